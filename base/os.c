@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/os.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/time.h"
+
+uint64_t os_now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+void os_random(void *ctx, void *buf, size_t len)
+{
+    (void)ctx;
+    for (size_t at = 0; at < len;) {
+        ssize_t n = getrandom((char *)buf + at, len - at, 0);
+        if (n > 0)
+            at += (size_t)n;
+        else if (errno != EINTR)
+            abort(); /* keys and capabilities cannot be made: nothing safe is left to do */
+    }
+}
+
+Env os_env(void)
+{
+    return (Env){.random = os_random};
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock and the randomness of the operating system, for shells only: never for a core. */
+#ifndef DODO_BASE_OS_H
+#define DODO_BASE_OS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/env.h"
+
+uint64_t os_now_ns(void); /* CLOCK_MONOTONIC */
+/* getrandom(2), whole; aborts only where the kernel has no randomness at all. */
+void os_random(void *ctx, void *buf, size_t len);
+/* An Env for shells: os_random and no trace. */
+Env os_env(void);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules of correctness, by name, at the places that keep them.
+ *
+ * `if (RULE(FILL_NEVER_OVERTAKES) && ...)` reads as the condition that the rule demands. In the
+ * product RULE() is the constant 1 and costs nothing. Built with DODO_RULE_SWITCHES (the
+ * simulation's copy of the cores) a test can break one rule on purpose and must then be caught. */
+#ifndef DODO_BASE_RULES_H
+#define DODO_BASE_RULES_H
+
+#define DODO_RULES(X)                                                                        \
+    X(LOCK, "an open region is locked against other openers")                                \
+    X(EPOCH, "an address is refused by an imd of another epoch")                             \
+    X(REGION_ID, "a region id is never used again in an epoch")                              \
+    X(OPENING, "an address is refused after the region was opened anew")                     \
+    X(CAPABILITY, "an address with a wrong capability is refused")                           \
+    X(UNFILLED_FIRST, "a new region holds nothing")                                          \
+    X(END_OF_FILE, "a block that reaches past the end of the file is not filled")            \
+    X(PARTIAL_WRITE, "a write of part of an unfilled block leaves it unfilled")              \
+    X(WRITE_UNFILLS, "a block is unfilled from the first packet of a write until its last")  \
+    X(WRITES_SERIALIZED, "writes that touch a common block are serialized by the client")    \
+    X(FILL_COUNTER, "a fill older than the block's last write is refused")                   \
+    X(FILL_COMPLETE, "a block is filled only when every byte of it came")                    \
+    X(READ_BESIDE_WRITE, "a read that overlaps a write in progress takes the file, no fill") \
+    X(FILE_FAILURE, "a failed file write unfills the blocks before mwrite returns")          \
+    X(POISON, "a copy whose remote half failed is never read again")                         \
+    X(WRITE_ONCE, "a finished write is never applied again")                                 \
+    X(REQUEST_ONCE, "a control request is never executed twice")                             \
+    X(STAMP, "a retained region is reused only with an unchanged stamp")                     \
+    X(RELEASE_UNWRITTEN, "a region written in this opening is not retained")                 \
+    X(WITHDRAW, "reopening for writing withdraws the release record first")                  \
+    X(ASK_ECHO, "data counts only if it echoes an ask of this very call")                    \
+    X(RECONCILE, "what nobody claims is freed, what is claimed is kept")                     \
+    X(GRACE, "a manager that just started waits before it frees the unclaimed")              \
+    X(SETTLED, "an opening still in flight is not taken for unclaimed")                      \
+    X(OWN_SILENCE, "silence counts only while the listener itself ran")                      \
+    X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
+
+enum DodoRule {
+#define X(name, text) DODO_RULE_##name,
+    DODO_RULES(X)
+#undef X
+        DODO_RULE_MAX
+};
+
+#ifdef DODO_RULE_SWITCHES
+#include <stdint.h>
+extern uint64_t dodo_broken_rules; /* bit per enum DodoRule; only in tests */
+#define RULE(name) (!(dodo_broken_rules >> DODO_RULE_##name & 1))
+#else
+#define RULE(name) 1
+#endif
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The central manager's core (the paper's 4.3): the idle-workstation directory (IWD), the region
+ * directory (RD), placement, keep-alives, reclaim, reconciliation. Pure, and soft state through
+ * and through: all of it is rebuilt from the lists of imds and the claims of clients. */
+#ifndef DODO_CMD_CORE_H
+#define DODO_CMD_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "proto/endpoint.h"
+#include "proto/wire.h"
+
+typedef struct Manager Manager;
+
+typedef struct ManagerSink {
+    /* REQUEST or REPLY to the peer of a session. No call back into the core. */
+    void (*message)(void *ctx, Session *session, uint8_t type, const uint8_t *payload, size_t len);
+    void *ctx;
+} ManagerSink;
+
+typedef struct ManagerConfig {
+    uint64_t client_dead_ns; /* silence after which a client's regions are reclaimed */
+    uint64_t host_dead_ns;   /* silence after which an imd is not chosen and its regions go */
+    uint64_t grace_ns;       /* after its own start: nothing unclaimed is freed before */
+    uint64_t request_first_retry_ns, request_retry_max_ns, request_deadline_ns; /* to imds */
+    unsigned hosts_max, clients_max, regions_max, opens_max; /* opens_max: under way at once */
+} ManagerConfig;
+
+Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerSink *sink,
+                     const Id128 *instance, uint64_t now_ns);
+Manager *manager_free(Manager *m);
+
+/* A REQUEST or REPLY of an established session (session->peer_id and peer_role are proven when
+ * sealed). The manager keeps @session in its host entries until manager_session_closed(). */
+void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *payload, size_t len,
+                   uint64_t now_ns);
+void manager_session_closed(Manager *m, Session *session);
+uint64_t manager_deadline(const Manager *m);
+/* Call at least at the deadline. A gap between calls longer than the deadline asked for by more
+ * than a second means that the manager itself did not run: all silence clocks start anew. */
+void manager_expire(Manager *m, uint64_t now_ns);
+
+typedef struct ManagerStats {
+    uint64_t hosts, clients, regions;
+    uint64_t opens, opens_reused, opens_failed, closes, reclaimed_clients, reclaimed_regions,
+        lost_hosts, reconciled, retries_next_host;
+} ManagerStats;
+void manager_stats(const Manager *m, ManagerStats *ret);
+size_t manager_bytes(const Manager *m); /* allocated for directories */
+bool manager_check(const Manager *m);   /* invariants, for tests */
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The core of the idle memory daemon's control thread: joins the manager, beats, allocates and
+ * frees regions, keeps the directory and the release records of retained regions. Pure.
+ *
+ * Regions are handed to data threads by commands; a command is over when the shell says so
+ * (imd_control_done), and only then is the manager answered or the range used again. */
+#ifndef DODO_IMD_CONTROL_H
+#define DODO_IMD_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "imd/data.h"
+#include "proto/wire.h"
+
+typedef struct ImdControl ImdControl;
+
+enum ImdCommandKind { IMD_ADD, IMD_DROP, IMD_REOPEN, IMD_CLOSE, IMD_LEAVE };
+typedef struct ImdCommand {
+    uint64_t id; /* echoed in imd_control_done() */
+    uint8_t kind;
+    unsigned thread;
+    ImdRegion region; /* DROP, CLOSE: region.region only */
+} ImdCommand;
+
+typedef struct ImdControlSink {
+    /* To the manager, on the control socket's session: REQUEST, REPLY. */
+    void (*message)(void *ctx, uint8_t type, const uint8_t *payload, size_t len);
+    void (*command)(void *ctx, const ImdCommand *command);
+    void *ctx;
+} ImdControlSink;
+
+typedef struct ImdControlConfig {
+    uint64_t epoch;
+    uint64_t pool_bytes;
+    unsigned threads;               /* 1 .. JOIN_PORTS_MAX */
+    uint16_t ports[JOIN_PORTS_MAX]; /* of the data threads */
+    unsigned regions_max;           /* ALLOC beyond it: NO_MEMORY */
+    uint64_t beat_ns;               /* between BEATs */
+    uint64_t retained_age_max_ns;   /* released regions older than it go; 0: no limit */
+} ImdControlConfig;
+
+ImdControl *imd_control_new(const ImdControlConfig *config, const Env *env,
+                            const ImdControlSink *sink, uint64_t now_ns);
+ImdControl *imd_control_free(ImdControl *c);
+
+/* The session with the manager came up (again, or with another manager: @manager is its
+ * Session.peer_id): JOIN follows. Requests of an earlier manager instance are forgotten. */
+void imd_control_up(ImdControl *c, const Id128 *manager, uint64_t now_ns);
+/* A REQUEST or REPLY from the manager. */
+void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns);
+/* A command is over; @result: 0 or -ENOMEM (ADD). */
+void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
+/* What the data threads served, for BEATs. */
+void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes);
+/* SIGTERM: no new regions, PART is sent; finished when it is answered or gave up. */
+void imd_control_leave(ImdControl *c, uint64_t now_ns);
+bool imd_control_finished(const ImdControl *c);
+
+uint64_t imd_control_deadline(const ImdControl *c);
+void imd_control_expire(ImdControl *c, uint64_t now_ns);
+
+bool imd_control_joined(const ImdControl *c);
+size_t imd_control_regions(const ImdControl *c);
+uint64_t imd_control_free_bytes(const ImdControl *c);
+bool imd_control_check(const ImdControl *c); /* invariants: directory and pool agree to the byte */
+/* Walk over the directory; NULL ends. For tests and the simulation. */
+bool imd_control_region_at(const ImdControl *c, size_t index, RegionListing *ret);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The core of one data thread of the idle memory daemon: regions, filled blocks, reads served
+ * statelessly, writes and fills by transaction. A region belongs to one data thread: only that
+ * thread reads, writes, frees it. Pure: the pool's memory is given at init, datagrams' payloads
+ * come in, effects go out through the sink. No memory is allocated while serving but for write
+ * and fill transactions, whose number is limited (beyond it: BUSY).
+ *
+ * The rules it keeps are named with RULE() where they are kept. */
+#ifndef DODO_IMD_DATA_H
+#define DODO_IMD_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "proto/burst.h"
+#include "proto/wire.h"
+
+typedef struct ImdData ImdData;
+
+/* Effects. None may call back into the core; all borrow their arguments until return. @session is
+ * the Session of the message being answered. */
+typedef struct ImdDataSink {
+    void (*message)(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len);
+    /* Must be sent (or copied) before it returns: the memory may change afterwards. */
+    void (*burst)(void *ctx, void *session, const Burst *burst);
+    void *ctx;
+} ImdDataSink;
+
+typedef struct ImdDataConfig {
+    uint64_t epoch;
+    uint8_t *pool; /* kept */
+    uint64_t pool_bytes;
+    unsigned writes_max;  /* open write transactions, all regions */
+    unsigned fills_max;   /* open fill transactions, all regions; the oldest gives way */
+    uint32_t grant_bytes; /* receive room told to writers */
+} ImdDataConfig;
+
+typedef struct ImdRegion {
+    uint64_t region;
+    uint32_t opening;
+    Id128 capability;
+    uint64_t pool_offset;
+    uint64_t len;
+} ImdRegion;
+
+typedef struct ImdDataStats {
+    uint64_t reads, read_bytes, writes, write_bytes, fills, fill_bytes;
+    uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled;
+} ImdDataStats;
+
+ImdData *imd_data_new(const ImdDataConfig *config, const Env *env, const ImdDataSink *sink);
+ImdData *imd_data_free(ImdData *d);
+
+/* From the control thread, as messages that the shell delivers in order.
+ * add: 0 or -ENOMEM (bookkeeping). A new region has no filled block. */
+int imd_data_add(ImdData *d, const ImdRegion *region);
+/* Open writes and fills end; the range may be used for another region when it returned. */
+void imd_data_drop(ImdData *d, uint64_t region);
+/* New opening and capability; filled blocks stay, write numbers start anew, transactions end. */
+void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 *capability);
+/* No capability opens it until it is reopened (released: nobody's). Open transactions end; blocks
+ * with an unfinished write stay unfilled. */
+void imd_data_close(ImdData *d, uint64_t region);
+/* Leaving: new reads and writes get LEAVING, open writes may finish. */
+void imd_data_leave(ImdData *d);
+bool imd_data_idle(const ImdData *d); /* no write transaction is open */
+
+/* A READ, WRITE or PING of an established session. */
+void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payload, size_t len,
+                    uint64_t now_ns);
+/* A session died: the effects must name it no more. */
+void imd_data_session_closed(ImdData *d, void *session);
+
+const ImdDataStats *imd_data_stats(const ImdData *d);
+size_t imd_data_bytes(const ImdData *d); /* allocated for bookkeeping: accounted to the byte */
+/* For tests and the simulation. */
+bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block);
+size_t imd_data_regions(const ImdData *d);
+
+#endif

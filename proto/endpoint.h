@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* One socket's sessions: HELLO, derived keys, sealing, replay windows. Pure: datagrams in,
+ * datagrams and messages out. Used by both ends: a client's channel and an imd's control socket
+ * initiate, cmd and the imd's data threads respond; one endpoint may do both. Not thread-safe:
+ * an endpoint belongs to one thread at a time.
+ *
+ * With a key: HELLO and HELLO_ACK carry a MAC under the cluster key; both ends derive two keys
+ * (HKDF-SHA256 over cluster key and both salts, one key a direction), and every further datagram
+ * is sealed with AES-256-GCM, the send counter its nonce, the header its associated data.
+ * Without: the same handshake proves that the peer receives at the address it sends from.
+ *
+ * Half-open sessions at the responder stand in a table of their own (oldest replaced), so that
+ * replayed HELLOs evict nobody; the first valid datagram from the initiator makes it whole. */
+#ifndef DODO_PROTO_ENDPOINT_H
+#define DODO_PROTO_ENDPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/env.h"
+#include "proto/wire.h"
+
+enum { CLUSTER_KEY_SIZE = 32, CLUSTER_KEYS_MAX = 2, SESSION_REPLAY_WINDOW = 4096 };
+
+typedef struct ClusterKey {
+    uint8_t bytes[CLUSTER_KEY_SIZE];
+} ClusterKey;
+uint32_t cluster_key_id(const ClusterKey *k); /* not 0; public, tells nothing of the key */
+
+typedef struct EndpointConfig {
+    uint32_t cluster;                  /* put on and demanded of every datagram */
+    ClusterKey keys[CLUSTER_KEYS_MAX]; /* the first seals HELLOs, all of them open (rotation) */
+    unsigned keys_count;               /* 0: unsealed, and sealed datagrams are refused; with a
+                                          key, unsealed ones are */
+    uint8_t role;
+    Id128 self;
+    uint64_t epoch;
+    unsigned sessions_max; /* established; the least recently heard is evicted; >= 1 */
+    unsigned half_open_max;
+    uint64_t hello_retry_ns; /* first retry of a HELLO; doubles, 8 times at most */
+} EndpointConfig;
+
+/* Opaque outside proto/endpoint*.c, but for what these fields tell. Valid until SESSION_CLOSED for
+ * it or endpoint_forget(). */
+typedef struct Session {
+    Addr peer;     /* where it is; fixed at HELLO */
+    Id128 peer_id; /* the peer's WireHello.self; known when up */
+    uint64_t peer_epoch;
+    uint8_t peer_role;
+    bool up;           /* messages may be sent */
+    uint64_t heard_ns; /* last authentic datagram */
+    void *user;        /* the upper layer's */
+} Session;
+
+typedef struct Endpoint Endpoint;
+
+enum EndpointOutcome {
+    ENDPOINT_NOTHING, /* dropped and counted, or handled inside; reply may be set */
+    ENDPOINT_MESSAGE, /* session, type, payload */
+    ENDPOINT_UP,      /* an initiated session is up: session */
+    ENDPOINT_RESET,   /* hint: the peer knows no such session; a HELLO is under way already
+                         (rate-limited); session->up stays true until the new HELLO_ACK, which
+                         comes as ENDPOINT_UP with a perhaps different peer_epoch / peer_id */
+};
+
+typedef struct EndpointInput {
+    Session *session;
+    uint8_t type;
+    const uint8_t *payload; /* in the datagram's own memory, opened in place */
+    size_t payload_len;
+    size_t reply_len; /* > 0: send @reply back to the sender, never longer than what came */
+    uint8_t reply[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];
+} EndpointInput;
+
+typedef struct EndpointCounters {
+    uint64_t malformed, version, cluster, unknown_tag, unsealed, forged, replayed, hello_refused,
+        evicted;
+} EndpointCounters;
+
+/* NULL when out of memory. @env is copied, its ctx borrowed. All memory is allocated here or at
+ * endpoint_connect()/HELLO; nothing on the data path. */
+Endpoint *endpoint_new(const EndpointConfig *config, const Env *env);
+Endpoint *endpoint_free(Endpoint *e); /* wipes keys; NULL is fine; returns NULL */
+const EndpointCounters *endpoint_counters(const Endpoint *e);
+uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for the log */
+
+/* The session to @peer, initiated on first use (then its HELLO comes from endpoint_output()).
+ * NULL: no memory, or the table is full of sessions in use this instant. */
+Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns);
+/* NULL if there is none. */
+Session *endpoint_find(Endpoint *e, const Addr *peer);
+void endpoint_forget(Endpoint *e, Session *s);
+/* Walk over established sessions; NULL starts and ends. */
+Session *endpoint_walk(Endpoint *e, Session *after);
+
+/* Called before a session dies of eviction or replacement, to unhook session->user; may be NULL. */
+void endpoint_on_close(Endpoint *e, void (*closed)(void *ctx, Session *s), void *ctx);
+
+/* One received datagram. @dgram is overwritten (opened in place). */
+enum EndpointOutcome endpoint_input(Endpoint *e, const Addr *from, uint8_t *dgram, size_t len,
+                                    uint64_t now_ns, EndpointInput *ret);
+
+/* HELLOs to send (first and retries): length, 0 when there is none now. */
+size_t endpoint_output(Endpoint *e, uint8_t *out, size_t cap, Addr *ret_to, uint64_t now_ns);
+/* When endpoint_output() will next have something; UINT64_MAX: never. */
+uint64_t endpoint_deadline(const Endpoint *e);
+
+/* Bytes that endpoint_seal() adds to a payload: 16, or 40 sealed. */
+size_t endpoint_overhead(const Endpoint *e);
+bool endpoint_is_sealed(const Endpoint *e);
+/* Makes the datagram of a message; returns its length. @out may not overlap @payload, except
+ * that payload may already stand at out + WIRE_HEADER_SIZE (+ WIRE_COUNTER_SIZE sealed). */
+size_t endpoint_seal(Endpoint *e, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                     uint8_t *out);
+/* Unsealed only: the header that all datagrams of a burst start with. */
+void endpoint_header(const Endpoint *e, const Session *s, uint8_t type,
+                     uint8_t out[WIRE_HEADER_SIZE]);
+
+#endif

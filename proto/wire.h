@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire format: every message's layout, encoders and total, bounds-checked decoders.
+ *
+ * A datagram is a 16-byte header and a payload. Sealed, a 64-bit counter stands between them and
+ * a 16-byte tag at the end (proto/endpoint.h does that; here payloads are plain). All integers
+ * little-endian. Decoders read nothing beyond @len, accept no trailing bytes, no non-zero
+ * reserved byte and no value outside the ranges named here; on failure they return
+ * -EBADMSG and leave the output untouched. Encoders return the length written; the caller gives
+ * WIRE_PAYLOAD_MAX bytes of room unless said otherwise.
+ *
+ * To add a message: its struct, encode and decode here, a golden line in tests/unit/test_wire.c,
+ * a case in tests/fuzz/fuzz_wire.c, a section in docs/dodo-protocol.7. */
+#ifndef DODO_PROTO_WIRE_H
+#define DODO_PROTO_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/id.h"
+
+enum {
+    WIRE_MAGIC = 0xD0,
+    WIRE_VERSION = 1,
+    WIRE_HEADER_SIZE = 16,
+    WIRE_COUNTER_SIZE = 8,
+    WIRE_TAG_SIZE = 16,
+    WIRE_SEAL_OVERHEAD = WIRE_COUNTER_SIZE + WIRE_TAG_SIZE,
+    WIRE_PAYLOAD_MAX =
+        1152, /* of every message but DATA and WRITE: fits IPv6's least MTU, sealed */
+
+    WIRE_BLOCK_SIZE = 4096,
+    WIRE_CHUNK_MAX = 14 * WIRE_BLOCK_SIZE, /* bytes of one ask or write: below one GSO message */
+    WIRE_CHUNK_BLOCKS_MAX = 15,            /* blocks an unaligned chunk can touch */
+    WIRE_SEGMENTS_MAX = 64,                /* of one chunk: maps are 64 bits */
+    WIRE_SEGMENT_MIN = WIRE_CHUNK_MAX / WIRE_SEGMENTS_MAX, /* 896 bytes of data a datagram */
+    WIRE_SEGMENT_MAX = WIRE_CHUNK_MAX,
+    WIRE_INDEX_NONE = 0xFFFF, /* DATA without data: a status; WRITE without data: a poll */
+
+    WIRE_READ_SIZE = 68,
+    WIRE_DATA_HEADER_SIZE = 16,
+    WIRE_DATA_INDEX_AT = 8, /* offset of the segment index in the DATA header */
+    WIRE_WRITE_HEADER_SIZE = 72,
+    WIRE_WRITE_INDEX_AT = 38,
+    WIRE_WRITE_ACK_SIZE = 32,
+    WIRE_REQUEST_HEADER_SIZE = 24,
+    WIRE_REPLY_HEADER_SIZE = 16,
+    WIRE_BODY_MAX = WIRE_PAYLOAD_MAX - WIRE_REQUEST_HEADER_SIZE,
+};
+
+enum WireType {
+    WIRE_HELLO = 1,
+    WIRE_HELLO_ACK = 2,
+    WIRE_RESET = 3,
+    WIRE_READ = 16,
+    WIRE_DATA = 17,
+    WIRE_WRITE = 18,
+    WIRE_WRITE_ACK = 19,
+    WIRE_PING = 22,
+    WIRE_PONG = 23,
+    WIRE_GOODBYE = 24,
+    WIRE_REQUEST = 32,
+    WIRE_REPLY = 33,
+};
+
+enum Status {
+#define X(name, number, text) STATUS_##name = number,
+#include "proto/status.def"
+#undef X
+    STATUS_MAX
+};
+/* Text for the log; for unknown numbers too. */
+const char *status_text(unsigned status);
+
+/* ---- header -------------------------------------------------------------------------------- */
+
+enum { WIRE_FLAG_SEALED = 1 };
+
+typedef struct WireHeader {
+    uint8_t version;
+    uint8_t type;
+    uint8_t flags;
+    uint32_t cluster; /* from the cluster key, or from the cluster's name without one */
+    uint64_t tag;     /* chosen by the receiver at HELLO: its name for the session; 0 in HELLO */
+} WireHeader;
+
+void wire_header_encode(const WireHeader *h, uint8_t out[WIRE_HEADER_SIZE]);
+/* 0; -EBADMSG; or WIRE_E_VERSION when the magic is right but the version is not ours (then
+ * ret->version is set, and only that). Unknown types decode; acting on them is the caller's. */
+enum { WIRE_E_VERSION = 1 };
+int wire_header_decode(const uint8_t *p, size_t len, WireHeader *ret);
+
+/* ---- sessions (layout here, meaning in proto/endpoint.h) ----------------------------------- */
+
+enum WireRole { ROLE_NONE, ROLE_CLIENT, ROLE_IMD, ROLE_CMD, ROLE_TOOL, ROLE_MAX };
+
+/* HELLO and HELLO_ACK have the same size, so that no answer is larger than its question. */
+enum { WIRE_HELLO_SIZE = 104, WIRE_MAC_SIZE = 16, WIRE_SALT_SIZE = 16 };
+typedef struct WireHello {
+    uint64_t tag; /* that the other end shall put on datagrams to the sender; not 0 */
+    uint8_t salt[WIRE_SALT_SIZE];      /* the sender's */
+    uint8_t peer_salt[WIRE_SALT_SIZE]; /* HELLO_ACK: the HELLO's salt; HELLO: zero */
+    Id128 self;      /* the sender's identity: client session, cmd instance, imd */
+    uint64_t epoch;  /* imd: its epoch; else 0 */
+    uint32_t key_id; /* which cluster key; 0: none */
+    uint8_t role;    /* enum WireRole */
+    /* 3 reserved bytes, then 16 reserved bytes, then the MAC over all before it (zero without a
+     * key) */
+    uint8_t mac[WIRE_MAC_SIZE];
+} WireHello;
+size_t wire_hello_encode(const WireHello *m, uint8_t *out);
+int wire_hello_decode(const uint8_t *p, size_t len, WireHello *ret);
+
+/* RESET: "I know no session by that tag". Unauthenticated: only ever a hint. The header's tag
+ * is 0, the payload the offending datagram's tag. 8 bytes. */
+size_t wire_reset_encode(uint64_t tag, uint8_t *out);
+int wire_reset_decode(const uint8_t *p, size_t len, uint64_t *ret_tag);
+
+/* ---- regions ------------------------------------------------------------------------------- */
+
+/* Who a read, write or fill is for: all of it is checked every time. 36 bytes. */
+typedef struct RegionAddress {
+    uint64_t epoch;   /* of the imd: random, a start */
+    uint64_t region;  /* never used again in an epoch; not 0 */
+    uint32_t opening; /* counts the openings of a retained region, from 1 */
+    Id128 capability; /* secret of this opening */
+} RegionAddress;
+
+typedef struct WireRead {
+    uint64_t ask; /* new for every ask and re-ask of a session; not 0 */
+    RegionAddress address;
+    uint64_t offset;  /* [bytes] in the region */
+    uint32_t len;     /* 1 .. WIRE_CHUNK_MAX */
+    uint16_t segment; /* bytes of data a datagram, WIRE_SEGMENT_MIN .. WIRE_SEGMENT_MAX */
+    uint64_t want;    /* bit i: send segment i; bits past the last segment are 0; not 0 */
+} WireRead;
+size_t wire_read_encode(const WireRead *m, uint8_t *out);
+int wire_read_decode(const uint8_t *p, size_t len, WireRead *ret);
+
+/* Segments of @len bytes: (len + segment - 1) / segment, at most WIRE_SEGMENTS_MAX. */
+static inline unsigned wire_segment_count(uint32_t len, uint16_t segment)
+{
+    return (len + segment - 1u) / segment;
+}
+static inline uint64_t wire_segment_mask(unsigned count)
+{
+    return count >= 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+}
+
+typedef struct WireData {
+    uint64_t ask;        /* echoed */
+    uint16_t index;      /* segment of the ask, or WIRE_INDEX_NONE */
+    uint16_t status;     /* not OK only with WIRE_INDEX_NONE */
+    uint32_t filled;     /* bit i: block (offset / 4096 + i) was filled when this ask was served */
+    const uint8_t *data; /* decoded: points into the datagram */
+    size_t data_len;
+} WireData;
+size_t wire_data_encode_header(const WireData *m, uint8_t *out); /* 16 bytes, no data */
+int wire_data_decode(const uint8_t *p, size_t len, WireData *ret);
+
+enum WriteKind {
+    WRITE_DATA, /* the remote half of an mwrite */
+    WRITE_FILL, /* what the file holds, offered for unfilled blocks */
+    WRITE_VOID, /* write @number failed at the file: unfill its blocks. Has no data: a poll */
+    WRITE_KIND_MAX
+};
+typedef struct WireWrite {
+    RegionAddress address;
+    uint8_t kind;      /* enum WriteKind */
+    uint16_t index;    /* segment, or WIRE_INDEX_NONE: a poll, "what have you got?" */
+    uint64_t number;   /* DATA, VOID: this write's number; FILL: the counter before its file read */
+    uint64_t transfer; /* FILL: names the fill among the session's, not 0; else 0 */
+    uint64_t offset;
+    uint32_t len; /* of the whole chunk */
+    uint16_t segment;
+    const uint8_t *data;
+    size_t data_len;
+} WireWrite;
+size_t wire_write_encode_header(const WireWrite *m, uint8_t *out); /* 72 bytes, no data */
+/* Checks too that data_len is just what segment @index of the chunk must have. */
+int wire_write_decode(const uint8_t *p, size_t len, WireWrite *ret);
+
+enum WriteState { WRITE_OPEN, WRITE_DONE, WRITE_REFUSED, WRITE_STATE_MAX };
+typedef struct WireWriteAck {
+    uint64_t number;
+    uint64_t transfer;
+    uint8_t kind;
+    uint8_t state;     /* enum WriteState */
+    uint16_t status;   /* why refused */
+    uint32_t grant;    /* bytes that the imd can take from this client beyond those it has */
+    uint64_t received; /* bit i: segment i is here (state OPEN) */
+} WireWriteAck;
+size_t wire_write_ack_encode(const WireWriteAck *m, uint8_t *out);
+int wire_write_ack_decode(const uint8_t *p, size_t len, WireWriteAck *ret);
+
+/* PING and PONG: 24 bytes each. */
+typedef struct WirePing {
+    uint64_t nonce; /* echoed in PONG; also an ask number for round-trip samples */
+    uint64_t epoch; /* PING: 0; PONG: of an imd, else 0 */
+    uint64_t flags; /* PONG: PONG_LEAVING; else 0 */
+} WirePing;
+enum { PONG_LEAVING = 1 };
+size_t wire_ping_encode(const WirePing *m, uint8_t *out);
+int wire_ping_decode(const uint8_t *p, size_t len, WirePing *ret);
+
+/* GOODBYE: the imd of this epoch is leaving. 8 bytes. */
+size_t wire_goodbye_encode(uint64_t epoch, uint8_t *out);
+int wire_goodbye_decode(const uint8_t *p, size_t len, uint64_t *ret_epoch);
+
+/* ---- control: requests and replies (proto/request.h runs them) ------------------------------ */
+
+enum Op {
+    OP_OPEN = 1,     /* client -> cmd */
+    OP_CLOSE = 2,    /* client -> cmd */
+    OP_ALIVE = 3,    /* client -> cmd */
+    OP_CLAIM = 4,    /* client -> cmd */
+    OP_LEAVE = 5,    /* client -> cmd */
+    OP_STATUS = 6,   /* tool -> cmd */
+    OP_JOIN = 16,    /* imd -> cmd */
+    OP_BEAT = 17,    /* imd -> cmd */
+    OP_LISTING = 18, /* imd -> cmd */
+    OP_PART = 19,    /* imd -> cmd */
+    OP_ALLOC = 32,   /* cmd -> imd */
+    OP_FREE = 33,    /* cmd -> imd */
+    OP_RELEASE = 34, /* cmd -> imd */
+    OP_REOPEN = 35,  /* cmd -> imd */
+};
+
+typedef struct WireRequest {
+    uint64_t id;      /* counts up from 1 per requester identity */
+    uint64_t settled; /* every id below it is over at the requester: never execute one again */
+    uint16_t op;      /* 6 reserved bytes follow */
+    const uint8_t *body;
+    size_t body_len;
+} WireRequest;
+size_t wire_request_encode(const WireRequest *m, uint8_t *out); /* header and body */
+int wire_request_decode(const uint8_t *p, size_t len, WireRequest *ret);
+
+typedef struct WireReply {
+    uint64_t id;
+    uint16_t op;
+    uint16_t status;     /* a body only with STATUS_OK, but see each op */
+    const uint8_t *body; /* after 4 reserved bytes */
+    size_t body_len;
+} WireReply;
+size_t wire_reply_encode(const WireReply *m, uint8_t *out);
+int wire_reply_decode(const uint8_t *p, size_t len, WireReply *ret);
+
+/* What names a piece of a file in the whole cluster: a hash over (boot id, uid, file system id,
+ * device, inode, generation). Opaque to everyone but the client's host. */
+typedef struct FileKey {
+    uint8_t bytes[32];
+} FileKey;
+
+/* The file's state that proves a retained region fresh. */
+typedef struct Stamp {
+    uint64_t size;
+    uint64_t mtime_ns;
+    uint64_t ctime_ns;
+} Stamp;
+
+enum RegionFlags {
+    REGION_RDONLY = 1,   /* opened for reading only */
+    REGION_RETAIN = 2,   /* a retained region may be found, this one may be retained */
+    REGION_RELEASED = 4, /* has a clean release record: unopened, for the next run */
+    REGION_FLAGS_MASK = 7,
+};
+
+/* Piggybacked on everything an imd tells cmd: hints, verified on use. 40 bytes. */
+typedef struct ImdHint {
+    uint64_t epoch;
+    uint64_t free_bytes;
+    uint64_t largest_free_bytes;
+    uint64_t evictable_bytes; /* free + what unopened retained regions hold */
+    uint32_t regions;
+    uint32_t reserved;
+} ImdHint;
+
+typedef struct OpOpen {
+    FileKey key;
+    uint64_t offset; /* in the file */
+    uint64_t len;    /* of the region, > 0 */
+    uint32_t flags;  /* REGION_RDONLY, REGION_RETAIN */
+    Stamp stamp;     /* of the file now; a retained region is given only if its stamp is equal */
+} OpOpen;
+typedef struct OpOpenReply {
+    Addr host; /* data address of the imd: UDP address and the port of the region's thread */
+    RegionAddress address;
+    uint8_t reused; /* 1: a retained region with its filled blocks */
+} OpOpenReply;
+
+enum CloseMode { CLOSE_FREE, CLOSE_RELEASE, CLOSE_MODE_MAX };
+typedef struct OpClose {
+    RegionAddress address;
+    uint8_t mode; /* CLOSE_RELEASE: keep it for the next run, proven by @stamp */
+    Stamp stamp;
+} OpClose; /* the reply has no body */
+
+typedef struct OpAlive {
+    uint32_t regions;
+    uint64_t digest; /* XOR of region_digest() over the client's regions */
+} OpAlive;
+enum { ALIVE_WANT_LIST = 1 };
+typedef struct OpAliveReply {
+    uint32_t flags; /* ALIVE_WANT_LIST: digests differ, send CLAIMs */
+} OpAliveReply;
+
+/* A region in a list of claims; its contribution to the digest of a list. 20 bytes. */
+typedef struct RegionName {
+    uint64_t epoch;
+    uint64_t region;
+    uint32_t opening;
+} RegionName;
+static inline uint64_t region_digest(const RegionName *n)
+{
+    return mix64(n->epoch ^ mix64(n->region ^ ((uint64_t)n->opening << 32)));
+}
+
+/* A list is sent in pages, each a request of its own; it counts when all pages of one @list came.
+ * Openings with ids at or above @before were still in flight when it was taken. */
+enum { CLAIM_NAMES_MAX = 48 };
+typedef struct OpClaim {
+    uint32_t list; /* counts the client's lists */
+    uint32_t page;
+    uint32_t pages; /* >= 1, an empty list is one empty page */
+    uint32_t count;
+    uint64_t before;
+    RegionName names[CLAIM_NAMES_MAX];
+} OpClaim; /* the reply has no body */
+
+/* OP_LEAVE: no body either way. */
+
+enum { STATUS_HOSTS_MAX = 8 };
+typedef struct HostStatus {
+    Addr address;  /* of its control socket */
+    uint8_t state; /* enum HostState */
+    uint64_t epoch;
+    uint64_t pool_bytes, free_bytes, largest_free_bytes;
+    uint64_t regions;
+    uint64_t read_bytes, write_bytes; /* served since its start */
+} HostStatus;
+enum HostState { HOST_IDLE, HOST_LEAVING, HOST_SILENT, HOST_STATE_MAX };
+typedef struct OpStatus {
+    uint64_t cursor; /* 0 starts; then OpStatusReply.next */
+} OpStatus;
+typedef struct OpStatusReply {
+    uint64_t next;             /* 0: that was all */
+    uint64_t regions, clients; /* of the whole cluster */
+    uint64_t uptime_ms;
+    uint32_t count;
+    HostStatus hosts[STATUS_HOSTS_MAX];
+} OpStatusReply;
+
+enum { JOIN_PORTS_MAX = 64 };
+typedef struct OpJoin {
+    ImdHint hint;
+    uint64_t pool_bytes;
+    uint32_t ports_count;
+    uint16_t ports[JOIN_PORTS_MAX]; /* of the data threads, on the address the request came from */
+} OpJoin;                           /* reply: OpBeatReply */
+typedef struct OpBeat {
+    ImdHint hint;
+    uint64_t digest; /* over the imd's regions, as for claims */
+    uint64_t read_bytes, write_bytes;
+} OpBeat;
+enum { BEAT_WANT_LIST = 1 };
+typedef struct OpBeatReply {
+    uint32_t flags;
+} OpBeatReply;
+
+/* All that a region directory needs to be built anew. */
+typedef struct RegionListing {
+    RegionAddress address; /* epoch is that of the hint */
+    Id128 client;          /* who has it open; null when released */
+    FileKey key;
+    uint64_t offset, len;
+    uint32_t flags; /* enum RegionFlags */
+    Stamp stamp;    /* when released */
+    uint16_t port;
+} RegionListing;
+enum { LISTING_MAX = 6 };
+typedef struct OpListing {
+    ImdHint hint;
+    uint32_t list, page, pages, count; /* as in OpClaim */
+    uint64_t before; /* ALLOC and REOPEN requests with ids at or above it are not reflected */
+    RegionListing regions[LISTING_MAX];
+} OpListing; /* the reply has no body */
+typedef struct OpPart {
+    ImdHint hint;
+} OpPart; /* the reply has no body */
+
+typedef struct OpAlloc {
+    Id128 client;
+    FileKey key;
+    uint64_t offset, len;
+    uint32_t flags;
+    uint8_t evict; /* 1: drop unopened retained regions, least recently used first, to make room */
+} OpAlloc;
+/* Also OP_REOPEN's. Every reply of an imd carries the hint, with any status; address and port
+ * are zero unless STATUS_OK. */
+typedef struct OpAllocReply {
+    ImdHint hint;
+    RegionAddress address;
+    uint16_t port;
+} OpAllocReply;
+typedef struct OpFree {
+    uint64_t epoch;
+    uint64_t region;
+    uint32_t opening; /* 0: whatever its opening */
+} OpFree;
+typedef struct OpRelease {
+    RegionAddress address;
+    Stamp stamp;
+} OpRelease;
+typedef struct OpReopen {
+    uint64_t epoch;
+    uint64_t region;
+    uint32_t opening; /* the one it was released in */
+    Id128 client;
+    uint32_t flags;
+    Stamp stamp; /* of the file now: must equal the record's */
+} OpReopen;
+/* Of FREE and RELEASE; with any status. */
+typedef struct OpFreeReply {
+    ImdHint hint;
+} OpFreeReply;
+
+/* One pair per body: wire_NAME_encode(const T *, uint8_t *out) -> bytes, at most WIRE_BODY_MAX;
+ * wire_NAME_decode(const uint8_t *p, size_t len, T *ret) -> 0 or -EBADMSG. */
+#define WIRE_BODIES(X)             \
+    X(open, OpOpen)                \
+    X(open_reply, OpOpenReply)     \
+    X(close, OpClose)              \
+    X(alive, OpAlive)              \
+    X(alive_reply, OpAliveReply)   \
+    X(claim, OpClaim)              \
+    X(status, OpStatus)            \
+    X(status_reply, OpStatusReply) \
+    X(join, OpJoin)                \
+    X(beat, OpBeat)                \
+    X(beat_reply, OpBeatReply)     \
+    X(listing, OpListing)          \
+    X(part, OpPart)                \
+    X(alloc, OpAlloc)              \
+    X(alloc_reply, OpAllocReply)   \
+    X(free, OpFree)                \
+    X(release, OpRelease)          \
+    X(reopen, OpReopen)            \
+    X(free_reply, OpFreeReply)
+#define X(name, type)                                         \
+    size_t wire_##name##_encode(const type *m, uint8_t *out); \
+    int wire_##name##_decode(const uint8_t *p, size_t len, type *ret);
+WIRE_BODIES(X)
+#undef X
+
+#endif

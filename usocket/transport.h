@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Datagram transports behind one small table of functions: UDP over IPv4 and IPv6, an in-process
+ * pair, raw frames later. A Transport belongs to one thread at a time. Outcomes: 0 or a count is
+ * success, < 0 is -errno.
+ *
+ * Losing a datagram is never an error here: what the network or a full queue drops, the protocol
+ * repairs. ICMP errors come as TRANSPORT hints, never as failures of an unrelated call. */
+#ifndef DODO_USOCKET_TRANSPORT_H
+#define DODO_USOCKET_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/addr.h"
+
+enum {
+    TRANSPORT_BATCH_MAX = 64,  /* messages a call */
+    TRANSPORT_GSO_MAX = 65400, /* payload bytes of one GSO message: more and the kernel
+                                  segments in software */
+    TRANSPORT_GSO_SEGMENTS = 64,
+    TRANSPORT_RECV_MAX = 65536, /* room each receive buffer must have */
+};
+
+/* One send: a datagram, or @segment > 0: a run of datagrams of @segment bytes each but the last.
+ * The transport splits runs that are too long for one GSO message at datagram boundaries and falls
+ * back to single datagrams per destination where GSO fails (EIO, EINVAL, EMSGSIZE). */
+typedef struct TransportSend {
+    const Addr *to;
+    const struct iovec *iov; /* with @segment: iovec boundaries fall on datagram boundaries at every
+                                @iov_per_segment entries */
+    unsigned iov_count;
+    unsigned iov_per_segment; /* iovecs that make one datagram, when @segment > 0 */
+    uint16_t segment;
+} TransportSend;
+
+/* One receive: in: buf, cap (>= TRANSPORT_RECV_MAX). Out: the sender, len, and with segment > 0
+ * several datagrams of @segment bytes (the last perhaps shorter), joined by GRO. */
+typedef struct TransportReceive {
+    uint8_t *buf;
+    size_t cap;
+    Addr from;
+    size_t len;
+    uint16_t segment; /* 0: a single datagram */
+} TransportReceive;
+
+typedef struct Transport Transport;
+typedef struct TransportOps {
+    const char *name;
+    void (*close)(Transport *t);
+    /* All of it, in order. -errno only for errors of this socket (EBADF, ENOMEM ...). */
+    int (*send)(Transport *t, const TransportSend *sends, unsigned count);
+    /* Count of messages received, 0 when none is there. Never blocks. */
+    int (*receive)(Transport *t, TransportReceive *receives, unsigned count);
+    int (*fd)(const Transport *t); /* to poll(2) for POLLIN */
+    /* Largest datagram payload to @to without fragmentation (path MTU less headers). */
+    size_t (*datagram_max)(Transport *t, const Addr *to);
+} TransportOps;
+
+struct Transport {
+    const TransportOps *ops;
+    Addr local;           /* bound, with the port that was given */
+    size_t receive_bytes; /* granted receive buffer, as the kernel counts it (half is usable) */
+};
+
+typedef struct TransportOptions {
+    size_t receive_bytes; /* wanted; 0: the system's default */
+    size_t send_bytes;
+    bool no_gso, no_gro; /* switch techniques off (tests, odd kernels) */
+} TransportOptions;
+
+/* UDP; @local with port 0 takes any free port. */
+int transport_udp_open(const Addr *local, const TransportOptions *options, Transport **ret);
+/* Two ends in one process, for tests: what one sends the other receives; the fd of each is an
+ * eventfd. Addresses are ADDR_SIM 1 and 2. */
+int transport_pair_open(Transport *ret[2]);
+Transport *transport_close(Transport *t); /* NULL is fine; returns NULL */
+
+/* Wait until @t has something to receive or @timeout_ns passed (UINT64_MAX: for ever).
+ * 1: readable, 0: timeout, -EINTR, -errno. Nanosecond timeouts (ppoll). */
+int transport_wait(Transport *t, uint64_t timeout_ns);
+
+#endif
