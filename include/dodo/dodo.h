@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libdodo: regions of files, cached in other hosts' idle memory.
+ *
+ * A region is a piece of a backing file (descriptor, offset, length) that is held in the memory
+ * of one idle host of the cluster. The calls and their meaning are those of
+ *   S. Koussih, A. Acharya, S. Setia: "Dodo: A User-level System for Exploiting Idle Memory in
+ *   Workstation Clusters", HPDC 1999 (sections 3.2, 4.4; Figure 3),
+ * with types widened to size_t, off_t, ssize_t.
+ *
+ * Remote memory is a read cache: mwrite() has written the backing file when it returns, and any
+ * host may vanish at any instant without a byte being lost. The library finds the cluster's
+ * manager by DODO_MANAGER=ADDR:PORT or its config file at the first call; see dodo(7).
+ *
+ * Every call may be made from any thread, at the same time, on the same descriptor too. None is
+ * async-signal-safe or a cancellation point. EINTR never surfaces. A child of fork(2) starts with
+ * no regions. The library prints nothing and installs no signal handler.
+ */
+#ifndef DODO_DODO_H
+#define DODO_DODO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DODO_API __attribute__((visibility("default")))
+#else
+#define DODO_API
+#endif
+
+/* Files are larger than 2 GiB: on 32-bit systems compile with -D_FILE_OFFSET_BITS=64. */
+typedef char dodo_assert_off_t_has_64_bits[sizeof(off_t) == 8 ? 1 : -1];
+
+/** Flags of dodo_mopen_flags(). */
+enum {
+    /** A descriptor open for reading is enough; dodo_mwrite() then fails with EINVAL. Any number
+     *  of read-only regions may share a range of a file, in any number of processes. */
+    DODO_RDONLY = 1,
+    /** Keep the region in remote memory after dodo_mclose(), for the next run that opens the same
+     *  range of the unchanged file with this flag (the paper's dmine, 5.2.1). */
+    DODO_RETAIN = 2,
+    /** Never fail for want of remote memory: reads come from the backing file, and the region is
+     *  established again when memory returns. */
+    DODO_FALLBACK = 4
+};
+
+/**
+ * dodo_mopen() - allocate a region of remote memory for a piece of a file
+ * @len:    length of the region, [bytes], at least 1
+ * @fd:     backing file, open for reading and writing (O_RDWR), a regular file; the library opens
+ *          its own description of it, so @fd may be closed or reused afterwards
+ * @offset: where the region starts in the file, [bytes], at least 0; need not be inside the file
+ *
+ * Returns: a region descriptor >= 0 for the other calls; -1 with errno set. Reads no file data:
+ *          the region fills as it is read and written.
+ * Errors:  ENOMEM  no host has the memory, the manager does not answer, or one of both was so
+ *                  less than a refraction period ago (then at once, without traffic): use the
+ *                  file itself, try again later
+ *          EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular
+ *                  file; @len < 1; @offset < 0; @offset + @len overflows: mend the call
+ *          EBUSY   the range is part of an open region already, here or in another process of
+ *                  this host: close that one first
+ *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
+ * Time:    one round trip to the manager; at most the request deadline, see dodo.conf(5).
+ * Note:    while a region is open, only Dodo may change its range of the file. Closing a region
+ *          drops the process's POSIX record locks on the file (not its OFD locks).
+ * Threads: safe.  Ownership: the descriptor is the caller's until dodo_mclose().
+ * Source:  paper 3.2.  Since: 0.1
+ */
+DODO_API int dodo_mopen(size_t len, int fd, off_t offset);
+
+/**
+ * dodo_mopen_flags() - dodo_mopen() with flags
+ * @flags:  any of DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK; 0 is dodo_mopen()
+ *
+ * Returns and errors as dodo_mopen(), and EINVAL for an unknown flag. With DODO_FALLBACK it does
+ * not fail with ENOMEM but when the library itself has no memory.
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags);
+
+/**
+ * dodo_mread() - read from a region
+ * @rd:     region descriptor
+ * @offset: first byte wanted, from the region's start, [bytes]
+ * @buf:    destination, @len bytes, any alignment; not kept
+ * @len:    bytes wanted; 0 checks the arguments and returns 0
+ *
+ * Returns: bytes placed in @buf: @len, or fewer at the region's end or at the backing file's end
+ *          (0 there); -1 with errno set. Every byte is one the file held at some instant during
+ *          the call, or one that a dodo_mwrite() running beside it was writing.
+ * Errors:  ENOMEM  the region is not active: its host died, was reclaimed or dropped it, or @rd
+ *                  is not open. Read the file instead; dodo_mclose() @rd. Never with
+ *                  DODO_FALLBACK, but for an @rd that is not open
+ *          EINVAL  @offset < 0 or beyond the region's end, @buf NULL with @len > 0, @len > SSIZE_MAX
+ *          EIO, or another errno of reading the backing file (blocks that are not yet remote)
+ * On error: @buf[0..@len) is unspecified.
+ * Time:    a dead host costs one transfer deadline, once for all its regions; see dodo.conf(5).
+ * Threads: safe; reads run in parallel, also on one region.
+ * Source:  paper 3.2, 4.4.  Since: 0.1
+ */
+DODO_API ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len);
+
+/**
+ * dodo_mwrite() - write to a region and to its backing file
+ * @rd:     region descriptor, not DODO_RDONLY
+ * @offset: where, from the region's start, [bytes]
+ * @buf:    source, @len bytes; not kept
+ * @len:    bytes to write; 0 checks the arguments and returns 0
+ *
+ * Both halves run at the same time; the call returns when both are over. Data written is as
+ * durable as after pwrite(2): use dodo_msync() to have it on the disk.
+ *
+ * Returns: bytes written to the file: @len, or fewer at the region's end or when the file took
+ *          fewer; -1 with errno set. If only the remote half failed the count is returned
+ *          nevertheless, and the next call on @rd gets ENOMEM.
+ * Errors:  ENOMEM  the region is not active (see dodo_mread()): nothing of this call reached the
+ *                  file; write the file instead
+ *          EINVAL  as dodo_mread(), or the region is read-only
+ *          ENOSPC, EDQUOT, EFBIG, EIO, ...: the errno of writing the backing file
+ * Threads: safe; writes to common 4 KiB blocks of a region queue.
+ * Source:  paper 3.2.  Since: 0.1
+ */
+DODO_API ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
+
+/**
+ * dodo_mclose() - give a region back
+ * @rd:     region descriptor; freed here whatever the result
+ *
+ * The file stays as it is; the descriptor that was given to dodo_mopen() is not touched. A
+ * DODO_RETAIN region that was only read stays in remote memory for the next run.
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @rd is not open, was reclaimed already, or the manager cannot be reached: the
+ *                  region is freed all the same, and nothing remains to be done
+ * Threads: safe; waits for calls in progress on @rd.
+ * Source:  paper 3.2.  Since: 0.1
+ */
+DODO_API int dodo_mclose(int rd);
+
+/**
+ * dodo_msync() - wait until all of a region's data is on the disk
+ * @rd:     region descriptor
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @rd is not open
+ *          EIO, ENOSPC, EDQUOT: of fdatasync(2) on the backing file; the remote copy is not read
+ *          again
+ * Threads: safe.  Source: paper 3.2.  Since: 0.1
+ */
+DODO_API int dodo_msync(int rd);
+
+/** What dodo_stat() tells of a region. */
+typedef struct DodoStat {
+    char host[64];         /**< "ADDR:PORT" of the host that holds it, "" when none does */
+    uint64_t length;       /**< [bytes] */
+    uint64_t filled_bytes; /**< held remotely, as far as this process has seen */
+    uint64_t hits;         /**< bytes read from remote memory */
+    uint64_t misses;       /**< bytes read from the backing file */
+    uint64_t written;      /**< bytes written */
+    uint32_t flags;        /**< as given to dodo_mopen_flags() */
+    uint32_t active;       /**< 1: remote memory serves it; 0: its host is lost */
+    uint32_t reused;       /**< 1: found retained from an earlier run */
+    uint32_t reserved0;
+    uint64_t reserved[8];
+} DodoStat;
+
+/**
+ * dodo_stat() - tell how a region fares
+ * @rd:     region descriptor
+ * @st:     filled in
+ *
+ * Returns: 0; -1 with errno EINVAL when @rd is not open or @st is NULL.  No traffic.
+ * Threads: safe.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_stat(int rd, DodoStat *st);
+
+/** Levels of the log hook; DODO_LOG=error|warn|info|debug sends the same lines to stderr. */
+enum { DODO_LOG_ERROR = 0, DODO_LOG_WARN = 1, DODO_LOG_INFO = 2, DODO_LOG_DEBUG = 3 };
+
+/** Called from any thread that is in the library; @text is borrowed until it returns. It must not
+ *  call the library. */
+typedef void (*dodo_log_fn)(void *ctx, int level, const char *text);
+
+/**
+ * dodo_set_log() - have the library's log lines given to a function
+ * @fn:     the function; NULL: none
+ * @ctx:    passed to it; kept
+ *
+ * Threads: safe; another thread may still be in the old function when it returns.  Since: 0.1
+ */
+DODO_API void dodo_set_log(dodo_log_fn fn, void *ctx);
+
+/**
+ * dodo_last_error() - the text behind the errno of this thread's last failed call
+ *
+ * Returns: text, never NULL; valid until this thread's next call of the library.  Since: 0.1
+ */
+DODO_API const char *dodo_last_error(void);
+
+/**
+ * dodo_shutdown() - close all regions and leave the cluster
+ *
+ * As if every region were closed (retained ones are released), then says good-bye to the manager
+ * and ends the library's thread. Runs by itself at normal exit, without releasing. A later
+ * dodo_mopen() starts anew.
+ *
+ * Returns: 0; -1 with errno EINVAL when the manager could not be told (it finds out by itself).
+ * Threads: safe, but no other thread may be in the library.  Since: 0.1
+ */
+DODO_API int dodo_shutdown(void);
+
+/** Version of the library, as "0.1.0". */
+DODO_API const char *dodo_version(void);
+
+#ifndef DODO_NO_SHORT_NAMES
+/* The paper's names. */
+static inline int mopen(size_t len, int fd, off_t offset)
+{
+    return dodo_mopen(len, fd, offset);
+}
+static inline ssize_t mread(int rd, off_t offset, void *buf, size_t len)
+{
+    return dodo_mread(rd, offset, buf, len);
+}
+static inline ssize_t mwrite(int rd, off_t offset, const void *buf, size_t len)
+{
+    return dodo_mwrite(rd, offset, buf, len);
+}
+static inline int mclose(int rd)
+{
+    return dodo_mclose(rd);
+}
+/* msync(rd) is Dodo's, msync(addr, len, flags) stays POSIX's: told apart by their arguments, with
+ * <sys/mman.h> included before or after this header, or not at all. */
+#define DODO_PICK_4TH_(a, b, c, d, ...) d
+#define msync(...)                                                                                 \
+    DODO_PICK_4TH_(__VA_ARGS__, msync, dodo_msync_has_one_argument_and_msync_three, dodo_msync,    \
+                   0)                                                                              \
+    (__VA_ARGS__)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
