@@ -97,11 +97,10 @@ DODO_API int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags);
  * Errors:  ENOMEM  the region is not active: its host died, was reclaimed or dropped it, or @rd
  *                  is not open. Read the file instead; dodo_mclose() @rd. Never with
  *                  DODO_FALLBACK, but for an @rd that is not open
- *          EINVAL  @offset < 0 or beyond the region's end, @buf NULL with @len > 0, @len > SSIZE_MAX
- *          EIO, or another errno of reading the backing file (blocks that are not yet remote)
- * On error: @buf[0..@len) is unspecified.
- * Time:    a dead host costs one transfer deadline, once for all its regions; see dodo.conf(5).
- * Threads: safe; reads run in parallel, also on one region.
+ *          EINVAL  @offset < 0 or beyond the region's end, @buf NULL with @len > 0, @len >
+ * SSIZE_MAX EIO, or another errno of reading the backing file (blocks that are not yet remote) On
+ * error: @buf[0..@len) is unspecified. Time:    a dead host costs one transfer deadline, once for
+ * all its regions; see dodo.conf(5). Threads: safe; reads run in parallel, also on one region.
  * Source:  paper 3.2, 4.4.  Since: 0.1
  */
 DODO_API ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len);
@@ -240,8 +239,7 @@ static inline int mclose(int rd)
  * <sys/mman.h> included before or after this header, or not at all. */
 #define DODO_PICK_4TH_(a, b, c, d, ...) d
 #define msync(...)                                                                                 \
-    DODO_PICK_4TH_(__VA_ARGS__, msync, dodo_msync_has_one_argument_and_msync_three, dodo_msync,    \
-                   0)                                                                              \
+    DODO_PICK_4TH_(__VA_ARGS__, msync, dodo_msync_has_one_argument_and_msync_three, dodo_msync, 0) \
     (__VA_ARGS__)
 #endif
 

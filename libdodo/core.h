@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's core: region table, hosts, refraction, and every call as a state machine. Pure:
+ * datagrams, times and results of file operations come in; datagrams and needs go out. The shell
+ * (libdodo/shell*.c: blocking calls; the simulation: events) does what a call needs.
+ *
+ * Two objects. The Client is the process's shared state: table, hosts, request ids, fill queue.
+ * Its functions and the calls take the hooks' lock around it, for a few instructions at a time.
+ * A Channel is one socket's: endpoint, ask numbers, path estimates, and the calls that run on it,
+ * one at a time for a calling thread, several for the background. It belongs to one thread at a
+ * time and is never locked.
+ *
+ * No function here calls a hook or sink while it holds the lock, but for unlock and wake. */
+#ifndef DODO_LIBDODO_CORE_H
+#define DODO_LIBDODO_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/env.h"
+#include "proto/endpoint.h"
+#include "proto/request.h"
+#include "proto/transfer.h"
+#include "proto/wire.h"
+
+typedef struct Client Client;
+typedef struct Channel Channel;
+typedef struct Call Call;
+
+/* ---- the process ---------------------------------------------------------------------------- */
+
+typedef struct ClientHooks {
+    void (*lock)(void *ctx); /* both NULL where there is one thread */
+    void (*unlock)(void *ctx);
+    /* A call that is NEED_BLOCKED may go on now (any thread's; channel_step() finds out). */
+    void (*wake)(void *ctx);
+    /* The background has something new to do: run channel_step() on its channel. */
+    void (*wake_background)(void *ctx);
+    /* The region is gone and no file write is in progress: unlock and close its file. */
+    void (*file_release)(void *ctx, void *file);
+    /* Lines for the log; level as in DODO_LOG_*; NULL: none. */
+    void (*log)(void *ctx, int level, const char *text);
+    void *ctx;
+} ClientHooks;
+
+typedef struct ClientConfig {
+    Addr manager;
+    Id128 self; /* this process's session in the cluster: random */
+    uint64_t refraction_ns;
+    uint64_t transfer_deadline_ns; /* silence of a host after which it is dead */
+    uint64_t alive_ns;             /* between keep-alives */
+    uint64_t reopen_ns;            /* DODO_FALLBACK: between tries to establish regions anew */
+    RequestTimes request;          /* to the manager */
+    uint64_t credit_cap_bytes;
+    unsigned regions_max;
+    size_t fill_queue_bytes; /* offered fills beyond it are not made */
+} ClientConfig;
+
+Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
+/* All channels and calls must be gone. Releases the files of regions that are left. */
+Client *client_free(Client *c);
+
+typedef struct ClientStats {
+    uint64_t regions, active; /* now */
+    uint64_t fills_offered, fills_done, fills_refused, fills_dropped;
+    uint64_t hosts_lost, regions_lost, poisoned, voided, refractions, reads_beside_writes;
+    uint64_t reads, writes, blocked;
+} ClientStats;
+void client_stats(Client *c, ClientStats *ret);
+/* Invariants, for tests: digests, lists and counts agree. */
+bool client_check(Client *c);
+
+typedef struct ClientRegionInfo {
+    Addr host;
+    RegionAddress address;
+    uint64_t len, filled_bytes, hits, misses, written;
+    unsigned flags; /* DODO_* as opened */
+    bool active, reused;
+} ClientRegionInfo;
+/* 0, or -EINVAL. */
+int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
+/* Next open descriptor after @rd (-1 starts), or -1. */
+int client_region_next(Client *c, int rd);
+
+/* ---- channels ------------------------------------------------------------------------------- */
+
+typedef struct ChannelSink {
+    /* A datagram to send as it is. */
+    void (*datagram)(void *ctx, const Addr *to, const uint8_t *datagram, size_t len);
+    /* A burst of WRITE data; the memory stays until the call that owns it is over. The shell
+     * seals or scatters it with channel_endpoint(). */
+    void (*burst)(void *ctx, Session *session, const Burst *burst);
+    /* Largest datagram to @to without fragmentation, [bytes of payload]. */
+    size_t (*datagram_max)(void *ctx, const Addr *to);
+    void *ctx;
+} ChannelSink;
+
+/* @background: this channel also sends keep-alives, claims and fills, and establishes FALLBACK
+ * regions anew; there is one such channel a client. @endpoint is transferred. NULL: no memory. */
+Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, bool background);
+Channel *channel_free(Channel *ch); /* its calls must be over */
+Endpoint *channel_endpoint(Channel *ch);
+
+/* One datagram came. It is overwritten. Its effects may end calls. */
+void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns);
+/* Sends what is to be sent now, fires timers, moves all calls on. Call it after input, after
+ * call_*_start(), after call_file_done(), and at the deadline. */
+void channel_step(Channel *ch, uint64_t now_ns);
+/* TIME_NEVER: nothing to do before a datagram comes. A channel_step() much later than this means
+ * that the process itself was stopped: all clocks of the channel start anew. */
+uint64_t channel_deadline(Channel *ch);
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+enum CallNeed {
+    NEED_NETWORK,    /* datagrams, or the channel's deadline */
+    NEED_BLOCKED,    /* hooks.wake */
+    NEED_FILE_READ,  /* pread(file, file_buf, file_len, file_offset), whole or to the file's end */
+    NEED_FILE_WRITE, /* pwrite(file, file_buf, file_len, file_offset): start it. Until
+                        call_file_done() the channel may be served: the halves overlap */
+    NEED_FILE_SYNC,  /* fdatasync(file) */
+    NEED_FILE_STAMP, /* the file's stamp now */
+    NEED_NOTHING,    /* over: result, error */
+};
+
+typedef struct FileResult {
+    ssize_t count; /* bytes, or 0 for SYNC and STAMP; -1: failed with error */
+    int error;
+    Stamp stamp;
+    bool stamp_settled; /* older than the file system's timestamp granule */
+} FileResult;
+
+/* What the shell found out about the file of an mopen. */
+typedef struct FileGiven {
+    void *file; /* the shell's own description, locked; owned by the call, then the region,
+                   until hooks.file_release() */
+    FileKey key;
+    Stamp stamp;
+    bool retainable; /* a file system known to keep honest stamps */
+} FileGiven;
+
+/* In the caller's storage, opaque but for these. Big (some KiB): not for small stacks. */
+struct Call {
+    uint8_t need;      /* enum CallNeed */
+    bool file_pending; /* a NEED_FILE_WRITE was taken up and is not done */
+    void *file;        /* of the need */
+    uint8_t *file_buf; /* not written through for NEED_FILE_WRITE */
+    size_t file_len;
+    uint64_t file_offset;
+    ssize_t result;     /* when over */
+    int error;          /* errno when result is -1 */
+    const char *reason; /* text for dodo_last_error(), or NULL; static */
+    /* private: libdodo/call*.c */
+    uint8_t kind, phase;
+    Channel *channel;
+    struct Call *next;
+    struct Region *region;
+    struct CallState *state;
+};
+
+/* Each attaches the call to the channel; go on with channel_step(), look at need; after
+ * NEED_NOTHING the storage is the caller's again. Argument errors end the call at once.
+ * Calls on a channel that is not the background's: one at a time. */
+void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
+                     unsigned flags, uint64_t now_ns);
+void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
+                     uint64_t now_ns);
+void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
+                      uint64_t now_ns);
+void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
+void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
+/* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */
+void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns);
+
+/* The result of what the call needed. For NEED_FILE_WRITE at any time after it was taken up with
+ * call_file_taken(); for the others while the call needs it. Then channel_step(). */
+void call_file_taken(Call *call); /* NEED_FILE_WRITE: it is being done; need changes */
+void call_file_done(Call *call, const FileResult *result, uint64_t now_ns);
+
+#endif
