@@ -31,7 +31,8 @@ typedef struct TransportSend {
     const struct iovec *iov; /* with @segment: iovec boundaries fall on datagram boundaries at every
                                 @iov_per_segment entries */
     unsigned iov_count;
-    unsigned iov_per_segment; /* iovecs that make one datagram, when @segment > 0 */
+    unsigned iov_per_segment; /* iovecs that make one datagram, when @segment > 0; 0: one iovec
+                                 holds the whole run */
     uint16_t segment;
 } TransportSend;
 
@@ -49,9 +50,10 @@ typedef struct Transport Transport;
 typedef struct TransportOps {
     const char *name;
     void (*close)(Transport *t);
-    /* All of it, in order. -errno only for errors of this socket (EBADF, ENOMEM ...). */
+    /* All of it, in order; waits some 20 ms at most for a full send queue, then drops. -errno only
+     * for errors of this socket (EBADF, ENOTSOCK) or of the arguments (EFAULT). */
     int (*send)(Transport *t, const TransportSend *sends, unsigned count);
-    /* Count of messages received, 0 when none is there. Never blocks. */
+    /* Count of messages received, 0 when none is there. Never blocks. A message may be empty. */
     int (*receive)(Transport *t, TransportReceive *receives, unsigned count);
     int (*fd)(const Transport *t); /* to poll(2) for POLLIN */
     /* Largest datagram payload to @to without fragmentation (path MTU less headers). */
@@ -70,10 +72,14 @@ typedef struct TransportOptions {
     bool no_gso, no_gro; /* switch techniques off (tests, odd kernels) */
 } TransportOptions;
 
-/* UDP; @local with port 0 takes any free port. */
+/* UDP; @local with port 0 takes any free port. Never fragments (IP_PMTUDISC_DO). A socket bound to
+ * a wildcard address sends from whatever address the route prefers, so who answers datagrams binds
+ * to a named address; who only asks may bind to the wildcard. An IPv6 socket is IPv6 only. */
 int transport_udp_open(const Addr *local, const TransportOptions *options, Transport **ret);
-/* Two ends in one process, for tests: what one sends the other receives; the fd of each is an
- * eventfd. Addresses are ADDR_SIM 1 and 2. */
+/* Two ends in one process, for tests: what one sends the other receives, runs joined as GRO joins
+ * them; beyond TRANSPORT_PAIR_QUEUE waiting messages they are lost. The fd of each is an eventfd.
+ * Addresses are ADDR_SIM 1 and 2. The ends may belong to different threads. */
+enum { TRANSPORT_PAIR_QUEUE = 256 };
 int transport_pair_open(Transport *ret[2]);
 Transport *transport_close(Transport *t); /* NULL is fine; returns NULL */
 

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* UDP over loopback, ephemeral ports: every shape of run arrives byte by byte and cut as it was
+ * sent, with GSO and GRO on and off, over IPv4 and IPv6; failing sends are losses, not errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/time.h"
+#include "usocket/transport.h"
+
+#ifndef SO_NO_CHECK
+#define SO_NO_CHECK 11
+#endif
+
+enum { BUFFERS = 8 };
+static const uint64_t PATIENCE_NS = 5 * NS_PER_S; /* before a datagram on loopback counts as lost */
+static uint8_t in[BUFFERS][TRANSPORT_RECV_MAX];
+static uint8_t sent[600000], got[600000];
+
+typedef struct Ends {
+    Transport *from, *to;
+} Ends;
+
+static void open_ends(Ends *e, const char *host, bool no_gso, bool no_gro)
+{
+    /* What every system grants (rmem_max of stock kernels), so that the test is alike on all. */
+    TransportOptions o = {.receive_bytes = 212992, .no_gso = no_gso, .no_gro = no_gro};
+    Addr any;
+    assert_int_equal(addr_parse(host, 0, &any), 0);
+    assert_int_equal(transport_udp_open(&any, &o, &e->from), 0);
+    assert_int_equal(transport_udp_open(&any, &o, &e->to), 0);
+    assert_true(e->to->local.port != 0);
+    assert_true(e->to->receive_bytes > 0);
+}
+
+static void close_ends(Ends *e)
+{
+    e->from = transport_close(e->from);
+    e->to = transport_close(e->to);
+}
+
+static bool have_ip6(void)
+{
+    Addr a;
+    Transport *t;
+    if (addr_parse("[::1]:0", 0, &a) != 0 || transport_udp_open(&a, NULL, &t) != 0)
+        return false;
+    transport_close(t);
+    return true;
+}
+
+/* Receives @total bytes; every datagram's length is noted in @cuts. Returns the datagrams. */
+static size_t collect(Ends *e, size_t total, uint16_t *cuts, bool *ret_joined)
+{
+    size_t at = 0, n = 0;
+    while (at < total) {
+        TransportReceive r[BUFFERS];
+        for (int i = 0; i < BUFFERS; i++)
+            r[i] = (TransportReceive){.buf = in[i], .cap = sizeof in[i]};
+        assert_int_equal(transport_wait(e->to, PATIENCE_NS), 1);
+        int k = e->to->ops->receive(e->to, r, BUFFERS);
+        assert_in_range(k, 0, BUFFERS);
+        for (int i = 0; i < k; i++) {
+            assert_true(addr_equal(&r[i].from, &e->from->local));
+            assert_true(at + r[i].len <= total);
+            memcpy(got + at, r[i].buf, r[i].len);
+            *ret_joined |= r[i].segment > 0;
+            for (size_t o = 0, cut = r[i].segment ? r[i].segment : r[i].len; o < r[i].len; o += cut)
+                cuts[n++] = (uint16_t)(r[i].len - o < cut ? r[i].len - o : cut);
+            at += r[i].len;
+        }
+    }
+    return n;
+}
+
+/* Sends a run of @len bytes in datagrams of @segment, each made of @per iovecs (0: one in all). */
+static void send_run(Ends *e, size_t len, uint16_t segment, unsigned per)
+{
+    static struct iovec iov[2048];
+    unsigned n = 0;
+    for (size_t at = 0; per && at < len; at += segment) {
+        size_t left = len - at < segment ? len - at : segment;
+        for (unsigned i = 0; i < per; i++) {
+            size_t part = i + 1 == per ? left : left / 2;
+            size_t skip = (len - at < segment ? len - at : segment) - left;
+            assert_true(n < sizeof iov / sizeof iov[0]);
+            iov[n++] = (struct iovec){sent + at + skip, part};
+            left -= part;
+        }
+    }
+    if (!per)
+        iov[n++] = (struct iovec){sent, len};
+    TransportSend s = {.to = &e->to->local,
+                       .iov = iov,
+                       .iov_count = n,
+                       .iov_per_segment = per,
+                       .segment = segment};
+    assert_int_equal(e->from->ops->send(e->from, &s, 1), 0);
+}
+
+static void check_run(Ends *e, size_t len, uint16_t segment, unsigned per, bool *ret_joined)
+{
+    static uint16_t cuts[1024];
+    size_t want = (len + segment - 1) / segment;
+    for (size_t i = 0; i < len; i++)
+        sent[i] = (uint8_t)(i * 31 + i / 997 + len);
+    send_run(e, len, segment, per);
+    assert_int_equal(collect(e, len, cuts, ret_joined), want);
+    for (size_t i = 0; i < want; i++)
+        assert_int_equal(cuts[i], i + 1 < want ? segment : len - (want - 1) * segment);
+    assert_memory_equal(got, sent, len);
+}
+
+static const struct {
+    size_t len;
+    uint16_t segment;
+} runs[] = {
+    {1, 1000},       /* a run of one short datagram */
+    {1000, 1000},    /* one full */
+    {1001, 1000},    /* one full, one of a byte */
+    {2000, 1000},    /* even */
+    {57344, 1456},   /* a chunk on Ethernet: 39 and an odd last */
+    {65400, 1090},   /* exactly the most of one GSO message */
+    {65401, 1090},   /* a byte more */
+    {64000, 1000},   /* exactly the most segments */
+    {150000, 1000},  /* several messages */
+    {150000, 20000}, /* few large datagrams */
+    {180000, 40000}, /* too large to join any two */
+};
+
+static void check_runs(const char *host)
+{
+    for (int mode = 0; mode < 4; mode++) {
+        Ends e;
+        bool joined = false;
+        open_ends(&e, host, mode & 1, mode & 2);
+        for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
+            for (unsigned per = 0; per < 4; per++)
+                check_run(&e, runs[i].len, runs[i].segment, per, &joined);
+        if (mode & 2)
+            assert_false(joined);
+        if (mode == 0) /* loopback hands a GSO message over uncut */
+            assert_true(joined);
+        close_ends(&e);
+    }
+}
+
+static void send__runs_over_ip4(void **state)
+{
+    check_runs("127.0.0.1:0");
+}
+
+static void send__runs_over_ip6(void **state)
+{
+    if (!have_ip6()) {
+        print_message("skipped: this host has no IPv6 loopback\n");
+        skip();
+    }
+    check_runs("[::1]:0");
+}
+
+static void send__many_single_datagrams_keep_their_order(void **state)
+{
+    enum { COUNT = 300 };
+    static struct iovec iov[COUNT];
+    static TransportSend s[COUNT];
+    static uint16_t cuts[COUNT];
+    Ends e;
+    bool joined = false;
+    size_t len = 0;
+    open_ends(&e, "127.0.0.1:0", false, false);
+    for (unsigned i = 0; i < COUNT; i++) {
+        size_t n = 1 + i % 700;
+        memset(sent + len, (int)i, n);
+        iov[i] = (struct iovec){sent + len, n};
+        s[i] = (TransportSend){.to = &e.to->local, .iov = &iov[i], .iov_count = 1};
+        len += n;
+    }
+    assert_int_equal(e.from->ops->send(e.from, s, COUNT), 0);
+    assert_int_equal(collect(&e, len, cuts, &joined), COUNT);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(cuts[i], iov[i].iov_len);
+    assert_memory_equal(got, sent, len);
+    close_ends(&e);
+}
+
+/* A socket without checksums cannot do GSO (EINVAL), as a device without checksum offload
+ * cannot (EIO): the run must arrive all the same, and so must the next. */
+static void send__falls_back_where_gso_fails(void **state)
+{
+    Ends e;
+    const int one = 1;
+    bool joined = false;
+    open_ends(&e, "127.0.0.1:0", false, false);
+    int fd = e.from->ops->fd(e.from);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof one), 0);
+    for (unsigned per = 0; per < 3; per++)
+        check_run(&e, 150001, 1200, per, &joined);
+    assert_false(joined);
+    /* Remembered: with checksums again, runs to this host still go singly. */
+    const int zero = 0;
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &zero, sizeof zero), 0);
+    check_run(&e, 20000, 1200, 1, &joined);
+    assert_false(joined);
+    close_ends(&e);
+}
+
+static void send__what_cannot_go_is_lost_and_the_rest_arrives(void **state)
+{
+    static const char *const nowhere[] = {"[::1]:9", "127.0.0.1:0", "255.255.255.255:9"};
+    Ends e, dead;
+    bool joined = false;
+    uint16_t cuts[4];
+    open_ends(&e, "127.0.0.1:0", false, false);
+    open_ends(&dead, "127.0.0.1:0", false, false);
+    Addr closed = dead.to->local; /* nobody there: ECONNREFUSED may come back */
+    close_ends(&dead);
+    struct iovec small = {sent, 100}, huge = {sent, 65508};
+    for (size_t i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+        Addr a;
+        assert_int_equal(addr_parse(nowhere[i], 0, &a), 0);
+        TransportSend s[] = {
+            {.to = &a, .iov = &small, .iov_count = 1},
+            {.to = &closed, .iov = &small, .iov_count = 1},
+            {.to = &e.to->local, .iov = &huge, .iov_count = 1},
+            {.to = &a, .iov = &huge, .iov_count = 1, .segment = 1000},
+            {.to = &e.to->local, .iov = &small, .iov_count = 1},
+        };
+        assert_int_equal(e.from->ops->send(e.from, s, sizeof s / sizeof s[0]), 0);
+        assert_int_equal(collect(&e, 100, cuts, &joined), 1);
+    }
+    TransportReceive r = {.buf = in[0], .cap = sizeof in[0]};
+    assert_int_equal(e.from->ops->receive(e.from, &r, 1), 0);
+    close_ends(&e);
+}
+
+static void receive__nothing_there(void **state)
+{
+    Ends e;
+    open_ends(&e, "127.0.0.1:0", false, false);
+    TransportReceive r = {.buf = in[0], .cap = sizeof in[0]};
+    assert_int_equal(e.to->ops->receive(e.to, &r, 1), 0);
+    assert_int_equal(transport_wait(e.to, 0), 0);
+    assert_int_equal(transport_wait(e.to, NS_PER_MS), 0);
+    close_ends(&e);
+}
+
+static void datagram_max__goes_through(void **state)
+{
+    const char *const hosts[] = {"127.0.0.1:0", "[::1]:0"};
+    for (int i = 0; i < (have_ip6() ? 2 : 1); i++) {
+        Ends e;
+        bool joined = false;
+        uint16_t cuts[2];
+        open_ends(&e, hosts[i], false, false);
+        size_t max = e.from->ops->datagram_max(e.from, &e.to->local);
+        assert_in_range(max, 1232, 65507);
+        struct iovec v = {sent, max};
+        TransportSend s = {.to = &e.to->local, .iov = &v, .iov_count = 1};
+        assert_int_equal(e.from->ops->send(e.from, &s, 1), 0);
+        assert_int_equal(collect(&e, max, cuts, &joined), 1);
+        assert_int_equal(e.from->ops->datagram_max(e.from, &e.to->local), max);
+        close_ends(&e);
+    }
+}
+
+static void datagram_max__unknown_route_is_the_least(void **state)
+{
+    Ends e;
+    Addr other;
+    open_ends(&e, "127.0.0.1:0", false, false);
+    assert_int_equal(addr_parse("[::1]:9", 0, &other), 0);
+    assert_int_equal(e.from->ops->datagram_max(e.from, &other), 1232);
+    close_ends(&e);
+}
+
+static void open__refuses(void **state)
+{
+    Transport *t = NULL, *second = NULL;
+    Addr a = addr_sim(1, 1);
+    assert_int_equal(transport_udp_open(&a, NULL, &t), -EAFNOSUPPORT);
+    assert_int_equal(addr_parse("127.0.0.1:0", 0, &a), 0);
+    assert_int_equal(transport_udp_open(&a, NULL, &t), 0);
+    assert_int_equal(transport_udp_open(&t->local, NULL, &second), -EADDRINUSE);
+    assert_null(second);
+    assert_int_equal(addr_parse("198.51.100.77:0", 0, &a), 0); /* not ours */
+    assert_int_equal(transport_udp_open(&a, NULL, &second), -EADDRNOTAVAIL);
+    assert_null(transport_close(t));
+    assert_null(transport_close(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(send__runs_over_ip4),
+        cmocka_unit_test(send__runs_over_ip6),
+        cmocka_unit_test(send__many_single_datagrams_keep_their_order),
+        cmocka_unit_test(send__falls_back_where_gso_fails),
+        cmocka_unit_test(send__what_cannot_go_is_lost_and_the_rest_arrives),
+        cmocka_unit_test(receive__nothing_there),
+        cmocka_unit_test(datagram_max__goes_through),
+        cmocka_unit_test(datagram_max__unknown_route_is_the_least),
+        cmocka_unit_test(open__refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
