@@ -5,8 +5,10 @@
  * a 16-byte tag at the end (proto/endpoint.h does that; here payloads are plain). All integers
  * little-endian. Decoders read nothing beyond @len, accept no trailing bytes, no non-zero
  * reserved byte and no value outside the ranges named here; on failure they return
- * -EBADMSG and leave the output untouched. Encoders return the length written; the caller gives
- * WIRE_PAYLOAD_MAX bytes of room unless said otherwise.
+ * -EBADMSG and leave the output untouched. A status that is not in status.def is decoded as
+ * STATUS_PROTOCOL. Encoders return the length written; the caller gives WIRE_PAYLOAD_MAX bytes of
+ * room unless said otherwise. They do not check ranges: a message that breaks one is refused by
+ * the peer; only what would not fit (counts, bodies) is asserted.
  *
  * To add a message: its struct, encode and decode here, a golden line in tests/unit/test_wire.c,
  * a case in tests/fuzz/fuzz_wire.c, a section in docs/dodo-protocol.7. */
@@ -82,7 +84,7 @@ typedef struct WireHeader {
     uint8_t type;
     uint8_t flags;
     uint32_t cluster; /* from the cluster key, or from the cluster's name without one */
-    uint64_t tag;     /* chosen by the receiver at HELLO: its name for the session; 0 in HELLO */
+    uint64_t tag; /* chosen by the receiver at HELLO: its name for the session; 0 in HELLO, RESET */
 } WireHeader;
 
 void wire_header_encode(const WireHeader *h, uint8_t out[WIRE_HEADER_SIZE]);
@@ -119,7 +121,8 @@ int wire_reset_decode(const uint8_t *p, size_t len, uint64_t *ret_tag);
 
 /* ---- regions ------------------------------------------------------------------------------- */
 
-/* Who a read, write or fill is for: all of it is checked every time. 36 bytes. */
+/* Who a read, write or fill is for: all of it is checked every time. 36 bytes. Wherever a range of
+ * bytes (offset, len) is named, its end must not pass 2^64 - 1. */
 typedef struct RegionAddress {
     uint64_t epoch;   /* of the imd: random, a start */
     uint64_t region;  /* never used again in an epoch; not 0 */
@@ -152,7 +155,8 @@ typedef struct WireData {
     uint64_t ask;        /* echoed */
     uint16_t index;      /* segment of the ask, or WIRE_INDEX_NONE */
     uint16_t status;     /* not OK only with WIRE_INDEX_NONE */
-    uint32_t filled;     /* bit i: block (offset / 4096 + i) was filled when this ask was served */
+    uint32_t filled;     /* bit i < WIRE_CHUNK_BLOCKS_MAX: block (offset / 4096 + i) was filled when
+                            this ask was served */
     const uint8_t *data; /* decoded: points into the datagram */
     size_t data_len;
 } WireData;
@@ -184,10 +188,10 @@ int wire_write_decode(const uint8_t *p, size_t len, WireWrite *ret);
 enum WriteState { WRITE_OPEN, WRITE_DONE, WRITE_REFUSED, WRITE_STATE_MAX };
 typedef struct WireWriteAck {
     uint64_t number;
-    uint64_t transfer;
+    uint64_t transfer; /* FILL: not 0; else 0 */
     uint8_t kind;
     uint8_t state;     /* enum WriteState */
-    uint16_t status;   /* why refused */
+    uint16_t status;   /* why refused: not OK if and only if state is REFUSED */
     uint32_t grant;    /* bytes that the imd can take from this client beyond those it has */
     uint64_t received; /* bit i: segment i is here (state OPEN) */
 } WireWriteAck;
@@ -285,7 +289,8 @@ typedef struct OpOpen {
     Stamp stamp;     /* of the file now; a retained region is given only if its stamp is equal */
 } OpOpen;
 typedef struct OpOpenReply {
-    Addr host; /* data address of the imd: UDP address and the port of the region's thread */
+    Addr host; /* data address of the imd: UDP address and the port of the region's thread; not
+                  ADDR_NONE. Addresses travel in one form: bytes that a kind does not use are 0 */
     RegionAddress address;
     uint8_t reused; /* 1: a retained region with its filled blocks */
 } OpOpenReply;
@@ -321,8 +326,8 @@ static inline uint64_t region_digest(const RegionName *n)
  * Openings with ids at or above @before were still in flight when it was taken. */
 enum { CLAIM_NAMES_MAX = 48 };
 typedef struct OpClaim {
-    uint32_t list; /* counts the client's lists */
-    uint32_t page;
+    uint32_t list;  /* counts the client's lists */
+    uint32_t page;  /* < pages */
     uint32_t pages; /* >= 1, an empty list is one empty page */
     uint32_t count;
     uint64_t before;
@@ -371,7 +376,7 @@ typedef struct OpBeatReply {
 
 /* All that a region directory needs to be built anew. */
 typedef struct RegionListing {
-    RegionAddress address; /* epoch is that of the hint */
+    RegionAddress address; /* epoch is that of the hint, and not sent again */
     Id128 client;          /* who has it open; null when released */
     FileKey key;
     uint64_t offset, len;
@@ -394,8 +399,8 @@ typedef struct OpAlloc {
     Id128 client;
     FileKey key;
     uint64_t offset, len;
-    uint32_t flags;
-    uint8_t evict; /* 1: drop unopened retained regions, least recently used first, to make room */
+    uint32_t flags; /* REGION_RDONLY, REGION_RETAIN; OpReopen's likewise */
+    uint8_t evict;  /* 1: drop unopened retained regions, least recently used first, to make room */
 } OpAlloc;
 /* Also OP_REOPEN's. Every reply of an imd carries the hint, with any status; address and port
  * are zero unless STATUS_OK. */
