@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What the benchmark programs share: a data set whose every byte follows from its offset, so that
+ * every byte read can be verified; repeatable random numbers; percentiles; progress lines.
+ * hello.c is the program to copy from; these may use the tree's base/. */
+#ifndef DODO_EXAMPLES_BENCH_COMMON_H
+#define DODO_EXAMPLES_BENCH_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The data set's bytes [offset, offset + len). */
+void bench_data_make(uint64_t offset, void *buf, size_t len);
+/* How many of the bytes are not what bench_data_make() gives. */
+uint64_t bench_data_wrong(uint64_t offset, const void *buf, size_t len);
+/* Makes @path a data set of @size bytes, on the disk when it returns; 0 or -errno. */
+int bench_file_make(const char *path, uint64_t size);
+
+/* The same numbers for the same seed, everywhere. */
+typedef struct BenchRandom {
+    uint64_t state;
+} BenchRandom;
+uint64_t bench_random_below(BenchRandom *r, uint64_t n); /* uniform in [0, n), n > 0 */
+
+/* The value below which @permille of the @count values are; sorts them. 0 when there are none. */
+uint32_t bench_percentile(uint32_t *values, size_t count, unsigned permille);
+
+/* One line on stderr, "progress: 42%  TEXT", not more than five times a second. */
+typedef struct BenchProgress {
+    bool on;
+    uint64_t last_ns;
+    unsigned last_percent;
+} BenchProgress;
+void bench_progress(BenchProgress *p, uint64_t done, uint64_t total, const char *text);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* The paper's synthetic benchmark (5.2.2): in each iteration as many requests as the data set has,
+ * one after the other, in one of three patterns:
+ *   sequential  the whole set from its start to its end
+ *   hotcold     80 % of the requests go to the first 20 % of the set; random within each part
+ *   random      anywhere
+ * Regions are made in the first iteration and given back at the end. Every byte is verified. */
+#include "examples/synthetic.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/os.h"
+#include "base/time.h"
+
+enum { HOT_PERCENT = 20, HOT_REFERENCES_PERCENT = 80 };
+
+const char *const pattern_names[PATTERN_MAX] = {"sequential", "hotcold", "random"};
+
+typedef struct Run {
+    const Options *options;
+    uint64_t requests; /* an iteration */
+    uint64_t *iteration_ns;
+    uint32_t *request_ns; /* of every request, in order */
+    uint64_t done;        /* requests */
+    uint64_t verified_bytes, wrong_bytes;
+    uint64_t total_ns;
+} Run;
+
+/* Which of @count requests of the set comes next. */
+static uint64_t pick(enum Pattern pattern, uint64_t i, uint64_t count, BenchRandom *random)
+{
+    uint64_t hot = count * HOT_PERCENT / 100;
+    switch (pattern) {
+    case PATTERN_SEQUENTIAL:
+        return i;
+    case PATTERN_HOTCOLD:
+        if (hot > 0 && bench_random_below(random, 100) < HOT_REFERENCES_PERCENT)
+            return bench_random_below(random, hot);
+        return hot + bench_random_below(random, count - hot);
+    case PATTERN_RANDOM:
+    case PATTERN_MAX:
+        break;
+    }
+    return bench_random_below(random, count);
+}
+
+static void compute(uint64_t ns)
+{
+    uint64_t end = os_now_ns() + ns;
+    while (ns > 0 && os_now_ns() < end)
+        ;
+}
+
+static int one_request(Run *run, Source *source, uint64_t index, void *buf)
+{
+    const Options *o = run->options;
+    uint64_t offset = index * o->request_bytes, left = o->size_bytes - offset;
+    size_t len = left < o->request_bytes ? (size_t)left : (size_t)o->request_bytes;
+    uint64_t start = os_now_ns();
+    int r = o->backend->read(source, offset, buf, len);
+    if (r < 0) {
+        fprintf(stderr, "dodo-synthetic: reading %zu bytes at %" PRIu64 ": %s\n", len, offset,
+                r == -ENODATA ? "the file is shorter" : strerror(-r));
+        return r;
+    }
+    uint64_t ns = os_now_ns() - start;
+    run->request_ns[run->done++] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+    uint64_t wrong = bench_data_wrong(offset, buf, len);
+    if (wrong > 0 && run->wrong_bytes == 0)
+        fprintf(stderr, "dodo-synthetic: %" PRIu64 " of %zu bytes at %" PRIu64 " are wrong\n",
+                wrong, len, offset);
+    run->wrong_bytes += wrong;
+    run->verified_bytes += len;
+    return 0;
+}
+
+static int run_all(Run *run, Source *source)
+{
+    const Options *o = run->options;
+    void *buf CLEANUP_FREE = malloc(o->request_bytes);
+    BenchRandom random = {o->seed};
+    BenchProgress progress = {.on = o->progress};
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t it = 0; it < o->iterations; it++) {
+        char text[64];
+        uint64_t start = os_now_ns();
+        snprintf(text, sizeof text, "iteration %" PRIu64 " of %" PRIu64, it + 1, o->iterations);
+        for (uint64_t i = 0; i < run->requests; i++) {
+            int r = one_request(run, source, pick(o->pattern, i, run->requests, &random), buf);
+            if (r < 0)
+                return r;
+            compute(o->compute_ns);
+            bench_progress(&progress, run->done, run->requests * o->iterations, text);
+        }
+        run->iteration_ns[it] = os_now_ns() - start;
+        run->total_ns += run->iteration_ns[it];
+    }
+    return 0;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / (double)NS_PER_S;
+}
+
+static void print_json(const Run *run, const Sources *s)
+{
+    const Options *o = run->options;
+    printf("{\"pattern\":\"%s\",\"backend\":\"%s\",\"size_bytes\":%" PRIu64
+           ",\"request_bytes\":%" PRIu64 ",\"region_bytes\":%" PRIu64 ",\"iterations\":%" PRIu64
+           ",\"compute_time_s\":%g,\"seed\":%" PRIu64 ",",
+           pattern_names[o->pattern], o->backend->name, o->size_bytes, o->request_bytes,
+           o->region_bytes, o->iterations, seconds(o->compute_ns), o->seed);
+    printf("\"requests\":%" PRIu64 ",\"seconds\":%.6f,\"mb_per_s\":%.3f,\"iteration_seconds\":[",
+           run->done, seconds(run->total_ns),
+           (double)run->verified_bytes / 1e6 / seconds(run->total_ns));
+    for (uint64_t i = 0; i < o->iterations; i++)
+        printf("%s%.6f", i ? "," : "", seconds(run->iteration_ns[i]));
+    printf("],\"request_us_p50\":%.1f,\"request_us_p99\":%.1f,",
+           bench_percentile(run->request_ns, run->done, 500) / 1e3,
+           bench_percentile(run->request_ns, run->done, 990) / 1e3);
+    printf("\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"regions_opened\":%" PRIu64
+           ",\"regions_failed\":%" PRIu64 ",\"regions_lost\":%" PRIu64
+           ",\"verified_bytes\":%" PRIu64 ",\"wrong_bytes\":%" PRIu64 ",\"errors\":%d}\n",
+           s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_failed, s->regions_lost,
+           run->verified_bytes, run->wrong_bytes, run->wrong_bytes > 0);
+}
+
+static void print_text(const Run *run, const Sources *s)
+{
+    const Options *o = run->options;
+    printf("%s on %s: %" PRIu64 " requests of %" PRIu64 " bytes in %.2f s, %.2f MB/s; "
+           "%.0f %% of the bytes from remote memory; %" PRIu64 " bytes verified, %" PRIu64
+           " wrong\n",
+           pattern_names[o->pattern], o->backend->name, run->done, o->request_bytes,
+           seconds(run->total_ns), (double)run->verified_bytes / 1e6 / seconds(run->total_ns),
+           100.0 * (double)s->remote_bytes / (double)run->verified_bytes, run->verified_bytes,
+           run->wrong_bytes);
+}
+
+/* Opens the data set, with none of it in the page cache: 0 or -errno, told. */
+static int source_open(Source *s, const Options *o)
+{
+    struct stat st;
+    *s = (Source){.options = o, .fd = open(o->file, O_RDONLY | O_CLOEXEC)};
+    if (s->fd < 0 || fstat(s->fd, &st) < 0) {
+        fprintf(stderr, "dodo-synthetic: %s: %s\n", o->file, strerror(errno));
+        return -errno;
+    }
+    if ((uint64_t)st.st_size < o->size_bytes) {
+        fprintf(stderr, "dodo-synthetic: %s has only %lld bytes; --make makes it\n", o->file,
+                (long long)st.st_size);
+        return -ENODATA;
+    }
+    (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: no harm where ignored */
+    s->regions_count = (o->size_bytes + o->region_bytes - 1) / o->region_bytes;
+    s->regions = malloc(s->regions_count * sizeof *s->regions);
+    if (!s->regions)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < s->regions_count; i++)
+        s->regions[i] = -1;
+    return 0;
+}
+
+static int benchmark(const Options *o)
+{
+    uint64_t requests = (o->size_bytes + o->request_bytes - 1) / o->request_bytes;
+    Run run = {.options = o, .requests = requests};
+    Source source;
+    int r = source_open(&source, o);
+    run.iteration_ns = calloc(o->iterations, sizeof *run.iteration_ns);
+    run.request_ns = calloc(requests * o->iterations, sizeof *run.request_ns);
+    if (r == 0 && (!run.iteration_ns || !run.request_ns)) {
+        fprintf(stderr, "dodo-synthetic: no memory for %" PRIu64 " requests\n", requests);
+        r = -ENOMEM;
+    }
+    if (r == 0) {
+        r = run_all(&run, &source);
+        o->backend->close(&source);
+    }
+    if (r == 0)
+        (o->json ? print_json : print_text)(&run, &source.sources);
+    if (source.fd >= 0)
+        (void)close(source.fd); /* only read */
+    free(source.regions);
+    free(run.iteration_ns);
+    free(run.request_ns);
+    return r < 0 || run.wrong_bytes > 0;
+}
+
+int main(int argc, char **argv)
+{
+    Options options;
+    int status;
+    if (options_parse(&options, argc, argv, &status) != 0)
+        return status;
+    if (!options.make)
+        return benchmark(&options);
+    int r = bench_file_make(options.file, options.size_bytes);
+    if (r < 0)
+        fprintf(stderr, "dodo-synthetic: making %s: %s\n", options.file, strerror(-r));
+    return r < 0;
+}

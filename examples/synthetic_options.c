@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of the synthetic benchmark. */
+#include "examples/synthetic.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/parse.h"
+#include "base/time.h"
+
+enum {
+    REQUEST_BYTES_MAX = 64 << 20,
+    ITERATIONS_MAX = 1000000,
+    REQUESTS_MAX = 1 << 28, /* the time of each is kept */
+};
+
+enum {
+    OPT_FILE = 256,
+    OPT_MAKE,
+    OPT_SIZE,
+    OPT_REQUEST,
+    OPT_ITERATIONS,
+    OPT_PATTERN,
+    OPT_BACKEND,
+    OPT_REGION_SIZE,
+    OPT_COMPUTE_TIME,
+    OPT_SEED,
+    OPT_JSON,
+    OPT_PROGRESS,
+    OPT_HELP,
+    OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+    {"file", required_argument, NULL, OPT_FILE},
+    {"make", no_argument, NULL, OPT_MAKE},
+    {"size", required_argument, NULL, OPT_SIZE},
+    {"request", required_argument, NULL, OPT_REQUEST},
+    {"iterations", required_argument, NULL, OPT_ITERATIONS},
+    {"pattern", required_argument, NULL, OPT_PATTERN},
+    {"backend", required_argument, NULL, OPT_BACKEND},
+    {"region-size", required_argument, NULL, OPT_REGION_SIZE},
+    {"compute-time", required_argument, NULL, OPT_COMPUTE_TIME},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"progress", no_argument, NULL, OPT_PROGRESS},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static const char help_text[] =
+    "Usage: dodo-synthetic --file FILE [OPTION...]\n"
+    "Reads a data set again and again in one of three patterns, from its disk or through Dodo,\n"
+    "verifies every byte and tells how long it took.\n"
+    "\n"
+    "  --file FILE           the data set\n"
+    "  --make                make FILE a data set of --size bytes, then end\n"
+    "  --size SIZE           bytes of it that are used (default: 64M)\n"
+    "  --request SIZE        bytes a request (default: 32K)\n"
+    "  --iterations N        how often as many requests are made as the set has (default: 4)\n"
+    "  --pattern PATTERN     sequential, hotcold or random (default: random)\n"
+    "  --backend BACKEND     disk or dodo (default: dodo)\n"
+    "  --region-size SIZE    bytes of each Dodo region (default: 1M)\n"
+    "  --compute-time TIME   computing between requests (default: 0; the paper has 10ms)\n"
+    "  --seed N              of the random numbers (default: 1)\n"
+    "  --json                the result as one JSON object\n"
+    "  --progress            lines of progress on standard error\n"
+    "  --help, --version\n"
+    "\n"
+    "Sizes take K, M, G; times take us, ms, s. The manager is found by DODO_MANAGER=ADDR:PORT and\n"
+    "DODO_KEY=FILE, or by the file dodo.conf(5). Status: 0; 1: a read failed or a byte was wrong;\n"
+    "2: bad command line.\n";
+
+static int parse_pattern(const char *text, enum Pattern *ret)
+{
+    for (unsigned i = 0; i < PATTERN_MAX; i++)
+        if (strcmp(text, pattern_names[i]) == 0) {
+            *ret = (enum Pattern)i;
+            return 0;
+        }
+    return -1;
+}
+
+static int parse_backend(const char *text, const Backend **ret)
+{
+    static const Backend *const all[] = {&backend_disk, &backend_dodo};
+    for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
+        if (strcmp(text, all[i]->name) == 0) {
+            *ret = all[i];
+            return 0;
+        }
+    return -1;
+}
+
+/* One option with its argument: 0, or < 0 when the argument is no good. */
+static int take_option(Options *o, int opt, const char *arg)
+{
+    switch (opt) {
+    case OPT_FILE:
+        o->file = arg;
+        return 0;
+    case OPT_MAKE:
+        o->make = true;
+        return 0;
+    case OPT_SIZE:
+        return parse_size(arg, &o->size_bytes);
+    case OPT_REQUEST:
+        return parse_size(arg, &o->request_bytes);
+    case OPT_ITERATIONS:
+        return parse_u64(arg, 1, ITERATIONS_MAX, &o->iterations);
+    case OPT_PATTERN:
+        return parse_pattern(arg, &o->pattern);
+    case OPT_BACKEND:
+        return parse_backend(arg, &o->backend);
+    case OPT_REGION_SIZE:
+        return parse_size(arg, &o->region_bytes);
+    case OPT_COMPUTE_TIME:
+        return parse_time(arg, &o->compute_ns);
+    case OPT_SEED:
+        return parse_u64(arg, 0, UINT64_MAX, &o->seed);
+    case OPT_JSON:
+        o->json = true;
+        return 0;
+    case OPT_PROGRESS:
+        o->progress = true;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int complain(const char *what)
+{
+    fprintf(stderr, "dodo-synthetic: %s; dodo-synthetic --help tells more\n", what);
+    return 2;
+}
+
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(const Options *o)
+{
+    if (!o->file)
+        return "--file is missing";
+    if (o->size_bytes == 0 || o->size_bytes > INT64_MAX)
+        return "--size must be at least 1";
+    if (o->request_bytes == 0 || o->request_bytes > REQUEST_BYTES_MAX)
+        return "--request must be from 1 to 64M";
+    if (o->request_bytes > o->size_bytes)
+        return "--request is larger than --size";
+    if (o->size_bytes / o->request_bytes >= REQUESTS_MAX / o->iterations)
+        return "these are too many requests: give a larger --request or fewer --iterations";
+    if (o->region_bytes == 0 || o->region_bytes > INT64_MAX)
+        return "--region-size must be at least 1";
+    return NULL;
+}
+
+int options_parse(Options *o, int argc, char **argv, int *ret_status)
+{
+    *o = (Options){.backend = &backend_dodo,
+                   .size_bytes = 64 << 20,
+                   .request_bytes = 32 << 10,
+                   .region_bytes = 1 << 20,
+                   .iterations = 4,
+                   .seed = 1,
+                   .pattern = PATTERN_RANDOM};
+    int opt, index = 0;
+    while ((opt = getopt_long(argc, argv, "", long_options, &index)) != -1) {
+        char text[256];
+        if (opt == OPT_HELP || opt == OPT_VERSION) {
+            fputs(opt == OPT_HELP ? help_text : "dodo-synthetic " DODO_VERSION "\n", stdout);
+            return *ret_status = 0, 1;
+        }
+        if (opt == '?')
+            return *ret_status = 2, 1; /* getopt has told */
+        if (take_option(o, opt, optarg) < 0) {
+            snprintf(text, sizeof text, "--%s does not take '%s'", long_options[index].name,
+                     optarg);
+            return *ret_status = complain(text), 1;
+        }
+    }
+    const char *fault = optind < argc ? "only options are taken" : find_fault(o);
+    if (fault)
+        return *ret_status = complain(fault), 1;
+    return 0;
+}

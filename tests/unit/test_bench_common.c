@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* The benchmarks' data set, random numbers and percentiles: what their verdicts stand on. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "examples/bench_common.h"
+
+static void data__is_a_function_of_the_offset(void **state)
+{
+    uint8_t whole[256], part[256];
+    (void)state;
+    bench_data_make(1000, whole, sizeof whole);
+    for (size_t at = 0; at < 40; at++)
+        for (size_t len = 0; len < 40; len++) {
+            memset(part, 0xEE, sizeof part);
+            bench_data_make(1000 + at, part, len);
+            assert_memory_equal(part, whole + at, len);
+            assert_int_equal(part[len], 0xEE);
+            assert_int_equal(bench_data_wrong(1000 + at, whole + at, len), 0);
+        }
+}
+
+static void data__differs_from_place_to_place(void **state)
+{
+    uint8_t a[64], b[64], zero[64] = {0};
+    (void)state;
+    bench_data_make(0, a, sizeof a);
+    assert_true(bench_data_wrong(0, zero, sizeof zero) > 32); /* a hole does not pass */
+    for (uint64_t at = 8; at < 1 << 20; at *= 2) {
+        bench_data_make(at, b, sizeof b);
+        assert_true(bench_data_wrong(0, b, sizeof b) > 32);
+    }
+}
+
+static void data_wrong__counts_each_byte(void **state)
+{
+    uint8_t buf[100];
+    (void)state;
+    for (size_t i = 0; i < sizeof buf; i++) {
+        bench_data_make(12345, buf, sizeof buf);
+        buf[i] ^= 1;
+        assert_int_equal(bench_data_wrong(12345, buf, sizeof buf), 1);
+        buf[(i + 50) % sizeof buf] ^= 0x80;
+        assert_int_equal(bench_data_wrong(12345, buf, sizeof buf), 2);
+    }
+}
+
+static void file_make__has_the_size_and_the_data(void **state)
+{
+    enum { SIZE = 3 * (1 << 20) / 2 + 5 };
+    char path[] = "/tmp/dodo-bench-XXXXXX";
+    int fd CLEANUP_CLOSE = mkstemp(path);
+    uint8_t *buf CLEANUP_FREE = malloc(SIZE);
+    struct stat st;
+    (void)state;
+    assert_true(fd >= 0 && buf);
+    assert_int_equal(bench_file_make(path, SIZE), 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, SIZE);
+    assert_int_equal(pread(fd, buf, SIZE, 0), SIZE);
+    assert_int_equal(bench_data_wrong(0, buf, SIZE), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_true(bench_file_make("/nonexistent/file", SIZE) < 0);
+}
+
+static void random_below__repeats_and_covers(void **state)
+{
+    BenchRandom a = {7}, b = {7}, other = {8};
+    unsigned seen[10] = {0}, differ = 0;
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        uint64_t v = bench_random_below(&a, 10);
+        assert_true(v < 10);
+        assert_int_equal(bench_random_below(&b, 10), v);
+        differ += bench_random_below(&other, 10) != v;
+        seen[v]++;
+    }
+    for (unsigned i = 0; i < 10; i++)
+        assert_in_range(seen[i], 50, 150);
+    assert_true(differ > 800);
+}
+
+static void percentile__picks_by_rank(void **state)
+{
+    uint32_t values[] = {5, 1, 4, 2, 3, 10, 9, 8, 7, 6};
+    (void)state;
+    assert_int_equal(bench_percentile(values, 10, 0), 1);
+    assert_int_equal(bench_percentile(values, 10, 500), 6);
+    assert_int_equal(bench_percentile(values, 10, 990), 10);
+    assert_int_equal(bench_percentile(values, 10, 1000), 10);
+    assert_int_equal(bench_percentile(values, 0, 500), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data__is_a_function_of_the_offset),
+        cmocka_unit_test(data__differs_from_place_to_place),
+        cmocka_unit_test(data_wrong__counts_each_byte),
+        cmocka_unit_test(file_make__has_the_size_and_the_data),
+        cmocka_unit_test(random_below__repeats_and_covers),
+        cmocka_unit_test(percentile__picks_by_rank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
