@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* Sizes, times, booleans and numbers as people write them, and the text of key files. Nothing here
+ * depends on the locale. */
+#include "base/parse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+
+typedef struct Unit {
+    const char *name;
+    uint64_t value;
+} Unit;
+
+static const uint64_t scales[PARSE_FRACTION_DIGITS + 1] = {1,     10,     100,    1000,
+                                                           10000, 100000, 1000000};
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Digits from *text on, which is moved past all of them. -EINVAL: none; -ERANGE: too large. */
+static int parse_digits(const char **text, uint64_t *ret)
+{
+    const char *p = *text;
+    bool too_large = false;
+    uint64_t v = 0;
+
+    if (!is_digit(*p))
+        return -EINVAL;
+    for (; is_digit(*p); p++)
+        too_large |= __builtin_mul_overflow(v, 10, &v) ||
+                     __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v);
+    *text = p;
+    *ret = v;
+    return too_large ? -ERANGE : 0;
+}
+
+/* The digits after a point: *ret_fraction / *ret_scale. */
+static int parse_fraction(const char **text, uint64_t *ret_fraction, uint64_t *ret_scale)
+{
+    const char *start = *text;
+    int r = parse_digits(text, ret_fraction);
+    if (r != 0 || *text - start > PARSE_FRACTION_DIGITS)
+        return -EINVAL;
+    *ret_scale = scales[*text - start];
+    return 0;
+}
+
+/* A number, perhaps with a fraction, and one of @units; a unit without a name stands for none. */
+static int parse_quantity(const char *text, const Unit *units, size_t units_count, uint64_t *ret)
+{
+    uint64_t whole, fraction = 0, scale = 1, v;
+    size_t u = 0;
+
+    int r = parse_digits(&text, &whole);
+    if (r == -EINVAL)
+        return r;
+    if (*text == '.') {
+        text++;
+        if (parse_fraction(&text, &fraction, &scale) != 0)
+            return -EINVAL;
+    }
+    while (u < units_count && strcmp(text, units[u].name) != 0)
+        u++;
+    if (u == units_count || (scale > 1 && units[u].value == 1))
+        return -EINVAL;
+    /* The fraction's product cannot overflow: below 10^6 times an hour in ns or 2^40. */
+    if (r != 0 || __builtin_mul_overflow(whole, units[u].value, &v) ||
+        __builtin_add_overflow(v, fraction * units[u].value / scale, &v))
+        return -ERANGE;
+    *ret = v;
+    return 0;
+}
+
+int parse_size(const char *text, uint64_t *ret_bytes)
+{
+    static const Unit units[] = {
+        {"", 1},
+        {"K", (uint64_t)1 << 10},
+        {"M", (uint64_t)1 << 20},
+        {"G", (uint64_t)1 << 30},
+        {"T", (uint64_t)1 << 40},
+        {"k", (uint64_t)1 << 10},
+        {"m", (uint64_t)1 << 20},
+        {"g", (uint64_t)1 << 30},
+        {"t", (uint64_t)1 << 40},
+    };
+    return parse_quantity(text, units, ARRAY_SIZE(units), ret_bytes);
+}
+
+/* Descending, for format_time(). */
+static const Unit time_units[] = {
+    {"h", 3600 * NS_PER_S}, {"min", 60 * NS_PER_S}, {"s", NS_PER_S},
+    {"ms", NS_PER_MS},      {"us", NS_PER_US},      {"ns", 1},
+    {"", NS_PER_S},
+};
+
+int parse_time(const char *text, uint64_t *ret_ns)
+{
+    return parse_quantity(text, time_units, ARRAY_SIZE(time_units), ret_ns);
+}
+
+int parse_bool(const char *text, bool *ret)
+{
+    static const char *const words[][2] = {
+        {"no", "yes"}, {"false", "true"}, {"off", "on"}, {"0", "1"}};
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        for (int value = 0; value < 2; value++) {
+            if (strcmp(text, words[i][value]) == 0) {
+                *ret = value;
+                return 0;
+            }
+        }
+    }
+    return -EINVAL;
+}
+
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+{
+    uint64_t v;
+    int r = parse_digits(&text, &v);
+    if (r == -EINVAL || *text)
+        return -EINVAL;
+    if (r != 0 || v < min || v > max)
+        return -ERANGE;
+    *ret = v;
+    return 0;
+}
+
+/* @v in units of @unit / @parts, rounded. unit * parts is below 2^64 - unit / 2, and so is
+ * v / unit * parts. */
+static uint64_t in_parts(uint64_t v, uint64_t unit, uint64_t parts)
+{
+    return v / unit * parts + (v % unit * parts + unit / 2) / unit;
+}
+
+char *format_size(uint64_t bytes, char *buf, size_t cap)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned u = 0;
+
+    while (u + 1 < ARRAY_SIZE(names) && bytes >> (10 * u) >= 1024)
+        u++;
+    uint64_t tenths = in_parts(bytes, (uint64_t)1 << (10 * u), 10);
+    if (tenths == 10240) { /* rounded up to 1024 of this unit (never of the last) */
+        tenths = 10;
+        u++;
+    }
+    if (tenths % 10)
+        (void)snprintf(buf, cap, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, names[u]);
+    else
+        (void)snprintf(buf, cap, "%" PRIu64 " %s", tenths / 10, names[u]);
+    return buf;
+}
+
+static char *format_rounded_time(uint64_t ns, char *buf, size_t cap)
+{
+    const Unit *unit = time_units;
+    while (unit->value > ns)
+        unit++;
+    uint64_t thousandths = in_parts(ns, unit->value, 1000);
+    uint64_t rest = thousandths % 1000;
+    int digits = 3;
+    for (; digits > 0 && rest % 10 == 0; digits--)
+        rest /= 10;
+    if (digits)
+        (void)snprintf(buf, cap, "%" PRIu64 ".%0*" PRIu64 "%s", thousandths / 1000, digits, rest,
+                       unit->name);
+    else
+        (void)snprintf(buf, cap, "%" PRIu64 "%s", thousandths / 1000, unit->name);
+    return buf;
+}
+
+char *format_time(uint64_t ns, char *buf, size_t cap)
+{
+    const Unit *unit = time_units;
+
+    if (ns == 0 || ns == TIME_NEVER) {
+        (void)snprintf(buf, cap, "%s", ns ? "never" : "0s");
+        return buf;
+    }
+    while (ns % unit->value != 0)
+        unit++; /* ends at "ns", whose value is 1 */
+    if (ns / unit->value > 9999)
+        return format_rounded_time(ns, buf, cap);
+    (void)snprintf(buf, cap, "%" PRIu64 "%s", ns / unit->value, unit->name);
+    return buf;
+}
+
+/* ---- texts of key files --------------------------------------------------------------------- */
+
+/* A text being read line by line; @line is the line now, trimmed, terminated. */
+typedef struct Lines {
+    const char *name;
+    const char *at, *end;
+    unsigned number;
+    char line[KEY_LINE_MAX];
+} Lines;
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* "NAME:LINE: MESSAGE". Returns @r. */
+static int lines_fail(const Lines *l, int r, const char *message, char *error, size_t error_cap)
+{
+    (void)snprintf(error, error_cap, "%s:%u: %s", l->name, l->number, message);
+    return r;
+}
+
+/* Trims [*start, *end) at both ends. */
+static void trim(const char **start, const char **end)
+{
+    while (*start < *end && is_space(**start))
+        ++*start;
+    while (*start < *end && is_space((*end)[-1]))
+        --*end;
+}
+
+/* Next line that says something, neither empty nor a comment: 1; 0 at the end; -EINVAL. */
+static int lines_next(Lines *l, char *error, size_t error_cap)
+{
+    while (l->at < l->end) {
+        const char *start = l->at;
+        const char *newline = memchr(start, '\n', (size_t)(l->end - start));
+        const char *end = newline ? newline : l->end;
+        l->at = newline ? newline + 1 : l->end;
+        l->number++;
+        trim(&start, &end);
+        size_t n = (size_t)(end - start);
+        if (n == 0 || *start == '#')
+            continue;
+        if (n >= sizeof l->line)
+            return lines_fail(l, -EINVAL, "the line is too long", error, error_cap);
+        if (memchr(start, '\0', n))
+            return lines_fail(l, -EINVAL, "a zero byte: is this a text file?", error, error_cap);
+        memcpy(l->line, start, n);
+        l->line[n] = '\0';
+        return 1;
+    }
+    return 0;
+}
+
+/* "[group]": copies the name. */
+static int parse_group(const char *line, char *group, size_t cap)
+{
+    size_t n = strcspn(++line, "[]");
+    if (n == 0 || n >= cap || strcmp(line + n, "]") != 0)
+        return -EINVAL;
+    memcpy(group, line, n);
+    group[n] = '\0';
+    return 0;
+}
+
+/* "key = value": cuts the line in two. */
+static int parse_pair(char *line, char **ret_key, char **ret_value)
+{
+    char *equals = strchr(line, '=');
+    if (!equals)
+        return -EINVAL;
+    const char *start = line, *end = equals;
+    trim(&start, &end);
+    if (start == end || memchr(start, ' ', (size_t)(end - start)) ||
+        memchr(start, '\t', (size_t)(end - start)))
+        return -EINVAL;
+    line[end - line] = '\0';
+    *ret_key = line;
+    *ret_value = equals + 1;
+    while (is_space(**ret_value))
+        ++*ret_value;
+    return 0;
+}
+
+int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn, void *ctx,
+                   char *error, size_t error_cap)
+{
+    Lines l = {.name = name, .at = text, .end = len ? text + len : text};
+    char group[64] = "";
+    char *key, *value;
+    int r;
+
+    while ((r = lines_next(&l, error, error_cap)) > 0) {
+        if (*l.line == '[') {
+            if (parse_group(l.line, group, sizeof group) != 0)
+                return lines_fail(&l, -EINVAL, "expected \"[group]\"", error, error_cap);
+            continue;
+        }
+        if (parse_pair(l.line, &key, &value) != 0)
+            return lines_fail(&l, -EINVAL, "expected \"key = value\"", error, error_cap);
+        if (!*group)
+            return lines_fail(&l, -EINVAL, "expected a \"[group]\" line before the first key",
+                              error, error_cap);
+        char message[KEY_ERROR_MAX] = "this key or its value is not understood";
+        r = fn(ctx, group, key, value, message, sizeof message);
+        if (r != 0)
+            return lines_fail(&l, r, message, error, error_cap);
+    }
+    return r;
+}
+
+static int hex_digit(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+static int parse_key_line(const char *line, uint8_t key[KEY_BYTES])
+{
+    if (strlen(line) != (size_t)KEY_BYTES * 2)
+        return -EINVAL;
+    for (size_t i = 0; i < KEY_BYTES; i++) {
+        int high = hex_digit(line[2 * i]), low = hex_digit(line[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return -EINVAL;
+        key[i] = (uint8_t)(high << 4 | low);
+    }
+    return 0;
+}
+
+static int parse_keys(Lines *l, uint8_t keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count, char *error,
+                      size_t error_cap)
+{
+    unsigned count = 0;
+    int r;
+
+    while ((r = lines_next(l, error, error_cap)) > 0) {
+        if (count == KEYS_MAX)
+            return lines_fail(l, -EINVAL, "more than two keys; remove the oldest", error,
+                              error_cap);
+        if (parse_key_line(l->line, keys[count++]) != 0)
+            return lines_fail(l, -EINVAL, "expected 64 hexadecimal digits", error, error_cap);
+    }
+    if (r == 0 && count == 0) {
+        (void)snprintf(error, error_cap, "%s: holds no key; make one with: dodo keygen > %s",
+                       l->name, l->name);
+        return -EINVAL;
+    }
+    *ret_count = count;
+    return r;
+}
+
+int cluster_key_parse(const char *name, const char *text, size_t len,
+                      uint8_t ret_keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count, char *error,
+                      size_t error_cap)
+{
+    Lines l = {.name = name, .at = text, .end = len ? text + len : text};
+    uint8_t keys[KEYS_MAX][KEY_BYTES] = {0};
+    unsigned count;
+
+    int r = parse_keys(&l, keys, &count, error, error_cap);
+    if (r == 0) {
+        memcpy(ret_keys, keys, sizeof keys);
+        *ret_count = count;
+    }
+    explicit_bzero(keys, sizeof keys);
+    explicit_bzero(l.line, sizeof l.line);
+    return r;
+}
