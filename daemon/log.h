@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The daemons' log: one event a line to stderr, "TIME LEVEL PROGRAM: event key=value ...". A line
+ * is written by one write(2), so lines of several threads do not mix. */
+#ifndef DODO_DAEMON_LOG_H
+#define DODO_DAEMON_LOG_H
+
+enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_MAX };
+
+/* Before any thread is started. @program is kept. */
+void log_init(const char *program, enum LogLevel level);
+/* @event: one word. @format: its "key=value" pairs, separated by blanks, or "". */
+void log_event(enum LogLevel level, const char *event, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "error", "warn", "info", "debug": 0, or -EINVAL. */
+int log_level_parse(const char *text, enum LogLevel *ret);
+
+#endif

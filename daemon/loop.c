@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/loop.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/os.h"
+#include "base/time.h"
+
+static const int signals[] = {SIGTERM, SIGINT};
+enum { WATCHES_MAX = 4 };
+
+typedef struct Watch {
+    Loop *loop;
+    void (*readable)(void *ctx);
+    void *ctx;
+    struct event *event;
+} Watch;
+
+struct Loop {
+    struct event_base *base;
+    const LoopOps *ops;
+    void *ctx;
+    struct event *timer;
+    struct event *signals[ARRAY_SIZE(signals)];
+    unsigned signals_seen;
+    unsigned watches_count;
+    Watch watches[WATCHES_MAX];
+};
+
+/* Arms the timer at the deadline. A deadline that is past already comes in a millisecond, so that
+ * a core which cannot act on it yet does not spin. */
+static void arm(Loop *l)
+{
+    uint64_t deadline = l->ops->deadline(l->ctx), now = os_now_ns();
+    if (deadline == TIME_NEVER) {
+        (void)event_del(l->timer);
+        return;
+    }
+    uint64_t wait = deadline > now + NS_PER_MS ? deadline - now : NS_PER_MS;
+    struct timeval tv = {.tv_sec = (time_t)(wait / NS_PER_S),
+                         .tv_usec = (suseconds_t)(wait % NS_PER_S / NS_PER_US)};
+    (void)event_add(l->timer, &tv); /* fails only without memory, of which a timer takes none */
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+    Loop *l = ctx;
+    l->ops->expire(l->ctx, os_now_ns());
+    arm(l);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *ctx)
+{
+    Loop *l = ctx;
+    l->ops->signal(l->ctx, ++l->signals_seen);
+    arm(l);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *ctx)
+{
+    Watch *w = ctx;
+    w->readable(w->ctx);
+    arm(w->loop);
+}
+
+static int loop_init(Loop *l)
+{
+    l->base = event_base_new();
+    if (!l->base)
+        return -ENOMEM;
+    l->timer = event_new(l->base, -1, 0, on_timer, l);
+    if (!l->timer)
+        return -ENOMEM;
+    for (unsigned i = 0; i < ARRAY_SIZE(signals); i++) {
+        l->signals[i] = evsignal_new(l->base, signals[i], on_signal, l);
+        if (!l->signals[i] || event_add(l->signals[i], NULL) != 0)
+            return -ENOMEM;
+    }
+    return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -errno : 0;
+}
+
+Loop *loop_new(const LoopOps *ops, void *ctx)
+{
+    Loop *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->ops = ops;
+    l->ctx = ctx;
+    return loop_init(l) == 0 ? l : loop_free(l);
+}
+
+Loop *loop_free(Loop *l)
+{
+    if (!l)
+        return NULL;
+    for (unsigned i = 0; i < l->watches_count; i++)
+        event_free(l->watches[i].event);
+    for (unsigned i = 0; i < ARRAY_SIZE(signals); i++)
+        if (l->signals[i])
+            event_free(l->signals[i]);
+    if (l->timer)
+        event_free(l->timer);
+    if (l->base)
+        event_base_free(l->base);
+    free(l);
+    return NULL;
+}
+
+int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx)
+{
+    if (l->watches_count == WATCHES_MAX)
+        return -ENOMEM;
+    Watch *w = &l->watches[l->watches_count];
+    *w = (Watch){.loop = l, .readable = readable, .ctx = ctx};
+    w->event = event_new(l->base, fd, EV_READ | EV_PERSIST, on_readable, w);
+    if (!w->event)
+        return -ENOMEM;
+    l->watches_count++;
+    return event_add(w->event, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+int loop_run(Loop *l)
+{
+    arm(l);
+    return event_base_dispatch(l->base) < 0 ? -EIO : 0;
+}
+
+void loop_stop(Loop *l)
+{
+    (void)event_base_loopbreak(l->base); /* fails for no base that is */
+}

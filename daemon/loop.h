@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* The event loop of a daemon's thread of control, on libevent: descriptors to read, one timer
+ * armed at the earliest deadline of the cores, and the signals that end the daemon. */
+#ifndef DODO_DAEMON_LOOP_H
+#define DODO_DAEMON_LOOP_H
+
+#include <stdint.h>
+
+typedef struct Loop Loop;
+
+typedef struct LoopOps {
+    uint64_t (*deadline)(void *ctx); /* TIME_NEVER: none. Asked after every callback */
+    void (*expire)(void *ctx, uint64_t now_ns);
+    void (*signal)(void *ctx, unsigned nth); /* SIGTERM or SIGINT came, for the nth time from 1 */
+} LoopOps;
+
+/* NULL: no memory or descriptors. Ignores SIGPIPE. */
+Loop *loop_new(const LoopOps *ops, void *ctx);
+Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
+/* @readable is called whenever @fd is, until the loop is freed. 0, or -ENOMEM. */
+int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx);
+/* Returns after loop_stop(). 0, or -EIO. */
+int loop_run(Loop *l);
+void loop_stop(Loop *l);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/port.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "daemon/log.h"
+
+static const uint64_t COMPLAIN_EVERY_NS = 10 * NS_PER_S;
+
+static void on_close(void *ctx, Session *s)
+{
+    Port *p = ctx;
+    if (p->ops->closed)
+        p->ops->closed(p->ctx, s);
+}
+
+int port_open(Port *p, Transport *transport, const EndpointConfig *config, const PortOps *ops,
+              void *ctx)
+{
+    const Env env = os_env();
+    *p = (Port){.ops = ops, .ctx = ctx};
+    p->endpoint = endpoint_new(config, &env);
+    p->buffers = malloc((size_t)PORT_BATCH * TRANSPORT_RECV_MAX);
+    p->queue = malloc(PORT_QUEUE * sizeof *p->queue);
+    if (!p->endpoint || !p->buffers || !p->queue) {
+        port_close(p);
+        return -ENOMEM;
+    }
+    p->transport = transport;
+    endpoint_on_close(p->endpoint, on_close, p);
+    return 0;
+}
+
+void port_close(Port *p)
+{
+    if (p->endpoint)
+        endpoint_on_close(p->endpoint, NULL, NULL);
+    p->endpoint = endpoint_free(p->endpoint);
+    p->transport = transport_close(p->transport);
+    free(p->buffers);
+    free(p->queue);
+    p->buffers = NULL;
+    p->queue = NULL;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+void port_flush(Port *p)
+{
+    TransportSend sends[PORT_QUEUE];
+    struct iovec iov[PORT_QUEUE];
+    unsigned n = p->queue_count;
+    if (n == 0)
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        iov[i] = (struct iovec){p->queue[i].bytes, p->queue[i].len};
+        sends[i] = (TransportSend){.to = &p->queue[i].to, .iov = &iov[i], .iov_count = 1};
+    }
+    p->queue_count = 0;
+    int res = p->transport->ops->send(p->transport, sends, n);
+    if (res < 0)
+        log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
+}
+
+static PortDatagram *next_datagram(Port *p, const Addr *to)
+{
+    if (p->queue_count == PORT_QUEUE)
+        port_flush(p);
+    PortDatagram *d = &p->queue[p->queue_count++];
+    d->to = *to;
+    return d;
+}
+
+void port_message(Port *p, Session *s, uint8_t type, const uint8_t *payload, size_t len)
+{
+    assert(len <= WIRE_PAYLOAD_MAX);
+    PortDatagram *d = next_datagram(p, &s->peer);
+    d->len = endpoint_seal(p->endpoint, s, type, payload, len, d->bytes);
+}
+
+void port_pong(Port *p, Session *s, const uint8_t *payload, size_t len, uint64_t epoch)
+{
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    WirePing ping;
+    if (wire_ping_decode(payload, len, &ping) != 0)
+        return;
+    WirePing pong = {.nonce = ping.nonce, .epoch = epoch};
+    port_message(p, s, WIRE_PONG, out, wire_ping_encode(&pong, out));
+}
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+/* Tells, now and then, what a misconfigured cluster looks like from here. */
+static void complain(Port *p, uint64_t now_ns)
+{
+    const EndpointCounters *c = endpoint_counters(p->endpoint), *old = &p->complained;
+    uint64_t version = c->version - old->version, cluster = c->cluster - old->cluster;
+    uint64_t denied = c->hello_refused - old->hello_refused + c->unsealed - old->unsealed +
+                      c->forged - old->forged;
+    if (now_ns < p->complain_from_ns || (version | cluster | denied) == 0)
+        return;
+    if (version)
+        log_event(LOG_LEVEL_WARN, "version_mismatch",
+                  "theirs=%u ours=%d datagrams=%" PRIu64 " mend=\"install one version everywhere\"",
+                  endpoint_version_seen(p->endpoint), WIRE_VERSION, version);
+    if (cluster)
+        log_event(LOG_LEVEL_WARN, "other_cluster",
+                  "datagrams=%" PRIu64 " mend=\"give all parts the same cluster name\"", cluster);
+    if (denied)
+        log_event(LOG_LEVEL_WARN, "not_authentic",
+                  "datagrams=%" PRIu64 " mend=\"give all parts the same key file\"", denied);
+    p->complained = *c;
+    p->complain_from_ns = time_add(now_ns, COMPLAIN_EVERY_NS);
+}
+
+static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len, uint64_t now_ns)
+{
+    EndpointInput in = {.session = NULL};
+    switch (endpoint_input(p->endpoint, from, dgram, len, now_ns, &in)) {
+    case ENDPOINT_MESSAGE:
+        p->ops->message(p->ctx, in.session, in.type, in.payload, in.payload_len, now_ns);
+        break;
+    case ENDPOINT_UP:
+        if (p->ops->up)
+            p->ops->up(p->ctx, in.session, now_ns);
+        break;
+    case ENDPOINT_NOTHING:
+    case ENDPOINT_RESET:
+        break;
+    }
+    if (in.reply_len == 0)
+        return;
+    PortDatagram *d = next_datagram(p, from);
+    d->len = in.reply_len;
+    memcpy(d->bytes, in.reply, in.reply_len);
+}
+
+/* HELLOs of the endpoint into the queue. */
+static void take_output(Port *p, uint64_t now_ns)
+{
+    uint8_t out[PORT_DATAGRAM_MAX];
+    Addr to;
+    for (size_t len; (len = endpoint_output(p->endpoint, out, sizeof out, &to, now_ns)) > 0;) {
+        PortDatagram *d = next_datagram(p, &to);
+        d->len = len;
+        memcpy(d->bytes, out, len);
+    }
+}
+
+unsigned port_receive(Port *p, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < PORT_BATCH; i++)
+        p->receives[i] = (TransportReceive){.buf = p->buffers + (size_t)i * TRANSPORT_RECV_MAX,
+                                            .cap = TRANSPORT_RECV_MAX};
+    int n = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
+    if (n < 0)
+        log_event(LOG_LEVEL_ERROR, "receive_failed", "error=\"%s\"", strerror(-n));
+    for (int i = 0; i < n; i++) {
+        TransportReceive *r = &p->receives[i];
+        size_t step = r->segment ? r->segment : r->len;
+        for (size_t at = 0; at < r->len; at += step)
+            take_datagram(p, &r->from, r->buf + at, r->len - at < step ? r->len - at : step,
+                          now_ns);
+    }
+    port_expire(p, now_ns);
+    complain(p, now_ns);
+    return n > 0 ? (unsigned)n : 0;
+}
+
+void port_expire(Port *p, uint64_t now_ns)
+{
+    take_output(p, now_ns);
+    port_flush(p);
+}
+
+uint64_t port_deadline(const Port *p)
+{
+    return endpoint_deadline(p->endpoint);
+}

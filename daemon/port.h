@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* A port: one transport and the endpoint whose sessions live on it. Takes datagrams in by batches,
+ * gives messages to its owner, collects what is to be sent and sends it at the batch's end. No
+ * memory is allocated after port_open(). Belongs to one thread. */
+#ifndef DODO_DAEMON_PORT_H
+#define DODO_DAEMON_PORT_H
+
+#include <stdint.h>
+
+#include "proto/endpoint.h"
+#include "usocket/transport.h"
+
+enum {
+    PORT_BATCH = 32, /* messages received a call; runs joined by GRO count as one */
+    PORT_QUEUE = 64, /* datagrams collected before they are sent */
+    PORT_DATAGRAM_MAX = WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX + WIRE_SEAL_OVERHEAD,
+};
+
+typedef struct PortOps {
+    void (*message)(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                    uint64_t now_ns);
+    void (*up)(void *ctx, Session *s, uint64_t now_ns); /* NULL where nothing is initiated */
+    void (*closed)(void *ctx, Session *s);              /* the session dies; NULL: nobody cares */
+} PortOps;
+
+typedef struct PortDatagram {
+    Addr to;
+    size_t len;
+    uint8_t bytes[PORT_DATAGRAM_MAX];
+} PortDatagram;
+
+typedef struct Port {
+    Transport *transport;
+    Endpoint *endpoint;
+    const PortOps *ops;
+    void *ctx;
+    uint8_t *buffers; /* PORT_BATCH of TRANSPORT_RECV_MAX */
+    PortDatagram *queue;
+    unsigned queue_count;
+    TransportReceive receives[PORT_BATCH];
+    uint64_t complain_from_ns; /* no line in the log before then, see complain() */
+    EndpointCounters complained;
+} Port;
+
+/* @transport and the endpoint made of @config are the port's. 0, or -ENOMEM (then the transport
+ * is the caller's still). */
+int port_open(Port *p, Transport *transport, const EndpointConfig *config, const PortOps *ops,
+              void *ctx);
+void port_close(Port *p); /* also of a zeroed Port; no callbacks */
+
+/* Takes in one batch, calls the owner for each message, sends what came of it. Returns the
+ * messages taken, 0 when none was there. */
+unsigned port_receive(Port *p, uint64_t now_ns);
+/* HELLOs that are due. */
+void port_expire(Port *p, uint64_t now_ns);
+uint64_t port_deadline(const Port *p);
+
+/* Queues a message; port_flush() or the end of port_receive(), port_expire() sends it.
+ * @len <= WIRE_PAYLOAD_MAX. */
+void port_message(Port *p, Session *s, uint8_t type, const uint8_t *payload, size_t len);
+void port_flush(Port *p);
+/* Answers a PING; @epoch: of an imd, else 0. Anything malformed is ignored. */
+void port_pong(Port *p, Session *s, const uint8_t *payload, size_t len, uint64_t epoch);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/start.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "base/defaults.h"
+#include "base/parse.h"
+
+static int read_keys(const char *path, EndpointConfig *ret, char *error)
+{
+    uint8_t keys[KEYS_MAX][KEY_BYTES];
+    int res = cluster_key_read(path, keys, &ret->keys_count, error, CONFIG_ERROR_MAX);
+    if (res < 0)
+        return res;
+    static_assert((int)KEYS_MAX == (int)CLUSTER_KEYS_MAX && sizeof keys == sizeof ret->keys,
+                  "a key file's keys are the endpoint's");
+    memcpy(ret->keys, keys, sizeof keys);
+    explicit_bzero(keys, sizeof keys);
+    return 0;
+}
+
+int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigned count,
+                   EndpointConfig *ret, char error[CONFIG_ERROR_MAX])
+{
+    char text[ADDR_TEXT_MAX];
+    *ret = (EndpointConfig){.cluster = cluster_number(o->cluster),
+                            .half_open_max = DEFAULT_HALF_OPEN_MAX,
+                            .hello_retry_ns = o->hello_retry_ns};
+    if (o->key)
+        return read_keys(o->key, ret, error);
+    for (unsigned i = 0; i < count; i++) {
+        if (o->insecure || addr_is_loopback(addresses[i]))
+            continue;
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "%s is not a loopback address: give --key FILE (dodo keygen makes one), or "
+                       "--insecure if everyone on that network may read and write guests' data",
+                       addr_format(addresses[i], text, sizeof text));
+        return -EACCES;
+    }
+    return 0;
+}
+
+int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
+                 char error[CONFIG_ERROR_MAX])
+{
+    char text[ADDR_TEXT_MAX];
+    (void)addr_format(listen, text, sizeof text);
+    if (addr_is_any(listen)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "cannot listen on %s: name the one address of this host that the others "
+                       "reach it at",
+                       text);
+        return -EINVAL;
+    }
+    int res = transport_udp_open(listen, options, ret);
+    if (res == -EADDRINUSE)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "cannot listen on %s: the port is in use; choose another, or 0 for any",
+                       text);
+    else if (res == -EADDRNOTAVAIL)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "cannot listen on %s: not an address of this host (see ip addr)", text);
+    else if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot listen on %s: %s", text, strerror(-res));
+    return res;
+}
+
+/* The service manager's protocol is one datagram to a local socket; without it, nothing. */
+static void notify(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    size_t len = path ? strlen(path) : 0;
+    if (len < 2 || len >= sizeof to.sun_path || (*path != '/' && *path != '@'))
+        return;
+    memcpy(to.sun_path, path, len);
+    if (*path == '@')
+        to.sun_path[0] = '\0'; /* an abstract name */
+    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) /* a failure is the service manager's affair: it notices that nothing came */
+        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+void start_ready(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    (void)putchar('\n');
+    (void)fflush(stdout);
+    notify("READY=1");
+}
+
+void start_stopping(void)
+{
+    notify("STOPPING=1");
+}
+
+int start_failed(const ConfigProgram *program, int status, const char *error)
+{
+    (void)fprintf(stderr, "%s: %s\n", program->name, error);
+    return status;
+}
+
+int start_config_failed(const ConfigProgram *program, enum ConfigOutcome outcome, const char *error)
+{
+    if (outcome == CONFIG_DONE)
+        return EXIT_SUCCESS;
+    return start_failed(program, outcome == CONFIG_USAGE ? EXIT_USAGE : EXIT_START, error);
+}

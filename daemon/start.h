@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Starting a daemon or tool: who it is (cluster, keys), where it listens, and telling that it is
+ * ready. Failures leave one line in @error that says what to mend. */
+#ifndef DODO_DAEMON_START_H
+#define DODO_DAEMON_START_H
+
+#include "daemon/config.h"
+#include "proto/endpoint.h"
+#include "usocket/transport.h"
+
+enum { EXIT_START = 1, EXIT_USAGE = 2 };
+
+/* Cluster number and keys into @ret; its other fields are zeroed, but for what the options say.
+ * Without a key, every address of @addresses must be a loopback one, unless --insecure. 0, -errno.
+ */
+int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigned count,
+                   EndpointConfig *ret, char error[CONFIG_ERROR_MAX]);
+/* A transport bound to @listen, which must name one address of this host: what answers must answer
+ * from the address it was asked at. */
+int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
+                 char error[CONFIG_ERROR_MAX]);
+/* Prints the line to stdout and tells the service manager (NOTIFY_SOCKET). */
+void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Tells the service manager that the end has begun. */
+void start_stopping(void);
+/* Prints "PROGRAM: ERROR" to stderr for a config_load() that was not CONFIG_OK; the exit status. */
+int start_config_failed(const ConfigProgram *program, enum ConfigOutcome outcome,
+                        const char *error);
+/* Prints "PROGRAM: ERROR" to stderr; returns @status. */
+int start_failed(const ConfigProgram *program, int status, const char *error);
+
+#endif
