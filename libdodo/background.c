@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* What no caller waits for: keep-alives, claims, fills, and establishing FALLBACK regions anew.
+ * Each is a call of its own on the background channel. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN };
+
+static Call *own_start(Channel *ch, enum OwnCall which, uint8_t kind)
+{
+    Call *call = &ch->own[which];
+    call_attach(call, ch, kind);
+    ch->own_busy[which] = true;
+    return call;
+}
+
+static void settle(Client *c, uint64_t id)
+{
+    client_lock(c);
+    request_ids_settle(&c->ids, id);
+    client_unlock(c);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+/* ---- keep-alives and claims ----------------------------------------------------------------- */
+
+static void alive_start(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    client_lock(c);
+    bool silent = c->claimed == 0 && !c->alive_due; /* nothing that cmd should keep for us */
+    OpAlive alive = {.regions = c->claimed, .digest = c->digest};
+    uint64_t id = silent ? 0 : request_ids_take(&c->ids);
+    if (id)
+        c->alive_due = false;
+    client_unlock(c);
+    ch->alive_at_ns = time_add(now_ns, c->config.alive_ns);
+    if (id == 0)
+        return;
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = wire_alive_encode(&alive, body);
+    run_request(own_start(ch, OWN_ALIVE, CALL_ALIVE), id, OP_ALIVE, body, n, &c->config.request,
+                now_ns);
+}
+
+void call_alive_step(Call *call, uint64_t now_ns)
+{
+    Channel *ch = call->channel;
+    OpAliveReply reply;
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    const Request *q = &call->state->u.request;
+    if (result == RUN_DONE && wire_alive_reply_decode(q->answer, q->answer_len, &reply) == 0)
+        ch->want_list |= reply.flags & ALIVE_WANT_LIST;
+    settle(ch->client, call->state->id);
+    call_finish(call, 0, 0, NULL);
+}
+
+/* The claims of one moment: with the lowest opening still in flight at it. */
+static bool claim_snapshot(Client *c, CallState *st)
+{
+    client_lock(c);
+    st->names = malloc((c->claimed ? c->claimed : 1) * sizeof *st->names);
+    if (st->names) {
+        LIST_FOREACH(node, &c->regions)
+        {
+            const Region *r = CONTAINER_OF(node, Region, link);
+            if (r->claimed)
+                st->names[st->names_count++] =
+                    (RegionName){r->address.epoch, r->address.region, r->address.opening};
+        }
+        st->before = c->ids.settled;
+    }
+    client_unlock(c);
+    return st->names != NULL;
+}
+
+static bool claim_page(Call *call, uint64_t now_ns)
+{
+    Channel *ch = call->channel;
+    Client *c = ch->client;
+    CallState *st = call->state;
+    OpClaim claim = {.list = ch->lists, .page = st->page, .before = st->before};
+    claim.pages = st->names_count ? (st->names_count + CLAIM_NAMES_MAX - 1) / CLAIM_NAMES_MAX : 1;
+    if (st->page == claim.pages)
+        return false;
+    uint32_t first = st->page * CLAIM_NAMES_MAX, left = st->names_count - first;
+    claim.count = left < CLAIM_NAMES_MAX ? left : CLAIM_NAMES_MAX;
+    memcpy(claim.names, st->names + first, claim.count * sizeof *claim.names);
+    client_lock(c);
+    uint64_t id = request_ids_take(&c->ids);
+    client_unlock(c);
+    if (id == 0)
+        return false; /* very busy: the next keep-alive asks again */
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = wire_claim_encode(&claim, body);
+    run_request(call, id, OP_CLAIM, body, n, &c->config.request, now_ns);
+    return true;
+}
+
+static void claim_start(Channel *ch, uint64_t now_ns)
+{
+    Call *call = own_start(ch, OWN_CLAIM, CALL_CLAIM);
+    ch->want_list = false;
+    ch->lists++;
+    if (!claim_snapshot(ch->client, call->state) || !claim_page(call, now_ns))
+        call_finish(call, -1, 0, NULL);
+}
+
+void call_claim_step(Call *call, uint64_t now_ns)
+{
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    settle(call->channel->client, call->state->id);
+    call->state->page++;
+    if (result != RUN_DONE || !claim_page(call, now_ns))
+        call_finish(call, 0, 0, NULL);
+}
+
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+static void fill_start(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    FillItem *item = NULL;
+    bool wanted = false;
+    client_lock(c);
+    while (!list_empty(&c->fills) && !wanted) {
+        item = CONTAINER_OF(c->fills.next, FillItem, link);
+        list_remove(&item->link);
+        const Region *r = client_region(c, item->rd);
+        wanted = r && !r->closing && r->active && region_address_equal(&r->address, &item->address);
+        if (!wanted) {
+            c->fill_bytes -= item->cap;
+            c->stats.fills_dropped++;
+            free(item);
+        }
+    }
+    client_unlock(c);
+    if (!wanted)
+        return;
+    Call *call = own_start(ch, OWN_FILL, CALL_FILL);
+    call->state->fill = item;
+    run_write(call, &item->host, &item->address, WRITE_FILL, item->offset, item->data, item->len,
+              item->counter, ch->next_fill, now_ns);
+    ch->next_fill += write_chunk_count(item->offset, item->len);
+}
+
+static void fill_saw(Client *c, const FillItem *item, unsigned refused)
+{
+    client_lock(c);
+    c->fill_bytes -= item->cap;
+    Region *r = client_region(c, item->rd);
+    bool same = r && r->active && region_address_equal(&r->address, &item->address);
+    if (refused) {
+        c->stats.fills_refused++;
+    } else {
+        c->stats.fills_done++;
+        uint64_t end = item->offset + item->len;
+        for (uint64_t b = block_of(item->offset); same && b <= block_of(end - 1); b++)
+            if (!region_write_overlaps(r, b, b))
+                region_saw_filled(r, b, true);
+    }
+    client_unlock(c);
+}
+
+void call_fill_step(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    FillItem *item = st->fill;
+    fill_saw(c, item, result == RUN_DONE ? st->u.write.refused_chunks : 1);
+    bool gone =
+        result == RUN_TIMED_OUT || result == RUN_HOST_CHANGED ||
+        (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
+    if (gone)
+        client_host_lost(c, item->address.epoch, "it does not answer", now_ns);
+    else if (result == RUN_REFUSED && st->status == STATUS_GONE)
+        client_region_lost(c, item->rd, &item->address, now_ns);
+    call_finish(call, 0, 0, NULL); /* frees the item */
+}
+
+/* ---- FALLBACK regions ----------------------------------------------------------------------- */
+
+/* The inactive FALLBACK region whose time has come, or NULL; and when the next one's comes. */
+static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
+{
+    *ret_next_ns = TIME_NEVER;
+    if (c->count == c->claimed)
+        return NULL;
+    LIST_FOREACH(node, &c->regions)
+    {
+        Region *r = CONTAINER_OF(node, Region, link);
+        if (!(r->flags & DODO_FALLBACK) || r->active || r->closing)
+            continue;
+        uint64_t at = r->reopen_ns > c->refraction_until_ns ? r->reopen_ns : c->refraction_until_ns;
+        if (at <= now_ns)
+            return r;
+        *ret_next_ns = time_min(*ret_next_ns, at);
+    }
+    return NULL;
+}
+
+static void reopen_start(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    uint8_t body[WIRE_BODY_MAX];
+    uint64_t next;
+    size_t n = 0;
+    int rd = -1;
+    client_lock(c);
+    Region *r = reopen_due(c, now_ns, &next);
+    uint64_t id = r ? request_ids_take(&c->ids) : 0;
+    if (id) {
+        /* Never a retained region: the file may have been written since. */
+        n = open_body(&r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
+                      body);
+        rd = r->rd;
+        r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+    }
+    client_unlock(c);
+    if (!id)
+        return;
+    Call *call = own_start(ch, OWN_REOPEN, CALL_REOPEN);
+    call->state->rd = rd;
+    run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
+}
+
+void call_reopen_step(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    OpOpenReply reply;
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    const Request *q = &st->u.request;
+    bool got = result == RUN_DONE &&
+               wire_open_reply_decode(q->answer, q->answer_len, &reply) == 0 &&
+               reply.address.region != 0;
+    client_lock(c);
+    Region *r = client_region(c, st->rd);
+    if (got && r && !r->closing && !r->active)
+        client_region_activate(c, r, &reply.host, &reply.address, false);
+    if (!got) {
+        c->refraction_until_ns = time_add(now_ns, c->config.refraction_ns);
+        c->stats.refractions++;
+    }
+    request_ids_settle(&c->ids, st->id);
+    c->alive_due = true; /* what was not taken is not claimed, and so is freed */
+    client_unlock(c);
+    c->hooks.wake(c->hooks.ctx);
+    call_finish(call, 0, 0, NULL);
+}
+
+/* ---- stepping ------------------------------------------------------------------------------- */
+
+void background_step(Channel *ch, uint64_t now_ns)
+{
+    if (!ch->own_busy[OWN_ALIVE] && now_ns >= ch->alive_at_ns)
+        alive_start(ch, now_ns);
+    if (!ch->own_busy[OWN_CLAIM] && ch->want_list)
+        claim_start(ch, now_ns);
+    if (!ch->own_busy[OWN_FILL])
+        fill_start(ch, now_ns);
+    if (!ch->own_busy[OWN_REOPEN])
+        reopen_start(ch, now_ns);
+    /* What was begun just now sends its first datagrams now. */
+    Call *next;
+    for (Call *call = ch->calls; call; call = next) {
+        next = call->next;
+        if (call->kind == CALL_ALIVE)
+            call_alive_step(call, now_ns);
+        else if (call->kind == CALL_CLAIM)
+            call_claim_step(call, now_ns);
+        else if (call->kind == CALL_FILL)
+            call_fill_step(call, now_ns);
+        else if (call->kind == CALL_REOPEN)
+            call_reopen_step(call, now_ns);
+    }
+}
+
+uint64_t background_deadline(Channel *ch)
+{
+    Client *c = ch->client;
+    uint64_t deadline = TIME_NEVER, reopen = TIME_NEVER;
+    client_lock(c);
+    bool keep = c->claimed > 0 || c->alive_due;
+    bool fills = !list_empty(&c->fills);
+    Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
+    client_unlock(c);
+    (void)due;
+    if (!ch->own_busy[OWN_ALIVE] && keep)
+        deadline = ch->alive_at_ns;
+    if ((fills && !ch->own_busy[OWN_FILL]) || (ch->want_list && !ch->own_busy[OWN_CLAIM]))
+        deadline = 0;
+    if (!ch->own_busy[OWN_REOPEN])
+        deadline = time_min(deadline, reopen);
+    return deadline;
+}

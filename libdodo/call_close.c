@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* mclose, msync, and leaving the cluster. */
+#include <errno.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+/* ---- mclose --------------------------------------------------------------------------------- */
+
+enum ClosePhase { CLOSE_ENTER, CLOSE_WAIT, CLOSE_SYNC, CLOSE_STAMP, CLOSE_SEND, CLOSE_RUNNING };
+
+/* The descriptor goes whatever the result; the file's lock goes last. */
+static void close_end(Call *call, int result, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    client_lock(c);
+    if (st->id)
+        request_ids_settle(&c->ids, st->id);
+    client_region_remove(c, r);
+    client_unlock(c);
+    call_finish(call, result, error, reason);
+    client_region_free(c, r);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+/* Only what was never written in this opening, and whose file is provably unchanged, may stay. */
+static bool may_release(const Region *r)
+{
+    return (r->flags & DODO_RETAIN) && r->retainable && r->active &&
+           !(RULE(RELEASE_UNWRITTEN) && r->written);
+}
+
+static bool stamp_equal(const Stamp *a, const Stamp *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+/* Calls in progress on the region end by their deadlines; then it is decided what becomes of it. */
+static void close_wait(Call *call)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    client_lock(c);
+    bool busy = r->refs > 0, release = may_release(r), active = r->active;
+    client_unlock(c);
+    call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
+    if (busy)
+        return;
+    if (!active && (r->flags & DODO_FALLBACK))
+        close_end(call, 0, 0, NULL);
+    else if (!active)
+        close_end(call, -1, EINVAL, "the region had been reclaimed already");
+    else if (release) {
+        call->phase = CLOSE_SYNC;
+        call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
+    } else
+        call->phase = CLOSE_SEND;
+}
+
+static void close_send(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    client_lock(c);
+    bool active = r->active;
+    OpClose close = {.address = r->address,
+                     .mode = st->release ? CLOSE_RELEASE : CLOSE_FREE,
+                     .stamp = st->stamp};
+    uint64_t id = active ? request_ids_take(&c->ids) : 0;
+    client_unlock(c);
+    if (!active) {
+        close_end(call, -1, EINVAL, "the region was reclaimed just now");
+        return;
+    }
+    if (id == 0) {
+        call->need = NEED_BLOCKED;
+        return;
+    }
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = wire_close_encode(&close, body);
+    call->need = NEED_NETWORK;
+    call->phase = CLOSE_RUNNING;
+    run_request(call, id, OP_CLOSE, body, n, &c->config.request, now_ns);
+}
+
+static void close_running(Call *call, uint64_t now_ns)
+{
+    switch (run_step(call, now_ns)) {
+    case RUN_RUNNING:
+        break;
+    case RUN_DONE:
+        close_end(call, 0, 0, NULL);
+        break;
+    case RUN_REFUSED:
+        close_end(call, -1, EINVAL, "the region had been reclaimed already");
+        break;
+    case RUN_TIMED_OUT:
+    case RUN_HOST_CHANGED:
+        close_end(call, -1, EINVAL, "the manager does not answer");
+        break;
+    }
+}
+
+void call_close_step(Call *call, uint64_t now_ns)
+{
+    if (call->phase == CLOSE_WAIT)
+        close_wait(call);
+    if (call->need == NEED_NOTHING)
+        return;
+    if (call->phase == CLOSE_SEND)
+        close_send(call, now_ns);
+    if (call->need == NEED_NOTHING)
+        return;
+    if (call->phase == CLOSE_RUNNING)
+        close_running(call, now_ns);
+}
+
+void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    (void)now_ns;
+    CallState *st = call->state;
+    Region *r = call->region;
+    if (call->phase == CLOSE_SYNC && result->count == 0) {
+        call->phase = CLOSE_STAMP;
+        call_need_file(call, NEED_FILE_STAMP, r->file, NULL, 0, 0);
+        return;
+    }
+    if (call->phase == CLOSE_STAMP && result->count == 0) {
+        st->stamp = result->stamp;
+        st->release =
+            !RULE(STAMP) || (result->stamp_settled && stamp_equal(&result->stamp, &r->stamp));
+    }
+    call->phase = CLOSE_SEND; /* free it if the file would not tell */
+}
+
+void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    (void)now_ns;
+    call_attach(call, ch, CALL_CLOSE);
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    if (r && r->closing)
+        r = NULL;
+    if (r)
+        r->closing = true;
+    client_unlock(c);
+    if (!r) {
+        call_finish(call, -1, EINVAL, "no such region");
+        return;
+    }
+    call->region = r;
+    call->phase = CLOSE_WAIT;
+}
+
+/* ---- msync ---------------------------------------------------------------------------------- */
+
+static void sync_end(Call *call, int result, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    call->region->refs--;
+    client_unlock(c);
+    call_finish(call, result, error, reason);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+void call_sync_step(Call *call, uint64_t now_ns)
+{
+    (void)call, (void)now_ns; /* it waits for the file only */
+}
+
+/* After a failed fsync nobody knows what the disk holds: the copy is not read again. */
+void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    if (result->count == 0) {
+        sync_end(call, 0, 0, NULL);
+        return;
+    }
+    if (RULE(POISON)) {
+        client_lock(c);
+        if (r->active)
+            c->stats.poisoned++;
+        client_region_deactivate(c, r, now_ns);
+        client_unlock(c);
+    }
+    sync_end(call, -1, result->error, "writing the file to disk failed");
+}
+
+void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    (void)now_ns;
+    call_attach(call, ch, CALL_SYNC);
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    if (r && r->closing)
+        r = NULL;
+    if (r)
+        r->refs++;
+    client_unlock(c);
+    if (!r) {
+        call_finish(call, -1, EINVAL, "no such region");
+        return;
+    }
+    call->region = r;
+    call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
+}
+
+/* ---- leaving -------------------------------------------------------------------------------- */
+
+void call_leave_step(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    client_lock(c);
+    request_ids_settle(&c->ids, call->state->id);
+    client_unlock(c);
+    bool told = result == RUN_DONE;
+    call_finish(call, told ? 0 : -1, told ? 0 : EINVAL,
+                told ? NULL : "the manager does not answer");
+}
+
+void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    call_attach(call, ch, CALL_LEAVE);
+    client_lock(c);
+    uint64_t id = request_ids_take(&c->ids);
+    client_unlock(c);
+    if (id == 0) {
+        call_finish(call, -1, EINVAL, "too many requests are under way");
+        return;
+    }
+    RequestTimes times = c->config.request;
+    times.deadline_ns = deadline_ns;
+    run_request(call, id, OP_LEAVE, NULL, 0, &times, now_ns);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* mopen: ask the manager for a region (the paper's alloc and checkAlloc in one request). A failed
+ * allocation starts the refraction period (paper 3.1). */
+#include <errno.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+size_t open_body(const FileKey *key, const Stamp *stamp, uint64_t offset, uint64_t len,
+                 unsigned flags, bool retainable, uint8_t *out)
+{
+    OpOpen open = {.key = *key, .offset = offset, .len = len, .stamp = *stamp};
+    if (flags & DODO_RDONLY)
+        open.flags |= REGION_RDONLY;
+    if ((flags & DODO_RETAIN) && retainable)
+        open.flags |= REGION_RETAIN;
+    return wire_open_encode(&open, out);
+}
+
+static void open_fail(Call *call, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    void *file = call->state->given.file;
+    call_finish(call, -1, error, reason);
+    c->hooks.file_release(c->hooks.ctx, file);
+}
+
+/* Makes the region; @reply NULL: without remote memory, for now (FALLBACK). */
+static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = NULL;
+    client_lock(c);
+    int result = client_region_new(c, &r);
+    if (result == 0) {
+        r->len = st->open_len;
+        r->file_offset = st->open_offset;
+        r->flags = st->open_flags;
+        r->file = st->given.file;
+        r->key = st->given.key;
+        r->stamp = st->given.stamp;
+        r->retainable = st->given.retainable;
+        r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+        if (reply)
+            client_region_activate(c, r, &reply->host, &reply->address, reply->reused);
+    }
+    if (reply) { /* the id is settled in the moment in which the region joins the claims */
+        request_ids_settle(&c->ids, st->id);
+        c->alive_due = true;
+    }
+    int rd = r ? r->rd : -1;
+    client_unlock(c);
+    if (result < 0)
+        open_fail(call, -result, "too many regions are open");
+    else
+        call_finish(call, rd, 0, NULL);
+    c->hooks.wake_background(c->hooks.ctx);
+}
+
+static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
+{
+    if (call->state->open_flags & DODO_FALLBACK)
+        open_install(call, NULL, now_ns);
+    else
+        open_fail(call, ENOMEM, reason);
+}
+
+/* Settles the request: whatever the manager still does for it is freed by reconciliation. */
+static void open_over(Call *call, bool refract, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    request_ids_settle(&c->ids, call->state->id);
+    if (refract) {
+        c->refraction_until_ns = time_add(now_ns, c->config.refraction_ns);
+        c->stats.refractions++;
+    }
+    client_unlock(c);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+static void open_answered(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    const Request *q = &call->state->u.request;
+    OpOpenReply reply;
+    if (wire_open_reply_decode(q->answer, q->answer_len, &reply) < 0 || reply.address.region == 0) {
+        open_over(call, true, now_ns);
+        open_no_memory(call, "the manager's answer made no sense", now_ns);
+        return;
+    }
+    open_install(call, &reply, now_ns);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+static const char *open_refusal(uint16_t status)
+{
+    switch (status) {
+    case STATUS_NO_MEMORY:
+        return "no host has that much idle memory";
+    case STATUS_BUSY:
+        return "the manager is busy";
+    case STATUS_DENIED:
+        return "the manager denied the request";
+    default:
+        return "the manager refused the request";
+    }
+}
+
+/* Takes a request id and sends; false: the call waits, or is over. */
+static bool open_begin(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    client_lock(c);
+    bool refracting = now_ns < c->refraction_until_ns;
+    uint64_t id = refracting ? 0 : request_ids_take(&c->ids);
+    client_unlock(c);
+    if (refracting) {
+        open_no_memory(call, "no remote memory was to be had a moment ago (refraction period)",
+                       now_ns);
+        return false;
+    }
+    if (id == 0) {
+        call->need = NEED_BLOCKED; /* sixty-four requests are under way */
+        return false;
+    }
+    call->need = NEED_NETWORK;
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = open_body(&st->given.key, &st->given.stamp, st->open_offset, st->open_len,
+                         st->open_flags, st->given.retainable, body);
+    run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
+    return true;
+}
+
+void call_open_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (st->run == RUN_NONE && !open_begin(call, now_ns))
+        return;
+    switch (run_step(call, now_ns)) {
+    case RUN_RUNNING:
+        break;
+    case RUN_DONE:
+        open_answered(call, now_ns);
+        break;
+    case RUN_REFUSED: {
+        const char *reason = open_refusal(st->status);
+        open_over(call, true, now_ns);
+        open_no_memory(call, reason, now_ns);
+        break;
+    }
+    case RUN_TIMED_OUT:
+    case RUN_HOST_CHANGED:
+        open_over(call, true, now_ns);
+        open_no_memory(call, "the manager does not answer", now_ns);
+        break;
+    }
+}
+
+void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    (void)call, (void)result, (void)now_ns; /* mopen needs no file operation of the core's */
+}
+
+void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
+                     unsigned flags, uint64_t now_ns)
+{
+    (void)now_ns;
+    call_attach(call, ch, CALL_OPEN);
+    CallState *st = call->state;
+    st->given = *given;
+    st->open_len = len;
+    st->open_offset = offset;
+    st->open_flags = flags;
+}

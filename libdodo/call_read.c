@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* mread: remote memory first; what is not filled there comes from the backing file, whole blocks
+ * of it, and is offered as a fill. Blocks that a write of this process is under way for come from
+ * the file too: their remote copy may be older than the file. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
+
+static void read_end(Call *call, ssize_t result, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    bool last = false;
+    if (r) {
+        client_lock(c);
+        last = --r->refs == 0 && r->closing;
+        client_unlock(c);
+    }
+    call_finish(call, result, error, reason);
+    if (last)
+        c->hooks.wake(c->hooks.ctx);
+}
+
+static uint64_t window_start(const CallState *st)
+{
+    return st->user_offset + st->done;
+}
+
+static void read_from_file(Call *call)
+{
+    CallState *st = call->state;
+    call->phase = READ_FILE;
+    call_need_file(call, NEED_FILE_READ, call->region->file, st->user_buf + st->done, st->window,
+                   call->region->file_offset + window_start(st));
+}
+
+/* The remote half cannot serve (any more): FALLBACK goes on with the file. */
+static void read_inactive(Call *call, const char *reason)
+{
+    if (call->region->flags & DODO_FALLBACK)
+        read_from_file(call);
+    else
+        read_end(call, -1, ENOMEM, reason);
+}
+
+/* Begins the next window, or ends the call. */
+static void read_window(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    if (st->done == st->user_len || st->short_file) {
+        read_end(call, (ssize_t)st->done, 0, NULL);
+        return;
+    }
+    st->window = st->user_len - st->done;
+    if (st->window > TRANSFER_BYTES_MAX)
+        st->window = TRANSFER_BYTES_MAX;
+    uint64_t first = block_of(window_start(st));
+    uint64_t last = block_of(window_start(st) + st->window - 1);
+    client_lock(c);
+    bool active = r->active;
+    bool beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
+    if (active && beside)
+        c->stats.reads_beside_writes++;
+    Addr host = r->host;
+    RegionAddress address = r->address;
+    client_unlock(c);
+    if (!active) {
+        read_inactive(call, "the region's host is lost");
+    } else if (beside) {
+        read_from_file(call);
+    } else {
+        call->phase = READ_REMOTE;
+        run_read(call, &host, &address, window_start(st), st->user_buf + st->done, st->window,
+                 now_ns);
+    }
+}
+
+/* ---- blocks that are not filled ------------------------------------------------------------- */
+
+static bool block_missing(const CallState *st, uint64_t block)
+{
+    return read_transfer_unfilled(&st->u.read, block);
+}
+
+/* @bytes of the caller's came from the file; @instead: they were counted as remote before. */
+static void read_missed(Call *call, uint64_t bytes, bool instead)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    call->region->misses += bytes;
+    if (instead)
+        call->region->hits -= bytes;
+    client_unlock(c);
+}
+
+static void read_saw(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t first = block_of(window_start(st));
+    uint64_t last = block_of(window_start(st) + st->window - 1);
+    bool all = read_transfer_all_filled(&st->u.read);
+    client_lock(c);
+    r->hits += st->window;
+    if (r->active && region_address_equal(&r->address, &st->address))
+        for (uint64_t b = first; b <= last; b++)
+            region_saw_filled(r, b, all || !block_missing(st, b));
+    client_unlock(c);
+}
+
+/* A buffer for whole blocks that may be offered, or NULL: then no fill. Under the lock it is
+ * decided whether a write is under way beside: the counter is that before the file read. */
+static FillItem *fill_prepare(Call *call, uint64_t offset, size_t len)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    size_t cap = sizeof(FillItem) + len;
+    FillItem *item = malloc(cap);
+    if (!item)
+        return NULL;
+    client_lock(c);
+    bool beside = RULE(READ_BESIDE_WRITE) &&
+                  region_write_overlaps(r, block_of(offset), block_of(offset + len - 1));
+    bool wanted = !beside && r->active && region_address_equal(&r->address, &st->address) &&
+                  c->fill_bytes + cap <= c->config.fill_queue_bytes;
+    *item = (FillItem){.rd = r->rd,
+                       .host = r->host,
+                       .address = r->address,
+                       .counter = r->counter,
+                       .offset = offset,
+                       .len = len,
+                       .cap = cap};
+    client_unlock(c);
+    if (!wanted) {
+        free(item);
+        return NULL;
+    }
+    list_init(&item->link);
+    return item;
+}
+
+/* The next run of missing blocks: asks for its bytes; or goes on to the next window. */
+static void read_misses(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t start = window_start(st), end = start + st->window;
+    uint64_t blocks_end = block_of(end - 1) + 1;
+    uint64_t block = st->miss_end;
+    while (block < blocks_end && !block_missing(st, block))
+        block++;
+    if (block == blocks_end || st->short_file) {
+        if (!st->short_file)
+            st->done += st->window;
+        read_window(call, now_ns);
+        return;
+    }
+    st->miss_block = block;
+    while (block < blocks_end && block_missing(st, block) &&
+           block - st->miss_block < FILL_RUN_BLOCKS)
+        block++;
+    st->miss_end = block;
+
+    uint64_t run_start = st->miss_block * WIRE_BLOCK_SIZE, run_end = block * WIRE_BLOCK_SIZE;
+    if (run_end > r->len)
+        run_end = r->len;
+    st->fill = fill_prepare(call, run_start, run_end - run_start);
+    if (st->fill) {
+        call_need_file(call, NEED_FILE_READ, r->file, st->fill->data, st->fill->len,
+                       r->file_offset + run_start);
+        return;
+    }
+    uint64_t from = run_start > start ? run_start : start;
+    uint64_t to = run_end < end ? run_end : end;
+    call_need_file(call, NEED_FILE_READ, r->file, st->user_buf + (from - st->user_offset),
+                   to - from, r->file_offset + from);
+}
+
+/* Copies the part of a run that the caller asked for, and notices where the file ended inside it.
+ * Returns the length of that part. */
+static size_t fill_copy(CallState *st, uint64_t start, uint64_t end, size_t count)
+{
+    const FillItem *item = st->fill;
+    uint64_t from = item->offset > start ? item->offset : start;
+    uint64_t to = item->offset + item->len < end ? item->offset + item->len : end;
+    uint64_t have = item->offset + count;
+    uint64_t stop = have < to ? have : to;
+    if (stop > from)
+        memcpy(st->user_buf + (from - st->user_offset), item->data + (from - item->offset),
+               stop - from);
+    if (have < to) {
+        st->short_file = true;
+        st->done = (stop > from ? stop : from) - st->user_offset;
+    }
+    return to - from;
+}
+
+static void fill_offer(Call *call, size_t count)
+{
+    CallState *st = call->state;
+    FillItem *item = st->fill;
+    st->fill = NULL;
+    if (count < item->len) {
+        if (RULE(END_OF_FILE))
+            item->len = count / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+        else
+            memset(item->data + count, 0, item->len - count);
+    }
+    if (item->len > 0)
+        (void)client_fill_offer(call->channel->client, item);
+    else
+        free(item);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    uint64_t start = window_start(st), end = start + st->window;
+    size_t count = (size_t)result->count, part = call->file_len;
+    if (st->fill) {
+        part = fill_copy(st, start, end, count);
+        fill_offer(call, count);
+    } else if (count < call->file_len) {
+        st->short_file = true;
+        st->done = (size_t)(call->file_buf - st->user_buf) + count;
+    }
+    read_missed(call, part, true);
+    read_misses(call, now_ns);
+}
+
+void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (result->count < 0) {
+        read_end(call, -1, result->error, "reading the backing file failed");
+        return;
+    }
+    if (call->phase == READ_MISSES) {
+        read_miss_done(call, result, now_ns);
+        return;
+    }
+    read_missed(call, (uint64_t)result->count, false);
+    st->short_file = (size_t)result->count < st->window;
+    st->done += (size_t)result->count;
+    read_window(call, now_ns);
+}
+
+static void read_refused(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    const char *reason = "the region's host has dropped it";
+    if (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING) {
+        reason = st->status == STATUS_EPOCH ? "the region's host has started anew"
+                                            : "the region's host is leaving";
+        client_host_lost(c, st->address.epoch, reason, now_ns);
+    }
+    client_region_lost(c, call->region->rd, &st->address, now_ns);
+    run_end(call);
+    read_inactive(call, reason);
+}
+
+void call_read_step(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    if (call->phase == READ_ENTER) {
+        read_window(call, now_ns);
+        if (call->need == NEED_NOTHING || call->phase != READ_REMOTE)
+            return;
+    }
+    if (call->phase != READ_REMOTE)
+        return;
+    switch (run_step(call, now_ns)) {
+    case RUN_RUNNING:
+        break;
+    case RUN_DONE:
+        call->phase = READ_MISSES;
+        read_saw(call);
+        st->miss_end = block_of(window_start(st));
+        if (read_transfer_all_filled(&st->u.read))
+            st->miss_end = block_of(window_start(st) + st->window - 1) + 1;
+        read_misses(call, now_ns);
+        if (call->need != NEED_NOTHING && call->phase == READ_REMOTE)
+            call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
+        break;
+    case RUN_REFUSED:
+        read_refused(call, now_ns);
+        break;
+    case RUN_TIMED_OUT:
+    case RUN_HOST_CHANGED:
+        client_host_lost(c, st->address.epoch, "it does not answer", now_ns);
+        client_region_lost(c, call->region->rd, &st->address, now_ns);
+        run_end(call);
+        read_inactive(call, "the region's host does not answer");
+        break;
+    }
+}
+
+/* Argument checks in the paper's order: the region first, then the arguments. */
+void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
+                     uint64_t now_ns)
+{
+    Client *c = ch->client;
+    (void)now_ns;
+    call_attach(call, ch, CALL_READ);
+    CallState *st = call->state;
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    if (r && r->closing)
+        r = NULL;
+    bool active = r && (r->active || (r->flags & DODO_FALLBACK));
+    uint64_t region_len = r ? r->len : 0;
+    if (active) {
+        r->refs++;
+        c->stats.reads++;
+    }
+    client_unlock(c);
+    if (!active) {
+        call_finish(call, -1, ENOMEM, r ? "the region's host is lost" : "no such region");
+        return;
+    }
+    call->region = r;
+    if (offset < 0 || (uint64_t)offset > region_len || len > SSIZE_MAX || (!buf && len > 0)) {
+        read_end(call, -1, EINVAL, "offset outside the region, or no buffer");
+        return;
+    }
+    st->user_buf = buf;
+    st->user_offset = (uint64_t)offset;
+    st->user_len = len < region_len - (uint64_t)offset ? len : region_len - (uint64_t)offset;
+}

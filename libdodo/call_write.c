@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* mwrite: write-through, both halves at the same time.
+ *
+ * The remote half goes out in windows of chunks, each chunk with a write number of its own, taken
+ * before it starts. The file half is one write of the whole. If the file half fails or is short,
+ * the blocks are made unfilled at the imd before the call returns (VOID); if that fails, or the
+ * remote half does, the copy is poisoned: dropped, and never read again. */
+#include <errno.h>
+#include <limits.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+enum WritePhase { PHASE_ENTER, PHASE_RUN, PHASE_VOID };
+
+static void write_end(Call *call, ssize_t result, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    client_lock(c);
+    if (st->recorded)
+        list_remove(&st->record.link);
+    r->refs--;
+    if (result > 0)
+        r->written_bytes += (uint64_t)result;
+    client_unlock(c);
+    call_finish(call, result, error, reason);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+/* ---- numbers (under the lock) --------------------------------------------------------------- */
+
+static bool numbers_take(Region *r, unsigned count, uint64_t *ret_first)
+{
+    if (r->counter + count + 1 - r->unfinished > WRITE_NUMBERS)
+        return false;
+    *ret_first = r->counter + 1;
+    r->counter += count;
+    return true;
+}
+
+static void numbers_finish(Region *r, uint64_t first, unsigned count)
+{
+    for (uint64_t n = first; n < first + count; n++)
+        if (n >= r->unfinished)
+            r->finished |= (uint64_t)1 << (n - r->unfinished);
+    while (r->finished & 1) {
+        r->finished >>= 1;
+        r->unfinished++;
+    }
+}
+
+/* The window's numbers are over; those of an address that we no longer have do not count. */
+static void window_numbers_over(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    client_lock(c);
+    if (st->numbers > 0 && r->active && region_address_equal(&r->address, &st->address))
+        numbers_finish(r, st->number, st->numbers);
+    st->numbers = 0;
+    client_unlock(c);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+static size_t window_len(const CallState *st, size_t at)
+{
+    uint64_t start = st->user_offset + at;
+    uint64_t end =
+        start / WIRE_CHUNK_MAX * WIRE_CHUNK_MAX + (uint64_t)WRITE_WINDOW_CHUNKS * WIRE_CHUNK_MAX;
+    uint64_t stop = st->user_offset + st->user_len;
+    return (end < stop ? end : stop) - start;
+}
+
+/* ---- the remote half ------------------------------------------------------------------------ */
+
+static void remote_failed(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    run_end(call);
+    window_numbers_over(call);
+    st->remote = false;
+    st->remote_failed = true;
+    if (!RULE(POISON))
+        return;
+    client_lock(c);
+    c->stats.poisoned++;
+    client_unlock(c);
+    client_region_lost(c, call->region->rd, &st->address, now_ns);
+}
+
+static void remote_result(Call *call, enum RunResult result, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    bool gone =
+        result == RUN_TIMED_OUT || result == RUN_HOST_CHANGED ||
+        (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
+    if (gone)
+        client_host_lost(c, st->address.epoch,
+                         result == RUN_REFUSED ? "it left or started anew" : "it does not answer",
+                         now_ns);
+    remote_failed(call, now_ns);
+}
+
+/* Takes numbers for the window at @at and starts it. False: the numbers are not to be had now. */
+static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8_t *data,
+                         uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t offset = st->user_offset + at, number = 0;
+    size_t len = window_len(st, at);
+    unsigned count = write_chunk_count(offset, len);
+    client_lock(c);
+    bool same = r->active && region_address_equal(&r->address, &st->address);
+    bool taken = same && numbers_take(r, count, &number);
+    Addr host = r->host;
+    client_unlock(c);
+    if (!same) { /* dropped meanwhile: by another call, or by a lost host */
+        remote_failed(call, now_ns);
+        return true;
+    }
+    if (!taken)
+        return false;
+    RegionAddress address = st->address;
+    st->numbers = count;
+    st->window = len;
+    run_write(call, &host, &address, kind, offset, data, len, number, 0, now_ns);
+    return true;
+}
+
+static void window_saw(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t start = st->user_offset + st->sent, end = start + st->window;
+    client_lock(c);
+    if (r->active && region_address_equal(&r->address, &st->address))
+        for (uint64_t b = block_of(start); b <= block_of(end - 1); b++)
+            if (b * WIRE_BLOCK_SIZE >= start && ((b + 1) * WIRE_BLOCK_SIZE <= end || end == r->len))
+                region_saw_filled(r, b, true);
+    client_unlock(c);
+}
+
+static void remote_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    while (st->remote) {
+        if (st->run == RUN_NONE) {
+            if (st->sent == st->user_len)
+                return;
+            if (!window_start(call, WRITE_DATA, st->sent, st->user_buf + st->sent, now_ns)) {
+                if (!st->file_started || st->file_done)
+                    call->need = NEED_BLOCKED;
+                return;
+            }
+            if (!st->remote)
+                return;
+        }
+        enum RunResult result = run_step(call, now_ns);
+        if (result == RUN_RUNNING)
+            return;
+        if (result != RUN_DONE) {
+            remote_result(call, result, now_ns);
+            return;
+        }
+        window_saw(call);
+        run_end(call);
+        window_numbers_over(call);
+        st->sent += st->window;
+    }
+}
+
+/* ---- the file half failed ------------------------------------------------------------------- */
+
+/* Voids the window that was under way with its own numbers: late datagrams of it are then
+ * refused as finished. */
+static void void_current(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    Addr host = st->peer;
+    RegionAddress address = st->address;
+    uint64_t number = st->number;
+    run_write(call, &host, &address, WRITE_VOID, st->user_offset + st->sent, NULL, st->window,
+              number, 0, now_ns);
+}
+
+static void write_result(Call *call)
+{
+    CallState *st = call->state;
+    if (st->file_count < 0)
+        write_end(call, -1, st->file_error, "writing the backing file failed");
+    else
+        write_end(call, st->file_count, 0, NULL);
+}
+
+/* Windows before the one under way are done at the imd: voided with new numbers. */
+static void void_step(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    while (st->remote) {
+        if (st->run == RUN_NONE) {
+            if (st->void_at >= st->sent)
+                break;
+            if (!window_start(call, WRITE_VOID, st->void_at, NULL, now_ns)) {
+                remote_failed(call, now_ns); /* no numbers free: drop the copy instead */
+                break;
+            }
+            if (!st->remote)
+                break;
+        }
+        enum RunResult result = run_step(call, now_ns);
+        if (result == RUN_RUNNING)
+            return;
+        if (result != RUN_DONE) {
+            remote_result(call, result, now_ns);
+            break;
+        }
+        size_t start = st->offset - st->user_offset;
+        run_end(call);
+        window_numbers_over(call);
+        client_lock(c);
+        c->stats.voided++;
+        client_unlock(c);
+        if (start < st->sent)
+            st->void_at = start + st->window;
+    }
+    write_result(call);
+}
+
+static void void_begin(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    call->phase = PHASE_VOID;
+    uint64_t first = block_of(st->user_offset), last = block_of(st->user_offset + st->user_len - 1);
+    client_lock(c);
+    for (uint64_t b = first; b <= last && r->active; b++)
+        region_saw_filled(r, b, false);
+    client_unlock(c);
+    if (!RULE(FILE_FAILURE)) {
+        run_end(call);
+        window_numbers_over(call);
+        write_result(call);
+        return;
+    }
+    if (st->remote && st->run != RUN_NONE)
+        void_current(call, now_ns);
+    void_step(call, now_ns);
+}
+
+/* ---- entering ------------------------------------------------------------------------------- */
+
+/* Waits for writes to common blocks; then the write is on record, and reads beside it go to the
+ * file. */
+static bool write_enter(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t first = block_of(st->user_offset), last = block_of(st->user_offset + st->user_len - 1);
+    client_lock(c);
+    bool active = r->active, fallback = r->flags & DODO_FALLBACK;
+    bool wait =
+        (active || fallback) && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
+    if (wait) {
+        c->stats.blocked++;
+    } else if (active || fallback) {
+        st->record.first_block = first;
+        st->record.last_block = last;
+        list_push_back(&r->writes, &st->record.link);
+        st->recorded = true;
+        st->remote = active;
+        st->address = r->address;
+        r->written = true;
+        c->stats.writes++;
+    }
+    client_unlock(c);
+    if (wait) {
+        call->need = NEED_BLOCKED;
+        return false;
+    }
+    if (!active && !fallback) {
+        write_end(call, -1, ENOMEM, "the region's host is lost: nothing was written");
+        return false;
+    }
+    call->phase = PHASE_RUN;
+    return true;
+}
+
+void call_write_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (call->need == NEED_BLOCKED)
+        call->need = NEED_NETWORK;
+    if (call->phase == PHASE_ENTER) {
+        if (st->user_len == 0) {
+            write_end(call, 0, 0, NULL);
+            return;
+        }
+        if (!write_enter(call))
+            return;
+    }
+    if (call->phase == PHASE_VOID) {
+        void_step(call, now_ns);
+        return;
+    }
+    remote_step(call, now_ns);
+    if (!st->file_started) { /* the first datagrams are on their way: now the file */
+        st->file_started = true;
+        call_need_file(call, NEED_FILE_WRITE, call->region->file, st->user_buf, st->user_len,
+                       call->region->file_offset + st->user_offset);
+        return;
+    }
+    if (!st->file_done)
+        return;
+    if (st->file_count < 0 || (size_t)st->file_count < st->user_len)
+        void_begin(call, now_ns);
+    else if (!st->remote || st->sent == st->user_len)
+        write_end(call, st->file_count, 0, NULL);
+}
+
+void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    (void)now_ns; /* the next step goes on */
+    call->state->file_done = true;
+    call->state->file_count = result->count;
+    call->state->file_error = result->error;
+}
+
+void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
+                      uint64_t now_ns)
+{
+    Client *c = ch->client;
+    (void)now_ns;
+    call_attach(call, ch, CALL_WRITE);
+    CallState *st = call->state;
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    if (r && r->closing)
+        r = NULL;
+    bool active = r && (r->active || (r->flags & DODO_FALLBACK));
+    uint64_t region_len = r ? r->len : 0;
+    unsigned flags = r ? r->flags : 0;
+    if (active)
+        r->refs++;
+    client_unlock(c);
+    if (!active) {
+        call_finish(call, -1, ENOMEM, r ? "the region's host is lost" : "no such region");
+        return;
+    }
+    call->region = r;
+    if (flags & DODO_RDONLY) {
+        write_end(call, -1, EINVAL, "the region is read-only");
+        return;
+    }
+    if (offset < 0 || (uint64_t)offset > region_len || len > SSIZE_MAX || (!buf && len > 0)) {
+        write_end(call, -1, EINVAL, "offset outside the region, or no buffer");
+        return;
+    }
+    st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
+    st->user_offset = (uint64_t)offset;
+    st->user_len = len < region_len - (uint64_t)offset ? len : region_len - (uint64_t)offset;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/* One socket of the client: its endpoint, the calls on it, its clock. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+static void session_closed(void *ctx, Session *s)
+{
+    Channel *ch = ctx;
+    for (Call *call = ch->calls; call; call = call->next)
+        run_session_closed(call, s);
+    free(s->user);
+    s->user = NULL;
+}
+
+Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, bool background)
+{
+    unsigned states = background ? BACKGROUND_CALLS : 1;
+    Channel *ch = calloc(1, sizeof *ch + states * sizeof *ch->states);
+    if (!ch)
+        return NULL;
+    ch->client = c;
+    ch->endpoint = endpoint;
+    ch->sink = *sink;
+    ch->background = background;
+    ch->states_count = states;
+    ch->expected_ns = TIME_NEVER;
+    ch->next_ask = 1;
+    ch->next_fill = 1;
+    endpoint_on_close(endpoint, session_closed, ch);
+    return ch;
+}
+
+Channel *channel_free(Channel *ch)
+{
+    if (!ch)
+        return NULL;
+    while (ch->calls) /* the background's own: nobody waits for them */
+        call_finish(ch->calls, -1, 0, NULL);
+    for (Session *s = NULL; (s = endpoint_walk(ch->endpoint, s));) {
+        free(s->user);
+        s->user = NULL;
+    }
+    endpoint_on_close(ch->endpoint, NULL, NULL);
+    endpoint_free(ch->endpoint);
+    free(ch);
+    return NULL;
+}
+
+Endpoint *channel_endpoint(Channel *ch)
+{
+    return ch->endpoint;
+}
+
+/* ---- calls on the channel ------------------------------------------------------------------- */
+
+static void state_clear(CallState *st)
+{
+    memset(st, 0, offsetof(CallState, u));
+    st->used = true;
+}
+
+CallState *channel_state(Channel *ch)
+{
+    for (unsigned i = 0; i < ch->states_count; i++)
+        if (!ch->states[i].used)
+            return &ch->states[i];
+    return NULL;
+}
+
+void call_attach(Call *call, Channel *ch, uint8_t kind)
+{
+    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch, .next = ch->calls};
+    call->state = channel_state(ch); /* there is one: the caller keeps to the number of calls */
+    state_clear(call->state);
+    list_init(&call->state->record.link);
+    ch->calls = call;
+}
+
+void call_finish(Call *call, ssize_t result, int error, const char *reason)
+{
+    Channel *ch = call->channel;
+    run_end(call);
+    free(call->state->fill);
+    free(call->state->names);
+    call->state->used = false;
+    call->state = NULL;
+    for (Call **at = &ch->calls; *at; at = &(*at)->next) {
+        if (*at == call) {
+            *at = call->next;
+            break;
+        }
+    }
+    call->need = NEED_NOTHING;
+    call->result = result;
+    call->error = error;
+    call->reason = reason;
+    if (ch->background && call >= ch->own && call < ch->own + BACKGROUND_CALLS)
+        ch->own_busy[call - ch->own] = false;
+}
+
+void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len, uint64_t offset)
+{
+    call->file = file;
+    call->file_buf = buf;
+    call->file_len = len;
+    call->file_offset = offset;
+    call->need = need;
+}
+
+void call_file_taken(Call *call)
+{
+    call->file_pending = true;
+    call->need = NEED_NETWORK;
+}
+
+void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    call->file_pending = false;
+    if (call->need != NEED_BLOCKED)
+        call->need = NEED_NETWORK;
+    switch (call->kind) {
+    case CALL_OPEN:
+        call_open_file(call, result, now_ns);
+        break;
+    case CALL_READ:
+        call_read_file(call, result, now_ns);
+        break;
+    case CALL_WRITE:
+        call_write_file(call, result, now_ns);
+        break;
+    case CALL_CLOSE:
+        call_close_file(call, result, now_ns);
+        break;
+    case CALL_SYNC:
+        call_sync_file(call, result, now_ns);
+        break;
+    default: /* the others have no file */
+        break;
+    }
+}
+
+static void call_step(Call *call, uint64_t now_ns)
+{
+    static void (*const steps[CALL_KIND_MAX])(Call *, uint64_t) = {
+        [CALL_OPEN] = call_open_step,   [CALL_READ] = call_read_step,
+        [CALL_WRITE] = call_write_step, [CALL_CLOSE] = call_close_step,
+        [CALL_SYNC] = call_sync_step,   [CALL_LEAVE] = call_leave_step,
+        [CALL_ALIVE] = call_alive_step, [CALL_CLAIM] = call_claim_step,
+        [CALL_FILL] = call_fill_step,   [CALL_REOPEN] = call_reopen_step,
+    };
+    steps[call->kind](call, now_ns);
+}
+
+/* ---- input ---------------------------------------------------------------------------------- */
+
+static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)
+{
+    uint64_t epoch;
+    if (in->type == WIRE_GOODBYE) {
+        if (wire_goodbye_decode(in->payload, in->payload_len, &epoch) == 0 &&
+            in->session->peer_role == ROLE_IMD && in->session->peer_epoch == epoch)
+            client_host_lost(ch->client, epoch, "it said good-bye", now_ns);
+        return;
+    }
+    Call *next;
+    for (Call *call = ch->calls; call; call = next) {
+        next = call->next;
+        run_message(call, in->session, in->type, in->payload, in->payload_len, now_ns);
+    }
+}
+
+void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns)
+{
+    EndpointInput in;
+    switch (endpoint_input(ch->endpoint, from, datagram, len, now_ns, &in)) {
+    case ENDPOINT_MESSAGE:
+        channel_message(ch, &in, now_ns);
+        break;
+    case ENDPOINT_UP:
+        for (Call *call = ch->calls; call; call = call->next)
+            run_session_up(call, in.session, now_ns);
+        break;
+    case ENDPOINT_NOTHING:
+    case ENDPOINT_RESET:
+        break;
+    }
+    if (in.reply_len > 0)
+        ch->sink.datagram(ch->sink.ctx, from, in.reply, in.reply_len);
+}
+
+/* ---- stepping ------------------------------------------------------------------------------- */
+
+/* Silence counts only while the listener itself ran (DESIGN 5, liveness). */
+static void notice_own_gap(Channel *ch, uint64_t now_ns)
+{
+    if (ch->expected_ns == TIME_NEVER || now_ns <= ch->expected_ns + OWN_GAP_NS)
+        return;
+    if (!RULE(OWN_SILENCE))
+        return;
+    uint64_t gap = now_ns - ch->expected_ns;
+    for (Call *call = ch->calls; call; call = call->next)
+        run_postpone(call, gap, now_ns);
+}
+
+static void send_hellos(Channel *ch, uint64_t now_ns)
+{
+    uint8_t datagram[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];
+    Addr to;
+    size_t n;
+    while ((n = endpoint_output(ch->endpoint, datagram, sizeof datagram, &to, now_ns)) > 0)
+        ch->sink.datagram(ch->sink.ctx, &to, datagram, n);
+}
+
+void channel_step(Channel *ch, uint64_t now_ns)
+{
+    notice_own_gap(ch, now_ns);
+    Call *next;
+    for (Call *call = ch->calls; call; call = next) {
+        next = call->next;
+        if (call->need == NEED_NETWORK || call->need == NEED_BLOCKED)
+            call_step(call, now_ns);
+    }
+    if (ch->background)
+        background_step(ch, now_ns);
+    send_hellos(ch, now_ns);
+    ch->expected_ns = ch->calls ? channel_deadline(ch) : TIME_NEVER;
+}
+
+uint64_t channel_deadline(Channel *ch)
+{
+    uint64_t deadline = endpoint_deadline(ch->endpoint);
+    for (Call *call = ch->calls; call; call = call->next)
+        deadline = time_min(deadline, run_deadline(call));
+    if (ch->background)
+        deadline = time_min(deadline, background_deadline(ch));
+    return deadline;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* The process's shared state: the region table (the paper's 4.4), claims, lost hosts, the queue of
+ * offered fills. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+void client_lock(Client *c)
+{
+    if (c->hooks.lock)
+        c->hooks.lock(c->hooks.ctx);
+}
+
+void client_unlock(Client *c)
+{
+    if (c->hooks.unlock)
+        c->hooks.unlock(c->hooks.ctx);
+}
+
+void client_log(Client *c, int level, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    if (!c->hooks.log)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    c->hooks.log(c->hooks.ctx, level, text);
+}
+
+Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks)
+{
+    Client *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->config = *config;
+    if (c->config.regions_max > REGIONS_MAX)
+        c->config.regions_max = REGIONS_MAX;
+    c->env = *env;
+    c->hooks = *hooks;
+    list_init(&c->regions);
+    list_init(&c->fills);
+    request_ids_init(&c->ids);
+    credit_init(&c->credit, config->credit_cap_bytes);
+    return c;
+}
+
+Client *client_free(Client *c)
+{
+    if (!c)
+        return NULL;
+    LIST_FOREACH(node, &c->fills)
+    free(CONTAINER_OF(node, FillItem, link));
+    LIST_FOREACH(node, &c->regions)
+    {
+        Region *r = CONTAINER_OF(node, Region, link);
+        client_region_remove(c, r);
+        client_region_free(c, r);
+    }
+    free(c->table);
+    free(c->generations);
+    free(c);
+    return NULL;
+}
+
+/* ---- table ---------------------------------------------------------------------------------- */
+
+Region *client_region(Client *c, int rd)
+{
+    unsigned index = (unsigned)rd & (REGIONS_MAX - 1);
+    if (rd < 0 || index >= c->table_size || !c->table[index] || c->table[index]->rd != rd)
+        return NULL;
+    return c->table[index];
+}
+
+static int table_grow(Client *c)
+{
+    unsigned size = c->table_size ? c->table_size * 2 : 64;
+    if (size > c->config.regions_max)
+        size = c->config.regions_max;
+    if (size <= c->table_size)
+        return -EMFILE;
+    Region **table = realloc(c->table, size * sizeof *table);
+    if (!table)
+        return -ENOMEM;
+    c->table = table;
+    uint16_t *generations = realloc(c->generations, size * sizeof *generations);
+    if (!generations)
+        return -ENOMEM;
+    c->generations = generations;
+    for (unsigned i = c->table_size; i < size; i++) {
+        c->table[i] = NULL;
+        c->generations[i] = 0;
+    }
+    c->table_size = size;
+    return 0;
+}
+
+int client_region_new(Client *c, Region **ret)
+{
+    unsigned index = c->free_hint;
+    while (index < c->table_size && c->table[index])
+        index++;
+    if (index >= c->table_size) {
+        int r = table_grow(c);
+        if (r < 0)
+            return r;
+    }
+    Region *region = calloc(1, sizeof *region);
+    if (!region)
+        return -ENOMEM;
+    region->rd = (int)((unsigned)c->generations[index] << RD_INDEX_BITS | index);
+    list_init(&region->writes);
+    list_push_back(&c->regions, &region->link);
+    c->table[index] = region;
+    c->free_hint = index + 1;
+    c->count++;
+    *ret = region;
+    return 0;
+}
+
+void client_region_remove(Client *c, Region *r)
+{
+    unsigned index = (unsigned)r->rd & (REGIONS_MAX - 1);
+    client_region_unclaim(c, r);
+    c->table[index] = NULL;
+    c->generations[index] = (uint16_t)((c->generations[index] + 1) % RD_GENERATIONS);
+    if (index < c->free_hint)
+        c->free_hint = index;
+    list_remove(&r->link);
+    c->count--;
+}
+
+void client_region_free(Client *c, Region *r)
+{
+    if (r->file)
+        c->hooks.file_release(c->hooks.ctx, r->file);
+    free(r->filled);
+    free(r);
+}
+
+/* ---- claims --------------------------------------------------------------------------------- */
+
+static uint64_t region_claim(const Region *r)
+{
+    RegionName name = {r->address.epoch, r->address.region, r->address.opening};
+    return region_digest(&name);
+}
+
+void client_region_unclaim(Client *c, Region *r)
+{
+    if (!r->claimed)
+        return;
+    r->claimed = false;
+    r->active = false;
+    c->digest ^= region_claim(r);
+    c->claimed--;
+    c->alive_due = true;
+}
+
+void client_region_activate(Client *c, Region *r, const Addr *host, const RegionAddress *address,
+                            bool reused)
+{
+    client_region_unclaim(c, r);
+    r->host = *host;
+    r->address = *address;
+    r->active = true;
+    r->claimed = true;
+    r->reused = reused;
+    r->counter = 0;
+    r->unfinished = 1;
+    r->finished = 0;
+    c->digest ^= region_claim(r);
+    c->claimed++;
+    uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+    free(r->filled);
+    r->filled = calloc((blocks + 63) / 64, sizeof *r->filled); /* without it filled_bytes is 0 */
+    r->filled_blocks = 0;
+}
+
+void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
+{
+    if (!r->active)
+        return;
+    client_region_unclaim(c, r);
+    r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+    r->filled_blocks = 0;
+    free(r->filled);
+    r->filled = NULL;
+    c->stats.regions_lost++;
+}
+
+void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+{
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    bool lost = r && r->active && region_address_equal(&r->address, address);
+    if (lost)
+        client_region_deactivate(c, r, now_ns);
+    client_unlock(c);
+    if (!lost)
+        return;
+    client_log(c, DODO_LOG_INFO, "region %d is lost: its host has dropped it", rd);
+    c->hooks.wake_background(c->hooks.ctx);
+}
+
+/* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */
+void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns)
+{
+    unsigned lost = 0;
+    client_lock(c);
+    LIST_FOREACH(node, &c->regions)
+    {
+        Region *r = CONTAINER_OF(node, Region, link);
+        if (!r->active || r->address.epoch != epoch)
+            continue;
+        client_region_deactivate(c, r, now_ns);
+        lost++;
+        if (!RULE(HOST_DEATH))
+            break;
+    }
+    if (lost)
+        c->stats.hosts_lost++;
+    client_unlock(c);
+    if (!lost)
+        return;
+    client_log(c, DODO_LOG_WARN, "host of epoch %016llx is lost (%s): %u regions dropped",
+               (unsigned long long)epoch, why, lost);
+    c->hooks.wake_background(c->hooks.ctx);
+}
+
+bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block)
+{
+    LIST_FOREACH(node, &r->writes)
+    {
+        const WriteRecord *w = CONTAINER_OF(node, WriteRecord, link);
+        if (w->first_block <= last_block && first_block <= w->last_block)
+            return true;
+    }
+    return false;
+}
+
+void region_saw_filled(Region *r, uint64_t block, bool filled)
+{
+    if (!r->filled)
+        return;
+    uint64_t bit = (uint64_t)1 << (block % 64), *word = &r->filled[block / 64];
+    if (filled && !(*word & bit))
+        r->filled_blocks++;
+    else if (!filled && (*word & bit))
+        r->filled_blocks--;
+    *word = filled ? *word | bit : *word & ~bit;
+}
+
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+bool client_fill_offer(Client *c, FillItem *item)
+{
+    client_lock(c);
+    bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
+    if (taken) {
+        list_push_back(&c->fills, &item->link);
+        c->fill_bytes += item->cap;
+        c->stats.fills_offered++;
+    } else {
+        c->stats.fills_dropped++;
+    }
+    client_unlock(c);
+    if (taken)
+        c->hooks.wake_background(c->hooks.ctx);
+    else
+        free(item);
+    return taken;
+}
+
+/* ---- what it tells -------------------------------------------------------------------------- */
+
+void client_stats(Client *c, ClientStats *ret)
+{
+    client_lock(c);
+    *ret = c->stats;
+    ret->regions = c->count;
+    ret->active = c->claimed;
+    client_unlock(c);
+}
+
+int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
+{
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    if (r && !r->closing) {
+        uint64_t filled = r->filled_blocks * WIRE_BLOCK_SIZE;
+        *ret = (ClientRegionInfo){.host = r->host,
+                                  .address = r->address,
+                                  .len = r->len,
+                                  .filled_bytes = filled < r->len ? filled : r->len,
+                                  .hits = r->hits,
+                                  .misses = r->misses,
+                                  .written = r->written_bytes,
+                                  .flags = r->flags,
+                                  .active = r->active,
+                                  .reused = r->reused};
+    }
+    int result = r && !r->closing ? 0 : -EINVAL;
+    client_unlock(c);
+    return result;
+}
+
+int client_region_next(Client *c, int rd)
+{
+    int next = -1;
+    client_lock(c);
+    unsigned index = rd < 0 ? 0 : ((unsigned)rd & (REGIONS_MAX - 1)) + 1;
+    for (; index < c->table_size && next < 0; index++)
+        if (c->table[index] && !c->table[index]->closing)
+            next = c->table[index]->rd;
+    client_unlock(c);
+    return next;
+}
+
+bool client_check(Client *c)
+{
+    uint64_t digest = 0;
+    unsigned count = 0, claimed = 0;
+    size_t fill_bytes = 0;
+    bool good = true;
+    client_lock(c);
+    LIST_FOREACH(node, &c->regions)
+    {
+        Region *r = CONTAINER_OF(node, Region, link);
+        count++;
+        good &= client_region(c, r->rd) == r;
+        good &= !r->active || r->claimed;
+        good &= r->counter + 1 - r->unfinished <= WRITE_NUMBERS;
+        if (r->claimed) {
+            claimed++;
+            digest ^= region_claim(r);
+        }
+    }
+    LIST_FOREACH(node, &c->fills)
+    fill_bytes += CONTAINER_OF(node, FillItem, link)->cap;
+    good &= count == c->count && claimed == c->claimed && digest == c->digest;
+    good &= fill_bytes <= c->fill_bytes; /* one may be on its way */
+    client_unlock(c);
+    return good;
+}

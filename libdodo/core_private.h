@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the client's core share. Not for shells. */
+#ifndef DODO_LIBDODO_CORE_PRIVATE_H
+#define DODO_LIBDODO_CORE_PRIVATE_H
+
+#include "base/hmap.h"
+#include "base/list.h"
+#include "base/rules.h"
+#include "base/time.h"
+#include "libdodo/core.h"
+
+enum {
+    RD_INDEX_BITS = 20, /* a descriptor: generation above, table index below */
+    RD_GENERATIONS = 1 << (30 - RD_INDEX_BITS),
+    REGIONS_MAX = 1 << RD_INDEX_BITS,
+    WRITE_NUMBERS = 64,         /* between the lowest unfinished write number and the highest */
+    WRITE_WINDOW_CHUNKS = 32,   /* of one mwrite under way at once */
+    FILL_RUN_BLOCKS = 64,       /* blocks read from the file and offered in one piece */
+    BACKGROUND_CALLS = 4,       /* alive, claim, fill, reopen */
+    OWN_GAP_NS = 100 * 1000000, /* later than asked for by so much: this process was stopped */
+};
+
+/* One write under way, linked in its region: its blocks are not read remotely meanwhile. */
+typedef struct WriteRecord {
+    ListNode link;
+    uint64_t first_block, last_block;
+} WriteRecord;
+
+typedef struct Region {
+    int rd;
+    bool active;  /* the address below is good as far as we know */
+    bool closing; /* mclose has begun: no new calls */
+    bool claimed; /* part of the client's claims (digest) */
+    bool written; /* in this opening */
+    bool reused;
+    bool retainable;
+    unsigned flags; /* DODO_* */
+    unsigned refs;  /* calls in progress */
+    uint64_t len, file_offset;
+    void *file;
+    FileKey key;
+    Stamp stamp; /* at the opening, before the first fill */
+    Addr host;
+    RegionAddress address;
+    /* Write numbers of this address. */
+    uint64_t counter;    /* last one taken */
+    uint64_t unfinished; /* lowest not finished; all below are */
+    uint64_t finished;   /* bit i: unfinished + i is finished */
+    ListNode writes;     /* of WriteRecord */
+    uint64_t *filled;    /* what we saw filled, a bit a block; NULL: not tracked */
+    uint64_t filled_blocks;
+    uint64_t hits, misses, written_bytes;
+    uint64_t reopen_ns; /* FALLBACK and inactive: try again then */
+    ListNode link;      /* in Client.regions, by age */
+} Region;
+
+/* What the file held, on its way to the region's host. */
+typedef struct FillItem {
+    ListNode link;
+    int rd;
+    Addr host;
+    RegionAddress address;
+    uint64_t counter; /* before the file read */
+    uint64_t offset;  /* in the region, a multiple of the block size */
+    size_t len;       /* whole blocks, or to the region's end */
+    size_t cap;       /* charged to the queue */
+    uint8_t data[];
+} FillItem;
+
+struct Client {
+    ClientConfig config;
+    Env env;
+    ClientHooks hooks;
+    /* all below under the lock */
+    Region **table; /* by index; NULL: free */
+    uint16_t *generations;
+    unsigned table_size, free_hint;
+    unsigned count;
+    ListNode regions;
+    uint64_t digest; /* over the claimed regions */
+    uint32_t claimed;
+    RequestIds ids;
+    uint64_t refraction_until_ns;
+    ListNode fills;
+    size_t fill_bytes;
+    bool alive_due; /* something for cmd to know before the next keep-alive */
+    ClientStats stats;
+    CreditPool credit; /* atomic, outside the lock */
+};
+
+/* Per session of a channel. */
+typedef struct ChannelPeer {
+    PathEstimate path;
+    uint16_t read_segment, write_segment;
+} ChannelPeer;
+
+/* What a call is doing on the network. */
+enum RunKind { RUN_NONE, RUN_REQUEST, RUN_READ, RUN_WRITE };
+enum RunResult {
+    RUN_RUNNING,
+    RUN_DONE,         /* complete, or answered */
+    RUN_REFUSED,      /* with status */
+    RUN_TIMED_OUT,    /* nobody there */
+    RUN_HOST_CHANGED, /* another epoch, or no imd at all, answers there */
+};
+
+typedef struct CallState {
+    bool used;
+    uint8_t run; /* enum RunKind */
+    bool begun;  /* the machine in u was started */
+    Addr peer;
+    Session *session;
+    uint64_t give_up_ns; /* while the session is not up */
+    uint16_t status;     /* of RUN_REFUSED */
+    /* what the machine is started with once the session is up */
+    RegionAddress address;
+    uint8_t write_kind;
+    uint64_t offset; /* in the region */
+    size_t len;
+    uint8_t *buf;
+    uint64_t number, transfer;
+    /* read */
+    uint8_t *user_buf;
+    uint64_t user_offset;          /* of the call, in the region */
+    size_t user_len;               /* clipped to the region */
+    size_t done;                   /* windows before this one */
+    size_t window;                 /* bytes of this one */
+    uint64_t miss_block, miss_end; /* block run being read from the file */
+    FillItem *fill;                /* being read; NULL: straight into the user's buffer */
+    bool short_file;               /* the file ended: the call ends too */
+
+    /* write */
+    WriteRecord record;
+    bool recorded;
+    bool remote; /* the remote half is wanted */
+    bool remote_failed;
+    bool file_started, file_done;
+    ssize_t file_count;
+    int file_error;
+    size_t sent;      /* bytes whose windows are over */
+    size_t void_at;   /* start of the window being voided */
+    unsigned numbers; /* taken for the window */
+
+    /* open */
+    FileGiven given;
+    uint64_t open_len, open_offset;
+    unsigned open_flags;
+    uint64_t id; /* of the request */
+
+    /* close */
+    bool release;
+    Stamp stamp;
+
+    /* claim */
+    RegionName *names;
+    uint32_t names_count, page;
+    uint64_t before;
+    int rd; /* reopen, fill */
+
+    /* The machine under way; last, because it is big and initializes itself. */
+    union {
+        Request request;
+        ReadTransfer read;
+        WriteTransfer write;
+    } u;
+} CallState;
+
+enum CallKind {
+    CALL_OPEN,
+    CALL_READ,
+    CALL_WRITE,
+    CALL_CLOSE,
+    CALL_SYNC,
+    CALL_LEAVE,
+    CALL_ALIVE,
+    CALL_CLAIM,
+    CALL_FILL,
+    CALL_REOPEN,
+    CALL_KIND_MAX
+};
+
+struct Channel {
+    Client *client;
+    Endpoint *endpoint;
+    ChannelSink sink;
+    bool background;
+    Call *calls;
+    uint64_t next_ask;
+    uint64_t expected_ns; /* when the shell was told to come again */
+    uint64_t next_fill;   /* names of fills */
+    /* background */
+    Call own[BACKGROUND_CALLS];
+    bool own_busy[BACKGROUND_CALLS];
+    uint64_t alive_at_ns;
+    bool want_list;
+    uint32_t lists;
+    unsigned states_count;
+    CallState states[];
+};
+
+/* ---- client.c ---- */
+void client_lock(Client *c);
+void client_unlock(Client *c);
+void client_log(Client *c, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* All under the lock. */
+Region *client_region(Client *c, int rd);        /* NULL: not open */
+int client_region_new(Client *c, Region **ret);  /* 0, -ENOMEM, -EMFILE */
+void client_region_remove(Client *c, Region *r); /* out of the table; free it after unlocking */
+void client_region_activate(Client *c, Region *r, const Addr *host, const RegionAddress *address,
+                            bool reused);
+void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
+void client_region_unclaim(Client *c, Region *r);
+bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block);
+void region_saw_filled(Region *r, uint64_t block, bool filled);
+/* Lock themselves. */
+void client_region_free(Client *c, Region *r); /* releases the file; not under the lock */
+/* This address is gone (no other region of its host is touched). */
+void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
+/* The host is gone, or has started anew: all its regions are dropped at once. */
+void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns);
+bool client_fill_offer(Client *c, FillItem *item);
+
+/* ---- channel.c ---- */
+CallState *channel_state(Channel *ch);
+void call_attach(Call *call, Channel *ch, uint8_t kind);
+void call_finish(Call *call, ssize_t result, int error, const char *reason);
+void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len,
+                    uint64_t offset);
+
+/* ---- run.c: requests and transfers over a session that may have to be set up first ---- */
+/* The id was taken under the lock; the caller settles it. */
+void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size_t len,
+                 const RequestTimes *times, uint64_t now_ns);
+void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64_t offset,
+              uint8_t *buf, size_t len, uint64_t now_ns);
+void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
+               uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t transfer,
+               uint64_t now_ns);
+/* Sends what is due; tells how it stands. */
+enum RunResult run_step(Call *call, uint64_t now_ns);
+uint64_t run_deadline(const Call *call);
+void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns);
+void run_session_up(Call *call, Session *session, uint64_t now_ns);
+void run_session_closed(Call *call, Session *session);
+void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,
+                 uint64_t now_ns);
+void run_end(Call *call);
+
+/* ---- call_*.c: one step of each kind; called until nothing changes ---- */
+void call_open_step(Call *call, uint64_t now_ns);
+void call_read_step(Call *call, uint64_t now_ns);
+void call_write_step(Call *call, uint64_t now_ns);
+void call_close_step(Call *call, uint64_t now_ns);
+void call_sync_step(Call *call, uint64_t now_ns);
+void call_leave_step(Call *call, uint64_t now_ns);
+void call_open_file(Call *call, const FileResult *result, uint64_t now_ns);
+void call_read_file(Call *call, const FileResult *result, uint64_t now_ns);
+void call_write_file(Call *call, const FileResult *result, uint64_t now_ns);
+void call_close_file(Call *call, const FileResult *result, uint64_t now_ns);
+void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns);
+
+/* ---- background.c ---- */
+void background_step(Channel *ch, uint64_t now_ns);
+uint64_t background_deadline(Channel *ch);
+void call_alive_step(Call *call, uint64_t now_ns);
+void call_claim_step(Call *call, uint64_t now_ns);
+void call_fill_step(Call *call, uint64_t now_ns);
+void call_reopen_step(Call *call, uint64_t now_ns);
+
+/* The OPEN request of a region, for mopen and for establishing anew. */
+size_t open_body(const FileKey *key, const Stamp *stamp, uint64_t offset, uint64_t len,
+                 unsigned flags, bool retainable, uint8_t *out);
+
+static inline bool region_address_equal(const RegionAddress *a, const RegionAddress *b)
+{
+    return a->epoch == b->epoch && a->region == b->region && a->opening == b->opening &&
+           id128_equal(&a->capability, &b->capability);
+}
+static inline uint64_t block_of(uint64_t offset)
+{
+    return offset / WIRE_BLOCK_SIZE;
+}
+
+#endif

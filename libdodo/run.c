@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* What a call has under way on the network: one request, or one bulk transfer, over a session
+ * that may have to be set up first. */
+#include <stdlib.h>
+
+#include "libdodo/core_private.h"
+
+enum { CONNECT_RETRY_NS = 1000000 };
+
+static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    run_end(call);
+    st->run = (uint8_t)kind;
+    st->begun = false;
+    st->status = STATUS_OK;
+    st->peer = *peer;
+    st->session = NULL;
+    st->give_up_ns = time_add(now_ns, call->channel->client->config.transfer_deadline_ns);
+}
+
+void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size_t len,
+                 const RequestTimes *times, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    run_prepare(call, RUN_REQUEST, &call->channel->client->config.manager, now_ns);
+    st->id = id;
+    request_start(&st->u.request, id, op, body, len, times, now_ns);
+    st->begun = true;
+}
+
+void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64_t offset,
+              uint8_t *buf, size_t len, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    run_prepare(call, RUN_READ, host, now_ns);
+    st->address = *address;
+    st->offset = offset;
+    st->buf = buf;
+    st->len = len;
+}
+
+void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
+               uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t transfer,
+               uint64_t now_ns)
+{
+    CallState *st = call->state;
+    run_prepare(call, RUN_WRITE, host, now_ns);
+    st->address = *address;
+    st->write_kind = (uint8_t)kind;
+    st->offset = offset;
+    st->buf = (uint8_t *)(uintptr_t)data; /* a WRITE transfer only reads it */
+    st->len = len;
+    st->number = number;
+    st->transfer = transfer;
+}
+
+void run_end(Call *call)
+{
+    CallState *st = call->state;
+    if (st->begun && st->run == RUN_READ)
+        read_transfer_end(&st->u.read);
+    else if (st->begun && st->run == RUN_WRITE)
+        write_transfer_end(&st->u.write);
+    st->run = RUN_NONE;
+    st->begun = false;
+    st->session = NULL;
+}
+
+/* ---- the session ---------------------------------------------------------------------------- */
+
+static uint16_t segment_for(size_t datagram_max, size_t overhead)
+{
+    size_t room = datagram_max > overhead ? datagram_max - overhead : 0;
+    if (room < WIRE_SEGMENT_MIN)
+        return WIRE_SEGMENT_MIN;
+    return room > WIRE_SEGMENT_MAX ? WIRE_SEGMENT_MAX : (uint16_t)room;
+}
+
+static ChannelPeer *peer_of(Channel *ch, Session *s)
+{
+    ChannelPeer *peer = s->user;
+    if (!peer) {
+        peer = calloc(1, sizeof *peer); /* once a session */
+        if (!peer)
+            return NULL;
+        s->user = peer;
+    }
+    if (!peer->read_segment) {
+        size_t max = ch->sink.datagram_max(ch->sink.ctx, &s->peer);
+        size_t overhead = endpoint_overhead(ch->endpoint);
+        peer->read_segment = segment_for(max, overhead + WIRE_DATA_HEADER_SIZE);
+        peer->write_segment = segment_for(max, overhead + WIRE_WRITE_HEADER_SIZE);
+    }
+    return peer;
+}
+
+/* The session to the call's peer, up, or NULL. */
+static Session *run_session(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (!st->session)
+        st->session = endpoint_connect(call->channel->endpoint, &st->peer, now_ns);
+    return st->session && st->session->up ? st->session : NULL;
+}
+
+static bool host_changed(const CallState *st, const Session *s)
+{
+    return s->peer_role != ROLE_IMD || s->peer_epoch != st->address.epoch;
+}
+
+static bool run_begin(Call *call, Session *s, uint64_t now_ns)
+{
+    Channel *ch = call->channel;
+    CallState *st = call->state;
+    ChannelPeer *peer = peer_of(ch, s);
+    if (!peer)
+        return false;
+    TransferConfig config = {.deadline_ns = ch->client->config.transfer_deadline_ns,
+                             .credit = &ch->client->credit,
+                             .path = &peer->path};
+    if (st->run == RUN_READ) {
+        config.segment = peer->read_segment;
+        read_transfer_start(&st->u.read, &config, &st->address, st->offset, st->buf, st->len,
+                            &ch->next_ask, now_ns);
+    } else {
+        config.segment = peer->write_segment;
+        write_transfer_start(&st->u.write, &config, &st->address, st->write_kind, st->offset,
+                             st->buf, st->len, st->number, st->transfer, now_ns);
+    }
+    st->begun = true;
+    return true;
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+static void send_message(Channel *ch, Session *s, uint8_t type, const uint8_t *payload, size_t len)
+{
+    uint8_t datagram[WIRE_HEADER_SIZE + WIRE_SEAL_OVERHEAD + WIRE_PAYLOAD_MAX];
+    size_t n = endpoint_seal(ch->endpoint, s, type, payload, len, datagram);
+    ch->sink.datagram(ch->sink.ctx, &s->peer, datagram, n);
+}
+
+static void send_request(Call *call, Session *s, uint64_t now_ns)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    Client *c = call->channel->client;
+    client_lock(c);
+    uint64_t settled = c->ids.settled;
+    client_unlock(c);
+    size_t n;
+    while ((n = request_output(&call->state->u.request, settled, payload, now_ns)) > 0)
+        send_message(call->channel, s, WIRE_REQUEST, payload, n);
+}
+
+static void send_reads(Call *call, Session *s, uint64_t now_ns)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    size_t n;
+    while ((n = read_transfer_output(&call->state->u.read, payload, now_ns)) > 0)
+        send_message(call->channel, s, WIRE_READ, payload, n);
+}
+
+static void send_writes(Call *call, Session *s, uint64_t now_ns)
+{
+    Channel *ch = call->channel;
+    Burst burst;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    int what;
+    while ((what = write_transfer_output(&call->state->u.write, &burst, poll, &n, now_ns)) !=
+           WRITE_NOTHING) {
+        if (what == WRITE_BURST)
+            ch->sink.burst(ch->sink.ctx, s, &burst);
+        else
+            send_message(ch, s, WIRE_WRITE, poll, n);
+    }
+}
+
+/* ---- stepping ------------------------------------------------------------------------------- */
+
+static enum RunResult transfer_result(CallState *st, uint8_t state, uint16_t status)
+{
+    switch ((enum TransferState)state) {
+    case TRANSFER_RUNNING:
+        return RUN_RUNNING;
+    case TRANSFER_COMPLETE:
+        return RUN_DONE;
+    case TRANSFER_REFUSED:
+        st->status = status;
+        return RUN_REFUSED;
+    case TRANSFER_TIMED_OUT:
+        break;
+    }
+    return RUN_TIMED_OUT;
+}
+
+static enum RunResult request_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    request_expire(&st->u.request, now_ns);
+    if (st->u.request.state == REQUEST_TIMED_OUT)
+        return RUN_TIMED_OUT;
+    if (st->u.request.state == REQUEST_ANSWERED) {
+        st->status = st->u.request.status;
+        return st->status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
+    }
+    Session *s = run_session(call, now_ns);
+    if (s)
+        send_request(call, s, now_ns);
+    return RUN_RUNNING;
+}
+
+enum RunResult run_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (st->run == RUN_REQUEST)
+        return request_step(call, now_ns);
+    Session *s = run_session(call, now_ns);
+    if (!s && !st->begun)
+        return now_ns >= st->give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
+    if (s && host_changed(st, s))
+        return RUN_HOST_CHANGED;
+    if (!st->begun && !run_begin(call, s, now_ns))
+        return RUN_TIMED_OUT;
+    if (st->run == RUN_READ) {
+        read_transfer_expire(&st->u.read, now_ns);
+        if (s && st->u.read.state == TRANSFER_RUNNING)
+            send_reads(call, s, now_ns);
+        return transfer_result(st, st->u.read.state, st->u.read.status);
+    }
+    write_transfer_expire(&st->u.write, now_ns);
+    if (s && st->u.write.state == TRANSFER_RUNNING)
+        send_writes(call, s, now_ns);
+    return transfer_result(st, st->u.write.state, st->u.write.status);
+}
+
+uint64_t run_deadline(const Call *call)
+{
+    const CallState *st = call->state;
+    bool up = st->session && st->session->up;
+    switch ((enum RunKind)st->run) {
+    case RUN_NONE:
+        return TIME_NEVER;
+    case RUN_REQUEST:
+        /* A request that waits for its session has nothing to resend before it is up. */
+        return up ? request_deadline(&st->u.request) : st->u.request.give_up_ns;
+    case RUN_READ:
+        return st->begun ? read_transfer_deadline(&st->u.read) : st->give_up_ns;
+    case RUN_WRITE:
+        return st->begun ? write_transfer_deadline(&st->u.write) : st->give_up_ns;
+    }
+    return TIME_NEVER;
+}
+
+void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    st->give_up_ns = time_add(st->give_up_ns, gap_ns);
+    if (!st->begun)
+        return;
+    if (st->run == RUN_REQUEST)
+        request_postpone(&st->u.request, gap_ns);
+    else if (st->run == RUN_READ)
+        read_transfer_postpone(&st->u.read, gap_ns, now_ns);
+    else if (st->run == RUN_WRITE)
+        write_transfer_postpone(&st->u.write, gap_ns, now_ns);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+void run_session_up(Call *call, Session *session, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (st->session != session || !st->begun)
+        return;
+    if (st->run == RUN_REQUEST)
+        request_resend(&st->u.request, now_ns);
+    else if (host_changed(st, session))
+        return; /* the next step finds out */
+    else if (st->run == RUN_READ)
+        read_transfer_resend(&st->u.read, now_ns);
+    else if (st->run == RUN_WRITE)
+        write_transfer_resend(&st->u.write, now_ns);
+}
+
+/* The transfer holds the path estimate that goes with the session: it starts anew on the next. */
+void run_session_closed(Call *call, Session *session)
+{
+    CallState *st = call->state;
+    if (st->session != session)
+        return;
+    st->session = NULL;
+    if (st->begun && st->run == RUN_READ)
+        read_transfer_end(&st->u.read);
+    else if (st->begun && st->run == RUN_WRITE)
+        write_transfer_end(&st->u.write);
+    if (st->run != RUN_REQUEST)
+        st->begun = false;
+}
+
+void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,
+                 uint64_t now_ns)
+{
+    CallState *st = call->state;
+    WireData data;
+    WireWriteAck ack;
+    WireReply reply;
+    if (!st->begun || st->session != session)
+        return;
+    if (type == WIRE_DATA && st->run == RUN_READ && wire_data_decode(payload, len, &data) == 0)
+        read_transfer_input(&st->u.read, &data, now_ns);
+    else if (type == WIRE_WRITE_ACK && st->run == RUN_WRITE &&
+             wire_write_ack_decode(payload, len, &ack) == 0)
+        write_transfer_input(&st->u.write, &ack, now_ns);
+    else if (type == WIRE_REPLY && st->run == RUN_REQUEST &&
+             wire_reply_decode(payload, len, &reply) == 0)
+        (void)request_input(&st->u.request, &reply, now_ns); /* false: another call's */
+}
