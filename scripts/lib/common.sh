@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# Shared by the scripts: messages, packages, builds. Sourced by bash after `set -euo pipefail`.
+# shellcheck shell=bash disable=SC2034
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+readonly top
+
+# What Dodo is built from; what the demonstration and the tests need besides.
+packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libglib2.0-dev libevent-dev
+  libcmocka-dev)
+packages_demo=(fuse3 libfuse3-dev iproute2)
+packages_test=(g++ clang clang-format libclang-rt-14-dev shellcheck nftables groff-base)
+
+say() { printf '%s\n' "$*"; }
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# step TEXT COMMAND...: runs it with its output kept aside, tells how long it took; when it fails,
+# shows the end of its output and passes its status on.
+step() {
+  local text=$1 start=$SECONDS log status=0
+  shift
+  log=$(mktemp)
+  printf '%s ... ' "$text"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -eq 0 ]; then
+    printf 'done (%d s)\n' $((SECONDS - start))
+  else
+    printf 'FAILED\n'
+    tail -n 40 "$log"
+  fi
+  rm -f "$log"
+  return "$status"
+}
+
+package_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# need_packages PACKAGE...: installs those that are missing, as root or through sudo without a
+# password; otherwise says what to do and ends.
+need_packages() {
+  local missing=() package as_root=()
+  if ! command -v dpkg-query >/dev/null; then
+    say "This is not a Debian system: going on with the tools that are here."
+    return 0
+  fi
+  for package; do package_installed "$package" || missing+=("$package"); done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! sudo -n true 2>/dev/null; then
+      say "These packages are missing, and installing them takes root. Please run"
+      say "    apt-get update && apt-get install ${missing[*]}"
+      say "as root, then this command again."
+      exit 1
+    fi
+    as_root=(sudo -n)
+  fi
+  step "Reading the package lists" "${as_root[@]}" apt-get update -q ||
+    say "(going on with the lists that are here)"
+  step "Installing ${missing[*]}" "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "${missing[@]}" ||
+    die "the packages could not be installed"
+}
+
+# build_tree DIRECTORY TEXT MESON-OPTION...: configures it (again) and builds everything.
+build_tree() {
+  local dir=$1 text=$2
+  shift 2
+  # Where meson and its Python do not come from one place, Debian's is the one that fits.
+  local path=/usr/bin:$PATH
+  if [ -e "$dir" ] && [ ! -w "$dir" ]; then
+    die "$dir belongs to somebody else; remove it, or use a clone of your own"
+  fi
+  local again=()
+  [ ! -f "$dir/build.ninja" ] || again=(--reconfigure) # packages may have come since
+  step "Configuring $text" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" ||
+    return 1
+  step "Building $text" env PATH="$path" meson compile -C "$dir"
+}
+
+# The build that people use and that the demonstration shows.
+build_release() {
+  build_tree "$top/build" "Dodo" --buildtype=release
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Every page of the manual is sound roff, is installed, and refers only to pages that exist.
+. "$(dirname "$0")/lib.sh"
+
+need groff
+for page in docs/*.[1-8]; do
+  name=${page#docs/}
+  out=$(groff -man -ww -z -Tutf8 -I docs "$page" 2>&1)
+  [ -z "$out" ] || complain "$out"
+  grep -q "'$name'" docs/meson.build || complain "$page is not in docs/meson.build"
+  head -n 1 "$page" | grep -q '^\.so' && continue
+  while read -r other; do
+    [ -e "docs/$other" ] || complain "$page refers to $other, which is not there"
+  done < <(grep -oE '^\.BR (dodo|cmd|imd)[a-z_.-]* \([1-8]\)' "$page" |
+    sed -E 's/^\.BR ([^ ]+) \(([1-8])\)/\1.\2/')
+done
+finish
