@@ -22,11 +22,12 @@ typedef struct ImdCommand {
     uint64_t id; /* echoed in imd_control_done() */
     uint8_t kind;
     unsigned thread;
-    ImdRegion region; /* DROP, CLOSE: region.region only */
+    ImdRegion region; /* DROP, CLOSE: region.region only; REOPEN: opening and capability too */
 } ImdCommand;
 
 typedef struct ImdControlSink {
-    /* To the manager, on the control socket's session: REQUEST, REPLY. */
+    /* Neither may call back into the core; both borrow their arguments until return.
+     * To the manager, on the control socket's session: REQUEST, REPLY. */
     void (*message)(void *ctx, uint8_t type, const uint8_t *payload, size_t len);
     void (*command)(void *ctx, const ImdCommand *command);
     void *ctx;
@@ -54,7 +55,7 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
                        uint64_t now_ns);
 /* A command is over; @result: 0 or -ENOMEM (ADD). */
 void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
-/* What the data threads served, for BEATs. */
+/* What the data threads served since the start, all together, for BEATs. */
 void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes);
 /* SIGTERM: no new regions, PART is sent; finished when it is answered or gave up. */
 void imd_control_leave(ImdControl *c, uint64_t now_ns);
@@ -64,10 +65,11 @@ uint64_t imd_control_deadline(const ImdControl *c);
 void imd_control_expire(ImdControl *c, uint64_t now_ns);
 
 bool imd_control_joined(const ImdControl *c);
-size_t imd_control_regions(const ImdControl *c);
+size_t imd_control_regions(const ImdControl *c); /* that hold a range of the pool */
 uint64_t imd_control_free_bytes(const ImdControl *c);
 bool imd_control_check(const ImdControl *c); /* invariants: directory and pool agree to the byte */
-/* Walk over the directory; NULL ends. For tests and the simulation. */
+/* Walk over what a LISTING would show now (not regions being added or dropped); false ends. For
+ * tests and the simulation. */
 bool imd_control_region_at(const ImdControl *c, size_t index, RegionListing *ret);
 
 #endif

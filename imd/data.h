@@ -45,9 +45,11 @@ typedef struct ImdRegion {
     uint64_t len;
 } ImdRegion;
 
+/* Counts since the start: writes and fills when they are whole, reads_unfilled of the reads that
+ * touched an unfilled block, denied of wrong regions, openings and capabilities. */
 typedef struct ImdDataStats {
     uint64_t reads, read_bytes, writes, write_bytes, fills, fill_bytes;
-    uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled;
+    uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled, malformed;
 } ImdDataStats;
 
 ImdData *imd_data_new(const ImdDataConfig *config, const Env *env, const ImdDataSink *sink);

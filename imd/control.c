@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The control core's life, dispatch and clock. */
+#include "imd/control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "imd/control_priv.h"
+
+ImdControl *imd_control_new(const ImdControlConfig *config, const Env *env,
+                            const ImdControlSink *sink, uint64_t now_ns)
+{
+    ImdControl *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->config = *config;
+    c->env = *env;
+    c->sink = *sink;
+    c->next_ns = now_ns;
+    list_init(&c->commanded);
+    list_init(&c->waiting);
+    reply_cache_init(&c->replies);
+    manager_link_init(c);
+    if (directory_init(&c->directory, env, config->epoch, config->pool_bytes, config->ports,
+                       config->threads, config->regions_max) < 0) {
+        reply_cache_deinit(&c->replies);
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+ImdControl *imd_control_free(ImdControl *c)
+{
+    if (!c)
+        return NULL;
+    control_jobs_deinit(c);
+    manager_link_deinit(c);
+    directory_deinit(&c->directory);
+    reply_cache_deinit(&c->replies);
+    free(c);
+    return NULL;
+}
+
+void control_trace(const ImdControl *c, const char *what, uint64_t number)
+{
+    char text[80];
+    if (!c->env.trace)
+        return;
+    snprintf(text, sizeof text, "imd: %s %llu", what, (unsigned long long)number);
+    c->env.trace(c->env.ctx, text);
+}
+
+void imd_control_up(ImdControl *c, const Id128 *manager, uint64_t now_ns)
+{
+    bool same = c->up && id128_equal(&c->manager, manager);
+    if (!same) {
+        /* Another instance counts its requests anew; what the old one asked is its own loss. */
+        c->manager = *manager;
+        c->manager_count++;
+        reply_cache_deinit(&c->replies);
+        reply_cache_init(&c->replies);
+        control_jobs_forget(c);
+    }
+    c->up = true;
+    manager_link_up(c, same, now_ns);
+    manager_link_run(c, now_ns);
+}
+
+void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    WireRequest request;
+    WireReply reply;
+    if (!c->up)
+        return;
+    if (type == WIRE_REQUEST && wire_request_decode(payload, len, &request) == 0)
+        control_request(c, &request);
+    else if (type == WIRE_REPLY && wire_reply_decode(payload, len, &reply) == 0)
+        manager_link_reply(c, &reply, now_ns);
+    manager_link_run(c, now_ns);
+}
+
+void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes)
+{
+    c->read_bytes = read_bytes;
+    c->write_bytes = write_bytes;
+}
+
+void imd_control_leave(ImdControl *c, uint64_t now_ns)
+{
+    if (c->leaving)
+        return;
+    c->leaving = true;
+    control_jobs_refuse(c);
+    for (unsigned i = 0; i < c->config.threads; i++) {
+        ImdCommand command = {.kind = IMD_LEAVE, .thread = i};
+        c->sink.command(c->sink.ctx, &command);
+    }
+    manager_link_part(c, now_ns);
+    manager_link_run(c, now_ns);
+}
+
+bool imd_control_finished(const ImdControl *c)
+{
+    return c->leaving && c->parted;
+}
+
+uint64_t imd_control_deadline(const ImdControl *c)
+{
+    return time_min(manager_link_deadline(c), control_aged_ns(c));
+}
+
+void imd_control_expire(ImdControl *c, uint64_t now_ns)
+{
+    control_drop_aged(c, now_ns);
+    manager_link_run(c, now_ns);
+}
+
+bool imd_control_joined(const ImdControl *c)
+{
+    return c->joined;
+}
+
+size_t imd_control_regions(const ImdControl *c)
+{
+    return c->directory.by_region.count;
+}
+
+uint64_t imd_control_free_bytes(const ImdControl *c)
+{
+    return pool_free_bytes(c->directory.pool);
+}
+
+bool imd_control_region_at(const ImdControl *c, size_t index, RegionListing *ret)
+{
+    size_t i = 0;
+    RegionListing l;
+    LIST_FOREACH(node, &c->directory.entries)
+    {
+        const Entry *e = CONTAINER_OF(node, Entry, in_order);
+        if (directory_listing(&c->directory, e, &l) && i++ == index) {
+            *ret = l;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool imd_control_check(const ImdControl *c)
+{
+    return directory_check(&c->directory) && control_jobs_check(c);
+}

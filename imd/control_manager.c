@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* Our requests to the manager: JOIN when its session is up, BEATs with the hint and the digest,
+ * LISTINGs when it wants to build its directory anew, PART at the end. */
+#include "imd/control_priv.h"
+
+#include <stdlib.h>
+
+#define RETRY_FIRST_NS (100 * NS_PER_MS)
+#define RETRY_MAX_NS (2 * NS_PER_S)
+/* Leaving is bounded: about five tries, then the manager learns it from our silence. */
+#define PART_RETRY_MAX_NS (400 * NS_PER_MS)
+#define PART_DEADLINE_NS (1500 * NS_PER_MS)
+
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+static void slot_stop(ImdControl *c, unsigned slot)
+{
+    if (!c->slots[slot].on)
+        return;
+    request_ids_settle(&c->ids, c->slots[slot].request.id);
+    c->slots[slot].on = false;
+}
+
+/* False: too many of our requests are open, which only a manager that answers some and others
+ * never can bring about; the next BEAT tries again. */
+static bool slot_start(ImdControl *c, unsigned slot, uint16_t op, const uint8_t *body, size_t len,
+                       const RequestTimes *times, uint64_t now_ns)
+{
+    slot_stop(c, slot);
+    uint64_t id = request_ids_take(&c->ids);
+    if (id == 0)
+        return false;
+    request_start(&c->slots[slot].request, id, op, body, len, times, now_ns);
+    c->slots[slot].on = true;
+    return true;
+}
+
+static RequestTimes times_patient(void)
+{
+    return (RequestTimes){
+        .first_retry_ns = RETRY_FIRST_NS, .retry_max_ns = RETRY_MAX_NS, .deadline_ns = TIME_NEVER};
+}
+
+/* ---- JOIN, BEAT, PART ----------------------------------------------------------------------- */
+
+static void join_start(ImdControl *c, uint64_t now_ns)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpJoin m = {.pool_bytes = pool_bytes(c->directory.pool), .ports_count = c->config.threads};
+    RequestTimes times = times_patient();
+    directory_hint(&c->directory, &m.hint);
+    for (unsigned i = 0; i < c->config.threads; i++)
+        m.ports[i] = c->config.ports[i];
+    c->next_ns = time_add(now_ns, c->config.beat_ns);
+    (void)slot_start(c, SLOT_JOIN, OP_JOIN, body, wire_join_encode(&m, body), &times, now_ns);
+}
+
+/* A new BEAT takes the place of an unanswered one: only the latest hint matters. */
+static void beat_start(ImdControl *c, uint64_t now_ns)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpBeat m = {.digest = directory_digest(&c->directory),
+                .read_bytes = c->read_bytes,
+                .write_bytes = c->write_bytes};
+    RequestTimes times = times_patient();
+    directory_hint(&c->directory, &m.hint);
+    c->next_ns = time_add(now_ns, c->config.beat_ns);
+    (void)slot_start(c, SLOT_BEAT, OP_BEAT, body, wire_beat_encode(&m, body), &times, now_ns);
+}
+
+static void part_start(ImdControl *c, uint64_t now_ns)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpPart m;
+    RequestTimes times = {.first_retry_ns = RETRY_FIRST_NS,
+                          .retry_max_ns = PART_RETRY_MAX_NS,
+                          .deadline_ns = PART_DEADLINE_NS};
+    directory_hint(&c->directory, &m.hint);
+    if (!slot_start(c, SLOT_PART, OP_PART, body, wire_part_encode(&m, body), &times, now_ns))
+        c->parted = true;
+}
+
+/* ---- LISTING -------------------------------------------------------------------------------- */
+
+static void listing_end(ImdControl *c)
+{
+    for (unsigned i = SLOT_PAGE; i < SLOT_MAX; i++)
+        slot_stop(c, i);
+    free(c->listing.regions);
+    c->listing = (Listing){.list = c->listing.list};
+}
+
+static void listing_start(ImdControl *c)
+{
+    Listing *l = &c->listing;
+    if (l->on || c->leaving)
+        return;
+    if (directory_snapshot(&c->directory, &l->regions, &l->count) < 0)
+        return; /* the digest will differ at the next BEAT too */
+    l->on = true;
+    l->before = control_before(c);
+    l->list++;
+    l->pages = (uint32_t)((l->count + LISTING_MAX - 1) / LISTING_MAX);
+    if (l->pages == 0)
+        l->pages = 1;
+    control_trace(c, "listing of regions:", l->count);
+}
+
+static bool page_start(ImdControl *c, unsigned slot, uint32_t page, uint64_t now_ns)
+{
+    const Listing *l = &c->listing;
+    size_t first = (size_t)page * LISTING_MAX;
+    uint8_t body[WIRE_BODY_MAX];
+    OpListing m = {.list = l->list, .page = page, .pages = l->pages, .before = l->before};
+    RequestTimes times = times_patient();
+    directory_hint(&c->directory, &m.hint);
+    while (m.count < LISTING_MAX && first + m.count < l->count) {
+        m.regions[m.count] = l->regions[first + m.count];
+        m.count++;
+    }
+    return slot_start(c, slot, OP_LISTING, body, wire_listing_encode(&m, body), &times, now_ns);
+}
+
+static void listing_run(ImdControl *c, uint64_t now_ns)
+{
+    Listing *l = &c->listing;
+    for (unsigned i = SLOT_PAGE; i < SLOT_MAX && l->on && l->next_page < l->pages; i++)
+        if (!c->slots[i].on && page_start(c, i, l->next_page, now_ns))
+            l->next_page++;
+}
+
+/* ---- answers -------------------------------------------------------------------------------- */
+
+/* The manager does not know us: it started anew, or took us for dead. */
+static void rejoin(ImdControl *c, uint64_t now_ns)
+{
+    c->joined = false;
+    listing_end(c);
+    slot_stop(c, SLOT_BEAT);
+    join_start(c, now_ns);
+}
+
+static void beat_flags(ImdControl *c, const Request *r)
+{
+    OpBeatReply m;
+    if (wire_beat_reply_decode(r->answer, r->answer_len, &m) == 0 && (m.flags & BEAT_WANT_LIST))
+        listing_start(c);
+}
+
+static void join_answered(ImdControl *c, const Request *r, uint64_t now_ns)
+{
+    c->joined = r->status == STATUS_OK;
+    if (!c->joined) {
+        slot_stop(c, SLOT_BEAT);
+        return; /* asked again when the next BEAT would be due */
+    }
+    control_trace(c, "joined with regions:", c->directory.by_region.count);
+    c->next_ns = now_ns;
+    beat_flags(c, r);
+}
+
+static void page_answered(ImdControl *c, const Request *r)
+{
+    if (!c->listing.on)
+        return;
+    c->listing.answered++;
+    if (r->status != STATUS_OK || c->listing.answered == c->listing.pages)
+        listing_end(c);
+}
+
+static void slot_answered(ImdControl *c, unsigned slot, uint64_t now_ns)
+{
+    const Request *r = &c->slots[slot].request;
+    slot_stop(c, slot);
+    if (slot == SLOT_PART)
+        c->parted = true;
+    else if (c->leaving)
+        return;
+    else if (slot == SLOT_JOIN)
+        join_answered(c, r, now_ns);
+    else if (r->status == STATUS_UNKNOWN_PEER)
+        rejoin(c, now_ns);
+    else if (slot == SLOT_BEAT)
+        beat_flags(c, r);
+    else
+        page_answered(c, r);
+}
+
+void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < SLOT_MAX; i++) {
+        if (c->slots[i].on && request_input(&c->slots[i].request, reply, now_ns)) {
+            slot_answered(c, i, now_ns);
+            return;
+        }
+    }
+}
+
+/* ---- life and clock ------------------------------------------------------------------------- */
+
+void manager_link_init(ImdControl *c)
+{
+    request_ids_init(&c->ids);
+}
+
+void manager_link_deinit(ImdControl *c)
+{
+    listing_end(c);
+}
+
+static void slots_renew(ImdControl *c, bool same, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < SLOT_MAX; i++) {
+        if (!c->slots[i].on)
+            continue;
+        if (same)
+            request_resend(&c->slots[i].request, now_ns);
+        else
+            slot_stop(c, i);
+    }
+}
+
+void manager_link_up(ImdControl *c, bool same, uint64_t now_ns)
+{
+    slots_renew(c, same, now_ns);
+    if (!same) {
+        c->joined = false;
+        listing_end(c);
+    }
+    if (!c->leaving)
+        join_start(c, now_ns);
+    else if (!c->parted && !c->slots[SLOT_PART].on)
+        part_start(c, now_ns);
+}
+
+void manager_link_part(ImdControl *c, uint64_t now_ns)
+{
+    listing_end(c);
+    slot_stop(c, SLOT_JOIN);
+    slot_stop(c, SLOT_BEAT);
+    if (c->up)
+        part_start(c, now_ns);
+    else
+        c->parted = true;
+}
+
+static void slots_run(ImdControl *c, uint64_t now_ns)
+{
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    for (unsigned i = 0; i < SLOT_MAX; i++) {
+        Slot *s = &c->slots[i];
+        if (!s->on)
+            continue;
+        request_expire(&s->request, now_ns);
+        if (s->request.state == REQUEST_TIMED_OUT) {
+            slot_stop(c, i); /* only PART ever gives up */
+            c->parted = true;
+            continue;
+        }
+        size_t n = request_output(&s->request, c->ids.settled, out, now_ns);
+        if (n > 0)
+            c->sink.message(c->sink.ctx, WIRE_REQUEST, out, n);
+    }
+}
+
+void manager_link_run(ImdControl *c, uint64_t now_ns)
+{
+    if (c->up && !c->leaving) {
+        if (c->joined && now_ns >= c->next_ns)
+            beat_start(c, now_ns);
+        else if (!c->joined && !c->slots[SLOT_JOIN].on && now_ns >= c->next_ns)
+            join_start(c, now_ns);
+    }
+    listing_run(c, now_ns);
+    slots_run(c, now_ns);
+}
+
+uint64_t manager_link_deadline(const ImdControl *c)
+{
+    uint64_t t = TIME_NEVER;
+    if (c->up && !c->leaving && (c->joined || !c->slots[SLOT_JOIN].on))
+        t = c->next_ns;
+    for (unsigned i = 0; i < SLOT_MAX; i++)
+        if (c->slots[i].on)
+            t = time_min(t, request_deadline(&c->slots[i].request));
+    return t;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of the control core, shared by control.c (life, dispatch, clock), control_regions.c (the
+ * manager's requests and the commands they lead to) and control_manager.c (our requests to the
+ * manager). Nobody else includes this. */
+#ifndef DODO_IMD_CONTROL_PRIV_H
+#define DODO_IMD_CONTROL_PRIV_H
+
+#include "base/list.h"
+#include "base/rules.h"
+#include "base/time.h"
+#include "imd/control.h"
+#include "imd/directory.h"
+#include "proto/request.h"
+
+enum {
+    LISTING_WINDOW = 8,  /* pages under way at once */
+    JOBS_MAX = 256,      /* requests being executed, of this and earlier managers */
+    AGED_DROPS_MAX = 16, /* drops under way beyond which none is begun for age */
+};
+
+/* A request of the manager being executed. */
+typedef struct Job {
+    ListNode in_list; /* Entry.jobs, ImdControl.waiting, or alone while Entry.job */
+    uint64_t id;
+    uint64_t manager; /* ImdControl.manager_count when it came: no reply goes to another */
+    uint16_t op;
+    union {
+        OpAlloc alloc;
+        OpFree free;
+        OpRelease release;
+        OpReopen reopen;
+    } body;
+} Job;
+
+/* Our requests under way: one of each, and some pages. */
+enum { SLOT_JOIN, SLOT_BEAT, SLOT_PART, SLOT_PAGE, SLOT_MAX = SLOT_PAGE + LISTING_WINDOW };
+typedef struct Slot {
+    bool on;
+    Request request;
+} Slot;
+
+/* The list being sent: a snapshot, so that its pages fit together. */
+typedef struct Listing {
+    bool on;
+    RegionListing *regions;
+    size_t count;
+    uint64_t before;
+    uint32_t list, pages, next_page, answered;
+} Listing;
+
+struct ImdControl {
+    ImdControlConfig config;
+    Env env;
+    ImdControlSink sink;
+    Directory directory;
+
+    bool up; /* there was a session to a manager */
+    Id128 manager;
+    uint64_t manager_count; /* counts manager instances */
+    ReplyCache replies;
+
+    uint64_t commands;  /* ids given out; 0 is IMD_LEAVE's, nobody waits for it */
+    ListNode commanded; /* entries with a command under way */
+    ListNode waiting;   /* ALLOCs that wait for a range to be dropped */
+    unsigned jobs;
+    unsigned dropping; /* entries in that state */
+
+    RequestIds ids;
+    Slot slots[SLOT_MAX];
+    Listing listing;
+    bool joined;
+    uint64_t next_ns; /* of the next BEAT, or JOIN */
+    uint64_t read_bytes, write_bytes;
+    bool leaving, parted;
+};
+
+void control_trace(const ImdControl *c, const char *what, uint64_t number);
+
+/* ---- control_regions.c ---------------------------------------------------------------------- */
+
+void control_request(ImdControl *c, const WireRequest *request);
+/* Requests under way of a manager that is no more lose their reply; those that did nothing yet
+ * end. */
+void control_jobs_forget(ImdControl *c);
+void control_jobs_refuse(ImdControl *c); /* leaving: those that wait for room */
+/* Lowest id of a request of this manager whose effect the directory may not show yet. */
+uint64_t control_before(const ImdControl *c);
+void control_drop_aged(ImdControl *c, uint64_t now_ns);
+uint64_t control_aged_ns(const ImdControl *c);
+void control_jobs_deinit(ImdControl *c);
+bool control_jobs_check(const ImdControl *c);
+
+/* ---- control_manager.c ---------------------------------------------------------------------- */
+
+void manager_link_init(ImdControl *c);
+void manager_link_deinit(ImdControl *c);
+void manager_link_up(ImdControl *c, bool same, uint64_t now_ns);
+void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns);
+void manager_link_part(ImdControl *c, uint64_t now_ns);
+/* Starts what is due, sends what is to be sent. */
+void manager_link_run(ImdControl *c, uint64_t now_ns);
+uint64_t manager_link_deadline(const ImdControl *c);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* The data core's regions and its dispatch. */
+#include "imd/data.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "imd/address.h"
+#include "imd/data_priv.h"
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+ImdData *imd_data_new(const ImdDataConfig *config, const Env *env, const ImdDataSink *sink)
+{
+    ImdData *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->config = *config;
+    d->sink = *sink;
+    d->bytes = sizeof *d;
+    list_init(&d->fills);
+    if (hmap_init(&d->regions, env_random_u64(env)) < 0) {
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+static void region_end_transactions(ImdData *d, DataRegion *r)
+{
+    LIST_FOREACH(node, &r->writes)
+    data_write_end(d, CONTAINER_OF(node, DataWrite, in_region));
+    LIST_FOREACH(node, &r->fills)
+    data_fill_end(d, CONTAINER_OF(node, DataFill, in_region));
+}
+
+static size_t filled_words(uint64_t blocks)
+{
+    return (size_t)((blocks + 63) / 64);
+}
+
+static size_t region_bytes(uint64_t blocks)
+{
+    return sizeof(DataRegion) + ((size_t)blocks + filled_words(blocks)) * sizeof(uint64_t);
+}
+
+static void region_free(ImdData *d, DataRegion *r)
+{
+    region_end_transactions(d, r);
+    hmap_remove(&d->regions, &r->node);
+    d->bytes -= region_bytes(r->blocks);
+    free(r);
+}
+
+ImdData *imd_data_free(ImdData *d)
+{
+    if (!d)
+        return NULL;
+    HmapNode *next;
+    for (HmapNode *node = hmap_walk(&d->regions, NULL); node; node = next) {
+        next = hmap_walk(&d->regions, node);
+        region_free(d, CONTAINER_OF(node, DataRegion, node));
+    }
+    hmap_deinit(&d->regions);
+    assert(d->bytes == sizeof *d && d->writes_open == 0 && d->fills_open == 0);
+    free(d);
+    return NULL;
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+static DataRegion *region_find(const ImdData *d, uint64_t region)
+{
+    HmapNode *node = hmap_first(&d->regions, region);
+    while (node && CONTAINER_OF(node, DataRegion, node)->name.region != region)
+        node = hmap_next(&d->regions, node);
+    return node ? CONTAINER_OF(node, DataRegion, node) : NULL;
+}
+
+uint8_t *region_memory(const ImdData *d, const DataRegion *r, uint64_t offset)
+{
+    return d->config.pool + r->name.pool_offset + offset;
+}
+
+int imd_data_add(ImdData *d, const ImdRegion *region)
+{
+    assert(region->len > 0 && region->len <= d->config.pool_bytes &&
+           region->pool_offset <= d->config.pool_bytes - region->len);
+    assert(!region_find(d, region->region));
+    uint64_t blocks = (region->len - 1) / WIRE_BLOCK_SIZE + 1;
+    DataRegion *r = calloc(1, region_bytes(blocks));
+    if (!r)
+        return -ENOMEM;
+    r->name = *region;
+    r->open = true;
+    r->blocks = blocks;
+    r->filled = r->last_write + blocks;
+    list_init(&r->writes);
+    list_init(&r->fills);
+    /* All of calloc's zeros: no block is filled, whatever the range held before. */
+    if (!RULE(UNFILLED_FIRST))
+        memset(r->filled, 0xff, filled_words(blocks) * sizeof *r->filled);
+    hmap_insert(&d->regions, &r->node, region->region);
+    d->bytes += region_bytes(blocks);
+    return 0;
+}
+
+void imd_data_drop(ImdData *d, uint64_t region)
+{
+    DataRegion *r = region_find(d, region);
+    if (r)
+        region_free(d, r);
+}
+
+void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 *capability)
+{
+    DataRegion *r = region_find(d, region);
+    if (!r)
+        return;
+    region_end_transactions(d, r);
+    r->name.opening = opening;
+    r->name.capability = *capability;
+    r->open = true;
+    r->watermark = r->finished = 0;
+    memset(r->last_write, 0, (size_t)r->blocks * sizeof *r->last_write);
+}
+
+void imd_data_close(ImdData *d, uint64_t region)
+{
+    DataRegion *r = region_find(d, region);
+    if (!r)
+        return;
+    region_end_transactions(d, r);
+    r->open = false;
+}
+
+void imd_data_leave(ImdData *d)
+{
+    d->leaving = true;
+}
+
+bool imd_data_idle(const ImdData *d)
+{
+    return d->writes_open == 0;
+}
+
+uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32_t len,
+                     DataRegion **ret)
+{
+    if (RULE(EPOCH) && a->epoch != d->config.epoch)
+        return STATUS_EPOCH;
+    DataRegion *r = region_find(d, a->region);
+    if (!r || !r->open ||
+        !address_opens(a, d->config.epoch, r->name.opening, &r->name.capability)) {
+        d->stats.denied++;
+        return STATUS_GONE;
+    }
+    if (len == 0 || len > r->name.len || offset > r->name.len - len)
+        return STATUS_INVALID;
+    *ret = r;
+    return STATUS_OK;
+}
+
+/* ---- input ---------------------------------------------------------------------------------- */
+
+static int input_read(ImdData *d, void *session, const uint8_t *payload, size_t len)
+{
+    WireRead m;
+    int r = wire_read_decode(payload, len, &m);
+    if (r == 0)
+        data_read(d, session, &m);
+    return r;
+}
+
+static int input_write(ImdData *d, void *session, const uint8_t *payload, size_t len)
+{
+    WireWrite m;
+    DataRegion *region = NULL;
+    int r = wire_write_decode(payload, len, &m);
+    if (r < 0)
+        return r;
+    uint16_t status = region_open(d, &m.address, m.offset, m.len, &region);
+    if (status != STATUS_OK)
+        write_refuse(d, session, &m, status);
+    else if (m.kind == WRITE_DATA)
+        data_write(d, session, region, &m);
+    else if (m.kind == WRITE_FILL)
+        data_fill(d, session, region, &m);
+    else
+        data_void(d, session, region, &m);
+    return 0;
+}
+
+static int input_ping(ImdData *d, void *session, const uint8_t *payload, size_t len)
+{
+    WirePing m;
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    int r = wire_ping_decode(payload, len, &m);
+    if (r < 0)
+        return r;
+    m.epoch = d->config.epoch;
+    m.flags = d->leaving ? PONG_LEAVING : 0;
+    d->sink.message(d->sink.ctx, session, WIRE_PONG, out, wire_ping_encode(&m, out));
+    return 0;
+}
+
+void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payload, size_t len,
+                    uint64_t now_ns)
+{
+    (void)now_ns; /* the client owns every timer, the imd only reacts */
+    int r = -EBADMSG;
+    if (type == WIRE_READ)
+        r = input_read(d, session, payload, len);
+    else if (type == WIRE_WRITE)
+        r = input_write(d, session, payload, len);
+    else if (type == WIRE_PING)
+        r = input_ping(d, session, payload, len);
+    if (r < 0)
+        d->stats.malformed++;
+}
+
+void imd_data_session_closed(ImdData *d, void *session)
+{
+    LIST_FOREACH(node, &d->fills)
+    {
+        DataFill *f = CONTAINER_OF(node, DataFill, in_order);
+        if (f->session == session)
+            data_fill_end(d, f);
+    }
+}
+
+/* ---- what is known of it -------------------------------------------------------------------- */
+
+const ImdDataStats *imd_data_stats(const ImdData *d)
+{
+    return &d->stats;
+}
+
+size_t imd_data_bytes(const ImdData *d)
+{
+    return d->bytes + (d->regions.mask + 1) * sizeof *d->regions.buckets;
+}
+
+bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block)
+{
+    const DataRegion *r = region_find(d, region);
+    return r && block < r->blocks && (r->filled[block / 64] >> (block % 64) & 1);
+}
+
+size_t imd_data_regions(const ImdData *d)
+{
+    return d->regions.count;
+}

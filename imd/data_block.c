@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Filled blocks, their last writes, and chunks put together from segments. */
+#include "imd/data_priv.h"
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+BlockSpan block_span(const DataRegion *r, uint64_t offset, uint32_t len)
+{
+    uint64_t end = offset + len;
+    BlockSpan s = {.first = offset / WIRE_BLOCK_SIZE};
+    s.count = (unsigned)((end - 1) / WIRE_BLOCK_SIZE - s.first + 1);
+    s.touched = (1u << s.count) - 1;
+    for (unsigned i = 0; i < s.count; i++) {
+        uint64_t block_start = (s.first + i) * WIRE_BLOCK_SIZE;
+        uint64_t block_end = min_u64(block_start + WIRE_BLOCK_SIZE, r->name.len);
+        if (offset <= block_start && block_end <= end)
+            s.whole |= 1u << i;
+    }
+    return s;
+}
+
+uint32_t blocks_filled(const DataRegion *r, const BlockSpan *s)
+{
+    uint32_t map = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        uint64_t block = s->first + i;
+        map |= (uint32_t)(r->filled[block / 64] >> (block % 64) & 1) << i;
+    }
+    return map;
+}
+
+void blocks_fill(DataRegion *r, const BlockSpan *s, uint32_t map)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        uint64_t block = s->first + i;
+        r->filled[block / 64] |= (uint64_t)(map >> i & 1) << (block % 64);
+    }
+}
+
+void blocks_unfill(DataRegion *r, const BlockSpan *s, uint32_t map)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        uint64_t block = s->first + i;
+        r->filled[block / 64] &= ~((uint64_t)(map >> i & 1) << (block % 64));
+    }
+}
+
+uint32_t blocks_written_after(const DataRegion *r, const BlockSpan *s, uint64_t number)
+{
+    uint32_t map = 0;
+    for (unsigned i = 0; i < s->count; i++)
+        map |= (uint32_t)(r->last_write[s->first + i] > number) << i;
+    return map;
+}
+
+void blocks_note_write(DataRegion *r, const BlockSpan *s, uint64_t number)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (r->last_write[s->first + i] < number)
+            r->last_write[s->first + i] = number;
+}
+
+uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map)
+{
+    uint64_t apart = other->first >= s->first ? other->first - s->first : s->first - other->first;
+    if (apart >= WIRE_CHUNK_BLOCKS_MAX)
+        return 0;
+    uint32_t here = other->first >= s->first ? map << apart : map >> apart;
+    return here & s->touched;
+}
+
+void assembly_begin(Assembly *a, const WireWrite *m)
+{
+    *a = (Assembly){.offset = m->offset, .len = m->len, .segment = m->segment};
+}
+
+bool assembly_matches(Assembly *a, const WireWrite *m)
+{
+    if (a->offset != m->offset || a->len != m->len)
+        return false;
+    if (a->segment != m->segment)
+        assembly_begin(a, m);
+    return true;
+}
+
+unsigned assembly_take(Assembly *a, unsigned index)
+{
+    uint64_t bit = (uint64_t)1 << index;
+    if (a->received & bit)
+        return 0;
+    a->received |= bit;
+    unsigned outcome = SEGMENT_NEW | (index > a->expected ? SEGMENT_GAP : 0);
+    if (index >= a->expected)
+        a->expected = (uint16_t)(index + 1);
+    return outcome;
+}
+
+bool assembly_complete(const Assembly *a)
+{
+    return a->received == wire_segment_mask(wire_segment_count(a->len, a->segment));
+}

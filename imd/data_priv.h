@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Inside of the data core, shared by data.c (regions, dispatch), data_block.c (filled blocks),
+ * data_read.c, data_write.c (writes and voids) and data_fill.c. Nobody else includes this. */
+#ifndef DODO_IMD_DATA_PRIV_H
+#define DODO_IMD_DATA_PRIV_H
+
+#include "base/hmap.h"
+#include "base/list.h"
+#include "base/rules.h"
+#include "imd/data.h"
+
+enum {
+    WRITE_NUMBERS_WINDOW = 64,        /* finished numbers kept above the watermark */
+    GRANT_ALONE_MIN_BYTES = 64 << 10, /* one chunk's worth */
+};
+
+typedef struct DataRegion {
+    HmapNode node; /* ImdData.regions, by id */
+    ImdRegion name;
+    bool open;                       /* false: released, no capability opens it */
+    uint64_t blocks;                 /* the last one may be partial: "to the region's end" */
+    uint64_t watermark;              /* every write number up to it is finished */
+    uint64_t finished;               /* bit i: number watermark + 1 + i is finished */
+    ListNode writes;                 /* DataWrite, open */
+    ListNode fills;                  /* DataFill, open */
+    uint64_t *filled;                /* bit per block */
+    uint64_t last_write[/*blocks*/]; /* number of the last write that touched the block */
+} DataRegion;
+
+/* The segments of one chunk as they come in. */
+typedef struct Assembly {
+    uint64_t offset;   /* in the region */
+    uint64_t received; /* bit per segment */
+    uint32_t len;
+    uint16_t segment;
+    uint16_t expected; /* one beyond the highest segment seen: a later one shows a gap */
+} Assembly;
+
+typedef struct DataWrite {
+    ListNode in_region;
+    uint64_t number;
+    uint32_t were_filled; /* bit per touched block: was filled when the write began */
+    Assembly chunk;
+} DataWrite;
+
+typedef struct DataFill {
+    ListNode in_region;
+    ListNode in_order; /* ImdData.fills, oldest first */
+    void *session;     /* with the transfer and the region its name */
+    uint64_t transfer;
+    uint64_t number;
+    uint32_t skipped; /* bit per touched block: was already filled when a segment for it came */
+    Assembly chunk;
+} DataFill;
+
+struct ImdData {
+    ImdDataConfig config;
+    ImdDataSink sink;
+    Hmap regions;
+    ListNode fills; /* all open fills, oldest first */
+    unsigned writes_open;
+    unsigned fills_open;
+    bool leaving;
+    size_t bytes; /* allocated, but for the map's buckets */
+    ImdDataStats stats;
+};
+
+/* ---- data_block.c --------------------------------------------------------------------------- */
+
+/* The blocks that a range touches: at most WIRE_CHUNK_BLOCKS_MAX, maps are relative to the first.
+ */
+typedef struct BlockSpan {
+    uint64_t first;
+    unsigned count;
+    uint32_t touched; /* a bit for each */
+    uint32_t whole;   /* those that the range covers, the last one to the region's end */
+} BlockSpan;
+
+BlockSpan block_span(const DataRegion *r, uint64_t offset, uint32_t len);
+uint32_t blocks_filled(const DataRegion *r, const BlockSpan *s);
+void blocks_fill(DataRegion *r, const BlockSpan *s, uint32_t map);
+void blocks_unfill(DataRegion *r, const BlockSpan *s, uint32_t map);
+/* The blocks of @s that were last written by a number above @number. */
+uint32_t blocks_written_after(const DataRegion *r, const BlockSpan *s, uint64_t number);
+void blocks_note_write(DataRegion *r, const BlockSpan *s, uint64_t number);
+/* The blocks of @s that also are among @other's, whose map is @map. */
+uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map);
+
+void assembly_begin(Assembly *a, const WireWrite *m);
+/* The same chunk? Cut otherwise (the path's MTU changed), it starts anew. */
+bool assembly_matches(Assembly *a, const WireWrite *m);
+enum { SEGMENT_NEW = 1, SEGMENT_GAP = 2 };
+/* Notes segment @index: 0 for a duplicate, or SEGMENT_NEW, perhaps with SEGMENT_GAP. */
+unsigned assembly_take(Assembly *a, unsigned index);
+bool assembly_complete(const Assembly *a);
+
+/* ---- data.c --------------------------------------------------------------------------------- */
+
+uint8_t *region_memory(const ImdData *d, const DataRegion *r, uint64_t offset);
+/* Finds the region that @a opens and checks the range: STATUS_OK, EPOCH, GONE or INVALID. */
+uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32_t len,
+                     DataRegion **ret);
+
+/* ---- data_read.c, data_write.c, data_fill.c ---------------------------------------------------
+ */
+
+void data_read(ImdData *d, void *session, const WireRead *m);
+
+void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m);
+void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m);
+void data_write_end(ImdData *d, DataWrite *w);
+/* The blocks of @s that an open write touches, @but apart (may be NULL). */
+uint32_t blocks_being_written(const DataRegion *r, const BlockSpan *s, const DataWrite *but);
+void write_ack(ImdData *d, void *session, const WireWrite *m, enum WriteState state,
+               uint64_t received);
+void write_refuse(ImdData *d, void *session, const WireWrite *m, enum Status status);
+
+void data_fill(ImdData *d, void *session, DataRegion *r, const WireWrite *m);
+void data_fill_end(ImdData *d, DataFill *f);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes by transaction, and voids: the remote half of an mwrite. A write's blocks are unfilled
+ * while it is under way, so a torn write is never read. */
+#include "imd/data_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- acknowledgments ------------------------------------------------------------------------ */
+
+/* The receive room, shared by the writes under way (the paper's 4.4: the sender learns how much
+ * the receiver has room for). Never less than a segment, so that nobody starves. */
+static uint32_t write_grant(const ImdData *d, uint16_t segment)
+{
+    uint32_t share = d->config.grant_bytes / (d->writes_open > 0 ? d->writes_open : 1);
+    uint32_t least = d->writes_open > 1 ? segment : GRANT_ALONE_MIN_BYTES;
+    return share > least ? share : least;
+}
+
+static void write_answer(ImdData *d, void *session, const WireWrite *m, WireWriteAck *ack)
+{
+    uint8_t out[WIRE_WRITE_ACK_SIZE];
+    ack->number = m->number;
+    ack->transfer = m->transfer;
+    ack->kind = m->kind;
+    ack->grant = write_grant(d, m->segment);
+    d->sink.message(d->sink.ctx, session, WIRE_WRITE_ACK, out, wire_write_ack_encode(ack, out));
+}
+
+void write_ack(ImdData *d, void *session, const WireWrite *m, enum WriteState state,
+               uint64_t received)
+{
+    write_answer(d, session, m, &(WireWriteAck){.state = state, .received = received});
+}
+
+void write_refuse(ImdData *d, void *session, const WireWrite *m, enum Status status)
+{
+    write_answer(d, session, m, &(WireWriteAck){.state = WRITE_REFUSED, .status = status});
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+static bool number_finished(const DataRegion *r, uint64_t number)
+{
+    if (number <= r->watermark)
+        return true;
+    uint64_t i = number - r->watermark - 1;
+    return i < WRITE_NUMBERS_WINDOW && (r->finished >> i & 1);
+}
+
+/* Numbers start at 1; one too far ahead could not be remembered as finished. */
+static bool number_sane(const DataRegion *r, uint64_t number)
+{
+    return number != 0 && (number <= r->watermark || number - r->watermark <= WRITE_NUMBERS_WINDOW);
+}
+
+static void number_finish(DataRegion *r, uint64_t number)
+{
+    if (number <= r->watermark)
+        return;
+    r->finished |= (uint64_t)1 << (number - r->watermark - 1);
+    while (r->finished & 1) {
+        r->finished >>= 1;
+        r->watermark++;
+    }
+}
+
+/* ---- transactions --------------------------------------------------------------------------- */
+
+static DataWrite *write_find(const DataRegion *r, uint64_t number)
+{
+    LIST_FOREACH(node, &r->writes)
+    {
+        DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
+        if (w->number == number)
+            return w;
+    }
+    return NULL;
+}
+
+uint32_t blocks_being_written(const DataRegion *r, const BlockSpan *s, const DataWrite *but)
+{
+    uint32_t map = 0;
+    LIST_FOREACH(node, &r->writes)
+    {
+        const DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
+        if (w == but)
+            continue;
+        BlockSpan other = block_span(r, w->chunk.offset, w->chunk.len);
+        map |= blocks_common(s, &other, other.touched);
+    }
+    return map;
+}
+
+static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
+{
+    if (d->writes_open >= d->config.writes_max)
+        return NULL;
+    DataWrite *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    BlockSpan span = block_span(r, m->offset, m->len);
+    w->number = m->number;
+    w->were_filled = blocks_filled(r, &span);
+    assembly_begin(&w->chunk, m);
+    if (RULE(WRITE_UNFILLS))
+        blocks_unfill(r, &span, span.touched);
+    blocks_note_write(r, &span, m->number);
+    list_push_back(&r->writes, &w->in_region);
+    d->writes_open++;
+    d->bytes += sizeof *w;
+    return w;
+}
+
+void data_write_end(ImdData *d, DataWrite *w)
+{
+    list_remove(&w->in_region);
+    d->writes_open--;
+    d->bytes -= sizeof *w;
+    free(w);
+}
+
+static void write_complete(ImdData *d, DataRegion *r, DataWrite *w)
+{
+    BlockSpan span = block_span(r, w->chunk.offset, w->chunk.len);
+    /* Covered blocks are filled; of the others those whose remaining bytes were good before. */
+    uint32_t fill = span.whole | w->were_filled;
+    if (!RULE(PARTIAL_WRITE))
+        fill = span.touched;
+    if (RULE(WRITE_UNFILLS))
+        fill &= ~blocks_being_written(r, &span, w);
+    blocks_fill(r, &span, fill);
+    number_finish(r, w->number);
+    d->stats.writes++;
+    d->stats.write_bytes += w->chunk.len;
+    data_write_end(d, w);
+}
+
+static void segment_store(const ImdData *d, const DataRegion *r, const WireWrite *m)
+{
+    memcpy(region_memory(d, r, m->offset + (uint64_t)m->index * m->segment), m->data, m->data_len);
+}
+
+static void write_repeated(ImdData *d, void *session, const DataRegion *r, const WireWrite *m)
+{
+    d->stats.writes_repeated++;
+    if (!RULE(WRITE_ONCE) && m->index != WIRE_INDEX_NONE)
+        segment_store(d, r, m);
+    write_ack(d, session, m, WRITE_DONE, 0);
+}
+
+/* The open write that @m belongs to, begun if need be; NULL: refused with *ret_status. */
+static DataWrite *write_open(ImdData *d, DataRegion *r, const WireWrite *m, enum Status *ret_status)
+{
+    DataWrite *w = write_find(r, m->number);
+    if (w) {
+        *ret_status = STATUS_INVALID;
+        return assembly_matches(&w->chunk, m) ? w : NULL;
+    }
+    if (d->leaving) {
+        *ret_status = STATUS_LEAVING;
+        return NULL;
+    }
+    w = write_begin(d, r, m);
+    if (!w) {
+        d->stats.busy++;
+        *ret_status = STATUS_BUSY;
+    }
+    return w;
+}
+
+void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
+{
+    enum Status status = STATUS_OK;
+    if (!number_sane(r, m->number)) {
+        write_refuse(d, session, m, STATUS_INVALID);
+        return;
+    }
+    if (number_finished(r, m->number)) {
+        write_repeated(d, session, r, m);
+        return;
+    }
+    DataWrite *w = write_open(d, r, m, &status);
+    if (!w) {
+        write_refuse(d, session, m, status);
+        return;
+    }
+    unsigned seen = 0;
+    if (m->index != WIRE_INDEX_NONE) {
+        seen = assembly_take(&w->chunk, m->index);
+        if (seen & SEGMENT_NEW)
+            segment_store(d, r, m);
+    }
+    if (assembly_complete(&w->chunk)) {
+        write_complete(d, r, w);
+        write_ack(d, session, m, WRITE_DONE, 0);
+    } else if (m->index == WIRE_INDEX_NONE || (seen & SEGMENT_GAP)) {
+        write_ack(d, session, m, WRITE_OPEN, w->chunk.received);
+    }
+}
+
+/* ---- voids ---------------------------------------------------------------------------------- */
+
+/* What a write under way remembers as good is good no more. */
+static void writes_forget_filled(DataRegion *r, const BlockSpan *s)
+{
+    LIST_FOREACH(node, &r->writes)
+    {
+        DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
+        BlockSpan other = block_span(r, w->chunk.offset, w->chunk.len);
+        w->were_filled &= ~blocks_common(&other, s, s->touched);
+    }
+}
+
+/* The file half of write @m->number failed: what its blocks hold in the file is not known. Taken
+ * also while leaving, and however often it comes: it only ever takes away. */
+void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
+{
+    DataWrite *w = write_find(r, m->number);
+    if (!number_sane(r, m->number) ||
+        (w && (w->chunk.offset != m->offset || w->chunk.len != m->len))) {
+        write_refuse(d, session, m, STATUS_INVALID);
+        return;
+    }
+    if (w)
+        data_write_end(d, w);
+    BlockSpan span = block_span(r, m->offset, m->len);
+    blocks_unfill(r, &span, span.touched);
+    blocks_note_write(r, &span, m->number);
+    writes_forget_filled(r, &span);
+    number_finish(r, m->number);
+    d->stats.voided++;
+    write_ack(d, session, m, WRITE_DONE, 0);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* The directory's entries, sums and listings. */
+#include "imd/directory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rules.h"
+
+int directory_init(Directory *d, const Env *env, uint64_t epoch, uint64_t pool_bytes,
+                   const uint16_t *ports, unsigned threads, unsigned regions_max)
+{
+    assert(threads >= 1 && threads <= JOIN_PORTS_MAX);
+    *d = (Directory){
+        .epoch = epoch, .next_region = 1, .threads = threads, .regions_max = regions_max};
+    memcpy(d->ports, ports, threads * sizeof *ports);
+    list_init(&d->entries);
+    list_init(&d->released);
+    d->pool = pool_new(pool_bytes);
+    if (!d->pool || hmap_init(&d->by_region, env_random_u64(env)) < 0) {
+        d->pool = pool_free(d->pool);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+void directory_deinit(Directory *d)
+{
+    LIST_FOREACH(node, &d->entries)
+    directory_give(d, CONTAINER_OF(node, Entry, in_order));
+    hmap_deinit(&d->by_region);
+    d->pool = pool_free(d->pool);
+}
+
+Entry *directory_find(const Directory *d, uint64_t region)
+{
+    HmapNode *node = hmap_first(&d->by_region, region);
+    while (node && CONTAINER_OF(node, Entry, node)->address.region != region)
+        node = hmap_next(&d->by_region, node);
+    return node ? CONTAINER_OF(node, Entry, node) : NULL;
+}
+
+/* What an entry takes of the pool. */
+static uint64_t entry_bytes(const Entry *e)
+{
+    return (e->len + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+}
+
+static uint64_t *state_bytes(Directory *d, enum EntryState state)
+{
+    if (state == ENTRY_RELEASED)
+        return &d->released_bytes;
+    return state == ENTRY_DROPPING ? &d->dropping_bytes : NULL;
+}
+
+void directory_set_state(Directory *d, Entry *e, enum EntryState state)
+{
+    uint64_t *from = state_bytes(d, e->state), *to = state_bytes(d, state);
+    if (from)
+        *from -= entry_bytes(e);
+    if (to)
+        *to += entry_bytes(e);
+    list_remove(&e->in_release);
+    if (state == ENTRY_RELEASED)
+        list_push_back(&d->released, &e->in_release);
+    e->state = state;
+}
+
+static uint64_t region_id(Directory *d)
+{
+    if (RULE(REGION_ID))
+        return d->next_region++;
+    uint64_t id = 1;
+    while (directory_find(d, id))
+        id++;
+    return id;
+}
+
+/* The thread with the least of the pool; the first of equals. */
+static unsigned thread_choose(const Directory *d)
+{
+    unsigned best = 0;
+    for (unsigned i = 1; i < d->threads; i++)
+        if (d->thread_bytes[i] < d->thread_bytes[best])
+            best = i;
+    return best;
+}
+
+static Entry *entry_new(Directory *d, const OpAlloc *request, uint64_t pool_offset)
+{
+    Entry *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->state = ENTRY_ADDING;
+    e->thread = thread_choose(d);
+    e->pool_offset = pool_offset;
+    e->client = request->client;
+    e->key = request->key;
+    e->offset = request->offset;
+    e->len = request->len;
+    e->flags = request->flags;
+    e->address = (RegionAddress){.epoch = d->epoch, .region = region_id(d), .opening = 1};
+    list_init(&e->in_release);
+    list_init(&e->in_commanded);
+    list_init(&e->jobs);
+    list_push_back(&d->entries, &e->in_order);
+    hmap_insert(&d->by_region, &e->node, e->address.region);
+    d->thread_bytes[e->thread] += entry_bytes(e);
+    return e;
+}
+
+int directory_take(Directory *d, const Env *env, const OpAlloc *request, Entry **ret)
+{
+    uint64_t pool_offset;
+    if (d->by_region.count >= d->regions_max)
+        return DIRECTORY_E_FULL;
+    int r = pool_take(d->pool, request->len, &pool_offset);
+    if (r != 0)
+        return r < 0 ? r : DIRECTORY_E_FULL;
+    Entry *e = entry_new(d, request, pool_offset);
+    if (!e) {
+        pool_give(d->pool, pool_offset);
+        return -ENOMEM;
+    }
+    env->random(env->ctx, &e->address.capability, sizeof(Id128));
+    /* Broken on purpose, the whole address comes again: a new capability would hide it. */
+    if (!RULE(REGION_ID))
+        memset(&e->address.capability, (int)(e->address.region & 0xff), sizeof(Id128));
+    *ret = e;
+    return 0;
+}
+
+void directory_give(Directory *d, Entry *e)
+{
+    directory_set_state(d, e, ENTRY_DROPPING);
+    d->dropping_bytes -= entry_bytes(e);
+    d->thread_bytes[e->thread] -= entry_bytes(e);
+    pool_give(d->pool, e->pool_offset);
+    hmap_remove(&d->by_region, &e->node);
+    list_remove(&e->in_order);
+    list_remove(&e->in_commanded);
+    free(e);
+}
+
+bool directory_could_fit(const Directory *d, uint64_t len)
+{
+    uint64_t room = pool_free_bytes(d->pool) + d->released_bytes + d->dropping_bytes;
+    return len <= room && d->regions_max > 0;
+}
+
+/* ---- what the manager is told --------------------------------------------------------------- */
+
+void directory_hint(const Directory *d, ImdHint *ret)
+{
+    *ret = (ImdHint){
+        .epoch = d->epoch,
+        .free_bytes = pool_free_bytes(d->pool),
+        .largest_free_bytes = pool_largest_free(d->pool),
+        .evictable_bytes = pool_free_bytes(d->pool) + d->released_bytes,
+        .regions = (uint32_t)d->by_region.count,
+    };
+    /* No room for another entry is no room. */
+    if (d->by_region.count >= d->regions_max)
+        ret->largest_free_bytes = 0;
+}
+
+bool directory_listing(const Directory *d, const Entry *e, RegionListing *ret)
+{
+    if (e->state == ENTRY_ADDING || e->state == ENTRY_DROPPING)
+        return false;
+    *ret = (RegionListing){.address = e->address,
+                           .client = e->client,
+                           .key = e->key,
+                           .offset = e->offset,
+                           .len = e->len,
+                           .flags = e->flags,
+                           .port = d->ports[e->thread]};
+    if (e->record.valid) {
+        ret->address.opening = e->record.opening;
+        ret->client = (Id128){0};
+        ret->flags |= REGION_RELEASED;
+        ret->stamp = e->record.stamp;
+    }
+    return true;
+}
+
+uint64_t directory_digest(const Directory *d)
+{
+    uint64_t digest = 0;
+    RegionListing l;
+    LIST_FOREACH(node, &d->entries)
+    {
+        if (!directory_listing(d, CONTAINER_OF(node, Entry, in_order), &l))
+            continue;
+        RegionName name = {l.address.epoch, l.address.region, l.address.opening};
+        digest ^= region_digest(&name);
+    }
+    return digest;
+}
+
+int directory_snapshot(const Directory *d, RegionListing **ret, size_t *ret_count)
+{
+    size_t count = 0;
+    RegionListing *all = NULL;
+    if (d->by_region.count > 0) {
+        all = calloc(d->by_region.count, sizeof *all);
+        if (!all)
+            return -ENOMEM;
+    }
+    LIST_FOREACH(node, &d->entries)
+    count += directory_listing(d, CONTAINER_OF(node, Entry, in_order), &all[count]);
+    *ret = all;
+    *ret_count = count;
+    return 0;
+}
+
+/* ---- invariants ----------------------------------------------------------------------------- */
+
+static bool entry_check(const Directory *d, const Entry *e)
+{
+    bool moving = e->state != ENTRY_OPEN && e->state != ENTRY_RELEASED;
+    if (moving != (e->command != 0) || moving == list_empty(&e->in_commanded))
+        return false;
+    if ((e->state == ENTRY_RELEASED) == list_empty(&e->in_release))
+        return false;
+    if (RULE(WITHDRAW) && e->state != ENTRY_DROPPING &&
+        e->record.valid != (e->state == ENTRY_RELEASED))
+        return false;
+    return directory_find(d, e->address.region) == e && e->thread < d->threads &&
+           (moving || (list_empty(&e->jobs) && !e->job));
+}
+
+/* No two entries share a byte of the pool: the pool counts them all, and their sizes add up. */
+bool directory_check(const Directory *d)
+{
+    uint64_t bytes = 0, released = 0, dropping = 0, by_thread[JOIN_PORTS_MAX] = {0};
+    size_t count = 0;
+    LIST_FOREACH(node, &d->entries)
+    {
+        const Entry *e = CONTAINER_OF(node, Entry, in_order);
+        if (!entry_check(d, e))
+            return false;
+        count++;
+        bytes += entry_bytes(e);
+        by_thread[e->thread] += entry_bytes(e);
+        released += e->state == ENTRY_RELEASED ? entry_bytes(e) : 0;
+        dropping += e->state == ENTRY_DROPPING ? entry_bytes(e) : 0;
+    }
+    return pool_check(d->pool) && count == d->by_region.count && count == pool_ranges(d->pool) &&
+           bytes == pool_bytes(d->pool) - pool_free_bytes(d->pool) &&
+           released == d->released_bytes && dropping == d->dropping_bytes &&
+           memcmp(by_thread, d->thread_bytes, sizeof by_thread) == 0;
+}
