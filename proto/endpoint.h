@@ -26,7 +26,8 @@ enum { CLUSTER_KEY_SIZE = 32, CLUSTER_KEYS_MAX = 2, SESSION_REPLAY_WINDOW = 4096
 typedef struct ClusterKey {
     uint8_t bytes[CLUSTER_KEY_SIZE];
 } ClusterKey;
-uint32_t cluster_key_id(const ClusterKey *k); /* not 0; public, tells nothing of the key */
+/* Not 0 (but when out of memory); public, tells nothing of the key. */
+uint32_t cluster_key_id(const ClusterKey *k);
 
 typedef struct EndpointConfig {
     uint32_t cluster;                  /* put on and demanded of every datagram */
@@ -34,11 +35,12 @@ typedef struct EndpointConfig {
     unsigned keys_count;               /* 0: unsealed, and sealed datagrams are refused; with a
                                           key, unsealed ones are */
     uint8_t role;
-    Id128 self;
+    Id128 self; /* a HELLO from the same identity is an echo, and refused; null: of nobody */
     uint64_t epoch;
-    unsigned sessions_max; /* established; the least recently heard is evicted; >= 1 */
-    unsigned half_open_max;
-    uint64_t hello_retry_ns; /* first retry of a HELLO; doubles, 8 times at most */
+    unsigned sessions_max;   /* established; the least recently heard is evicted; >= 1 */
+    unsigned half_open_max;  /* 0: initiates only, answers no HELLO and sends no RESET */
+    uint64_t hello_retry_ns; /* first retry of a HELLO; doubles, 8 times at most, and goes on at
+                                that until endpoint_forget(); 0: a second */
 } EndpointConfig;
 
 /* Opaque outside proto/endpoint*.c, but for what these fields tell. Valid until SESSION_CLOSED for
@@ -73,6 +75,10 @@ typedef struct EndpointInput {
     uint8_t reply[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];
 } EndpointInput;
 
+/* malformed: of no valid form. version: of another version. cluster: for another one. unknown_tag:
+ * of no session with this address. unsealed: unsealed where sealed is demanded, or the other way.
+ * forged: not made with the key. replayed: came before, or too old to know. hello_refused: of an
+ * unknown key, an answer to another HELLO, or not welcome here. evicted: sessions. */
 typedef struct EndpointCounters {
     uint64_t malformed, version, cluster, unknown_tag, unsealed, forged, replayed, hello_refused,
         evicted;
@@ -86,15 +92,21 @@ const EndpointCounters *endpoint_counters(const Endpoint *e);
 uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for the log */
 
 /* The session to @peer, initiated on first use (then its HELLO comes from endpoint_output()).
- * NULL: no memory, or the table is full of sessions in use this instant. */
+ * Called again while the HELLO is unanswered, its back-off starts anew. Never one that the peer
+ * initiated. In a full table the least recently heard makes room.
+ * NULL: no memory, or the table is full of sessions begun or heard at @now_ns itself. */
 Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns);
-/* NULL if there is none. */
+/* NULL if there is none; of two, the one initiated here. */
 Session *endpoint_find(Endpoint *e, const Addr *peer);
+/* Without a call of closed(). */
 void endpoint_forget(Endpoint *e, Session *s);
-/* Walk over established sessions; NULL starts and ends. */
+/* Walk over the sessions that are up, least recently heard first; NULL starts and ends. Any
+ * endpoint_input() changes the order; to forget one, fetch the next first. */
 Session *endpoint_walk(Endpoint *e, Session *after);
 
-/* Called before a session dies of eviction or replacement, to unhook session->user; may be NULL. */
+/* Called before a session dies of eviction or replacement, to unhook session->user; may be NULL.
+ * It may not call back into the endpoint. A peer's session is replaced when the peer's address
+ * initiates another: only once that one has proven itself by its first message. */
 void endpoint_on_close(Endpoint *e, void (*closed)(void *ctx, Session *s), void *ctx);
 
 /* One received datagram. @dgram is overwritten (opened in place). */
@@ -109,8 +121,9 @@ uint64_t endpoint_deadline(const Endpoint *e);
 /* Bytes that endpoint_seal() adds to a payload: 16, or 40 sealed. */
 size_t endpoint_overhead(const Endpoint *e);
 bool endpoint_is_sealed(const Endpoint *e);
-/* Makes the datagram of a message; returns its length. @out may not overlap @payload, except
- * that payload may already stand at out + WIRE_HEADER_SIZE (+ WIRE_COUNTER_SIZE sealed). */
+/* Makes the datagram of a message; returns its length, 0 when the session is not up. @out may not
+ * overlap @payload, except that payload may already stand at out + WIRE_HEADER_SIZE (+
+ * WIRE_COUNTER_SIZE sealed). */
 size_t endpoint_seal(Endpoint *e, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                      uint8_t *out);
 /* Unsealed only: the header that all datagrams of a burst start with. */
