@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+# Hosts of one's own: network namespaces joined by a switch, for the demonstration and the tests.
+# Needs root, or to be inside `unshare -Urn`. Nothing is named outside: each namespace lives as long
+# as the process that holds it, and that dies with this shell.
+# Sourced by bash.
+# shellcheck shell=bash
+
+declare -A host_pid=() host_ip=() host_mac=() # by name; the switch is host_pid[switch]
+hosts_count=0
+
+# host_enter HOST: sets the array `enter` to the words before a command that run it there. A name
+# that is no host of ours means this machine itself.
+host_enter() {
+  local pid=${host_pid[$1]-}
+  enter=()
+  [ -z "$pid" ] || enter=(nsenter --net="/proc/$pid/ns/net" --mount="/proc/$pid/ns/mnt" --)
+}
+
+# on HOST COMMAND...: runs it there.
+on() {
+  local enter
+  host_enter "$1"
+  shift
+  "${enter[@]}" "$@"
+}
+
+# hosts_hold NAME UNSHARE-OPTION...: a namespace, held by a process that sleeps in it.
+hosts_hold() {
+  local name=$1 fd word
+  shift
+  exec {fd}< <(exec setpriv --pdeathsig KILL unshare "$@" \
+    sh -c 'echo up; exec sleep infinity' 2>/dev/null)
+  host_pid[$name]=$!
+  read -r -u "$fd" word || word=
+  exec {fd}<&-
+  [ "$word" = up ]
+}
+
+# hosts_switch: the switch that all hosts hang on.
+hosts_switch() {
+  hosts_hold switch --net &&
+    on switch ip link add br0 type bridge stp_state 0 mcast_snooping 0 &&
+    on switch ip link set br0 up
+}
+
+# host_add NAME [UNSHARE-OPTION...]: a host on the switch, with its address in host_ip[NAME], its
+# interface eth0, and the switch's port to it, p-NAME.
+host_add() {
+  local name=$1 n=$((++hosts_count))
+  shift
+  host_ip[$name]=10.88.0.$n
+  host_mac[$name]=$(printf '02:00:00:00:00:%02x' "$n")
+  hosts_hold "$name" --net "$@" &&
+    on switch ip link add "p-$name" type veth peer name eth0 address "${host_mac[$name]}" \
+      netns "${host_pid[$name]}" &&
+    on switch ip link set "p-$name" master br0 up &&
+    on "$name" ip addr add "${host_ip[$name]}/24" dev eth0 &&
+    on "$name" ip link set eth0 up &&
+    on "$name" ip link set lo up
+}
+
+# host_rate NAME RATE: of its link, in each direction, with a small switch's queue.
+host_rate() {
+  on "$1" tc qdisc replace dev eth0 root tbf rate "$2" burst 32kb latency 2ms &&
+    on switch tc qdisc replace dev "p-$1" root tbf rate "$2" burst 32kb latency 2ms
+}
+
+# hosts_end: all of it goes.
+hosts_end() {
+  local name
+  for name in "${!host_pid[@]}"; do kill "${host_pid[$name]}" 2>/dev/null || true; done
+  host_pid=()
+}
+
+# hosts_possible: can this process make hosts?
+hosts_possible() {
+  unshare --net true 2>/dev/null
+}
