@@ -7,7 +7,15 @@
  * turn. Loss: data of a later position or ask shows a gap, re-asked after max(50 us, srtt/4);
  * a lost tail is probed after srtt + 4 rttvar + outstanding/rate (floor 200 us, doubling) with one
  * missing segment, never the window. Every re-ask has a new number.
- * A transfer belongs to one thread; only the CreditPool is shared (its fields are atomic). */
+ * A transfer belongs to one thread; only the CreditPool is shared (its fields are atomic).
+ *
+ * How a shell drives one: after start, after every batch of inputs, after resend and after expire
+ * call output until it has nothing; sleep until the deadline or a datagram; call expire.
+ *
+ * What a writer expects of the imd: it acknowledges every poll; when the last segment came (DONE);
+ * and every datagram of an open write that leaves a gap below it or closes a part of one (OPEN),
+ * so that reordering is told from loss before the reorder time is over. A poll for a fill that it
+ * does not know (given way, another session) is answered OPEN with nothing received. */
 #ifndef DODO_PROTO_TRANSFER_H
 #define DODO_PROTO_TRANSFER_H
 
@@ -28,6 +36,12 @@ enum {
 /* Bytes that may be on their way to this process, over all hosts (incast). 64 KiB at first,
  * additive growth, halved at most once a round trip on loss, capped at about half the granted
  * receive buffer. */
+enum {
+    CREDIT_START_BYTES = 64 * 1024,
+    CREDIT_FLOOR_BYTES = 16 * 1024,    /* no loss takes the window below it */
+    CREDIT_GROWTH_BYTES = 4096,        /* a window's worth of bytes that came without loss */
+    CREDIT_LEAST = WIRE_CHUNK_MAX / 4, /* what is worth an ask or a burst of its own */
+};
 typedef struct CreditPool {
     _Atomic uint64_t window_bytes;
     _Atomic uint64_t used_bytes;
@@ -39,10 +53,11 @@ void credit_init(CreditPool *c, uint64_t cap_bytes);
  * itself is always given @least, so that nobody starves. Returns what was taken. */
 uint64_t credit_take(CreditPool *c, uint64_t want, uint64_t least, bool has_none);
 void credit_return(CreditPool *c, uint64_t bytes);
-void credit_on_success(CreditPool *c, uint64_t bytes); /* arrived without loss */
+/* Arrived without loss, while the window was what held the sender back. */
+void credit_on_success(CreditPool *c, uint64_t bytes);
 void credit_on_loss(CreditPool *c, uint64_t now_ns, uint64_t rtt_ns);
 
-/* Round-trip and rate estimate of one host on one channel (RFC 6298's filter). */
+/* Round-trip and rate estimate of one host on one channel (RFC 6298's filter). Starts all zero. */
 typedef struct PathEstimate {
     uint64_t srtt_ns; /* 0: no sample yet */
     uint64_t rttvar_ns;
@@ -54,7 +69,10 @@ uint64_t path_probe_ns(const PathEstimate *p, uint64_t outstanding_bytes); /* ta
 uint64_t path_reorder_ns(const PathEstimate *p);                           /* gap timer */
 
 typedef struct TransferCounters {
-    uint64_t asks, datagrams, resent, ignored; /* ignored: duplicates, late, of other calls */
+    uint64_t asks;      /* READs and polls sent */
+    uint64_t datagrams; /* of data: that came (reading), that were sent (writing) */
+    uint64_t resent;    /* of data: asked for again, sent again */
+    uint64_t ignored;   /* that came: duplicates, late, of other calls */
 } TransferCounters;
 
 typedef struct TransferConfig {
@@ -72,21 +90,48 @@ enum TransferState {
     TRANSFER_TIMED_OUT, /* the deadline passed, probes unanswered */
 };
 
+/* Private to proto/transfer_*.c: what both directions keep of time and of credit. */
+typedef struct TransferClock {
+    uint64_t heard_ns;      /* last sign of life; the start at first */
+    uint64_t quiet_ns;      /* nothing was sent and nothing came since: the tail timer's start */
+    uint64_t gap_ns;        /* since when a gap is known; TIME_NEVER: none is */
+    uint64_t busy_until_ns; /* send nothing before; 0: free to send */
+    uint32_t busy_ns;       /* the last time-out for BUSY, doubling; 0: none */
+    uint8_t backoff;        /* doublings of the tail timer */
+    bool probe_due;         /* the tail timer ran out */
+} TransferClock;
+typedef struct TransferFlight {
+    uint64_t bytes; /* under way */
+    uint64_t owed;  /* no longer under way, still to be given back to the pool */
+    bool limited;   /* the window, not the work, was what held us back */
+} TransferFlight;
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* All maps: bit i is segment i. */
 typedef struct ReadChunk {
-    uint64_t ask;       /* latest ask number, 0: never asked */
-    uint64_t first_ask; /* data of any ask in [first_ask, ...] issued for this chunk counts */
-    uint64_t missing;   /* segments not here and not known unfilled */
-    uint64_t asked;     /* of the missing, those under way */
-    uint64_t sent_ns;
-    uint32_t offset; /* from the transfer's start */
+    uint64_t missing; /* segments not here and not known unfilled */
+    uint64_t asked;   /* of the missing, those under way */
+    uint64_t ever;    /* asked for at least once */
+    uint32_t offset;  /* from the transfer's start */
     uint32_t len;
-    uint32_t charged; /* credit taken */
-    uint16_t highest; /* highest segment index seen of the latest ask */
-    uint8_t tries;
-    uint8_t flags;
+    uint16_t unfilled; /* bit i: the chunk's i-th block was seen unfilled */
+    uint16_t blocks;   /* as many low bits as blocks that it touches */
+    uint8_t last;      /* index of the last segment */
 } ReadChunk;
+
+/* One READ sent. A segment under way is in the map of just one of them: the latest. */
+typedef struct ReadAsk {
+    uint64_t ask;   /* 0: the number was not used by this transfer */
+    uint64_t guard; /* data of asks below it does not show this one to be lost */
+    uint64_t map;   /* asked here and nowhere since; under way if in the chunk's asked too */
+    uint64_t sent_ns, first_ns;
+    uint32_t got; /* bytes that came */
+    uint16_t chunk;
+    bool probe, replied, lossy;
+} ReadAsk;
+
+enum { READ_ASKS_MAX = 256 }; /* remembered; data of older ones is ignored */
 
 typedef struct ReadTransfer {
     TransferConfig config;
@@ -98,18 +143,23 @@ typedef struct ReadTransfer {
     uint8_t state;      /* enum TransferState */
     uint16_t status;    /* enum Status, when refused */
     uint16_t chunks_count;
-    uint64_t heard_ns, started_ns, timer_ns, probe_ns;
-    uint64_t first_ask, last_ask; /* asks of this transfer: (first_ask, last_ask] may be sparse */
     uint64_t unfilled[(TRANSFER_BLOCKS_MAX + 63) / 64 + 1]; /* bit i: block offset/4096 + i */
-    ReadChunk chunks[TRANSFER_CHUNKS_MAX];
-    /* more private state may follow: the owner of transfer_read.c may add fields */
     struct {
-        uint64_t rtt_ask, rtt_sent_ns;
-        uint32_t backoff;
-        uint32_t done_chunks;
-        uint32_t next_chunk;
-        uint64_t outstanding;
+        TransferClock clock;
+        TransferFlight flight;
+        uint64_t first_ask, last_ask; /* of this transfer; numbers between may be others' */
+        uint64_t oldest_ask;          /* no older one has anything under way */
+        uint64_t front_ask;           /* the latest ask, */
+        uint64_t gap_ask;             /* ... and as it stood when the gap timer started */
+        uint64_t sample_after;        /* asks up to it give no round-trip samples */
+        uint16_t front_index;         /* and segment of it, that data came of */
+        uint16_t gap_index;
+        uint16_t done_chunks;
+        uint16_t next_chunk; /* nothing to ask for in the chunks before it */
+        bool any_unfilled;
     } p;
+    ReadChunk chunks[TRANSFER_CHUNKS_MAX];
+    ReadAsk asks[READ_ASKS_MAX]; /* at ask % READ_ASKS_MAX */
 } ReadTransfer;
 
 /* @len 1 .. TRANSFER_BYTES_MAX. */
@@ -128,26 +178,31 @@ void read_transfer_postpone(ReadTransfer *t, uint64_t gap_ns, uint64_t now_ns);
 void read_transfer_resend(ReadTransfer *t, uint64_t now_ns);
 /* Gives back all credit; call once when done with it, in any state. */
 void read_transfer_end(ReadTransfer *t);
-/* Complete: is block @index (of the region) one that must come from the file? A segment that
- * touches an unfilled block is not sent at all, so bytes of neighbouring blocks may be missing
- * too: they are reported here likewise. */
+/* Must block @block (of the region) come from the file? A segment that touches an unfilled block
+ * is not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here
+ * likewise. True for every block of a transfer that is not complete. */
 bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block);
 bool read_transfer_all_filled(const ReadTransfer *t);
 
 /* ---- writing and filling -------------------------------------------------------------------- */
 
+/* All maps: bit i is segment i. What is neither received nor in flight is to be sent. */
 typedef struct WriteChunk {
-    uint64_t number;   /* DATA, VOID: of this chunk */
-    uint64_t transfer; /* FILL: of this chunk */
-    uint64_t received; /* by the imd */
+    uint64_t received; /* by the imd, as far as we know */
+    uint64_t flight;   /* sent, and nothing known of it since */
     uint64_t sent;     /* at least once */
-    uint64_t resend;   /* known lost */
-    uint64_t sent_ns;
+    uint64_t suspect;  /* lost if still in flight when the gap timer runs out */
+    uint64_t passed;   /* the next suspects: noticed while the timer was running */
+    uint64_t polled;   /* in flight when a poll was sent that will tell */
+    uint64_t sent_ns;  /* the last burst */
     uint32_t offset, len;
-    uint32_t charged;
-    uint8_t state; /* enum WriteState, or WRITE_STATE_MAX: not begun */
+    uint32_t bursts;
+    uint32_t order;      /* of the last burst or poll among the transfer's */
+    uint32_t full_order; /* of the burst with which every segment was sent once; 0: not yet */
+    uint8_t state;       /* enum WriteState */
+    uint8_t last;        /* index of the last segment */
     uint8_t flags;
-    uint16_t status;
+    uint8_t burst_of[WIRE_SEGMENTS_MAX]; /* sent segments: low bits of the burst's number */
 } WriteChunk;
 
 typedef struct WriteTransfer {
@@ -157,26 +212,31 @@ typedef struct WriteTransfer {
     uint64_t offset;
     size_t len;
     const uint8_t *data; /* borrowed until the end; NULL for VOID */
-    uint8_t state;       /* enum TransferState; COMPLETE when every chunk is done; for FILL also
-                            when chunks were refused as STALE (refused_chunks counts) */
+    uint64_t number, transfer;
+    uint8_t state; /* enum TransferState; COMPLETE when every chunk is done; for FILL also
+                      when chunks were refused as STALE (refused_chunks counts) */
     uint16_t status;
     uint16_t chunks_count;
     uint16_t refused_chunks;
-    uint64_t heard_ns, started_ns, timer_ns, probe_ns;
-    WriteChunk chunks[TRANSFER_CHUNKS_MAX];
     struct {
-        uint32_t backoff;
-        uint32_t done_chunks;
-        uint32_t next_chunk;
-        uint64_t outstanding;
-        uint64_t grant;
-        uint64_t rtt_sent_ns;
-        uint32_t rtt_chunk;
+        TransferClock clock;
+        TransferFlight flight;
+        uint64_t grant; /* UINT64_MAX: none was told yet */
+        /* Bit i: chunk i */
+        uint64_t open;                          /* begun and not over */
+        uint64_t poll_wanted;                   /* send a poll */
+        uint64_t hold;                          /* send no data before a poll's answer */
+        uint64_t suspect_chunks, passed_chunks; /* as in WriteChunk: then a poll asks */
+        uint32_t order;                         /* counts bursts and polls */
+        uint16_t done_chunks;
+        uint16_t next_chunk; /* the first that is not begun */
     } p;
+    WriteChunk chunks[TRANSFER_CHUNKS_MAX]; /* set up when begun */
 } WriteTransfer;
 
 /* Chunks end at block boundaries of the region, so that no block is in two chunks.
- * Number of chunks that [offset, offset + len) makes: each DATA chunk needs a number. */
+ * Number of chunks that [offset, offset + len) makes: each DATA chunk needs a number. One
+ * transfer takes at most TRANSFER_CHUNKS_MAX. */
 unsigned write_chunk_count(uint64_t offset, size_t len);
 /* @number: of the first chunk; chunk i has number + i for DATA and VOID, the same for all for FILL.
  * @transfer: FILL: name of the first chunk, chunk i has transfer + i; else 0. */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two directions of a bulk transfer share: timers, credit in flight, maps of segments.
+ * For proto/transfer_*.c only. */
+#ifndef DODO_PROTO_TRANSFER_PRIVATE_H
+#define DODO_PROTO_TRANSFER_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "proto/transfer.h"
+
+/* ---- time: proto/transfer_path.c ------------------------------------------------------------ */
+
+static inline uint64_t clock_since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+void clock_start(TransferClock *k, uint64_t now_ns);
+/* A sign of life: the deadline and the tail timer start anew. */
+void clock_heard(TransferClock *k, uint64_t now_ns);
+void clock_sent(TransferClock *k, uint64_t now_ns);
+/* The host asks for patience: doubling, but once a time-out however many answers say so. */
+void clock_busy(TransferClock *k, uint64_t now_ns);
+void clock_check_busy(TransferClock *k, uint64_t now_ns); /* is it over? */
+/* The host took something: the next BUSY starts small again. */
+void clock_served(TransferClock *k);
+/* A stop of the process or a renewed session: all of it starts anew. */
+void clock_renew(TransferClock *k, uint64_t now_ns);
+/* @waiting: there is something under way, so the tail timer runs. */
+uint64_t clock_deadline(const TransferClock *k, const TransferConfig *config, bool waiting,
+                        uint64_t outstanding_bytes);
+bool clock_is_dead(const TransferClock *k, const TransferConfig *config, uint64_t now_ns);
+bool clock_gap_over(const TransferClock *k, const TransferConfig *config, uint64_t now_ns);
+/* Sets probe_due, and starts the next, longer interval, when the tail timer has run out. */
+void clock_check_probe(TransferClock *k, const TransferConfig *config, bool waiting,
+                       uint64_t outstanding_bytes, uint64_t now_ns);
+
+/* ---- credit in flight: proto/transfer_path.c ------------------------------------------------ */
+
+uint64_t flight_take(TransferFlight *f, const TransferConfig *config, uint64_t want,
+                     uint64_t least);
+/* No longer under way: here, or known to be lost. Given back to the pool in batches. */
+void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes);
+void flight_end(TransferFlight *f, const TransferConfig *config);
+/* @bytes came without loss. */
+void flight_succeed(const TransferFlight *f, const TransferConfig *config, uint64_t bytes);
+
+/* ---- maps of segments ----------------------------------------------------------------------- */
+
+/* Bits below @index. */
+static inline uint64_t map_below(unsigned index)
+{
+    return wire_segment_mask(index);
+}
+static inline unsigned map_count(uint64_t map)
+{
+    return (unsigned)__builtin_popcountll(map);
+}
+/* Of a map that is not empty. */
+static inline unsigned map_lowest(uint64_t map)
+{
+    return (unsigned)__builtin_ctzll(map);
+}
+static inline unsigned map_highest(uint64_t map)
+{
+    return 63u - (unsigned)__builtin_clzll(map);
+}
+
+/* How a chunk is cut. */
+typedef struct Cut {
+    uint32_t len;
+    uint16_t segment;
+    uint8_t last;
+} Cut;
+static inline uint32_t cut_segment_len(const Cut *cut, unsigned index)
+{
+    return index < cut->last ? cut->segment : cut->len - (uint32_t)cut->last * cut->segment;
+}
+static inline uint64_t cut_all(const Cut *cut)
+{
+    return wire_segment_mask(cut->last + 1u);
+}
+static inline uint64_t cut_bytes(const Cut *cut, uint64_t map)
+{
+    uint64_t bytes = (uint64_t)map_count(map) * cut->segment;
+    if (map >> cut->last & 1)
+        bytes -= cut->segment - cut_segment_len(cut, cut->last);
+    return bytes;
+}
+/* The lowest segments of @map that have at most @bytes together. */
+static inline uint64_t cut_fit(const Cut *cut, uint64_t map, uint64_t bytes)
+{
+    if (cut_bytes(cut, map) <= bytes)
+        return map;
+    uint64_t fit = 0;
+    for (uint64_t n = bytes / cut->segment; n > 0 && map; n--, map &= map - 1)
+        fit |= map & -map;
+    return fit;
+}
+/* What is worth sending of @map: all of it if it is little; one segment if segments are large. */
+static inline uint64_t cut_least(const Cut *cut, uint64_t map)
+{
+    uint64_t all = cut_bytes(cut, map);
+    uint64_t least = cut->segment > CREDIT_LEAST ? cut->segment : CREDIT_LEAST;
+    return all < least ? all : least;
+}
+
+/* @field of the counters, where the caller wants them. */
+#define COUNT(t, field, n)                   \
+    do {                                     \
+        if ((t)->config.count)               \
+            (t)->config.count->field += (n); \
+    } while (0)
+
+/* A status that ends a transfer, as the caller is told it. */
+static inline uint16_t status_known(uint16_t status)
+{
+    return status != STATUS_OK && status < STATUS_MAX ? status : STATUS_PROTOCOL;
+}
+
+#endif

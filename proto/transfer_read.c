@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading: READs out, DATA straight into the caller's buffer.
+ *
+ * Every segment under way belongs to one READ, the latest that asked for it. The imd serves READs
+ * in the order in which they come and their segments in the order of their index, so data of one
+ * place shows what should have come before it: that is the gap. A READ of several segments that
+ * got no answer at all may be merely late or out of turn, so one segment of it is asked for first:
+ * when its answer comes the rest is known to be lost. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/rules.h"
+#include "proto/transfer_private.h"
+
+enum { READ_ASKS_SPARE = 16 }; /* numbers kept free for probes, which must always go out */
+
+/* ---- chunks and asks ------------------------------------------------------------------------ */
+
+static inline Cut chunk_cut(const ReadTransfer *t, const ReadChunk *c)
+{
+    return (Cut){.len = c->len, .segment = t->config.segment, .last = c->last};
+}
+
+static inline ReadAsk *ask_slot(ReadTransfer *t, uint64_t ask)
+{
+    return &t->asks[ask % READ_ASKS_MAX];
+}
+
+static ReadAsk *ask_find(ReadTransfer *t, uint64_t ask)
+{
+    if (ask < t->p.first_ask || ask > t->p.last_ask || t->p.last_ask - ask >= READ_ASKS_MAX)
+        return NULL;
+    ReadAsk *a = ask_slot(t, ask);
+    return a->ask == ask && ask != 0 ? a : NULL;
+}
+
+static inline uint64_t ask_under_way(const ReadTransfer *t, const ReadAsk *a)
+{
+    return a->map & t->chunks[a->chunk].asked;
+}
+
+static void find_oldest(ReadTransfer *t)
+{
+    while (t->p.oldest_ask <= t->p.last_ask && ask_under_way(t, ask_slot(t, t->p.oldest_ask)) == 0)
+        t->p.oldest_ask++;
+}
+
+/* The segments of @map are not under way any more. */
+static void chunk_land(ReadTransfer *t, ReadChunk *c, uint64_t map)
+{
+    map &= c->asked;
+    if (!map)
+        return;
+    Cut cut = chunk_cut(t, c);
+    c->asked &= ~map;
+    flight_land(&t->p.flight, &t->config, cut_bytes(&cut, map));
+}
+
+/* They are here, or will not come. */
+static void chunk_settle(ReadTransfer *t, ReadChunk *c, uint64_t map)
+{
+    chunk_land(t, c, map);
+    if (!(c->missing & map))
+        return;
+    c->missing &= ~map;
+    if (!c->missing && ++t->p.done_chunks == t->chunks_count)
+        t->state = TRANSFER_COMPLETE;
+}
+
+/* What is under way by @a and in @map must be asked for again. */
+static void ask_again(ReadTransfer *t, ReadAsk *a, uint64_t map)
+{
+    map &= ask_under_way(t, a);
+    a->map &= ~map;
+    chunk_land(t, &t->chunks[a->chunk], map);
+    if (map && a->chunk < t->p.next_chunk)
+        t->p.next_chunk = a->chunk;
+}
+
+static void ask_lost(ReadTransfer *t, ReadAsk *a, uint64_t map)
+{
+    a->lossy = true;
+    ask_again(t, a, map);
+}
+
+/* ---- start and end -------------------------------------------------------------------------- */
+
+static unsigned blocks_of(uint64_t offset, size_t len)
+{
+    return (unsigned)((offset + len - 1) / WIRE_BLOCK_SIZE - offset / WIRE_BLOCK_SIZE + 1);
+}
+
+static void chunk_start(ReadTransfer *t, ReadChunk *c, uint32_t offset)
+{
+    size_t left = t->len - offset;
+    c->offset = offset;
+    c->len = left < WIRE_CHUNK_MAX ? (uint32_t)left : WIRE_CHUNK_MAX;
+    c->last = (uint8_t)(wire_segment_count(c->len, t->config.segment) - 1);
+    c->missing = wire_segment_mask(c->last + 1u);
+    c->asked = 0;
+    c->ever = 0;
+    c->unfilled = 0;
+    c->blocks = (uint16_t)map_below(blocks_of(t->offset + offset, c->len));
+}
+
+void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
+                         const RegionAddress *address, uint64_t offset, void *buf, size_t len,
+                         uint64_t *next_ask, uint64_t now_ns)
+{
+    assert(len > 0 && len <= TRANSFER_BYTES_MAX && buf);
+    assert(config->segment >= WIRE_SEGMENT_MIN && config->segment <= WIRE_SEGMENT_MAX);
+    t->config = *config;
+    t->address = *address;
+    t->offset = offset;
+    t->len = len;
+    t->buf = buf;
+    t->next_ask = next_ask;
+    t->state = TRANSFER_RUNNING;
+    t->status = STATUS_OK;
+    t->chunks_count = (uint16_t)((len + WIRE_CHUNK_MAX - 1) / WIRE_CHUNK_MAX);
+    memset(&t->p, 0, sizeof t->p);
+    clock_start(&t->p.clock, now_ns);
+    if (*next_ask == 0)
+        *next_ask = 1;
+    t->p.first_ask = *next_ask;
+    t->p.last_ask = *next_ask - 1;
+    t->p.oldest_ask = *next_ask;
+    /* Only what this transfer uses: a read of one chunk must not pay for 64. */
+    memset(t->unfilled, 0, (blocks_of(offset, len) / 64 + 1) * sizeof t->unfilled[0]);
+    for (unsigned i = 0; i < t->chunks_count; i++)
+        chunk_start(t, &t->chunks[i], i * (uint32_t)WIRE_CHUNK_MAX);
+}
+
+void read_transfer_end(ReadTransfer *t)
+{
+    flight_end(&t->p.flight, &t->config);
+}
+
+/* ---- sending -------------------------------------------------------------------------------- */
+
+/* The table has room for READ_ASKS_MAX numbers: older ones give way. */
+static void make_room(ReadTransfer *t, uint64_t ask)
+{
+    for (; t->p.oldest_ask <= t->p.last_ask && ask - t->p.oldest_ask >= READ_ASKS_MAX;
+         t->p.oldest_ask++)
+        ask_lost(t, ask_slot(t, t->p.oldest_ask), UINT64_MAX);
+    /* Numbers that others took meanwhile. */
+    uint64_t skipped = t->p.last_ask + 1;
+    if (ask - skipped > READ_ASKS_MAX)
+        skipped = ask - READ_ASKS_MAX;
+    for (; skipped < ask; skipped++)
+        *ask_slot(t, skipped) = (ReadAsk){0};
+    if (t->p.oldest_ask > t->p.last_ask)
+        t->p.oldest_ask = ask;
+}
+
+static uint64_t new_ask_number(ReadTransfer *t)
+{
+    if (*t->next_ask <= t->p.last_ask)
+        *t->next_ask = t->p.last_ask + 1;
+    uint64_t ask = (*t->next_ask)++;
+    make_room(t, ask);
+    t->p.last_ask = ask;
+    return ask;
+}
+
+static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool probe, uint8_t *out,
+                       uint64_t now_ns)
+{
+    ReadChunk *c = &t->chunks[chunk];
+    uint64_t ask = new_ask_number(t);
+    *ask_slot(t, ask) = (ReadAsk){.ask = ask,
+                                  .guard = ask,
+                                  .map = want,
+                                  .sent_ns = now_ns,
+                                  .chunk = (uint16_t)chunk,
+                                  .probe = probe};
+    COUNT(t, asks, 1);
+    COUNT(t, resent, map_count(want & c->ever));
+    c->asked |= want;
+    c->ever |= want;
+    clock_sent(&t->p.clock, now_ns);
+    WireRead m = {.ask = ask,
+                  .address = t->address,
+                  .offset = t->offset + c->offset,
+                  .len = c->len,
+                  .segment = t->config.segment,
+                  .want = want};
+    return wire_read_encode(&m, out);
+}
+
+/* One segment of the oldest ask. Its answer tells about all that was asked for before. */
+static size_t send_probe(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
+{
+    uint64_t next = *t->next_ask > t->p.last_ask ? *t->next_ask : t->p.last_ask + 1;
+    for (uint64_t ask = t->p.oldest_ask; ask <= t->p.last_ask; ask++) {
+        ReadAsk *a = ask_slot(t, ask);
+        if (!a->replied && a->guard == a->ask)
+            a->guard = next;
+    }
+    ReadAsk *oldest = ask_slot(t, t->p.oldest_ask);
+    unsigned chunk = oldest->chunk;
+    uint64_t map = ask_under_way(t, oldest);
+    uint64_t one = map & -map;
+    /* It stays charged, it only changes hands. */
+    oldest->map &= ~one;
+    return send_ask(t, chunk, one, true, out, now_ns);
+}
+
+static size_t send_missing(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
+{
+    const ReadChunk *c = NULL;
+    uint64_t want = 0;
+    for (; t->p.next_chunk < t->chunks_count; t->p.next_chunk++) {
+        c = &t->chunks[t->p.next_chunk];
+        want = c->missing & ~c->asked;
+        if (want)
+            break;
+    }
+    if (!want)
+        return 0;
+    /* The table of asks is full but for the probes' spare room: wait until the oldest is over. */
+    if (t->p.last_ask - t->p.oldest_ask + 1 >= READ_ASKS_MAX - READ_ASKS_SPARE &&
+        t->p.flight.bytes > 0)
+        return 0;
+    Cut cut = chunk_cut(t, c);
+    uint64_t credit =
+        flight_take(&t->p.flight, &t->config, cut_bytes(&cut, want), cut_least(&cut, want));
+    if (credit == 0)
+        return 0;
+    want = cut_fit(&cut, want, credit);
+    flight_land(&t->p.flight, &t->config, credit - cut_bytes(&cut, want));
+    return send_ask(t, t->p.next_chunk, want, false, out, now_ns);
+}
+
+size_t read_transfer_output(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
+{
+    read_transfer_expire(t, now_ns);
+    if (t->state != TRANSFER_RUNNING || now_ns < t->p.clock.busy_until_ns)
+        return 0;
+    find_oldest(t);
+    bool probe = t->p.clock.probe_due && t->p.oldest_ask <= t->p.last_ask;
+    t->p.clock.probe_due = false;
+    return probe ? send_probe(t, out, now_ns) : send_missing(t, out, now_ns);
+}
+
+/* ---- gaps ----------------------------------------------------------------------------------- */
+
+/* What of @a should have come before segment @index of ask @front did. */
+static uint64_t ask_passed(const ReadTransfer *t, const ReadAsk *a, uint64_t front, unsigned index)
+{
+    if (a->guard > front)
+        return 0;
+    uint64_t map = ask_under_way(t, a);
+    return a->ask == front ? map & map_below(index) : map;
+}
+
+static bool any_passed(ReadTransfer *t)
+{
+    for (uint64_t ask = t->p.oldest_ask; ask <= t->p.front_ask; ask++)
+        if (ask_passed(t, ask_slot(t, ask), t->p.front_ask, t->p.front_index))
+            return true;
+    return false;
+}
+
+/* A gap appeared: what is missing now has until path_reorder_ns() to come. What is passed by later
+ * data while the timer runs gets its own turn. */
+static void watch_gap(ReadTransfer *t, uint64_t now_ns)
+{
+    find_oldest(t);
+    if (t->p.clock.gap_ns != TIME_NEVER || !any_passed(t))
+        return;
+    t->p.clock.gap_ns = now_ns;
+    t->p.gap_ask = t->p.front_ask;
+    t->p.gap_index = t->p.front_index;
+}
+
+static void gap_over(ReadTransfer *t, uint64_t now_ns)
+{
+    bool lost = false;
+    for (uint64_t ask = t->p.oldest_ask; ask <= t->p.gap_ask; ask++) {
+        ReadAsk *a = ask_slot(t, ask);
+        uint64_t map = ask_passed(t, a, t->p.gap_ask, t->p.gap_index);
+        if (!map)
+            continue;
+        if (!a->replied && a->guard == a->ask && map_count(map) > 1) {
+            t->p.clock.probe_due = true;
+            continue;
+        }
+        ask_lost(t, a, map);
+        lost = true;
+    }
+    if (lost)
+        credit_on_loss(t->config.credit, now_ns, t->config.path->srtt_ns);
+    t->p.clock.gap_ns = TIME_NEVER;
+    if (!t->p.clock.probe_due)
+        watch_gap(t, now_ns);
+}
+
+/* Data of segment @index of @ask came: nothing before it is still to be expected. */
+static void move_front(ReadTransfer *t, uint64_t ask, unsigned index, uint64_t now_ns)
+{
+    if (ask > t->p.front_ask || (ask == t->p.front_ask && index > t->p.front_index)) {
+        t->p.front_ask = ask;
+        t->p.front_index = (uint16_t)index;
+    }
+    watch_gap(t, now_ns);
+}
+
+/* ---- unfilled blocks ------------------------------------------------------------------------ */
+
+/* The blocks that bytes [from, to) of the chunk lie in come from the file. */
+static void mark_unfilled(ReadTransfer *t, const ReadChunk *c, uint32_t from, uint32_t to)
+{
+    uint64_t base = t->offset / WIRE_BLOCK_SIZE;
+    uint64_t first = (t->offset + c->offset + from) / WIRE_BLOCK_SIZE - base;
+    uint64_t last = (t->offset + c->offset + to - 1) / WIRE_BLOCK_SIZE - base;
+    for (uint64_t i = first; i <= last; i++)
+        t->unfilled[i / 64] |= (uint64_t)1 << i % 64;
+    t->p.any_unfilled = true;
+}
+
+/* Segments of @map will not come. Their bytes are missing in whatever block they lie. */
+static void give_up_segments(ReadTransfer *t, ReadChunk *c, uint64_t map)
+{
+    map &= c->missing;
+    for (uint64_t m = map; m; m &= m - 1) {
+        Cut cut = chunk_cut(t, c);
+        uint32_t from = map_lowest(m) * (uint32_t)cut.segment;
+        mark_unfilled(t, c, from, from + cut_segment_len(&cut, map_lowest(m)));
+    }
+    chunk_settle(t, c, map);
+}
+
+/* A block seen unfilled once stays so for this transfer, whatever later answers say. */
+static void note_filled(ReadTransfer *t, ReadChunk *c, uint32_t filled)
+{
+    unsigned news = c->blocks & ~filled & ~(unsigned)c->unfilled;
+    if (!news)
+        return;
+    c->unfilled |= (uint16_t)news;
+    uint64_t start = t->offset + c->offset;
+    uint64_t first = start / WIRE_BLOCK_SIZE;
+    for (; news; news &= news - 1) {
+        uint64_t at = (first + map_lowest(news)) * WIRE_BLOCK_SIZE;
+        uint32_t from = at > start ? (uint32_t)(at - start) : 0;
+        uint64_t end = at + WIRE_BLOCK_SIZE - start;
+        uint32_t to = end < c->len ? (uint32_t)end : c->len;
+        mark_unfilled(t, c, from, to);
+        give_up_segments(t, c,
+                         map_below((to - 1) / t->config.segment + 1) &
+                             ~map_below(from / t->config.segment));
+    }
+}
+
+bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block)
+{
+    uint64_t first = t->offset / WIRE_BLOCK_SIZE;
+    if (t->state != TRANSFER_COMPLETE || block < first ||
+        block - first >= blocks_of(t->offset, t->len))
+        return true;
+    return t->unfilled[(block - first) / 64] >> (block - first) % 64 & 1;
+}
+
+bool read_transfer_all_filled(const ReadTransfer *t)
+{
+    return t->state == TRANSFER_COMPLETE && !t->p.any_unfilled;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------ */
+
+/* Where data of an unknown ask would fit: only reached when the rule is broken on purpose. */
+static ReadChunk *stray_chunk(ReadTransfer *t, const WireData *m)
+{
+    for (unsigned i = 0; i < t->chunks_count && m->index < WIRE_SEGMENTS_MAX; i++)
+        if (t->chunks[i].missing >> m->index & 1)
+            return &t->chunks[i];
+    return NULL;
+}
+
+static bool is_well_formed(const ReadTransfer *t, const ReadChunk *c, const WireData *m)
+{
+    if (m->index == WIRE_INDEX_NONE)
+        return m->data_len == 0;
+    Cut cut = chunk_cut(t, c);
+    return m->status == STATUS_OK && m->index <= c->last &&
+           m->data_len == cut_segment_len(&cut, m->index);
+}
+
+/* The first answer to an ask gives a round-trip sample: ask numbers leave no doubt whose. */
+static void note_reply(ReadTransfer *t, ReadAsk *a, uint64_t now_ns)
+{
+    if (a->replied)
+        return;
+    a->replied = true;
+    a->first_ns = now_ns;
+    if (a->ask > t->p.sample_after)
+        path_sample_rtt(t->config.path, clock_since(a->sent_ns, now_ns));
+}
+
+/* All that was asked for has come, or is known not to. */
+static void ask_over(ReadTransfer *t, const ReadAsk *a, uint64_t now_ns)
+{
+    if (a->probe || a->lossy || a->ask <= t->p.sample_after)
+        return;
+    flight_succeed(&t->p.flight, &t->config, a->got);
+    if (a->got >= CREDIT_LEAST && a->got > t->config.segment)
+        path_sample_rate(t->config.path, a->got - t->config.segment,
+                         clock_since(a->first_ns, now_ns));
+}
+
+static void take_segment(ReadTransfer *t, ReadChunk *c, ReadAsk *a, const WireData *m,
+                         uint64_t now_ns)
+{
+    uint64_t bit = (uint64_t)1 << m->index;
+    COUNT(t, datagrams, 1);
+    if (!(c->missing & bit)) {
+        COUNT(t, ignored, 1);
+        return;
+    }
+    memcpy(t->buf + c->offset + (size_t)m->index * t->config.segment, m->data, m->data_len);
+    chunk_settle(t, c, bit);
+    if (!a)
+        return;
+    a->got += (uint32_t)m->data_len;
+    if (a->probe) /* so what had been sent before was lost */
+        credit_on_loss(t->config.credit, now_ns, t->config.path->srtt_ns);
+    if (!ask_under_way(t, a))
+        ask_over(t, a, now_ns);
+}
+
+static void take_status(ReadTransfer *t, ReadAsk *a, const WireData *m, uint64_t now_ns)
+{
+    if (m->status == STATUS_BUSY) {
+        clock_busy(&t->p.clock, now_ns);
+        ask_again(t, a, UINT64_MAX);
+    } else if (m->status != STATUS_OK) {
+        t->state = TRANSFER_REFUSED;
+        t->status = status_known(m->status);
+    } else {
+        /* No segment that this ask wanted can be sent. */
+        give_up_segments(t, &t->chunks[a->chunk], ask_under_way(t, a));
+        move_front(t, a->ask, WIRE_SEGMENTS_MAX, now_ns);
+    }
+}
+
+void read_transfer_input(ReadTransfer *t, const WireData *m, uint64_t now_ns)
+{
+    ReadAsk *a = t->state == TRANSFER_RUNNING ? ask_find(t, m->ask) : NULL;
+    ReadChunk *c = a ? &t->chunks[a->chunk] : NULL;
+    if (!a && !RULE(ASK_ECHO) && t->state == TRANSFER_RUNNING)
+        c = stray_chunk(t, m);
+    if (!c || !is_well_formed(t, c, m)) {
+        COUNT(t, ignored, 1);
+        return;
+    }
+    clock_heard(&t->p.clock, now_ns);
+    if (a)
+        note_reply(t, a, now_ns);
+    if (m->status == STATUS_OK) {
+        clock_served(&t->p.clock);
+        note_filled(t, c, m->filled);
+    }
+    if (m->index != WIRE_INDEX_NONE) {
+        take_segment(t, c, a, m, now_ns);
+        if (a)
+            move_front(t, a->ask, m->index, now_ns);
+    } else if (a) {
+        take_status(t, a, m, now_ns);
+    }
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static bool is_waiting(const ReadTransfer *t)
+{
+    return t->p.flight.bytes > 0;
+}
+
+uint64_t read_transfer_deadline(const ReadTransfer *t)
+{
+    if (t->state != TRANSFER_RUNNING)
+        return TIME_NEVER;
+    return clock_deadline(&t->p.clock, &t->config, is_waiting(t), t->p.flight.bytes);
+}
+
+void read_transfer_expire(ReadTransfer *t, uint64_t now_ns)
+{
+    if (t->state != TRANSFER_RUNNING)
+        return;
+    if (clock_is_dead(&t->p.clock, &t->config, now_ns)) {
+        t->state = TRANSFER_TIMED_OUT;
+        return;
+    }
+    clock_check_busy(&t->p.clock, now_ns);
+    if (clock_gap_over(&t->p.clock, &t->config, now_ns))
+        gap_over(t, now_ns);
+    clock_check_probe(&t->p.clock, &t->config, is_waiting(t), t->p.flight.bytes, now_ns);
+}
+
+void read_transfer_postpone(ReadTransfer *t, uint64_t gap_ns, uint64_t now_ns)
+{
+    (void)gap_ns; /* all clocks start anew, however long it was */
+    clock_renew(&t->p.clock, now_ns);
+    t->p.sample_after = t->p.last_ask;
+}
+
+void read_transfer_resend(ReadTransfer *t, uint64_t now_ns)
+{
+    if (t->state != TRANSFER_RUNNING)
+        return;
+    for (uint64_t ask = t->p.oldest_ask; ask <= t->p.last_ask; ask++)
+        ask_lost(t, ask_slot(t, ask), UINT64_MAX);
+    find_oldest(t);
+    clock_renew(&t->p.clock, now_ns);
+    t->p.clock.gap_ns = TIME_NEVER;
+    t->p.clock.busy_until_ns = 0;
+    t->p.sample_after = t->p.last_ask;
+}
