@@ -194,7 +194,7 @@ void call_fill_step(Call *call, uint64_t now_ns)
 static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
     *ret_next_ns = TIME_NEVER;
-    if (c->count == c->claimed)
+    if (c->count == c->claimed || c->config.manager.kind == ADDR_NONE)
         return NULL;
     LIST_FOREACH(node, &c->regions)
     {

@@ -113,6 +113,10 @@ static bool open_begin(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
+    if (c->config.manager.kind == ADDR_NONE) {
+        open_no_memory(call, "no manager is named: set DODO_MANAGER=ADDR:PORT", now_ns);
+        return false;
+    }
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
     uint64_t id = refracting ? 0 : request_ids_take(&c->ids);

@@ -50,6 +50,13 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     return c;
 }
 
+/* The kernel counts its own overhead, about as much again as the data; and some room must stay for
+ * what else comes in. */
+void client_receive_granted(Client *c, size_t bytes)
+{
+    credit_init(&c->credit, bytes / 4);
+}
+
 Client *client_free(Client *c)
 {
     if (!c)

@@ -52,12 +52,14 @@ typedef struct ClientConfig {
     uint64_t alive_ns;             /* between keep-alives */
     uint64_t reopen_ns;            /* DODO_FALLBACK: between tries to establish regions anew */
     RequestTimes request;          /* to the manager */
-    uint64_t credit_cap_bytes;
+    uint64_t credit_cap_bytes;     /* until client_receive_granted() tells better */
     unsigned regions_max;
     size_t fill_queue_bytes; /* offered fills beyond it are not made */
 } ClientConfig;
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
+/* What the kernel granted the sockets for receiving, as it counts it: bounds the credit. */
+void client_receive_granted(Client *c, size_t bytes);
 /* All channels and calls must be gone. Releases the files of regions that are left. */
 Client *client_free(Client *c);
 

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "libdodo/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/list.h"
+#include "base/os.h"
+#include "base/time.h"
+
+#define LOCK_SHIFT ((off_t)1 << 62)
+
+enum {
+    /* Older than this, a time stamp differs from that of any later change: the kernel stamps
+     * inodes by its tick, 10 ms at the longest. */
+    STAMP_GRANULE_MS = 50,
+};
+
+struct File {
+    ListNode link;
+    int fd;
+    bool shared; /* the program's own description: OFD locks cannot tell its regions apart */
+    dev_t device;
+    ino_t inode;
+    uint64_t offset, len;
+};
+
+/* All open files of the process: for fork, and for descriptions that had to be shared. */
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
+static ListNode files = {&files, &files};
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static bool mode_allows(int flags, bool read_only)
+{
+    int mode = flags & O_ACCMODE;
+    return mode == O_RDWR || (read_only && mode == O_RDONLY);
+}
+
+/* A description of our own: no O_APPEND (it would turn our writes aside), no O_DIRECT (it would
+ * refuse unaligned ones). A duplicate where /proc is not there or refuses. */
+static int description_open(int fd, int flags, bool read_only, const struct stat *was,
+                            bool *ret_shared)
+{
+    char path[32];
+    struct stat now;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    CLEANUP_CLOSE int own = open(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
+    int error = errno;
+    if (own >= 0 && fstat(own, &now) == 0 && now.st_dev == was->st_dev &&
+        now.st_ino == was->st_ino) {
+        *ret_shared = false;
+        return STEAL_FD(own);
+    }
+    if (flags & (O_APPEND | O_DIRECT))
+        return own >= 0 ? -EIO : -error;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    *ret_shared = true;
+    return copy >= 0 ? copy : -errno;
+}
+
+static int range_lock(int fd, uint64_t offset, uint64_t len, short type)
+{
+    struct flock lock = {.l_type = type,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)offset + LOCK_SHIFT,
+                         .l_len = (off_t)len};
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+        return 0;
+    return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+}
+
+/* Where OFD locks cannot tell: another region of this process on the same range. */
+static bool shared_conflict(const File *f)
+{
+    LIST_FOREACH(node, &files)
+    {
+        const File *other = CONTAINER_OF(node, File, link);
+        if ((f->shared || other->shared) && other->device == f->device &&
+            other->inode == f->inode && other->offset < f->offset + f->len &&
+            f->offset < other->offset + other->len)
+            return true;
+    }
+    return false;
+}
+
+static int file_enter(File *f, bool read_only)
+{
+    (void)pthread_mutex_lock(&files_lock);
+    int result = shared_conflict(f)
+                     ? -EBUSY
+                     : range_lock(f->fd, f->offset, f->len, read_only ? F_RDLCK : F_WRLCK);
+    if (result == 0)
+        list_push_back(&files, &f->link);
+    (void)pthread_mutex_unlock(&files_lock);
+    return result;
+}
+
+void file_close(File *f)
+{
+    (void)pthread_mutex_lock(&files_lock);
+    list_remove(&f->link);
+    (void)range_lock(f->fd, f->offset, f->len, F_UNLCK); /* a duplicate keeps it otherwise */
+    (void)close(f->fd);
+    (void)pthread_mutex_unlock(&files_lock);
+    free(f);
+}
+
+void file_abandon_all(void)
+{
+    LIST_FOREACH(node, &files)
+    (void)close(CONTAINER_OF(node, File, link)->fd);
+    list_init(&files);
+    (void)pthread_mutex_init(&files_lock, NULL);
+}
+
+/* ---- identity and stamp --------------------------------------------------------------------- */
+
+/* Random where the kernel does not tell: then nothing is ever found again. */
+static void boot_id(uint8_t out[16])
+{
+    char text[64] = "";
+    CLEANUP_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    unsigned at = 0;
+    for (ssize_t i = 0; i + 1 < n && at < 16; i++) {
+        unsigned byte;
+        if (text[i] == '-')
+            continue;
+        if (sscanf(&text[i], "%2x", &byte) != 1)
+            break;
+        out[at++] = (uint8_t)byte;
+        i++;
+    }
+    if (at < 16)
+        os_random(NULL, out, 16);
+}
+
+static void identify(int fd, const struct stat *st, const struct statfs *fs, FileKey *ret)
+{
+    struct {
+        uint8_t boot[16];
+        uint64_t uid, fsid, device, inode, generation;
+    } id = {.uid = geteuid(), .device = st->st_dev, .inode = st->st_ino};
+    int generation = 0;
+    unsigned int n = sizeof ret->bytes;
+    boot_id(id.boot);
+    memcpy(&id.fsid, &fs->f_fsid, sizeof fs->f_fsid < 8 ? sizeof fs->f_fsid : 8);
+    if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+        id.generation = (uint64_t)generation;
+    if (EVP_Digest(&id, sizeof id, ret->bytes, &n, EVP_sha256(), NULL) != 1)
+        os_random(NULL, ret->bytes, sizeof ret->bytes);
+}
+
+static bool honest(const struct statfs *fs, const int64_t *more, unsigned more_count)
+{
+    static const int64_t known[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683E /* Btrfs */,
+                                    0x01021994 /* tmpfs */};
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if ((int64_t)fs->f_type == known[i])
+            return true;
+    for (unsigned i = 0; i < more_count; i++)
+        if ((int64_t)fs->f_type == more[i])
+            return true;
+    return false;
+}
+
+static uint64_t timespec_ns(const struct timespec *t)
+{
+    return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_nsec;
+}
+
+static Stamp stamp_of(const struct stat *st)
+{
+    return (Stamp){.size = (uint64_t)st->st_size,
+                   .mtime_ns = timespec_ns(&st->st_mtim),
+                   .ctime_ns = timespec_ns(&st->st_ctim)};
+}
+
+void file_stamp(File *f, FileResult *ret)
+{
+    struct stat st;
+    struct timespec now;
+    *ret = (FileResult){0};
+    if (fstat(f->fd, &st) < 0) {
+        *ret = (FileResult){.count = -1, .error = errno};
+        return;
+    }
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    ret->stamp = stamp_of(&st);
+    uint64_t latest =
+        ret->stamp.mtime_ns > ret->stamp.ctime_ns ? ret->stamp.mtime_ns : ret->stamp.ctime_ns;
+    ret->stamp_settled = timespec_ns(&now) > latest + STAMP_GRANULE_MS * NS_PER_MS;
+}
+
+int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, const int64_t *more_honest,
+              unsigned honest_count, FileGiven *ret_given)
+{
+    struct stat st;
+    struct statfs fs;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || !mode_allows(flags, read_only) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return -EINVAL;
+    if (offset > (uint64_t)LOCK_SHIFT - 1 || len > (uint64_t)LOCK_SHIFT - 1 - offset)
+        return -EINVAL;
+    File *f = calloc(1, sizeof *f);
+    if (!f)
+        return -ENOMEM;
+    *f = (File){.device = st.st_dev, .inode = st.st_ino, .offset = offset, .len = len};
+    f->fd = description_open(fd, flags, read_only, &st, &f->shared);
+    int result = f->fd < 0 ? f->fd : file_enter(f, read_only);
+    if (result < 0) {
+        if (f->fd >= 0)
+            (void)close(f->fd);
+        free(f);
+        return result;
+    }
+    *ret_given = (FileGiven){.file = f};
+    bool known = fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0; /* the stamp, locked now */
+    if (known) {
+        ret_given->retainable = honest(&fs, more_honest, honest_count);
+        ret_given->stamp = stamp_of(&st);
+        identify(f->fd, &st, &fs, &ret_given->key);
+    } else {
+        os_random(NULL, ret_given->key.bytes, sizeof ret_given->key.bytes);
+    }
+    return 0;
+}
+
+/* ---- reading and writing -------------------------------------------------------------------- */
+
+void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret)
+{
+    size_t at = 0;
+    *ret = (FileResult){0};
+    while (at < len) {
+        ssize_t n = pread(f->fd, (char *)buf + at, len - at, (off_t)(offset + at));
+        if (n == 0)
+            break;
+        if (n > 0)
+            at += (size_t)n;
+        else if (errno != EINTR) {
+            *ret = (FileResult){.count = -1, .error = errno};
+            return;
+        }
+    }
+    ret->count = (ssize_t)at;
+}
+
+/* What pwrite(2) does not take in one go is tried again once more, as its error then tells. */
+void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret)
+{
+    size_t at = 0;
+    *ret = (FileResult){0};
+    while (at < len) {
+        ssize_t n = pwrite(f->fd, (const char *)buf + at, len - at, (off_t)(offset + at));
+        if (n > 0)
+            at += (size_t)n;
+        else if (n == 0 || errno != EINTR) {
+            if (at == 0 && n < 0)
+                *ret = (FileResult){.count = -1, .error = errno};
+            break;
+        }
+    }
+    if (ret->count == 0)
+        ret->count = (ssize_t)at;
+}
+
+void file_sync(File *f, FileResult *ret)
+{
+    int result;
+    do
+        result = fdatasync(f->fd);
+    while (result < 0 && errno == EINTR);
+    *ret = (FileResult){.count = result, .error = result < 0 ? errno : 0};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The backing file of a region: the library's own description of it, locked. The kernel of the
+ * client's host decides who may open (an open-file-description lock on the range, shifted by 2^62
+ * so that it meets no lock of the program's), not the manager. */
+#ifndef DODO_LIBDODO_FILE_H
+#define DODO_LIBDODO_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "libdodo/core.h"
+
+typedef struct File File;
+
+/* 0 and *ret_given (its file is a File); -EINVAL: no regular file open as the flags need; -EBUSY:
+ * the range is part of an open region; another -errno of open(2) or fcntl(2).
+ * @honest: f_type of file systems beyond those known to keep honest stamps. */
+int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, const int64_t *honest,
+              unsigned honest_count, FileGiven *ret_given);
+/* Unlocks and closes. */
+void file_close(File *f);
+/* In the child of a fork: closes without unlocking, for the lock is the parent's. */
+void file_abandon_all(void);
+
+/* Whole, or to the file's end. */
+void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret);
+void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret);
+void file_sync(File *f, FileResult *ret);
+void file_stamp(File *f, FileResult *ret);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "libdodo/link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/time.h"
+
+/* ---- the sink ------------------------------------------------------------------------------- */
+
+static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
+{
+    Link *link = ctx;
+    struct iovec iov = {(void *)(uintptr_t)datagram, len};
+    TransportSend send = {.to = to, .iov = &iov, .iov_count = 1};
+    (void)link->transport->ops->send(link->transport, &send, 1); /* lost is lost: it is repeated */
+}
+
+static void sink_burst(void *ctx, Session *session, const Burst *burst)
+{
+    Link *link = ctx;
+    (void)burst_send(link->transport, channel_endpoint(link->channel), session, burst,
+                     &link->scratch);
+}
+
+static size_t sink_datagram_max(void *ctx, const Addr *to)
+{
+    Link *link = ctx;
+    return link->transport->ops->datagram_max(link->transport, to);
+}
+
+/* ---- making and ending ---------------------------------------------------------------------- */
+
+static Channel *channel_make(Link *link, Client *client, const Settings *s, const Id128 *self,
+                             bool background)
+{
+    EndpointConfig config = {.cluster = s->cluster,
+                             .keys_count = s->keys_count,
+                             .role = ROLE_CLIENT,
+                             .self = *self,
+                             .sessions_max = LINK_SESSIONS_MAX,
+                             .half_open_max = 1,
+                             .hello_retry_ns = s->hello_retry_ns};
+    memcpy(config.keys, s->keys, sizeof config.keys);
+    Env env = os_env();
+    Endpoint *endpoint = endpoint_new(&config, &env);
+    explicit_bzero(config.keys, sizeof config.keys);
+    if (!endpoint)
+        return NULL;
+    ChannelSink sink = {.datagram = sink_datagram,
+                        .burst = sink_burst,
+                        .datagram_max = sink_datagram_max,
+                        .ctx = link};
+    Channel *channel = channel_new(client, endpoint, &sink, background);
+    if (!channel)
+        endpoint_free(endpoint);
+    return channel;
+}
+
+Link *link_new(Client *client, const Settings *s, const Id128 *self, bool background)
+{
+    Link *link = calloc(1, sizeof *link);
+    if (!link)
+        return NULL;
+    link->writer.done_fd = -1;
+    Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
+    TransportOptions options = {.receive_bytes = s->receive_bytes};
+    link->buffers = mmap(NULL, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (link->buffers == MAP_FAILED)
+        link->buffers = NULL;
+    if (!link->buffers || transport_udp_open(&local, &options, &link->transport) < 0)
+        return link_free(link);
+    link->channel = channel_make(link, client, s, self, background);
+    if (!link->channel)
+        return link_free(link);
+    for (unsigned i = 0; i < LINK_RECEIVES; i++)
+        link->receives[i] = (TransportReceive){
+            .buf = link->buffers + (size_t)i * TRANSPORT_RECV_MAX, .cap = TRANSPORT_RECV_MAX};
+    return link;
+}
+
+Link *link_free(Link *link)
+{
+    if (!link)
+        return NULL;
+    writer_stop(&link->writer);
+    channel_free(link->channel);
+    transport_close(link->transport);
+    if (link->buffers)
+        (void)munmap(link->buffers, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX);
+    explicit_bzero(&link->scratch, sizeof link->scratch);
+    free(link);
+    return NULL;
+}
+
+void link_abandon(Link *link)
+{
+    if (link->writer.done_fd >= 0)
+        (void)close(link->writer.done_fd);
+    if (!link->idle) { /* another thread of the parent was in it: nothing in it can be trusted */
+        (void)close(link->transport->ops->fd(link->transport));
+        return;
+    }
+    channel_free(link->channel);
+    transport_close(link->transport);
+}
+
+/* ---- receiving and waiting ------------------------------------------------------------------ */
+
+static void receive_one(Link *link, const TransportReceive *r, uint64_t now_ns)
+{
+    size_t step = r->segment ? r->segment : r->len;
+    for (size_t at = 0; at < r->len; at += step) {
+        size_t n = r->len - at < step ? r->len - at : step;
+        channel_input(link->channel, &r->from, r->buf + at, n, now_ns);
+    }
+}
+
+void link_receive(Link *link)
+{
+    int n = link->transport->ops->receive(link->transport, link->receives, LINK_RECEIVES);
+    uint64_t now = os_now_ns();
+    for (int i = 0; i < n; i++)
+        receive_one(link, &link->receives[i], now);
+}
+
+void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
+{
+    struct pollfd fds[2] = {
+        {.fd = link->transport->ops->fd(link->transport), .events = POLLIN},
+        {.fd = other_fd, .events = POLLIN},
+    };
+    uint64_t now = os_now_ns();
+    if (deadline_ns <= now)
+        return;
+    uint64_t left = deadline_ns - now;
+    struct timespec timeout = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
+    /* EINTR: the caller looks at its clock and comes again. */
+    (void)ppoll(fds, other_fd >= 0 ? 2 : 1, deadline_ns == TIME_NEVER ? NULL : &timeout, NULL);
+}
+
+/* ---- the writer ----------------------------------------------------------------------------- */
+
+static void *writer_main(void *arg)
+{
+    Writer *w = arg;
+    (void)pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (!w->busy && !w->stop)
+            (void)pthread_cond_wait(&w->wanted, &w->lock);
+        if (!w->busy)
+            break;
+        (void)pthread_mutex_unlock(&w->lock);
+        file_write(w->file, w->buf, w->len, w->offset, &w->result);
+        (void)pthread_mutex_lock(&w->lock);
+        w->busy = false;
+        w->finished = true;
+        (void)eventfd_write(w->done_fd, 1);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static bool writer_begin(Writer *w)
+{
+    sigset_t all, old;
+    w->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->done_fd < 0)
+        return false;
+    (void)pthread_mutex_init(&w->lock, NULL);
+    (void)pthread_cond_init(&w->wanted, NULL);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    w->started = pthread_create(&w->thread, NULL, writer_main, w) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!w->started) {
+        (void)close(w->done_fd);
+        w->done_fd = -1;
+    }
+    return w->started;
+}
+
+bool writer_start(Writer *w, File *file, const void *buf, size_t len, uint64_t offset)
+{
+    if (!w->started && !writer_begin(w))
+        return false;
+    (void)pthread_mutex_lock(&w->lock);
+    w->file = file;
+    w->buf = buf;
+    w->len = len;
+    w->offset = offset;
+    w->busy = true;
+    (void)pthread_cond_signal(&w->wanted);
+    (void)pthread_mutex_unlock(&w->lock);
+    return true;
+}
+
+bool writer_take(Writer *w, FileResult *ret)
+{
+    eventfd_t count;
+    (void)pthread_mutex_lock(&w->lock);
+    bool finished = w->finished;
+    if (finished) {
+        *ret = w->result;
+        w->finished = false;
+        (void)eventfd_read(w->done_fd, &count);
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+    return finished;
+}
+
+void writer_stop(Writer *w)
+{
+    if (!w->started)
+        return;
+    (void)pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    (void)pthread_cond_signal(&w->wanted);
+    (void)pthread_mutex_unlock(&w->lock);
+    (void)pthread_join(w->thread, NULL);
+    (void)pthread_mutex_destroy(&w->lock);
+    (void)pthread_cond_destroy(&w->wanted);
+    (void)close(w->done_fd);
+    w->started = false;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* A socket with its channel, and the thread that writes files beside it. */
+#ifndef DODO_LIBDODO_LINK_H
+#define DODO_LIBDODO_LINK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "libdodo/file.h"
+#include "libdodo/runtime.h"
+#include "usocket/burst_send.h"
+#include "usocket/transport.h"
+
+enum {
+    LINK_RECEIVES = 8,          /* buffers of TRANSPORT_RECV_MAX a link */
+    LINK_SESSIONS_MAX = 256,    /* hosts a link talks to at once */
+    FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the writer thread */
+};
+
+/* Writes files while the link's own thread serves the network. Started at the first need. */
+typedef struct Writer {
+    pthread_t thread;
+    bool started;
+    int done_fd; /* eventfd: a result is there */
+    pthread_mutex_t lock;
+    pthread_cond_t wanted;
+    bool stop, busy, finished;
+    File *file;
+    const void *buf;
+    size_t len;
+    uint64_t offset;
+    FileResult result;
+} Writer;
+
+struct Link {
+    struct Link *next; /* in the pool of idle links */
+    struct Link *all;  /* in the list of all */
+    Transport *transport;
+    Channel *channel;
+    bool idle;
+    Writer writer;
+    uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
+    TransportReceive receives[LINK_RECEIVES];
+    BurstScratch scratch;
+};
+
+/* NULL: no socket or memory. */
+Link *link_new(Client *client, const Settings *s, const Id128 *self, bool background);
+Link *link_free(Link *link);
+/* In the child of a fork: closes the sockets and wipes the keys of an idle link. */
+void link_abandon(Link *link);
+
+/* Takes in all datagrams that are there. */
+void link_receive(Link *link);
+/* Waits for a datagram, for @other_fd (-1: none) or for the time. */
+void link_wait(Link *link, int other_fd, uint64_t deadline_ns);
+
+/* False: no thread is to be had; write it yourself. */
+bool writer_start(Writer *w, File *file, const void *buf, size_t len, uint64_t offset);
+bool writer_take(Writer *w, FileResult *ret); /* a result is there: it is taken */
+void writer_stop(Writer *w);
+
+#endif

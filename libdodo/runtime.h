@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The library's shell: blocking calls around the core. Sockets, clock, threads, fork and exit are
+ * here; no decision is. */
+#ifndef DODO_LIBDODO_RUNTIME_H
+#define DODO_LIBDODO_RUNTIME_H
+
+#include "libdodo/core.h"
+#include "libdodo/settings.h"
+
+typedef struct Runtime Runtime;
+
+/* The process's runtime, started if need be. 0; -errno with the reason set. */
+int runtime_get(Runtime **ret);
+/* The same if it runs already, else NULL. */
+Runtime *runtime_peek(void);
+/* Ends it: closes regions with @close_regions, says good-bye. 0, or -EINVAL: cmd was not told. */
+int runtime_stop(bool close_regions);
+
+const Settings *runtime_settings(const Runtime *rt);
+Client *runtime_client(Runtime *rt);
+
+/* A channel for one call at a time; NULL: no socket or memory is to be had. */
+typedef struct Link Link;
+Link *runtime_link_take(Runtime *rt);
+void runtime_link_give(Runtime *rt, Link *link);
+Channel *link_channel(Link *link);
+/* Runs a call that was started on the link's channel to its end. */
+void link_run(Runtime *rt, Link *link, Call *call);
+
+/* This thread's text for dodo_last_error(). @text is static or copied. */
+void reason_set(const char *text);
+void reason_set_copy(const char *text);
+const char *reason_get(void);
+
+/* The log: DODO_LOG's stderr, and the user's hook. */
+void log_line(int level, const char *text);
+void log_set(void (*fn)(void *ctx, int level, const char *text), void *ctx);
+void log_environment(void);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What the library is told by its environment and the config file. */
+#ifndef DODO_LIBDODO_SETTINGS_H
+#define DODO_LIBDODO_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "proto/endpoint.h"
+
+enum { SETTINGS_FILESYSTEMS_MAX = 16, SETTINGS_ERROR_MAX = 512 };
+
+typedef struct Settings {
+    Addr manager; /* kind ADDR_NONE: none was named */
+    char key[4096];
+    bool insecure;
+    uint32_t cluster;
+    uint64_t hello_retry_ns;
+    uint64_t alive_ns, refraction_ns, transfer_deadline_ns, reopen_ns;
+    uint64_t request_retry_ns, request_retry_max_ns, request_deadline_ns;
+    uint64_t regions_max, fill_queue_bytes, receive_bytes;
+    int64_t filesystems[SETTINGS_FILESYSTEMS_MAX]; /* f_type of more with honest stamps */
+    unsigned filesystems_count;
+    ClusterKey keys[CLUSTER_KEYS_MAX];
+    unsigned keys_count;
+} Settings;
+
+/* Defaults, then the file, then the environment. 0, or -errno with @error saying what to mend. */
+int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX]);
+
+#endif
