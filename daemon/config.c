@@ -34,9 +34,9 @@ static const ConfigKey manager_unused_keys[] = {
     {"dodo", "manager", NULL, NULL, NULL, CONFIG_ADDR, offsetof(CommonOptions, manager),
      DEFAULT_CMD_PORT, 0},
 };
-const ConfigTable config_common = {common_keys, G_N_ELEMENTS(common_keys)};
-const ConfigTable config_manager = {manager_keys, G_N_ELEMENTS(manager_keys)};
-const ConfigTable config_manager_unused = {manager_unused_keys, G_N_ELEMENTS(manager_unused_keys)};
+const ConfigTable config_common = CONFIG_TABLE(common_keys);
+const ConfigTable config_manager = CONFIG_TABLE(manager_keys);
+const ConfigTable config_manager_unused = CONFIG_TABLE(manager_unused_keys);
 
 void config_common_init(CommonOptions *o)
 {
@@ -148,9 +148,9 @@ static const ConfigKey *find_key(const ConfigProgram *p, const char *group, cons
                                  bool *ret_ours)
 {
     *ret_ours = false;
-    for (unsigned t = 0; t < CONFIG_TABLES_MAX; t++) {
-        for (size_t i = 0; i < p->tables[t].count; i++) {
-            const ConfigKey *k = &p->tables[t].keys[i];
+    for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
+        for (size_t i = 0; i < p->tables[t]->count; i++) {
+            const ConfigKey *k = &p->tables[t]->keys[i];
             if (!k->group || strcmp(k->group, group) != 0)
                 continue;
             *ret_ours = true;
@@ -192,9 +192,9 @@ static int load_file(const ConfigProgram *p, const char *option, void *options, 
 
 static int load_env(const ConfigProgram *p, void *options, char *error)
 {
-    for (unsigned t = 0; t < CONFIG_TABLES_MAX; t++) {
-        for (size_t i = 0; i < p->tables[t].count; i++) {
-            const ConfigKey *k = &p->tables[t].keys[i];
+    for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
+        for (size_t i = 0; i < p->tables[t]->count; i++) {
+            const ConfigKey *k = &p->tables[t]->keys[i];
             const char *text = k->env ? g_getenv(k->env) : NULL;
             if (!text || !*text || set_field(k, options, text) == 0)
                 continue;
@@ -225,9 +225,9 @@ static GArray *options_collect(const ConfigProgram *p)
 {
     GArray *a = g_array_new(FALSE, TRUE, sizeof(Option));
     g_array_set_clear_func(a, option_clear);
-    for (unsigned t = 0; t < CONFIG_TABLES_MAX; t++) {
-        for (size_t i = 0; i < p->tables[t].count; i++) {
-            Option o = {.key = &p->tables[t].keys[i]};
+    for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
+        for (size_t i = 0; i < p->tables[t]->count; i++) {
+            Option o = {.key = &p->tables[t]->keys[i]};
             if (!o.key->help)
                 continue;
             o.name = g_strdelimit(g_strdup(o.key->name), "_", '-');
@@ -334,9 +334,9 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
 
 void config_clear(const ConfigProgram *program, void *options)
 {
-    for (unsigned t = 0; t < CONFIG_TABLES_MAX; t++) {
-        for (size_t i = 0; i < program->tables[t].count; i++) {
-            const ConfigKey *k = &program->tables[t].keys[i];
+    for (unsigned t = 0; t < CONFIG_TABLES_MAX && program->tables[t]; t++) {
+        for (size_t i = 0; i < program->tables[t]->count; i++) {
+            const ConfigKey *k = &program->tables[t]->keys[i];
             if (k->kind != CONFIG_TEXT)
                 continue;
             char **field = (char **)(void *)((char *)options + k->offset);

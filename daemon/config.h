@@ -40,17 +40,20 @@ typedef struct ConfigTable {
     const ConfigKey *keys;
     size_t count;
 } ConfigTable;
-#define CONFIG_TABLE(array) ((ConfigTable){(array), sizeof(array) / sizeof((array)[0])})
+#define CONFIG_TABLE(array)                         \
+    {                                               \
+        (array), sizeof(array) / sizeof((array)[0]) \
+    }
 
 enum { CONFIG_TABLES_MAX = 4 };
 typedef struct ConfigProgram {
     const char *name;
     const char *arguments; /* what may follow the options, for the help; NULL: nothing may */
     const char *summary;   /* for the help */
-    ConfigTable tables[CONFIG_TABLES_MAX];
+    const ConfigTable *tables[CONFIG_TABLES_MAX]; /* the rest NULL */
 } ConfigProgram;
 
-/* What to do after config_load(). Negative: exit with EXIT_CONFIG_..., the message is out. */
+/* What to do after config_load(). */
 enum ConfigOutcome {
     CONFIG_OK,
     CONFIG_DONE,  /* --version or --help: printed; exit 0 */

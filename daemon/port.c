@@ -82,6 +82,8 @@ void port_message(Port *p, Session *s, uint8_t type, const uint8_t *payload, siz
     assert(len <= WIRE_PAYLOAD_MAX);
     PortDatagram *d = next_datagram(p, &s->peer);
     d->len = endpoint_seal(p->endpoint, s, type, payload, len, d->bytes);
+    if (d->len == 0)
+        p->queue_count--; /* not up: as lost as in the network */
 }
 
 void port_pong(Port *p, Session *s, const uint8_t *payload, size_t len, uint64_t epoch)

@@ -3,10 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -104,6 +107,28 @@ void start_ready(const char *format, ...)
 void start_stopping(void)
 {
     notify("STOPPING=1");
+}
+
+void start_forbid_dumps(void)
+{
+    const struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none); /* lowering a limit is always allowed */
+    (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+void start_allow_dumps(void)
+{
+    (void)prctl(PR_SET_DUMPABLE, 1);
+}
+
+char *start_size(uint64_t bytes, char *buf, size_t cap)
+{
+    static const char suffixes[] = " KMGT";
+    unsigned i = 0;
+    for (; bytes && bytes % 1024 == 0 && suffixes[i + 1]; i++)
+        bytes /= 1024;
+    (void)snprintf(buf, cap, "%" PRIu64 "%.*s", bytes, i > 0, &suffixes[i]);
+    return buf;
 }
 
 int start_failed(const ConfigProgram *program, int status, const char *error)

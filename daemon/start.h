@@ -19,6 +19,12 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX]);
+/* No core file holds what this process does, and no other process of the user may look into it.
+ * Allowed again when keys and data are gone. */
+void start_forbid_dumps(void);
+void start_allow_dumps(void);
+/* "64M": exact, and as --pool takes it. Returns @buf. */
+char *start_size(uint64_t bytes, char *buf, size_t cap);
 /* Prints the line to stdout and tells the service manager (NOTIFY_SOCKET). */
 void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Tells the service manager that the end has begun. */

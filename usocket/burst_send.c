@@ -46,8 +46,13 @@ static int send_sealed(Transport *t, Endpoint *e, Session *s, const Burst *b, Bu
         uint8_t *out = scratch->sealed + at;
         uint8_t *payload = out + WIRE_HEADER_SIZE + WIRE_COUNTER_SIZE;
         size_t len = burst_payload(b, (unsigned)__builtin_ctzll(want), payload);
-        at += endpoint_seal(e, s, b->type, payload, len, out);
+        size_t sealed = endpoint_seal(e, s, b->type, payload, len, out);
+        if (sealed == 0)
+            break; /* the crypto library failed: as lost as in the network */
+        at += sealed;
     }
+    if (n == 0)
+        return 0;
     struct iovec all = {scratch->sealed, at};
     return send_iov(t, &s->peer, &all, 1, 0, n,
                     endpoint_overhead(e) + b->header_len + (size_t)b->segment);

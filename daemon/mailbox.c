@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/mailbox.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int mailbox_init(Mailbox *m)
+{
+    m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (m->fd < 0)
+        return -errno;
+    pthread_mutex_init(&m->lock, NULL);
+    m->first = NULL;
+    m->last = &m->first;
+    return 0;
+}
+
+void mailbox_deinit(Mailbox *m)
+{
+    (void)close(m->fd);
+    m->fd = -1;
+    pthread_mutex_destroy(&m->lock);
+}
+
+void mailbox_post(Mailbox *m, Letter *letter)
+{
+    letter->next = NULL;
+    pthread_mutex_lock(&m->lock);
+    *m->last = letter;
+    m->last = &letter->next;
+    pthread_mutex_unlock(&m->lock);
+    (void)eventfd_write(m->fd, 1); /* cannot fail: the counter stays far below its limit */
+}
+
+Letter *mailbox_take(Mailbox *m)
+{
+    eventfd_t ignored;
+    (void)eventfd_read(m->fd, &ignored); /* before the queue is emptied: what comes later rings */
+    pthread_mutex_lock(&m->lock);
+    Letter *all = m->first;
+    m->first = NULL;
+    m->last = &m->first;
+    pthread_mutex_unlock(&m->lock);
+    return all;
+}

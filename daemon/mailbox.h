@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* A queue between two threads whose receiver waits on a descriptor: readable while there is mail.
+ * Letters are the posters' memory and arrive in order. */
+#ifndef DODO_DAEMON_MAILBOX_H
+#define DODO_DAEMON_MAILBOX_H
+
+#include <pthread.h>
+
+typedef struct Letter {
+    struct Letter *next;
+} Letter;
+
+typedef struct Mailbox {
+    pthread_mutex_t lock; /* first, last */
+    Letter *first, **last;
+    int fd;
+} Mailbox;
+
+int mailbox_init(Mailbox *m); /* 0, or -errno */
+/* Letters left in it are lost. */
+void mailbox_deinit(Mailbox *m);
+/* @letter is the receiver's from now on. */
+void mailbox_post(Mailbox *m, Letter *letter);
+/* All letters there are, oldest first, linked by next; NULL: none. */
+Letter *mailbox_take(Mailbox *m);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* imd: options, start, stop. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "daemon/start.h"
+#include "imd/shell.h"
+
+static int run(ImdOptions *o)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    log_init(imd_program.name, o->common.log_level);
+    /* Guests' data and keys must not end up in a core file, the owner's work comes first. Both are
+     * inherited by the data threads. */
+    start_forbid_dumps();
+    (void)setpriority(PRIO_PROCESS, 0, (int)o->nice); /* lowering it is always allowed */
+    Imd *imd = imd_new(o, error);
+    if (!imd)
+        return start_failed(&imd_program, EXIT_START, error);
+    int status = imd_run(imd);
+    imd = imd_free(imd);
+    start_allow_dumps();
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    ImdOptions options;
+    int status;
+    imd_options_init(&options);
+    enum ConfigOutcome outcome = config_load(&imd_program, &argc, &argv, &options, error);
+    if (outcome == CONFIG_OK && imd_options_check(&options, error) != 0)
+        outcome = CONFIG_USAGE;
+    if (outcome == CONFIG_OK)
+        status = run(&options);
+    else
+        status = start_config_failed(&imd_program, outcome, error);
+    config_clear(&imd_program, &options);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What imd can be told: command line, environment, config file. */
+#ifndef DODO_IMD_OPTIONS_H
+#define DODO_IMD_OPTIONS_H
+
+#include "daemon/config.h"
+
+typedef struct ImdOptions {
+    CommonOptions common; /* first */
+    Addr listen;
+    uint64_t pool_bytes; /* 0: not given */
+    uint64_t threads;    /* 0: as many as cores, up to DEFAULT_IMD_THREADS_MAX */
+    uint64_t data_port;  /* 0: any */
+    uint64_t nice;
+    uint64_t regions_max, writes_max, fills_max, sessions_max;
+    uint64_t receive_bytes, send_bytes;
+    uint64_t beat_ns, retained_age_ns, leave_deadline_ns;
+} ImdOptions;
+
+extern const ConfigProgram imd_program;
+void imd_options_init(ImdOptions *o); /* defaults */
+/* After config_load(): what must be given is, and fits together. Fills in threads. 0, -EINVAL. */
+int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX]);
+
+#endif

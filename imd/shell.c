@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "imd/shell.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "base/os.h"
+#include "base/parse.h"
+#include "daemon/loop.h"
+#include "daemon/start.h"
+#include "imd/memory.h"
+#include "imd/thread.h"
+
+enum {
+    CONTROL_SESSIONS_MAX = 64, /* on the control socket: cmd, and who pings */
+    CONTROL_RECEIVE_BYTES = 1 << 20,
+};
+/* The HELLO's back-off starts anew so often while cmd is silent. */
+static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
+static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
+
+struct Imd {
+    const ImdOptions *options; /* borrowed */
+    uint64_t epoch;
+    PoolMemory pool;
+    Loop *loop;
+    Port port;        /* to cmd */
+    Session *manager; /* up or on its way; NULL: it died, connect anew */
+    ImdControl *control;
+    Mailbox done; /* orders that the data threads carried out */
+    unsigned threads_count;
+    ImdThread *threads;
+    bool joined; /* as last logged */
+    uint64_t reconnect_ns, complain_ns;
+    bool leaving;
+    unsigned threads_left; /* have said good-bye */
+    uint64_t leave_at_ns;
+};
+
+/* ---- the control core's effects -------------------------------------------------------------- */
+
+static void send_message(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
+{
+    Imd *imd = ctx;
+    if (imd->manager)
+        port_message(&imd->port, imd->manager, type, payload, len);
+}
+
+static void give_order(void *ctx, const ImdCommand *command)
+{
+    Imd *imd = ctx;
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->command = *command;
+    imd_thread_order(&imd->threads[command->thread], o);
+}
+
+/* ---- the manager ----------------------------------------------------------------------------- */
+
+static void log_manager(Imd *imd, enum LogLevel level, const char *event, const char *more)
+{
+    char text[ADDR_TEXT_MAX];
+    log_event(level, event, "manager=%s%s",
+              addr_format(&imd->options->common.manager, text, sizeof text), more);
+}
+
+/* Connects where there is no session; while it is silent, starts the back-off anew now and then. */
+static void connect_manager(Imd *imd, uint64_t now_ns)
+{
+    if (now_ns < imd->reconnect_ns)
+        return;
+    imd->reconnect_ns = TIME_NEVER;
+    if (imd->manager && imd->manager->up)
+        return;
+    imd->manager = endpoint_connect(imd->port.endpoint, &imd->options->common.manager, now_ns);
+    imd->reconnect_ns = time_add(now_ns, RECONNECT_NS);
+}
+
+static void complain(Imd *imd, uint64_t now_ns)
+{
+    if (imd->joined || imd->leaving || now_ns < imd->complain_ns)
+        return;
+    log_manager(imd, LOG_LEVEL_WARN, "manager_silent",
+                " mend=\"is cmd running there, with the same key and cluster name?\"");
+    imd->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
+}
+
+static void follow_joined(Imd *imd, uint64_t now_ns)
+{
+    bool joined = imd_control_joined(imd->control);
+    if (joined == imd->joined)
+        return;
+    imd->joined = joined;
+    imd->complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS);
+    log_manager(imd, LOG_LEVEL_INFO, joined ? "joined" : "manager_lost", "");
+}
+
+static void tell_served(Imd *imd)
+{
+    uint64_t read = 0, written = 0;
+    for (unsigned i = 0; i < imd->threads_count; i++) {
+        read += atomic_load_explicit(&imd->threads[i].read_bytes, memory_order_relaxed);
+        written += atomic_load_explicit(&imd->threads[i].write_bytes, memory_order_relaxed);
+    }
+    imd_control_served(imd->control, read, written);
+}
+
+/* After anything that happened: effects go out, and the end is reached if it is. */
+static void settle(Imd *imd, uint64_t now_ns)
+{
+    follow_joined(imd, now_ns);
+    complain(imd, now_ns);
+    port_expire(&imd->port, now_ns);
+    bool all_told = imd_control_finished(imd->control) && imd->threads_left == imd->threads_count;
+    if (imd->leaving && (all_told || now_ns >= imd->leave_at_ns))
+        loop_stop(imd->loop);
+}
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    Imd *imd = ctx;
+    if (type == WIRE_PING) {
+        port_pong(&imd->port, s, payload, len, imd->epoch);
+    } else if (s == imd->manager && s->peer_role == ROLE_CMD) {
+        tell_served(imd);
+        imd_control_input(imd->control, type, payload, len, now_ns);
+    }
+}
+
+static void on_up(void *ctx, Session *s, uint64_t now_ns)
+{
+    Imd *imd = ctx;
+    if (s != imd->manager)
+        return;
+    if (s->peer_role != ROLE_CMD) {
+        log_manager(imd, LOG_LEVEL_ERROR, "not_a_manager",
+                    " mend=\"give --manager the address of cmd\"");
+        return;
+    }
+    tell_served(imd);
+    imd_control_up(imd->control, &s->peer_id, now_ns);
+}
+
+static void on_closed(void *ctx, Session *s)
+{
+    Imd *imd = ctx;
+    if (s != imd->manager)
+        return;
+    imd->manager = NULL;
+    imd->reconnect_ns = 0;
+}
+
+static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
+
+static void on_socket(void *ctx)
+{
+    Imd *imd = ctx;
+    uint64_t now = os_now_ns();
+    (void)port_receive(&imd->port, now);
+    settle(imd, now);
+}
+
+static void on_done(void *ctx)
+{
+    Imd *imd = ctx;
+    uint64_t now = os_now_ns();
+    for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
+        ImdOrder *o = (ImdOrder *)l;
+        next = l->next;
+        if (o->command.kind == IMD_LEAVE)
+            imd->threads_left++;
+        else
+            imd_control_done(imd->control, o->command.id, o->result, now);
+        g_free(o);
+    }
+    settle(imd, now);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static uint64_t on_deadline(void *ctx)
+{
+    Imd *imd = ctx;
+    uint64_t t = time_min(port_deadline(&imd->port), imd_control_deadline(imd->control));
+    t = time_min(t, imd->reconnect_ns);
+    if (imd->leaving)
+        return time_min(t, imd->leave_at_ns);
+    return imd->joined ? t : time_min(t, imd->complain_ns);
+}
+
+static void on_expire(void *ctx, uint64_t now_ns)
+{
+    Imd *imd = ctx;
+    connect_manager(imd, now_ns);
+    tell_served(imd);
+    imd_control_expire(imd->control, now_ns);
+    settle(imd, now_ns);
+}
+
+static void on_signal(void *ctx, unsigned nth)
+{
+    Imd *imd = ctx;
+    uint64_t now = os_now_ns();
+    if (nth > 1) {
+        log_event(LOG_LEVEL_WARN, "forced_end", "signals=%u", nth);
+        _exit(EXIT_FAILURE);
+    }
+    log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
+    start_stopping();
+    imd->leaving = true;
+    imd->leave_at_ns = time_add(now, imd->options->leave_deadline_ns);
+    imd_control_leave(imd->control, now);
+    settle(imd, now);
+}
+
+static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
+{
+    const TransportOptions transport = {.receive_bytes = CONTROL_RECEIVE_BYTES};
+    EndpointConfig config = *identity;
+    Transport *t;
+    int res = start_listen(&imd->options->listen, &transport, &t, error);
+    if (res < 0)
+        return res;
+    config.sessions_max = CONTROL_SESSIONS_MAX;
+    config.half_open_max = CONTROL_SESSIONS_MAX;
+    res = port_open(&imd->port, t, &config, &port_ops, imd);
+    if (res < 0) {
+        t = transport_close(t);
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control socket");
+    }
+    return res;
+}
+
+static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, char *error)
+{
+    const ImdOptions *o = imd->options;
+    const TransportOptions transport = {.receive_bytes = o->receive_bytes,
+                                        .send_bytes = o->send_bytes};
+    ImdThreadConfig config = {
+        .endpoint = *identity,
+        .data = {.epoch = imd->epoch,
+                 .pool = imd->pool.base,
+                 .pool_bytes = imd->pool.bytes,
+                 .writes_max = (unsigned)o->writes_max,
+                 .fills_max = (unsigned)o->fills_max},
+        /* What is left of the whole deadline is for telling cmd. */
+        .leave_deadline_ns = o->leave_deadline_ns / 4 * 3,
+        .done = &imd->done,
+    };
+    Addr at = o->listen;
+    Transport *t;
+    config.endpoint.sessions_max = (unsigned)o->sessions_max;
+    at.port = o->data_port ? (uint16_t)(o->data_port + i) : 0;
+    int res = start_listen(&at, &transport, &t, error);
+    if (res < 0)
+        return res;
+    res = imd_thread_init(&imd->threads[i], &config, t);
+    if (res < 0) {
+        t = transport_close(t);
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for data thread %u", i);
+    }
+    explicit_bzero(&config, sizeof config);
+    return res;
+}
+
+static int open_core(Imd *imd, char *error)
+{
+    const ImdControlSink sink = {.message = send_message, .command = give_order, .ctx = imd};
+    const Env env = os_env();
+    ImdControlConfig config = {.epoch = imd->epoch,
+                               .pool_bytes = imd->pool.bytes,
+                               .threads = imd->threads_count,
+                               .regions_max = (unsigned)imd->options->regions_max,
+                               .beat_ns = imd->options->beat_ns,
+                               .retained_age_max_ns = imd->options->retained_age_ns};
+    for (unsigned i = 0; i < imd->threads_count; i++)
+        config.ports[i] = imd->threads[i].port.transport->local.port;
+    imd->control = imd_control_new(&config, &env, &sink, os_now_ns());
+    imd->loop = loop_new(&loop_ops, imd);
+    if (!imd->control || !imd->loop ||
+        loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
+        loop_watch(imd->loop, imd->done.fd, on_done, imd)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static int open_all(Imd *imd, char *error)
+{
+    const ImdOptions *o = imd->options;
+    const Addr *const addresses[] = {&o->listen, &o->common.manager};
+    EndpointConfig identity;
+    int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &identity, error);
+    if (res < 0)
+        return res;
+    identity.role = ROLE_IMD;
+    identity.epoch = imd->epoch;
+    os_random(NULL, &identity.self, sizeof identity.self);
+    res = open_control(imd, &identity, error);
+    if (res == 0)
+        res = pool_memory_map(&imd->pool, o->pool_bytes, error, CONFIG_ERROR_MAX);
+    for (; res == 0 && imd->threads_count < o->threads; imd->threads_count += res == 0)
+        res = open_thread(imd, imd->threads_count, &identity, error);
+    explicit_bzero(&identity, sizeof identity);
+    return res < 0 ? res : open_core(imd, error);
+}
+
+static int start_threads(Imd *imd, char *error)
+{
+    for (unsigned i = 0; i < imd->threads_count; i++) {
+        int res = imd_thread_start(&imd->threads[i]);
+        if (res < 0) {
+            (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start data thread %u: %s", i,
+                           strerror(-res));
+            return res;
+        }
+    }
+    return 0;
+}
+
+Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
+{
+    Imd *imd = g_new0(Imd, 1);
+    imd->options = options;
+    do
+        os_random(NULL, &imd->epoch, sizeof imd->epoch);
+    while (imd->epoch == 0);
+    imd->threads = g_new0(ImdThread, options->threads);
+    int res = mailbox_init(&imd->done);
+    if (res < 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
+        g_free(imd->threads);
+        g_free(imd);
+        return NULL;
+    }
+    if (open_all(imd, error) < 0 || start_threads(imd, error) < 0)
+        return imd_free(imd);
+    return imd;
+}
+
+Imd *imd_free(Imd *imd)
+{
+    if (!imd)
+        return NULL;
+    for (unsigned i = 0; i < imd->threads_count; i++)
+        imd_thread_deinit(&imd->threads[i]);
+    imd->loop = loop_free(imd->loop);
+    imd->control = imd_control_free(imd->control);
+    port_close(&imd->port);
+    for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
+        next = l->next;
+        g_free(l);
+    }
+    mailbox_deinit(&imd->done);
+    pool_memory_unmap(&imd->pool);
+    g_free(imd->threads);
+    g_free(imd);
+    return NULL;
+}
+
+static void say_ready(const Imd *imd)
+{
+    char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX], size[32];
+    g_autoptr(GString) ports = g_string_new(NULL);
+    for (unsigned i = 0; i < imd->threads_count; i++)
+        g_string_append_printf(ports, "%s%u", i ? "," : "",
+                               imd->threads[i].port.transport->local.port);
+    if (!imd->pool.locked)
+        log_event(LOG_LEVEL_WARN, "pool_not_locked",
+                  "mend=\"raise ulimit -l (LimitMEMLOCK=) above the pool, or guests' pages may be "
+                  "swapped out\"");
+    start_ready("imd ready: listen=%s data_ports=%s pool=%s threads=%u manager=%s sealed=%s "
+                "locked=%s epoch=%016" PRIx64,
+                addr_format(&imd->port.transport->local, listen, sizeof listen), ports->str,
+                start_size(imd->pool.bytes, size, sizeof size), imd->threads_count,
+                addr_format(&imd->options->common.manager, manager, sizeof manager),
+                endpoint_is_sealed(imd->port.endpoint) ? "yes" : "no",
+                imd->pool.locked ? "yes" : "no", imd->epoch);
+}
+
+int imd_run(Imd *imd)
+{
+    uint64_t now = os_now_ns();
+    imd->complain_ns = time_add(now, COMPLAIN_FIRST_NS);
+    say_ready(imd);
+    connect_manager(imd, now);
+    port_expire(&imd->port, now);
+    int res = loop_run(imd->loop);
+    log_event(LOG_LEVEL_INFO, "end", "told_manager=%s told_clients=%s",
+              imd_control_finished(imd->control) ? "yes" : "no",
+              imd->threads_left == imd->threads_count ? "yes" : "no");
+    return res < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "imd/thread.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "daemon/log.h"
+
+/* ---- the core's effects ---------------------------------------------------------------------- */
+
+static void send_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
+{
+    ImdThread *t = ctx;
+    port_message(&t->port, session, type, payload, len);
+}
+
+static void send_burst(void *ctx, void *session, const Burst *burst)
+{
+    ImdThread *t = ctx;
+    int res = burst_send(t->port.transport, t->port.endpoint, session, burst, t->scratch);
+    if (res < 0)
+        log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
+}
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    ImdThread *t = ctx;
+    imd_data_input(t->data, s, type, payload, len, now_ns);
+}
+
+static void on_closed(void *ctx, Session *s)
+{
+    ImdThread *t = ctx;
+    imd_data_session_closed(t->data, s);
+}
+
+static const PortOps port_ops = {.message = on_message, .closed = on_closed};
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static void obey(ImdThread *t, ImdOrder *o)
+{
+    const ImdRegion *r = &o->command.region;
+    o->result = 0;
+    switch ((enum ImdCommandKind)o->command.kind) {
+    case IMD_ADD:
+        o->result = imd_data_add(t->data, r);
+        break;
+    case IMD_DROP:
+        imd_data_drop(t->data, r->region);
+        break;
+    case IMD_REOPEN:
+        imd_data_reopen(t->data, r->region, r->opening, &r->capability);
+        break;
+    case IMD_CLOSE:
+        imd_data_close(t->data, r->region);
+        break;
+    case IMD_LEAVE:
+        imd_data_leave(t->data);
+        t->leave = o;
+        t->leave_at_ns = time_add(os_now_ns(), t->config.leave_deadline_ns);
+        return; /* over when the good-byes are said */
+    }
+    mailbox_post(t->config.done, &o->letter);
+}
+
+static void take_orders(ImdThread *t)
+{
+    for (Letter *l = mailbox_take(&t->orders), *next; l; l = next) {
+        ImdOrder *o = (ImdOrder *)l;
+        next = l->next;
+        if (o->stop) {
+            t->stop = true;
+            g_free(o);
+        } else {
+            obey(t, o);
+        }
+    }
+}
+
+/* Leaving: once no write is under way any more, or the time is over, every client is told, and
+ * the control thread that they are. Until it ends, the thread goes on to answer LEAVING. */
+static void leave(ImdThread *t, uint64_t now_ns)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    if (!t->leave || (!imd_data_idle(t->data) && now_ns < t->leave_at_ns))
+        return;
+    size_t len = wire_goodbye_encode(t->config.data.epoch, payload);
+    for (Session *s = NULL; (s = endpoint_walk(t->port.endpoint, s));)
+        port_message(&t->port, s, WIRE_GOODBYE, payload, len);
+    port_flush(&t->port);
+    mailbox_post(t->config.done, &t->leave->letter);
+    t->leave = NULL;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* True: there are orders. */
+static bool wait_for_work(ImdThread *t)
+{
+    struct pollfd fds[2] = {
+        {.fd = t->port.transport->ops->fd(t->port.transport), .events = POLLIN},
+        {.fd = t->orders.fd, .events = POLLIN},
+    };
+    uint64_t until = port_deadline(&t->port);
+    if (t->leave)
+        until = time_min(until, t->leave_at_ns);
+    struct timespec timeout = {.tv_sec = 0};
+    if (until != TIME_NEVER) {
+        uint64_t now = os_now_ns(), wait = until > now ? until - now : 0;
+        timeout = (struct timespec){.tv_sec = (time_t)(wait / NS_PER_S),
+                                    .tv_nsec = (long)(wait % NS_PER_S)};
+    }
+    int n = ppoll(fds, 2, until == TIME_NEVER ? NULL : &timeout, NULL);
+    return n > 0 && fds[1].revents;
+}
+
+static void publish(ImdThread *t)
+{
+    const ImdDataStats *s = imd_data_stats(t->data);
+    atomic_store_explicit(&t->read_bytes, s->read_bytes, memory_order_relaxed);
+    atomic_store_explicit(&t->write_bytes, s->write_bytes, memory_order_relaxed);
+}
+
+static void *serve(void *arg)
+{
+    ImdThread *t = arg;
+    while (!t->stop) {
+        if (wait_for_work(t))
+            take_orders(t);
+        uint64_t now = os_now_ns();
+        (void)port_receive(&t->port, now); /* more than a batch: ppoll() returns at once */
+        publish(t);
+        leave(t, now);
+    }
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport)
+{
+    const Env env = os_env();
+    const ImdDataSink sink = {.message = send_message, .burst = send_burst, .ctx = t};
+    memset(t, 0, sizeof *t);
+    t->config = *config;
+    /* What the kernel grants counts its own overhead too: about half of it is data. */
+    t->config.data.grant_bytes = (uint32_t)(MIN(transport->receive_bytes, UINT32_MAX) / 2);
+    int res = mailbox_init(&t->orders);
+    if (res < 0)
+        return res;
+    t->scratch = g_try_new(BurstScratch, 1);
+    t->data = imd_data_new(&t->config.data, &env, &sink);
+    if (!t->scratch || !t->data ||
+        port_open(&t->port, transport, &config->endpoint, &port_ops, t) != 0) {
+        imd_thread_deinit(t);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Signals are the control thread's. */
+int imd_thread_start(ImdThread *t)
+{
+    sigset_t all, old;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    int res = pthread_create(&t->thread, NULL, serve, t);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    t->running = res == 0;
+    return -res;
+}
+
+void imd_thread_order(ImdThread *t, ImdOrder *order)
+{
+    mailbox_post(&t->orders, &order->letter);
+}
+
+void imd_thread_deinit(ImdThread *t)
+{
+    if (t->running) {
+        ImdOrder *o = g_new0(ImdOrder, 1);
+        o->stop = true;
+        imd_thread_order(t, o);
+        (void)pthread_join(t->thread, NULL);
+        t->running = false;
+    }
+    if (!t->config.done)
+        return; /* zeroed: never initialized */
+    for (Letter *l = mailbox_take(&t->orders), *next; l; l = next) {
+        next = l->next;
+        g_free(l);
+    }
+    g_clear_pointer(&t->leave, g_free);
+    port_close(&t->port);
+    t->data = imd_data_free(t->data);
+    g_clear_pointer(&t->scratch, g_free);
+    mailbox_deinit(&t->orders);
+    t->config.done = NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* A data thread of the idle memory daemon: a blocking loop around the data core, with a socket of
+ * its own for clients and a mailbox for the control thread's commands. While it serves it takes
+ * no lock and allocates nothing, but for what the core keeps of a write under way. */
+#ifndef DODO_IMD_THREAD_H
+#define DODO_IMD_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/mailbox.h"
+#include "daemon/port.h"
+#include "imd/control.h"
+#include "imd/data.h"
+#include "usocket/burst_send.h"
+
+/* A command on its way to the thread, and back with its result. */
+typedef struct ImdOrder {
+    Letter letter; /* first */
+    ImdCommand command;
+    bool stop; /* instead of a command: end the thread; does not come back */
+    int result;
+} ImdOrder;
+
+typedef struct ImdThreadConfig {
+    EndpointConfig endpoint;
+    ImdDataConfig data;         /* but for grant_bytes, which follows from the socket */
+    uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
+    Mailbox *done;              /* orders come back there; kept */
+} ImdThreadConfig;
+
+typedef struct ImdThread {
+    pthread_t thread;
+    bool running;
+    Port port;
+    ImdData *data;
+    Mailbox orders;
+    BurstScratch *scratch;
+    ImdThreadConfig config;
+    ImdOrder *leave; /* goes back when all is said */
+    uint64_t leave_at_ns;
+    bool stop;
+    _Atomic uint64_t read_bytes, write_bytes; /* served so far, for the control thread */
+} ImdThread;
+
+/* @transport is the thread's from now on, unless it fails. 0, or -errno. */
+int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport);
+int imd_thread_start(ImdThread *t); /* 0, or -errno */
+/* Ends the thread if it runs, then frees all; also of a zeroed ImdThread. */
+void imd_thread_deinit(ImdThread *t);
+/* @order was made by g_new; the thread sends it back to config.done. */
+void imd_thread_order(ImdThread *t, ImdOrder *order);
+
+#endif
