@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd: options, start, stop. */
+#include <stdio.h>
+
+#include "cmd/shell.h"
+#include "daemon/start.h"
+
+static int run(const CmdOptions *o)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    log_init(cmd_program.name, o->common.log_level);
+    start_forbid_dumps(); /* capabilities and keys are in here */
+    Cmd *cmd = cmd_new(o, error);
+    if (!cmd)
+        return start_failed(&cmd_program, EXIT_START, error);
+    int status = cmd_run(cmd);
+    cmd = cmd_free(cmd);
+    start_allow_dumps();
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    CmdOptions options;
+    int status;
+    cmd_options_init(&options);
+    enum ConfigOutcome outcome = config_load(&cmd_program, &argc, &argv, &options, error);
+    if (outcome == CONFIG_OK && cmd_options_check(&options, error) != 0)
+        outcome = CONFIG_USAGE;
+    if (outcome == CONFIG_OK)
+        status = run(&options);
+    else
+        status = start_config_failed(&cmd_program, outcome, error);
+    config_clear(&cmd_program, &options);
+    return status;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/shell.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/defaults.h"
+#include "base/os.h"
+#include "cmd/core.h"
+#include "daemon/loop.h"
+#include "daemon/port.h"
+#include "daemon/start.h"
+
+/* At most so often is it logged what changed in the directories. */
+static const uint64_t REPORT_NS = NS_PER_S;
+
+struct Cmd {
+    const CmdOptions *options; /* borrowed */
+    Loop *loop;
+    Port port;
+    Manager *manager;
+    ManagerStats reported;
+    uint64_t report_ns; /* none before */
+};
+
+/* ---- the core's effects, and what comes in --------------------------------------------------- */
+
+static void send_message(void *ctx, Session *session, uint8_t type, const uint8_t *payload,
+                         size_t len)
+{
+    Cmd *cmd = ctx;
+    port_message(&cmd->port, session, type, payload, len);
+}
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    Cmd *cmd = ctx;
+    if (type == WIRE_PING)
+        port_pong(&cmd->port, s, payload, len, 0);
+    else
+        manager_input(cmd->manager, s, type, payload, len, now_ns);
+}
+
+static void on_closed(void *ctx, Session *s)
+{
+    Cmd *cmd = ctx;
+    manager_session_closed(cmd->manager, s);
+}
+
+static const PortOps port_ops = {.message = on_message, .closed = on_closed};
+
+static bool news(const ManagerStats *a, const ManagerStats *b)
+{
+    return a->hosts != b->hosts || a->lost_hosts != b->lost_hosts ||
+           a->reclaimed_clients != b->reclaimed_clients ||
+           a->reclaimed_regions != b->reclaimed_regions;
+}
+
+/* Hosts that came and went, clients that died: state changes, told once. */
+static void report(Cmd *cmd, uint64_t now_ns)
+{
+    ManagerStats s;
+    if (now_ns < cmd->report_ns)
+        return;
+    manager_stats(cmd->manager, &s);
+    if (!news(&s, &cmd->reported))
+        return;
+    cmd->reported = s;
+    cmd->report_ns = time_add(now_ns, REPORT_NS);
+    log_event(LOG_LEVEL_INFO, "cluster",
+              "hosts=%" PRIu64 " clients=%" PRIu64 " regions=%" PRIu64 " lost_hosts=%" PRIu64
+              " reclaimed_clients=%" PRIu64 " reclaimed_regions=%" PRIu64,
+              s.hosts, s.clients, s.regions, s.lost_hosts, s.reclaimed_clients,
+              s.reclaimed_regions);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void on_socket(void *ctx)
+{
+    Cmd *cmd = ctx;
+    uint64_t now = os_now_ns();
+    (void)port_receive(&cmd->port, now);
+    report(cmd, now);
+}
+
+static uint64_t on_deadline(void *ctx)
+{
+    Cmd *cmd = ctx;
+    return time_min(port_deadline(&cmd->port), manager_deadline(cmd->manager));
+}
+
+static void on_expire(void *ctx, uint64_t now_ns)
+{
+    Cmd *cmd = ctx;
+    manager_expire(cmd->manager, now_ns);
+    port_expire(&cmd->port, now_ns);
+    report(cmd, now_ns);
+}
+
+/* Soft state: there is nobody to tell and nothing to save. */
+static void on_signal(void *ctx, unsigned nth)
+{
+    Cmd *cmd = ctx;
+    log_event(LOG_LEVEL_INFO, "end", "signals=%u", nth);
+    start_stopping();
+    loop_stop(cmd->loop);
+}
+
+static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void trace(void *ctx, const char *text)
+{
+    log_event(LOG_LEVEL_DEBUG, "core", "%s", text);
+}
+
+static int open_port(Cmd *cmd, const Id128 *instance, char *error)
+{
+    const CmdOptions *o = cmd->options;
+    const Addr *const addresses[] = {&o->listen};
+    const TransportOptions transport = {.receive_bytes = o->receive_bytes};
+    EndpointConfig config;
+    Transport *t;
+    int res = start_identity(&o->common, addresses, 1, &config, error);
+    if (res < 0)
+        return res;
+    config.role = ROLE_CMD;
+    config.self = *instance;
+    config.sessions_max = (unsigned)o->sessions_max;
+    res = start_listen(&o->listen, &transport, &t, error);
+    if (res == 0) {
+        res = port_open(&cmd->port, t, &config, &port_ops, cmd);
+        if (res < 0) {
+            t = transport_close(t);
+            (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");
+        }
+    }
+    explicit_bzero(&config, sizeof config);
+    return res;
+}
+
+static int open_core(Cmd *cmd, const Id128 *instance, char *error)
+{
+    const CmdOptions *o = cmd->options;
+    const ManagerConfig config = {
+        .client_dead_ns = o->client_dead_ns,
+        .host_dead_ns = o->host_dead_ns,
+        .grace_ns = o->grace_ns,
+        .request_first_retry_ns = o->request_retry_ns,
+        .request_retry_max_ns = o->request_retry_max_ns,
+        .request_deadline_ns = o->request_deadline_ns,
+        .hosts_max = (unsigned)o->hosts_max,
+        .clients_max = (unsigned)o->clients_max,
+        .regions_max = (unsigned)o->regions_max,
+        .opens_max = (unsigned)o->opens_max,
+    };
+    const ManagerSink sink = {.message = send_message, .ctx = cmd};
+    Env env = os_env();
+    if (o->common.log_level >= LOG_LEVEL_DEBUG)
+        env.trace = trace;
+    cmd->manager = manager_new(&config, &env, &sink, instance, os_now_ns());
+    cmd->loop = loop_new(&loop_ops, cmd);
+    if (!cmd->manager || !cmd->loop ||
+        loop_watch(cmd->loop, cmd->port.transport->ops->fd(cmd->port.transport), on_socket, cmd)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+Cmd *cmd_new(const CmdOptions *options, char error[CONFIG_ERROR_MAX])
+{
+    Cmd *cmd = g_new0(Cmd, 1);
+    Id128 instance;
+    cmd->options = options;
+    os_random(NULL, &instance, sizeof instance);
+    if (open_port(cmd, &instance, error) < 0 || open_core(cmd, &instance, error) < 0)
+        return cmd_free(cmd);
+    return cmd;
+}
+
+Cmd *cmd_free(Cmd *cmd)
+{
+    if (!cmd)
+        return NULL;
+    cmd->loop = loop_free(cmd->loop);
+    cmd->manager = manager_free(cmd->manager);
+    port_close(&cmd->port);
+    g_free(cmd);
+    return NULL;
+}
+
+int cmd_run(Cmd *cmd)
+{
+    char listen[ADDR_TEXT_MAX];
+    start_ready("cmd ready: listen=%s sealed=%s",
+                addr_format(&cmd->port.transport->local, listen, sizeof listen),
+                endpoint_is_sealed(cmd->port.endpoint) ? "yes" : "no");
+    return loop_run(cmd->loop) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
