@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests to imds. Each host has its own sequence of request ids and its own window; what finds
+ * the window full waits in line, and what nobody waits for (the FREEs of doomed regions) comes
+ * last. All deadlines stand in one heap, so that the next one is known at any time. */
+#include "cmd/manager_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAP_ROOM_MIN = 64 };
+
+/* ---- the heap ------------------------------------------------------------------------------ */
+
+uint64_t cmd_call_deadline(const Call *call)
+{
+    return call->request ? request_deadline(call->request) : call->give_up_ns;
+}
+
+static void heap_put(Manager *m, size_t at, Call *call)
+{
+    m->heap[at] = call;
+    call->heap_at = at;
+}
+
+static void heap_up(Manager *m, Call *call)
+{
+    size_t at = call->heap_at;
+    uint64_t deadline = cmd_call_deadline(call);
+
+    while (at > 0 && deadline < cmd_call_deadline(m->heap[(at - 1) / 2])) {
+        heap_put(m, at, m->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    heap_put(m, at, call);
+}
+
+static void heap_down(Manager *m, Call *call)
+{
+    size_t at = call->heap_at;
+    uint64_t deadline = cmd_call_deadline(call);
+
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < m->heap_count &&
+            cmd_call_deadline(m->heap[child + 1]) < cmd_call_deadline(m->heap[child]))
+            child++;
+        if (child >= m->heap_count || deadline <= cmd_call_deadline(m->heap[child]))
+            break;
+        heap_put(m, at, m->heap[child]);
+        at = child;
+    }
+    heap_put(m, at, call);
+}
+
+/* The call's deadline changed. */
+static void heap_moved(Manager *m, Call *call)
+{
+    heap_up(m, call);
+    heap_down(m, call);
+}
+
+static int heap_add(Manager *m, Call *call)
+{
+    if (m->heap_count == m->heap_room) {
+        size_t room = m->heap_room ? 2 * m->heap_room : HEAP_ROOM_MIN;
+        Call **heap = realloc(m->heap, room * sizeof(Call *));
+        if (!heap)
+            return -ENOMEM;
+        m->heap = heap;
+        m->heap_room = room;
+    }
+    call->heap_at = m->heap_count++;
+    heap_up(m, call);
+    return 0;
+}
+
+static void heap_remove(Manager *m, const Call *call)
+{
+    Call *last = m->heap[--m->heap_count];
+    if (last == call)
+        return;
+    heap_put(m, call->heap_at, last);
+    heap_moved(m, last);
+}
+
+/* ---- sending ------------------------------------------------------------------------------- */
+
+static void call_send(Manager *m, Call *call)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    Host *h = call->host;
+    size_t n = request_output(call->request, h->ids.settled, payload, m->now_ns);
+
+    if (n > 0 && h->session)
+        m->sink.message(m->sink.ctx, h->session, WIRE_REQUEST, payload, n);
+    heap_moved(m, call);
+}
+
+/* False: it goes on waiting, for the window or for memory. */
+static bool call_start(Manager *m, Call *call)
+{
+    Host *h = call->host;
+    uint64_t left_ns = call->give_up_ns > m->now_ns ? call->give_up_ns - m->now_ns : 0;
+    RequestTimes times = {.first_retry_ns = m->config.request_first_retry_ns,
+                          .retry_max_ns = m->config.request_retry_max_ns,
+                          .deadline_ns = left_ns};
+    Request *request = malloc(sizeof *request);
+    uint64_t id = request ? request_ids_take(&h->ids) : 0;
+
+    if (id == 0) {
+        free(request);
+        return false;
+    }
+    request_start(request, id, call->op, call->body, call->body_len, &times, m->now_ns);
+    call->request = request;
+    list_remove(&call->of_host);
+    list_push_back(&h->running, &call->of_host);
+    h->waiting_count--;
+    h->running_count++;
+    call_send(m, call);
+    return true;
+}
+
+static void start_waiting(Manager *m, Host *h)
+{
+    while (!list_empty(&h->waiting))
+        if (!call_start(m, CONTAINER_OF(h->waiting.next, Call, of_host)))
+            break;
+}
+
+/* What nobody waits for must not crowd out what somebody waits for, nor be sent where nobody
+ * listens; it is kept in the directory until its FREE is answered. */
+static void start_doomed(Manager *m, Host *h)
+{
+    while (!list_empty(&h->doomed) && list_empty(&h->waiting) && cmd_host_reachable(m, h) &&
+           h->doomed_running < DOOMED_WINDOW && h->running_count < REQUEST_WINDOW) {
+        Region *r = CONTAINER_OF(h->doomed.next, Region, doomed);
+        if (cmd_call_free(m, r, NULL) != 0)
+            break;
+    }
+}
+
+void cmd_calls_pump(Manager *m, Host *h)
+{
+    if (h->lost || h->leaving)
+        return;
+    start_waiting(m, h);
+    start_doomed(m, h);
+}
+
+int cmd_call_begin(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len, Task *task,
+                   Region *region, uint64_t give_up_ns)
+{
+    assert(len <= CALL_BODY_MAX && !h->lost);
+    if (h->waiting_count >= CALLS_WAITING_MAX)
+        return -EBUSY;
+    Call *call = calloc(1, sizeof *call);
+    if (!call)
+        return -ENOMEM;
+    *call = (Call){.host = h, .task = task, .region = region, .give_up_ns = give_up_ns, .op = op};
+    call->body_len = (uint16_t)len;
+    memcpy(call->body, body, len);
+    if (heap_add(m, call) != 0) {
+        free(call);
+        return -ENOMEM;
+    }
+    list_push_back(&h->waiting, &call->of_host);
+    h->waiting_count++;
+    m->calls++;
+    if (!task)
+        h->doomed_running++;
+    if (region)
+        cmd_region_detach(m, region);
+    start_waiting(m, h);
+    return 0;
+}
+
+int cmd_call_free(Manager *m, Region *r, Task *task)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    /* Whatever its opening: the entry may be behind a REOPEN whose answer was lost. */
+    OpFree op = {.epoch = r->host->epoch, .region = r->region, .opening = 0};
+    size_t n = wire_free_encode(&op, body);
+
+    return cmd_call_begin(m, r->host, OP_FREE, body, n, task, r,
+                          time_add(m->now_ns, m->config.request_deadline_ns));
+}
+
+/* ---- ends ---------------------------------------------------------------------------------- */
+
+void cmd_call_destroy(Manager *m, Call *call)
+{
+    Host *h = call->host;
+
+    heap_remove(m, call);
+    list_remove(&call->of_host);
+    if (call->request) {
+        request_ids_settle(&h->ids, call->request->id);
+        h->running_count--;
+    } else {
+        h->waiting_count--;
+    }
+    if (!call->task)
+        h->doomed_running--;
+    m->calls--;
+    free(call->request);
+    free(call);
+}
+
+/* Tells who waits for it. */
+static void call_over(Manager *m, Call *call, int status)
+{
+    const uint8_t *body = status >= 0 ? call->request->answer : NULL;
+    size_t len = status >= 0 ? call->request->answer_len : 0;
+
+    switch (call->op) {
+    case OP_ALLOC:
+        cmd_open_allocated(m, call, status, body, len);
+        break;
+    case OP_REOPEN:
+        cmd_open_reopened(m, call, status, body, len);
+        break;
+    case OP_RELEASE:
+        cmd_close_released(m, call, status);
+        break;
+    default:
+        cmd_close_freed(m, call, status);
+        break;
+    }
+}
+
+static void call_end(Manager *m, Call *call, int status)
+{
+    Host *h = call->host;
+
+    call_over(m, call, status);
+    cmd_call_destroy(m, call);
+    cmd_calls_pump(m, h);
+}
+
+/* Each answer bears the imd's hint, whatever its status. */
+static void take_hint(Host *h, uint16_t op, const uint8_t *body, size_t len)
+{
+    OpAllocReply alloc;
+    OpFreeReply other;
+
+    if (op == OP_ALLOC || op == OP_REOPEN) {
+        if (wire_alloc_reply_decode(body, len, &alloc) == 0)
+            cmd_host_hint(h, &alloc.hint);
+    } else if (wire_free_reply_decode(body, len, &other) == 0) {
+        cmd_host_hint(h, &other.hint);
+    }
+}
+
+void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
+{
+    LIST_FOREACH(at, &h->running)
+    {
+        Call *call = CONTAINER_OF(at, Call, of_host);
+        if (call->request->id != reply->id)
+            continue;
+        if (!request_input(call->request, reply, m->now_ns))
+            return;
+        heap_moved(m, call);
+        h->heard_ns = m->now_ns;
+        h->avoid_until_ns = 0;
+        take_hint(h, call->op, call->request->answer, call->request->answer_len);
+        call_end(m, call, call->request->status);
+        return;
+    }
+}
+
+void cmd_calls_fail(Manager *m, Host *h)
+{
+    ListNode *lists[] = {&h->running, &h->waiting};
+    for (size_t i = 0; i < 2; i++)
+        while (!list_empty(lists[i]))
+            call_end(m, CONTAINER_OF(lists[i]->next, Call, of_host), CALL_HOST_LOST);
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+void cmd_calls_resend(Manager *m, Host *h)
+{
+    LIST_FOREACH(at, &h->running)
+    {
+        Call *call = CONTAINER_OF(at, Call, of_host);
+        request_resend(call->request, m->now_ns);
+        call_send(m, call);
+    }
+}
+
+static bool call_expired(Manager *m, Call *call)
+{
+    if (!call->request)
+        return m->now_ns >= call->give_up_ns;
+    request_expire(call->request, m->now_ns);
+    return call->request->state != REQUEST_RUNNING;
+}
+
+void cmd_calls_expire(Manager *m)
+{
+    while (m->heap_count > 0 && cmd_call_deadline(m->heap[0]) <= m->now_ns) {
+        Call *call = m->heap[0];
+        bool expired = call_expired(m, call);
+        heap_moved(m, call);
+        if (!expired) {
+            call_send(m, call);
+            continue;
+        }
+        /* It may be cut off in this direction only, and so be heard as ever. */
+        if (call->request)
+            call->host->avoid_until_ns = time_add(m->now_ns, m->config.host_dead_ns);
+        call_end(m, call, CALL_TIMED_OUT);
+    }
+}
+
+void cmd_calls_postpone(Manager *m, uint64_t gap_ns)
+{
+    /* All by the same: the heap's order stays. */
+    for (size_t i = 0; i < m->heap_count; i++) {
+        Call *call = m->heap[i];
+        call->give_up_ns = time_add(call->give_up_ns, gap_ns);
+        if (call->request)
+            request_postpone(call->request, gap_ns);
+    }
+}

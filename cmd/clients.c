@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients: what they may ask, their keep-alives, and the reclaim of what the dead leave behind
+ * (the paper's 3.1 and 4.3). Any authentic request is a sign of life. */
+#include "cmd/manager_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+static uint64_t client_hash(const Manager *m, const Id128 *id)
+{
+    return cmd_hash(m->clients.seed, id->bytes, sizeof id->bytes);
+}
+
+CmdClient *cmd_client_find(const Manager *m, const Id128 *id)
+{
+    HmapNode *n = hmap_first(&m->clients, client_hash(m, id));
+    for (; n; n = hmap_next(&m->clients, n)) {
+        CmdClient *c = CONTAINER_OF(n, CmdClient, by_id);
+        if (id128_equal(&c->id, id))
+            return c;
+    }
+    return NULL;
+}
+
+void cmd_client_free(CmdClient *c)
+{
+    reply_cache_deinit(&c->replies);
+    free(c);
+}
+
+static void client_unleave(Manager *m, CmdClient *c)
+{
+    if (!c->left)
+        return;
+    c->left = false;
+    list_remove(&c->of_left);
+    m->left_count--;
+}
+
+/* Nobody claims its regions any more; what is under way for it ends without a reply. */
+static void client_abandon(Manager *m, CmdClient *c)
+{
+    m->stats.reclaimed_regions += c->regions_count;
+    LIST_FOREACH(at, &c->regions)
+    {
+        cmd_region_doom(m, CONTAINER_OF(at, Region, open.of_client));
+    }
+    LIST_FOREACH(at, &c->tasks)
+    {
+        Task *t = CONTAINER_OF(at, Task, of_client);
+        list_remove(&t->of_client);
+        t->client = NULL;
+    }
+}
+
+static void client_remove(Manager *m, CmdClient *c)
+{
+    client_abandon(m, c);
+    client_unleave(m, c);
+    hmap_remove(&m->clients, &c->by_id);
+    cmd_client_free(c);
+}
+
+CmdClient *cmd_client_get(Manager *m, const Id128 *id)
+{
+    CmdClient *c = cmd_client_find(m, id);
+    if (c)
+        return c;
+    if (m->clients.count >= m->config.clients_max && !list_empty(&m->left))
+        client_remove(m, CONTAINER_OF(m->left.next, CmdClient, of_left));
+    if (m->clients.count >= m->config.clients_max)
+        return NULL;
+    c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->id = *id;
+    c->heard_ns = m->now_ns;
+    list_init(&c->regions);
+    list_init(&c->tasks);
+    list_init(&c->of_left);
+    reply_cache_init(&c->replies);
+    hmap_insert(&m->clients, &c->by_id, client_hash(m, id));
+    return c;
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+static void client_alive(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpAlive alive;
+    OpAliveReply reply = {0};
+    uint16_t status = STATUS_OK;
+
+    if (wire_alive_decode(request->body, request->body_len, &alive) != 0)
+        status = STATUS_INVALID;
+    else if (cmd_list_wanted(m, &c->list, alive.digest, c->digest, list_empty(&c->tasks)))
+        reply.flags = ALIVE_WANT_LIST;
+    size_t n = status == STATUS_OK ? wire_alive_reply_encode(&reply, body) : 0;
+    cmd_reply(m, &c->replies, session, request->id, request->op, status, body, n);
+}
+
+static void client_claim(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    OpClaim claim;
+    uint16_t status = STATUS_INVALID;
+
+    if (wire_claim_decode(request->body, request->body_len, &claim) == 0)
+        status = cmd_claim(m, c, &claim);
+    cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
+}
+
+/* The entry stays until it was silent long enough, so that a late duplicate of what it asked
+ * before is still known as one. */
+static void client_leave(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    cmd_trace(m, "client leaves, %llu regions", (unsigned long long)c->regions_count);
+    client_abandon(m, c);
+    if (!c->left) {
+        c->left = true;
+        list_push_back(&m->left, &c->of_left);
+        m->left_count++;
+    }
+    cmd_reply(m, &c->replies, session, request->id, request->op, STATUS_OK, NULL, 0);
+}
+
+static void client_execute(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    c->confirmed = true;
+    if (request->id > c->request_last)
+        c->request_last = request->id;
+    if (request->op != OP_LEAVE)
+        client_unleave(m, c);
+    switch (request->op) {
+    case OP_OPEN:
+        cmd_open(m, c, session, request);
+        break;
+    case OP_CLOSE:
+        cmd_close(m, c, session, request);
+        break;
+    case OP_ALIVE:
+        client_alive(m, c, session, request);
+        break;
+    case OP_CLAIM:
+        client_claim(m, c, session, request);
+        break;
+    default:
+        client_leave(m, c, session, request);
+        break;
+    }
+}
+
+/* A duplicate of what is under way: perhaps by another way, then the reply goes there. */
+static void client_pending(CmdClient *c, Session *session, const WireRequest *request)
+{
+    LIST_FOREACH(at, &c->tasks)
+    {
+        Task *t = CONTAINER_OF(at, Task, of_client);
+        if (t->request == request->id)
+            t->session = session;
+    }
+}
+
+/* A CLOSE of what a manager that just started may hear of at any moment: it is not taken up yet,
+ * the client asks again. Told that its region is gone it would forget it, and a region that it
+ * means to be kept would be lost. */
+static bool close_comes_early(const Manager *m, const WireRequest *request)
+{
+    OpClose op;
+
+    if (request->op != OP_CLOSE || cmd_silent(m, m->start_ns, m->config.grace_ns) ||
+        wire_close_decode(request->body, request->body_len, &op) != 0)
+        return false;
+    const Host *h = cmd_host_find(m, op.address.epoch);
+    return !h || (!h->listed && !h->leaving && !cmd_region_find(m, h, op.address.region));
+}
+
+void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
+{
+    CmdClient *c = NULL;
+    uint16_t status = STATUS_OK;
+
+    if (request->op < OP_OPEN || request->op > OP_LEAVE || id128_is_null(&session->peer_id))
+        status = STATUS_DENIED;
+    else if (request->op == OP_LEAVE)
+        c = cmd_client_find(m, &session->peer_id);
+    else if (!(c = cmd_client_get(m, &session->peer_id)))
+        status = STATUS_BUSY;
+    if (!c) { /* a LEAVE of somebody unknown is done already */
+        cmd_reply(m, NULL, session, request->id, request->op, status, NULL, 0);
+        return;
+    }
+    c->heard_ns = m->now_ns;
+    if (close_comes_early(m, request))
+        return;
+    enum RequestFate fate = cmd_admit(m, &c->replies, session, request);
+    if (fate == REQUEST_EXECUTE)
+        client_execute(m, c, session, request);
+    else if (fate == REQUEST_PENDING)
+        client_pending(c, session, request);
+}
+
+/* ---- silence ------------------------------------------------------------------------------- */
+
+/* Who was only named by an imd gets the grace period, counted from our own start, to show up. */
+static bool client_is_dead(const Manager *m, const CmdClient *c)
+{
+    if (!cmd_silent(m, c->heard_ns, m->config.client_dead_ns))
+        return false;
+    return c->confirmed || cmd_silent(m, m->start_ns, m->config.grace_ns);
+}
+
+void cmd_clients_tick(Manager *m)
+{
+    HmapNode *next;
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = next) {
+        CmdClient *c = CONTAINER_OF(n, CmdClient, by_id);
+        next = hmap_walk(&m->clients, n);
+        if (!client_is_dead(m, c))
+            continue;
+        if (c->regions_count > 0) {
+            cmd_trace(m, "client silent, %llu regions", (unsigned long long)c->regions_count);
+            m->stats.reclaimed_clients++;
+        }
+        client_remove(m, c);
+    }
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* CLOSE: the paper's free (4.3), or release for the next run. The client has its reply when the
+ * imd has answered, or when there is no imd any more: then a FREE is as good as done, and a
+ * release came too late. */
+#include "cmd/manager_private.h"
+
+/* The region, if it is this client's in this opening. */
+static Region *find_own(const Manager *m, const CmdClient *c, const RegionAddress *address)
+{
+    const Host *h = cmd_host_find(m, address->epoch);
+    Region *r = h ? cmd_region_find(m, h, address->region) : NULL;
+
+    if (!r || r->state != REGION_OPENED || r->open.client != c || r->opening != address->opening)
+        return NULL;
+    return r;
+}
+
+static uint16_t without_host(uint8_t mode)
+{
+    return mode == CLOSE_FREE ? STATUS_OK : STATUS_GONE;
+}
+
+static int ask_release(Manager *m, Task *t, Region *r, const OpClose *op)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpRelease release = {.address = op->address, .stamp = op->stamp};
+    size_t n = wire_release_encode(&release, body);
+
+    return cmd_call_begin(m, r->host, OP_RELEASE, body, n, t, r,
+                          time_add(m->now_ns, m->config.request_deadline_ns));
+}
+
+/* STATUS_MAX: under way. */
+static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    OpClose op;
+
+    if (wire_close_decode(request->body, request->body_len, &op) != 0)
+        return STATUS_INVALID;
+    Region *r = find_own(m, c, &op.address);
+    if (!r)
+        return STATUS_GONE;
+    if (op.mode == CLOSE_RELEASE && !(r->flags & REGION_RETAIN))
+        return STATUS_INVALID;
+    m->stats.closes++;
+    if (cmd_host_silent(m, r->host)) {
+        cmd_region_doom(m, r);
+        return without_host(op.mode);
+    }
+    Task *t = cmd_task_new(m, c, session, request, 0);
+    if (!t)
+        return STATUS_BUSY;
+    t->close_mode = op.mode;
+    t->close_stamp = op.stamp;
+    int status = op.mode == CLOSE_FREE ? cmd_call_free(m, r, t) : ask_release(m, t, r, &op);
+    if (status == 0)
+        return STATUS_MAX;
+    cmd_task_destroy(m, t);
+    return STATUS_BUSY;
+}
+
+void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    uint16_t status = close_begin(m, c, session, request);
+
+    if (status != STATUS_MAX)
+        cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
+}
+
+/* A FREE without an answer is tried again: until then the region stays in the directory, doomed,
+ * and costs no memory beside it. Any answer will do: the imd has it no more, or its next digest
+ * tells otherwise. */
+void cmd_close_freed(Manager *m, const Call *call, int status)
+{
+    Region *r = call->region;
+
+    if (call->task)
+        cmd_task_over(m, call->task, STATUS_OK, NULL, 0);
+    if (status == CALL_TIMED_OUT) {
+        cmd_region_doom(m, r);
+    } else if (status != CALL_HOST_LOST) {
+        cmd_freed_remember(r->host, r->region, call->request->id);
+        cmd_region_drop(m, r);
+    }
+}
+
+/* Of one piece of a file the latest release counts: older ones would only hold memory. */
+static void keep(Manager *m, Region *r, const Stamp *stamp)
+{
+    Region *next;
+    for (Region *old = cmd_kept_first(m, &r->key, r->offset, r->len); old; old = next) {
+        next = cmd_kept_next(m, old);
+        cmd_region_doom(m, old);
+    }
+    cmd_region_keep(m, r, stamp);
+}
+
+void cmd_close_released(Manager *m, const Call *call, int status)
+{
+    Task *t = call->task;
+    Region *r = call->region;
+    uint16_t answer = STATUS_GONE;
+
+    if (status == STATUS_OK) {
+        r->imd_request = call->request->id;
+        keep(m, r, &t->close_stamp);
+        answer = STATUS_OK;
+    } else if (status == STATUS_GONE || status == STATUS_EPOCH) {
+        cmd_region_drop(m, r);
+    } else if (status != CALL_HOST_LOST) {
+        /* Refused, or who knows: what is not proven clean is not kept. */
+        cmd_region_doom(m, r);
+    }
+    cmd_task_over(m, t, answer, NULL, 0);
+}

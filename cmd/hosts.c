@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* The idle-workstation directory (the paper's IWD, 4.3): which hosts there are, what they are
+ * believed to have free, who is silent, and which one is asked next. What imds tell are hints,
+ * verified on use. */
+#include "cmd/manager_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- finding ------------------------------------------------------------------------------- */
+
+static uint64_t epoch_hash(const Manager *m, uint64_t epoch)
+{
+    return cmd_hash(m->hosts.seed, &epoch, sizeof epoch);
+}
+
+Host *cmd_host_find(const Manager *m, uint64_t epoch)
+{
+    HmapNode *n = hmap_first(&m->hosts, epoch_hash(m, epoch));
+    for (; n; n = hmap_next(&m->hosts, n)) {
+        Host *h = CONTAINER_OF(n, Host, by_epoch);
+        if (h->epoch == epoch)
+            return h;
+    }
+    return NULL;
+}
+
+Host *cmd_host_of(const Manager *m, const Session *session)
+{
+    Host *h = cmd_host_find(m, session->peer_epoch);
+    return h && id128_equal(&h->id, &session->peer_id) ? h : NULL;
+}
+
+bool cmd_host_silent(const Manager *m, const Host *h)
+{
+    return cmd_silent(m, h->heard_ns, m->config.host_dead_ns);
+}
+
+bool cmd_host_reachable(const Manager *m, const Host *h)
+{
+    return !h->lost && !h->leaving && h->session && !cmd_host_silent(m, h);
+}
+
+/* ---- placement ----------------------------------------------------------------------------- */
+
+static bool tried(const Task *t, unsigned slot)
+{
+    return t->tried[slot / 64] >> (slot % 64) & 1;
+}
+
+static bool host_fits(const Manager *m, const Host *h, const Task *t)
+{
+    if (!h || !cmd_host_reachable(m, h) || m->now_ns < h->avoid_until_ns || tried(t, h->slot))
+        return false;
+    uint64_t room = t->evict ? h->hint.evictable_bytes : h->hint.largest_free_bytes;
+    return room >= t->open.len;
+}
+
+/* All hosts are looked at; each that fits is taken with the same chance. */
+static Host *choose_among_all(Manager *m, const Task *t)
+{
+    Host *chosen = NULL;
+    uint64_t fitting = 0;
+
+    for (unsigned i = 0; i < m->slots_end; i++)
+        if (host_fits(m, m->slots[i], t) && env_random_below(&m->env, ++fitting) == 0)
+            chosen = m->slots[i];
+    return chosen;
+}
+
+/* Random picks first: where many hosts have room, one is found without looking at thousands, and
+ * each has the same chance all the same. */
+static Host *choose_by_picks(Manager *m, const Task *t)
+{
+    for (unsigned i = 0; m->slots_end > HOST_PICKS_MAX && i < HOST_PICKS_MAX; i++) {
+        Host *h = m->slots[env_random_below(&m->env, m->slots_end)];
+        if (host_fits(m, h, t))
+            return h;
+    }
+    return NULL;
+}
+
+Host *cmd_host_choose(Manager *m, Task *t)
+{
+    Host *h = choose_by_picks(m, t);
+    if (!h)
+        h = choose_among_all(m, t);
+    if (h)
+        t->tried[h->slot / 64] |= (uint64_t)1 << (h->slot % 64);
+    return h;
+}
+
+void cmd_host_hint(Host *h, const ImdHint *hint)
+{
+    if (hint->epoch == h->epoch)
+        h->hint = *hint;
+}
+
+/* ---- coming and going ---------------------------------------------------------------------- */
+
+static void slot_take(Manager *m, Host *h)
+{
+    unsigned slot = 0;
+    while (m->slots[slot])
+        slot++;
+    m->slots[slot] = h;
+    h->slot = slot;
+    if (slot >= m->slots_end)
+        m->slots_end = slot + 1;
+}
+
+static void slot_leave(Manager *m, Host *h)
+{
+    m->slots[h->slot] = NULL;
+    while (m->slots_end > 0 && !m->slots[m->slots_end - 1])
+        m->slots_end--;
+}
+
+void cmd_host_free(Host *h)
+{
+    reply_cache_deinit(&h->replies);
+    free(h);
+}
+
+/* The memory of that epoch is gone, or counts as gone. */
+static void host_lose(Manager *m, Host *h, const char *why)
+{
+    cmd_trace(m, "host %016llx: %s, %llu regions", (unsigned long long)h->epoch, why,
+              (unsigned long long)h->regions_count);
+    h->lost = true;
+    slot_leave(m, h);
+    cmd_calls_fail(m, h);
+    cmd_regions_of_host_drop(m, h);
+    hmap_remove(&m->hosts, &h->by_epoch);
+    list_remove(&h->in_order);
+    /* If it comes back it still knows which ids it has seen from us. */
+    if (h->ids.next > m->ids_base)
+        m->ids_base = h->ids.next;
+    m->stats.lost_hosts++;
+    cmd_host_free(h);
+}
+
+/* An imd that started anew where another was: that one is no more. */
+static void lose_predecessor(Manager *m, const Session *session)
+{
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        Host *h = CONTAINER_OF(at, Host, in_order);
+        if (h->epoch != session->peer_epoch && addr_equal(&h->address, &session->peer))
+            host_lose(m, h, "started anew");
+    }
+}
+
+static Host *host_new(Manager *m, Session *session)
+{
+    lose_predecessor(m, session);
+    if (m->hosts.count >= m->config.hosts_max)
+        return NULL;
+    Host *h = calloc(1, sizeof *h);
+    if (!h)
+        return NULL;
+    h->epoch = session->peer_epoch;
+    h->id = session->peer_id;
+    h->session = session;
+    h->address = session->peer;
+    h->sequence = ++m->host_sequence;
+    list_init(&h->regions);
+    list_init(&h->doomed);
+    list_init(&h->running);
+    list_init(&h->waiting);
+    request_ids_init(&h->ids);
+    h->ids.next = h->ids.settled = m->ids_base;
+    reply_cache_init(&h->replies);
+    slot_take(m, h);
+    hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));
+    list_push_back(&m->hosts_order, &h->in_order);
+    cmd_trace(m, "host %016llx: joined", (unsigned long long)h->epoch);
+    return h;
+}
+
+void cmd_hosts_tick(Manager *m)
+{
+    uint64_t dead_ns = m->config.host_dead_ns;
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        Host *h = CONTAINER_OF(at, Host, in_order);
+        if (h->leaving && cmd_silent(m, h->heard_ns, dead_ns))
+            host_lose(m, h, "left");
+        else if (cmd_silent(m, h->heard_ns, time_add(dead_ns, dead_ns)))
+            host_lose(m, h, "silent");
+    }
+}
+
+/* ---- what imds ask ------------------------------------------------------------------------- */
+
+/* A list is asked of a host that never gave one, or whose regions are others than ours. */
+static uint32_t beat_flags(const Manager *m, Host *h, bool has_digest, uint64_t digest)
+{
+    bool want;
+
+    if (h->leaving)
+        return 0;
+    if (!h->listed)
+        want = !cmd_list_under_way(m, &h->list);
+    else
+        want = has_digest && cmd_list_wanted(m, &h->list, digest, h->digest,
+                                             list_empty(&h->running) && list_empty(&h->waiting));
+    return want ? BEAT_WANT_LIST : 0;
+}
+
+static uint16_t host_join(Manager *m, Host *h, const WireRequest *request, OpBeatReply *ret)
+{
+    OpJoin join;
+
+    if (wire_join_decode(request->body, request->body_len, &join) != 0 ||
+        join.hint.epoch != h->epoch)
+        return STATUS_INVALID;
+    cmd_host_hint(h, &join.hint);
+    h->pool_bytes = join.pool_bytes;
+    ret->flags = beat_flags(m, h, false, 0);
+    return STATUS_OK;
+}
+
+static uint16_t host_beat(Manager *m, Host *h, const WireRequest *request, OpBeatReply *ret)
+{
+    OpBeat beat;
+
+    if (wire_beat_decode(request->body, request->body_len, &beat) != 0 ||
+        beat.hint.epoch != h->epoch)
+        return STATUS_INVALID;
+    cmd_host_hint(h, &beat.hint);
+    h->read_bytes = beat.read_bytes;
+    h->write_bytes = beat.write_bytes;
+    ret->flags = beat_flags(m, h, true, beat.digest);
+    return STATUS_OK;
+}
+
+static uint16_t host_listing(Manager *m, Host *h, const WireRequest *request)
+{
+    OpListing listing;
+
+    if (wire_listing_decode(request->body, request->body_len, &listing) != 0 ||
+        listing.hint.epoch != h->epoch)
+        return STATUS_INVALID;
+    cmd_host_hint(h, &listing.hint);
+    return h->leaving ? STATUS_OK : cmd_listing(m, h, &listing);
+}
+
+/* Its memory goes with it: nothing more is asked of it, and its regions are no more. */
+static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
+{
+    OpPart part;
+
+    if (wire_part_decode(request->body, request->body_len, &part) != 0 ||
+        part.hint.epoch != h->epoch)
+        return STATUS_INVALID;
+    cmd_trace(m, "host %016llx: leaves", (unsigned long long)h->epoch);
+    cmd_host_hint(h, &part.hint);
+    h->leaving = true;
+    cmd_calls_fail(m, h);
+    cmd_regions_of_host_drop(m, h);
+    return STATUS_OK;
+}
+
+static void host_execute(Manager *m, Host *h, Session *session, const WireRequest *request)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpBeatReply beat = {0};
+    uint16_t status;
+    bool has_body = request->op == OP_JOIN || request->op == OP_BEAT;
+
+    switch (request->op) {
+    case OP_JOIN:
+        status = host_join(m, h, request, &beat);
+        break;
+    case OP_BEAT:
+        status = host_beat(m, h, request, &beat);
+        break;
+    case OP_LISTING:
+        status = host_listing(m, h, request);
+        break;
+    default:
+        status = host_part(m, h, request);
+        break;
+    }
+    size_t n = has_body && status == STATUS_OK ? wire_beat_reply_encode(&beat, body) : 0;
+    cmd_reply(m, &h->replies, session, request->id, request->op, status, body, n);
+}
+
+static void host_heard(Manager *m, Host *h, Session *session)
+{
+    bool renewed = h->session != session;
+
+    h->heard_ns = m->now_ns;
+    h->session = session;
+    h->address = session->peer;
+    if (renewed)
+        cmd_calls_resend(m, h);
+}
+
+static bool join_is_valid(const Session *session, const WireRequest *request)
+{
+    OpJoin join;
+    return wire_join_decode(request->body, request->body_len, &join) == 0 &&
+           join.hint.epoch == session->peer_epoch;
+}
+
+/* STATUS_OK when this imd may ask; *ret_host is its entry. Only JOIN makes one. */
+static uint16_t host_admit(Manager *m, Session *session, const WireRequest *request,
+                           Host **ret_host)
+{
+    if (request->op < OP_JOIN || request->op > OP_PART)
+        return STATUS_DENIED;
+    if (session->peer_epoch == 0)
+        return STATUS_INVALID;
+    Host *h = cmd_host_find(m, session->peer_epoch);
+    if (h && !id128_equal(&h->id, &session->peer_id))
+        return STATUS_DENIED;
+    if (!h && request->op != OP_JOIN)
+        return STATUS_UNKNOWN_PEER;
+    if (!h && !join_is_valid(session, request))
+        return STATUS_INVALID;
+    if (!h)
+        h = host_new(m, session);
+    *ret_host = h;
+    return h ? STATUS_OK : STATUS_BUSY;
+}
+
+void cmd_host_input(Manager *m, Session *session, const WireRequest *request)
+{
+    Host *h = NULL;
+    uint16_t status = host_admit(m, session, request, &h);
+
+    if (status != STATUS_OK) {
+        cmd_reply(m, NULL, session, request->id, request->op, status, NULL, 0);
+        return;
+    }
+    host_heard(m, h, session);
+    if (cmd_admit(m, &h->replies, session, request) != REQUEST_EXECUTE)
+        return;
+    host_execute(m, h, session, request);
+    cmd_calls_pump(m, h);
+}

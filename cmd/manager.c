@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* The manager as a whole: its life, the way of every message to the file that knows it, replies,
+ * time. */
+#include "cmd/manager_private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRACE_MAX = 160 };
+
+/* Who is silent is looked up so often; a call's own times are exact. */
+#define TICK_MIN_NS (100 * NS_PER_MS)
+#define TICK_MAX_NS NS_PER_S
+/* Lateness of our own ticks that means that we did not run. */
+#define OWN_GAP_NS NS_PER_S
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static int init_directories(Manager *m)
+{
+    Hmap *maps[] = {&m->hosts, &m->clients, &m->regions, &m->kept};
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        int r = hmap_init(maps[i], env_random_u64(&m->env));
+        if (r < 0)
+            return r;
+    }
+    m->slots = calloc(m->config.hosts_max, sizeof *m->slots);
+    return m->slots ? 0 : -ENOMEM;
+}
+
+static uint64_t tick_period(const ManagerConfig *config)
+{
+    uint64_t period = time_min(config->client_dead_ns, config->host_dead_ns) / 8;
+    return period < TICK_MIN_NS ? TICK_MIN_NS : time_min(period, TICK_MAX_NS);
+}
+
+Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerSink *sink,
+                     const Id128 *instance, uint64_t now_ns)
+{
+    assert(config->hosts_max > 0 && config->clients_max > 0 && config->opens_max > 0);
+    assert(config->request_first_retry_ns > 0 && config->request_deadline_ns > 0);
+    Manager *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->config = *config;
+    m->env = *env;
+    m->sink = *sink;
+    m->instance = *instance;
+    m->start_ns = m->now_ns = now_ns;
+    m->tick_period_ns = tick_period(config);
+    m->tick_ns = time_add(now_ns, m->tick_period_ns);
+    m->ids_base = 1;
+    list_init(&m->hosts_order);
+    list_init(&m->left);
+    list_init(&m->tasks);
+    return init_directories(m) == 0 ? m : manager_free(m);
+}
+
+static void free_hosts(Manager *m)
+{
+    HmapNode *next;
+    for (HmapNode *n = hmap_walk(&m->hosts, NULL); n; n = next) {
+        Host *h = CONTAINER_OF(n, Host, by_epoch);
+        next = hmap_walk(&m->hosts, n);
+        LIST_FOREACH(at, &h->running)
+        {
+            cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
+        }
+        LIST_FOREACH(at, &h->waiting)
+        {
+            cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
+        }
+        cmd_host_free(h);
+    }
+}
+
+Manager *manager_free(Manager *m)
+{
+    if (!m)
+        return NULL;
+    free_hosts(m);
+    HmapNode *next;
+    for (HmapNode *n = hmap_walk(&m->regions, NULL); n; n = next) {
+        next = hmap_walk(&m->regions, n);
+        free(CONTAINER_OF(n, Region, by_address));
+    }
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = next) {
+        next = hmap_walk(&m->clients, n);
+        cmd_client_free(CONTAINER_OF(n, CmdClient, by_id));
+    }
+    LIST_FOREACH(at, &m->tasks)
+    {
+        cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
+    }
+    hmap_deinit(&m->hosts);
+    hmap_deinit(&m->clients);
+    hmap_deinit(&m->regions);
+    hmap_deinit(&m->kept);
+    free(m->slots);
+    free(m->heap);
+    free(m);
+    return NULL;
+}
+
+/* ---- helpers for all files ----------------------------------------------------------------- */
+
+void cmd_trace(Manager *m, const char *format, ...)
+{
+    char text[TRACE_MAX];
+    va_list args;
+
+    if (!m->env.trace)
+        return;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args); /* a cut line is still a line */
+    va_end(args);
+    m->env.trace(m->env.ctx, text);
+}
+
+uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len)
+{
+    const uint8_t *p = bytes;
+    uint64_t hash = mix64(seed ^ len);
+    for (; len >= 8; p += 8, len -= 8) {
+        uint64_t word;
+        memcpy(&word, p, sizeof word);
+        hash = mix64(hash ^ word) + seed;
+    }
+    assert(len == 0);
+    return hash;
+}
+
+void cmd_reply(Manager *m, ReplyCache *cache, Session *session, uint64_t id, uint16_t op,
+               uint16_t status, const uint8_t *body, size_t len)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    WireReply reply = {.id = id, .op = op, .status = status, .body = body, .body_len = len};
+    size_t n = wire_reply_encode(&reply, payload);
+
+    /* Without memory the repeat of the request stays unanswered, as reply_cache_store() says. */
+    if (cache)
+        (void)reply_cache_store(cache, id, payload, n);
+    if (session)
+        m->sink.message(m->sink.ctx, session, WIRE_REPLY, payload, n);
+}
+
+enum RequestFate cmd_admit(Manager *m, ReplyCache *cache, Session *session,
+                           const WireRequest *request)
+{
+    const uint8_t *reply = NULL;
+    size_t len = 0;
+    enum RequestFate fate = reply_cache_admit(cache, request, &reply, &len);
+
+    if (fate == REQUEST_REPEAT)
+        m->sink.message(m->sink.ctx, session, WIRE_REPLY, reply, len);
+    return fate;
+}
+
+/* ---- messages ------------------------------------------------------------------------------ */
+
+static void input_request(Manager *m, Session *session, const uint8_t *payload, size_t len)
+{
+    WireRequest request;
+
+    if (wire_request_decode(payload, len, &request) != 0)
+        return;
+    /* What a peer may ask depends on what it proved to be. */
+    switch (session->peer_role) {
+    case ROLE_CLIENT:
+        cmd_client_input(m, session, &request);
+        break;
+    case ROLE_IMD:
+        cmd_host_input(m, session, &request);
+        break;
+    case ROLE_TOOL:
+        if (request.op == OP_STATUS) {
+            cmd_status(m, session, &request);
+            break;
+        }
+        /* fall through */
+    default:
+        cmd_reply(m, NULL, session, request.id, request.op, STATUS_DENIED, NULL, 0);
+    }
+}
+
+static void input_reply(Manager *m, Session *session, const uint8_t *payload, size_t len)
+{
+    WireReply reply;
+    Host *h = session->peer_role == ROLE_IMD ? cmd_host_of(m, session) : NULL;
+
+    if (h && wire_reply_decode(payload, len, &reply) == 0)
+        cmd_call_reply(m, h, &reply);
+}
+
+/* Silence counts only while the listener itself ran: after a pause all clocks start anew. */
+static void restart_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
+{
+    cmd_trace(m, "paused for %llu ms: all clocks start anew",
+              (unsigned long long)(gap_ns / NS_PER_MS));
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
+        CONTAINER_OF(n, CmdClient, by_id)->heard_ns = now_ns;
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        CONTAINER_OF(at, Host, in_order)->heard_ns = now_ns;
+    }
+    LIST_FOREACH(at, &m->tasks)
+    {
+        Task *t = CONTAINER_OF(at, Task, of_manager);
+        t->give_up_ns = time_add(t->give_up_ns, gap_ns);
+    }
+    cmd_calls_postpone(m, gap_ns);
+    m->start_ns = time_add(m->start_ns, gap_ns); /* grace, too, counts while we run */
+    m->tick_ns = time_add(now_ns, m->tick_period_ns);
+}
+
+static void enter(Manager *m, uint64_t now_ns)
+{
+    if (now_ns <= m->now_ns)
+        return;
+    bool late = now_ns > time_add(manager_deadline(m), OWN_GAP_NS);
+    if (RULE(OWN_SILENCE) && late)
+        restart_clocks(m, now_ns - m->now_ns, now_ns);
+    m->now_ns = now_ns;
+}
+
+void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *payload, size_t len,
+                   uint64_t now_ns)
+{
+    enter(m, now_ns);
+    if (type == WIRE_REQUEST)
+        input_request(m, session, payload, len);
+    else if (type == WIRE_REPLY)
+        input_reply(m, session, payload, len);
+}
+
+void manager_session_closed(Manager *m, Session *session)
+{
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        Host *h = CONTAINER_OF(at, Host, in_order);
+        if (h->session == session)
+            h->session = NULL;
+    }
+    LIST_FOREACH(at, &m->tasks)
+    {
+        Task *t = CONTAINER_OF(at, Task, of_manager);
+        if (t->session == session)
+            t->session = NULL;
+    }
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+uint64_t manager_deadline(const Manager *m)
+{
+    return m->heap_count ? time_min(m->tick_ns, cmd_call_deadline(m->heap[0])) : m->tick_ns;
+}
+
+void manager_expire(Manager *m, uint64_t now_ns)
+{
+    enter(m, now_ns);
+    cmd_calls_expire(m);
+    if (m->now_ns < m->tick_ns)
+        return;
+    m->tick_ns = time_add(m->now_ns, m->tick_period_ns);
+    cmd_hosts_tick(m);
+    cmd_clients_tick(m);
+}
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+void manager_stats(const Manager *m, ManagerStats *ret)
+{
+    *ret = m->stats;
+    ret->hosts = m->hosts.count;
+    ret->clients = m->clients.count - m->left_count; /* who left is only remembered */
+    ret->regions = m->regions.count;
+}
+
+size_t manager_bytes(const Manager *m)
+{
+    const Hmap *maps[] = {&m->hosts, &m->clients, &m->regions, &m->kept};
+    size_t bytes = sizeof *m;
+
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
+        bytes += (maps[i]->mask + 1) * sizeof *maps[i]->buckets;
+    bytes += m->config.hosts_max * sizeof *m->slots + m->heap_room * sizeof *m->heap;
+    bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +
+             m->clients.count * sizeof(CmdClient) + m->reserved * sizeof(Region);
+    bytes += m->calls * (sizeof(Call) + sizeof(Request));
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        bytes += reply_cache_bytes(&CONTAINER_OF(at, Host, in_order)->replies);
+    }
+    for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
+        bytes += reply_cache_bytes(&CONTAINER_OF(n, CmdClient, by_id)->replies);
+    LIST_FOREACH(at, &m->tasks)
+    {
+        bytes += sizeof(Task);
+    }
+    return bytes;
+}

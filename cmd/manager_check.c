@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* The manager's invariants, for tests: directories, counts, digests, lists and the heap agree. */
+#include "cmd/manager_private.h"
+
+static uint64_t digest_of(const Region *r)
+{
+    RegionName name = cmd_region_name(r);
+    return region_digest(&name);
+}
+
+static size_t list_length(const ListNode *head)
+{
+    size_t n = 0;
+    LIST_FOREACH(at, head)
+    {
+        n++;
+    }
+    return n;
+}
+
+static bool region_check(const Manager *m, const Region *r)
+{
+    if (cmd_host_find(m, r->host->epoch) != r->host || cmd_region_find(m, r->host, r->region) != r)
+        return false;
+    if (r->state == REGION_OPENED)
+        return cmd_client_find(m, &r->open.client->id) == r->open.client;
+    if (r->state != REGION_KEPT)
+        return true;
+    const Region *k = cmd_kept_first(m, &r->key, r->offset, r->len);
+    while (k && k != r)
+        k = cmd_kept_next(m, k);
+    return k == r;
+}
+
+static bool regions_check(const Manager *m)
+{
+    size_t kept = 0, n = 0;
+    for (HmapNode *at = hmap_walk(&m->regions, NULL); at; at = hmap_walk(&m->regions, at)) {
+        const Region *r = CONTAINER_OF(at, Region, by_address);
+        if (!region_check(m, r))
+            return false;
+        kept += r->state == REGION_KEPT;
+        n++;
+    }
+    return n == m->regions.count && kept == m->kept.count && n <= m->config.regions_max;
+}
+
+/* All regions of a host, the doomed, and those that calls are about. */
+static bool host_regions_check(const Host *h, size_t *busy)
+{
+    uint64_t digest = 0;
+    size_t doomed = 0;
+    LIST_FOREACH(at, &h->regions)
+    {
+        const Region *r = CONTAINER_OF(at, Region, of_host);
+        if (r->host != h)
+            return false;
+        digest ^= digest_of(r);
+        doomed += r->state == REGION_DOOMED;
+        *busy += r->state == REGION_BUSY;
+    }
+    return digest == h->digest && list_length(&h->regions) == h->regions_count &&
+           list_length(&h->doomed) == doomed;
+}
+
+static bool call_check(const Manager *m, const Host *h, const Call *call, bool running)
+{
+    return call->host == h && call->heap_at < m->heap_count && m->heap[call->heap_at] == call &&
+           (call->request != NULL) == running &&
+           (!call->region || (call->region->state == REGION_BUSY && call->region->host == h));
+}
+
+static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, size_t *about)
+{
+    unsigned unwatched = 0;
+    const ListNode *lists[] = {&h->running, &h->waiting};
+    for (int i = 0; i < 2; i++) {
+        LIST_FOREACH(at, lists[i])
+        {
+            const Call *call = CONTAINER_OF(at, Call, of_host);
+            if (!call_check(m, h, call, i == 0))
+                return false;
+            unwatched += !call->task;
+            *about += call->region != NULL;
+            ++*calls;
+        }
+    }
+    return list_length(&h->running) == h->running_count &&
+           list_length(&h->waiting) == h->waiting_count && unwatched == h->doomed_running &&
+           h->running_count <= REQUEST_WINDOW && h->waiting_count <= CALLS_WAITING_MAX;
+}
+
+static bool hosts_check(const Manager *m, size_t *calls)
+{
+    size_t n = 0, regions = 0;
+    uint64_t sequence = 0;
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        const Host *h = CONTAINER_OF(at, Host, in_order);
+        size_t busy = 0, about = 0;
+        if (h->lost || m->slots[h->slot] != h || h->slot >= m->slots_end ||
+            h->sequence <= sequence || cmd_host_find(m, h->epoch) != h ||
+            !host_regions_check(h, &busy) || !host_calls_check(m, h, calls, &about) ||
+            busy != about)
+            return false;
+        sequence = h->sequence;
+        regions += h->regions_count;
+        n++;
+    }
+    return n == m->hosts.count && n <= m->config.hosts_max && regions == m->regions.count;
+}
+
+static bool client_check(const CmdClient *c, size_t *tasks)
+{
+    uint64_t digest = 0;
+    LIST_FOREACH(at, &c->regions)
+    {
+        const Region *r = CONTAINER_OF(at, Region, open.of_client);
+        if (r->state != REGION_OPENED || r->open.client != c)
+            return false;
+        digest ^= digest_of(r);
+    }
+    LIST_FOREACH(at, &c->tasks)
+    {
+        if (CONTAINER_OF(at, Task, of_client)->client != c)
+            return false;
+        ++*tasks;
+    }
+    return digest == c->digest && list_length(&c->regions) == c->regions_count &&
+           c->left == !list_empty(&c->of_left) && (!c->left || c->regions_count == 0);
+}
+
+static bool clients_check(const Manager *m)
+{
+    size_t n = 0, left = 0, tasks = 0, orphans = 0, opens = 0, reserved = 0;
+    for (HmapNode *at = hmap_walk(&m->clients, NULL); at; at = hmap_walk(&m->clients, at)) {
+        const CmdClient *c = CONTAINER_OF(at, CmdClient, by_id);
+        if (!client_check(c, &tasks))
+            return false;
+        left += c->left;
+        n++;
+    }
+    LIST_FOREACH(at, &m->tasks)
+    {
+        const Task *t = CONTAINER_OF(at, Task, of_manager);
+        orphans += !t->client;
+        opens += t->op == OP_OPEN;
+        reserved += t->fresh != NULL;
+    }
+    return n == m->clients.count && n <= m->config.clients_max && left == m->left_count &&
+           left == list_length(&m->left) && tasks + orphans == list_length(&m->tasks) &&
+           opens == m->opens && opens <= m->config.opens_max && reserved == m->reserved;
+}
+
+static bool heap_check(const Manager *m)
+{
+    for (size_t i = 1; i < m->heap_count; i++)
+        if (cmd_call_deadline(m->heap[i]) < cmd_call_deadline(m->heap[(i - 1) / 2]))
+            return false;
+    return true;
+}
+
+bool manager_check(const Manager *m)
+{
+    size_t calls = 0;
+    return regions_check(m) && hosts_check(m, &calls) && clients_check(m) && heap_check(m) &&
+           calls == m->heap_count && calls == m->calls;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the manager's core share: its directories (IWD, RD, clients), the requests to
+ * imds ("calls"), and what clients wait for ("tasks"). Not for anyone outside cmd's core.
+ *
+ * Who owns what: the manager owns hosts, clients, regions, calls and tasks, each by a hash map or
+ * a list. A region always has a host; hosts and clients are never freed while something points
+ * at them. All functions run to their end without calling back; the sink is told as they go. */
+#ifndef DODO_CMD_MANAGER_PRIVATE_H
+#define DODO_CMD_MANAGER_PRIVATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hmap.h"
+#include "base/list.h"
+#include "base/rules.h"
+#include "base/time.h"
+#include "cmd/core.h"
+#include "proto/request.h"
+
+enum {
+    CALLS_WAITING_MAX = 256, /* calls to one host that wait for its request window */
+    CALL_BODY_MAX = 128,     /* bytes of a request's body to an imd */
+    DOOMED_WINDOW = 16,      /* of a host's request window: for FREEs that nobody waits for */
+    FREED_REMEMBERED = 64,   /* FREEs per host that a LISTING under way may not know of */
+    HOST_PICKS_MAX = 16,     /* random picks of a host before all are looked at */
+    OPEN_DEADLINES = 2,      /* an OPEN is over after so many request_deadline_ns at the latest */
+    DIFFERS_MAX = 3,         /* keep-alives that differ before a list is asked of a busy peer */
+};
+
+/* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled:
+ * when a peer's digest and ours still differ as they did after it, asking again tells nothing. */
+typedef struct ListProgress {
+    uint32_t list; /* the peer's number of it */
+    uint32_t mark; /* ours: counts lists from 1; regions seen in this one bear it */
+    uint32_t pages, page_base;
+    uint64_t page_map; /* bit i: page page_base + i came */
+    uint64_t before;   /* the lowest of all pages */
+    uint64_t digest;   /* over what it named so far */
+    uint64_t heard_ns;
+    uint32_t differs; /* keep-alives in a row whose digest differed */
+    bool running;
+    bool doubtful; /* it saw something that is in flight: it settles nothing */
+    bool settled;
+    uint64_t settled_theirs, settled_ours;
+} ListProgress;
+
+typedef struct Freed {
+    uint64_t region;
+    uint64_t request;
+} Freed;
+
+/* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
+typedef struct Host {
+    HmapNode by_epoch;
+    ListNode in_order; /* Manager.hosts_order, by sequence */
+    uint64_t sequence; /* counts hosts; a STATUS cursor */
+    unsigned slot;
+    uint64_t epoch; /* the identity of its memory */
+    Id128 id;
+    Session *session; /* NULL: until it is heard again nothing can be sent */
+    Addr address;     /* of its control socket */
+    uint64_t heard_ns;
+    uint64_t avoid_until_ns; /* it left a request unanswered: not chosen before */
+    bool leaving;
+    bool lost;   /* on its way out of the directory: nothing is begun with it any more */
+    bool listed; /* a whole LISTING came */
+    ImdHint hint;
+    uint64_t pool_bytes, read_bytes, write_bytes;
+
+    ListNode regions;
+    uint64_t regions_count, digest;
+    ListNode doomed; /* regions to be freed, nobody waits for it */
+
+    RequestIds ids;
+    ListNode running, waiting; /* Call.of_host */
+    unsigned running_count, waiting_count, doomed_running;
+    Freed freed[FREED_REMEMBERED];
+    unsigned freed_next;
+
+    ListProgress list;
+    ReplyCache replies;
+} Host;
+
+typedef struct CmdClient {
+    HmapNode by_id;
+    Id128 id;
+    uint64_t heard_ns;
+    bool confirmed; /* heard itself, not only named by an imd */
+    bool left;      /* sent LEAVE: the entry stays a while for late duplicates */
+    ListNode of_left;
+    ListNode regions; /* Region.open.of_client */
+    uint64_t regions_count, digest;
+    ListNode tasks;
+    uint64_t request_last; /* highest id of its requests so far */
+    ListProgress list;
+    ReplyCache replies;
+} CmdClient;
+
+enum RegionState {
+    REGION_OPENED, /* in its client's list: .open */
+    REGION_KEPT,   /* released, findable by file: .kept */
+    REGION_BUSY,   /* a call about it is under way (Call.region): nothing else touches it */
+    REGION_DOOMED, /* waits for its FREE: .doomed */
+};
+
+/* An entry of the region directory (the paper's RD). There may be millions. */
+typedef struct Region {
+    HmapNode by_address;
+    Host *host;
+    ListNode of_host;
+    FileKey key;
+    uint64_t offset, len; /* in the file */
+    uint64_t region;
+    uint64_t imd_request; /* the last ALLOC, REOPEN, RELEASE that made it what it is; 0: listed */
+    uint32_t opening;
+    uint32_t list_mark;
+    uint8_t state; /* enum RegionState */
+    uint8_t flags; /* REGION_RDONLY, REGION_RETAIN */
+    union {
+        struct {
+            CmdClient *client;
+            ListNode of_client;
+            uint64_t request; /* the client's, that opened it; or an upper bound of it */
+            uint32_t mark;    /* of the CmdClient.list that named it */
+        } open;
+        struct {
+            HmapNode by_file;
+            Stamp stamp;
+        } kept;
+        ListNode doomed;
+    };
+} Region;
+_Static_assert(sizeof(Region) <= 200, "millions of them");
+
+/* What a client waits for. An OPEN becomes a series of calls, a CLOSE is one call. */
+typedef struct Task {
+    ListNode of_client; /* alone when the client is gone */
+    ListNode of_manager;
+    CmdClient *client; /* NULL: left or died meanwhile */
+    Session *session;  /* where the reply goes; NULL: nowhere until the request comes again */
+    uint64_t request;
+    uint16_t op;
+    bool evict;          /* OPEN: the second round */
+    OpOpen open;         /* OPEN */
+    Region *fresh;       /* OPEN: memory for the new region, so that success cannot fail */
+    uint64_t give_up_ns; /* OPEN: begins no further call then */
+    uint8_t close_mode;  /* CLOSE */
+    Stamp close_stamp;   /* CLOSE */
+    uint64_t tried[];    /* OPEN: bit per host slot, this round */
+} Task;
+
+/* A request to an imd: waiting for the host's window, or running. */
+typedef struct Call {
+    ListNode of_host;
+    Host *host;
+    Task *task;     /* NULL: nobody waits */
+    Region *region; /* what it is about, REGION_BUSY; NULL: ALLOC */
+    size_t heap_at; /* place in Manager.heap */
+    uint64_t give_up_ns;
+    Request *request; /* NULL: waiting */
+    uint16_t op;
+    uint16_t body_len;
+    uint8_t body[CALL_BODY_MAX];
+} Call;
+
+struct Manager {
+    ManagerConfig config;
+    Env env;
+    ManagerSink sink;
+    Id128 instance;
+    uint64_t start_ns; /* moved by our own pauses: grace counts only while we ran */
+    uint64_t now_ns;
+    uint64_t tick_ns, tick_period_ns; /* next look at who is silent */
+
+    Hmap hosts, clients, regions, kept;
+    ListNode hosts_order;
+    Host **slots; /* hosts_max; NULL where free */
+    unsigned slots_end;
+    uint64_t host_sequence;
+    uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
+    ListNode left;     /* clients that left, oldest first */
+    size_t left_count;
+    ListNode tasks;
+    unsigned opens;    /* OPEN tasks */
+    unsigned reserved; /* OPEN tasks that hold a fresh region */
+    size_t calls;
+    Call **heap; /* by next deadline */
+    size_t heap_count, heap_room;
+    ManagerStats stats;
+};
+
+/* ---- manager.c ---- */
+void cmd_trace(Manager *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Seeded: peers choose what is hashed. */
+uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len);
+/* @cache may be NULL: the reply is not kept. @session may be NULL: it is only kept. */
+void cmd_reply(Manager *m, ReplyCache *cache, Session *session, uint64_t id, uint16_t op,
+               uint16_t status, const uint8_t *body, size_t len);
+/* REQUEST_EXECUTE: do it. A repeat's reply was sent again. */
+enum RequestFate cmd_admit(Manager *m, ReplyCache *cache, Session *session,
+                           const WireRequest *request);
+static inline bool cmd_silent(const Manager *m, uint64_t heard_ns, uint64_t limit_ns)
+{
+    return m->now_ns >= time_add(heard_ns, limit_ns);
+}
+
+/* ---- calls.c: requests to imds ---- */
+/* Status of a call that has no answer. */
+enum { CALL_TIMED_OUT = -1, CALL_HOST_LOST = -2 };
+/* 0; -EBUSY: too many wait for this host; -ENOMEM. @region becomes the call's (the caller makes it
+ * REGION_BUSY). Never ends the call before it returns. */
+int cmd_call_begin(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len, Task *task,
+                   Region *region, uint64_t give_up_ns);
+int cmd_call_free(Manager *m, Region *r, Task *task); /* a FREE */
+void cmd_call_reply(Manager *m, Host *h, const WireReply *reply);
+/* Starts what waits for the host's window, then FREEs of doomed regions. */
+void cmd_calls_pump(Manager *m, Host *h);
+void cmd_calls_resend(Manager *m, Host *h); /* a new session */
+void cmd_calls_fail(Manager *m, Host *h);   /* all of a host end with CALL_HOST_LOST */
+void cmd_calls_expire(Manager *m);
+void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
+uint64_t cmd_call_deadline(const Call *call);
+void cmd_call_destroy(Manager *m, Call *call);
+
+/* ---- hosts.c: the idle-workstation directory ---- */
+Host *cmd_host_find(const Manager *m, uint64_t epoch);
+/* The entry of a session's imd; NULL: none, or another imd's of that epoch. */
+Host *cmd_host_of(const Manager *m, const Session *session);
+bool cmd_host_silent(const Manager *m, const Host *h);
+bool cmd_host_reachable(const Manager *m, const Host *h);
+/* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
+Host *cmd_host_choose(Manager *m, Task *task);
+void cmd_host_hint(Host *h, const ImdHint *hint);
+void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
+void cmd_hosts_tick(Manager *m);
+void cmd_host_free(Host *h); /* memory only */
+
+/* ---- regions.c: the region directory ---- */
+Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);
+/* Enters @r, whose host-independent fields are set, as REGION_BUSY. */
+void cmd_region_add(Manager *m, Region *r, Host *h);
+/* From any state to REGION_BUSY: out of the list or map of its state. */
+void cmd_region_detach(Manager *m, Region *r);
+/* From REGION_BUSY: */
+void cmd_region_open(Region *r, CmdClient *c, uint64_t request);
+void cmd_region_keep(Manager *m, Region *r, const Stamp *stamp);
+/* From any state: to be freed at its imd; or just taken out of the directory. */
+void cmd_region_doom(Manager *m, Region *r);
+void cmd_region_drop(Manager *m, Region *r);
+void cmd_region_set_opening(Region *r, uint32_t opening);
+RegionName cmd_region_name(const Region *r);
+/* First and next kept region of this piece of a file; the order means nothing. */
+Region *cmd_kept_first(const Manager *m, const FileKey *key, uint64_t offset, uint64_t len);
+Region *cmd_kept_next(const Manager *m, const Region *r);
+/* Room for another region, those of OPENs under way counted. */
+bool cmd_regions_room(const Manager *m);
+void cmd_regions_of_host_drop(Manager *m, Host *h);
+bool cmd_stamp_equal(const Stamp *a, const Stamp *b);
+
+/* ---- clients.c ---- */
+CmdClient *cmd_client_find(const Manager *m, const Id128 *id);
+/* Finds or makes it; NULL: too many, or no memory. */
+CmdClient *cmd_client_get(Manager *m, const Id128 *id);
+void cmd_client_input(Manager *m, Session *session, const WireRequest *request);
+void cmd_clients_tick(Manager *m);
+void cmd_client_free(CmdClient *c); /* memory only */
+
+/* ---- open.c, close.c ---- */
+void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+void cmd_open_allocated(Manager *m, const Call *call, int status, const uint8_t *body, size_t len);
+void cmd_open_reopened(Manager *m, const Call *call, int status, const uint8_t *body, size_t len);
+void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+void cmd_close_released(Manager *m, const Call *call, int status);
+/* Of CLOSE, or of a doomed region. */
+void cmd_close_freed(Manager *m, const Call *call, int status);
+Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
+                   size_t tried_bytes);
+void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, size_t len);
+void cmd_task_destroy(Manager *m, Task *t);
+
+/* ---- reconcile.c ---- */
+/* Whether a list is to be asked for: the digests differ, and a list could tell why. @quiet:
+ * nothing is under way with this peer that alone makes them differ for a moment. */
+bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_t ours, bool quiet);
+bool cmd_list_under_way(const Manager *m, const ListProgress *p);
+uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim);
+uint16_t cmd_listing(Manager *m, Host *h, const OpListing *listing);
+/* Remembers that request @request freed @region, for lists that were taken before. */
+void cmd_freed_remember(Host *h, uint64_t region, uint64_t request);
+
+/* ---- status.c ---- */
+void cmd_status(Manager *m, Session *session, const WireRequest *request);
+
+#endif

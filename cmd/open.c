@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* OPEN: the paper's checkAlloc and alloc (4.3) as one procedure. With REGION_RETAIN a region kept
+ * from an earlier run is looked for first. Else hosts are asked in random order: those believed to
+ * have the room free, then those that could make room by dropping what is only kept.
+ *
+ * Time: each request to an imd ends within request_deadline_ns, and none begins when
+ * OPEN_DEADLINES of those have passed, nor lasts longer: the client has its reply by then, however
+ * many hosts there are. Refusals take a round trip each, and no host refuses twice in a round. */
+#include "cmd/manager_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tasks --------------------------------------------------------------------------------- */
+
+Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
+                   size_t tried_bytes)
+{
+    Task *t = calloc(1, sizeof *t + tried_bytes);
+    if (!t)
+        return NULL;
+    t->client = c;
+    t->session = session;
+    t->request = request->id;
+    t->op = request->op;
+    list_push_back(&c->tasks, &t->of_client);
+    list_push_back(&m->tasks, &t->of_manager);
+    if (t->op == OP_OPEN)
+        m->opens++;
+    return t;
+}
+
+void cmd_task_destroy(Manager *m, Task *t)
+{
+    if (t->op == OP_OPEN)
+        m->opens--;
+    if (t->fresh)
+        m->reserved--;
+    free(t->fresh);
+    list_remove(&t->of_client);
+    list_remove(&t->of_manager);
+    free(t);
+}
+
+void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, size_t len)
+{
+    if (t->client)
+        cmd_reply(m, &t->client->replies, t->session, t->request, t->op, status, body, len);
+    cmd_task_destroy(m, t);
+}
+
+/* ---- the ends of an OPEN ------------------------------------------------------------------- */
+
+static void open_fail(Manager *m, Task *t)
+{
+    m->stats.opens_failed++;
+    cmd_task_over(m, t, STATUS_NO_MEMORY, NULL, 0);
+}
+
+/* @r, REGION_BUSY, is the client's now. One that is gone has no use for it. */
+static void open_succeed(Manager *m, Task *t, Region *r, const OpAllocReply *given, bool reused)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpOpenReply reply = {.host = r->host->address, .address = given->address, .reused = reused};
+
+    if (!t->client) {
+        cmd_region_doom(m, r);
+        cmd_task_destroy(m, t);
+        return;
+    }
+    cmd_region_open(r, t->client, t->request);
+    m->stats.opens++;
+    m->stats.opens_reused += reused;
+    reply.host.port = given->port;
+    size_t n = wire_open_reply_encode(&reply, body);
+    cmd_task_over(m, t, STATUS_OK, body, n);
+}
+
+/* What an imd gave, if it makes sense. */
+static bool given_decode(const Call *call, int status, const uint8_t *body, size_t len,
+                         OpAllocReply *ret)
+{
+    return status == STATUS_OK && wire_alloc_reply_decode(body, len, ret) == 0 &&
+           ret->address.epoch == call->host->epoch && ret->address.region != 0 && ret->port != 0;
+}
+
+/* ---- alloc --------------------------------------------------------------------------------- */
+
+static uint64_t call_give_up(const Manager *m, const Task *t)
+{
+    return time_min(t->give_up_ns, time_add(m->now_ns, m->config.request_deadline_ns));
+}
+
+static int ask_alloc(Manager *m, Task *t, Host *h)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpAlloc op = {.client = t->client->id,
+                  .key = t->open.key,
+                  .offset = t->open.offset,
+                  .len = t->open.len,
+                  .flags = t->open.flags,
+                  .evict = t->evict};
+    size_t n = wire_alloc_encode(&op, body);
+
+    return cmd_call_begin(m, h, OP_ALLOC, body, n, t, NULL, call_give_up(m, t));
+}
+
+static size_t tried_bytes(const Manager *m)
+{
+    return (m->config.hosts_max + 63) / 64 * sizeof(uint64_t);
+}
+
+/* The next host of this round, or the first of the next round. */
+static Host *next_host(Manager *m, Task *t)
+{
+    Host *h = cmd_host_choose(m, t);
+    if (h || t->evict)
+        return h;
+    t->evict = true;
+    memset(t->tried, 0, tried_bytes(m));
+    return cmd_host_choose(m, t);
+}
+
+/* The entry is made before the region: a region that the directory cannot hold is not asked for. */
+static bool reserve(Manager *m, Task *t)
+{
+    if (t->fresh)
+        return true;
+    if (!cmd_regions_room(m))
+        return false;
+    t->fresh = calloc(1, sizeof *t->fresh);
+    if (t->fresh)
+        m->reserved++;
+    return t->fresh;
+}
+
+static void open_alloc(Manager *m, Task *t)
+{
+    if (!t->client) {
+        cmd_task_destroy(m, t);
+        return;
+    }
+    while (m->now_ns < t->give_up_ns && reserve(m, t)) {
+        Host *h = next_host(m, t);
+        if (!h)
+            break;
+        if (ask_alloc(m, t, h) == 0)
+            return;
+    }
+    open_fail(m, t);
+}
+
+static Region *enter_fresh(Manager *m, Task *t, Host *h, const RegionAddress *address)
+{
+    Region *r = t->fresh;
+
+    t->fresh = NULL;
+    m->reserved--;
+    r->key = t->open.key;
+    r->offset = t->open.offset;
+    r->len = t->open.len;
+    r->region = address->region;
+    r->opening = address->opening;
+    cmd_region_add(m, r, h);
+    return r;
+}
+
+/* The directory's entry for a region just allocated. A LISTING may have been faster than the
+ * answer: then it is there already, and must be just this one. */
+static Region *enter_allocated(Manager *m, Task *t, Host *h, const RegionAddress *address)
+{
+    Region *r = cmd_region_find(m, h, address->region);
+    if (!r)
+        return enter_fresh(m, t, h, address);
+    if (r->state != REGION_OPENED || r->open.client != t->client ||
+        r->opening != address->opening || r->len != t->open.len || r->offset != t->open.offset ||
+        memcmp(&r->key, &t->open.key, sizeof r->key) != 0)
+        return NULL;
+    cmd_region_detach(m, r);
+    return r;
+}
+
+void cmd_open_allocated(Manager *m, const Call *call, int status, const uint8_t *body, size_t len)
+{
+    Task *t = call->task;
+    OpAllocReply given;
+    Region *r = NULL;
+
+    if (given_decode(call, status, body, len, &given))
+        r = enter_allocated(m, t, call->host, &given.address);
+    if (!r) {
+        m->stats.retries_next_host++;
+        open_alloc(m, t);
+        return;
+    }
+    r->flags = (uint8_t)t->open.flags;
+    r->imd_request = call->request->id;
+    open_succeed(m, t, r, &given, false);
+}
+
+/* ---- reopening ----------------------------------------------------------------------------- */
+
+/* A region of this piece of the file that was kept, if it is fresh and its host can be asked.
+ * Those that are not fresh will never be: they go. */
+static Region *find_kept(Manager *m, const Task *t)
+{
+    Region *found = NULL;
+    Region *next;
+
+    for (Region *r = cmd_kept_first(m, &t->open.key, t->open.offset, t->open.len); r; r = next) {
+        next = cmd_kept_next(m, r);
+        if (RULE(STAMP) && !cmd_stamp_equal(&r->kept.stamp, &t->open.stamp))
+            cmd_region_doom(m, r);
+        else if (!found && cmd_host_reachable(m, r->host) && m->now_ns >= r->host->avoid_until_ns)
+            found = r;
+    }
+    return found;
+}
+
+static int ask_reopen(Manager *m, Task *t, Region *r)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpReopen op = {.epoch = r->host->epoch,
+                   .region = r->region,
+                   .opening = r->opening,
+                   .client = t->client->id,
+                   .flags = t->open.flags,
+                   .stamp = t->open.stamp};
+    size_t n = wire_reopen_encode(&op, body);
+
+    return cmd_call_begin(m, r->host, OP_REOPEN, body, n, t, r, call_give_up(m, t));
+}
+
+/* What a failed REOPEN leaves: nothing; or a region that may be somebody's or nobody's, or is
+ * stale, and so has to go; or one that is kept as before. */
+static void settle_unopened(Manager *m, Region *r, int status, const Stamp *stamp)
+{
+    switch (status) {
+    case CALL_HOST_LOST: /* and the region with it, in a moment */
+        break;
+    case STATUS_GONE:
+    case STATUS_EPOCH:
+        cmd_region_drop(m, r);
+        break;
+    case STATUS_BUSY:
+    case STATUS_NO_MEMORY:
+    case STATUS_LEAVING:
+        cmd_region_keep(m, r, stamp);
+        break;
+    default:
+        cmd_region_doom(m, r);
+        break;
+    }
+}
+
+void cmd_open_reopened(Manager *m, const Call *call, int status, const uint8_t *body, size_t len)
+{
+    Task *t = call->task;
+    Region *r = call->region;
+    OpAllocReply given;
+
+    if (given_decode(call, status, body, len, &given) && given.address.region == r->region &&
+        given.address.opening > r->opening) {
+        cmd_region_set_opening(r, given.address.opening);
+        r->flags = (uint8_t)t->open.flags;
+        r->imd_request = call->request->id;
+        open_succeed(m, t, r, &given, true);
+        return;
+    }
+    settle_unopened(m, r, status, &t->open.stamp);
+    open_alloc(m, t);
+}
+
+/* ---- OPEN ---------------------------------------------------------------------------------- */
+
+static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
+                           Task **ret_task)
+{
+    OpOpen open;
+
+    if (wire_open_decode(request->body, request->body_len, &open) != 0)
+        return STATUS_INVALID;
+    if (m->opens >= m->config.opens_max)
+        return STATUS_BUSY;
+    Task *t = cmd_task_new(m, c, session, request, tried_bytes(m));
+    if (!t)
+        return STATUS_BUSY;
+    t->open = open;
+    t->give_up_ns = m->now_ns;
+    for (int i = 0; i < OPEN_DEADLINES; i++)
+        t->give_up_ns = time_add(t->give_up_ns, m->config.request_deadline_ns);
+    *ret_task = t;
+    return STATUS_OK;
+}
+
+void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
+{
+    Task *t = NULL;
+    uint16_t status = open_admit(m, c, session, request, &t);
+
+    if (status != STATUS_OK) {
+        cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
+        return;
+    }
+    Region *r = t->open.flags & REGION_RETAIN ? find_kept(m, t) : NULL;
+    if (!r || ask_reopen(m, t, r) != 0)
+        open_alloc(m, t);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Reconciliation: the directory is rebuilt and mended from what imds hold (LISTING) and what
+ * clients claim (CLAIM). Lists are asked for when digests differ; each counts as a whole, page by
+ * page, and `before` tells which requests it may not know of yet. */
+#include "cmd/manager_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lists in pages ------------------------------------------------------------------------ */
+
+bool cmd_list_under_way(const Manager *m, const ListProgress *p)
+{
+    return p->running && !cmd_silent(m, p->heard_ns, m->config.request_deadline_ns);
+}
+
+bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_t ours, bool quiet)
+{
+    if (theirs == ours) {
+        p->differs = 0;
+        return false;
+    }
+    /* The last list told all there is to tell: a peer that still names what is gone here finds
+     * out when it uses it; asking it again at every keep-alive would change nothing. */
+    if (p->settled && p->settled_theirs == theirs && p->settled_ours == ours)
+        return false;
+    p->differs++;
+    if (cmd_list_under_way(m, p))
+        return false;
+    return quiet || p->differs >= DIFFERS_MAX;
+}
+
+static void list_start(ListProgress *p, uint32_t list, uint32_t pages)
+{
+    uint32_t mark = p->mark + 1;
+    *p = (ListProgress){.list = list,
+                        .mark = mark ? mark : 1,
+                        .pages = pages,
+                        .before = UINT64_MAX,
+                        .running = true};
+}
+
+/* True: the page is new and counts. Pages come in any order, but near each other: the sender has
+ * no more requests under way than the map has bits. */
+static bool list_page(const Manager *m, ListProgress *p, const OpClaim *page)
+{
+    bool newer = p->mark == 0 || (int32_t)(page->list - p->list) > 0;
+
+    if (newer)
+        list_start(p, page->list, page->pages);
+    uint32_t at = page->page - p->page_base;
+    if (!p->running || page->list != p->list || page->pages != p->pages ||
+        page->page < p->page_base || at >= 64 || p->page_map >> at & 1)
+        return false;
+    p->page_map |= (uint64_t)1 << at;
+    while (p->page_map & 1) {
+        p->page_map >>= 1;
+        p->page_base++;
+    }
+    p->before = time_min(p->before, page->before);
+    p->heard_ns = m->now_ns;
+    return true;
+}
+
+static bool list_whole(const ListProgress *p)
+{
+    return p->page_base == p->pages;
+}
+
+static void list_end(ListProgress *p, uint64_t ours)
+{
+    p->running = false;
+    p->differs = 0;
+    p->settled = !p->doubtful;
+    p->settled_theirs = p->digest;
+    p->settled_ours = ours;
+}
+
+/* ---- claims of a client -------------------------------------------------------------------- */
+
+static void claim_name(Manager *m, CmdClient *c, const RegionName *name)
+{
+    const Host *h = cmd_host_find(m, name->epoch);
+    Region *r = h ? cmd_region_find(m, h, name->region) : NULL;
+
+    /* What is not here is no loss: its host's list will bring it, or it is gone. */
+    if (r && r->state == REGION_OPENED && r->open.client == c && r->opening == name->opening)
+        r->open.mark = c->list.mark;
+}
+
+/* Opened before the list was taken and not in it: its reply was lost, or the client let it go. */
+static void free_unclaimed(Manager *m, CmdClient *c)
+{
+    LIST_FOREACH(at, &c->regions)
+    {
+        Region *r = CONTAINER_OF(at, Region, open.of_client);
+        if (r->open.mark == c->list.mark)
+            continue;
+        if (RULE(SETTLED) && r->open.request >= c->list.before) {
+            c->list.doubtful = true;
+        } else if (RULE(RECONCILE)) {
+            m->stats.reconciled++;
+            cmd_region_doom(m, r);
+        }
+    }
+}
+
+uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim)
+{
+    if (!list_page(m, &c->list, claim))
+        return STATUS_OK;
+    for (uint32_t i = 0; i < claim->count; i++) {
+        c->list.digest ^= region_digest(&claim->names[i]);
+        claim_name(m, c, &claim->names[i]);
+    }
+    if (list_whole(&c->list)) {
+        free_unclaimed(m, c);
+        list_end(&c->list, c->digest);
+    }
+    return STATUS_OK;
+}
+
+/* ---- the list of an imd -------------------------------------------------------------------- */
+
+void cmd_freed_remember(Host *h, uint64_t region, uint64_t request)
+{
+    h->freed[h->freed_next++ % FREED_REMEMBERED] = (Freed){region, request};
+}
+
+/* Freed by a request that the list does not reflect. */
+static bool freed_since(const Host *h, uint64_t region, uint64_t before)
+{
+    for (unsigned i = 0; i < FREED_REMEMBERED; i++)
+        if (h->freed[i].region == region && h->freed[i].request >= before)
+            return true;
+    return false;
+}
+
+/* @r, REGION_BUSY, becomes what the list says. Whoever has it open may have opened it by any of
+ * the requests heard from him so far: with less than that it must not be taken for unclaimed. */
+static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
+{
+    if (l->flags & REGION_RELEASED)
+        cmd_region_keep(m, r, &l->stamp);
+    else if (!c || c->left || (!RULE(GRACE) && !c->confirmed))
+        cmd_region_doom(m, r);
+    else
+        cmd_region_open(r, c, c->request_last);
+}
+
+/* The client that a listed region is open for; NULL with true: nobody can have it. */
+static bool listed_client(Manager *m, const RegionListing *l, CmdClient **ret_client)
+{
+    *ret_client = NULL;
+    if (l->flags & REGION_RELEASED || id128_is_null(&l->client))
+        return true;
+    *ret_client = cmd_client_get(m, &l->client);
+    return *ret_client;
+}
+
+static void listed_new(Manager *m, Host *h, const RegionListing *l)
+{
+    CmdClient *c;
+
+    /* A full directory takes no more: the rest stays the imd's affair until there is room. */
+    if (!cmd_regions_room(m) || !listed_client(m, l, &c))
+        return;
+    Region *r = calloc(1, sizeof *r);
+    if (!r)
+        return;
+    r->key = l->key;
+    r->offset = l->offset;
+    r->len = l->len;
+    r->region = l->address.region;
+    r->opening = l->address.opening;
+    r->flags = (uint8_t)(l->flags & ~(uint32_t)REGION_RELEASED);
+    r->list_mark = h->list.mark;
+    cmd_region_add(m, r, h);
+    attach(m, r, l, c);
+    m->stats.reconciled++;
+}
+
+/* Made what it is by a request that the list does not reflect. */
+static bool newer_than(const Region *r, uint64_t before)
+{
+    return r->imd_request != 0 && r->imd_request >= before;
+}
+
+static bool entry_agrees(const Region *r, const RegionListing *l)
+{
+    if (r->opening != l->address.opening)
+        return false;
+    if (l->flags & REGION_RELEASED)
+        return r->state == REGION_KEPT && cmd_stamp_equal(&r->kept.stamp, &l->stamp);
+    return r->state == REGION_OPENED && id128_equal(&r->open.client->id, &l->client);
+}
+
+static void listed_known(Manager *m, Host *h, Region *r, const RegionListing *l, uint64_t before)
+{
+    CmdClient *c;
+
+    r->list_mark = h->list.mark;
+    if (r->state == REGION_BUSY || r->state == REGION_DOOMED || newer_than(r, before)) {
+        h->list.doubtful = true;
+        return;
+    }
+    if (entry_agrees(r, l) || !listed_client(m, l, &c))
+        return;
+    cmd_region_detach(m, r);
+    cmd_region_set_opening(r, l->address.opening);
+    r->flags = (uint8_t)(l->flags & ~(uint32_t)REGION_RELEASED);
+    attach(m, r, l, c);
+    m->stats.reconciled++;
+}
+
+static void listed(Manager *m, Host *h, const RegionListing *l, uint64_t before)
+{
+    RegionName name = {l->address.epoch, l->address.region, l->address.opening};
+    Region *r = cmd_region_find(m, h, l->address.region);
+
+    h->list.digest ^= region_digest(&name);
+    if (r)
+        listed_known(m, h, r, l, before);
+    else if (freed_since(h, l->address.region, before))
+        h->list.doubtful = true;
+    else
+        listed_new(m, h, l);
+}
+
+/* What the imd does not have is no region, unless it came after the list was taken. */
+static void drop_unlisted(Manager *m, Host *h)
+{
+    LIST_FOREACH(at, &h->regions)
+    {
+        Region *r = CONTAINER_OF(at, Region, of_host);
+        if (r->list_mark == h->list.mark)
+            continue;
+        if (r->state == REGION_BUSY || newer_than(r, h->list.before)) {
+            h->list.doubtful = true;
+            continue;
+        }
+        cmd_region_drop(m, r);
+        m->stats.reconciled++;
+    }
+}
+
+uint16_t cmd_listing(Manager *m, Host *h, const OpListing *listing)
+{
+    OpClaim page = {.list = listing->list,
+                    .page = listing->page,
+                    .pages = listing->pages,
+                    .before = listing->before};
+
+    if (!list_page(m, &h->list, &page))
+        return STATUS_OK;
+    for (uint32_t i = 0; i < listing->count; i++)
+        listed(m, h, &listing->regions[i], listing->before);
+    if (list_whole(&h->list)) {
+        drop_unlisted(m, h);
+        list_end(&h->list, h->digest);
+        h->listed = true;
+    }
+    return STATUS_OK;
+}

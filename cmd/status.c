@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* STATUS: the directory of hosts for operators, page by page. The cursor is the sequence number
+ * of the next host: hosts that come and go between pages neither repeat nor hide others. */
+#include "cmd/manager_private.h"
+
+static HostStatus status_of(const Manager *m, const Host *h)
+{
+    return (HostStatus){
+        .address = h->address,
+        .state = h->leaving              ? HOST_LEAVING
+                 : cmd_host_silent(m, h) ? HOST_SILENT
+                                         : HOST_IDLE,
+        .epoch = h->epoch,
+        .pool_bytes = h->pool_bytes,
+        .free_bytes = h->hint.free_bytes,
+        .largest_free_bytes = h->hint.largest_free_bytes,
+        .regions = h->regions_count,
+        .read_bytes = h->read_bytes,
+        .write_bytes = h->write_bytes,
+    };
+}
+
+static void status_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
+{
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        const Host *h = CONTAINER_OF(at, Host, in_order);
+        if (h->sequence < cursor)
+            continue;
+        if (reply->count == STATUS_HOSTS_MAX) {
+            reply->next = h->sequence;
+            return;
+        }
+        reply->hosts[reply->count++] = status_of(m, h);
+    }
+}
+
+/* It changes nothing, so that a repeat may as well be answered anew. */
+void cmd_status(Manager *m, Session *session, const WireRequest *request)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpStatus op;
+    OpStatusReply reply = {.regions = m->regions.count,
+                           .clients = m->clients.count - m->left_count,
+                           .uptime_ms = (m->now_ns - m->start_ns) / NS_PER_MS};
+
+    if (wire_status_decode(request->body, request->body_len, &op) != 0) {
+        cmd_reply(m, NULL, session, request->id, request->op, STATUS_INVALID, NULL, 0);
+        return;
+    }
+    status_page(m, op.cursor, &reply);
+    size_t n = wire_status_reply_encode(&reply, body);
+    cmd_reply(m, NULL, session, request->id, request->op, STATUS_OK, body, n);
+}
