@@ -6,7 +6,7 @@
 need groff
 for page in docs/*.[1-8]; do
   name=${page#docs/}
-  out=$(groff -man -ww -z -Tutf8 -I docs "$page" 2>&1)
+  out=$(groff -t -man -ww -z -Tutf8 -I docs "$page" 2>&1)
   [ -z "$out" ] || complain "$out"
   grep -q "'$name'" docs/meson.build || complain "$page is not in docs/meson.build"
   head -n 1 "$page" | grep -q '^\.so' && continue
