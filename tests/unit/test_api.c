@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* The public calls without a cluster: every row of the errors that need none, FALLBACK as a plain
+ * file, fork. (With a cluster: tests/net.) */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dodo/dodo.h>
+
+enum { FILE_BYTES = 100000 };
+
+static char path[] = "/tmp/dodo-test-api-XXXXXX";
+static int fd = -1;
+
+static uint8_t byte_at(off_t offset)
+{
+    return (uint8_t)(offset * 131 + (offset >> 8));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    uint8_t *data = malloc(FILE_BYTES);
+    fd = mkstemp(path);
+    for (off_t i = 0; i < FILE_BYTES; i++)
+        data[i] = byte_at(i);
+    ssize_t n = pwrite(fd, data, FILE_BYTES, 0);
+    free(data);
+    return n == FILE_BYTES ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    assert_int_equal(dodo_shutdown(), 0);
+    close(fd);
+    return unlink(path);
+}
+
+static void assert_fails(ssize_t result, int error)
+{
+    int saved = errno;
+    assert_int_equal(result, -1);
+    assert_int_equal(saved, error);
+    assert_true(strlen(dodo_last_error()) > 0);
+}
+
+/* ---- mopen ---------------------------------------------------------------------------------- */
+
+static void mopen__length_below_one(void **state)
+{
+    (void)state;
+    assert_fails(mopen(0, fd, 0), EINVAL);
+}
+
+static void mopen__offset_below_zero(void **state)
+{
+    (void)state;
+    assert_fails(mopen(4096, fd, -1), EINVAL);
+}
+
+static void mopen__range_overflows(void **state)
+{
+    (void)state;
+    assert_fails(mopen(SIZE_MAX, fd, 4096), EINVAL);
+    assert_fails(mopen(4096, fd, (off_t)(INT64_MAX - 10)), EINVAL);
+}
+
+static void mopen__bad_descriptor(void **state)
+{
+    (void)state;
+    assert_fails(mopen(4096, -1, 0), EINVAL);
+    assert_fails(mopen(4096, 9999, 0), EINVAL);
+}
+
+static void mopen__not_open_for_writing(void **state)
+{
+    (void)state;
+    int read_only = open(path, O_RDONLY | O_CLOEXEC);
+    assert_fails(mopen(4096, read_only, 0), EINVAL);
+    close(read_only);
+}
+
+static void mopen__not_a_regular_file(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_fails(mopen(4096, ends[1], 0), EINVAL);
+    close(ends[0]);
+    close(ends[1]);
+    int dir = open("/tmp", O_RDONLY | O_CLOEXEC);
+    assert_fails(dodo_mopen_flags(4096, dir, 0, DODO_RDONLY), EINVAL);
+    close(dir);
+}
+
+static void mopen__unknown_flag(void **state)
+{
+    (void)state;
+    assert_fails(dodo_mopen_flags(4096, fd, 0, 1u << 20), EINVAL);
+}
+
+static void mopen__no_manager_is_no_memory(void **state)
+{
+    (void)state;
+    assert_fails(mopen(4096, fd, 0), ENOMEM);
+    assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER"));
+}
+
+/* ---- descriptors that are none -------------------------------------------------------------- */
+
+static void calls__unknown_descriptor(void **state)
+{
+    (void)state;
+    char buf[8];
+    DodoStat st;
+    for (int rd = -1; rd < 2000000000; rd = rd * 2 + 1000000) {
+        assert_fails(mread(rd, 0, buf, sizeof buf), ENOMEM);
+        assert_fails(mwrite(rd, 0, buf, sizeof buf), ENOMEM);
+        assert_fails(mclose(rd), EINVAL);
+        assert_fails(msync(rd), EINVAL);
+        assert_fails(dodo_stat(rd, &st), EINVAL);
+    }
+}
+
+/* ---- FALLBACK: the file serves -------------------------------------------------------------- */
+
+static void fallback__reads_and_writes_the_file(void **state)
+{
+    (void)state;
+    uint8_t buf[9000], again[9000];
+    DodoStat st;
+    int rd = dodo_mopen_flags(50000, fd, 1000, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_int_equal(mread(rd, 100, buf, sizeof buf), sizeof buf);
+    for (size_t i = 0; i < sizeof buf; i++)
+        assert_int_equal(buf[i], byte_at(1100 + (off_t)i));
+    memset(buf, 7, sizeof buf);
+    assert_int_equal(mwrite(rd, 20000, buf, sizeof buf), sizeof buf);
+    assert_int_equal(msync(rd), 0);
+    assert_int_equal(pread(fd, again, sizeof again, 21000), sizeof again);
+    assert_memory_equal(buf, again, sizeof buf);
+    assert_int_equal(dodo_stat(rd, &st), 0);
+    assert_int_equal(st.active, 0);
+    assert_int_equal(st.length, 50000);
+    assert_int_equal(st.misses, sizeof buf);
+    assert_int_equal(st.hits, 0);
+    assert_int_equal(st.written, sizeof buf);
+    assert_string_equal(st.host, "");
+    assert_int_equal(mclose(rd), 0);
+    assert_fails(mclose(rd), EINVAL);
+}
+
+static void fallback__short_at_the_regions_end(void **state)
+{
+    (void)state;
+    uint8_t buf[100] = {0};
+    int rd = dodo_mopen_flags(5000, fd, 0, DODO_FALLBACK);
+    assert_int_equal(mread(rd, 4990, buf, sizeof buf), 10);
+    assert_int_equal(mread(rd, 5000, buf, sizeof buf), 0);
+    assert_int_equal(mwrite(rd, 4990, buf, sizeof buf), 10);
+    assert_int_equal(mclose(rd), 0);
+}
+
+static void fallback__short_at_the_files_end(void **state)
+{
+    (void)state;
+    uint8_t buf[8192];
+    int rd = dodo_mopen_flags(200000, fd, FILE_BYTES - 3000, DODO_FALLBACK);
+    assert_int_equal(mread(rd, 0, buf, sizeof buf), 3000);
+    assert_int_equal(mread(rd, 3000, buf, sizeof buf), 0);
+    assert_int_equal(mread(rd, 100000, buf, sizeof buf), 0);
+    assert_int_equal(mclose(rd), 0);
+}
+
+static void fallback__bad_arguments(void **state)
+{
+    (void)state;
+    char buf[8];
+    int rd = dodo_mopen_flags(5000, fd, 0, DODO_FALLBACK);
+    assert_fails(mread(rd, -1, buf, 1), EINVAL);
+    assert_fails(mread(rd, 5001, buf, 1), EINVAL);
+    assert_fails(mread(rd, 0, NULL, 1), EINVAL);
+    assert_fails(mread(rd, 0, buf, (size_t)SSIZE_MAX + 1), EINVAL);
+    assert_fails(mwrite(rd, -1, buf, 1), EINVAL);
+    assert_fails(mwrite(rd, 5001, buf, 1), EINVAL);
+    assert_fails(mwrite(rd, 0, NULL, 1), EINVAL);
+    assert_int_equal(mread(rd, 0, NULL, 0), 0);
+    assert_int_equal(mwrite(rd, 0, NULL, 0), 0);
+    assert_fails(dodo_stat(rd, NULL), EINVAL);
+    assert_int_equal(mclose(rd), 0);
+}
+
+static void fallback__read_only(void **state)
+{
+    (void)state;
+    char buf[8] = "";
+    int read_only = open(path, O_RDONLY | O_CLOEXEC);
+    int rd = dodo_mopen_flags(5000, read_only, 0, DODO_FALLBACK | DODO_RDONLY);
+    assert_true(rd >= 0);
+    assert_int_equal(mread(rd, 0, buf, sizeof buf), sizeof buf);
+    assert_fails(mwrite(rd, 0, buf, sizeof buf), EINVAL);
+    assert_int_equal(mclose(rd), 0);
+    close(read_only);
+}
+
+/* Its own description: no O_APPEND, whatever the program's has; and the program may close its. */
+static void fallback__own_description(void **state)
+{
+    (void)state;
+    char buf[4] = "abcd", again[4];
+    int appending = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+    int rd = dodo_mopen_flags(5000, appending, 0, DODO_FALLBACK);
+    close(appending);
+    assert_int_equal(mwrite(rd, 10, buf, sizeof buf), sizeof buf);
+    assert_int_equal(pread(fd, again, sizeof again, 10), sizeof again);
+    assert_memory_equal(buf, again, sizeof buf);
+    assert_int_equal(lseek(fd, 0, SEEK_END), FILE_BYTES);
+    assert_int_equal(mclose(rd), 0);
+}
+
+static void fallback__file_error_passes(void **state)
+{
+    (void)state;
+    int full = memfd_create("full", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    char buf[8] = "1234567";
+    assert_int_equal(ftruncate(full, 4096), 0);
+    int rd = dodo_mopen_flags(8192, full, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_int_equal(fcntl(full, F_ADD_SEALS, F_SEAL_GROW), 0);
+    assert_int_equal(mwrite(rd, 0, buf, sizeof buf), sizeof buf);
+    assert_fails(mwrite(rd, 5000, buf, sizeof buf), EPERM);
+    assert_int_equal(mclose(rd), 0);
+    close(full);
+}
+
+/* ---- locks ---------------------------------------------------------------------------------- */
+
+static void lock__overlap_is_busy(void **state)
+{
+    (void)state;
+    int one = dodo_mopen_flags(8192, fd, 4096, DODO_FALLBACK);
+    assert_true(one >= 0);
+    assert_fails(dodo_mopen_flags(1, fd, 4096 + 8191, DODO_FALLBACK), EBUSY);
+    assert_fails(dodo_mopen_flags(1, fd, 4096, DODO_FALLBACK | DODO_RDONLY), EBUSY);
+    int beside = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
+    assert_true(beside >= 0);
+    assert_int_equal(mclose(one), 0);
+    one = dodo_mopen_flags(8192, fd, 4096, DODO_FALLBACK);
+    assert_true(one >= 0);
+    assert_int_equal(mclose(one), 0);
+    assert_int_equal(mclose(beside), 0);
+}
+
+static void lock__readers_share(void **state)
+{
+    (void)state;
+    int one = dodo_mopen_flags(8192, fd, 0, DODO_FALLBACK | DODO_RDONLY);
+    int two = dodo_mopen_flags(8192, fd, 4096, DODO_FALLBACK | DODO_RDONLY);
+    assert_true(one >= 0 && two >= 0 && one != two);
+    assert_fails(dodo_mopen_flags(8192, fd, 0, DODO_FALLBACK), EBUSY);
+    assert_int_equal(mclose(one), 0);
+    assert_int_equal(mclose(two), 0);
+}
+
+/* ---- fork ----------------------------------------------------------------------------------- */
+
+/* The child has no regions, may open its own, and does not keep the parent's lock. */
+static void fork__child_starts_with_nothing(void **state)
+{
+    (void)state;
+    char buf[8];
+    int rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        int bad = 0;
+        bad |= mread(rd, 0, buf, 1) != -1 || errno != ENOMEM;
+        bad |= dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK) != -1 || errno != EBUSY ? 2 : 0;
+        int own = dodo_mopen_flags(4096, fd, 8192, DODO_FALLBACK);
+        bad |= own < 0 || mread(own, 0, buf, 1) != 1 ? 4 : 0;
+        bad |= dodo_shutdown() != 0 ? 8 : 0;
+        _exit(bad);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(mread(rd, 0, buf, 1), 1);
+    assert_int_equal(mclose(rd), 0);
+}
+
+static void msync__posix_keeps_its_own(void **state)
+{
+    (void)state;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(page != MAP_FAILED);
+    assert_int_equal(msync(page, 4096, MS_SYNC), 0);
+    assert_int_equal(munmap(page, 4096), 0);
+}
+
+static void shutdown__starts_anew(void **state)
+{
+    (void)state;
+    int rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_int_equal(dodo_shutdown(), 0);
+    assert_fails(mclose(rd), EINVAL);
+    assert_int_equal(dodo_shutdown(), 0);
+    rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_int_equal(mclose(rd), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mopen__length_below_one),
+        cmocka_unit_test(mopen__offset_below_zero),
+        cmocka_unit_test(mopen__range_overflows),
+        cmocka_unit_test(mopen__bad_descriptor),
+        cmocka_unit_test(mopen__not_open_for_writing),
+        cmocka_unit_test(mopen__not_a_regular_file),
+        cmocka_unit_test(mopen__unknown_flag),
+        cmocka_unit_test(mopen__no_manager_is_no_memory),
+        cmocka_unit_test(calls__unknown_descriptor),
+        cmocka_unit_test(fallback__reads_and_writes_the_file),
+        cmocka_unit_test(fallback__short_at_the_regions_end),
+        cmocka_unit_test(fallback__short_at_the_files_end),
+        cmocka_unit_test(fallback__bad_arguments),
+        cmocka_unit_test(fallback__read_only),
+        cmocka_unit_test(fallback__own_description),
+        cmocka_unit_test(fallback__file_error_passes),
+        cmocka_unit_test(lock__overlap_is_busy),
+        cmocka_unit_test(lock__readers_share),
+        cmocka_unit_test(fork__child_starts_with_nothing),
+        cmocka_unit_test(msync__posix_keeps_its_own),
+        cmocka_unit_test(shutdown__starts_anew),
+    };
+    (void)unsetenv("DODO_MANAGER");
+    (void)setenv("DODO_CONFIG", "/dev/null", 1);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
