@@ -237,7 +237,8 @@ static GArray *options_collect(const ConfigProgram *p)
     return a;
 }
 
-static GArray *entries_make(GArray *options, char **ret_config, gboolean *ret_version)
+static GArray *entries_make(const ConfigProgram *p, GArray *options, char **ret_config,
+                            gboolean *ret_version)
 {
     GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
     for (guint i = 0; i < options->len; i++) {
@@ -259,7 +260,8 @@ static GArray *entries_make(GArray *options, char **ret_config, gboolean *ret_ve
                             .arg = G_OPTION_ARG_NONE,
                             .arg_data = ret_version,
                             .description = "Print the version and exit"};
-    g_array_append_val(entries, config);
+    if (p->tables[0])
+        g_array_append_val(entries, config);
     g_array_append_val(entries, version);
     return entries;
 }
@@ -271,7 +273,7 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
     gboolean version = FALSE, help = FALSE;
     g_autoptr(GError) failure = NULL;
     g_autoptr(GOptionContext) context = g_option_context_new(p->arguments);
-    g_autoptr(GArray) entries = entries_make(options, ret_config, &version);
+    g_autoptr(GArray) entries = entries_make(p, options, ret_config, &version);
     GOptionEntry help_entry = {.long_name = "help",
                                .short_name = 'h',
                                .arg = G_OPTION_ARG_NONE,
@@ -322,7 +324,7 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
     g_autofree char *config = NULL;
     g_autoptr(GArray) given = options_collect(program);
     enum ConfigOutcome res = parse_options(program, given, argc, argv, &config, error);
-    if (res != CONFIG_OK)
+    if (res != CONFIG_OK || !program->tables[0])
         return res;
     /* The command line is judged first: its errors should not hide behind the file's. */
     if (apply_options(given, options, error) != 0)

@@ -62,7 +62,8 @@ enum ConfigOutcome {
 };
 
 /* Takes the options out of @argc, @argv (what is left are the arguments), then fills @options.
- * --config FILE, --version and --help are understood for every program. */
+ * --version and --help are understood for every program, and --config FILE and DODO_CONFIG for one
+ * that has tables; without any, neither file nor environment is read. */
 enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***argv, void *options,
                                char error[CONFIG_ERROR_MAX]);
 /* Frees the texts in @options. */

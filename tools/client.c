@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/defaults.h"
+#include "base/os.h"
+#include "base/parse.h"
+#include "daemon/start.h"
+
+static const uint64_t PING_AGAIN_NS = 200 * NS_PER_MS;
+
+static const ConfigKey keys[] = {
+    {NULL, "timeout", NULL, "How long to wait for an answer; 5s if not given", "TIME", CONFIG_TIME,
+     offsetof(ToolOptions, timeout_ns), NS_PER_MS, 3600 * NS_PER_S},
+};
+const ConfigTable tool_timeout = CONFIG_TABLE(keys);
+
+void tool_options_init(ToolOptions *o)
+{
+    *o = (ToolOptions){.timeout_ns = DEFAULT_TOOL_TIMEOUT_NS, .count = 3};
+    config_common_init(&o->common);
+    o->common.log_level = LOG_LEVEL_WARN;
+}
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    ToolClient *c = ctx;
+    WireReply reply;
+    WirePing pong;
+    if (s != c->session)
+        return;
+    if (type == WIRE_REPLY && wire_reply_decode(payload, len, &reply) == 0) {
+        (void)request_input(&c->request, &reply, now_ns); /* false: a late one */
+    } else if (type == WIRE_PONG && wire_ping_decode(payload, len, &pong) == 0) {
+        c->pong = pong.nonce;
+        c->pong_epoch = pong.epoch;
+    }
+}
+
+static void on_up(void *ctx, Session *s, uint64_t now_ns)
+{
+    ToolClient *c = ctx;
+    if (s == c->session)
+        c->up_ns = now_ns;
+}
+
+static void on_closed(void *ctx, Session *s)
+{
+    ToolClient *c = ctx;
+    if (s == c->session)
+        c->session = NULL;
+}
+
+static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
+
+/* Waits until @until_ns for datagrams and takes them in. */
+static void wait_and_receive(ToolClient *c, uint64_t until_ns)
+{
+    uint64_t now = os_now_ns();
+    port_expire(&c->port, now);
+    uint64_t until = time_min(until_ns, port_deadline(&c->port));
+    if (transport_wait(c->port.transport, until > now ? until - now : 0) == 1)
+        (void)port_receive(&c->port, os_now_ns());
+}
+
+static int no_answer(const ToolClient *c, char *error)
+{
+    char text[ADDR_TEXT_MAX], time[32];
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "%s does not answer within %s: is the daemon running there, with the same key "
+                   "and cluster name?",
+                   addr_format(&c->peer, text, sizeof text),
+                   format_time(c->timeout_ns, time, sizeof time));
+    return -ETIMEDOUT;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int open_port(ToolClient *c, const ToolOptions *o, char *error)
+{
+    const Addr *const addresses[] = {&c->peer};
+    const Addr any = {.kind = c->peer.kind};
+    EndpointConfig config;
+    Transport *t;
+    int res = start_identity(&o->common, addresses, 1, &config, error);
+    if (res < 0)
+        return res;
+    config.role = ROLE_TOOL;
+    config.sessions_max = 1;
+    config.half_open_max = 0;
+    os_random(NULL, &config.self, sizeof config.self);
+    res = transport_udp_open(&any, NULL, &t); /* who only asks may leave the address to the route */
+    if (res == 0) {
+        res = port_open(&c->port, t, &config, &port_ops, c);
+        if (res < 0)
+            t = transport_close(t);
+    }
+    explicit_bzero(&config, sizeof config);
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make a socket: %s", strerror(-res));
+    return res;
+}
+
+int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
+                     char error[CONFIG_ERROR_MAX])
+{
+    *c = (ToolClient){.peer = *peer, .timeout_ns = o->timeout_ns};
+    if (peer->kind == ADDR_NONE) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "which manager? give --manager ADDR:PORT, set DODO_MANAGER, or write "
+                       "[dodo] manager in the config file");
+        return -EINVAL;
+    }
+    int res = open_port(c, o, error);
+    if (res < 0)
+        return res;
+    request_ids_init(&c->ids);
+    uint64_t now = os_now_ns(), give_up = time_add(now, c->timeout_ns);
+    c->session = endpoint_connect(c->port.endpoint, peer, now);
+    while (c->session && !c->up_ns && os_now_ns() < give_up)
+        wait_and_receive(c, give_up);
+    if (c->up_ns)
+        return 0;
+    res = no_answer(c, error);
+    tool_client_close(c);
+    return res;
+}
+
+void tool_client_close(ToolClient *c)
+{
+    port_close(&c->port);
+}
+
+/* ---- conversations --------------------------------------------------------------------------- */
+
+int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
+                    char error[CONFIG_ERROR_MAX])
+{
+    const RequestTimes times = {.first_retry_ns = DEFAULT_CLIENT_REQUEST_RETRY_NS,
+                                .retry_max_ns = DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS,
+                                .deadline_ns = c->timeout_ns};
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    request_start(&c->request, request_ids_take(&c->ids), op, body, len, &times, os_now_ns());
+    while (c->request.state == REQUEST_RUNNING && c->session) {
+        uint64_t now = os_now_ns();
+        size_t n = request_output(&c->request, c->ids.settled, payload, now);
+        if (n > 0)
+            port_message(&c->port, c->session, WIRE_REQUEST, payload, n);
+        wait_and_receive(c, request_deadline(&c->request));
+        request_expire(&c->request, os_now_ns());
+    }
+    request_ids_settle(&c->ids, c->request.id);
+    if (c->request.state != REQUEST_ANSWERED)
+        return no_answer(c, error);
+    if (c->request.status == STATUS_OK)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "the daemon refuses: %s",
+                   status_text(c->request.status));
+    return -EPROTO;
+}
+
+int tool_client_ping(ToolClient *c, uint64_t *ret_ns, char error[CONFIG_ERROR_MAX])
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    WirePing ping = {.nonce = 0};
+    uint64_t start = os_now_ns(), give_up = time_add(start, c->timeout_ns), now = start;
+    /* Every try has its own nonce, so that the time is that of the one that was answered. */
+    while (c->session && now < give_up) {
+        os_random(NULL, &ping.nonce, sizeof ping.nonce);
+        port_message(&c->port, c->session, WIRE_PING, payload, wire_ping_encode(&ping, payload));
+        uint64_t sent = os_now_ns(), again = time_min(give_up, time_add(sent, PING_AGAIN_NS));
+        while (c->session && c->pong != ping.nonce && now < again) {
+            wait_and_receive(c, again);
+            now = os_now_ns();
+        }
+        if (c->pong != ping.nonce)
+            continue;
+        *ret_ns = now - sent;
+        return 0;
+    }
+    return no_answer(c, error);
+}

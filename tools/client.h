@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* What subcommands that ask a daemon share: their common options, and a blocking conversation
+ * with one peer. */
+#ifndef DODO_TOOLS_CLIENT_H
+#define DODO_TOOLS_CLIENT_H
+
+#include "daemon/config.h"
+#include "daemon/port.h"
+#include "proto/request.h"
+
+typedef struct ToolOptions {
+    CommonOptions common; /* first */
+    uint64_t timeout_ns;
+    uint64_t count; /* ping */
+    bool json;      /* status */
+} ToolOptions;
+extern const ConfigTable tool_timeout; /* --timeout */
+void tool_options_init(ToolOptions *o);
+
+typedef struct ToolClient {
+    Port port;
+    Session *session;
+    Addr peer;
+    uint64_t timeout_ns;
+    RequestIds ids;
+    Request request; /* under way, or answered */
+    uint64_t pong;   /* nonce of the last PONG */
+    uint64_t pong_epoch;
+    uint64_t up_ns; /* when the session came up; 0: it has not */
+} ToolClient;
+
+/* Connects to @peer; returns when the session is up. 0; -errno, and @error says what to mend. */
+int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
+                     char error[CONFIG_ERROR_MAX]);
+void tool_client_close(ToolClient *c); /* also of a zeroed one */
+/* The answer is in c->request. 0; -errno, and @error says what to mend. */
+int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
+                    char error[CONFIG_ERROR_MAX]);
+/* One round trip. */
+int tool_client_ping(ToolClient *c, uint64_t *ret_ns, char error[CONFIG_ERROR_MAX]);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* dodo: finds the subcommand and runs it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "daemon/log.h"
+#include "daemon/start.h"
+#include "tools/command.h"
+
+static const Command *const commands[] = {
+    &command_status,
+    &command_ping,
+    &command_keygen,
+};
+
+static void print_help(FILE *to)
+{
+    (void)fputs("Usage:\n  dodo COMMAND [OPTION...]\n\nCommands:\n", to);
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        (void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    (void)fputs("\nOptions:\n"
+                "  --version  Print the version and exit\n"
+                "  --help     Print this and exit; after a command: its options\n",
+                to);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    log_init("dodo", LOG_LEVEL_WARN);
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i]->run(argc - 1, argv + 1);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_help(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("dodo %s\n", DODO_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (*name)
+        (void)fprintf(stderr, "dodo: unknown command \"%s\" (see dodo --help)\n", name);
+    else
+        print_help(stderr);
+    return EXIT_USAGE;
+}

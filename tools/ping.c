@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* dodo ping: round trips to cmd, or to any other socket of a daemon. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/defaults.h"
+#include "base/os.h"
+#include "daemon/start.h"
+#include "tools/client.h"
+#include "tools/command.h"
+
+static const ConfigKey keys[] = {
+    {NULL, "count", NULL, "Round trips; 3 if not given", "N", CONFIG_COUNT,
+     offsetof(ToolOptions, count), 1, 1000000},
+};
+static const ConfigTable own = CONFIG_TABLE(keys);
+static const ConfigProgram program = {
+    .name = "dodo ping",
+    .arguments = "[ADDR:PORT]",
+    .summary = "Tells whether a daemon answers, and how fast. Asks the manager if no address is "
+               "given.",
+    .tables = {&own, &config_manager, &tool_timeout, &config_common},
+};
+
+static int ping(const ToolOptions *o, const Addr *peer, char *error)
+{
+    char text[ADDR_TEXT_MAX];
+    ToolClient c;
+    uint64_t started = os_now_ns();
+    int res = tool_client_open(&c, o, peer, error);
+    if (res < 0)
+        return res;
+    printf("%s answers: hello %.1f us%s\n", addr_format(peer, text, sizeof text),
+           (double)(c.up_ns - started) / NS_PER_US,
+           endpoint_is_sealed(c.port.endpoint) ? ", sealed" : "");
+    for (uint64_t i = 1; i <= o->count && res == 0; i++) {
+        uint64_t ns;
+        res = tool_client_ping(&c, &ns, error);
+        if (res == 0)
+            printf("%" PRIu64 ": %.1f us\n", i, (double)ns / NS_PER_US);
+    }
+    tool_client_close(&c);
+    return res;
+}
+
+static int run(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    ToolOptions o;
+    Addr peer;
+    int status = EXIT_SUCCESS;
+    tool_options_init(&o);
+    enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
+    peer = o.common.manager;
+    if (outcome == CONFIG_OK && argc > 2) {
+        (void)snprintf(error, sizeof error, "one address is enough");
+        outcome = CONFIG_USAGE;
+    } else if (outcome == CONFIG_OK && argc == 2 &&
+               addr_parse(argv[1], DEFAULT_CMD_PORT, &peer) != 0) {
+        (void)snprintf(error, sizeof error,
+                       "%s: expected a numeric address such as 10.0.0.1:7700 or [fd00::1]:7700",
+                       argv[1]);
+        outcome = CONFIG_USAGE;
+    }
+    if (outcome != CONFIG_OK)
+        status = start_config_failed(&program, outcome, error);
+    else if (ping(&o, &peer, error) < 0)
+        status = start_failed(&program, EXIT_START, error);
+    config_clear(&program, &o);
+    return status;
+}
+
+const Command command_ping = {"ping", "Tell whether a daemon answers, and how fast", run};

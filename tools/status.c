@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* dodo status: the hosts that lend memory, what they hold, and what they served. */
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/parse.h"
+#include "base/time.h"
+#include "daemon/start.h"
+#include "tools/client.h"
+#include "tools/command.h"
+
+enum { HOSTS_MAX = 1 << 20 }; /* more than any cluster has: a manager that never ends its list */
+
+static const ConfigKey keys[] = {
+    {NULL, "json", NULL, "Print JSON", NULL, CONFIG_BOOL, offsetof(ToolOptions, json), 0, 0},
+};
+static const ConfigTable own = CONFIG_TABLE(keys);
+static const ConfigProgram program = {
+    .name = "dodo status",
+    .summary = "Shows the cluster as its manager sees it.",
+    .tables = {&own, &config_manager, &tool_timeout, &config_common},
+};
+
+typedef struct Report {
+    GArray *hosts;      /* of HostStatus */
+    OpStatusReply last; /* its counts are the newest */
+} Report;
+
+static const char *state_text(unsigned state)
+{
+    static const char *const texts[HOST_STATE_MAX] = {
+        [HOST_IDLE] = "idle", [HOST_LEAVING] = "leaving", [HOST_SILENT] = "silent"};
+    return state < HOST_STATE_MAX ? texts[state] : "unknown";
+}
+
+/* The next page. 0 when there are more, 1 after the last, -errno. */
+static int fetch_page(ToolClient *c, Report *r, char *error)
+{
+    const OpStatus ask = {.cursor = r->last.next};
+    uint8_t body[WIRE_BODY_MAX];
+    int res = tool_client_ask(c, OP_STATUS, body, wire_status_encode(&ask, body), error);
+    if (res < 0)
+        return res;
+    if (wire_status_reply_decode(c->request.answer, c->request.answer_len, &r->last) != 0 ||
+        r->hosts->len > HOSTS_MAX) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that a manager?");
+        return -EPROTO;
+    }
+    g_array_append_vals(r->hosts, r->last.hosts, r->last.count);
+    return r->last.next == 0;
+}
+
+static int fetch(const ToolOptions *o, Report *r, char *error)
+{
+    ToolClient c;
+    int res = tool_client_open(&c, o, &o->common.manager, error);
+    if (res < 0)
+        return res;
+    while (res == 0)
+        res = fetch_page(&c, r, error);
+    tool_client_close(&c);
+    return res < 0 ? res : 0;
+}
+
+/* Addresses and states have no character that JSON would want escaped. The epoch is a string:
+ * many readers of JSON keep only 53 bits of a number. */
+static void print_json(const Report *r, const Addr *manager)
+{
+    char text[ADDR_TEXT_MAX];
+    (void)fputs("{\"hosts\":[", stdout);
+    for (guint i = 0; i < r->hosts->len; i++) {
+        const HostStatus *h = &g_array_index(r->hosts, HostStatus, i);
+        printf("%s{\"address\":\"%s\",\"state\":\"%s\",\"epoch\":\"%016" PRIx64 "\","
+               "\"pool_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64
+               ",\"largest_free_bytes\":%" PRIu64 ",\"regions\":%" PRIu64 ",\"read_bytes\":%" PRIu64
+               ",\"write_bytes\":%" PRIu64 "}",
+               i ? "," : "", addr_format(&h->address, text, sizeof text), state_text(h->state),
+               h->epoch, h->pool_bytes, h->free_bytes, h->largest_free_bytes, h->regions,
+               h->read_bytes, h->write_bytes);
+    }
+    printf("],\"regions\":%" PRIu64 ",\"clients\":%" PRIu64
+           ",\"manager\":\"%s\",\"uptime_ms\":%" PRIu64 "}\n",
+           r->last.regions, r->last.clients, addr_format(manager, text, sizeof text),
+           r->last.uptime_ms);
+}
+
+static void print_table(const Report *r, const Addr *manager)
+{
+    char text[ADDR_TEXT_MAX], size[5][32];
+    printf("manager %s, up %s: %u hosts, %" PRIu64 " regions, %" PRIu64 " clients\n",
+           addr_format(manager, text, sizeof text),
+           format_time(r->last.uptime_ms / 1000 * NS_PER_S, size[0], sizeof size[0]), r->hosts->len,
+           r->last.regions, r->last.clients);
+    if (r->hosts->len)
+        printf("%-24s %-8s %10s %10s %10s %9s %10s %10s\n", "HOST", "STATE", "POOL", "FREE",
+               "LARGEST", "REGIONS", "READ", "WRITTEN");
+    for (guint i = 0; i < r->hosts->len; i++) {
+        const HostStatus *h = &g_array_index(r->hosts, HostStatus, i);
+        const uint64_t bytes[5] = {h->pool_bytes, h->free_bytes, h->largest_free_bytes,
+                                   h->read_bytes, h->write_bytes};
+        for (unsigned k = 0; k < 5; k++)
+            (void)format_size(bytes[k], size[k], sizeof size[k]);
+        printf("%-24s %-8s %10s %10s %10s %9" PRIu64 " %10s %10s\n",
+               addr_format(&h->address, text, sizeof text), state_text(h->state), size[0], size[1],
+               size[2], h->regions, size[3], size[4]);
+    }
+}
+
+static int run(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    ToolOptions o;
+    Report r = {.hosts = g_array_new(FALSE, FALSE, sizeof(HostStatus))};
+    int status = EXIT_SUCCESS;
+    tool_options_init(&o);
+    enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
+    if (outcome != CONFIG_OK)
+        status = start_config_failed(&program, outcome, error);
+    else if (fetch(&o, &r, error) < 0)
+        status = start_failed(&program, EXIT_START, error);
+    else
+        (o.json ? print_json : print_table)(&r, &o.common.manager);
+    config_clear(&program, &o);
+    g_array_unref(r.hosts);
+    return status;
+}
+
+const Command command_status = {"status", "Show the hosts and what they hold", run};
