@@ -6,10 +6,10 @@
 need groff
 for page in docs/*.[1-8]; do
   name=${page#docs/}
+  head -n 1 "$page" | grep -q '^\.so' && continue
   out=$(groff -t -man -ww -z -Tutf8 -I docs "$page" 2>&1)
   [ -z "$out" ] || complain "$out"
   grep -q "'$name'" docs/meson.build || complain "$page is not in docs/meson.build"
-  head -n 1 "$page" | grep -q '^\.so' && continue
   while read -r other; do
     [ -e "docs/$other" ] || complain "$page refers to $other, which is not there"
   done < <(grep -oE '^\.BR (dodo|cmd|imd)[a-z_.-]* \([1-8]\)' "$page" |
