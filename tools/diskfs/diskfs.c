@@ -163,7 +163,8 @@ static const char help_text[] =
 /* Serves until a signal: 0, or 1 with the reason told. */
 static int run(Disk *d, const char *mountpoint)
 {
-    char *argv[] = {"diskfs", "-ofsname=dodo-diskfs,default_permissions", NULL};
+    static char program[] = "diskfs", settings[] = "-ofsname=dodo-diskfs,default_permissions";
+    char *argv[] = {program, settings, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(2, argv);
     struct fuse *fuse = fuse_new(&args, &operations, sizeof operations, d);
     int r = 1;

@@ -2,6 +2,7 @@
 /* The disk model where FUSE is not to be had: LD_PRELOADed into a program, it makes pread(2) and
  * pwrite(2) of one file as slow as the disk; there is no page cache above it. DISK_FILE names the
  * file, DISK_POSITION and DISK_BANDWIDTH are as diskfs's options. Not installed. */
+#undef _FILE_OFFSET_BITS /* both names of each call are defined here */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -51,6 +52,7 @@ static ssize_t serve(int fd, off_t offset, ssize_t n)
 }
 
 #define EXPORT __attribute__((visibility("default")))
+_Static_assert(sizeof(off_t) == sizeof(off64_t), "one implementation for both names");
 EXPORT ssize_t pread(int fd, void *buf, size_t len, off_t offset)
 {
     return serve(fd, offset, next_pread(fd, buf, len, offset));
