@@ -127,6 +127,15 @@ static void alloc_try(ImdControl *c, Job *job)
     }
 }
 
+static void jobs_move(ListNode *from, ListNode *to)
+{
+    LIST_FOREACH(node, from)
+    {
+        list_remove(node);
+        list_push_back(to, node);
+    }
+}
+
 /* A range came back: those that wait try again, in their order. */
 static void waiting_retry(ImdControl *c)
 {
@@ -304,11 +313,14 @@ void control_request(ImdControl *c, const WireRequest *request)
 static void entry_gone(ImdControl *c, Entry *e, enum Status status)
 {
     Job *job = e->job;
-    LIST_FOREACH(node, &e->jobs)
-    job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_GONE, NULL);
+    ListNode waited;
+    list_init(&waited);
+    jobs_move(&e->jobs, &waited);
     control_trace(c, "gone", e->address.region);
     directory_give(&c->directory, e);
     job_end(c, job, status, NULL);
+    LIST_FOREACH(node, &waited)
+    job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_GONE, NULL);
     waiting_retry(c);
 }
 
