@@ -165,15 +165,11 @@ static char *format_rounded_time(uint64_t ns, char *buf, size_t cap)
     while (unit->value > ns)
         unit++;
     uint64_t thousandths = in_parts(ns, unit->value, 1000);
-    uint64_t rest = thousandths % 1000;
-    int digits = 3;
-    for (; digits > 0 && rest % 10 == 0; digits--)
-        rest /= 10;
-    if (digits)
-        (void)snprintf(buf, cap, "%" PRIu64 ".%0*" PRIu64 "%s", thousandths / 1000, digits, rest,
-                       unit->name);
-    else
-        (void)snprintf(buf, cap, "%" PRIu64 "%s", thousandths / 1000, unit->name);
+    char fraction[8];
+    int n = snprintf(fraction, sizeof fraction, ".%03u", (unsigned)(thousandths % 1000));
+    while (n > 0 && (fraction[n - 1] == '0' || fraction[n - 1] == '.'))
+        fraction[--n] = '\0';
+    (void)snprintf(buf, cap, "%" PRIu64 "%s%s", thousandths / 1000, fraction, unit->name);
     return buf;
 }
 

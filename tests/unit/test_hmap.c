@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The hash map, beside a plain array that knows what must be in it; also when it cannot grow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+/* The map's own calloc(), so that growing can be made to fail. */
+static bool no_memory;
+static void *calloc_or_fail(size_t n, size_t size)
+{
+    return no_memory ? NULL : calloc(n, size);
+}
+#define calloc calloc_or_fail
+#include "base/hmap.c"
+#undef calloc
+
+#include "base/list.h"
+
+enum { ITEMS = 2000 };
+
+typedef struct Item {
+    HmapNode node;
+    unsigned key;
+    bool present;
+    bool walked;
+} Item;
+
+static Item *item_of(const HmapNode *node)
+{
+    return CONTAINER_OF(node, Item, node);
+}
+
+static Item *find(const Hmap *m, uint64_t hash, unsigned key)
+{
+    for (HmapNode *n = hmap_first(m, hash); n; n = hmap_next(m, n))
+        if (item_of(n)->key == key)
+            return item_of(n);
+    return NULL;
+}
+
+/* Some keys share a hash, as keys may. */
+static uint64_t hash_of(unsigned key)
+{
+    return key % 1500;
+}
+
+static void check_same(const Hmap *m, Item *items, size_t count)
+{
+    size_t present = 0, walked = 0;
+    for (unsigned i = 0; i < count; i++) {
+        present += items[i].present;
+        items[i].walked = false;
+        assert_ptr_equal(find(m, hash_of(i), i), items[i].present ? &items[i] : NULL);
+    }
+    for (HmapNode *n = hmap_walk(m, NULL); n; n = hmap_walk(m, n)) {
+        assert_true(item_of(n)->present && !item_of(n)->walked);
+        item_of(n)->walked = true;
+        walked++;
+    }
+    assert_int_equal(m->count, present);
+    assert_int_equal(walked, present);
+}
+
+static void churn(Hmap *m, Item *items, unsigned steps, unsigned check_every)
+{
+    uint64_t x = 42;
+    for (unsigned i = 0; i < steps; i++) {
+        x = mix64(x + i + 1);
+        Item *item = &items[x % ITEMS];
+        if (item->present)
+            assert_true(hmap_remove(m, &item->node));
+        else
+            hmap_insert(m, &item->node, hash_of(item->key));
+        item->present = !item->present;
+        if (i % check_every == 0)
+            check_same(m, items, ITEMS);
+    }
+    check_same(m, items, ITEMS);
+}
+
+static Item *items_new(void)
+{
+    Item *items = calloc(ITEMS, sizeof *items);
+    assert_non_null(items);
+    for (unsigned i = 0; i < ITEMS; i++)
+        items[i].key = i;
+    return items;
+}
+
+static void hmap__empty(void **state)
+{
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 0), 0);
+    assert_null(hmap_first(&m, 0));
+    assert_null(hmap_walk(&m, NULL));
+    assert_int_equal(m.count, 0);
+    hmap_deinit(&m);
+    assert_null(hmap_first(&m, 0)); /* deinitialized it is empty, not gone */
+    assert_null(hmap_walk(&m, NULL));
+}
+
+static void hmap__holds_what_was_put_in(void **state)
+{
+    Item *items = items_new();
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 0x1234567890abcdef), 0);
+    churn(&m, items, 20000, 1000);
+    assert_true(m.mask + 1 >= m.count); /* it grew */
+    hmap_deinit(&m);
+    free(items);
+}
+
+static void hmap__equal_hashes_are_all_found(void **state)
+{
+    Item items[5] = {{.key = 0}, {.key = 1}, {.key = 2}, {.key = 3}, {.key = 4}};
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 7), 0);
+    for (unsigned i = 0; i < 4; i++)
+        hmap_insert(&m, &items[i].node, 99);
+    hmap_insert(&m, &items[4].node, 100);
+    unsigned seen = 0;
+    for (HmapNode *n = hmap_first(&m, 99); n; n = hmap_next(&m, n))
+        seen |= 1u << item_of(n)->key;
+    assert_int_equal(seen, 0xf);
+    assert_true(hmap_remove(&m, &items[1].node));
+    assert_null(find(&m, 99, 1));
+    assert_non_null(find(&m, 99, 0));
+    assert_non_null(find(&m, 99, 3));
+    hmap_deinit(&m);
+}
+
+static void hmap_remove__tells_whether_it_was_there(void **state)
+{
+    Item a = {.key = 1}, b = {.key = 2};
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 0), 0);
+    hmap_insert(&m, &a.node, 5);
+    b.node.hash = 5;
+    assert_false(hmap_remove(&m, &b.node));
+    assert_int_equal(m.count, 1);
+    assert_true(hmap_remove(&m, &a.node));
+    assert_false(hmap_remove(&m, &a.node));
+    assert_int_equal(m.count, 0);
+    hmap_deinit(&m);
+}
+
+static void hmap_walk__next_fetched_first_allows_removal(void **state)
+{
+    Item *items = items_new();
+    Hmap m;
+    assert_int_equal(hmap_init(&m, 3), 0);
+    for (unsigned i = 0; i < ITEMS; i++)
+        hmap_insert(&m, &items[i].node, hash_of(i));
+    unsigned removed = 0;
+    for (HmapNode *n = hmap_walk(&m, NULL), *next; n; n = next) {
+        next = hmap_walk(&m, n);
+        if (item_of(n)->key % 3 == 0)
+            removed += hmap_remove(&m, n);
+    }
+    assert_int_equal(removed, (ITEMS + 2) / 3);
+    for (unsigned i = 0; i < ITEMS; i++)
+        items[i].present = i % 3 != 0;
+    check_same(&m, items, ITEMS);
+    hmap_deinit(&m);
+    free(items);
+}
+
+static void hmap__without_memory_is_only_slower(void **state)
+{
+    Item *items = items_new();
+    Hmap m;
+    no_memory = true;
+    assert_int_equal(hmap_init(&m, 0), -ENOMEM);
+    no_memory = false;
+    assert_int_equal(hmap_init(&m, 0), 0);
+    size_t mask = m.mask;
+    no_memory = true;
+    churn(&m, items, 3000, 500);
+    assert_int_equal(m.mask, mask);
+    no_memory = false;
+    churn(&m, items, 3000, 500); /* with memory again it grows */
+    assert_true(m.mask > mask);
+    hmap_deinit(&m);
+    free(items);
+}
+
+/* With a seed that a peer does not know, chosen hashes do not share a bucket. */
+static void hmap__seed_decides_the_bucket(void **state)
+{
+    Hmap a = {.mask = 255, .seed = 1}, b = {.mask = 255, .seed = 2};
+    unsigned same = 0;
+    for (uint64_t h = 0; h < 1000; h++)
+        same += bucket_of(&a, h) == bucket_of(&b, h);
+    assert_true(same < 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hmap__empty),
+        cmocka_unit_test(hmap__holds_what_was_put_in),
+        cmocka_unit_test(hmap__equal_hashes_are_all_found),
+        cmocka_unit_test(hmap_remove__tells_whether_it_was_there),
+        cmocka_unit_test(hmap_walk__next_fetched_first_allows_removal),
+        cmocka_unit_test(hmap__without_memory_is_only_slower),
+        cmocka_unit_test(hmap__seed_decides_the_bucket),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

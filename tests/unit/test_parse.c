@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* Sizes, times, booleans and numbers, and the texts of key files, from memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/parse.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define UNTOUCHED 0x5a5a5a5a5a5a5a5aull
+#define KI 1024ull
+#define SEC 1000000000ull
+
+typedef struct Quantity {
+    const char *text;
+    int result;
+    uint64_t value;
+} Quantity;
+
+static void check_quantities(int (*parse)(const char *, uint64_t *), const Quantity *cases,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t v = UNTOUCHED;
+        int r = parse(cases[i].text, &v);
+        uint64_t want = cases[i].result == 0 ? cases[i].value : UNTOUCHED;
+        if (r != cases[i].result || v != want)
+            fail_msg("\"%s\": result %d, value %llu", cases[i].text, r, (unsigned long long)v);
+    }
+}
+
+static void parse_size__table(void **state)
+{
+    static const Quantity cases[] = {
+        {"0", 0, 0},
+        {"4096", 0, 4096},
+        {"0004096", 0, 4096},
+        {"512K", 0, 512 * KI},
+        {"64M", 0, 64 * KI * KI},
+        {"1G", 0, KI * KI * KI},
+        {"2T", 0, 2 * KI * KI * KI * KI},
+        {"1k", 0, KI},
+        {"1m", 0, KI * KI},
+        {"1g", 0, KI * KI * KI},
+        {"1t", 0, KI * KI * KI * KI},
+        {"1.5G", 0, 1536 * KI * KI},
+        {"0.25K", 0, 256},
+        {"0.3K", 0, 307},
+        {"1.000001T", 0, KI * KI * KI * KI + 1099511},
+        {"1.999999T", 0, 2199022156040},
+        {"18446744073709551615", 0, UINT64_MAX},
+        {"16777215T", 0, 16777215 * KI * KI * KI * KI},
+        {"16777215.999999T", 0, 18446744073708452104ull},
+
+        {"18446744073709551616", -ERANGE, 0},
+        {"184467440737095516150", -ERANGE, 0},
+        {"99999999999999999999999999999999", -ERANGE, 0},
+        {"16777216T", -ERANGE, 0},
+        {"18446744073709551615K", -ERANGE, 0},
+
+        {"", -EINVAL, 0},
+        {" ", -EINVAL, 0},
+        {"K", -EINVAL, 0},
+        {"-1", -EINVAL, 0},
+        {"+1", -EINVAL, 0},
+        {" 1", -EINVAL, 0},
+        {"1 ", -EINVAL, 0},
+        {"1 K", -EINVAL, 0},
+        {"1KB", -EINVAL, 0},
+        {"1KiB", -EINVAL, 0},
+        {"1KK", -EINVAL, 0},
+        {"1P", -EINVAL, 0},
+        {"0x10", -EINVAL, 0},
+        {"1e3", -EINVAL, 0},
+        {"1,5G", -EINVAL, 0},
+        {".5G", -EINVAL, 0},
+        {"1.G", -EINVAL, 0},
+        {"1.5", -EINVAL, 0},
+        {"1.0", -EINVAL, 0},
+        {"1.5.5G", -EINVAL, 0},
+        {"1.-5G", -EINVAL, 0},
+        {"1.0000000G", -EINVAL, 0},
+        {"1.99999999999999999999999G", -EINVAL, 0},
+        {"99999999999999999999999x", -EINVAL, 0},
+    };
+    check_quantities(parse_size, cases, COUNT(cases));
+}
+
+static void parse_time__table(void **state)
+{
+    static const Quantity cases[] = {
+        {"0", 0, 0},
+        {"30", 0, 30 * SEC},
+        {"30s", 0, 30 * SEC},
+        {"500ms", 0, SEC / 2},
+        {"2us", 0, 2000},
+        {"7ns", 0, 7},
+        {"5min", 0, 300 * SEC},
+        {"1h", 0, 3600 * SEC},
+        {"0.5", 0, SEC / 2},
+        {"0.5s", 0, SEC / 2},
+        {"1.5min", 0, 90 * SEC},
+        {"1.5us", 0, 1500},
+        {"0.0001us", 0, 0},
+        {"18446744073709551615ns", 0, UINT64_MAX},
+        {"18446744073", 0, 18446744073 * SEC},
+        {"5124095.576030h", 0, 5124095ull * 3600 * SEC + 2073708000000},
+
+        {"18446744074", -ERANGE, 0},
+        {"18446744073.999999", -ERANGE, 0},
+        {"5124096h", -ERANGE, 0},
+        {"18446744073709551616ns", -ERANGE, 0},
+
+        {"", -EINVAL, 0},
+        {"s", -EINVAL, 0},
+        {"-1s", -EINVAL, 0},
+        {"1m", -EINVAL, 0},
+        {"1S", -EINVAL, 0},
+        {"1sec", -EINVAL, 0},
+        {"1 s", -EINVAL, 0},
+        {"1s ", -EINVAL, 0},
+        {"1d", -EINVAL, 0},
+        {"1.5ns", -EINVAL, 0},
+        {"1min30s", -EINVAL, 0},
+        {"infinity", -EINVAL, 0},
+        {"never", -EINVAL, 0},
+    };
+    check_quantities(parse_time, cases, COUNT(cases));
+}
+
+static void parse_bool__table(void **state)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"};
+    static const char *const no[] = {"no", "false", "off", "0"};
+    static const char *const bad[] = {"", "y", "n", "Yes", "TRUE", "2", "01", "yes ", " no", "onn"};
+    for (size_t i = 0; i < COUNT(yes); i++) {
+        bool b = false;
+        assert_int_equal(parse_bool(yes[i], &b), 0);
+        assert_true(b);
+        assert_int_equal(parse_bool(no[i], &b), 0);
+        assert_false(b);
+    }
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        bool b = true, c = false;
+        assert_int_equal(parse_bool(bad[i], &b), -EINVAL);
+        assert_int_equal(parse_bool(bad[i], &c), -EINVAL);
+        assert_true(b && !c);
+    }
+}
+
+static void parse_u64__table(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t min, max;
+        int result;
+        uint64_t value;
+    } cases[] = {
+        {"0", 0, UINT64_MAX, 0, 0},
+        {"18446744073709551615", 0, UINT64_MAX, 0, UINT64_MAX},
+        {"007", 0, 10, 0, 7},
+        {"5", 5, 5, 0, 5},
+        {"4", 5, 10, -ERANGE, 0},
+        {"11", 5, 10, -ERANGE, 0},
+        {"18446744073709551616", 0, UINT64_MAX, -ERANGE, 0},
+        {"18446744073709551620", 0, UINT64_MAX, -ERANGE, 0},
+        {"99999999999999999999999", 0, UINT64_MAX, -ERANGE, 0},
+        {"99999999999999999999999x", 0, UINT64_MAX, -EINVAL, 0},
+        {"", 0, 10, -EINVAL, 0},
+        {"-1", 0, UINT64_MAX, -EINVAL, 0},
+        {"+1", 0, 10, -EINVAL, 0},
+        {" 1", 0, 10, -EINVAL, 0},
+        {"1 ", 0, 10, -EINVAL, 0},
+        {"1.0", 0, 10, -EINVAL, 0},
+        {"0x1", 0, 10, -EINVAL, 0},
+        {"1K", 0, 10000, -EINVAL, 0},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint64_t v = UNTOUCHED;
+        int r = parse_u64(cases[i].text, cases[i].min, cases[i].max, &v);
+        if (r != cases[i].result || v != (r ? UNTOUCHED : cases[i].value))
+            fail_msg("\"%s\": result %d, value %llu", cases[i].text, r, (unsigned long long)v);
+    }
+}
+
+static void format_size__table(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {
+        {0, "0 B"},
+        {1, "1 B"},
+        {1023, "1023 B"},
+        {KI, "1 KiB"},
+        {KI + 51, "1 KiB"},
+        {KI + 52, "1.1 KiB"},
+        {1536, "1.5 KiB"},
+        {64 * KI * KI, "64 MiB"},
+        {1536 * KI * KI, "1.5 GiB"},
+        {KI * KI - 1, "1 MiB"},
+        {KI * KI - 52, "1023.9 KiB"},
+        {KI * KI * KI - 1, "1 GiB"},
+        {KI * KI * KI * KI * KI, "1 PiB"},
+        {1ull << 60, "1 EiB"},
+        {(1ull << 60) - 1, "1 EiB"},
+        {UINT64_MAX, "16 EiB"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char buf[32];
+        assert_ptr_equal(format_size(cases[i].bytes, buf, sizeof buf), buf);
+        assert_string_equal(buf, cases[i].text);
+    }
+}
+
+static void format_time__table(void **state)
+{
+    static const struct {
+        uint64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0s"},
+        {1, "1ns"},
+        {9999, "9999ns"},
+        {10000, "10us"},
+        {10001, "10.001us"},
+        {SEC / 2, "500ms"},
+        {1500 * SEC / 1000, "1500ms"},
+        {30 * SEC, "30s"},
+        {90 * SEC, "90s"},
+        {300 * SEC, "5min"},
+        {5400 * SEC, "90min"},
+        {3600 * SEC, "1h"},
+        {12034567, "12.035ms"},
+        {12000400, "12ms"},
+        {12030400, "12.03ms"},
+        {1234567891, "1.235s"},
+        {59999999999, "60s"},
+        {3599999999999, "60min"},
+        {90000000001, "1.5min"},
+        {UINT64_MAX - 1, "5124095.576h"},
+        {UINT64_MAX, "never"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char buf[32];
+        assert_ptr_equal(format_time(cases[i].ns, buf, sizeof buf), buf);
+        assert_string_equal(buf, cases[i].text);
+    }
+}
+
+static void format_time__configured_times_parse_back(void **state)
+{
+    static const uint64_t units[] = {1, 1000, 1000000, SEC, 60 * SEC, 3600 * SEC};
+    for (size_t u = 0; u < COUNT(units); u++) {
+        for (uint64_t n = 0; n < 10000; n += n < 100 ? 1 : 97) {
+            char buf[32];
+            uint64_t back;
+            assert_int_equal(parse_time(format_time(n * units[u], buf, sizeof buf), &back), 0);
+            assert_true(back == n * units[u]);
+        }
+    }
+}
+
+static void format__a_small_buffer_is_terminated(void **state)
+{
+    char buf[4];
+    assert_string_equal(format_size(1536 * KI * KI, buf, sizeof buf), "1.5");
+    assert_string_equal(format_time(12034567, buf, sizeof buf), "12.");
+}
+
+/* ---- texts of key files ---------------------------------------------------------------------- */
+
+/* Writes down what it is called with; refuses the key "bad", without a word the key "mute". */
+typedef struct Story {
+    char text[16384];
+} Story;
+
+static int tell(void *ctx, const char *group, const char *key, const char *value, char *error,
+                size_t error_cap)
+{
+    Story *s = ctx;
+    size_t at = strlen(s->text);
+    (void)snprintf(s->text + at, sizeof s->text - at, "%s|%s|%s;", group, key, value);
+    if (strcmp(key, "bad") == 0) {
+        (void)snprintf(error, error_cap, "unknown key \"%s\"", key);
+        return -ENOENT;
+    }
+    return strcmp(key, "mute") == 0 ? -ENOTSUP : 0;
+}
+
+/* From memory that ends where the text ends. */
+static int parse_text(const char *text, size_t len, Story *story, char *error, size_t error_cap)
+{
+    char *copy = malloc(len ? len : 1);
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    story->text[0] = '\0';
+    (void)snprintf(error, error_cap, "none");
+    int r = key_text_parse("dodo.conf", copy, len, tell, story, error, error_cap);
+    free(copy);
+    return r;
+}
+
+typedef struct TextCase {
+    const char *text;
+    int result;
+    const char *story;
+    const char *error; /* "none": untouched */
+} TextCase;
+
+static void key_text_parse__table(void **state)
+{
+    static const TextCase cases[] = {
+        {"", 0, "", "none"},
+        {"\n\n", 0, "", "none"},
+        {"# only a comment", 0, "", "none"},
+        {"[a]", 0, "", "none"},
+        {"[a]\nk = v\n", 0, "a|k|v;", "none"},
+        {"[a]\nk=v", 0, "a|k|v;", "none"},
+        {"[a]\r\nk = v\r\n", 0, "a|k|v;", "none"},
+        {"  [a]  \n\t k \t=\t v w \t\n", 0, "a|k|v w;", "none"},
+        {"[a]\nk =\n", 0, "a|k|;", "none"},
+        {"[a]\nk = x = y\n", 0, "a|k|x = y;", "none"},
+        {"[a]\nk = v # not a comment\n  # one\n", 0, "a|k|v # not a comment;", "none"},
+        {"[a]\nk=1\n[b c]\nk=2\n[a]\nk=3\n", 0, "a|k|1;b c|k|2;a|k|3;", "none"},
+        {"[a]\nk = [v]\n", 0, "a|k|[v];", "none"},
+
+        {"[a]\n\n#\nword\n", -EINVAL, "", "dodo.conf:4: expected \"key = value\""},
+        {"[a]\n= v\n", -EINVAL, "", "dodo.conf:2: expected \"key = value\""},
+        {"[a]\ntwo words = v\n", -EINVAL, "", "dodo.conf:2: expected \"key = value\""},
+        {"[a]\nk = v\nword", -EINVAL, "a|k|v;", "dodo.conf:3: expected \"key = value\""},
+        {"k = v\n", -EINVAL, "", "dodo.conf:1: expected a \"[group]\" line before the first key"},
+        {"[a\n", -EINVAL, "", "dodo.conf:1: expected \"[group]\""},
+        {"[]\n", -EINVAL, "", "dodo.conf:1: expected \"[group]\""},
+        {"[a] b\n", -EINVAL, "", "dodo.conf:1: expected \"[group]\""},
+        {"[a]]\n", -EINVAL, "", "dodo.conf:1: expected \"[group]\""},
+        {"[[a]\n", -EINVAL, "", "dodo.conf:1: expected \"[group]\""},
+
+        {"[a]\nbad = v\nk = v\n", -ENOENT, "a|bad|v;", "dodo.conf:2: unknown key \"bad\""},
+        {"[a]\nmute = v\n", -ENOTSUP, "a|mute|v;",
+         "dodo.conf:2: this key or its value is not understood"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Story story;
+        char error[256];
+        assert_int_equal(
+            parse_text(cases[i].text, strlen(cases[i].text), &story, error, sizeof error),
+            cases[i].result);
+        assert_string_equal(story.text, cases[i].story);
+        assert_string_equal(error, cases[i].error);
+    }
+}
+
+static void key_text_parse__zero_byte_is_refused(void **state)
+{
+    static const char text[] = "[a]\nk = v\0w\n";
+    Story story;
+    char error[256];
+    assert_int_equal(parse_text(text, sizeof text - 1, &story, error, sizeof error), -EINVAL);
+    assert_string_equal(error, "dodo.conf:2: a zero byte: is this a text file?");
+    assert_string_equal(story.text, "");
+}
+
+static void key_text_parse__line_limit(void **state)
+{
+    static char text[2 * KEY_LINE_MAX];
+    Story story;
+    char error[256];
+    for (size_t len = KEY_LINE_MAX - 1; len <= KEY_LINE_MAX; len++) {
+        int n = snprintf(text, sizeof text, "[a]\n  k=");
+        memset(text + n, 'v', len - 2);
+        (void)snprintf(text + n + len - 2, 3, " \n"); /* trimmed before it is measured */
+        int r = parse_text(text, strlen(text), &story, error, sizeof error);
+        assert_int_equal(r, len < KEY_LINE_MAX ? 0 : -EINVAL);
+        if (r == 0)
+            assert_int_equal(strlen(story.text), len + 3); /* a|k|vvv...; */
+        else
+            assert_string_equal(error, "dodo.conf:2: the line is too long");
+    }
+}
+
+static void key_text_parse__group_limit(void **state)
+{
+    char text[128];
+    Story story;
+    char error[256];
+    for (int len = 63; len <= 64; len++) {
+        (void)snprintf(text, sizeof text, "[%0*d]\nk=v\n", len, 1);
+        assert_int_equal(parse_text(text, strlen(text), &story, error, sizeof error),
+                         len == 63 ? 0 : -EINVAL);
+    }
+}
+
+#define DIGITS_A "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define DIGITS_B "FFfe0000000000000000000000000000000000000000000000000000000000Aa"
+
+static void cluster_key_parse__table(void **state)
+{
+    static const struct {
+        const char *text;
+        int result;
+        unsigned count;
+        const char *error;
+    } cases[] = {
+        {DIGITS_A, 0, 1, "none"},
+        {DIGITS_A "\n", 0, 1, "none"},
+        {"# a key\n\n  " DIGITS_A "\t\r\n# end\n", 0, 1, "none"},
+        {DIGITS_A "\n" DIGITS_B "\n", 0, 2, "none"},
+        {"", -EINVAL, 0, "KEY: holds no key; make one with: dodo keygen > KEY"},
+        {"# none\n", -EINVAL, 0, "KEY: holds no key; make one with: dodo keygen > KEY"},
+        {DIGITS_A "\n" DIGITS_A "\n" DIGITS_A "\n", -EINVAL, 0,
+         "KEY:3: more than two keys; remove the oldest"},
+        {DIGITS_A "0\n", -EINVAL, 0, "KEY:1: expected 64 hexadecimal digits"},
+        {DIGITS_A "\n0001\n", -EINVAL, 0, "KEY:2: expected 64 hexadecimal digits"},
+        {"g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", -EINVAL, 0,
+         "KEY:1: expected 64 hexadecimal digits"},
+        {"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1:", -EINVAL, 0,
+         "KEY:1: expected 64 hexadecimal digits"},
+        {DIGITS_A " " DIGITS_B, -EINVAL, 0, "KEY:1: expected 64 hexadecimal digits"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint8_t keys[KEYS_MAX][KEY_BYTES], before[KEYS_MAX][KEY_BYTES];
+        char error[256] = "none";
+        unsigned count = 77;
+        memset(keys, 0xa5, sizeof keys);
+        memset(before, 0xa5, sizeof before);
+        assert_int_equal(cluster_key_parse("KEY", cases[i].text, strlen(cases[i].text), keys,
+                                           &count, error, sizeof error),
+                         cases[i].result);
+        assert_string_equal(error, cases[i].error);
+        assert_int_equal(count, cases[i].result ? 77 : cases[i].count);
+        if (cases[i].result) {
+            assert_memory_equal(keys, before, sizeof keys);
+            continue;
+        }
+        for (unsigned b = 0; b < KEY_BYTES; b++)
+            assert_int_equal(keys[0][b], b);
+        assert_int_equal(keys[1][0], count == 2 ? 0xff : 0);
+        assert_int_equal(keys[1][1], count == 2 ? 0xfe : 0);
+        assert_int_equal(keys[1][KEY_BYTES - 1], count == 2 ? 0xaa : 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parse_size__table),
+        cmocka_unit_test(parse_time__table),
+        cmocka_unit_test(parse_bool__table),
+        cmocka_unit_test(parse_u64__table),
+        cmocka_unit_test(format_size__table),
+        cmocka_unit_test(format_time__table),
+        cmocka_unit_test(format_time__configured_times_parse_back),
+        cmocka_unit_test(format__a_small_buffer_is_terminated),
+        cmocka_unit_test(key_text_parse__table),
+        cmocka_unit_test(key_text_parse__zero_byte_is_refused),
+        cmocka_unit_test(key_text_parse__line_limit),
+        cmocka_unit_test(key_text_parse__group_limit),
+        cmocka_unit_test(cluster_key_parse__table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

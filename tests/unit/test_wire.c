@@ -1,0 +1,732 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire format: golden bytes for every message, round trips, and that decoders refuse whatever
+ * is cut off, too long, reserved or out of range. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/lib/hex.h"
+#include "tests/lib/wire_codecs.h"
+#include "tests/lib/wire_golden.h"
+
+static const WireCodec *codec_by_name(const char *name)
+{
+    for (size_t i = 0; i < WIRE_CODECS_COUNT; i++)
+        if (strcmp(wire_codecs[i].name, name) == 0)
+            return &wire_codecs[i];
+    fail_msg("no codec is called %s", name);
+    return NULL;
+}
+
+static size_t golden_wire_bytes(const WireGolden *g, uint8_t out[WIRE_CODEC_ROOM])
+{
+    return hex_bytes(g->hex, out, WIRE_CODEC_ROOM);
+}
+
+/* Decodes a copy that ends where its memory ends, so that the sanitizer sees every byte read
+ * beyond; a refusal must leave the output as it was. */
+static bool decodes(const WireCodec *c, const uint8_t *p, size_t len, WireAny *ret)
+{
+    uint8_t *copy = malloc(len ? len : 1);
+    WireAny *out = malloc(sizeof *out), *before = malloc(sizeof *before);
+    assert_non_null(copy);
+    assert_non_null(out);
+    assert_non_null(before);
+    memcpy(copy, p, len);
+    memset(out, 0xa5, sizeof *out);
+    memset(before, 0xa5, sizeof *before);
+    int r = c->decode(copy + (len ? 0 : 1), len, out);
+    if (r == WIRE_E_VERSION)
+        out->header.version = 0xa5; /* which may be set then */
+    else if (r != 0)
+        assert_int_equal(r, -EBADMSG);
+    if (r != 0)
+        assert_memory_equal(out, before, sizeof *out);
+    else
+        assert_memory_equal((uint8_t *)out + c->size, (uint8_t *)before + c->size,
+                            sizeof *out - c->size);
+    if (r == 0 && ret)
+        *ret = *out;
+    free(copy);
+    free(out);
+    free(before);
+    return r == 0;
+}
+
+static bool accepted(const WireCodec *c, const uint8_t *p, size_t len)
+{
+    return decodes(c, p, len, NULL);
+}
+
+/* Decode and encode again: the length, 0 when refused. */
+static size_t again(const WireCodec *c, const uint8_t *p, size_t len, uint8_t *out)
+{
+    WireAny m;
+    return c->decode(p, len, &m) == 0 ? c->encode(&m, out) : 0;
+}
+
+/* ---- golden bytes -------------------------------------------------------------------------- */
+
+static void golden__every_codec_has_one(void **state)
+{
+    for (size_t i = 0; i < WIRE_CODECS_COUNT; i++) {
+        size_t found = 0;
+        for (size_t k = 0; k < WIRE_GOLDENS_COUNT; k++)
+            found += strcmp(wire_goldens[k].codec, wire_codecs[i].name) == 0;
+        if (!found)
+            fail_msg("no golden bytes for %s", wire_codecs[i].name);
+    }
+}
+
+static void golden__value_becomes_bytes(void **state)
+{
+    static uint8_t want[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
+        const WireGolden *g = &wire_goldens[i];
+        size_t len = golden_wire_bytes(g, want);
+        memset(got, 0xee, sizeof got);
+        print_message("# %s, %s\n", g->codec, g->name);
+        assert_int_equal(codec_by_name(g->codec)->encode(g->message, got), len);
+        assert_memory_equal(got, want, len);
+        assert_int_equal(got[len], 0xee); /* nothing behind it */
+    }
+}
+
+/* Encoding puts each field at a place of its own, so equal bytes mean equal fields. */
+static void golden__bytes_become_value(void **state)
+{
+    static uint8_t want[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
+        const WireGolden *g = &wire_goldens[i];
+        size_t len = golden_wire_bytes(g, want);
+        print_message("# %s, %s\n", g->codec, g->name);
+        assert_true(accepted(codec_by_name(g->codec), want, len));
+        assert_int_equal(again(codec_by_name(g->codec), want, len, got), len);
+        assert_memory_equal(got, want, len);
+    }
+}
+
+static void golden__sizes_are_the_named_ones(void **state)
+{
+    static const struct {
+        const char *codec;
+        size_t size;
+    } sizes[] = {
+        {"header", WIRE_HEADER_SIZE},
+        {"hello", WIRE_HELLO_SIZE},
+        {"reset", 8},
+        {"read", WIRE_READ_SIZE},
+        {"data", WIRE_DATA_HEADER_SIZE},
+        {"write", WIRE_WRITE_HEADER_SIZE},
+        {"write_ack", WIRE_WRITE_ACK_SIZE},
+        {"ping", 24},
+        {"goodbye", 8},
+        {"request", WIRE_REQUEST_HEADER_SIZE},
+        {"reply", WIRE_REPLY_HEADER_SIZE},
+    };
+    static uint8_t out[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        WireAny zero = {.write.index = WIRE_INDEX_NONE};
+        assert_int_equal(codec_by_name(sizes[i].codec)->encode(&zero, out), sizes[i].size);
+    }
+}
+
+static void golden__index_stands_where_bursts_patch_it(void **state)
+{
+    uint8_t data[WIRE_DATA_HEADER_SIZE], write[WIRE_WRITE_HEADER_SIZE];
+    wire_data_encode_header(&(WireData){.index = 0x1234}, data);
+    wire_write_encode_header(&(WireWrite){.index = 0x1234}, write);
+    assert_int_equal(data[WIRE_DATA_INDEX_AT] | data[WIRE_DATA_INDEX_AT + 1] << 8, 0x1234);
+    assert_int_equal(write[WIRE_WRITE_INDEX_AT] | write[WIRE_WRITE_INDEX_AT + 1] << 8, 0x1234);
+}
+
+/* ---- refusals that every message has --------------------------------------------------------- */
+
+static size_t opaque_len(const WireCodec *c, const void *message)
+{
+    return c->opaque ? c->opaque(message) : 0;
+}
+
+static void decode__refuses_every_truncation(void **state)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
+        const WireGolden *g = &wire_goldens[i];
+        const WireCodec *c = codec_by_name(g->codec);
+        size_t len = golden_wire_bytes(g, wire);
+        size_t needed = len - opaque_len(c, g->message);
+        for (size_t n = 0; n < needed; n++)
+            if (accepted(c, wire, n))
+                fail_msg("%s, %s: %zu of %zu bytes were enough", g->codec, g->name, n, len);
+    }
+}
+
+static void decode__refuses_a_trailing_byte(void **state)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
+        const WireGolden *g = &wire_goldens[i];
+        const WireCodec *c = codec_by_name(g->codec);
+        size_t len = golden_wire_bytes(g, wire);
+        wire[len] = 0;
+        /* Behind data or a body it is one more byte of it; so it is behind a bare request. */
+        if (opaque_len(c, g->message) > 0 || g->message == &golden_request_bare)
+            continue;
+        if (accepted(c, wire, len + 1))
+            fail_msg("%s, %s: a trailing byte was accepted", g->codec, g->name);
+    }
+}
+
+/* One reserved byte in turn, with each of its bits. */
+static void decode__refuses_reserved_bytes(void **state)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    unsigned tried = 0;
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
+        const WireGolden *g = &wire_goldens[i];
+        const WireCodec *c = codec_by_name(g->codec);
+        size_t len = golden_wire_bytes(g, wire), at = 0;
+        for (const char *p = g->reserved; *p; p++) {
+            if (*p == ' ')
+                continue;
+            assert_true(at < len);
+            p++; /* two characters a byte */
+            for (unsigned bit = 0; *p == 'z' && bit < 8; bit++) {
+                wire[at] ^= (uint8_t)(1u << bit);
+                if (accepted(c, wire, len))
+                    fail_msg("%s, %s: byte %zu is reserved", g->codec, g->name, at);
+                wire[at] ^= (uint8_t)(1u << bit);
+                tried++;
+            }
+            at++;
+        }
+        assert_true(accepted(c, wire, len));
+    }
+    assert_true(tried > 1000); /* the masks are really there */
+}
+
+/* A flipped bit is refused, or decodes to a value that encodes to just those bytes. */
+static void decode__any_flipped_bit_is_refused_or_kept(void **state)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
+        const WireGolden *g = &wire_goldens[i];
+        const WireCodec *c = codec_by_name(g->codec);
+        size_t len = golden_wire_bytes(g, wire);
+        for (size_t bit = 0; bit < len * 8; bit++) {
+            bool in_status = c->status_at && bit / 8 >= c->status_at && bit / 8 < c->status_at + 2;
+            wire[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            size_t n = again(c, wire, len, got);
+            if (n != 0 && !in_status) {
+                assert_int_equal(n, len);
+                assert_memory_equal(got, wire, len);
+            }
+            wire[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+    }
+}
+
+/* ---- ranges -------------------------------------------------------------------------------- */
+
+/* An example with some bytes replaced. */
+typedef struct Patch {
+    const char *codec, *name; /* of the golden example */
+    const char *what;
+    size_t at;
+    const char *hex;
+    bool good;
+} Patch;
+
+static const WireGolden *golden_by_name(const char *codec, const char *name)
+{
+    for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++)
+        if (strcmp(wire_goldens[i].codec, codec) == 0 && strcmp(wire_goldens[i].name, name) == 0)
+            return &wire_goldens[i];
+    fail_msg("no golden bytes %s, %s", codec, name);
+    return NULL;
+}
+
+static void check_patches(const Patch *patches, size_t count)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    for (size_t i = 0; i < count; i++) {
+        const Patch *p = &patches[i];
+        const WireGolden *g = golden_by_name(p->codec, p->name);
+        size_t len = golden_wire_bytes(g, wire);
+        assert_true(p->at + hex_bytes(p->hex, wire + p->at, sizeof wire - p->at) <= len);
+        if (accepted(codec_by_name(p->codec), wire, len) != p->good)
+            fail_msg("%s, %s: %s should be %s", p->codec, p->name, p->what,
+                     p->good ? "accepted" : "refused");
+    }
+}
+#define CHECK_PATCHES(table) check_patches(table, sizeof(table) / sizeof(table)[0])
+
+/* Offsets in a RegionAddress. */
+enum { AT_REGION = 8, AT_OPENING = 16 };
+#define ZERO4 "00000000"
+#define ZERO8 "0000000000000000"
+
+static void ranges__header_and_sessions(void **state)
+{
+    static const Patch patches[] = {
+        {"header", "sealed", "another magic", 0, "d1", false},
+        {"header", "sealed", "an unknown flag", 3, "03", false},
+        {"header", "sealed", "no flag", 3, "00", true},
+        {"header", "sealed", "an unknown type", 2, "ff", true},
+        {"header", "hello", "HELLO with a tag", 8, "01", false},
+        {"header", "sealed", "RESET with a tag", 2, "03", false},
+        {"header", "sealed", "RESET without one", 2, "03 00 74737271 " ZERO8, true},
+        {"hello", "imd", "no tag", 0, ZERO8, false},
+        {"hello", "imd", "no role", 56, ZERO8 "44434241 00", false},
+        {"hello", "imd", "a role past the last", 56, ZERO8 "44434241 05", false},
+        {"hello", "imd", "a client with an epoch", 68, "01", false},
+        {"hello", "imd", "a client without one", 56, ZERO8 "44434241 01", true},
+        {"ping", "leaving", "no flag", 16, ZERO8, true},
+        {"ping", "leaving", "an unknown flag", 16, "0200000000000000", false},
+    };
+    assert_int_equal(ROLE_MAX, 5);
+    CHECK_PATCHES(patches);
+}
+
+static void ranges__read(void **state)
+{
+    enum { ADDRESS = 8, OFFSET = 44, LEN = 52, SEGMENT = 56, WANT = 60 };
+    static const Patch patches[] = {
+        {"read", "some", "ask 0", 0, ZERO8, false},
+        {"read", "some", "region 0", ADDRESS + AT_REGION, ZERO8, false},
+        {"read", "some", "opening 0", ADDRESS + AT_OPENING, ZERO4, false},
+        {"read", "some", "no length", LEN, ZERO4, false},
+        {"read", "some", "one byte", LEN, "01000000 7805 0000 01" /* want */, true},
+        {"read", "some", "the longest chunk", LEN, "00e00000", true},
+        {"read", "some", "a longer chunk", LEN, "01e00000", false},
+        {"read", "some", "an absurd length", LEN, "ffffffff", false},
+        {"read", "some", "the least segment", SEGMENT, "8003", true},
+        {"read", "some", "a lesser segment", SEGMENT, "7f03", false},
+        {"read", "some", "no segment", SEGMENT, "0000", false},
+        {"read", "some", "the largest segment", SEGMENT, "00e0 0000 01", true},
+        {"read", "some", "a larger segment", SEGMENT, "01e0 0000 01", false},
+        {"read", "some", "nothing wanted", WANT, ZERO8, false},
+        {"read", "some", "the last segment wanted", WANT, "20", true},
+        {"read", "some", "a segment past the last wanted", WANT, "40", false},
+        {"read", "some", "the highest bit wanted", WANT, "0100000000000080", false},
+        {"read", "some", "64 segments, all wanted", LEN, "00e00000 8003 0000 ffffffffffffffff",
+         true},
+        {"read", "some", "63 segments, 64 wanted", LEN, "80dc0000 8003 0000 ffffffffffffffff",
+         false},
+        {"read", "some", "end at 2^64 - 1", OFFSET, "ffdfffffffffffff", true},
+        {"read", "some", "end past 2^64 - 1", OFFSET, "00e0ffffffffffff", false},
+    };
+    CHECK_PATCHES(patches);
+}
+
+static void ranges__data(void **state)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    const WireCodec *c = codec_by_name("data");
+    static const Patch patches[] = {
+        {"data", "segment", "ask 0", 0, ZERO8, false},
+        {"data", "segment", "the last index", 8, "3f00", true},
+        {"data", "segment", "an index past it", 8, "4000", false},
+        {"data", "segment", "an index just below none", 8, "feff", false},
+        {"data", "segment", "data without an index", 8, "ffff", false},
+        {"data", "segment", "data with a refusal", 10, "0100", false},
+        {"data", "segment", "data with an unknown status", 10, "ffff", false},
+        {"data", "map", "an index without data", 8, "0000", false},
+        {"data", "map", "all blocks of a chunk", 12, "ff7f0000", true},
+        {"data", "map", "a block past the chunk", 12, "00800000", false},
+    };
+    CHECK_PATCHES(patches);
+
+    size_t len = golden_wire_bytes(golden_by_name("data", "segment"), wire);
+    memset(wire + len, 0, sizeof wire - len);
+    assert_true(accepted(c, wire, WIRE_DATA_HEADER_SIZE + WIRE_SEGMENT_MAX));
+    assert_false(accepted(c, wire, WIRE_DATA_HEADER_SIZE + WIRE_SEGMENT_MAX + 1));
+}
+
+static void ranges__write(void **state)
+{
+    enum { KIND = 36, INDEX = 38, TRANSFER = 48, OFFSET = 56, LEN = 64, SEGMENT = 68 };
+    static const Patch patches[] = {
+        {"write", "last segment", "region 0", AT_REGION, ZERO8, false},
+        {"write", "last segment", "opening 0", AT_OPENING, ZERO4, false},
+        {"write", "last segment", "an unknown kind", KIND, "03", false},
+        {"write", "last segment", "a fill without transfer", KIND, "01", false},
+        {"write", "fill", "a write with transfer", KIND, "00", false},
+        {"write", "last segment", "void with data", KIND, "02", false},
+        {"write", "poll", "void without data", KIND, "02", true},
+        {"write", "void", "void of a segment", INDEX, "0000", false},
+        {"write", "last segment", "the full segment's index", INDEX, "0000", false},
+        {"write", "last segment", "an index past the last", INDEX, "0200", false},
+        {"write", "last segment", "a poll with data", INDEX, "ffff", false},
+        {"write", "poll", "an index without data", INDEX, "0000", false},
+        {"write", "fill", "a poll of a fill with data", INDEX, "ffff", false},
+        {"write", "last segment", "a shorter chunk", LEN, "82030000", false},
+        {"write", "last segment", "a longer chunk", LEN, "84030000", false},
+        {"write", "poll", "no length", LEN, ZERO4, false},
+        {"write", "poll", "longer than a chunk", LEN, "01e00000", false},
+        {"write", "poll", "an absurd length", LEN, "ffffffff", false},
+        {"write", "poll", "the least segment", SEGMENT, "8003", true},
+        {"write", "poll", "a lesser segment", SEGMENT, "7f03", false},
+        {"write", "poll", "no segment", SEGMENT, "0000", false},
+        {"write", "poll", "the largest segment", SEGMENT, "00e0", true},
+        {"write", "poll", "a larger segment", SEGMENT, "01e0", false},
+        {"write", "poll", "end at 2^64 - 1", OFFSET, "ff1fffffffffffff", true},
+        {"write", "poll", "end past 2^64 - 1", OFFSET, "0020ffffffffffff", false},
+        {"write", "fill", "transfer 0", TRANSFER, ZERO8, false},
+    };
+    CHECK_PATCHES(patches);
+}
+
+static void ranges__write_ack(void **state)
+{
+    enum { TRANSFER = 8, KIND = 16, STATE = 17, STATUS = 18 };
+    static const Patch patches[] = {
+        {"write_ack", "open", "done", STATE, "01", true},
+        {"write_ack", "open", "refused without a reason", STATE, "02", false},
+        {"write_ack", "open", "an unknown state", STATE, "03", false},
+        {"write_ack", "open", "void", KIND, "02", true},
+        {"write_ack", "open", "an unknown kind", KIND, "03", false},
+        {"write_ack", "open", "a fill without transfer", KIND, "01", false},
+        {"write_ack", "open", "a reason without refusal", STATUS, "0300", false},
+        {"write_ack", "refused", "a write with transfer", KIND, "00", false},
+        {"write_ack", "refused", "transfer 0", TRANSFER, ZERO8, false},
+        {"write_ack", "refused", "open with a reason", STATE, "00", false},
+        {"write_ack", "refused", "done with a reason", STATE, "01", false},
+        {"write_ack", "refused", "an unknown reason", STATUS, "ff7f", true},
+    };
+    CHECK_PATCHES(patches);
+}
+
+static void ranges__client_bodies(void **state)
+{
+    static const Patch patches[] = {
+        {"request", "bare", "id 0", 0, ZERO8, false},
+        {"reply", "with body", "id 0", 0, ZERO8, false},
+
+        {"open", "both flags", "no length", 40, ZERO8, false},
+        {"open", "both flags", "end at 2^64 - 1", 32, "fffffffeffffffff", true},
+        {"open", "both flags", "end past 2^64 - 1", 32, "000000ffffffffff", false},
+        {"open", "both flags", "released", 48, "04", false},
+        {"open", "both flags", "an unknown flag", 51, "80", false},
+
+        {"open_reply", "ip4", "an unknown kind of host", 0, "05 151e 00000000 00000000", false},
+        {"open_reply", "ip4", "a host of the simulation", 0, "04 151e 00000000 0a00 0000", true},
+        {"open_reply", "ip4", "region 0", 23 + AT_REGION, ZERO8, false},
+        {"open_reply", "ip4", "opening 0", 23 + AT_OPENING, ZERO4, false},
+        {"open_reply", "ip4", "more than reused", 59, "02", false},
+        {"open_reply", "ip4", "no host", 0, "00 0000 00000000 00000000", false},
+        {"open_reply", "ip6", "a scope outside IPv6", 0, "01", false},
+        {"open_reply", "ip6", "no scope", 3, ZERO4, true},
+
+        {"close", "release", "region 0", AT_REGION, ZERO8, false},
+        {"close", "release", "opening 0", AT_OPENING, ZERO4, false},
+        {"close", "release", "free", 36, "00", true},
+        {"close", "release", "an unknown mode", 36, "02", false},
+
+        {"alive_reply", "list", "no flag", 0, ZERO4, true},
+        {"alive_reply", "list", "an unknown flag", 0, "02", false},
+
+        {"claim", "second page", "a page past the last", 4, "02000000", false},
+        {"claim", "second page", "no pages", 4, ZERO4 ZERO4, false},
+        {"claim", "second page", "fewer names than bytes", 12, "01000000", false},
+        {"claim", "second page", "more names than bytes", 12, "03000000", false},
+        {"claim", "second page", "an absurd number of names", 12, "ffffffff", false},
+        {"claim", "second page", "region 0", 24 + 20 + 8, ZERO8, false},
+        {"claim", "second page", "opening 0", 24 + 20 + 16, ZERO4, false},
+
+        {"status_reply", "one host", "more hosts than bytes", 32, "02000000", false},
+        {"status_reply", "one host", "an absurd number of hosts", 32, "ffffffff", false},
+        {"status_reply", "one host", "an unknown kind of host", 36, "05", false},
+        {"status_reply", "one host", "an unknown state", 36 + 23, "03", false},
+        {"status_reply", "one host", "no address", 36, "00 0000 00000000 000000000000", true},
+        {"status_reply", "one host", "no address but a port", 36, "00 0100 00000000 000000000000",
+         false},
+    };
+    assert_int_equal(ADDR_KIND_MAX, 5);
+    CHECK_PATCHES(patches);
+}
+
+static void ranges__imd_bodies(void **state)
+{
+    enum { HINT = 40, LISTED = HINT + 24 };
+    static const Patch patches[] = {
+        {"join", "two threads", "fewer ports than bytes", 48, "01000000", false},
+        {"join", "two threads", "more ports than bytes", 48, "03000000", false},
+        {"join", "two threads", "an absurd number of ports", 48, "ffffffff", false},
+        {"beat_reply", "list", "no flag", 0, ZERO4, true},
+        {"beat_reply", "list", "an unknown flag", 0, "02", false},
+
+        {"listing", "one released", "a page past the last", HINT + 4, "01000000", false},
+        {"listing", "one released", "no pages", HINT + 8, ZERO4, false},
+        {"listing", "one released", "more regions than bytes", HINT + 12, "02000000", false},
+        {"listing", "one released", "an absurd number", HINT + 12, "ffffffff", false},
+        {"listing", "one released", "region 0", LISTED, ZERO8, false},
+        {"listing", "one released", "opening 0", LISTED + 8, ZERO4, false},
+        {"listing", "one released", "no length", LISTED + 84, ZERO8, false},
+        {"listing", "one released", "end past 2^64 - 1", LISTED + 76, "000000ffffffffff", false},
+        {"listing", "one released", "all flags", LISTED + 92, "07", true},
+        {"listing", "one released", "an unknown flag", LISTED + 92, "08", false},
+
+        {"alloc", "evict", "no length", 56, ZERO8, false},
+        {"alloc", "evict", "end past 2^64 - 1", 48, "000000ffffffffff", false},
+        {"alloc", "evict", "released", 64, "04", false},
+        {"alloc", "evict", "no eviction", 68, "00", true},
+        {"alloc", "evict", "more than evict", 68, "02", false},
+
+        {"alloc_reply", "given", "opening 0", HINT + AT_OPENING, ZERO4, false},
+        {"alloc_reply", "given", "an address without a region", HINT + AT_REGION, ZERO8, false},
+        {"alloc_reply", "refused", "an epoch without a region", HINT, "01", false},
+        {"alloc_reply", "refused", "an opening without a region", HINT + AT_OPENING, "01", false},
+        {"alloc_reply", "refused", "a secret without a region", HINT + 20, "01", false},
+        {"alloc_reply", "refused", "a port without a region", HINT + 36, "01", false},
+
+        {"free", "any opening", "one opening", 16, "01000000", true},
+        {"free", "any opening", "region 0", 8, ZERO8, false},
+        {"release", "some", "region 0", AT_REGION, ZERO8, false},
+        {"release", "some", "opening 0", AT_OPENING, ZERO4, false},
+        {"reopen", "reading", "region 0", AT_REGION, ZERO8, false},
+        {"reopen", "reading", "opening 0", AT_OPENING, ZERO4, false},
+        {"reopen", "reading", "released", 36, "04", false},
+    };
+    CHECK_PATCHES(patches);
+}
+
+/* ---- full bodies --------------------------------------------------------------------------- */
+
+static void check_full(const char *name, const void *m, size_t want_len)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
+    const WireCodec *c = codec_by_name(name);
+    size_t len = c->encode(m, wire);
+    assert_int_equal(len, want_len);
+    assert_true(len <= WIRE_BODY_MAX);
+    assert_true(accepted(c, wire, len));
+    assert_int_equal(again(c, wire, len, got), len);
+    assert_memory_equal(got, wire, len);
+}
+
+static void full__largest_lists_fit_a_body(void **state)
+{
+    OpClaim claim = {.pages = 1, .count = CLAIM_NAMES_MAX};
+    for (unsigned i = 0; i < CLAIM_NAMES_MAX; i++)
+        claim.names[i] = (RegionName){i, i + 1, i + 2};
+    check_full("claim", &claim, 24 + CLAIM_NAMES_MAX * 20);
+
+    OpStatusReply status = {.count = STATUS_HOSTS_MAX};
+    for (unsigned i = 0; i < STATUS_HOSTS_MAX; i++)
+        status.hosts[i] = (HostStatus){.address = addr_sim((uint16_t)i, 7), .regions = i};
+    check_full("status_reply", &status, 36 + STATUS_HOSTS_MAX * 80);
+
+    OpJoin join = {.ports_count = JOIN_PORTS_MAX};
+    for (unsigned i = 0; i < JOIN_PORTS_MAX; i++)
+        join.ports[i] = (uint16_t)(1000 + i);
+    check_full("join", &join, 52 + JOIN_PORTS_MAX * 2);
+
+    OpListing listing = {.hint.epoch = 3, .pages = 1, .count = LISTING_MAX};
+    for (unsigned i = 0; i < LISTING_MAX; i++)
+        listing.regions[i] = (RegionListing){
+            .address = {3, i + 1, i + 2, {{(uint8_t)i}}}, .len = i + 1, .port = (uint16_t)i};
+    check_full("listing", &listing, 64 + LISTING_MAX * 122);
+}
+
+/* One element more than a list may have, in bytes that are otherwise right. */
+static void check_one_too_many(const char *codec, const char *name, size_t count_at, size_t list_at,
+                               size_t element, uint32_t max)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    const WireCodec *c = codec_by_name(codec);
+    (void)golden_wire_bytes(golden_by_name(codec, name), wire);
+    for (uint32_t i = 1; i <= max; i++)
+        memmove(wire + list_at + i * element, wire + list_at, element);
+    for (uint32_t count = max; count <= max + 1; count++) {
+        wire[count_at] = (uint8_t)count;
+        assert_int_equal(accepted(c, wire, list_at + count * element), count == max);
+    }
+}
+
+static void full__one_element_more_is_refused(void **state)
+{
+    check_one_too_many("claim", "second page", 12, 24, 20, CLAIM_NAMES_MAX);
+    check_one_too_many("status_reply", "one host", 32, 36, 80, STATUS_HOSTS_MAX);
+    check_one_too_many("join", "two threads", 48, 52, 2, JOIN_PORTS_MAX);
+    check_one_too_many("listing", "one released", 52, 64, 122, LISTING_MAX);
+}
+
+static void full__longest_request_and_reply(void **state)
+{
+    static uint8_t body[WIRE_BODY_MAX + 1], wire[WIRE_CODEC_ROOM];
+    WireRequest request = {.id = 1, .op = OP_OPEN, .body = body, .body_len = WIRE_BODY_MAX};
+    WireReply reply = {.id = 1, .op = OP_OPEN, .body = body, .body_len = WIRE_BODY_MAX};
+    size_t n = wire_request_encode(&request, wire);
+    assert_int_equal(n, WIRE_PAYLOAD_MAX);
+    assert_true(accepted(codec_by_name("request"), wire, n));
+    wire[n] = 0;
+    assert_false(accepted(codec_by_name("request"), wire, n + 1));
+    n = wire_reply_encode(&reply, wire);
+    assert_true(n <= WIRE_PAYLOAD_MAX);
+    assert_true(accepted(codec_by_name("reply"), wire, n));
+    wire[n] = 0;
+    assert_false(accepted(codec_by_name("reply"), wire, n + 1));
+}
+
+/* ---- particular functions -------------------------------------------------------------------- */
+
+static void header__names_a_foreign_version(void **state)
+{
+    uint8_t wire[WIRE_HEADER_SIZE];
+    WireHeader h = golden_header, ret = {.type = 77, .cluster = 78, .tag = 79};
+    h.version = WIRE_VERSION + 1;
+    wire_header_encode(&h, wire);
+    assert_int_equal(wire_header_decode(wire, sizeof wire, &ret), WIRE_E_VERSION);
+    assert_int_equal(ret.version, WIRE_VERSION + 1);
+    assert_int_equal(ret.type, 77);
+    assert_int_equal(ret.cluster, 78);
+    assert_int_equal(ret.tag, 79);
+    assert_int_equal(wire_header_decode(wire, sizeof wire - 1, &ret), -EBADMSG);
+    wire[0] = 0;
+    assert_int_equal(wire_header_decode(wire, sizeof wire, &ret), -EBADMSG);
+}
+
+static void header__is_followed_by_a_payload(void **state)
+{
+    uint8_t wire[WIRE_HEADER_SIZE + 5] = {0};
+    WireHeader ret;
+    wire_header_encode(&golden_header, wire);
+    assert_int_equal(wire_header_decode(wire, sizeof wire, &ret), 0);
+    assert_int_equal(ret.version, golden_header.version);
+    assert_int_equal(ret.type, golden_header.type);
+    assert_int_equal(ret.flags, golden_header.flags);
+    assert_int_equal(ret.cluster, golden_header.cluster);
+    assert_int_equal(ret.tag, golden_header.tag);
+}
+
+static void data__points_into_the_datagram(void **state)
+{
+    uint8_t wire[64];
+    WireData m;
+    size_t n = hex_bytes(golden_by_name("data", "segment")->hex, wire, sizeof wire);
+    assert_int_equal(wire_data_decode(wire, n, &m), 0);
+    assert_ptr_equal(m.data, wire + WIRE_DATA_HEADER_SIZE);
+    assert_int_equal(m.data_len, 3);
+}
+
+/* Every segment of a chunk, with just the length that it must have. */
+static void write__each_segment_has_its_length(void **state)
+{
+    static uint8_t wire[WIRE_CODEC_ROOM];
+    static const uint32_t lens[] = {1,    895,  896,  897,   1791,           1792,
+                                    1793, 4096, 8192, 57343, WIRE_CHUNK_MAX, WIRE_CHUNK_MAX - 896};
+    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+        WireWrite m = golden_write, ret;
+        m.len = lens[i];
+        unsigned count = wire_segment_count(m.len, m.segment);
+        for (unsigned k = 0; k <= count; k++) {
+            m.index = (uint16_t)k;
+            size_t right = k + 1 < count ? m.segment : m.len - (size_t)m.segment * (count - 1);
+            (void)wire_write_encode_header(&m, wire);
+            size_t n = WIRE_WRITE_HEADER_SIZE + right;
+            assert_int_equal(wire_write_decode(wire, n, &ret), k < count ? 0 : -EBADMSG);
+            assert_int_equal(wire_write_decode(wire, n - 1, &ret), -EBADMSG);
+            assert_int_equal(wire_write_decode(wire, n + 1, &ret), -EBADMSG);
+        }
+    }
+}
+
+/* The body may be made where it will stand. */
+static void request__body_in_place(void **state)
+{
+    static uint8_t wire[WIRE_PAYLOAD_MAX], want[64];
+    size_t n = hex_bytes(golden_by_name("request", "with body")->hex, want, sizeof want);
+    WireRequest m = golden_request;
+    m.body = memcpy(wire + WIRE_REQUEST_HEADER_SIZE, golden_bytes, sizeof golden_bytes);
+    assert_int_equal(wire_request_encode(&m, wire), n);
+    assert_memory_equal(wire, want, n);
+}
+
+static void status__unknown_numbers_count_as_protocol(void **state)
+{
+    uint8_t wire[64];
+    WireReply reply;
+    for (unsigned status = 0; status <= UINT16_MAX; status++) {
+        (void)hex_bytes(golden_by_name("reply", "with body")->hex, wire, sizeof wire);
+        wire[10] = (uint8_t)status;
+        wire[11] = (uint8_t)(status >> 8);
+        assert_int_equal(wire_reply_decode(wire, WIRE_REPLY_HEADER_SIZE, &reply), 0);
+        assert_int_equal(reply.status, status < STATUS_MAX ? status : STATUS_PROTOCOL);
+    }
+}
+
+static void status__has_a_text(void **state)
+{
+    static const unsigned numbers[] = {
+#define X(name, number, text) number,
+#include "proto/status.def"
+#undef X
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        assert_true(*status_text(numbers[i]));
+        assert_string_not_equal(status_text(numbers[i]), status_text(STATUS_MAX));
+    }
+    assert_string_equal(status_text(STATUS_GONE), "no such region");
+    assert_string_equal(status_text(4711), "unknown status");
+}
+
+static void segments__count_and_mask(void **state)
+{
+    assert_int_equal(wire_segment_count(1, WIRE_SEGMENT_MIN), 1);
+    assert_int_equal(wire_segment_count(WIRE_SEGMENT_MIN, WIRE_SEGMENT_MIN), 1);
+    assert_int_equal(wire_segment_count(WIRE_SEGMENT_MIN + 1, WIRE_SEGMENT_MIN), 2);
+    assert_int_equal(wire_segment_count(WIRE_CHUNK_MAX, WIRE_SEGMENT_MIN), WIRE_SEGMENTS_MAX);
+    assert_int_equal(wire_segment_count(WIRE_CHUNK_MAX, WIRE_SEGMENT_MAX), 1);
+    assert_true(wire_segment_mask(1) == 1);
+    assert_true(wire_segment_mask(63) == UINT64_MAX >> 1);
+    assert_true(wire_segment_mask(64) == UINT64_MAX);
+}
+
+static void digest__differs_by_each_field(void **state)
+{
+    RegionName a = {1, 2, 3};
+    RegionName others[] = {{2, 2, 3}, {1, 3, 3}, {1, 2, 4}, {2, 1, 3}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_true(region_digest(&a) != region_digest(&others[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden__every_codec_has_one),
+        cmocka_unit_test(golden__value_becomes_bytes),
+        cmocka_unit_test(golden__bytes_become_value),
+        cmocka_unit_test(golden__sizes_are_the_named_ones),
+        cmocka_unit_test(golden__index_stands_where_bursts_patch_it),
+        cmocka_unit_test(decode__refuses_every_truncation),
+        cmocka_unit_test(decode__refuses_a_trailing_byte),
+        cmocka_unit_test(decode__refuses_reserved_bytes),
+        cmocka_unit_test(decode__any_flipped_bit_is_refused_or_kept),
+        cmocka_unit_test(ranges__header_and_sessions),
+        cmocka_unit_test(ranges__read),
+        cmocka_unit_test(ranges__data),
+        cmocka_unit_test(ranges__write),
+        cmocka_unit_test(ranges__write_ack),
+        cmocka_unit_test(ranges__client_bodies),
+        cmocka_unit_test(ranges__imd_bodies),
+        cmocka_unit_test(full__largest_lists_fit_a_body),
+        cmocka_unit_test(full__one_element_more_is_refused),
+        cmocka_unit_test(full__longest_request_and_reply),
+        cmocka_unit_test(header__names_a_foreign_version),
+        cmocka_unit_test(header__is_followed_by_a_payload),
+        cmocka_unit_test(data__points_into_the_datagram),
+        cmocka_unit_test(write__each_segment_has_its_length),
+        cmocka_unit_test(request__body_in_place),
+        cmocka_unit_test(status__unknown_numbers_count_as_protocol),
+        cmocka_unit_test(status__has_a_text),
+        cmocka_unit_test(segments__count_and_mask),
+        cmocka_unit_test(digest__differs_by_each_field),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
