@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* The library's own description of a backing file: its lock, its identity, its stamp. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libdodo/file.h"
+
+static char path[64];
+static int fd;
+
+static int set_up(void **state)
+{
+    (void)state;
+    (void)strcpy(path, "/tmp/dodo-test-file-XXXXXX");
+    fd = mkstemp(path);
+    return ftruncate(fd, 1 << 20);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    close(fd);
+    return unlink(path);
+}
+
+static FileGiven given(uint64_t offset, uint64_t len, bool read_only)
+{
+    FileGiven g;
+    assert_int_equal(file_open(fd, offset, len, read_only, NULL, 0, &g), 0);
+    return g;
+}
+
+static void file__same_file_same_key(void **state)
+{
+    (void)state;
+    char other[] = "/tmp/dodo-test-file-XXXXXX";
+    FileGiven a = given(0, 4096, false), b = given(4096, 4096, false), c;
+    assert_memory_equal(&a.key, &b.key, sizeof a.key);
+    int fd2 = mkstemp(other);
+    assert_int_equal(file_open(fd2, 0, 1, false, NULL, 0, &c), 0);
+    assert_memory_not_equal(&a.key, &c.key, sizeof a.key);
+    file_close(a.file);
+    file_close(b.file);
+    file_close(c.file);
+    close(fd2);
+    unlink(other);
+}
+
+static void file__stamp_tells_of_changes(void **state)
+{
+    (void)state;
+    FileGiven g = given(0, 4096, false);
+    FileResult before, after;
+    struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    file_stamp(g.file, &before);
+    assert_memory_equal(&before.stamp, &g.stamp, sizeof g.stamp);
+    assert_int_equal(ftruncate(fd, 12345), 0);
+    file_stamp(g.file, &after);
+    assert_int_equal(after.stamp.size, 12345);
+    assert_memory_not_equal(&before.stamp, &after.stamp, sizeof after.stamp);
+    /* A time set back does not hide it: ctime moves. */
+    before = after;
+    assert_int_equal(futimens(fd, times), 0);
+    file_stamp(g.file, &after);
+    assert_int_equal(after.stamp.mtime_ns, 1000ull * 1000000000);
+    assert_true(after.stamp.ctime_ns >= before.stamp.ctime_ns);
+    file_close(g.file);
+}
+
+static void file__fresh_stamp_is_not_settled(void **state)
+{
+    (void)state;
+    FileGiven g = given(0, 4096, false);
+    FileResult r;
+    struct timespec future[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
+    assert_int_equal(futimens(fd, future), 0);
+    file_stamp(g.file, &r);
+    assert_false(r.stamp_settled); /* a time stamp from the future proves nothing */
+    file_close(g.file);
+}
+
+static void file__range_limits(void **state)
+{
+    (void)state;
+    FileGiven g;
+    assert_int_equal(file_open(fd, (uint64_t)1 << 62, 1, false, NULL, 0, &g), -EINVAL);
+    assert_int_equal(file_open(fd, 1, ((uint64_t)1 << 62) - 1, false, NULL, 0, &g), -EINVAL);
+    assert_int_equal(file_open(fd, 0, ((uint64_t)1 << 62) - 1, false, NULL, 0, &g), 0);
+    file_close(g.file);
+}
+
+/* The lock meets none of the program's own, and goes with the process that held it. */
+static void lock__is_apart_and_goes_with_its_process(void **state)
+{
+    (void)state;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 << 20};
+    int ready[2], hold[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(hold), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        FileGiven g;
+        close(hold[1]);
+        byte = file_open(fd, 0, 4096, false, NULL, 0, &g) == 0;
+        (void)!write(ready[1], &byte, 1);
+        (void)!read(hold[0], &byte, 1); /* until it is killed */
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 1);
+    FileGiven g;
+    assert_int_equal(file_open(fd, 4095, 1, true, NULL, 0, &g), -EBUSY);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+    whole.l_type = F_UNLCK;
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(file_open(fd, 4095, 1, true, NULL, 0, &g), 0);
+    file_close(g.file);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(hold[i]);
+    }
+}
+
+static void io__reads_to_the_end(void **state)
+{
+    (void)state;
+    FileGiven g = given(0, 1 << 20, false);
+    FileResult r;
+    char buf[100];
+    file_read(g.file, buf, sizeof buf, (1 << 20) - 30, &r);
+    assert_int_equal(r.count, 30);
+    file_read(g.file, buf, sizeof buf, 1 << 21, &r);
+    assert_int_equal(r.count, 0);
+    file_close(g.file);
+}
+
+/* The file system takes less than was asked: the count tells, then the error. */
+static void io__short_write(void **state)
+{
+    (void)state;
+    FileGiven g = given(0, 1 << 20, false);
+    FileResult r;
+    char buf[100] = {0};
+    struct rlimit old, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit = old;
+    limit.rlim_cur = 1000050;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    file_write(g.file, buf, sizeof buf, 1000000, &r);
+    assert_int_equal(r.count, 50);
+    file_write(g.file, buf, sizeof buf, 1000050, &r);
+    assert_int_equal(r.count, -1);
+    assert_int_equal(r.error, EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)signal(SIGXFSZ, handler);
+    file_sync(g.file, &r);
+    assert_int_equal(r.count, 0);
+    file_close(g.file);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(file__same_file_same_key),
+        T(file__stamp_tells_of_changes),
+        T(file__fresh_stamp_is_not_settled),
+        T(file__range_limits),
+        T(lock__is_apart_and_goes_with_its_process),
+        T(io__reads_to_the_end),
+        T(io__short_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* What the library takes from its config file and environment, and what it says of mistakes. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "libdodo/settings.h"
+
+static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
+static char path[64];
+static char error[SETTINGS_ERROR_MAX];
+
+static int set_up(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"DODO_MANAGER", "DODO_KEY", "DODO_CLUSTER", "DODO_INSECURE",
+                                        "DODO_CONFIG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        (void)unsetenv(names[i]);
+    (void)strcpy(path, "/tmp/dodo-test-settings-XXXXXX");
+    close(mkstemp(path));
+    error[0] = '\0';
+    return setenv("DODO_CONFIG", path, 1);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void config(const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void settings__defaults(void **state)
+{
+    (void)state;
+    Settings s;
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_int_equal(s.manager.kind, ADDR_NONE);
+    assert_int_equal(s.refraction_ns, DEFAULT_REFRACTION_NS);
+    assert_int_equal(s.cluster, cluster_number(DEFAULT_CLUSTER));
+    assert_int_equal(s.keys_count, 0);
+}
+
+static void settings__file(void **state)
+{
+    (void)state;
+    Settings s;
+    config("[dodo]\nmanager = 127.0.0.1:7711\ncluster = lab\nlog_level = debug\n"
+           "[client]\nrefraction = 250ms\nalive = 1s\nregions_max = 12\nfill_queue = 2M\n"
+           "honest_filesystems = 0x65735546, 6969\n[imd]\npool = 64M\n[cmd]\ngrace = 1s\n");
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_int_equal(s.manager.port, 7711);
+    assert_int_equal(s.cluster, cluster_number("lab"));
+    assert_int_equal(s.refraction_ns, 250000000);
+    assert_int_equal(s.alive_ns, 1000000000);
+    assert_int_equal(s.regions_max, 12);
+    assert_int_equal(s.fill_queue_bytes, 2 << 20);
+    assert_int_equal(s.filesystems_count, 2);
+    assert_int_equal(s.filesystems[0], 0x65735546);
+    assert_int_equal(s.filesystems[1], 0x6969);
+}
+
+static void settings__environment_beats_file(void **state)
+{
+    (void)state;
+    Settings s;
+    config("[dodo]\nmanager = 127.0.0.1:1\n");
+    (void)setenv("DODO_MANAGER", "[::1]:2", 1);
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_int_equal(s.manager.kind, ADDR_IP6);
+    assert_int_equal(s.manager.port, 2);
+}
+
+static void settings__default_port(void **state)
+{
+    (void)state;
+    Settings s;
+    (void)setenv("DODO_MANAGER", "127.0.0.1", 1);
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_int_equal(s.manager.port, DEFAULT_CMD_PORT);
+}
+
+static void settings__mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"[client]\nrefractoin = 1s\n", "refractoin"},
+        {"[dodo]\nmanagre = 1\n", "managre"},
+        {"[dodo]\nmanager = host.example:1\n", "manager"},
+        {"[client]\nalive = 0s\n", "alive"},
+        {"[client]\nalive = soon\n", ":2:"},
+        {"[client]\nhonest_filesystems = ext4\n", "honest_filesystems"},
+        {"[client]\nregions_max = 0\n", "regions_max"},
+        {"manager\n", ":1:"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Settings s;
+        config(rows[i].text);
+        assert_true(settings_load(&s, error) < 0);
+        if (!strstr(error, rows[i].says))
+            fail_msg("row %zu: \"%s\" does not name %s", i, error, rows[i].says);
+    }
+}
+
+static void settings__named_file_must_exist(void **state)
+{
+    (void)state;
+    Settings s;
+    (void)setenv("DODO_CONFIG", "/nonexistent/dodo.conf", 1);
+    assert_int_equal(settings_load(&s, error), -ENOENT);
+    assert_non_null(strstr(error, "/nonexistent/dodo.conf"));
+}
+
+static void settings__bad_environment(void **state)
+{
+    (void)state;
+    Settings s;
+    (void)setenv("DODO_MANAGER", "nowhere", 1);
+    assert_int_equal(settings_load(&s, error), -EINVAL);
+    assert_non_null(strstr(error, "DODO_MANAGER"));
+}
+
+/* ---- keys ----------------------------------------------------------------------------------- */
+
+static void key__other_hosts_need_one(void **state)
+{
+    (void)state;
+    Settings s;
+    (void)setenv("DODO_MANAGER", "10.1.2.3:7700", 1);
+    assert_int_equal(settings_load(&s, error), -EACCES);
+    assert_non_null(strstr(error, "DODO_KEY"));
+    (void)setenv("DODO_INSECURE", "1", 1);
+    assert_int_equal(settings_load(&s, error), 0);
+}
+
+static void key__is_read(void **state)
+{
+    (void)state;
+    Settings s;
+    char key[] = "/tmp/dodo-test-key-XXXXXX";
+    int fd = mkstemp(key);
+    assert_int_equal(write(fd, hex, sizeof hex - 1), sizeof hex - 1);
+    close(fd);
+    (void)setenv("DODO_MANAGER", "10.1.2.3:7700", 1);
+    (void)setenv("DODO_KEY", key, 1);
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_int_equal(s.keys_count, 1);
+    assert_int_equal(s.keys[0].bytes[31], 0x1f);
+
+    assert_int_equal(chmod(key, 0644), 0);
+    assert_int_equal(settings_load(&s, error), -EACCES);
+    assert_non_null(strstr(error, "chmod"));
+    assert_int_equal(unlink(key), 0);
+    assert_int_equal(settings_load(&s, error), -ENOENT);
+    assert_non_null(strstr(error, key));
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(settings__defaults),
+        T(settings__file),
+        T(settings__environment_beats_file),
+        T(settings__default_port),
+        T(settings__mistakes_are_named),
+        T(settings__named_file_must_exist),
+        T(settings__bad_environment),
+        T(key__other_hosts_need_one),
+        T(key__is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
