@@ -5,7 +5,7 @@
 #include "proto/transfer_private.h"
 
 enum {
-    PATH_FIRST_PROBE_NS = 10 * 1000 * 1000, /* before any round trip was measured */
+    PATH_FIRST_PROBE_NS = 20 * 1000 * 1000, /* before any round trip was measured */
     PATH_PROBE_FLOOR_NS = 200 * 1000,
     PATH_REORDER_FLOOR_NS = 50 * 1000,
     BUSY_FIRST_NS = 1000 * 1000,

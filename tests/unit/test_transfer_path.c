@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Credit that is never lost nor made, and the estimate that the timers go by. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "proto/transfer_private.h"
+
+enum { KIB = 1024 };
+
+/* ---- credit --------------------------------------------------------------------------------- */
+
+static void credit_init__window_within_its_cap(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t cap, window, floor;
+    } cases[] = {
+        {1024 * KIB, 64 * KIB, 16 * KIB},
+        {64 * KIB, 64 * KIB, 16 * KIB},
+        {32 * KIB, 32 * KIB, 16 * KIB},
+        {8 * KIB, 8 * KIB, 8 * KIB},
+        {0, 1, 1},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CreditPool c;
+        credit_init(&c, cases[i].cap);
+        assert_int_equal(c.window_bytes, cases[i].window);
+        assert_int_equal(c.floor_bytes, cases[i].floor);
+        assert_int_equal(c.used_bytes, 0);
+    }
+}
+
+static void credit_take__cases(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t used, want, least;
+        bool has_none;
+        uint64_t taken;
+    } cases[] = {
+        {0, 1000, 500, false, 1000},
+        {0, 100 * KIB, 10, false, 64 * KIB},
+        {60 * KIB, 8 * KIB, 2 * KIB, false, 4 * KIB},
+        {60 * KIB, 8 * KIB, 4 * KIB, false, 4 * KIB},
+        {60 * KIB, 8 * KIB, 4 * KIB + 1, false, 0},
+        {60 * KIB, 8 * KIB, 5 * KIB, true, 5 * KIB},
+        {64 * KIB, 8 * KIB, 1, false, 0},
+        {64 * KIB, 8 * KIB, 1, true, 1},
+        {99 * KIB, 8 * KIB, 3, false, 0},
+        {99 * KIB, 8 * KIB, 3, true, 3},
+        {64 * KIB, 100, 500, true, 100}, /* never more than wanted */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CreditPool c;
+        credit_init(&c, 1024 * KIB);
+        c.used_bytes = cases[i].used;
+        assert_int_equal(credit_take(&c, cases[i].want, cases[i].least, cases[i].has_none),
+                         cases[i].taken);
+        assert_int_equal(c.used_bytes, cases[i].used + cases[i].taken);
+        credit_return(&c, cases[i].taken);
+        assert_int_equal(c.used_bytes, cases[i].used);
+    }
+}
+
+static void credit_on_success__grows_by_a_block_a_window_up_to_the_cap(void **state)
+{
+    (void)state;
+    CreditPool c;
+    credit_init(&c, 80 * KIB);
+    for (int i = 0; i < 64; i++)
+        credit_on_success(&c, KIB);
+    assert_in_range(c.window_bytes, 64 * KIB + 3900, 64 * KIB + 4096);
+    for (int i = 0; i < 10000; i++)
+        credit_on_success(&c, KIB);
+    assert_int_equal(c.window_bytes, 80 * KIB);
+}
+
+static void credit_on_loss__halves_once_a_round_trip_down_to_the_floor(void **state)
+{
+    (void)state;
+    CreditPool c;
+    credit_init(&c, 1024 * KIB);
+    credit_on_loss(&c, 5, 1000); /* the first counts whatever the time */
+    assert_int_equal(c.window_bytes, 32 * KIB);
+    credit_on_loss(&c, 1004, 1000);
+    assert_int_equal(c.window_bytes, 32 * KIB);
+    credit_on_loss(&c, 1005, 1000);
+    assert_int_equal(c.window_bytes, 16 * KIB);
+    credit_on_loss(&c, 5000, 1000);
+    assert_int_equal(c.window_bytes, 16 * KIB);
+}
+
+/* ---- path ----------------------------------------------------------------------------------- */
+
+static void path_sample_rtt__filter_of_rfc_6298(void **state)
+{
+    (void)state;
+    PathEstimate p = {0};
+    path_sample_rtt(&p, 800);
+    assert_int_equal(p.srtt_ns, 800);
+    assert_int_equal(p.rttvar_ns, 400);
+    path_sample_rtt(&p, 1600); /* error 800: var (3 * 400 + 800) / 4, srtt (7 * 800 + 1600) / 8 */
+    assert_int_equal(p.rttvar_ns, 500);
+    assert_int_equal(p.srtt_ns, 900);
+    path_sample_rtt(&p, 0);
+    assert_int_equal(p.srtt_ns, 787);
+    PathEstimate zero = {0};
+    for (int i = 0; i < 100; i++) {
+        path_sample_rtt(&zero, 0);
+        assert_int_not_equal(zero.srtt_ns, 0); /* that would mean: no sample */
+    }
+    path_sample_rtt(&zero, UINT64_MAX);
+    assert_true(path_probe_ns(&zero, UINT64_MAX) < 1000 * NS_PER_S);
+}
+
+static void path_sample_rate__smooths_and_ignores_gulps(void **state)
+{
+    (void)state;
+    PathEstimate p = {0};
+    path_sample_rate(&p, 50000, 0);
+    path_sample_rate(&p, 0, 50000);
+    path_sample_rate(&p, UINT64_MAX, 1);
+    assert_int_equal(p.rate_bps, 0);
+    path_sample_rate(&p, 1000, NS_PER_MS);
+    assert_int_equal(p.rate_bps, 1000000);
+    path_sample_rate(&p, 9000, NS_PER_MS);
+    assert_int_equal(p.rate_bps, 2000000);
+    for (int i = 0; i < 200; i++)
+        path_sample_rate(&p, 1, 100 * NS_PER_S);
+    assert_int_not_equal(p.rate_bps, 0);
+}
+
+static void path_probe_ns__cases(void **state)
+{
+    (void)state;
+    static const struct {
+        PathEstimate path;
+        uint64_t outstanding, ns;
+    } cases[] = {
+        {{0, 0, 0}, 0, 20 * NS_PER_MS},
+        {{0, 0, 1000}, 5000, 20 * NS_PER_MS},
+        {{100 * NS_PER_US, 10 * NS_PER_US, 0}, 99999, 200 * NS_PER_US},
+        {{300 * NS_PER_US, 50 * NS_PER_US, 0}, 0, 500 * NS_PER_US},
+        {{300 * NS_PER_US, 50 * NS_PER_US, 1000000}, 1000, 1500 * NS_PER_US},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(path_probe_ns(&cases[i].path, cases[i].outstanding), cases[i].ns);
+}
+
+static void path_reorder_ns__a_quarter_of_a_round_trip(void **state)
+{
+    (void)state;
+    assert_int_equal(path_reorder_ns(&(PathEstimate){0}), 50 * NS_PER_US);
+    assert_int_equal(path_reorder_ns(&(PathEstimate){.srtt_ns = 199 * NS_PER_US}), 50 * NS_PER_US);
+    assert_int_equal(path_reorder_ns(&(PathEstimate){.srtt_ns = 400 * NS_PER_US}), 100 * NS_PER_US);
+}
+
+/* ---- the clock ------------------------------------------------------------------------------ */
+
+static PathEstimate path;
+static CreditPool pool;
+static const TransferConfig config = {
+    .segment = 1400, .deadline_ns = 100 * NS_PER_MS, .credit = &pool, .path = &path};
+
+static void clock_busy__doubles_from_1_to_50_ms_once_a_time_out(void **state)
+{
+    (void)state;
+    TransferClock k;
+    uint64_t now = 1000, expect = NS_PER_MS;
+    clock_start(&k, now);
+    for (int i = 0; i < 10; i++) {
+        clock_busy(&k, now);
+        clock_busy(&k, now + 1); /* the rest of the burst gets the same answer */
+        assert_int_equal(k.busy_until_ns, now + expect);
+        now = k.busy_until_ns;
+        clock_check_busy(&k, now);
+        assert_int_equal(k.busy_until_ns, 0);
+        expect = expect * 2 > 50 * NS_PER_MS ? 50 * NS_PER_MS : expect * 2;
+    }
+    clock_served(&k);
+    clock_busy(&k, now);
+    assert_int_equal(k.busy_until_ns, now + NS_PER_MS);
+}
+
+static void clock_check_probe__doubles_and_starts_anew_when_heard(void **state)
+{
+    (void)state;
+    TransferClock k;
+    path = (PathEstimate){.srtt_ns = NS_PER_MS};
+    clock_start(&k, 0);
+    clock_check_probe(&k, &config, false, 0, NS_PER_S);
+    assert_false(k.probe_due);
+    uint64_t now = 0;
+    static const uint64_t waits_ms[] = {1, 2, 4, 8, 16, 25, 25}; /* four a deadline at least */
+    for (size_t i = 0; i < ARRAY_SIZE(waits_ms); i++) {
+        now += waits_ms[i] * NS_PER_MS;
+        k.probe_due = false;
+        clock_check_probe(&k, &config, true, 0, now - 1);
+        assert_false(k.probe_due);
+        assert_int_equal(clock_deadline(&k, &config, true, 0), now);
+        clock_check_probe(&k, &config, true, 0, now);
+        assert_true(k.probe_due);
+    }
+    clock_heard(&k, now);
+    assert_false(k.probe_due);
+    assert_int_equal(clock_deadline(&k, &config, true, 0), now + NS_PER_MS);
+}
+
+static void clock_deadline__is_the_first_of_all(void **state)
+{
+    (void)state;
+    TransferClock k;
+    path = (PathEstimate){.srtt_ns = 4 * NS_PER_MS};
+    clock_start(&k, NS_PER_S);
+    assert_int_equal(clock_deadline(&k, &config, false, 0), NS_PER_S + 100 * NS_PER_MS);
+    assert_int_equal(clock_deadline(&k, &config, true, 0), NS_PER_S + 4 * NS_PER_MS);
+    k.gap_ns = NS_PER_S;
+    assert_int_equal(clock_deadline(&k, &config, true, 0), NS_PER_S + NS_PER_MS);
+    assert_false(clock_gap_over(&k, &config, NS_PER_S + NS_PER_MS - 1));
+    assert_true(clock_gap_over(&k, &config, NS_PER_S + NS_PER_MS));
+    k.gap_ns = TIME_NEVER;
+    assert_false(clock_gap_over(&k, &config, TIME_NEVER));
+    k.busy_until_ns = NS_PER_S + 7;
+    assert_int_equal(clock_deadline(&k, &config, true, 0), NS_PER_S + 7);
+    assert_false(clock_is_dead(&k, &config, NS_PER_S + 100 * NS_PER_MS - 1));
+    assert_true(clock_is_dead(&k, &config, NS_PER_S + 100 * NS_PER_MS));
+}
+
+/* ---- maps of segments ----------------------------------------------------------------------- */
+
+static void cut_fit__never_more_than_given(void **state)
+{
+    (void)state;
+    const Cut cut = {.len = 8192, .segment = 1400, .last = 5}; /* the last one has 1192 */
+    static const struct {
+        uint64_t map, bytes, fit;
+    } cases[] = {
+        {0x3f, 8192, 0x3f}, {0x3f, 8191, 0x1f}, {0x3f, 1400, 1},    {0x3f, 1399, 0},
+        {0x20, 1192, 0x20}, {0x20, 1191, 0},    {0x28, 2592, 0x28}, {0x28, 2591, 0x08},
+        {0x2a, 2800, 0x0a}, {0, 100, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(cut_fit(&cut, cases[i].map, cases[i].bytes), cases[i].fit);
+    assert_int_equal(cut_bytes(&cut, 0x3f), 8192);
+    assert_int_equal(cut_bytes(&cut, 0x21), 2592);
+    assert_int_equal(cut_all(&cut), 0x3f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(credit_init__window_within_its_cap),
+        cmocka_unit_test(credit_take__cases),
+        cmocka_unit_test(credit_on_success__grows_by_a_block_a_window_up_to_the_cap),
+        cmocka_unit_test(credit_on_loss__halves_once_a_round_trip_down_to_the_floor),
+        cmocka_unit_test(path_sample_rtt__filter_of_rfc_6298),
+        cmocka_unit_test(path_sample_rate__smooths_and_ignores_gulps),
+        cmocka_unit_test(path_probe_ns__cases),
+        cmocka_unit_test(path_reorder_ns__a_quarter_of_a_round_trip),
+        cmocka_unit_test(clock_busy__doubles_from_1_to_50_ms_once_a_time_out),
+        cmocka_unit_test(clock_check_probe__doubles_and_starts_anew_when_heard),
+        cmocka_unit_test(clock_deadline__is_the_first_of_all),
+        cmocka_unit_test(cut_fit__never_more_than_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
