@@ -25,6 +25,7 @@ struct Cmd {
     Manager *manager;
     ManagerStats reported;
     uint64_t report_ns; /* none before */
+    bool pending;       /* there is something to report then */
 };
 
 /* ---- the core's effects, and what comes in --------------------------------------------------- */
@@ -65,11 +66,11 @@ static bool news(const ManagerStats *a, const ManagerStats *b)
 static void report(Cmd *cmd, uint64_t now_ns)
 {
     ManagerStats s;
-    if (now_ns < cmd->report_ns)
-        return;
     manager_stats(cmd->manager, &s);
-    if (!news(&s, &cmd->reported))
+    cmd->pending = news(&s, &cmd->reported);
+    if (!cmd->pending || now_ns < cmd->report_ns)
         return;
+    cmd->pending = false;
     cmd->reported = s;
     cmd->report_ns = time_add(now_ns, REPORT_NS);
     log_event(LOG_LEVEL_INFO, "cluster",
@@ -92,7 +93,8 @@ static void on_socket(void *ctx)
 static uint64_t on_deadline(void *ctx)
 {
     Cmd *cmd = ctx;
-    return time_min(port_deadline(&cmd->port), manager_deadline(cmd->manager));
+    uint64_t t = time_min(port_deadline(&cmd->port), manager_deadline(cmd->manager));
+    return cmd->pending ? time_min(t, cmd->report_ns) : t;
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)

@@ -185,7 +185,10 @@ static int load_file(const ConfigProgram *p, const char *option, void *options, 
     FileContext f = {p, options};
     int res =
         key_file_read(asked ? path : DEFAULT_CONFIG_PATH, on_file_key, &f, error, CONFIG_ERROR_MAX);
-    return res == -ENOENT && !asked ? 0 : res;
+    if (res != -ENOENT || asked)
+        return res;
+    *error = '\0'; /* nobody need have the default one */
+    return 0;
 }
 
 /* ---- the environment and the command line ---------------------------------------------------- */

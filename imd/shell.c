@@ -399,8 +399,7 @@ int imd_run(Imd *imd)
     connect_manager(imd, now);
     port_expire(&imd->port, now);
     int res = loop_run(imd->loop);
-    log_event(LOG_LEVEL_INFO, "end", "told_manager=%s told_clients=%s",
-              imd_control_finished(imd->control) ? "yes" : "no",
+    log_event(LOG_LEVEL_INFO, "end", "writes_finished=%s",
               imd->threads_left == imd->threads_count ? "yes" : "no");
     return res < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

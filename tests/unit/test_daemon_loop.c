@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop: descriptors, the timer, signals; and the mailbox that wakes it from another thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "daemon/loop.h"
+#include "daemon/mailbox.h"
+
+typedef struct Story {
+    Loop *loop;
+    uint64_t deadline_ns;
+    unsigned expired, signals, letters;
+    bool late; /* an expiry came before its deadline */
+    Mailbox mail;
+} Story;
+
+static uint64_t on_deadline(void *ctx)
+{
+    return ((Story *)ctx)->deadline_ns;
+}
+
+static void on_expire(void *ctx, uint64_t now_ns)
+{
+    Story *s = ctx;
+    s->late |= now_ns < s->deadline_ns;
+    if (++s->expired == 3)
+        loop_stop(s->loop);
+    s->deadline_ns = time_add(now_ns, 2 * NS_PER_MS);
+}
+
+static void on_signal(void *ctx, unsigned nth)
+{
+    Story *s = ctx;
+    s->signals = nth;
+    if (nth == 1)
+        (void)raise(SIGINT);
+    else
+        loop_stop(s->loop);
+}
+
+static const LoopOps ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+
+static void loop__expires_at_deadlines(void **state)
+{
+    Story s = {.deadline_ns = 0}; /* long past: comes all the same */
+    s.loop = loop_new(&ops, &s);
+    assert_non_null(s.loop);
+    assert_int_equal(loop_run(s.loop), 0);
+    assert_int_equal(s.expired, 3);
+    assert_false(s.late);
+    assert_null(loop_free(s.loop));
+    assert_null(loop_free(NULL));
+}
+
+static void loop__counts_signals(void **state)
+{
+    Story s = {.deadline_ns = TIME_NEVER};
+    s.loop = loop_new(&ops, &s);
+    assert_non_null(s.loop);
+    assert_int_equal(raise(SIGTERM), 0); /* before the loop runs: not lost */
+    assert_int_equal(loop_run(s.loop), 0);
+    assert_int_equal(s.signals, 2);
+    loop_free(s.loop);
+}
+
+enum { LETTERS = 1000 };
+typedef struct Numbered {
+    Letter letter;
+    unsigned number;
+} Numbered;
+static Numbered numbered[LETTERS];
+
+static void on_mail(void *ctx)
+{
+    Story *s = ctx;
+    for (Letter *l = mailbox_take(&s->mail), *next; l; l = next) {
+        next = l->next;
+        assert_int_equal(((Numbered *)l)->number, s->letters);
+        if (++s->letters == LETTERS)
+            loop_stop(s->loop);
+    }
+}
+
+static void *post(void *ctx)
+{
+    Story *s = ctx;
+    for (unsigned i = 0; i < LETTERS; i++) {
+        numbered[i].number = i;
+        mailbox_post(&s->mail, &numbered[i].letter);
+    }
+    return NULL;
+}
+
+static void mailbox__wakes_the_loop_in_order(void **state)
+{
+    Story s = {.deadline_ns = TIME_NEVER};
+    pthread_t poster;
+    s.loop = loop_new(&ops, &s);
+    assert_non_null(s.loop);
+    assert_int_equal(mailbox_init(&s.mail), 0);
+    assert_null(mailbox_take(&s.mail));
+    assert_int_equal(loop_watch(s.loop, s.mail.fd, on_mail, &s), 0);
+    assert_int_equal(pthread_create(&poster, NULL, post, &s), 0);
+    assert_int_equal(loop_run(s.loop), 0);
+    assert_int_equal(pthread_join(poster, NULL), 0);
+    assert_int_equal(s.letters, LETTERS);
+    loop_free(s.loop);
+    mailbox_deinit(&s.mail);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loop__expires_at_deadlines),
+        cmocka_unit_test(loop__counts_signals),
+        cmocka_unit_test(mailbox__wakes_the_loop_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* Options, environment and config file: who beats whom, and what is said to bad input. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "cmd/options.h"
+#include "imd/options.h"
+
+static char *file_path; /* of the config file of the test under way */
+
+static const char *const variables[] = {"DODO_MANAGER",  "DODO_KEY", "DODO_CLUSTER",
+                                        "DODO_INSECURE", "DODO_LOG", "DODO_CONFIG"};
+
+static int set_up(void **state)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(variables); i++)
+        g_unsetenv(variables[i]);
+    int fd = g_file_open_tmp("dodo-options-XXXXXX", &file_path, NULL);
+    if (fd < 0)
+        return -1;
+    (void)close(fd);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)g_unlink(file_path);
+    g_clear_pointer(&file_path, g_free);
+    return 0;
+}
+
+/* Loads @program with the file's text and the command line, whose words are separated by blanks;
+ * "@" stands for the file's path. Standard output goes nowhere meanwhile. */
+static enum ConfigOutcome load(const ConfigProgram *program, void *options, const char *text,
+                               const char *line, char *error)
+{
+    g_autofree char *whole = g_strdup_printf("prog%s%s", *line ? " " : "", line);
+    g_auto(GStrv) words = g_strsplit(whole, " ", -1);
+    g_autofree char **argv = g_new0(char *, g_strv_length(words) + 1);
+    int argc = 0;
+    for (; words[argc]; argc++)
+        argv[argc] = strcmp(words[argc], "@") == 0 ? file_path : words[argc];
+    char **rest = argv;
+    *error = '\0';
+    assert_true(g_file_set_contents(file_path, text, -1, NULL));
+    (void)fflush(stdout);
+    int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    assert_true(out >= 0 && null >= 0 && dup2(null, STDOUT_FILENO) >= 0);
+    enum ConfigOutcome res = config_load(program, &argc, &rest, options, error);
+    (void)fflush(stdout);
+    assert_true(dup2(out, STDOUT_FILENO) >= 0);
+    (void)close(out);
+    (void)close(null);
+    return res;
+}
+
+static enum ConfigOutcome load_imd(ImdOptions *o, const char *text, const char *line, char *error)
+{
+    imd_options_init(o);
+    return load(&imd_program, o, text, line, error);
+}
+
+/* ---- who beats whom -------------------------------------------------------------------------- */
+
+static void load__option_beats_environment_beats_file(void **state)
+{
+    static const struct {
+        const char *file, *env, *line, *want;
+    } cases[] = {
+        {"", NULL, "--config @", NULL},
+        {"[dodo]\nmanager = 10.0.0.1:1\n", NULL, "--config @", "10.0.0.1:1"},
+        {"[dodo]\nmanager = 10.0.0.1:1\n", "10.0.0.2:2", "--config @", "10.0.0.2:2"},
+        {"[dodo]\nmanager = 10.0.0.1:1\n", "10.0.0.2:2", "--config @ --manager 10.0.0.3:3",
+         "10.0.0.3:3"},
+        {"[dodo]\nmanager = 10.0.0.1:1\n", NULL, "--config @ --manager=10.0.0.3", "10.0.0.3:7700"},
+        {"", "", "--config @", NULL}, /* an empty variable is none */
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX], text[ADDR_TEXT_MAX];
+        ImdOptions o;
+        if (cases[i].env)
+            g_setenv("DODO_MANAGER", cases[i].env, TRUE);
+        else
+            g_unsetenv("DODO_MANAGER");
+        assert_int_equal(load_imd(&o, cases[i].file, cases[i].line, error), CONFIG_OK);
+        if (cases[i].want)
+            assert_string_equal(addr_format(&o.common.manager, text, sizeof text), cases[i].want);
+        else
+            assert_int_equal(o.common.manager.kind, ADDR_NONE);
+        config_clear(&imd_program, &o);
+    }
+}
+
+static void load__file_by_environment(void **state)
+{
+    char error[CONFIG_ERROR_MAX];
+    ImdOptions o;
+    g_setenv("DODO_CONFIG", file_path, TRUE);
+    assert_int_equal(load_imd(&o, "[imd]\nthreads = 7\n", "", error), CONFIG_OK);
+    assert_int_equal(o.threads, 7);
+    config_clear(&imd_program, &o);
+    g_setenv("DODO_CONFIG", "/nonexistent/other", TRUE);
+    assert_int_equal(load_imd(&o, "[imd]\nthreads = 7\n", "--config @", error), CONFIG_OK);
+    assert_int_equal(o.threads, 7);
+    config_clear(&imd_program, &o);
+}
+
+static void load__every_kind(void **state)
+{
+    char error[CONFIG_ERROR_MAX], text[ADDR_TEXT_MAX];
+    ImdOptions o;
+    assert_int_equal(load_imd(&o,
+                              "[dodo]\nkey = /k e y\ncluster = blue\ninsecure = yes\n"
+                              "log_level = debug\nhello_retry = 7ms\n"
+                              "[imd]\nlisten = [::1]\npool = 1.5G\nbeat = 2min\nwrites_max = 9\n",
+                              "--config @ --nice 3", error),
+                     CONFIG_OK);
+    assert_string_equal(o.common.key, "/k e y");
+    assert_string_equal(o.common.cluster, "blue");
+    assert_true(o.common.insecure);
+    assert_int_equal(o.common.log_level, LOG_LEVEL_DEBUG);
+    assert_int_equal(o.common.hello_retry_ns, 7 * NS_PER_MS);
+    assert_string_equal(addr_format(&o.listen, text, sizeof text), "[::1]:7701");
+    assert_int_equal(o.pool_bytes, 1536ull << 20);
+    assert_int_equal(o.beat_ns, 120 * NS_PER_S);
+    assert_int_equal(o.writes_max, 9);
+    assert_int_equal(o.nice, 3);
+    config_clear(&imd_program, &o);
+    assert_null(o.common.key);
+}
+
+/* ---- what is said to bad input ----------------------------------------------------------------
+ */
+
+static void load__says_what_to_mend(void **state)
+{
+    /* @want: what the message must end with; "FILE" in it stands for the file's path. */
+    static const struct {
+        const char *file, *variable, *value, *line;
+        enum ConfigOutcome outcome;
+        const char *want;
+    } cases[] = {
+        {"[imd]\nbeat = 5s\npol = 64M\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:3: unknown key \"pol\" in [imd]; see dodo.conf(5)"},
+        {"[dodo]\nfoo = 1\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: unknown key \"foo\" in [dodo]; see dodo.conf(5)"},
+        {"[imds]\npool = 64M\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: unknown group [imds]"},
+        {"[imd]\nbeat = soon\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: beat: expected a time such as 500ms, 30s or 5min, 1ms to 24h"},
+        {"[imd]\nthreads = 65\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: threads: expected a number, 1 to 64"},
+        {"[dodo]\ninsecure = perhaps\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: insecure: expected yes or no"},
+        {"[dodo]\ncluster =\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: cluster: expected a text"},
+        {"[dodo]\nmanager = localhost\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: manager: expected a numeric address such as 10.0.0.1:7700 or [fd00::1]:7700"},
+        {"", NULL, NULL, "--config /nonexistent/dodo.conf", CONFIG_BAD,
+         "/nonexistent/dodo.conf: No such file or directory"},
+        {"", "DODO_LOG", "loud", "--config @", CONFIG_BAD,
+         "DODO_LOG=loud: expected error, warn, info or debug"},
+        {"", NULL, NULL, "--pool 12Q", CONFIG_USAGE,
+         "--pool 12Q: expected a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
+        {"", NULL, NULL, "--pool 4K", CONFIG_USAGE,
+         "--pool 4K: expected a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
+        {"", NULL, NULL, "--bogus", CONFIG_USAGE, "Unknown option --bogus (see imd --help)"},
+        {"", NULL, NULL, "--data-port 5", CONFIG_USAGE,
+         "Unknown option --data-port (see imd --help)"}, /* only in the file */
+        {"", NULL, NULL, "--pool", CONFIG_USAGE, "Missing argument for --pool (see imd --help)"},
+        {"", NULL, NULL, "now", CONFIG_USAGE, "unexpected argument \"now\" (see imd --help)"},
+        /* The command line is judged before the file. */
+        {"[imd]\nnope = 1\n", NULL, NULL, "--config @ --nice 20", CONFIG_USAGE,
+         "--nice 20: expected a number, 0 to 19"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX];
+        ImdOptions o;
+        if (cases[i].variable)
+            g_setenv(cases[i].variable, cases[i].value, TRUE);
+        assert_int_equal(load_imd(&o, cases[i].file, cases[i].line, error), cases[i].outcome);
+        if (cases[i].variable)
+            g_unsetenv(cases[i].variable);
+        bool file = strncmp(cases[i].want, "FILE", 4) == 0;
+        g_autofree char *want =
+            g_strdup_printf("%s%s", file ? file_path : "", cases[i].want + (file ? 4 : 0));
+        assert_string_equal(error, want);
+        config_clear(&imd_program, &o);
+    }
+}
+
+static void load__leaves_other_programs_groups_alone(void **state)
+{
+    static const char text[] = "[client]\nwhatever = 1\n[cmd]\ngrace = 3parsec\n[rmd]\nx = y\n";
+    char error[CONFIG_ERROR_MAX];
+    ImdOptions imd;
+    CmdOptions cmd;
+    assert_int_equal(load_imd(&imd, text, "--config @", error), CONFIG_OK);
+    config_clear(&imd_program, &imd);
+    cmd_options_init(&cmd);
+    assert_int_equal(load(&cmd_program, &cmd, text, "--config @", error), CONFIG_BAD);
+    config_clear(&cmd_program, &cmd);
+    /* cmd needs no manager, but the common group may name it. */
+    cmd_options_init(&cmd);
+    assert_int_equal(load(&cmd_program, &cmd, "[dodo]\nmanager = 10.0.0.1\n", "--config @", error),
+                     CONFIG_OK);
+    config_clear(&cmd_program, &cmd);
+}
+
+static void load__help_and_version(void **state)
+{
+    static const char *const lines[] = {"--help", "-h", "--version"};
+    for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
+        char error[CONFIG_ERROR_MAX];
+        ImdOptions o;
+        assert_int_equal(load_imd(&o, "", lines[i], error), CONFIG_DONE);
+        config_clear(&imd_program, &o);
+    }
+}
+
+/* ---- the programs' tables ---------------------------------------------------------------------
+ */
+
+/* A value at the edge of what a key takes. */
+static char *edge_value(const ConfigKey *k, bool upper)
+{
+    uint64_t v = upper ? k->max : k->min;
+    switch ((enum ConfigKind)k->kind) {
+    case CONFIG_TEXT:
+        return g_strdup(upper ? "x" : "a long text");
+    case CONFIG_BOOL:
+        return g_strdup(upper ? "on" : "off");
+    case CONFIG_ADDR:
+        return g_strdup(upper ? "[::1]:65535" : "127.0.0.1:0");
+    case CONFIG_LEVEL:
+        return g_strdup(upper ? "debug" : "error");
+    case CONFIG_TIME:
+        return g_strdup_printf("%" G_GUINT64_FORMAT "ns", (guint64)v);
+    case CONFIG_SIZE:
+    case CONFIG_COUNT:
+        return g_strdup_printf("%" G_GUINT64_FORMAT, (guint64)v);
+    }
+    return NULL;
+}
+
+static void check_table(const ConfigProgram *p, void *options, const ConfigKey *k)
+{
+    char error[CONFIG_ERROR_MAX];
+    for (int upper = 0; upper < 2; upper++) {
+        g_autofree char *value = edge_value(k, upper);
+        g_autofree char *text = g_strdup_printf("[%s]\n%s = %s\n", k->group, k->name, value);
+        enum ConfigOutcome res = load(p, options, text, "--config @", error);
+        assert_string_equal(error, "");
+        assert_int_equal(res, CONFIG_OK);
+    }
+    if (k->kind != CONFIG_SIZE && k->kind != CONFIG_TIME && k->kind != CONFIG_COUNT)
+        return;
+    uint64_t *field = (uint64_t *)(void *)((char *)options + k->offset);
+    assert_int_equal(*field, k->max);
+}
+
+static void tables__take_the_edges_of_every_key(void **state)
+{
+    static const ConfigProgram *const programs[] = {&imd_program, &cmd_program};
+    union {
+        ImdOptions imd;
+        CmdOptions cmd;
+    } o;
+    for (unsigned i = 0; i < G_N_ELEMENTS(programs); i++) {
+        const ConfigProgram *p = programs[i];
+        if (i == 0)
+            imd_options_init(&o.imd);
+        else
+            cmd_options_init(&o.cmd);
+        for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++)
+            for (size_t k = 0; k < p->tables[t]->count; k++)
+                if (p->tables[t]->keys[k].group)
+                    check_table(p, &o, &p->tables[t]->keys[k]);
+        config_clear(p, &o);
+    }
+}
+
+/* Defaults outside of what may be given would be surprising. 0 stands for "not given" in two. */
+static void tables__defaults_are_in_range(void **state)
+{
+    static const ConfigProgram *const programs[] = {&imd_program, &cmd_program};
+    ImdOptions imd;
+    CmdOptions cmd;
+    imd_options_init(&imd);
+    cmd_options_init(&cmd);
+    for (unsigned i = 0; i < G_N_ELEMENTS(programs); i++) {
+        const ConfigProgram *p = programs[i];
+        for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
+            for (size_t n = 0; n < p->tables[t]->count; n++) {
+                const ConfigKey *k = &p->tables[t]->keys[n];
+                const char *base = i == 0 ? (const char *)&imd : (const char *)&cmd;
+                uint64_t v = 0;
+                if (k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME || k->kind == CONFIG_COUNT)
+                    memcpy(&v, base + k->offset, sizeof v);
+                if (v)
+                    assert_in_range(v, k->min, k->max);
+            }
+        }
+    }
+    config_clear(&imd_program, &imd);
+    config_clear(&cmd_program, &cmd);
+}
+
+static void imd_check__what_is_needed(void **state)
+{
+    static const struct {
+        const char *line, *want;
+    } cases[] = {
+        {"--listen 127.0.0.1 --pool 1M",
+         "--manager ADDR:PORT is needed, here or as [dodo] manager in the config file"},
+        {"--manager 127.0.0.1 --pool 1M",
+         "--listen ADDR[:PORT] is needed, here or as [imd] listen in the config file"},
+        {"--manager 127.0.0.1 --listen 127.0.0.1",
+         "--pool SIZE is needed, here or as [imd] pool in the config file"},
+        {"--manager ::1 --listen 127.0.0.1 --pool 1M",
+         "--manager and --listen must both be IPv4 or both IPv6 addresses"},
+        {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --threads 9",
+         "[imd] data_port: the ports of all 9 threads must be below 65536"},
+        {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --threads 8", ""},
+        {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 70001", ""},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX];
+        ImdOptions o;
+        g_autofree char *line = g_strconcat("--config @ ", cases[i].line, NULL);
+        assert_int_equal(load_imd(&o, "[imd]\ndata_port = 65528\n", line, error), CONFIG_OK);
+        assert_int_equal(imd_options_check(&o, error) < 0, *cases[i].want != '\0');
+        assert_string_equal(error, cases[i].want);
+        if (!*cases[i].want) {
+            assert_in_range(o.threads, 1, 64);
+            assert_int_equal(o.pool_bytes % 4096, 0);
+        }
+        config_clear(&imd_program, &o);
+    }
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(load__option_beats_environment_beats_file),
+        CASE(load__file_by_environment),
+        CASE(load__every_kind),
+        CASE(load__says_what_to_mend),
+        CASE(load__leaves_other_programs_groups_alone),
+        CASE(load__help_and_version),
+        CASE(tables__take_the_edges_of_every_key),
+        CASE(tables__defaults_are_in_range),
+        CASE(imd_check__what_is_needed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

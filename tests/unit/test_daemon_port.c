@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Two ports on an in-process pair: sessions come up by themselves, more messages than the queue
+ * holds arrive in order, and nothing is sent on a session that is not up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/os.h"
+#include "base/time.h"
+#include "daemon/port.h"
+
+typedef struct End {
+    Port port;
+    Session *session; /* the initiator's; the responder's last */
+    unsigned ups, closed, messages;
+    uint8_t types[3 * PORT_QUEUE];
+    uint32_t numbers[3 * PORT_QUEUE];
+    uint64_t pong_epoch;
+} End;
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    End *e = ctx;
+    WirePing ping;
+    e->session = s;
+    assert_true(e->messages < sizeof e->types);
+    e->types[e->messages] = type;
+    if (type == WIRE_PING)
+        port_pong(&e->port, s, payload, len, 42);
+    else if (type == WIRE_PONG && wire_ping_decode(payload, len, &ping) == 0)
+        e->pong_epoch = ping.epoch;
+    else
+        e->numbers[e->messages] = get_u32(payload);
+    e->messages++;
+}
+
+static void on_up(void *ctx, Session *s, uint64_t now_ns)
+{
+    ((End *)ctx)->ups++;
+}
+
+static void on_closed(void *ctx, Session *s)
+{
+    ((End *)ctx)->closed++;
+}
+
+static const PortOps ops = {.message = on_message, .up = on_up, .closed = on_closed};
+
+static void open_ends(End e[2], Transport *pair[2])
+{
+    assert_int_equal(transport_pair_open(pair), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        const EndpointConfig c = {.cluster = 3,
+                                  .role = i ? ROLE_CMD : ROLE_TOOL,
+                                  .self = {{(uint8_t)(i + 1)}},
+                                  .sessions_max = 1,
+                                  .half_open_max = 2,
+                                  .hello_retry_ns = NS_PER_S};
+        e[i] = (End){.ups = 0};
+        assert_int_equal(port_open(&e[i].port, pair[i], &c, &ops, &e[i]), 0);
+    }
+}
+
+static void close_ends(End e[2])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        port_close(&e[i].port);
+        port_close(&e[i].port); /* harmless */
+    }
+}
+
+/* Datagrams go to and fro until none is left. */
+static void settle(End e[2])
+{
+    unsigned n;
+    do {
+        n = 0;
+        for (unsigned i = 0; i < 2; i++) {
+            port_expire(&e[i].port, os_now_ns());
+            n += port_receive(&e[i].port, os_now_ns());
+        }
+    } while (n);
+}
+
+static void send_number(End *e, uint32_t number)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX] = {0};
+    put_u32(payload, number);
+    port_message(&e->port, e->session, WIRE_REQUEST, payload, 4 + number % 1000);
+}
+
+static void message__many_arrive_in_order(void **state)
+{
+    static End e[2];
+    Transport *pair[2];
+    open_ends(e, pair);
+    e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
+    send_number(&e[0], 99); /* not up yet: lost */
+    settle(e);
+    assert_int_equal(e[0].ups, 1);
+    assert_int_equal(e[1].messages, 0);
+    for (uint32_t i = 0; i < 2 * PORT_QUEUE + 5; i++)
+        send_number(&e[0], i);
+    settle(e);
+    assert_int_equal(e[1].messages, 2 * PORT_QUEUE + 5);
+    for (uint32_t i = 0; i < e[1].messages; i++)
+        assert_int_equal(e[1].numbers[i], i);
+    close_ends(e);
+}
+
+static void pong__answers_pings_only(void **state)
+{
+    static End e[2];
+    Transport *pair[2];
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    const WirePing ping = {.nonce = 7};
+    open_ends(e, pair);
+    e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
+    settle(e);
+    size_t len = wire_ping_encode(&ping, payload);
+    port_message(&e[0].port, e[0].session, WIRE_PING, payload, len - 1); /* malformed */
+    settle(e);
+    assert_int_equal(e[0].messages, 0);
+    port_message(&e[0].port, e[0].session, WIRE_PING, payload, len);
+    settle(e);
+    assert_int_equal(e[0].messages, 1);
+    assert_int_equal(e[0].types[0], WIRE_PONG);
+    assert_int_equal(e[0].pong_epoch, 42);
+    close_ends(e);
+}
+
+static void closed__the_owner_is_told(void **state)
+{
+    static End e[2];
+    Transport *pair[2];
+    const Addr nobody = addr_sim(9, 9);
+    open_ends(e, pair);
+    e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
+    settle(e);
+    /* The table holds one session: another peer takes its place. */
+    assert_non_null(endpoint_connect(e[0].port.endpoint, &nobody, os_now_ns() + NS_PER_S));
+    assert_int_equal(e[0].closed, 1);
+    close_ends(e);
+    assert_int_equal(e[0].closed, 1); /* not at the end */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(message__many_arrive_in_order),
+        cmocka_unit_test(pong__answers_pings_only),
+        cmocka_unit_test(closed__the_owner_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Who a daemon is, where it may listen, and how it tells that it is ready. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "daemon/start.h"
+
+static char *dir; /* of the test under way */
+
+static int set_up(void **state)
+{
+    g_unsetenv("NOTIFY_SOCKET");
+    dir = g_dir_make_tmp("dodo-start-XXXXXX", NULL);
+    return dir ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const names[] = {"key", "notify", "out"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(dir, names[i], NULL);
+        (void)g_unlink(path);
+    }
+    int res = g_rmdir(dir);
+    g_clear_pointer(&dir, g_free);
+    return res;
+}
+
+static Addr address(const char *text)
+{
+    Addr a;
+    assert_int_equal(addr_parse(text, 0, &a), 0);
+    return a;
+}
+
+static void identity__without_a_key_only_loopback(void **state)
+{
+    static const struct {
+        const char *listen, *manager;
+        bool insecure, fine;
+    } cases[] = {
+        {"127.0.0.1:0", "127.0.0.1:7700", false, true}, {"[::1]:0", "[::1]:7700", false, true},
+        {"10.0.0.1:0", "127.0.0.1:7700", false, false}, {"127.0.0.1:0", "10.0.0.1", false, false},
+        {"[fe80::1]:0", "[::1]:7700", false, false},    {"10.0.0.1:0", "10.0.0.2:1", true, true},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX] = "";
+        CommonOptions o = {
+            .cluster = (char *)"blue", .insecure = cases[i].insecure, .hello_retry_ns = 17};
+        Addr listen = address(cases[i].listen), manager = address(cases[i].manager);
+        const Addr *const all[] = {&listen, &manager};
+        EndpointConfig c;
+        assert_int_equal(start_identity(&o, all, 2, &c, error), cases[i].fine ? 0 : -EACCES);
+        assert_int_equal(strstr(error, "--insecure") != NULL, !cases[i].fine);
+        if (!cases[i].fine)
+            continue;
+        assert_int_equal(c.keys_count, 0);
+        assert_int_equal(c.cluster, cluster_number("blue"));
+        assert_int_equal(c.hello_retry_ns, 17);
+    }
+}
+
+static void identity__with_a_key(void **state)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    g_autofree char *path = g_build_filename(dir, "key", NULL);
+    CommonOptions o = {.cluster = (char *)"dodo", .key = path};
+    Addr listen = address("10.0.0.1:0");
+    const Addr *const all[] = {&listen};
+    EndpointConfig c;
+    assert_int_equal(start_identity(&o, all, 1, &c, error), -ENOENT);
+    assert_non_null(strstr(error, "dodo keygen"));
+    g_autofree char *digits = g_strnfill(64, 'a');
+    g_autofree char *text = g_strdup_printf("%s\n%s\n", digits, digits);
+    assert_true(g_file_set_contents(path, text, -1, NULL));
+    assert_int_equal(g_chmod(path, 0644), 0);
+    assert_int_equal(start_identity(&o, all, 1, &c, error), -EACCES);
+    assert_int_equal(g_chmod(path, 0640), 0);
+    assert_int_equal(start_identity(&o, all, 1, &c, error), 0);
+    assert_int_equal(c.keys_count, 2);
+    assert_int_equal(c.keys[0].bytes[0], 0xaa);
+    assert_int_equal(c.keys[1].bytes[31], 0xaa);
+}
+
+static void cluster_number__is_fnv_1a(void **state)
+{
+    assert_int_equal(cluster_number(""), 2166136261u);
+    assert_int_equal(cluster_number("a"), 0xe40c292cu);
+    assert_int_equal(cluster_number("foobar"), 0xbf9cf968u);
+}
+
+static void listen__says_what_to_mend(void **state)
+{
+    static const char *const anywhere[] = {"0.0.0.0:0", "[::]:0"};
+    char error[CONFIG_ERROR_MAX] = "";
+    Transport *t, *second;
+    for (size_t i = 0; i < G_N_ELEMENTS(anywhere); i++) {
+        Addr a = address(anywhere[i]);
+        assert_int_equal(start_listen(&a, NULL, &t, error), -EINVAL);
+        assert_non_null(strstr(error, "name the one address of this host"));
+    }
+    Addr a = address("127.0.0.1:0");
+    assert_int_equal(start_listen(&a, NULL, &t, error), 0);
+    assert_int_equal(start_listen(&t->local, NULL, &second, error), -EADDRINUSE);
+    assert_non_null(strstr(error, "the port is in use"));
+    a = address("198.51.100.77:0");
+    assert_int_equal(start_listen(&a, NULL, &second, error), -EADDRNOTAVAIL);
+    assert_non_null(strstr(error, "not an address of this host"));
+    transport_close(t);
+}
+
+/* The line on stdout, and READY=1 to whoever started us. */
+static void check_ready(const char *notify_path, int receiver)
+{
+    char line[64] = "", told[32] = "";
+    g_autofree char *out = g_build_filename(dir, "out", NULL);
+    int file = open(out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    (void)fflush(stdout);
+    int saved = dup(STDOUT_FILENO);
+    assert_true(file >= 0 && saved >= 0 && dup2(file, STDOUT_FILENO) >= 0);
+    g_setenv("NOTIFY_SOCKET", notify_path, TRUE);
+    start_ready("imd ready: listen=%s", "here");
+    assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+    assert_true(pread(file, line, sizeof line - 1, 0) > 0);
+    assert_string_equal(line, "imd ready: listen=here\n");
+    assert_true(recv(receiver, told, sizeof told - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(told, "READY=1");
+    start_stopping();
+    memset(told, 0, sizeof told);
+    assert_true(recv(receiver, told, sizeof told - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(told, "STOPPING=1");
+    (void)close(saved);
+    (void)close(file);
+}
+
+static void ready__tells_the_service_manager(void **state)
+{
+    g_autofree char *path = g_build_filename(dir, "notify", NULL);
+    for (int abstract = 0; abstract < 2; abstract++) {
+        struct sockaddr_un a = {.sun_family = AF_UNIX};
+        size_t len = strlen(path);
+        assert_true(len < sizeof a.sun_path);
+        memcpy(a.sun_path, path, len);
+        if (abstract)
+            a.sun_path[0] = '\0';
+        int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        assert_true(s >= 0);
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+        assert_int_equal(bind(s, (struct sockaddr *)&a, size), 0);
+        g_autofree char *name = g_strdup(path);
+        if (abstract)
+            name[0] = '@';
+        check_ready(name, s);
+        (void)close(s);
+    }
+    g_setenv("NOTIFY_SOCKET", "/nonexistent/socket", TRUE);
+    start_stopping(); /* nobody there: nothing happens */
+    g_setenv("NOTIFY_SOCKET", "vsock:2:1", TRUE);
+    start_stopping();
+    g_unsetenv("NOTIFY_SOCKET");
+}
+
+static void size__is_exact_and_can_be_read_again(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } cases[] = {{0, "0"},
+                 {1, "1"},
+                 {1024, "1K"},
+                 {64 << 20, "64M"},
+                 {1536ull << 20, "1536M"},
+                 {3ull << 30, "3G"},
+                 {1ull << 50, "1024T"},
+                 {1025, "1025"}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char text[32];
+        assert_string_equal(start_size(cases[i].bytes, text, sizeof text), cases[i].want);
+    }
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(identity__without_a_key_only_loopback),
+        CASE(identity__with_a_key),
+        CASE(cluster_number__is_fnv_1a),
+        CASE(listen__says_what_to_mend),
+        CASE(ready__tells_the_service_manager),
+        CASE(size__is_exact_and_can_be_read_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

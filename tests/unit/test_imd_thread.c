@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* A data thread as it runs in imd, on one end of an in-process pair: a client at the other end
+ * writes, reads what it wrote, and is told when the thread leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glib.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "imd/thread.h"
+
+enum { POOL = 1 << 20, EPOCH = 77, SEGMENT = 1000 };
+static const uint64_t PATIENCE_NS = 5 * NS_PER_S; /* then the thread is taken for stuck */
+
+typedef struct Client {
+    Transport *ends[2]; /* the second is the thread's */
+    Port port;
+    Session *session;
+    bool up;
+    ImdThread thread;
+    Mailbox done;
+    uint8_t *pool;
+    /* what came */
+    unsigned acks, goodbyes, refused;
+    WireWriteAck ack;
+    uint64_t segments;
+    uint8_t got[WIRE_CHUNK_MAX];
+    BurstScratch scratch;
+} Client;
+
+static void take_data(Client *c, const WireData *m)
+{
+    if (m->index == WIRE_INDEX_NONE) {
+        c->refused = m->status;
+        return;
+    }
+    c->segments |= (uint64_t)1 << m->index;
+    memcpy(c->got + (size_t)m->index * SEGMENT, m->data, m->data_len);
+}
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    Client *c = ctx;
+    WireData data;
+    uint64_t epoch;
+    if (type == WIRE_DATA) {
+        assert_int_equal(wire_data_decode(payload, len, &data), 0);
+        take_data(c, &data);
+    } else if (type == WIRE_WRITE_ACK) {
+        assert_int_equal(wire_write_ack_decode(payload, len, &c->ack), 0);
+        c->acks++;
+    } else if (type == WIRE_GOODBYE) {
+        assert_int_equal(wire_goodbye_decode(payload, len, &epoch), 0);
+        assert_int_equal(epoch, EPOCH);
+        c->goodbyes++;
+    }
+}
+
+static void on_up(void *ctx, Session *s, uint64_t now_ns)
+{
+    ((Client *)ctx)->up = true;
+}
+
+static const PortOps port_ops = {.message = on_message, .up = on_up};
+
+static EndpointConfig endpoint_config(bool sealed, uint8_t role)
+{
+    return (EndpointConfig){.cluster = 1,
+                            .keys_count = sealed,
+                            .role = role,
+                            .self = {{role}},
+                            .epoch = EPOCH,
+                            .sessions_max = 8,
+                            .half_open_max = 8,
+                            .hello_retry_ns = NS_PER_S};
+}
+
+/* Sends and receives until @condition; fails when nothing comes for too long. */
+#define UNTIL(c, condition)                                                    \
+    do {                                                                       \
+        port_expire(&(c)->port, os_now_ns());                                  \
+        if (condition)                                                         \
+            break;                                                             \
+        assert_int_equal(transport_wait((c)->port.transport, PATIENCE_NS), 1); \
+        (void)port_receive(&(c)->port, os_now_ns());                           \
+    } while (true)
+
+static void open_client(Client *c, bool sealed)
+{
+    EndpointConfig mine = endpoint_config(sealed, ROLE_CLIENT);
+    ImdThreadConfig config = {
+        .endpoint = endpoint_config(sealed, ROLE_IMD),
+        .data =
+            {.epoch = EPOCH, .pool = c->pool, .pool_bytes = POOL, .writes_max = 8, .fills_max = 8},
+        .leave_deadline_ns = 3600 * NS_PER_S,
+        .done = &c->done,
+    };
+    assert_int_equal(mailbox_init(&c->done), 0);
+    assert_int_equal(transport_pair_open(c->ends), 0);
+    assert_int_equal(port_open(&c->port, c->ends[0], &mine, &port_ops, c), 0);
+    assert_int_equal(imd_thread_init(&c->thread, &config, c->ends[1]), 0);
+    assert_int_equal(imd_thread_start(&c->thread), 0);
+    c->session = endpoint_connect(c->port.endpoint, &c->ends[1]->local, os_now_ns());
+    UNTIL(c, c->up);
+}
+
+static void close_client(Client *c)
+{
+    imd_thread_deinit(&c->thread);
+    imd_thread_deinit(&c->thread); /* harmless */
+    port_close(&c->port);
+    mailbox_deinit(&c->done);
+}
+
+/* Gives an order; returns its result when it was carried out. */
+static void order(Client *c, enum ImdCommandKind kind, uint64_t id)
+{
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->command = (ImdCommand){
+        .id = id,
+        .kind = kind,
+        .region = {
+            .region = 5, .opening = 1, .capability = {{9}}, .pool_offset = 8192, .len = 100000}};
+    imd_thread_order(&c->thread, o);
+}
+
+static void await_done(Client *c, uint64_t id)
+{
+    struct pollfd p = {.fd = c->done.fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, (int)(PATIENCE_NS / NS_PER_MS)), 1);
+    Letter *l = mailbox_take(&c->done);
+    assert_non_null(l);
+    assert_null(l->next);
+    assert_int_equal(((ImdOrder *)l)->command.id, id);
+    assert_int_equal(((ImdOrder *)l)->result, 0);
+    g_free(l);
+}
+
+static RegionAddress region_address(void)
+{
+    return (RegionAddress){.epoch = EPOCH, .region = 5, .opening = 1, .capability = {{9}}};
+}
+
+static void write_blocks(Client *c, const uint8_t *data, uint32_t len, uint64_t number,
+                         uint64_t want)
+{
+    WireWrite w = {.address = region_address(),
+                   .kind = WRITE_DATA,
+                   .number = number,
+                   .len = len,
+                   .segment = SEGMENT};
+    Burst b;
+    burst_init_write(&b, &w, want & wire_segment_mask(wire_segment_count(len, SEGMENT)), data);
+    assert_int_equal(burst_send(c->port.transport, c->port.endpoint, c->session, &b, &c->scratch),
+                     0);
+}
+
+static void poll_write(Client *c, uint32_t len, uint64_t number)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    WireWrite w = {.address = region_address(),
+                   .kind = WRITE_DATA,
+                   .index = WIRE_INDEX_NONE,
+                   .number = number,
+                   .len = len,
+                   .segment = SEGMENT};
+    port_message(&c->port, c->session, WIRE_WRITE, payload, wire_write_encode_header(&w, payload));
+}
+
+static void ask(Client *c, uint64_t number, uint32_t len)
+{
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    WireRead r = {.ask = number,
+                  .address = region_address(),
+                  .len = len,
+                  .segment = SEGMENT,
+                  .want = wire_segment_mask(wire_segment_count(len, SEGMENT))};
+    c->segments = 0;
+    c->refused = STATUS_MAX;
+    port_message(&c->port, c->session, WIRE_READ, payload, wire_read_encode(&r, payload));
+}
+
+static void check_thread(bool sealed)
+{
+    static uint8_t data[WIRE_CHUNK_MAX];
+    Client *c = g_new0(Client, 1);
+    const uint32_t len = 10 * WIRE_BLOCK_SIZE;
+    const uint64_t all = wire_segment_mask(wire_segment_count(len, SEGMENT));
+    c->pool = g_malloc0(POOL);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)(i * 7 + i / 333);
+    open_client(c, sealed);
+    order(c, IMD_ADD, 1);
+    await_done(c, 1);
+
+    write_blocks(c, data, len, 1, UINT64_MAX);
+    UNTIL(c, c->acks > 0 && c->ack.state == WRITE_DONE);
+    ask(c, 1, len);
+    UNTIL(c, c->segments == all);
+    assert_memory_equal(c->got, data, len);
+    assert_memory_equal(c->pool + 8192, data, len);
+
+    /* A write is open: leaving waits for it, then says good-bye. */
+    write_blocks(c, data, len, 2, 1);
+    poll_write(c, len, 2);
+    UNTIL(c, c->ack.number == 2);
+    assert_int_equal(c->ack.state, WRITE_OPEN);
+    order(c, IMD_LEAVE, 2);
+    do { /* until the order has come through */
+        ask(c, 2, len);
+        UNTIL(c, c->segments || c->refused != STATUS_MAX);
+    } while (c->refused != STATUS_LEAVING);
+    assert_int_equal(c->goodbyes, 0);
+    write_blocks(c, data, len, 2, UINT64_MAX & ~1ull);
+    UNTIL(c, c->goodbyes == 1);
+    await_done(c, 2);
+    close_client(c);
+    assert_int_equal(atomic_load(&c->thread.write_bytes), 2 * len);
+    assert_true(atomic_load(&c->thread.read_bytes) >= len);
+    g_free(c->pool);
+    g_free(c);
+}
+
+static void thread__serves_and_leaves_unsealed(void **state)
+{
+    check_thread(false);
+}
+
+static void thread__serves_and_leaves_sealed(void **state)
+{
+    check_thread(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thread__serves_and_leaves_unsealed),
+        cmocka_unit_test(thread__serves_and_leaves_sealed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
