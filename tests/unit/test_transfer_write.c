@@ -1,0 +1,924 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing over a simulated wire to a server that only reacts: every byte arrives or its chunk is
+ * refused, no more is sent again than was lost, and every byte of credit is given back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "proto/transfer_private.h"
+#include "tests/unit/transfer_sim.h"
+
+enum {
+    SEGMENT = 1400,
+    KIB = 1024,
+};
+
+/* What the server knows of a chunk. */
+typedef struct Slot {
+    uint64_t received;
+    uint32_t expected;
+    bool done, refused;
+} Slot;
+
+typedef struct WriteSim {
+    SimWorld *w;
+    WriteTransfer t;
+    PathEstimate path;
+    CreditPool pool;
+    TransferCounters count;
+    TransferConfig config;
+    uint64_t next_number;
+    uint64_t base; /* number, or transfer, of the first chunk under way */
+    /* the server */
+    Slot slots[TRANSFER_CHUNKS_MAX];
+    uint8_t memory[TRUTH_BYTES];
+    unsigned busy; /* so many messages get BUSY */
+    uint16_t status;
+    uint64_t stale; /* chunks refused as STALE */
+    uint32_t grant;
+    uint32_t forget_ppm; /* drops an open chunk: a fill gives way */
+    /* what was sent: of the transfer under way */
+    uint8_t sent[TRANSFER_CHUNKS_MAX][WIRE_SEGMENTS_MAX];
+    unsigned bursts, polls;
+    uint64_t last_want;
+    /* sums over all transfers */
+    uint64_t data, data_again, data_lost;
+} WriteSim;
+
+static const RegionAddress address = {
+    .epoch = 11, .region = 22, .opening = 1, .capability = {{1, 2, 3}}};
+
+static WriteSim *sim_new(uint64_t seed)
+{
+    WriteSim *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    s->w = world_new(seed);
+    s->next_number = 1;
+    s->grant = 1024 * KIB;
+    credit_init(&s->pool, 1024 * KIB);
+    s->config = (TransferConfig){.segment = SEGMENT,
+                                 .deadline_ns = NS_PER_S,
+                                 .credit = &s->pool,
+                                 .path = &s->path,
+                                 .count = &s->count};
+    return s;
+}
+
+static void sim_free(WriteSim *s)
+{
+    world_free(s->w);
+    free(s);
+}
+
+/* ---- the server ----------------------------------------------------------------------------- */
+
+static void serve_ack(WriteSim *s, const WireWrite *m, uint8_t state, uint16_t status,
+                      uint64_t received)
+{
+    WireWriteAck ack = {.number = m->number,
+                        .transfer = m->transfer,
+                        .kind = m->kind,
+                        .state = state,
+                        .status = status,
+                        .grant = s->grant,
+                        .received = received};
+    uint8_t out[WIRE_WRITE_ACK_SIZE];
+    (void)world_send(s->w, TO_CLIENT, WIRE_WRITE_ACK, out, wire_write_ack_encode(&ack, out));
+}
+
+/* True when the segment leaves or closes a gap. */
+static bool slot_take(WriteSim *s, Slot *slot, const WireWrite *m)
+{
+    uint64_t bit = (uint64_t)1 << m->index;
+    if (slot->received & bit)
+        return false;
+    slot->received |= bit;
+    memcpy(s->memory + m->offset + (size_t)m->index * m->segment, m->data, m->data_len);
+    bool gap = m->index != slot->expected;
+    if (m->index >= slot->expected)
+        slot->expected = m->index + 1u;
+    return gap;
+}
+
+static void serve_chunk(WriteSim *s, const WireWrite *m, Slot *slot)
+{
+    if (slot->done || m->kind == WRITE_VOID) {
+        slot->done = true;
+        serve_ack(s, m, WRITE_DONE, 0, 0);
+        return;
+    }
+    if (world_chance(s->w, s->forget_ppm))
+        *slot = (Slot){0};
+    bool tell = m->index == WIRE_INDEX_NONE || slot_take(s, slot, m);
+    if (slot->received == wire_segment_mask(wire_segment_count(m->len, m->segment))) {
+        slot->done = true;
+        assert_memory_equal(s->memory + m->offset, truth + m->offset, m->len);
+        serve_ack(s, m, WRITE_DONE, 0, 0);
+    } else if (tell) {
+        serve_ack(s, m, WRITE_OPEN, 0, slot->received);
+    }
+}
+
+static void serve(WriteSim *s, const Event *e)
+{
+    WireWrite m;
+    assert_int_equal(e->type, WIRE_WRITE);
+    assert_int_equal(wire_write_decode(e->bytes, e->len, &m), 0);
+    assert_int_equal(m.address.region, address.region);
+    assert_true(id128_equal(&m.address.capability, &address.capability));
+    uint64_t i = (m.kind == WRITE_FILL ? m.transfer : m.number) - s->base;
+    if (s->status != STATUS_OK) {
+        serve_ack(s, &m, WRITE_REFUSED, s->status, 0);
+    } else if (s->busy > 0) {
+        s->busy--;
+        serve_ack(s, &m, WRITE_REFUSED, STATUS_BUSY, 0);
+    } else if (i >= s->t.chunks_count || m.kind != s->t.kind) {
+        serve_ack(s, &m, WRITE_DONE, 0, 0); /* of an earlier transfer */
+    } else if (s->stale >> i & 1) {
+        s->slots[i].refused = true;
+        serve_ack(s, &m, WRITE_REFUSED, STATUS_STALE, 0);
+    } else {
+        serve_chunk(s, &m, &s->slots[i]);
+    }
+}
+
+/* ---- the driver ----------------------------------------------------------------------------- */
+
+static void check_credit(const WriteSim *s)
+{
+    uint64_t flight = 0;
+    for (unsigned i = 0; i < s->t.p.next_chunk; i++) {
+        const WriteChunk *c = &s->t.chunks[i];
+        Cut cut = {.len = c->len, .segment = s->t.config.segment, .last = c->last};
+        flight += cut_bytes(&cut, c->flight);
+        assert_int_equal(c->flight & c->received, 0);
+        assert_int_equal(c->flight & ~c->sent, 0);
+    }
+    assert_int_equal(s->t.p.flight.bytes, flight);
+    assert_int_equal(s->pool.used_bytes, flight + s->t.p.flight.owed);
+}
+
+static void send_burst(WriteSim *s, const Burst *b)
+{
+    static uint8_t out[WIRE_WRITE_HEADER_SIZE + WIRE_SEGMENT_MAX];
+    s->bursts++;
+    s->last_want = b->want;
+    for (uint64_t want = b->want; want; want &= want - 1) {
+        unsigned i = map_lowest(want);
+        size_t n = burst_payload(b, i, out);
+        WireWrite m;
+        assert_int_equal(wire_write_decode(out, n, &m), 0);
+        uint64_t chunk = (m.kind == WRITE_FILL ? m.transfer : m.number) - s->base;
+        assert_true(chunk < s->t.chunks_count);
+        s->data++;
+        s->data_again += s->sent[chunk][i]++ > 0;
+        s->data_lost += !world_send(s->w, TO_SERVER, WIRE_WRITE, out, n);
+    }
+}
+
+static void send_all(WriteSim *s)
+{
+    Burst burst;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    int what;
+    while ((what = write_transfer_output(&s->t, &burst, poll, &n, s->w->now_ns)) != WRITE_NOTHING) {
+        if (what == WRITE_BURST) {
+            send_burst(s, &burst);
+        } else {
+            s->polls++;
+            assert_int_equal(n, WIRE_WRITE_HEADER_SIZE);
+            (void)world_send(s->w, TO_SERVER, WIRE_WRITE, poll, n);
+        }
+        check_credit(s);
+    }
+}
+
+static void start(WriteSim *s, enum WriteKind kind, uint64_t offset, size_t len)
+{
+    memset(s->slots, 0, sizeof s->slots);
+    memset(s->sent, 0, sizeof s->sent);
+    memset(s->memory + offset, 0xEE, len);
+    s->bursts = s->polls = 0;
+    s->base = s->next_number;
+    s->next_number += write_chunk_count(offset, len);
+    write_transfer_start(
+        &s->t, &s->config, &address, kind, offset, kind == WRITE_VOID ? NULL : truth + offset, len,
+        kind == WRITE_FILL ? 77 : s->base, kind == WRITE_FILL ? s->base : 0, s->w->now_ns);
+    send_all(s);
+}
+
+static void step(WriteSim *s)
+{
+    uint64_t deadline = write_transfer_deadline(&s->t);
+    if (world_next_ns(s->w) <= deadline) {
+        Event e = world_pop(s->w);
+        s->w->now_ns = e.at_ns;
+        if (e.side == TO_SERVER) {
+            serve(s, &e);
+        } else {
+            WireWriteAck m;
+            assert_int_equal(wire_write_ack_decode(e.bytes, e.len, &m), 0);
+            write_transfer_input(&s->t, &m, s->w->now_ns);
+        }
+        free(e.bytes);
+    } else {
+        assert_true(deadline > s->w->now_ns);
+        s->w->now_ns = deadline;
+        write_transfer_expire(&s->t, s->w->now_ns);
+    }
+    if (s->t.state == TRANSFER_RUNNING)
+        send_all(s);
+    check_credit(s);
+}
+
+static void finish(WriteSim *s)
+{
+    for (int i = 0; s->t.state == TRANSFER_RUNNING; i++) {
+        assert_true(i < 2000000);
+        step(s);
+    }
+    if (s->t.state == TRANSFER_COMPLETE)
+        assert_int_equal(s->pool.used_bytes, 0); /* to the byte, without end() */
+    write_transfer_end(&s->t);
+    assert_int_equal(s->pool.used_bytes, 0);
+}
+
+static void write_whole(WriteSim *s, enum WriteKind kind, uint64_t offset, size_t len)
+{
+    start(s, kind, offset, len);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    unsigned refused = 0;
+    for (unsigned i = 0; i < s->t.chunks_count; i++) {
+        assert_true(s->slots[i].done != s->slots[i].refused);
+        refused += s->slots[i].refused;
+    }
+    assert_int_equal(s->t.refused_chunks, refused);
+    if (kind != WRITE_VOID && !refused)
+        assert_memory_equal(s->memory + offset, truth + offset, len);
+}
+
+/* ---- without faults ------------------------------------------------------------------------- */
+
+static void write_chunk_count__no_block_in_two_chunks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset;
+        size_t len;
+        unsigned count;
+    } cases[] = {
+        {0, 0, 0},
+        {0, 1, 1},
+        {0, WIRE_CHUNK_MAX, 1},
+        {0, WIRE_CHUNK_MAX + 1, 2},
+        {4095, 1, 1},
+        {4095, 57344, 2},
+        {4095, 53249, 1},
+        {4095, 53250, 2},
+        {4096, 57344, 1},
+        {8191, 100000, 2},
+        {57343, 2, 1},
+        {(uint64_t)1 << 60, 57345, 2},
+        {4095, 0, 0},
+        {1, TRANSFER_BYTES_MAX, 65},
+        {0, TRANSFER_BYTES_MAX, 64},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(write_chunk_count(cases[i].offset, cases[i].len), cases[i].count);
+}
+
+static void write_transfer__chunks_cover_the_range_and_end_at_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset;
+        size_t len;
+    } cases[] = {{0, 1}, {5, 57344}, {4095, 200000}, {4096, 200000}, {100, 4 * WIRE_CHUNK_MAX}};
+    WriteSim *s = sim_new(1);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        write_whole(s, WRITE_DATA, cases[i].offset, cases[i].len);
+        uint64_t at = 0;
+        for (unsigned k = 0; k < s->t.chunks_count; k++) {
+            const WriteChunk *c = &s->t.chunks[k];
+            assert_int_equal(c->offset, at);
+            assert_in_range(c->len, 1, WIRE_CHUNK_MAX);
+            at += c->len;
+            if (k + 1u < s->t.chunks_count)
+                assert_int_equal((cases[i].offset + at) % WIRE_BLOCK_SIZE, 0);
+        }
+        assert_int_equal(at, cases[i].len);
+    }
+    sim_free(s);
+}
+
+static void write_transfer__sizes_kinds_and_offsets(void **state)
+{
+    (void)state;
+    static const size_t lens[] = {1, 896, 4096, 8192, 57343, 57344, 57345, 65536, 262144, 1000003};
+    static const uint64_t offsets[] = {0, 1, 4095, 4096, 123456};
+    static const uint16_t segments[] = {WIRE_SEGMENT_MIN, 1400, 8000, WIRE_SEGMENT_MAX};
+    WriteSim *s = sim_new(2);
+    for (size_t i = 0; i < ARRAY_SIZE(lens); i++)
+        for (size_t j = 0; j < ARRAY_SIZE(offsets); j++)
+            for (size_t k = 0; k < ARRAY_SIZE(segments); k++) {
+                s->config.segment = segments[k];
+                write_whole(s, WRITE_DATA, offsets[j], lens[i]);
+                write_whole(s, WRITE_FILL, offsets[j], lens[i]);
+                write_whole(s, WRITE_VOID, offsets[j], lens[i]);
+            }
+    assert_int_equal(s->data_again, 0);
+    assert_int_equal(s->count.resent, 0);
+    sim_free(s);
+}
+
+static void write_transfer__largest(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(3);
+    write_whole(s, WRITE_DATA, 4096, TRANSFER_BYTES_MAX);
+    assert_int_equal(s->t.chunks_count, TRANSFER_CHUNKS_MAX);
+    write_whole(s, WRITE_VOID, 4096, TRANSFER_BYTES_MAX);
+    assert_int_equal(s->data_again, 0);
+    sim_free(s);
+}
+
+static void write_transfer__small_write_is_one_burst_and_one_ack(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(4);
+    s->w->wires[TO_SERVER] = s->w->wires[TO_CLIENT] = (Wire){.delay_ns = 300 * NS_PER_US};
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 8192, 8192);
+    assert_int_equal(s->bursts, 1);
+    assert_int_equal(s->polls, 0);
+    assert_int_equal(s->count.datagrams, 6);
+    assert_int_equal(s->w->now_ns - begin, 600 * NS_PER_US);
+    assert_int_equal(s->path.srtt_ns, 600 * NS_PER_US);
+    sim_free(s);
+}
+
+static void write_transfer__numbers_and_names(void **state)
+{
+    (void)state;
+    static const struct {
+        enum WriteKind kind;
+        uint64_t number, transfer, numbers[3], transfers[3];
+    } cases[] = {
+        {WRITE_DATA, 7, 0, {7, 8, 9}, {0, 0, 0}},
+        {WRITE_VOID, 7, 0, {7, 8, 9}, {0, 0, 0}},
+        {WRITE_FILL, 7, 50, {7, 7, 7}, {50, 51, 52}},
+    };
+    WriteSim *s = sim_new(5);
+    s->pool.window_bytes = s->pool.cap_bytes;
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        write_transfer_start(&s->t, &s->config, &address, cases[i].kind, 4096,
+                             cases[i].kind == WRITE_VOID ? NULL : truth, 3 * WIRE_CHUNK_MAX,
+                             cases[i].number, cases[i].transfer, 1);
+        for (unsigned k = 0; k < 3; k++) {
+            Burst b;
+            uint8_t out[WIRE_WRITE_HEADER_SIZE + WIRE_SEGMENT_MAX];
+            size_t n;
+            WireWrite m;
+            int what = write_transfer_output(&s->t, &b, out, &n, 1);
+            assert_int_equal(what, cases[i].kind == WRITE_VOID ? WRITE_POLL : WRITE_BURST);
+            if (what == WRITE_BURST)
+                n = burst_payload(&b, map_lowest(b.want), out);
+            assert_int_equal(wire_write_decode(out, n, &m), 0);
+            assert_int_equal(m.kind, cases[i].kind);
+            assert_int_equal(m.number, cases[i].numbers[k]);
+            assert_int_equal(m.transfer, cases[i].transfers[k]);
+            assert_int_equal(m.offset, 4096 + k * WIRE_CHUNK_MAX);
+        }
+        write_transfer_end(&s->t);
+    }
+    sim_free(s);
+}
+
+static void write_transfer__clean_wire_with_jitter_sends_nothing_again(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t delay_us, jitter_us, rate;
+    } wires[] = {
+        {50, 0, 125000000},   {50, 50, 125000000},   {20, 200, 1250000000},
+        {500, 500, 12500000}, {5000, 1000, 1250000}, {5, 5, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(wires); i++) {
+        WriteSim *s = sim_new(100 + i);
+        for (int k = 0; k < 2; k++) {
+            s->w->wires[k].delay_ns = wires[i].delay_us * NS_PER_US;
+            s->w->wires[k].jitter_ns = wires[i].jitter_us * NS_PER_US;
+            s->w->wires[k].rate_bps = wires[i].rate;
+        }
+        for (int k = 0; k < 200; k++)
+            write_whole(s, k % 2 ? WRITE_DATA : WRITE_FILL, 4096, k % 4 == 0 ? 500000 : 8192);
+        assert_int_equal(s->data_again, 0);
+        assert_int_equal(s->count.resent, 0);
+        sim_free(s);
+    }
+}
+
+/* ---- credit and grant ----------------------------------------------------------------------- */
+
+/* A window of less than a chunk: a poll behind each burst, not a time-out. */
+static void write_transfer__small_window_is_kept_moving_by_polls(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(6);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->pool.window_bytes = 16 * KIB;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 57344);
+    assert_in_range(s->polls, 2, 4);
+    assert_int_equal(s->data_again, 0);
+    /* Four or five round trips of 100 us and the bytes' own 460 us. */
+    assert_true(s->w->now_ns - begin < 5 * 120 * NS_PER_US + 500 * NS_PER_US);
+    sim_free(s);
+}
+
+static void write_transfer__grant_bounds_what_is_in_flight(void **state)
+{
+    (void)state;
+    static const uint32_t grants[] = {0, 1000, 8 * KIB, 20 * KIB, 100 * KIB};
+    for (size_t i = 0; i < ARRAY_SIZE(grants); i++) {
+        WriteSim *s = sim_new(7);
+        s->pool.window_bytes = s->pool.cap_bytes;
+        s->grant = grants[i];
+        start(s, WRITE_DATA, 0, 800000);
+        while (s->t.state == TRANSFER_RUNNING) {
+            uint64_t most = s->t.p.flight.bytes > grants[i] ? s->t.p.flight.bytes : grants[i];
+            step(s);
+            if (s->t.p.grant != UINT64_MAX)
+                assert_true(s->t.p.flight.bytes <= (most > SEGMENT ? most : SEGMENT));
+        }
+        finish(s);
+        assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+        assert_int_equal(s->data_again, 0);
+        sim_free(s);
+    }
+}
+
+static void write_transfer__progress_without_credit(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(8);
+    Burst b;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    assert_int_equal(credit_take(&s->pool, 64 * KIB, 1, false), 64 * KIB);
+    write_transfer_start(&s->t, &s->config, &address, WRITE_DATA, 0, truth, 100000, 1, 0, 1);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, 1), WRITE_BURST);
+    assert_in_range(s->t.p.flight.bytes, 1, CREDIT_LEAST);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, 1), WRITE_POLL);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, 1), WRITE_NOTHING);
+    write_transfer_end(&s->t);
+    assert_int_equal(s->pool.used_bytes, 64 * KIB);
+    credit_return(&s->pool, 64 * KIB);
+    s->pool.window_bytes = 1;
+    write_whole(s, WRITE_DATA, 0, 100000);
+    sim_free(s);
+}
+
+/* ---- loss ----------------------------------------------------------------------------------- */
+
+static void write_transfer__gap_is_sent_again_exactly(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(10);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 0x06;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->bursts, 2);
+    assert_int_equal(s->polls, 0);
+    assert_int_equal(s->last_want, 0x06);
+    assert_int_equal(s->data_again, 2);
+    assert_true(s->w->now_ns - begin < 2 * (100 + 80) * NS_PER_US + 50 * NS_PER_US);
+    sim_free(s);
+}
+
+static void write_transfer__lone_lost_tail_costs_one_poll(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(11);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 0x20;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->polls, 1);
+    assert_int_equal(s->last_want, 0x20);
+    assert_int_equal(s->data_again, 1);
+    assert_true(s->w->now_ns - begin < NS_PER_MS);
+    sim_free(s);
+}
+
+static void write_transfer__all_lost_is_found_by_a_poll(void **state)
+{
+    (void)state;
+    static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        WriteSim *s = sim_new(12);
+        write_whole(s, kinds[i], 0, 8192);
+        s->w->wires[TO_SERVER].drop_mask = 0x3f;
+        write_whole(s, kinds[i], 0, 8192);
+        assert_int_equal(s->polls, 1);
+        assert_int_equal(s->data_again, 6);
+        sim_free(s);
+    }
+}
+
+static void write_transfer__lost_ack_sends_no_data_again(void **state)
+{
+    (void)state;
+    static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL, WRITE_VOID};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        WriteSim *s = sim_new(13);
+        write_whole(s, kinds[i], 0, 8192);
+        s->w->wires[TO_CLIENT].drop_mask = 1;
+        write_whole(s, kinds[i], 0, 8192);
+        assert_int_equal(s->polls, kinds[i] == WRITE_VOID ? 2 : 1);
+        assert_int_equal(s->data_again, 0);
+        sim_free(s);
+    }
+}
+
+/* The end of a chunk is lost and later chunks get through: no need to wait for a time-out. */
+static void write_transfer__chunk_that_others_overtook_is_polled(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(14);
+    s->pool.window_bytes = s->pool.cap_bytes;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->path.srtt_ns = 100 * NS_PER_MS; /* a time-out would take for ever */
+    s->path.rttvar_ns = 0;
+    s->w->wires[TO_SERVER].drop_mask = (uint64_t)1 << 40;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 3 * WIRE_CHUNK_MAX);
+    assert_int_equal(s->polls, 1);
+    assert_int_equal(s->data_again, 1);
+    assert_true(s->w->now_ns - begin < 60 * NS_PER_MS);
+    sim_free(s);
+}
+
+/* An acknowledgment tells of what had come when it was sent, not of what was sent since. */
+static void write_transfer__old_ack_does_not_condemn_what_was_sent_after(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(15);
+    Burst b;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    uint64_t now = s->w->now_ns;
+    write_transfer_start(&s->t, &s->config, &address, WRITE_DATA, 0, truth, 8192, 9, 0, now);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    WireWriteAck ack = {.number = 9, .kind = WRITE_DATA, .grant = 100000, .received = 0x09};
+    write_transfer_input(&s->t, &ack, now); /* 1 and 2 are missing below 3 */
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_NOTHING);
+    now = write_transfer_deadline(&s->t);
+    assert_int_equal(now, s->w->now_ns + 50 * NS_PER_US);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want, 0x06);
+    /* The same again, and one that knows a later segment of the first burst: nothing is known of
+     * the second burst yet. */
+    write_transfer_input(&s->t, &ack, now + 1);
+    ack.received = 0x19;
+    write_transfer_input(&s->t, &ack, now + 2);
+    now += 60 * NS_PER_US;
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_NOTHING);
+    /* The second of them came: so the first is lost again, and what is left of the first burst. */
+    ack.received = 0x1d;
+    write_transfer_input(&s->t, &ack, now);
+    now += 50 * NS_PER_US;
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want, 0x22);
+    /* What overtook on the way back takes nothing away. */
+    ack.received = 0x01;
+    write_transfer_input(&s->t, &ack, now);
+    assert_int_equal(s->t.chunks[0].received, 0x1d);
+    check_credit(s);
+    write_transfer_end(&s->t);
+    assert_int_equal(s->pool.used_bytes, 0);
+    sim_free(s);
+}
+
+static void write_transfer__reordered_segments_are_not_sent_again(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(16);
+    s->w->wires[TO_SERVER].reorder_ppm = 50000;
+    s->w->wires[TO_SERVER].reorder_ns = 40 * NS_PER_US;
+    for (int i = 0; i < 200; i++)
+        write_whole(s, WRITE_DATA, 0, 57344);
+    assert_int_equal(s->data_again, 0);
+    sim_free(s);
+}
+
+typedef struct LossCase {
+    uint32_t loss_ppm, dup_ppm, reorder_ppm;
+    uint64_t delay_us, jitter_us;
+} LossCase;
+
+static const LossCase loss_cases[] = {
+    {1000, 0, 0, 50, 0},           {1000, 1000, 1000, 50, 10}, {1000, 10000, 10000, 50, 0},
+    {10000, 1000, 1000, 50, 20},   {10000, 0, 0, 500, 100},    {10000, 10000, 10000, 100, 10},
+    {50000, 10000, 10000, 50, 10}, {50000, 0, 0, 20, 0},       {50000, 20000, 5000, 2000, 300},
+};
+
+static WriteSim *lossy_sim(const LossCase *c, uint64_t seed)
+{
+    WriteSim *s = sim_new(seed);
+    for (int k = 0; k < 2; k++) {
+        Wire *wire = &s->w->wires[k];
+        wire->delay_ns = c->delay_us * NS_PER_US;
+        wire->jitter_ns = c->jitter_us * NS_PER_US;
+        wire->loss_ppm = c->loss_ppm;
+        wire->dup_ppm = c->dup_ppm;
+        wire->reorder_ppm = c->reorder_ppm;
+        wire->reorder_ns = 40 * NS_PER_US;
+    }
+    return s;
+}
+
+static void write_transfer__sends_again_at_most_1_2_times_what_was_lost(void **state)
+{
+    (void)state;
+    static const size_t lens[] = {8192, 8192, 8192, 57344, 200000, 1000000};
+    for (size_t i = 0; i < ARRAY_SIZE(loss_cases); i++) {
+        WriteSim *s = lossy_sim(&loss_cases[i], 1000 + i);
+        uint64_t enough = loss_cases[i].loss_ppm > 1000 ? 400 : 150;
+        while (s->data_lost < enough)
+            write_whole(s, world_chance(s->w, 500000) ? WRITE_DATA : WRITE_FILL, 4096,
+                        lens[world_below(s->w, ARRAY_SIZE(lens))]);
+        print_message("loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
+                      (unsigned long long)s->data, (unsigned long long)s->data_lost,
+                      (unsigned long long)s->data_again);
+        assert_true(s->data_again * 10 <= s->data_lost * 12);
+        sim_free(s);
+    }
+}
+
+static void write_transfer__any_loss_and_order_gets_the_bytes_there(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        WriteSim *s = sim_new(5000 + seed);
+        s->config.deadline_ns = 20 * NS_PER_S;
+        for (int k = 0; k < 2; k++) {
+            Wire *wire = &s->w->wires[k];
+            wire->loss_ppm = (uint32_t)world_below(s->w, 300000);
+            wire->dup_ppm = (uint32_t)world_below(s->w, 300000);
+            wire->reorder_ppm = (uint32_t)world_below(s->w, 500000);
+            wire->reorder_ns = world_below(s->w, NS_PER_MS);
+            wire->jitter_ns = world_below(s->w, NS_PER_MS);
+        }
+        s->config.segment = (uint16_t)(WIRE_SEGMENT_MIN + world_below(s->w, 10000));
+        s->grant = (uint32_t)world_below(s->w, 300 * KIB);
+        for (int k = 0; k < 4; k++) {
+            enum WriteKind kind = (enum WriteKind)world_below(s->w, WRITE_KIND_MAX);
+            s->forget_ppm = kind == WRITE_FILL && seed % 3 == 0 ? 5000 : 0;
+            s->stale = kind == WRITE_FILL && seed % 2 == 0 ? world_random(s->w) : 0;
+            s->busy = seed % 5 == 0 ? 3 : 0;
+            write_whole(s, kind, world_below(s->w, 10000), 1 + world_below(s->w, 300000));
+        }
+        sim_free(s);
+    }
+}
+
+/* ---- refusals, silence ---------------------------------------------------------------------- */
+
+static void write_transfer__refusals_end_it_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        enum WriteKind kind;
+        uint16_t status, told;
+    } cases[] = {
+        {WRITE_DATA, STATUS_GONE, STATUS_GONE},       {WRITE_DATA, STATUS_EPOCH, STATUS_EPOCH},
+        {WRITE_FILL, STATUS_LEAVING, STATUS_LEAVING}, {WRITE_VOID, STATUS_INVALID, STATUS_INVALID},
+        {WRITE_DATA, STATUS_STALE, STATUS_STALE},     {WRITE_DATA, 9999, STATUS_PROTOCOL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        WriteSim *s = sim_new(30 + i);
+        s->status = cases[i].status;
+        start(s, cases[i].kind, 0, 500000);
+        finish(s);
+        assert_int_equal(s->t.state, TRANSFER_REFUSED);
+        assert_int_equal(s->t.status, cases[i].told);
+        assert_int_equal(write_transfer_deadline(&s->t), TIME_NEVER);
+        sim_free(s);
+    }
+}
+
+static void write_transfer__stale_fills_are_counted_the_others_done(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(40);
+    s->stale = 0x15;
+    write_whole(s, WRITE_FILL, 0, 7 * WIRE_CHUNK_MAX);
+    assert_int_equal(s->t.refused_chunks, 3);
+    s->stale = UINT64_MAX;
+    write_whole(s, WRITE_FILL, 0, 7 * WIRE_CHUNK_MAX);
+    assert_int_equal(s->t.refused_chunks, 7);
+    sim_free(s);
+}
+
+/* After BUSY a write asks before it sends its data again. */
+static void write_transfer__busy_backs_off_and_asks_first(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(41);
+    s->config.deadline_ns = 100 * NS_PER_MS;
+    s->busy = 6 + 10; /* the burst, then polls only */
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->polls, 11);
+    assert_int_equal(s->data_again, 6);
+    /* 1 + 2 + .. + 32 + 5 * 50 ms */
+    assert_in_range(s->w->now_ns - begin, 313 * NS_PER_MS, 320 * NS_PER_MS);
+    s->busy = 3;
+    write_whole(s, WRITE_FILL, 0, 8192);
+    s->busy = 3; /* taken from the fourth segment on: the poll tells, only three go again */
+    uint64_t again = s->data_again;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->data_again - again, 3);
+    sim_free(s);
+}
+
+static void write_transfer__silence_is_death_after_polls(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(42);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->w->wires[TO_CLIENT].cut = true;
+    uint64_t begin = s->w->now_ns;
+    start(s, WRITE_DATA, 0, 8192);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_TIMED_OUT);
+    assert_int_equal(s->w->now_ns - begin, NS_PER_S);
+    assert_in_range(s->polls, 4, 20);
+    assert_int_equal(s->data_again, 0);
+    sim_free(s);
+}
+
+static void write_transfer__stop_of_the_process_is_not_silence(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(43);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    uint64_t srtt = s->path.srtt_ns;
+    start(s, WRITE_DATA, 0, 8192);
+    s->w->now_ns += 10 * NS_PER_S;
+    write_transfer_postpone(&s->t, 10 * NS_PER_S, s->w->now_ns);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    assert_int_equal(s->path.srtt_ns, srtt);
+    sim_free(s);
+}
+
+/* A renewed session: a write asks what is there, a fill (known by its session) starts anew. */
+static void write_transfer__resend(void **state)
+{
+    (void)state;
+    static const struct {
+        enum WriteKind kind;
+        uint64_t again;
+    } cases[] = {{WRITE_DATA, 2}, {WRITE_FILL, 6}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        WriteSim *s = sim_new(44);
+        s->w->wires[TO_SERVER].drop_mask = 0x30;
+        start(s, cases[i].kind, 0, 8192);
+        while (s->slots[0].received != 0x0f)
+            step(s);
+        if (cases[i].kind == WRITE_FILL)
+            s->slots[0] = (Slot){0};
+        write_transfer_resend(&s->t, s->w->now_ns);
+        assert_int_equal(s->pool.used_bytes, 0);
+        send_all(s);
+        finish(s);
+        assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+        assert_int_equal(s->data_again, cases[i].again);
+        sim_free(s);
+    }
+}
+
+/* The imd dropped an open fill, but we hold that half of it is there: a poll finds out. */
+static void write_transfer__forgotten_fill_is_offered_anew(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(45);
+    write_whole(s, WRITE_FILL, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 0x02;
+    start(s, WRITE_FILL, 0, 8192);
+    while (!s->t.chunks[0].received)
+        step(s);
+    s->slots[0] = (Slot){0};
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    assert_memory_equal(s->memory, truth, 8192);
+    sim_free(s);
+}
+
+/* An earlier try of the same write, in another session, left something at the imd. */
+static void write_transfer__takes_over_what_is_there_already(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(46);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 0x3f;
+    start(s, WRITE_DATA, 0, 8192);
+    memcpy(s->memory, truth, 5 * SEGMENT);
+    s->slots[0] = (Slot){.received = 0x1f, .expected = 5};
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    assert_int_equal(s->data_again, 1);
+    sim_free(s);
+}
+
+/* ---- strangers ------------------------------------------------------------------------------ */
+
+static void write_transfer__acks_of_others_are_ignored(void **state)
+{
+    (void)state;
+    static const WireWriteAck strangers[] = {
+        {.number = 99, .kind = WRITE_DATA, .state = WRITE_DONE},
+        {.number = 102, .kind = WRITE_DATA, .state = WRITE_DONE},
+        {.number = UINT64_MAX, .kind = WRITE_DATA, .state = WRITE_DONE},
+        {.number = 100, .kind = WRITE_VOID, .state = WRITE_DONE},
+        {.number = 100, .transfer = 100, .kind = WRITE_FILL, .state = WRITE_DONE},
+        {.number = 99, .kind = WRITE_DATA, .state = WRITE_REFUSED, .status = STATUS_GONE},
+    };
+    WriteSim *s = sim_new(50);
+    s->next_number = 100;
+    start(s, WRITE_DATA, 0, 2 * WIRE_CHUNK_MAX);
+    uint64_t deadline = write_transfer_deadline(&s->t);
+    for (size_t i = 0; i < ARRAY_SIZE(strangers); i++) {
+        write_transfer_input(&s->t, &strangers[i], s->w->now_ns + 1);
+        assert_int_equal(s->t.state, TRANSFER_RUNNING);
+        assert_int_equal(s->count.ignored, i + 1);
+        assert_int_equal(s->t.p.open, 3);
+        assert_int_equal(write_transfer_deadline(&s->t), deadline);
+    }
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    sim_free(s);
+}
+
+static void write_transfer__deadline_moves_without_output(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(51);
+    start(s, WRITE_DATA, 0, 100000);
+    for (int i = 0; s->t.state == TRANSFER_RUNNING; i++) {
+        uint64_t deadline = write_transfer_deadline(&s->t);
+        assert_true(deadline > s->w->now_ns && i < 100);
+        s->w->now_ns = deadline;
+        write_transfer_expire(&s->t, s->w->now_ns);
+    }
+    assert_int_equal(s->t.state, TRANSFER_TIMED_OUT);
+    write_transfer_end(&s->t);
+    assert_int_equal(s->pool.used_bytes, 0);
+    sim_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(write_chunk_count__no_block_in_two_chunks),
+        cmocka_unit_test(write_transfer__chunks_cover_the_range_and_end_at_blocks),
+        cmocka_unit_test(write_transfer__sizes_kinds_and_offsets),
+        cmocka_unit_test(write_transfer__largest),
+        cmocka_unit_test(write_transfer__small_write_is_one_burst_and_one_ack),
+        cmocka_unit_test(write_transfer__numbers_and_names),
+        cmocka_unit_test(write_transfer__clean_wire_with_jitter_sends_nothing_again),
+        cmocka_unit_test(write_transfer__small_window_is_kept_moving_by_polls),
+        cmocka_unit_test(write_transfer__grant_bounds_what_is_in_flight),
+        cmocka_unit_test(write_transfer__progress_without_credit),
+        cmocka_unit_test(write_transfer__gap_is_sent_again_exactly),
+        cmocka_unit_test(write_transfer__lone_lost_tail_costs_one_poll),
+        cmocka_unit_test(write_transfer__all_lost_is_found_by_a_poll),
+        cmocka_unit_test(write_transfer__lost_ack_sends_no_data_again),
+        cmocka_unit_test(write_transfer__chunk_that_others_overtook_is_polled),
+        cmocka_unit_test(write_transfer__old_ack_does_not_condemn_what_was_sent_after),
+        cmocka_unit_test(write_transfer__reordered_segments_are_not_sent_again),
+        cmocka_unit_test(write_transfer__sends_again_at_most_1_2_times_what_was_lost),
+        cmocka_unit_test(write_transfer__any_loss_and_order_gets_the_bytes_there),
+        cmocka_unit_test(write_transfer__refusals_end_it_at_once),
+        cmocka_unit_test(write_transfer__stale_fills_are_counted_the_others_done),
+        cmocka_unit_test(write_transfer__busy_backs_off_and_asks_first),
+        cmocka_unit_test(write_transfer__silence_is_death_after_polls),
+        cmocka_unit_test(write_transfer__stop_of_the_process_is_not_silence),
+        cmocka_unit_test(write_transfer__resend),
+        cmocka_unit_test(write_transfer__forgotten_fill_is_offered_anew),
+        cmocka_unit_test(write_transfer__takes_over_what_is_there_already),
+        cmocka_unit_test(write_transfer__acks_of_others_are_ignored),
+        cmocka_unit_test(write_transfer__deadline_moves_without_output),
+    };
+    return cmocka_run_group_tests(tests, make_truth, NULL);
+}
