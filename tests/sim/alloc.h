@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Compiled into the simulation's copy of the cores ahead of each file: their memory is taken from
+ * the process they run in, so that a kill -9 in the midst of anything frees all of it, and an
+ * orderly end can be checked to have left nothing. */
+#ifndef DODO_TESTS_SIM_ALLOC_H
+#define DODO_TESTS_SIM_ALLOC_H
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+
+/* The memory of one simulated process. */
+typedef struct SimHeap {
+    ListNode blocks;
+    size_t bytes, peak;
+} SimHeap;
+
+void sim_heap_init(SimHeap *h);
+void sim_heap_drop(SimHeap *h); /* frees all */
+/* All allocation from now on is @h's; returns whose it was. */
+SimHeap *sim_heap_enter(SimHeap *h);
+
+void *sim_malloc(size_t n) __attribute__((malloc));
+void *sim_calloc(size_t n, size_t size) __attribute__((malloc));
+void *sim_realloc(void *p, size_t n);
+void sim_free(void *p);
+
+#ifdef SIM_CORES
+#define malloc(n) sim_malloc(n)
+#define calloc(n, size) sim_calloc(n, size)
+#define realloc(p, n) sim_realloc(p, n)
+#define free(p) sim_free(p)
+#endif
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* What must hold at every instant, and what must hold when all is quiet. */
+#include "tests/sim/world.h"
+
+/* ---- at every instant ----------------------------------------------------------------------- */
+
+typedef struct Live {
+    RegionAddress address;
+    unsigned client;
+} Live;
+
+enum { LIVES_MAX = CLIENTS_MAX * DESCS_MAX };
+
+static unsigned live_regions(World *w, Live live[LIVES_MAX])
+{
+    unsigned n = 0;
+    ClientRegionInfo info;
+    for (unsigned i = 0; i < w->p.clients; i++) {
+        Process *p = &w->processes[i];
+        if (!p->running)
+            continue;
+        for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0 && n < LIVES_MAX;)
+            if (client_region_info(p->client, rd, &info) == 0 && info.active)
+                live[n++] = (Live){info.address, i};
+    }
+    return n;
+}
+
+/* A retained region that was opened anew is active in one table only. */
+static void check_live_once(World *w)
+{
+    Live live[LIVES_MAX];
+    unsigned n = live_regions(w, live);
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = i + 1; j < n; j++)
+            if (live[i].address.epoch == live[j].address.epoch &&
+                live[i].address.region == live[j].address.region)
+                violate(w, "region %llu is live twice, at client%u and client%u",
+                        (unsigned long long)live[i].address.region, live[i].client, live[j].client);
+}
+
+static void check_imd(World *w, ImdNode *n)
+{
+    RegionListing l;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    if (!imd_control_check(n->control))
+        violate(w, "imd%u: directory and pool disagree", n->index);
+    for (unsigned i = 0; i < w->p.imd_threads; i++) {
+        size_t held = 0;
+        for (unsigned j = 0; j < n->held_count; j++)
+            held += n->held[j].thread == i;
+        if (imd_data_regions(n->threads[i].data) != held)
+            violate(w, "imd%u: data thread %u holds %zu regions, was given %zu", n->index, i,
+                    imd_data_regions(n->threads[i].data), held);
+    }
+    for (size_t i = 0; imd_control_region_at(n->control, i, &l); i++)
+        if ((l.flags & REGION_RELEASED) && id_set_has(&w->written, opening_id(&l.address)))
+            violate(w, "imd%u: region %llu was written in the opening it is retained from",
+                    n->index, (unsigned long long)l.address.region);
+    sim_heap_enter(was);
+}
+
+static bool host_gone(const World *w, uint64_t epoch)
+{
+    for (unsigned i = 0; i < w->p.imds; i++)
+        if (w->imds[i].running && w->imds[i].epoch == epoch)
+            return false;
+    return true;
+}
+
+/* A client that noticed the end of a host with one descriptor has noticed it with all: the host is
+ * gone for good, a descriptor on it is inactive, so no other may be active. (Only its own
+ * silence, its good-bye or its successor tell a client: no late "region gone" of the dead one.) */
+static void check_host_deaths(World *w, Process *p)
+{
+    ClientRegionInfo info;
+    ClientStats s;
+    uint64_t lost = 0;
+    client_stats(p->client, &s);
+    bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen;
+    p->hosts_lost_seen = s.hosts_lost;
+    p->poisoned_seen = s.poisoned;
+    for (unsigned i = 0; i < DESCS_MAX; i++) {
+        Desc *d = &p->descs[i];
+        if (d->state != DESC_OPEN || client_region_info(p->client, d->rd, &info) < 0)
+            continue;
+        if (d->epoch_seen && !info.active)
+            lost = d->epoch_seen;
+        d->epoch_seen = info.active ? info.address.epoch : 0;
+    }
+    for (unsigned i = 0; news && lost && i < DESCS_MAX; i++)
+        if (p->descs[i].state == DESC_OPEN && p->descs[i].epoch_seen == lost && host_gone(w, lost))
+            violate(w, "client%u has lost a host but keeps a region on it (rd %d)", p->index,
+                    p->descs[i].rd);
+}
+
+void check_invariants(World *w)
+{
+    for (unsigned i = 0; i < w->p.clients; i++) {
+        Process *p = &w->processes[i];
+        if (!p->running)
+            continue;
+        if (!client_check(p->client))
+            violate(w, "client%u: the core's invariants are broken", i);
+        check_host_deaths(w, p);
+    }
+    if (w->cmd.running && !manager_check(w->cmd.manager))
+        violate(w, "cmd: the core's invariants are broken");
+    cmd_count(&w->cmd);
+    for (unsigned i = 0; i < w->p.imds; i++)
+        if (w->imds[i].running)
+            check_imd(w, &w->imds[i]);
+    check_live_once(w);
+    cover(w, COVER_CHECKS);
+}
+
+/* ---- when quiet ----------------------------------------------------------------------------- */
+
+static bool is_live(const Live *live, unsigned n, const RegionAddress *a)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (live[i].address.epoch == a->epoch && live[i].address.region == a->region &&
+            live[i].address.opening == a->opening)
+            return true;
+    return false;
+}
+
+/* Every region that a host holds open is some live client's, and the manager knows as many
+ * regions as the hosts have. */
+void check_no_leak(World *w)
+{
+    Live live[LIVES_MAX];
+    RegionListing l;
+    unsigned n = live_regions(w, live);
+    uint64_t total = 0;
+    ManagerStats s;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        ImdNode *node = &w->imds[i];
+        if (!imd_control_joined(node->control))
+            violate(w, "imd%u is not with the manager after all has healed", i);
+        for (size_t j = 0; imd_control_region_at(node->control, j, &l); j++, total++)
+            if (!(l.flags & REGION_RELEASED) && !is_live(live, n, &l.address))
+                violate(w, "imd%u: region %llu opening %u is leaked: no live client has it", i,
+                        (unsigned long long)l.address.region, l.address.opening);
+    }
+    manager_stats(w->cmd.manager, &s);
+    if (s.regions != total)
+        violate(w, "the manager knows %llu regions, the hosts hold %llu",
+                (unsigned long long)s.regions, (unsigned long long)total);
+    if (s.hosts != w->p.imds)
+        violate(w, "the manager knows %llu hosts of %u", (unsigned long long)s.hosts, w->p.imds);
+    cover(w, COVER_CHECKS);
+}
+
+/* After all regions were read: what a client takes for active is there. */
+void check_probed(World *w)
+{
+    Live live[LIVES_MAX];
+    unsigned n = live_regions(w, live);
+    for (unsigned i = 0; i < n; i++) {
+        bool found = false;
+        for (unsigned j = 0; j < w->p.imds; j++) {
+            RegionListing l;
+            ImdControl *c = w->imds[j].control;
+            for (size_t k = 0; imd_control_region_at(c, k, &l); k++)
+                found |= is_live(&live[i], 1, &l.address) && !(l.flags & REGION_RELEASED);
+        }
+        if (!found)
+            violate(w, "client%u believes in region %llu, which no host has", live[i].client,
+                    (unsigned long long)live[i].address.region);
+    }
+    cover(w, COVER_CHECKS);
+}
+
+/* All clients are gone: nothing but retained regions is left, and all else is free. */
+void check_quiet(World *w)
+{
+    RegionListing l;
+    check_no_leak(w);
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        ImdNode *n = &w->imds[i];
+        uint64_t held = 0;
+        for (size_t j = 0; imd_control_region_at(n->control, j, &l); j++) {
+            held += (l.len + 4095) / 4096 * 4096;
+            if (!(l.flags & REGION_RELEASED))
+                violate(w, "imd%u: region %llu is held though all clients are gone", i,
+                        (unsigned long long)l.address.region);
+        }
+        if (imd_control_free_bytes(n->control) + held != w->p.pool_bytes)
+            violate(w, "imd%u: %llu bytes free and %llu held of %llu", i,
+                    (unsigned long long)imd_control_free_bytes(n->control),
+                    (unsigned long long)held, (unsigned long long)w->p.pool_bytes);
+    }
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The manager with its socket. */
+#include "tests/sim/world.h"
+
+static uint64_t node_now(const CmdNode *n)
+{
+    return world_now(n->world) + n->clock_offset_ns;
+}
+
+static void sink_message(void *ctx, Session *session, uint8_t type, const uint8_t *payload,
+                         size_t len)
+{
+    CmdNode *n = ctx;
+    sim_send(n->world, n->endpoint, n->socket, session, type, payload, len);
+}
+
+static void session_closed(void *ctx, Session *s)
+{
+    CmdNode *n = ctx;
+    manager_session_closed(n->manager, s);
+}
+
+static void cmd_step(CmdNode *n)
+{
+    if (n->paused || n->world->stopping)
+        return;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    uint64_t now = node_now(n);
+    if (manager_deadline(n->manager) <= now)
+        manager_expire(n->manager, now);
+    sim_flush_hellos(n->world, n->endpoint, n->socket, now);
+    uint64_t deadline = time_min(manager_deadline(n->manager), endpoint_deadline(n->endpoint));
+    if (deadline != TIME_NEVER)
+        sim_timer_set(&n->timer,
+                      (deadline > n->clock_offset_ns ? deadline - n->clock_offset_ns : 0) +
+                          sim_rng_below(&n->world->rng, 20000));
+    sim_heap_enter(was);
+}
+
+static void timer_fired(void *ctx, uint64_t arg)
+{
+    (void)arg;
+    cmd_step(ctx);
+}
+
+static void note_request(CmdNode *n, const Session *s, const uint8_t *payload, size_t len)
+{
+    WireRequest q;
+    if (wire_request_decode(payload, len, &q) < 0)
+        return;
+    if (!id_set_add(&n->requests_seen, id128_hash(&s->peer_id) ^ mix64(q.id)))
+        cover(n->world, COVER_REQUESTS_REPEATED);
+    else
+        n->opens_seen += q.op == OP_OPEN;
+}
+
+static void input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+{
+    CmdNode *n = ctx;
+    EndpointInput in;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    uint64_t now = node_now(n);
+    if (endpoint_input(n->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE) {
+        if (in.type == WIRE_REQUEST)
+            note_request(n, in.session, in.payload, in.payload_len);
+        manager_input(n->manager, in.session, in.type, in.payload, in.payload_len, now);
+    }
+    if (in.reply_len)
+        simnet_send(n->world->net, n->socket, from, in.reply, in.reply_len);
+    sim_heap_enter(was);
+    cmd_step(n);
+}
+
+void cmd_start(CmdNode *n)
+{
+    World *w = n->world;
+    const Params *q = &w->p;
+    if (n->running)
+        return;
+    sim_rng_init(&n->env_rng, w->seed, 0x74000000 + n->life);
+    sim_heap_init(&n->heap);
+    n->running = true;
+    n->paused = false;
+    n->opens_seen = 0;
+    n->last = (ManagerStats){0};
+    n->clock_offset_ns = sim_rng_below(&n->env_rng, 1000000 * NS_PER_S);
+    Id128 instance;
+    sim_rng_fill(&n->env_rng, &instance, sizeof instance);
+    EndpointConfig ec;
+    endpoint_config_fill(w, &ec, ROLE_CMD, &instance, 0);
+    ManagerSink sink = {sink_message, n};
+    ManagerConfig config = {.client_dead_ns = q->client_dead_ns,
+                            .host_dead_ns = q->host_dead_ns,
+                            .grace_ns = q->grace_ns,
+                            .request_first_retry_ns = q->imd_retry_ns,
+                            .request_retry_max_ns = q->imd_retry_max_ns,
+                            .request_deadline_ns = q->imd_deadline_ns,
+                            .hosts_max = 8,
+                            .clients_max = 64,
+                            .regions_max = 1024,
+                            .opens_max = 64};
+    Env env = sim_env(&n->env_rng);
+    SimHeap *was = sim_heap_enter(&n->heap);
+    n->endpoint = endpoint_new(&ec, &env);
+    n->manager = manager_new(&config, &env, &sink, &instance, node_now(n));
+    n->socket = simnet_open(w->net, HOST_CMD, PORT_CMD, QUEUE_DATAGRAMS, input, n);
+    if (!n->endpoint || !n->manager || !n->socket)
+        abort();
+    endpoint_on_close(n->endpoint, session_closed, n);
+    sim_heap_enter(was);
+    sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
+    story(w, "cmd starts");
+    cmd_step(n);
+}
+
+void cmd_count(CmdNode *n)
+{
+    World *w = n->world;
+    ManagerStats s, *l = &n->last;
+    if (!n->running)
+        return;
+    manager_stats(n->manager, &s);
+    if (s.reclaimed_clients > l->reclaimed_clients)
+        story(w, "cmd reclaimed %llu clients",
+              (unsigned long long)(s.reclaimed_clients - l->reclaimed_clients));
+    for (unsigned i = 0; i < w->p.clients; i++)
+        if (s.reclaimed_clients > l->reclaimed_clients && w->processes[i].paused)
+            cover(w, COVER_PAUSED_RECLAIMED);
+    if (s.lost_hosts > l->lost_hosts)
+        story(w, "cmd gave %llu hosts up", (unsigned long long)(s.lost_hosts - l->lost_hosts));
+    if (w->p.calm && (s.reclaimed_clients > l->reclaimed_clients || s.lost_hosts > l->lost_hosts) &&
+        w->phase < PHASE_WORK)
+        violate(w, "the manager gave up a client or a host although nothing happened to it");
+    cover_add(w, COVER_CLIENT_RECLAIMED, s.reclaimed_clients - l->reclaimed_clients);
+    cover_add(w, COVER_HOSTS_LOST, s.lost_hosts - l->lost_hosts);
+    cover_add(w, COVER_RECONCILED, s.reconciled - l->reconciled);
+    cover_add(w, COVER_NEXT_HOST, s.retries_next_host - l->retries_next_host);
+    *l = s;
+}
+
+static void cmd_gone(CmdNode *n)
+{
+    World *w = n->world;
+    cmd_count(n);
+    SimHeap *was = sim_heap_enter(&n->heap);
+    n->life++;
+    n->running = false;
+    simnet_close(w->net, n->socket);
+    endpoint_on_close(n->endpoint, NULL, NULL);
+    n->endpoint = endpoint_free(n->endpoint);
+    n->manager = manager_free(n->manager);
+    id_set_free(&n->requests_seen);
+    sim_heap_enter(was);
+    if (n->heap.bytes)
+        violate(w, "cmd left %zu bytes allocated at its end", n->heap.bytes);
+    sim_heap_drop(&n->heap);
+}
+
+void cmd_crash(CmdNode *n)
+{
+    if (!n->running)
+        return;
+    story(n->world, "cmd crashes");
+    cover(n->world, COVER_CMD_CRASHED);
+    cmd_gone(n);
+}
+
+void cmd_stop(CmdNode *n)
+{
+    if (n->running)
+        cmd_gone(n);
+}
+
+void cmd_pause(CmdNode *n)
+{
+    if (!n->running || n->paused)
+        return;
+    story(n->world, "cmd is stopped");
+    cover(n->world, COVER_CMD_PAUSED);
+    n->paused = true;
+    simnet_hold(n->socket, true);
+}
+
+void cmd_resume(CmdNode *n)
+{
+    uint32_t life = n->life;
+    if (!n->running || !n->paused)
+        return;
+    story(n->world, "cmd goes on");
+    n->paused = false;
+    simnet_hold(n->socket, false);
+    if (sim_rng_below(&n->world->rng, 2))
+        cmd_step(n);
+    while (n->life == life && simnet_drain_one(n->world->net, n->socket))
+        ;
+    cmd_step(n);
+}

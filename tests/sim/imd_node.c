@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+/* A host's idle memory daemon: control thread and data threads with their sockets. Commands
+ * between them take a moment each way, in order per data thread; a data thread may stand still
+ * alone. What the control thread orders is checked against what the data threads hold. */
+#include "tests/sim/world.h"
+
+#include <errno.h>
+
+static uint64_t node_now(const ImdNode *n)
+{
+    return world_now(n->world) + n->clock_offset_ns;
+}
+
+static uint64_t moment(ImdNode *n)
+{
+    SimRng *r = &n->world->rng;
+    return sim_rng_below(r, 4) ? sim_rng_below(r, 20000) : sim_rng_below(r, 2000000);
+}
+
+/* ---- what the data threads hold ------------------------------------------------------------- */
+
+static ImdHeld *held_find(ImdNode *n, uint64_t region)
+{
+    for (unsigned i = 0; i < n->held_count; i++)
+        if (n->held[i].region == region)
+            return &n->held[i];
+    return NULL;
+}
+
+static void held_add(ImdNode *n, const ImdCommand *c)
+{
+    const ImdRegion *r = &c->region;
+    World *w = n->world;
+    if (!id_set_add(&n->ids_used, r->region))
+        violate(w, "imd%u: region id %llu was used before in this epoch", n->index,
+                (unsigned long long)r->region);
+    if (r->pool_offset + r->len > w->p.pool_bytes)
+        violate(w, "imd%u: a region outside the pool", n->index);
+    for (unsigned i = 0; i < n->held_count; i++) {
+        const ImdHeld *h = &n->held[i];
+        if (h->region == r->region)
+            violate(w, "imd%u: region %llu is held twice", n->index, (unsigned long long)r->region);
+        if (r->pool_offset < h->offset + h->len && h->offset < r->pool_offset + r->len)
+            violate(w, "imd%u: regions %llu and %llu share memory", n->index,
+                    (unsigned long long)h->region, (unsigned long long)r->region);
+    }
+    if (n->held_count == sizeof n->held / sizeof *n->held)
+        abort();
+    n->held[n->held_count++] = (ImdHeld){r->region, c->thread, r->pool_offset, r->len, r->opening};
+}
+
+static void held_remove(ImdNode *n, uint64_t region)
+{
+    ImdHeld *h = held_find(n, region);
+    if (h)
+        *h = n->held[--n->held_count];
+    else
+        violate(n->world, "imd%u: DROP of region %llu, which no data thread holds", n->index,
+                (unsigned long long)region);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static int obey(ImdThread *t, const ImdCommand *c)
+{
+    ImdNode *n = t->node;
+    ImdHeld *h = held_find(n, c->region.region);
+    int result = 0;
+    if (c->kind != IMD_ADD && c->kind != IMD_LEAVE && h && h->thread != t->index)
+        violate(n->world, "imd%u: a command for a region of another data thread", n->index);
+    switch ((enum ImdCommandKind)c->kind) {
+    case IMD_ADD:
+        result = imd_data_add(t->data, &c->region);
+        if (result == 0)
+            held_add(n, c);
+        break;
+    case IMD_DROP:
+        imd_data_drop(t->data, c->region.region);
+        held_remove(n, c->region.region);
+        break;
+    case IMD_REOPEN:
+        imd_data_reopen(t->data, c->region.region, c->region.opening, &c->region.capability);
+        if (h)
+            h->opening = c->region.opening;
+        break;
+    case IMD_CLOSE:
+        imd_data_close(t->data, c->region.region);
+        break;
+    case IMD_LEAVE:
+        imd_data_leave(t->data);
+        break;
+    }
+    return result;
+}
+
+static void control_step(ImdNode *n);
+
+static void command_done(void *ctx, uint64_t arg)
+{
+    ImdNode *n = ctx;
+    if (n->paused) { /* stays in the queue between the threads */
+        simnet_at(n->world->net, world_now(n->world) + NS_PER_MS, &n->life, command_done, n, arg);
+        return;
+    }
+    uint64_t command = arg >> 1;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    imd_control_done(n->control, command, arg & 1 ? -ENOMEM : 0, node_now(n));
+    sim_heap_enter(was);
+    control_step(n);
+}
+
+static void obey_ready(ImdThread *t)
+{
+    ImdNode *n = t->node;
+    while (t->ready && !t->paused && !n->paused) {
+        ImdCommand c = t->queue[t->queue_head];
+        t->queue_head = (t->queue_head + 1) % IMD_COMMANDS_MAX;
+        t->queue_len--;
+        t->ready--;
+        SimHeap *was = sim_heap_enter(&n->heap);
+        int result = obey(t, &c);
+        sim_heap_enter(was);
+        simnet_at(n->world->net, world_now(n->world) + moment(n), &n->life, command_done, n,
+                  c.id << 1 | (result != 0));
+    }
+}
+
+static void command_arrives(void *ctx, uint64_t arg)
+{
+    ImdThread *t = ctx;
+    (void)arg;
+    t->ready++;
+    obey_ready(t);
+}
+
+static void sink_command(void *ctx, const ImdCommand *c)
+{
+    ImdNode *n = ctx;
+    ImdThread *t = &n->threads[c->thread];
+    if (c->thread >= n->world->p.imd_threads || t->queue_len == IMD_COMMANDS_MAX) {
+        violate(n->world, "imd%u: a command too many, or to no thread", n->index);
+        return;
+    }
+    n->adds_done += c->kind == IMD_ADD;
+    n->reopens_done += c->kind == IMD_REOPEN;
+    if (n->adds_done > n->allocs_seen || n->reopens_done > n->reopens_seen)
+        violate(n->world, "imd%u: a control request was executed twice", n->index);
+    t->queue[(t->queue_head + t->queue_len++) % IMD_COMMANDS_MAX] = *c;
+    uint64_t at = world_now(n->world) + moment(n);
+    if (at < t->last_delivery_ns)
+        at = t->last_delivery_ns;
+    t->last_delivery_ns = at;
+    simnet_at(n->world->net, at, &n->life, command_arrives, t, 0);
+}
+
+/* ---- the control thread --------------------------------------------------------------------- */
+
+/* As the shell does: connect where there is no session; while the manager is silent, start the
+ * back-off anew now and then. */
+static void connect_manager(ImdNode *n)
+{
+    Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
+    uint64_t now = world_now(n->world);
+    if ((n->manager && n->manager->up) || now < n->reconnect_ns)
+        return;
+    n->manager = endpoint_connect(n->endpoint, &cmd, node_now(n));
+    n->reconnect_ns = now + NS_PER_S;
+}
+
+static void control_closed(void *ctx, Session *s)
+{
+    ImdNode *n = ctx;
+    if (s != n->manager)
+        return;
+    n->manager = NULL;
+    n->reconnect_ns = 0;
+}
+
+static void sink_message(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
+{
+    ImdNode *n = ctx;
+    if (n->manager && n->manager->up)
+        sim_send(n->world, n->endpoint, n->socket, n->manager, type, payload, len);
+}
+
+static void imd_gone(ImdNode *n);
+
+static void leave_step(ImdNode *n)
+{
+    bool idle = imd_control_finished(n->control);
+    for (unsigned i = 0; i < n->world->p.imd_threads; i++)
+        idle &= imd_data_idle(n->threads[i].data);
+    if (!idle && world_now(n->world) < n->leave_give_up_ns)
+        return;
+    for (unsigned i = 0; i < n->world->p.imd_threads; i++) {
+        ImdThread *t = &n->threads[i];
+        uint8_t payload[8];
+        size_t len = wire_goodbye_encode(n->epoch, payload);
+        for (Session *s = NULL; (s = endpoint_walk(t->endpoint, s));)
+            sim_send(n->world, t->endpoint, t->socket, s, WIRE_GOODBYE, payload, len);
+    }
+    story(n->world, "imd%u has left", n->index);
+    imd_gone(n);
+}
+
+static void leave_check(void *ctx, uint64_t arg)
+{
+    ImdNode *n = ctx;
+    (void)arg;
+    uint32_t life = n->life;
+    if (!n->paused)
+        leave_step(n);
+    if (n->life == life)
+        simnet_at(n->world->net, world_now(n->world) + 5 * NS_PER_MS, &n->life, leave_check, n, 0);
+}
+
+static void control_step(ImdNode *n)
+{
+    if (n->paused || n->world->stopping)
+        return;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    uint64_t now = node_now(n);
+    connect_manager(n);
+    if (imd_control_deadline(n->control) <= now)
+        imd_control_expire(n->control, now);
+    sim_flush_hellos(n->world, n->endpoint, n->socket, now);
+    uint64_t deadline = time_min(imd_control_deadline(n->control), endpoint_deadline(n->endpoint));
+    if (!n->manager || !n->manager->up)
+        sim_timer_set(&n->timer, n->reconnect_ns);
+    if (deadline != TIME_NEVER)
+        sim_timer_set(&n->timer,
+                      (deadline > n->clock_offset_ns ? deadline - n->clock_offset_ns : 0) +
+                          sim_rng_below(&n->world->rng, 20000));
+    sim_heap_enter(was);
+}
+
+static void timer_fired(void *ctx, uint64_t arg)
+{
+    (void)arg;
+    control_step(ctx);
+}
+
+/* Counts requests by (requester, id): an id that comes again must change nothing. */
+static void note_request(ImdNode *n, const Session *s, const uint8_t *payload, size_t len)
+{
+    WireRequest q;
+    if (wire_request_decode(payload, len, &q) < 0)
+        return;
+    if (!id_set_add(&n->requests_seen, id128_hash(&s->peer_id) ^ mix64(q.id))) {
+        cover(n->world, COVER_REQUESTS_REPEATED);
+        return;
+    }
+    n->allocs_seen += q.op == OP_ALLOC;
+    n->reopens_seen += q.op == OP_REOPEN;
+}
+
+static void control_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+{
+    ImdNode *n = ctx;
+    EndpointInput in;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    uint64_t now = node_now(n);
+    switch (endpoint_input(n->endpoint, from, datagram, len, now, &in)) {
+    case ENDPOINT_MESSAGE:
+        if (in.session != n->manager || in.session->peer_role != ROLE_CMD)
+            break;
+        if (in.type == WIRE_REQUEST)
+            note_request(n, in.session, in.payload, in.payload_len);
+        imd_control_input(n->control, in.type, in.payload, in.payload_len, now);
+        break;
+    case ENDPOINT_UP:
+        if (in.session != n->manager)
+            break;
+        imd_control_up(n->control, &in.session->peer_id, now);
+        break;
+    case ENDPOINT_NOTHING:
+    case ENDPOINT_RESET:
+        break;
+    }
+    if (in.reply_len)
+        simnet_send(n->world->net, n->socket, from, in.reply, in.reply_len);
+    sim_heap_enter(was);
+    control_step(n);
+}
+
+/* ---- data threads --------------------------------------------------------------------------- */
+
+static void data_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
+{
+    ImdThread *t = ctx;
+    sim_send(t->node->world, t->endpoint, t->socket, session, type, payload, len);
+}
+
+static void data_burst(void *ctx, void *session, const Burst *burst)
+{
+    ImdThread *t = ctx;
+    sim_send_burst(t->node->world, t->endpoint, t->socket, session, burst);
+}
+
+static void data_closed(void *ctx, Session *s)
+{
+    ImdThread *t = ctx;
+    imd_data_session_closed(t->data, s);
+}
+
+static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+{
+    ImdThread *t = ctx;
+    ImdNode *n = t->node;
+    EndpointInput in;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    uint64_t now = node_now(n);
+    if (endpoint_input(t->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE)
+        imd_data_input(t->data, in.session, in.type, in.payload, in.payload_len, now);
+    if (in.reply_len)
+        simnet_send(n->world->net, t->socket, from, in.reply, in.reply_len);
+    const ImdDataStats *s = imd_data_stats(n->threads[0].data); /* the control thread adds up */
+    imd_control_served(n->control, s->read_bytes, s->write_bytes);
+    sim_heap_enter(was);
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void thread_start(ImdNode *n, unsigned index)
+{
+    World *w = n->world;
+    const Params *q = &w->p;
+    ImdThread *t = &n->threads[index];
+    Env env = sim_env(&n->env_rng);
+    EndpointConfig ec;
+    Id128 self;
+    sim_rng_fill(&n->env_rng, &self, sizeof self);
+    *t = (ImdThread){.node = n, .index = index};
+    endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
+    ImdDataSink sink = {data_message, data_burst, t};
+    ImdDataConfig config = {.epoch = n->epoch,
+                            .pool = n->pool,
+                            .pool_bytes = q->pool_bytes,
+                            .writes_max = q->imd_writes_max,
+                            .fills_max = q->imd_fills_max,
+                            .grant_bytes = q->grant_bytes};
+    t->endpoint = endpoint_new(&ec, &env);
+    t->data = imd_data_new(&config, &env, &sink);
+    t->socket =
+        simnet_open(w->net, n->host, (uint16_t)(PORT_DATA + index), QUEUE_DATAGRAMS, data_input, t);
+    if (!t->endpoint || !t->data || !t->socket)
+        abort();
+    endpoint_on_close(t->endpoint, data_closed, t);
+}
+
+static void control_start(ImdNode *n)
+{
+    World *w = n->world;
+    const Params *q = &w->p;
+    Env env = sim_env(&n->env_rng);
+    EndpointConfig ec;
+    Id128 self;
+    sim_rng_fill(&n->env_rng, &self, sizeof self);
+    endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
+    ImdControlSink sink = {sink_message, sink_command, n};
+    ImdControlConfig config = {.epoch = n->epoch,
+                               .pool_bytes = q->pool_bytes,
+                               .threads = q->imd_threads,
+                               .regions_max = q->imd_regions_max,
+                               .beat_ns = q->beat_ns,
+                               .retained_age_max_ns = q->retained_age_ns};
+    for (unsigned i = 0; i < q->imd_threads; i++)
+        config.ports[i] = (uint16_t)(PORT_DATA + i);
+    n->endpoint = endpoint_new(&ec, &env);
+    n->control = imd_control_new(&config, &env, &sink, node_now(n));
+    n->socket = simnet_open(w->net, n->host, PORT_IMD, QUEUE_DATAGRAMS, control_input, n);
+    if (!n->endpoint || !n->control || !n->socket)
+        abort();
+    endpoint_on_close(n->endpoint, control_closed, n);
+}
+
+void imd_start(ImdNode *n)
+{
+    World *w = n->world;
+    if (n->running)
+        return;
+    sim_rng_init(&n->env_rng, w->seed, 0x73000000 + n->host * 65536 + n->life);
+    sim_heap_init(&n->heap);
+    n->running = true;
+    n->paused = n->leaving = false;
+    if (n->epoch)
+        cover(w, COVER_EPOCHS);
+    n->epoch = sim_rng_u64(&n->env_rng) | 1;
+    n->clock_offset_ns = sim_rng_below(&n->env_rng, 1000000 * NS_PER_S);
+    n->held_count = 0;
+    n->allocs_seen = n->reopens_seen = n->adds_done = n->reopens_done = 0;
+    if (!n->pool)
+        n->pool = malloc(w->p.pool_bytes);
+    if (!n->pool)
+        abort();
+    sim_rng_fill(&n->env_rng, n->pool, w->p.pool_bytes); /* what was in the memory before */
+    sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
+    n->manager = NULL;
+    n->reconnect_ns = 0;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    control_start(n);
+    for (unsigned i = 0; i < w->p.imd_threads; i++)
+        thread_start(n, i);
+    sim_heap_enter(was);
+    story(w, "imd%u starts with epoch %016llx", n->index, (unsigned long long)n->epoch);
+    control_step(n);
+}
+
+static void imd_count(ImdNode *n)
+{
+    World *w = n->world;
+    for (unsigned i = 0; i < w->p.imd_threads; i++) {
+        const ImdDataStats *s = imd_data_stats(n->threads[i].data);
+        const EndpointCounters *c = endpoint_counters(n->threads[i].endpoint);
+        cover_add(w, COVER_WRITES_REPEATED, s->writes_repeated);
+        cover_add(w, COVER_WRITES_VOIDED, s->voided);
+        cover_add(w, COVER_BUSY, s->busy);
+        cover_add(w, COVER_DENIED, s->denied);
+        cover_add(w, COVER_CORRUPTED, c->forged);
+        cover_add(w, COVER_REPLAYED, c->replayed);
+    }
+}
+
+static void imd_gone(ImdNode *n)
+{
+    World *w = n->world;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    imd_count(n);
+    n->life++;
+    n->running = false;
+    n->stopped_ns = world_now(w);
+    for (unsigned i = 0; i < w->p.imd_threads; i++) {
+        ImdThread *t = &n->threads[i];
+        simnet_close(w->net, t->socket);
+        endpoint_on_close(t->endpoint, NULL, NULL);
+        t->endpoint = endpoint_free(t->endpoint);
+        t->data = imd_data_free(t->data);
+    }
+    simnet_close(w->net, n->socket);
+    endpoint_on_close(n->endpoint, NULL, NULL);
+    n->endpoint = endpoint_free(n->endpoint);
+    n->control = imd_control_free(n->control);
+    id_set_free(&n->ids_used);
+    id_set_free(&n->requests_seen);
+    sim_heap_enter(was);
+    if (n->heap.bytes)
+        violate(w, "imd%u left %zu bytes allocated at its end", n->index, n->heap.bytes);
+    sim_heap_drop(&n->heap);
+}
+
+void imd_crash(ImdNode *n)
+{
+    if (!n->running)
+        return;
+    story(n->world, "imd%u crashes", n->index);
+    imd_gone(n);
+}
+
+void imd_stop(ImdNode *n)
+{
+    if (n->running)
+        imd_gone(n);
+}
+
+void imd_leave(ImdNode *n)
+{
+    if (!n->running || n->leaving)
+        return;
+    story(n->world, "imd%u is told to leave", n->index);
+    cover(n->world, COVER_IMD_LEFT);
+    n->leaving = true;
+    n->leave_give_up_ns = world_now(n->world) + n->world->p.leave_deadline_ns;
+    SimHeap *was = sim_heap_enter(&n->heap);
+    imd_control_leave(n->control, node_now(n));
+    sim_heap_enter(was);
+    simnet_at(n->world->net, world_now(n->world) + NS_PER_MS, &n->life, leave_check, n, 0);
+    control_step(n);
+}
+
+void imd_pause(ImdNode *n)
+{
+    if (!n->running || n->paused)
+        return;
+    story(n->world, "imd%u is stopped", n->index);
+    n->paused = true;
+    simnet_hold(n->socket, true);
+    for (unsigned i = 0; i < n->world->p.imd_threads; i++)
+        simnet_hold(n->threads[i].socket, true);
+}
+
+static void thread_go_on(ImdThread *t)
+{
+    uint32_t life = t->node->life;
+    if (t->paused || t->node->paused)
+        return;
+    simnet_hold(t->socket, false);
+    obey_ready(t);
+    while (t->node->life == life && simnet_drain_one(t->node->world->net, t->socket))
+        ;
+}
+
+void imd_resume(ImdNode *n)
+{
+    uint32_t life = n->life;
+    if (!n->running || !n->paused)
+        return;
+    story(n->world, "imd%u goes on", n->index);
+    n->paused = false;
+    simnet_hold(n->socket, false);
+    if (sim_rng_below(&n->world->rng, 2))
+        control_step(n);
+    while (n->life == life && simnet_drain_one(n->world->net, n->socket))
+        ;
+    control_step(n);
+    for (unsigned i = 0; i < n->world->p.imd_threads; i++)
+        thread_go_on(&n->threads[i]);
+}
+
+void imd_thread_pause(ImdThread *t)
+{
+    if (!t->node->running || t->paused)
+        return;
+    t->paused = true;
+    simnet_hold(t->socket, true);
+}
+
+void imd_thread_resume(ImdThread *t)
+{
+    if (!t->node->running || !t->paused)
+        return;
+    t->paused = false;
+    thread_go_on(t);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* What a seed decides at its start: size, load, faults, timers. Each seed leaves a random part of
+ * all that can go wrong out, so that the rest gets further ("swarm testing"). */
+#include "tests/sim/world.h"
+
+static const char *const names[SCENARIO_COUNT] = {"general", "calm",       "pauses", "amnesia",
+                                                  "retain",  "contention", "file",   "hosts",
+                                                  "churn",   "end",        "silence"};
+
+const char *scenario_name(unsigned scenario)
+{
+    return names[scenario];
+}
+
+static uint64_t ms(SimRng *r, uint64_t lo, uint64_t hi)
+{
+    return sim_rng_between(r, lo, hi) * NS_PER_MS;
+}
+
+static uint32_t maybe(SimRng *r, uint32_t max_ppm)
+{
+    uint32_t ppm = (uint32_t)sim_rng_spread(r, 1, max_ppm);
+    return sim_rng_below(r, 2) ? ppm : 0;
+}
+
+static void choose_size(Params *p, SimRng *r)
+{
+    p->clients = (unsigned)sim_rng_between(r, 1, CLIENTS_MAX);
+    p->client_hosts = (unsigned)sim_rng_between(r, 1, p->clients);
+    p->threads = (unsigned)sim_rng_between(r, 1, THREADS_MAX);
+    p->imds = (unsigned)sim_rng_between(r, 1, IMDS_MAX);
+    p->imd_threads = (unsigned)sim_rng_between(r, 1, IMD_THREADS_MAX);
+    p->files = (unsigned)sim_rng_between(r, 1, 3);
+    p->pool_bytes = sim_rng_between(r, 16, 128) * 4096;
+    p->region_blocks_max = (unsigned)sim_rng_spread(r, 2, REGION_MAX / 4096);
+    p->descs = (unsigned)sim_rng_between(r, 1, 6);
+    p->sealed = sim_rng_below(r, 3) == 0;
+    p->same_ports = sim_rng_below(r, 2);
+    static const uint64_t sizes[] = {1472, 1472, 8972, 65507};
+    p->datagram_max = sizes[sim_rng_below(r, 4)];
+}
+
+static void choose_load(Params *p, SimRng *r)
+{
+    uint64_t calls = sim_rng_spread(r, 60, 600);
+    p->duration_ns = sim_rng_spread(r, 500, 12000) * NS_PER_MS;
+    p->think_ns = p->duration_ns * p->clients * p->threads / calls;
+    p->hot_ppm = sim_rng_below(r, 3) ? (unsigned)sim_rng_below(r, 1000000) : 0;
+    p->popular_ppm = (unsigned)sim_rng_below(r, 1000000);
+    p->retain_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
+    p->rdonly_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 800000) : 0;
+    p->fallback_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 1000000) : 0;
+    p->weights[DO_OPEN] = (unsigned)sim_rng_between(r, 2, 12);
+    p->weights[DO_READ] = (unsigned)sim_rng_between(r, 10, 80);
+    p->weights[DO_WRITE] = sim_rng_below(r, 5) ? (unsigned)sim_rng_between(r, 5, 60) : 0;
+    p->weights[DO_CLOSE] = (unsigned)sim_rng_between(r, 1, 10);
+    p->weights[DO_SYNC] = (unsigned)sim_rng_below(r, 4);
+    p->weights[DO_BAD] = (unsigned)sim_rng_below(r, 3);
+    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 10);
+    p->weights[DO_EXIT] = sim_rng_below(r, 2);
+}
+
+static void choose_network(Params *p, SimRng *r)
+{
+    SimLink *l = &p->link;
+    l->delay_ns = sim_rng_spread(r, 20 * NS_PER_US, 5 * NS_PER_MS);
+    l->jitter_ns = sim_rng_below(r, 2) ? sim_rng_below(r, 2 * l->delay_ns) : l->delay_ns / 20;
+    l->loss_ppm = maybe(r, 100000);
+    l->dup_ppm = maybe(r, 100000);
+    l->reorder_ppm = maybe(r, 200000);
+    l->late_ppm = maybe(r, 100000);
+    l->late_max_ns = sim_rng_spread(r, 2 * l->delay_ns, 5 * NS_PER_S);
+    l->corrupt_ppm = p->sealed ? maybe(r, 50000) : 0;
+    if (sim_rng_below(r, 3) == 0) {
+        l->rate_bps = sim_rng_spread(r, 2 << 20, 128 << 20);
+        l->queue_bytes = sim_rng_spread(r, 64 << 10, 1 << 20);
+    }
+}
+
+static void choose_files(Params *p, SimRng *r)
+{
+    SimFsConfig *f = &p->fs;
+    f->granule_ns = sim_rng_below(r, 3) ? 4 * NS_PER_MS : sim_rng_spread(r, 1000, 50 * NS_PER_MS);
+    f->honest = sim_rng_below(r, 6) != 0;
+    f->op_ns = sim_rng_spread(r, 5 * NS_PER_US, 5 * NS_PER_MS);
+    f->slow_ns = f->op_ns * 20;
+    f->slow_ppm = maybe(r, 200000);
+    f->split_ppm = (uint32_t)sim_rng_below(r, 1000000);
+}
+
+static void choose_timers(Params *p, SimRng *r)
+{
+    p->hello_retry_ns = ms(r, 5, 50);
+    p->alive_ns = ms(r, 100, 500);
+    p->beat_ns = ms(r, 100, 500);
+    p->client_dead_ns = ms(r, 2500, 5000);
+    p->host_dead_ns = ms(r, 2000, 4000);
+    p->grace_ns = ms(r, 2500, 5000);
+    p->refraction_ns = ms(r, 20, 1000);
+    p->transfer_deadline_ns = ms(r, 200, 800);
+    p->reopen_ns = ms(r, 100, 1000);
+    p->retained_age_ns = sim_rng_below(r, 4) ? 0 : ms(r, 500, 10000);
+    p->leave_deadline_ns = ms(r, 100, 1000);
+    p->client_request = (RequestTimes){.first_retry_ns = ms(r, 10, 50),
+                                       .retry_max_ns = ms(r, 100, 400),
+                                       .deadline_ns = ms(r, 1000, 2500)};
+    p->imd_retry_ns = ms(r, 10, 50);
+    p->imd_retry_max_ns = ms(r, 50, 200);
+    p->imd_deadline_ns = ms(r, 300, 800);
+}
+
+static void choose_limits(Params *p, SimRng *r)
+{
+    bool tight = sim_rng_below(r, 4) == 0;
+    p->imd_writes_max = tight ? (unsigned)sim_rng_between(r, 1, 4) : 256;
+    p->imd_fills_max = tight ? (unsigned)sim_rng_between(r, 3, 6) : 256;
+    p->imd_regions_max = tight ? (unsigned)sim_rng_between(r, 8, 20) : 200;
+    p->grant_bytes = tight ? 65536 : 1 << 20;
+    p->credit_bytes = tight ? 65536 : 1 << 20;
+    p->fill_queue_bytes = sim_rng_below(r, 4) ? 4 << 20 : 256 << 10;
+    p->sessions_max = tight ? (unsigned)sim_rng_between(r, 16, 24) : 256;
+}
+
+static void choose_faults(Params *p, SimRng *r, unsigned kinds)
+{
+    unsigned total = 0;
+    p->fault_every_ns = sim_rng_spread(r, 50, 4000) * NS_PER_MS;
+    p->fault_long_ns = sim_rng_spread(r, 50, 8000) * NS_PER_MS;
+    for (unsigned f = 0; f < FAULT_COUNT; f++) {
+        unsigned weight = (unsigned)sim_rng_between(r, 1, 10);
+        bool on = sim_rng_below(r, 2);
+        p->faults[f] = (kinds >> f & 1) && on ? weight : 0;
+        total += p->faults[f];
+    }
+    if (total == 0)
+        p->fault_every_ns = TIME_NEVER;
+}
+
+/* ---- scenarios ------------------------------------------------------------------------------ */
+
+static void make_calm(Params *p)
+{
+    p->calm = true;
+    p->fault_every_ns = TIME_NEVER;
+    p->link.loss_ppm %= 20000;
+    p->link.reorder_ppm %= 50000;
+    p->link.corrupt_ppm %= 10000;
+    p->link.rate_bps = 0;
+    p->client_request.deadline_ns = 3 * NS_PER_S;
+    p->transfer_deadline_ns = 2 * NS_PER_S;
+    p->imd_deadline_ns = 2 * NS_PER_S;
+    p->sessions_max = 256;
+    p->weights[DO_EXIT] = 0;
+}
+
+static void only_fault(Params *p, SimRng *r, enum Fault f)
+{
+    memset(p->faults, 0, sizeof p->faults);
+    p->faults[f] = 1;
+    p->fault_every_ns = sim_rng_spread(r, 300, 2000) * NS_PER_MS;
+}
+
+static void scenario_pauses(Params *p, SimRng *r)
+{
+    make_calm(p);
+    p->duration_ns = sim_rng_between(r, 6000, 14000) * NS_PER_MS;
+    only_fault(p, r, sim_rng_below(r, 2) ? FAULT_CMD_PAUSE : FAULT_CLIENT_PAUSE);
+    p->transfer_deadline_ns = ms(r, 300, 600);
+    /* Nobody else may take the one that stands still for dead; the manager may stand long. */
+    p->fault_long_ns = p->faults[FAULT_CMD_PAUSE] ? 12 * NS_PER_S : p->client_dead_ns / 2;
+    if (p->faults[FAULT_CLIENT_PAUSE])
+        p->link.loss_ppm %= 2000; /* no session may need its last try */
+}
+
+static void scenario_amnesia(Params *p, SimRng *r)
+{
+    make_calm(p);
+    p->duration_ns = sim_rng_between(r, 4000, 10000) * NS_PER_MS;
+    only_fault(p, r, FAULT_CMD_CRASH);
+    p->fault_long_ns = sim_rng_spread(r, 10, 8000) * NS_PER_MS;
+}
+
+static void scenario_retain(Params *p, SimRng *r)
+{
+    p->retain_ppm = 900000;
+    p->popular_ppm = 950000;
+    p->rdonly_ppm = (uint32_t)sim_rng_below(r, 900000);
+    p->weights[DO_OPEN] = 15;
+    p->weights[DO_CLOSE] = 15;
+    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 12);
+    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 12);
+    p->fs.honest = true;
+    p->fs.granule_ns = NS_PER_MS;
+    p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
+    choose_faults(p, r,
+                  1u << FAULT_CLIENT_KILL | 1u << FAULT_CLIENT_KILL_WRITING |
+                      1u << FAULT_CLIENT_PAUSE | 1u << FAULT_CMD_CRASH | 1u << FAULT_CUT);
+    p->faults[FAULT_CLIENT_KILL_WRITING] = 10;
+    p->fault_every_ns = sim_rng_spread(r, 100, 1000) * NS_PER_MS;
+    p->fault_long_ns = NS_PER_S;
+}
+
+static void scenario_contention(Params *p, SimRng *r)
+{
+    p->threads = THREADS_MAX;
+    p->clients = 1 + (unsigned)sim_rng_below(r, 2);
+    p->client_hosts = 1;
+    p->hot_ppm = 900000;
+    p->descs = 1 + (unsigned)sim_rng_below(r, 2);
+    p->region_blocks_max = (unsigned)sim_rng_between(r, 2, 6);
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_WRITE] = (unsigned)sim_rng_between(r, 20, 60);
+    p->link.late_ppm = (uint32_t)sim_rng_below(r, 300000);
+    p->link.late_max_ns = sim_rng_spread(r, 2 * p->link.delay_ns, 200 * NS_PER_MS);
+    p->link.loss_ppm = (uint32_t)sim_rng_below(r, 100000);
+    p->fs.op_ns = sim_rng_spread(r, p->link.delay_ns / 4 + 1, 8 * p->link.delay_ns);
+    p->fs.slow_ppm = 100000;
+    p->duration_ns = 500 * NS_PER_MS + 400 * p->link.delay_ns;
+    p->think_ns = 2 * p->link.delay_ns;
+    p->datagram_max = 1472;
+}
+
+static void scenario_file(Params *p, SimRng *r)
+{
+    SimFsConfig *f = &p->fs;
+    f->read_fail_ppm = maybe(r, 50000);
+    f->write_fail_ppm = (uint32_t)sim_rng_below(r, 200000);
+    f->write_short_ppm = maybe(r, 200000);
+    f->write_full_ppm = maybe(r, 200000);
+    f->sync_fail_ppm = maybe(r, 300000);
+    p->weights[DO_SYNC] = 4;
+    p->weights[DO_WRITE] = 40;
+    p->hot_ppm = 700000;
+}
+
+static void scenario_hosts(Params *p, SimRng *r)
+{
+    p->descs = 6;
+    p->duration_ns = sim_rng_between(r, 2000, 8000) * NS_PER_MS;
+    choose_faults(p, r,
+                  1u << FAULT_CUT | 1u << FAULT_PARTITION | 1u << FAULT_IMD_CRASH |
+                      1u << FAULT_IMD_LEAVE | 1u << FAULT_IMD_PAUSE | 1u << FAULT_THREAD_PAUSE);
+    p->faults[FAULT_IMD_CRASH] = 5;
+    p->fault_every_ns = sim_rng_spread(r, 100, 1500) * NS_PER_MS;
+}
+
+static void scenario_churn(Params *p, SimRng *r)
+{
+    p->pool_bytes = sim_rng_between(r, 16, 40) * 4096;
+    p->region_blocks_max = (unsigned)sim_rng_between(r, 4, 16);
+    p->weights[DO_OPEN] = 40;
+    p->weights[DO_CLOSE] = 30;
+    p->weights[DO_WRITE] = 5;
+    p->descs = 5;
+    p->duration_ns = sim_rng_between(r, 1000, 4000) * NS_PER_MS;
+}
+
+static void scenario_end(Params *p, SimRng *r)
+{
+    (void)r;
+    p->popular_ppm = 100000;
+    p->weights[DO_WRITE] = 25;
+    p->weights[DO_CHANGE_FILE] = 0;
+    p->client_hosts = 1;
+    p->rdonly_ppm = 300000;
+}
+
+static void scenario_silence(Params *p, SimRng *r)
+{
+    p->transfer_deadline_ns = ms(r, 60, 200);
+    p->hot_ppm = 800000;
+    p->weights[DO_WRITE] = 40;
+    p->weights[DO_CLOSE] = 1;
+    choose_faults(p, r, 1u << FAULT_CUT | 1u << FAULT_THREAD_PAUSE | 1u << FAULT_IMD_PAUSE);
+    p->faults[FAULT_CUT] = 10;
+    p->fault_every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
+    p->fault_long_ns = 8 * p->transfer_deadline_ns;
+}
+
+void params_choose(Params *p, uint64_t seed, int scenario)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x706172);
+    *p = (Params){.calm = false};
+    p->scenario = (enum Scenario)sim_rng_below(r, SCENARIO_COUNT);
+    if (scenario >= 0)
+        p->scenario = (enum Scenario)scenario;
+    choose_size(p, r);
+    choose_load(p, r);
+    choose_network(p, r);
+    choose_files(p, r);
+    choose_timers(p, r);
+    choose_limits(p, r);
+    choose_faults(p, r, UINT32_MAX);
+    p->stranger_ppm = 300000;
+    static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
+        [SCENARIO_PAUSES] = scenario_pauses,  [SCENARIO_AMNESIA] = scenario_amnesia,
+        [SCENARIO_RETAIN] = scenario_retain,  [SCENARIO_CONTENTION] = scenario_contention,
+        [SCENARIO_FILE] = scenario_file,      [SCENARIO_HOSTS] = scenario_hosts,
+        [SCENARIO_CHURN] = scenario_churn,    [SCENARIO_END] = scenario_end,
+        [SCENARIO_SILENCE] = scenario_silence};
+    if (p->scenario == SCENARIO_CALM) {
+        make_calm(p);
+        p->calm_manager = true;
+    } else if (biased[p->scenario]) {
+        biased[p->scenario](p, r);
+    }
+    if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
+        p->think_ns = 50 * NS_PER_US;
+}

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/* A client process: the shell around the client's core. Each thread has a channel and a socket;
+ * blocking file operations block its thread only; a paused process does nothing at all while its
+ * sockets' queues fill; a killed one is gone between two of its steps. */
+#include "tests/sim/world.h"
+
+uint64_t process_now(const Process *p)
+{
+    return world_now(p->world) + p->clock_offset_ns;
+}
+
+static Thread *background_of(Process *p)
+{
+    return &p->threads[THREADS_MAX];
+}
+
+/* Runs @fn for each thread that exists, the background's last. */
+#define FOR_THREADS(t, p)                                                \
+    for (Thread *t = (p)->threads; t <= &(p)->threads[THREADS_MAX]; t++) \
+        if (t->channel)
+
+/* ---- stepping ------------------------------------------------------------------------------- */
+
+static void file_result(const SimFsResult *r, FileResult *ret)
+{
+    *ret = (FileResult){.count = r->count, .error = r->error};
+}
+
+static void deliver_file(Thread *t)
+{
+    FileResult result;
+    file_result(&t->file_result, &result);
+    if (t->file_need == NEED_FILE_STAMP) {
+        const SimHandle *h = t->call.file;
+        result.stamp = simfs_stamp(h->file);
+        result.stamp_settled = simfs_stamp_settled(h->file);
+    }
+    t->file_done = t->in_file = false;
+    simnet_hold(t->socket, false);
+    SimHeap *was = sim_heap_enter(&t->process->heap);
+    call_file_done(&t->call, &result, process_now(t->process));
+    sim_heap_enter(was);
+}
+
+static void deliver_write(Thread *t)
+{
+    FileResult result;
+    file_result(&t->write_result, &result);
+    t->write_done = false;
+    SimHeap *was = sim_heap_enter(&t->process->heap);
+    call_file_done(&t->call, &result, process_now(t->process));
+    sim_heap_enter(was);
+}
+
+static void drain(Thread *t)
+{
+    World *w = t->process->world;
+    uint32_t life = t->process->life;
+    while (t->process->life == life && !t->in_file && simnet_drain_one(w->net, t->socket))
+        ;
+}
+
+static void note_injected(Thread *t, const SimFsResult *r)
+{
+    if (!r->injected)
+        return;
+    t->injected = true;
+    cover(t->process->world, COVER_FILE_OP_FAILED);
+}
+
+static void blocking_done(void *ctx, const SimFsResult *r)
+{
+    Thread *t = ctx;
+    t->file_result = *r;
+    t->file_done = true;
+    note_injected(t, r);
+    if (t->process->paused)
+        return;
+    deliver_file(t);
+    drain(t);
+    thread_step(t);
+}
+
+static void write_done(void *ctx, const SimFsResult *r)
+{
+    Thread *t = ctx;
+    t->write_result = *r;
+    t->write_done = true;
+    note_injected(t, r);
+    if (r->injected) {
+        t->write.failed = r->count < 0;
+        t->write.shortened = r->count >= 0;
+    }
+    if (t->process->paused)
+        return;
+    deliver_write(t);
+    thread_step(t);
+}
+
+static void stamp_later(void *ctx, uint64_t arg)
+{
+    Thread *t = ctx;
+    (void)arg;
+    SimFsResult r = {0};
+    blocking_done(t, &r);
+}
+
+static void begin_blocking(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    Call *c = &t->call;
+    SimHandle *h = c->file;
+    t->in_file = true;
+    t->file_need = c->need;
+    simnet_hold(t->socket, true);
+    if (c->need == NEED_FILE_READ)
+        simfs_pread(h, c->file_buf, c->file_len, c->file_offset, &p->life, blocking_done, t);
+    else if (c->need == NEED_FILE_SYNC)
+        simfs_sync(h, &p->life, blocking_done, t);
+    else
+        simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 50000), &p->life, stamp_later, t,
+                  0);
+}
+
+static void kill_later(void *ctx, uint64_t arg)
+{
+    Process *p = ctx;
+    (void)arg;
+    for (unsigned i = 0; i < p->threads_count; i++)
+        if (p->threads[i].in_call && p->threads[i].op == DO_WRITE) {
+            cover(p->world, COVER_KILLED_BETWEEN_HALVES);
+            break;
+        }
+    process_kill(p);
+}
+
+static void begin_write(Thread *t)
+{
+    Process *p = t->process;
+    Call *c = &t->call;
+    WriteWatch *v = &t->write;
+    uint64_t end = v->offset + v->len;
+    if (t->op != DO_WRITE || c->file_offset < v->offset || c->file_offset + c->file_len > end ||
+        memcmp(c->file_buf, t->buf + (c->file_offset - v->offset), c->file_len) != 0) {
+        violate(p->world, "the library writes to the file what no mwrite asked for");
+        return;
+    }
+    if (c->file_offset + c->file_len > v->file->size)
+        cover(p->world, COVER_WRITES_EXTEND);
+    call_file_taken(c);
+    simfs_pwrite(c->file, c->file_buf, c->file_len, c->file_offset, v, &p->life, write_done, t);
+    if (p->kill_when_writing) {
+        p->kill_when_writing = false;
+        simnet_at(p->world->net,
+                  world_now(p->world) + sim_rng_below(&p->world->rng, 2 * p->world->p.fs.op_ns + 1),
+                  &p->life, kill_later, p, 0);
+    }
+}
+
+static void look_at_call(Thread *t)
+{
+    if (!t->in_call)
+        return;
+    switch ((enum CallNeed)t->call.need) {
+    case NEED_NOTHING:
+        t->in_call = false;
+        program_call_over(t);
+        break;
+    case NEED_FILE_WRITE:
+        begin_write(t);
+        break;
+    case NEED_FILE_READ:
+    case NEED_FILE_SYNC:
+    case NEED_FILE_STAMP:
+        if (!t->in_file)
+            begin_blocking(t);
+        break;
+    case NEED_NETWORK:
+    case NEED_BLOCKED:
+        break;
+    }
+}
+
+void thread_step(Thread *t)
+{
+    Process *p = t->process;
+    if (p->paused || t->in_file || p->world->stopping)
+        return;
+    SimHeap *was = sim_heap_enter(&p->heap);
+    channel_step(t->channel, process_now(p));
+    uint32_t life = p->life;
+    look_at_call(t);
+    if (p->life == life && t->channel && !t->in_file) {
+        uint64_t deadline = channel_deadline(t->channel);
+        if (deadline != TIME_NEVER) /* a timer of the kernel fires a little late */
+            sim_timer_set(&t->timer,
+                          (deadline > p->clock_offset_ns ? deadline - p->clock_offset_ns : 0) +
+                              sim_rng_below(&p->world->rng, 20000));
+    }
+    sim_heap_enter(was);
+}
+
+void thread_begin(Thread *t)
+{
+    t->in_call = true;
+    t->started_ns = world_now(t->process->world);
+    t->paused_before_ns = t->process->paused_total_ns;
+    t->injected = false;
+    thread_step(t);
+}
+
+static void timer_fired(void *ctx, uint64_t arg)
+{
+    (void)arg;
+    thread_step(ctx);
+}
+
+static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+{
+    Thread *t = ctx;
+    Process *p = t->process;
+    SimHeap *was = sim_heap_enter(&p->heap);
+    channel_input(t->channel, from, datagram, len, process_now(p));
+    sim_heap_enter(was);
+    thread_step(t);
+}
+
+/* ---- hooks and sinks ------------------------------------------------------------------------ */
+
+static void wake_all(void *ctx, uint64_t arg)
+{
+    Process *p = ctx;
+    uint32_t life = p->life;
+    (void)arg;
+    p->wake_pending = false;
+    for (unsigned i = 0; i < p->threads_count && p->life == life; i++)
+        if (p->threads[i].in_call && p->threads[i].call.need == NEED_BLOCKED)
+            thread_step(&p->threads[i]);
+}
+
+static void hook_wake(void *ctx)
+{
+    Process *p = ctx;
+    if (p->wake_pending)
+        return;
+    p->wake_pending = true;
+    simnet_at(p->world->net, world_now(p->world) + sim_rng_below(&p->world->rng, 30000), &p->life,
+              wake_all, p, 0);
+}
+
+static void wake_background(void *ctx, uint64_t arg)
+{
+    Process *p = ctx;
+    (void)arg;
+    p->background_pending = false;
+    thread_step(background_of(p));
+}
+
+static void hook_wake_background(void *ctx)
+{
+    Process *p = ctx;
+    if (p->background_pending)
+        return;
+    p->background_pending = true;
+    simnet_at(p->world->net, world_now(p->world) + sim_rng_below(&p->world->rng, 100000), &p->life,
+              wake_background, p, 0);
+}
+
+static void hook_file_release(void *ctx, void *file)
+{
+    program_file_released(ctx, file);
+}
+
+static void hook_log(void *ctx, int level, const char *text)
+{
+    Process *p = ctx;
+    (void)level;
+    story(p->world, "client%u: %s", p->index, text);
+}
+
+static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
+{
+    Thread *t = ctx;
+    simnet_send(t->process->world->net, t->socket, to, datagram, len);
+}
+
+static void sink_burst(void *ctx, Session *session, const Burst *burst)
+{
+    Thread *t = ctx;
+    sim_send_burst(t->process->world, t->endpoint, t->socket, session, burst);
+}
+
+static size_t sink_datagram_max(void *ctx, const Addr *to)
+{
+    Thread *t = ctx;
+    (void)to;
+    return t->process->world->p.datagram_max;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void thread_start(Process *p, Thread *t, unsigned index, bool background)
+{
+    World *w = p->world;
+    Env env = sim_env(&p->env_rng);
+    EndpointConfig config;
+    ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, t};
+    unsigned slot = w->p.same_ports ? p->index : p->number % 1000 + CLIENTS_MAX;
+    uint16_t port = (uint16_t)(20000 + slot * 8 + index);
+    SimTimer timer = t->timer;
+    uint8_t *buf = t->buf;
+    *t = (Thread){
+        .process = p, .index = index, .background = background, .timer = timer, .buf = buf};
+    endpoint_config_fill(w, &config, ROLE_CLIENT, &p->self, 0);
+    t->endpoint = endpoint_new(&config, &env);
+    t->channel = channel_new(p->client, t->endpoint, &sink, background);
+    t->socket = simnet_open(w->net, p->host, port, QUEUE_DATAGRAMS, thread_input, t);
+    sim_timer_init(&t->timer, w->net, &p->life, timer_fired, t);
+    if (!t->endpoint || !t->channel || !t->socket)
+        abort();
+}
+
+static void client_start(Process *p)
+{
+    World *w = p->world;
+    const Params *q = &w->p;
+    Env env = sim_env(&p->env_rng);
+    ClientHooks hooks = {.wake = hook_wake,
+                         .wake_background = hook_wake_background,
+                         .file_release = hook_file_release,
+                         .log = hook_log,
+                         .ctx = p};
+    sim_rng_fill(&p->env_rng, &p->self, sizeof p->self);
+    ClientConfig config = {.manager = addr_sim(HOST_CMD, PORT_CMD),
+                           .self = p->self,
+                           .refraction_ns = q->refraction_ns,
+                           .transfer_deadline_ns = q->transfer_deadline_ns,
+                           .alive_ns = q->alive_ns,
+                           .reopen_ns = q->reopen_ns,
+                           .request = q->client_request,
+                           .credit_cap_bytes = q->credit_bytes,
+                           .regions_max = DESCS_MAX,
+                           .fill_queue_bytes = q->fill_queue_bytes};
+    p->client = client_new(&config, &env, &hooks);
+    if (!p->client)
+        abort();
+}
+
+void process_start(Process *p)
+{
+    World *w = p->world;
+    p->number = ++w->next_process;
+    sim_rng_init(&p->rng, w->seed, 0x70000000 + p->number);
+    sim_rng_init(&p->env_rng, w->seed, 0x71000000 + p->number);
+    sim_heap_init(&p->heap);
+    p->clock_offset_ns = sim_rng_below(&p->env_rng, 1000000 * NS_PER_S);
+    p->running = true;
+    p->scripted = false;
+    p->paused = p->leaving = p->wake_pending = p->background_pending = p->kill_when_writing = false;
+    p->paused_total_ns = 0;
+    p->last = (ClientStats){0};
+    p->hosts_lost_seen = p->poisoned_seen = 0;
+    memset(p->descs, 0, sizeof p->descs);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    client_start(p);
+    p->threads_count = w->p.threads;
+    for (unsigned i = 0; i < p->threads_count; i++)
+        thread_start(p, &p->threads[i], i, false);
+    thread_start(p, background_of(p), THREADS_MAX, true);
+    sim_heap_enter(was);
+    story(w, "client%u starts as process %u", p->index, p->number);
+    thread_step(background_of(p));
+    program_start(p);
+}
+
+void process_count(Process *p)
+{
+    World *w = p->world;
+    ClientStats s, *l = &p->last;
+    if (!p->client)
+        return;
+    client_stats(p->client, &s);
+    cover_add(w, COVER_FILLS_ACCEPTED, s.fills_done - l->fills_done);
+    cover_add(w, COVER_FILLS_REFUSED, s.fills_refused - l->fills_refused);
+    cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
+    cover_add(w, COVER_HOST_DEATHS, s.hosts_lost - l->hosts_lost);
+    cover_add(w, COVER_REFRACTIONS, s.refractions - l->refractions);
+    cover_add(w, COVER_WRITES_QUEUED, s.blocked - l->blocked);
+    *l = s;
+}
+
+static void sockets_close(Process *p)
+{
+    FOR_THREADS(t, p)
+    {
+        simnet_close(p->world->net, t->socket);
+        t->socket = NULL;
+    }
+}
+
+void process_kill(Process *p)
+{
+    World *w = p->world;
+    if (!p->running)
+        return;
+    story(w, "client%u is killed", p->index);
+    cover(w, COVER_CLIENT_KILLED);
+    process_count(p);
+    program_forget(p);
+    p->life++;
+    p->running = false;
+    for (unsigned i = 0; i < CLIENTS_MAX; i++)
+        if (w->fs[i])
+            simfs_kill(w->fs[i], p->number);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    sockets_close(p);
+    FOR_THREADS(t, p)
+    {
+        endpoint_on_close(t->endpoint, NULL, NULL);
+        endpoint_free(t->endpoint); /* what it holds of the crypto library */
+        t->channel = NULL;
+    }
+    p->client = NULL;
+    sim_heap_drop(&p->heap);
+    sim_heap_enter(was);
+}
+
+void process_end(Process *p)
+{
+    World *w = p->world;
+    story(w, "client%u exits", p->index);
+    process_count(p);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    FOR_THREADS(t, p)
+    t->channel = channel_free(t->channel);
+    for (Thread *t = p->threads; t <= &p->threads[THREADS_MAX]; t++)
+        if (t->socket) {
+            simnet_close(w->net, t->socket);
+            t->socket = NULL;
+        }
+    p->client = client_free(p->client);
+    sim_heap_enter(was);
+    p->life++;
+    p->running = false;
+    program_forget(p);
+    if (p->heap.bytes)
+        violate(w, "client%u left %zu bytes allocated at its end", p->index, p->heap.bytes);
+    sim_heap_drop(&p->heap);
+}
+
+void process_pause(Process *p)
+{
+    if (!p->running || p->paused)
+        return;
+    story(p->world, "client%u is stopped", p->index);
+    cover(p->world, COVER_CLIENT_PAUSED);
+    p->paused = true;
+    p->paused_at_ns = world_now(p->world);
+    FOR_THREADS(t, p)
+    simnet_hold(t->socket, true);
+}
+
+void process_resume(Process *p)
+{
+    World *w = p->world;
+    if (!p->running || !p->paused)
+        return;
+    story(w, "client%u goes on", p->index);
+    p->paused = false;
+    p->paused_total_ns += world_now(w) - p->paused_at_ns;
+    uint32_t life = p->life;
+    bool drain_first = sim_rng_below(&w->rng, 2);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    FOR_THREADS(t, p)
+    { /* system calls return before anything else is done */
+        if (t->file_done)
+            deliver_file(t);
+        if (t->write_done)
+            deliver_write(t);
+        simnet_hold(t->socket, t->in_file);
+    }
+    FOR_THREADS(t, p)
+    {
+        if (p->life == life && drain_first)
+            drain(t);
+        if (p->life == life)
+            thread_step(t);
+        if (p->life == life)
+            drain(t);
+        if (p->life == life && !t->background && !t->in_call)
+            program_think(t);
+    }
+    sim_heap_enter(was);
+}

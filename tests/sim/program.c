@@ -1,0 +1,748 @@
+/* SPDX-License-Identifier: MIT */
+/* What the programs do: random calls from all threads, and the check of every result. */
+#include "tests/sim/world.h"
+
+#include <errno.h>
+
+enum { POPULAR_RANGES = 3, GUARD = 64, GUARD_BYTE = 0xA5, HOT_BLOCKS = 3 };
+
+SimFs *program_fs(Process *p)
+{
+    return p->world->fs[p->host - HOST_CLIENT];
+}
+
+static uint64_t between(Process *p, uint64_t lo, uint64_t hi)
+{
+    return sim_rng_between(&p->rng, lo, hi);
+}
+
+static bool chance(Process *p, uint32_t ppm)
+{
+    return sim_rng_chance(&p->rng, ppm);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static Desc *desc_in(Process *p, int state)
+{
+    unsigned n = 0;
+    Desc *found = NULL;
+    for (unsigned i = 0; i < DESCS_MAX; i++)
+        if ((int)p->descs[i].state == state && sim_rng_below(&p->rng, ++n) == 0)
+            found = &p->descs[i];
+    return found;
+}
+
+static unsigned descs_used(const Process *p)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < DESCS_MAX; i++)
+        n += p->descs[i].state != DESC_FREE;
+    return n;
+}
+
+static void choose_range(Process *p, Desc *d)
+{
+    const Params *q = &p->world->p;
+    uint64_t max = (uint64_t)q->region_blocks_max * 4096;
+    if (chance(p, q->popular_ppm)) { /* the same few ranges again and again */
+        SimRng r;
+        sim_rng_init(&r, p->world->seed,
+                     0x72000000 + d->file->index * 16 + sim_rng_below(&p->rng, POPULAR_RANGES));
+        d->len = sim_rng_below(&r, 2) ? max : 1 + sim_rng_below(&r, max);
+        d->offset = sim_rng_below(&r, (FILE_CAP - d->len) / 4096 + 1) * 4096;
+        return;
+    }
+    d->len = chance(p, 500000) ? sim_rng_spread(&p->rng, 1, max)
+                               : (between(p, 1, max) + 4095) / 4096 * 4096;
+    d->offset = between(p, 0, FILE_CAP - d->len);
+    if (q->scenario == SCENARIO_END && d->file->size > d->len / 2 && chance(p, 700000)) {
+        d->offset = d->file->size - between(p, 0, d->len / 2);
+        if (d->offset > FILE_CAP - d->len)
+            d->offset = FILE_CAP - d->len;
+    }
+    if (chance(p, 500000))
+        d->offset = d->offset / 4096 * 4096;
+}
+
+static void choose_piece(Thread *t)
+{
+    Process *p = t->process;
+    const Desc *d = t->desc;
+    uint64_t blocks = (d->len + 4095) / 4096;
+    if (chance(p, p->world->p.hot_ppm)) {
+        uint64_t block = sim_rng_below(&p->rng, blocks < HOT_BLOCKS ? blocks : HOT_BLOCKS);
+        t->offset = block * 4096 + (chance(p, 500000) ? 0 : sim_rng_below(&p->rng, 4096));
+        t->len = chance(p, 300000) ? 4096 : sim_rng_spread(&p->rng, 1, 3 * 4096);
+    } else {
+        t->offset = sim_rng_below(&p->rng, d->len);
+        t->len = sim_rng_spread(&p->rng, 1, d->len);
+        if (chance(p, 300000)) {
+            t->offset = t->offset / 4096 * 4096;
+            t->len = (t->len + 4095) / 4096 * 4096;
+        }
+    }
+    if (t->offset > d->len)
+        t->offset = d->len;
+    if (t->len > REGION_MAX)
+        t->len = REGION_MAX;
+    if (chance(p, 20000))
+        t->offset = d->len;
+}
+
+static size_t clipped(const Thread *t)
+{
+    uint64_t room = t->desc->len - t->offset;
+    return t->len < room ? t->len : room;
+}
+
+/* ---- starting calls ------------------------------------------------------------------------- */
+
+static void note_killed_range(Process *p, const Desc *d)
+{
+    FileModel *m = d->file->user;
+    for (unsigned i = 0; i < KILLED_MAX; i++) {
+        KilledRange *k = &m->killed[i];
+        if (!k->len || k->offset >= d->offset + d->len || d->offset >= k->offset + k->len)
+            continue;
+        cover(p->world, COVER_OPENS_KILLED_OWNER);
+        if (k->writing)
+            cover(p->world, COVER_REOPENED_AFTER_CRASH);
+        k->len = 0;
+    }
+}
+
+static bool open_locked(Thread *t, Desc *d)
+{
+    Process *p = t->process;
+    SimHandle *conflict;
+    d->handle = simfs_open(d->file, p->number, d->offset, d->len, !(d->flags & DODO_RDONLY),
+                           !RULE(LOCK), &conflict);
+    if (d->handle) {
+        d->handle->user = d;
+        note_killed_range(p, d);
+        return true;
+    }
+    cover(p->world, COVER_OPENS_BUSY);
+    if (!conflict->user && conflict->ops == 0)
+        violate(p->world, "EBUSY for a range that no open region holds any more");
+    return false;
+}
+
+static void call_open(Thread *t, Desc *d)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    if (!open_locked(t, d)) {
+        program_think(t);
+        return;
+    }
+    d->state = DESC_OPENING;
+    d->lost = false;
+    d->users = 1;
+    t->desc = d;
+    t->op = DO_OPEN;
+    FileGiven given = {.file = d->handle,
+                       .key = d->file->key,
+                       .stamp = simfs_stamp(d->file),
+                       .retainable = program_fs(p)->config.honest};
+    story(w, "client%u.%u mopen file %u [%llu, +%llu) flags %u", p->index, t->index, d->file->index,
+          (unsigned long long)d->offset, (unsigned long long)d->len, d->flags);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_open_start(&t->call, t->channel, &given, d->len, d->offset, d->flags, process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+static void do_open(Thread *t)
+{
+    Process *p = t->process;
+    const Params *q = &p->world->p;
+    Desc *d = descs_used(p) < q->descs ? desc_in(p, DESC_FREE) : NULL;
+    if (!d) {
+        program_think(t);
+        return;
+    }
+    *d = (Desc){.file = &program_fs(p)->files[sim_rng_below(&p->rng, program_fs(p)->files_count)]};
+    d->flags = (chance(p, q->retain_ppm) ? DODO_RETAIN : 0) |
+               (chance(p, q->rdonly_ppm) ? DODO_RDONLY : 0) |
+               (chance(p, q->fallback_ppm) ? DODO_FALLBACK : 0);
+    choose_range(p, d);
+    call_open(t, d);
+}
+
+static void begin_on(Thread *t, Desc *d, enum ProgramOp op)
+{
+    t->desc = d;
+    t->op = op;
+    t->was_closing = d->state == DESC_CLOSING;
+    d->users++;
+}
+
+static void call_read(Thread *t)
+{
+    Process *p = t->process;
+    ClientRegionInfo info;
+    size_t full = clipped(t);
+    memset(t->buf, 0xEE, t->len);
+    memset(t->buf + t->len, GUARD_BYTE, GUARD);
+    oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
+    t->hits_before = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
+    story(p->world, "client%u.%u mread rd %d (file %u) [%llu, +%zu)", p->index, t->index,
+          t->desc->rd, t->desc->file->index, (unsigned long long)t->offset, t->len);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_read_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
+                    process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+static void call_write(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    uint64_t offset = t->desc->offset + t->offset;
+    size_t full = clipped(t);
+    oracle_write_begin(w, &t->write, t->desc->file, offset, full);
+    oracle_bytes(t->write.version, offset, t->buf, t->len);
+    story(w, "client%u.%u mwrite rd %d (file %u) [%llu, +%zu) version %u", p->index, t->index,
+          t->desc->rd, t->desc->file->index, (unsigned long long)t->offset, t->len,
+          t->write.version);
+    ClientRegionInfo info;
+    if (full && client_region_info(p->client, t->desc->rd, &info) == 0 && info.active)
+        id_set_add(&w->written, opening_id(&info.address));
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_write_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
+                     process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+static Desc *desc_for_use(Process *p)
+{
+    Desc *d = chance(p, 10000) ? desc_in(p, DESC_CLOSING) : NULL;
+    return d ? d : desc_in(p, DESC_OPEN);
+}
+
+static void do_read(Thread *t)
+{
+    Desc *d = desc_for_use(t->process);
+    if (!d) {
+        do_open(t);
+        return;
+    }
+    begin_on(t, d, DO_READ);
+    choose_piece(t);
+    call_read(t);
+}
+
+static void do_write(Thread *t)
+{
+    Desc *d = desc_for_use(t->process);
+    if (!d || (d->flags & DODO_RDONLY)) {
+        do_read(t);
+        return;
+    }
+    begin_on(t, d, DO_WRITE);
+    choose_piece(t);
+    call_write(t);
+}
+
+static void call_close(Thread *t, Desc *d)
+{
+    Process *p = t->process;
+    begin_on(t, d, DO_CLOSE);
+    d->state = DESC_CLOSING;
+    story(p->world, "client%u.%u mclose rd %d", p->index, t->index, d->rd);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_close_start(&t->call, t->channel, d->rd, process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+static void do_close(Thread *t)
+{
+    Desc *d = desc_in(t->process, DESC_OPEN);
+    if (d)
+        call_close(t, d);
+    else
+        do_open(t);
+}
+
+static void do_sync(Thread *t)
+{
+    Process *p = t->process;
+    Desc *d = desc_in(p, DESC_OPEN);
+    if (!d) {
+        do_open(t);
+        return;
+    }
+    begin_on(t, d, DO_SYNC);
+    story(p->world, "client%u.%u msync rd %d", p->index, t->index, d->rd);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_sync_start(&t->call, t->channel, d->rd, process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+/* Arguments that are wrong in one way each, with the errno the contract names. */
+static void do_bad(Thread *t)
+{
+    Process *p = t->process;
+    Desc *d = desc_in(p, DESC_OPEN);
+    uint64_t now = process_now(p);
+    unsigned which = (unsigned)sim_rng_below(&p->rng, d ? 9 : 4);
+    t->op = DO_BAD;
+    t->desc = NULL;
+    t->bad_result = -1;
+    t->bad_errno = which < 2 ? ENOMEM : EINVAL;
+    if (which >= 4) {
+        t->desc = d;
+        d->users++;
+    }
+    if (which == 8)
+        t->bad_result = t->bad_errno = 0;
+    SimHeap *was = sim_heap_enter(&p->heap);
+    switch (which) {
+    case 0:
+        call_read_start(&t->call, t->channel, -1, 0, t->buf, 10, now);
+        break;
+    case 1:
+        call_write_start(&t->call, t->channel, 12345, 0, t->buf, 10, now);
+        break;
+    case 2:
+        call_close_start(&t->call, t->channel, 0x3fffffff, now);
+        break;
+    case 3:
+        call_sync_start(&t->call, t->channel, -7, now);
+        break;
+    case 4:
+        call_read_start(&t->call, t->channel, d->rd, -1, t->buf, 10, now);
+        break;
+    case 5:
+        call_read_start(&t->call, t->channel, d->rd, (off_t)d->len + 1, t->buf, 10, now);
+        break;
+    case 6:
+        call_write_start(&t->call, t->channel, d->rd, 0, NULL, 10, now);
+        break;
+    case 7:
+        call_read_start(&t->call, t->channel, d->rd, 0, t->buf, SIZE_MAX, now);
+        break;
+    default:
+        call_read_start(&t->call, t->channel, d->rd, 0, t->buf, 0, now);
+        break;
+    }
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+/* The program changes a file that nobody has a region of: what was retained must not be used. */
+static void do_change_file(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    SimFile *f = &program_fs(p)->files[sim_rng_below(&p->rng, program_fs(p)->files_count)];
+    uint64_t old_mtime = f->mtime_ns;
+    program_think(t);
+    if (simfs_handles(f) || f->ops)
+        return;
+    unsigned which = (unsigned)sim_rng_below(&p->rng, 10);
+    cover(w, COVER_FILE_CHANGED);
+    if (which == 0) {
+        cover(w, COVER_FILE_CUT);
+        simfs_truncate(f, sim_rng_below(&p->rng, f->size + 1));
+    } else if (which == 1) {
+        simfs_truncate(f, between(p, f->size, FILE_CAP));
+    } else {
+        uint64_t len = sim_rng_spread(&p->rng, 1, 32768), offset = between(p, 0, FILE_CAP - len);
+        oracle_bytes(++w->next_version, offset, t->buf, len);
+        simfs_poke(f, offset, t->buf, len);
+        if (which == 2)
+            simfs_set_mtime(f, old_mtime);
+    }
+    if (which == 3) {
+        cover(w, COVER_FILE_REPLACED);
+        simfs_replace(f);
+    }
+    story(w, "client%u changes file %u (%u), size now %llu", p->index, f->index, which,
+          (unsigned long long)f->size);
+}
+
+/* ---- checking results ----------------------------------------------------------------------- */
+
+static bool lost_excused(Thread *t)
+{
+    Desc *d = t->desc;
+    bool first = !d->lost;
+    d->lost = true;
+    return t->was_closing || !first || !t->process->world->p.calm;
+}
+
+static void check_lost(Thread *t, const char *what)
+{
+    Process *p = t->process;
+    ClientRegionInfo info;
+    if (t->desc->flags & DODO_FALLBACK && !t->was_closing)
+        violate(p->world, "%s of a DODO_FALLBACK region failed with ENOMEM", what);
+    if (!lost_excused(t))
+        violate(p->world, "client%u rd %d: a region was lost although nothing happened to it",
+                p->index, t->desc->rd);
+    if (t->desc->state == DESC_OPEN && client_region_info(p->client, t->desc->rd, &info) == 0 &&
+        info.active && !t->was_closing)
+        violate(p->world, "%s failed with ENOMEM but the region is active", what);
+}
+
+static void read_over(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    const Call *c = &t->call;
+    char why[256];
+    size_t full = clipped(t);
+    cover(w, COVER_READS);
+    cover_add(w, COVER_READS_OVER_WRITE, t->read.overlapped);
+    for (size_t i = 0; i < GUARD; i++)
+        if (t->buf[t->len + i] != GUARD_BYTE)
+            violate(w, "mread wrote past the buffer's end");
+    if (c->result < 0) {
+        if (c->error == ENOMEM) {
+            cover(w, COVER_READS_NO_MEMORY);
+            check_lost(t, "mread");
+        } else if (c->error != EIO || !t->injected) {
+            violate(w, "mread failed with errno %d", c->error);
+        }
+    } else if (!oracle_read_right(w, &t->read, t->buf, c->result, full, why, sizeof why)) {
+        violate(w, "client%u rd %d (process %u, file %u): mread [%llu, +%zu): %s", p->index,
+                t->desc->rd, p->number, t->desc->file->index, (unsigned long long)t->offset, t->len,
+                why);
+    } else {
+        ClientRegionInfo info;
+        cover_add(w, COVER_READS_END_OF_FILE, (size_t)c->result < full);
+        if (client_region_info(p->client, t->desc->rd, &info) == 0) {
+            bool hit = info.hits - t->hits_before >= full;
+            cover(w, hit ? COVER_READS_HIT : COVER_READS_MISS);
+            if (!info.active)
+                cover(w, COVER_READS_FALLBACK);
+            if (t->must_hit && info.active && !hit)
+                violate(w,
+                        "client%u rd %d: all is healed and was read before, but %llu of %zu "
+                        "bytes came from remote memory",
+                        p->index, t->desc->rd, (unsigned long long)(info.hits - t->hits_before),
+                        full);
+        }
+    }
+    oracle_read_end(&t->read);
+}
+
+static void write_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    WriteWatch *v = &t->write;
+    size_t prefix = oracle_write_prefix(v), full = v->len;
+    cover(w, COVER_WRITES);
+    cover_add(w, COVER_WRITES_FAILED, v->failed);
+    cover_add(w, COVER_WRITES_SHORT, v->shortened);
+    if (c->result < 0 && c->error == ENOMEM) {
+        cover(w, COVER_WRITES_NO_MEMORY);
+        check_lost(t, "mwrite");
+        if (v->touched)
+            violate(w, "mwrite failed with ENOMEM but wrote %zu bytes", v->touched);
+    } else if (c->result < 0) {
+        if (!v->failed || !(c->error == EIO || c->error == ENOSPC))
+            violate(w, "mwrite failed with errno %d", c->error);
+    } else {
+        if ((size_t)c->result > full || ((size_t)c->result < full && !v->shortened && !v->failed))
+            violate(w, "mwrite returned %zd of %zu and the file did not fail", c->result, full);
+        if (prefix < (size_t)c->result)
+            violate(w, "mwrite returned %zd but only %zu bytes are in the file", c->result, prefix);
+    }
+    oracle_write_end(v);
+}
+
+static void desc_freed(Thread *t, Desc *d)
+{
+    if (d->handle) {
+        if (d->handle->ops == 0)
+            violate(t->process->world, "the file of rd %d stays locked after the call", d->rd);
+        d->handle->user = NULL;
+    }
+    d->state = DESC_FREE;
+    d->handle = NULL;
+}
+
+static void open_over(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    Desc *d = t->desc;
+    const Call *c = &t->call;
+    ClientRegionInfo info;
+    if (c->result < 0) {
+        cover(w, COVER_OPENS_NO_MEMORY);
+        if (c->error != ENOMEM || (d->flags & DODO_FALLBACK))
+            violate(w, "mopen failed with errno %d", c->error);
+        if (d->must_open)
+            violate(w,
+                    "client%u: mopen of %llu bytes failed (%s) after all had healed and all was "
+                    "closed",
+                    p->index, (unsigned long long)d->len, c->reason ? c->reason : "");
+        desc_freed(t, d);
+        return;
+    }
+    d->rd = (int)c->result;
+    d->state = DESC_OPEN;
+    cover(w, COVER_OPENS);
+    if (client_region_info(p->client, d->rd, &info) < 0) {
+        violate(w, "mopen returned %d, which is no region", d->rd);
+        return;
+    }
+    d->epoch_seen = 0;
+    if (info.reused)
+        cover(w, COVER_RETAINED_REUSED);
+    for (unsigned i = 0; i < DESCS_MAX; i++)
+        if (&p->descs[i] != d && p->descs[i].state == DESC_OPEN && p->descs[i].rd == d->rd)
+            violate(w, "two regions have descriptor %d", d->rd);
+}
+
+static void close_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    cover(w, COVER_CLOSES);
+    if (c->result < 0) {
+        cover(w, COVER_CLOSES_UNHEARD);
+        if (c->error != EINVAL)
+            violate(w, "mclose failed with errno %d", c->error);
+        if (w->p.calm_manager && !t->desc->lost)
+            violate(w, "client%u rd %d: mclose failed (%s) although nothing happened to the region",
+                    t->process->index, t->desc->rd, c->reason ? c->reason : "");
+    }
+    desc_freed(t, t->desc);
+}
+
+static void sync_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    cover(w, COVER_SYNCS);
+    if (c->result < 0) {
+        cover(w, COVER_SYNCS_FAILED);
+        if (c->error != EIO || !t->injected)
+            violate(w, "msync failed with errno %d", c->error);
+    } else if (t->injected) {
+        violate(w, "msync returned 0 though fdatasync failed");
+    }
+    if (c->result < 0)
+        t->desc->lost = true; /* poisoned: to be expected from now on */
+}
+
+static void bad_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    ClientRegionInfo info;
+    cover(w, COVER_BAD_ARGUMENTS);
+    if (c->result == t->bad_result && (c->result >= 0 || c->error == t->bad_errno))
+        return;
+    if (t->desc && c->result < 0 && c->error == ENOMEM &&
+        (t->desc->state != DESC_OPEN ||
+         client_region_info(t->process->client, t->desc->rd, &info) < 0 || !info.active))
+        return; /* the region comes before the arguments */
+    violate(w, "a call with bad arguments gave %zd (errno %d) for %zd (errno %d)", c->result,
+            c->error, t->bad_result, t->bad_errno);
+}
+
+/* No call may take longer than its deadlines allow, whatever the network does. Pauses of its own
+ * process do not count. */
+static void check_bounded(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    const Params *q = &w->p;
+    uint64_t bound = 2 * q->client_request.deadline_ns + 6 * q->transfer_deadline_ns +
+                     8 * (q->fs.op_ns + q->fs.slow_ns) + NS_PER_S;
+    uint64_t took = world_now(w) - t->started_ns - (p->paused_total_ns - t->paused_before_ns);
+    bound *= p->threads_count; /* it may have queued behind one call of each other thread */
+    if (took > bound)
+        violate(w, "client%u: call of kind %d took %llu ms of virtual time (at most %llu)",
+                p->index, (int)t->op, (unsigned long long)(took / NS_PER_MS),
+                (unsigned long long)(bound / NS_PER_MS));
+}
+
+void program_call_over(Thread *t)
+{
+    static void (*const over[DO_COUNT])(Thread *) = {
+        [DO_OPEN] = open_over,   [DO_READ] = read_over, [DO_WRITE] = write_over,
+        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over, [DO_BAD] = bad_over};
+    World *w = t->process->world;
+    story(
+        w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index,
+        (const char *const[]){"mopen", "mread", "mwrite", "mclose", "msync", "bad call", ""}[t->op],
+        t->call.result, t->call.result < 0 ? ": " : "",
+        t->call.result < 0 && t->call.reason ? t->call.reason : "");
+    simnet_note(w->net,
+                (uint64_t)t->call.result ^ (uint64_t)t->call.error << 40 ^ (uint64_t)t->op << 56);
+    cover(w, COVER_CALLS);
+    cover(w, COVER_CHECKS);
+    check_bounded(t);
+    Desc *d = t->desc;
+    if (t->op == DO_LEAVE) {
+        script_left(t->process);
+        return;
+    }
+    over[t->op](t);
+    if (d)
+        d->users--;
+    t->desc = NULL;
+    program_think(t);
+}
+
+void program_file_released(Process *p, SimHandle *h)
+{
+    Desc *d = h->user;
+    if (h->ops)
+        violate(p->world, "client%u: a file was given back while an operation on it ran", p->index);
+    if (d)
+        d->handle = NULL;
+    simfs_close(h);
+}
+
+/* ---- for the script -------------------------------------------------------------------------- */
+
+void program_read_all(Thread *t, Desc *d)
+{
+    begin_on(t, d, DO_READ);
+    t->offset = 0;
+    t->len = d->len;
+    call_read(t);
+}
+
+void program_write_all(Thread *t, Desc *d)
+{
+    begin_on(t, d, DO_WRITE);
+    t->offset = 0;
+    t->len = d->len;
+    call_write(t);
+}
+
+void program_open(Thread *t, Desc *d)
+{
+    call_open(t, d);
+}
+
+void program_close(Thread *t, Desc *d)
+{
+    call_close(t, d);
+}
+
+/* All threads come to rest, then the script's last part runs, and the program is run again. */
+static void do_exit(Thread *t)
+{
+    t->process->leaving = true;
+    program_think(t);
+}
+
+static void exit_when_idle(Thread *t)
+{
+    Process *p = t->process;
+    if (t->index != 0)
+        return; /* rests; thread 0 wakes up till the others do */
+    if (process_idle(p))
+        script_begin(p, chance(p, 500000) ? SCRIPT_CLOSE : SCRIPT_LEAVE);
+    else
+        program_think(t);
+}
+
+/* ---- the schedule --------------------------------------------------------------------------- */
+
+static void program_next(Thread *t)
+{
+    static void (*const start[DO_COUNT])(Thread *) = {[DO_OPEN] = do_open,
+                                                      [DO_READ] = do_read,
+                                                      [DO_WRITE] = do_write,
+                                                      [DO_CLOSE] = do_close,
+                                                      [DO_SYNC] = do_sync,
+                                                      [DO_BAD] = do_bad,
+                                                      [DO_CHANGE_FILE] = do_change_file,
+                                                      [DO_EXIT] = do_exit};
+    Process *p = t->process;
+    const unsigned *weights = p->world->p.weights;
+    unsigned total = 0, op = 0;
+    for (unsigned i = 0; i < DO_COUNT; i++)
+        total += weights[i];
+    uint64_t pick = sim_rng_below(&p->rng, total);
+    while (pick >= weights[op])
+        pick -= weights[op++];
+    start[op](t);
+}
+
+static void think_over(void *ctx, uint64_t arg)
+{
+    Thread *t = ctx;
+    Process *p = t->process;
+    (void)arg;
+    t->thinking = false;
+    if (p->paused || t->in_call || p->world->stopping)
+        return; /* process_resume() has it think again */
+    if (p->scripted)
+        script_next(t);
+    else if (p->leaving && p->world->phase == PHASE_RUN)
+        exit_when_idle(t);
+    else if (p->world->phase == PHASE_RUN)
+        program_next(t);
+}
+
+void program_think(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    if (t->thinking)
+        return;
+    t->thinking = true;
+    uint64_t think = sim_rng_below(&p->rng, 8) == 0 ? 4 * w->p.think_ns : w->p.think_ns / 2;
+    uint64_t wait = p->scripted ? script_wait(t) : sim_rng_below(&p->rng, think + 1);
+    simnet_at(w->net, world_now(w) + wait, &p->life, think_over, t, 0);
+}
+
+void program_start(Process *p)
+{
+    p->scripted = false;
+    for (unsigned i = 0; i < p->threads_count; i++) {
+        Thread *t = &p->threads[i];
+        if (!t->buf)
+            t->buf = malloc(REGION_MAX + GUARD);
+        if (!t->buf)
+            abort();
+        program_think(t);
+    }
+}
+
+bool process_idle(const Process *p)
+{
+    for (unsigned i = 0; i < p->threads_count; i++)
+        if (p->threads[i].in_call)
+            return false;
+    return true;
+}
+
+void program_forget(Process *p)
+{
+    for (unsigned i = 0; i < p->threads_count; i++) {
+        Thread *t = &p->threads[i];
+        if (t->in_call && t->desc && t->op == DO_WRITE)
+            t->desc->killed_writing = true;
+        oracle_read_end(&t->read);
+        oracle_write_end(&t->write);
+        t->in_call = t->in_file = t->file_done = t->write_done = false;
+    }
+    for (unsigned i = 0; i < DESCS_MAX; i++) {
+        Desc *d = &p->descs[i];
+        if (d->state == DESC_OPEN || d->state == DESC_CLOSING) {
+            FileModel *m = d->file->user;
+            m->killed[m->killed_next++ % KILLED_MAX] =
+                (KilledRange){d->offset, d->len, d->killed_writing};
+        }
+        d->state = DESC_FREE;
+    }
+}

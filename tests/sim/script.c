@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* What each process does once the faults have healed: the proof that work goes on, that what is
+ * read becomes remote, and that nothing is left behind. The last part is any orderly exit too. */
+#include "tests/sim/world.h"
+
+static Desc *next_desc(Process *p)
+{
+    while (p->script_desc < DESCS_MAX) {
+        Desc *d = &p->descs[p->script_desc++];
+        if (d->state == DESC_OPEN)
+            return d;
+    }
+    p->script_desc = 0;
+    return NULL;
+}
+
+void script_begin(Process *p, enum ScriptStep step)
+{
+    p->scripted = true;
+    p->script_step = step;
+    p->script_desc = 0;
+    program_think(&p->threads[0]);
+}
+
+uint64_t script_wait(const Thread *t)
+{
+    unsigned step = t->process->script_step;
+    bool reading =
+        step <= SCRIPT_READ_HITS || (step >= SCRIPT_NEW_READ && step <= SCRIPT_NEW_READ_HITS);
+    return reading ? NS_PER_S : 20 * NS_PER_MS; /* fills go out meanwhile */
+}
+
+/* Reads the next region in full; goes to the next step after the last. */
+static void read_next(Thread *t, bool must_hit)
+{
+    Process *p = t->process;
+    Desc *d = next_desc(p);
+    if (!d) {
+        p->script_step++;
+        program_think(t);
+        return;
+    }
+    uint64_t end = d->offset + d->len;
+    t->must_hit = must_hit && d->file->size >= end;
+    program_read_all(t, d);
+}
+
+static void open_new(Thread *t)
+{
+    Process *p = t->process;
+    Desc *d = &p->descs[0];
+    SimFs *fs = program_fs(p);
+    p->script_step = SCRIPT_NEW_READ;
+    *d = (Desc){.file = &fs->files[0],
+                .offset = p->index * 16384u,
+                .len = 16384 - 100 * p->index,
+                .must_open = true};
+    program_open(t, d);
+}
+
+static void leave_over(void *ctx, uint64_t arg)
+{
+    Process *p = ctx;
+    (void)arg;
+    process_end(p);
+}
+
+void script_left(Process *p)
+{
+    simnet_at(p->world->net, world_now(p->world), &p->life, leave_over, p, 0);
+}
+
+/* Says good-bye, or dies without: both must come to the same in the end. */
+static void leave(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    p->script_step = SCRIPT_END;
+    if (w->phase == PHASE_WORK && sim_rng_chance(&p->rng, 250000)) {
+        process_kill(p);
+        return;
+    }
+    t->op = DO_LEAVE;
+    t->desc = NULL;
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_leave_start(&t->call, t->channel, w->p.client_request.deadline_ns, process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
+static void close_next(Thread *t)
+{
+    Process *p = t->process;
+    Desc *d = next_desc(p);
+    if (d) {
+        program_close(t, d);
+        return;
+    }
+    p->script_step = p->leaving ? SCRIPT_LEAVE : SCRIPT_CLOSED;
+    program_think(t);
+}
+
+static void wait_for(Thread *t, enum Phase phase)
+{
+    Process *p = t->process;
+    if (p->world->phase >= phase)
+        p->script_step++;
+    program_think(t);
+}
+
+void script_next(Thread *t)
+{
+    Process *p = t->process;
+    if (t->index != 0)
+        return;
+    t->must_hit = false;
+    switch ((enum ScriptStep)p->script_step) {
+    case SCRIPT_READ:
+    case SCRIPT_READ_MORE:
+    case SCRIPT_NEW_READ:
+    case SCRIPT_NEW_READ_MORE:
+        read_next(t, false);
+        break;
+    case SCRIPT_READ_HITS:
+    case SCRIPT_NEW_READ_HITS:
+        read_next(t, true);
+        break;
+    case SCRIPT_READ_DONE:
+        wait_for(t, PHASE_CLOSE);
+        break;
+    case SCRIPT_CLOSE:
+        close_next(t);
+        break;
+    case SCRIPT_CLOSED:
+        wait_for(t, PHASE_WORK);
+        break;
+    case SCRIPT_OPEN:
+        open_new(t);
+        break;
+    case SCRIPT_NEW_WRITE:
+        p->script_step++;
+        program_write_all(t, &p->descs[0]);
+        break;
+    case SCRIPT_NEW_CLOSE:
+        p->script_step++;
+        if (sim_rng_chance(&p->rng, 500000))
+            program_close(t, &p->descs[0]);
+        else
+            program_think(t);
+        break;
+    case SCRIPT_LEAVE:
+        leave(t);
+        break;
+    case SCRIPT_END:
+        break;
+    }
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* One seed: the cluster is made, runs under load and faults, heals, and comes to rest. */
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+enum { EVENTS_MAX = 20000000, EVENTS_SAME_TIME_MAX = 200000 };
+
+uint64_t dodo_broken_rules;
+
+/* ---- small shared things -------------------------------------------------------------------- */
+
+void violate(World *w, const char *format, ...)
+{
+    va_list args;
+    if (w->violation[0])
+        return;
+    va_start(args, format);
+    (void)vsnprintf(w->violation, sizeof w->violation, format, args);
+    va_end(args);
+    w->violation_ns = world_now(w) - w->zero_ns;
+    w->stopping = true;
+    story(w, "VIOLATION: %s", w->violation);
+}
+
+void story(World *w, const char *format, ...)
+{
+    va_list args;
+    if (!w->trace)
+        return;
+    uint64_t t = world_now(w) - w->zero_ns;
+    (void)fprintf(w->trace, "[%4llu.%06llu] ", t / NS_PER_S, t % NS_PER_S / NS_PER_US);
+    va_start(args, format);
+    (void)vfprintf(w->trace, format, args);
+    va_end(args);
+    (void)fputc('\n', w->trace);
+}
+
+static void env_random(void *ctx, void *buf, size_t len)
+{
+    sim_rng_fill(ctx, buf, len);
+}
+
+Env sim_env(SimRng *rng)
+{
+    return (Env){.random = env_random, .ctx = rng};
+}
+
+void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const Id128 *self,
+                          uint64_t epoch)
+{
+    *c = (EndpointConfig){.cluster = 7,
+                          .keys_count = w->p.sealed ? 1 : 0,
+                          .role = role,
+                          .self = *self,
+                          .epoch = epoch,
+                          .sessions_max = w->p.sessions_max,
+                          .half_open_max = 8,
+                          .hello_retry_ns = w->p.hello_retry_ns};
+    memcpy(c->keys, w->keys, sizeof c->keys);
+}
+
+void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
+              const uint8_t *payload, size_t len)
+{
+    static uint8_t datagram[WIRE_CHUNK_MAX + 1024];
+    size_t n = endpoint_seal(e, s, type, payload, len, datagram);
+    simnet_send(w->net, from, &s->peer, datagram, n);
+}
+
+void sim_send_burst(World *w, Endpoint *e, SimSocket *from, Session *s, const Burst *b)
+{
+    static uint8_t payload[WIRE_CHUNK_MAX + 256];
+    for (unsigned i = 0; i < WIRE_SEGMENTS_MAX; i++)
+        if (b->want >> i & 1)
+            sim_send(w, e, from, s, b->type, payload, burst_payload(b, i, payload));
+}
+
+void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns)
+{
+    uint8_t datagram[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];
+    Addr to;
+    size_t n;
+    while ((n = endpoint_output(e, datagram, sizeof datagram, &to, now_ns)) > 0)
+        simnet_send(w->net, from, &to, datagram, n);
+}
+
+uint64_t opening_id(const RegionAddress *a)
+{
+    return mix64(a->epoch ^ mix64(a->region ^ (uint64_t)a->opening << 40));
+}
+
+/* Open addressing, never removed from; 0 is kept as 1. */
+static size_t id_slot(const IdSet *s, uint64_t id)
+{
+    size_t i = mix64(id) & (s->cap - 1);
+    while (s->slots[i] && s->slots[i] != id)
+        i = (i + 1) & (s->cap - 1);
+    return i;
+}
+
+bool id_set_has(const IdSet *s, uint64_t id)
+{
+    return s->cap && s->slots[id_slot(s, id | !id)] != 0;
+}
+
+bool id_set_add(IdSet *s, uint64_t id)
+{
+    id |= !id;
+    if (s->count * 2 >= s->cap) {
+        IdSet grown = {.cap = s->cap ? s->cap * 2 : 64, .count = s->count};
+        grown.slots = calloc(grown.cap, sizeof *grown.slots);
+        if (!grown.slots)
+            abort();
+        for (size_t i = 0; i < s->cap; i++)
+            if (s->slots[i])
+                grown.slots[id_slot(&grown, s->slots[i])] = s->slots[i];
+        free(s->slots);
+        *s = grown;
+    }
+    size_t i = id_slot(s, id);
+    if (s->slots[i])
+        return false;
+    s->slots[i] = id;
+    s->count++;
+    return true;
+}
+
+void id_set_free(IdSet *s)
+{
+    free(s->slots);
+    *s = (IdSet){0};
+}
+
+/* ---- making the world ----------------------------------------------------------------------- */
+
+static void make_files(World *w, unsigned host)
+{
+    SimFs *fs = simfs_new(w->net, w->seed, host, &w->p.fs, oracle_file_changed, w);
+    static uint8_t bytes[FILE_CAP];
+    w->fs[host] = fs;
+    for (unsigned i = 0; i < w->p.files; i++) {
+        SimFile *f = simfs_create(fs, FILE_CAP);
+        FileModel *m = &w->models[host][i];
+        f->user = m;
+        list_init(&m->reads);
+        list_init(&m->writes);
+        uint64_t size =
+            sim_rng_below(&w->rng, 4) == 0 ? FILE_CAP : sim_rng_below(&w->rng, FILE_CAP);
+        if (w->p.scenario == SCENARIO_END)
+            size /= 4;
+        oracle_bytes(++w->next_version, 0, bytes, size);
+        simfs_poke(f, 0, bytes, size);
+        memcpy(f->durable, f->data, FILE_CAP);
+        memset(f->dirty, 0, FILE_CAP / 4096 + 1);
+    }
+}
+
+static void start_later(void *ctx, uint64_t arg)
+{
+    World *w = ctx;
+    if (arg == 0)
+        cmd_start(&w->cmd);
+    else if (arg <= w->p.imds)
+        imd_start(&w->imds[arg - 1]);
+    else if (w->phase == PHASE_RUN)
+        process_start(&w->processes[arg - 1 - w->p.imds]);
+}
+
+static void world_make(World *w, uint64_t seed, int scenario)
+{
+    w->seed = seed;
+    params_choose(&w->p, seed, scenario);
+    sim_rng_init(&w->rng, seed, 0x776f726c);
+    w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
+    w->net = simnet_new(seed, w->zero_ns);
+    sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
+    for (unsigned a = 0; a < HOSTS_COUNT; a++)
+        for (unsigned b = 0; b < HOSTS_COUNT; b++)
+            *simnet_link(w->net, a, b) = w->p.link;
+    for (unsigned i = 0; i < w->p.client_hosts; i++)
+        make_files(w, i);
+    w->cmd.world = w;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        w->imds[i].world = w;
+        w->imds[i].index = i;
+        w->imds[i].host = (uint16_t)(HOST_IMD + i);
+    }
+    for (unsigned i = 0; i < w->p.clients; i++) {
+        w->processes[i].world = w;
+        w->processes[i].index = i;
+        w->processes[i].host = (uint16_t)(HOST_CLIENT + i % w->p.client_hosts);
+    }
+    for (uint64_t i = 0; i < 1 + w->p.imds + w->p.clients; i++)
+        simnet_at(w->net, w->zero_ns + sim_rng_below(&w->rng, 100 * NS_PER_MS), NULL, start_later,
+                  w, i);
+    w->stranger.world = w;
+    if (sim_rng_chance(&w->rng, w->p.stranger_ppm))
+        stranger_start(&w->stranger);
+    cover_add(w, COVER_SEALED_SEEDS, w->p.sealed);
+    faults_start(w);
+}
+
+static void world_end(World *w)
+{
+    const SimNetCounters *c = simnet_counters(w->net);
+    cover_add(w, COVER_NET_LOST, c->lost);
+    cover_add(w, COVER_NET_DUPLICATED, c->duplicated);
+    cover_add(w, COVER_NET_LATE, c->late);
+    cover_add(w, COVER_NET_REORDERED, c->reordered);
+    cover_add(w, COVER_NET_OVERRUN, c->overrun);
+    for (unsigned i = 0; i < w->p.clients; i++) {
+        process_kill(&w->processes[i]);
+        for (unsigned j = 0; j < THREADS_MAX; j++)
+            free(w->processes[i].threads[j].buf);
+    }
+    cmd_stop(&w->cmd);
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        imd_stop(&w->imds[i]);
+        free(w->imds[i].pool);
+    }
+    stranger_stop(&w->stranger);
+    w->net = simnet_free(w->net);
+    for (unsigned i = 0; i < w->p.client_hosts; i++)
+        w->fs[i] = simfs_free(w->fs[i]);
+    id_set_free(&w->written);
+}
+
+/* ---- phases --------------------------------------------------------------------------------- */
+
+/* After so long every silence has been noticed, every list reconciled. */
+static uint64_t settle_ns(const World *w)
+{
+    const Params *p = &w->p;
+    uint64_t dead = p->client_dead_ns > p->host_dead_ns ? p->client_dead_ns : p->host_dead_ns;
+    return 2 * (dead + p->grace_ns) + 4 * (p->alive_ns + p->beat_ns) + 4 * p->imd_deadline_ns +
+           p->client_request.deadline_ns;
+}
+
+static bool all_idle(const World *w)
+{
+    for (unsigned i = 0; i < w->p.clients; i++)
+        if (w->processes[i].running &&
+            (!process_idle(&w->processes[i]) || w->processes[i].scripted))
+            return false;
+    for (unsigned i = 0; i < w->p.imds; i++)
+        if (!w->imds[i].running)
+            return false;
+    return true;
+}
+
+static bool all_at(const World *w, enum ScriptStep step)
+{
+    for (unsigned i = 0; i < w->p.clients; i++)
+        if (w->processes[i].running && w->processes[i].script_step < step)
+            return false;
+    return true;
+}
+
+static bool all_ended(const World *w)
+{
+    for (unsigned i = 0; i < w->p.clients; i++)
+        if (w->processes[i].running)
+            return false;
+    return true;
+}
+
+static void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns)
+{
+    static const char *const names[] = {"run",   "heal", "settle", "probe",
+                                        "close", "work", "quiet",  "done"};
+    w->phase = phase;
+    w->phase_until_ns = world_now(w) + at_most_ns;
+    story(w, "phase: %s", names[phase]);
+}
+
+static void scripts_begin(World *w)
+{
+    for (unsigned i = 0; i < w->p.clients; i++)
+        if (w->processes[i].running)
+            script_begin(&w->processes[i], SCRIPT_READ);
+}
+
+/* A phase's goal was not reached in any reasonable time: some call does not end. */
+static void phase_overdue(World *w)
+{
+    if (world_now(w) >= w->phase_until_ns)
+        violate(w, "phase %d does not come to its end: a call is stuck", (int)w->phase);
+}
+
+static void phases_step(World *w)
+{
+    uint64_t now = world_now(w), patience = 600 * NS_PER_S;
+    bool due = now >= w->phase_until_ns;
+    switch (w->phase) {
+    case PHASE_RUN:
+        if (due) {
+            phase_enter(w, PHASE_HEAL, patience);
+            faults_heal(w);
+        }
+        break;
+    case PHASE_HEAL:
+        if (all_idle(w))
+            phase_enter(w, PHASE_SETTLE, settle_ns(w));
+        else
+            phase_overdue(w);
+        break;
+    case PHASE_SETTLE:
+        if (due) {
+            check_no_leak(w);
+            phase_enter(w, PHASE_PROBE, patience);
+            scripts_begin(w);
+        }
+        break;
+    case PHASE_PROBE:
+        if (all_at(w, SCRIPT_READ_DONE)) {
+            check_probed(w);
+            phase_enter(w, PHASE_CLOSE, patience);
+        } else {
+            phase_overdue(w);
+        }
+        break;
+    case PHASE_CLOSE:
+        if (all_at(w, SCRIPT_CLOSED) && !w->work_at_ns)
+            w->work_at_ns = now + w->p.refraction_ns + w->p.imd_deadline_ns + 2 * w->p.beat_ns;
+        if (w->work_at_ns && now >= w->work_at_ns)
+            phase_enter(w, PHASE_WORK, patience);
+        else
+            phase_overdue(w);
+        break;
+    case PHASE_WORK:
+        if (all_ended(w))
+            phase_enter(w, PHASE_QUIET, settle_ns(w));
+        else
+            phase_overdue(w);
+        break;
+    case PHASE_QUIET:
+        if (due) {
+            check_quiet(w);
+            w->phase = PHASE_DONE;
+        }
+        break;
+    case PHASE_DONE:
+        break;
+    }
+}
+
+/* The phases look at the world a hundred times a second, so that time passes also where nothing
+ * happens. */
+static void phases_tick(void *ctx, uint64_t arg)
+{
+    World *w = ctx;
+    (void)arg;
+    phases_step(w);
+    simnet_at(w->net, world_now(w) + 10 * NS_PER_MS, NULL, phases_tick, w, 0);
+}
+
+void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, uint64_t *cover_sum,
+               SimResult *ret)
+{
+    World *w = calloc(1, sizeof *w);
+    if (!w)
+        abort();
+    w->cover = cover_sum;
+    w->trace = trace;
+    world_make(w, seed, scenario);
+    story(w, "seed %" PRIu64 ", scenario %s, %s", seed, scenario_name(w->p.scenario),
+          w->p.sealed ? "sealed" : "not sealed");
+    phase_enter(w, PHASE_RUN, w->p.duration_ns);
+    phases_tick(w, 0);
+    uint64_t checks = w->cover[COVER_CHECKS], same = 0, last = 0;
+    while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
+        uint64_t events = simnet_events(w->net);
+        if (events % check_every == 0)
+            check_invariants(w);
+        same = world_now(w) == last ? same + 1 : 0;
+        last = world_now(w);
+        if (same > EVENTS_SAME_TIME_MAX || events > EVENTS_MAX)
+            violate(w, "the cluster runs in circles: no end of events");
+    }
+    *ret = (SimResult){.digest = simnet_digest(w->net),
+                       .virtual_ns = world_now(w) - w->zero_ns,
+                       .events = simnet_events(w->net),
+                       .checks = w->cover[COVER_CHECKS] - checks,
+                       .scenario = w->p.scenario,
+                       .failed = w->violation[0] != '\0',
+                       .violation_ns = w->violation_ns};
+    memcpy(ret->violation, w->violation, sizeof ret->violation);
+    world_end(w);
+    free(w);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole small cluster in one process: clients with their threads and files, one manager, one to
+ * three hosts, a stranger; on one virtual clock, from one seed. */
+#ifndef DODO_TESTS_SIM_WORLD_H
+#define DODO_TESTS_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/rules.h"
+#include "cmd/core.h"
+#include "dodo/dodo.h"
+#include "imd/control.h"
+#include "libdodo/core.h"
+#include "tests/lib/simfs.h"
+#include "tests/lib/simnet.h"
+#include "tests/sim/alloc.h"
+#include "tests/sim/cover.h"
+
+enum {
+    CLIENTS_MAX = 3,
+    THREADS_MAX = 3,
+    IMDS_MAX = 3,
+    IMD_THREADS_MAX = 2,
+    IMD_COMMANDS_MAX = 512,
+    DESCS_MAX = 10,
+    FILE_CAP = 320 * 1024,
+    REGION_MAX = 40 * 4096,
+    QUEUE_DATAGRAMS = 256,
+    HOST_CMD = 0,
+    HOST_IMD = 1,
+    HOST_CLIENT = 5,
+    HOST_STRANGER = 9,
+    HOSTS_COUNT = 10,
+    PORT_CMD = 7700,
+    PORT_IMD = 7701,
+    PORT_DATA = 7710,
+};
+
+/* What a seed is about. Each biases the mix; the calm ones also know what may not happen. */
+enum Scenario {
+    SCENARIO_GENERAL,    /* everything, a random part of it switched off */
+    SCENARIO_CALM,       /* datagrams are lost, doubled, late; nothing else: no region is lost */
+    SCENARIO_PAUSES,     /* processes stand still for a while: nobody is given up for that */
+    SCENARIO_AMNESIA,    /* the manager starts anew: no region is lost, retained ones are found */
+    SCENARIO_RETAIN,     /* retained regions, kills, files that change in between */
+    SCENARIO_CONTENTION, /* a few hot blocks, all threads on them, late duplicates */
+    SCENARIO_FILE,       /* the file system fails */
+    SCENARIO_HOSTS,      /* hosts crash, leave, pause, are cut off */
+    SCENARIO_CHURN,      /* open and close without end in a pool too small */
+    SCENARIO_END,        /* regions over the end of files that grow */
+    SCENARIO_SILENCE,    /* slow links and cuts that outlast a deadline in the midst of writes */
+    SCENARIO_COUNT
+};
+
+enum Fault {
+    FAULT_CUT,
+    FAULT_PARTITION,
+    FAULT_IMD_CRASH,
+    FAULT_IMD_LEAVE,
+    FAULT_IMD_PAUSE,
+    FAULT_THREAD_PAUSE,
+    FAULT_CMD_CRASH,
+    FAULT_CMD_PAUSE,
+    FAULT_CLIENT_KILL,
+    FAULT_CLIENT_KILL_WRITING,
+    FAULT_CLIENT_PAUSE,
+    FAULT_COUNT
+};
+
+enum ProgramOp {
+    DO_OPEN,
+    DO_READ,
+    DO_WRITE,
+    DO_CLOSE,
+    DO_SYNC,
+    DO_BAD,
+    DO_CHANGE_FILE,
+    DO_EXIT,  /* an orderly end, then a new run */
+    DO_LEAVE, /* part of it */
+    DO_COUNT
+};
+
+/* All that the seed decides at its start. */
+typedef struct Params {
+    enum Scenario scenario;
+    bool calm;         /* no region may be lost in this seed */
+    bool calm_manager; /* ... and the manager always answers in time */
+    bool sealed;
+    unsigned clients, threads, imds, imd_threads, files, client_hosts;
+    uint64_t pool_bytes;
+    uint64_t duration_ns, think_ns;
+    unsigned descs; /* open at once, a process */
+    unsigned region_blocks_max;
+    unsigned hot_ppm;     /* reads and writes aim at the hot blocks */
+    unsigned popular_ppm; /* opens of one of a few fixed ranges */
+    uint32_t retain_ppm, rdonly_ppm, fallback_ppm;
+    unsigned weights[DO_COUNT];
+    uint64_t fault_every_ns;      /* TIME_NEVER: none */
+    uint64_t fault_long_ns;       /* a fault lasts up to this */
+    unsigned faults[FAULT_COUNT]; /* weights */
+    uint32_t stranger_ppm;
+    uint64_t datagram_max;
+    bool same_ports; /* a process started anew uses the same ports */
+    SimLink link;
+    SimFsConfig fs;
+    /* what the cores are told */
+    uint64_t hello_retry_ns, alive_ns, beat_ns, client_dead_ns, host_dead_ns, grace_ns,
+        refraction_ns, transfer_deadline_ns, reopen_ns, retained_age_ns, leave_deadline_ns;
+    RequestTimes client_request;
+    uint64_t imd_retry_ns, imd_retry_max_ns, imd_deadline_ns;
+    unsigned imd_writes_max, imd_fills_max, imd_regions_max;
+    uint32_t grant_bytes;
+    uint64_t credit_bytes, fill_queue_bytes;
+    unsigned sessions_max;
+} Params;
+
+typedef struct World World;
+typedef struct Process Process;
+
+/* ---- the oracle ----------------------------------------------------------------------------- */
+
+typedef struct Alternative {
+    struct Alternative *next;
+    uint64_t offset;
+    size_t len;
+    uint32_t version; /* 0: the bytes below */
+    uint8_t bytes[];
+} Alternative;
+
+/* An mread under way: what each byte may be. */
+typedef struct ReadWatch {
+    ListNode link; /* in FileModel.reads */
+    SimFile *file;
+    uint64_t offset;
+    size_t len;
+    uint8_t *snapshot;
+    uint64_t size_min, size_max;
+    Alternative *alternatives;
+    bool overlapped; /* by an mwrite */
+} ReadWatch;
+
+/* An mwrite under way. */
+typedef struct WriteWatch {
+    ListNode link; /* in FileModel.writes */
+    SimFile *file;
+    uint64_t offset;
+    size_t len;
+    uint32_t version;
+    size_t touched;         /* bytes of it that reached the file, in any order */
+    uint8_t *applied;       /* bit per byte */
+    bool failed, shortened; /* injected */
+} WriteWatch;
+
+/* What a killed process had open. */
+typedef struct KilledRange {
+    uint64_t offset, len; /* len 0: none */
+    bool writing;
+} KilledRange;
+enum { KILLED_MAX = 16 };
+
+typedef struct FileModel {
+    ListNode reads, writes;
+    KilledRange killed[KILLED_MAX];
+    unsigned killed_next;
+} FileModel;
+
+/* The bytes of write @version; every write has its own. */
+void oracle_bytes(uint32_t version, uint64_t offset, uint8_t *out, size_t len);
+void oracle_file_changed(void *ctx, SimFile *file, uint64_t offset, size_t len, void *cookie);
+void oracle_read_begin(ReadWatch *r, SimFile *file, uint64_t offset, size_t len);
+/* True when @count bytes in @buf are what they may be; else @why has words. */
+bool oracle_read_right(World *w, const ReadWatch *r, const uint8_t *buf, ssize_t count, size_t full,
+                       char *why, size_t cap);
+void oracle_read_end(ReadWatch *r);
+void oracle_write_begin(World *w, WriteWatch *v, SimFile *file, uint64_t offset, size_t len);
+/* Bytes from the start that reached the file. */
+size_t oracle_write_prefix(const WriteWatch *v);
+void oracle_write_end(WriteWatch *v);
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+/* What the program knows of a region it opened. */
+typedef struct Desc {
+    enum { DESC_FREE, DESC_OPENING, DESC_OPEN, DESC_CLOSING } state;
+    int rd;
+    SimFile *file;
+    SimHandle *handle;
+    uint64_t offset, len;
+    unsigned flags;
+    unsigned users;
+    bool lost, killed_writing;
+    bool must_open;      /* nothing excuses a failure */
+    uint64_t epoch_seen; /* of its host when it was last looked at; 0: inactive */
+} Desc;
+
+typedef struct Thread {
+    Process *process;
+    unsigned index;
+    Channel *channel;
+    Endpoint *endpoint;
+    SimSocket *socket;
+    SimTimer timer;
+    bool background;
+    bool in_call, in_file; /* in a blocking system call */
+    bool file_done, write_done;
+    SimFsResult file_result, write_result;
+    uint8_t file_need; /* of the blocking one */
+    Call call;
+    /* the call */
+    enum ProgramOp op;
+    Desc *desc;
+    bool was_closing; /* when the call began */
+    bool must_hit;    /* all of it must be remote */
+    bool thinking;
+    int bad_errno;
+    ssize_t bad_result;
+    uint64_t offset;
+    size_t len;
+    uint64_t started_ns, paused_before_ns;
+    bool injected; /* a file failure hit this call */
+    uint64_t hits_before;
+    ReadWatch read;
+    WriteWatch write;
+    uint8_t *buf; /* REGION_MAX and a guard */
+} Thread;
+
+struct Process {
+    World *world;
+    unsigned index;
+    uint16_t host;
+    uint32_t life;   /* raised at its end: voids its events */
+    uint32_t number; /* this run's, unique in the world */
+    bool running, paused;
+    bool leaving;  /* DO_EXIT: no new calls, then the script's end */
+    bool scripted; /* thread 0 follows the script, the others rest */
+    unsigned script_step, script_desc;
+    uint64_t clock_offset_ns;
+    uint64_t paused_at_ns, paused_total_ns;
+    SimRng rng; /* the program's */
+    SimRng env_rng;
+    SimHeap heap;
+    Client *client;
+    Id128 self;
+    Thread threads[THREADS_MAX + 1]; /* the last is the background's */
+    unsigned threads_count;
+    Desc descs[DESCS_MAX];
+    bool wake_pending, background_pending;
+    bool kill_when_writing;
+    ClientStats last; /* counted into the coverage already */
+    uint64_t hosts_lost_seen, poisoned_seen;
+};
+
+typedef struct ImdThread {
+    struct ImdNode *node;
+    unsigned index;
+    Endpoint *endpoint;
+    ImdData *data;
+    SimSocket *socket;
+    bool paused;
+    ImdCommand queue[IMD_COMMANDS_MAX];
+    unsigned queue_head, queue_len, ready;
+    uint64_t last_delivery_ns;
+} ImdThread;
+
+/* What the simulation knows of a region that a data thread holds. */
+typedef struct ImdHeld {
+    uint64_t region;
+    unsigned thread;
+    uint64_t offset, len;
+    uint32_t opening;
+} ImdHeld;
+
+typedef struct IdSet {
+    uint64_t *slots;
+    size_t cap, count;
+} IdSet;
+bool id_set_add(IdSet *s, uint64_t id); /* true: it was new */
+bool id_set_has(const IdSet *s, uint64_t id);
+void id_set_free(IdSet *s);
+
+typedef struct ImdNode {
+    World *world;
+    unsigned index;
+    uint16_t host;
+    uint32_t life;
+    bool running, paused, leaving;
+    uint64_t clock_offset_ns;
+    uint64_t epoch;
+    uint64_t stopped_ns; /* when its last life ended */
+    SimRng env_rng;
+    SimHeap heap;
+    Endpoint *endpoint;
+    ImdControl *control;
+    SimSocket *socket;
+    SimTimer timer;
+    ImdThread threads[IMD_THREADS_MAX];
+    uint8_t *pool;
+    ImdHeld held[256];
+    unsigned held_count;
+    IdSet ids_used;      /* region ids of this epoch */
+    IdSet requests_seen; /* (manager, id) */
+    uint64_t allocs_seen, reopens_seen, adds_done, reopens_done;
+    uint64_t leave_give_up_ns, reconnect_ns;
+    Session *manager;
+} ImdNode;
+
+typedef struct CmdNode {
+    World *world;
+    uint32_t life;
+    bool running, paused;
+    uint64_t clock_offset_ns;
+    uint64_t started_ns;
+    SimRng env_rng;
+    SimHeap heap;
+    Endpoint *endpoint;
+    Manager *manager;
+    SimSocket *socket;
+    SimTimer timer;
+    IdSet requests_seen;
+    uint64_t opens_seen;
+    ManagerStats last;
+} CmdNode;
+
+typedef struct Stranger {
+    World *world;
+    uint32_t life;
+    SimHeap heap;
+    SimRng rng, env_rng;
+    Endpoint *endpoint;
+    SimSocket *socket;
+    SimTimer timer;
+    uint64_t ask;
+} Stranger;
+
+/* A seed's story: faults and load; heal, until all calls are over; settle; every region is read
+ * until it is remote; all is closed; new regions work; all leave, or are killed; quiet. */
+enum Phase {
+    PHASE_RUN,
+    PHASE_HEAL,
+    PHASE_SETTLE,
+    PHASE_PROBE,
+    PHASE_CLOSE,
+    PHASE_WORK,
+    PHASE_QUIET,
+    PHASE_DONE
+};
+
+struct World {
+    uint64_t seed;
+    Params p;
+    SimNet *net;
+    SimRng rng; /* faults, schedules of the shells */
+    SimFs *fs[CLIENTS_MAX];
+    FileModel models[CLIENTS_MAX][SIMFS_FILES_MAX];
+    Process processes[CLIENTS_MAX];
+    ImdNode imds[IMDS_MAX];
+    CmdNode cmd;
+    Stranger stranger;
+    ClusterKey keys[CLUSTER_KEYS_MAX];
+    uint32_t next_version, next_process;
+    IdSet written; /* openings in which something was written */
+    enum Phase phase;
+    uint64_t phase_until_ns;
+    uint64_t work_at_ns;
+    bool stopping;
+    char violation[512];
+    uint64_t violation_ns;
+    uint64_t *cover; /* COVER_MAX, of the worker */
+    FILE *trace;
+    uint64_t zero_ns;
+};
+
+/* ---- what the files share ------------------------------------------------------------------- */
+
+static inline void cover(World *w, enum SimCover what)
+{
+    w->cover[what]++;
+}
+static inline void cover_add(World *w, enum SimCover what, uint64_t n)
+{
+    w->cover[what] += n;
+}
+static inline uint64_t world_now(const World *w)
+{
+    return simnet_now(w->net);
+}
+void violate(World *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void story(World *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+Env sim_env(SimRng *rng);
+void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const Id128 *self,
+                          uint64_t epoch);
+/* Seals and sends one message. */
+void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
+              const uint8_t *payload, size_t len);
+void sim_send_burst(World *w, Endpoint *e, SimSocket *from, Session *s, const Burst *b);
+void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns);
+
+void params_choose(Params *p, uint64_t seed, int scenario);
+const char *scenario_name(unsigned scenario);
+
+/* process.c */
+void process_start(Process *p);
+void process_kill(Process *p);
+void process_pause(Process *p);
+void process_resume(Process *p);
+uint64_t process_now(const Process *p);
+void thread_step(Thread *t);
+void thread_begin(Thread *t); /* after call_*_start() */
+void process_end(Process *p); /* orderly, after its last call */
+void process_count(Process *p);
+
+/* program.c */
+void program_start(Process *p);
+void program_call_over(Thread *t);
+void program_think(Thread *t);
+bool process_idle(const Process *p);
+void program_file_released(Process *p, SimHandle *h);
+void program_forget(Process *p); /* killed: watches end */
+void program_read_all(Thread *t, Desc *d);
+void program_write_all(Thread *t, Desc *d);
+void program_open(Thread *t, Desc *d);
+void program_close(Thread *t, Desc *d);
+SimFs *program_fs(Process *p);
+uint64_t opening_id(const RegionAddress *a); /* names an opening in World.written */
+
+/* script.c: what each process does after the faults have healed */
+enum ScriptStep {
+    SCRIPT_READ,      /* all regions, and ... */
+    SCRIPT_READ_MORE, /* ... again: what was not remote is filled */
+    SCRIPT_READ_HITS, /* all must be remote now */
+    SCRIPT_READ_DONE, /* waits for PHASE_CLOSE */
+    SCRIPT_CLOSE,
+    SCRIPT_CLOSED, /* waits for PHASE_WORK */
+    SCRIPT_OPEN,   /* a new region must be had */
+    SCRIPT_NEW_READ,
+    SCRIPT_NEW_WRITE,
+    SCRIPT_NEW_READ_MORE,
+    SCRIPT_NEW_READ_HITS,
+    SCRIPT_NEW_CLOSE,
+    SCRIPT_LEAVE,
+    SCRIPT_END
+};
+void script_begin(Process *p, enum ScriptStep step);
+void script_next(Thread *t);
+uint64_t script_wait(const Thread *t);
+void script_left(Process *p); /* DO_LEAVE is over */
+
+/* imd_node.c */
+void imd_start(ImdNode *n);
+void imd_crash(ImdNode *n);
+void imd_stop(ImdNode *n); /* the seed is over */
+void imd_leave(ImdNode *n);
+void imd_pause(ImdNode *n);
+void imd_resume(ImdNode *n);
+void imd_thread_pause(ImdThread *t);
+void imd_thread_resume(ImdThread *t);
+
+/* cmd_node.c */
+void cmd_start(CmdNode *n);
+void cmd_crash(CmdNode *n);
+void cmd_stop(CmdNode *n); /* the seed is over */
+void cmd_pause(CmdNode *n);
+void cmd_resume(CmdNode *n);
+void cmd_count(CmdNode *n);
+
+/* stranger.c */
+void stranger_start(Stranger *s);
+void stranger_stop(Stranger *s);
+
+/* faults.c */
+void faults_start(World *w);
+void faults_heal(World *w);
+void faults_restart_process(Process *p);
+
+/* check.c */
+void check_invariants(World *w);
+void check_no_leak(World *w);
+void check_probed(World *w);
+void check_quiet(World *w);
+
+/* world.c */
+typedef struct SimResult {
+    uint64_t digest;
+    uint64_t virtual_ns, events, checks;
+    unsigned scenario;
+    bool failed;
+    char violation[512];
+    uint64_t violation_ns;
+} SimResult;
+/* Runs one seed. @scenario < 0: the seed's own choice. Invariants are checked after every
+ * @check_every events. */
+void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, uint64_t *cover,
+               SimResult *ret);
+
+#endif
