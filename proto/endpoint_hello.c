@@ -63,16 +63,15 @@ static int hello_verify(Endpoint *e, const uint8_t *dgram, const WireHello *m)
     return -1;
 }
 
-/* Decoded, made with a key of ours, by another end than this: an echo of our own HELLO, or its
- * answer by ourselves, must not make us our own peer. */
+/* Decoded (which refuses a nonsense role too), made with a key of ours, by another end than this:
+ * an echo of our own HELLO, or its answer by ourselves, must not make us our own peer. */
 static int hello_accept(Endpoint *e, const uint8_t *dgram, size_t len, WireHello *ret)
 {
     if (wire_hello_decode(dgram + WIRE_HEADER_SIZE, len - WIRE_HEADER_SIZE, ret) != 0) {
         e->count.malformed++;
         return -1;
     }
-    if (ret->role == ROLE_NONE || ret->role >= ROLE_MAX ||
-        (id128_equal(&ret->self, &e->config.self) && !id128_is_null(&ret->self))) {
+    if (id128_equal(&ret->self, &e->config.self) && !id128_is_null(&ret->self)) {
         e->count.hello_refused++;
         return -1;
     }
