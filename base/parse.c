@@ -347,6 +347,13 @@ static int parse_keys(Lines *l, uint8_t keys[KEYS_MAX][KEY_BYTES], unsigned *ret
     return r;
 }
 
+/* Of secrets that are no longer needed: not optimized away. */
+static void wipe(void *p, size_t n)
+{
+    memset(p, 0, n);
+    __asm__ volatile("" : : "r"(p) : "memory");
+}
+
 int cluster_key_parse(const char *name, const char *text, size_t len,
                       uint8_t ret_keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count, char *error,
                       size_t error_cap)
@@ -360,7 +367,7 @@ int cluster_key_parse(const char *name, const char *text, size_t len,
         memcpy(ret_keys, keys, sizeof keys);
         *ret_count = count;
     }
-    explicit_bzero(keys, sizeof keys);
-    explicit_bzero(l.line, sizeof l.line);
+    wipe(keys, sizeof keys);
+    wipe(l.line, sizeof l.line);
     return r;
 }
