@@ -15,6 +15,12 @@ static void session_closed(void *ctx, Session *s)
     s->user = NULL;
 }
 
+void channel_forget(Channel *ch, Session *s)
+{
+    session_closed(ch, s);
+    endpoint_forget(ch->endpoint, s);
+}
+
 Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, bool background)
 {
     unsigned states = background ? BACKGROUND_CALLS : 1;

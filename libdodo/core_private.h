@@ -108,6 +108,7 @@ typedef struct CallState {
     bool used;
     uint8_t run; /* enum RunKind */
     bool begun;  /* the machine in u was started */
+    bool renewed; /* the session was made for this run, after one of another epoch */
     Addr peer;
     Session *session;
     uint64_t give_up_ns; /* while the session is not up */
@@ -223,6 +224,7 @@ bool client_fill_offer(Client *c, FillItem *item);
 
 /* ---- channel.c ---- */
 CallState *channel_state(Channel *ch);
+void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
 void call_attach(Call *call, Channel *ch, uint8_t kind);
 void call_finish(Call *call, ssize_t result, int error, const char *reason);
 void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len,

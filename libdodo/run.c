@@ -16,6 +16,7 @@ static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_
     st->status = STATUS_OK;
     st->peer = *peer;
     st->session = NULL;
+    st->renewed = false;
     st->give_up_ns = time_add(now_ns, call->channel->client->config.transfer_deadline_ns);
 }
 
@@ -219,8 +220,16 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     Session *s = run_session(call, now_ns);
     if (!s && !st->begun)
         return now_ns >= st->give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
-    if (s && host_changed(st, s))
-        return RUN_HOST_CHANGED;
+    if (s && host_changed(st, s)) {
+        if (st->begun || st->renewed)
+            return RUN_HOST_CHANGED;
+        /* The session may be older than the region: the host that started anew since is told by a
+         * new HELLO only, and nothing else would ever ask for one. */
+        st->renewed = true;
+        channel_forget(call->channel, s);
+        (void)run_session(call, now_ns);
+        return RUN_RUNNING;
+    }
     if (!st->begun && !run_begin(call, s, now_ns))
         return RUN_TIMED_OUT;
     if (st->run == RUN_READ) {
