@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/* The data core: writes and voids, every rule that they keep by name. */
+#include "tests/unit/imd_data_fixture.h"
+
+/* ---- writes --------------------------------------------------------------------------------- */
+
+static void write__unfills_until_its_last_segment(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, 3 * BLOCK));
+    expect_filled(f, "fffu");
+    WireWrite m = write_of(2, BLOCK, 2 * BLOCK);
+    assert_false(send_segment(f, m, 0));
+    expect_filled(f, "fuuu");
+    read_at(f, 0, 3 * BLOCK);
+    assert_int_equal(f->data.filled, 1);
+    for (unsigned i = 1; i < 7; i++) {
+        assert_false(send_segment(f, m, i));
+        expect_filled(f, "fuuu");
+    }
+    assert_true(send_segment(f, m, 7));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "fffu");
+    assert_true(imd_data_idle(f->d));
+    assert_int_equal(imd_data_stats(f->d)->writes, 2);
+    assert_int_equal(imd_data_stats(f->d)->write_bytes, 5 * BLOCK);
+}
+
+static void write__poll_opens_and_unfills(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, BLOCK));
+    WireWrite m = write_of(2, 0, BLOCK);
+    assert_true(send_segment(f, m, WIRE_INDEX_NONE));
+    expect_ack(f, WRITE_OPEN, STATUS_OK);
+    assert_int_equal(f->ack.received, 0);
+    expect_filled(f, "u");
+    assert_false(imd_data_idle(f->d));
+    assert_false(send_segment(f, m, 0));
+    assert_true(send_segment(f, m, WIRE_INDEX_NONE));
+    assert_int_equal(f->ack.received, 1);
+}
+
+static void write__partial_write(void **state)
+{
+    Fixture *f = *state;
+    /* part of unfilled blocks: 0 and 2 stay unfilled, 1 is covered */
+    send_all(f, write_of(1, 100, 2 * BLOCK));
+    expect_filled(f, "ufu");
+    /* part of a filled block: its other bytes are still good */
+    send_all(f, write_of(2, BLOCK + 10, 50));
+    expect_filled(f, "ufu");
+    read_at(f, BLOCK, BLOCK);
+    assert_memory_equal(f->got, f->pattern + BLOCK - 100, 10);
+    assert_memory_equal(f->got + 10, f->pattern, 50);
+    assert_memory_equal(f->got + 60, f->pattern + BLOCK - 100 + 60, BLOCK - 60);
+}
+
+static void write__to_the_regions_end(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 10 * BLOCK, 99));
+    assert_false(imd_data_block_filled(f->d, REGION, 10));
+    send_all(f, write_of(2, 10 * BLOCK, 100));
+    assert_true(imd_data_block_filled(f->d, REGION, 10));
+    expect_refused(f, write_of(3, 10 * BLOCK, 101), 0, STATUS_INVALID);
+    assert_int_equal(f->pool[3 * BLOCK + REGION_BYTES], 0xee);
+    read_at(f, 10 * BLOCK, 100);
+    assert_memory_equal(f->got, f->pattern, 100);
+}
+
+static void write__gap_is_told_once(void **state)
+{
+    Fixture *f = *state;
+    WireWrite m = write_of(1, 0, 4 * BLOCK);
+    assert_false(send_segment(f, m, 0));
+    assert_true(send_segment(f, m, 3)); /* 1 and 2 are missing */
+    expect_ack(f, WRITE_OPEN, STATUS_OK);
+    assert_int_equal(f->ack.received, 9);
+    assert_false(send_segment(f, m, 4));
+    assert_false(send_segment(f, m, 4));
+    assert_false(send_segment(f, m, 1));
+    assert_true(send_segment(f, m, 6)); /* another gap */
+    assert_int_equal(f->ack.received, 0x5b);
+    assert_false(send_segment(f, m, 5));
+    assert_false(send_segment(f, m, 2));
+    for (unsigned i = 7; i < 15; i++)
+        assert_false(send_segment(f, m, i));
+    assert_true(send_segment(f, m, 15));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    assert_memory_equal(memory_at(f, 0), f->pattern, 4 * BLOCK);
+}
+
+static void write__first_segments_lost_is_a_gap(void **state)
+{
+    Fixture *f = *state;
+    assert_true(send_segment(f, write_of(1, 0, BLOCK), 2));
+    expect_ack(f, WRITE_OPEN, STATUS_OK);
+    assert_int_equal(f->ack.received, 4);
+}
+
+static void write__once(void **state)
+{
+    Fixture *f = *state;
+    uint8_t other[BLOCK];
+    memset(other, 0x55, sizeof other);
+    send_all(f, write_of(1, 0, 1000));
+    send_all(f, write_of(3, 0, 1000)); /* above the watermark: in the map */
+    for (uint64_t number = 1; number <= 3; number += 2) {
+        assert_true(send_data(f, &sessions[SESSION_ONE], write_of(number, 0, 1000), 0, other));
+        expect_ack(f, WRITE_DONE, STATUS_OK);
+        assert_true(
+            send_data(f, &sessions[SESSION_TWO], write_of(number, 0, 1000), WIRE_INDEX_NONE, NULL));
+        expect_ack(f, WRITE_DONE, STATUS_OK);
+        assert_memory_equal(memory_at(f, 0), f->pattern, 1000);
+    }
+    assert_true(imd_data_idle(f->d));
+    assert_int_equal(imd_data_stats(f->d)->writes_repeated, 4);
+    /* the one between was never here */
+    send_all(f, write_of(2, 2000, 1000));
+    assert_int_equal(imd_data_stats(f->d)->writes, 3);
+}
+
+static void write__numbers_window(void **state)
+{
+    Fixture *f = *state;
+    expect_refused(f, write_of(0, 0, 10), 0, STATUS_INVALID);
+    expect_refused(f, write_of(65, 0, 10), 0, STATUS_INVALID);
+    expect_refused(f, write_of(UINT64_MAX, 0, 10), 0, STATUS_INVALID);
+    for (uint64_t n = 64; n >= 1; n--)
+        send_all(f, write_of(n, n, 1));
+    for (uint64_t n = 1; n <= 64; n++)
+        assert_true(send_segment(f, write_of(n, n, 1), 0));
+    assert_int_equal(imd_data_stats(f->d)->writes_repeated, 64);
+    expect_refused(f, write_of(129, 0, 10), 0, STATUS_INVALID);
+    send_all(f, write_of(128, 0, 10));
+    send_all(f, write_of(65, 0, 10));
+    expect_refused(f, write_of(130, 0, 10), 0, STATUS_INVALID);
+    send_all(f, write_of(129, 0, 10));
+}
+
+static void write__other_chunk_of_the_same_number(void **state)
+{
+    Fixture *f = *state;
+    WireWrite m = write_of(1, 0, 2 * BLOCK), other = m;
+    assert_false(send_segment(f, m, 0));
+    other.offset = BLOCK;
+    expect_refused(f, other, 0, STATUS_INVALID);
+    other = m;
+    other.len--;
+    expect_refused(f, other, 0, STATUS_INVALID);
+    other.kind = WRITE_VOID;
+    expect_refused(f, other, WIRE_INDEX_NONE, STATUS_INVALID);
+    /* nothing changed */
+    for (unsigned i = 1; i < 7; i++)
+        assert_false(send_segment(f, m, i));
+    assert_true(send_segment(f, m, 7));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+}
+
+static void write__cut_anew_starts_anew(void **state)
+{
+    Fixture *f = *state;
+    WireWrite m = write_of(1, 0, BLOCK);
+    assert_false(send_segment(f, m, 0));
+    assert_false(send_segment(f, m, 1));
+    m.segment = 2048; /* the path's MTU changed */
+    assert_true(send_segment(f, m, WIRE_INDEX_NONE));
+    assert_int_equal(f->ack.received, 0);
+    assert_false(send_segment(f, m, 0));
+    expect_filled(f, "u");
+    assert_true(send_segment(f, m, 1));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    assert_memory_equal(memory_at(f, 0), f->pattern, BLOCK);
+}
+
+static void write__busy(void **state)
+{
+    Fixture *f = *state;
+    for (uint64_t n = 1; n <= 4; n++)
+        assert_false(send_segment(f, write_of(n, (n - 1) * BLOCK, BLOCK), 0));
+    send_all(f, fill_of(1, 0, 4 * BLOCK, BLOCK)); /* fills have their own room */
+    expect_filled(f, "uuuuf");
+    expect_refused(f, write_of(5, 4 * BLOCK, BLOCK), 0, STATUS_BUSY);
+    expect_filled(f, "uuuuf"); /* it did not begin */
+    assert_int_equal(imd_data_stats(f->d)->busy, 1);
+    for (unsigned i = 1; i < 4; i++)
+        send_segment(f, write_of(2, BLOCK, BLOCK), i);
+    send_all(f, write_of(5, 4 * BLOCK, BLOCK));
+}
+
+static void write__grant_is_shared(void **state)
+{
+    Fixture *f = *state;
+    assert_true(send_segment(f, write_of(1, 0, BLOCK), WIRE_INDEX_NONE));
+    assert_int_equal(f->ack.grant, 1 << 20);
+    assert_true(send_segment(f, write_of(2, BLOCK, BLOCK), WIRE_INDEX_NONE));
+    assert_int_equal(f->ack.grant, 1 << 19);
+}
+
+static void write__alone_is_granted_a_chunk(void **state)
+{
+    Fixture *f = *state;
+    Env env = {.random = fake_random, .ctx = f};
+    ImdDataSink sink = {.message = sink_message, .burst = sink_burst, .ctx = f};
+    ImdDataConfig config = {.epoch = EPOCH,
+                            .pool = f->pool,
+                            .pool_bytes = POOL_BYTES,
+                            .writes_max = 4,
+                            .grant_bytes = 100};
+    ImdRegion r = region_named(REGION, 0, REGION_BYTES);
+    imd_data_free(f->d);
+    f->d = imd_data_new(&config, &env, &sink);
+    imd_data_add(f->d, &r);
+    assert_true(send_segment(f, write_of(1, 0, BLOCK), WIRE_INDEX_NONE));
+    assert_int_equal(f->ack.grant, 64 << 10);
+    assert_true(send_segment(f, write_of(2, BLOCK, BLOCK), WIRE_INDEX_NONE));
+    assert_int_equal(f->ack.grant, SEGMENT);
+    expect_refused(f, fill_of(1, 2, 4 * BLOCK, BLOCK), 0, STATUS_BUSY); /* fills_max is 0 */
+}
+
+/* A client that breaks the order of its own writes harms itself only so far. */
+static void write__beside_another_in_one_block(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, BLOCK));
+    assert_false(send_segment(f, write_of(2, 0, 2 * SEGMENT), 0));
+    assert_false(send_segment(f, write_of(3, SEGMENT, 2 * SEGMENT), 0));
+    assert_true(send_segment(f, write_of(2, 0, 2 * SEGMENT), 1));
+    expect_filled(f, "u"); /* 3 is still under way */
+    assert_true(send_segment(f, write_of(3, SEGMENT, 2 * SEGMENT), 1));
+    expect_filled(f, "u"); /* it began when the block was unfilled */
+}
+
+/* ---- voids ---------------------------------------------------------------------------------- */
+
+static void void__ends_the_write(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, 3 * BLOCK));
+    assert_false(send_segment(f, write_of(2, 100, BLOCK), 0));
+    send_void(f, 2, 100, BLOCK);
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "uuf");
+    assert_true(imd_data_idle(f->d));
+    assert_int_equal(imd_data_stats(f->d)->voided, 1);
+    /* a late segment of it changes nothing */
+    assert_true(send_segment(f, write_of(2, 100, BLOCK), 1));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "uuf");
+}
+
+static void void__of_a_finished_or_unseen_write(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, 3 * BLOCK));
+    send_void(f, 1, 0, BLOCK);
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "uff");
+    send_void(f, 2, 2 * BLOCK, 10);
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "ufu");
+    /* the unseen one is finished now, and counts as the block's last write */
+    assert_true(send_segment(f, write_of(2, 2 * BLOCK, 10), 0));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    assert_int_equal(imd_data_stats(f->d)->writes, 1);
+    expect_refused(f, fill_of(1, 1, 2 * BLOCK, BLOCK), 0, STATUS_STALE);
+    send_void(f, 70, 0, 10);
+    expect_ack(f, WRITE_REFUSED, STATUS_INVALID);
+    send_void(f, 0, 0, 10);
+    expect_ack(f, WRITE_REFUSED, STATUS_INVALID);
+}
+
+static void void__is_not_forgotten_by_a_write_under_way(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, 3 * BLOCK));
+    WireWrite m = write_of(2, BLOCK + 100, 2 * SEGMENT); /* part of block 1, which was filled */
+    assert_false(send_segment(f, m, 0));
+    send_void(f, 1, 0, 3 * BLOCK);
+    assert_true(send_segment(f, m, 1));
+    expect_filled(f, "uuu");
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(write__unfills_until_its_last_segment),
+        T(write__poll_opens_and_unfills),
+        T(write__partial_write),
+        T(write__to_the_regions_end),
+        T(write__gap_is_told_once),
+        T(write__first_segments_lost_is_a_gap),
+        T(write__once),
+        T(write__numbers_window),
+        T(write__other_chunk_of_the_same_number),
+        T(write__cut_anew_starts_anew),
+        T(write__busy),
+        T(write__grant_is_shared),
+        T(write__alone_is_granted_a_chunk),
+        T(write__beside_another_in_one_block),
+        T(void__ends_the_write),
+        T(void__of_a_finished_or_unseen_write),
+        T(void__is_not_forgotten_by_a_write_under_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
