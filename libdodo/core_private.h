@@ -106,8 +106,8 @@ enum RunResult {
 
 typedef struct CallState {
     bool used;
-    uint8_t run; /* enum RunKind */
-    bool begun;  /* the machine in u was started */
+    uint8_t run;  /* enum RunKind */
+    bool begun;   /* the machine in u was started */
     bool renewed; /* the session was made for this run, after one of another epoch */
     Addr peer;
     Session *session;
