@@ -224,8 +224,9 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
         n = open_body(&r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
                       body);
         rd = r->rd;
-        r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
     }
+    if (r) /* also when all ids are in use: its turn comes again */
+        r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
     client_unlock(c);
     if (!id)
         return;
