@@ -249,8 +249,10 @@ void call_reopen_step(Call *call, uint64_t now_ns)
                reply.address.region != 0;
     client_lock(c);
     Region *r = client_region(c, st->rd);
-    if (got && r && !r->closing && !r->active)
+    if (got && r && !r->closing && !r->active) {
         client_region_activate(c, r, &reply.host, &reply.address, false);
+        r->retainable = false; /* not asked for as one to be retained: it cannot be released */
+    }
     if (!got) {
         c->refraction_until_ns = time_add(now_ns, c->config.refraction_ns);
         c->stats.refractions++;
