@@ -15,21 +15,23 @@ static int fail(const char *call)
 
 int main(int argc, char **argv)
 {
-    char buf[4096];
+    enum { REGION = 1 << 20, PIECE = 1 << 16 };
+    static char buf[PIECE];
     DodoStat st;
     int fd = argc > 1 ? open(argv[1], O_RDWR) : -1;
     if (fd < 0) {
         fprintf(stderr, "usage: hello FILE    (a file that may be written)\n");
         return 2;
     }
-
-    int rd = mopen(1 << 20, fd, 0); /* the file's first MiB; reads nothing yet */
+    int rd = mopen(REGION, fd, 0); /* the file's first MiB; reads nothing yet */
     if (rd < 0)
         return fail("mopen");
-    ssize_t n = mread(rd, 0, buf, sizeof buf);       /* the first time from the file ... */
-    if (n < 0 || mread(rd, 0, buf, sizeof buf) != n) /* ... then from the other host */
-        return fail("mread");
-    if (mwrite(rd, 0, buf, (size_t)n) != n) /* to the file and to the host at the same time */
+    for (int pass = 0; pass < 2; pass++)             /* the first time from the file ... */
+        for (off_t at = 0; at < REGION; at += PIECE) /* ... then from the other host */
+            if (mread(rd, at, buf, PIECE) < 0)
+                return fail("mread");
+    ssize_t n = mread(rd, 0, buf, 100);
+    if (n < 0 || mwrite(rd, 0, buf, (size_t)n) != n) /* to the file and to the host at once */
         return fail("mwrite");
     if (dodo_stat(rd, &st) == 0)
         printf("held by %s: %llu bytes came from its memory, %llu from the file\n", st.host,

@@ -21,8 +21,8 @@ proc_start() {
   local name=$1 enter
   host_enter "$2"
   shift 2
-  # Dies with this shell, whatever becomes of it.
-  setpriv --pdeathsig KILL "${enter[@]}" "$@" >"$work/$name.out" 2>>"$work/$name.log" </dev/null &
+  # Dies with this shell, whatever becomes of it; a Ctrl-C is for this shell alone.
+  setsid setpriv --pdeathsig KILL "${enter[@]}" "$@" >"$work/$name.out" 2>>"$work/$name.log" </dev/null &
   proc_pid[$name]=$!
 }
 
@@ -58,6 +58,14 @@ proc_wait() {
   return "$status"
 }
 
+# proc_kill NAME: at once, and without the shell's own word about it.
+proc_kill() {
+  {
+    proc_signal "$1" KILL || true
+    proc_wait "$1" || true
+  } 2>/dev/null
+}
+
 proc_gone() { ! kill -0 "$1" 2>/dev/null; }
 
 # procs_end: ends all, first by asking.
@@ -68,8 +76,8 @@ procs_end() {
     proc_signal "$name" TERM || true
   done
   for name in "${!proc_pid[@]}"; do
-    wait_for 5 proc_gone "${proc_pid[$name]}" || proc_signal "$name" KILL || true
-    proc_wait "$name" || true
+    wait_for 5 proc_gone "${proc_pid[$name]}" || true
+    proc_kill "$name"
   done
 }
 

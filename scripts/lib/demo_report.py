@@ -42,7 +42,7 @@ def explain(runs):
         'Why: a random request took %.2f ms on the disk, and %.2f ms from remote memory '
         '(medians). A region fills as it is read, so what is read for the first time comes from '
         'the disk with Dodo too: %.0f %% of the bytes. Were remote memory free, %.1f times would '
-        'be the most here; more iterations gain more. Sequential reading gains nothing, in the '
+        'be the most here; more iterations gain more. Sequential reading gains little, in the '
         'paper (Figure 8) as here: the disk itself delivered %.0f MB/s.'
         % (disk['request_us_p50'] / 1e3, dodo['request_us_p50'] / 1e3, first,
            100 / max(first, 1), runs['sequential-disk']['mb_per_s']))
@@ -53,6 +53,9 @@ def report(directory, output):
     runs = {name: load(os.path.join(directory, name + '.json')) for name in names}
     with open(os.path.join(directory, 'notes'), encoding='utf-8') as f:
         notes = f.read().splitlines()
+    for name, run in runs.items():
+        if run['backend'] == 'dodo' and run['remote_bytes'] == 0:
+            sys.exit('%s: not one byte came from remote memory' % name)
     print()
     print('%-24s %12s %12s %9s %8s' % ('', 'plain disk', 'Dodo', 'speedup', 'remote'))
     rows = []

@@ -13,7 +13,10 @@ hosts_count=0
 host_enter() {
   local pid=${host_pid[$1]-}
   enter=()
-  [ -z "$pid" ] || enter=(nsenter --net="/proc/$pid/ns/net" --mount="/proc/$pid/ns/mnt" --)
+  [ -n "$pid" ] || return 0
+  enter=(nsenter --net="/proc/$pid/ns/net")
+  [ "/proc/$pid/ns/mnt" -ef /proc/self/ns/mnt ] || enter+=(--mount="/proc/$pid/ns/mnt")
+  enter+=(--)
 }
 
 # on HOST COMMAND...: runs it there.
@@ -28,7 +31,7 @@ on() {
 hosts_hold() {
   local name=$1 fd word
   shift
-  exec {fd}< <(exec setpriv --pdeathsig KILL unshare "$@" \
+  exec {fd}< <(exec setsid setpriv --pdeathsig KILL unshare "$@" \
     sh -c 'echo up; exec sleep infinity' 2>/dev/null)
   host_pid[$name]=$!
   read -r -u "$fd" word || word=

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+# Real programs on hosts of their own: network namespaces on a switch, with faults on the switch's
+# ports. Needs no root: everything happens inside `unshare -Urn` then. Each test sources this, calls
+# `cluster HOSTS`, then does its worst while `loader` verifies every byte. Nothing here sleeps for a
+# time; everything waits for a condition, with a deadline.
+# DODO_BUILD is the build directory.
+# shellcheck shell=bash
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+. "$root/scripts/lib/hosts.sh"
+. "$root/scripts/lib/cluster.sh"
+
+if ! hosts_possible; then
+  if [ -z "${DODO_NET_INSIDE-}" ] && unshare -Urn true 2>/dev/null; then
+    DODO_NET_INSIDE=1 exec unshare -Urn --kill-child=KILL --fork -- bash "$0" "$@"
+  fi
+  echo "SKIP: network namespaces are not allowed here"
+  exit 77
+fi
+for tool in ip tc nft nsenter setpriv; do
+  command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin:/sbin
+  command -v "$tool" >/dev/null || {
+    echo "$tool is missing: install it (scripts/test does)"
+    exit 1
+  }
+done
+
+bin_cmd=$DODO_BUILD/cmd/cmd bin_imd=$DODO_BUILD/imd/imd bin_dodo=$DODO_BUILD/tools/dodo
+bin_loader=$DODO_BUILD/tests/net/loader
+unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
+work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-net.XXXXXX")
+patience=60 # seconds that anything that is waited for may take, on a busy machine too
+
+# What the programs said, when the test fails; then everything goes.
+finish() {
+  local status=$? log
+  procs_end
+  hosts_end
+  if [ "$status" -ne 0 ]; then
+    for log in "$work"/*.log; do
+      [ -s "$log" ] && printf -- '---- %s\n' "${log##*/}" && tail -n 20 "$log"
+    done
+  fi
+  rm -rf "$work"
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+told() { printf '%s\n' "$*"; }
+
+# must WHAT COMMAND...: it succeeds within patience.
+must() {
+  local what=$1
+  shift
+  wait_for "$patience" "$@" || fail "$what did not happen within $patience s"
+  told "$what"
+}
+
+# ---- the cluster -------------------------------------------------------------------------------
+
+# Sooner than in production, so that a test sees everything happen.
+config() {
+  cat >"$work/dodo.conf" <<END
+[dodo]
+log_level = info
+[client]
+alive = 300ms
+refraction = 300ms
+transfer_deadline = 1s
+request_deadline = 3s
+[imd]
+beat = 300ms
+[cmd]
+client_dead = 5s
+host_dead = 4s
+grace = 6s
+request_deadline = 1s
+END
+  export DODO_CONFIG=$work/dodo.conf
+}
+
+# cluster N: hosts client, manager, h1 .. hN with an imd each.
+cluster() {
+  local n=$1 i
+  config
+  if ! hosts_switch || ! host_add client || ! host_add manager; then
+    fail "could not make the hosts"
+  fi
+  for ((i = 1; i <= n; i++)); do host_add "h$i" || fail "could not make h$i"; done
+  # Datagrams cross the switch one by one, as on a wire, so that faults hit each alone.
+  for i in client manager $(seq -f h%g 1 "$n"); do on "$i" ip link set eth0 gso_max_segs 1; done
+  manager_up
+  for ((i = 1; i <= n; i++)); do imd_up "$i"; done
+  must "all $n hosts have joined" hosts_idle client "$n"
+}
+# On the same address again after the first time.
+manager_up() { cmd_start manager || fail "cmd did not start"; }
+imd_up() { imd_start "imd$1" "h$1" 16M || fail "imd$1 did not start"; }
+
+# ---- the client under load ---------------------------------------------------------------------
+
+# The library tells the story in loader.log, the loader how it fares in loader.out.
+loader_start() {
+  DODO_LOG=info proc_start loader client "$bin_loader" "$work/file" "$work/state"
+  wait_for "$patience" loader_tells || fail "the loader did not start"
+}
+loader_tells() { [ -s "$work/loader.out" ]; }
+# loader_value FIELD: as it was told last.
+loader_value() { tail -n 1 "$work/loader.out" | grep -o "\b$1=[0-9]*" | cut -d= -f2; }
+loader_reached() { [ "$(loader_value "$1")" -ge "$2" ]; }
+# loader_mark: from here on loader_did and loader_remote count.
+loader_mark() {
+  loader_runs || fail "the loader has ended"
+  mark_ops=$(loader_value ops) mark_remote=$(loader_value remote) mark_file=$(loader_value file)
+}
+loader_runs() { kill -0 "${proc_pid[loader]}" 2>/dev/null; }
+# loader_did N: so many calls since the mark.
+loader_did() { loader_runs && [ $(($(loader_value ops) - mark_ops)) -ge "$1" ]; }
+# loader_remote PERCENT N: of at least N MB read since the mark, as much came from remote memory;
+# otherwise counts anew.
+loader_remote() {
+  local remote=$(($(loader_value remote) - mark_remote)) file=$(($(loader_value file) - mark_file))
+  [ $((remote + file)) -ge $(($2 * 1000000)) ] || return 1
+  [ $((remote * 100)) -ge $(((remote + file) * $1)) ] || { loader_mark && return 1; }
+}
+# loader_end: it verifies all once more; not one wrong byte.
+loader_end() {
+  local status=0
+  proc_signal loader TERM
+  wait_for 120 proc_gone "${proc_pid[loader]}" || fail "the loader does not end"
+  proc_wait loader || status=$?
+  [ "$status" -eq 0 ] || fail "the loader ended with status $status"
+  [ "$(loader_value wrong)" -eq 0 ] || fail "wrong bytes"
+  told "every byte was right: $(tail -n 1 "$work/loader.out")"
+}
+# The usual beginning of a test: a cluster under load, served from remote memory.
+cluster_under_load() {
+  cluster "$1"
+  loader_start
+  loader_mark
+  must "reads come from remote memory" loader_remote 60 20
+}
+
+# ---- faults --------------------------------------------------------------------------------------
+
+# faults: the switch's tables, doing no harm yet.
+faults() {
+  on switch nft -f - <<'END'
+table bridge faults {
+  set cut {
+    type ether_addr . ether_addr
+  }
+  counter lost { }
+  counter slowed { }
+  chain hurt {
+  }
+  chain forward {
+    type filter hook forward priority 0; policy accept;
+    ether saddr . ether daddr @cut drop
+    ether type ip jump hurt
+  }
+}
+END
+}
+# path_cut FROM TO, path_heal FROM TO: one way.
+path_cut() { on switch nft add element bridge faults cut "{ ${host_mac[$1]} . ${host_mac[$2]} }"; }
+path_heal() { on switch nft delete element bridge faults cut "{ ${host_mac[$1]} . ${host_mac[$2]} }"; }
+
+# hurt HOST...: of the datagrams to each 5 % are lost, 3 % come twice, 2 % are held up behind later
+# ones. A host's own share is lost on the way from it.
+hurt() {
+  local name
+  on switch nft -f - <<'END'
+add rule bridge faults hurt numgen random mod 1000 < 50 counter name lost drop
+add rule bridge faults hurt numgen random mod 1000 < 20 counter name slowed meta priority set 1:20
+table netdev twice {
+  counter twice { }
+}
+END
+  for name; do
+    on switch nft -f - <<END
+table netdev twice {
+  chain $name {
+    type filter hook egress device "p-$name" priority 0; policy accept;
+    numgen random mod 1000 < 30 counter name twice dup to "p-$name"
+  }
+}
+END
+    on switch tc qdisc add dev "p-$name" root handle 1: htb default 10
+    on switch tc class add dev "p-$name" parent 1: classid 1:10 htb rate 2gbit burst 256k quantum 60000
+    on switch tc class add dev "p-$name" parent 1: classid 1:20 htb rate 4mbit burst 1600 quantum 1514
+  done
+}
+# fault_count NAME: how often it struck (lost, slowed, twice).
+fault_count() {
+  local table="bridge faults"
+  [ "$1" != twice ] || table="netdev twice"
+  # shellcheck disable=SC2086 # two words
+  on switch nft list counter $table "$1" | grep -o 'packets [0-9]*' | cut -d' ' -f2
+}
+fault_struck() { [ "$(fault_count "$1")" -ge "$2" ]; }

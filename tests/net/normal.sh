@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Normal work: three hosts, a program under load, the tool, and an orderly end of everything.
+. "$(dirname "$0")/lib.sh"
+
+cluster 3
+on client "$bin_dodo" ping "$DODO_MANAGER" >"$work/ping.log" || fail "dodo ping does not reach cmd"
+loader_start
+loader_mark
+must "reads come from remote memory" loader_remote 90 20
+status_is client "s['regions'] == 8 and s['clients'] == 1" || fail "8 regions of 1 client expected"
+status_is client "sum(h['regions'] for h in s['hosts']) == 8" || fail "the hosts hold 8 regions"
+loader_end
+must "the regions are given back" status_is client \
+  "s['regions'] == 0 and all(h['free_bytes'] == h['pool_bytes'] for h in s['hosts'])"
+
+head -c 3000000 /dev/urandom >"$work/hello.data"
+cp "$work/hello.data" "$work/hello.copy"
+on client "$DODO_BUILD/examples/hello" "$work/hello.data" | tee "$work/hello.log"
+grep -qE 'held by .*: [0-9]{6,} bytes came from its memory' "$work/hello.log" ||
+  fail "hello tells otherwise"
+cmp "$work/hello.data" "$work/hello.copy" || fail "hello changed its file"
+
+for name in imd1 imd2 imd3 cmd; do
+  proc_signal "$name" TERM
+  wait_for 20 proc_gone "${proc_pid[$name]}" || fail "$name does not end"
+  proc_wait "$name" || fail "$name ended with status $?"
+done
+told "all ended with status 0"
