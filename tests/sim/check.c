@@ -75,7 +75,7 @@ static void check_host_deaths(World *w, Process *p)
 {
     ClientRegionInfo info;
     ClientStats s;
-    uint64_t lost = 0;
+    uint64_t lost = 0, kept[DESCS_MAX] = {0}; /* epochs, of regions that were active before too */
     client_stats(p->client, &s);
     bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen;
     p->hosts_lost_seen = s.hosts_lost;
@@ -86,10 +86,11 @@ static void check_host_deaths(World *w, Process *p)
             continue;
         if (d->epoch_seen && !info.active)
             lost = d->epoch_seen;
+        kept[i] = info.active ? d->epoch_seen : 0;
         d->epoch_seen = info.active ? info.address.epoch : 0;
     }
     for (unsigned i = 0; news && lost && i < DESCS_MAX; i++)
-        if (p->descs[i].state == DESC_OPEN && p->descs[i].epoch_seen == lost && host_gone(w, lost))
+        if (kept[i] == lost && p->descs[i].epoch_seen == lost && host_gone(w, lost))
             violate(w, "client%u has lost a host but keeps a region on it (rd %d)", p->index,
                     p->descs[i].rd);
 }

@@ -48,6 +48,8 @@ static void note_request(CmdNode *n, const Session *s, const uint8_t *payload, s
     WireRequest q;
     if (wire_request_decode(payload, len, &q) < 0)
         return;
+    story(n->world, "  cmd: request %llu op %u from role %u %02x%02x", (unsigned long long)q.id,
+          q.op, s->peer_role, s->peer_id.bytes[0], s->peer_id.bytes[1]);
     if (!id_set_add(&n->requests_seen, id128_hash(&s->peer_id) ^ mix64(q.id)))
         cover(n->world, COVER_REQUESTS_REPEATED);
     else
@@ -77,15 +79,17 @@ void cmd_start(CmdNode *n)
     const Params *q = &w->p;
     if (n->running)
         return;
-    sim_rng_init(&n->env_rng, w->seed, 0x74000000 + n->life);
+    n->env.world = w;
+    (void)snprintf(n->env.name, sizeof n->env.name, "cmd");
+    sim_rng_init(&n->env.rng, w->seed, 0x74000000 + n->life);
     sim_heap_init(&n->heap);
     n->running = true;
     n->paused = false;
     n->opens_seen = 0;
     n->last = (ManagerStats){0};
-    n->clock_offset_ns = sim_rng_below(&n->env_rng, 1000000 * NS_PER_S);
+    n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     Id128 instance;
-    sim_rng_fill(&n->env_rng, &instance, sizeof instance);
+    sim_rng_fill(&n->env.rng, &instance, sizeof instance);
     EndpointConfig ec;
     endpoint_config_fill(w, &ec, ROLE_CMD, &instance, 0);
     ManagerSink sink = {sink_message, n};
@@ -99,7 +103,7 @@ void cmd_start(CmdNode *n)
                             .clients_max = 64,
                             .regions_max = 1024,
                             .opens_max = 64};
-    Env env = sim_env(&n->env_rng);
+    Env env = sim_env(&n->env);
     SimHeap *was = sim_heap_enter(&n->heap);
     n->endpoint = endpoint_new(&ec, &env);
     n->manager = manager_new(&config, &env, &sink, &instance, node_now(n));
@@ -128,9 +132,8 @@ void cmd_count(CmdNode *n)
             cover(w, COVER_PAUSED_RECLAIMED);
     if (s.lost_hosts > l->lost_hosts)
         story(w, "cmd gave %llu hosts up", (unsigned long long)(s.lost_hosts - l->lost_hosts));
-    if (w->p.calm && (s.reclaimed_clients > l->reclaimed_clients || s.lost_hosts > l->lost_hosts) &&
-        w->phase < PHASE_WORK)
-        violate(w, "the manager gave up a client or a host although nothing happened to it");
+    if (w->p.calm && s.lost_hosts > l->lost_hosts)
+        violate(w, "the manager gave up a host although nothing happened to it");
     cover_add(w, COVER_CLIENT_RECLAIMED, s.reclaimed_clients - l->reclaimed_clients);
     cover_add(w, COVER_HOSTS_LOST, s.lost_hosts - l->lost_hosts);
     cover_add(w, COVER_RECONCILED, s.reconciled - l->reconciled);

@@ -326,10 +326,10 @@ static void thread_start(ImdNode *n, unsigned index)
     World *w = n->world;
     const Params *q = &w->p;
     ImdThread *t = &n->threads[index];
-    Env env = sim_env(&n->env_rng);
+    Env env = sim_env(&n->env);
     EndpointConfig ec;
     Id128 self;
-    sim_rng_fill(&n->env_rng, &self, sizeof self);
+    sim_rng_fill(&n->env.rng, &self, sizeof self);
     *t = (ImdThread){.node = n, .index = index};
     endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
     ImdDataSink sink = {data_message, data_burst, t};
@@ -352,10 +352,10 @@ static void control_start(ImdNode *n)
 {
     World *w = n->world;
     const Params *q = &w->p;
-    Env env = sim_env(&n->env_rng);
+    Env env = sim_env(&n->env);
     EndpointConfig ec;
     Id128 self;
-    sim_rng_fill(&n->env_rng, &self, sizeof self);
+    sim_rng_fill(&n->env.rng, &self, sizeof self);
     endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
     ImdControlSink sink = {sink_message, sink_command, n};
     ImdControlConfig config = {.epoch = n->epoch,
@@ -379,21 +379,23 @@ void imd_start(ImdNode *n)
     World *w = n->world;
     if (n->running)
         return;
-    sim_rng_init(&n->env_rng, w->seed, 0x73000000 + n->host * 65536 + n->life);
+    n->env.world = w;
+    (void)snprintf(n->env.name, sizeof n->env.name, "imd%u", n->index);
+    sim_rng_init(&n->env.rng, w->seed, 0x73000000 + n->host * 65536 + n->life);
     sim_heap_init(&n->heap);
     n->running = true;
     n->paused = n->leaving = false;
     if (n->epoch)
         cover(w, COVER_EPOCHS);
-    n->epoch = sim_rng_u64(&n->env_rng) | 1;
-    n->clock_offset_ns = sim_rng_below(&n->env_rng, 1000000 * NS_PER_S);
+    n->epoch = sim_rng_u64(&n->env.rng) | 1;
+    n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     n->held_count = 0;
     n->allocs_seen = n->reopens_seen = n->adds_done = n->reopens_done = 0;
     if (!n->pool)
         n->pool = malloc(w->p.pool_bytes);
     if (!n->pool)
         abort();
-    sim_rng_fill(&n->env_rng, n->pool, w->p.pool_bytes); /* what was in the memory before */
+    sim_rng_fill(&n->env.rng, n->pool, w->p.pool_bytes); /* what was in the memory before */
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
     n->manager = NULL;
     n->reconnect_ns = 0;

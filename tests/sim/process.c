@@ -303,7 +303,7 @@ static size_t sink_datagram_max(void *ctx, const Addr *to)
 static void thread_start(Process *p, Thread *t, unsigned index, bool background)
 {
     World *w = p->world;
-    Env env = sim_env(&p->env_rng);
+    Env env = sim_env(&p->env);
     EndpointConfig config;
     ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, t};
     unsigned slot = w->p.same_ports ? p->index : p->number % 1000 + CLIENTS_MAX;
@@ -325,13 +325,13 @@ static void client_start(Process *p)
 {
     World *w = p->world;
     const Params *q = &w->p;
-    Env env = sim_env(&p->env_rng);
+    Env env = sim_env(&p->env);
     ClientHooks hooks = {.wake = hook_wake,
                          .wake_background = hook_wake_background,
                          .file_release = hook_file_release,
                          .log = hook_log,
                          .ctx = p};
-    sim_rng_fill(&p->env_rng, &p->self, sizeof p->self);
+    sim_rng_fill(&p->env.rng, &p->self, sizeof p->self);
     ClientConfig config = {.manager = addr_sim(HOST_CMD, PORT_CMD),
                            .self = p->self,
                            .refraction_ns = q->refraction_ns,
@@ -352,9 +352,11 @@ void process_start(Process *p)
     World *w = p->world;
     p->number = ++w->next_process;
     sim_rng_init(&p->rng, w->seed, 0x70000000 + p->number);
-    sim_rng_init(&p->env_rng, w->seed, 0x71000000 + p->number);
+    p->env.world = w;
+    (void)snprintf(p->env.name, sizeof p->env.name, "client%u", p->index);
+    sim_rng_init(&p->env.rng, w->seed, 0x71000000 + p->number);
     sim_heap_init(&p->heap);
-    p->clock_offset_ns = sim_rng_below(&p->env_rng, 1000000 * NS_PER_S);
+    p->clock_offset_ns = sim_rng_below(&p->env.rng, 1000000 * NS_PER_S);
     p->running = true;
     p->scripted = false;
     p->paused = p->leaving = p->wake_pending = p->background_pending = p->kill_when_writing = false;

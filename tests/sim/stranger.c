@@ -126,12 +126,14 @@ void stranger_start(Stranger *s)
 {
     World *w = s->world;
     sim_rng_init(&s->rng, w->seed, 0x75000000);
-    sim_rng_init(&s->env_rng, w->seed, 0x75000001);
+    s->env.world = w;
+    (void)snprintf(s->env.name, sizeof s->env.name, "stranger");
+    sim_rng_init(&s->env.rng, w->seed, 0x75000001);
     sim_heap_init(&s->heap);
     Id128 self;
     EndpointConfig config;
-    Env env = sim_env(&s->env_rng);
-    sim_rng_fill(&s->env_rng, &self, sizeof self);
+    Env env = sim_env(&s->env);
+    sim_rng_fill(&s->env.rng, &self, sizeof self);
     endpoint_config_fill(w, &config, ROLE_CLIENT, &self, 0);
     SimHeap *was = sim_heap_enter(&s->heap);
     s->endpoint = endpoint_new(&config, &env);

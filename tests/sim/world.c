@@ -39,12 +39,19 @@ void story(World *w, const char *format, ...)
 
 static void env_random(void *ctx, void *buf, size_t len)
 {
-    sim_rng_fill(ctx, buf, len);
+    SimEnv *e = ctx;
+    sim_rng_fill(&e->rng, buf, len);
 }
 
-Env sim_env(SimRng *rng)
+static void env_trace(void *ctx, const char *text)
 {
-    return (Env){.random = env_random, .ctx = rng};
+    SimEnv *e = ctx;
+    story(e->world, "  %s: %s", e->name, text);
+}
+
+Env sim_env(SimEnv *e)
+{
+    return (Env){.random = env_random, .trace = e->world->trace ? env_trace : NULL, .ctx = e};
 }
 
 void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const Id128 *self,

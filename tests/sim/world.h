@@ -179,6 +179,13 @@ void oracle_write_begin(World *w, WriteWatch *v, SimFile *file, uint64_t offset,
 size_t oracle_write_prefix(const WriteWatch *v);
 void oracle_write_end(WriteWatch *v);
 
+/* Behind a core's Env. */
+typedef struct SimEnv {
+    SimRng rng;
+    World *world;
+    char name[16];
+} SimEnv;
+
 /* ---- processes ------------------------------------------------------------------------------ */
 
 /* What the program knows of a region it opened. */
@@ -239,7 +246,7 @@ struct Process {
     uint64_t clock_offset_ns;
     uint64_t paused_at_ns, paused_total_ns;
     SimRng rng; /* the program's */
-    SimRng env_rng;
+    SimEnv env;
     SimHeap heap;
     Client *client;
     Id128 self;
@@ -289,7 +296,7 @@ typedef struct ImdNode {
     uint64_t clock_offset_ns;
     uint64_t epoch;
     uint64_t stopped_ns; /* when its last life ended */
-    SimRng env_rng;
+    SimEnv env;
     SimHeap heap;
     Endpoint *endpoint;
     ImdControl *control;
@@ -312,7 +319,7 @@ typedef struct CmdNode {
     bool running, paused;
     uint64_t clock_offset_ns;
     uint64_t started_ns;
-    SimRng env_rng;
+    SimEnv env;
     SimHeap heap;
     Endpoint *endpoint;
     Manager *manager;
@@ -327,7 +334,8 @@ typedef struct Stranger {
     World *world;
     uint32_t life;
     SimHeap heap;
-    SimRng rng, env_rng;
+    SimRng rng;
+    SimEnv env;
     Endpoint *endpoint;
     SimSocket *socket;
     SimTimer timer;
@@ -388,7 +396,7 @@ static inline uint64_t world_now(const World *w)
 }
 void violate(World *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void story(World *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-Env sim_env(SimRng *rng);
+Env sim_env(SimEnv *e);
 void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const Id128 *self,
                           uint64_t epoch);
 /* Seals and sends one message. */
