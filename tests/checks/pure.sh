@@ -10,7 +10,7 @@ allowed='^(mem(cpy|move|set|cmp|chr|rchr|mem|pcpy)|str[a-z]+|__(mem|str)[a-z]+_c
 |malloc|calloc|realloc|reallocarray|free|aligned_alloc|qsort|bsearch
 |v?snprintf|__v?snprintf_chk|(__isoc[0-9]+_)?strto[a-z]+|inet_(pton|ntop)
 |__errno_location|__ctype_[a-z]+_loc|tolower|toupper
-|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_
+|__(popcount|clz|ctz|bswap|u?div|u?mod)[sdt]i[23]|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_
 |__(asan|ubsan|tsan|lsan|sanitizer|sanitize)_.*|__atomic_.*
 |(EVP|HMAC|OSSL|OPENSSL|CRYPTO)_[A-Za-z0-9_]+)$'
 allowed=${allowed//$'\n'/}

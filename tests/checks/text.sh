@@ -11,7 +11,7 @@ done < <(
   scripts
 )
 while read -r file; do
-  line=$(grep -nm 1 -E '[[:space:]]+$' "$file" | cut -d: -f1)
+  line=$(grep -nm 1 -E '[[:space:]]+$' "$file" | cut -d: -f1 || true)
   [ -z "$line" ] || complain "$file:$line: space at the end of the line"
   [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file")" ] || complain "$file: its last line has no end"
 done < <(
