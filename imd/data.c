@@ -253,3 +253,29 @@ size_t imd_data_regions(const ImdData *d)
 {
     return d->regions.count;
 }
+
+static size_t list_length(const ListNode *head)
+{
+    size_t n = 0;
+    LIST_FOREACH(node, head)
+    n++;
+    return n;
+}
+
+bool imd_data_check(const ImdData *d)
+{
+    size_t bytes = sizeof *d, writes = 0, fills = 0;
+    for (HmapNode *node = hmap_walk(&d->regions, NULL); node; node = hmap_walk(&d->regions, node)) {
+        const DataRegion *r = CONTAINER_OF(node, DataRegion, node);
+        if (!data_writes_check(r) ||
+            (!r->open && !(list_empty(&r->writes) && list_empty(&r->fills))))
+            return false;
+        writes += list_length(&r->writes);
+        fills += list_length(&r->fills);
+        bytes += region_bytes(r->blocks);
+    }
+    bytes += writes * sizeof(DataWrite) + fills * sizeof(DataFill);
+    return bytes == d->bytes && writes == d->writes_open && fills == d->fills_open &&
+           fills == list_length(&d->fills) && writes <= d->config.writes_max &&
+           fills <= d->config.fills_max;
+}

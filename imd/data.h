@@ -80,5 +80,8 @@ size_t imd_data_bytes(const ImdData *d); /* allocated for bookkeeping: accounted
 /* For tests and the simulation. */
 bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block);
 size_t imd_data_regions(const ImdData *d);
+/* Invariants: no block is filled while a write of it is under way, every open write is one that
+ * may be, all memory is accounted for. */
+bool imd_data_check(const ImdData *d);
 
 #endif

@@ -109,6 +109,7 @@ void data_read(ImdData *d, void *session, const WireRead *m);
 void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m);
 void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m);
 void data_write_end(ImdData *d, DataWrite *w);
+bool data_writes_check(const DataRegion *r);
 /* The blocks of @s that an open write touches, @but apart (may be NULL). */
 uint32_t blocks_being_written(const DataRegion *r, const BlockSpan *s, const DataWrite *but);
 void write_ack(ImdData *d, void *session, const WireWrite *m, enum WriteState state,

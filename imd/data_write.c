@@ -199,6 +199,20 @@ void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     }
 }
 
+/* An open write's number may be and is not finished; its blocks are unfilled. */
+bool data_writes_check(const DataRegion *r)
+{
+    LIST_FOREACH(node, &r->writes)
+    {
+        const DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
+        BlockSpan span = block_span(r, w->chunk.offset, w->chunk.len);
+        if (!number_sane(r, w->number) || number_finished(r, w->number) ||
+            assembly_complete(&w->chunk) || blocks_filled(r, &span) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* ---- voids ---------------------------------------------------------------------------------- */
 
 /* What a write under way remembers as good is good no more. */

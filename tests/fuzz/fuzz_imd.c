@@ -318,6 +318,7 @@ static void step(World *w)
                                              step_request, step_reply, step_time,  step_command};
     steps[take_u8(&w->in) % (sizeof steps / sizeof *steps)](w);
     FUZZ_CHECK(imd_control_check(w->control));
+    FUZZ_CHECK(imd_data_check(w->data));
     FUZZ_CHECK(imd_control_free_bytes(w->control) <= POOL_BYTES);
 }
 

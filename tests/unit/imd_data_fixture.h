@@ -147,6 +147,7 @@ static inline void input(Fixture *f, void *session, uint8_t type, const uint8_t 
     f->sent = 0;
     imd_data_input(f->d, session, type, copy, len, 1);
     free(copy);
+    assert_true(imd_data_check(f->d));
 }
 
 static inline void read_as(Fixture *f, const RegionAddress *a, uint64_t offset, uint32_t len,
