@@ -83,7 +83,7 @@ typedef struct WireHeader {
     uint8_t version;
     uint8_t type;
     uint8_t flags;
-    uint32_t cluster; /* from the cluster key, or from the cluster's name without one */
+    uint32_t cluster; /* from the cluster's name: keys are rotated, this stays */
     uint64_t tag; /* chosen by the receiver at HELLO: its name for the session; 0 in HELLO, RESET */
 } WireHeader;
 
