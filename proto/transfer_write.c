@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/rules.h"
 #include "proto/transfer_private.h"
 
 enum {
@@ -60,7 +61,7 @@ void write_transfer_start(WriteTransfer *t, const TransferConfig *config,
                           uint64_t now_ns)
 {
     assert(len > 0 && write_chunk_count(offset, len) <= TRANSFER_CHUNKS_MAX);
-    assert((data != NULL) == (kind != WRITE_VOID) && (transfer != 0) == (kind == WRITE_FILL));
+    assert((data != NULL) == (kind != WRITE_VOID) && (transfer != 0 || kind != WRITE_FILL));
     assert(config->segment >= WIRE_SEGMENT_MIN && config->segment <= WIRE_SEGMENT_MAX);
     t->config = *config;
     t->address = *address;
@@ -125,6 +126,11 @@ void write_transfer_end(WriteTransfer *t)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
+static uint64_t chunk_name(const WriteTransfer *t, unsigned i)
+{
+    return t->transfer ? t->transfer + i : 0;
+}
+
 static void fill_message(const WriteTransfer *t, unsigned i, WireWrite *m)
 {
     const WriteChunk *c = &t->chunks[i];
@@ -133,7 +139,7 @@ static void fill_message(const WriteTransfer *t, unsigned i, WireWrite *m)
         .kind = t->kind,
         .index = WIRE_INDEX_NONE,
         .number = t->number + (t->kind == WRITE_FILL ? 0 : i),
-        .transfer = t->kind == WRITE_FILL ? t->transfer + i : 0,
+        .transfer = chunk_name(t, i),
         .offset = t->offset + c->offset,
         .len = c->len,
         .segment = t->config.segment,
@@ -393,9 +399,12 @@ static void gap_over(WriteTransfer *t, uint64_t now_ns)
 static unsigned chunk_find(const WriteTransfer *t, const WireWriteAck *m)
 {
     uint64_t i = t->kind == WRITE_FILL ? m->transfer - t->transfer : m->number - t->number;
-    return t->state == TRANSFER_RUNNING && m->kind == t->kind && i < t->p.next_chunk
-               ? (unsigned)i
-               : TRANSFER_CHUNKS_MAX;
+    if (t->state != TRANSFER_RUNNING || m->kind != t->kind || i >= t->p.next_chunk)
+        return TRANSFER_CHUNKS_MAX;
+    /* The same number of another region, or of an earlier opening of this one. */
+    if (RULE(ASK_ECHO) && m->transfer != chunk_name(t, (unsigned)i))
+        return TRANSFER_CHUNKS_MAX;
+    return (unsigned)i;
 }
 
 /* The segment sent last has come, and it was sent once: that took a round trip. */
@@ -427,9 +436,8 @@ static void chunk_open(WriteTransfer *t, unsigned i, uint64_t received, uint64_t
     bool answer = c->flags & CHUNK_POLLED;
     if (t->kind == WRITE_VOID)
         return; /* makes no sense: the tail timer asks again */
-    /* Perhaps more than this transfer sent: an earlier try of the same write, in another session. */
-    received &= cut_all(&cut);
-    /* Acknowledgments may overtake each other, so what was received once counts as received;
+    /* It may be more than this transfer sent: of an earlier try of the same write.
+     * Acknowledgments may overtake each other, so what was received once counts as received;
      * but the imd may have dropped a fill and begun it anew: the answer to a poll tells. */
     c->received = answer ? received : c->received | received;
     uint64_t news = received & c->flight;

@@ -230,6 +230,59 @@ static void clock_deadline__is_the_first_of_all(void **state)
     assert_true(clock_is_dead(&k, &config, NS_PER_S + 100 * NS_PER_MS));
 }
 
+static void clock_renew__starts_every_timer_anew(void **state)
+{
+    (void)state;
+    TransferClock k;
+    path = (PathEstimate){.srtt_ns = 4 * NS_PER_MS};
+    clock_start(&k, 0);
+    k.gap_ns = 5;
+    clock_busy(&k, 10);
+    k.busy_until_ns = 99 * NS_PER_S; /* set when the clock was another */
+    for (int i = 0; i < 5; i++)
+        clock_check_probe(&k, &config, true, 0, 100 * NS_PER_S + (uint64_t)i * NS_PER_S);
+    clock_renew(&k, 50 * NS_PER_S);
+    assert_int_equal(k.heard_ns, 50 * NS_PER_S);
+    assert_int_equal(k.quiet_ns, 50 * NS_PER_S);
+    assert_int_equal(k.gap_ns, 50 * NS_PER_S);
+    assert_int_equal(k.busy_until_ns, 50 * NS_PER_S + NS_PER_MS);
+    assert_int_equal(k.backoff, 0);
+    assert_false(k.probe_due);
+    k.gap_ns = TIME_NEVER;
+    clock_renew(&k, 60 * NS_PER_S);
+    assert_int_equal(k.gap_ns, TIME_NEVER);
+}
+
+/* ---- credit in flight ----------------------------------------------------------------------- */
+
+/* The shared pool is touched in batches, and always squared when nothing is under way. */
+static void flight_land__gives_back_in_batches_and_at_the_end(void **state)
+{
+    (void)state;
+    TransferFlight f = {0};
+    credit_init(&pool, 1024 * KIB);
+    assert_int_equal(flight_take(&f, &config, 10000, 10000), 10000);
+    assert_false(f.limited);
+    flight_land(&f, &config, 1400);
+    assert_int_equal(pool.used_bytes, 10000);
+    assert_int_equal(f.bytes, 8600);
+    flight_land(&f, &config, 2800);
+    assert_int_equal(pool.used_bytes, 5800);
+    flight_land(&f, &config, 5000);
+    flight_land(&f, &config, 800);
+    assert_int_equal(pool.used_bytes, 0);
+    flight_succeed(&f, &config, 60000);
+    assert_int_equal(pool.window_bytes, 64 * KIB); /* it was not what held us back */
+    assert_int_equal(flight_take(&f, &config, 100 * KIB, KIB), 64 * KIB);
+    assert_true(f.limited);
+    flight_succeed(&f, &config, 64 * KIB);
+    assert_int_equal(pool.window_bytes, 68 * KIB);
+    flight_land(&f, &config, 100);
+    flight_end(&f, &config);
+    flight_end(&f, &config);
+    assert_int_equal(pool.used_bytes, 0);
+}
+
 /* ---- maps of segments ----------------------------------------------------------------------- */
 
 static void cut_fit__never_more_than_given(void **state)
@@ -264,6 +317,8 @@ int main(void)
         cmocka_unit_test(clock_busy__doubles_from_1_to_50_ms_once_a_time_out),
         cmocka_unit_test(clock_check_probe__doubles_and_starts_anew_when_heard),
         cmocka_unit_test(clock_deadline__is_the_first_of_all),
+        cmocka_unit_test(clock_renew__starts_every_timer_anew),
+        cmocka_unit_test(flight_land__gives_back_in_batches_and_at_the_end),
         cmocka_unit_test(cut_fit__never_more_than_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ typedef struct ReadSim {
     TransferCounters count;
     TransferConfig config;
     uint64_t next_ask, first_ask;
+    bool reuse; /* what the transfer before left in the struct stays there */
     /* the server */
     bool unfilled[BLOCKS_MAX];
     unsigned busy; /* so many READs get BUSY */
@@ -184,6 +185,8 @@ static void start(ReadSim *s, uint64_t offset, size_t len)
     memset(s->served, 0, sizeof s->served);
     s->reads = 0;
     s->first_ask = s->next_ask;
+    if (!s->reuse)
+        memset(&s->t, 0xA5, sizeof s->t); /* start() must set all that it goes by */
     read_transfer_start(&s->t, &s->config, &address, offset, s->buf, len, &s->next_ask,
                         s->w->now_ns);
     send_all(s);
@@ -195,7 +198,8 @@ static void step(ReadSim *s)
     uint64_t deadline = read_transfer_deadline(&s->t);
     if (world_next_ns(s->w) <= deadline) {
         Event e = world_pop(s->w);
-        s->w->now_ns = e.at_ns;
+        if (e.at_ns > s->w->now_ns) /* else it waited while the process was stopped */
+            s->w->now_ns = e.at_ns;
         if (e.side == TO_SERVER) {
             serve(s, &e);
         } else {
@@ -544,7 +548,7 @@ static void read_transfer__sends_again_at_most_1_2_times_what_was_lost(void **st
         uint64_t enough = loss_cases[i].loss_ppm > 1000 ? 400 : 150;
         while (s->data_lost < enough)
             read_whole(s, 4096, lens[world_below(s->w, ARRAY_SIZE(lens))]);
-        print_message("loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
+        print_message("# loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
                       (unsigned long long)s->data, (unsigned long long)s->data_lost,
                       (unsigned long long)s->data_again);
         assert_true(s->data_again * 10 <= s->data_lost * 12);
@@ -604,6 +608,7 @@ static void read_transfer__unfilled_blocks_and_neighbours_are_reported(void **st
             s->unfilled[b] = cases[i].unfilled >> b & 1;
         s->config.segment = cases[i].segment;
         read_whole(s, cases[i].offset, cases[i].len);
+        assert_int_equal(s->reads, 1); /* what will not come is not asked for again */
         uint64_t last = (cases[i].offset + cases[i].len - 1) / WIRE_BLOCK_SIZE;
         for (uint64_t b = cases[i].offset / WIRE_BLOCK_SIZE; b <= last; b++)
             assert_int_equal(read_transfer_unfilled(&s->t, b), cases[i].reported >> b & 1);
@@ -621,6 +626,26 @@ static void read_transfer__all_unfilled_is_one_answer_a_chunk(void **state)
     read_whole(s, 0, 5 * WIRE_CHUNK_MAX);
     assert_int_equal(s->reads, 5);
     assert_int_equal(s->count.datagrams, 0);
+    sim_free(s);
+}
+
+/* A block that turned unfilled after its bytes had come is reported, to be on the safe side. */
+static void read_transfer__block_seen_unfilled_late(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(23);
+    s->config.segment = 4096;
+    start(s, 0, 8192);
+    WireData m = {.ask = s->first_ask, .index = 0, .filled = 3, .data = truth, .data_len = 4096};
+    read_transfer_input(&s->t, &m, s->w->now_ns);
+    m.index = 1;
+    m.filled = 2;
+    m.data += 4096;
+    read_transfer_input(&s->t, &m, s->w->now_ns);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    assert_true(read_transfer_unfilled(&s->t, 0));
+    assert_false(read_transfer_unfilled(&s->t, 1));
+    finish(s);
     sim_free(s);
 }
 
@@ -691,6 +716,9 @@ static void read_transfer__silence_is_death_after_probes(void **state)
     start(s, 0, 8192);
     finish(s);
     assert_int_equal(s->t.state, TRANSFER_TIMED_OUT);
+    read_transfer_resend(&s->t, s->w->now_ns); /* over is over */
+    read_transfer_expire(&s->t, s->w->now_ns);
+    assert_int_equal(s->t.state, TRANSFER_TIMED_OUT);
     assert_int_equal(s->w->now_ns - begin, NS_PER_S);
     assert_in_range(s->count.asks - asks, 4, 20); /* the ask and its probes, ever further apart */
     sim_free(s);
@@ -751,6 +779,7 @@ static void read_transfer__data_counts_only_for_its_own_ask(void **state)
     memset(bad, 0x55, sizeof bad);
     ReadSim *s = sim_new(50);
     s->next_ask = 1000;
+    s->reuse = true;
     read_whole(s, 0, 8192); /* ask 1000 */
     start(s, 0, 8192);      /* ask 1001 */
     const struct {
@@ -758,11 +787,13 @@ static void read_transfer__data_counts_only_for_its_own_ask(void **state)
         uint16_t index, status;
         size_t len;
     } cases[] = {
-        {1000, 0, 0, SEGMENT},          {1002, 0, 0, SEGMENT},        {1001 + 256, 0, 0, SEGMENT},
-        {1001 - 256, 0, 0, 1400},       {0, 0, 0, SEGMENT},           {UINT64_MAX, 0, 0, SEGMENT},
-        {1001, 6, 0, SEGMENT},          {1001, 63, 0, SEGMENT},       {1001, 5, 0, SEGMENT},
-        {1001, 0, 0, SEGMENT - 1},      {1001, 0, STATUS_GONE, 1400}, {1001, 0xFFFF, 0, 1},
-        {1000, 0xFFFF, STATUS_GONE, 0},
+        {1000, 0, 0, SEGMENT},       {1002, 0, 0, SEGMENT},
+        {1001 + 256, 0, 0, SEGMENT}, {1001 - 256, 0, 0, 1400},
+        {0, 0, 0, SEGMENT},          {UINT64_MAX, 0, 0, SEGMENT},
+        {1001, 6, 0, SEGMENT},       {1001, 6, 0, 1192},
+        {1001, 63, 0, SEGMENT},      {1001, 5, 0, SEGMENT},
+        {1001, 0, 0, SEGMENT - 1},   {1001, 0, STATUS_GONE, 1400},
+        {1001, 0xFFFF, 0, 1},        {1000, 0xFFFF, STATUS_GONE, 0},
     };
     uint64_t before = s->count.ignored;
     uint64_t deadline = read_transfer_deadline(&s->t);
@@ -789,6 +820,18 @@ static void read_transfer__data_counts_only_for_its_own_ask(void **state)
 static void read_transfer__numbers_that_others_take(void **state)
 {
     (void)state;
+    ReadSim *one = sim_new(599);
+    one->pool.window_bytes = 56 * KIB;
+    start(one, 0, 2 * WIRE_CHUNK_MAX); /* ask 1 */
+    one->next_ask = 3;                 /* somebody else's 2 */
+    one->pool.window_bytes = 512 * KIB;
+    send_all(one); /* ask 3 */
+    WireData m = {.ask = 2, .index = 0, .filled = 3, .data = truth + 5, .data_len = SEGMENT};
+    read_transfer_input(&one->t, &m, one->w->now_ns);
+    assert_int_equal(one->count.ignored, 1);
+    finish(one);
+    check_bytes(one, true);
+    sim_free(one);
     for (uint64_t seed = 0; seed < 50; seed++) {
         ReadSim *s = sim_new(600 + seed);
         for (int k = 0; k < 2; k++)
@@ -873,6 +916,7 @@ int main(void)
         cmocka_unit_test(read_transfer__any_loss_and_order_gives_the_right_bytes),
         cmocka_unit_test(read_transfer__unfilled_blocks_and_neighbours_are_reported),
         cmocka_unit_test(read_transfer__all_unfilled_is_one_answer_a_chunk),
+        cmocka_unit_test(read_transfer__block_seen_unfilled_late),
         cmocka_unit_test(read_transfer__empty_answer_is_believed),
         cmocka_unit_test(read_transfer__refusals_end_it_at_once),
         cmocka_unit_test(read_transfer__busy_backs_off_and_is_no_death),

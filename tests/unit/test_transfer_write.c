@@ -44,7 +44,7 @@ typedef struct WriteSim {
     uint32_t forget_ppm; /* drops an open chunk: a fill gives way */
     /* what was sent: of the transfer under way */
     uint8_t sent[TRANSFER_CHUNKS_MAX][WIRE_SEGMENTS_MAX];
-    unsigned bursts, polls;
+    unsigned bursts, polls, acks;
     uint64_t last_want;
     /* sums over all transfers */
     uint64_t data, data_again, data_lost;
@@ -204,7 +204,8 @@ static void start(WriteSim *s, enum WriteKind kind, uint64_t offset, size_t len)
     memset(s->slots, 0, sizeof s->slots);
     memset(s->sent, 0, sizeof s->sent);
     memset(s->memory + offset, 0xEE, len);
-    s->bursts = s->polls = 0;
+    s->bursts = s->polls = s->acks = 0;
+    memset(&s->t, 0xA5, sizeof s->t); /* start() must set all that it goes by */
     s->base = s->next_number;
     s->next_number += write_chunk_count(offset, len);
     write_transfer_start(
@@ -218,13 +219,15 @@ static void step(WriteSim *s)
     uint64_t deadline = write_transfer_deadline(&s->t);
     if (world_next_ns(s->w) <= deadline) {
         Event e = world_pop(s->w);
-        s->w->now_ns = e.at_ns;
+        if (e.at_ns > s->w->now_ns) /* else it waited while the process was stopped */
+            s->w->now_ns = e.at_ns;
         if (e.side == TO_SERVER) {
             serve(s, &e);
         } else {
             WireWriteAck m;
             assert_int_equal(wire_write_ack_decode(e.bytes, e.len, &m), 0);
             write_transfer_input(&s->t, &m, s->w->now_ns);
+            s->acks++;
         }
         free(e.bytes);
     } else {
@@ -455,7 +458,7 @@ static void write_transfer__grant_bounds_what_is_in_flight(void **state)
         while (s->t.state == TRANSFER_RUNNING) {
             uint64_t most = s->t.p.flight.bytes > grants[i] ? s->t.p.flight.bytes : grants[i];
             step(s);
-            if (s->t.p.grant != UINT64_MAX)
+            if (s->acks > 0)
                 assert_true(s->t.p.flight.bytes <= (most > SEGMENT ? most : SEGMENT));
         }
         finish(s);
@@ -463,6 +466,76 @@ static void write_transfer__grant_bounds_what_is_in_flight(void **state)
         assert_int_equal(s->data_again, 0);
         sim_free(s);
     }
+}
+
+/* Where whole chunks are under way their acknowledgments make room: no poll is needed. */
+static void write_transfer__pipeline_needs_no_polls(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(9);
+    s->pool.window_bytes = 80 * KIB;
+    start(s, WRITE_DATA, 0, 3 * WIRE_CHUNK_MAX);
+    assert_int_equal(s->bursts, 2); /* a chunk, and a part of the next */
+    assert_int_equal(s->polls, 0);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    assert_int_equal(s->polls, 0);
+    sim_free(s);
+}
+
+/* The answer to a poll says nothing about what was sent after the poll. */
+static void write_transfer__poll_tells_of_what_was_sent_before_it(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(17);
+    Burst b;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    uint64_t now = 1;
+    s->pool.window_bytes = 16 * KIB;
+    write_transfer_start(&s->t, &s->config, &address, WRITE_DATA, 0, truth, 57344, 9, 0, now);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want, 0x7ff);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_POLL);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_NOTHING);
+    now = write_transfer_deadline(&s->t);
+    s->pool.window_bytes = 32 * KIB;
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_POLL);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want & 0x7ff, 0);
+    uint64_t second = b.want;
+    WireWriteAck ack = {.number = 9, .kind = WRITE_DATA, .grant = 1 << 20, .received = 0x3ff};
+    s->pool.window_bytes = 512 * KIB;
+    write_transfer_input(&s->t, &ack, now);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want & (0x7ff | second), 0x400);
+    write_transfer_end(&s->t);
+    sim_free(s);
+}
+
+/* What was suspected before a fill started anew is not suspect any more. */
+static void write_transfer__suspicion_does_not_outlive_a_resend(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(18);
+    Burst b;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    WireWriteAck ack = {
+        .number = 77, .transfer = 9, .kind = WRITE_FILL, .grant = 1 << 20, .received = 0x21};
+    write_transfer_start(&s->t, &s->config, &address, WRITE_FILL, 0, truth, 8192, 77, 9, 1);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, 1), WRITE_BURST);
+    write_transfer_input(&s->t, &ack, 1); /* 1 to 4 are missing below 5 */
+    write_transfer_resend(&s->t, 2);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, 2), WRITE_BURST);
+    assert_int_equal(b.want, 0x3f);
+    ack.received = 0x05;
+    write_transfer_input(&s->t, &ack, 3);
+    uint64_t now = write_transfer_deadline(&s->t);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want, 0x02);
+    write_transfer_end(&s->t);
+    sim_free(s);
 }
 
 static void write_transfer__progress_without_credit(void **state)
@@ -656,7 +729,7 @@ static void write_transfer__sends_again_at_most_1_2_times_what_was_lost(void **s
         while (s->data_lost < enough)
             write_whole(s, world_chance(s->w, 500000) ? WRITE_DATA : WRITE_FILL, 4096,
                         lens[world_below(s->w, ARRAY_SIZE(lens))]);
-        print_message("loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
+        print_message("# loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
                       (unsigned long long)s->data, (unsigned long long)s->data_lost,
                       (unsigned long long)s->data_again);
         assert_true(s->data_again * 10 <= s->data_lost * 12);
@@ -788,14 +861,15 @@ static void write_transfer__resend(void **state)
     (void)state;
     static const struct {
         enum WriteKind kind;
-        uint64_t again;
-    } cases[] = {{WRITE_DATA, 2}, {WRITE_FILL, 6}};
+        uint64_t drop, received, again;
+    } cases[] = {{WRITE_DATA, 0x30, 0x0f, 2}, {WRITE_FILL, 0x02, 0, 6}};
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         WriteSim *s = sim_new(44);
-        s->w->wires[TO_SERVER].drop_mask = 0x30;
+        s->w->wires[TO_SERVER].drop_mask = cases[i].drop;
         start(s, cases[i].kind, 0, 8192);
-        while (s->slots[0].received != 0x0f)
+        while (s->slots[0].received != cases[i].received && !s->t.chunks[0].received)
             step(s);
+        world_empty(s->w);
         if (cases[i].kind == WRITE_FILL)
             s->slots[0] = (Slot){0};
         write_transfer_resend(&s->t, s->w->now_ns);
@@ -870,6 +944,23 @@ static void write_transfer__acks_of_others_are_ignored(void **state)
     sim_free(s);
 }
 
+/* A VOID has no segments: an answer that speaks of some changes nothing, it is asked again. */
+static void write_transfer__void_answered_open_is_asked_again(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(52);
+    start(s, WRITE_VOID, 0, 8192);
+    WireWriteAck m = {.number = 1, .kind = WRITE_VOID, .state = WRITE_OPEN, .received = 3};
+    write_transfer_input(&s->t, &m, s->w->now_ns);
+    assert_int_equal(s->t.state, TRANSFER_RUNNING);
+    s->w->wires[TO_SERVER].drop_mask = 1;
+    world_empty(s->w);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_COMPLETE);
+    assert_int_equal(s->polls, 3);
+    sim_free(s);
+}
+
 static void write_transfer__deadline_moves_without_output(void **state)
 {
     (void)state;
@@ -899,6 +990,9 @@ int main(void)
         cmocka_unit_test(write_transfer__clean_wire_with_jitter_sends_nothing_again),
         cmocka_unit_test(write_transfer__small_window_is_kept_moving_by_polls),
         cmocka_unit_test(write_transfer__grant_bounds_what_is_in_flight),
+        cmocka_unit_test(write_transfer__pipeline_needs_no_polls),
+        cmocka_unit_test(write_transfer__poll_tells_of_what_was_sent_before_it),
+        cmocka_unit_test(write_transfer__suspicion_does_not_outlive_a_resend),
         cmocka_unit_test(write_transfer__progress_without_credit),
         cmocka_unit_test(write_transfer__gap_is_sent_again_exactly),
         cmocka_unit_test(write_transfer__lone_lost_tail_costs_one_poll),
@@ -918,6 +1012,7 @@ int main(void)
         cmocka_unit_test(write_transfer__forgotten_fill_is_offered_anew),
         cmocka_unit_test(write_transfer__takes_over_what_is_there_already),
         cmocka_unit_test(write_transfer__acks_of_others_are_ignored),
+        cmocka_unit_test(write_transfer__void_answered_open_is_asked_again),
         cmocka_unit_test(write_transfer__deadline_moves_without_output),
     };
     return cmocka_run_group_tests(tests, make_truth, NULL);
