@@ -135,7 +135,7 @@ static void start_waiting(Manager *m, Host *h)
 static void start_doomed(Manager *m, Host *h)
 {
     while (!list_empty(&h->doomed) && list_empty(&h->waiting) && cmd_host_reachable(m, h) &&
-           h->doomed_running < DOOMED_WINDOW && h->running_count < REQUEST_WINDOW) {
+           h->doomed_running < DOOMED_WINDOW) {
         Region *r = CONTAINER_OF(h->doomed.next, Region, doomed);
         if (cmd_call_free(m, r, NULL) != 0)
             break;

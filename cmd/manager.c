@@ -83,6 +83,10 @@ Manager *manager_free(Manager *m)
     if (!m)
         return NULL;
     free_hosts(m);
+    LIST_FOREACH(at, &m->tasks)
+    {
+        cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
+    }
     HmapNode *next;
     for (HmapNode *n = hmap_walk(&m->regions, NULL); n; n = next) {
         next = hmap_walk(&m->regions, n);
@@ -91,10 +95,6 @@ Manager *manager_free(Manager *m)
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = next) {
         next = hmap_walk(&m->clients, n);
         cmd_client_free(CONTAINER_OF(n, CmdClient, by_id));
-    }
-    LIST_FOREACH(at, &m->tasks)
-    {
-        cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
     }
     hmap_deinit(&m->hosts);
     hmap_deinit(&m->clients);

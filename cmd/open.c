@@ -166,13 +166,13 @@ static Region *enter_fresh(Manager *m, Task *t, Host *h, const RegionAddress *ad
 }
 
 /* The directory's entry for a region just allocated. A LISTING may have been faster than the
- * answer: then it is there already, and must be just this one. */
+ * answer: then it is there already, and must be just this one, and nobody's answer before. */
 static Region *enter_allocated(Manager *m, Task *t, Host *h, const RegionAddress *address)
 {
     Region *r = cmd_region_find(m, h, address->region);
     if (!r)
         return enter_fresh(m, t, h, address);
-    if (r->state != REGION_OPENED || r->open.client != t->client ||
+    if (r->state != REGION_OPENED || r->open.client != t->client || r->imd_request != 0 ||
         r->opening != address->opening || r->len != t->open.len || r->offset != t->open.offset ||
         memcmp(&r->key, &t->open.key, sizeof r->key) != 0)
         return NULL;

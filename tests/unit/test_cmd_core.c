@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: MIT */
+/* The manager as a whole: who may ask what, hosts and clients coming, going and falling silent,
+ * its own pauses, limits, STATUS. */
+#include "tests/unit/cmd_fixture.h"
+
+enum { KIB = 1024 };
+
+static OpStatusReply status_ask(Rig *rig, uint64_t cursor)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpStatusReply ret;
+    WireReply reply;
+    OpStatus op = {.cursor = cursor};
+    uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_STATUS, body,
+                              wire_status_encode(&op, body));
+    request_ids_settle(&rig->tool_ids, id);
+    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
+    assert_int_equal(reply.status, STATUS_OK);
+    assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);
+    return ret;
+}
+
+static OpStatusReply status_now(Rig *rig)
+{
+    return status_ask(rig, 0);
+}
+
+static void part(Rig *rig, FakeImd *imd)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpPart op = {.hint = imd_hint(imd)};
+    uint64_t id =
+        rig_request(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&op, body));
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
+    rig_pump(rig);
+}
+
+/* ---- who may ask what ----------------------------------------------------------------------- */
+
+static void input__role_decides(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t op;
+        uint8_t role;
+    } allowed[] = {{OP_OPEN, ROLE_CLIENT},  {OP_CLOSE, ROLE_CLIENT}, {OP_ALIVE, ROLE_CLIENT},
+                   {OP_CLAIM, ROLE_CLIENT}, {OP_LEAVE, ROLE_CLIENT}, {OP_JOIN, ROLE_IMD},
+                   {OP_BEAT, ROLE_IMD},     {OP_LISTING, ROLE_IMD},  {OP_PART, ROLE_IMD},
+                   {OP_STATUS, ROLE_TOOL}};
+
+    for (uint16_t op = 0; op < OPS_MAX; op++) {
+        for (uint8_t role = 0; role <= ROLE_MAX; role++) {
+            Rig *rig = rig_new();
+            Session s = {.peer_role = role, .peer_id = {{1}}, .peer_epoch = 5, .up = true};
+            RequestIds ids;
+            bool may = false;
+            request_ids_init(&ids);
+            for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+                may = may || (allowed[i].op == op && allowed[i].role == role);
+            uint64_t id = rig_request(rig, &s, &ids, op, (const uint8_t *)"rubbish", 7);
+            uint16_t status = rig_status(rig, &s, id);
+            if (may)
+                assert_int_not_equal(status, STATUS_DENIED);
+            else
+                assert_int_equal(status, STATUS_DENIED);
+            rig_free(rig);
+        }
+    }
+}
+
+static void input__malformed_is_dropped_or_invalid(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    static const uint16_t client_ops[] = {OP_OPEN, OP_CLOSE, OP_ALIVE, OP_CLAIM};
+    static const uint16_t imd_ops[] = {OP_JOIN, OP_BEAT, OP_LISTING, OP_PART};
+    uint8_t body[200] = {0};
+
+    size_t count = rig->count;
+    rig_input(rig, &c->session, WIRE_REQUEST, body, 5);
+    rig_input(rig, &c->session, WIRE_REPLY, body, 5);
+    rig_input(rig, &imd->session, WIRE_REPLY, body, 5);
+    rig_input(rig, &c->session, WIRE_PING, body, 24);
+    assert_int_equal(rig->count, count);
+    memset(body, 0xFF, sizeof body);
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t id = client_request(rig, c, client_ops[i], body, sizeof body);
+        assert_int_equal(rig_status(rig, &c->session, id), STATUS_INVALID);
+        id = rig_request(rig, &imd->session, &imd->ids, imd_ops[i], body, sizeof body);
+        assert_int_equal(rig_status(rig, &imd->session, id), STATUS_INVALID);
+    }
+    rig_free(rig);
+}
+
+static void input__nobody_is_no_client(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    c->session.peer_id = (Id128){{0}};
+    uint64_t id = client_alive(rig, c);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_DENIED);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
+/* ---- hosts ---------------------------------------------------------------------------------- */
+
+static void join__epoch_is_the_identity(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 64 * KIB);
+    FakeImd *other = imd_new(rig, 64 * KIB);
+    uint8_t body[WIRE_BODY_MAX];
+
+    /* The hint's epoch must be the one proven at HELLO; 0 is none. */
+    OpJoin join = {.hint = {.epoch = 1}, .pool_bytes = 1};
+    uint64_t id =
+        rig_request(rig, &imd->session, &imd->ids, OP_JOIN, body, wire_join_encode(&join, body));
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_INVALID);
+    imd->session.peer_epoch = 0;
+    id = imd_join(rig, imd);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_INVALID);
+    assert_int_equal(rig_stats(rig).hosts, 0);
+    imd->session.peer_epoch = 0x1000;
+    id = imd_join(rig, imd);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
+    /* Somebody else with the same epoch: */
+    other->session.peer_epoch = imd->session.peer_epoch;
+    id = imd_join(rig, other);
+    assert_int_equal(rig_status(rig, &other->session, id), STATUS_DENIED);
+    id = imd_beat(rig, other);
+    assert_int_equal(rig_status(rig, &other->session, id), STATUS_DENIED);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    rig_free(rig);
+}
+
+static void join__comes_first(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 64 * KIB);
+    uint64_t id = imd_beat(rig, imd);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_UNKNOWN_PEER);
+    id = imd_page(rig, imd, 1, 0, 1, 1, NULL, 0);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_UNKNOWN_PEER);
+    assert_int_equal(rig_stats(rig).hosts, 0);
+    rig_free(rig);
+}
+
+static void join__limit_of_hosts(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.hosts_max = 3;
+    Rig *rig = rig_new_with(config, 1);
+    for (unsigned i = 0; i < 3; i++)
+        imd_up(rig, 64 * KIB);
+    FakeImd *more = imd_new(rig, 64 * KIB);
+    uint64_t id = imd_join(rig, more);
+    assert_int_equal(rig_status(rig, &more->session, id), STATUS_BUSY);
+    assert_int_equal(rig_stats(rig).hosts, 3);
+    rig->imds[1]->dead = true;
+    more->dead = true;
+    rig_live(rig, 32);
+    assert_int_equal(rig_stats(rig).hosts, 2);
+    id = imd_join(rig, more);
+    assert_int_equal(rig_status(rig, &more->session, id), STATUS_OK);
+    rig_free(rig);
+}
+
+/* A new epoch at an address: the old memory is gone, at once. */
+static void join__replaces_a_predecessor(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *old = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    FakeImd *new = imd_new(rig, 64 * KIB);
+    new->session.peer = old->session.peer;
+    imd_join(rig, new);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    assert_int_equal(rig_stats(rig).lost_hosts, 1);
+    uint64_t id = imd_beat(rig, old);
+    assert_int_equal(rig_status(rig, &old->session, id), STATUS_UNKNOWN_PEER);
+    rig_free(rig);
+}
+
+static void part__ends_a_host_at_once(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply one, two;
+    assert_int_equal(client_open(rig, c, &open, &one), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, &two), STATUS_OK);
+    imd->deaf = true;
+    uint64_t close = client_close_send(rig, c, &one.address, CLOSE_FREE, 0);
+    uint64_t opened = client_open_send(rig, c, &open);
+    FakeImd *other = imd_up(rig, 64 * KIB);
+    part(rig, imd);
+    assert_int_equal(rig_status(rig, &c->session, close), STATUS_OK);
+    request_ids_settle(&c->ids, close);
+    assert_int_equal(client_opened(rig, c, opened, NULL), STATUS_OK);
+    assert_int_equal(other->count, 1);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    assert_int_equal(status_now(rig).hosts[0].state, HOST_LEAVING);
+    /* Its further beats and lists change nothing, JOIN does not bring it back. */
+    imd->deaf = false;
+    imd_list(rig, imd);
+    imd_join(rig, imd);
+    imd_beat(rig, imd);
+    rig_pump(rig);
+    assert_int_equal(imd->last_flags, 0);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    assert_int_equal(status_now(rig).hosts[0].state, HOST_LEAVING);
+    imd->dead = true;
+    rig_live(rig, 17);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    rig_free(rig);
+}
+
+/* Silent: not chosen, its regions stay known; then they are dropped; it comes back with the same
+ * memory: all is as before, and requests to it go on (the imd has seen ids of ours). */
+static void host__falls_silent_and_comes_back(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    imd->dead = imd->deaf = true;
+    rig_live(rig, 16);
+    assert_int_equal(status_now(rig).hosts[0].state, HOST_SILENT);
+    assert_int_equal(rig_stats(rig).regions, 3);
+    imd->dead = imd->deaf = false;
+    rig_live(rig, 1);
+    assert_int_equal(status_now(rig).hosts[0].state, HOST_IDLE);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+
+    imd->dead = imd->deaf = true;
+    rig_live(rig, 29);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    assert_int_equal(rig_stats(rig).regions, 4);
+    rig_live(rig, 3);
+    assert_int_equal(rig_stats(rig).hosts, 0);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    assert_int_equal(rig_stats(rig).lost_hosts, 1);
+    imd->dead = imd->deaf = false;
+    imd_join(rig, imd);
+    rig_live(rig, 3);
+    assert_int_equal(rig_stats(rig).regions, 4);
+    assert_int_equal(imd->count, 4);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &c->open[0], CLOSE_FREE, 0), STATUS_OK);
+    rig_free(rig);
+}
+
+/* The imd renewed its session: what is under way is sent there, at once. */
+static void host__new_session_gets_what_is_under_way(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    imd->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_wait(rig, 1000 * NS_PER_MS);
+    manager_session_closed(rig->m, &imd->session);
+    size_t sent = rig->count;
+    rig_wait(rig, 500 * NS_PER_MS);
+    assert_int_equal(rig->count, sent); /* nowhere to send to */
+    imd->deaf = false;
+    imd_beat(rig, imd);
+    rig_pump(rig);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
+/* ---- clients -------------------------------------------------------------------------------- */
+
+static void client__silent_is_reclaimed(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *a = imd_up(rig, 4096 * KIB), *b = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig), *d = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply kept;
+    assert_int_equal(client_open(rig, c, &open, &kept), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &kept.address, CLOSE_RELEASE, 1), STATUS_OK);
+    open.key = key_of(2);
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, d, &open, NULL), STATUS_OK);
+    c->dead = true;
+    rig_live(rig, 29);
+    assert_int_equal(rig_stats(rig).regions, 202);
+    rig_live(rig, 3);
+    /* All but the kept one and the other client's. */
+    assert_int_equal(rig_stats(rig).regions, 2);
+    assert_int_equal(a->count + b->count, 2);
+    assert_int_equal(rig_stats(rig).clients, 1);
+    assert_int_equal(rig_stats(rig).reclaimed_clients, 1);
+    assert_int_equal(rig_stats(rig).reclaimed_regions, 200);
+    /* It was only paused: it finds out when it uses them, and may start again. */
+    c->dead = false;
+    rig_live(rig, 10);
+    assert_int_equal(a->count + b->count, 2);
+    assert_in_range(c->lists_asked, 1, 1);
+    assert_int_equal(client_close(rig, c, &c->open[0], CLOSE_FREE, 0), STATUS_GONE);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
+static void client__any_request_is_life(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    c->dead = true; /* no keep-alives */
+    for (unsigned i = 0; i < 5; i++) {
+        rig_live(rig, 25);
+        OpOpenReply reply;
+        if (i % 2) {
+            assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+            assert_int_equal(client_close(rig, c, &reply.address, CLOSE_FREE, 0), STATUS_OK);
+        } else { /* even a duplicate of what is over */
+            rig_again(rig, &c->session, 1, 1, OP_ALIVE, NULL, 0);
+        }
+    }
+    assert_int_equal(imd->count, 1);
+    rig_free(rig);
+}
+
+/* The FREEs of a reclaim are paced: they fill a part of the host's window only, and somebody who
+ * waits is served in between. */
+static void client__reclaim_is_paced(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig), *d = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    imd->deaf = true;
+    size_t sent = rig->count;
+    client_request(rig, c, OP_LEAVE, NULL, 0);
+    assert_int_equal(rig->count, sent + 16 + 1); /* and LEAVE's reply */
+    assert_int_equal(rig_stats(rig).regions, 200);
+    /* They are not given up while the host lives, and nothing else waits behind them. */
+    rig_wait(rig, 5 * rig->config.request_deadline_ns);
+    imd->deaf = false;
+    imd_beat(rig, imd);
+    uint64_t id = client_open_send(rig, d, &open);
+    rig_live(rig, 2);
+    assert_int_equal(imd->count, rig_answered(rig, &d->session, id) &&
+                                     client_opened(rig, d, id, NULL) == STATUS_OK);
+    assert_int_equal(rig_stats(rig).regions, imd->count);
+    rig_free(rig);
+}
+
+static void leave__frees_at_once(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = wire_open_encode(&open, body);
+    uint64_t opened = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    uint64_t id = client_request(rig, c, OP_LEAVE, NULL, 0);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
+    rig_pump(rig);
+    assert_int_equal(imd->count, 0);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    /* A late duplicate of its OPEN opens nothing, and does not bring it back. */
+    rig_again(rig, &c->session, opened, 1, OP_OPEN, body, n);
+    rig_pump(rig);
+    assert_int_equal(imd->got[OP_ALLOC], 1);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    WireReply reply;
+    rig_again(rig, &c->session, id, 1, OP_LEAVE, NULL, 0);
+    assert_int_equal(rig_replies(rig, &c->session, id, &reply), 2);
+    client_request(rig, c, OP_LEAVE, NULL, 0); /* once more, a new one */
+    assert_int_equal(rig_stats(rig).clients, 0);
+    /* It may come back by itself. */
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(rig_stats(rig).clients, 1);
+    rig_free(rig);
+}
+
+static void leave__of_a_stranger_is_done_already(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    uint64_t id = client_request(rig, c, OP_LEAVE, NULL, 0);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
+static void client__limit(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.clients_max = 3;
+    Rig *rig = rig_new_with(config, 1);
+    FakeClient *c[5];
+    for (unsigned i = 0; i < 5; i++)
+        c[i] = client_new(rig);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(rig_status(rig, &c[i]->session, client_alive(rig, c[i])), STATUS_OK);
+    assert_int_equal(rig_status(rig, &c[3]->session, client_alive(rig, c[3])), STATUS_BUSY);
+    /* Who left makes room at once, the earliest first. */
+    client_request(rig, c[1], OP_LEAVE, NULL, 0);
+    client_request(rig, c[0], OP_LEAVE, NULL, 0);
+    assert_int_equal(rig_status(rig, &c[4]->session, client_alive(rig, c[4])), STATUS_OK);
+    assert_int_equal(rig_stats(rig).clients, 2);
+    /* Who is silent makes room in the end. */
+    for (unsigned i = 0; i < 5; i++)
+        c[i]->dead = true;
+    rig_live(rig, 32);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
+/* ---- our own pauses -------------------------------------------------------------------------- */
+
+/* Silence counts only while we ran: nobody is dead after a pause of ours, whether time is noticed
+ * by the clock or by a message; and the grace is not over. */
+static void pause__starts_all_clocks_anew(void **state)
+{
+    (void)state;
+    for (unsigned by_message = 0; by_message < 2; by_message++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig), *d = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, 0);
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+        rig_live(rig, 2);
+        rig->now_ns += 1000 * NS_PER_S;
+        if (by_message)
+            client_alive(rig, d);
+        manager_expire(rig->m, rig->now_ns);
+        assert_true(manager_check(rig->m));
+        assert_int_equal(status_now(rig).hosts[0].state, HOST_IDLE);
+        rig_wait(rig, 14 * NS_PER_S);
+        assert_int_equal(rig_stats(rig).hosts, 1);
+        assert_int_equal(rig_stats(rig).clients, 2);
+        assert_int_equal(rig_stats(rig).regions, 1);
+        assert_int_equal(status_now(rig).uptime_ms, 16000); /* while it ran */
+        rig_live(rig, 5);
+        assert_int_equal(imd->count, 1);
+        /* From then on silence counts. */
+        c->dead = true;
+        rig_live(rig, 32);
+        assert_int_equal(imd->count, 0);
+        rig_free(rig);
+    }
+}
+
+/* Requests under way have the time that they had left. */
+static void pause__postpones_requests(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    imd->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_wait(rig, 1000 * NS_PER_MS);
+    rig->now_ns += 500 * NS_PER_S;
+    manager_expire(rig->m, rig->now_ns);
+    assert_false(rig_answered(rig, &c->session, id));
+    rig_wait(rig, 900 * NS_PER_MS);
+    assert_false(rig_answered(rig, &c->session, id));
+    imd->deaf = false;
+    rig_wait(rig, 99 * NS_PER_MS);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
+/* An OPEN still has time for the next host. */
+static void pause__postpones_the_end_of_an_open(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *deaf = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    deaf->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_wait(rig, 1000 * NS_PER_MS);
+    rig->now_ns += 500 * NS_PER_S;
+    manager_expire(rig->m, rig->now_ns);
+    FakeImd *good = imd_up(rig, 64 * KIB);
+    rig_wait(rig, 1000 * NS_PER_MS);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    assert_int_equal(good->count, 1);
+    rig_free(rig);
+}
+
+/* A little lateness is no pause. */
+static void pause__short_delays_count(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    client_alive(rig, c);
+    for (unsigned i = 0; i < 16; i++) {
+        rig->now_ns = manager_deadline(rig->m) + NS_PER_S;
+        manager_expire(rig->m, rig->now_ns);
+    }
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
+/* A clock that steps back (it is monotonic: somebody's error) breaks nothing. */
+static void time__never_goes_back(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    rig_live(rig, 3);
+    rig->now_ns = 0;
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    manager_expire(rig->m, 0);
+    assert_true(manager_check(rig->m));
+    assert_int_equal(imd->count, 1);
+    rig_free(rig);
+}
+
+/* ---- STATUS --------------------------------------------------------------------------------- */
+
+static void status__tells_of_hosts(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    rig_live(rig, 3);
+    OpStatusReply s = status_now(rig);
+    assert_int_equal(s.next, 0);
+    assert_int_equal(s.regions, 1);
+    assert_int_equal(s.clients, 1);
+    assert_int_equal(s.uptime_ms, 3000);
+    assert_int_equal(s.count, 1);
+    assert_true(addr_equal(&s.hosts[0].address, &imd->session.peer));
+    assert_int_equal(s.hosts[0].state, HOST_IDLE);
+    assert_int_equal(s.hosts[0].epoch, imd->session.peer_epoch);
+    assert_int_equal(s.hosts[0].pool_bytes, 64 * KIB);
+    assert_int_equal(s.hosts[0].free_bytes, 60 * KIB);
+    assert_int_equal(s.hosts[0].largest_free_bytes, 60 * KIB);
+    assert_int_equal(s.hosts[0].regions, 1);
+    assert_int_equal(s.hosts[0].read_bytes, 11);
+    assert_int_equal(s.hosts[0].write_bytes, 22);
+    rig_free(rig);
+}
+
+/* Hosts that come and go between pages neither repeat nor hide others. */
+static void status__pages_are_stable(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    for (unsigned i = 0; i < 20; i++)
+        imd_up(rig, 64 * KIB);
+    unsigned seen[24] = {0};
+    uint64_t cursor = 0;
+    for (unsigned page = 0; page < 10; page++) {
+        OpStatusReply s = status_ask(rig, cursor);
+        for (unsigned i = 0; i < s.count; i++)
+            seen[s.hosts[i].epoch - 0x1000]++;
+        cursor = s.next;
+        if (page == 0) { /* one seen and the one that is next are replaced by others */
+            for (unsigned i = 3; i <= 8; i += 5) {
+                FakeImd *imd = imd_new(rig, 64 * KIB);
+                imd->session.peer = rig->imds[i]->session.peer;
+                imd_join(rig, imd);
+            }
+        }
+        if (cursor == 0)
+            break;
+    }
+    for (unsigned i = 0; i < 22; i++)
+        assert_int_equal(seen[i], i == 8 ? 0 : 1);
+    rig_free(rig);
+}
+
+/* ---- memory and deadlines -------------------------------------------------------------------- */
+
+static void bytes__follow_what_is_held(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    size_t before = manager_bytes(rig->m);
+    for (unsigned i = 0; i < 400; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    size_t after = manager_bytes(rig->m);
+    assert_in_range((after - before) / 400, 100, 230); /* with its share of the map */
+    client_request(rig, c, OP_LEAVE, NULL, 0);
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(imd->count, 0);
+    assert_in_range(manager_bytes(rig->m), 1, before + 16 * KIB); /* maps do not shrink */
+    rig_free(rig);
+}
+
+static void deadline__ticks_at_least_once_a_second(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    assert_int_equal(manager_deadline(rig->m), rig->now_ns + NS_PER_S);
+    ManagerConfig config = rig_config();
+    config.host_dead_ns = 400 * NS_PER_MS;
+    Rig *quick = rig_new_with(config, 1);
+    assert_int_equal(manager_deadline(quick->m), quick->now_ns + 100 * NS_PER_MS);
+    FakeImd *imd = imd_up(quick, 64 * KIB);
+    FakeClient *c = client_new(quick);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    imd->deaf = true;
+    client_open_send(quick, c, &open);
+    assert_int_equal(manager_deadline(quick->m), quick->now_ns + 50 * NS_PER_MS);
+    rig_free(quick);
+    rig_free(rig);
+}
+
+/* A whole life with many hosts, clients
+ * and faults at random, after which everything must agree and be free. */
+static void manager__long_life(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        ManagerConfig config = rig_config();
+        config.regions_max = 150;
+        Rig *rig = rig_new_with(config, seed);
+        uint64_t x = seed;
+        for (unsigned i = 0; i < 6; i++)
+            imd_up(rig, 200 * KIB);
+        for (unsigned i = 0; i < 5; i++)
+            client_new(rig);
+        for (unsigned step = 0; step < 1000; step++) {
+            x = mix64(x + step + 1);
+            FakeImd *imd = rig->imds[x % 6];
+            FakeClient *c = rig->clients[(x >> 8) % 5];
+            OpOpen open = open_of((uint8_t)((x >> 16) % 8), (1 + (x >> 20) % 8) * KIB,
+                                  (x >> 24) % 2 ? REGION_RETAIN : 0);
+            switch ((x >> 32) % 16) {
+            case 0:
+                imd->deaf = !imd->deaf;
+                break;
+            case 1:
+                imd->dumb = !imd->dumb;
+                break;
+            case 2:
+                imd->refuse[(x >> 40) % 4 + OP_ALLOC] = (x >> 44) % 3 ? STATUS_OK : STATUS_BUSY;
+                break;
+            case 3:
+                c->dead = !c->dead;
+                break;
+            case 4:
+                imd->dead = !imd->dead;
+                break;
+            case 5:
+                rig_live(rig, (x >> 40) % 8);
+                break;
+            case 6:
+                if (c->count) {
+                    uint64_t id = client_close_send(rig, c, &c->open[0], (x >> 40) % 2, 1);
+                    request_ids_settle(&c->ids, id);
+                }
+                break;
+            case 7:
+                if ((x >> 40) % 40 == 0) {
+                    rig_amnesia(rig);
+                    for (unsigned i = 0; i < 6; i++)
+                        imd_join(rig, rig->imds[i]);
+                }
+                break;
+            default: {
+                uint64_t id = client_open_send(rig, c, &open);
+                rig_pump(rig);
+                if (rig_answered(rig, &c->session, id) && c->count < 400)
+                    (void)client_opened(rig, c, id, NULL);
+                else
+                    request_ids_settle(&c->ids, id);
+                break;
+            }
+            }
+            /* Unknown hosts join again, as imds do. */
+            for (unsigned i = 0; i < 6; i++) {
+                WireReply reply;
+                Session *s = &rig->imds[i]->session;
+                uint64_t last = rig->imds[i]->ids.next - 1;
+                if (rig_replies(rig, s, last, &reply) && reply.status == STATUS_UNKNOWN_PEER)
+                    imd_join(rig, rig->imds[i]);
+            }
+            if (step % 50 == 0) { /* the log is searched: keep it short */
+                rig_pump(rig);
+                rig->count = rig->read = 0;
+            }
+        }
+        for (unsigned i = 0; i < 6; i++) {
+            rig->imds[i]->deaf = rig->imds[i]->dumb = rig->imds[i]->dead = false;
+            memset(rig->imds[i]->refuse, 0, sizeof rig->imds[i]->refuse);
+            imd_join(rig, rig->imds[i]);
+        }
+        for (unsigned i = 0; i < 5; i++)
+            rig->clients[i]->dead = true;
+        rig_live(rig, 100);
+        unsigned held = 0;
+        for (unsigned i = 0; i < 6; i++) {
+            for (unsigned k = 0; k < rig->imds[i]->count; k++)
+                assert_true(rig->imds[i]->regions[k].flags & REGION_RELEASED);
+            held += rig->imds[i]->count;
+        }
+        assert_int_equal(rig_stats(rig).regions, held);
+        assert_int_equal(rig_stats(rig).clients, 0);
+        assert_int_equal(rig_stats(rig).hosts, 6);
+        rig_free(rig);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(input__role_decides),
+        cmocka_unit_test(input__malformed_is_dropped_or_invalid),
+        cmocka_unit_test(input__nobody_is_no_client),
+        cmocka_unit_test(join__epoch_is_the_identity),
+        cmocka_unit_test(join__comes_first),
+        cmocka_unit_test(join__limit_of_hosts),
+        cmocka_unit_test(join__replaces_a_predecessor),
+        cmocka_unit_test(part__ends_a_host_at_once),
+        cmocka_unit_test(host__falls_silent_and_comes_back),
+        cmocka_unit_test(host__new_session_gets_what_is_under_way),
+        cmocka_unit_test(client__silent_is_reclaimed),
+        cmocka_unit_test(client__any_request_is_life),
+        cmocka_unit_test(client__reclaim_is_paced),
+        cmocka_unit_test(leave__frees_at_once),
+        cmocka_unit_test(leave__of_a_stranger_is_done_already),
+        cmocka_unit_test(client__limit),
+        cmocka_unit_test(pause__starts_all_clocks_anew),
+        cmocka_unit_test(pause__postpones_requests),
+        cmocka_unit_test(pause__postpones_the_end_of_an_open),
+        cmocka_unit_test(pause__short_delays_count),
+        cmocka_unit_test(time__never_goes_back),
+        cmocka_unit_test(status__tells_of_hosts),
+        cmocka_unit_test(status__pages_are_stable),
+        cmocka_unit_test(bytes__follow_what_is_held),
+        cmocka_unit_test(deadline__ticks_at_least_once_a_second),
+        cmocka_unit_test(manager__long_life),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,971 @@
+/* SPDX-License-Identifier: MIT */
+/* OPEN and CLOSE at the manager: placement, the next host on refusal and silence, reopening and
+ * keeping of regions, limits, at-most-once. */
+#include "tests/unit/cmd_fixture.h"
+
+enum { KIB = 1024 };
+
+/* ---- alloc ---------------------------------------------------------------------------------- */
+
+static void open__gives_a_region_and_says_where(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RDONLY);
+    OpOpenReply reply;
+
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.address.epoch, imd->session.peer_epoch);
+    assert_int_equal(reply.address.region, imd->regions[0].address.region);
+    assert_memory_equal(&reply.address.capability, &imd->regions[0].address.capability, 16);
+    assert_true(addr_same_host(&reply.host, &imd->session.peer));
+    assert_int_equal(reply.host.port, 9000);
+    assert_int_equal(reply.reused, 0);
+    assert_true(id128_equal(&imd->regions[0].client, &c->session.peer_id));
+    assert_int_equal(imd->regions[0].flags, REGION_RDONLY);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    assert_int_equal(rig_stats(rig).opens, 1);
+    rig_free(rig);
+}
+
+static void open__without_hosts_fails_at_once(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+
+    uint64_t id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    assert_int_equal(rig_stats(rig).opens_failed, 1);
+    rig_free(rig);
+}
+
+static void open__asks_no_host_without_room(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *small = imd_up(rig, 8 * KIB), *big = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 8 * KIB + 1, 0);
+
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(small->got[OP_ALLOC], 0);
+    assert_int_equal(big->got[OP_ALLOC], 1);
+    open.len = 64 * KIB;
+    uint64_t id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    assert_int_equal(big->got[OP_ALLOC], 1);
+    rig_free(rig);
+}
+
+/* Random placement: with 32 hosts (more than are picked blindly) and 192 openings each gets some,
+ * none gets a quarter. A constant choice, or one that leaves slots out, fails. */
+static void open__spreads_over_hosts(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    for (unsigned hosts = 4; hosts <= 32; hosts += 28) {
+        Rig *rig = rig_new_with(config, 77);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, KIB, 0);
+        for (unsigned i = 0; i < hosts; i++)
+            imd_up(rig, 1024 * KIB);
+        for (unsigned i = 0; i < 6 * hosts; i++)
+            assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+        unsigned empty = 0;
+        for (unsigned i = 0; i < hosts; i++) {
+            assert_in_range(rig->imds[i]->count, 0, hosts == 4 ? 14 : 20);
+            empty += rig->imds[i]->count == 0;
+        }
+        assert_in_range(empty, 0, hosts / 8);
+        rig_free(rig);
+    }
+}
+
+static void open__goes_to_the_next_host_on_refusal(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    for (unsigned i = 0; i < 20; i++) {
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        imd->refuse[OP_ALLOC] = i == 7 ? STATUS_OK : STATUS_NO_MEMORY;
+    }
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.address.epoch, rig->imds[7]->session.peer_epoch);
+    unsigned asked = 0;
+    for (unsigned i = 0; i < 20; i++) {
+        assert_in_range(rig->imds[i]->got[OP_ALLOC], 0, 1);
+        asked += rig->imds[i]->got[OP_ALLOC];
+    }
+    assert_int_equal(rig_stats(rig).retries_next_host, asked - 1);
+    rig_free(rig);
+}
+
+/* All refuse though they tell of room: each is asked once a round, and the end is at once. */
+static void open__asks_each_host_once_a_round(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    for (unsigned i = 0; i < 20; i++)
+        imd_up(rig, 64 * KIB)->refuse[OP_ALLOC] = STATUS_NO_MEMORY;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(rig->imds[i]->got[OP_ALLOC], 2);
+    rig_free(rig);
+}
+
+static void open__evicts_only_when_nothing_is_free(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 8 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 8 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_false(imd->evicted);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, 1), STATUS_OK);
+    open = open_of(2, 8 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_true(imd->evicted);
+    assert_int_equal(imd->count, 1);
+    rig_live(rig, 3); /* the evicted one leaves the directory with the next list */
+    assert_int_equal(rig_stats(rig).regions, 1);
+    rig_free(rig);
+}
+
+static void open__skips_hosts_that_leave_or_are_silent(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *silent = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+
+    /* Silent just now: no tick was needed to notice. */
+    rig->now_ns += rig->config.host_dead_ns;
+    manager_expire(rig->m, rig->now_ns); /* a gap of ours: clocks start anew */
+    rig_wait(rig, rig->config.host_dead_ns - 1);
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    rig_wait(rig, rig->config.host_dead_ns);
+    id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    request_ids_settle(&c->ids, id);
+    assert_int_equal(silent->got[OP_ALLOC], 1);
+
+    FakeImd *leaving = imd_up(rig, 64 * KIB);
+    uint8_t body[WIRE_BODY_MAX];
+    OpPart part = {.hint = imd_hint(leaving)};
+    id = rig_request(rig, &leaving->session, &leaving->ids, OP_PART, body,
+                     wire_part_encode(&part, body));
+    assert_int_equal(rig_status(rig, &leaving->session, id), STATUS_OK);
+    id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    rig_free(rig);
+}
+
+static void open__next_host_when_one_does_not_answer(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *mute = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+
+    mute->dumb = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    FakeImd *good = imd_up(rig, 64 * KIB);
+    rig_wait(rig, rig->config.request_deadline_ns - 1);
+    assert_false(rig_answered(rig, &c->session, id));
+    rig_wait(rig, 1);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    assert_int_equal(good->count, 1);
+    /* It is avoided for a while, though its beats are heard. */
+    for (unsigned i = 0; i < 5; i++) {
+        imd_beat(rig, mute);
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    }
+    assert_int_equal(good->count, 6);
+    /* Until it answers something: */
+    mute->dumb = false;
+    good->refuse[OP_ALLOC] = STATUS_NO_MEMORY;
+    id = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_NO_MEMORY);
+    rig_live(rig, 3); /* its orphan of the first OPEN is found and freed */
+    assert_int_equal(mute->count, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(mute->count, 1);
+    rig_free(rig);
+}
+
+/* However many hosts are deaf, the client has its answer in two deadlines. */
+static void open__time_is_bounded(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    for (unsigned i = 0; i < 10; i++)
+        imd_up(rig, 64 * KIB)->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_wait(rig, 2 * rig->config.request_deadline_ns - 1);
+    assert_false(rig_answered(rig, &c->session, id));
+    rig_wait(rig, 1);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    unsigned asked = 0;
+    for (unsigned i = 0; i < 10; i++) {
+        bool was = false;
+        for (size_t k = 0; k < rig->count; k++)
+            was = was ||
+                  (rig->log[k].to == &rig->imds[i]->session && rig->log[k].type == WIRE_REQUEST);
+        asked += was;
+    }
+    assert_int_equal(asked, 2);
+    rig_free(rig);
+}
+
+/* Requests to imds are retried with back-off at exact times: 50, 100, 200, 400, 400 ms ... */
+static void open__retries_exactly(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    static const unsigned at_ms[] = {50, 150, 350, 750, 1150, 1550, 1950};
+
+    imd->deaf = true;
+    client_open_send(rig, c, &open);
+    size_t sent = rig->count;
+    uint64_t start = rig->now_ns;
+    for (size_t i = 0; i < sizeof at_ms / sizeof at_ms[0]; i++) {
+        rig_wait(rig, start + at_ms[i] * NS_PER_MS - 1 - rig->now_ns);
+        assert_int_equal(rig->count, sent + i);
+        rig_wait(rig, 1);
+        assert_int_equal(rig->count, sent + i + 1);
+    }
+    rig_free(rig);
+}
+
+static void open__nonsense_of_an_imd_is_a_refusal(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t epoch_off, region;
+        uint16_t port;
+        size_t cut;
+    } cases[] = {{1, 5, 9000, 0}, {0, 0, 0, 0}, {0, 5, 0, 0}, {0, 5, 9000, 1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, 0);
+        uint8_t body[WIRE_BODY_MAX], payload[WIRE_PAYLOAD_MAX];
+        WireRequest asked;
+
+        imd->deaf = true;
+        uint64_t id = client_open_send(rig, c, &open);
+        const Sent *s = &rig->log[rig->count - 1];
+        assert_int_equal(wire_request_decode(s->payload, s->len, &asked), 0);
+        OpAllocReply given = {.hint = imd_hint(imd), .port = cases[i].port};
+        given.hint.largest_free_bytes = given.hint.evictable_bytes = 0; /* no second try */
+        if (cases[i].region)
+            given.address = (RegionAddress){
+                imd->session.peer_epoch + cases[i].epoch_off, cases[i].region, 1, {{1}}};
+        size_t n = wire_alloc_reply_encode(&given, body) - cases[i].cut;
+        WireReply reply = {.id = asked.id, .op = OP_ALLOC, .body = body, .body_len = n};
+        rig_input(rig, &imd->session, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+        rig_wait(rig, 2 * rig->config.request_deadline_ns);
+        assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+        assert_int_equal(rig_stats(rig).regions, 0);
+        rig_free(rig);
+    }
+}
+
+/* An imd that gives an id which is another region's already gives nothing. */
+static void open__refuses_a_region_id_twice(void **state)
+{
+    (void)state;
+    enum { OTHER_FILE, OTHER_CLIENT, SAME_AGAIN, LISTED_OTHER_CLIENT, LISTED_OTHER_OPENING, CASES };
+    for (unsigned i = 0; i < CASES; i++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig), *d = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, 0);
+        OpOpenReply reply;
+
+        if (i < LISTED_OTHER_CLIENT) {
+            assert_int_equal(client_open(rig, i == OTHER_CLIENT ? d : c, &open, NULL), STATUS_OK);
+            open.key = key_of(i == OTHER_FILE ? 2 : 1);
+        } else {
+            imd->regions[imd->count++] = (RegionListing){
+                .address = {imd->session.peer_epoch, 1, 1 + (i == LISTED_OTHER_OPENING), {{1}}},
+                .client = i == LISTED_OTHER_CLIENT ? d->session.peer_id : c->session.peer_id,
+                .key = open.key,
+                .len = open.len,
+                .port = 9000};
+            imd_list(rig, imd);
+        }
+        unsigned before = imd->got[OP_ALLOC];
+        imd->next_region = 1;
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        assert_int_equal(imd->got[OP_ALLOC], before + 2); /* the second round's was a good one */
+        assert_int_equal(reply.address.region, 2);
+        assert_int_equal(rig_stats(rig).regions, 2);
+        rig_free(rig);
+    }
+}
+
+/* ---- at most once --------------------------------------------------------------------------- */
+
+static void open__is_executed_once_and_its_reply_repeated(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = wire_open_encode(&open, body);
+    WireReply reply;
+
+    imd->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    /* Under way: duplicates say nothing, but the reply goes the way of the latest. */
+    rig_again(rig, &c->other, id, 1, OP_OPEN, body, n);
+    assert_false(rig_answered(rig, &c->session, id));
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(rig_replies(rig, &c->session, id, &reply), 0);
+    assert_int_equal(rig_replies(rig, &c->other, id, &reply), 1);
+    /* Executed: the same reply on whichever socket asks. */
+    rig_again(rig, &c->session, id, 1, OP_OPEN, body, n);
+    assert_int_equal(rig_replies(rig, &c->session, id, &reply), 1);
+    assert_int_equal(reply.status, STATUS_OK);
+    /* Closed by the requester: silence. */
+    rig_again(rig, &c->session, id + 1, id + 1, OP_ALIVE, NULL, 0);
+    rig_again(rig, &c->session, id, 1, OP_OPEN, body, n);
+    assert_int_equal(rig_replies(rig, &c->session, id, &reply), 1);
+    assert_int_equal(imd->count, 1);
+    assert_int_equal(rig_stats(rig).opens, 1);
+    rig_free(rig);
+}
+
+static void open__reply_has_no_way_when_the_session_is_gone(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = wire_open_encode(&open, body);
+
+    imd->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    manager_session_closed(rig->m, &c->session);
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_false(rig_answered(rig, &c->session, id));
+    rig_again(rig, &c->other, id, 1, OP_OPEN, body, n);
+    assert_int_equal(rig_status(rig, &c->other, id), STATUS_OK);
+    rig_free(rig);
+}
+
+/* ---- limits --------------------------------------------------------------------------------- */
+
+static void open__too_many_under_way_is_busy(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    uint64_t last = 0;
+
+    imd->deaf = true;
+    for (unsigned i = 0; i <= rig->config.opens_max; i++) {
+        if (last)
+            assert_false(rig_answered(rig, &c->session, last));
+        last = client_open_send(rig, c, &open);
+    }
+    assert_int_equal(rig_status(rig, &c->session, last), STATUS_BUSY);
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(imd->count, rig->config.opens_max);
+    last = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    assert_int_equal(rig_status(rig, &c->session, last), STATUS_OK);
+    rig_free(rig);
+}
+
+static void open__full_directory_is_no_memory(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.regions_max = 3;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply kept;
+
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, &kept), STATUS_OK);
+    /* Those under way count: of two at once one finds room. */
+    imd->deaf = true;
+    uint64_t one = client_open_send(rig, c, &open), two = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, two), STATUS_NO_MEMORY);
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(client_opened(rig, c, one, NULL), STATUS_OK);
+    assert_int_equal(imd->got[OP_ALLOC], 3);
+    /* A kept region needs no new entry. */
+    assert_int_equal(client_close(rig, c, &kept.address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, &kept), STATUS_OK);
+    assert_int_equal(kept.reused, 1);
+    assert_int_equal(client_close(rig, c, &kept.address, CLOSE_FREE, 0), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
+/* Beyond the window of requests to one host, requests wait in line; beyond the line: another
+ * host, or BUSY. */
+static void close__window_and_line_of_a_host_are_bounded(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.opens_max = 1000;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    FakeClient *c[8];
+    for (unsigned i = 0; i < 8; i++) {
+        c[i] = client_new(rig);
+        for (unsigned k = 0; k < 50; k++)
+            assert_int_equal(client_open(rig, c[i], &open, NULL), STATUS_OK);
+    }
+    imd->deaf = true;
+    size_t sent = rig->count;
+    unsigned pending = 0, busy = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        for (unsigned k = 0; k < 50; k++) {
+            RegionAddress address = c[i]->open[0];
+            uint64_t id = client_close_send(rig, c[i], &address, CLOSE_FREE, 0);
+            WireReply reply;
+            if (rig_replies(rig, &c[i]->session, id, &reply) == 0) {
+                pending++;
+                continue;
+            }
+            assert_int_equal(reply.status, STATUS_BUSY);
+            request_ids_settle(&c[i]->ids, id);
+            busy++;
+        }
+    }
+    assert_int_equal(pending, 64 + 256);
+    assert_int_equal(busy, 400 - pending);
+    assert_int_equal(rig->count - sent, 64 + busy); /* requests to the imd, and the replies */
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(imd->count, busy);
+    assert_int_equal(rig_stats(rig).regions, busy);
+    rig_free(rig);
+}
+
+/* ---- retained regions ----------------------------------------------------------------------- */
+
+static OpOpenReply open_and_release(Rig *rig, FakeClient *c, const OpOpen *open, uint64_t stamp)
+{
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, open, &reply), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, stamp), STATUS_OK);
+    return reply;
+}
+
+static void reopen__finds_a_released_region_for_anybody(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    imd_up(rig, 1024 * KIB);
+    imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig), *next = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply first = open_and_release(rig, c, &open, 1), again;
+
+    assert_int_equal(client_open(rig, next, &open, &again), STATUS_OK);
+    assert_int_equal(again.reused, 1);
+    assert_int_equal(again.address.epoch, first.address.epoch);
+    assert_int_equal(again.address.region, first.address.region);
+    assert_int_equal(again.address.opening, first.address.opening + 1);
+    assert_int_equal(rig_stats(rig).opens_reused, 1);
+    /* Taken: the next one gets a new region. The address of the first opening is nobody's. */
+    assert_int_equal(client_open(rig, c, &open, &again), STATUS_OK);
+    assert_int_equal(again.reused, 0);
+    assert_int_equal(client_close(rig, c, &first.address, CLOSE_FREE, 0), STATUS_GONE);
+    rig_live(rig, 3);
+    assert_int_equal(rig_stats(rig).regions, 2);
+    (void)imd;
+    rig_free(rig);
+}
+
+static void reopen__needs_key_offset_length_and_flag(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN), other;
+    OpOpenReply reply;
+    open_and_release(rig, c, &open, 1);
+
+    for (unsigned i = 0; i < 4; i++) {
+        other = open;
+        other.flags = i == 0 ? 0 : REGION_RETAIN;
+        other.offset += i == 1;
+        other.len += i == 2;
+        other.key.bytes[31] ^= i == 3;
+        assert_int_equal(client_open(rig, c, &other, &reply), STATUS_OK);
+        assert_int_equal(reply.reused, 0);
+    }
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 1);
+    rig_free(rig);
+}
+
+static void reopen__with_another_stamp_frees_and_allocates(void **state)
+{
+    (void)state;
+    for (unsigned field = 0; field < 3; field++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 1024 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply old = open_and_release(rig, c, &open, 1), reply;
+
+        open.stamp.size += field == 0;
+        open.stamp.mtime_ns += field == 1;
+        open.stamp.ctime_ns += field == 2;
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        assert_int_equal(reply.reused, 0);
+        assert_int_equal(imd->got[OP_REOPEN], 0);
+        assert_int_equal(imd->got[OP_FREE], 1);
+        assert_null(imd_region(imd, old.address.region));
+        assert_int_equal(rig_stats(rig).regions, 1);
+        rig_free(rig);
+    }
+}
+
+/* Whatever becomes of the REOPEN, the OPEN goes on, and nothing is left behind. */
+static void reopen__failing_goes_on_with_a_new_region(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t status;
+        bool stays;
+    } cases[] = {{STATUS_GONE, false},  {STATUS_EPOCH, false},    {STATUS_STALE, false},
+                 {STATUS_BUSY, true},   {STATUS_NO_MEMORY, true}, {STATUS_INVALID, false},
+                 {STATUS_DENIED, false}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 1024 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply old = open_and_release(rig, c, &open, 1), reply;
+
+        imd->refuse[OP_REOPEN] = cases[i].status;
+        if (cases[i].status == STATUS_GONE || cases[i].status == STATUS_EPOCH)
+            imd_drop(imd, imd_region(imd, old.address.region));
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        assert_int_equal(reply.reused, 0);
+        assert_int_equal(rig_stats(rig).regions, 1 + cases[i].stays);
+        assert_int_equal(imd->count, 1 + cases[i].stays);
+        /* What is gone is not freed once more. */
+        assert_int_equal(imd->got[OP_FREE], cases[i].status != STATUS_GONE &&
+                                                cases[i].status != STATUS_EPOCH && !cases[i].stays);
+        imd->refuse[OP_REOPEN] = STATUS_OK;
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        assert_int_equal(reply.reused, cases[i].stays);
+        rig_free(rig);
+    }
+}
+
+/* The answer to a REOPEN is lost: the region may be open for the client, who will never know. It
+ * is freed as soon as its host can be asked again. */
+static void reopen__unanswered_is_freed(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    open_and_release(rig, c, &open, 1);
+
+    imd->dumb = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    FakeImd *other = imd_up(rig, 1024 * KIB);
+    rig_wait(rig, rig->config.request_deadline_ns);
+    assert_int_equal(client_opened(rig, c, id, &reply), STATUS_OK);
+    assert_int_equal(reply.address.epoch, other->session.peer_epoch);
+    imd->dumb = false;
+    rig_live(rig, 5);
+    assert_int_equal(imd->count, 0);
+    assert_int_equal(other->count, 1);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    rig_free(rig);
+}
+
+/* An answer that does not name a later opening of this region is no success. */
+static void reopen__nonsense_of_an_imd_is_a_refusal(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply old = open_and_release(rig, c, &open, 1), got;
+        uint8_t body[WIRE_BODY_MAX], payload[WIRE_PAYLOAD_MAX];
+        WireRequest asked;
+
+        imd->deaf = true;
+        uint64_t id = client_open_send(rig, c, &open);
+        const Sent *s = &rig->log[rig->count - 1];
+        assert_int_equal(wire_request_decode(s->payload, s->len, &asked), 0);
+        assert_int_equal(asked.op, OP_REOPEN);
+        OpAllocReply given = {.hint = imd_hint(imd), .address = old.address, .port = 9000};
+        given.address.opening += i > 0;
+        given.address.region += i == 1;
+        given.port = i == 2 ? 0 : 9000;
+        size_t n = wire_alloc_reply_encode(&given, body);
+        WireReply reply = {.id = asked.id, .op = OP_REOPEN, .body = body, .body_len = n};
+        rig_input(rig, &imd->session, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+        imd->deaf = false;
+        rig_wait(rig, NS_PER_S);
+        assert_int_equal(client_opened(rig, c, id, &got), STATUS_OK);
+        assert_int_equal(got.reused, 0);
+        assert_int_equal(imd->count, 1);
+        assert_int_equal(rig_stats(rig).regions, 1);
+        rig_free(rig);
+    }
+}
+
+/* Kept at a host that is silent: nobody waits for that. */
+static void reopen__at_a_silent_host_is_not_tried(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    open_and_release(rig, c, &open, 1);
+    imd->dead = imd->deaf = true;
+    rig_live(rig, 16);
+    FakeImd *other = imd_up(rig, 64 * KIB);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 0);
+    assert_int_equal(other->count, 1);
+    /* It is still kept, for later. */
+    imd->dead = imd->deaf = false;
+    rig_live(rig, 1);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 1);
+    rig_free(rig);
+}
+
+/* ---- CLOSE ---------------------------------------------------------------------------------- */
+
+static void close__frees_when_the_imd_did(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    OpOpenReply reply;
+
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    imd->deaf = true;
+    uint64_t id = client_close_send(rig, c, &reply.address, CLOSE_FREE, 0);
+    assert_false(rig_answered(rig, &c->session, id));
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
+    assert_int_equal(imd->count, 0);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    assert_int_equal(rig_stats(rig).closes, 1);
+    rig_free(rig);
+}
+
+static void close__of_what_is_not_ones_own_is_gone(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig), *thief = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    rig_live(rig, 50); /* beyond the grace: unknown hosts are not waited for */
+
+    RegionAddress wrong[4] = {reply.address, reply.address, reply.address, reply.address};
+    wrong[1].epoch++;
+    wrong[2].region++;
+    wrong[3].opening++;
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(client_close(rig, i == 0 ? thief : c, &wrong[i], CLOSE_FREE, 0),
+                         STATUS_GONE);
+    assert_int_equal(imd->got[OP_FREE], 0);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_FREE, 0), STATUS_GONE);
+    assert_int_equal(imd->count, 1);
+    rig_free(rig);
+}
+
+static void close__release_needs_the_flag(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, 1), STATUS_INVALID);
+    assert_int_equal(imd->got[OP_RELEASE], 0);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_FREE, 1), STATUS_OK);
+    rig_free(rig);
+}
+
+static void close__release_frees_the_older_one(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply one, two, reply;
+    assert_int_equal(client_open(rig, c, &open, &one), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, &two), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &one.address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &two.address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_int_equal(imd->count, 1);
+    assert_int_equal(imd->regions[0].address.region, two.address.region);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.address.region, two.address.region);
+    rig_free(rig);
+}
+
+/* What the imd does not confirm is not kept; a refused one is freed, so that nothing is left. */
+static void close__refused_release_is_gone(void **state)
+{
+    (void)state;
+    static const uint16_t refusals[] = {STATUS_GONE, STATUS_STALE, STATUS_INVALID};
+    for (unsigned i = 0; i < 3; i++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply reply;
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        imd->refuse[OP_RELEASE] = refusals[i];
+        assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, 1), STATUS_GONE);
+        assert_int_equal(rig_stats(rig).regions, 0);
+        assert_int_equal(imd->count, refusals[i] == STATUS_GONE);
+        rig_free(rig);
+    }
+}
+
+/* The imd does not answer: a FREE is as good as done, a release is not; both are freed when the
+ * host is heard again. */
+static void close__of_a_mute_host(void **state)
+{
+    (void)state;
+    for (unsigned release = 0; release < 2; release++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply reply;
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        imd->deaf = true;
+        uint64_t id =
+            client_close_send(rig, c, &reply.address, release ? CLOSE_RELEASE : CLOSE_FREE, 1);
+        rig_wait(rig, rig->config.request_deadline_ns);
+        assert_int_equal(rig_status(rig, &c->session, id), release ? STATUS_GONE : STATUS_OK);
+        request_ids_settle(&c->ids, id);
+        assert_int_equal(imd->count, 1);
+        imd->deaf = false;
+        rig_live(rig, 5);
+        assert_int_equal(imd->count, 0);
+        assert_int_equal(rig_stats(rig).regions, 0);
+        rig_free(rig);
+    }
+}
+
+/* The host is silent already: the client need not wait for a deadline. */
+static void close__of_a_silent_host_is_answered_at_once(void **state)
+{
+    (void)state;
+    for (unsigned release = 0; release < 2; release++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply reply;
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        imd->deaf = imd->dead = true;
+        rig_live(rig, 16);
+        uint64_t id =
+            client_close_send(rig, c, &reply.address, release ? CLOSE_RELEASE : CLOSE_FREE, 1);
+        assert_int_equal(rig_status(rig, &c->session, id), release ? STATUS_GONE : STATUS_OK);
+        request_ids_settle(&c->ids, id);
+        imd->deaf = imd->dead = false;
+        rig_live(rig, 3);
+        assert_int_equal(imd->count, 0);
+        rig_free(rig);
+    }
+}
+
+/* The host dies while it is asked: an OPEN goes on elsewhere, closes end. */
+static void close__host_dies_meanwhile(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply one, two, three;
+    assert_int_equal(client_open(rig, c, &open, &one), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, &two), STATUS_OK);
+    open.key = key_of(2);
+    three = open_and_release(rig, c, &open, 1);
+
+    imd->deaf = true;
+    uint64_t freed = client_close_send(rig, c, &one.address, CLOSE_FREE, 0);
+    uint64_t released = client_close_send(rig, c, &two.address, CLOSE_RELEASE, 1);
+    uint64_t reopened = client_open_send(rig, c, &open);
+    open.key = key_of(3);
+    uint64_t opened = client_open_send(rig, c, &open);
+    FakeImd *other = imd_new(rig, 64 * KIB);
+    other->session.peer = imd->session.peer; /* its successor, at the same address */
+    imd_join(rig, other);
+    rig_pump(rig);
+    assert_int_equal(rig_status(rig, &c->session, freed), STATUS_OK);
+    assert_int_equal(rig_status(rig, &c->session, released), STATUS_GONE);
+    /* Nobody was there to be asked at that instant: the successor's entry came after. */
+    assert_int_equal(rig_status(rig, &c->session, reopened), STATUS_NO_MEMORY);
+    assert_int_equal(rig_status(rig, &c->session, opened), STATUS_NO_MEMORY);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    assert_int_equal(rig_stats(rig).lost_hosts, 1);
+    (void)three;
+    rig_free(rig);
+}
+
+/* ---- the client goes while it waits ---------------------------------------------------------- */
+
+static void open__client_leaves_meanwhile(void **state)
+{
+    (void)state;
+    for (unsigned reopen = 0; reopen < 2; reopen++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 64 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        if (reopen)
+            open_and_release(rig, c, &open, 1);
+        imd->deaf = true;
+        uint64_t id = client_open_send(rig, c, &open);
+        uint64_t leave = client_request(rig, c, OP_LEAVE, NULL, 0);
+        assert_int_equal(rig_status(rig, &c->session, leave), STATUS_OK);
+        imd->deaf = false;
+        rig_wait(rig, NS_PER_S);
+        assert_false(rig_answered(rig, &c->session, id));
+        assert_int_equal(imd->got[reopen ? OP_REOPEN : OP_ALLOC], 1);
+        assert_int_equal(imd->count, 0);
+        assert_int_equal(rig_stats(rig).regions, 0);
+        rig_free(rig);
+    }
+}
+
+static void close__client_leaves_meanwhile(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    imd->deaf = true;
+    client_close_send(rig, c, &reply.address, CLOSE_RELEASE, 1);
+    client_request(rig, c, OP_LEAVE, NULL, 0);
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    /* The release was under way already: it is kept. */
+    FakeClient *next = client_new(rig);
+    assert_int_equal(client_open(rig, next, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 1);
+    rig_free(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(open__gives_a_region_and_says_where),
+        cmocka_unit_test(open__without_hosts_fails_at_once),
+        cmocka_unit_test(open__asks_no_host_without_room),
+        cmocka_unit_test(open__spreads_over_hosts),
+        cmocka_unit_test(open__goes_to_the_next_host_on_refusal),
+        cmocka_unit_test(open__asks_each_host_once_a_round),
+        cmocka_unit_test(open__evicts_only_when_nothing_is_free),
+        cmocka_unit_test(open__skips_hosts_that_leave_or_are_silent),
+        cmocka_unit_test(open__next_host_when_one_does_not_answer),
+        cmocka_unit_test(open__time_is_bounded),
+        cmocka_unit_test(open__retries_exactly),
+        cmocka_unit_test(open__nonsense_of_an_imd_is_a_refusal),
+        cmocka_unit_test(open__refuses_a_region_id_twice),
+        cmocka_unit_test(open__is_executed_once_and_its_reply_repeated),
+        cmocka_unit_test(open__reply_has_no_way_when_the_session_is_gone),
+        cmocka_unit_test(open__too_many_under_way_is_busy),
+        cmocka_unit_test(open__full_directory_is_no_memory),
+        cmocka_unit_test(close__window_and_line_of_a_host_are_bounded),
+        cmocka_unit_test(reopen__finds_a_released_region_for_anybody),
+        cmocka_unit_test(reopen__needs_key_offset_length_and_flag),
+        cmocka_unit_test(reopen__with_another_stamp_frees_and_allocates),
+        cmocka_unit_test(reopen__failing_goes_on_with_a_new_region),
+        cmocka_unit_test(reopen__unanswered_is_freed),
+        cmocka_unit_test(reopen__nonsense_of_an_imd_is_a_refusal),
+        cmocka_unit_test(reopen__at_a_silent_host_is_not_tried),
+        cmocka_unit_test(close__frees_when_the_imd_did),
+        cmocka_unit_test(close__of_what_is_not_ones_own_is_gone),
+        cmocka_unit_test(close__release_needs_the_flag),
+        cmocka_unit_test(close__release_frees_the_older_one),
+        cmocka_unit_test(close__refused_release_is_gone),
+        cmocka_unit_test(close__of_a_mute_host),
+        cmocka_unit_test(close__of_a_silent_host_is_answered_at_once),
+        cmocka_unit_test(close__host_dies_meanwhile),
+        cmocka_unit_test(open__client_leaves_meanwhile),
+        cmocka_unit_test(close__client_leaves_meanwhile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
