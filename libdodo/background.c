@@ -147,8 +147,7 @@ static void fill_start(Channel *ch, uint64_t now_ns)
     Call *call = own_start(ch, OWN_FILL, CALL_FILL);
     call->state->fill = item;
     run_write(call, &item->host, &item->address, WRITE_FILL, item->offset, item->data, item->len,
-              item->counter, ch->next_fill, now_ns);
-    ch->next_fill += write_chunk_count(item->offset, item->len);
+              item->counter, now_ns);
 }
 
 static void fill_saw(Client *c, const FillItem *item, unsigned refused)

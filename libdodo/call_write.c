@@ -130,7 +130,7 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     RegionAddress address = st->address;
     st->numbers = count;
     st->window = len;
-    run_write(call, &host, &address, kind, offset, data, len, number, 0, now_ns);
+    run_write(call, &host, &address, kind, offset, data, len, number, now_ns);
     return true;
 }
 
@@ -188,7 +188,7 @@ static void void_current(Call *call, uint64_t now_ns)
     RegionAddress address = st->address;
     uint64_t number = st->number;
     run_write(call, &host, &address, WRITE_VOID, st->user_offset + st->sent, NULL, st->window,
-              number, 0, now_ns);
+              number, now_ns);
 }
 
 static void write_result(Call *call)

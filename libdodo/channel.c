@@ -34,7 +34,7 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, boo
     ch->states_count = states;
     ch->expected_ns = TIME_NEVER;
     ch->next_ask = 1;
-    ch->next_fill = 1;
+    ch->next_transfer = 1;
     endpoint_on_close(endpoint, session_closed, ch);
     return ch;
 }

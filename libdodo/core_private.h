@@ -188,7 +188,7 @@ struct Channel {
     Call *calls;
     uint64_t next_ask;
     uint64_t expected_ns; /* when the shell was told to come again */
-    uint64_t next_fill;   /* names of fills */
+    uint64_t next_transfer; /* names of writes and fills: none is used again on this channel */
     /* background */
     Call own[BACKGROUND_CALLS];
     bool own_busy[BACKGROUND_CALLS];
@@ -237,8 +237,8 @@ void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size
 void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64_t offset,
               uint8_t *buf, size_t len, uint64_t now_ns);
 void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
-               uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t transfer,
-               uint64_t now_ns);
+               uint64_t offset, const uint8_t *data, size_t len,
+               uint64_t number, uint64_t now_ns);
 /* Sends what is due; tells how it stands. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
 uint64_t run_deadline(const Call *call);

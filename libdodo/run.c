@@ -42,8 +42,7 @@ void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64
 }
 
 void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
-               uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t transfer,
-               uint64_t now_ns)
+               uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns)
 {
     CallState *st = call->state;
     run_prepare(call, RUN_WRITE, host, now_ns);
@@ -53,7 +52,8 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
     st->buf = (uint8_t *)(uintptr_t)data; /* a WRITE transfer only reads it */
     st->len = len;
     st->number = number;
-    st->transfer = transfer;
+    st->transfer = call->channel->next_transfer;
+    call->channel->next_transfer += write_chunk_count(offset, len);
 }
 
 void run_end(Call *call)

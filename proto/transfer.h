@@ -239,7 +239,8 @@ typedef struct WriteTransfer {
  * transfer takes at most TRANSFER_CHUNKS_MAX. */
 unsigned write_chunk_count(uint64_t offset, size_t len);
 /* @number: of the first chunk; chunk i has number + i for DATA and VOID, the same for all for FILL.
- * @transfer: FILL: name of the first chunk, chunk i has transfer + i; else 0. */
+ * @transfer: name of the first chunk, chunk i has transfer + i: never used again on the session, so
+ * that an acknowledgment counts for this very call only. 0 (not FILL): none has a name. */
 void write_transfer_start(WriteTransfer *t, const TransferConfig *config,
                           const RegionAddress *address, enum WriteKind kind, uint64_t offset,
                           const void *data, size_t len, uint64_t number, uint64_t transfer,

@@ -349,7 +349,7 @@ int wire_write_decode(const uint8_t *p, size_t len, WireWrite *ret)
     m.data_len = reader_left(&r);
     m.data = reader_take(&r, m.data_len);
     reader_demand(&r, m.kind < WRITE_KIND_MAX);
-    reader_demand(&r, (m.kind == WRITE_FILL) == (m.transfer != 0));
+    reader_demand(&r, m.kind != WRITE_FILL || m.transfer != 0);
     reader_demand(&r, m.kind != WRITE_VOID || m.index == WIRE_INDEX_NONE);
     demand_chunk(&r, m.offset, m.len, m.segment);
     if (reader_finish(&r) != 0)
@@ -389,7 +389,7 @@ int wire_write_ack_decode(const uint8_t *p, size_t len, WireWriteAck *ret)
     m.grant = read_u32(&r);
     m.received = read_u64(&r);
     reader_demand(&r, m.kind < WRITE_KIND_MAX && m.state < WRITE_STATE_MAX);
-    reader_demand(&r, (m.kind == WRITE_FILL) == (m.transfer != 0));
+    reader_demand(&r, m.kind != WRITE_FILL || m.transfer != 0);
     reader_demand(&r, (m.state == WRITE_REFUSED) == (m.status != STATUS_OK));
     if (reader_finish(&r) != 0)
         return -EBADMSG;

@@ -174,7 +174,7 @@ typedef struct WireWrite {
     uint8_t kind;      /* enum WriteKind */
     uint16_t index;    /* segment, or WIRE_INDEX_NONE: a poll, "what have you got?" */
     uint64_t number;   /* DATA, VOID: this write's number; FILL: the counter before its file read */
-    uint64_t transfer; /* FILL: names the fill among the session's, not 0; else 0 */
+    uint64_t transfer; /* the sender's name for this chunk, echoed; FILL: not 0 */
     uint64_t offset;
     uint32_t len; /* of the whole chunk */
     uint16_t segment;
@@ -188,7 +188,7 @@ int wire_write_decode(const uint8_t *p, size_t len, WireWrite *ret);
 enum WriteState { WRITE_OPEN, WRITE_DONE, WRITE_REFUSED, WRITE_STATE_MAX };
 typedef struct WireWriteAck {
     uint64_t number;
-    uint64_t transfer; /* FILL: not 0; else 0 */
+    uint64_t transfer; /* echoed: numbers are a region's, and regions share a session */
     uint8_t kind;
     uint8_t state;     /* enum WriteState */
     uint16_t status;   /* why refused: not OK if and only if state is REFUSED */

@@ -285,9 +285,36 @@ static void control_input(void *ctx, const Addr *from, uint8_t *datagram, size_t
 
 /* ---- data threads --------------------------------------------------------------------------- */
 
+/* For --trace: what a data thread is asked, and says. */
+static void tell_write(ImdThread *t, const uint8_t *payload, size_t len)
+{
+    static const char *const kinds[] = {"data", "fill", "void"};
+    WireWrite m;
+    if (!t->node->world->trace || wire_write_decode(payload, len, &m) < 0)
+        return;
+    story(t->node->world,
+          "  imd%u.%u: write %s region %llu.%u number %llu transfer %llu [%llu, +%u) segment %d",
+          t->node->index, t->index, kinds[m.kind], (unsigned long long)m.address.region,
+          m.address.opening, (unsigned long long)m.number, (unsigned long long)m.transfer,
+          (unsigned long long)m.offset, m.len, m.index == WIRE_INDEX_NONE ? -1 : m.index);
+}
+
+static void tell_ack(ImdThread *t, const uint8_t *payload, size_t len)
+{
+    static const char *const states[] = {"open", "done", "refused"};
+    WireWriteAck m;
+    if (!t->node->world->trace || wire_write_ack_decode(payload, len, &m) < 0)
+        return;
+    story(t->node->world, "  imd%u.%u: ack number %llu transfer %llu %s %s", t->node->index,
+          t->index, (unsigned long long)m.number, (unsigned long long)m.transfer, states[m.state],
+          status_text(m.status));
+}
+
 static void data_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
 {
     ImdThread *t = ctx;
+    if (type == WIRE_WRITE_ACK)
+        tell_ack(t, payload, len);
     sim_send(t->node->world, t->endpoint, t->socket, session, type, payload, len);
 }
 
@@ -310,8 +337,11 @@ static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t le
     EndpointInput in;
     SimHeap *was = sim_heap_enter(&n->heap);
     uint64_t now = node_now(n);
-    if (endpoint_input(t->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE)
+    if (endpoint_input(t->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE) {
+        if (in.type == WIRE_WRITE)
+            tell_write(t, in.payload, in.payload_len);
         imd_data_input(t->data, in.session, in.type, in.payload, in.payload_len, now);
+    }
     if (in.reply_len)
         simnet_send(n->world->net, t->socket, from, in.reply, in.reply_len);
     const ImdDataStats *s = imd_data_stats(n->threads[0].data); /* the control thread adds up */
