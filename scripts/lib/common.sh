@@ -65,10 +65,10 @@ need_packages() {
     die "the packages could not be installed"
 }
 
-# build_tree DIRECTORY TEXT MESON-OPTION...: configures it (again) and builds everything.
+# build_tree DIRECTORY MESON-OPTION...: configures it (again) and builds everything.
 build_tree() {
-  local dir=$1 text=$2
-  shift 2
+  local dir=$1 name=${1#"$top"/}
+  shift
   # Where meson and its Python do not come from one place, Debian's is the one that fits.
   local path=/usr/bin:$PATH
   if [ -e "$dir" ] && [ ! -w "$dir" ]; then
@@ -76,12 +76,12 @@ build_tree() {
   fi
   local again=()
   [ ! -f "$dir/build.ninja" ] || again=(--reconfigure) # packages may have come since
-  step "Configuring $text" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" ||
+  step "Configuring $name" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" ||
     return 1
-  step "Building $text" env PATH="$path" meson compile -C "$dir"
+  step "Building $name" env PATH="$path" meson compile -C "$dir"
 }
 
 # The build that people use and that the demonstration shows; scripts/test has its own.
 build_release() {
-  build_tree "$top/build" "Dodo" --buildtype=release -Dtests=disabled
+  build_tree "$top/build" --buildtype=release -Dtests=disabled
 }
