@@ -48,27 +48,27 @@ typedef struct SimWorld {
     size_t count;
 } SimWorld;
 
-static uint64_t world_random(SimWorld *w)
+static inline uint64_t world_random(SimWorld *w)
 {
     return mix64(w->seed += 0x9e3779b97f4a7c15ull);
 }
 
-static uint64_t world_below(SimWorld *w, uint64_t n)
+static inline uint64_t world_below(SimWorld *w, uint64_t n)
 {
     return n ? world_random(w) % n : 0;
 }
 
-static bool world_chance(SimWorld *w, uint32_t ppm)
+static inline bool world_chance(SimWorld *w, uint32_t ppm)
 {
     return world_random(w) % 1000000 < ppm;
 }
 
-static bool event_before(const Event *a, const Event *b)
+static inline bool event_before(const Event *a, const Event *b)
 {
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
 }
 
-static void world_push(SimWorld *w, Event e)
+static inline void world_push(SimWorld *w, Event e)
 {
     assert(w->count < EVENTS_MAX);
     size_t i = w->count++;
@@ -78,7 +78,7 @@ static void world_push(SimWorld *w, Event e)
     w->heap[i] = e;
 }
 
-static Event world_pop(SimWorld *w)
+static inline Event world_pop(SimWorld *w)
 {
     Event top = w->heap[0], e = w->heap[--w->count];
     size_t i = 0;
@@ -93,8 +93,8 @@ static Event world_pop(SimWorld *w)
     return top;
 }
 
-static void world_deliver(SimWorld *w, enum Side side, uint8_t type, const uint8_t *bytes,
-                          size_t len, uint64_t at_ns, bool copy)
+static inline void world_deliver(SimWorld *w, enum Side side, uint8_t type, const uint8_t *bytes,
+                                 size_t len, uint64_t at_ns, bool copy)
 {
     Event e = {.at_ns = at_ns, .side = side, .copy = copy, .type = type, .len = len};
     e.bytes = malloc(len);
@@ -104,7 +104,8 @@ static void world_deliver(SimWorld *w, enum Side side, uint8_t type, const uint8
 }
 
 /* False: it was lost. */
-static bool world_send(SimWorld *w, enum Side side, uint8_t type, const uint8_t *bytes, size_t len)
+static inline bool world_send(SimWorld *w, enum Side side, uint8_t type, const uint8_t *bytes,
+                              size_t len)
 {
     Wire *wire = &w->wires[side];
     uint64_t start = wire->free_ns > w->now_ns ? wire->free_ns : w->now_ns;
@@ -127,12 +128,12 @@ static bool world_send(SimWorld *w, enum Side side, uint8_t type, const uint8_t 
     return true;
 }
 
-static uint64_t world_next_ns(const SimWorld *w)
+static inline uint64_t world_next_ns(const SimWorld *w)
 {
     return w->count ? w->heap[0].at_ns : TIME_NEVER;
 }
 
-static SimWorld *world_new(uint64_t seed)
+static inline SimWorld *world_new(uint64_t seed)
 {
     SimWorld *w = calloc(1, sizeof *w);
     assert(w);
@@ -143,13 +144,13 @@ static SimWorld *world_new(uint64_t seed)
     return w;
 }
 
-static void world_empty(SimWorld *w)
+static inline void world_empty(SimWorld *w)
 {
     while (w->count)
         free(world_pop(w).bytes);
 }
 
-static void world_free(SimWorld *w)
+static inline void world_free(SimWorld *w)
 {
     world_empty(w);
     free(w);
@@ -159,7 +160,7 @@ static void world_free(SimWorld *w)
 enum { TRUTH_BYTES = TRANSFER_BYTES_MAX + 512 * 1024 };
 static uint8_t truth[TRUTH_BYTES];
 
-static int make_truth(void **state)
+static inline int make_truth(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof truth; i++)

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading with loss, duplicates and reordering: the right bytes, and no more sent again than was
+ * lost. */
+#include "tests/unit/transfer_read_sim.h"
+
+/* What was lost in the middle is asked for again, exactly that, a reorder time after its gap. */
+static void read_transfer__gap_is_asked_again_exactly(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(10);
+    read_whole(s, 0, 8192);                  /* measures the path */
+    s->w->wires[TO_CLIENT].drop_mask = 0x0a; /* segments 1 and 3 of 6 */
+    uint64_t begin = s->w->now_ns;
+    read_whole(s, 0, 8192);
+    assert_int_equal(s->reads, 3); /* two gaps, each with its own time */
+    assert_int_equal(s->last_want, 0x08);
+    assert_int_equal(s->data_again, 2);
+    assert_int_equal(s->count.resent, 2);
+    /* Two round trips and twice the reorder time: no time-out was needed. */
+    assert_true(s->w->now_ns - begin < 2 * (100 + 80) * NS_PER_US + 100 * NS_PER_US);
+    s->w->wires[TO_CLIENT].drop_mask = 0x06;
+    read_whole(s, 0, 8192);
+    assert_int_equal(s->reads, 2);
+    assert_int_equal(s->last_want, 0x06);
+    sim_free(s);
+}
+
+static void read_transfer__lone_lost_tail_costs_one_probe(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(11);
+    read_whole(s, 0, 8192);
+    s->w->wires[TO_CLIENT].drop_mask = 0x20;
+    uint64_t begin = s->w->now_ns;
+    read_whole(s, 0, 8192);
+    assert_int_equal(s->reads, 2);
+    assert_int_equal(s->last_want, 0x20);
+    assert_int_equal(s->data_again, 1);
+    assert_true(s->w->now_ns - begin < NS_PER_MS);
+    sim_free(s);
+}
+
+/* Several at the end: one is probed, and its answer tells that the others are lost too. */
+static void read_transfer__lost_tail_probes_one_then_asks_the_rest(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(12);
+    read_whole(s, 0, 8192);
+    s->w->wires[TO_CLIENT].drop_mask = 0x3c;
+    read_whole(s, 0, 8192);
+    assert_int_equal(s->reads, 3);
+    assert_int_equal(s->last_want, 0x38);
+    assert_int_equal(s->data_again, 4);
+    sim_free(s);
+}
+
+static void read_transfer__lost_ask_is_probed_with_one_segment(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(13);
+    read_whole(s, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 1;
+    read_whole(s, 0, 8192);
+    assert_int_equal(s->reads, 2);
+    assert_int_equal(s->last_want, 0x3e);
+    assert_int_equal(s->data_again, 0); /* nothing had been sent */
+    sim_free(s);
+}
+
+/* An ask that is lost among others is not asked for again at once: it may only be late. */
+static void read_transfer__lost_ask_among_others(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(14);
+    s->pool.window_bytes = 512 * KIB;
+    read_whole(s, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 2;
+    read_whole(s, 0, 4 * WIRE_CHUNK_MAX);
+    assert_int_equal(s->reads, 5); /* three came at first, a probe, the rest */
+    assert_int_equal(s->data_again, 0);
+    sim_free(s);
+}
+
+static void read_transfer__asks_out_of_turn_cost_at_most_a_probe(void **state)
+{
+    (void)state;
+    ReadSim *s = sim_new(15);
+    s->pool.window_bytes = 512 * KIB;
+    read_whole(s, 0, 8192);
+    for (int i = 0; i < 200; i++) {
+        s->w->wires[TO_SERVER].reorder_ppm = 300000;
+        s->w->wires[TO_SERVER].reorder_ns = 20 * NS_PER_US;
+        uint64_t before = s->data_again;
+        read_whole(s, 0, 4 * WIRE_CHUNK_MAX);
+        assert_in_range(s->data_again - before, 0, 3);
+    }
+    sim_free(s);
+}
+
+typedef struct LossCase {
+    uint32_t loss_ppm, dup_ppm, reorder_ppm;
+    uint64_t delay_us, jitter_us;
+} LossCase;
+
+static const LossCase loss_cases[] = {
+    {1000, 0, 0, 50, 0},           {1000, 1000, 1000, 50, 10}, {1000, 10000, 10000, 50, 0},
+    {10000, 1000, 1000, 50, 20},   {10000, 0, 0, 500, 100},    {10000, 10000, 10000, 100, 10},
+    {50000, 10000, 10000, 50, 10}, {50000, 0, 0, 20, 0},       {50000, 20000, 5000, 2000, 300},
+};
+
+static ReadSim *lossy_sim(const LossCase *c, uint64_t seed)
+{
+    ReadSim *s = sim_new(seed);
+    for (int k = 0; k < 2; k++) {
+        Wire *wire = &s->w->wires[k];
+        wire->delay_ns = c->delay_us * NS_PER_US;
+        wire->jitter_ns = c->jitter_us * NS_PER_US;
+        wire->loss_ppm = c->loss_ppm;
+        wire->dup_ppm = c->dup_ppm;
+        wire->reorder_ppm = c->reorder_ppm;
+        wire->reorder_ns = 40 * NS_PER_US;
+    }
+    return s;
+}
+
+/* The measure of the selective NACK: datagrams sent again at most 1.2 times those lost. */
+static void read_transfer__sends_again_at_most_1_2_times_what_was_lost(void **state)
+{
+    (void)state;
+    static const size_t lens[] = {8192, 8192, 8192, 57344, 200000, 1000000};
+    for (size_t i = 0; i < ARRAY_SIZE(loss_cases); i++) {
+        ReadSim *s = lossy_sim(&loss_cases[i], 1000 + i);
+        uint64_t enough = loss_cases[i].loss_ppm > 1000 ? 400 : 150;
+        while (s->data_lost < enough)
+            read_whole(s, 4096, lens[world_below(s->w, ARRAY_SIZE(lens))]);
+        print_message("# loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
+                      (unsigned long long)s->data, (unsigned long long)s->data_lost,
+                      (unsigned long long)s->data_again);
+        assert_true(s->data_again * 10 <= s->data_lost * 12);
+        sim_free(s);
+    }
+}
+
+static void read_transfer__any_loss_and_order_gives_the_right_bytes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        ReadSim *s = sim_new(5000 + seed);
+        s->config.deadline_ns = 20 * NS_PER_S;
+        for (int k = 0; k < 2; k++) {
+            Wire *wire = &s->w->wires[k];
+            wire->loss_ppm = (uint32_t)world_below(s->w, 300000);
+            wire->dup_ppm = (uint32_t)world_below(s->w, 300000);
+            wire->reorder_ppm = (uint32_t)world_below(s->w, 500000);
+            wire->reorder_ns = world_below(s->w, NS_PER_MS);
+            wire->jitter_ns = world_below(s->w, NS_PER_MS);
+        }
+        s->toggle_ppm = seed % 3 == 0 ? 100000 : 0;
+        s->config.segment = (uint16_t)(WIRE_SEGMENT_MIN + world_below(s->w, 10000));
+        for (int k = 0; k < 4; k++) {
+            for (unsigned b = 0; b < BLOCKS_MAX; b++)
+                s->unfilled[b] = seed % 2 == 0 && world_chance(s->w, 100000);
+            s->busy = seed % 5 == 0 ? 3 : 0;
+            uint64_t offset = world_below(s->w, 10000);
+            read_whole(s, offset, 1 + world_below(s->w, 300000));
+        }
+        sim_free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(read_transfer__gap_is_asked_again_exactly),
+        cmocka_unit_test(read_transfer__lone_lost_tail_costs_one_probe),
+        cmocka_unit_test(read_transfer__lost_tail_probes_one_then_asks_the_rest),
+        cmocka_unit_test(read_transfer__lost_ask_is_probed_with_one_segment),
+        cmocka_unit_test(read_transfer__lost_ask_among_others),
+        cmocka_unit_test(read_transfer__asks_out_of_turn_cost_at_most_a_probe),
+        cmocka_unit_test(read_transfer__sends_again_at_most_1_2_times_what_was_lost),
+        cmocka_unit_test(read_transfer__any_loss_and_order_gives_the_right_bytes),
+    };
+    return cmocka_run_group_tests(tests, make_truth, NULL);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing with loss, duplicates and reordering: every byte arrives, and no more is sent again than
+ * was lost. */
+#include "tests/unit/transfer_write_sim.h"
+
+static void write_transfer__gap_is_sent_again_exactly(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(10);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 0x06;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->bursts, 2);
+    assert_int_equal(s->polls, 0);
+    assert_int_equal(s->last_want, 0x06);
+    assert_int_equal(s->data_again, 2);
+    assert_true(s->w->now_ns - begin < 2 * (100 + 80) * NS_PER_US + 50 * NS_PER_US);
+    sim_free(s);
+}
+
+static void write_transfer__lone_lost_tail_costs_one_poll(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(11);
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->w->wires[TO_SERVER].drop_mask = 0x20;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->polls, 1);
+    assert_int_equal(s->last_want, 0x20);
+    assert_int_equal(s->data_again, 1);
+    assert_true(s->w->now_ns - begin < NS_PER_MS);
+    sim_free(s);
+}
+
+static void write_transfer__all_lost_is_found_by_a_poll(void **state)
+{
+    (void)state;
+    static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        WriteSim *s = sim_new(12);
+        write_whole(s, kinds[i], 0, 8192);
+        s->w->wires[TO_SERVER].drop_mask = 0x3f;
+        write_whole(s, kinds[i], 0, 8192);
+        assert_int_equal(s->polls, 1);
+        assert_int_equal(s->data_again, 6);
+        sim_free(s);
+    }
+}
+
+static void write_transfer__lost_ack_sends_no_data_again(void **state)
+{
+    (void)state;
+    static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL, WRITE_VOID};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        WriteSim *s = sim_new(13);
+        write_whole(s, kinds[i], 0, 8192);
+        s->w->wires[TO_CLIENT].drop_mask = 1;
+        write_whole(s, kinds[i], 0, 8192);
+        assert_int_equal(s->polls, kinds[i] == WRITE_VOID ? 2 : 1);
+        assert_int_equal(s->data_again, 0);
+        sim_free(s);
+    }
+}
+
+/* The end of a chunk is lost and later chunks get through: no need to wait for a time-out. */
+static void write_transfer__chunk_that_others_overtook_is_polled(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(14);
+    s->pool.window_bytes = s->pool.cap_bytes;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    s->path.srtt_ns = 100 * NS_PER_MS; /* a time-out would take for ever */
+    s->path.rttvar_ns = 0;
+    s->w->wires[TO_SERVER].drop_mask = (uint64_t)1 << 40;
+    uint64_t begin = s->w->now_ns;
+    write_whole(s, WRITE_DATA, 0, 3 * WIRE_CHUNK_MAX);
+    assert_int_equal(s->polls, 1);
+    assert_int_equal(s->data_again, 1);
+    assert_true(s->w->now_ns - begin < 60 * NS_PER_MS);
+    sim_free(s);
+}
+
+/* An acknowledgment tells of what had come when it was sent, not of what was sent since. */
+static void write_transfer__old_ack_does_not_condemn_what_was_sent_after(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(15);
+    Burst b;
+    uint8_t poll[WIRE_WRITE_HEADER_SIZE];
+    size_t n;
+    uint64_t now = s->w->now_ns;
+    write_transfer_start(&s->t, &s->config, &address, WRITE_DATA, 0, truth, 8192, 9, 0, now);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    WireWriteAck ack = {.number = 9, .kind = WRITE_DATA, .grant = 100000, .received = 0x09};
+    write_transfer_input(&s->t, &ack, now); /* 1 and 2 are missing below 3 */
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_NOTHING);
+    now = write_transfer_deadline(&s->t);
+    assert_int_equal(now, s->w->now_ns + 50 * NS_PER_US);
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want, 0x06);
+    /* The same again, and one that knows a later segment of the first burst: nothing is known of
+     * the second burst yet. */
+    write_transfer_input(&s->t, &ack, now + 1);
+    ack.received = 0x19;
+    write_transfer_input(&s->t, &ack, now + 2);
+    now += 60 * NS_PER_US;
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_NOTHING);
+    /* The second of them came: so the first is lost again, and what is left of the first burst. */
+    ack.received = 0x1d;
+    write_transfer_input(&s->t, &ack, now);
+    now += 50 * NS_PER_US;
+    assert_int_equal(write_transfer_output(&s->t, &b, poll, &n, now), WRITE_BURST);
+    assert_int_equal(b.want, 0x22);
+    /* What overtook on the way back takes nothing away. */
+    ack.received = 0x01;
+    write_transfer_input(&s->t, &ack, now);
+    assert_int_equal(s->t.chunks[0].received, 0x1d);
+    check_credit(s);
+    write_transfer_end(&s->t);
+    assert_int_equal(s->pool.used_bytes, 0);
+    sim_free(s);
+}
+
+static void write_transfer__reordered_segments_are_not_sent_again(void **state)
+{
+    (void)state;
+    WriteSim *s = sim_new(16);
+    s->w->wires[TO_SERVER].reorder_ppm = 50000;
+    s->w->wires[TO_SERVER].reorder_ns = 40 * NS_PER_US;
+    for (int i = 0; i < 200; i++)
+        write_whole(s, WRITE_DATA, 0, 57344);
+    assert_int_equal(s->data_again, 0);
+    sim_free(s);
+}
+
+typedef struct LossCase {
+    uint32_t loss_ppm, dup_ppm, reorder_ppm;
+    uint64_t delay_us, jitter_us;
+} LossCase;
+
+static const LossCase loss_cases[] = {
+    {1000, 0, 0, 50, 0},           {1000, 1000, 1000, 50, 10}, {1000, 10000, 10000, 50, 0},
+    {10000, 1000, 1000, 50, 20},   {10000, 0, 0, 500, 100},    {10000, 10000, 10000, 100, 10},
+    {50000, 10000, 10000, 50, 10}, {50000, 0, 0, 20, 0},       {50000, 20000, 5000, 2000, 300},
+};
+
+static WriteSim *lossy_sim(const LossCase *c, uint64_t seed)
+{
+    WriteSim *s = sim_new(seed);
+    for (int k = 0; k < 2; k++) {
+        Wire *wire = &s->w->wires[k];
+        wire->delay_ns = c->delay_us * NS_PER_US;
+        wire->jitter_ns = c->jitter_us * NS_PER_US;
+        wire->loss_ppm = c->loss_ppm;
+        wire->dup_ppm = c->dup_ppm;
+        wire->reorder_ppm = c->reorder_ppm;
+        wire->reorder_ns = 40 * NS_PER_US;
+    }
+    return s;
+}
+
+static void write_transfer__sends_again_at_most_1_2_times_what_was_lost(void **state)
+{
+    (void)state;
+    static const size_t lens[] = {8192, 8192, 8192, 57344, 200000, 1000000};
+    for (size_t i = 0; i < ARRAY_SIZE(loss_cases); i++) {
+        WriteSim *s = lossy_sim(&loss_cases[i], 1000 + i);
+        uint64_t enough = loss_cases[i].loss_ppm > 1000 ? 400 : 150;
+        while (s->data_lost < enough)
+            write_whole(s, world_chance(s->w, 500000) ? WRITE_DATA : WRITE_FILL, 4096,
+                        lens[world_below(s->w, ARRAY_SIZE(lens))]);
+        print_message("# loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
+                      (unsigned long long)s->data, (unsigned long long)s->data_lost,
+                      (unsigned long long)s->data_again);
+        assert_true(s->data_again * 10 <= s->data_lost * 12);
+        sim_free(s);
+    }
+}
+
+static void write_transfer__any_loss_and_order_gets_the_bytes_there(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        WriteSim *s = sim_new(5000 + seed);
+        s->config.deadline_ns = 20 * NS_PER_S;
+        for (int k = 0; k < 2; k++) {
+            Wire *wire = &s->w->wires[k];
+            wire->loss_ppm = (uint32_t)world_below(s->w, 300000);
+            wire->dup_ppm = (uint32_t)world_below(s->w, 300000);
+            wire->reorder_ppm = (uint32_t)world_below(s->w, 500000);
+            wire->reorder_ns = world_below(s->w, NS_PER_MS);
+            wire->jitter_ns = world_below(s->w, NS_PER_MS);
+        }
+        s->config.segment = (uint16_t)(WIRE_SEGMENT_MIN + world_below(s->w, 10000));
+        s->grant = (uint32_t)world_below(s->w, 300 * KIB);
+        for (int k = 0; k < 4; k++) {
+            enum WriteKind kind = (enum WriteKind)world_below(s->w, WRITE_KIND_MAX);
+            s->forget_ppm = kind == WRITE_FILL && seed % 3 == 0 ? 5000 : 0;
+            s->stale = kind == WRITE_FILL && seed % 2 == 0 ? world_random(s->w) : 0;
+            s->busy = seed % 5 == 0 ? 3 : 0;
+            write_whole(s, kind, world_below(s->w, 10000), 1 + world_below(s->w, 300000));
+        }
+        sim_free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(write_transfer__gap_is_sent_again_exactly),
+        cmocka_unit_test(write_transfer__lone_lost_tail_costs_one_poll),
+        cmocka_unit_test(write_transfer__all_lost_is_found_by_a_poll),
+        cmocka_unit_test(write_transfer__lost_ack_sends_no_data_again),
+        cmocka_unit_test(write_transfer__chunk_that_others_overtook_is_polled),
+        cmocka_unit_test(write_transfer__old_ack_does_not_condemn_what_was_sent_after),
+        cmocka_unit_test(write_transfer__reordered_segments_are_not_sent_again),
+        cmocka_unit_test(write_transfer__sends_again_at_most_1_2_times_what_was_lost),
+        cmocka_unit_test(write_transfer__any_loss_and_order_gets_the_bytes_there),
+    };
+    return cmocka_run_group_tests(tests, make_truth, NULL);
+}
