@@ -92,7 +92,9 @@ unsigned assembly_take(Assembly *a, unsigned index)
     if (a->received & bit)
         return 0;
     a->received |= bit;
-    unsigned outcome = SEGMENT_NEW | (index > a->expected ? SEGMENT_GAP : 0);
+    /* Told too when a gap closes: the client tells reordering from loss by it. */
+    bool gap = index > a->expected || index + 1 < a->expected;
+    unsigned outcome = SEGMENT_NEW | (gap ? SEGMENT_GAP : 0);
     if (index >= a->expected)
         a->expected = (uint16_t)(index + 1);
     return outcome;

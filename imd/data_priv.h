@@ -90,7 +90,8 @@ void assembly_begin(Assembly *a, const WireWrite *m);
 /* The same chunk? Cut otherwise (the path's MTU changed), it starts anew. */
 bool assembly_matches(Assembly *a, const WireWrite *m);
 enum { SEGMENT_NEW = 1, SEGMENT_GAP = 2 };
-/* Notes segment @index: 0 for a duplicate, or SEGMENT_NEW, perhaps with SEGMENT_GAP. */
+/* Notes segment @index: 0 for a duplicate, or SEGMENT_NEW, with SEGMENT_GAP when it leaves a gap
+ * below it, or closes one. */
 unsigned assembly_take(Assembly *a, unsigned index);
 bool assembly_complete(const Assembly *a);
 

@@ -69,7 +69,8 @@ static void write__to_the_regions_end(void **state)
     assert_memory_equal(f->got, f->pattern, 100);
 }
 
-static void write__gap_is_told_once(void **state)
+/* And what closes it, late: by that the client tells reordering from loss. */
+static void write__gap_is_told_and_what_closes_it(void **state)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 0, 4 * BLOCK);
@@ -79,11 +80,14 @@ static void write__gap_is_told_once(void **state)
     assert_int_equal(f->ack.received, 9);
     assert_false(send_segment(f, m, 4));
     assert_false(send_segment(f, m, 4));
+    assert_true(send_segment(f, m, 1)); /* late */
+    assert_int_equal(f->ack.received, 0x1b);
     assert_false(send_segment(f, m, 1));
     assert_true(send_segment(f, m, 6)); /* another gap */
     assert_int_equal(f->ack.received, 0x5b);
-    assert_false(send_segment(f, m, 5));
-    assert_false(send_segment(f, m, 2));
+    assert_true(send_segment(f, m, 5));
+    assert_true(send_segment(f, m, 2));
+    assert_int_equal(f->ack.received, 0x7f);
     for (unsigned i = 7; i < 15; i++)
         assert_false(send_segment(f, m, i));
     assert_true(send_segment(f, m, 15));
@@ -291,7 +295,7 @@ int main(void)
         T(write__poll_opens_and_unfills),
         T(write__partial_write),
         T(write__to_the_regions_end),
-        T(write__gap_is_told_once),
+        T(write__gap_is_told_and_what_closes_it),
         T(write__first_segments_lost_is_a_gap),
         T(write__once),
         T(write__numbers_window),
