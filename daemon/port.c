@@ -32,6 +32,9 @@ int port_open(Port *p, Transport *transport, const EndpointConfig *config, const
         port_close(p);
         return -ENOMEM;
     }
+    for (unsigned i = 0; i < PORT_BATCH; i++)
+        p->receives[i] = (TransportReceive){.buf = p->buffers + (size_t)i * TRANSPORT_RECV_MAX,
+                                            .cap = TRANSPORT_RECV_MAX};
     p->transport = transport;
     endpoint_on_close(p->endpoint, on_close, p);
     return 0;
@@ -157,9 +160,6 @@ static void take_output(Port *p, uint64_t now_ns)
 
 unsigned port_receive(Port *p, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < PORT_BATCH; i++)
-        p->receives[i] = (TransportReceive){.buf = p->buffers + (size_t)i * TRANSPORT_RECV_MAX,
-                                            .cap = TRANSPORT_RECV_MAX};
     int n = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
     if (n < 0)
         log_event(LOG_LEVEL_ERROR, "receive_failed", "error=\"%s\"", strerror(-n));

@@ -344,13 +344,10 @@ static int udp_receive(Transport *t, TransportReceive *receives, unsigned count)
         count = TRANSPORT_BATCH_MAX;
     for (unsigned i = 0; i < count; i++) {
         assert(receives[i].cap >= TRANSPORT_RECV_MAX);
+        struct msghdr *h = &u->in[i].msg_hdr; /* the rest of it stays as prepared */
         u->in_iov[i] = (struct iovec){receives[i].buf, receives[i].cap};
-        u->in[i].msg_hdr = (struct msghdr){.msg_name = &u->in_from[i],
-                                           .msg_namelen = sizeof u->in_from[i],
-                                           .msg_iov = &u->in_iov[i],
-                                           .msg_iovlen = 1,
-                                           .msg_control = &u->in_control[i],
-                                           .msg_controllen = sizeof u->in_control[i]};
+        h->msg_namelen = sizeof u->in_from[i];
+        h->msg_controllen = sizeof u->in_control[i];
     }
     int n = recvmmsg(u->fd, u->in, count, MSG_DONTWAIT, NULL);
     if (n < 0) {
@@ -456,6 +453,15 @@ static int set_options(Udp *u, int family, const TransportOptions *o)
     return 0;
 }
 
+static void prepare_receives(Udp *u)
+{
+    for (unsigned i = 0; i < TRANSPORT_BATCH_MAX; i++)
+        u->in[i].msg_hdr = (struct msghdr){.msg_name = &u->in_from[i],
+                                           .msg_iov = &u->in_iov[i],
+                                           .msg_iovlen = 1,
+                                           .msg_control = &u->in_control[i]};
+}
+
 static int set_local(Udp *u)
 {
     SockAddr local;
@@ -489,6 +495,7 @@ int transport_udp_open(const Addr *local, const TransportOptions *options, Trans
         udp_close(&u->base);
         return res;
     }
+    prepare_receives(u);
     *ret = &u->base;
     return 0;
 }

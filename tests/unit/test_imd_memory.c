@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The pool's memory: taken when touched, refused when the host has not got it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "imd/memory.h"
+
+static void map__is_zeroed_aligned_and_writable(void **state)
+{
+    static const uint64_t sizes[] = {64 << 10, 3 << 20, 8ull << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        PoolMemory m;
+        char error[256] = "";
+        assert_int_equal(pool_memory_map(&m, sizes[i], error, sizeof error), 0);
+        assert_string_equal(error, "");
+        assert_int_equal((uintptr_t)m.base % (2 << 20), 0);
+        assert_int_equal(m.bytes, sizes[i]);
+        assert_int_equal(m.base[0] | m.base[sizes[i] - 1], 0);
+        memset(m.base, 0x5a, sizes[i]);
+        pool_memory_unmap(&m);
+        assert_null(m.base);
+        pool_memory_unmap(&m); /* harmless */
+    }
+}
+
+static void map__more_than_there_is(void **state)
+{
+    PoolMemory m = {.base = NULL};
+    char error[256] = "";
+    uint64_t available = memory_available();
+    if (available == UINT64_MAX) {
+        print_message("skipped: this system does not tell how much memory is available\n");
+        skip();
+    }
+    assert_true(available > 0);
+    /* Far more than could become available meanwhile. */
+    assert_int_equal(pool_memory_map(&m, (uint64_t)1 << 47, error, sizeof error), -ENOMEM);
+    assert_non_null(strstr(error, "a pool of 128 TiB is more than this host has"));
+    assert_non_null(strstr(error, "choose a smaller --pool"));
+    assert_null(m.base);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(map__is_zeroed_aligned_and_writable),
+        cmocka_unit_test(map__more_than_there_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
