@@ -15,7 +15,9 @@ host_enter() {
   enter=()
   [ -n "$pid" ] || return 0
   enter=(nsenter --net="/proc/$pid/ns/net")
-  [ "/proc/$pid/ns/mnt" -ef /proc/self/ns/mnt ] || enter+=(--mount="/proc/$pid/ns/mnt")
+  # With its root and directory, too, or a chroot would be left by the way.
+  [ "/proc/$pid/ns/mnt" -ef /proc/self/ns/mnt ] ||
+    enter+=(--mount="/proc/$pid/ns/mnt" --root="/proc/$pid/root" --wd="/proc/$pid/cwd")
   enter+=(--)
 }
 
