@@ -127,9 +127,6 @@ void cmd_count(CmdNode *n)
     if (s.reclaimed_clients > l->reclaimed_clients)
         story(w, "cmd reclaimed %llu clients",
               (unsigned long long)(s.reclaimed_clients - l->reclaimed_clients));
-    for (unsigned i = 0; i < w->p.clients; i++)
-        if (s.reclaimed_clients > l->reclaimed_clients && w->processes[i].paused)
-            cover(w, COVER_PAUSED_RECLAIMED);
     if (s.lost_hosts > l->lost_hosts)
         story(w, "cmd gave %llu hosts up", (unsigned long long)(s.lost_hosts - l->lost_hosts));
     if (w->p.calm && s.lost_hosts > l->lost_hosts)

@@ -43,7 +43,8 @@
     X(REQUESTS_REPEATED, 1, "control requests that came again")                      \
     X(RETAINED_REUSED, 1, "retained region found again")                             \
     X(RETAINED_STALE, 1, "retained region refused: the file changed")                \
-    X(RETAINED_DROPPED, 1, "retained region evicted for another")                    \
+    X(RETAINED_MISSED, 0, "retained region not found though it was fresh")           \
+    X(RETAINED_DROPPED, 1, "retained region dropped: evicted, aged, or out of date") \
     X(REOPENED_AFTER_CRASH, 1, "range opened anew after a crash between the halves") \
     X(KILLED_BETWEEN_HALVES, 1, "process killed between the halves of a write")      \
     X(CLIENT_KILLED, 1, "client killed")                                             \

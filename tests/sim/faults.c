@@ -4,7 +4,11 @@
 
 static uint64_t how_long(World *w)
 {
-    return sim_rng_spread(&w->rng, NS_PER_MS, w->p.fault_long_ns);
+    uint64_t some = sim_rng_spread(&w->rng, NS_PER_MS, w->p.fault_long_ns);
+    /* Now and then longer than any silence is borne. */
+    uint64_t very = sim_rng_between(&w->rng, w->p.host_dead_ns, 2 * w->p.client_dead_ns);
+    uint64_t one_in = w->p.scenario == SCENARIO_RECLAIM ? 2 : 8;
+    return !w->p.calm && sim_rng_below(&w->rng, one_in) == 0 ? very : some;
 }
 
 static void later(World *w, uint64_t after_ns, const uint32_t *life, SimFn fn, uint64_t arg)

@@ -46,12 +46,15 @@ static void held_add(ImdNode *n, const ImdCommand *c)
     }
     if (n->held_count == sizeof n->held / sizeof *n->held)
         abort();
-    n->held[n->held_count++] = (ImdHeld){r->region, c->thread, r->pool_offset, r->len, r->opening};
+    n->held[n->held_count++] =
+        (ImdHeld){r->region, c->thread, r->pool_offset, r->len, r->opening, false};
 }
 
 static void held_remove(ImdNode *n, uint64_t region)
 {
     ImdHeld *h = held_find(n, region);
+    if (h && h->released)
+        cover(n->world, COVER_RETAINED_DROPPED);
     if (h)
         *h = n->held[--n->held_count];
     else
@@ -60,6 +63,20 @@ static void held_remove(ImdNode *n, uint64_t region)
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */
+
+/* No block of a write that is not finished may be read: half of it is another's. */
+static void check_unfilled(ImdThread *t, const WireWrite *m)
+{
+    uint64_t last = (m->offset + m->len - 1) / WIRE_BLOCK_SIZE;
+    if (m->kind != WRITE_DATA || t->acked != WRITE_OPEN)
+        return;
+    for (uint64_t b = m->offset / WIRE_BLOCK_SIZE; b <= last; b++)
+        if (imd_data_block_filled(t->data, m->address.region, b))
+            violate(t->node->world,
+                    "imd%u: block %llu of region %llu can be read while write %llu is under way",
+                    t->node->index, (unsigned long long)b, (unsigned long long)m->address.region,
+                    (unsigned long long)m->number);
+}
 
 static int obey(ImdThread *t, const ImdCommand *c)
 {
@@ -80,11 +97,15 @@ static int obey(ImdThread *t, const ImdCommand *c)
         break;
     case IMD_REOPEN:
         imd_data_reopen(t->data, c->region.region, c->region.opening, &c->region.capability);
-        if (h)
+        if (h) {
             h->opening = c->region.opening;
+            h->released = false;
+        }
         break;
     case IMD_CLOSE:
         imd_data_close(t->data, c->region.region);
+        if (h)
+            h->released = true;
         break;
     case IMD_LEAVE:
         imd_data_leave(t->data);
@@ -286,24 +307,26 @@ static void control_input(void *ctx, const Addr *from, uint8_t *datagram, size_t
 /* ---- data threads --------------------------------------------------------------------------- */
 
 /* For --trace: what a data thread is asked, and says. */
-static void tell_write(ImdThread *t, const uint8_t *payload, size_t len)
+static void tell_write(ImdThread *t, const WireWrite *m)
 {
     static const char *const kinds[] = {"data", "fill", "void"};
-    WireWrite m;
-    if (!t->node->world->trace || wire_write_decode(payload, len, &m) < 0)
+    if (!t->node->world->trace)
         return;
     story(t->node->world,
           "  imd%u.%u: write %s region %llu.%u number %llu transfer %llu [%llu, +%u) segment %d",
-          t->node->index, t->index, kinds[m.kind], (unsigned long long)m.address.region,
-          m.address.opening, (unsigned long long)m.number, (unsigned long long)m.transfer,
-          (unsigned long long)m.offset, m.len, m.index == WIRE_INDEX_NONE ? -1 : m.index);
+          t->node->index, t->index, kinds[m->kind], (unsigned long long)m->address.region,
+          m->address.opening, (unsigned long long)m->number, (unsigned long long)m->transfer,
+          (unsigned long long)m->offset, m->len, m->index == WIRE_INDEX_NONE ? -1 : m->index);
 }
 
 static void tell_ack(ImdThread *t, const uint8_t *payload, size_t len)
 {
     static const char *const states[] = {"open", "done", "refused"};
     WireWriteAck m;
-    if (!t->node->world->trace || wire_write_ack_decode(payload, len, &m) < 0)
+    if (wire_write_ack_decode(payload, len, &m) < 0)
+        return;
+    t->acked = m.state;
+    if (!t->node->world->trace)
         return;
     story(t->node->world, "  imd%u.%u: ack number %llu transfer %llu %s %s", t->node->index,
           t->index, (unsigned long long)m.number, (unsigned long long)m.transfer, states[m.state],
@@ -338,9 +361,15 @@ static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t le
     SimHeap *was = sim_heap_enter(&n->heap);
     uint64_t now = node_now(n);
     if (endpoint_input(t->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE) {
-        if (in.type == WIRE_WRITE)
-            tell_write(t, in.payload, in.payload_len);
+        WireWrite m;
+        bool write =
+            in.type == WIRE_WRITE && wire_write_decode(in.payload, in.payload_len, &m) == 0;
+        t->acked = WRITE_STATE_MAX;
+        if (write)
+            tell_write(t, &m);
         imd_data_input(t->data, in.session, in.type, in.payload, in.payload_len, now);
+        if (write)
+            check_unfilled(t, &m);
     }
     if (in.reply_len)
         simnet_send(n->world->net, t->socket, from, in.reply, in.reply_len);

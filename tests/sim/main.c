@@ -216,7 +216,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_FILL_COMPLETE] = SCENARIO_CONTENTION,
     [DODO_RULE_END_OF_FILE] = SCENARIO_END,
     [DODO_RULE_FILE_FAILURE] = SCENARIO_FILE,
-    [DODO_RULE_POISON] = SCENARIO_SILENCE,
+    [DODO_RULE_POISON] = SCENARIO_FILE,
     [DODO_RULE_STAMP] = SCENARIO_RETAIN,
     [DODO_RULE_WITHDRAW] = SCENARIO_RETAIN,
     [DODO_RULE_RELEASE_UNWRITTEN] = SCENARIO_RETAIN,
@@ -417,7 +417,7 @@ static const struct option long_options[] = {{"seeds", required_argument, NULL, 
 
 int main(int argc, char **argv)
 {
-    Options o = {.start = 1, .count = 200, .scenario = -1};
+    Options o = {.start = 1, .count = 0, .scenario = -1};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     o.jobs = cpus < 1 ? 1 : cpus > JOBS_MAX ? JOBS_MAX : (unsigned)cpus;
     for (int c; (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
@@ -434,6 +434,8 @@ int main(int argc, char **argv)
         (void)getrandom(&o.start, sizeof o.start, 0);
         o.start >>= 16;
     }
+    if (!o.count)
+        o.count = o.each_rule ? 20000 : 200;
     const char *scale = getenv("DODO_SIM_SCALE");
     if (scale && !o.each_rule && !o.one)
         o.count = o.count * strtoull(scale, NULL, 10) / 100 + 1;

@@ -3,9 +3,9 @@
  * all that can go wrong out, so that the rest gets further ("swarm testing"). */
 #include "tests/sim/world.h"
 
-static const char *const names[SCENARIO_COUNT] = {"general", "calm",       "pauses", "amnesia",
-                                                  "retain",  "contention", "file",   "hosts",
-                                                  "churn",   "end",        "silence"};
+static const char *const names[SCENARIO_COUNT] = {
+    "general", "calm",  "pauses", "amnesia", "retain",  "contention", "file",
+    "hosts",   "churn", "end",    "silence", "reclaim", "crashes"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -72,8 +72,8 @@ static void choose_network(Params *p, SimRng *r)
     l->late_max_ns = sim_rng_spread(r, 2 * l->delay_ns, 5 * NS_PER_S);
     l->corrupt_ppm = p->sealed ? maybe(r, 50000) : 0;
     if (sim_rng_below(r, 3) == 0) {
-        l->rate_bps = sim_rng_spread(r, 2 << 20, 128 << 20);
-        l->queue_bytes = sim_rng_spread(r, 64 << 10, 1 << 20);
+        l->rate_bps = sim_rng_spread(r, 512 << 10, 64 << 20);
+        l->queue_bytes = sim_rng_spread(r, 8 << 10, 512 << 10);
     }
 }
 
@@ -96,7 +96,7 @@ static void choose_timers(Params *p, SimRng *r)
     p->client_dead_ns = ms(r, 2500, 5000);
     p->host_dead_ns = ms(r, 2000, 4000);
     p->grace_ns = ms(r, 2500, 5000);
-    p->refraction_ns = ms(r, 20, 1000);
+    p->refraction_ns = sim_rng_spread(r, 5, 500) * NS_PER_MS;
     p->transfer_deadline_ns = ms(r, 200, 800);
     p->reopen_ns = ms(r, 100, 1000);
     p->retained_age_ns = sim_rng_below(r, 4) ? 0 : ms(r, 500, 10000);
@@ -190,7 +190,7 @@ static void scenario_retain(Params *p, SimRng *r)
     p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 12);
     p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 12);
     p->fs.honest = true;
-    p->fs.granule_ns = NS_PER_MS;
+    p->fs.granule_ns = sim_rng_spread(r, NS_PER_MS, 500 * NS_PER_MS);
     p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
     choose_faults(p, r,
                   1u << FAULT_CLIENT_KILL | 1u << FAULT_CLIENT_KILL_WRITING |
@@ -227,8 +227,8 @@ static void scenario_file(Params *p, SimRng *r)
     f->write_fail_ppm = (uint32_t)sim_rng_below(r, 200000);
     f->write_short_ppm = maybe(r, 200000);
     f->write_full_ppm = maybe(r, 200000);
-    f->sync_fail_ppm = maybe(r, 300000);
-    p->weights[DO_SYNC] = 4;
+    f->sync_fail_ppm = (uint32_t)sim_rng_below(r, 400000);
+    p->weights[DO_SYNC] = 8;
     p->weights[DO_WRITE] = 40;
     p->hot_ppm = 700000;
 }
@@ -277,6 +277,28 @@ static void scenario_silence(Params *p, SimRng *r)
     p->fault_long_ns = 8 * p->transfer_deadline_ns;
 }
 
+static void scenario_reclaim(Params *p, SimRng *r)
+{
+    p->clients = (unsigned)sim_rng_between(r, 2, CLIENTS_MAX);
+    p->duration_ns = sim_rng_between(r, 8000, 14000) * NS_PER_MS;
+    p->think_ns *= 2;
+    p->weights[DO_EXIT] = 0;
+    only_fault(p, r, FAULT_CLIENT_PAUSE);
+    p->fault_every_ns = NS_PER_S;
+    p->fault_long_ns = 2 * p->client_dead_ns;
+}
+
+static void scenario_crashes(Params *p, SimRng *r)
+{
+    p->weights[DO_WRITE] = 40;
+    p->duration_ns = sim_rng_between(r, 1000, 4000) * NS_PER_MS;
+    p->rdonly_ppm /= 4;
+    only_fault(p, r, FAULT_CLIENT_KILL_WRITING);
+    p->faults[FAULT_CMD_CRASH] = sim_rng_below(r, 2);
+    p->fault_every_ns = sim_rng_spread(r, 50, 400) * NS_PER_MS;
+    p->fs.op_ns = sim_rng_spread(r, p->link.delay_ns / 4 + 1, 8 * p->link.delay_ns);
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -294,11 +316,12 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_faults(p, r, UINT32_MAX);
     p->stranger_ppm = 300000;
     static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
-        [SCENARIO_PAUSES] = scenario_pauses,  [SCENARIO_AMNESIA] = scenario_amnesia,
-        [SCENARIO_RETAIN] = scenario_retain,  [SCENARIO_CONTENTION] = scenario_contention,
-        [SCENARIO_FILE] = scenario_file,      [SCENARIO_HOSTS] = scenario_hosts,
-        [SCENARIO_CHURN] = scenario_churn,    [SCENARIO_END] = scenario_end,
-        [SCENARIO_SILENCE] = scenario_silence};
+        [SCENARIO_PAUSES] = scenario_pauses,   [SCENARIO_AMNESIA] = scenario_amnesia,
+        [SCENARIO_RETAIN] = scenario_retain,   [SCENARIO_CONTENTION] = scenario_contention,
+        [SCENARIO_FILE] = scenario_file,       [SCENARIO_HOSTS] = scenario_hosts,
+        [SCENARIO_CHURN] = scenario_churn,     [SCENARIO_END] = scenario_end,
+        [SCENARIO_SILENCE] = scenario_silence, [SCENARIO_RECLAIM] = scenario_reclaim,
+        [SCENARIO_CRASHES] = scenario_crashes};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

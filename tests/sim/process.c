@@ -463,6 +463,27 @@ void process_pause(Process *p)
     simnet_hold(t->socket, true);
 }
 
+/* What it takes for its own may have been reclaimed while it stood still. */
+static void note_reclaimed(Process *p)
+{
+    World *w = p->world;
+    ClientRegionInfo info;
+    RegionListing l;
+    for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0;) {
+        bool held = false, up = false;
+        if (client_region_info(p->client, rd, &info) < 0 || !info.active)
+            continue;
+        for (unsigned i = 0; i < w->p.imds; i++) {
+            if (!w->imds[i].running || w->imds[i].epoch != info.address.epoch)
+                continue;
+            up = true;
+            for (size_t j = 0; imd_control_region_at(w->imds[i].control, j, &l); j++)
+                held |= l.address.region == info.address.region;
+        }
+        cover_add(w, COVER_PAUSED_RECLAIMED, up && !held);
+    }
+}
+
 void process_resume(Process *p)
 {
     World *w = p->world;
@@ -471,6 +492,7 @@ void process_resume(Process *p)
     story(w, "client%u goes on", p->index);
     p->paused = false;
     p->paused_total_ns += world_now(w) - p->paused_at_ns;
+    note_reclaimed(p);
     uint32_t life = p->life;
     bool drain_first = sim_rng_below(&w->rng, 2);
     SimHeap *was = sim_heap_enter(&p->heap);

@@ -41,10 +41,25 @@ static unsigned descs_used(const Process *p)
     return n;
 }
 
+/* A program that was killed is run again and wants the same. */
+static bool choose_killed(Process *p, Desc *d)
+{
+    const FileModel *m = d->file->user;
+    unsigned back = 1 + (unsigned)sim_rng_below(&p->rng, 3);
+    const KilledRange *k = &m->killed[(m->killed_next - back) % KILLED_MAX];
+    if (!k->len || chance(p, 300000))
+        return false;
+    d->offset = k->offset;
+    d->len = k->len;
+    return true;
+}
+
 static void choose_range(Process *p, Desc *d)
 {
     const Params *q = &p->world->p;
     uint64_t max = (uint64_t)q->region_blocks_max * 4096;
+    if (choose_killed(p, d))
+        return;
     if (chance(p, q->popular_ppm)) { /* the same few ranges again and again */
         SimRng r;
         sim_rng_init(&r, p->world->seed,
@@ -112,6 +127,28 @@ static void note_killed_range(Process *p, const Desc *d)
     }
 }
 
+/* Does a host keep just this piece? Tells whether with the stamp that the file has now. */
+static void note_retained(Process *p, Desc *d)
+{
+    World *w = p->world;
+    Stamp now = simfs_stamp(d->file);
+    RegionListing l;
+    d->retained = false;
+    if (!(d->flags & DODO_RETAIN))
+        return;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        for (size_t j = 0; w->imds[i].running && imd_control_region_at(w->imds[i].control, j, &l);
+             j++) {
+            if (!(l.flags & REGION_RELEASED) || l.offset != d->offset || l.len != d->len ||
+                memcmp(&l.key, &d->file->key, sizeof l.key) != 0)
+                continue;
+            bool same = memcmp(&l.stamp, &now, sizeof now) == 0;
+            d->retained |= same;
+            d->stale |= !same;
+        }
+    }
+}
+
 static bool open_locked(Thread *t, Desc *d)
 {
     Process *p = t->process;
@@ -138,7 +175,8 @@ static void call_open(Thread *t, Desc *d)
         return;
     }
     d->state = DESC_OPENING;
-    d->lost = false;
+    d->lost = d->stale = false;
+    note_retained(p, d);
     d->users = 1;
     t->desc = d;
     t->op = DO_OPEN;
@@ -500,6 +538,10 @@ static void open_over(Thread *t)
     d->epoch_seen = 0;
     if (info.reused)
         cover(w, COVER_RETAINED_REUSED);
+    else if (info.active && d->stale)
+        cover(w, COVER_RETAINED_STALE);
+    else if (info.active && d->retained)
+        cover(w, COVER_RETAINED_MISSED);
     for (unsigned i = 0; i < DESCS_MAX; i++)
         if (&p->descs[i] != d && p->descs[i].state == DESC_OPEN && p->descs[i].rd == d->rd)
             violate(w, "two regions have descriptor %d", d->rd);
@@ -575,12 +617,13 @@ void program_call_over(Thread *t)
     static void (*const over[DO_COUNT])(Thread *) = {
         [DO_OPEN] = open_over,   [DO_READ] = read_over, [DO_WRITE] = write_over,
         [DO_CLOSE] = close_over, [DO_SYNC] = sync_over, [DO_BAD] = bad_over};
+    static const char *const names[DO_COUNT] = {
+        [DO_OPEN] = "mopen", [DO_READ] = "mread",  [DO_WRITE] = "mwrite", [DO_CLOSE] = "mclose",
+        [DO_SYNC] = "msync", [DO_LEAVE] = "leave", [DO_BAD] = "bad call"};
     World *w = t->process->world;
-    story(
-        w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index,
-        (const char *const[]){"mopen", "mread", "mwrite", "mclose", "msync", "bad call", ""}[t->op],
-        t->call.result, t->call.result < 0 ? ": " : "",
-        t->call.result < 0 && t->call.reason ? t->call.reason : "");
+    story(w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index, names[t->op], t->call.result,
+          t->call.result < 0 ? ": " : "",
+          t->call.result < 0 && t->call.reason ? t->call.reason : "");
     simnet_note(w->net,
                 (uint64_t)t->call.result ^ (uint64_t)t->call.error << 40 ^ (uint64_t)t->op << 56);
     cover(w, COVER_CALLS);

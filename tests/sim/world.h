@@ -51,6 +51,8 @@ enum Scenario {
     SCENARIO_CHURN,      /* open and close without end in a pool too small */
     SCENARIO_END,        /* regions over the end of files that grow */
     SCENARIO_SILENCE,    /* slow links and cuts that outlast a deadline in the midst of writes */
+    SCENARIO_RECLAIM,    /* clients stand still until they are given up, then go on */
+    SCENARIO_CRASHES,    /* programs are killed in the midst of writes, and run again at once */
     SCENARIO_COUNT
 };
 
@@ -199,6 +201,8 @@ typedef struct Desc {
     unsigned users;
     bool lost, killed_writing;
     bool must_open;      /* nothing excuses a failure */
+    bool retained;       /* at the opening: a host kept it, with the same stamp, ... */
+    bool stale;          /* ... or with another */
     uint64_t epoch_seen; /* of its host when it was last looked at; 0: inactive */
 } Desc;
 
@@ -269,6 +273,7 @@ typedef struct ImdThread {
     ImdCommand queue[IMD_COMMANDS_MAX];
     unsigned queue_head, queue_len, ready;
     uint64_t last_delivery_ns;
+    uint8_t acked; /* enum WriteState of the answer being given; WRITE_STATE_MAX: none yet */
 } ImdThread;
 
 /* What the simulation knows of a region that a data thread holds. */
@@ -277,6 +282,7 @@ typedef struct ImdHeld {
     unsigned thread;
     uint64_t offset, len;
     uint32_t opening;
+    bool released;
 } ImdHeld;
 
 typedef struct IdSet {
