@@ -103,9 +103,15 @@ FIXTURE void rig_message(void *ctx, Session *session, uint8_t type, const uint8_
     memcpy(s->payload, payload, len);
 }
 
+FIXTURE void rig_trace(void *ctx, const char *text)
+{
+    (void)ctx;
+    assert_true(text[0] != '\0' && !strchr(text, '\n'));
+}
+
 FIXTURE void rig_start(Rig *rig)
 {
-    Env env = {.random = rig_random, .ctx = rig};
+    Env env = {.random = rig_random, .trace = rig_trace, .ctx = rig};
     ManagerSink sink = {.message = rig_message, .ctx = rig};
     Id128 instance = {{++rig->instances}};
     rig->m = manager_new(&rig->config, &env, &sink, &instance, rig->now_ns);
@@ -202,6 +208,7 @@ FIXTURE void rig_again(Rig *rig, Session *from, uint64_t id, uint64_t settled, u
 FIXTURE unsigned rig_replies(const Rig *rig, const Session *to, uint64_t id, WireReply *ret)
 {
     unsigned n = 0;
+    *ret = (WireReply){0};
     for (size_t i = 0; i < rig->count; i++) {
         WireReply reply;
         const Sent *s = &rig->log[i];

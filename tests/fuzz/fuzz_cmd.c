@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/* The manager's core fed with whatever the input makes: raw payloads from any kind of peer, and
+ * requests and replies built so that the deep ends are reached, whole or with a byte changed.
+ * After every step its invariants must hold, and whatever it sends must be well-formed and go to
+ * a session that there is. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/id.h"
+#include "base/time.h"
+#include "cmd/core.h"
+#include "proto/request.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { CLIENTS = 4, IMDS = 4, SESSIONS = 2 * CLIENTS + 2 * IMDS + 2, ASKED = 64, STEPS_MAX = 500 };
+
+/* A request of the manager that may be answered. */
+typedef struct Asked {
+    Session *imd;
+    uint64_t id;
+    uint16_t op;
+    uint64_t region; /* FREE, RELEASE, REOPEN */
+    uint32_t opening;
+} Asked;
+
+typedef struct World {
+    const uint8_t *p;
+    size_t left;
+    uint64_t random, now_ns;
+    Manager *m;
+    Session sessions[SESSIONS]; /* two of each client, two of each imd, tool, stranger */
+    RequestIds ids[SESSIONS];
+    Asked asked[ASKED];
+    unsigned asked_count;
+    RegionAddress opened[ASKED]; /* as told to clients */
+    unsigned opened_count;
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+} World;
+
+/* ---- the input as numbers; zeros after its end ---------------------------------------------- */
+
+static void take(World *w, void *ret, size_t len)
+{
+    size_t n = len < w->left ? len : w->left;
+    memset(ret, 0, len);
+    if (n > 0)
+        memcpy(ret, w->p, n);
+    w->p += n;
+    w->left -= n;
+}
+
+static uint8_t take_u8(World *w)
+{
+    uint8_t v;
+    take(w, &v, sizeof v);
+    return v;
+}
+
+static uint16_t take_u16(World *w)
+{
+    uint8_t v[2];
+    take(w, v, sizeof v);
+    return get_u16(v);
+}
+
+/* ---- effects -------------------------------------------------------------------------------- */
+
+static void fuzz_random(void *ctx, void *buf, size_t len)
+{
+    World *w = ctx;
+    uint8_t *p = buf;
+    for (size_t i = 0; i < len; i++)
+        p[i] = (uint8_t)mix64(++w->random);
+}
+
+static void note_request(World *w, Session *session, const uint8_t *payload, size_t len)
+{
+    WireRequest request;
+    OpAlloc alloc;
+    OpFree freed;
+    OpRelease release;
+    OpReopen reopen;
+    FUZZ_CHECK(session->peer_role == ROLE_IMD);
+    FUZZ_CHECK(wire_request_decode(payload, len, &request) == 0);
+    Asked *a = &w->asked[w->asked_count++ % ASKED];
+    *a = (Asked){.imd = session, .id = request.id, .op = request.op};
+    const uint8_t *body = request.body;
+    size_t body_len = request.body_len;
+    if (request.op == OP_ALLOC) {
+        FUZZ_CHECK(wire_alloc_decode(body, body_len, &alloc) == 0);
+    } else if (request.op == OP_FREE) {
+        FUZZ_CHECK(wire_free_decode(body, body_len, &freed) == 0);
+        a->region = freed.region;
+    } else if (request.op == OP_RELEASE) {
+        FUZZ_CHECK(wire_release_decode(body, body_len, &release) == 0);
+        a->region = release.address.region;
+    } else {
+        FUZZ_CHECK(request.op == OP_REOPEN);
+        FUZZ_CHECK(wire_reopen_decode(body, body_len, &reopen) == 0);
+        a->region = reopen.region;
+        a->opening = reopen.opening;
+    }
+}
+
+static void note_reply(World *w, const uint8_t *payload, size_t len)
+{
+    WireReply reply;
+    OpOpenReply opened;
+    OpStatusReply status;
+    OpBeatReply beat;
+    OpAliveReply alive;
+    FUZZ_CHECK(wire_reply_decode(payload, len, &reply) == 0);
+    FUZZ_CHECK(reply.status == STATUS_OK || reply.body_len == 0);
+    if (reply.status != STATUS_OK)
+        return;
+    if (reply.op == OP_OPEN) {
+        FUZZ_CHECK(wire_open_reply_decode(reply.body, reply.body_len, &opened) == 0);
+        w->opened[w->opened_count++ % ASKED] = opened.address;
+    } else if (reply.op == OP_STATUS) {
+        FUZZ_CHECK(wire_status_reply_decode(reply.body, reply.body_len, &status) == 0);
+    } else if (reply.op == OP_ALIVE) {
+        FUZZ_CHECK(wire_alive_reply_decode(reply.body, reply.body_len, &alive) == 0);
+    } else if (reply.op == OP_BEAT || reply.op == OP_JOIN) {
+        FUZZ_CHECK(wire_beat_reply_decode(reply.body, reply.body_len, &beat) == 0);
+    }
+}
+
+static void message(void *ctx, Session *session, uint8_t type, const uint8_t *payload, size_t len)
+{
+    World *w = ctx;
+    FUZZ_CHECK(session >= w->sessions && session < w->sessions + SESSIONS && session->up);
+    if (type == WIRE_REQUEST) {
+        note_request(w, session, payload, len);
+    } else {
+        FUZZ_CHECK(type == WIRE_REPLY);
+        note_reply(w, payload, len);
+    }
+}
+
+/* ---- building messages ---------------------------------------------------------------------- */
+
+/* In memory of just that size, so that a read beyond it is seen; a byte of one in eight is
+ * changed. */
+static void input(World *w, Session *session, uint8_t type, size_t len)
+{
+    uint8_t how = take_u8(w);
+    uint8_t *copy = malloc(len ? len : 1);
+    if (!copy)
+        return;
+    if (how % 8 == 7 && len > 0)
+        w->payload[take_u16(w) % len] ^= how >> 3;
+    memcpy(copy, w->payload, len);
+    session->up = true;
+    manager_input(w->m, session, type, copy, len, w->now_ns);
+    free(copy);
+}
+
+/* The ids of an identity are shared by its two sessions. */
+static RequestIds *ids_of(World *w, const Session *session)
+{
+    return &w->ids[(session - w->sessions) / 2 * 2];
+}
+
+static void request(World *w, Session *session, uint16_t op, const uint8_t *body, size_t len)
+{
+    RequestIds *ids = ids_of(w, session);
+    uint8_t how = take_u8(w);
+    WireRequest m = {.op = op, .body = body, .body_len = len};
+    uint64_t back = how % 16 == 15 ? 1 + how / 16 : 0; /* now and then an older one */
+    if (back == 0 && ids->next - ids->settled >= 8)
+        request_ids_settle(ids, ids->settled);
+    m.id = back ? ids->next - (back < ids->next ? back : 1) : request_ids_take(ids);
+    m.settled = ids->settled;
+    input(w, session, WIRE_REQUEST, wire_request_encode(&m, w->payload));
+}
+
+static Session *client_session(World *w, uint8_t n)
+{
+    return &w->sessions[n % (2 * CLIENTS)];
+}
+
+static Session *imd_session(World *w, uint8_t n)
+{
+    return &w->sessions[2 * CLIENTS + n % (2 * IMDS)];
+}
+
+static FileKey key_of(uint8_t n)
+{
+    return (FileKey){{n % 3}};
+}
+
+static Stamp stamp_of(uint8_t n)
+{
+    return (Stamp){n % 2, 1, 1};
+}
+
+static RegionAddress pick_opened(World *w)
+{
+    uint8_t n = take_u8(w);
+    RegionAddress a = {.epoch = 0x50 + n % IMDS, .region = 1 + n / 4 % 8, .opening = 1};
+    unsigned known = w->opened_count < ASKED ? w->opened_count : ASKED;
+    if (known > 0 && n % 8)
+        a = w->opened[n % known];
+    return a;
+}
+
+static ImdHint hint_of(World *w, const Session *imd)
+{
+    uint8_t n = take_u8(w);
+    return (ImdHint){.epoch = imd->peer_epoch + (n == 255),
+                     .free_bytes = n,
+                     .largest_free_bytes = n % 16,
+                     .evictable_bytes = n};
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static void step_raw(World *w)
+{
+    uint8_t type = take_u8(w), from = take_u8(w);
+    size_t len = take_u16(w) % WIRE_PAYLOAD_MAX;
+    take(w, w->payload, len);
+    input(w, &w->sessions[from % SESSIONS], type % 4 ? WIRE_REQUEST : WIRE_REPLY, len);
+}
+
+static void step_open(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], what = take_u8(w), how = take_u8(w);
+    OpOpen op = {.key = key_of(what),
+                 .offset = what / 4 % 2,
+                 .len = 1 + what / 8 % 16,
+                 .flags = how % 4 ? REGION_RETAIN : 0,
+                 .stamp = stamp_of(how / 4)};
+    request(w, client_session(w, how / 8), OP_OPEN, body, wire_open_encode(&op, body));
+}
+
+static void step_close(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(w);
+    OpClose op = {
+        .address = pick_opened(w), .mode = how % CLOSE_MODE_MAX, .stamp = stamp_of(how / 4)};
+    request(w, client_session(w, how / 8), OP_CLOSE, body, wire_close_encode(&op, body));
+}
+
+static void step_alive(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(w);
+    OpAlive op = {.regions = how % 2, .digest = how % 4};
+    request(w, client_session(w, how / 8), OP_ALIVE, body, wire_alive_encode(&op, body));
+}
+
+static void step_claim(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(w), what = take_u8(w);
+    Session *s = client_session(w, how / 8);
+    OpClaim op = {.list = what % 4, .pages = 1 + what / 4 % 3, .count = what / 16 % 4};
+    op.page = how % op.pages;
+    op.before = what == 255 ? 0 : ids_of(w, s)->next;
+    for (uint32_t i = 0; i < op.count; i++) {
+        RegionAddress a = pick_opened(w);
+        op.names[i] = (RegionName){a.epoch, a.region, a.opening};
+    }
+    request(w, s, OP_CLAIM, body, wire_claim_encode(&op, body));
+}
+
+static void step_leave(World *w)
+{
+    request(w, client_session(w, take_u8(w)), OP_LEAVE, NULL, 0);
+}
+
+static void step_join(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    Session *s = imd_session(w, take_u8(w));
+    OpJoin op = {.hint = hint_of(w, s), .pool_bytes = 100, .ports_count = 1, .ports = {1}};
+    request(w, s, OP_JOIN, body, wire_join_encode(&op, body));
+}
+
+static void step_beat(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    Session *s = imd_session(w, take_u8(w));
+    OpBeat op = {.hint = hint_of(w, s), .digest = take_u8(w) % 4};
+    request(w, s, OP_BEAT, body, wire_beat_encode(&op, body));
+}
+
+static void step_part(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    Session *s = imd_session(w, take_u8(w));
+    OpPart op = {.hint = hint_of(w, s)};
+    request(w, s, OP_PART, body, wire_part_encode(&op, body));
+}
+
+static RegionListing pick_listed(World *w, const Session *imd)
+{
+    uint8_t what = take_u8(w), how = take_u8(w);
+    RegionListing l = {.address = {imd->peer_epoch, 1 + what % 32, 1 + what / 32, {{1}}},
+                       .key = key_of(how),
+                       .offset = how / 4 % 2,
+                       .len = 1 + how / 8 % 16,
+                       .flags = how % 2 ? REGION_RETAIN | REGION_RELEASED : REGION_RETAIN,
+                       .stamp = stamp_of(how / 2),
+                       .port = 1};
+    if (how % 2 == 0)
+        l.client = client_session(w, how / 16)->peer_id;
+    return l;
+}
+
+static void step_listing(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(w), what = take_u8(w);
+    Session *s = imd_session(w, how / 8);
+    OpListing op = {.hint = hint_of(w, s),
+                    .list = what % 8,
+                    .pages = 1 + how % 2,
+                    .count = what / 8 % (LISTING_MAX + 1),
+                    .before = take_u8(w)};
+    op.page = what / 64 % op.pages;
+    for (uint32_t i = 0; i < op.count; i++)
+        op.regions[i] = pick_listed(w, s);
+    request(w, s, OP_LISTING, body, wire_listing_encode(&op, body));
+}
+
+/* An answer to one of the manager's latest requests, mostly a good one. */
+static void step_answer(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], which = take_u8(w), how = take_u8(w);
+    unsigned known = w->asked_count < ASKED ? w->asked_count : ASKED;
+    if (known == 0)
+        return;
+    const Asked *a = &w->asked[(w->asked_count - 1 - which % known) % ASKED];
+    WireReply m = {.id = a->id, .op = a->op, .body = body};
+    m.status = how % 4 == 3 ? how / 4 % (STATUS_MAX + 1) : STATUS_OK;
+    if (a->op == OP_ALLOC || a->op == OP_REOPEN) {
+        OpAllocReply r = {.hint = hint_of(w, a->imd)};
+        if (m.status == STATUS_OK) {
+            r.address = (RegionAddress){a->imd->peer_epoch, a->region, a->opening + 1, {{9}}};
+            r.port = 7;
+            if (a->op == OP_ALLOC)
+                r.address.region = 1 + take_u8(w) % 32;
+        }
+        m.body_len = wire_alloc_reply_encode(&r, body);
+    } else {
+        OpFreeReply r = {.hint = hint_of(w, a->imd)};
+        m.body_len = wire_free_reply_encode(&r, body);
+    }
+    input(w, a->imd, WIRE_REPLY, wire_reply_encode(&m, w->payload));
+}
+
+static void step_status(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpStatus op = {.cursor = take_u8(w) % 8};
+    request(w, &w->sessions[SESSIONS - 2], OP_STATUS, body, wire_status_encode(&op, body));
+}
+
+static void step_close_session(World *w)
+{
+    Session *s = &w->sessions[take_u8(w) % SESSIONS];
+    manager_session_closed(w->m, s);
+    s->up = false;
+}
+
+/* Little by little, to the deadline, or a leap. */
+static void step_time(World *w)
+{
+    uint8_t how = take_u8(w);
+    if (how < 100)
+        w->now_ns += how * NS_PER_MS;
+    else if (how < 220)
+        w->now_ns = manager_deadline(w->m) > w->now_ns ? manager_deadline(w->m) : w->now_ns;
+    else
+        w->now_ns += (how - 219) * NS_PER_S;
+    manager_expire(w->m, w->now_ns);
+    FUZZ_CHECK(manager_deadline(w->m) > w->now_ns);
+}
+
+static void step(World *w)
+{
+    static void (*const steps[])(World *) = {
+        step_time,  step_time,   step_answer,  step_answer,  step_answer,       step_answer,
+        step_open,  step_open,   step_open,    step_close,   step_close,        step_alive,
+        step_claim, step_leave,  step_join,    step_join,    step_beat,         step_part,
+        step_raw,   step_status, step_listing, step_listing, step_close_session};
+    steps[take_u8(w) % (sizeof steps / sizeof steps[0])](w);
+    FUZZ_CHECK(manager_check(w->m));
+}
+
+/* ---- the world ------------------------------------------------------------------------------ */
+
+static void make_sessions(World *w)
+{
+    for (unsigned i = 0; i < SESSIONS; i++) {
+        Session *s = &w->sessions[i];
+        bool imd = i >= 2 * CLIENTS && i < 2 * (CLIENTS + IMDS);
+        *s = (Session){.peer = addr_sim((uint16_t)(i / 2), 1),
+                       .peer_id = {{1, (uint8_t)(i / 2)}},
+                       .peer_role = i < 2 * CLIENTS ? ROLE_CLIENT : ROLE_TOOL,
+                       .up = true};
+        if (imd) {
+            s->peer_role = ROLE_IMD;
+            s->peer_epoch = 0x50 + i / 2 - CLIENTS;
+            if (i / 2 == CLIENTS + IMDS - 1) /* the successor of another, at its address */
+                s->peer = w->sessions[2 * CLIENTS].peer;
+        }
+        request_ids_init(&w->ids[i]);
+    }
+    w->sessions[SESSIONS - 1].peer_role = ROLE_CMD;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static World w;
+    w = (World){.p = data, .left = size, .now_ns = 100 * NS_PER_S};
+    Env env = {.random = fuzz_random, .ctx = &w};
+    ManagerSink sink = {.message = message, .ctx = &w};
+    ManagerConfig config = {.client_dead_ns = 6 * NS_PER_S,
+                            .host_dead_ns = 3 * NS_PER_S,
+                            .grace_ns = 8 * NS_PER_S,
+                            .request_first_retry_ns = 50 * NS_PER_MS,
+                            .request_retry_max_ns = 400 * NS_PER_MS,
+                            .request_deadline_ns = NS_PER_S,
+                            .hosts_max = 3,
+                            .clients_max = 3,
+                            .regions_max = 24,
+                            .opens_max = 6};
+    w.random = take_u16(&w);
+    make_sessions(&w);
+    w.m = manager_new(&config, &env, &sink, &(Id128){{1}}, w.now_ns);
+    if (!w.m)
+        return 0;
+    for (unsigned i = 0; i < STEPS_MAX && w.left > 0; i++)
+        step(&w);
+    manager_free(w.m);
+    return 0;
+}
