@@ -194,7 +194,6 @@ void cmd_call_destroy(Manager *m, Call *call)
 {
     Host *h = call->host;
 
-    heap_remove(m, call);
     list_remove(&call->of_host);
     if (call->request) {
         request_ids_settle(&h->ids, call->request->id);
@@ -235,6 +234,8 @@ static void call_end(Manager *m, Call *call, int status)
 {
     Host *h = call->host;
 
+    /* It has no deadline any more; what is begun in consequence needs the heap in order. */
+    heap_remove(m, call);
     call_over(m, call, status);
     cmd_call_destroy(m, call);
     cmd_calls_pump(m, h);
@@ -263,7 +264,6 @@ void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
             continue;
         if (!request_input(call->request, reply, m->now_ns))
             return;
-        heap_moved(m, call);
         h->heard_ns = m->now_ns;
         h->avoid_until_ns = 0;
         take_hint(h, call->op, call->request->answer, call->request->answer_len);
@@ -304,9 +304,7 @@ void cmd_calls_expire(Manager *m)
 {
     while (m->heap_count > 0 && cmd_call_deadline(m->heap[0]) <= m->now_ns) {
         Call *call = m->heap[0];
-        bool expired = call_expired(m, call);
-        heap_moved(m, call);
-        if (!expired) {
+        if (!call_expired(m, call)) {
             call_send(m, call);
             continue;
         }

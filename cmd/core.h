@@ -23,9 +23,11 @@ typedef struct ManagerSink {
 
 typedef struct ManagerConfig {
     uint64_t client_dead_ns; /* silence after which a client's regions are reclaimed */
-    uint64_t host_dead_ns;   /* silence after which an imd is not chosen and its regions go */
+    uint64_t host_dead_ns;   /* silence after which an imd is not chosen; twice that: it and its
+                                regions go */
     uint64_t grace_ns;       /* after its own start: nothing unclaimed is freed before */
-    uint64_t request_first_retry_ns, request_retry_max_ns, request_deadline_ns; /* to imds */
+    /* To imds. An OPEN is answered within twice the deadline, a CLOSE within one. */
+    uint64_t request_first_retry_ns, request_retry_max_ns, request_deadline_ns;
     unsigned hosts_max, clients_max, regions_max, opens_max; /* opens_max: under way at once */
 } ManagerConfig;
 
@@ -49,7 +51,7 @@ typedef struct ManagerStats {
         lost_hosts, reconciled, retries_next_host;
 } ManagerStats;
 void manager_stats(const Manager *m, ManagerStats *ret);
-size_t manager_bytes(const Manager *m); /* allocated for directories */
+size_t manager_bytes(const Manager *m); /* allocated, for all that it holds */
 bool manager_check(const Manager *m);   /* invariants, for tests */
 
 #endif

@@ -222,7 +222,7 @@ void cmd_calls_fail(Manager *m, Host *h);   /* all of a host end with CALL_HOST_
 void cmd_calls_expire(Manager *m);
 void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
 uint64_t cmd_call_deadline(const Call *call);
-void cmd_call_destroy(Manager *m, Call *call);
+void cmd_call_destroy(Manager *m, Call *call); /* it is out of the heap */
 
 /* ---- hosts.c: the idle-workstation directory ---- */
 Host *cmd_host_find(const Manager *m, uint64_t epoch);
