@@ -18,6 +18,8 @@ enum {
     FILL_RUN_BLOCKS = 64,       /* blocks read from the file and offered in one piece */
     BACKGROUND_CALLS = 4,       /* alive, claim, fill, reopen */
     OWN_GAP_NS = 100 * 1000000, /* later than asked for by so much: this process was stopped */
+    SAFE_DATAGRAM = 1232,       /* fits every path: IPv6's least MTU less its headers */
+    STUCK_DEADLINES = 8,        /* answers, but no progress, for so many transfer deadlines */
 };
 
 /* One write under way, linked in its region: its blocks are not read remotely meanwhile. */
@@ -106,9 +108,11 @@ enum RunResult {
 
 typedef struct CallState {
     bool used;
-    uint8_t run;  /* enum RunKind */
-    bool begun;   /* the machine in u was started */
-    bool renewed; /* the session was made for this run, after one of another epoch */
+    uint8_t run;          /* enum RunKind */
+    bool begun;           /* the machine in u was started */
+    bool renewed;         /* the session was made for this run, after one of another epoch */
+    uint32_t progress;    /* of the transfer when it last made some, */
+    uint64_t progress_ns; /* and when that was */
     Addr peer;
     Session *session;
     uint64_t give_up_ns; /* while the session is not up */
@@ -187,7 +191,7 @@ struct Channel {
     bool background;
     Call *calls;
     uint64_t next_ask;
-    uint64_t expected_ns; /* when the shell was told to come again */
+    uint64_t expected_ns;   /* when the shell was told to come again */
     uint64_t next_transfer; /* names of writes and fills: none is used again on this channel */
     /* background */
     Call own[BACKGROUND_CALLS];
@@ -237,8 +241,7 @@ void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size
 void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64_t offset,
               uint8_t *buf, size_t len, uint64_t now_ns);
 void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
-               uint64_t offset, const uint8_t *data, size_t len,
-               uint64_t number, uint64_t now_ns);
+               uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns);
 /* Sends what is due; tells how it stands. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
 uint64_t run_deadline(const Call *call);

@@ -52,8 +52,6 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
     st->buf = (uint8_t *)(uintptr_t)data; /* a WRITE transfer only reads it */
     st->len = len;
     st->number = number;
-    st->transfer = call->channel->next_transfer;
-    call->channel->next_transfer += write_chunk_count(offset, len);
 }
 
 void run_end(Call *call)
@@ -110,27 +108,74 @@ static bool host_changed(const CallState *st, const Session *s)
     return s->peer_role != ROLE_IMD || s->peer_epoch != st->address.epoch;
 }
 
-static bool run_begin(Call *call, Session *s, uint64_t now_ns)
+static bool run_begin(Call *call, Session *s, uint64_t deadline_ns, uint64_t now_ns)
 {
     Channel *ch = call->channel;
     CallState *st = call->state;
     ChannelPeer *peer = peer_of(ch, s);
     if (!peer)
         return false;
-    TransferConfig config = {.deadline_ns = ch->client->config.transfer_deadline_ns,
-                             .credit = &ch->client->credit,
-                             .path = &peer->path};
+    TransferConfig config = {
+        .deadline_ns = deadline_ns, .credit = &ch->client->credit, .path = &peer->path};
     if (st->run == RUN_READ) {
         config.segment = peer->read_segment;
         read_transfer_start(&st->u.read, &config, &st->address, st->offset, st->buf, st->len,
                             &ch->next_ask, now_ns);
     } else {
+        st->transfer = ch->next_transfer; /* a new name each time it is begun */
+        ch->next_transfer += write_chunk_count(st->offset, st->len);
         config.segment = peer->write_segment;
         write_transfer_start(&st->u.write, &config, &st->address, st->write_kind, st->offset,
                              st->buf, st->len, st->number, st->transfer, now_ns);
     }
     st->begun = true;
+    st->progress = 0;
+    st->progress_ns = now_ns;
     return true;
+}
+
+/* Perhaps large datagrams vanish on the way, and nobody told of a smaller MTU: smaller ones serve
+ * this session from now on. All the silence so far counts. */
+static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t stuck_ns,
+                       uint64_t now_ns)
+{
+    CallState *st = call->state;
+    uint64_t deadline = call->channel->client->config.transfer_deadline_ns;
+    bool reading = st->run == RUN_READ;
+    uint64_t heard_ns = reading ? st->u.read.p.clock.heard_ns : st->u.write.p.clock.heard_ns;
+    if (reading)
+        read_transfer_end(&st->u.read);
+    else
+        write_transfer_end(&st->u.write);
+    peer->read_segment = peer->write_segment = segment;
+    st->begun = false;
+    (void)run_begin(call, st->session, heard_ns > st->progress_ns ? deadline : deadline - stuck_ns,
+                    now_ns);
+}
+
+/* What to do about a transfer that makes no progress, whatever is answered. BUSY is not death, but
+ * it must end. */
+static enum RunResult run_stuck(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    Channel *ch = call->channel;
+    ChannelPeer *peer = st->session ? st->session->user : NULL;
+    uint64_t deadline = ch->client->config.transfer_deadline_ns;
+    uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
+    if (progress != st->progress) {
+        st->progress = progress;
+        st->progress_ns = now_ns;
+    }
+    uint64_t stuck_ns = now_ns - st->progress_ns;
+    uint16_t small =
+        segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
+    if (stuck_ns >= STUCK_DEADLINES * deadline) {
+        st->status = STATUS_BUSY;
+        return RUN_REFUSED;
+    }
+    if (peer && peer->read_segment > small && stuck_ns >= deadline / 2 && stuck_ns < deadline)
+        run_shrink(call, peer, small, stuck_ns, now_ns);
+    return RUN_RUNNING;
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -212,6 +257,21 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
     return RUN_RUNNING;
 }
 
+static enum RunResult transfer_step(Call *call, Session *s, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (st->run == RUN_READ) {
+        read_transfer_expire(&st->u.read, now_ns);
+        if (s && st->u.read.state == TRANSFER_RUNNING)
+            send_reads(call, s, now_ns);
+        return transfer_result(st, st->u.read.state, st->u.read.status);
+    }
+    write_transfer_expire(&st->u.write, now_ns);
+    if (s && st->u.write.state == TRANSFER_RUNNING)
+        send_writes(call, s, now_ns);
+    return transfer_result(st, st->u.write.state, st->u.write.status);
+}
+
 enum RunResult run_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -230,18 +290,11 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
         (void)run_session(call, now_ns);
         return RUN_RUNNING;
     }
-    if (!st->begun && !run_begin(call, s, now_ns))
+    if (!st->begun &&
+        !run_begin(call, s, call->channel->client->config.transfer_deadline_ns, now_ns))
         return RUN_TIMED_OUT;
-    if (st->run == RUN_READ) {
-        read_transfer_expire(&st->u.read, now_ns);
-        if (s && st->u.read.state == TRANSFER_RUNNING)
-            send_reads(call, s, now_ns);
-        return transfer_result(st, st->u.read.state, st->u.read.status);
-    }
-    write_transfer_expire(&st->u.write, now_ns);
-    if (s && st->u.write.state == TRANSFER_RUNNING)
-        send_writes(call, s, now_ns);
-    return transfer_result(st, st->u.write.state, st->u.write.status);
+    enum RunResult result = transfer_step(call, s, now_ns);
+    return result == RUN_RUNNING ? run_stuck(call, now_ns) : result;
 }
 
 uint64_t run_deadline(const Call *call)
@@ -266,6 +319,7 @@ void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns)
 {
     CallState *st = call->state;
     st->give_up_ns = time_add(st->give_up_ns, gap_ns);
+    st->progress_ns = time_add(st->progress_ns, gap_ns);
     if (!st->begun)
         return;
     if (st->run == RUN_REQUEST)

@@ -143,6 +143,7 @@ typedef struct ReadTransfer {
     uint8_t state;      /* enum TransferState */
     uint16_t status;    /* enum Status, when refused */
     uint16_t chunks_count;
+    uint32_t progress; /* changes when segments come, or are known not to come */
     uint64_t unfilled[(TRANSFER_BLOCKS_MAX + 63) / 64 + 1]; /* bit i: block offset/4096 + i */
     struct {
         TransferClock clock;
@@ -218,6 +219,7 @@ typedef struct WriteTransfer {
     uint16_t status;
     uint16_t chunks_count;
     uint16_t refused_chunks;
+    uint32_t progress; /* changes when the imd is known to have more */
     struct {
         TransferClock clock;
         TransferFlight flight;

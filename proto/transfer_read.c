@@ -63,6 +63,7 @@ static void chunk_settle(ReadTransfer *t, ReadChunk *c, uint64_t map)
     if (!(c->missing & map))
         return;
     c->missing &= ~map;
+    t->progress++;
     if (!c->missing && ++t->p.done_chunks == t->chunks_count)
         t->state = TRANSFER_COMPLETE;
 }
@@ -117,6 +118,7 @@ void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
     t->next_ask = next_ask;
     t->state = TRANSFER_RUNNING;
     t->status = STATUS_OK;
+    t->progress = 0;
     t->chunks_count = (uint16_t)((len + WIRE_CHUNK_MAX - 1) / WIRE_CHUNK_MAX);
     memset(&t->p, 0, sizeof t->p);
     clock_start(&t->p.clock, now_ns);

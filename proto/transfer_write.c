@@ -75,6 +75,7 @@ void write_transfer_start(WriteTransfer *t, const TransferConfig *config,
     t->status = STATUS_OK;
     t->chunks_count = (uint16_t)write_chunk_count(offset, len);
     t->refused_chunks = 0;
+    t->progress = 0;
     memset(&t->p, 0, sizeof t->p);
     t->p.grant = GRANT_NONE;
     clock_start(&t->p.clock, now_ns);
@@ -112,6 +113,7 @@ static void chunk_finish(WriteTransfer *t, unsigned i, enum WriteState state)
     WriteChunk *c = &t->chunks[i];
     flight_drop(t, c, UINT64_MAX);
     c->state = (uint8_t)state;
+    t->progress++;
     t->p.open &= ~chunk_bit(i);
     t->p.poll_wanted &= ~chunk_bit(i);
     t->p.hold &= ~chunk_bit(i);
@@ -439,6 +441,7 @@ static void chunk_open(WriteTransfer *t, unsigned i, uint64_t received, uint64_t
     /* It may be more than this transfer sent: of an earlier try of the same write.
      * Acknowledgments may overtake each other, so what was received once counts as received;
      * but the imd may have dropped a fill and begun it anew: the answer to a poll tells. */
+    t->progress += (received & ~c->received) != 0;
     c->received = answer ? received : c->received | received;
     uint64_t news = received & c->flight;
     if (news) {

@@ -57,6 +57,7 @@ typedef struct World {
     bool stamp_moved;
     unsigned released;
     unsigned datagrams; /* to anyone */
+    size_t path_mtu;    /* larger datagrams vanish between client and imd; 0: none does */
 } World;
 
 static World w;
@@ -82,6 +83,8 @@ enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_CLIENT = 10 };
 static void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len)
 {
     assert_true(len <= DATAGRAM_MAX);
+    if (w.path_mtu && len > w.path_mtu && (from.host[0] == HOST_IMD || to->host[0] == HOST_IMD))
+        return;
     Datagram *d = &w.queue[w.tail++ % QUEUE_MAX];
     assert_true(w.tail - w.head <= QUEUE_MAX);
     d->from = from;
@@ -590,6 +593,41 @@ static void read__dead_host_costs_all_its_regions_one_deadline(void **state)
     assert_int_equal(stats().hosts_lost, 1);
 }
 
+/* Nobody tells of a smaller MTU on the way: smaller datagrams are tried before the host is given
+ * up. */
+static void path__black_hole_costs_half_a_deadline(void **state)
+{
+    (void)state;
+    static uint8_t data[100000];
+    int rd = open_at(200000, 0, 0);
+    assert_reads_file(rd, 0, 0, 50000);
+    settle();
+    w.path_mtu = 1300;
+    uint64_t begun = w.now;
+    assert_reads_file(rd, 0, 0, 50000);
+    assert_in_range(w.now - begun, NS_PER_S / 2, NS_PER_S);
+    assert_int_equal(info(rd).hits, 50000);
+    begun = w.now;
+    assert_reads_file(rd, 0, 0, 50000);
+    assert_true(w.now - begun < NS_PER_S / 10);
+    memset(data, 3, sizeof data);
+    assert_int_equal(write_at(rd, 50000, data, sizeof data), sizeof data);
+    assert_true(info(rd).active);
+    assert_reads_file(rd, 0, 0, 200000);
+}
+
+static void path__black_hole_found_by_a_write(void **state)
+{
+    (void)state;
+    static uint8_t data[100000];
+    int rd = open_at(200000, 0, 0);
+    w.path_mtu = 1300;
+    memset(data, 4, sizeof data);
+    assert_int_equal(write_at(rd, 50000, data, sizeof data), sizeof data);
+    assert_true(info(rd).active);
+    assert_reads_file(rd, 0, 0, 200000);
+}
+
 static void read__new_epoch_drops_the_host(void **state)
 {
     (void)state;
@@ -889,6 +927,8 @@ int main(void)
         T(read__ends_at_region_and_file),
         T(read__gone_costs_that_region_only),
         T(read__dead_host_costs_all_its_regions_one_deadline),
+        T(path__black_hole_costs_half_a_deadline),
+        T(path__black_hole_found_by_a_write),
         T(read__new_epoch_drops_the_host),
         T(read__goodbye_drops_the_host),
         T(write__both_halves),
