@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What a bad start gets: one line that says what to mend, status 1, or 2 for the command line.
+set -euo pipefail
+work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-startup.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
+cmd=$DODO_BUILD/cmd/cmd imd=$DODO_BUILD/imd/imd dodo=$DODO_BUILD/tools/dodo
+: >empty.conf
+export DODO_CONFIG=$work/empty.conf
+
+failures=0
+# refused STATUS WORDS COMMAND...: it ends with that status and one line that has those words.
+refused() {
+  local status=$1 words=$2 got=0
+  shift 2
+  timeout 20 "$@" >out 2>err </dev/null || got=$?
+  if [ "$got" -ne "$status" ] || ! grep -qF -- "$words" err || [ "$(wc -l <err)" -ne 1 ]; then
+    printf 'FAILED: %s\n  status %s, expected %s and one line with "%s":\n' "${*##*/}" "$got" "$status" "$words"
+    sed 's/^/  /' err
+    failures=$((failures + 1))
+  fi
+}
+
+"$dodo" keygen >key
+cp key open.key
+echo rubbish >bad.key
+chmod 600 key bad.key
+chmod 644 open.key
+printf '[imd]\npol = 5\n' >unknown.conf
+printf '[dodo]\nlog_level = loud\n' >value.conf
+printf 'nonsense\n' >syntax.conf
+here=(--manager 127.0.0.1:1 --listen 127.0.0.1:0)
+
+refused 2 "--listen ADDR:PORT is needed" "$cmd"
+refused 2 "--nonsense" "$cmd" --nonsense
+refused 2 "extra" "$cmd" --listen 127.0.0.1:0 extra
+refused 2 "numeric address" "$cmd" --listen nowhere
+refused 2 "--manager ADDR:PORT is needed" "$imd" --listen 127.0.0.1:0 --pool 1M
+refused 2 "--pool SIZE is needed" "$imd" "${here[@]}"
+refused 2 "--pool lots" "$imd" "${here[@]}" --pool lots
+refused 2 "both be IPv4 or both IPv6" "$imd" --manager '[::1]:1' --listen 127.0.0.1:0 --pool 1M
+refused 2 "unknown command" "$dodo" nonsense
+refused 2 "--timeout" "$dodo" status --timeout soon
+refused 1 "there is no key file" "$cmd" --listen 127.0.0.1:0 --key nofile
+refused 1 "readable by others" "$cmd" --listen 127.0.0.1:0 --key open.key
+refused 1 "64 hexadecimal digits" "$cmd" --listen 127.0.0.1:0 --key bad.key
+refused 1 "not a loopback address" "$cmd" --listen 192.0.2.1:0
+refused 1 "not an address of this host" "$cmd" --listen 192.0.2.1:0 --key key
+refused 1 "name the one address" "$cmd" --listen 0.0.0.0:0 --key key
+refused 1 "more than this host has" "$imd" "${here[@]}" --pool 200T
+refused 1 'unknown key "pol"' "$imd" "${here[@]}" --pool 1M --config unknown.conf
+refused 1 "log_level" "$imd" "${here[@]}" --pool 1M --config value.conf
+refused 1 'expected "key = value"' "$cmd" --listen 127.0.0.1:0 --config syntax.conf
+refused 1 "nofile.conf" "$cmd" --listen 127.0.0.1:0 --config nofile.conf
+refused 1 "which manager" "$dodo" status
+refused 1 "127.0.0.1:1" "$dodo" status --manager 127.0.0.1:1 --timeout 100ms
+
+# An address in use: that of a manager that is running.
+mkfifo ready
+"$cmd" --listen 127.0.0.1:0 >ready 2>cmd.log </dev/null &
+running=$!
+trap 'kill "$running" 2>/dev/null || true; rm -rf "$work"' EXIT
+read -r -t 20 line <ready || line=
+address=$(grep -oE '127\.0\.0\.1:[0-9]+' <<<"$line")
+refused 1 "in use" "$cmd" --listen "$address"
+
+[ "$failures" -eq 0 ] && echo "all refused as they should be"
+exit $((failures > 0))
