@@ -48,9 +48,19 @@ static bool tried(const Task *t, unsigned slot)
     return t->tried[slot / 64] >> (slot % 64) & 1;
 }
 
+bool cmd_host_avoided(const Host *h, const OpOpen *open)
+{
+    for (uint32_t i = 0; i < open->avoid_count; i++)
+        if (open->avoid[i] == h->epoch)
+            return true;
+    return false;
+}
+
 static bool host_fits(const Manager *m, const Host *h, const Task *t)
 {
     if (!h || !cmd_host_reachable(m, h) || m->now_ns < h->avoid_until_ns || tried(t, h->slot))
+        return false;
+    if (cmd_host_avoided(h, &t->open))
         return false;
     uint64_t room = t->evict ? h->hint.evictable_bytes : h->hint.largest_free_bytes;
     return room >= t->open.len;

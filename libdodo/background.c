@@ -220,8 +220,8 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     uint64_t id = r ? request_ids_take(&c->ids) : 0;
     if (id) {
         /* Never a retained region: the file may have been written since. */
-        n = open_body(&r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
-                      body);
+        n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
+                      now_ns, body);
         rd = r->rd;
     }
     if (r) /* also when all ids are in use: its turn comes again */

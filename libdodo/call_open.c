@@ -6,14 +6,17 @@
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
-size_t open_body(const FileKey *key, const Stamp *stamp, uint64_t offset, uint64_t len,
-                 unsigned flags, bool retainable, uint8_t *out)
+size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
+                 uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out)
 {
     OpOpen open = {.key = *key, .offset = offset, .len = len, .stamp = *stamp};
     if (flags & DODO_RDONLY)
         open.flags |= REGION_RDONLY;
     if ((flags & DODO_RETAIN) && retainable)
         open.flags |= REGION_RETAIN;
+    for (unsigned i = 0; i < OPEN_AVOID_MAX; i++)
+        if (now_ns < c->lost[i].until_ns)
+            open.avoid[open.avoid_count++] = c->lost[i].epoch;
     return wire_open_encode(&open, out);
 }
 
@@ -120,6 +123,9 @@ static bool open_begin(Call *call, uint64_t now_ns)
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
     uint64_t id = refracting ? 0 : request_ids_take(&c->ids);
+    uint8_t body[WIRE_BODY_MAX];
+    size_t n = open_body(c, &st->given.key, &st->given.stamp, st->open_offset, st->open_len,
+                         st->open_flags, st->given.retainable, now_ns, body);
     client_unlock(c);
     if (refracting) {
         open_no_memory(call, "no remote memory was to be had a moment ago (refraction period)",
@@ -131,9 +137,6 @@ static bool open_begin(Call *call, uint64_t now_ns)
         return false;
     }
     call->need = NEED_NETWORK;
-    uint8_t body[WIRE_BODY_MAX];
-    size_t n = open_body(&st->given.key, &st->given.stamp, st->open_offset, st->open_len,
-                         st->open_flags, st->given.retainable, body);
     run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
     return true;
 }

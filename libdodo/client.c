@@ -216,11 +216,26 @@ void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_
     c->hooks.wake_background(c->hooks.ctx);
 }
 
+/* The manager may reach a host that we cannot (a one-way cut, a firewall): it is told with the next
+ * OPENs, for a refraction period. */
+static void client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
+{
+    unsigned at = c->lost_next;
+    for (unsigned i = 0; i < OPEN_AVOID_MAX; i++)
+        if (c->lost[i].epoch == epoch)
+            at = i;
+    if (at == c->lost_next)
+        c->lost_next = (c->lost_next + 1) % OPEN_AVOID_MAX;
+    c->lost[at].epoch = epoch;
+    c->lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
+}
+
 /* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */
 void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns)
 {
     unsigned lost = 0;
     client_lock(c);
+    client_avoid(c, epoch, now_ns);
     LIST_FOREACH(node, &c->regions)
     {
         Region *r = CONTAINER_OF(node, Region, link);

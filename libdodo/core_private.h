@@ -83,6 +83,10 @@ struct Client {
     uint32_t claimed;
     RequestIds ids;
     uint64_t refraction_until_ns;
+    struct {
+        uint64_t epoch, until_ns;
+    } lost[OPEN_AVOID_MAX]; /* hosts that did not answer of late: new regions go elsewhere */
+    unsigned lost_next;
     ListNode fills;
     size_t fill_bytes;
     bool alive_due; /* something for cmd to know before the next keep-alive */
@@ -273,9 +277,9 @@ void call_claim_step(Call *call, uint64_t now_ns);
 void call_fill_step(Call *call, uint64_t now_ns);
 void call_reopen_step(Call *call, uint64_t now_ns);
 
-/* The OPEN request of a region, for mopen and for establishing anew. */
-size_t open_body(const FileKey *key, const Stamp *stamp, uint64_t offset, uint64_t len,
-                 unsigned flags, bool retainable, uint8_t *out);
+/* Under the lock: the OPEN request of a region, for mopen and for establishing anew. */
+size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
+                 uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out);
 
 static inline bool region_address_equal(const RegionAddress *a, const RegionAddress *b)
 {

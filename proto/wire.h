@@ -281,12 +281,15 @@ typedef struct ImdHint {
     uint32_t reserved;
 } ImdHint;
 
+enum { OPEN_AVOID_MAX = 8 };
 typedef struct OpOpen {
     FileKey key;
     uint64_t offset; /* in the file */
     uint64_t len;    /* of the region, > 0 */
     uint32_t flags;  /* REGION_RDONLY, REGION_RETAIN */
     Stamp stamp;     /* of the file now; a retained region is given only if its stamp is equal */
+    uint32_t avoid_count;
+    uint64_t avoid[OPEN_AVOID_MAX]; /* epochs of hosts that the client could not reach of late */
 } OpOpen;
 typedef struct OpOpenReply {
     Addr host; /* data address of the imd: UDP address and the port of the region's thread; not

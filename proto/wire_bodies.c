@@ -145,6 +145,10 @@ size_t wire_open_encode(const OpOpen *m, uint8_t *out)
     write_u64(&w, m->len);
     write_u32(&w, m->flags);
     write_stamp(&w, &m->stamp);
+    assert(m->avoid_count <= OPEN_AVOID_MAX);
+    write_u32(&w, m->avoid_count);
+    for (uint32_t i = 0; i < m->avoid_count; i++)
+        write_u64(&w, m->avoid[i]);
     return writer_len(&w);
 }
 
@@ -157,6 +161,9 @@ int wire_open_decode(const uint8_t *p, size_t len, OpOpen *ret)
     m.len = read_u64(&r);
     m.flags = read_flags(&r, OPENING_FLAGS);
     m.stamp = read_stamp(&r);
+    m.avoid_count = read_count(&r, OPEN_AVOID_MAX);
+    for (uint32_t i = 0; i < m.avoid_count; i++)
+        m.avoid[i] = read_u64(&r);
     demand_range(&r, m.offset, m.len);
     if (reader_finish(&r) != 0)
         return -EBADMSG;

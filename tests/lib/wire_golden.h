@@ -162,7 +162,9 @@ static const OpOpen golden_open = {.key = GOLDEN_KEY,
                                    .offset = 0x0000000200000000,
                                    .len = 0x0000000001000000,
                                    .flags = REGION_RDONLY | REGION_RETAIN,
-                                   .stamp = GOLDEN_STAMP};
+                                   .stamp = GOLDEN_STAMP,
+                                   .avoid_count = 2,
+                                   .avoid = {0x0102030405060708, 0x1112131415161718}};
 static const OpOpenReply golden_open_reply = {
     .host = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 1}},
     .address = GOLDEN_ADDRESS,
@@ -288,7 +290,9 @@ static const WireGolden wire_goldens[] = {
      "................ .... .... zzzzzzzz"},
 
     {"open", "both flags", &golden_open,
-     HEX_KEY "0000000002000000 0000000100000000 03000000 " HEX_STAMP, ""},
+     HEX_KEY "0000000002000000 0000000100000000 03000000 " HEX_STAMP
+             " 02000000 0807060504030201 1817161514131211",
+     ""},
     {"open_reply", "ip4", &golden_open_reply,
      "01 151e 00000000 0a000001000000000000000000000000 " HEX_ADDRESS "01",
      ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz " ANY_ADDRESS ".."},

@@ -47,6 +47,7 @@ typedef struct World {
     uint16_t open_status;
     uint64_t regions; /* ids given */
     RegionAddress last;
+    unsigned avoided; /* hosts that the last OPEN named */
     unsigned opens, closes, releases, alives, claims;
     OpClaim claim;
     bool want_list;
@@ -144,6 +145,8 @@ static size_t manager_open(const WireRequest *q, uint8_t *body)
     OpOpen open;
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
     w.opens++;
+    w.avoided = open.avoid_count;
+    assert_true(open.avoid_count == 0 || open.avoid[0] == 77);
     if (w.open_status != STATUS_OK)
         return 0;
     ImdRegion region = {
@@ -591,6 +594,12 @@ static void read__dead_host_costs_all_its_regions_one_deadline(void **state)
     assert_int_equal(read_at(two, 0, buf, sizeof buf), -1);
     assert_int_equal(w.now, begun);
     assert_int_equal(stats().hosts_lost, 1);
+    /* The manager is asked for another host, for a while. */
+    assert_true(open_at(8192, 65536, 0) >= 0);
+    assert_int_equal(w.avoided, 1);
+    w.now += 5 * NS_PER_S;
+    assert_true(open_at(8192, 131072, 0) >= 0);
+    assert_int_equal(w.avoided, 0);
 }
 
 /* Nobody tells of a smaller MTU on the way: smaller datagrams are tried before the host is given

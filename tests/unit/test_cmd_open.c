@@ -61,6 +61,25 @@ static void open__asks_no_host_without_room(void **state)
     rig_free(rig);
 }
 
+/* What the client could not reach of late is not chosen, though the manager reaches it. */
+static void open__avoids_what_the_client_cannot_reach(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *cut = imd_up(rig, 64 * KIB), *good = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, KIB, 0);
+    open.avoid[open.avoid_count++] = cut->session.peer_epoch;
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(cut->got[OP_ALLOC], 0);
+    assert_int_equal(good->got[OP_ALLOC], 16);
+    open.avoid[open.avoid_count++] = good->session.peer_epoch;
+    uint64_t id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    rig_free(rig);
+}
+
 /* Random placement: with 32 hosts (more than are picked blindly) and 192 openings each gets some,
  * none gets a quarter. A constant choice, or one that leaves slots out, fails. */
 static void open__spreads_over_hosts(void **state)
@@ -970,6 +989,7 @@ int main(void)
         cmocka_unit_test(open__gives_a_region_and_says_where),
         cmocka_unit_test(open__without_hosts_fails_at_once),
         cmocka_unit_test(open__asks_no_host_without_room),
+        cmocka_unit_test(open__avoids_what_the_client_cannot_reach),
         cmocka_unit_test(open__spreads_over_hosts),
         cmocka_unit_test(open__goes_to_the_next_host_on_refusal),
         cmocka_unit_test(open__asks_each_host_once_a_round),
