@@ -230,9 +230,9 @@ Host *cmd_host_find(const Manager *m, uint64_t epoch);
 Host *cmd_host_of(const Manager *m, const Session *session);
 bool cmd_host_silent(const Manager *m, const Host *h);
 bool cmd_host_reachable(const Manager *m, const Host *h);
-/* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 /* The client that opens could not reach it of late. */
 bool cmd_host_avoided(const Host *h, const OpOpen *open);
+/* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
 void cmd_host_hint(Host *h, const ImdHint *hint);
 void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
