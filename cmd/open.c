@@ -126,8 +126,13 @@ static bool reserve(Manager *m, Task *t)
 {
     if (t->fresh)
         return true;
-    if (!cmd_regions_room(m))
+    if (!cmd_regions_room(m)) {
+        /* Kept regions are a cache: one gives way, and the next opening finds room. */
+        HmapNode *n = hmap_walk(&m->kept, NULL);
+        if (n)
+            cmd_region_doom(m, CONTAINER_OF(n, Region, kept.by_file));
         return false;
+    }
     t->fresh = calloc(1, sizeof *t->fresh);
     if (t->fresh)
         m->reserved++;
