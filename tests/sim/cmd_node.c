@@ -101,8 +101,8 @@ void cmd_start(CmdNode *n)
                             .request_deadline_ns = q->imd_deadline_ns,
                             .hosts_max = 8,
                             .clients_max = 64,
-                            .regions_max = 1024,
-                            .opens_max = 64};
+                            .regions_max = q->cmd_regions_max,
+                            .opens_max = q->cmd_opens_max};
     Env env = sim_env(&n->env);
     SimHeap *was = sim_heap_enter(&n->heap);
     n->endpoint = endpoint_new(&ec, &env);

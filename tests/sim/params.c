@@ -5,7 +5,7 @@
 
 static const char *const names[SCENARIO_COUNT] = {
     "general", "calm",  "pauses", "amnesia", "retain",  "contention", "file",
-    "hosts",   "churn", "end",    "silence", "reclaim", "crashes"};
+    "hosts",   "churn", "end",    "silence", "reclaim", "crashes",    "large"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -34,7 +34,10 @@ static void choose_size(Params *p, SimRng *r)
     p->pool_bytes = sim_rng_between(r, 16, 128) * 4096;
     p->region_blocks_max = (unsigned)sim_rng_spread(r, 2, REGION_MAX / 4096);
     p->descs = (unsigned)sim_rng_between(r, 1, 6);
+    p->file_cap = FILE_CAP;
+    p->region_max = REGION_MAX;
     p->sealed = sim_rng_below(r, 3) == 0;
+    p->rotating = p->sealed && sim_rng_below(r, 3) == 0;
     p->same_ports = sim_rng_below(r, 2);
     static const uint64_t sizes[] = {1472, 1472, 8972, 65507};
     p->datagram_max = sizes[sim_rng_below(r, 4)];
@@ -83,7 +86,7 @@ static void choose_files(Params *p, SimRng *r)
     f->granule_ns = sim_rng_below(r, 3) ? 4 * NS_PER_MS : sim_rng_spread(r, 1000, 50 * NS_PER_MS);
     f->honest = sim_rng_below(r, 6) != 0;
     f->op_ns = sim_rng_spread(r, 5 * NS_PER_US, 5 * NS_PER_MS);
-    f->slow_ns = f->op_ns * 20;
+    f->slow_ns = f->op_ns * sim_rng_between(r, 5, 100);
     f->slow_ppm = maybe(r, 200000);
     f->split_ppm = (uint32_t)sim_rng_below(r, 1000000);
 }
@@ -118,7 +121,9 @@ static void choose_limits(Params *p, SimRng *r)
     p->grant_bytes = tight ? 65536 : 1 << 20;
     p->credit_bytes = tight ? 65536 : 1 << 20;
     p->fill_queue_bytes = sim_rng_below(r, 4) ? 4 << 20 : 256 << 10;
-    p->sessions_max = tight ? (unsigned)sim_rng_between(r, 16, 24) : 256;
+    p->sessions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 256;
+    p->cmd_opens_max = tight ? (unsigned)sim_rng_between(r, 1, 6) : 64;
+    p->cmd_regions_max = tight ? (unsigned)sim_rng_between(r, 8, 32) : 1024;
 }
 
 static void choose_faults(Params *p, SimRng *r, unsigned kinds)
@@ -150,6 +155,8 @@ static void make_calm(Params *p)
     p->transfer_deadline_ns = 2 * NS_PER_S;
     p->imd_deadline_ns = 2 * NS_PER_S;
     p->sessions_max = 256;
+    p->cmd_opens_max = 64;
+    p->cmd_regions_max = 1024;
     p->weights[DO_EXIT] = 0;
 }
 
@@ -225,7 +232,7 @@ static void scenario_file(Params *p, SimRng *r)
     SimFsConfig *f = &p->fs;
     f->read_fail_ppm = maybe(r, 50000);
     f->write_fail_ppm = (uint32_t)sim_rng_below(r, 200000);
-    f->write_short_ppm = maybe(r, 200000);
+    f->write_short_ppm = (uint32_t)sim_rng_below(r, 100000);
     f->write_full_ppm = maybe(r, 200000);
     f->sync_fail_ppm = (uint32_t)sim_rng_below(r, 400000);
     p->weights[DO_SYNC] = 8;
@@ -299,12 +306,36 @@ static void scenario_crashes(Params *p, SimRng *r)
     p->fs.op_ns = sim_rng_spread(r, p->link.delay_ns / 4 + 1, 8 * p->link.delay_ns);
 }
 
+static void scenario_large(Params *p, SimRng *r)
+{
+    p->file_cap = LARGE_FILE_CAP;
+    p->region_max = LARGE_REGION_MAX;
+    p->region_blocks_max = LARGE_REGION_MAX / 4096;
+    p->pool_bytes = (6 + sim_rng_below(r, 8)) << 20;
+    p->clients = 1 + (unsigned)sim_rng_below(r, 2);
+    p->client_hosts = p->files = 1;
+    p->imds = 1;
+    p->descs = 2;
+    p->hot_ppm = 0;
+    p->popular_ppm = 800000;
+    p->datagram_max = 65507;
+    p->sealed = p->rotating = false;
+    p->fill_queue_bytes = 16 << 20;
+    p->link.rate_bps = 0;
+    p->link.corrupt_ppm = 0;
+    p->fs.split_ppm = 0;
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_WRITE] = 30;
+    p->think_ns = p->duration_ns * p->clients * p->threads / 30;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x706172);
     *p = (Params){.calm = false};
-    p->scenario = (enum Scenario)sim_rng_below(r, SCENARIO_COUNT);
+    uint64_t pick = sim_rng_below(r, SCENARIO_COUNT + 2);
+    p->scenario = pick < SCENARIO_COUNT ? (enum Scenario)pick : SCENARIO_CRASHES;
     if (scenario >= 0)
         p->scenario = (enum Scenario)scenario;
     choose_size(p, r);
@@ -321,7 +352,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_FILE] = scenario_file,       [SCENARIO_HOSTS] = scenario_hosts,
         [SCENARIO_CHURN] = scenario_churn,     [SCENARIO_END] = scenario_end,
         [SCENARIO_SILENCE] = scenario_silence, [SCENARIO_RECLAIM] = scenario_reclaim,
-        [SCENARIO_CRASHES] = scenario_crashes};
+        [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

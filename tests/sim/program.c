@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-enum { POPULAR_RANGES = 3, GUARD = 64, GUARD_BYTE = 0xA5, HOT_BLOCKS = 3 };
+enum { POPULAR_RANGES = 3, GUARD = 64, GUARD_BYTE = 0xA5, HOT_BLOCKS = 3, OPEN_TRIES = 8 };
 
 SimFs *program_fs(Process *p)
 {
@@ -45,9 +45,13 @@ static unsigned descs_used(const Process *p)
 static bool choose_killed(Process *p, Desc *d)
 {
     const FileModel *m = d->file->user;
-    unsigned back = 1 + (unsigned)sim_rng_below(&p->rng, 3);
-    const KilledRange *k = &m->killed[(m->killed_next - back) % KILLED_MAX];
-    if (!k->len || chance(p, 300000))
+    const KilledRange *k = NULL;
+    for (unsigned i = 0; i < KILLED_MAX; i++) {
+        const KilledRange *next = &m->killed[(m->killed_next + i) % KILLED_MAX];
+        if (next->len && (!k || next->writing >= k->writing))
+            k = next;
+    }
+    if (!k || chance(p, 400000))
         return false;
     d->offset = k->offset;
     d->len = k->len;
@@ -65,16 +69,16 @@ static void choose_range(Process *p, Desc *d)
         sim_rng_init(&r, p->world->seed,
                      0x72000000 + d->file->index * 16 + sim_rng_below(&p->rng, POPULAR_RANGES));
         d->len = sim_rng_below(&r, 2) ? max : 1 + sim_rng_below(&r, max);
-        d->offset = sim_rng_below(&r, (FILE_CAP - d->len) / 4096 + 1) * 4096;
+        d->offset = sim_rng_below(&r, (p->world->p.file_cap - d->len) / 4096 + 1) * 4096;
         return;
     }
     d->len = chance(p, 500000) ? sim_rng_spread(&p->rng, 1, max)
                                : (between(p, 1, max) + 4095) / 4096 * 4096;
-    d->offset = between(p, 0, FILE_CAP - d->len);
+    d->offset = between(p, 0, p->world->p.file_cap - d->len);
     if (q->scenario == SCENARIO_END && d->file->size > d->len / 2 && chance(p, 700000)) {
         d->offset = d->file->size - between(p, 0, d->len / 2);
-        if (d->offset > FILE_CAP - d->len)
-            d->offset = FILE_CAP - d->len;
+        if (d->offset > p->world->p.file_cap - d->len)
+            d->offset = p->world->p.file_cap - d->len;
     }
     if (chance(p, 500000))
         d->offset = d->offset / 4096 * 4096;
@@ -99,8 +103,8 @@ static void choose_piece(Thread *t)
     }
     if (t->offset > d->len)
         t->offset = d->len;
-    if (t->len > REGION_MAX)
-        t->len = REGION_MAX;
+    if (t->len > p->world->p.region_max)
+        t->len = p->world->p.region_max;
     if (chance(p, 20000))
         t->offset = d->len;
 }
@@ -258,7 +262,7 @@ static void call_write(Thread *t)
 
 static Desc *desc_for_use(Process *p)
 {
-    Desc *d = chance(p, 10000) ? desc_in(p, DESC_CLOSING) : NULL;
+    Desc *d = chance(p, 30000) ? desc_in(p, DESC_CLOSING) : NULL;
     return d ? d : desc_in(p, DESC_OPEN);
 }
 
@@ -390,9 +394,10 @@ static void do_change_file(Thread *t)
         cover(w, COVER_FILE_CUT);
         simfs_truncate(f, sim_rng_below(&p->rng, f->size + 1));
     } else if (which == 1) {
-        simfs_truncate(f, between(p, f->size, FILE_CAP));
+        simfs_truncate(f, between(p, f->size, p->world->p.file_cap));
     } else {
-        uint64_t len = sim_rng_spread(&p->rng, 1, 32768), offset = between(p, 0, FILE_CAP - len);
+        uint64_t len = sim_rng_spread(&p->rng, 1, 32768);
+        uint64_t offset = between(p, 0, p->world->p.file_cap - len);
         oracle_bytes(++w->next_version, offset, t->buf, len);
         simfs_poke(f, offset, t->buf, len);
         if (which == 2)
@@ -520,7 +525,7 @@ static void open_over(Thread *t)
         cover(w, COVER_OPENS_NO_MEMORY);
         if (c->error != ENOMEM || (d->flags & DODO_FALLBACK))
             violate(w, "mopen failed with errno %d", c->error);
-        if (d->must_open)
+        if (d->must_open && script_open_failed(t) > OPEN_TRIES)
             violate(w,
                     "client%u: mopen of %llu bytes failed (%s) after all had healed and all was "
                     "closed",
@@ -754,7 +759,7 @@ void program_start(Process *p)
     for (unsigned i = 0; i < p->threads_count; i++) {
         Thread *t = &p->threads[i];
         if (!t->buf)
-            t->buf = malloc(REGION_MAX + GUARD);
+            t->buf = malloc(p->world->p.region_max + GUARD);
         if (!t->buf)
             abort();
         program_think(t);

@@ -17,14 +17,18 @@ static Desc *next_desc(Process *p)
 void script_begin(Process *p, enum ScriptStep step)
 {
     p->scripted = true;
+    p->open_tries = 0;
     p->script_step = step;
     p->script_desc = 0;
     program_think(&p->threads[0]);
 }
 
-uint64_t script_wait(const Thread *t)
+uint64_t script_wait(Thread *t)
 {
     unsigned step = t->process->script_step;
+    if (step == SCRIPT_OPEN) /* refraction */
+        return t->process->world->p.refraction_ns +
+               sim_rng_below(&t->process->rng, 100 * NS_PER_MS);
     bool reading =
         step <= SCRIPT_READ_HITS || (step >= SCRIPT_NEW_READ && step <= SCRIPT_NEW_READ_HITS);
     return reading ? NS_PER_S : 20 * NS_PER_MS; /* fills go out meanwhile */
@@ -45,6 +49,14 @@ static void read_next(Thread *t, bool must_hit)
     program_read_all(t, d);
 }
 
+/* Several open at the same time, and a small manager may be busy: it is tried again. */
+unsigned script_open_failed(Thread *t)
+{
+    Process *p = t->process;
+    p->script_step = SCRIPT_OPEN;
+    return ++p->open_tries;
+}
+
 static void open_new(Thread *t)
 {
     Process *p = t->process;
@@ -52,8 +64,8 @@ static void open_new(Thread *t)
     SimFs *fs = program_fs(p);
     p->script_step = SCRIPT_NEW_READ;
     *d = (Desc){.file = &fs->files[0],
-                .offset = p->index * 16384u,
-                .len = 16384 - 100 * p->index,
+                .offset = p->index * 8192u,
+                .len = 8192 - 100 * p->index, /* fits however the others' lie in the pool */
                 .must_open = true};
     program_open(t, d);
 }

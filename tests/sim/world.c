@@ -58,14 +58,18 @@ void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const
                           uint64_t epoch)
 {
     *c = (EndpointConfig){.cluster = 7,
-                          .keys_count = w->p.sealed ? 1 : 0,
+                          .keys_count = !w->p.sealed    ? 0
+                                        : w->p.rotating ? 2
+                                                        : 1,
                           .role = role,
                           .self = *self,
                           .epoch = epoch,
                           .sessions_max = w->p.sessions_max,
                           .half_open_max = 8,
                           .hello_retry_ns = w->p.hello_retry_ns};
-    memcpy(c->keys, w->keys, sizeof c->keys);
+    bool second = w->p.rotating && (self->bytes[0] & 1);
+    c->keys[0] = w->keys[second];
+    c->keys[1] = w->keys[!second];
 }
 
 void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
@@ -145,23 +149,26 @@ void id_set_free(IdSet *s)
 static void make_files(World *w, unsigned host)
 {
     SimFs *fs = simfs_new(w->net, w->seed, host, &w->p.fs, oracle_file_changed, w);
-    static uint8_t bytes[FILE_CAP];
+    size_t cap = w->p.file_cap;
+    uint8_t *bytes = malloc(cap);
+    if (!bytes)
+        abort();
     w->fs[host] = fs;
     for (unsigned i = 0; i < w->p.files; i++) {
-        SimFile *f = simfs_create(fs, FILE_CAP);
+        SimFile *f = simfs_create(fs, cap);
         FileModel *m = &w->models[host][i];
         f->user = m;
         list_init(&m->reads);
         list_init(&m->writes);
-        uint64_t size =
-            sim_rng_below(&w->rng, 4) == 0 ? FILE_CAP : sim_rng_below(&w->rng, FILE_CAP);
+        uint64_t size = sim_rng_below(&w->rng, 4) == 0 ? cap : sim_rng_below(&w->rng, cap);
         if (w->p.scenario == SCENARIO_END)
             size /= 4;
         oracle_bytes(++w->next_version, 0, bytes, size);
         simfs_poke(f, 0, bytes, size);
-        memcpy(f->durable, f->data, FILE_CAP);
-        memset(f->dirty, 0, FILE_CAP / 4096 + 1);
+        memcpy(f->durable, f->data, cap);
+        memset(f->dirty, 0, cap / 4096 + 1);
     }
+    free(bytes);
 }
 
 static void start_later(void *ctx, uint64_t arg)

@@ -27,6 +27,8 @@ enum {
     DESCS_MAX = 10,
     FILE_CAP = 320 * 1024,
     REGION_MAX = 40 * 4096,
+    LARGE_FILE_CAP = 6 << 20, /* SCENARIO_LARGE: several windows of a transfer */
+    LARGE_REGION_MAX = 5 << 20,
     QUEUE_DATAGRAMS = 256,
     HOST_CMD = 0,
     HOST_IMD = 1,
@@ -53,6 +55,7 @@ enum Scenario {
     SCENARIO_SILENCE,    /* slow links and cuts that outlast a deadline in the midst of writes */
     SCENARIO_RECLAIM,    /* clients stand still until they are given up, then go on */
     SCENARIO_CRASHES,    /* programs are killed in the midst of writes, and run again at once */
+    SCENARIO_LARGE,      /* regions of several megabytes: calls of many chunks and windows */
     SCENARIO_COUNT
 };
 
@@ -90,8 +93,10 @@ typedef struct Params {
     bool calm;         /* no region may be lost in this seed */
     bool calm_manager; /* ... and the manager always answers in time */
     bool sealed;
+    bool rotating; /* two keys, and not all seal with the same */
     unsigned clients, threads, imds, imd_threads, files, client_hosts;
     uint64_t pool_bytes;
+    size_t file_cap, region_max;
     uint64_t duration_ns, think_ns;
     unsigned descs; /* open at once, a process */
     unsigned region_blocks_max;
@@ -113,6 +118,7 @@ typedef struct Params {
     RequestTimes client_request;
     uint64_t imd_retry_ns, imd_retry_max_ns, imd_deadline_ns;
     unsigned imd_writes_max, imd_fills_max, imd_regions_max;
+    unsigned cmd_opens_max, cmd_regions_max;
     uint32_t grant_bytes;
     uint64_t credit_bytes, fill_queue_bytes;
     unsigned sessions_max;
@@ -246,7 +252,7 @@ struct Process {
     bool running, paused;
     bool leaving;  /* DO_EXIT: no new calls, then the script's end */
     bool scripted; /* thread 0 follows the script, the others rest */
-    unsigned script_step, script_desc;
+    unsigned script_step, script_desc, open_tries;
     uint64_t clock_offset_ns;
     uint64_t paused_at_ns, paused_total_ns;
     SimRng rng; /* the program's */
@@ -458,8 +464,9 @@ enum ScriptStep {
 };
 void script_begin(Process *p, enum ScriptStep step);
 void script_next(Thread *t);
-uint64_t script_wait(const Thread *t);
-void script_left(Process *p); /* DO_LEAVE is over */
+uint64_t script_wait(Thread *t);
+unsigned script_open_failed(Thread *t); /* how often */
+void script_left(Process *p);           /* DO_LEAVE is over */
 
 /* imd_node.c */
 void imd_start(ImdNode *n);
