@@ -258,6 +258,8 @@ Region *cmd_kept_first(const Manager *m, const FileKey *key, uint64_t offset, ui
 Region *cmd_kept_next(const Manager *m, const Region *r);
 /* Room for another region, those of OPENs under way counted. */
 bool cmd_regions_room(const Manager *m);
+/* Kept regions are a cache: one is freed, so that there is room soon. False: there is none. */
+bool cmd_regions_give_way(Manager *m);
 void cmd_regions_of_host_drop(Manager *m, Host *h);
 bool cmd_stamp_equal(const Stamp *a, const Stamp *b);
 

@@ -127,10 +127,7 @@ static bool reserve(Manager *m, Task *t)
     if (t->fresh)
         return true;
     if (!cmd_regions_room(m)) {
-        /* Kept regions are a cache: one gives way, and the next opening finds room. */
-        HmapNode *n = hmap_walk(&m->kept, NULL);
-        if (n)
-            cmd_region_doom(m, CONTAINER_OF(n, Region, kept.by_file));
+        (void)cmd_regions_give_way(m); /* the next opening finds room */
         return false;
     }
     t->fresh = calloc(1, sizeof *t->fresh);

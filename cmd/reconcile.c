@@ -162,8 +162,14 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
 {
     CmdClient *c;
 
-    /* A full directory takes no more: the rest stays the imd's affair until there is room. */
-    if (!cmd_regions_room(m) || !listed_client(m, l, &c))
+    /* A full directory takes no more, and a released region may stay the imd's affair. An open one
+     * must be known to be freed: it comes with the next list, in the place of a kept one. */
+    if (!cmd_regions_room(m)) {
+        if (!(l->flags & REGION_RELEASED) && cmd_regions_give_way(m))
+            h->list.doubtful = true;
+        return;
+    }
+    if (!listed_client(m, l, &c))
         return;
     Region *r = calloc(1, sizeof *r);
     if (!r)

@@ -74,6 +74,14 @@ bool cmd_regions_room(const Manager *m)
     return m->regions.count + m->reserved < m->config.regions_max;
 }
 
+bool cmd_regions_give_way(Manager *m)
+{
+    HmapNode *n = hmap_walk(&m->kept, NULL);
+    if (n)
+        cmd_region_doom(m, CONTAINER_OF(n, Region, kept.by_file));
+    return n;
+}
+
 /* ---- changing ------------------------------------------------------------------------------ */
 
 void cmd_region_add(Manager *m, Region *r, Host *h)
