@@ -145,7 +145,9 @@ void check_no_leak(World *w)
                         (unsigned long long)l.address.region, l.address.opening);
     }
     manager_stats(w->cmd.manager, &s);
-    if (s.regions != total)
+    /* a full directory leaves released regions to their hosts */
+    bool full = total > w->p.cmd_regions_max / 2;
+    if (full ? s.regions > total : s.regions != total)
         violate(w, "the manager knows %llu regions, the hosts hold %llu",
                 (unsigned long long)s.regions, (unsigned long long)total);
     if (s.hosts != w->p.imds)

@@ -319,6 +319,17 @@ static void tell_write(ImdThread *t, const WireWrite *m)
           (unsigned long long)m->offset, m->len, m->index == WIRE_INDEX_NONE ? -1 : m->index);
 }
 
+static void tell_read(ImdThread *t, const uint8_t *payload, size_t len)
+{
+    WireRead m;
+    if (!t->node->world->trace || wire_read_decode(payload, len, &m) < 0)
+        return;
+    story(t->node->world, "  imd%u.%u: read region %llu.%u ask %llu [%llu, +%u) want %llx",
+          t->node->index, t->index, (unsigned long long)m.address.region, m.address.opening,
+          (unsigned long long)m.ask, (unsigned long long)m.offset, m.len,
+          (unsigned long long)m.want);
+}
+
 static void tell_ack(ImdThread *t, const uint8_t *payload, size_t len)
 {
     static const char *const states[] = {"open", "done", "refused"};
@@ -367,6 +378,8 @@ static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t le
         t->acked = WRITE_STATE_MAX;
         if (write)
             tell_write(t, &m);
+        if (in.type == WIRE_READ)
+            tell_read(t, in.payload, in.payload_len);
         imd_data_input(t->data, in.session, in.type, in.payload, in.payload_len, now);
         if (write)
             check_unfilled(t, &m);

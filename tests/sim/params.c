@@ -77,6 +77,8 @@ static void choose_network(Params *p, SimRng *r)
     if (sim_rng_below(r, 3) == 0) {
         l->rate_bps = sim_rng_spread(r, 512 << 10, 64 << 20);
         l->queue_bytes = sim_rng_spread(r, 8 << 10, 512 << 10);
+        if (p->datagram_max > 8972) /* larger ones are for loopback only */
+            p->datagram_max = 8972;
     }
 }
 

@@ -381,6 +381,10 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
     world_make(w, seed, scenario);
     story(w, "seed %" PRIu64 ", scenario %s, %s", seed, scenario_name(w->p.scenario),
           w->p.sealed ? "sealed" : "not sealed");
+    story(w, "link: delay %llu us, jitter %llu us, rate %llu, queue %llu; datagrams of %llu",
+          (unsigned long long)w->p.link.delay_ns / 1000,
+          (unsigned long long)w->p.link.jitter_ns / 1000, (unsigned long long)w->p.link.rate_bps,
+          (unsigned long long)w->p.link.queue_bytes, (unsigned long long)w->p.datagram_max);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);
     phases_tick(w, 0);
     uint64_t checks = w->cover[COVER_CHECKS], same = 0, last = 0;
