@@ -42,8 +42,8 @@ def explain(runs):
         'Why: a random request took %.2f ms on the disk, and %.2f ms from remote memory '
         '(medians). A region fills as it is read, so what is read for the first time comes from '
         'the disk with Dodo too: %.0f %% of the bytes. Were remote memory free, %.1f times would '
-        'be the most here; more iterations gain more. Sequential reading gains little, in the '
-        'paper (Figure 8) as here: the disk itself delivered %.0f MB/s.'
+        'be the most here; more iterations gain more. Sequential reading has nothing to gain, as '
+        'in the paper (Figure 8): the disk itself delivered %.0f MB/s.'
         % (disk['request_us_p50'] / 1e3, dodo['request_us_p50'] / 1e3, first,
            100 / max(first, 1), runs['sequential-disk']['mb_per_s']))
 
