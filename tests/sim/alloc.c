@@ -12,9 +12,10 @@ typedef struct Block {
 
 static SimHeap *current;
 
-void sim_heap_init(SimHeap *h)
+void sim_heap_init(SimHeap *h, uint64_t seed)
 {
     *h = (SimHeap){0};
+    sim_rng_init(&h->rng, seed, 0x68656170);
     list_init(&h->blocks);
 }
 
@@ -40,6 +41,10 @@ void *sim_malloc(size_t n)
 {
     if (!current || n > SIZE_MAX / 2)
         abort(); /* a core ran outside any process: the simulation's bug */
+    if (current->fail_ppm && sim_rng_chance(&current->rng, current->fail_ppm)) {
+        current->failed++;
+        return NULL;
+    }
     Block *b = malloc(sizeof *b + n);
     if (!b)
         abort();
@@ -57,14 +62,13 @@ void *sim_calloc(size_t n, size_t size)
     if (size && n > SIZE_MAX / 2 / size)
         return NULL;
     void *p = sim_malloc(n * size);
-    memset(p, 0, n * size);
-    return p;
+    return p ? memset(p, 0, n * size) : NULL;
 }
 
 void *sim_realloc(void *p, size_t n)
 {
     void *q = sim_malloc(n);
-    if (p) {
+    if (p && q) {
         memcpy(q, p, block_of(p)->size < n ? block_of(p)->size : n);
         sim_free(p);
     }

@@ -10,14 +10,18 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "tests/lib/sim_rng.h"
 
 /* The memory of one simulated process. */
 typedef struct SimHeap {
     ListNode blocks;
     size_t bytes, peak;
+    uint32_t fail_ppm; /* allocations that fail */
+    uint64_t failed;
+    SimRng rng;
 } SimHeap;
 
-void sim_heap_init(SimHeap *h);
+void sim_heap_init(SimHeap *h, uint64_t seed);
 void sim_heap_drop(SimHeap *h); /* frees all */
 /* All allocation from now on is @h's; returns whose it was. */
 SimHeap *sim_heap_enter(SimHeap *h);

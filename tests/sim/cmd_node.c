@@ -82,7 +82,7 @@ void cmd_start(CmdNode *n)
     n->env.world = w;
     (void)snprintf(n->env.name, sizeof n->env.name, "cmd");
     sim_rng_init(&n->env.rng, w->seed, 0x74000000 + n->life);
-    sim_heap_init(&n->heap);
+    sim_heap_init(&n->heap, w->seed + n->life);
     n->running = true;
     n->paused = false;
     n->opens_seen = 0;
@@ -113,6 +113,7 @@ void cmd_start(CmdNode *n)
     endpoint_on_close(n->endpoint, session_closed, n);
     sim_heap_enter(was);
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
+    n->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
     story(w, "cmd starts");
     cmd_step(n);
 }

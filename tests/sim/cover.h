@@ -72,6 +72,7 @@
     X(FILE_CUT, 1, "file truncated while closed")                                    \
     X(FILE_REPLACED, 1, "file replaced while closed")                                \
     X(FILE_OP_FAILED, 1, "injected failures of the file system")                     \
+    X(NO_MEMORY, 1, "allocations that failed")                                       \
     X(SEALED_SEEDS, 1, "seeds with a key")                                           \
     X(NET_LOST, 1, "datagrams lost")                                                 \
     X(NET_DUPLICATED, 1, "datagrams duplicated")                                     \

@@ -238,6 +238,13 @@ void faults_start(World *w)
         next_fault(w);
 }
 
+static void count_no_memory(World *w, SimHeap *h)
+{
+    cover_add(w, COVER_NO_MEMORY, h->failed);
+    h->fail_ppm = 0;
+    h->failed = 0;
+}
+
 void faults_heal(World *w)
 {
     story(w, "all faults heal");
@@ -254,12 +261,15 @@ void faults_heal(World *w)
         if (c)
             c->read_fail_ppm = c->write_fail_ppm = c->write_short_ppm = c->write_full_ppm =
                 c->sync_fail_ppm = 0;
+        count_no_memory(w, &w->processes[i].heap);
         process_resume(&w->processes[i]);
         w->processes[i].kill_when_writing = false;
     }
+    count_no_memory(w, &w->cmd.heap);
     cmd_resume(&w->cmd);
     cmd_start(&w->cmd);
     for (unsigned i = 0; i < w->p.imds; i++) {
+        count_no_memory(w, &w->imds[i].heap);
         imd_resume(&w->imds[i]);
         for (unsigned j = 0; j < w->p.imd_threads; j++)
             imd_thread_resume(&w->imds[i].threads[j]);

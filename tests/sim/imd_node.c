@@ -454,12 +454,12 @@ void imd_start(ImdNode *n)
     n->env.world = w;
     (void)snprintf(n->env.name, sizeof n->env.name, "imd%u", n->index);
     sim_rng_init(&n->env.rng, w->seed, 0x73000000 + n->host * 65536 + n->life);
-    sim_heap_init(&n->heap);
     n->running = true;
     n->paused = n->leaving = false;
     if (n->epoch)
         cover(w, COVER_EPOCHS);
     n->epoch = sim_rng_u64(&n->env.rng) | 1;
+    sim_heap_init(&n->heap, n->epoch);
     n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     n->held_count = 0;
     n->allocs_seen = n->reopens_seen = n->adds_done = n->reopens_done = 0;
@@ -476,6 +476,7 @@ void imd_start(ImdNode *n)
     for (unsigned i = 0; i < w->p.imd_threads; i++)
         thread_start(n, i);
     sim_heap_enter(was);
+    n->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
     story(w, "imd%u starts with epoch %016llx", n->index, (unsigned long long)n->epoch);
     control_step(n);
 }

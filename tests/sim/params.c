@@ -159,6 +159,7 @@ static void make_calm(Params *p)
     p->sessions_max = 256;
     p->cmd_opens_max = 64;
     p->cmd_regions_max = 1024;
+    p->no_memory_ppm = 0;
     p->weights[DO_EXIT] = 0;
 }
 
@@ -348,6 +349,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_limits(p, r);
     choose_faults(p, r, UINT32_MAX);
     p->stranger_ppm = 300000;
+    p->no_memory_ppm = sim_rng_below(r, 12) ? 0 : (uint32_t)sim_rng_spread(r, 100, 50000);
     static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
         [SCENARIO_PAUSES] = scenario_pauses,   [SCENARIO_AMNESIA] = scenario_amnesia,
         [SCENARIO_RETAIN] = scenario_retain,   [SCENARIO_CONTENTION] = scenario_contention,

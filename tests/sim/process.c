@@ -355,7 +355,7 @@ void process_start(Process *p)
     p->env.world = w;
     (void)snprintf(p->env.name, sizeof p->env.name, "client%u", p->index);
     sim_rng_init(&p->env.rng, w->seed, 0x71000000 + p->number);
-    sim_heap_init(&p->heap);
+    sim_heap_init(&p->heap, w->seed + p->number);
     p->clock_offset_ns = sim_rng_below(&p->env.rng, 1000000 * NS_PER_S);
     p->running = true;
     p->scripted = false;
@@ -371,6 +371,7 @@ void process_start(Process *p)
         thread_start(p, &p->threads[i], i, false);
     thread_start(p, background_of(p), THREADS_MAX, true);
     sim_heap_enter(was);
+    p->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
     story(w, "client%u starts as process %u", p->index, p->number);
     thread_step(background_of(p));
     program_start(p);

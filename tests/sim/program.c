@@ -523,7 +523,7 @@ static void open_over(Thread *t)
     ClientRegionInfo info;
     if (c->result < 0) {
         cover(w, COVER_OPENS_NO_MEMORY);
-        if (c->error != ENOMEM || (d->flags & DODO_FALLBACK))
+        if (c->error != ENOMEM || ((d->flags & DODO_FALLBACK) && !w->p.no_memory_ppm))
             violate(w, "mopen failed with errno %d", c->error);
         if (d->must_open && script_open_failed(t) > OPEN_TRIES)
             violate(w,

@@ -129,7 +129,7 @@ void stranger_start(Stranger *s)
     s->env.world = w;
     (void)snprintf(s->env.name, sizeof s->env.name, "stranger");
     sim_rng_init(&s->env.rng, w->seed, 0x75000001);
-    sim_heap_init(&s->heap);
+    sim_heap_init(&s->heap, w->seed);
     Id128 self;
     EndpointConfig config;
     Env env = sim_env(&s->env);

@@ -108,6 +108,7 @@ typedef struct Params {
     uint64_t fault_long_ns;       /* a fault lasts up to this */
     unsigned faults[FAULT_COUNT]; /* weights */
     uint32_t stranger_ppm;
+    uint32_t no_memory_ppm; /* allocations that fail, in all processes */
     uint64_t datagram_max;
     bool same_ports; /* a process started anew uses the same ports */
     SimLink link;
