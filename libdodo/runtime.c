@@ -16,31 +16,36 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "dodo/dodo.h"
+#include "libdodo/gate.h"
 #include "libdodo/link.h"
 
 enum {
-    EXIT_DEADLINE_MS = 250, /* a program's exit waits for the manager no longer than this */
-    LINKS_MAX = 1024,       /* calls at once in a process */
+    EXIT_DEADLINE_MS = 250, /* a program's exit waits for anything no longer than this */
+    LINKS_MAX = 1024,       /* calls at once in a process; more wait for one of these to end */
 };
 
 struct Runtime {
     Settings settings;
     Id128 self;
+    pid_t pid; /* whose it is */
     Client *client;
     pthread_mutex_t lock; /* the core's */
     pthread_cond_t woken; /* with @lock: wakes changed */
     uint64_t wakes;
     pthread_mutex_t pool_lock;
+    pthread_cond_t returned; /* with @pool_lock: a link is idle */
     Link *idle, *all;
     unsigned links;
     Link *background;
     pthread_t thread;
     int background_fd;
-    _Atomic bool stop;
+    _Atomic bool stop;      /* the background's thread */
+    _Atomic bool ended;     /* the process is in exit() */
+    bool forked;            /* its files are the parent's */
 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static Runtime *_Atomic running;
+static Runtime *_Atomic running; /* never freed but by dodo_shutdown(), and in a child */
 
 const Settings *runtime_settings(const Runtime *rt)
 {
@@ -85,8 +90,8 @@ static void hook_wake_background(void *ctx)
 
 static void hook_file_release(void *ctx, void *file)
 {
-    (void)ctx;
-    file_close(file);
+    if (!((Runtime *)ctx)->forked)
+        file_close(file);
 }
 
 static void hook_log(void *ctx, int level, const char *text)
@@ -109,6 +114,7 @@ static uint64_t wakes_now(Runtime *rt)
 static void wait_woken(Runtime *rt, uint64_t seen)
 {
     struct timespec until;
+    gate_leave();
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += 1;
     (void)pthread_mutex_lock(&rt->lock);
@@ -116,6 +122,7 @@ static void wait_woken(Runtime *rt, uint64_t seen)
            pthread_cond_clockwait(&rt->woken, &rt->lock, CLOCK_MONOTONIC, &until) == 0)
         ;
     (void)pthread_mutex_unlock(&rt->lock);
+    gate_enter();
 }
 
 static void write_file(Link *link, Call *call)
@@ -128,27 +135,33 @@ static void write_file(Link *link, Call *call)
     call_file_taken(call);
     if (len > FILE_INLINE_MAX && writer_start(&link->writer, file, buf, len, offset))
         return;
+    gate_leave();
     file_write(file, buf, len, offset, &result);
+    gate_enter();
     call_file_done(call, &result, os_now_ns());
 }
 
 static void do_file(Call *call)
 {
     FileResult result;
+    gate_leave();
     if (call->need == NEED_FILE_READ)
         file_read(call->file, call->file_buf, call->file_len, call->file_offset, &result);
     else if (call->need == NEED_FILE_SYNC)
         file_sync(call->file, &result);
     else
         file_stamp(call->file, &result);
+    gate_enter();
     call_file_done(call, &result, os_now_ns());
 }
 
 static void wait_network(Link *link, Call *call)
 {
     FileResult result;
-    link_wait(link, call->file_pending ? link->writer.done_fd : -1,
-              channel_deadline(link->channel));
+    uint64_t deadline = channel_deadline(link->channel);
+    gate_leave();
+    link_wait(link, call->file_pending ? link->writer.done_fd : -1, deadline);
+    gate_enter();
     if (call->file_pending && writer_take(&link->writer, &result))
         call_file_done(call, &result, os_now_ns());
     link_receive(link);
@@ -184,39 +197,51 @@ void link_run(Runtime *rt, Link *link, Call *call)
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
-Link *runtime_link_take(Runtime *rt)
+/* Under the pool's lock: an idle link, or a new one, or NULL. */
+static Link *link_find(Runtime *rt)
 {
-    (void)pthread_mutex_lock(&rt->pool_lock);
     Link *link = rt->idle;
-    bool room = rt->links < LINKS_MAX;
     if (link) {
         rt->idle = link->next;
-        link->idle = false;
-    } else if (room) {
-        rt->links++;
-    }
-    (void)pthread_mutex_unlock(&rt->pool_lock);
-    if (link || !room)
         return link;
+    }
+    if (rt->links == LINKS_MAX || rt->ended)
+        return NULL;
+    gate_enter();
     link = link_new(rt->client, &rt->settings, &rt->self, false);
-    (void)pthread_mutex_lock(&rt->pool_lock);
+    gate_leave();
     if (link) {
         link->all = rt->all;
         rt->all = link;
-    } else {
-        rt->links--;
+        rt->links++;
     }
-    (void)pthread_mutex_unlock(&rt->pool_lock);
     return link;
+}
+
+Link *runtime_link_take(Runtime *rt)
+{
+    Link *link;
+    (void)pthread_mutex_lock(&rt->pool_lock);
+    while (!(link = link_find(rt))) /* there is one at least, and each call ends */
+        (void)pthread_cond_wait(&rt->returned, &rt->pool_lock);
+    (void)pthread_mutex_unlock(&rt->pool_lock);
+    gate_enter();
+    return link;
+}
+
+static void link_return(Runtime *rt, Link *link)
+{
+    (void)pthread_mutex_lock(&rt->pool_lock);
+    link->next = rt->idle;
+    rt->idle = link;
+    (void)pthread_cond_signal(&rt->returned);
+    (void)pthread_mutex_unlock(&rt->pool_lock);
 }
 
 void runtime_link_give(Runtime *rt, Link *link)
 {
-    (void)pthread_mutex_lock(&rt->pool_lock);
-    link->idle = true;
-    link->next = rt->idle;
-    rt->idle = link;
-    (void)pthread_mutex_unlock(&rt->pool_lock);
+    gate_leave();
+    link_return(rt, link);
 }
 
 /* ---- the background ------------------------------------------------------------------------- */
@@ -226,13 +251,17 @@ static void *background_main(void *arg)
     Runtime *rt = arg;
     Link *link = rt->background;
     eventfd_t count;
-    while (!rt->stop) {
-        channel_step(link->channel, os_now_ns());
-        link_wait(link, rt->background_fd, channel_deadline(link->channel));
-        (void)eventfd_read(rt->background_fd, &count);
+    for (;;) {
+        gate_enter();
         link_receive(link);
+        channel_step(link->channel, os_now_ns());
+        uint64_t deadline = channel_deadline(link->channel);
+        gate_leave();
+        if (rt->stop)
+            return NULL;
+        link_wait(link, rt->background_fd, deadline);
+        (void)eventfd_read(rt->background_fd, &count);
     }
-    return NULL;
 }
 
 static int background_start(Runtime *rt)
@@ -251,58 +280,80 @@ static int background_start(Runtime *rt)
     return -result;
 }
 
-/* ---- fork and exit -------------------------------------------------------------------------- */
+/* ---- fork ----------------------------------------------------------------------------------- */
 
+/* Everything is whole at the instant of the fork: see gate.h. A fork out of the log hook, which is
+ * called inside, goes without that: the child then only forgets. */
 static void fork_prepare(void)
 {
+    if (gate_inside())
+        return;
     (void)pthread_mutex_lock(&start_lock);
     Runtime *rt = running;
-    if (rt) {
+    if (rt)
         (void)pthread_mutex_lock(&rt->pool_lock);
+    (void)gate_close(TIME_NEVER);
+    if (rt)
         (void)pthread_mutex_lock(&rt->lock);
-    }
+    file_lock_all();
+    log_lock_all();
 }
 
 static void fork_parent(void)
 {
+    if (gate_inside())
+        return;
     Runtime *rt = running;
-    if (rt) {
+    log_unlock_all();
+    file_unlock_all();
+    if (rt)
         (void)pthread_mutex_unlock(&rt->lock);
+    gate_open();
+    if (rt)
         (void)pthread_mutex_unlock(&rt->pool_lock);
-    }
     (void)pthread_mutex_unlock(&start_lock);
 }
 
-/* The child starts with nothing: no regions, no sockets, no keys, no locks on files. What the
- * parent's other threads were in the middle of is left alone (and leaks). */
+/* Closes and wipes all that the parent had; its threads are not here, its conditions may have
+ * waiters that are not here either, and so are not destroyed. */
+static void runtime_abandon(Runtime *rt)
+{
+    rt->forked = true;
+    (void)pthread_mutex_unlock(&rt->lock);
+    (void)pthread_mutex_unlock(&rt->pool_lock);
+    for (Link *link = rt->all, *next; link; link = next) {
+        next = link->all;
+        link_abandon(link);
+    }
+    link_abandon(rt->background);
+    client_free(rt->client);
+    (void)close(rt->background_fd);
+    explicit_bzero(rt, sizeof *rt);
+    free(rt);
+}
+
+/* The child starts with nothing: no regions, no sockets, no keys, no locks on files. */
 static void fork_child(void)
 {
     Runtime *rt = running;
     running = NULL;
-    if (rt) {
-        (void)pthread_mutex_unlock(&rt->lock);
-        (void)pthread_mutex_unlock(&rt->pool_lock);
-        for (Link *link = rt->all; link; link = link->all)
-            link_abandon(link);
-        rt->background->idle = false;
-        link_abandon(rt->background);
-        (void)close(rt->background_fd);
-        explicit_bzero(rt->settings.keys, sizeof rt->settings.keys);
-        file_abandon_all();
+    gate_reset();
+    if (gate_inside()) {
+        start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        return;
     }
+    log_unlock_all();
+    file_abandon_all();
+    file_unlock_all();
+    if (rt)
+        runtime_abandon(rt);
     (void)pthread_mutex_unlock(&start_lock);
 }
 
-static void at_exit(void)
-{
-    (void)runtime_stop(false);
-}
-
-static void once_a_process(void)
+/* When the library is loaded, so that no fork can go by unseen. */
+__attribute__((constructor)) static void at_load(void)
 {
     (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
-    (void)OPENSSL_init_crypto(0, NULL); /* its exit handler must run after ours */
-    (void)atexit(at_exit);
 }
 
 /* ---- starting and stopping ------------------------------------------------------------------ */
@@ -346,36 +397,60 @@ static void runtime_free(Runtime *rt)
     (void)pthread_mutex_destroy(&rt->lock);
     (void)pthread_mutex_destroy(&rt->pool_lock);
     (void)pthread_cond_destroy(&rt->woken);
+    (void)pthread_cond_destroy(&rt->returned);
     explicit_bzero(rt, sizeof *rt);
     free(rt);
 }
 
-static int runtime_start(Runtime **ret)
+static Runtime *runtime_new(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    char error[SETTINGS_ERROR_MAX] = "";
-    (void)pthread_once(&once, once_a_process);
-    log_environment();
     Runtime *rt = calloc(1, sizeof *rt);
     if (!rt)
-        return -ENOMEM;
+        return NULL;
     (void)pthread_mutex_init(&rt->lock, NULL);
     (void)pthread_mutex_init(&rt->pool_lock, NULL);
     (void)pthread_cond_init(&rt->woken, NULL);
+    (void)pthread_cond_init(&rt->returned, NULL);
     rt->background_fd = -1;
-    int result = settings_load(&rt->settings, error);
-    if (result < 0) {
-        log_line(DODO_LOG_ERROR, error);
-        reason_set_copy(error);
-        runtime_free(rt);
-        return result;
-    }
+    rt->pid = getpid();
     os_random(NULL, &rt->self, sizeof rt->self);
+    return rt;
+}
+
+/* With a link, so that no call fails for want of a socket later. */
+static int runtime_begin(Runtime *rt)
+{
     rt->background_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rt->client = client_make(rt);
-    result = rt->background_fd < 0 || !rt->client ? -ENOMEM : background_start(rt);
+    rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, false) : NULL;
+    if (rt->background_fd < 0 || !rt->all)
+        return -ENOMEM;
+    rt->idle = rt->all;
+    rt->links = 1;
+    return background_start(rt);
+}
+
+static void at_exit(void);
+
+static void once_a_process(void)
+{
+    (void)OPENSSL_init_crypto(0, NULL); /* its exit handler must run after ours */
+    (void)atexit(at_exit);
+}
+
+/* @error: what is wrong with the settings, if anything is. */
+static int runtime_start(Runtime **ret, char error[SETTINGS_ERROR_MAX])
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, once_a_process);
+    log_environment();
+    Runtime *rt = runtime_new();
+    if (!rt)
+        return -ENOMEM;
+    int result = settings_load(&rt->settings, error);
+    if (result == 0)
+        result = runtime_begin(rt);
     if (result < 0) {
-        reason_set("no memory, socket or thread for the library itself");
         runtime_free(rt);
         return result;
     }
@@ -390,79 +465,132 @@ Runtime *runtime_peek(void)
 
 int runtime_get(Runtime **ret)
 {
+    char error[SETTINGS_ERROR_MAX] = "";
     Runtime *rt = running;
     int result = 0;
     if (!rt) {
         (void)pthread_mutex_lock(&start_lock);
         rt = running;
         if (!rt) {
-            result = runtime_start(&rt);
+            result = runtime_start(&rt, error);
             if (result == 0)
                 running = rt;
         }
         (void)pthread_mutex_unlock(&start_lock);
     }
+    if (*error) { /* the user's hook is called without a lock */
+        log_line(DODO_LOG_ERROR, error);
+        reason_set_copy(error);
+    } else if (result < 0) {
+        reason_set("no memory, socket or thread for the library itself");
+    }
     *ret = rt;
     return result;
+}
+
+bool runtime_ended(const Runtime *rt)
+{
+    return rt->ended;
 }
 
 static void background_stop(Runtime *rt)
 {
     rt->stop = true;
     hook_wake_background(rt);
-    (void)pthread_join(rt->thread, NULL);
 }
 
+/* Says good-bye to the manager, if that knows us. */
 static int leave(Runtime *rt)
 {
     ClientStats stats;
     Call call;
     client_stats(rt->client, &stats);
-    if (stats.active == 0)
+    if (stats.requests == 0)
         return 0;
-    Link *link = runtime_link_take(rt);
+    (void)pthread_mutex_lock(&rt->pool_lock);
+    Link *link = link_find(rt);
+    (void)pthread_mutex_unlock(&rt->pool_lock);
     if (!link)
         return -EINVAL;
+    gate_enter();
     call_leave_start(&call, link->channel, EXIT_DEADLINE_MS * NS_PER_MS, os_now_ns());
     link_run(rt, link, &call);
-    int result = (int)call.result;
     runtime_link_give(rt, link);
-    return result < 0 ? -EINVAL : 0;
+    return call.result < 0 ? -EINVAL : 0;
 }
 
+/* A manager that left one request unanswered is not asked for each of the others. */
 static int close_all(Runtime *rt)
 {
-    int result = 0;
     for (int rd = -1; (rd = client_region_next(rt->client, rd)) >= 0;) {
-        Link *link = runtime_link_take(rt);
         Call call;
-        if (!link)
-            return -EINVAL;
-        call_close_start(&call, link->channel, rd, os_now_ns());
+        uint64_t start = os_now_ns();
+        Link *link = runtime_link_take(rt);
+        call_close_start(&call, link->channel, rd, start);
         link_run(rt, link, &call);
-        if (call.result < 0)
-            result = -EINVAL;
         runtime_link_give(rt, link);
+        if (call.result < 0 && os_now_ns() - start >= rt->settings.request_deadline_ns)
+            return -EINVAL;
     }
-    return result;
+    return 0;
 }
 
-/* At exit other threads may still be in the library: then nothing is freed. */
-int runtime_stop(bool close_regions)
+int runtime_stop(void)
 {
     (void)pthread_mutex_lock(&start_lock);
     Runtime *rt = running;
     int result = 0;
     if (rt) {
-        if (close_regions)
-            result = close_all(rt);
-        background_stop(rt);
+        result = close_all(rt);
         if (leave(rt) < 0)
             result = -EINVAL;
+        background_stop(rt);
+        (void)pthread_join(rt->thread, NULL);
         running = NULL;
-        if (close_regions)
-            runtime_free(rt);
+        runtime_free(rt);
     }
     (void)pthread_mutex_unlock(&start_lock);
     return result;
+}
+
+/* ---- exit ----------------------------------------------------------------------------------- */
+
+static struct timespec exit_deadline(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* what timed calls of POSIX go by */
+    t.tv_nsec += (long)EXIT_DEADLINE_MS * (long)NS_PER_MS;
+    t.tv_sec += t.tv_nsec / (long)NS_PER_S;
+    t.tv_nsec %= (long)NS_PER_S;
+    return t;
+}
+
+/* Other threads may be in the library and go on while the process ends: nothing is freed. They
+ * find all hosts silent, for the cipher's own exit handler comes next. */
+static void runtime_end(Runtime *rt)
+{
+    struct timespec until;
+    (void)leave(rt);
+    rt->ended = true;
+    (void)gate_close(EXIT_DEADLINE_MS * NS_PER_MS); /* not in time: it hangs in the log hook */
+    client_stop(rt->client, os_now_ns());
+    gate_open();
+    background_stop(rt);
+    until = exit_deadline();
+    (void)pthread_timedjoin_np(rt->thread, NULL, &until);
+}
+
+/* The lock is another thread's that is starting or shutting down, or it is this one's, and exit()
+ * was called out of a signal handler: then there is no good-bye. */
+static void at_exit(void)
+{
+    struct timespec until = exit_deadline();
+    if (gate_inside())
+        gate_leave(); /* exit() out of the log hook: the call that it is in does not go on */
+    if (pthread_mutex_timedlock(&start_lock, &until) != 0)
+        return;
+    Runtime *rt = running;
+    if (rt && rt->pid == getpid() && !rt->ended)
+        runtime_end(rt);
+    (void)pthread_mutex_unlock(&start_lock);
 }
