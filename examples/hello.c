@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     int rd = mopen(REGION, fd, 0); /* the file's first MiB; reads nothing yet */
     if (rd < 0)
         return fail("mopen");
-    for (int pass = 0; pass < 2; pass++)             /* the first time from the file ... */
+    for (int pass = 0; pass < 10; pass++)            /* the first time from the file ... */
         for (off_t at = 0; at < REGION; at += PIECE) /* ... then from the other host */
             if (mread(rd, at, buf, PIECE) < 0)
                 return fail("mread");
