@@ -120,6 +120,10 @@ static bool open_begin(Call *call, uint64_t now_ns)
         open_no_memory(call, "no manager is named: set DODO_MANAGER=ADDR:PORT", now_ns);
         return false;
     }
+    if (c->stopped) {
+        open_no_memory(call, "the process is ending", now_ns);
+        return false;
+    }
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
     uint64_t id = refracting ? 0 : request_ids_take(&c->ids);

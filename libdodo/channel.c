@@ -45,6 +45,19 @@ Channel *channel_free(Channel *ch)
         return NULL;
     while (ch->calls) /* the background's own: nobody waits for them */
         call_finish(ch->calls, -1, 0, NULL);
+    return channel_abandon(ch);
+}
+
+Channel *channel_abandon(Channel *ch)
+{
+    if (!ch)
+        return NULL;
+    for (unsigned i = 0; i < ch->states_count; i++) {
+        if (!ch->states[i].used)
+            continue; /* what its last call left there was freed */
+        free(ch->states[i].fill);
+        free(ch->states[i].names);
+    }
     for (Session *s = NULL; (s = endpoint_walk(ch->endpoint, s));) {
         free(s->user);
         s->user = NULL;
@@ -181,6 +194,8 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
 void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns)
 {
     EndpointInput in;
+    if (ch->client->stopped)
+        return;
     switch (endpoint_input(ch->endpoint, from, datagram, len, now_ns, &in)) {
     case ENDPOINT_MESSAGE:
         channel_message(ch, &in, now_ns);
@@ -231,7 +246,8 @@ void channel_step(Channel *ch, uint64_t now_ns)
     }
     if (ch->background)
         background_step(ch, now_ns);
-    send_hellos(ch, now_ns);
+    if (!ch->client->stopped)
+        send_hellos(ch, now_ns);
     ch->expected_ns = ch->calls ? channel_deadline(ch) : TIME_NEVER;
 }
 

@@ -75,6 +75,15 @@ Client *client_free(Client *c)
     return NULL;
 }
 
+void client_stop(Client *c, uint64_t now_ns)
+{
+    c->stopped = true;
+    client_lock(c);
+    LIST_FOREACH(node, &c->regions)
+    client_region_deactivate(c, CONTAINER_OF(node, Region, link), now_ns);
+    client_unlock(c);
+}
+
 /* ---- table ---------------------------------------------------------------------------------- */
 
 Region *client_region(Client *c, int rd)
@@ -308,6 +317,7 @@ void client_stats(Client *c, ClientStats *ret)
     *ret = c->stats;
     ret->regions = c->count;
     ret->active = c->claimed;
+    ret->requests = c->ids.next - 1;
     client_unlock(c);
 }
 

@@ -62,9 +62,13 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
 void client_receive_granted(Client *c, size_t bytes);
 /* All channels and calls must be gone. Releases the files of regions that are left. */
 Client *client_free(Client *c);
+/* The process ends: from now on nothing is sent, taken in or ciphered. All regions are inactive,
+ * and calls under way end as if nobody answered. No thread may be in a channel meanwhile. */
+void client_stop(Client *c, uint64_t now_ns);
 
 typedef struct ClientStats {
     uint64_t regions, active; /* now */
+    uint64_t requests;        /* to the manager */
     uint64_t fills_offered, fills_done, fills_refused, fills_dropped;
     uint64_t hosts_lost, regions_lost, poisoned, voided, refractions, reads_beside_writes;
     uint64_t reads, writes, blocked;
@@ -102,6 +106,8 @@ typedef struct ChannelSink {
  * regions anew; there is one such channel a client. @endpoint is transferred. NULL: no memory. */
 Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, bool background);
 Channel *channel_free(Channel *ch); /* its calls must be over */
+/* The same with calls on it that are no concern of this process: those of its parent's threads. */
+Channel *channel_abandon(Channel *ch);
 Endpoint *channel_endpoint(Channel *ch);
 
 /* One datagram came. It is overwritten. Its effects may end calls. */
@@ -142,7 +148,7 @@ typedef struct FileGiven {
     bool retainable; /* a file system known to keep honest stamps */
 } FileGiven;
 
-/* In the caller's storage, opaque but for these. Big (some KiB): not for small stacks. */
+/* In the caller's storage, opaque but for these. */
 struct Call {
     uint8_t need;      /* enum CallNeed */
     bool file_pending; /* a NEED_FILE_WRITE was taken up and is not done */

@@ -91,7 +91,8 @@ struct Client {
     size_t fill_bytes;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
-    CreditPool credit; /* atomic, outside the lock */
+    CreditPool credit;    /* atomic, outside the lock */
+    _Atomic bool stopped; /* outside the lock */
 };
 
 /* Per session of a channel. */

@@ -3,62 +3,108 @@
 #include "dodo/dodo.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/os.h"
 #include "libdodo/file.h"
 #include "libdodo/runtime.h"
 
-static int fail(int error, const char *reason)
+/* ---- what all calls share ------------------------------------------------------------------- */
+
+/* A call in progress. It is no cancellation point: a thread that ended half-way would leave locks
+ * behind. On success errno stays what it was. */
+typedef struct Entry {
+    int error, cancel_state;
+    Runtime *rt;
+    Link *link; /* NULL: not in the core */
+    Call call;
+} Entry;
+
+static void enter(Entry *e)
 {
-    reason_set(reason);
+    e->error = errno;
+    e->link = NULL;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
+}
+
+static void leave(const Entry *e, bool failed)
+{
+    if (!failed)
+        errno = e->error;
+    (void)pthread_setcancelstate(e->cancel_state, NULL);
+}
+
+static int fail(const Entry *e, int error, const char *reason)
+{
+    reason_set(reason ? reason : "the system call failed");
     errno = error;
+    leave(e, true);
     return -1;
 }
 
-/* Ends a public call whose core part is over. errno is untouched on success. */
-static ssize_t finish(const Call *call)
+/* Enters for a call on a region; false: none can be open. */
+static bool begin(Entry *e)
 {
-    if (call->result >= 0)
-        return call->result;
-    return fail(call->error, call->reason ? call->reason : strerrordesc_np(call->error));
+    enter(e);
+    e->rt = runtime_peek();
+    if (e->rt)
+        e->link = runtime_link_take(e->rt);
+    return e->rt != NULL;
 }
 
-static int open_checked(Runtime *rt, size_t len, int fd, off_t offset, unsigned flags)
+/* Runs the call that was started, to its end. */
+static ssize_t finish(Entry *e)
+{
+    const Call *call = &e->call;
+    link_run(e->rt, e->link, &e->call);
+    runtime_link_give(e->rt, e->link);
+    if (call->result < 0)
+        return fail(e, call->error, call->reason ? call->reason : strerrordesc_np(call->error));
+    leave(e, false);
+    return call->result;
+}
+
+static const char no_region[] = "no such region";
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* Opens the file, inside the gate: no child of a fork gets a share in its description. */
+static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsigned flags,
+                     FileGiven *ret_given, const char **ret_reason)
 {
     const Settings *s = runtime_settings(rt);
-    FileGiven given;
-    Call call;
-    int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, s->filesystems,
-                           s->filesystems_count, &given);
-    if (result == -EBUSY)
-        return fail(EBUSY, "the range is part of an open region");
-    if (result < 0)
-        return fail(-result, result == -EINVAL
-                                 ? "not a regular file that is open for reading and writing"
-                                 : strerrordesc_np(-result));
-    Link *link = runtime_link_take(rt);
-    if (!link) {
-        file_close(given.file);
-        return fail(ENOMEM, "no socket or memory for another call");
+    if (runtime_ended(rt)) {
+        *ret_reason = "the process is ending";
+        return -ENOMEM;
     }
-    call_open_start(&call, link_channel(link), &given, len, (uint64_t)offset, flags, os_now_ns());
-    link_run(rt, link, &call);
-    runtime_link_give(rt, link);
-    return (int)finish(&call);
+    int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, s->filesystems,
+                           s->filesystems_count, ret_given);
+    *ret_reason = result == -EBUSY    ? "the range is part of an open region"
+                  : result == -EINVAL ? "not a regular file that is open for reading and writing"
+                                      : strerrordesc_np(-result);
+    return result;
 }
 
 int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
 {
-    Runtime *rt;
+    Entry e;
+    FileGiven given;
+    const char *reason;
+    enter(&e);
     if (len < 1 || offset < 0 || (flags & ~(unsigned)(DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK)))
-        return fail(EINVAL, "length below 1, offset below 0, or an unknown flag");
-    if (runtime_get(&rt) < 0) { /* the reason is set; a program goes on with its file */
-        errno = ENOMEM;
-        return -1;
+        return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
+    if (runtime_get(&e.rt) < 0)
+        return fail(&e, ENOMEM, reason_get()); /* a program goes on with its file */
+    e.link = runtime_link_take(e.rt);
+    int result = open_file(e.rt, len, fd, offset, flags, &given, &reason);
+    if (result < 0) {
+        runtime_link_give(e.rt, e.link);
+        return fail(&e, -result, reason);
     }
-    return open_checked(rt, len, fd, offset, flags);
+    call_open_start(&e.call, link_channel(e.link), &given, len, (uint64_t)offset, flags,
+                    os_now_ns());
+    return (int)finish(&e);
 }
 
 int dodo_mopen(size_t len, int fd, off_t offset)
@@ -70,64 +116,50 @@ int dodo_mopen(size_t len, int fd, off_t offset)
 
 ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len)
 {
-    Runtime *rt = runtime_peek();
-    Link *link = rt ? runtime_link_take(rt) : NULL;
-    Call call;
-    if (!link)
-        return fail(ENOMEM, rt ? "no socket or memory for another call" : "no such region");
-    call_read_start(&call, link_channel(link), rd, offset, buf, len, os_now_ns());
-    link_run(rt, link, &call);
-    runtime_link_give(rt, link);
-    return finish(&call);
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_read_start(&e.call, link_channel(e.link), rd, offset, buf, len, os_now_ns());
+    return finish(&e);
 }
 
 ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len)
 {
-    Runtime *rt = runtime_peek();
-    Link *link = rt ? runtime_link_take(rt) : NULL;
-    Call call;
-    if (!link)
-        return fail(ENOMEM, rt ? "no socket or memory for another call" : "no such region");
-    call_write_start(&call, link_channel(link), rd, offset, buf, len, os_now_ns());
-    link_run(rt, link, &call);
-    runtime_link_give(rt, link);
-    return finish(&call);
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_write_start(&e.call, link_channel(e.link), rd, offset, buf, len, os_now_ns());
+    return finish(&e);
 }
 
 int dodo_mclose(int rd)
 {
-    Runtime *rt = runtime_peek();
-    Link *link = rt ? runtime_link_take(rt) : NULL;
-    Call call;
-    if (!link)
-        return fail(EINVAL, rt ? "no socket or memory for another call" : "no such region");
-    call_close_start(&call, link_channel(link), rd, os_now_ns());
-    link_run(rt, link, &call);
-    runtime_link_give(rt, link);
-    return (int)finish(&call);
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, EINVAL, no_region);
+    call_close_start(&e.call, link_channel(e.link), rd, os_now_ns());
+    return (int)finish(&e);
 }
 
 int dodo_msync(int rd)
 {
-    Runtime *rt = runtime_peek();
-    Link *link = rt ? runtime_link_take(rt) : NULL;
-    Call call;
-    if (!link)
-        return fail(EINVAL, rt ? "no socket or memory for another call" : "no such region");
-    call_sync_start(&call, link_channel(link), rd, os_now_ns());
-    link_run(rt, link, &call);
-    runtime_link_give(rt, link);
-    return (int)finish(&call);
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, EINVAL, no_region);
+    call_sync_start(&e.call, link_channel(e.link), rd, os_now_ns());
+    return (int)finish(&e);
 }
 
 int dodo_stat(int rd, DodoStat *st)
 {
-    Runtime *rt = runtime_peek();
+    Entry e;
     ClientRegionInfo info;
+    enter(&e);
+    e.rt = runtime_peek();
     if (!st)
-        return fail(EINVAL, "no place for the answer");
-    if (!rt || client_region_info(runtime_client(rt), rd, &info) < 0)
-        return fail(EINVAL, "no such region");
+        return fail(&e, EINVAL, "no place for the answer");
+    if (!e.rt || client_region_info(runtime_client(e.rt), rd, &info) < 0)
+        return fail(&e, EINVAL, no_region);
     *st = (DodoStat){.length = info.len,
                      .filled_bytes = info.filled_bytes,
                      .hits = info.hits,
@@ -138,6 +170,7 @@ int dodo_stat(int rd, DodoStat *st)
                      .reused = info.reused};
     if (info.active)
         (void)addr_format(&info.host, st->host, sizeof st->host);
+    leave(&e, false);
     return 0;
 }
 
@@ -155,8 +188,11 @@ const char *dodo_last_error(void)
 
 int dodo_shutdown(void)
 {
-    if (runtime_stop(true) < 0)
-        return fail(EINVAL, "the manager could not be told of everything");
+    Entry e;
+    enter(&e);
+    if (runtime_stop() < 0)
+        return fail(&e, EINVAL, "the manager could not be told of everything");
+    leave(&e, false);
     return 0;
 }
 

@@ -118,12 +118,25 @@ void file_close(File *f)
     free(f);
 }
 
+void file_lock_all(void)
+{
+    (void)pthread_mutex_lock(&files_lock);
+}
+
+void file_unlock_all(void)
+{
+    (void)pthread_mutex_unlock(&files_lock);
+}
+
 void file_abandon_all(void)
 {
     LIST_FOREACH(node, &files)
-    (void)close(CONTAINER_OF(node, File, link)->fd);
+    {
+        File *f = CONTAINER_OF(node, File, link);
+        (void)close(f->fd);
+        free(f);
+    }
     list_init(&files);
-    (void)pthread_mutex_init(&files_lock, NULL);
 }
 
 /* ---- identity and stamp --------------------------------------------------------------------- */

@@ -20,7 +20,11 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, const int64
               unsigned honest_count, FileGiven *ret_given);
 /* Unlocks and closes. */
 void file_close(File *f);
-/* In the child of a fork: closes without unlocking, for the lock is the parent's. */
+/* For fork: no file is being opened or closed in between. */
+void file_lock_all(void);
+void file_unlock_all(void);
+/* In the child of a fork, locked: closes and frees them without unlocking their ranges, for those
+ * locks are the parent's. */
 void file_abandon_all(void);
 
 /* Whole, or to the file's end. */

@@ -105,12 +105,11 @@ void link_abandon(Link *link)
 {
     if (link->writer.done_fd >= 0)
         (void)close(link->writer.done_fd);
-    if (!link->idle) { /* another thread of the parent was in it: nothing in it can be trusted */
-        (void)close(link->transport->ops->fd(link->transport));
-        return;
-    }
-    channel_free(link->channel);
+    channel_abandon(link->channel);
     transport_close(link->transport);
+    (void)munmap(link->buffers, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX);
+    explicit_bzero(&link->scratch, sizeof link->scratch);
+    free(link);
 }
 
 /* ---- receiving and waiting ------------------------------------------------------------------ */

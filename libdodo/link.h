@@ -37,7 +37,6 @@ struct Link {
     struct Link *all;  /* in the list of all */
     Transport *transport;
     Channel *channel;
-    bool idle;
     Writer writer;
     uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
     TransportReceive receives[LINK_RECEIVES];
@@ -47,7 +46,8 @@ struct Link {
 /* NULL: no socket or memory. */
 Link *link_new(Client *client, const Settings *s, const Id128 *self, bool background);
 Link *link_free(Link *link);
-/* In the child of a fork: closes the sockets and wipes the keys of an idle link. */
+/* In the child of a fork: closes its descriptors, wipes its keys and frees it, whatever call of
+ * the parent's was on it. */
 void link_abandon(Link *link);
 
 /* Takes in all datagrams that are there. */

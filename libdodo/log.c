@@ -24,6 +24,16 @@ void log_set(void (*fn)(void *ctx, int level, const char *text), void *ctx)
     (void)pthread_mutex_unlock(&log_lock);
 }
 
+void log_lock_all(void)
+{
+    (void)pthread_mutex_lock(&log_lock);
+}
+
+void log_unlock_all(void)
+{
+    (void)pthread_mutex_unlock(&log_lock);
+}
+
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 void log_environment(void)

@@ -275,6 +275,8 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t now_ns)
 enum RunResult run_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
+    if (call->channel->client->stopped)
+        return RUN_TIMED_OUT;
     if (st->run == RUN_REQUEST)
         return request_step(call, now_ns);
     Session *s = run_session(call, now_ns);

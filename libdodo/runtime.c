@@ -39,9 +39,9 @@ struct Runtime {
     Link *background;
     pthread_t thread;
     int background_fd;
-    _Atomic bool stop;      /* the background's thread */
-    _Atomic bool ended;     /* the process is in exit() */
-    bool forked;            /* its files are the parent's */
+    _Atomic bool stop;  /* the background's thread */
+    _Atomic bool ended; /* the process is in exit() */
+    bool forked;        /* its files are the parent's */
 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -434,7 +434,9 @@ static void at_exit(void);
 
 static void once_a_process(void)
 {
-    (void)OPENSSL_init_crypto(0, NULL); /* its exit handler must run after ours */
+    /* Its exit handler must run after ours, so be registered before: with no option at all it
+     * would not be registered yet. */
+    (void)OPENSSL_init_crypto(OPENSSL_INIT_ADD_ALL_CIPHERS, NULL);
     (void)atexit(at_exit);
 }
 
@@ -542,10 +544,10 @@ int runtime_stop(void)
     int result = 0;
     if (rt) {
         result = close_all(rt);
-        if (leave(rt) < 0)
-            result = -EINVAL;
         background_stop(rt);
         (void)pthread_join(rt->thread, NULL);
+        if (leave(rt) < 0)
+            result = -EINVAL;
         running = NULL;
         runtime_free(rt);
     }
@@ -555,10 +557,11 @@ int runtime_stop(void)
 
 /* ---- exit ----------------------------------------------------------------------------------- */
 
+/* Realtime: what the timed calls go by. */
 static struct timespec exit_deadline(void)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* what timed calls of POSIX go by */
+    (void)clock_gettime(CLOCK_REALTIME, &t);
     t.tv_nsec += (long)EXIT_DEADLINE_MS * (long)NS_PER_MS;
     t.tv_sec += t.tv_nsec / (long)NS_PER_S;
     t.tv_nsec %= (long)NS_PER_S;
@@ -569,14 +572,13 @@ static struct timespec exit_deadline(void)
  * find all hosts silent, for the cipher's own exit handler comes next. */
 static void runtime_end(Runtime *rt)
 {
-    struct timespec until;
+    background_stop(rt);
     (void)leave(rt);
     rt->ended = true;
-    (void)gate_close(EXIT_DEADLINE_MS * NS_PER_MS); /* not in time: it hangs in the log hook */
+    (void)gate_close(EXIT_DEADLINE_MS * NS_PER_MS); /* not in time: somebody is in the log hook */
     client_stop(rt->client, os_now_ns());
     gate_open();
-    background_stop(rt);
-    until = exit_deadline();
+    struct timespec until = exit_deadline();
     (void)pthread_timedjoin_np(rt->thread, NULL, &until);
 }
 

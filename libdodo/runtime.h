@@ -13,13 +13,17 @@ typedef struct Runtime Runtime;
 int runtime_get(Runtime **ret);
 /* The same if it runs already, else NULL. */
 Runtime *runtime_peek(void);
-/* Ends it: closes regions with @close_regions, says good-bye. 0, or -EINVAL: cmd was not told. */
-int runtime_stop(bool close_regions);
+/* Ends it: closes all regions, says good-bye. 0, or -EINVAL: the manager was not told. No other
+ * thread may be in the library. */
+int runtime_stop(void);
+/* The process is in exit(): all hosts are silent, and no cipher may be used. */
+bool runtime_ended(const Runtime *rt);
 
 const Settings *runtime_settings(const Runtime *rt);
 Client *runtime_client(Runtime *rt);
 
-/* A channel for one call at a time; NULL: no socket or memory is to be had. */
+/* A channel for one call at a time. Where no socket or memory is to be had for another, it waits
+ * until a call in progress gives its own back. The thread is inside the gate in between. */
 typedef struct Link Link;
 Link *runtime_link_take(Runtime *rt);
 void runtime_link_give(Runtime *rt, Link *link);
@@ -36,5 +40,8 @@ const char *reason_get(void);
 void log_line(int level, const char *text);
 void log_set(void (*fn)(void *ctx, int level, const char *text), void *ctx);
 void log_environment(void);
+/* For fork. */
+void log_lock_all(void);
+void log_unlock_all(void);
 
 #endif
