@@ -86,12 +86,15 @@ cluster_key() {
   [ -e "$work/key" ] || (umask 077 && "$bin_dodo" keygen >"$work/key")
 }
 
-# cmd_start HOST [OPTION...]: the manager; DODO_MANAGER and DODO_KEY are set for all that follow.
+# cmd_start HOST [OPTION...]: the manager; DODO_MANAGER and DODO_KEY are set for all that follow, or
+# with DODO_INSECURE=1 in the environment no key.
 cmd_start() {
   local host=$1
   shift
-  cluster_key
-  export DODO_KEY=$work/key
+  if [ -z "${DODO_INSECURE-}" ]; then
+    cluster_key
+    export DODO_KEY=$work/key
+  fi
   daemon_start cmd "$host" "$bin_cmd" --listen "${DODO_MANAGER:-${host_ip[$host]-127.0.0.1}:0}" "$@"
   export DODO_MANAGER=${proc_address[cmd]}
 }

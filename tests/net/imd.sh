@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A host's daemon is killed under load and started anew, then paused for longer than anybody waits.
+# A host's daemon is killed under load and started anew, then another is paused for longer than
+# anybody waits, then one is asked to end.
 . "$(dirname "$0")/lib.sh"
 
 cluster_under_load 2
@@ -24,6 +25,15 @@ proc_signal imd2 CONT
 must "the host is back" hosts_idle client 2
 loader_mark
 must "reads come from remote memory" loader_remote 90 20
+
+lost=$(loader_value lost)
+proc_signal imd1 TERM
+wait_for 20 proc_gone "${proc_pid[imd1]}" || fail "imd1 does not end"
+proc_wait imd1 || fail "imd1 ended with status $?"
+loader_mark
+must "the client was told of the leaving host" loader_reached lost $((lost + 1))
+must "reads come from the memory that is left" loader_remote 90 20
+hosts_idle client 1 || fail "the manager was told, too"
 loader_end
 must "what the paused host had kept is freed" status_is client \
   "s['regions'] == 0 and all(h['free_bytes'] == h['pool_bytes'] for h in s['hosts'])"

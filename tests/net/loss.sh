@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # 5 % of all datagrams are lost, on every link and in both directions; some come twice, some late.
+# loss.sh plain: without a key, which is another way through sockets and sessions.
 . "$(dirname "$0")/lib.sh"
+
+[ "${1-}" != plain ] || export DODO_INSECURE=1
 
 cluster_under_load 2
 faults
