@@ -49,6 +49,8 @@ static void check_imd(World *w, ImdNode *n)
         size_t held = 0;
         for (unsigned j = 0; j < n->held_count; j++)
             held += n->held[j].thread == i;
+        if (!imd_data_check(n->threads[i].data))
+            violate(w, "imd%u: invariants of data thread %u are broken", n->index, i);
         if (imd_data_regions(n->threads[i].data) != held)
             violate(w, "imd%u: data thread %u holds %zu regions, was given %zu", n->index, i,
                     imd_data_regions(n->threads[i].data), held);

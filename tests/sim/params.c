@@ -316,10 +316,10 @@ static void scenario_large(Params *p, SimRng *r)
     p->region_blocks_max = LARGE_REGION_MAX / 4096;
     p->pool_bytes = (6 + sim_rng_below(r, 8)) << 20;
     p->clients = 1 + (unsigned)sim_rng_below(r, 2);
+    p->threads = THREADS_MAX;
     p->client_hosts = p->files = 1;
     p->imds = 1;
-    p->descs = 2;
-    p->hot_ppm = 0;
+    p->hot_ppm = 100000;
     p->popular_ppm = 800000;
     p->datagram_max = 65507;
     p->sealed = p->rotating = false;
@@ -329,7 +329,11 @@ static void scenario_large(Params *p, SimRng *r)
     p->fs.split_ppm = 0;
     p->weights[DO_CLOSE] = 1;
     p->weights[DO_WRITE] = 30;
-    p->think_ns = p->duration_ns * p->clients * p->threads / 30;
+    p->think_ns = NS_PER_MS;
+    p->duration_ns = (100 + sim_rng_below(r, 400)) * NS_PER_MS;
+    p->descs = 1;
+    p->retain_ppm /= 4;
+    p->rdonly_ppm /= 4;
 }
 
 void params_choose(Params *p, uint64_t seed, int scenario)

@@ -101,6 +101,12 @@ static void choose_piece(Thread *t)
             t->len = (t->len + 4095) / 4096 * 4096;
         }
     }
+    if (p->world->p.scenario == SCENARIO_LARGE && chance(p, 700000)) {
+        /* all threads at the same time, side by side: their write numbers mount up */
+        uint64_t part = d->len / THREADS_MAX / 4096 * 4096;
+        t->offset = part * t->index;
+        t->len = part ? part : 1;
+    }
     if (t->offset > d->len)
         t->offset = d->len;
     if (t->len > p->world->p.region_max)
