@@ -177,11 +177,25 @@ void check_probed(World *w)
     cover(w, COVER_CHECKS);
 }
 
+/* Not one of many is a fault even where a few may be bad luck (evicted, a manager just started). */
+static void check_retained(World *w)
+{
+    if (!w->p.calm)
+        return;
+    if (w->not_kept >= 5 && w->not_kept > 2 * w->kept)
+        violate(w, "of %u clean closes with DODO_RETAIN only %u were kept", w->kept + w->not_kept,
+                w->kept);
+    if (w->not_reused >= 5 && w->not_reused > 2 * w->reused)
+        violate(w, "of %u regions kept and fresh only %u were found again",
+                w->reused + w->not_reused, w->reused);
+}
+
 /* All clients are gone: nothing but retained regions is left, and all else is free. */
 void check_quiet(World *w)
 {
     RegionListing l;
     check_no_leak(w);
+    check_retained(w);
     for (unsigned i = 0; i < w->p.imds; i++) {
         ImdNode *n = &w->imds[i];
         uint64_t held = 0;

@@ -73,6 +73,7 @@ static void blocking_done(void *ctx, const SimFsResult *r)
     Thread *t = ctx;
     t->file_result = *r;
     t->file_done = true;
+    t->synced |= t->file_need == NEED_FILE_SYNC;
     note_injected(t, r);
     if (t->process->paused)
         return;
@@ -206,7 +207,7 @@ void thread_begin(Thread *t)
     t->in_call = true;
     t->started_ns = world_now(t->process->world);
     t->paused_before_ns = t->process->paused_total_ns;
-    t->injected = false;
+    t->injected = t->synced = false;
     thread_step(t);
 }
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-enum { POPULAR_RANGES = 3, GUARD = 64, GUARD_BYTE = 0xA5, HOT_BLOCKS = 3, OPEN_TRIES = 8 };
+enum { POPULAR_RANGES = 3, HOT_BLOCKS = 3 };
 
 SimFs *program_fs(Process *p)
 {
@@ -115,7 +115,7 @@ static void choose_piece(Thread *t)
         t->offset = d->len;
 }
 
-static size_t clipped(const Thread *t)
+size_t program_clipped(const Thread *t)
 {
     uint64_t room = t->desc->len - t->offset;
     return t->len < room ? t->len : room;
@@ -137,26 +137,32 @@ static void note_killed_range(Process *p, const Desc *d)
     }
 }
 
-/* Does a host keep just this piece? Tells whether with the stamp that the file has now. */
-static void note_retained(Process *p, Desc *d)
+/* Does a host keep just this piece with this stamp? @ret_other: ... or with another. */
+bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other)
 {
     World *w = p->world;
-    Stamp now = simfs_stamp(d->file);
     RegionListing l;
-    d->retained = false;
-    if (!(d->flags & DODO_RETAIN))
-        return;
+    bool kept = false;
     for (unsigned i = 0; i < w->p.imds; i++) {
         for (size_t j = 0; w->imds[i].running && imd_control_region_at(w->imds[i].control, j, &l);
              j++) {
             if (!(l.flags & REGION_RELEASED) || l.offset != d->offset || l.len != d->len ||
                 memcmp(&l.key, &d->file->key, sizeof l.key) != 0)
                 continue;
-            bool same = memcmp(&l.stamp, &now, sizeof now) == 0;
-            d->retained |= same;
-            d->stale |= !same;
+            bool same = memcmp(&l.stamp, stamp, sizeof *stamp) == 0;
+            kept |= same;
+            *ret_other |= !same;
         }
     }
+    return kept;
+}
+
+static void note_retained(Process *p, Desc *d)
+{
+    d->stamp = simfs_stamp(d->file);
+    d->retained = d->stale = false;
+    if (d->flags & DODO_RETAIN)
+        d->retained = program_kept(p, d, &d->stamp, &d->stale);
 }
 
 static bool open_locked(Thread *t, Desc *d)
@@ -185,7 +191,7 @@ static void call_open(Thread *t, Desc *d)
         return;
     }
     d->state = DESC_OPENING;
-    d->lost = d->stale = false;
+    d->lost = d->written = false;
     note_retained(p, d);
     d->users = 1;
     t->desc = d;
@@ -231,7 +237,7 @@ static void call_read(Thread *t)
 {
     Process *p = t->process;
     ClientRegionInfo info;
-    size_t full = clipped(t);
+    size_t full = program_clipped(t);
     memset(t->buf, 0xEE, t->len);
     memset(t->buf + t->len, GUARD_BYTE, GUARD);
     oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
@@ -250,7 +256,7 @@ static void call_write(Thread *t)
     Process *p = t->process;
     World *w = p->world;
     uint64_t offset = t->desc->offset + t->offset;
-    size_t full = clipped(t);
+    size_t full = program_clipped(t);
     oracle_write_begin(w, &t->write, t->desc->file, offset, full);
     oracle_bytes(t->write.version, offset, t->buf, t->len);
     story(w, "client%u.%u mwrite rd %d (file %u) [%llu, +%zu) version %u", p->index, t->index,
@@ -259,6 +265,7 @@ static void call_write(Thread *t)
     ClientRegionInfo info;
     if (full && client_region_info(p->client, t->desc->rd, &info) == 0 && info.active)
         id_set_add(&w->written, opening_id(&info.address));
+    t->desc->written = true;
     SimHeap *was = sim_heap_enter(&p->heap);
     call_write_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
                      process_now(p));
@@ -415,241 +422,6 @@ static void do_change_file(Thread *t)
     }
     story(w, "client%u changes file %u (%u), size now %llu", p->index, f->index, which,
           (unsigned long long)f->size);
-}
-
-/* ---- checking results ----------------------------------------------------------------------- */
-
-static bool lost_excused(Thread *t)
-{
-    Desc *d = t->desc;
-    bool first = !d->lost;
-    d->lost = true;
-    return t->was_closing || !first || !t->process->world->p.calm;
-}
-
-static void check_lost(Thread *t, const char *what)
-{
-    Process *p = t->process;
-    ClientRegionInfo info;
-    if (t->desc->flags & DODO_FALLBACK && !t->was_closing)
-        violate(p->world, "%s of a DODO_FALLBACK region failed with ENOMEM", what);
-    if (!lost_excused(t))
-        violate(p->world, "client%u rd %d: a region was lost although nothing happened to it",
-                p->index, t->desc->rd);
-    if (t->desc->state == DESC_OPEN && client_region_info(p->client, t->desc->rd, &info) == 0 &&
-        info.active && !t->was_closing)
-        violate(p->world, "%s failed with ENOMEM but the region is active", what);
-}
-
-static void read_over(Thread *t)
-{
-    Process *p = t->process;
-    World *w = p->world;
-    const Call *c = &t->call;
-    char why[256];
-    size_t full = clipped(t);
-    cover(w, COVER_READS);
-    cover_add(w, COVER_READS_OVER_WRITE, t->read.overlapped);
-    for (size_t i = 0; i < GUARD; i++)
-        if (t->buf[t->len + i] != GUARD_BYTE)
-            violate(w, "mread wrote past the buffer's end");
-    if (c->result < 0) {
-        if (c->error == ENOMEM) {
-            cover(w, COVER_READS_NO_MEMORY);
-            check_lost(t, "mread");
-        } else if (c->error != EIO || !t->injected) {
-            violate(w, "mread failed with errno %d", c->error);
-        }
-    } else if (!oracle_read_right(w, &t->read, t->buf, c->result, full, why, sizeof why)) {
-        violate(w, "client%u rd %d (process %u, file %u): mread [%llu, +%zu): %s", p->index,
-                t->desc->rd, p->number, t->desc->file->index, (unsigned long long)t->offset, t->len,
-                why);
-    } else {
-        ClientRegionInfo info;
-        cover_add(w, COVER_READS_END_OF_FILE, (size_t)c->result < full);
-        if (client_region_info(p->client, t->desc->rd, &info) == 0) {
-            bool hit = info.hits - t->hits_before >= full;
-            cover(w, hit ? COVER_READS_HIT : COVER_READS_MISS);
-            if (!info.active)
-                cover(w, COVER_READS_FALLBACK);
-            if (t->must_hit && info.active && !hit)
-                violate(w,
-                        "client%u rd %d: all is healed and was read before, but %llu of %zu "
-                        "bytes came from remote memory",
-                        p->index, t->desc->rd, (unsigned long long)(info.hits - t->hits_before),
-                        full);
-        }
-    }
-    oracle_read_end(&t->read);
-}
-
-static void write_over(Thread *t)
-{
-    World *w = t->process->world;
-    const Call *c = &t->call;
-    WriteWatch *v = &t->write;
-    size_t prefix = oracle_write_prefix(v), full = v->len;
-    cover(w, COVER_WRITES);
-    cover_add(w, COVER_WRITES_FAILED, v->failed);
-    cover_add(w, COVER_WRITES_SHORT, v->shortened);
-    if (c->result < 0 && c->error == ENOMEM) {
-        cover(w, COVER_WRITES_NO_MEMORY);
-        check_lost(t, "mwrite");
-        if (v->touched)
-            violate(w, "mwrite failed with ENOMEM but wrote %zu bytes", v->touched);
-    } else if (c->result < 0) {
-        if (!v->failed || !(c->error == EIO || c->error == ENOSPC))
-            violate(w, "mwrite failed with errno %d", c->error);
-    } else {
-        if ((size_t)c->result > full || ((size_t)c->result < full && !v->shortened && !v->failed))
-            violate(w, "mwrite returned %zd of %zu and the file did not fail", c->result, full);
-        if (prefix < (size_t)c->result)
-            violate(w, "mwrite returned %zd but only %zu bytes are in the file", c->result, prefix);
-    }
-    oracle_write_end(v);
-}
-
-static void desc_freed(Thread *t, Desc *d)
-{
-    if (d->handle) {
-        if (d->handle->ops == 0)
-            violate(t->process->world, "the file of rd %d stays locked after the call", d->rd);
-        d->handle->user = NULL;
-    }
-    d->state = DESC_FREE;
-    d->handle = NULL;
-}
-
-static void open_over(Thread *t)
-{
-    Process *p = t->process;
-    World *w = p->world;
-    Desc *d = t->desc;
-    const Call *c = &t->call;
-    ClientRegionInfo info;
-    if (c->result < 0) {
-        cover(w, COVER_OPENS_NO_MEMORY);
-        if (c->error != ENOMEM || ((d->flags & DODO_FALLBACK) && !w->p.no_memory_ppm))
-            violate(w, "mopen failed with errno %d", c->error);
-        if (d->must_open && script_open_failed(t) > OPEN_TRIES)
-            violate(w,
-                    "client%u: mopen of %llu bytes failed (%s) after all had healed and all was "
-                    "closed",
-                    p->index, (unsigned long long)d->len, c->reason ? c->reason : "");
-        desc_freed(t, d);
-        return;
-    }
-    d->rd = (int)c->result;
-    d->state = DESC_OPEN;
-    cover(w, COVER_OPENS);
-    if (client_region_info(p->client, d->rd, &info) < 0) {
-        violate(w, "mopen returned %d, which is no region", d->rd);
-        return;
-    }
-    d->epoch_seen = 0;
-    if (info.reused)
-        cover(w, COVER_RETAINED_REUSED);
-    else if (info.active && d->stale)
-        cover(w, COVER_RETAINED_STALE);
-    else if (info.active && d->retained)
-        cover(w, COVER_RETAINED_MISSED);
-    for (unsigned i = 0; i < DESCS_MAX; i++)
-        if (&p->descs[i] != d && p->descs[i].state == DESC_OPEN && p->descs[i].rd == d->rd)
-            violate(w, "two regions have descriptor %d", d->rd);
-}
-
-static void close_over(Thread *t)
-{
-    World *w = t->process->world;
-    const Call *c = &t->call;
-    cover(w, COVER_CLOSES);
-    if (c->result < 0) {
-        cover(w, COVER_CLOSES_UNHEARD);
-        if (c->error != EINVAL)
-            violate(w, "mclose failed with errno %d", c->error);
-        if (w->p.calm_manager && !t->desc->lost)
-            violate(w, "client%u rd %d: mclose failed (%s) although nothing happened to the region",
-                    t->process->index, t->desc->rd, c->reason ? c->reason : "");
-    }
-    desc_freed(t, t->desc);
-}
-
-static void sync_over(Thread *t)
-{
-    World *w = t->process->world;
-    const Call *c = &t->call;
-    cover(w, COVER_SYNCS);
-    if (c->result < 0) {
-        cover(w, COVER_SYNCS_FAILED);
-        if (c->error != EIO || !t->injected)
-            violate(w, "msync failed with errno %d", c->error);
-    } else if (t->injected) {
-        violate(w, "msync returned 0 though fdatasync failed");
-    }
-    if (c->result < 0)
-        t->desc->lost = true; /* poisoned: to be expected from now on */
-}
-
-static void bad_over(Thread *t)
-{
-    World *w = t->process->world;
-    const Call *c = &t->call;
-    ClientRegionInfo info;
-    cover(w, COVER_BAD_ARGUMENTS);
-    if (c->result == t->bad_result && (c->result >= 0 || c->error == t->bad_errno))
-        return;
-    if (t->desc && c->result < 0 && c->error == ENOMEM &&
-        (t->desc->state != DESC_OPEN ||
-         client_region_info(t->process->client, t->desc->rd, &info) < 0 || !info.active))
-        return; /* the region comes before the arguments */
-    violate(w, "a call with bad arguments gave %zd (errno %d) for %zd (errno %d)", c->result,
-            c->error, t->bad_result, t->bad_errno);
-}
-
-/* No call may take longer than its deadlines allow, whatever the network does. Pauses of its own
- * process do not count. */
-static void check_bounded(Thread *t)
-{
-    Process *p = t->process;
-    World *w = p->world;
-    const Params *q = &w->p;
-    uint64_t bound = 2 * q->client_request.deadline_ns + 6 * q->transfer_deadline_ns +
-                     8 * (q->fs.op_ns + q->fs.slow_ns) + NS_PER_S;
-    uint64_t took = world_now(w) - t->started_ns - (p->paused_total_ns - t->paused_before_ns);
-    bound *= p->threads_count; /* it may have queued behind one call of each other thread */
-    if (took > bound)
-        violate(w, "client%u: call of kind %d took %llu ms of virtual time (at most %llu)",
-                p->index, (int)t->op, (unsigned long long)(took / NS_PER_MS),
-                (unsigned long long)(bound / NS_PER_MS));
-}
-
-void program_call_over(Thread *t)
-{
-    static void (*const over[DO_COUNT])(Thread *) = {
-        [DO_OPEN] = open_over,   [DO_READ] = read_over, [DO_WRITE] = write_over,
-        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over, [DO_BAD] = bad_over};
-    static const char *const names[DO_COUNT] = {
-        [DO_OPEN] = "mopen", [DO_READ] = "mread",  [DO_WRITE] = "mwrite", [DO_CLOSE] = "mclose",
-        [DO_SYNC] = "msync", [DO_LEAVE] = "leave", [DO_BAD] = "bad call"};
-    World *w = t->process->world;
-    story(w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index, names[t->op], t->call.result,
-          t->call.result < 0 ? ": " : "",
-          t->call.result < 0 && t->call.reason ? t->call.reason : "");
-    simnet_note(w->net,
-                (uint64_t)t->call.result ^ (uint64_t)t->call.error << 40 ^ (uint64_t)t->op << 56);
-    cover(w, COVER_CALLS);
-    cover(w, COVER_CHECKS);
-    check_bounded(t);
-    Desc *d = t->desc;
-    if (t->op == DO_LEAVE) {
-        script_left(t->process);
-        return;
-    }
-    over[t->op](t);
-    if (d)
-        d->users--;
-    t->desc = NULL;
-    program_think(t);
 }
 
 void program_file_released(Process *p, SimHandle *h)

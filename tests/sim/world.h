@@ -207,6 +207,8 @@ typedef struct Desc {
     unsigned flags;
     unsigned users;
     bool lost, killed_writing;
+    bool written;        /* since the opening */
+    Stamp stamp;         /* at the opening */
     bool must_open;      /* nothing excuses a failure */
     bool retained;       /* at the opening: a host kept it, with the same stamp, ... */
     bool stale;          /* ... or with another */
@@ -238,6 +240,7 @@ typedef struct Thread {
     size_t len;
     uint64_t started_ns, paused_before_ns;
     bool injected; /* a file failure hit this call */
+    bool synced;   /* an fdatasync of this call came to its end */
     uint64_t hits_before;
     ReadWatch read;
     WriteWatch write;
@@ -381,7 +384,9 @@ struct World {
     Stranger stranger;
     ClusterKey keys[CLUSTER_KEYS_MAX];
     uint32_t next_version, next_process;
-    IdSet written; /* openings in which something was written */
+    IdSet written;               /* openings in which something was written */
+    unsigned kept, not_kept;     /* clean closes of DODO_RETAIN regions */
+    unsigned reused, not_reused; /* openings of what was kept and fresh */
     enum Phase phase;
     uint64_t phase_until_ns;
     uint64_t work_at_ns;
@@ -433,8 +438,10 @@ void process_end(Process *p); /* orderly, after its last call */
 void process_count(Process *p);
 
 /* program.c */
+enum { GUARD = 64, GUARD_BYTE = 0xA5 }; /* behind each read's buffer */
 void program_start(Process *p);
-void program_call_over(Thread *t);
+void program_call_over(Thread *t);       /* results.c */
+size_t program_clipped(const Thread *t); /* the call's length inside the region */
 void program_think(Thread *t);
 bool process_idle(const Process *p);
 void program_file_released(Process *p, SimHandle *h);
@@ -444,6 +451,7 @@ void program_write_all(Thread *t, Desc *d);
 void program_open(Thread *t, Desc *d);
 void program_close(Thread *t, Desc *d);
 SimFs *program_fs(Process *p);
+bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other);
 uint64_t opening_id(const RegionAddress *a); /* names an opening in World.written */
 
 /* script.c: what each process does after the faults have healed */
