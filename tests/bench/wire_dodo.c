@@ -63,7 +63,7 @@ static int region_missed(int rd, uint64_t *ret)
 static int warm_up(int rd, uint64_t area_bytes)
 {
     uint8_t *buf CLEANUP_FREE = malloc(WARM_STEP_BYTES);
-    uint64_t before, after, until = os_now_ns() + WARM_DEADLINE_NS;
+    uint64_t before, after = 0, until = os_now_ns() + WARM_DEADLINE_NS;
     int result = buf ? region_missed(rd, &after) : -ENOMEM;
     do {
         before = after;
