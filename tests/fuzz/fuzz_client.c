@@ -195,7 +195,7 @@ static void start_other(Script *s)
 static void say_anything(Script *s)
 {
     uint8_t payload[256], where = (uint8_t)take(s, 1), type = (uint8_t)take(s, 1);
-    size_t len = take(s, 1);
+    size_t len = (uint8_t)take(s, 1);
     for (size_t i = 0; i < len; i++)
         payload[i] = (uint8_t)take(s, 1);
     say(where & 1, where >> 1 & 1, type, payload, len);
