@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# install.sh BUILD: what `meson install` puts in place is all there, nothing else is, and a program
+# can be built from it with pkg-config alone.
+. "$(dirname "$0")/lib.sh"
+
+need pkg-config
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 || complain "$(cat "$dir/log")"
+(cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|' |
+  sort >"$dir/there"
+{
+  printf 'bin/%s\n' cmd dodo dodo-synthetic imd
+  printf 'include/dodo/%s\n' dodo.h
+  printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
+  printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service
+  printf 'lib/sysusers.d/%s\n' dodo.conf
+  printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c
+  for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done
+} | sort >"$dir/wanted"
+compare "the installation" "$dir/there" "the list" "$dir/wanted"
+
+pc=$(find "$dir/root" -name dodo.pc)
+prefix=$dir/root$(sed -n 's/^prefix=//p' "$pc")
+export PKG_CONFIG_PATH=${pc%/*}
+read -r -a flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs dodo)
+gcc -std=gnu99 -Wall -Wextra -Werror examples/hello.c -o "$dir/hello" "${flags[@]}" ||
+  complain "hello.c cannot be built from the installation"
+status=0
+LD_LIBRARY_PATH=$(dirname "$(find "$dir/root" -name libdodo.so)") "$dir/hello" 2>"$dir/out" || status=$?
+[ "$status" -eq 2 ] || complain "hello does not run: $(cat "$dir/out")"
+finish
