@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the client's core run in: a manager that answers as each test wants and the
+ * real core of an imd's data thread, on a clock of the test's own. The file is an array. A test
+ * file includes this once. */
+#ifndef DODO_TESTS_CLIENT_FIXTURE_H
+#define DODO_TESTS_CLIENT_FIXTURE_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "dodo/dodo.h"
+#include "imd/data.h"
+#include "libdodo/core.h"
+
+enum {
+    FILE_BYTES = 1 << 20,
+    POOL_BYTES = 1 << 20,
+    CHANNELS = 3, /* 0 is the background's */
+    QUEUE_MAX = 512,
+    DATAGRAM_MAX = 2048,
+};
+
+typedef struct Datagram {
+    Addr from, to;
+    size_t len;
+    uint8_t bytes[DATAGRAM_MAX];
+} Datagram;
+
+typedef struct World {
+    uint64_t now, random;
+    Client *client;
+    Channel *channels[CHANNELS];
+    Endpoint *manager, *imd;
+    ImdData *data;
+    uint8_t pool[POOL_BYTES];
+    uint64_t pool_used;
+    uint8_t file[FILE_BYTES];
+    size_t file_size;
+    Datagram queue[QUEUE_MAX];
+    unsigned head, tail;
+    /* how the manager behaves */
+    bool manager_dead, imd_dead;
+    uint16_t open_status;
+    uint64_t regions; /* ids given */
+    RegionAddress last;
+    unsigned avoided; /* hosts that the last OPEN named */
+    unsigned opens, closes, releases, alives, claims;
+    OpClaim claim;
+    bool want_list;
+    /* how the file behaves */
+    int write_error;
+    size_t write_short; /* bytes taken at most; 0: all */
+    int sync_error;
+    bool stamp_moved;
+    unsigned released;
+    unsigned datagrams; /* to anyone */
+    size_t path_mtu;    /* larger datagrams vanish between client and imd; 0: none does */
+} World;
+
+static World w;
+static int the_file;
+
+static void rng(void *ctx, void *buf, size_t len)
+{
+    (void)ctx;
+    for (size_t i = 0; i < len; i++) {
+        w.random = w.random * 6364136223846793005ull + 1442695040888963407ull;
+        ((uint8_t *)buf)[i] = (uint8_t)(w.random >> 56);
+    }
+}
+
+/* ---- the wires ------------------------------------------------------------------------------ */
+
+static Addr addr_of(unsigned host)
+{
+    return addr_sim((uint16_t)host, 1);
+}
+enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_CLIENT = 10 };
+
+static void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len)
+{
+    assert_true(len <= DATAGRAM_MAX);
+    if (w.path_mtu && len > w.path_mtu && (from.host[0] == HOST_IMD || to->host[0] == HOST_IMD))
+        return;
+    Datagram *d = &w.queue[w.tail++ % QUEUE_MAX];
+    assert_true(w.tail - w.head <= QUEUE_MAX);
+    d->from = from;
+    d->to = *to;
+    d->len = len;
+    memcpy(d->bytes, bytes, len);
+    w.datagrams++;
+}
+
+static void sink_datagram(void *ctx, const Addr *to, const uint8_t *bytes, size_t len)
+{
+    wire(addr_of(HOST_CLIENT + (unsigned)(uintptr_t)ctx), to, bytes, len);
+}
+
+static void send_burst(Endpoint *e, Addr from, Session *s, const Burst *b)
+{
+    uint8_t payload[DATAGRAM_MAX], datagram[DATAGRAM_MAX];
+    for (unsigned i = 0; i < 64; i++) {
+        if (!(b->want >> i & 1))
+            continue;
+        size_t n = burst_payload(b, i, payload);
+        wire(from, &s->peer, datagram, endpoint_seal(e, s, b->type, payload, n, datagram));
+    }
+}
+
+static void sink_burst(void *ctx, Session *s, const Burst *b)
+{
+    unsigned i = (unsigned)(uintptr_t)ctx;
+    send_burst(channel_endpoint(w.channels[i]), addr_of(HOST_CLIENT + i), s, b);
+}
+
+static size_t sink_datagram_max(void *ctx, const Addr *to)
+{
+    (void)ctx, (void)to;
+    return 1472;
+}
+
+static void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
+{
+    uint8_t datagram[DATAGRAM_MAX];
+    Session *s = session;
+    (void)ctx;
+    wire(addr_of(HOST_IMD), &s->peer, datagram,
+         endpoint_seal(w.imd, s, type, payload, len, datagram));
+}
+
+static void imd_burst(void *ctx, void *session, const Burst *b)
+{
+    (void)ctx;
+    send_burst(w.imd, addr_of(HOST_IMD), session, b);
+}
+
+/* ---- the manager ---------------------------------------------------------------------------- */
+
+static size_t manager_open(const WireRequest *q, uint8_t *body)
+{
+    OpOpen open;
+    assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
+    w.opens++;
+    w.avoided = open.avoid_count;
+    assert_true(open.avoid_count == 0 || open.avoid[0] == 77);
+    if (w.open_status != STATUS_OK)
+        return 0;
+    ImdRegion region = {
+        .region = ++w.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
+    rng(NULL, &region.capability, sizeof region.capability);
+    w.pool_used += (open.len + 4095) / 4096 * 4096;
+    assert_true(w.pool_used <= POOL_BYTES);
+    assert_int_equal(imd_data_add(w.data, &region), 0);
+    OpOpenReply reply = {.host = addr_of(HOST_IMD),
+                         .address = {77, region.region, 1, region.capability}};
+    w.last = reply.address;
+    return wire_open_reply_encode(&reply, body);
+}
+
+static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
+{
+    OpClose close;
+    OpAliveReply alive = {.flags = w.want_list ? ALIVE_WANT_LIST : 0};
+    switch (q->op) {
+    case OP_OPEN:
+        *ret_status = w.open_status;
+        return manager_open(q, body);
+    case OP_CLOSE:
+        assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
+        w.closes++;
+        w.releases += close.mode == CLOSE_RELEASE;
+        return 0;
+    case OP_ALIVE:
+        w.alives++;
+        w.want_list = false;
+        return wire_alive_reply_encode(&alive, body);
+    case OP_CLAIM:
+        w.claims++;
+        assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static void manager_request(Session *s, const uint8_t *payload, size_t len)
+{
+    WireRequest q;
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX], datagram[DATAGRAM_MAX];
+    uint16_t status = STATUS_OK;
+    assert_int_equal(wire_request_decode(payload, len, &q), 0);
+    size_t n = manager_answer(&q, body, &status);
+    WireReply reply = {.id = q.id, .op = q.op, .status = status, .body = body, .body_len = n};
+    n = wire_reply_encode(&reply, out);
+    wire(addr_of(HOST_MANAGER), &s->peer, datagram,
+         endpoint_seal(w.manager, s, WIRE_REPLY, out, n, datagram));
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+static void server_input(Endpoint *e, unsigned host, Datagram *d)
+{
+    EndpointInput in;
+    if (endpoint_input(e, &d->from, d->bytes, d->len, w.now, &in) == ENDPOINT_MESSAGE) {
+        if (host == HOST_IMD)
+            imd_data_input(w.data, in.session, in.type, in.payload, in.payload_len, w.now);
+        else if (in.type == WIRE_REQUEST)
+            manager_request(in.session, in.payload, in.payload_len);
+    }
+    if (in.reply_len)
+        wire(addr_of(host), &d->from, in.reply, in.reply_len);
+}
+
+static void deliver(Datagram *d)
+{
+    unsigned host = d->to.host[0];
+    if (host == HOST_MANAGER && !w.manager_dead)
+        server_input(w.manager, host, d);
+    else if (host == HOST_IMD && !w.imd_dead)
+        server_input(w.imd, host, d);
+    else if (host >= HOST_CLIENT)
+        channel_input(w.channels[host - HOST_CLIENT], &d->from, d->bytes, d->len, w.now);
+}
+
+static Stamp file_stamp_now(void)
+{
+    return (Stamp){.size = w.file_size, .mtime_ns = 5, .ctime_ns = w.stamp_moved ? 6 : 5};
+}
+
+static void do_file(Call *call)
+{
+    FileResult r = {0};
+    size_t left = call->file_offset < w.file_size ? w.file_size - call->file_offset : 0;
+    if (call->need == NEED_FILE_READ) {
+        r.count = (ssize_t)(call->file_len < left ? call->file_len : left);
+        memcpy(call->file_buf, w.file + call->file_offset, (size_t)r.count);
+    } else if (call->need == NEED_FILE_WRITE) {
+        call_file_taken(call);
+        size_t n = w.write_short && w.write_short < call->file_len ? w.write_short : call->file_len;
+        if (w.write_error)
+            r = (FileResult){.count = -1, .error = w.write_error};
+        else
+            memcpy(w.file + call->file_offset, call->file_buf, (size_t)(r.count = (ssize_t)n));
+    } else if (call->need == NEED_FILE_SYNC && w.sync_error) {
+        r = (FileResult){.count = -1, .error = w.sync_error};
+    } else if (call->need == NEED_FILE_STAMP) {
+        r.stamp = file_stamp_now();
+        r.stamp_settled = true;
+    }
+    call_file_done(call, &r, w.now);
+}
+
+/* Until nothing is on the wires and no timer is due before @until. */
+static void run_until(uint64_t until)
+{
+    for (unsigned guard = 0; guard < 200000; guard++) {
+        for (unsigned i = 0; i < CHANNELS; i++)
+            channel_step(w.channels[i], w.now);
+        if (w.head != w.tail) {
+            Datagram d = w.queue[w.head++ % QUEUE_MAX];
+            w.now += 1000;
+            deliver(&d);
+            continue;
+        }
+        uint64_t next = TIME_NEVER;
+        for (unsigned i = 0; i < CHANNELS; i++)
+            next = time_min(next, channel_deadline(w.channels[i]));
+        if (next > until)
+            return;
+        if (next > w.now)
+            w.now = next;
+    }
+    fail_msg("the world does not come to rest");
+}
+
+static bool file_needed(const Call *call)
+{
+    return call->need >= NEED_FILE_READ && call->need <= NEED_FILE_STAMP;
+}
+
+/* One call to its end. */
+static ssize_t finish(Call *call)
+{
+    for (unsigned guard = 0; call->need != NEED_NOTHING && guard < 100000; guard++) {
+        if (file_needed(call)) {
+            do_file(call);
+            continue;
+        }
+        for (unsigned i = 0; i < CHANNELS; i++)
+            channel_step(w.channels[i], w.now);
+        if (call->need == NEED_NOTHING || file_needed(call))
+            continue;
+        if (w.head != w.tail) {
+            Datagram d = w.queue[w.head++ % QUEUE_MAX];
+            w.now += 1000;
+            deliver(&d);
+            continue;
+        }
+        uint64_t next = TIME_NEVER;
+        for (unsigned i = 0; i < CHANNELS; i++)
+            next = time_min(next, channel_deadline(w.channels[i]));
+        assert_int_not_equal(next, TIME_NEVER);
+        if (next > w.now)
+            w.now = next;
+    }
+    assert_int_equal(call->need, NEED_NOTHING);
+    return call->result;
+}
+
+static void settle(void)
+{
+    run_until(w.now + 10 * NS_PER_MS);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static int fail_error;
+
+static ssize_t done(Call *call)
+{
+    ssize_t result = finish(call);
+    fail_error = call->error;
+    assert_true(client_check(w.client));
+    return result;
+}
+
+static int open_at(uint64_t len, uint64_t offset, unsigned flags)
+{
+    Call call;
+    FileGiven given = {.file = &the_file, .stamp = file_stamp_now(), .retainable = true};
+    call_open_start(&call, w.channels[1], &given, len, offset, flags, w.now);
+    return (int)done(&call);
+}
+
+static ssize_t read_at(int rd, off_t offset, void *buf, size_t len)
+{
+    Call call;
+    call_read_start(&call, w.channels[1], rd, offset, buf, len, w.now);
+    return done(&call);
+}
+
+static ssize_t write_at(int rd, off_t offset, const void *buf, size_t len)
+{
+    Call call;
+    call_write_start(&call, w.channels[1], rd, offset, buf, len, w.now);
+    return done(&call);
+}
+
+static ssize_t close_rd(int rd)
+{
+    Call call;
+    call_close_start(&call, w.channels[1], rd, w.now);
+    return done(&call);
+}
+
+static ClientRegionInfo info(int rd)
+{
+    ClientRegionInfo i;
+    assert_int_equal(client_region_info(w.client, rd, &i), 0);
+    return i;
+}
+
+static ClientStats stats(void)
+{
+    ClientStats s;
+    client_stats(w.client, &s);
+    return s;
+}
+
+static void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
+{
+    static uint8_t buf[FILE_BYTES];
+    assert_int_equal(read_at(rd, offset, buf, len), len);
+    assert_memory_equal(buf, w.file + region_offset + offset, len);
+}
+
+/* ---- set-up --------------------------------------------------------------------------------- */
+
+static void hook_nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+static void hook_release(void *ctx, void *file)
+{
+    (void)ctx;
+    assert_ptr_equal(file, &the_file);
+    w.released++;
+}
+
+static Endpoint *endpoint(uint8_t role, uint8_t self, uint64_t epoch)
+{
+    Env env = {.random = rng};
+    EndpointConfig config = {.cluster = 1,
+                             .role = role,
+                             .self = {{self}},
+                             .epoch = epoch,
+                             .sessions_max = 16,
+                             .half_open_max = 16,
+                             .hello_retry_ns = 50 * NS_PER_MS};
+    return endpoint_new(&config, &env);
+}
+
+static void imd_start(uint64_t epoch)
+{
+    Env env = {.random = rng};
+    ImdDataConfig config = {.epoch = epoch,
+                            .pool = w.pool,
+                            .pool_bytes = POOL_BYTES,
+                            .writes_max = 64,
+                            .fills_max = 64,
+                            .grant_bytes = 1 << 20};
+    ImdDataSink sink = {.message = imd_message, .burst = imd_burst};
+    w.imd = endpoint(ROLE_IMD, (uint8_t)epoch, epoch);
+    w.data = imd_data_new(&config, &env, &sink);
+}
+
+static void imd_stop(void)
+{
+    endpoint_free(w.imd);
+    imd_data_free(w.data);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&w, 0, sizeof w);
+    w.now = NS_PER_S;
+    w.random = 4711;
+    w.file_size = FILE_BYTES;
+    for (size_t i = 0; i < FILE_BYTES; i++)
+        w.file[i] = (uint8_t)(i * 7 + (i >> 9));
+    Env env = {.random = rng};
+    ClientConfig config = {.manager = addr_of(HOST_MANAGER),
+                           .self = {{9}},
+                           .refraction_ns = 5 * NS_PER_S,
+                           .transfer_deadline_ns = NS_PER_S,
+                           .alive_ns = 5 * NS_PER_S,
+                           .reopen_ns = 2 * NS_PER_S,
+                           .request = {50 * NS_PER_MS, 2 * NS_PER_S, 5 * NS_PER_S},
+                           .credit_cap_bytes = 1 << 20,
+                           .regions_max = 1000,
+                           .fill_queue_bytes = 4 << 20};
+    ClientHooks hooks = {
+        .wake = hook_nothing, .wake_background = hook_nothing, .file_release = hook_release};
+    w.client = client_new(&config, &env, &hooks);
+    for (unsigned i = 0; i < CHANNELS; i++) {
+        ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
+        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 9, 0), &sink, i == 0);
+        assert_non_null(w.channels[i]);
+    }
+    w.manager = endpoint(ROLE_CMD, 1, 0);
+    imd_start(77);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < CHANNELS; i++)
+        channel_free(w.channels[i]);
+    client_free(w.client);
+    endpoint_free(w.manager);
+    imd_stop();
+    return 0;
+}
+
+#endif
