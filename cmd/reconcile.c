@@ -169,11 +169,11 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
             h->list.doubtful = true;
         return;
     }
-    if (!listed_client(m, l, &c))
+    Region *r = listed_client(m, l, &c) ? calloc(1, sizeof *r) : NULL;
+    if (!r) { /* no memory: the next list may find some */
+        h->list.doubtful = true;
         return;
-    Region *r = calloc(1, sizeof *r);
-    if (!r)
-        return;
+    }
     r->key = l->key;
     r->offset = l->offset;
     r->len = l->len;
@@ -210,8 +210,12 @@ static void listed_known(Manager *m, Host *h, Region *r, const RegionListing *l,
         h->list.doubtful = true;
         return;
     }
-    if (entry_agrees(r, l) || !listed_client(m, l, &c))
+    if (entry_agrees(r, l))
         return;
+    if (!listed_client(m, l, &c)) {
+        h->list.doubtful = true;
+        return;
+    }
     cmd_region_detach(m, r);
     cmd_region_set_opening(r, l->address.opening);
     r->flags = (uint8_t)(l->flags & ~(uint32_t)REGION_RELEASED);

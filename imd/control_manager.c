@@ -7,6 +7,9 @@
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_MAX_NS (2 * NS_PER_S)
+/* Then it is asked anew, with another id: a manager that executed a request but had no memory to
+ * keep the reply, which was lost, answers its repetitions never. */
+#define PATIENCE_NS (10 * NS_PER_S)
 /* Leaving is bounded: about five tries, then the manager learns it from our silence. */
 #define PART_RETRY_MAX_NS (400 * NS_PER_MS)
 #define PART_DEADLINE_NS (1500 * NS_PER_MS)
@@ -38,7 +41,7 @@ static bool slot_start(ImdControl *c, unsigned slot, uint16_t op, const uint8_t 
 static RequestTimes times_patient(void)
 {
     return (RequestTimes){
-        .first_retry_ns = RETRY_FIRST_NS, .retry_max_ns = RETRY_MAX_NS, .deadline_ns = TIME_NEVER};
+        .first_retry_ns = RETRY_FIRST_NS, .retry_max_ns = RETRY_MAX_NS, .deadline_ns = PATIENCE_NS};
 }
 
 /* ---- JOIN, BEAT, PART ----------------------------------------------------------------------- */
@@ -244,6 +247,17 @@ void manager_link_part(ImdControl *c, uint64_t now_ns)
         c->parted = true;
 }
 
+static void slot_given_up(ImdControl *c, unsigned slot, uint64_t now_ns)
+{
+    slot_stop(c, slot);
+    if (slot == SLOT_PART)
+        c->parted = true;
+    else if (slot == SLOT_JOIN)
+        c->next_ns = time_add(now_ns, c->config.beat_ns);
+    else if (slot >= SLOT_PAGE)
+        listing_end(c); /* the digest will differ at the next BEAT too */
+}
+
 static void slots_run(ImdControl *c, uint64_t now_ns)
 {
     uint8_t out[WIRE_PAYLOAD_MAX];
@@ -253,8 +267,7 @@ static void slots_run(ImdControl *c, uint64_t now_ns)
             continue;
         request_expire(&s->request, now_ns);
         if (s->request.state == REQUEST_TIMED_OUT) {
-            slot_stop(c, i); /* only PART ever gives up */
-            c->parted = true;
+            slot_given_up(c, i, now_ns);
             continue;
         }
         size_t n = request_output(&s->request, c->ids.settled, out, now_ns);
