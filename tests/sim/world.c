@@ -249,7 +249,7 @@ static uint64_t settle_ns(const World *w)
     const Params *p = &w->p;
     uint64_t dead = p->client_dead_ns > p->host_dead_ns ? p->client_dead_ns : p->host_dead_ns;
     return 2 * (dead + p->grace_ns) + 4 * (p->alive_ns + p->beat_ns) + 4 * p->imd_deadline_ns +
-           p->client_request.deadline_ns;
+           p->client_request.deadline_ns + (p->no_memory_ppm ? 20 * NS_PER_S : 0);
 }
 
 static bool all_idle(const World *w)
@@ -381,10 +381,13 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
     world_make(w, seed, scenario);
     story(w, "seed %" PRIu64 ", scenario %s, %s", seed, scenario_name(w->p.scenario),
           w->p.sealed ? "sealed" : "not sealed");
-    story(w, "link: delay %llu us, jitter %llu us, rate %llu, queue %llu; datagrams of %llu",
+    story(w,
+          "link: delay %llu us, jitter %llu us, rate %llu, queue %llu; datagrams of %llu; "
+          "allocations fail %u ppm",
           (unsigned long long)w->p.link.delay_ns / 1000,
           (unsigned long long)w->p.link.jitter_ns / 1000, (unsigned long long)w->p.link.rate_bps,
-          (unsigned long long)w->p.link.queue_bytes, (unsigned long long)w->p.datagram_max);
+          (unsigned long long)w->p.link.queue_bytes, (unsigned long long)w->p.datagram_max,
+          w->p.no_memory_ppm);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);
     phases_tick(w, 0);
     uint64_t checks = w->cover[COVER_CHECKS], same = 0, last = 0;
