@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/rules.h"
 #include "base/list.h"
 #include "base/os.h"
+#include "base/rules.h"
 #include "base/time.h"
 
 #define LOCK_SHIFT ((off_t)1 << 62)
