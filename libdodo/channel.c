@@ -260,3 +260,11 @@ uint64_t channel_deadline(Channel *ch)
         deadline = time_min(deadline, background_deadline(ch));
     return deadline;
 }
+
+bool channel_is_brief(const Channel *ch)
+{
+    for (const Call *call = ch->calls; call; call = call->next)
+        if (!run_is_brief(call))
+            return false;
+    return true;
+}

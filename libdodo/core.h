@@ -118,6 +118,9 @@ void channel_step(Channel *ch, uint64_t now_ns);
 /* TIME_NEVER: nothing to do before a datagram comes. A channel_step() much later than this means
  * that the process itself was stopped: all clocks of the channel start anew. */
 uint64_t channel_deadline(Channel *ch);
+/* What its calls wait for comes in one piece, if it comes: not a stream of data that is best
+ * awaited without falling asleep in between. */
+bool channel_is_brief(const Channel *ch);
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 

@@ -250,6 +250,7 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
 /* Sends what is due; tells how it stands. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
 uint64_t run_deadline(const Call *call);
+bool run_is_brief(const Call *call); /* one chunk of data at most */
 void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns);
 void run_session_up(Call *call, Session *session, uint64_t now_ns);
 void run_session_closed(Call *call, Session *session);

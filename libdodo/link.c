@@ -8,10 +8,14 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/os.h"
 #include "base/time.h"
+
+/* So much later than asked for a wait may end, as the kernel has it for any thread's. */
+enum { WAIT_SLACK_NS = 50000 };
 
 /* ---- the sink ------------------------------------------------------------------------------- */
 
@@ -70,6 +74,7 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, bool backgr
     if (!link)
         return NULL;
     link->writer.done_fd = -1;
+    link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
     TransportOptions options = {.receive_bytes = s->receive_bytes};
     link->buffers = mmap(NULL, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX, PROT_READ | PROT_WRITE,
@@ -94,6 +99,8 @@ Link *link_free(Link *link)
     writer_stop(&link->writer);
     channel_free(link->channel);
     transport_close(link->transport);
+    if (link->timer_fd >= 0)
+        (void)close(link->timer_fd);
     if (link->buffers)
         (void)munmap(link->buffers, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX);
     explicit_bzero(&link->scratch, sizeof link->scratch);
@@ -105,6 +112,8 @@ void link_abandon(Link *link)
 {
     if (link->writer.done_fd >= 0)
         (void)close(link->writer.done_fd);
+    if (link->timer_fd >= 0)
+        (void)close(link->timer_fd);
     channel_abandon(link->channel);
     transport_close(link->transport);
     (void)munmap(link->buffers, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX);
@@ -131,19 +140,46 @@ void link_receive(Link *link)
         receive_one(link, &link->receives[i], now);
 }
 
-void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
+/* The wait for a short answer mostly ends after some ten microseconds, and its timer, a few hundred
+ * ahead, costs more than all else: the processor's clock is set and set back, which a hypervisor
+ * makes dear. So one timer stays set from wait to wait as long as it rings in time, and is set on
+ * when it has rung too early. False: the wait must do without. */
+static bool timer_covers(Link *link, uint64_t deadline_ns, uint64_t now_ns)
 {
-    struct pollfd fds[2] = {
+    if (link->timer_fd < 0)
+        return false;
+    if (link->rings_ns > now_ns && link->rings_ns <= time_add(deadline_ns, WAIT_SLACK_NS))
+        return true;
+    struct itimerspec at = {.it_value = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
+                                         .tv_nsec = (long)(deadline_ns % NS_PER_S)}};
+    bool set = timerfd_settime(link->timer_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
+    link->rings_ns = set ? deadline_ns : 0;
+    return set;
+}
+
+/* Waits once. True: it was only the timer, which may have rung for an earlier wait. */
+static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t now_ns)
+{
+    bool forever = deadline_ns == TIME_NEVER;
+    bool covered =
+        !forever && channel_is_brief(link->channel) && timer_covers(link, deadline_ns, now_ns);
+    struct pollfd fds[3] = {
         {.fd = link->transport->ops->fd(link->transport), .events = POLLIN},
+        {.fd = covered ? link->timer_fd : -1, .events = POLLIN},
         {.fd = other_fd, .events = POLLIN},
     };
-    uint64_t now = os_now_ns();
-    if (deadline_ns <= now)
-        return;
-    uint64_t left = deadline_ns - now;
+    uint64_t left = deadline_ns - now_ns;
     struct timespec timeout = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
+    int n = ppoll(fds, other_fd >= 0 ? 3 : 2, forever || covered ? NULL : &timeout, NULL);
+    return n == 1 && fds[1].revents;
+}
+
+void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
+{
+    uint64_t now = os_now_ns();
     /* EINTR: the caller looks at its clock and comes again. */
-    (void)ppoll(fds, other_fd >= 0 ? 2 : 1, deadline_ns == TIME_NEVER ? NULL : &timeout, NULL);
+    while (now < deadline_ns && wait_once(link, other_fd, deadline_ns, now))
+        now = os_now_ns();
 }
 
 /* ---- the writer ----------------------------------------------------------------------------- */

@@ -38,7 +38,9 @@ struct Link {
     Transport *transport;
     Channel *channel;
     Writer writer;
-    uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
+    int timer_fd;      /* timerfd; -1: there was none to be had */
+    uint64_t rings_ns; /* when it rings, or rang; 0: never set */
+    uint8_t *buffers;  /* LINK_RECEIVES of them, one mapping */
     TransportReceive receives[LINK_RECEIVES];
     BurstScratch scratch;
 };

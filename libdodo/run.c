@@ -317,6 +317,12 @@ uint64_t run_deadline(const Call *call)
     return TIME_NEVER;
 }
 
+bool run_is_brief(const Call *call)
+{
+    const CallState *st = call->state;
+    return (st->run != RUN_READ && st->run != RUN_WRITE) || st->len <= WIRE_CHUNK_MAX;
+}
+
 void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns)
 {
     CallState *st = call->state;

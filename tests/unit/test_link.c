@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* How a link waits. Nothing here depends on how long a wait takes, only that it is not too short,
+ * and that what comes ends it: a wait that misses that runs into the test's own time limit. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "libdodo/link.h"
+
+static Client *client;
+static Link *the_link;
+
+static int set_up(void **state)
+{
+    static const Settings settings = {.receive_bytes = 1 << 20};
+    static const Id128 self = {.bytes = {1}};
+    const ClientConfig config = {.credit_cap_bytes = 1 << 20, .regions_max = 1};
+    const ClientHooks hooks = {.lock = NULL};
+    const Env env = os_env();
+    (void)state;
+    client = client_new(&config, &env, &hooks);
+    the_link = client ? link_new(client, &settings, &self, false) : NULL;
+    return the_link ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    the_link = link_free(the_link);
+    client = client_free(client);
+    return 0;
+}
+
+/* Waits until @ns from now: never less. */
+static void wait_for_ns(uint64_t ns)
+{
+    uint64_t deadline = os_now_ns() + ns;
+    link_wait(the_link, -1, deadline);
+    assert_true(os_now_ns() >= deadline);
+}
+
+static void link_wait__lasts_to_the_deadline(void **state)
+{
+    static const uint64_t us[] = {1, 3000, 100, 0, 1000, 900, 2000, 5000, 60, 60, 60, 700};
+    (void)state;
+    assert_true(the_link->timer_fd >= 0);
+    for (size_t i = 0; i < sizeof us / sizeof *us; i++)
+        wait_for_ns(us[i] * NS_PER_US);
+}
+
+/* The timer of a wait that ended early rings during the next: that one goes on. */
+static void link_wait__an_earlier_waits_timer_does_not_end_it(void **state)
+{
+    int fd = eventfd(1, EFD_CLOEXEC);
+    (void)state;
+    assert_true(fd >= 0);
+    while (the_link->rings_ns == 0) /* where the machine is so busy that the time is over before */
+        link_wait(the_link, fd, os_now_ns() + 2 * NS_PER_MS);
+    uint64_t rings = the_link->rings_ns, deadline = rings + 5 * NS_PER_MS;
+    link_wait(the_link, -1, deadline);
+    assert_true(os_now_ns() >= deadline);
+    assert_int_not_equal(the_link->rings_ns, rings);
+    close(fd);
+}
+
+/* It is not set anew for each wait: that is what it is there for. */
+static void link_wait__a_timer_that_rings_in_time_stays(void **state)
+{
+    int fd = eventfd(1, EFD_CLOEXEC);
+    (void)state;
+    uint64_t deadline = os_now_ns() + 3600 * NS_PER_S;
+    link_wait(the_link, fd, deadline);
+    assert_int_equal(the_link->rings_ns, deadline);
+    link_wait(the_link, fd, deadline + NS_PER_S);
+    assert_int_equal(the_link->rings_ns, deadline);
+    link_wait(the_link, fd, deadline - NS_PER_S);
+    assert_int_equal(the_link->rings_ns, deadline - NS_PER_S);
+    close(fd);
+}
+
+static void link_wait__without_a_timer(void **state)
+{
+    (void)state;
+    close(the_link->timer_fd);
+    the_link->timer_fd = -1;
+    wait_for_ns(500 * NS_PER_US);
+    wait_for_ns(100 * NS_PER_US);
+}
+
+static void link_wait__a_datagram_ends_it(void **state)
+{
+    Transport *other;
+    Addr local = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}}, to = local;
+    struct iovec iov = {(char[]){"x"}, 1};
+    (void)state;
+    assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
+    to.port = the_link->transport->local.port;
+    TransportSend send = {.to = &to, .iov = &iov, .iov_count = 1};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(other->ops->send(other, &send, 1), 0);
+        link_wait(the_link, -1, i == 0 ? TIME_NEVER : os_now_ns() + 3600 * NS_PER_S);
+        link_receive(the_link);
+    }
+    transport_close(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(link_wait__lasts_to_the_deadline, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(link_wait__an_earlier_waits_timer_does_not_end_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(link_wait__a_timer_that_rings_in_time_stays, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(link_wait__without_a_timer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(link_wait__a_datagram_ends_it, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
