@@ -542,7 +542,7 @@ int runtime_stop(void)
     (void)pthread_mutex_lock(&start_lock);
     Runtime *rt = running;
     int result = 0;
-    if (rt) {
+    if (rt && !rt->ended) {
         result = close_all(rt);
         background_stop(rt);
         (void)pthread_join(rt->thread, NULL);

@@ -14,7 +14,7 @@ int runtime_get(Runtime **ret);
 /* The same if it runs already, else NULL. */
 Runtime *runtime_peek(void);
 /* Ends it: closes all regions, says good-bye. 0, or -EINVAL: the manager was not told. No other
- * thread may be in the library. */
+ * thread may be in the library. In exit() it has happened already, as far as it can. */
 int runtime_stop(void);
 /* The process is in exit(): all hosts are silent, and no cipher may be used. */
 bool runtime_ended(const Runtime *rt);
