@@ -50,6 +50,16 @@ static bool mode_allows(int flags, bool read_only)
     return mode == O_RDWR || (read_only && mode == O_RDONLY);
 }
 
+/* Slow file systems let signals in. */
+static int open_again(const char *path, int flags)
+{
+    int fd;
+    do
+        fd = open(path, flags);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
 /* A description of our own: no O_APPEND (it would turn our writes aside), no O_DIRECT (it would
  * refuse unaligned ones). A duplicate where /proc is not there or refuses. */
 static int description_open(int fd, int flags, bool read_only, const struct stat *was,
@@ -58,7 +68,8 @@ static int description_open(int fd, int flags, bool read_only, const struct stat
     char path[32];
     struct stat now;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    CLEANUP_CLOSE int own = open(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
+    CLEANUP_CLOSE int own =
+        open_again(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
     int error = errno;
     if (own >= 0 && fstat(own, &now) == 0 && now.st_dev == was->st_dev &&
         now.st_ino == was->st_ino) {
@@ -78,7 +89,13 @@ static int range_lock(int fd, uint64_t offset, uint64_t len, short type)
                          .l_whence = SEEK_SET,
                          .l_start = (off_t)offset + LOCK_SHIFT,
                          .l_len = (off_t)len};
-    if (!RULE(LOCK) || fcntl(fd, F_OFD_SETLK, &lock) == 0)
+    if (!RULE(LOCK))
+        return 0;
+    int result;
+    do
+        result = fcntl(fd, F_OFD_SETLK, &lock);
+    while (result < 0 && errno == EINTR);
+    if (result == 0)
         return 0;
     return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }
