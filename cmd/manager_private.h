@@ -42,6 +42,7 @@ typedef struct ListProgress {
     uint32_t differs; /* keep-alives in a row whose digest differed */
     bool running;
     bool doubtful; /* it saw something that is in flight: it settles nothing */
+    bool crowded;  /* it named what found no room: it settles nothing once there is room */
     bool settled;
     uint64_t settled_theirs, settled_ours;
 } ListProgress;

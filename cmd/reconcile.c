@@ -22,7 +22,8 @@ bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_
     }
     /* The last list told all there is to tell: a peer that still names what is gone here finds
      * out when it uses it; asking it again at every keep-alive would change nothing. */
-    if (p->settled && p->settled_theirs == theirs && p->settled_ours == ours)
+    if (p->settled && p->settled_theirs == theirs && p->settled_ours == ours &&
+        !(p->crowded && cmd_regions_room(m)))
         return false;
     p->differs++;
     if (cmd_list_under_way(m, p))
@@ -162,11 +163,12 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
 {
     CmdClient *c;
 
-    /* A full directory takes no more, and a released region may stay the imd's affair. An open one
-     * must be known to be freed: it comes with the next list, in the place of a kept one. */
+    /* A full directory takes no more until there is room. A released region may stay the imd's
+     * affair so long; an open one must be known to be freed: kept ones give way to it. */
     if (!cmd_regions_room(m)) {
-        if (!(l->flags & REGION_RELEASED) && cmd_regions_give_way(m))
-            h->list.doubtful = true;
+        h->list.crowded = true;
+        if (!(l->flags & REGION_RELEASED))
+            (void)cmd_regions_give_way(m);
         return;
     }
     Region *r = listed_client(m, l, &c) ? calloc(1, sizeof *r) : NULL;
