@@ -125,7 +125,7 @@ static void choose_limits(Params *p, SimRng *r)
     p->fill_queue_bytes = sim_rng_below(r, 4) ? 4 << 20 : 256 << 10;
     p->sessions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 256;
     p->cmd_opens_max = tight ? (unsigned)sim_rng_between(r, 1, 6) : 64;
-    p->cmd_regions_max = tight ? (unsigned)sim_rng_between(r, 8, 32) : 1024;
+    p->cmd_regions_max = tight ? (unsigned)sim_rng_between(r, 6, 24) : 1024;
 }
 
 static void choose_faults(Params *p, SimRng *r, unsigned kinds)
