@@ -458,6 +458,8 @@ static void write_transfer__acks_of_others_are_ignored(void **state)
         {.number = 100, .kind = WRITE_VOID, .state = WRITE_DONE},
         {.number = 100, .transfer = 100, .kind = WRITE_FILL, .state = WRITE_DONE},
         {.number = 99, .kind = WRITE_DATA, .state = WRITE_REFUSED, .status = STATUS_GONE},
+        /* the same number, of another region on the same session */
+        {.number = 100, .transfer = 7, .kind = WRITE_DATA, .state = WRITE_DONE},
     };
     WriteSim *s = sim_new(50);
     s->next_number = 100;
