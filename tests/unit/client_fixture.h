@@ -39,6 +39,7 @@ typedef struct World {
     Client *client;
     Channel *channels[CHANNELS];
     Endpoint *manager, *imd;
+    uint64_t epoch; /* of the imd */
     ImdData *data;
     uint8_t pool[POOL_BYTES];
     uint64_t pool_used;
@@ -150,7 +151,7 @@ static size_t manager_open(const WireRequest *q, uint8_t *body)
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
     w.opens++;
     w.avoided = open.avoid_count;
-    assert_true(open.avoid_count == 0 || open.avoid[0] == 77);
+    assert_true(open.avoid_count == 0 || open.avoid[0] == w.epoch);
     if (w.open_status != STATUS_OK)
         return 0;
     ImdRegion region = {
@@ -160,7 +161,7 @@ static size_t manager_open(const WireRequest *q, uint8_t *body)
     assert_true(w.pool_used <= POOL_BYTES);
     assert_int_equal(imd_data_add(w.data, &region), 0);
     OpOpenReply reply = {.host = addr_of(HOST_IMD),
-                         .address = {77, region.region, 1, region.capability}};
+                         .address = {w.epoch, region.region, 1, region.capability}};
     w.last = reply.address;
     return wire_open_reply_encode(&reply, body);
 }
@@ -411,6 +412,7 @@ static Endpoint *endpoint(uint8_t role, uint8_t self, uint64_t epoch)
 
 static void imd_start(uint64_t epoch)
 {
+    w.epoch = epoch;
     Env env = {.random = rng};
     ImdDataConfig config = {.epoch = epoch,
                             .pool = w.pool,

@@ -184,6 +184,25 @@ static void read__new_epoch_drops_the_host(void **state)
     assert_false(info(two).active);
 }
 
+/* The session to a host may be older than the region: only a HELLO tells who is there now. */
+static void read__new_region_on_a_host_that_started_anew(void **state)
+{
+    (void)state;
+    int one = open_at(8192, 0, 0);
+    assert_reads_file(one, 0, 0, 8192);
+    settle();
+    imd_stop();
+    imd_start(78);
+    w.pool_used = 0;
+    int two = open_at(8192, 8192, 0);
+    assert_reads_file(two, 8192, 0, 8192);
+    assert_true(info(two).active);
+    settle();
+    uint64_t hits = info(two).hits;
+    assert_reads_file(two, 8192, 0, 8192);
+    assert_int_equal(info(two).hits, hits + 8192);
+}
+
 static void read__goodbye_drops_the_host(void **state)
 {
     (void)state;
@@ -414,6 +433,20 @@ static void fallback__goes_on_and_comes_back(void **state)
     assert_int_equal(info(rd).hits, hits + 40960);
 }
 
+/* It was asked for as one that is not kept: the manager would refuse to release it. */
+static void fallback__established_anew_is_not_released(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, DODO_FALLBACK | DODO_RETAIN);
+    imd_data_drop(w.data, w.last.region);
+    assert_reads_file(rd, 0, 0, 8192);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_true(info(rd).active);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, 1);
+    assert_int_equal(w.releases, 0);
+}
+
 static void fallback__opens_without_memory(void **state)
 {
     (void)state;
@@ -472,6 +505,7 @@ int main(void)
         T(path__black_hole_costs_half_a_deadline),
         T(path__black_hole_found_by_a_write),
         T(read__new_epoch_drops_the_host),
+        T(read__new_region_on_a_host_that_started_anew),
         T(read__goodbye_drops_the_host),
         T(write__both_halves),
         T(write__remote_failure_poisons),
@@ -484,6 +518,7 @@ int main(void)
         T(retain__only_what_was_read),
         T(sync__failure_poisons),
         T(fallback__goes_on_and_comes_back),
+        T(fallback__established_anew_is_not_released),
         T(fallback__opens_without_memory),
         T(alive__only_with_something_to_keep),
         T(claim__lists_what_is_held),
