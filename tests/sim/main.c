@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { PROGRESS_EVERY = 1000 };
 enum { JOBS_MAX = 64, FAILURES_SHOWN = 10, SEED_SECONDS_MAX = 120, DEMANDED = 1000 };
 
 typedef struct Options {
@@ -80,7 +81,11 @@ static void run_seed(Shared *s, unsigned worker, const Options *o, uint64_t seed
     (void)alarm(0);
     if (r.failed && atomic_fetch_add(&s->failed, 1) < FAILURES_SHOWN)
         print_failure(seed, o, &r);
-    atomic_fetch_add(&s->done, 1);
+    uint64_t done = atomic_fetch_add(&s->done, 1) + 1;
+    if (done % PROGRESS_EVERY == 0 && done < o->count) {
+        (void)printf("%" PRIu64 " of %" PRIu64 " seeds\n", done, o->count);
+        (void)fflush(stdout);
+    }
     atomic_fetch_add(&s->events, r.events);
     atomic_fetch_add(&s->virtual_ms, r.virtual_ns / NS_PER_MS);
 }

@@ -208,6 +208,18 @@ static void call_open(Thread *t, Desc *d)
     sim_heap_enter(was);
 }
 
+/* The file changes, is opened and written again before its stamp can tell the difference. */
+static void begin_in_one_granule(Thread *t, Desc *d)
+{
+    Process *p = t->process;
+    if (simfs_handles(d->file) || d->file->ops)
+        return;
+    oracle_bytes(++p->world->next_version, d->offset, t->buf, d->len);
+    simfs_poke(d->file, d->offset, t->buf, d->len);
+    d->flags = DODO_RETAIN;
+    t->write_at_once = d;
+}
+
 static void do_open(Thread *t)
 {
     Process *p = t->process;
@@ -222,6 +234,8 @@ static void do_open(Thread *t)
                (chance(p, q->rdonly_ppm) ? DODO_RDONLY : 0) |
                (chance(p, q->fallback_ppm) ? DODO_FALLBACK : 0);
     choose_range(p, d);
+    if (q->scenario == SCENARIO_RETAIN && chance(p, 200000))
+        begin_in_one_granule(t, d);
     call_open(t, d);
 }
 
@@ -494,6 +508,14 @@ static void program_next(Thread *t)
                                                       [DO_EXIT] = do_exit};
     Process *p = t->process;
     const unsigned *weights = p->world->p.weights;
+    Desc *d = t->write_at_once;
+    t->write_at_once = NULL;
+    if (d && d->state == DESC_OPEN) {
+        begin_on(t, d, DO_WRITE);
+        choose_piece(t);
+        call_write(t);
+        return;
+    }
     unsigned total = 0, op = 0;
     for (unsigned i = 0; i < DO_COUNT; i++)
         total += weights[i];

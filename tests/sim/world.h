@@ -234,6 +234,7 @@ typedef struct Thread {
     bool was_closing; /* when the call began */
     bool must_hit;    /* all of it must be remote */
     bool thinking;
+    Desc *write_at_once; /* the next call is a write to it */
     int bad_errno;
     ssize_t bad_result;
     uint64_t offset;
