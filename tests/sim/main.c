@@ -13,8 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROGRESS_EVERY = 1000 };
-enum { JOBS_MAX = 64, FAILURES_SHOWN = 10, SEED_SECONDS_MAX = 120, DEMANDED = 1000 };
+enum {
+    JOBS_MAX = 64,
+    FAILURES_SHOWN = 10,
+    SEED_SECONDS_MAX = 120,
+    DEMANDED = 1000,
+    PROGRESS_EVERY = 1000,
+};
 
 typedef struct Options {
     uint64_t start, count, seconds, check_every;

@@ -510,7 +510,7 @@ static void program_next(Thread *t)
     const unsigned *weights = p->world->p.weights;
     Desc *d = t->write_at_once;
     t->write_at_once = NULL;
-    if (d && d->state == DESC_OPEN) {
+    if (d && d->state == DESC_OPEN && !(d->flags & DODO_RDONLY)) {
         begin_on(t, d, DO_WRITE);
         choose_piece(t);
         call_write(t);
