@@ -46,7 +46,7 @@ daemon_start() {
 
 # proc_signal NAME SIGNAL
 proc_signal() {
-  kill -s "$2" "${proc_pid[$1]}" 2>/dev/null
+  ours "${proc_pid[$1]}" && kill -s "$2" "${proc_pid[$1]}" 2>/dev/null
 }
 
 # proc_wait NAME: until it ended; its exit status.
@@ -66,7 +66,7 @@ proc_kill() {
   } 2>/dev/null
 }
 
-proc_gone() { ! kill -0 "$1" 2>/dev/null; }
+proc_gone() { ! ours "$1"; }
 
 # procs_end: ends all, first by asking.
 procs_end() {

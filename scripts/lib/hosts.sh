@@ -5,6 +5,9 @@
 # Sourced by bash.
 # shellcheck shell=bash
 
+# ours PID: is it (still) a child of this shell? Numbers of processes are used again.
+ours() { grep -q "^PPid:[[:space:]]*$$\$" "/proc/$1/status" 2>/dev/null; }
+
 declare -A host_pid=() host_ip=() host_mac=() # by name; the switch is host_pid[switch]
 hosts_count=0
 
@@ -73,7 +76,9 @@ host_rate() {
 # hosts_end: all of it goes.
 hosts_end() {
   local name
-  for name in "${!host_pid[@]}"; do kill "${host_pid[$name]}" 2>/dev/null || true; done
+  for name in "${!host_pid[@]}"; do
+    ! ours "${host_pid[$name]}" || kill "${host_pid[$name]}" 2>/dev/null || true
+  done
   host_pid=()
 }
 

@@ -119,7 +119,7 @@ loader_mark() {
   loader_runs || fail "the loader has ended"
   mark_ops=$(loader_value ops) mark_remote=$(loader_value remote) mark_file=$(loader_value file)
 }
-loader_runs() { kill -0 "${proc_pid[loader]}" 2>/dev/null; }
+loader_runs() { ours "${proc_pid[loader]}"; }
 # loader_did N: so many calls since the mark.
 loader_did() { loader_runs && [ $(($(loader_value ops) - mark_ops)) -ge "$1" ]; }
 # loader_remote PERCENT N: of at least N MB read since the mark, as much came from remote memory;
