@@ -41,6 +41,7 @@ struct File {
 /* All open files of the process: for fork, and for descriptions that had to be shared. */
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode files = {&files, &files};
+static unsigned shared_count; /* of them, those that are shared */
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -103,6 +104,8 @@ static int range_lock(int fd, uint64_t offset, uint64_t len, short type)
 /* Where OFD locks cannot tell: another region of this process on the same range. */
 static bool shared_conflict(const File *f)
 {
+    if (!f->shared && shared_count == 0)
+        return false;
     LIST_FOREACH(node, &files)
     {
         const File *other = CONTAINER_OF(node, File, link);
@@ -120,8 +123,10 @@ static int file_enter(File *f, bool read_only)
     int result = shared_conflict(f)
                      ? -EBUSY
                      : range_lock(f->fd, f->offset, f->len, read_only ? F_RDLCK : F_WRLCK);
-    if (result == 0)
+    if (result == 0) {
         list_push_back(&files, &f->link);
+        shared_count += f->shared;
+    }
     (void)pthread_mutex_unlock(&files_lock);
     return result;
 }
@@ -130,6 +135,7 @@ void file_close(File *f)
 {
     (void)pthread_mutex_lock(&files_lock);
     list_remove(&f->link);
+    shared_count -= f->shared;
     (void)range_lock(f->fd, f->offset, f->len, F_UNLCK); /* a duplicate keeps it otherwise */
     (void)close(f->fd);
     (void)pthread_mutex_unlock(&files_lock);
@@ -155,6 +161,7 @@ void file_abandon_all(void)
         free(f);
     }
     list_init(&files);
+    shared_count = 0;
 }
 
 /* ---- identity and stamp --------------------------------------------------------------------- */
