@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -262,6 +263,19 @@ int cluster_file(Cluster *c, char ret_path[128])
     if (ret_path)
         memcpy(ret_path, path, sizeof path);
     return fd;
+}
+
+uint64_t cluster_memory_available(void)
+{
+    char line[128];
+    uint64_t kib = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+            break;
+    if (f)
+        (void)fclose(f);
+    return kib << 10;
 }
 
 /* ---- child processes ------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum { CLUSTER_IMDS_MAX = 8, CLUSTER_PATIENCE_MS = 40 * 1000 };
@@ -49,6 +50,9 @@ void cluster_end(Cluster *c);
 int cluster_file(Cluster *c, char ret_path[128]);
 /* Its key, as it stands in memory. */
 void cluster_key(const Cluster *c, unsigned char ret_key[32]);
+
+/* What this host has for pools. */
+uint64_t cluster_memory_available(void);
 
 /* Runs this very program as "PROGRAM child ARGS...", @args ending with NULL; returns its pid. */
 pid_t child_start(const char *const *args);

@@ -1,0 +1,798 @@
+/* SPDX-License-Identifier: MIT */
+/* Every row of the calls' errors that needs a cluster, by name; what is kept for the next run;
+ * pools that are full, of fragments, of ten thousand regions, of one region of several gigabytes.
+ * (Without a cluster: test_api.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dodo/dodo.h>
+
+#include "tests/lib/cluster.h"
+#include "tests/lib/load.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { SCALE = 10 };
+#else
+enum { SCALE = 1 };
+#endif
+
+enum { KIB = 1 << 10, MIB = 1 << 20, FILE_BYTES = 12 * MIB, ERRNO_KEPT = 12345 };
+
+/* Nothing gives up on a busy machine, but where a test says so. */
+#define PATIENT "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
+static const char long_refraction[] = PATIENT "refraction = 1h\n";
+static const char no_refraction[] = PATIENT "refraction = 1us\n";
+static const char hasty_manager[] =
+    "[client]\nrequest_deadline = 300ms\ntransfer_deadline = 60s\nrefraction = 1h\n";
+static const char hasty_host[] =
+    "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\nrefraction = 1us\n";
+
+static Cluster cluster;
+static int fd = -1;
+static char path[128];
+static uint8_t *content; /* of the file, as it is made */
+
+static void file_make(void)
+{
+    fd = cluster_file(&cluster, path);
+    content = malloc(FILE_BYTES);
+    load_fresh(0, content, FILE_BYTES);
+    if (pwrite(fd, content, FILE_BYTES, 0) != FILE_BYTES)
+        abort();
+}
+
+static void begin(const char *config, const char *pool)
+{
+    cluster_start(&cluster, config, false);
+    (void)cluster_imd(&cluster, pool);
+    file_make();
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    if (cluster.cmd.pid)
+        (void)kill(cluster.cmd.pid, SIGCONT);
+    (void)dodo_shutdown();
+    (void)close(fd);
+    free(content);
+    cluster_end(&cluster);
+    return 0;
+}
+
+static void assert_fails(ssize_t result, int error)
+{
+    int saved = errno;
+    assert_int_equal(result, -1);
+    assert_int_equal(saved, error);
+    assert_true(strlen(dodo_last_error()) > 0);
+}
+
+static void assert_says(const char *words)
+{
+    if (!strstr(dodo_last_error(), words))
+        fail_msg("\"%s\" does not say \"%s\"", dodo_last_error(), words);
+}
+
+static DodoStat stat_of(int rd)
+{
+    DodoStat st;
+    assert_int_equal(dodo_stat(rd, &st), 0);
+    return st;
+}
+
+static int opened(size_t len, off_t offset, unsigned flags)
+{
+    int rd = dodo_mopen_flags(len, fd, offset, flags);
+    if (rd < 0)
+        fail_msg("mopen: %s", dodo_last_error());
+    return rd;
+}
+
+/* Opens with memory for it: tries again in a refraction period. */
+static int opened_again(size_t len, off_t offset, unsigned flags)
+{
+    int rd;
+    while ((rd = dodo_mopen_flags(len, fd, offset, flags)) < 0)
+        if (errno != ENOMEM)
+            fail_msg("mopen: %s", dodo_last_error());
+    return rd;
+}
+
+/* Reads [at, at + len) of a region that starts at @start in the file; all of it is right. */
+static void assert_reads(int rd, off_t start, off_t at, size_t len)
+{
+    uint8_t *got = calloc(1, len);
+    assert_int_equal(dodo_mread(rd, at, got, len), len);
+    assert_memory_equal(got, content + start + at, len);
+    free(got);
+}
+
+/* Until all of the range is read from remote memory alone. */
+static void fill(int rd, off_t start, off_t at, size_t len)
+{
+    uint64_t misses;
+    do {
+        misses = stat_of(rd).misses;
+        assert_reads(rd, start, at, len);
+    } while (stat_of(rd).misses != misses);
+}
+
+/* ---- mopen ---------------------------------------------------------------------------------- */
+
+static void mopen__says_what_it_has(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    int rd = opened(2 * MIB + 5, 1000, 0);
+    DodoStat st = stat_of(rd);
+    assert_int_equal(st.active, 1);
+    assert_true(cluster_is_host(&cluster.imds[0], st.host));
+    assert_int_equal(st.length, 2 * MIB + 5);
+    assert_int_equal(st.filled_bytes + st.hits + st.misses + st.written,
+                     0); /* reads no file data */
+    assert_int_equal(st.reused, 0);
+    fill(rd, 1000, 0, 2 * MIB + 5);
+    st = stat_of(rd);
+    assert_int_equal(st.filled_bytes, 2 * MIB + 5);
+    assert_true(st.hits >= 2 * MIB + 5 && st.misses >= 2 * MIB + 5);
+    assert_int_equal(dodo_mclose(rd), 0);
+}
+
+static void mopen__enomem_when_no_room(void **state)
+{
+    (void)state;
+    begin(no_refraction, "1M");
+    assert_fails(dodo_mopen(2 * MIB, fd, 0), ENOMEM);
+    assert_says("memory");
+    int rd = opened_again(MIB, 0, 0);
+    assert_reads(rd, 0, 0, MIB);
+}
+
+/* At once and without traffic: the manager could not answer. */
+static void mopen__enomem_in_refraction_without_traffic(void **state)
+{
+    (void)state;
+    begin(long_refraction, "1M");
+    int before = opened(4096, 0, 0);
+    assert_fails(dodo_mopen(2 * MIB, fd, MIB), ENOMEM);
+    (void)kill(cluster.cmd.pid, SIGSTOP);
+    for (int i = 0; i < 100; i++) {
+        assert_fails(dodo_mopen(4096, fd, MIB), ENOMEM);
+        assert_says("refraction");
+    }
+    /* Errors of the call itself go before, and the open region is not touched. */
+    assert_fails(dodo_mopen(4096, fd, 0), EBUSY);
+    assert_fails(dodo_mopen(0, fd, 0), EINVAL);
+    assert_reads(before, 0, 0, 4096);
+    int rd = opened(4096, MIB, DODO_FALLBACK);
+    assert_int_equal(stat_of(rd).active, 0);
+    assert_reads(rd, MIB, 0, 4096);
+}
+
+static void mopen__enomem_when_the_manager_is_silent(void **state)
+{
+    (void)state;
+    begin(hasty_manager, "1M");
+    (void)kill(cluster.cmd.pid, SIGSTOP);
+    assert_fails(dodo_mopen(4096, fd, 0), ENOMEM);
+    assert_says("manager");
+    (void)kill(cluster.cmd.pid, SIGCONT);
+    assert_fails(dodo_mopen(4096, fd, 0), ENOMEM); /* that, too, starts the period */
+    assert_says("refraction");
+}
+
+static void mopen__enomem_with_another_key(void **state)
+{
+    (void)state;
+    char key[160];
+    begin(hasty_manager, "1M");
+    (void)snprintf(key, sizeof key, "%s/key", cluster.dir);
+    int out = open(key, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    for (int i = 0; i < 64; i++)
+        assert_int_equal(write(out, "5", 1), 1);
+    assert_int_equal(close(out), 0);
+    assert_int_equal(setenv("DODO_KEY", key, 1), 0);
+    assert_fails(dodo_mopen(4096, fd, 0), ENOMEM);
+    assert_says("manager");
+    assert_int_equal(dodo_shutdown(), -1);
+    assert_int_equal(unsetenv("DODO_KEY"), 0);
+    assert_reads(opened(4096, 0, 0), 0, 0, 4096);
+}
+
+static void mopen__ebusy_starts_no_refraction(void **state)
+{
+    (void)state;
+    begin(long_refraction, "1M");
+    int one = opened(8192, 0, 0);
+    assert_fails(dodo_mopen(4096, fd, 8191), EBUSY);
+    assert_fails(dodo_mopen_flags(4096, fd, 4096, DODO_RDONLY), EBUSY);
+    assert_fails(dodo_mopen_flags(4096, fd, 4096, DODO_FALLBACK), EBUSY);
+    int two = opened(4096, 8192, 0);
+    assert_int_equal(dodo_mclose(one), 0);
+    assert_reads(opened(8192, 0, 0), 0, 0, 8192);
+    assert_reads(two, 8192, 0, 4096);
+}
+
+/* ---- mread and mwrite: arguments and counts ------------------------------------------------- */
+
+static void calls__bad_arguments(void **state)
+{
+    (void)state;
+    char buf[8] = "";
+    begin(no_refraction, "16M");
+    int rd = opened(10000, 0, 0);
+    assert_fails(dodo_mread(rd, -1, buf, 1), EINVAL);
+    assert_fails(dodo_mread(rd, 10001, buf, 1), EINVAL);
+    assert_fails(dodo_mread(rd, 0, NULL, 1), EINVAL);
+    assert_fails(dodo_mread(rd, 0, buf, (size_t)SSIZE_MAX + 1), EINVAL);
+    assert_fails(dodo_mwrite(rd, -1, buf, 1), EINVAL);
+    assert_fails(dodo_mwrite(rd, 10001, buf, 1), EINVAL);
+    assert_fails(dodo_mwrite(rd, 0, NULL, 1), EINVAL);
+    assert_fails(dodo_mwrite(rd, 0, buf, (size_t)SSIZE_MAX + 1), EINVAL);
+    assert_fails(dodo_stat(rd, NULL), EINVAL);
+    assert_int_equal(dodo_mread(rd, 0, NULL, 0), 0);
+    assert_int_equal(dodo_mwrite(rd, 10000, NULL, 0), 0);
+    assert_int_equal(stat_of(rd).active, 1); /* none of it harms the region */
+    assert_reads(rd, 0, 0, 10000);
+}
+
+static void calls__short_at_the_regions_end(void **state)
+{
+    (void)state;
+    uint8_t buf[200];
+    begin(no_refraction, "16M");
+    int rd = opened(10000, 0, 0);
+    for (int i = 0; i < 2; i++) { /* from the file, then from remote memory */
+        assert_int_equal(dodo_mread(rd, 9900, buf, sizeof buf), 100);
+        assert_memory_equal(buf, content + 9900, 100);
+        assert_int_equal(dodo_mread(rd, 10000, buf, sizeof buf), 0);
+        fill(rd, 0, 0, 10000);
+    }
+    memset(buf, 'w', sizeof buf);
+    assert_int_equal(dodo_mwrite(rd, 9900, buf, sizeof buf), 100);
+    assert_int_equal(dodo_mwrite(rd, 10000, buf, sizeof buf), 0);
+    memset(content + 9900, 'w', 100);
+    assert_reads(rd, 0, 0, 10000);
+    assert_int_equal(pread(fd, buf, 200, 9900), 200);
+    assert_memory_equal(buf, content + 9900, 200); /* what is behind the region is as it was */
+}
+
+/* The region goes on where the file does not: reads are short there, until a write makes it longer.
+ */
+static void calls__short_at_the_files_end(void **state)
+{
+    (void)state;
+    uint8_t buf[9000];
+    begin(no_refraction, "16M");
+    int rd = opened(100000, FILE_BYTES - 5000, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(dodo_mread(rd, 0, buf, sizeof buf), 5000);
+        assert_memory_equal(buf, content + FILE_BYTES - 5000, 5000);
+        assert_int_equal(dodo_mread(rd, 4999, buf, sizeof buf), 1);
+        assert_int_equal(dodo_mread(rd, 5000, buf, sizeof buf), 0);
+        assert_int_equal(dodo_mread(rd, 50000, buf, sizeof buf), 0);
+    }
+    assert_int_equal(dodo_mwrite(rd, 7000, "end", 3), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(dodo_mread(rd, 4000, buf, sizeof buf), 3003);
+        assert_memory_equal(buf, content + FILE_BYTES - 1000, 1000);
+        for (int zero = 1000; zero < 3000; zero++)
+            assert_int_equal(buf[zero], 0);
+        assert_memory_equal(buf + 3000, "end", 3);
+    }
+}
+
+static void calls__larger_than_any_window(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    int rd = opened(FILE_BYTES - 1234, 1234, 0);
+    assert_reads(rd, 1234, 0, FILE_BYTES - 1234);
+    fill(rd, 1234, 0, FILE_BYTES - 1234);
+    for (size_t i = 0; i < FILE_BYTES; i++)
+        content[i] ^= 0x55;
+    assert_int_equal(dodo_mwrite(rd, 0, content + 1234, FILE_BYTES - 1234), FILE_BYTES - 1234);
+    assert_reads(rd, 1234, 0, FILE_BYTES - 1234);
+    uint8_t *got = malloc(FILE_BYTES);
+    assert_int_equal(pread(fd, got, FILE_BYTES, 0), FILE_BYTES);
+    assert_memory_equal(got + 1234, content + 1234, FILE_BYTES - 1234);
+    free(got);
+    assert_int_equal(stat_of(rd).active, 1);
+    assert_int_equal(dodo_msync(rd), 0);
+}
+
+static void calls__errno_is_left_alone(void **state)
+{
+    (void)state;
+    char buf[5000];
+    begin(no_refraction, "16M");
+#define KEPT(call)                           \
+    do {                                     \
+        errno = ERRNO_KEPT;                  \
+        assert_true((call) >= 0);            \
+        assert_int_equal(errno, ERRNO_KEPT); \
+    } while (0)
+    int rd = -1;
+    KEPT(rd = dodo_mopen(100000, fd, 0));
+    KEPT(dodo_mread(rd, 0, buf, sizeof buf));
+    KEPT(dodo_mread(rd, 0, buf, sizeof buf));
+    KEPT(dodo_mwrite(rd, 0, buf, sizeof buf));
+    KEPT(dodo_mwrite(rd, 0, content, 100000)); /* with the writer thread */
+    KEPT(dodo_msync(rd));
+    DodoStat st;
+    KEPT(dodo_stat(rd, &st));
+    KEPT(dodo_mclose(rd));
+    KEPT(dodo_shutdown());
+    KEPT(rd = dodo_mopen_flags(100000, fd, 0, DODO_FALLBACK | DODO_RETAIN));
+    KEPT(dodo_mclose(rd));
+#undef KEPT
+}
+
+static void calls__closed_descriptor_is_not_the_next(void **state)
+{
+    (void)state;
+    char byte;
+    begin(no_refraction, "16M");
+    int old = opened(4096, 0, 0);
+    assert_int_equal(dodo_mclose(old), 0);
+    for (int i = 0; i < 50; i++) {
+        int rd = opened(4096, 0, 0);
+        assert_int_not_equal(rd, old);
+        assert_fails(dodo_mread(old, 0, &byte, 1), ENOMEM);
+        assert_fails(dodo_mwrite(old, 0, &byte, 1), ENOMEM);
+        assert_fails(dodo_msync(old), EINVAL);
+        assert_fails(dodo_mclose(old), EINVAL);
+        assert_int_equal(dodo_mclose(rd), 0);
+    }
+}
+
+static void rdonly__reads_and_shares(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    int read_only = open(path, O_RDONLY | O_CLOEXEC);
+    assert_fails(dodo_mopen(8192, read_only, 0), EINVAL);
+    int one = dodo_mopen_flags(8192, read_only, 0, DODO_RDONLY);
+    int two = dodo_mopen_flags(8192, read_only, 4096, DODO_RDONLY);
+    close(read_only);
+    assert_true(one >= 0 && two >= 0);
+    fill(one, 0, 0, 8192);
+    fill(two, 4096, 0, 8192);
+    assert_fails(dodo_mwrite(one, 0, "x", 1), EINVAL);
+    assert_fails(dodo_mopen(4096, fd, 0), EBUSY);
+    assert_int_equal(dodo_mclose(one), 0);
+    assert_fails(dodo_mopen(4096, fd, 4096), EBUSY); /* the other one's */
+    assert_reads(opened(4096, 0, 0), 0, 0, 4096);
+    assert_int_equal(dodo_mclose(two), 0);
+}
+
+/* ---- a host that is lost -------------------------------------------------------------------- */
+
+static void lost__every_call(void **state)
+{
+    (void)state;
+    char buf[100] = "", again[100];
+    begin(hasty_host, "16M");
+    int rd = opened(8192, 0, 0), other = opened(8192, 8192, 0);
+    fill(rd, 0, 0, 8192);
+    daemon_kill(&cluster.imds[0]);
+    assert_fails(dodo_mread(rd, 0, buf, sizeof buf), ENOMEM);
+    assert_int_equal(stat_of(other).active, 0); /* one deadline for all of a host's */
+    assert_string_equal(stat_of(other).host, "");
+    assert_fails(dodo_mwrite(rd, 0, buf, sizeof buf), ENOMEM);
+    assert_int_equal(pread(fd, again, sizeof again, 0), sizeof again);
+    assert_memory_equal(again, content, sizeof again); /* nothing reached the file */
+    assert_int_equal(dodo_msync(rd), 0);
+    assert_fails(dodo_mclose(rd), EINVAL);
+    assert_fails(dodo_mread(rd, 0, buf, 1), ENOMEM);
+    (void)cluster_imd(&cluster, "16M");
+    rd = opened_again(8192, 0, 0); /* its lock is gone with it */
+    assert_reads(rd, 0, 0, 8192);
+    assert_fails(dodo_mclose(other), EINVAL);
+}
+
+/* The remote half fails, the file half does not: the count, and then ENOMEM. */
+static void mwrite__counts_when_only_the_remote_half_failed(void **state)
+{
+    (void)state;
+    char buf[100], again[100];
+    begin(hasty_host, "16M");
+    int rd = opened(8192, 0, 0);
+    fill(rd, 0, 0, 8192);
+    (void)kill(cluster.imds[0].pid, SIGSTOP);
+    memset(buf, 'n', sizeof buf);
+    assert_int_equal(dodo_mwrite(rd, 50, buf, sizeof buf), sizeof buf);
+    assert_int_equal(pread(fd, again, sizeof again, 50), sizeof again);
+    assert_memory_equal(again, buf, sizeof again);
+    assert_fails(dodo_mread(rd, 50, buf, sizeof buf), ENOMEM);
+    assert_fails(dodo_mwrite(rd, 50, buf, sizeof buf), ENOMEM);
+    /* The copy that was cut short is never read again. */
+    (void)kill(cluster.imds[0].pid, SIGCONT);
+    assert_fails(dodo_mread(rd, 50, buf, sizeof buf), ENOMEM);
+    assert_fails(dodo_mclose(rd), EINVAL);
+}
+
+/* ---- a file that fails ---------------------------------------------------------------------- */
+
+static void mwrite__errno_of_the_file(void **state)
+{
+    (void)state;
+    uint8_t buf[20000];
+    begin(no_refraction, "16M");
+    int sealed = memfd_create("sealed", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    assert_int_equal(pwrite(sealed, content, 16384, 0), 16384);
+    int rd = dodo_mopen(65536, sealed, 0);
+    assert_true(rd >= 0);
+    fill(rd, 0, 0, 16384);
+    assert_int_equal(fcntl(sealed, F_ADD_SEALS, F_SEAL_GROW), 0);
+    memset(buf, 'x', sizeof buf);
+    assert_fails(dodo_mwrite(rd, 20000, buf, sizeof buf), EPERM);
+    assert_int_equal(fcntl(sealed, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+    assert_fails(dodo_mwrite(rd, 100, buf, 5000), EPERM);
+    assert_int_equal(stat_of(rd).active, 1); /* the blocks were made unfilled, no more */
+    assert_reads(rd, 0, 0, 16384);
+    assert_int_equal(dodo_mread(rd, 16384, buf, sizeof buf), 0);
+    fill(rd, 0, 0, 16384);
+    assert_int_equal(dodo_mclose(rd), 0);
+    close(sealed);
+}
+
+static void mwrite__short_when_the_file_takes_less(void **state)
+{
+    (void)state;
+    struct rlimit old, limit;
+    uint8_t *new = malloc(200000);
+    begin(no_refraction, "16M");
+    int rd = opened(400000, FILE_BYTES, 0);
+    memset(new, 'l', 200000);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit = old;
+    limit.rlim_cur = FILE_BYTES + 150001;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(dodo_mwrite(rd, 1000, new, 200000), 149001);
+    assert_fails(dodo_mwrite(rd, 150001, new, 10), EFBIG);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)signal(SIGXFSZ, handler);
+    uint8_t *got = malloc(400000);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(dodo_mread(rd, 0, got, 400000), 150001);
+        assert_memory_equal(got + 1000, new, 149001);
+    }
+    assert_int_equal(stat_of(rd).active, 1);
+    free(new);
+    free(got);
+}
+
+/* ---- a manager that is gone ----------------------------------------------------------------- */
+
+static void mclose__einval_when_the_manager_is_silent(void **state)
+{
+    (void)state;
+    char byte;
+    begin(hasty_manager, "16M");
+    int rd = opened(8192, 0, 0), other = opened(8192, 8192, 0);
+    (void)kill(cluster.cmd.pid, SIGSTOP);
+    assert_reads(rd, 0, 0, 8192); /* reads and writes go on */
+    assert_int_equal(dodo_mwrite(other, 0, content + 8192, 8192), 8192);
+    assert_fails(dodo_mclose(rd), EINVAL);
+    assert_says("manager");
+    assert_fails(dodo_mread(rd, 0, &byte, 1), ENOMEM); /* freed all the same */
+    assert_fails(dodo_mclose(rd), EINVAL);
+    rd = dodo_mopen_flags(8192, fd, 0, DODO_FALLBACK); /* its lock, too */
+    assert_true(rd >= 0);
+    (void)kill(cluster.cmd.pid, SIGCONT);
+    assert_reads(other, 8192, 0, 8192);
+}
+
+/* ---- retained regions ----------------------------------------------------------------------- */
+
+/* Until a release can tell the file's last change from a later one. */
+static void await_settled(void)
+{
+    struct stat st;
+    struct timespec now;
+    assert_int_equal(fstat(fd, &st), 0);
+    do {
+        (void)sched_yield();
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000000000 + now.tv_nsec - st.st_ctim.tv_nsec <
+             100 * 1000000);
+}
+
+enum { KEPT_BYTES = 3 * MIB + 777, KEPT_AT = 4097 };
+
+/* argv: the file; whether a region from before is to be found; "write" or "read"; how it ends. As
+ * the next run of a program would be. */
+static int child_main(char **argv)
+{
+    bool expected = strcmp(argv[1], "found") == 0, writing = strcmp(argv[2], "write") == 0;
+    static uint8_t want[KEPT_BYTES], got[KEPT_BYTES];
+    DodoStat st;
+    fd = open(argv[0], writing ? O_RDWR | O_CLOEXEC : O_RDONLY | O_CLOEXEC);
+    if (pread(fd, want, KEPT_BYTES, KEPT_AT) != KEPT_BYTES)
+        return 1;
+    int rd = dodo_mopen_flags(KEPT_BYTES, fd, KEPT_AT,
+                              writing ? DODO_RETAIN : DODO_RETAIN | DODO_RDONLY);
+    if (rd < 0 || dodo_stat(rd, &st) != 0)
+        return 2;
+    if (st.reused != expected)
+        return 3;
+    for (uint64_t misses = UINT64_MAX; misses != st.misses;) {
+        misses = st.misses;
+        if (dodo_mread(rd, 0, got, KEPT_BYTES) != KEPT_BYTES || memcmp(want, got, KEPT_BYTES) != 0)
+            return 4;
+        if (dodo_stat(rd, &st) != 0 || (expected && st.misses > 0))
+            return 5; /* what was found is all there */
+    }
+    if (st.hits == 0 || (writing && dodo_mwrite(rd, 5, "w", 1) != 1))
+        return 6;
+    if (strcmp(argv[3], "close") == 0)
+        return dodo_mclose(rd) == 0 ? 0 : 7;
+    return strcmp(argv[3], "shutdown") == 0 ? dodo_shutdown() : 0;
+}
+
+static void run(const char *found, const char *what, const char *end)
+{
+    const char *args[] = {path, found, what, end, NULL};
+    child_must_succeed(child_start(args), found);
+}
+
+static void retain__the_next_run_has_hits_alone(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    run("found", "read", "close");
+    run("found", "read", "shutdown"); /* which closes, too */
+    run("found", "read", "close");
+}
+
+static void retain__not_after_a_change(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    assert_int_equal(pwrite(fd, "changed", 7, KEPT_AT + 100), 7);
+    await_settled();
+    run("nothing", "read", "close");
+    run("found", "read", "close");
+    assert_int_equal(ftruncate(fd, FILE_BYTES + 1), 0);
+    await_settled();
+    run("nothing", "read", "close");
+}
+
+static void retain__not_what_was_written(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    run("found", "write", "close"); /* the reader's copy serves the writer, and ends with it */
+    await_settled();
+    run("nothing", "read", "close");
+}
+
+static void retain__not_without_a_clean_release(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "exit");
+    run("nothing", "read", "close");
+    run("found", "read", "exit");
+    run("nothing", "read", "close");
+}
+
+/* What is only kept gives way, the least recently used first. */
+static void retain__gives_way_when_room_is_needed(void **state)
+{
+    (void)state;
+    begin(no_refraction, "8M");
+    await_settled();
+    for (int i = 0; i < 4; i++) {
+        int rd = opened(2 * MIB, i * 2 * MIB, DODO_RETAIN);
+        fill(rd, i * 2 * MIB, 0, 2 * MIB);
+        assert_int_equal(dodo_mclose(rd), 0);
+    }
+    int fresh = opened(2 * MIB, 8 * MIB, 0), rd = opened(2 * MIB, 2 * MIB, DODO_RETAIN);
+    assert_int_equal(stat_of(fresh).reused, 0);
+    assert_int_equal(stat_of(rd).reused, 1);
+    assert_reads(rd, 2 * MIB, 0, 2 * MIB);
+    assert_int_equal(stat_of(rd).misses, 0);
+    int gone = opened(2 * MIB, 0, DODO_RETAIN);
+    assert_int_equal(stat_of(gone).reused, 0);
+}
+
+/* ---- pools ---------------------------------------------------------------------------------- */
+
+static void pool__full(void **state)
+{
+    (void)state;
+    int rds[8];
+    begin(no_refraction, "4M");
+    for (int i = 0; i < 4; i++)
+        rds[i] = opened(MIB, i * MIB, 0);
+    assert_fails(dodo_mopen(1, fd, 5 * MIB), ENOMEM);
+    int fallback = opened(MIB, 6 * MIB, DODO_FALLBACK);
+    assert_int_equal(stat_of(fallback).active, 0);
+    for (int i = 0; i < 4; i++)
+        fill(rds[i], i * MIB, 0, MIB);
+    assert_int_equal(dodo_mclose(rds[2]), 0);
+    rds[2] = opened_again(MIB, 9 * MIB, 0);
+    fill(rds[2], 9 * MIB, 0, MIB);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+    rds[0] = opened_again(4 * MIB, 0, 0); /* the whole of it again */
+    fill(rds[0], 0, 0, 4 * MIB);
+}
+
+static void pool__of_fragments(void **state)
+{
+    (void)state;
+    enum { PART = 256 * KIB, PARTS = 16 };
+    int rds[PARTS];
+    begin(no_refraction, "4M");
+    for (int i = 0; i < PARTS; i++)
+        rds[i] = opened(PART, i * PART, 0);
+    for (int i = 0; i < PARTS; i += 2)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+    assert_fails(dodo_mopen(PART + 1, fd, 5 * MIB), ENOMEM); /* half of it is free, in parts */
+    for (int i = 0; i < PARTS; i += 2) {
+        rds[i] = opened_again(PART, i * PART, 0);
+        assert_reads(rds[i], i * PART, 0, PART);
+    }
+    for (int i = 0; i < PARTS; i++)
+        fill(rds[i], i * PART, 0, PART);
+    assert_int_equal(dodo_mclose(rds[6]), 0);
+    assert_int_equal(dodo_mclose(rds[7]), 0);
+    assert_reads(opened_again(2 * PART, 5 * MIB, 0), 5 * MIB, 0, 2 * PART); /* neighbours join */
+}
+
+/* As many as the system lets a program have files open. */
+static unsigned tiny_regions(void)
+{
+    struct rlimit limit;
+    unsigned wanted = 10000 / SCALE;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur < wanted + 100) {
+        limit.rlim_cur = limit.rlim_max < wanted + 100 ? limit.rlim_max : wanted + 100;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    }
+    return limit.rlim_cur < wanted + 100 ? (unsigned)limit.rlim_cur - 100 : wanted;
+}
+
+static void pool__ten_thousand_tiny_regions(void **state)
+{
+    (void)state;
+    enum { TINY = 100 };
+    unsigned count = tiny_regions();
+    int *rds = malloc(count * sizeof *rds);
+    begin(no_refraction, "64M");
+    for (unsigned i = 0; i < count; i++)
+        rds[i] = opened(TINY, (off_t)i * (TINY + 1), 0);
+    for (unsigned i = 0; i < count; i++)
+        assert_reads(rds[i], (off_t)i * (TINY + 1), 0, TINY);
+    for (unsigned i = 0; i < count; i += 97)
+        assert_int_equal(dodo_mwrite(rds[i], 50, "tiny", 4), 4);
+    for (unsigned i = 0; i < count; i += 97) {
+        memcpy(content + (off_t)i * (TINY + 1) + 50, "tiny", 4);
+        fill(rds[i], (off_t)i * (TINY + 1), 0, TINY);
+        assert_int_equal(stat_of(rds[i]).active, 1);
+    }
+    for (unsigned i = 0; i < count; i += 2)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+    for (unsigned i = 0; i < count; i += 2) {
+        rds[i] = opened(TINY, (off_t)i * (TINY + 1), 0);
+        assert_int_equal(stat_of(rds[i]).filled_bytes, 0);
+    }
+    assert_reads(rds[count - 2], (off_t)(count - 2) * (TINY + 1), 0, TINY);
+    assert_int_equal(dodo_shutdown(), 0); /* closes them all */
+    free(rds);
+}
+
+/* One region, larger than 4 GiB where the host has so much to offer, of a file of holes: what is
+ * touched are some blocks at both ends and around 4 GiB. */
+static void pool__region_of_several_gigabytes(void **state)
+{
+    (void)state;
+    char pool[32];
+    uint8_t got[70000], zero[70000] = {0};
+    uint64_t region = 5ull << 30;
+    while (region + (256 << 20) > cluster_memory_available())
+        region /= 2;
+    (void)snprintf(pool, sizeof pool, "%" PRIu64, region + MIB);
+    begin(no_refraction, pool);
+    assert_int_equal(ftruncate(fd, (off_t)region + 2 * MIB), 0);
+    int rd = opened(region, MIB, 0);
+    const off_t places[] = {0, (off_t)region / 5 * 4 - 30000, (off_t)region - (off_t)sizeof got};
+    for (size_t i = 0; i < 3; i++) {
+        off_t at = places[i];
+        memset(got, 1, sizeof got);
+        assert_int_equal(dodo_mread(rd, at, got, sizeof got), sizeof got);
+        if (at > FILE_BYTES)
+            assert_memory_equal(got, zero, sizeof got);
+        load_fresh((unsigned)i + 77, got, sizeof got);
+        assert_int_equal(dodo_mwrite(rd, at, got, sizeof got), sizeof got);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t want[sizeof got];
+        load_fresh((unsigned)i + 77, want, sizeof want);
+        assert_int_equal(dodo_mread(rd, places[i], got, sizeof got), sizeof got);
+        assert_memory_equal(got, want, sizeof got);
+        assert_int_equal(pread(fd, got, sizeof got, MIB + places[i]), sizeof got);
+        assert_memory_equal(got, want, sizeof got);
+    }
+    assert_int_equal(dodo_mread(rd, (off_t)region - 10, got, 100), 10);
+    assert_int_equal(dodo_mread(rd, (off_t)region, got, 100), 0);
+    assert_true(stat_of(rd).hits > 0);
+    assert_int_equal(stat_of(rd).active, 1);
+    assert_fails(dodo_mopen(2 * MIB, fd, (off_t)region + MIB), ENOMEM);
+    assert_int_equal(dodo_mclose(rd), 0);
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_teardown(f, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(mopen__says_what_it_has),
+        T(mopen__enomem_when_no_room),
+        T(mopen__enomem_in_refraction_without_traffic),
+        T(mopen__enomem_when_the_manager_is_silent),
+        T(mopen__enomem_with_another_key),
+        T(mopen__ebusy_starts_no_refraction),
+        T(calls__bad_arguments),
+        T(calls__short_at_the_regions_end),
+        T(calls__short_at_the_files_end),
+        T(calls__larger_than_any_window),
+        T(calls__errno_is_left_alone),
+        T(calls__closed_descriptor_is_not_the_next),
+        T(rdonly__reads_and_shares),
+        T(lost__every_call),
+        T(mwrite__counts_when_only_the_remote_half_failed),
+        T(mwrite__errno_of_the_file),
+        T(mwrite__short_when_the_file_takes_less),
+        T(mclose__einval_when_the_manager_is_silent),
+        T(retain__the_next_run_has_hits_alone),
+        T(retain__not_after_a_change),
+        T(retain__not_what_was_written),
+        T(retain__not_without_a_clean_release),
+        T(retain__gives_way_when_room_is_needed),
+        T(pool__full),
+        T(pool__of_fragments),
+        T(pool__ten_thousand_tiny_regions),
+        T(pool__region_of_several_gigabytes),
+    };
+    if (argc == 6 && strcmp(argv[1], "child") == 0)
+        return child_main(argv + 2);
+    if (argc != 3) {
+        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
+        return 2;
+    }
+    cluster_programs(argv[1], argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
