@@ -22,18 +22,20 @@ die() {
 # step TEXT COMMAND...: runs it with its output kept aside, tells how long it took; when it fails,
 # shows the end of its output and passes its status on.
 step() {
-  local text=$1 start=$SECONDS log status=0
+  local text=$1 start=$SECONDS name log status=0
   shift
-  log=$(mktemp)
+  name=$(mktemp)
+  exec {log}<>"$name"
+  rm -f "$name" # so that nothing stays behind, whatever happens
   printf '%s ... ' "$text"
-  "$@" >"$log" 2>&1 </dev/null || status=$?
+  "$@" >&"$log" 2>&1 </dev/null || status=$?
   if [ "$status" -eq 0 ]; then
     printf 'done (%d s)\n' $((SECONDS - start))
   else
     printf 'FAILED\n'
-    tail -n 40 "$log"
+    tail -n 40 "/proc/$$/fd/$log"
   fi
-  rm -f "$log"
+  exec {log}>&-
   return "$status"
 }
 
