@@ -241,20 +241,24 @@ static void fork__of_a_fork(void **state)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
+/* Each thread keeps the last so many regions that it opened. */
+enum { HOLDERS = 40 / SCALE, OPENERS = 4, KEPT = 120 };
 static atomic_bool stop_opening;
 
 static void *opening_main(void *arg)
 {
-    (void)arg;
-    while (!stop_opening) {
-        int rd = dodo_mopen_flags(SMALL, fd, 0, DODO_FALLBACK);
-        if (rd < 0 || dodo_mclose(rd) != 0)
+    int rds[KEPT];
+    unsigned first = *(unsigned *)arg * KEPT;
+    for (unsigned i = 0; !stop_opening || i < KEPT; i++) {
+        off_t at = (off_t)(first + i % KEPT) * SMALL;
+        if (i >= KEPT && dodo_mclose(rds[i % KEPT]) != 0)
+            abort();
+        rds[i % KEPT] = dodo_mopen_flags(SMALL, fd, at, DODO_FALLBACK);
+        if (rds[i % KEPT] < 0)
             abort();
     }
     return NULL;
 }
-
-enum { HOLDERS = 40 / SCALE };
 
 /* A child that only lives, until the end of the pipe. */
 static void holder_fork(int ready, int hold)
@@ -268,26 +272,30 @@ static void holder_fork(int ready, int hold)
     _exit(0);
 }
 
-/* Opens and closes while it forks, then has a region open and waits. */
+/* Forks while it opens and closes, then waits with regions open. argv: pipes, the file. */
 static int scenario_holder(char **argv)
 {
-    pthread_t thread;
+    pthread_t threads[OPENERS];
+    unsigned numbers[OPENERS];
     int ready = atoi(argv[0]), hold = atoi(argv[1]);
+    (void)unsetenv("DODO_MANAGER"); /* opening takes the file alone */
     fd = open(argv[2], O_RDWR | O_CLOEXEC);
-    if (pthread_create(&thread, NULL, opening_main, NULL) != 0)
-        return 1;
+    for (unsigned i = 0; i < OPENERS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&threads[i], NULL, opening_main, &numbers[i]) != 0)
+            return 1;
+    }
     for (int i = 0; i < HOLDERS; i++)
         holder_fork(ready, hold);
     stop_opening = true;
-    (void)pthread_join(thread, NULL);
-    if (dodo_mopen_flags(SMALL, fd, 0, DODO_FALLBACK) < 0)
-        return 1;
+    for (unsigned i = 0; i < OPENERS; i++)
+        (void)pthread_join(threads[i], NULL);
     holder_fork(ready, hold);
     for (;;)
         (void)pause(); /* until it is killed */
 }
 
-/* No child shares the lock on the range with its parent: when that is killed, the range is free. */
+/* No child shares a lock with its parent: when that is killed, all ranges are free. */
 static void fork__child_keeps_no_lock(void **state)
 {
     (void)state;
@@ -309,9 +317,11 @@ static void fork__child_keeps_no_lock(void **state)
     assert_int_equal(errno, EBUSY);
     (void)kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    int rd = dodo_mopen(SMALL, fd, 0);
-    assert_true(rd >= 0);
-    assert_int_equal(dodo_mclose(rd), 0);
+    for (unsigned i = 0; i < OPENERS * KEPT; i++) {
+        int rd = dodo_mopen_flags(SMALL, fd, (off_t)i * SMALL, DODO_FALLBACK);
+        assert_true(rd >= 0);
+        assert_int_equal(dodo_mclose(rd), 0);
+    }
     for (int i = 0; i < 2; i++)
         (void)close(hold[i]); /* and the grandchildren end */
     (void)close(ready[0]);
