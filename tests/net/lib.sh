@@ -107,6 +107,7 @@ imd_up() { imd_start "imd$1" "h$1" 16M || fail "imd$1 did not start"; }
 
 # The library tells the story in loader.log, the loader how it fares in loader.out.
 loader_start() {
+  rm -f "$work/loader.out" # an earlier one's last words
   DODO_LOG=info proc_start loader client "$bin_loader" "$work/file" "$work/state"
   wait_for "$patience" loader_tells || fail "the loader did not start"
 }
