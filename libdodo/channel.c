@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One socket of the client: its endpoint, the calls on it, its clock. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,9 +22,11 @@ void channel_forget(Channel *ch, Session *s)
     endpoint_forget(ch->endpoint, s);
 }
 
-Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, bool background)
+Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, unsigned calls_max,
+                     bool background)
 {
-    unsigned states = background ? BACKGROUND_CALLS : 1;
+    assert(calls_max >= 1 && calls_max <= CHANNEL_CALLS_MAX);
+    unsigned states = calls_max + (background ? BACKGROUND_CALLS : 0);
     Channel *ch = calloc(1, sizeof *ch + states * sizeof *ch->states);
     if (!ch)
         return NULL;
@@ -33,7 +36,10 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, boo
     ch->background = background;
     ch->states_count = states;
     ch->expected_ns = TIME_NEVER;
-    ch->next_ask = 1;
+    while (1u << ch->lane_bits < states)
+        ch->lane_bits++;
+    for (unsigned i = 0; i < states; i++)
+        ch->states[i].next_ask = 1;
     ch->next_transfer = 1;
     endpoint_on_close(endpoint, session_closed, ch);
     return ch;
@@ -53,7 +59,7 @@ Channel *channel_abandon(Channel *ch)
     if (!ch)
         return NULL;
     for (unsigned i = 0; i < ch->states_count; i++) {
-        if (!ch->states[i].used)
+        if (!ch->states[i].call)
             continue; /* what its last call left there was freed */
         free(ch->states[i].fill);
         free(ch->states[i].names);
@@ -75,27 +81,25 @@ Endpoint *channel_endpoint(Channel *ch)
 
 /* ---- calls on the channel ------------------------------------------------------------------- */
 
-static void state_clear(CallState *st)
+static CallState *state_take(Channel *ch, Call *call)
 {
-    memset(st, 0, offsetof(CallState, u));
-    st->used = true;
-}
-
-CallState *channel_state(Channel *ch)
-{
-    for (unsigned i = 0; i < ch->states_count; i++)
-        if (!ch->states[i].used)
-            return &ch->states[i];
-    return NULL;
+    CallState *st = ch->states;
+    while (st->call) /* one is free: the caller keeps to the number of calls */
+        st++;
+    memset(st, 0, offsetof(CallState, next_ask));
+    st->call = call;
+    return st;
 }
 
 void call_attach(Call *call, Channel *ch, uint8_t kind)
 {
-    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch, .next = ch->calls};
-    call->state = channel_state(ch); /* there is one: the caller keeps to the number of calls */
-    state_clear(call->state);
+    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch};
+    call->state = state_take(ch, call);
     list_init(&call->state->record.link);
-    ch->calls = call;
+    Call **at = &ch->calls;
+    while (*at)
+        at = &(*at)->next;
+    *at = call;
 }
 
 void call_finish(Call *call, ssize_t result, int error, const char *reason)
@@ -104,7 +108,7 @@ void call_finish(Call *call, ssize_t result, int error, const char *reason)
     run_end(call);
     free(call->state->fill);
     free(call->state->names);
-    call->state->used = false;
+    call->state->call = NULL;
     call->state = NULL;
     for (Call **at = &ch->calls; *at; at = &(*at)->next) {
         if (*at == call) {
@@ -175,6 +179,17 @@ static void call_step(Call *call, uint64_t now_ns)
 
 /* ---- input ---------------------------------------------------------------------------------- */
 
+/* Data tells by its ask which call's it is. */
+static void channel_data(Channel *ch, const EndpointInput *in, uint64_t now_ns)
+{
+    WireData data;
+    if (wire_data_decode(in->payload, in->payload_len, &data) != 0)
+        return;
+    uint64_t lane = data.ask & (((uint64_t)1 << ch->lane_bits) - 1);
+    if (lane < ch->states_count && ch->states[lane].call)
+        run_data(ch->states[lane].call, in->session, &data, now_ns);
+}
+
 static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)
 {
     uint64_t epoch;
@@ -182,6 +197,10 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
         if (wire_goodbye_decode(in->payload, in->payload_len, &epoch) == 0 &&
             in->session->peer_role == ROLE_IMD && in->session->peer_epoch == epoch)
             client_host_lost(ch->client, epoch, "it said good-bye", now_ns);
+        return;
+    }
+    if (in->type == WIRE_DATA) {
+        channel_data(ch, in, now_ns);
         return;
     }
     Call *next;

@@ -6,8 +6,7 @@
  * Two objects. The Client is the process's shared state: table, hosts, request ids, fill queue.
  * Its functions and the calls take the hooks' lock around it, for a few instructions at a time.
  * A Channel is one socket's: endpoint, ask numbers, path estimates, and the calls that run on it,
- * one at a time for a calling thread, several for the background. It belongs to one thread at a
- * time and is never locked.
+ * as many at once as it was made for. It belongs to one thread at a time and is never locked.
  *
  * No function here calls a hook or sink while it holds the lock, but for unlock and wake. */
 #ifndef DODO_LIBDODO_CORE_H
@@ -102,9 +101,12 @@ typedef struct ChannelSink {
     void *ctx;
 } ChannelSink;
 
-/* @background: this channel also sends keep-alives, claims and fills, and establishes FALLBACK
- * regions anew; there is one such channel a client. @endpoint is transferred. NULL: no memory. */
-Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, bool background);
+/* @calls_max: at once, 1 .. CHANNEL_CALLS_MAX. @background: this channel also sends keep-alives,
+ * claims and fills, and establishes FALLBACK regions anew, by calls of its own beside those; there
+ * is one such channel a client. @endpoint is transferred. NULL: no memory. */
+enum { CHANNEL_CALLS_MAX = 128 };
+Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, unsigned calls_max,
+                     bool background);
 Channel *channel_free(Channel *ch); /* its calls must be over */
 /* The same with calls on it that are no concern of this process: those of its parent's threads. */
 Channel *channel_abandon(Channel *ch);
@@ -172,7 +174,7 @@ struct Call {
 
 /* Each attaches the call to the channel; go on with channel_step(), look at need; after
  * NEED_NOTHING the storage is the caller's again. Argument errors end the call at once.
- * Calls on a channel that is not the background's: one at a time. */
+ * No more at once than the channel was made for. */
 void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
                      unsigned flags, uint64_t now_ns);
 void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,

@@ -112,7 +112,7 @@ enum RunResult {
 };
 
 typedef struct CallState {
-    bool used;
+    Call *call;           /* whose it is; NULL: free */
     uint8_t run;          /* enum RunKind */
     bool begun;           /* the machine in u was started */
     bool renewed;         /* the session was made for this run, after one of another epoch */
@@ -167,6 +167,7 @@ typedef struct CallState {
     uint64_t before;
     int rd; /* reopen, fill */
 
+    uint64_t next_ask; /* of the lane: outlives the call */
     /* The machine under way; last, because it is big and initializes itself. */
     union {
         Request request;
@@ -194,8 +195,8 @@ struct Channel {
     Endpoint *endpoint;
     ChannelSink sink;
     bool background;
-    Call *calls;
-    uint64_t next_ask;
+    Call *calls;            /* the oldest first: so credit goes round */
+    uint64_t together;      /* bytes that their transfers have under way */
     uint64_t expected_ns;   /* when the shell was told to come again */
     uint64_t next_transfer; /* names of writes and fills: none is used again on this channel */
     /* background */
@@ -204,8 +205,9 @@ struct Channel {
     uint64_t alive_at_ns;
     bool want_list;
     uint32_t lists;
+    uint8_t lane_bits;
     unsigned states_count;
-    CallState states[];
+    CallState states[]; /* an ask's lane is the index of the call's state */
 };
 
 /* ---- client.c ---- */
@@ -232,7 +234,6 @@ void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_n
 bool client_fill_offer(Client *c, FillItem *item);
 
 /* ---- channel.c ---- */
-CallState *channel_state(Channel *ch);
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
 void call_attach(Call *call, Channel *ch, uint8_t kind);
 void call_finish(Call *call, ssize_t result, int error, const char *reason);
@@ -254,6 +255,8 @@ bool run_is_brief(const Call *call); /* one chunk of data at most */
 void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns);
 void run_session_up(Call *call, Session *session, uint64_t now_ns);
 void run_session_closed(Call *call, Session *session);
+void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns);
+/* Any other message. */
 void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,
                  uint64_t now_ns);
 void run_end(Call *call);

@@ -62,7 +62,7 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
                         .burst = sink_burst,
                         .datagram_max = sink_datagram_max,
                         .ctx = link};
-    Channel *channel = channel_new(client, endpoint, &sink, background);
+    Channel *channel = channel_new(client, endpoint, &sink, 1, background);
     if (!channel)
         endpoint_free(endpoint);
     return channel;

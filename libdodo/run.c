@@ -115,12 +115,16 @@ static bool run_begin(Call *call, Session *s, uint64_t deadline_ns, uint64_t now
     ChannelPeer *peer = peer_of(ch, s);
     if (!peer)
         return false;
-    TransferConfig config = {
-        .deadline_ns = deadline_ns, .credit = &ch->client->credit, .path = &peer->path};
+    TransferConfig config = {.deadline_ns = deadline_ns,
+                             .credit = &ch->client->credit,
+                             .path = &peer->path,
+                             .together = &ch->together,
+                             .lane = (uint8_t)(st - ch->states),
+                             .lane_bits = ch->lane_bits};
     if (st->run == RUN_READ) {
         config.segment = peer->read_segment;
         read_transfer_start(&st->u.read, &config, &st->address, st->offset, st->buf, st->len,
-                            &ch->next_ask, now_ns);
+                            &st->next_ask, now_ns);
     } else {
         st->transfer = ch->next_transfer; /* a new name each time it is begun */
         ch->next_transfer += write_chunk_count(st->offset, st->len);
@@ -162,7 +166,9 @@ static enum RunResult run_stuck(Call *call, uint64_t now_ns)
     ChannelPeer *peer = st->session ? st->session->user : NULL;
     uint64_t deadline = ch->client->config.transfer_deadline_ns;
     uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
-    if (progress != st->progress) {
+    bool starved = st->run == RUN_READ ? read_transfer_starved(&st->u.read)
+                                       : write_transfer_starved(&st->u.write);
+    if (progress != st->progress || starved) {
         st->progress = progress;
         st->progress_ns = now_ns;
     }
@@ -370,19 +376,23 @@ void run_session_closed(Call *call, Session *session)
         st->begun = false;
 }
 
+void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (st->begun && st->session == session && st->run == RUN_READ)
+        read_transfer_input(&st->u.read, data, now_ns);
+}
+
 void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,
                  uint64_t now_ns)
 {
     CallState *st = call->state;
-    WireData data;
     WireWriteAck ack;
     WireReply reply;
     if (!st->begun || st->session != session)
         return;
-    if (type == WIRE_DATA && st->run == RUN_READ && wire_data_decode(payload, len, &data) == 0)
-        read_transfer_input(&st->u.read, &data, now_ns);
-    else if (type == WIRE_WRITE_ACK && st->run == RUN_WRITE &&
-             wire_write_ack_decode(payload, len, &ack) == 0)
+    if (type == WIRE_WRITE_ACK && st->run == RUN_WRITE &&
+        wire_write_ack_decode(payload, len, &ack) == 0)
         write_transfer_input(&st->u.write, &ack, now_ns);
     else if (type == WIRE_REPLY && st->run == RUN_REQUEST &&
              wire_reply_decode(payload, len, &reply) == 0)

@@ -49,7 +49,7 @@ typedef struct CreditPool {
     uint64_t floor_bytes, cap_bytes; /* set at init */
 } CreditPool;
 void credit_init(CreditPool *c, uint64_t cap_bytes);
-/* Takes up to @want bytes; at least @least or nothing. A caller that has nothing outstanding
+/* Takes up to @want bytes; at least @least or nothing. A channel that has nothing outstanding
  * itself is always given @least, so that nobody starves. Returns what was taken. */
 uint64_t credit_take(CreditPool *c, uint64_t want, uint64_t least, bool has_none);
 void credit_return(CreditPool *c, uint64_t bytes);
@@ -81,6 +81,11 @@ typedef struct TransferConfig {
     CreditPool *credit;      /* kept */
     PathEstimate *path;      /* kept */
     TransferCounters *count; /* kept; may be NULL */
+    /* Where several transfers share a channel: what all of them have under way, so that one of
+     * them at least moves, however scarce credit is; kept. NULL: this one is alone. */
+    uint64_t *together;
+    /* ... and asks are numbered so that a datagram tells whose it is: n << lane_bits | lane. */
+    uint8_t lane, lane_bits;
 } TransferConfig;
 
 enum TransferState {
@@ -104,6 +109,7 @@ typedef struct TransferFlight {
     uint64_t bytes; /* under way */
     uint64_t owed;  /* no longer under way, still to be given back to the pool */
     bool limited;   /* the window, not the work, was what held us back */
+    bool starved;   /* others on the channel have all the credit: it is not our host's silence */
 } TransferFlight;
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -139,7 +145,7 @@ typedef struct ReadTransfer {
     uint64_t offset; /* in the region */
     size_t len;
     uint8_t *buf;       /* borrowed until the end */
-    uint64_t *next_ask; /* the channel's ask counter: numbers are never used again on it */
+    uint64_t *next_ask; /* the lane's ask counter: numbers are never used again on it */
     uint8_t state;      /* enum TransferState */
     uint16_t status;    /* enum Status, when refused */
     uint16_t chunks_count;
@@ -177,6 +183,8 @@ void read_transfer_expire(ReadTransfer *t, uint64_t now_ns);
 void read_transfer_postpone(ReadTransfer *t, uint64_t gap_ns, uint64_t now_ns);
 /* The session was renewed (same epoch): ask again for what is missing. */
 void read_transfer_resend(ReadTransfer *t, uint64_t now_ns);
+/* Others on its channel have all the credit: it waits for its turn. */
+bool read_transfer_starved(const ReadTransfer *t);
 /* Gives back all credit; call once when done with it, in any state. */
 void read_transfer_end(ReadTransfer *t);
 /* Must block @block (of the region) come from the file? A segment that touches an unfilled block
@@ -257,6 +265,7 @@ uint64_t write_transfer_deadline(const WriteTransfer *t);
 void write_transfer_expire(WriteTransfer *t, uint64_t now_ns);
 void write_transfer_postpone(WriteTransfer *t, uint64_t gap_ns, uint64_t now_ns);
 void write_transfer_resend(WriteTransfer *t, uint64_t now_ns);
+bool write_transfer_starved(const WriteTransfer *t);
 void write_transfer_end(WriteTransfer *t);
 
 #endif

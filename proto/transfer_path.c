@@ -230,10 +230,14 @@ void clock_check_probe(TransferClock *k, const TransferConfig *config, bool wait
 
 uint64_t flight_take(TransferFlight *f, const TransferConfig *config, uint64_t want, uint64_t least)
 {
-    uint64_t taken = credit_take(config->credit, want, least, f->bytes == 0);
+    bool has_none = config->together ? *config->together == 0 : f->bytes == 0;
+    uint64_t taken = credit_take(config->credit, want, least, has_none);
     if (taken < want)
         f->limited = true;
+    f->starved = taken == 0;
     f->bytes += taken;
+    if (config->together)
+        *config->together += taken;
     return taken;
 }
 
@@ -242,6 +246,8 @@ void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes
     assert(f->bytes >= bytes);
     f->bytes -= bytes;
     f->owed += bytes;
+    if (config->together)
+        *config->together -= bytes;
     /* The pool is shared: it is not touched for every datagram. */
     if (f->owed >= FLIGHT_BATCH_BYTES || f->bytes == 0) {
         credit_return(config->credit, f->owed);
@@ -252,6 +258,8 @@ void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes
 void flight_end(TransferFlight *f, const TransferConfig *config)
 {
     credit_return(config->credit, f->bytes + f->owed);
+    if (config->together)
+        *config->together -= f->bytes;
     f->bytes = 0;
     f->owed = 0;
 }

@@ -44,6 +44,11 @@ uint64_t flight_take(TransferFlight *f, const TransferConfig *config, uint64_t w
 /* No longer under way: here, or known to be lost. Given back to the pool in batches. */
 void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes);
 void flight_end(TransferFlight *f, const TransferConfig *config);
+/* It waits for its turn on the channel. */
+static inline bool flight_is_starved(const TransferFlight *f)
+{
+    return f->starved && f->bytes == 0;
+}
 /* @bytes came without loss. */
 void flight_succeed(const TransferFlight *f, const TransferConfig *config, uint64_t bytes);
 

@@ -26,6 +26,18 @@ static inline ReadAsk *ask_slot(ReadTransfer *t, uint64_t ask)
     return &t->asks[ask % READ_ASKS_MAX];
 }
 
+static inline uint64_t ask_to_wire(const ReadTransfer *t, uint64_t ask)
+{
+    return ask << t->config.lane_bits | t->config.lane;
+}
+
+/* 0, which no ask has: it is another lane's. */
+static inline uint64_t ask_from_wire(const ReadTransfer *t, uint64_t ask)
+{
+    uint64_t lane = ask & map_below(t->config.lane_bits);
+    return lane == t->config.lane ? ask >> t->config.lane_bits : 0;
+}
+
 static ReadAsk *ask_find(ReadTransfer *t, uint64_t ask)
 {
     if (ask < t->p.first_ask || ask > t->p.last_ask || t->p.last_ask - ask >= READ_ASKS_MAX)
@@ -133,6 +145,11 @@ void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
         chunk_start(t, &t->chunks[i], i * (uint32_t)WIRE_CHUNK_MAX);
 }
 
+bool read_transfer_starved(const ReadTransfer *t)
+{
+    return flight_is_starved(&t->p.flight);
+}
+
 void read_transfer_end(ReadTransfer *t)
 {
     flight_end(&t->p.flight, &t->config);
@@ -182,7 +199,7 @@ static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool prob
     c->asked |= want;
     c->ever |= want;
     clock_sent(&t->p.clock, now_ns);
-    WireRead m = {.ask = ask,
+    WireRead m = {.ask = ask_to_wire(t, ask),
                   .address = t->address,
                   .offset = t->offset + c->offset,
                   .len = c->len,
@@ -238,6 +255,7 @@ static size_t send_missing(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
 size_t read_transfer_output(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
 {
     read_transfer_expire(t, now_ns);
+    t->p.flight.starved = false;
     if (t->state != TRANSFER_RUNNING || now_ns < t->p.clock.busy_until_ns)
         return 0;
     find_oldest(t);
@@ -448,7 +466,7 @@ static void take_status(ReadTransfer *t, ReadAsk *a, const WireData *m, uint64_t
 
 void read_transfer_input(ReadTransfer *t, const WireData *m, uint64_t now_ns)
 {
-    ReadAsk *a = t->state == TRANSFER_RUNNING ? ask_find(t, m->ask) : NULL;
+    ReadAsk *a = t->state == TRANSFER_RUNNING ? ask_find(t, ask_from_wire(t, m->ask)) : NULL;
     ReadChunk *c = a ? &t->chunks[a->chunk] : NULL;
     if (!a && !RULE(ASK_ECHO) && t->state == TRANSFER_RUNNING)
         c = stray_chunk(t, m);
@@ -490,6 +508,8 @@ void read_transfer_expire(ReadTransfer *t, uint64_t now_ns)
 {
     if (t->state != TRANSFER_RUNNING)
         return;
+    if (flight_is_starved(&t->p.flight))
+        clock_heard(&t->p.clock, now_ns);
     if (clock_is_dead(&t->p.clock, &t->config, now_ns)) {
         t->state = TRANSFER_TIMED_OUT;
         return;

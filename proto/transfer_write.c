@@ -121,6 +121,11 @@ static void chunk_finish(WriteTransfer *t, unsigned i, enum WriteState state)
         t->state = TRANSFER_COMPLETE;
 }
 
+bool write_transfer_starved(const WriteTransfer *t)
+{
+    return flight_is_starved(&t->p.flight);
+}
+
 void write_transfer_end(WriteTransfer *t)
 {
     flight_end(&t->p.flight, &t->config);
@@ -278,6 +283,7 @@ int write_transfer_output(WriteTransfer *t, Burst *ret_burst, uint8_t poll[WIRE_
                           size_t *ret_poll_len, uint64_t now_ns)
 {
     write_transfer_expire(t, now_ns);
+    t->p.flight.starved = false;
     if (t->state != TRANSFER_RUNNING || now_ns < t->p.clock.busy_until_ns)
         return WRITE_NOTHING;
     if (t->p.clock.probe_due) {
@@ -527,6 +533,8 @@ void write_transfer_expire(WriteTransfer *t, uint64_t now_ns)
 {
     if (t->state != TRANSFER_RUNNING)
         return;
+    if (flight_is_starved(&t->p.flight))
+        clock_heard(&t->p.clock, now_ns);
     if (clock_is_dead(&t->p.clock, &t->config, now_ns)) {
         t->state = TRANSFER_TIMED_OUT;
         return;

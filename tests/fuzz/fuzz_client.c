@@ -335,7 +335,7 @@ static void world_start(void)
     FUZZ_CHECK(w.client && w.servers[0] && w.servers[1]);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
-        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 0), &sink, i == 0);
+        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 0), &sink, 1, i == 0);
         FUZZ_CHECK(w.channels[i]);
     }
 }

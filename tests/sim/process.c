@@ -315,7 +315,7 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
         .process = p, .index = index, .background = background, .timer = timer, .buf = buf};
     endpoint_config_fill(w, &config, ROLE_CLIENT, &p->self, 0);
     t->endpoint = endpoint_new(&config, &env);
-    t->channel = channel_new(p->client, t->endpoint, &sink, background);
+    t->channel = channel_new(p->client, t->endpoint, &sink, 1, background);
     t->socket = simnet_open(w->net, p->host, port, QUEUE_DATAGRAMS, thread_input, t);
     sim_timer_init(&t->timer, w->net, &p->life, timer_fired, t);
     if (!t->endpoint || !t->channel || !t->socket)
