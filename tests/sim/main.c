@@ -19,6 +19,8 @@ enum {
     SEED_SECONDS_MAX = 120,
     DEMANDED = 1000,
     PROGRESS_EVERY = 1000,
+    /* Seeds to notice a broken rule in; each is noticed within the first hundred or so. */
+    RULE_SEEDS = 2000,
 };
 
 typedef struct Options {
@@ -245,9 +247,11 @@ typedef struct RuleResult {
 static void break_rule(enum DodoRule rule, const Options *o, RuleResult *ret)
 {
     uint64_t cover[COVER_MAX] = {0};
-    double until = seconds_now() + (double)(o->seconds ? o->seconds : 60);
+    double until = seconds_now() + (double)o->seconds;
     dodo_broken_rules = (uint64_t)1 << rule;
-    for (uint64_t i = 0; i < o->count && !ret->found && seconds_now() < until; i++) {
+    for (uint64_t i = 0; i < o->count && !ret->found; i++) {
+        if (o->seconds && seconds_now() > until)
+            break;
         /* one seed in four in another scenario */
         int scenario = i % 4 == 3 ? -1 : o->scenario >= 0 ? o->scenario : (int)rule_scenarios[rule];
         ret->seed_now = o->start + i;
@@ -324,7 +328,8 @@ static const char usage[] =
     "  --random           a first seed from the operating system (printed)\n"
     "  --scenario NAME    all seeds in this scenario\n"
     "  --break RULE       with this rule switched off\n"
-    "  --each-rule        switch off each rule in turn; each must be noticed\n"
+    "  --each-rule        switch off each rule in turn; each must be noticed, by one of N seeds\n"
+    "                     (default 2000)\n"
     "  --twice            run each seed twice: both must go the same way\n"
     "  --jobs N           workers (default: processors)\n"
     "  --seconds S        start no new seed after so long; --each-rule: for one rule\n"
@@ -445,7 +450,7 @@ int main(int argc, char **argv)
         o.start >>= 16;
     }
     if (!o.count)
-        o.count = o.each_rule ? 20000 : 200;
+        o.count = o.each_rule ? RULE_SEEDS : 200;
     const char *scale = getenv("DODO_SIM_SCALE");
     if (scale && !o.each_rule && !o.one)
         o.count = o.count * strtoull(scale, NULL, 10) / 100 + 1;
