@@ -79,6 +79,11 @@ Endpoint *channel_endpoint(Channel *ch)
     return ch->endpoint;
 }
 
+Call *channel_next(Channel *ch, Call *after)
+{
+    return after ? after->next : ch->calls;
+}
+
 /* ---- calls on the channel ------------------------------------------------------------------- */
 
 static CallState *state_take(Channel *ch, Call *call)

@@ -111,6 +111,9 @@ Channel *channel_free(Channel *ch); /* its calls must be over */
 /* The same with calls on it that are no concern of this process: those of its parent's threads. */
 Channel *channel_abandon(Channel *ch);
 Endpoint *channel_endpoint(Channel *ch);
+/* Walk over the calls that are not over, the core's own among them: each may need its shell. NULL
+ * starts and ends. After call_file_done() or channel_step() start anew. */
+Call *channel_next(Channel *ch, Call *after);
 
 /* One datagram came. It is overwritten. Its effects may end calls. */
 void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns);
