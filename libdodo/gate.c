@@ -2,33 +2,69 @@
 #include "libdodo/gate.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/time.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Threads count themselves in one of several counters, each in a cache line of its own, so that
+ * calls on different processors do not disturb each other. Who enters counts itself first and looks
+ * for a closed gate then; who closes does it the other way round: one of them sees the other. */
+enum { COUNTERS = 64, CACHE_LINE = 64 };
+
+typedef struct Counter {
+    _Alignas(CACHE_LINE) _Atomic unsigned inside; /* threads */
+} Counter;
+
+static Counter counters[COUNTERS];
+static _Atomic unsigned next_counter;
+static _Atomic bool closed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* only where somebody waits */
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER, emptied = PTHREAD_COND_INITIALIZER;
-static unsigned inside; /* threads */
-static bool closed;
+static _Thread_local Counter *own; /* NULL: none chosen yet */
 static _Thread_local bool self_inside;
+
+static Counter *own_counter(void)
+{
+    if (!own)
+        own = &counters[atomic_fetch_add(&next_counter, 1) % COUNTERS];
+    return own;
+}
+
+static void count_out(Counter *c)
+{
+    (void)atomic_fetch_sub(&c->inside, 1);
+    if (!atomic_load(&closed))
+        return;
+    (void)pthread_mutex_lock(&lock);
+    (void)pthread_cond_broadcast(&emptied);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static void wait_open(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    while (atomic_load(&closed))
+        (void)pthread_cond_wait(&opened, &lock);
+    (void)pthread_mutex_unlock(&lock);
+}
 
 void gate_enter(void)
 {
-    (void)pthread_mutex_lock(&lock);
-    while (closed)
-        (void)pthread_cond_wait(&opened, &lock);
-    inside++;
-    (void)pthread_mutex_unlock(&lock);
+    Counter *c = own_counter();
+    (void)atomic_fetch_add(&c->inside, 1);
+    while (atomic_load(&closed)) {
+        count_out(c);
+        wait_open();
+        (void)atomic_fetch_add(&c->inside, 1);
+    }
     self_inside = true;
 }
 
 void gate_leave(void)
 {
     self_inside = false;
-    (void)pthread_mutex_lock(&lock);
-    if (--inside == 0 && closed)
-        (void)pthread_cond_broadcast(&emptied);
-    (void)pthread_mutex_unlock(&lock);
+    count_out(own);
 }
 
 bool gate_inside(void)
@@ -46,17 +82,25 @@ static struct timespec until(uint64_t wait_ns)
     return t;
 }
 
+static bool is_empty(void)
+{
+    for (unsigned i = 0; i < COUNTERS; i++)
+        if (atomic_load(&counters[i].inside) > 0)
+            return false;
+    return true;
+}
+
 bool gate_close(uint64_t wait_ns)
 {
     struct timespec end = wait_ns == TIME_NEVER ? (struct timespec){0} : until(wait_ns);
     int result = 0;
     (void)pthread_mutex_lock(&lock);
-    closed = true;
-    while (inside > 0 && result == 0)
+    atomic_store(&closed, true);
+    while (!is_empty() && result == 0)
         result = wait_ns == TIME_NEVER
                      ? pthread_cond_wait(&emptied, &lock)
                      : pthread_cond_clockwait(&emptied, &lock, CLOCK_MONOTONIC, &end);
-    bool empty = inside == 0;
+    bool empty = is_empty();
     (void)pthread_mutex_unlock(&lock);
     return empty;
 }
@@ -64,7 +108,7 @@ bool gate_close(uint64_t wait_ns)
 void gate_open(void)
 {
     (void)pthread_mutex_lock(&lock);
-    closed = false;
+    atomic_store(&closed, false);
     (void)pthread_cond_broadcast(&opened);
     (void)pthread_mutex_unlock(&lock);
 }
@@ -75,6 +119,9 @@ void gate_reset(void)
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     opened = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     emptied = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-    inside = self_inside ? 1 : 0;
-    closed = false;
+    for (unsigned i = 0; i < COUNTERS; i++)
+        atomic_store(&counters[i].inside, 0);
+    if (self_inside)
+        atomic_store(&own->inside, 1);
+    atomic_store(&closed, false);
 }

@@ -19,17 +19,39 @@ enum { WAIT_SLACK_NS = 50000 };
 
 /* ---- the sink ------------------------------------------------------------------------------- */
 
+/* What is lost is lost: the core repeats it. */
+static void flush(Link *link)
+{
+    TransportSend sends[LINK_OUT_MAX];
+    for (unsigned i = 0; i < link->out_count; i++)
+        sends[i] =
+            (TransportSend){.to = &link->out[i].to, .iov = &link->out[i].iov, .iov_count = 1};
+    if (link->out_count > 0)
+        (void)link->transport->ops->send(link->transport, sends, link->out_count);
+    link->out_count = 0;
+}
+
 static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
 {
     Link *link = ctx;
-    struct iovec iov = {(void *)(uintptr_t)datagram, len};
-    TransportSend send = {.to = to, .iov = &iov, .iov_count = 1};
-    (void)link->transport->ops->send(link->transport, &send, 1); /* lost is lost: it is repeated */
+    if (link->out_count == LINK_OUT_MAX || len > LINK_OUT_BYTES)
+        flush(link);
+    if (len > LINK_OUT_BYTES) {
+        struct iovec iov = {(void *)(uintptr_t)datagram, len};
+        TransportSend send = {.to = to, .iov = &iov, .iov_count = 1};
+        (void)link->transport->ops->send(link->transport, &send, 1);
+        return;
+    }
+    LinkOut *out = &link->out[link->out_count++];
+    out->to = *to;
+    out->iov = (struct iovec){out->bytes, len};
+    memcpy(out->bytes, datagram, len);
 }
 
 static void sink_burst(void *ctx, Session *session, const Burst *burst)
 {
     Link *link = ctx;
+    flush(link); /* in the order that the core has them */
     (void)burst_send(link->transport, channel_endpoint(link->channel), session, burst,
                      &link->scratch);
 }
@@ -132,12 +154,20 @@ static void receive_one(Link *link, const TransportReceive *r, uint64_t now_ns)
     }
 }
 
-void link_receive(Link *link)
+bool link_receive(Link *link)
 {
     int n = link->transport->ops->receive(link->transport, link->receives, LINK_RECEIVES);
     uint64_t now = os_now_ns();
     for (int i = 0; i < n; i++)
         receive_one(link, &link->receives[i], now);
+    flush(link);
+    return n > 0;
+}
+
+void link_step(Link *link)
+{
+    channel_step(link->channel, os_now_ns());
+    flush(link);
 }
 
 /* The wait for a short answer mostly ends after some ten microseconds, and its timer, a few hundred

@@ -13,6 +13,8 @@
 
 enum {
     LINK_RECEIVES = 8,          /* buffers of TRANSPORT_RECV_MAX a link */
+    LINK_OUT_MAX = 16,          /* datagrams that one system call sends */
+    LINK_OUT_BYTES = 256,       /* longer ones go by themselves */
     LINK_SESSIONS_MAX = 256,    /* hosts a link talks to at once */
     FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the writer thread */
 };
@@ -32,9 +34,17 @@ typedef struct Writer {
     FileResult result;
 } Writer;
 
+/* What is to be sent when the channel has said all it has to say. */
+typedef struct LinkOut {
+    Addr to;
+    struct iovec iov;
+    uint8_t bytes[LINK_OUT_BYTES];
+} LinkOut;
+
 struct Link {
-    struct Link *next; /* in the pool of idle links */
     struct Link *all;  /* in the list of all */
+    _Atomic bool busy; /* somebody has it */
+    Call *written;     /* whose file write the writer has */
     Transport *transport;
     Channel *channel;
     Writer writer;
@@ -42,6 +52,8 @@ struct Link {
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     uint8_t *buffers;  /* LINK_RECEIVES of them, one mapping */
     TransportReceive receives[LINK_RECEIVES];
+    unsigned out_count;
+    LinkOut out[LINK_OUT_MAX];
     BurstScratch scratch;
 };
 
@@ -52,8 +64,10 @@ Link *link_free(Link *link);
  * the parent's was on it. */
 void link_abandon(Link *link);
 
-/* Takes in all datagrams that are there. */
-void link_receive(Link *link);
+/* Moves the channel on, and sends what it has to send. */
+void link_step(Link *link);
+/* Takes in the datagrams that are there. False: there was none. */
+bool link_receive(Link *link);
 /* Waits for a datagram, for @other_fd (-1: none) or for the time. */
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns);
 

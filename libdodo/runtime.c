@@ -20,8 +20,9 @@
 #include "libdodo/link.h"
 
 enum {
-    EXIT_DEADLINE_MS = 250, /* a program's exit waits for anything no longer than this */
-    LINKS_MAX = 1024,       /* calls at once in a process; more wait for one of these to end */
+    EXIT_DEADLINE_MS = 250,    /* a program's exit waits for anything no longer than this */
+    LINKS_MAX = 1024,          /* calls at once in a process; more wait for one of these to end */
+    BLOCKED_LOOK_NS = 1000000, /* between looks of a call that waits for another and the network */
 };
 
 struct Runtime {
@@ -32,10 +33,12 @@ struct Runtime {
     pthread_mutex_t lock; /* the core's */
     pthread_cond_t woken; /* with @lock: wakes changed */
     uint64_t wakes;
+    uint64_t life; /* of all runtimes of the process */
     pthread_mutex_t pool_lock;
     pthread_cond_t returned; /* with @pool_lock: a link is idle */
-    Link *idle, *all;
+    Link *all;               /* links of calls; one that is not busy is idle */
     unsigned links;
+    _Atomic unsigned waiters; /* for an idle link */
     Link *background;
     pthread_t thread;
     int background_fd;
@@ -133,8 +136,11 @@ static void write_file(Link *link, Call *call)
     size_t len = call->file_len;
     uint64_t offset = call->file_offset;
     call_file_taken(call);
-    if (len > FILE_INLINE_MAX && writer_start(&link->writer, file, buf, len, offset))
+    if (!link->written && len > FILE_INLINE_MAX &&
+        writer_start(&link->writer, file, buf, len, offset)) {
+        link->written = call;
         return;
+    }
     gate_leave();
     file_write(file, buf, len, offset, &result);
     gate_enter();
@@ -155,62 +161,99 @@ static void do_file(Call *call)
     call_file_done(call, &result, os_now_ns());
 }
 
-static void wait_network(Link *link, Call *call)
+/* Does what one of the link's calls needs of its file. False: none needs anything. */
+static bool serve_file(Link *link)
+{
+    for (Call *call = NULL; (call = channel_next(link->channel, call));) {
+        switch ((enum CallNeed)call->need) {
+        case NEED_FILE_WRITE:
+            write_file(link, call);
+            return true;
+        case NEED_FILE_READ:
+        case NEED_FILE_SYNC:
+        case NEED_FILE_STAMP:
+            do_file(call);
+            return true;
+        case NEED_NETWORK:
+        case NEED_BLOCKED:
+        case NEED_NOTHING:
+            break;
+        }
+    }
+    return false;
+}
+
+static bool any_blocked(Link *link)
+{
+    for (Call *call = NULL; (call = channel_next(link->channel, call));)
+        if (call->need == NEED_BLOCKED)
+            return true;
+    return false;
+}
+
+/* @blocked: a call waits for one of another thread, whose end no descriptor tells of. */
+static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     FileResult result;
-    uint64_t deadline = channel_deadline(link->channel);
+    if (blocked)
+        deadline = time_min(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
     gate_leave();
-    link_wait(link, call->file_pending ? link->writer.done_fd : -1, deadline);
+    link_wait(link, link->written ? link->writer.done_fd : -1, deadline);
     gate_enter();
-    if (call->file_pending && writer_take(&link->writer, &result))
+    if (link->written && writer_take(&link->writer, &result)) {
+        Call *call = link->written;
+        link->written = NULL;
         call_file_done(call, &result, os_now_ns());
-    link_receive(link);
+    }
+    (void)link_receive(link);
 }
 
 void link_run(Runtime *rt, Link *link, Call *call)
 {
     while (call->need != NEED_NOTHING) {
-        uint64_t seen = call->need == NEED_BLOCKED ? wakes_now(rt) : 0;
-        bool was_blocked = call->need == NEED_BLOCKED;
-        channel_step(link->channel, os_now_ns());
-        switch ((enum CallNeed)call->need) {
-        case NEED_NOTHING:
+        bool was_blocked = any_blocked(link);
+        uint64_t seen = was_blocked ? wakes_now(rt) : 0;
+        link_step(link);
+        if (call->need == NEED_NOTHING)
             return;
-        case NEED_NETWORK:
-            wait_network(link, call);
-            break;
-        case NEED_BLOCKED:
-            if (was_blocked)
-                wait_woken(rt, seen);
-            break;
-        case NEED_FILE_WRITE:
-            write_file(link, call);
-            break;
-        case NEED_FILE_READ:
-        case NEED_FILE_SYNC:
-        case NEED_FILE_STAMP:
-            do_file(call);
-            break;
-        }
+        if (serve_file(link))
+            continue;
+        bool blocked = any_blocked(link);
+        uint64_t deadline = channel_deadline(link->channel);
+        if (!blocked || deadline != TIME_NEVER || link->written)
+            wait_network(link, deadline, blocked);
+        else if (was_blocked)
+            wait_woken(rt, seen);
     }
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
 
+/* The link that this thread had last, and of which runtime. */
+static _Thread_local struct {
+    uint64_t life;
+    Link *link;
+} last;
+
+static bool link_claim(Link *link)
+{
+    return !atomic_load_explicit(&link->busy, memory_order_relaxed) &&
+           !atomic_exchange(&link->busy, true);
+}
+
 /* Under the pool's lock: an idle link, or a new one, or NULL. */
 static Link *link_find(Runtime *rt)
 {
-    Link *link = rt->idle;
-    if (link) {
-        rt->idle = link->next;
-        return link;
-    }
+    for (Link *link = rt->all; link; link = link->all)
+        if (link_claim(link))
+            return link;
     if (rt->links == LINKS_MAX || rt->ended)
         return NULL;
     gate_enter();
-    link = link_new(rt->client, &rt->settings, &rt->self, false);
+    Link *link = link_new(rt->client, &rt->settings, &rt->self, false);
     gate_leave();
     if (link) {
+        link->busy = true;
         link->all = rt->all;
         rt->all = link;
         rt->links++;
@@ -218,22 +261,43 @@ static Link *link_find(Runtime *rt)
     return link;
 }
 
-Link *runtime_link_take(Runtime *rt)
+static Link *link_wait_for(Runtime *rt)
 {
     Link *link;
     (void)pthread_mutex_lock(&rt->pool_lock);
-    while (!(link = link_find(rt))) /* there is one at least, and each call ends */
-        (void)pthread_cond_wait(&rt->returned, &rt->pool_lock);
+    while (!(link = link_find(rt))) { /* there is one at least, and each call ends */
+        (void)atomic_fetch_add(&rt->waiters, 1);
+        /* Given back just now, before its owner could see that somebody waits? */
+        link = link_find(rt);
+        if (!link)
+            (void)pthread_cond_wait(&rt->returned, &rt->pool_lock);
+        (void)atomic_fetch_sub(&rt->waiters, 1);
+        if (link)
+            break;
+    }
     (void)pthread_mutex_unlock(&rt->pool_lock);
+    return link;
+}
+
+/* A thread keeps to its link, with no lock and a warm cache, as long as there are links enough. */
+Link *runtime_link_take(Runtime *rt)
+{
+    Link *link = last.life == rt->life ? last.link : NULL;
+    if (!link || !link_claim(link)) {
+        link = link_wait_for(rt);
+        last.life = rt->life;
+        last.link = link;
+    }
     gate_enter();
     return link;
 }
 
 static void link_return(Runtime *rt, Link *link)
 {
+    atomic_store(&link->busy, false);
+    if (atomic_load(&rt->waiters) == 0)
+        return;
     (void)pthread_mutex_lock(&rt->pool_lock);
-    link->next = rt->idle;
-    rt->idle = link;
     (void)pthread_cond_signal(&rt->returned);
     (void)pthread_mutex_unlock(&rt->pool_lock);
 }
@@ -253,8 +317,8 @@ static void *background_main(void *arg)
     eventfd_t count;
     for (;;) {
         gate_enter();
-        link_receive(link);
-        channel_step(link->channel, os_now_ns());
+        (void)link_receive(link);
+        link_step(link);
         uint64_t deadline = channel_deadline(link->channel);
         gate_leave();
         if (rt->stop)
@@ -404,9 +468,11 @@ static void runtime_free(Runtime *rt)
 
 static Runtime *runtime_new(void)
 {
+    static _Atomic uint64_t lives;
     Runtime *rt = calloc(1, sizeof *rt);
     if (!rt)
         return NULL;
+    rt->life = atomic_fetch_add(&lives, 1) + 1;
     (void)pthread_mutex_init(&rt->lock, NULL);
     (void)pthread_mutex_init(&rt->pool_lock, NULL);
     (void)pthread_cond_init(&rt->woken, NULL);
@@ -425,7 +491,6 @@ static int runtime_begin(Runtime *rt)
     rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, false) : NULL;
     if (rt->background_fd < 0 || !rt->all)
         return -ENOMEM;
-    rt->idle = rt->all;
     rt->links = 1;
     return background_start(rt);
 }
