@@ -225,7 +225,9 @@ static void write_check(const World *w)
     const WriteTransfer *t = &w->write;
     uint64_t flight = 0;
     unsigned done = 0;
-    for (unsigned i = 0; i < t->p.next_chunk; i++) {
+    const unsigned begun = t->p.next_chunk;
+    FUZZ_CHECK(begun <= t->chunks_count && begun <= TRANSFER_CHUNKS_MAX);
+    for (unsigned i = 0; i < begun; i++) {
         const WriteChunk *c = &t->chunks[i];
         Cut cut = {.len = c->len, .segment = t->config.segment, .last = c->last};
         FUZZ_CHECK((c->flight & c->received) == 0 && (c->flight & ~c->sent) == 0);
