@@ -25,6 +25,15 @@ static void close_end(Call *call, int result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
+/* Lost memory is no failure of a FALLBACK region, whoever learns of it, and whenever. */
+static void close_reclaimed(Call *call, const char *reason)
+{
+    if (call->region->flags & DODO_FALLBACK)
+        close_end(call, 0, 0, NULL);
+    else
+        close_end(call, -1, EINVAL, reason);
+}
+
 /* Only what was never written in this opening, and whose file is provably unchanged, may stay. */
 static bool may_release(const Region *r)
 {
@@ -48,10 +57,8 @@ static void close_wait(Call *call)
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
         return;
-    if (!active && (r->flags & DODO_FALLBACK))
-        close_end(call, 0, 0, NULL);
-    else if (!active)
-        close_end(call, -1, EINVAL, "the region had been reclaimed already");
+    if (!active)
+        close_reclaimed(call, "the region had been reclaimed already");
     else if (release) {
         call->phase = CLOSE_SYNC;
         call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
@@ -72,7 +79,7 @@ static void close_send(Call *call, uint64_t now_ns)
     uint64_t id = active ? request_ids_take(&c->ids) : 0;
     client_unlock(c);
     if (!active) {
-        close_end(call, -1, EINVAL, "the region was reclaimed just now");
+        close_reclaimed(call, "the region was reclaimed just now");
         return;
     }
     if (id == 0) {
@@ -95,7 +102,7 @@ static void close_running(Call *call, uint64_t now_ns)
         close_end(call, 0, 0, NULL);
         break;
     case RUN_REFUSED:
-        close_end(call, -1, EINVAL, "the region had been reclaimed already");
+        close_reclaimed(call, "the region had been reclaimed already");
         break;
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:

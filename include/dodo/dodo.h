@@ -135,8 +135,9 @@ DODO_API ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
  * DODO_RETAIN region that was only read stays in remote memory for the next run.
  *
  * Returns: 0; -1 with errno set.
- * Errors:  EINVAL  @rd is not open, was reclaimed already, or the manager cannot be reached: the
- *                  region is freed all the same, and nothing remains to be done
+ * Errors:  EINVAL  @rd is not open, was reclaimed already (not with DODO_FALLBACK), or the manager
+ *                  cannot be reached: the region is freed all the same, and nothing remains to be
+ *                  done
  * Threads: safe; waits for calls in progress on @rd.
  * Source:  paper 3.2.  Since: 0.1
  */

@@ -49,7 +49,7 @@ typedef struct World {
     unsigned head, tail;
     /* how the manager behaves */
     bool manager_dead, imd_dead;
-    uint16_t open_status;
+    uint16_t open_status, close_status;
     uint64_t regions; /* ids given */
     RegionAddress last;
     unsigned avoided; /* hosts that the last OPEN named */
@@ -178,6 +178,7 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
         w.closes++;
         w.releases += close.mode == CLOSE_RELEASE;
+        *ret_status = w.close_status;
         return 0;
     case OP_ALIVE:
         w.alives++;

@@ -457,6 +457,34 @@ static void fallback__opens_without_memory(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
+/* That its memory was reclaimed is no failure of such a region, whenever it comes to light. */
+static void fallback__closes_whatever_became_of_its_memory(void **state)
+{
+    (void)state;
+    for (unsigned flags = 0; flags <= DODO_FALLBACK; flags += DODO_FALLBACK) {
+        Call call;
+        char byte;
+        int expected = flags & DODO_FALLBACK ? 0 : -1;
+        int rd = open_at(4096, 0, flags);
+        w.close_status = STATUS_GONE; /* the manager knows it first */
+        assert_int_equal(close_rd(rd), expected);
+        w.close_status = STATUS_OK;
+
+        rd = open_at(4096, 4096, flags | DODO_RETAIN);
+        int other = open_at(4096, 8192, 0);
+        assert_reads_file(other, 8192, 0, 4096);
+        settle(); /* it is filled: the next read asks the host */
+        call_close_start(&call, w.channels[2], rd, w.now);
+        channel_step(w.channels[2], w.now);
+        assert_true(file_needed(&call)); /* its stamp; meanwhile another call loses the host */
+        w.imd_dead = true;
+        assert_int_equal(read_at(other, 0, &byte, 1), -1);
+        w.imd_dead = false;
+        assert_int_equal(done(&call), expected);
+        assert_int_equal(close_rd(other), -1);
+    }
+}
+
 /* ---- keep-alives ---------------------------------------------------------------------------- */
 
 static void alive__only_with_something_to_keep(void **state)
@@ -520,6 +548,7 @@ int main(void)
         T(fallback__goes_on_and_comes_back),
         T(fallback__established_anew_is_not_released),
         T(fallback__opens_without_memory),
+        T(fallback__closes_whatever_became_of_its_memory),
         T(alive__only_with_something_to_keep),
         T(claim__lists_what_is_held),
     };
