@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "tests/bench/peers_client.h"
+#include "tests/bench/peers_udp.h"
 
 static const char usage[] =
     "Usage: peers-client read|write|load memcached|redis|nbd|tcp|udp ADDR:PORT[,...] "
     "[NAME=VALUE...]\n"
-    "Measures reads or writes, or writes all values once, at a server. Prints a line of JSON.\n"
+    "       peers-client shape\n"
+    "Measures reads or writes, or writes all values once, at a server. Prints a line of JSON;\n"
+    "shape: how much data a datagram of raw UDP (and Dodo) carries.\n"
     "\n"
     "  name=TEXT     who is measured, for the line\n"
     "  size=SIZE     of a read or write (8K)\n"
@@ -39,10 +42,19 @@ static const PeerOps *find(const char *word)
     return NULL;
 }
 
+static int print_shape(void)
+{
+    const RawCut cut = {(uint16_t)peer_defaults.mtu, false, RAW_READ_HEADER};
+    printf("{\"mtu\": %u, \"data\": %u}\n", cut.mtu, raw_step(&cut));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     PeerOptions o = peer_defaults;
     PeerResult r = {.ops = 0};
+    if (argc == 2 && strcmp(argv[1], "shape") == 0)
+        return print_shape();
     const PeerOps *ops = argc > 3 ? find(argv[2]) : NULL;
     if (!ops || !peer_options(&o, argc - 4, argv + 4)) {
         fputs(usage, stderr);
