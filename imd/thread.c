@@ -12,6 +12,12 @@
 #include "base/time.h"
 #include "daemon/log.h"
 
+enum {
+    ANSWER_BYTES = 2 * WIRE_CHUNK_MAX, /* between two looks at what has come */
+    LOOK_BATCHES = 4,                  /* taken in at such a look, at most */
+    LOOK_FOR_ORDERS = 16,              /* such looks, while there is no rest */
+};
+
 /* ---- the core's effects ---------------------------------------------------------------------- */
 
 static void send_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
@@ -30,16 +36,32 @@ static void send_burst(void *ctx, void *session, const Burst *burst)
 
 /* ---- what comes in --------------------------------------------------------------------------- */
 
+/* Answers the READ whose turn it is. Its bytes; 0: there is none. */
+static uint32_t answer_read(ImdThread *t, uint64_t now_ns)
+{
+    ReadAsk ask;
+    if (!read_queue_take(t->reads, &ask))
+        return 0;
+    imd_data_input(t->data, ask.session, WIRE_READ, ask.payload, sizeof ask.payload, now_ns);
+    return ask.bytes;
+}
+
+/* READs wait for their turn. All else is done at once, a WRITE even before the READs that came
+ * before it: the network could have brought them in that order. */
 static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                        uint64_t now_ns)
 {
     ImdThread *t = ctx;
-    imd_data_input(t->data, s, type, payload, len, now_ns);
+    if (type == WIRE_READ && read_queue_full(t->reads))
+        (void)answer_read(t, now_ns);
+    if (type != WIRE_READ || read_queue_put(t->reads, s, payload, len) != 0)
+        imd_data_input(t->data, s, type, payload, len, now_ns); /* counts what is malformed */
 }
 
 static void on_closed(void *ctx, Session *s)
 {
     ImdThread *t = ctx;
+    read_queue_forget(t->reads, s);
     imd_data_session_closed(t->data, s);
 }
 
@@ -104,7 +126,7 @@ static void leave(ImdThread *t, uint64_t now_ns)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* True: there are orders. */
+/* Waits, unless READs do. True: there are orders. */
 static bool wait_for_work(ImdThread *t)
 {
     struct pollfd fds[2] = {
@@ -115,6 +137,8 @@ static bool wait_for_work(ImdThread *t)
     if (t->leave)
         until = time_min(until, t->leave_at_ns);
     struct timespec timeout = {.tv_sec = 0};
+    if (t->reads->count > 0)
+        until = 0;
     if (until != TIME_NEVER) {
         uint64_t now = os_now_ns(), wait = until > now ? until - now : 0;
         timeout = (struct timespec){.tv_sec = (time_t)(wait / NS_PER_S),
@@ -131,17 +155,32 @@ static void publish(ImdThread *t)
     atomic_store_explicit(&t->write_bytes, s->write_bytes, memory_order_relaxed);
 }
 
+/* Not more than a little at a time, so that who comes meanwhile gets a turn. */
+static void answer_reads(ImdThread *t, uint64_t now_ns)
+{
+    uint32_t done = 0, bytes;
+    while (done < ANSWER_BYTES && (bytes = answer_read(t, now_ns)) > 0)
+        done += bytes;
+    port_flush(&t->port); /* refusals */
+}
+
+void imd_thread_turn(ImdThread *t)
+{
+    if ((t->reads->count == 0 || ++t->turns % LOOK_FOR_ORDERS == 0) && wait_for_work(t))
+        take_orders(t);
+    uint64_t now = os_now_ns();
+    for (unsigned i = 0; i < LOOK_BATCHES && port_receive(&t->port, now) == PORT_BATCH; i++)
+        ; /* what is left will be seen the next time: ppoll() returns at once */
+    answer_reads(t, now);
+    publish(t);
+    leave(t, now);
+}
+
 static void *serve(void *arg)
 {
     ImdThread *t = arg;
-    while (!t->stop) {
-        if (wait_for_work(t))
-            take_orders(t);
-        uint64_t now = os_now_ns();
-        (void)port_receive(&t->port, now); /* more than a batch: ppoll() returns at once */
-        publish(t);
-        leave(t, now);
-    }
+    while (!t->stop)
+        imd_thread_turn(t);
     return NULL;
 }
 
@@ -159,8 +198,9 @@ int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *tran
     if (res < 0)
         return res;
     t->scratch = g_try_new(BurstScratch, 1);
+    t->reads = g_try_new0(ReadQueue, 1);
     t->data = imd_data_new(&t->config.data, &env, &sink);
-    if (!t->scratch || !t->data ||
+    if (!t->scratch || !t->reads || !t->data ||
         port_open(&t->port, transport, &config->endpoint, &port_ops, t) != 0) {
         imd_thread_deinit(t);
         return -ENOMEM;
@@ -204,6 +244,7 @@ void imd_thread_deinit(ImdThread *t)
     port_close(&t->port);
     t->data = imd_data_free(t->data);
     g_clear_pointer(&t->scratch, g_free);
+    g_clear_pointer(&t->reads, g_free);
     mailbox_deinit(&t->orders);
     t->config.done = NULL;
 }

@@ -14,6 +14,7 @@
 #include "daemon/port.h"
 #include "imd/control.h"
 #include "imd/data.h"
+#include "imd/read_queue.h"
 #include "usocket/burst_send.h"
 
 /* A command on its way to the thread, and back with its result. */
@@ -36,18 +37,23 @@ typedef struct ImdThread {
     bool running;
     Port port;
     ImdData *data;
+    ReadQueue *reads; /* came, but not answered yet */
     Mailbox orders;
     BurstScratch *scratch;
     ImdThreadConfig config;
     ImdOrder *leave; /* goes back when all is said */
     uint64_t leave_at_ns;
     bool stop;
+    unsigned turns;
     _Atomic uint64_t read_bytes, write_bytes; /* served so far, for the control thread */
 } ImdThread;
 
 /* @transport is the thread's from now on, unless it fails. 0, or -errno. */
 int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport);
 int imd_thread_start(ImdThread *t); /* 0, or -errno */
+/* What the thread does again and again: waits if nothing is to do, takes in what has come, answers
+ * a little. By itself for tests. */
+void imd_thread_turn(ImdThread *t);
 /* Ends the thread if it runs, then frees all; also of a zeroed ImdThread. */
 void imd_thread_deinit(ImdThread *t);
 /* @order was made by g_new; the thread sends it back to config.done. */

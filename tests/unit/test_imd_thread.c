@@ -93,16 +93,21 @@ static EndpointConfig endpoint_config(bool sealed, uint8_t role)
         (void)port_receive(&(c)->port, os_now_ns());                           \
     } while (true)
 
-static void open_client(Client *c, bool sealed)
+static ImdThreadConfig thread_config(Client *c, bool sealed)
 {
-    EndpointConfig mine = endpoint_config(sealed, ROLE_CLIENT);
-    ImdThreadConfig config = {
+    return (ImdThreadConfig){
         .endpoint = endpoint_config(sealed, ROLE_IMD),
         .data =
             {.epoch = EPOCH, .pool = c->pool, .pool_bytes = POOL, .writes_max = 8, .fills_max = 8},
         .leave_deadline_ns = 3600 * NS_PER_S,
         .done = &c->done,
     };
+}
+
+static void open_client(Client *c, bool sealed)
+{
+    EndpointConfig mine = endpoint_config(sealed, ROLE_CLIENT);
+    ImdThreadConfig config = thread_config(c, sealed);
     assert_int_equal(mailbox_init(&c->done), 0);
     assert_int_equal(transport_pair_open(c->ends), 0);
     assert_int_equal(port_open(&c->port, c->ends[0], &mine, &port_ops, c), 0);
@@ -239,11 +244,127 @@ static void thread__serves_and_leaves_sealed(void **state)
     check_thread(true);
 }
 
+/* ---- in turns ------------------------------------------------------------------------------- */
+
+/* A thread that is not started, and two clients on sockets of their own. */
+typedef struct Turns {
+    ImdThread *thread; /* the first client's */
+    Client *clients[2];
+} Turns;
+
+static void turn(Turns *t)
+{
+    for (unsigned i = 0; i < 2; i++)
+        port_expire(&t->clients[i]->port, os_now_ns());
+    imd_thread_turn(t->thread);
+    for (unsigned i = 0; i < 2; i++)
+        while (port_receive(&t->clients[i]->port, os_now_ns()) > 0)
+            ;
+}
+
+static void open_turns(Turns *t)
+{
+    const Addr loopback = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
+    const ImdRegion region = {
+        .region = 5, .opening = 1, .capability = {{9}}, .pool_offset = 8192, .len = 100000};
+    Transport *ends[3];
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(transport_udp_open(&loopback, NULL, &ends[i]), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        EndpointConfig mine = endpoint_config(false, ROLE_CLIENT);
+        Client *c = t->clients[i] = g_new0(Client, 1);
+        mine.self.bytes[1] = (uint8_t)i;
+        assert_int_equal(port_open(&c->port, ends[i], &mine, &port_ops, c), 0);
+        c->session = endpoint_connect(c->port.endpoint, &ends[2]->local, os_now_ns());
+    }
+    Client *first = t->clients[0];
+    first->pool = g_malloc0(POOL);
+    t->thread = &first->thread;
+    ImdThreadConfig config = thread_config(first, false);
+    assert_int_equal(mailbox_init(&first->done), 0);
+    assert_int_equal(imd_thread_init(t->thread, &config, ends[2]), 0);
+    assert_int_equal(imd_data_add(t->thread->data, &region), 0);
+    while (!first->up || !t->clients[1]->up)
+        turn(t);
+}
+
+static void close_turns(Turns *t)
+{
+    imd_thread_deinit(t->thread);
+    mailbox_deinit(&t->clients[0]->done);
+    g_free(t->clients[0]->pool);
+    for (unsigned i = 0; i < 2; i++) {
+        port_close(&t->clients[i]->port);
+        g_free(t->clients[i]);
+    }
+}
+
+enum { LARGE = WIRE_CHUNK_MAX, SMALL = 2 * WIRE_BLOCK_SIZE, ASKS = 20 };
+
+/* The first client fills a chunk and asks for it ASKS times; a few answers have been given when
+ * this returns, and all asks have come. */
+static void ask_for_much(Turns *t)
+{
+    static uint8_t data[LARGE];
+    Client *c = t->clients[0];
+    while (c->acks == 0 || c->ack.state != WRITE_DONE) {
+        write_blocks(c, data, LARGE, 1, UINT64_MAX);
+        poll_write(c, LARGE, 1);
+        turn(t);
+    }
+    for (unsigned i = 1; i <= ASKS; i++)
+        ask(c, i, LARGE);
+    turn(t);
+    assert_in_range(atomic_load(&t->thread->read_bytes), 1, ASKS / 2 * LARGE);
+}
+
+/* One asks for much at once, the other, later, for little: it is answered long before all of the
+ * first one's. */
+static void thread__answers_a_small_ask_amid_large_ones(void **state)
+{
+    const uint64_t all = wire_segment_mask(wire_segment_count(SMALL, SEGMENT));
+    Turns t;
+    open_turns(&t);
+    Client *little = t.clients[1];
+    ask_for_much(&t);
+    ask(little, 1, SMALL);
+    while (little->segments != all)
+        turn(&t);
+    assert_in_range(atomic_load(&t.thread->read_bytes), SMALL + LARGE, ASKS / 2 * LARGE);
+    while (atomic_load(&t.thread->read_bytes) < SMALL + ASKS * LARGE)
+        turn(&t);
+    close_turns(&t);
+}
+
+/* What a client asked for goes when its session does. */
+static void thread__forgets_what_a_dead_session_asked_for(void **state)
+{
+    Turns t;
+    open_turns(&t);
+    Client *c = t.clients[0];
+    ask_for_much(&t);
+    unsigned waiting = t.thread->reads->count;
+    endpoint_forget(c->port.endpoint, c->session);
+    c->up = false;
+    c->session = endpoint_connect(c->port.endpoint, &t.thread->port.transport->local, os_now_ns());
+    while (!c->up)
+        turn(&t);
+    assert_in_range(t.thread->reads->count, 1, waiting - 1);
+    uint64_t answered = atomic_load(&t.thread->read_bytes);
+    ask(c, 1, SMALL); /* with which the new session takes the old one's place */
+    while (atomic_load(&t.thread->read_bytes) == answered || t.thread->reads->count > 0)
+        turn(&t);
+    assert_in_range(atomic_load(&t.thread->read_bytes), answered + 1, answered + ASKS / 2 * LARGE);
+    close_turns(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thread__serves_and_leaves_unsealed),
         cmocka_unit_test(thread__serves_and_leaves_sealed),
+        cmocka_unit_test(thread__answers_a_small_ask_amid_large_ones),
+        cmocka_unit_test(thread__forgets_what_a_dead_session_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

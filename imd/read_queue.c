@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "imd/read_queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* The session's share. Where there is no room, who has used least of what is to come is forgotten:
+ * mostly somebody who has not asked for a while. */
+static ReadShare *share_of(ReadQueue *q, const void *session)
+{
+    ReadShare *least = &q->shares[0];
+    for (unsigned i = 0; i < READ_QUEUE_SESSIONS; i++) {
+        ReadShare *s = &q->shares[i];
+        if (s->session == session)
+            return s;
+        if (s->used < least->used)
+            least = s;
+    }
+    *least = (ReadShare){.session = session};
+    return least;
+}
+
+int read_queue_put(ReadQueue *q, void *session, const uint8_t *payload, size_t len)
+{
+    WireRead m;
+    assert(!read_queue_full(q));
+    if (len != WIRE_READ_SIZE || wire_read_decode(payload, len, &m) != 0)
+        return -EBADMSG;
+    uint32_t bytes = (uint32_t)__builtin_popcountll(m.want) * m.segment;
+    ReadShare *share = share_of(q, session);
+    uint64_t due = share->used > q->clock ? share->used : q->clock;
+    share->used = due + READ_COST_BYTES + bytes;
+    q->turns[q->count] = (ReadTurn){.due = due, .number = q->numbers++, .bytes = bytes};
+    ReadAsk *ask = &q->asks[q->count++];
+    *ask = (ReadAsk){.session = session, .bytes = bytes};
+    memcpy(ask->payload, payload, len);
+    return 0;
+}
+
+static bool before(const ReadTurn *a, const ReadTurn *b)
+{
+    if (a->due != b->due)
+        return a->due < b->due;
+    return a->bytes != b->bytes ? a->bytes < b->bytes : a->number < b->number;
+}
+
+static void remove_at(ReadQueue *q, unsigned i)
+{
+    q->count--;
+    q->turns[i] = q->turns[q->count];
+    q->asks[i] = q->asks[q->count];
+}
+
+bool read_queue_take(ReadQueue *q, ReadAsk *ret)
+{
+    unsigned best = 0;
+    if (q->count == 0)
+        return false;
+    for (unsigned i = 1; i < q->count; i++)
+        if (before(&q->turns[i], &q->turns[best]))
+            best = i;
+    q->clock = q->turns[best].due;
+    *ret = q->asks[best];
+    remove_at(q, best);
+    return true;
+}
+
+void read_queue_forget(ReadQueue *q, const void *session)
+{
+    for (unsigned i = 0; i < q->count;)
+        if (q->asks[i].session == session)
+            remove_at(q, i);
+        else
+            i++;
+    for (unsigned i = 0; i < READ_QUEUE_SESSIONS; i++)
+        if (q->shares[i].session == session)
+            q->shares[i] = (ReadShare){.session = NULL};
+}

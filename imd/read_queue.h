@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* READs that wait for their turn at a data thread, and whose turn it is: fair queueing by bytes
+ * between sessions (by start times: Goyal, Vin, Cheng, 1996). An ask is due at a virtual time: now,
+ * or when the session's ask before it has had its cost, if that is later; the least is taken
+ * first. So who asks for little waits for one answer to somebody else, not for all that others
+ * have asked for; the asks of a session keep their order; nobody starves. READs are stateless, and
+ * the network may reorder them as well. Pure. */
+#ifndef DODO_IMD_READ_QUEUE_H
+#define DODO_IMD_READ_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/wire.h"
+
+enum {
+    READ_QUEUE_MAX = 512,
+    READ_QUEUE_SESSIONS = 64, /* whose share is known; of more, some get a little too much */
+    READ_COST_BYTES = 4096,   /* an answer costs as much as so many bytes more: its system calls */
+};
+
+typedef struct ReadAsk {
+    void *session;
+    uint32_t bytes; /* that it wants */
+    uint8_t payload[WIRE_READ_SIZE];
+} ReadAsk;
+
+/* Of those that are due together the smaller comes first, then the older. */
+typedef struct ReadTurn {
+    uint64_t due, number;
+    uint32_t bytes;
+} ReadTurn;
+
+typedef struct ReadShare {
+    const void *session; /* NULL: unused */
+    uint64_t used;       /* when what it asked for so far has had its cost */
+} ReadShare;
+
+/* Zeroed: empty. */
+typedef struct ReadQueue {
+    unsigned count;
+    uint64_t clock; /* virtual: when the last one taken was due */
+    uint64_t numbers;
+    ReadShare shares[READ_QUEUE_SESSIONS];
+    ReadTurn turns[READ_QUEUE_MAX]; /* apart, because they are what is searched */
+    ReadAsk asks[READ_QUEUE_MAX];
+} ReadQueue;
+
+static inline bool read_queue_full(const ReadQueue *q)
+{
+    return q->count == READ_QUEUE_MAX;
+}
+
+/* The payload of a READ is copied. 0; -EBADMSG for none. Not to a full queue. */
+int read_queue_put(ReadQueue *q, void *session, const uint8_t *payload, size_t len);
+bool read_queue_take(ReadQueue *q, ReadAsk *ret); /* false: there is none */
+/* The session is gone, and what it asked for with it. */
+void read_queue_forget(ReadQueue *q, const void *session);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose READ is answered next. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "imd/read_queue.h"
+
+enum { SEGMENT = 1024, SMALL = 8 * SEGMENT, LARGE = 56 * SEGMENT };
+
+static ReadQueue *queue;
+static int sessions[8]; /* their addresses are the sessions */
+
+static int set_up(void **state)
+{
+    (void)state;
+    queue = calloc(1, sizeof *queue);
+    return queue ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    free(queue);
+    return 0;
+}
+
+static void put_from(void *session, uint64_t ask, uint32_t bytes)
+{
+    uint8_t payload[WIRE_READ_SIZE];
+    const WireRead m = {.ask = ask,
+                        .address = {.epoch = 1, .region = 2, .opening = 3, .capability = {{4}}},
+                        .len = bytes,
+                        .segment = SEGMENT,
+                        .want = wire_segment_mask(wire_segment_count(bytes, SEGMENT))};
+    assert_int_equal(wire_read_encode(&m, payload), sizeof payload);
+    assert_int_equal(read_queue_put(queue, session, payload, sizeof payload), 0);
+}
+
+static void put(unsigned session, uint64_t ask, uint32_t bytes)
+{
+    put_from(&sessions[session], ask, bytes);
+}
+
+/* The next one's number; its session and size in @ret, if not NULL. */
+static uint64_t take(ReadAsk *ret)
+{
+    ReadAsk ask;
+    WireRead m;
+    assert_true(read_queue_take(queue, &ask));
+    assert_int_equal(wire_read_decode(ask.payload, sizeof ask.payload, &m), 0);
+    assert_int_equal(m.len, ask.bytes);
+    if (ret)
+        *ret = ask;
+    return m.ask;
+}
+
+static void assert_empty(void)
+{
+    ReadAsk ask;
+    assert_int_equal(queue->count, 0);
+    assert_false(read_queue_take(queue, &ask));
+}
+
+static void queue__keeps_the_order_of_one_session(void **state)
+{
+    (void)state;
+    assert_empty();
+    for (unsigned i = 1; i <= 50; i++)
+        put(0, i, i % 3 ? LARGE : SMALL);
+    for (unsigned i = 1; i <= 50; i++)
+        assert_int_equal(take(NULL), i);
+    assert_empty();
+}
+
+static void queue__answers_who_asks_for_little_next(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s < 4; s++)
+        for (unsigned i = 0; i < 20; i++)
+            put(s, 100 * s + i + 1, LARGE);
+    (void)take(NULL); /* under way when the others come */
+    put(5, 1000, SMALL);
+    put(6, 2000, SMALL);
+    assert_int_equal(take(NULL), 1000);
+    assert_int_equal(take(NULL), 2000);
+    for (unsigned i = 0; i < 79; i++)
+        (void)take(NULL);
+    assert_empty();
+}
+
+/* Sessions that always have something waiting get as many bytes each, whatever the size of their
+ * asks and however many wait; but for the cost of an ask. */
+static void queue__is_fair(void **state)
+{
+    uint64_t bytes[3] = {0}, asks[3] = {0};
+    (void)state;
+    for (unsigned i = 0; i < 100; i++)
+        put(0, 1, LARGE);
+    for (unsigned i = 0; i < 3; i++)
+        put(1, 1, LARGE);
+    for (unsigned i = 0; i < 10; i++)
+        put(2, 1, SMALL);
+    for (unsigned i = 0; i < 5000; i++) {
+        ReadAsk a;
+        (void)take(&a);
+        unsigned s = (unsigned)((int *)a.session - sessions);
+        bytes[s] += a.bytes;
+        asks[s]++;
+        put(s, 1, a.bytes);
+    }
+    for (unsigned s = 0; s < 3; s++)
+        bytes[s] += asks[s] * READ_COST_BYTES;
+    assert_in_range(bytes[0], bytes[1] - 2 * (uint64_t)LARGE, bytes[1] + 2 * (uint64_t)LARGE);
+    assert_in_range(bytes[2], bytes[1] - 2 * (uint64_t)LARGE, bytes[1] + 2 * (uint64_t)LARGE);
+}
+
+/* Many that come again and again, each with one ask at a time, do not hold up one that waits. */
+static void queue__starves_nobody(void **state)
+{
+    unsigned others = 0;
+    (void)state;
+    put(0, 777, LARGE);
+    for (unsigned s = 1; s < 8; s++)
+        put(s, s, SMALL);
+    for (uint64_t ask; (ask = take(NULL)) != 777; others++) {
+        assert_true(others < 10);
+        put((unsigned)ask, ask, SMALL);
+    }
+}
+
+static void queue__forgets_a_session(void **state)
+{
+    (void)state;
+    for (unsigned i = 3; i < 33; i++)
+        put(i % 3, i, i % 2 ? LARGE : SMALL);
+    read_queue_forget(queue, &sessions[1]);
+    read_queue_forget(queue, &sessions[7]);
+    assert_int_equal(queue->count, 20);
+    uint64_t last[3] = {0};
+    for (unsigned i = 0; i < 20; i++) {
+        uint64_t ask = take(NULL);
+        assert_int_not_equal(ask % 3, 1);
+        assert_true(ask >= last[ask % 3]);
+        last[ask % 3] = ask;
+    }
+    assert_empty();
+}
+
+/* More of them than shares are kept for. */
+static void queue__serves_many_sessions(void **state)
+{
+    static int many[3 * READ_QUEUE_SESSIONS];
+    (void)state;
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned s = 0; s < ARRAY_SIZE(many); s++)
+            put_from(&many[s], round + 1, LARGE);
+    uint64_t seen[ARRAY_SIZE(many)] = {0};
+    for (unsigned i = 0; i < 2 * ARRAY_SIZE(many); i++) {
+        ReadAsk a;
+        uint64_t ask = take(&a);
+        unsigned s = (unsigned)((int *)a.session - many);
+        seen[s] |= (uint64_t)1 << ask;
+    }
+    for (unsigned s = 0; s < ARRAY_SIZE(many); s++)
+        assert_int_equal(seen[s], 2 | 4);
+    assert_empty();
+}
+
+static void queue__refuses_what_is_no_read(void **state)
+{
+    uint8_t payload[WIRE_READ_SIZE + 1] = {0};
+    (void)state;
+    assert_int_equal(read_queue_put(queue, sessions, payload, WIRE_READ_SIZE), -EBADMSG);
+    assert_int_equal(read_queue_put(queue, sessions, payload, sizeof payload), -EBADMSG);
+    assert_int_equal(read_queue_put(queue, sessions, payload, 0), -EBADMSG);
+    assert_empty();
+}
+
+static void queue__is_full_at_its_limit(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < READ_QUEUE_MAX; i++) {
+        assert_false(read_queue_full(queue));
+        put(i % 8, i + 1, SMALL);
+    }
+    assert_true(read_queue_full(queue));
+    (void)take(NULL);
+    assert_false(read_queue_full(queue));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(queue__keeps_the_order_of_one_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__answers_who_asks_for_little_next, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__is_fair, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__starves_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__forgets_a_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__serves_many_sessions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__refuses_what_is_no_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__is_full_at_its_limit, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
