@@ -30,7 +30,8 @@ bin_cmd=$DODO_BUILD/cmd/cmd bin_imd=$DODO_BUILD/imd/imd bin_dodo=$DODO_BUILD/too
 bin_loader=$DODO_BUILD/tests/net/loader
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-net.XXXXXX")
-patience=60 # seconds that anything that is waited for may take, on a busy machine too
+patience=150 # seconds that anything that is waited for may take, on a busy machine too
+host_silence=1s # after which a client gives a host up; longer where none shall be lost by chance
 
 # What the programs said, when the test fails; then everything goes.
 finish() {
@@ -38,7 +39,7 @@ finish() {
   procs_end
   hosts_end
   if [ "$status" -ne 0 ]; then
-    for log in "$work"/*.log; do
+    for log in "$work"/*.log "$work/loader.out"; do
       [ -s "$log" ] && printf -- '---- %s\n' "${log##*/}" && tail -n 20 "$log"
     done
   fi
@@ -73,7 +74,7 @@ log_level = info
 [client]
 alive = 300ms
 refraction = 300ms
-transfer_deadline = 1s
+transfer_deadline = $host_silence
 request_deadline = 3s
 honest_filesystems = $(stat -f -c %t "$work")
 [imd]
@@ -104,6 +105,10 @@ cluster() {
 # On the same address again after the first time.
 manager_up() { cmd_start manager || fail "cmd did not start"; }
 imd_up() { imd_start "imd$1" "h$1" 16M || fail "imd$1 did not start"; }
+# imd_idle N: this very daemon offers its memory, not one that was there before it.
+imd_idle() {
+  status_is client "any(h['address'] == '${proc_address[imd$1]}' and h['state'] == 'idle' for h in s['hosts'])"
+}
 
 # ---- the client under load ---------------------------------------------------------------------
 
@@ -136,7 +141,7 @@ loader_remote() {
 loader_end() {
   local status=0
   proc_signal loader TERM
-  wait_for 120 proc_gone "${proc_pid[loader]}" || fail "the loader does not end"
+  wait_for "$patience" proc_gone "${proc_pid[loader]}" || fail "the loader does not end"
   proc_wait loader || status=$?
   [ "$status" -eq 0 ] || fail "the loader ended with status $status"
   [ "$(loader_value wrong)" -eq 0 ] || fail "wrong bytes"

@@ -8,17 +8,20 @@ on client "$bin_dodo" ping "$DODO_MANAGER" >"$work/ping.log" || fail "dodo ping 
 loader_start
 loader_mark
 must "reads come from remote memory" loader_remote 90 20
-status_is client "s['regions'] == 8 and s['clients'] == 1" || fail "8 regions of 1 client expected"
-status_is client "sum(h['regions'] for h in s['hosts']) == 8" || fail "the hosts hold 8 regions"
+must "the manager knows 8 regions of 1 client" status_is client \
+  "s['regions'] == 8 and s['clients'] == 1 and sum(h['regions'] for h in s['hosts']) == 8"
 loader_end
 must "the regions are given back" status_is client \
   "s['regions'] == 0 and all(h['free_bytes'] == h['pool_bytes'] for h in s['hosts'])"
 
 head -c 3000000 /dev/urandom >"$work/hello.data"
 cp "$work/hello.data" "$work/hello.copy"
-on client "$DODO_BUILD/examples/hello" "$work/hello.data" | tee "$work/hello.log"
-grep -qE 'held by .*: [0-9]{6,} bytes came from its memory' "$work/hello.log" ||
-  fail "hello tells otherwise"
+# It goes through its region ten times; a busy machine may not get to fill it meanwhile.
+hello_tells() {
+  on client "$DODO_BUILD/examples/hello" "$work/hello.data" >"$work/hello.log" 2>&1 || fail "hello failed"
+  grep -qE 'held by .*: [0-9]{6,} bytes came from its memory' "$work/hello.log"
+}
+must "hello reads from another host's memory" hello_tells
 cmp "$work/hello.data" "$work/hello.copy" || fail "hello changed its file"
 
 for name in imd1 imd2 imd3 cmd; do
