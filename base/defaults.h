@@ -46,6 +46,8 @@
 #define DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS (2 * NS_PER_S)
 /* [client] request_deadline: then cmd counts as unreachable [ns] */
 #define DEFAULT_CLIENT_REQUEST_DEADLINE_NS (5 * NS_PER_S)
+/* [client] spin, DODO_SPIN: a thread looks for an answer so long before it sleeps [ns]; 0: never */
+#define DEFAULT_CLIENT_SPIN_NS (50 * NS_PER_US)
 /* [client] regions_max: open regions of a process */
 #define DEFAULT_CLIENT_REGIONS_MAX 65536
 /* [client] fill_queue: data read from the file that waits to be offered [bytes] */

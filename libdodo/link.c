@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, bool backgr
     if (!link)
         return NULL;
     link->writer.done_fd = -1;
+    spin_init(&link->spin, s->spin_ns);
     link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
     TransportOptions options = {.receive_bytes = s->receive_bytes};
@@ -170,6 +172,30 @@ void link_step(Link *link)
     flush(link);
 }
 
+static int64_t preemptions(void)
+{
+    struct rusage usage = {.ru_nivcsw = 0};
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
+}
+
+bool link_spin(Link *link, uint64_t deadline_ns)
+{
+    uint64_t start = os_now_ns(), now = start;
+    uint64_t until = time_min(deadline_ns, time_add(start, spin_budget(&link->spin, start)));
+    bool came = false;
+    if (start >= until || !spin_begin())
+        return false;
+    while (!(came = link_receive(link)) && now < until)
+        now = os_now_ns();
+    spin_end();
+    spin_waited(&link->spin, came ? now - start : UINT64_MAX, false);
+    link->spun = !came;
+    if (spin_looks(&link->spin))
+        spin_saw(&link->spin, preemptions(), now);
+    return came;
+}
+
 /* The wait for a short answer mostly ends after some ten microseconds, and its timer, a few hundred
  * ahead, costs more than all else: the processor's clock is set and set back, which a hypervisor
  * makes dear. So one timer stays set from wait to wait as long as it rings in time, and is set on
@@ -206,10 +232,13 @@ static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t n
 
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
 {
-    uint64_t now = os_now_ns();
+    uint64_t start = os_now_ns(), now = start;
     /* EINTR: the caller looks at its clock and comes again. */
     while (now < deadline_ns && wait_once(link, other_fd, deadline_ns, now))
         now = os_now_ns();
+    if (link->spin.limit_ns > 0 && !link->spun)
+        spin_waited(&link->spin, os_now_ns() - start, true);
+    link->spun = false;
 }
 
 /* ---- the writer ----------------------------------------------------------------------------- */

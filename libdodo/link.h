@@ -8,6 +8,7 @@
 
 #include "libdodo/file.h"
 #include "libdodo/runtime.h"
+#include "libdodo/spin.h"
 #include "usocket/burst_send.h"
 #include "usocket/transport.h"
 
@@ -50,7 +51,9 @@ struct Link {
     Writer writer;
     int timer_fd;      /* timerfd; -1: there was none to be had */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
-    uint8_t *buffers;  /* LINK_RECEIVES of them, one mapping */
+    Spin spin;
+    bool spun;        /* before the wait to come, in vain: it tells nothing more */
+    uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
     TransportReceive receives[LINK_RECEIVES];
     unsigned out_count;
     LinkOut out[LINK_OUT_MAX];
@@ -68,6 +71,9 @@ void link_abandon(Link *link);
 void link_step(Link *link);
 /* Takes in the datagrams that are there. False: there was none. */
 bool link_receive(Link *link);
+/* Looks for datagrams over and over, no longer than is worth it, and takes them in. False: none
+ * came, or it was not worth it: fall asleep. */
+bool link_spin(Link *link, uint64_t deadline_ns);
 /* Waits for a datagram, for @other_fd (-1: none) or for the time. */
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns);
 

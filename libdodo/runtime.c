@@ -197,6 +197,8 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
     FileResult result;
     if (blocked)
         deadline = time_min(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
+    else if (!link->written && link_spin(link, deadline)) /* inside: it does not last */
+        return;
     gate_leave();
     link_wait(link, link->written ? link->writer.done_fd : -1, deadline);
     gate_enter();

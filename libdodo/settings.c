@@ -81,6 +81,8 @@ static int set_client(Settings *s, const char *key, const char *value)
         memcpy((char *)s + client_times[i].offset, &ns, sizeof ns);
         return 0;
     }
+    if (strcmp(key, "spin") == 0)
+        return parse_time(value, &s->spin_ns);
     if (strcmp(key, "regions_max") == 0)
         return parse_u64(value, 1, 1 << 20, &s->regions_max);
     if (strcmp(key, "fill_queue") == 0)
@@ -120,6 +122,11 @@ static int load_environment(Settings *s, char *error)
             return -EINVAL;
         }
     }
+    const char *spin = getenv("DODO_SPIN");
+    if (spin && *spin && set_client(s, "spin", spin) < 0) {
+        (void)snprintf(error, SETTINGS_ERROR_MAX, "DODO_SPIN: bad value \"%s\"", spin);
+        return -EINVAL;
+    }
     return 0;
 }
 
@@ -154,6 +161,7 @@ int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
         .request_retry_ns = DEFAULT_CLIENT_REQUEST_RETRY_NS,
         .request_retry_max_ns = DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS,
         .request_deadline_ns = DEFAULT_CLIENT_REQUEST_DEADLINE_NS,
+        .spin_ns = DEFAULT_CLIENT_SPIN_NS,
         .regions_max = DEFAULT_CLIENT_REGIONS_MAX,
         .fill_queue_bytes = DEFAULT_CLIENT_FILL_QUEUE_BYTES,
         .receive_bytes = DEFAULT_CLIENT_RECEIVE_BYTES,

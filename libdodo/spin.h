@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether a thread that waits for an answer looks for it over and over for a while before it falls
+ * asleep: that saves the wake-up, a good part of a short read, and costs processor time. So it is
+ * done only as long as answers mostly come that soon, never by more threads than there are
+ * processors, and not while others want the processor. Pure: times and counts go in. */
+#ifndef DODO_LIBDODO_SPIN_H
+#define DODO_LIBDODO_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SPIN_LOOKS = 32,         /* so many spins between two looks at the preemptions */
+    SPIN_WAKE_NS = 15000,    /* what a wake-up may have added to a wait asleep */
+    SPIN_PAUSE_NS = 2000000, /* first pause after a preemption; doubles, up to */
+    SPIN_PAUSE_MAX_NS = 512000000,
+};
+
+typedef struct Spin {
+    uint64_t limit_ns; /* at a time; 0: never */
+    unsigned score;    /* share of answers that came in time, 0..255 */
+    unsigned spins;    /* since the preemptions were looked at last */
+    int64_t preempted; /* how often the thread was, then */
+    uint64_t pause_ns, paused_until_ns;
+} Spin;
+
+void spin_init(Spin *s, uint64_t limit_ns);
+/* How long to spin now; 0: fall asleep at once. */
+uint64_t spin_budget(const Spin *s, uint64_t now_ns);
+/* An answer came after @waited_ns. @asleep: no spin, or not long enough. */
+void spin_waited(Spin *s, uint64_t waited_ns, bool asleep);
+/* After a spin: time to count the thread's preemptions? */
+bool spin_looks(Spin *s);
+/* The count. Somebody else had the processor meanwhile: then it is not ours to waste. */
+void spin_saw(Spin *s, int64_t preempted, uint64_t now_ns);
+
+/* All threads of the process. False: as many spin already as there are processors. */
+bool spin_begin(void);
+void spin_end(void);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* When a waiting thread spins: by what it saw of answers and of other programs. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "libdodo/spin.h"
+
+enum { LIMIT = 50000, SOON = 20000, LATE = 900000 };
+
+static void spin_budget__none_when_switched_off(void **state)
+{
+    Spin s;
+    (void)state;
+    spin_init(&s, 0);
+    assert_int_equal(spin_budget(&s, 0), 0);
+    spin_waited(&s, SOON, true);
+    assert_int_equal(spin_budget(&s, 0), 0);
+}
+
+static void spin_budget__as_long_as_answers_come_soon(void **state)
+{
+    Spin s;
+    (void)state;
+    spin_init(&s, LIMIT);
+    assert_int_equal(spin_budget(&s, 0), LIMIT);
+    spin_waited(&s, LATE, true); /* once is nothing */
+    assert_int_equal(spin_budget(&s, 0), LIMIT);
+    for (int i = 0; i < 10; i++)
+        spin_waited(&s, LATE, true);
+    assert_int_equal(spin_budget(&s, 0), 0);
+    for (int i = 0; i < 1000; i++)
+        spin_waited(&s, LATE, true);
+    for (int i = 0; i < 10; i++) /* learnt asleep, with the wake-up in it */
+        spin_waited(&s, LIMIT + SPIN_WAKE_NS, true);
+    assert_int_equal(spin_budget(&s, 0), LIMIT);
+}
+
+static void spin_saw__others_want_the_processor(void **state)
+{
+    Spin s;
+    uint64_t now = 1000;
+    (void)state;
+    spin_init(&s, LIMIT);
+    assert_true(spin_looks(&s));
+    spin_saw(&s, 70, now); /* what was before it began does not count */
+    assert_int_equal(spin_budget(&s, now), LIMIT);
+    for (int i = 1; i < SPIN_LOOKS; i++)
+        assert_false(spin_looks(&s));
+    assert_true(spin_looks(&s));
+    spin_saw(&s, 71, now);
+    assert_int_equal(spin_budget(&s, now), 0);
+    now += SPIN_PAUSE_NS;
+    assert_int_equal(spin_budget(&s, now), LIMIT);
+    spin_saw(&s, 75, now); /* still: twice as long */
+    now += SPIN_PAUSE_NS;
+    assert_int_equal(spin_budget(&s, now), 0);
+    now += SPIN_PAUSE_NS;
+    assert_int_equal(spin_budget(&s, now), LIMIT);
+    for (int64_t i = 76; i < 200; i++)
+        spin_saw(&s, i, now);
+    assert_int_equal(s.paused_until_ns, now + SPIN_PAUSE_MAX_NS);
+}
+
+static void spin_begin__no_more_than_processors(void **state)
+{
+    unsigned most = 0;
+    (void)state;
+    while (most < 100000 && spin_begin())
+        most++;
+    assert_true(most < 100000);
+    assert_false(spin_begin());
+    for (unsigned i = 0; i < most; i++)
+        spin_end();
+    for (unsigned i = 0; i < most; i++)
+        assert_true(spin_begin());
+    assert_false(spin_begin());
+    for (unsigned i = 0; i < most; i++)
+        spin_end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spin_budget__none_when_switched_off),
+        cmocka_unit_test(spin_budget__as_long_as_answers_come_soon),
+        cmocka_unit_test(spin_saw__others_want_the_processor),
+        cmocka_unit_test(spin_begin__no_more_than_processors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
