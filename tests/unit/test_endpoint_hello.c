@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The handshake: lost, repeated, reordered, forged, replayed; rotation of keys; RESET. */
+/* The handshake: lost, repeated, reordered, forged, replayed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-#include <openssl/crypto.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
@@ -75,6 +73,38 @@ static void handshake__comes_up(void **state)
         got = give_a(&p, &back);
         assert_true(is_message(&got, WIRE_PONG, "back"));
         assert_int_equal(counted(p.a) + counted(p.b), 0);
+        pair_deinit(&p);
+    }
+}
+
+/* Both ends of a pair may initiate; the two sessions do not get in each other's way. */
+static void handshake__both_initiate(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        Session *t;
+        pair_prepare(&p, keys);
+        p.a_config.half_open_max = 4;
+        pair_start_a(&p);
+        pair_start_b(&p);
+        Session *s = pair_up(&p, &t), *u = endpoint_connect(p.b, &p.at_a, p.now_ns);
+        assert_ptr_not_equal(t, u);
+        Dgram hello = output(p.b, p.now_ns);
+        Dgram ack = give_a(&p, &hello).reply;
+        assert_int_equal(give_b(&p, &ack).outcome, ENDPOINT_UP);
+        Dgram first = message(p.b, u, WIRE_PING, "first");
+        Got got = give_a(&p, &first);
+        assert_true(is_message(&got, WIRE_PING, "first"));
+        assert_ptr_not_equal(got.session, s);
+        assert_ptr_equal(endpoint_find(p.a, &p.at_b), s);
+        assert_ptr_equal(endpoint_find(p.b, &p.at_a), u);
+        Dgram there = message(p.a, s, WIRE_PING, "there");
+        got = give_b(&p, &there);
+        assert_true(is_message(&got, WIRE_PING, "there"));
+        assert_ptr_equal(got.session, t);
+        assert_int_equal(p.closed, 0);
         pair_deinit(&p);
     }
 }
@@ -429,451 +459,8 @@ static void hello_ack__unasked(void **state)
     pair_deinit(&p);
 }
 
-/* ---- rotation of keys ----------------------------------------------------------------------- */
-
-static void rotation__any_common_key(void **state)
-{
-    (void)state;
-    static const struct {
-        uint8_t a[CLUSTER_KEYS_MAX], b[CLUSTER_KEYS_MAX];
-        unsigned tries; /* HELLOs until it is up; 0: never */
-    } cases[] = {
-        {{1, 0}, {1, 0}, 1}, {{1, 0}, {1, 2}, 1}, {{1, 0}, {2, 1}, 1}, {{1, 2}, {2, 1}, 1},
-        {{2, 1}, {1, 0}, 3}, {{1, 2}, {2, 0}, 3}, {{1, 0}, {2, 0}, 0}, {{3, 4}, {1, 2}, 0},
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        Pair p;
-        unsigned tries = 0;
-        bool up = false;
-        pair_prepare(&p, 0);
-        for (unsigned k = 0; k < CLUSTER_KEYS_MAX; k++) {
-            p.a_config.keys[k] = pair_key(cases[i].a[k]);
-            p.b_config.keys[k] = pair_key(cases[i].b[k]);
-            p.a_config.keys_count += cases[i].a[k] != 0;
-            p.b_config.keys_count += cases[i].b[k] != 0;
-        }
-        pair_start_a(&p);
-        pair_start_b(&p);
-        Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
-        while (!up && tries < 10) {
-            p.now_ns = endpoint_deadline(p.a);
-            Dgram hello = output(p.a, p.now_ns);
-            Got asked = give_b(&p, &hello);
-            tries++;
-            up = asked.reply.len > 0 && give_a(&p, &asked.reply).outcome == ENDPOINT_UP;
-        }
-        assert_int_equal(up ? tries : 0, cases[i].tries);
-        if (up) {
-            Dgram first = message(p.a, s, WIRE_PING, "first");
-            Got got = give_b(&p, &first);
-            assert_true(is_message(&got, WIRE_PING, "first"));
-        } else {
-            assert_int_equal(endpoint_counters(p.b)->hello_refused, tries);
-        }
-        pair_deinit(&p);
-    }
-}
-
-/* The answer to the first try comes after the HELLO was tried with the other key too. */
-static void rotation__answers_cross(void **state)
-{
-    (void)state;
-    for (unsigned late = 0; late < 2; late++) {
-        Pair p;
-        Dgram acks[3];
-        pair_init(&p, 2);
-        Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
-        for (unsigned i = 0; i < 3; i++) {
-            p.now_ns = endpoint_deadline(p.a);
-            Dgram hello = output(p.a, p.now_ns);
-            acks[i] = give_b(&p, &hello).reply;
-            assert_int_equal(acks[i].len, HELLO_DATAGRAM_SIZE);
-        }
-        SAME_DGRAM(acks[0], acks[1]); /* made with the same key */
-        assert_memory_equal(acks[0].bytes + KEY_ID_AT, &p.b->key_ids[0], 4);
-        assert_memory_equal(acks[2].bytes + KEY_ID_AT, &p.b->key_ids[1], 4);
-        assert_int_equal(give_a(&p, &acks[late ? 0 : 2]).outcome, ENDPOINT_UP);
-        assert_int_equal(give_a(&p, &acks[late ? 2 : 0]).outcome, ENDPOINT_NOTHING);
-        Dgram first = message(p.a, s, WIRE_PING, "first");
-        Got got = give_b(&p, &first);
-        assert_true(is_message(&got, WIRE_PING, "first"));
-        pair_deinit(&p);
-    }
-}
-
-static void cluster_key_id__public_number(void **state)
-{
-    (void)state;
-    ClusterKey one = pair_key(1), two = pair_key(2);
-    assert_int_not_equal(cluster_key_id(&one), 0);
-    assert_int_equal(cluster_key_id(&one), cluster_key_id(&one));
-    assert_int_not_equal(cluster_key_id(&one), cluster_key_id(&two));
-}
-
-/* ---- half-open sessions --------------------------------------------------------------------- */
-
-static void half_open__oldest_is_replaced(void **state)
-{
-    (void)state;
-    FOR_BOTH(keys)
-    {
-        Pair p;
-        pair_init(&p, keys);
-        Session *s = pair_greet(&p);
-        Dgram first = message(p.a, s, WIRE_PING, "first");
-        /* Four others say HELLO before our first message comes. */
-        for (uint16_t i = 1; i <= 4; i++) {
-            Addr from = addr_sim(9, i), to = addr_sim(2, i);
-            Session *other = endpoint_connect(p.a, &to, p.now_ns + i);
-            Dgram hello = output(p.a, p.now_ns + i);
-            assert_int_equal(give(p.b, &from, &hello, p.now_ns).reply.len, HELLO_DATAGRAM_SIZE);
-            endpoint_forget(p.a, other);
-        }
-        assert_int_equal(p.b->half_open_count, 4);
-        Got got = give_b(&p, &first);
-        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
-
-        /* The RESET heals it. */
-        p.now_ns += PAIR_RETRY_NS;
-        Dgram longer = message(p.a, s, WIRE_PING, "long enough for a RESET");
-        got = give_b(&p, &longer);
-        assert_int_equal(got.reply.len, RESET_DATAGRAM_SIZE);
-        got = give_a(&p, &got.reply);
-        assert_int_equal(got.outcome, ENDPOINT_RESET);
-        Dgram hello = output(p.a, p.now_ns);
-        got = give_b(&p, &hello);
-        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
-        first = message(p.a, s, WIRE_PING, "again");
-        got = give_b(&p, &first);
-        assert_true(is_message(&got, WIRE_PING, "again"));
-        pair_deinit(&p);
-    }
-}
-
-static void half_open__disturbs_nothing_until_it_is_whole(void **state)
-{
-    (void)state;
-    FOR_BOTH(keys)
-    {
-        Pair p;
-        Session *old, *s;
-        int marker;
-        pair_init(&p, keys);
-        s = pair_up(&p, &old);
-        old->user = &marker;
-        Dgram kept = message(p.a, s, WIRE_PING, "old"), late = message(p.a, s, WIRE_PING, "late");
-        endpoint_forget(p.a, s);
-        s = pair_greet(&p); /* the same address, another session */
-        assert_non_null(s);
-
-        Got got = give_b(&p, &kept);
-        assert_true(is_message(&got, WIRE_PING, "old"));
-        assert_ptr_equal(got.session, old);
-        assert_int_equal(p.closed, 0);
-
-        Dgram first = message(p.a, s, WIRE_PING, "first");
-        got = give_b(&p, &first);
-        assert_true(is_message(&got, WIRE_PING, "first"));
-        assert_int_equal(p.closed, 1);
-        assert_ptr_equal(p.closed_user, &marker);
-        assert_null(got.session->user);
-        assert_ptr_equal(endpoint_find(p.b, &p.at_a), got.session);
-        assert_null(endpoint_walk(p.b, got.session)); /* one session an address */
-
-        got = give_b(&p, &late);
-        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
-        assert_int_equal(endpoint_counters(p.b)->evicted, 0);
-        pair_deinit(&p);
-    }
-}
-
-/* The first message of an earlier session comes after its successor is up. */
-static void half_open__outdated(void **state)
-{
-    (void)state;
-    FOR_BOTH(keys)
-    {
-        Pair p;
-        Session *t;
-        pair_init(&p, keys);
-        Session *s = pair_greet(&p);
-        Dgram late = message(p.a, s, WIRE_PING, "the late first message");
-        endpoint_forget(p.a, s);
-        s = pair_up(&p, &t);
-        Got got = give_b(&p, &late);
-        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
-        assert_int_equal(p.closed, 0);
-        assert_int_equal(p.b->half_open_count, 0);
-        Dgram next = message(p.a, s, WIRE_PING, "next");
-        got = give_b(&p, &next);
-        assert_true(is_message(&got, WIRE_PING, "next"));
-        assert_ptr_equal(got.session, t);
-        pair_deinit(&p);
-    }
-}
-
-/* ---- RESET ---------------------------------------------------------------------------------- */
-
-static void reset__peer_started_anew(void **state)
-{
-    (void)state;
-    FOR_BOTH(keys)
-    {
-        Pair p;
-        Session *t, *s;
-        int marker;
-        pair_init(&p, keys);
-        s = pair_up(&p, &t);
-        s->user = &marker;
-        Dgram stale = message(p.b, t, WIRE_PONG, "of the old life");
-
-        p.b_config.epoch = PAIR_B_EPOCH + 1;
-        p.b_config.self.bytes[1] = 1;
-        pair_start_b(&p);
-        Dgram next = message(p.a, s, WIRE_PING, "is anybody there?");
-        Got got = give_b(&p, &next);
-        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
-        assert_int_equal(got.reply.len, RESET_DATAGRAM_SIZE);
-        assert_int_equal(endpoint_counters(p.b)->unknown_tag, 1);
-
-        got = give_a(&p, &got.reply);
-        assert_int_equal(got.outcome, ENDPOINT_RESET);
-        assert_ptr_equal(got.session, s);
-        assert_true(s->up); /* meanwhile it counts */
-        assert_int_equal(s->peer_epoch, PAIR_B_EPOCH);
-        assert_int_equal(endpoint_deadline(p.a), p.now_ns);
-
-        Dgram hello = output(p.a, p.now_ns);
-        got = give_b(&p, &hello);
-        got = give_a(&p, &got.reply);
-        assert_int_equal(got.outcome, ENDPOINT_UP);
-        assert_ptr_equal(got.session,
-                         s); /* the same pointer, and what the upper layer hung on it */
-        assert_ptr_equal(s->user, &marker);
-        assert_int_equal(s->peer_epoch, PAIR_B_EPOCH + 1);
-        assert_true(id128_equal(&s->peer_id, &p.b_config.self));
-
-        next = message(p.a, s, WIRE_PING, "there");
-        got = give_b(&p, &next);
-        assert_true(is_message(&got, WIRE_PING, "there"));
-        got = give_a(&p, &stale);
-        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
-        assert_int_equal(got.reply.len, 0);
-        assert_int_equal(p.a->by_tag.count, 1); /* the old tag is gone */
-        pair_deinit(&p);
-    }
-}
-
-/* Makes the RESET that says: I know no session by @tag. */
-static Dgram reset_for(uint64_t tag)
-{
-    Dgram d = {.len = RESET_DATAGRAM_SIZE};
-    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_RESET, .cluster = PAIR_CLUSTER};
-    wire_header_encode(&h, d.bytes);
-    wire_reset_encode(tag, d.bytes + WIRE_HEADER_SIZE);
-    return d;
-}
-
-static void reset__is_only_a_hint(void **state)
-{
-    (void)state;
-    FOR_BOTH(keys)
-    {
-        Pair p;
-        Session *t;
-        pair_init(&p, keys);
-        Session *s = pair_up(&p, &t);
-        uint64_t tag = session_core(s)->peer_tag;
-        Dgram right = reset_for(tag), wrong = reset_for(tag + 1);
-        Addr elsewhere = addr_sim(3, 300);
-        assert_int_equal(give_a(&p, &wrong).outcome, ENDPOINT_NOTHING);
-        assert_int_equal(give(p.a, &elsewhere, &right, p.now_ns).outcome, ENDPOINT_NOTHING);
-        assert_int_equal(endpoint_counters(p.a)->unknown_tag, 2);
-        assert_int_equal(endpoint_deadline(p.a), TIME_NEVER);
-
-        /* Said by a stranger on the way: one HELLO, and the session works on in both directions. */
-        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_RESET);
-        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_NOTHING);
-        Dgram there = message(p.a, s, WIRE_PING, "there"),
-              back = message(p.b, t, WIRE_PONG, "back");
-        Got got = give_b(&p, &there);
-        assert_true(is_message(&got, WIRE_PING, "there"));
-        got = give_a(&p, &back);
-        assert_true(is_message(&got, WIRE_PONG, "back"));
-        assert_int_equal(s->heard_ns, p.now_ns);
-
-        /* No faster than one HELLO per retry time. */
-        Dgram hello = output(p.a, p.now_ns);
-        got = give_b(&p, &hello);
-        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
-        right = reset_for(session_core(s)->peer_tag);
-        p.now_ns += PAIR_RETRY_NS - 1;
-        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_NOTHING);
-        p.now_ns += 1;
-        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_RESET);
-        pair_deinit(&p);
-    }
-}
-
-static void reset__not_for_a_session_that_the_peer_initiated(void **state)
-{
-    (void)state;
-    Pair p;
-    Session *t;
-    pair_init(&p, 0);
-    pair_up(&p, &t);
-    Dgram reset = reset_for(session_core(t)->peer_tag);
-    assert_int_equal(give_b(&p, &reset).outcome, ENDPOINT_NOTHING);
-    assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
-    assert_true(t->up);
-    pair_deinit(&p);
-}
-
-static void reset__never_starts_a_quarrel(void **state)
-{
-    (void)state;
-    Pair p;
-    pair_init(&p, 0);
-    Dgram d = reset_for(5);
-    assert_int_equal(give_b(&p, &d).reply.len, 0);
-    d.bytes[2] = WIRE_HELLO_ACK;
-    d.bytes[8] = 1;
-    assert_int_equal(give_b(&p, &d).reply.len, 0);
-    /* A message of an unknown session, of every length: no answer longer than itself. */
-    d = (Dgram){0};
-    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
-    wire_header_encode(&h, d.bytes);
-    for (d.len = 0; d.len < 300; d.len++) {
-        size_t expected = d.len >= RESET_DATAGRAM_SIZE ? (size_t)RESET_DATAGRAM_SIZE : 0;
-        assert_int_equal(give_b(&p, &d).reply.len, expected);
-        assert_int_equal(give_a(&p, &d).reply.len, 0); /* has no use for initiators */
-    }
-    d.len = 100;
-    memset(d.bytes + 8, 0, 8); /* no tag at all */
-    assert_int_equal(give_b(&p, &d).reply.len, 0);
-    pair_deinit(&p);
-}
-
-/* Both ends of a pair may initiate; the two sessions do not get in each other's way. */
-static void handshake__both_initiate(void **state)
-{
-    (void)state;
-    FOR_BOTH(keys)
-    {
-        Pair p;
-        Session *t;
-        pair_prepare(&p, keys);
-        p.a_config.half_open_max = 4;
-        pair_start_a(&p);
-        pair_start_b(&p);
-        Session *s = pair_up(&p, &t), *u = endpoint_connect(p.b, &p.at_a, p.now_ns);
-        assert_ptr_not_equal(t, u);
-        Dgram hello = output(p.b, p.now_ns);
-        Dgram ack = give_a(&p, &hello).reply;
-        assert_int_equal(give_b(&p, &ack).outcome, ENDPOINT_UP);
-        Dgram first = message(p.b, u, WIRE_PING, "first");
-        Got got = give_a(&p, &first);
-        assert_true(is_message(&got, WIRE_PING, "first"));
-        assert_ptr_not_equal(got.session, s);
-        assert_ptr_equal(endpoint_find(p.a, &p.at_b), s);
-        assert_ptr_equal(endpoint_find(p.b, &p.at_a), u);
-        Dgram there = message(p.a, s, WIRE_PING, "there");
-        got = give_b(&p, &there);
-        assert_true(is_message(&got, WIRE_PING, "there"));
-        assert_ptr_equal(got.session, t);
-        assert_int_equal(p.closed, 0);
-        pair_deinit(&p);
-    }
-}
-
-/* ---- out of memory -------------------------------------------------------------------------- */
-
-static unsigned fail_after = UINT32_MAX; /* so many allocations of the crypto library succeed */
-static unsigned allocations;
-
-static bool allocation_fails(void)
-{
-    return allocations++ >= fail_after;
-}
-
-static void *scarce_malloc(size_t n, const char *file, int line)
-{
-    (void)file, (void)line;
-    return allocation_fails() ? NULL : malloc(n);
-}
-
-static void *scarce_realloc(void *p, size_t n, const char *file, int line)
-{
-    (void)file, (void)line;
-    return allocation_fails() ? NULL : realloc(p, n);
-}
-
-static void scarce_free(void *p, const char *file, int line)
-{
-    (void)file, (void)line;
-    free(p);
-}
-
-/* Memory runs out at every place in turn, and is there again later: no crash, nothing half-done
- * that would let a stranger in, and the session comes up after all. */
-static void handshake__out_of_memory(void **state)
-{
-    (void)state;
-    unsigned failed = 0, spared = 0;
-    for (unsigned n = 0; spared < 3; n++) {
-        Pair p;
-        pair_init(&p, 2);
-        Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
-        allocations = 0;
-        fail_after = n;
-        Dgram hello = output(p.a, p.now_ns);
-        Got got = {0};
-        if (hello.len)
-            got = give_b(&p, &hello);
-        if (got.reply.len)
-            got = give_a(&p, &got.reply);
-        bool up = got.outcome == ENDPOINT_UP;
-        spared += allocations <= n;
-        fail_after = UINT32_MAX;
-        assert_int_equal(s->up, up);
-        failed += !up;
-        for (unsigned i = 0; i < 5 && !s->up; i++) {
-            p.now_ns = endpoint_deadline(p.a);
-            hello = output(p.a, p.now_ns);
-            got = give_b(&p, &hello);
-            if (got.reply.len)
-                (void)give_a(&p, &got.reply);
-        }
-        Dgram first = message(p.a, s, WIRE_PING, "first");
-        got = give_b(&p, &first);
-        assert_true(is_message(&got, WIRE_PING, "first"));
-        pair_deinit(&p);
-    }
-    assert_true(failed > 5);
-}
-
-static void endpoint_new__out_of_memory(void **state)
-{
-    (void)state;
-    unsigned failed = 0;
-    Pair p;
-    pair_prepare(&p, 2);
-    while (!p.a) {
-        allocations = 0;
-        fail_after = failed++;
-        p.a = endpoint_new(&p.a_config, &p.env);
-        fail_after = UINT32_MAX;
-    }
-    assert_true(failed > 5);
-    pair_start_b(&p);
-    assert_non_null(pair_up(&p, NULL));
-    pair_deinit(&p);
-}
-
 int main(void)
 {
-    if (!CRYPTO_set_mem_functions(scarce_malloc, scarce_realloc, scarce_free))
-        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handshake__comes_up),
         cmocka_unit_test(handshake__both_initiate),
@@ -892,18 +479,6 @@ int main(void)
         cmocka_unit_test(hello_ack__forged),
         cmocka_unit_test(hello_ack__from_elsewhere_or_for_another),
         cmocka_unit_test(hello_ack__unasked),
-        cmocka_unit_test(rotation__any_common_key),
-        cmocka_unit_test(rotation__answers_cross),
-        cmocka_unit_test(cluster_key_id__public_number),
-        cmocka_unit_test(half_open__oldest_is_replaced),
-        cmocka_unit_test(half_open__disturbs_nothing_until_it_is_whole),
-        cmocka_unit_test(half_open__outdated),
-        cmocka_unit_test(reset__peer_started_anew),
-        cmocka_unit_test(reset__is_only_a_hint),
-        cmocka_unit_test(reset__not_for_a_session_that_the_peer_initiated),
-        cmocka_unit_test(reset__never_starts_a_quarrel),
-        cmocka_unit_test(handshake__out_of_memory),
-        cmocka_unit_test(endpoint_new__out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

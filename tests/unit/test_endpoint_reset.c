@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* RESET: the hint that a peer does not know a session any more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "tests/lib/endpoint_pair.h"
+
+/* Unsealed and sealed: most promises are the same. */
+#define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
+
+static void reset__peer_started_anew(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        Session *t, *s;
+        int marker;
+        pair_init(&p, keys);
+        s = pair_up(&p, &t);
+        s->user = &marker;
+        Dgram stale = message(p.b, t, WIRE_PONG, "of the old life");
+
+        p.b_config.epoch = PAIR_B_EPOCH + 1;
+        p.b_config.self.bytes[1] = 1;
+        pair_start_b(&p);
+        Dgram next = message(p.a, s, WIRE_PING, "is anybody there?");
+        Got got = give_b(&p, &next);
+        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
+        assert_int_equal(got.reply.len, RESET_DATAGRAM_SIZE);
+        assert_int_equal(endpoint_counters(p.b)->unknown_tag, 1);
+
+        got = give_a(&p, &got.reply);
+        assert_int_equal(got.outcome, ENDPOINT_RESET);
+        assert_ptr_equal(got.session, s);
+        assert_true(s->up); /* meanwhile it counts */
+        assert_int_equal(s->peer_epoch, PAIR_B_EPOCH);
+        assert_int_equal(endpoint_deadline(p.a), p.now_ns);
+
+        Dgram hello = output(p.a, p.now_ns);
+        got = give_b(&p, &hello);
+        got = give_a(&p, &got.reply);
+        assert_int_equal(got.outcome, ENDPOINT_UP);
+        assert_ptr_equal(got.session,
+                         s); /* the same pointer, and what the upper layer hung on it */
+        assert_ptr_equal(s->user, &marker);
+        assert_int_equal(s->peer_epoch, PAIR_B_EPOCH + 1);
+        assert_true(id128_equal(&s->peer_id, &p.b_config.self));
+
+        next = message(p.a, s, WIRE_PING, "there");
+        got = give_b(&p, &next);
+        assert_true(is_message(&got, WIRE_PING, "there"));
+        got = give_a(&p, &stale);
+        assert_int_equal(got.outcome, ENDPOINT_NOTHING);
+        assert_int_equal(got.reply.len, 0);
+        assert_int_equal(p.a->by_tag.count, 1); /* the old tag is gone */
+        pair_deinit(&p);
+    }
+}
+
+/* Makes the RESET that says: I know no session by @tag. */
+static Dgram reset_for(uint64_t tag)
+{
+    Dgram d = {.len = RESET_DATAGRAM_SIZE};
+    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_RESET, .cluster = PAIR_CLUSTER};
+    wire_header_encode(&h, d.bytes);
+    wire_reset_encode(tag, d.bytes + WIRE_HEADER_SIZE);
+    return d;
+}
+
+static void reset__is_only_a_hint(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        Session *t;
+        pair_init(&p, keys);
+        Session *s = pair_up(&p, &t);
+        uint64_t tag = session_core(s)->peer_tag;
+        Dgram right = reset_for(tag), wrong = reset_for(tag + 1);
+        Addr elsewhere = addr_sim(3, 300);
+        assert_int_equal(give_a(&p, &wrong).outcome, ENDPOINT_NOTHING);
+        assert_int_equal(give(p.a, &elsewhere, &right, p.now_ns).outcome, ENDPOINT_NOTHING);
+        assert_int_equal(endpoint_counters(p.a)->unknown_tag, 2);
+        assert_int_equal(endpoint_deadline(p.a), TIME_NEVER);
+
+        /* Said by a stranger on the way: one HELLO, and the session works on in both directions. */
+        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_RESET);
+        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_NOTHING);
+        Dgram there = message(p.a, s, WIRE_PING, "there"),
+              back = message(p.b, t, WIRE_PONG, "back");
+        Got got = give_b(&p, &there);
+        assert_true(is_message(&got, WIRE_PING, "there"));
+        got = give_a(&p, &back);
+        assert_true(is_message(&got, WIRE_PONG, "back"));
+        assert_int_equal(s->heard_ns, p.now_ns);
+
+        /* No faster than one HELLO per retry time. */
+        Dgram hello = output(p.a, p.now_ns);
+        got = give_b(&p, &hello);
+        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+        right = reset_for(session_core(s)->peer_tag);
+        p.now_ns += PAIR_RETRY_NS - 1;
+        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_NOTHING);
+        p.now_ns += 1;
+        assert_int_equal(give_a(&p, &right).outcome, ENDPOINT_RESET);
+        pair_deinit(&p);
+    }
+}
+
+static void reset__not_for_a_session_that_the_peer_initiated(void **state)
+{
+    (void)state;
+    Pair p;
+    Session *t;
+    pair_init(&p, 0);
+    pair_up(&p, &t);
+    Dgram reset = reset_for(session_core(t)->peer_tag);
+    assert_int_equal(give_b(&p, &reset).outcome, ENDPOINT_NOTHING);
+    assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
+    assert_true(t->up);
+    pair_deinit(&p);
+}
+
+static void reset__never_starts_a_quarrel(void **state)
+{
+    (void)state;
+    Pair p;
+    pair_init(&p, 0);
+    Dgram d = reset_for(5);
+    assert_int_equal(give_b(&p, &d).reply.len, 0);
+    d.bytes[2] = WIRE_HELLO_ACK;
+    d.bytes[8] = 1;
+    assert_int_equal(give_b(&p, &d).reply.len, 0);
+    /* A message of an unknown session, of every length: no answer longer than itself. */
+    d = (Dgram){0};
+    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
+    wire_header_encode(&h, d.bytes);
+    for (d.len = 0; d.len < 300; d.len++) {
+        size_t expected = d.len >= RESET_DATAGRAM_SIZE ? (size_t)RESET_DATAGRAM_SIZE : 0;
+        assert_int_equal(give_b(&p, &d).reply.len, expected);
+        assert_int_equal(give_a(&p, &d).reply.len, 0); /* has no use for initiators */
+    }
+    d.len = 100;
+    memset(d.bytes + 8, 0, 8); /* no tag at all */
+    assert_int_equal(give_b(&p, &d).reply.len, 0);
+    pair_deinit(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reset__peer_started_anew),
+        cmocka_unit_test(reset__is_only_a_hint),
+        cmocka_unit_test(reset__not_for_a_session_that_the_peer_initiated),
+        cmocka_unit_test(reset__never_starts_a_quarrel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

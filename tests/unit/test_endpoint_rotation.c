@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Rotation of keys: any key that both ends have brings a session up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "tests/lib/endpoint_pair.h"
+
+enum { KEY_ID_AT = WIRE_HEADER_SIZE + 8 + 16 + 16 + 16 + 8 };
+
+#define SAME_DGRAM(x, y)                                    \
+    do {                                                    \
+        assert_int_equal((x).len, (y).len);                 \
+        assert_memory_equal((x).bytes, (y).bytes, (x).len); \
+    } while (0)
+
+static void rotation__any_common_key(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t a[CLUSTER_KEYS_MAX], b[CLUSTER_KEYS_MAX];
+        unsigned tries; /* HELLOs until it is up; 0: never */
+    } cases[] = {
+        {{1, 0}, {1, 0}, 1}, {{1, 0}, {1, 2}, 1}, {{1, 0}, {2, 1}, 1}, {{1, 2}, {2, 1}, 1},
+        {{2, 1}, {1, 0}, 3}, {{1, 2}, {2, 0}, 3}, {{1, 0}, {2, 0}, 0}, {{3, 4}, {1, 2}, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        Pair p;
+        unsigned tries = 0;
+        bool up = false;
+        pair_prepare(&p, 0);
+        for (unsigned k = 0; k < CLUSTER_KEYS_MAX; k++) {
+            p.a_config.keys[k] = pair_key(cases[i].a[k]);
+            p.b_config.keys[k] = pair_key(cases[i].b[k]);
+            p.a_config.keys_count += cases[i].a[k] != 0;
+            p.b_config.keys_count += cases[i].b[k] != 0;
+        }
+        pair_start_a(&p);
+        pair_start_b(&p);
+        Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
+        while (!up && tries < 10) {
+            p.now_ns = endpoint_deadline(p.a);
+            Dgram hello = output(p.a, p.now_ns);
+            Got asked = give_b(&p, &hello);
+            tries++;
+            up = asked.reply.len > 0 && give_a(&p, &asked.reply).outcome == ENDPOINT_UP;
+        }
+        assert_int_equal(up ? tries : 0, cases[i].tries);
+        if (up) {
+            Dgram first = message(p.a, s, WIRE_PING, "first");
+            Got got = give_b(&p, &first);
+            assert_true(is_message(&got, WIRE_PING, "first"));
+        } else {
+            assert_int_equal(endpoint_counters(p.b)->hello_refused, tries);
+        }
+        pair_deinit(&p);
+    }
+}
+
+/* The answer to the first try comes after the HELLO was tried with the other key too. */
+static void rotation__answers_cross(void **state)
+{
+    (void)state;
+    for (unsigned late = 0; late < 2; late++) {
+        Pair p;
+        Dgram acks[3];
+        pair_init(&p, 2);
+        Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
+        for (unsigned i = 0; i < 3; i++) {
+            p.now_ns = endpoint_deadline(p.a);
+            Dgram hello = output(p.a, p.now_ns);
+            acks[i] = give_b(&p, &hello).reply;
+            assert_int_equal(acks[i].len, HELLO_DATAGRAM_SIZE);
+        }
+        SAME_DGRAM(acks[0], acks[1]); /* made with the same key */
+        assert_memory_equal(acks[0].bytes + KEY_ID_AT, &p.b->key_ids[0], 4);
+        assert_memory_equal(acks[2].bytes + KEY_ID_AT, &p.b->key_ids[1], 4);
+        assert_int_equal(give_a(&p, &acks[late ? 0 : 2]).outcome, ENDPOINT_UP);
+        assert_int_equal(give_a(&p, &acks[late ? 2 : 0]).outcome, ENDPOINT_NOTHING);
+        Dgram first = message(p.a, s, WIRE_PING, "first");
+        Got got = give_b(&p, &first);
+        assert_true(is_message(&got, WIRE_PING, "first"));
+        pair_deinit(&p);
+    }
+}
+
+static void cluster_key_id__public_number(void **state)
+{
+    (void)state;
+    ClusterKey one = pair_key(1), two = pair_key(2);
+    assert_int_not_equal(cluster_key_id(&one), 0);
+    assert_int_equal(cluster_key_id(&one), cluster_key_id(&one));
+    assert_int_not_equal(cluster_key_id(&one), cluster_key_id(&two));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rotation__any_common_key),
+        cmocka_unit_test(rotation__answers_cross),
+        cmocka_unit_test(cluster_key_id__public_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
