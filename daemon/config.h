@@ -61,7 +61,8 @@ enum ConfigOutcome {
     CONFIG_USAGE, /* command line: exit 2, @error says why */
 };
 
-/* Takes the options out of @argc, @argv (what is left are the arguments), then fills @options.
+/* @options begins with CommonOptions if the program has tables, else it is NULL.
+ * Takes the options out of @argc, @argv (what is left are the arguments), then fills @options.
  * --version and --help are understood for every program, and --config FILE and DODO_CONFIG for one
  * that has tables; without any, neither file nor environment is read. */
 enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***argv, void *options,
@@ -76,6 +77,7 @@ typedef struct CommonOptions {
     Addr manager;
     char *key; /* key file */
     char *cluster;
+    char *config; /* --config FILE; NULL: not given */
     bool insecure;
     enum LogLevel log_level;
     uint64_t hello_retry_ns;

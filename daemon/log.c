@@ -34,6 +34,11 @@ int log_level_parse(const char *text, enum LogLevel *ret)
     return -EINVAL;
 }
 
+const char *log_level_text(enum LogLevel level)
+{
+    return level_names[level];
+}
+
 static size_t put_time(char *buf, size_t cap)
 {
     struct timespec now;

@@ -13,5 +13,6 @@ void log_event(enum LogLevel level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "error", "warn", "info", "debug": 0, or -EINVAL. */
 int log_level_parse(const char *text, enum LogLevel *ret);
+const char *log_level_text(enum LogLevel level);
 
 #endif

@@ -61,16 +61,33 @@ uint64_t bench_data_wrong(uint64_t offset, const void *buf, size_t len)
     return wrong;
 }
 
-static int write_all(int fd, const uint8_t *p, size_t len)
+static int write_all(int fd, uint64_t offset, const uint8_t *p, size_t len)
 {
     while (len > 0) {
-        ssize_t n = write(fd, p, len);
+        ssize_t n = pwrite(fd, p, len, (off_t)offset);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return n < 0 ? -errno : -EIO;
         p += n;
+        offset += (size_t)n;
         len -= (size_t)n;
+    }
+    return 0;
+}
+
+int bench_file_write(int fd, uint64_t offset, uint64_t len)
+{
+    size_t step = len < MAKE_STEP_BYTES ? (size_t)len : MAKE_STEP_BYTES;
+    void *buf CLEANUP_FREE = malloc(step + 1);
+    if (!buf)
+        return -ENOMEM;
+    for (uint64_t at = 0; at < len; at += step) {
+        size_t n = len - at < step ? (size_t)(len - at) : step;
+        bench_data_make(offset + at, buf, n);
+        int r = write_all(fd, offset + at, buf, n);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -78,19 +95,10 @@ static int write_all(int fd, const uint8_t *p, size_t len)
 int bench_file_make(const char *path, uint64_t size)
 {
     int fd CLEANUP_CLOSE = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    void *buf CLEANUP_FREE = malloc(MAKE_STEP_BYTES);
     if (fd < 0)
         return -errno;
-    if (!buf)
-        return -ENOMEM;
-    for (uint64_t at = 0; at < size; at += MAKE_STEP_BYTES) {
-        size_t n = size - at < MAKE_STEP_BYTES ? (size_t)(size - at) : MAKE_STEP_BYTES;
-        bench_data_make(at, buf, n);
-        int r = write_all(fd, buf, n);
-        if (r < 0)
-            return r;
-    }
-    return fsync(fd) < 0 ? -errno : 0;
+    int r = bench_file_write(fd, 0, size);
+    return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
 }
 
 uint64_t bench_random_below(BenchRandom *r, uint64_t n)

@@ -13,6 +13,8 @@
 void bench_data_make(uint64_t offset, void *buf, size_t len);
 /* How many of the bytes are not what bench_data_make() gives. */
 uint64_t bench_data_wrong(uint64_t offset, const void *buf, size_t len);
+/* Writes the data set's bytes [offset, offset + len) to the same place of a file; 0 or -errno. */
+int bench_file_write(int fd, uint64_t offset, uint64_t len);
 /* Makes @path a data set of @size bytes, on the disk when it returns; 0 or -errno. */
 int bench_file_make(const char *path, uint64_t size);
 

@@ -13,5 +13,6 @@ typedef struct Command {
 extern const Command command_status;
 extern const Command command_ping;
 extern const Command command_keygen;
+extern const Command command_bench;
 
 #endif

@@ -13,6 +13,7 @@ static const Command *const commands[] = {
     &command_status,
     &command_ping,
     &command_keygen,
+    &command_bench,
 };
 
 static void print_help(FILE *to)
