@@ -242,16 +242,16 @@ static void call_end(Manager *m, Call *call, int status)
 }
 
 /* Each answer bears the imd's hint, whatever its status. */
-static void take_hint(Host *h, uint16_t op, const uint8_t *body, size_t len)
+static void take_hint(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len)
 {
     OpAllocReply alloc;
     OpFreeReply other;
 
     if (op == OP_ALLOC || op == OP_REOPEN) {
         if (wire_alloc_reply_decode(body, len, &alloc) == 0)
-            cmd_host_hint(h, &alloc.hint);
+            cmd_host_hint(m, h, &alloc.hint);
     } else if (wire_free_reply_decode(body, len, &other) == 0) {
-        cmd_host_hint(h, &other.hint);
+        cmd_host_hint(m, h, &other.hint);
     }
 }
 
@@ -266,7 +266,7 @@ void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
             return;
         h->heard_ns = m->now_ns;
         h->avoid_until_ns = 0;
-        take_hint(h, call->op, call->request->answer, call->request->answer_len);
+        take_hint(m, h, call->op, call->request->answer, call->request->answer_len);
         call_end(m, call, call->request->status);
         return;
     }

@@ -52,6 +52,7 @@ static void client_abandon(Manager *m, CmdClient *c)
         Task *t = CONTAINER_OF(at, Task, of_client);
         list_remove(&t->of_client);
         t->client = NULL;
+        t->session = NULL;
     }
 }
 
@@ -200,6 +201,19 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
         client_execute(m, c, session, request);
     else if (fate == REQUEST_PENDING)
         client_pending(c, session, request);
+}
+
+void cmd_client_session_closed(Manager *m, const Session *session)
+{
+    CmdClient *c = cmd_client_find(m, &session->peer_id);
+    if (!c)
+        return;
+    LIST_FOREACH(at, &c->tasks)
+    {
+        Task *t = CONTAINER_OF(at, Task, of_client);
+        if (t->session == session)
+            t->session = NULL;
+    }
 }
 
 /* ---- silence ------------------------------------------------------------------------------- */

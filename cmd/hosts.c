@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The idle-workstation directory (the paper's IWD, 4.3): which hosts there are, what they are
- * believed to have free, who is silent, and which one is asked next. What imds tell are hints,
- * verified on use. */
+ * believed to have free, who is silent. What imds tell are hints, verified on use. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>
@@ -41,72 +40,16 @@ bool cmd_host_reachable(const Manager *m, const Host *h)
     return !h->lost && !h->leaving && h->session && !cmd_host_silent(m, h);
 }
 
-/* ---- placement ----------------------------------------------------------------------------- */
-
-static bool tried(const Task *t, unsigned slot)
-{
-    return t->tried[slot / 64] >> (slot % 64) & 1;
-}
-
-bool cmd_host_avoided(const Host *h, const OpOpen *open)
-{
-    for (uint32_t i = 0; i < open->avoid_count; i++)
-        if (open->avoid[i] == h->epoch)
-            return true;
-    return false;
-}
-
-static bool host_fits(const Manager *m, const Host *h, const Task *t)
-{
-    if (!h || !cmd_host_reachable(m, h) || m->now_ns < h->avoid_until_ns || tried(t, h->slot))
-        return false;
-    if (cmd_host_avoided(h, &t->open))
-        return false;
-    uint64_t room = t->evict ? h->hint.evictable_bytes : h->hint.largest_free_bytes;
-    return room >= t->open.len;
-}
-
-/* All hosts are looked at; each that fits is taken with the same chance. */
-static Host *choose_among_all(Manager *m, const Task *t)
-{
-    Host *chosen = NULL;
-    uint64_t fitting = 0;
-
-    for (unsigned i = 0; i < m->slots_end; i++)
-        if (host_fits(m, m->slots[i], t) && env_random_below(&m->env, ++fitting) == 0)
-            chosen = m->slots[i];
-    return chosen;
-}
-
-/* Random picks first: where many hosts have room, one is found without looking at thousands, and
- * each has the same chance all the same. */
-static Host *choose_by_picks(Manager *m, const Task *t)
-{
-    for (unsigned i = 0; m->slots_end > HOST_PICKS_MAX && i < HOST_PICKS_MAX; i++) {
-        Host *h = m->slots[env_random_below(&m->env, m->slots_end)];
-        if (host_fits(m, h, t))
-            return h;
-    }
-    return NULL;
-}
-
-Host *cmd_host_choose(Manager *m, Task *t)
-{
-    Host *h = choose_by_picks(m, t);
-    if (!h)
-        h = choose_among_all(m, t);
-    if (h)
-        t->tried[h->slot / 64] |= (uint64_t)1 << (h->slot % 64);
-    return h;
-}
-
-void cmd_host_hint(Host *h, const ImdHint *hint)
-{
-    if (hint->epoch == h->epoch)
-        h->hint = *hint;
-}
-
 /* ---- coming and going ---------------------------------------------------------------------- */
+
+void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint)
+{
+    if (hint->epoch != h->epoch)
+        return;
+    h->hint = *hint;
+    if (!h->lost)
+        cmd_rooms_set(m, h->slot, hint);
+}
 
 static void slot_take(Manager *m, Host *h)
 {
@@ -119,9 +62,12 @@ static void slot_take(Manager *m, Host *h)
         m->slots_end = slot + 1;
 }
 
-static void slot_leave(Manager *m, Host *h)
+static void slot_leave(Manager *m, const Host *h)
 {
+    static const ImdHint none;
+
     m->slots[h->slot] = NULL;
+    cmd_rooms_set(m, h->slot, &none);
     while (m->slots_end > 0 && !m->slots[m->slots_end - 1])
         m->slots_end--;
 }
@@ -188,6 +134,13 @@ static Host *host_new(Manager *m, Session *session)
     return h;
 }
 
+void cmd_host_session_closed(Manager *m, const Session *session)
+{
+    Host *h = cmd_host_of(m, session);
+    if (h && h->session == session)
+        h->session = NULL;
+}
+
 void cmd_hosts_tick(Manager *m)
 {
     uint64_t dead_ns = m->config.host_dead_ns;
@@ -225,7 +178,7 @@ static uint16_t host_join(Manager *m, Host *h, const WireRequest *request, OpBea
     if (wire_join_decode(request->body, request->body_len, &join) != 0 ||
         join.hint.epoch != h->epoch)
         return STATUS_INVALID;
-    cmd_host_hint(h, &join.hint);
+    cmd_host_hint(m, h, &join.hint);
     h->pool_bytes = join.pool_bytes;
     ret->flags = beat_flags(m, h, false, 0);
     return STATUS_OK;
@@ -238,7 +191,7 @@ static uint16_t host_beat(Manager *m, Host *h, const WireRequest *request, OpBea
     if (wire_beat_decode(request->body, request->body_len, &beat) != 0 ||
         beat.hint.epoch != h->epoch)
         return STATUS_INVALID;
-    cmd_host_hint(h, &beat.hint);
+    cmd_host_hint(m, h, &beat.hint);
     h->read_bytes = beat.read_bytes;
     h->write_bytes = beat.write_bytes;
     ret->flags = beat_flags(m, h, true, beat.digest);
@@ -252,7 +205,7 @@ static uint16_t host_listing(Manager *m, Host *h, const WireRequest *request)
     if (wire_listing_decode(request->body, request->body_len, &listing) != 0 ||
         listing.hint.epoch != h->epoch)
         return STATUS_INVALID;
-    cmd_host_hint(h, &listing.hint);
+    cmd_host_hint(m, h, &listing.hint);
     return h->leaving ? STATUS_OK : cmd_listing(m, h, &listing);
 }
 
@@ -265,7 +218,7 @@ static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
         part.hint.epoch != h->epoch)
         return STATUS_INVALID;
     cmd_trace(m, "host %016llx: leaves", (unsigned long long)h->epoch);
-    cmd_host_hint(h, &part.hint);
+    cmd_host_hint(m, h, &part.hint);
     h->leaving = true;
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);

@@ -29,7 +29,7 @@ static int init_directories(Manager *m)
             return r;
     }
     m->slots = calloc(m->config.hosts_max, sizeof *m->slots);
-    return m->slots ? 0 : -ENOMEM;
+    return m->slots ? cmd_rooms_init(m) : -ENOMEM;
 }
 
 static uint64_t tick_period(const ManagerConfig *config)
@@ -100,6 +100,7 @@ Manager *manager_free(Manager *m)
     hmap_deinit(&m->clients);
     hmap_deinit(&m->regions);
     hmap_deinit(&m->kept);
+    cmd_rooms_deinit(m);
     free(m->slots);
     free(m->heap);
     free(m);
@@ -132,6 +133,15 @@ uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len)
     }
     assert(len == 0);
     return hash;
+}
+
+uint64_t cmd_random_below(Manager *m, uint64_t n)
+{
+    if (m->random_left == 0) {
+        m->env.random(m->env.ctx, m->random, sizeof m->random);
+        m->random_left = RANDOM_POOL;
+    }
+    return m->random[--m->random_left] % n;
 }
 
 void cmd_reply(Manager *m, ReplyCache *cache, Session *session, uint64_t id, uint16_t op,
@@ -239,18 +249,9 @@ void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *pa
 
 void manager_session_closed(Manager *m, Session *session)
 {
-    LIST_FOREACH(at, &m->hosts_order)
-    {
-        Host *h = CONTAINER_OF(at, Host, in_order);
-        if (h->session == session)
-            h->session = NULL;
-    }
-    LIST_FOREACH(at, &m->tasks)
-    {
-        Task *t = CONTAINER_OF(at, Task, of_manager);
-        if (t->session == session)
-            t->session = NULL;
-    }
+    /* Hosts and tasks stand by the identity that the session's peer proved: nobody else's is it. */
+    cmd_host_session_closed(m, session);
+    cmd_client_session_closed(m, session);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
@@ -289,6 +290,7 @@ size_t manager_bytes(const Manager *m)
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
         bytes += (maps[i]->mask + 1) * sizeof *maps[i]->buckets;
     bytes += m->config.hosts_max * sizeof *m->slots + m->heap_room * sizeof *m->heap;
+    bytes += cmd_rooms_bytes(m);
     bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +
              m->clients.count * sizeof(CmdClient) + m->reserved * sizeof(Region);
     bytes += m->calls * (sizeof(Call) + sizeof(Request));

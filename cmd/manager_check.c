@@ -163,6 +163,6 @@ static bool heap_check(const Manager *m)
 bool manager_check(const Manager *m)
 {
     size_t calls = 0;
-    return regions_check(m) && hosts_check(m, &calls) && clients_check(m) && heap_check(m) &&
-           calls == m->heap_count && calls == m->calls;
+    return regions_check(m) && hosts_check(m, &calls) && cmd_rooms_check(m) && clients_check(m) &&
+           heap_check(m) && calls == m->heap_count && calls == m->calls;
 }

@@ -25,6 +25,8 @@ enum {
     DOOMED_WINDOW = 16,      /* of a host's request window: for FREEs that nobody waits for */
     FREED_REMEMBERED = 64,   /* FREEs per host that a LISTING under way may not know of */
     HOST_PICKS_MAX = 16,     /* random picks of a host before all are looked at */
+    ROOM_BLOCK = 64,         /* hosts whose greatest room is known together */
+    RANDOM_POOL = 32,        /* numbers taken from the environment at once */
     OPEN_DEADLINES = 2,      /* an OPEN is over after so many request_deadline_ns at the latest */
     DIFFERS_MAX = 3,         /* keep-alives that differ before a list is asked of a busy peer */
 };
@@ -135,6 +137,14 @@ typedef struct Region {
 } Region;
 _Static_assert(sizeof(Region) <= 200, "millions of them");
 
+/* What hosts are believed to have room for in a round of an OPEN, by slot; 0 where there is none.
+ * In one piece, and the greatest of each block beside it: a full cluster is told by a glance, and
+ * the few hosts with room among thousands without looking at each of them. */
+typedef struct Rooms {
+    uint64_t *of_slot; /* hosts_max, rounded up to whole blocks */
+    uint64_t *of_block;
+} Rooms;
+
 /* What a client waits for. An OPEN becomes a series of calls, a CLOSE is one call. */
 typedef struct Task {
     ListNode of_client; /* alone when the client is gone */
@@ -179,6 +189,7 @@ struct Manager {
     ListNode hosts_order;
     Host **slots; /* hosts_max; NULL where free */
     unsigned slots_end;
+    Rooms rooms[2]; /* free; what an eviction could make, [Task.evict] */
     uint64_t host_sequence;
     uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
     ListNode left;     /* clients that left, oldest first */
@@ -189,6 +200,9 @@ struct Manager {
     size_t calls;
     Call **heap; /* by next deadline */
     size_t heap_count, heap_room;
+    HmapNode kept_hand; /* where the last kept region that gave way was found */
+    uint64_t random[RANDOM_POOL];
+    unsigned random_left;
     ManagerStats stats;
 };
 
@@ -196,6 +210,8 @@ struct Manager {
 void cmd_trace(Manager *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Seeded: peers choose what is hashed. */
 uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len);
+/* Uniform in [0, n), n > 0. The environment is asked for many at once: that is a system call. */
+uint64_t cmd_random_below(Manager *m, uint64_t n);
 /* @cache may be NULL: the reply is not kept. @session may be NULL: it is only kept. */
 void cmd_reply(Manager *m, ReplyCache *cache, Session *session, uint64_t id, uint16_t op,
                uint16_t status, const uint8_t *body, size_t len);
@@ -231,14 +247,23 @@ Host *cmd_host_find(const Manager *m, uint64_t epoch);
 Host *cmd_host_of(const Manager *m, const Session *session);
 bool cmd_host_silent(const Manager *m, const Host *h);
 bool cmd_host_reachable(const Manager *m, const Host *h);
+void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint);
+void cmd_host_session_closed(Manager *m, const Session *session);
+void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
+void cmd_hosts_tick(Manager *m);
+void cmd_host_free(Host *h); /* memory only */
+
+/* ---- placement.c: which host is asked ---- */
+int cmd_rooms_init(Manager *m); /* 0, or -ENOMEM */
+void cmd_rooms_deinit(Manager *m);
+/* What the host in this slot has room for; nothing, when there is none any more. */
+void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);
+size_t cmd_rooms_bytes(const Manager *m);
+bool cmd_rooms_check(const Manager *m);
 /* The client that opens could not reach it of late. */
 bool cmd_host_avoided(const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
-void cmd_host_hint(Host *h, const ImdHint *hint);
-void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
-void cmd_hosts_tick(Manager *m);
-void cmd_host_free(Host *h); /* memory only */
 
 /* ---- regions.c: the region directory ---- */
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);
@@ -270,6 +295,7 @@ CmdClient *cmd_client_find(const Manager *m, const Id128 *id);
 CmdClient *cmd_client_get(Manager *m, const Id128 *id);
 void cmd_client_input(Manager *m, Session *session, const WireRequest *request);
 void cmd_clients_tick(Manager *m);
+void cmd_client_session_closed(Manager *m, const Session *session);
 void cmd_client_free(CmdClient *c); /* memory only */
 
 /* ---- open.c, close.c ---- */

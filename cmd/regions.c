@@ -76,10 +76,19 @@ bool cmd_regions_room(const Manager *m)
 
 bool cmd_regions_give_way(Manager *m)
 {
-    HmapNode *n = hmap_walk(&m->kept, NULL);
-    if (n)
-        cmd_region_doom(m, CONTAINER_OF(n, Region, kept.by_file));
-    return n;
+    HmapNode *n = NULL;
+
+    if (m->kept.count > 0) {
+        n = hmap_walk(&m->kept, &m->kept_hand);
+        if (!n)
+            n = hmap_walk(&m->kept, NULL);
+    }
+    if (!n)
+        return false;
+    /* On from there the next time: what is before has just been emptied. Only the place is kept. */
+    m->kept_hand.hash = n->hash;
+    cmd_region_doom(m, CONTAINER_OF(n, Region, kept.by_file));
+    return true;
 }
 
 /* ---- changing ------------------------------------------------------------------------------ */

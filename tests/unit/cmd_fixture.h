@@ -21,7 +21,7 @@
 
 #define FIXTURE static inline __attribute__((unused))
 
-enum { IMDS_MAX = 48, CLIENTS_MAX = 24, FAKE_REGIONS_MAX = 512, OPS_MAX = 64 };
+enum { IMDS_MAX = 160, CLIENTS_MAX = 24, FAKE_REGIONS_MAX = 512, OPS_MAX = 64 };
 
 typedef struct Sent {
     Session *to;

@@ -104,6 +104,35 @@ static void open__spreads_over_hosts(void **state)
     }
 }
 
+/* Three among 150 have room for 16 regions each: nobody else is asked, all room is found, and when
+ * it is used up nobody is asked at all, until one has room again. */
+static void open__finds_the_few_with_room_among_many(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.hosts_max = 150;
+    Rig *rig = rig_new_with(config, 5);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    for (unsigned i = 0; i < 150; i++)
+        (void)imd_up(rig, i % 50 == 13 ? 64 * KIB : KIB);
+    for (unsigned i = 0; i < 24; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    for (unsigned i = 13; i < 150; i += 50)
+        assert_in_range(rig->imds[i]->count, 1, 16);
+    for (unsigned i = 24; i < 48; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_NO_MEMORY);
+    for (unsigned i = 0; i < 150; i++)
+        assert_int_equal(rig->imds[i]->got[OP_ALLOC], i % 50 == 13 ? 16 : 0);
+    rig->imds[149]->pool = 8 * KIB;
+    imd_beat(rig, rig->imds[149]);
+    rig_pump(rig);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(rig->imds[149]->count, 1);
+    rig_free(rig);
+}
+
 static void open__goes_to_the_next_host_on_refusal(void **state)
 {
     (void)state;
@@ -407,8 +436,27 @@ static void open__reply_has_no_way_when_the_session_is_gone(void **state)
     rig_free(rig);
 }
 
-/* ---- limits
- * -------------------------------------------------------------------------------------- */
+/* That of another thread of the same program, and an old one of the same imd: nothing is lost. */
+static void open__another_session_of_a_peer_may_go(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    Session old = imd->session;
+
+    imd->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    manager_session_closed(rig->m, &c->other);
+    manager_session_closed(rig->m, &old);
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
+    rig_free(rig);
+}
+
+/* ---- limits -------------------------------------------------------------------------------- */
 
 static void open__too_many_under_way_is_busy(void **state)
 {
@@ -465,6 +513,40 @@ static void open__full_directory_is_no_memory(void **state)
     rig_free(rig);
 }
 
+/* Each of the kept makes room for another, in two rounds: wherever the last one was found. */
+static void open__all_that_is_kept_gives_way(void **state)
+{
+    (void)state;
+    enum { COUNT = 40 };
+    ManagerConfig config = rig_config();
+    config.regions_max = COUNT;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    uint8_t file = 0;
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        OpOpen open = open_of(file++, 4 * KIB, REGION_RETAIN);
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    }
+    for (int round = 0; round < 2; round++) {
+        while (c->count > 0)
+            assert_int_equal(client_close(rig, c, &c->open[0], CLOSE_RELEASE, 1), STATUS_OK);
+        for (unsigned i = 0; i < COUNT; i++) {
+            OpOpen open = open_of(file++, 4 * KIB, REGION_RETAIN);
+            assert_int_equal(client_open(rig, c, &open, NULL), STATUS_NO_MEMORY);
+            assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+        }
+        OpOpen open = open_of(file, 4 * KIB, REGION_RETAIN);
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_NO_MEMORY);
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_NO_MEMORY);
+        assert_int_equal(rig_stats(rig).regions, COUNT);
+        assert_int_equal(imd->count, COUNT);
+    }
+    assert_int_equal(rig_stats(rig).opens_reused, 0);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +555,7 @@ int main(void)
         cmocka_unit_test(open__asks_no_host_without_room),
         cmocka_unit_test(open__avoids_what_the_client_cannot_reach),
         cmocka_unit_test(open__spreads_over_hosts),
+        cmocka_unit_test(open__finds_the_few_with_room_among_many),
         cmocka_unit_test(open__goes_to_the_next_host_on_refusal),
         cmocka_unit_test(open__asks_each_host_once_a_round),
         cmocka_unit_test(open__evicts_only_when_nothing_is_free),
@@ -484,8 +567,10 @@ int main(void)
         cmocka_unit_test(open__refuses_a_region_id_twice),
         cmocka_unit_test(open__is_executed_once_and_its_reply_repeated),
         cmocka_unit_test(open__reply_has_no_way_when_the_session_is_gone),
+        cmocka_unit_test(open__another_session_of_a_peer_may_go),
         cmocka_unit_test(open__too_many_under_way_is_busy),
         cmocka_unit_test(open__full_directory_is_no_memory),
+        cmocka_unit_test(open__all_that_is_kept_gives_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
