@@ -4,7 +4,7 @@
 # regions again. Then it is paused for a while.
 . "$(dirname "$0")/lib.sh"
 
-host_silence=30s
+nobody_gives_up
 cluster_under_load 3
 loader_mark
 must "reads are remote" loader_remote 99 30

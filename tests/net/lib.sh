@@ -31,7 +31,6 @@ bin_loader=$DODO_BUILD/tests/net/loader
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-net.XXXXXX")
 patience=150 # seconds that anything that is waited for may take, on a busy machine too
-host_silence=1s # after which a client gives a host up; longer where none shall be lost by chance
 
 # What the programs said, when the test fails; then everything goes.
 finish() {
@@ -65,8 +64,12 @@ must() {
 
 # ---- the cluster -------------------------------------------------------------------------------
 
-# Sooner than in production, so that a test sees everything happen. The test's directory counts as one
-# with honest time stamps: nobody but the test changes it.
+# After how much silence who gives up whom: sooner than in production, so that a test sees it happen.
+host_silence=1s manager_silence=3s host_dead=4s client_dead=5s
+# nobody_gives_up: where nobody dies, nobody shall be taken for dead because the machine is busy.
+nobody_gives_up() { host_silence=60s manager_silence=120s host_dead=120s client_dead=120s; }
+
+# The test's directory counts as one with honest time stamps: nobody but the test changes it.
 config() {
   cat >"$work/dodo.conf" <<END
 [dodo]
@@ -75,15 +78,15 @@ log_level = info
 alive = 300ms
 refraction = 300ms
 transfer_deadline = $host_silence
-request_deadline = 3s
+request_deadline = $manager_silence
 honest_filesystems = $(stat -f -c %t "$work")
 [imd]
 beat = 300ms
 [cmd]
-client_dead = 5s
-host_dead = 4s
+client_dead = $client_dead
+host_dead = $host_dead
 grace = 6s
-request_deadline = 1s
+request_deadline = $host_silence
 END
   export DODO_CONFIG=$work/dodo.conf
 }

@@ -3,6 +3,7 @@
 # Normal work: three hosts, a program under load, the tool, and an orderly end of everything.
 . "$(dirname "$0")/lib.sh"
 
+nobody_gives_up
 cluster 3
 on client "$bin_dodo" ping "$DODO_MANAGER" >"$work/ping.log" || fail "dodo ping does not reach cmd"
 loader_start

@@ -26,7 +26,7 @@ kept() {
     hosts_idle client 2
 }
 
-host_silence=30s
+nobody_gives_up
 cluster 2
 head -c $((8 << 20)) /dev/urandom >"$work/file"
 must "the file's stamp is settled" file_settled
