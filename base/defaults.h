@@ -52,6 +52,9 @@
 #define DEFAULT_CLIENT_REGIONS_MAX 65536
 /* [client] fill_queue: data read from the file that waits to be offered [bytes] */
 #define DEFAULT_CLIENT_FILL_QUEUE_BYTES (4ull << 20)
+/* [client] stripe: length of a stripe of a DODO_STRIPE region [bytes], rounded up to whole blocks
+ * and further where a region would have more than 1024 */
+#define DEFAULT_CLIENT_STRIPE_BYTES (16ull << 20)
 /* [client] receive_buffer: SO_RCVBUF wanted [bytes]; half of what is granted bounds the credit */
 #define DEFAULT_CLIENT_RECEIVE_BYTES (4ull << 20)
 

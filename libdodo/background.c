@@ -12,7 +12,8 @@ enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN };
 static Call *own_start(Channel *ch, enum OwnCall which, uint8_t kind)
 {
     Call *call = &ch->own[which];
-    call_attach(call, ch, kind);
+    call_init(call, ch, kind);
+    call_attach(call);
     ch->own_busy[which] = true;
     return call;
 }
@@ -134,7 +135,8 @@ static void fill_start(Channel *ch, uint64_t now_ns)
         item = CONTAINER_OF(c->fills.next, FillItem, link);
         list_remove(&item->link);
         const Region *r = client_region(c, item->rd);
-        wanted = r && !r->closing && r->active && region_address_equal(&r->address, &item->address);
+        wanted = r && !r->closing && !(r->parent && r->parent->closing) && r->active &&
+                 region_address_equal(&r->address, &item->address);
         if (!wanted) {
             c->fill_bytes -= item->cap;
             c->stats.fills_dropped++;
@@ -189,21 +191,24 @@ void call_fill_step(Call *call, uint64_t now_ns)
 
 /* ---- FALLBACK regions ----------------------------------------------------------------------- */
 
-/* The inactive FALLBACK region whose time has come, or NULL; and when the next one's comes. */
+/* The inactive FALLBACK region or stripe whose time has come, or NULL; and when the next one's
+ * comes. */
 static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
     *ret_next_ns = TIME_NEVER;
-    if (c->count == c->claimed || c->config.manager.kind == ADDR_NONE)
+    if (c->config.manager.kind == ADDR_NONE)
         return NULL;
-    LIST_FOREACH(node, &c->regions)
+    LIST_FOREACH(node, &c->idle)
     {
-        Region *r = CONTAINER_OF(node, Region, link);
-        if (!(r->flags & DODO_FALLBACK) || r->active || r->closing)
+        Region *r = CONTAINER_OF(node, Region, idle);
+        if (!region_wants_memory(
+                r)) { /* it is being closed, or its last stripe is lost: for good */
+            list_remove(&r->idle);
             continue;
-        uint64_t at = r->reopen_ns > c->refraction_until_ns ? r->reopen_ns : c->refraction_until_ns;
-        if (at <= now_ns)
-            return r;
-        *ret_next_ns = time_min(*ret_next_ns, at);
+        }
+        *ret_next_ns =
+            r->reopen_ns > c->refraction_until_ns ? r->reopen_ns : c->refraction_until_ns;
+        return *ret_next_ns <= now_ns ? r : NULL;
     }
     return NULL;
 }
@@ -225,7 +230,7 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
         rd = r->rd;
     }
     if (r) /* also when all ids are in use: its turn comes again */
-        r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+        client_region_idle(c, r, now_ns);
     client_unlock(c);
     if (!id)
         return;
@@ -248,7 +253,7 @@ void call_reopen_step(Call *call, uint64_t now_ns)
                reply.address.region != 0;
     client_lock(c);
     Region *r = client_region(c, st->rd);
-    if (got && r && !r->closing && !r->active) {
+    if (got && r && region_wants_memory(r)) {
         client_region_activate(c, r, &reply.host, &reply.address, false);
         r->retainable = false; /* not asked for as one to be retained: it cannot be released */
     }

@@ -15,13 +15,18 @@ static void close_end(Call *call, int result, int error, const char *reason)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
+    bool piece = call->parent; /* a stripe goes with its region */
     client_lock(c);
     if (st->id)
         request_ids_settle(&c->ids, st->id);
-    client_region_remove(c, r);
+    if (piece)
+        client_region_unclaim(c, r);
+    else
+        client_region_remove(c, r);
     client_unlock(c);
     call_finish(call, result, error, reason);
-    client_region_free(c, r);
+    if (!piece)
+        client_region_free(c, r);
     c->hooks.wake(c->hooks.ctx);
 }
 
@@ -35,7 +40,7 @@ static void close_reclaimed(Call *call, const char *reason)
 }
 
 /* Only what was never written in this opening, and whose file is provably unchanged, may stay. */
-static bool may_release(const Region *r)
+bool close_may_release(const Region *r)
 {
     return (r->flags & DODO_RETAIN) && r->retainable && r->active &&
            !(RULE(RELEASE_UNWRITTEN) && r->written);
@@ -46,13 +51,20 @@ static bool stamp_equal(const Stamp *a, const Stamp *b)
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
+bool close_is_fresh(const Region *r, const FileResult *stamp)
+{
+    if (stamp->count != 0)
+        return false;
+    return !RULE(STAMP) || (stamp->stamp_settled && stamp_equal(&stamp->stamp, &r->stamp));
+}
+
 /* Calls in progress on the region end by their deadlines; then it is decided what becomes of it. */
 static void close_wait(Call *call)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
     client_lock(c);
-    bool busy = r->refs > 0, release = may_release(r), active = r->active;
+    bool busy = r->refs > 0, release = close_may_release(r), active = r->active;
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
@@ -106,7 +118,7 @@ static void close_running(Call *call, uint64_t now_ns)
         break;
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        close_end(call, -1, EINVAL, "the manager does not answer");
+        close_end(call, -1, call->parent ? EHOSTUNREACH : EINVAL, "the manager does not answer");
         break;
     }
 }
@@ -135,23 +147,29 @@ void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
         call_need_file(call, NEED_FILE_STAMP, r->file, NULL, 0, 0);
         return;
     }
-    if (call->phase == CLOSE_STAMP && result->count == 0) {
+    if (call->phase == CLOSE_STAMP) {
         st->stamp = result->stamp;
-        st->release =
-            !RULE(STAMP) || (result->stamp_settled && stamp_equal(&result->stamp, &r->stamp));
+        st->release = close_is_fresh(r, result);
     }
     call->phase = CLOSE_SEND; /* free it if the file would not tell */
+}
+
+void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp)
+{
+    CallState *st = call->state;
+    call->region = stripe;
+    call->phase = CLOSE_SEND;
+    st->release = release;
+    st->stamp = *stamp;
 }
 
 void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
 {
     Client *c = ch->client;
     (void)now_ns;
-    call_attach(call, ch, CALL_CLOSE);
+    call_init(call, ch, CALL_CLOSE);
     client_lock(c);
-    Region *r = client_region(c, rd);
-    if (r && r->closing)
-        r = NULL;
+    Region *r = client_user_region(c, rd);
     if (r)
         r->closing = true;
     client_unlock(c);
@@ -159,6 +177,11 @@ void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
         call_finish(call, -1, EINVAL, "no such region");
         return;
     }
+    if (r->stripes) {
+        stripe_close_start(call, r);
+        return;
+    }
+    call_attach(call);
     call->region = r;
     call->phase = CLOSE_WAIT;
 }
@@ -180,6 +203,15 @@ void call_sync_step(Call *call, uint64_t now_ns)
     (void)call, (void)now_ns; /* it waits for the file only */
 }
 
+/* Under the lock. */
+static void sync_poison(Client *c, Region *r, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < r->stripes_count; i++)
+        sync_poison(c, r->stripes[i], now_ns);
+    c->stats.poisoned += r->active;
+    client_region_deactivate(c, r, now_ns);
+}
+
 /* After a failed fsync nobody knows what the disk holds: the copy is not read again. */
 void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
@@ -191,9 +223,7 @@ void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
     }
     if (RULE(POISON)) {
         client_lock(c);
-        if (r->active)
-            c->stats.poisoned++;
-        client_region_deactivate(c, r, now_ns);
+        sync_poison(c, r, now_ns);
         client_unlock(c);
     }
     sync_end(call, -1, result->error, "writing the file to disk failed");
@@ -203,11 +233,9 @@ void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
 {
     Client *c = ch->client;
     (void)now_ns;
-    call_attach(call, ch, CALL_SYNC);
+    call_init(call, ch, CALL_SYNC);
     client_lock(c);
-    Region *r = client_region(c, rd);
-    if (r && r->closing)
-        r = NULL;
+    Region *r = client_user_region(c, rd);
     if (r)
         r->refs++;
     client_unlock(c);
@@ -215,6 +243,7 @@ void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
         call_finish(call, -1, EINVAL, "no such region");
         return;
     }
+    call_attach(call);
     call->region = r;
     call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
 }
@@ -238,7 +267,7 @@ void call_leave_step(Call *call, uint64_t now_ns)
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns)
 {
     Client *c = ch->client;
-    call_attach(call, ch, CALL_LEAVE);
+    call_init(call, ch, CALL_LEAVE);
     client_lock(c);
     uint64_t id = request_ids_take(&c->ids);
     client_unlock(c);
@@ -246,6 +275,7 @@ void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t no
         call_finish(call, -1, EINVAL, "too many requests are under way");
         return;
     }
+    call_attach(call);
     RequestTimes times = c->config.request;
     times.deadline_ns = deadline_ns;
     run_request(call, id, OP_LEAVE, NULL, 0, &times, now_ns);

@@ -23,9 +23,22 @@ size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64
 static void open_fail(Call *call, int error, const char *reason)
 {
     Client *c = call->channel->client;
-    void *file = call->state->given.file;
+    void *file = call->parent ? NULL : call->state->given.file;
     call_finish(call, -1, error, reason);
-    c->hooks.file_release(c->hooks.ctx, file);
+    if (file)
+        c->hooks.file_release(c->hooks.ctx, file);
+}
+
+/* A stripe of a region that is being made. */
+static void open_install_stripe(Call *call, const OpOpenReply *reply)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    client_region_activate(c, call->region, &reply->host, &reply->address, reply->reused);
+    request_ids_settle(&c->ids, call->state->id);
+    c->alive_due = true;
+    client_unlock(c);
+    call_finish(call, 0, 0, NULL);
 }
 
 /* Makes the region; @reply NULL: without remote memory, for now (FALLBACK). */
@@ -34,6 +47,10 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = NULL;
+    if (call->parent) {
+        open_install_stripe(call, reply);
+        return;
+    }
     client_lock(c);
     int result = client_region_new(c, &r);
     if (result == 0) {
@@ -44,7 +61,7 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
         r->key = st->given.key;
         r->stamp = st->given.stamp;
         r->retainable = st->given.retainable;
-        r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+        client_region_idle(c, r, now_ns);
         if (reply)
             client_region_activate(c, r, &reply->host, &reply->address, reply->reused);
     }
@@ -63,16 +80,19 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
 
 static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
 {
-    if (call->state->open_flags & DODO_FALLBACK)
+    if (!call->parent && (call->state->open_flags & DODO_FALLBACK))
         open_install(call, NULL, now_ns);
     else
         open_fail(call, ENOMEM, reason);
 }
 
-/* Settles the request: whatever the manager still does for it is freed by reconciliation. */
+/* Settles the request: whatever the manager still does for it is freed by reconciliation. Of a
+ * region's stripes the first that fails begins the refraction period. */
 static void open_over(Call *call, bool refract, uint64_t now_ns)
 {
     Client *c = call->channel->client;
+    if (call->parent && call->parent->group.error)
+        refract = false;
     client_lock(c);
     request_ids_settle(&c->ids, call->state->id);
     if (refract) {
@@ -175,11 +195,29 @@ void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
     (void)call, (void)result, (void)now_ns; /* mopen needs no file operation of the core's */
 }
 
+void call_open_begin(Call *call, Region *stripe)
+{
+    CallState *st = call->state;
+    call->region = stripe;
+    st->given = (FileGiven){.file = stripe->file,
+                            .key = stripe->key,
+                            .stamp = stripe->stamp,
+                            .retainable = stripe->retainable};
+    st->open_len = stripe->len;
+    st->open_offset = stripe->file_offset;
+    st->open_flags = stripe->flags;
+}
+
 void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
                      unsigned flags, uint64_t now_ns)
 {
     (void)now_ns;
-    call_attach(call, ch, CALL_OPEN);
+    call_init(call, ch, CALL_OPEN);
+    if (stripe_wanted(ch->client, flags, len)) {
+        stripe_open_start(call, given, len, offset, flags);
+        return;
+    }
+    call_attach(call);
     CallState *st = call->state;
     st->given = *given;
     st->open_len = len;

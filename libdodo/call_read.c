@@ -3,7 +3,6 @@
  * of it, and is offered as a fill. Blocks that a write of this process is under way for come from
  * the file too: their remote copy may be older than the file. */
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +18,7 @@ static void read_end(Call *call, ssize_t result, int error, const char *reason)
     bool last = false;
     if (r) {
         client_lock(c);
+        r = region_top(r);
         last = --r->refs == 0 && r->closing;
         client_unlock(c);
     }
@@ -40,10 +40,14 @@ static void read_from_file(Call *call)
                    call->region->file_offset + window_start(st));
 }
 
-/* The remote half cannot serve (any more): FALLBACK goes on with the file. */
+/* The remote half cannot serve (any more): FALLBACK goes on with the file, and so does a stripe. */
 static void read_inactive(Call *call, const char *reason)
 {
-    if (call->region->flags & DODO_FALLBACK)
+    Client *c = call->channel->client;
+    client_lock(c);
+    bool serves = region_file_serves(call->region);
+    client_unlock(c);
+    if (serves)
         read_from_file(call);
     else
         read_end(call, -1, ENOMEM, reason);
@@ -309,35 +313,11 @@ void call_read_step(Call *call, uint64_t now_ns)
     }
 }
 
-/* Argument checks in the paper's order: the region first, then the arguments. */
-void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
-                     uint64_t now_ns)
+void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len)
 {
-    Client *c = ch->client;
-    (void)now_ns;
-    call_attach(call, ch, CALL_READ);
     CallState *st = call->state;
-    client_lock(c);
-    Region *r = client_region(c, rd);
-    if (r && r->closing)
-        r = NULL;
-    bool active = r && (r->active || (r->flags & DODO_FALLBACK));
-    uint64_t region_len = r ? r->len : 0;
-    if (active) {
-        r->refs++;
-        c->stats.reads++;
-    }
-    client_unlock(c);
-    if (!active) {
-        call_finish(call, -1, ENOMEM, r ? "the region's host is lost" : "no such region");
-        return;
-    }
     call->region = r;
-    if (offset < 0 || (uint64_t)offset > region_len || len > SSIZE_MAX || (!buf && len > 0)) {
-        read_end(call, -1, EINVAL, "offset outside the region, or no buffer");
-        return;
-    }
     st->user_buf = buf;
-    st->user_offset = (uint64_t)offset;
-    st->user_len = len < region_len - (uint64_t)offset ? len : region_len - (uint64_t)offset;
+    st->user_offset = offset;
+    st->user_len = len;
 }

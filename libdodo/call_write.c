@@ -6,7 +6,6 @@
  * the blocks are made unfilled at the imd before the call returns (VOID); if that fails, or the
  * remote half does, the copy is poisoned: dropped, and never read again. */
 #include <errno.h>
-#include <limits.h>
 
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
@@ -21,7 +20,7 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     client_lock(c);
     if (st->recorded)
         list_remove(&st->record.link);
-    r->refs--;
+    region_top(r)->refs--;
     if (result > 0)
         r->written_bytes += (uint64_t)result;
     client_unlock(c);
@@ -268,7 +267,7 @@ static bool write_enter(Call *call)
     Region *r = call->region;
     uint64_t first = block_of(st->user_offset), last = block_of(st->user_offset + st->user_len - 1);
     client_lock(c);
-    bool active = r->active, fallback = r->flags & DODO_FALLBACK;
+    bool active = r->active, fallback = region_file_serves(r);
     bool wait =
         (active || fallback) && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
     if (wait) {
@@ -302,10 +301,6 @@ void call_write_step(Call *call, uint64_t now_ns)
     if (call->need == NEED_BLOCKED)
         call->need = NEED_NETWORK;
     if (call->phase == PHASE_ENTER) {
-        if (st->user_len == 0) {
-            write_end(call, 0, 0, NULL);
-            return;
-        }
         if (!write_enter(call))
             return;
     }
@@ -336,37 +331,11 @@ void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
     call->state->file_error = result->error;
 }
 
-void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
-                      uint64_t now_ns)
+void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len)
 {
-    Client *c = ch->client;
-    (void)now_ns;
-    call_attach(call, ch, CALL_WRITE);
     CallState *st = call->state;
-    client_lock(c);
-    Region *r = client_region(c, rd);
-    if (r && r->closing)
-        r = NULL;
-    bool active = r && (r->active || (r->flags & DODO_FALLBACK));
-    uint64_t region_len = r ? r->len : 0;
-    unsigned flags = r ? r->flags : 0;
-    if (active)
-        r->refs++;
-    client_unlock(c);
-    if (!active) {
-        call_finish(call, -1, ENOMEM, r ? "the region's host is lost" : "no such region");
-        return;
-    }
     call->region = r;
-    if (flags & DODO_RDONLY) {
-        write_end(call, -1, EINVAL, "the region is read-only");
-        return;
-    }
-    if (offset < 0 || (uint64_t)offset > region_len || len > SSIZE_MAX || (!buf && len > 0)) {
-        write_end(call, -1, EINVAL, "offset outside the region, or no buffer");
-        return;
-    }
     st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
-    st->user_offset = (uint64_t)offset;
-    st->user_len = len < region_len - (uint64_t)offset ? len : region_len - (uint64_t)offset;
+    st->user_offset = offset;
+    st->user_len = len;
 }

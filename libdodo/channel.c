@@ -11,7 +11,8 @@ static void session_closed(void *ctx, Session *s)
 {
     Channel *ch = ctx;
     for (Call *call = ch->calls; call; call = call->next)
-        run_session_closed(call, s);
+        if (call->state)
+            run_session_closed(call, s);
     free(s->user);
     s->user = NULL;
 }
@@ -26,7 +27,7 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, uns
                      bool background)
 {
     assert(calls_max >= 1 && calls_max <= CHANNEL_CALLS_MAX);
-    unsigned states = calls_max + (background ? BACKGROUND_CALLS : 0);
+    unsigned states = calls_max + PIECES_EXTRA + (background ? BACKGROUND_CALLS : 0);
     Channel *ch = calloc(1, sizeof *ch + states * sizeof *ch->states);
     if (!ch)
         return NULL;
@@ -38,8 +39,6 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, uns
     ch->expected_ns = TIME_NEVER;
     while (1u << ch->lane_bits < states)
         ch->lane_bits++;
-    for (unsigned i = 0; i < states; i++)
-        ch->states[i].next_ask = 1;
     ch->next_transfer = 1;
     endpoint_on_close(endpoint, session_closed, ch);
     return ch;
@@ -63,6 +62,7 @@ Channel *channel_abandon(Channel *ch)
             continue; /* what its last call left there was freed */
         free(ch->states[i].fill);
         free(ch->states[i].names);
+        free(ch->states[i].stage);
     }
     for (Session *s = NULL; (s = endpoint_walk(ch->endpoint, s));) {
         free(s->user);
@@ -86,35 +86,93 @@ Call *channel_next(Channel *ch, Call *after)
 
 /* ---- calls on the channel ------------------------------------------------------------------- */
 
-static CallState *state_take(Channel *ch, Call *call)
+/* One is free: the caller keeps to the number of calls, the pieces to theirs. */
+static CallState *state_find(Channel *ch)
 {
     CallState *st = ch->states;
-    while (st->call) /* one is free: the caller keeps to the number of calls */
+    while (st->call) {
         st++;
+        assert(st < ch->states + ch->states_count);
+    }
     memset(st, 0, offsetof(CallState, next_ask));
-    st->call = call;
+    list_init(&st->record.link);
     return st;
 }
 
-void call_attach(Call *call, Channel *ch, uint8_t kind)
+static void call_list(Call *call)
 {
-    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch};
-    call->state = state_take(ch, call);
-    list_init(&call->state->record.link);
-    Call **at = &ch->calls;
+    Call **at = &call->channel->calls;
     while (*at)
         at = &(*at)->next;
     *at = call;
 }
 
+void call_init(Call *call, Channel *ch, uint8_t kind)
+{
+    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch};
+}
+
+void call_attach(Call *call)
+{
+    call->state = state_find(call->channel);
+    call->state->call = call;
+    call_list(call);
+}
+
+void call_attach_group(Call *call)
+{
+    call->group.on = true;
+    call_list(call);
+}
+
+bool call_piece_free(const Call *call)
+{
+    return call->group.running == 0 || call->channel->extra < PIECES_EXTRA;
+}
+
+Call *call_piece(Call *call)
+{
+    Channel *ch = call->channel;
+    CallState *st = state_find(ch);
+    Call *piece = &st->piece;
+    call_init(piece, ch, call->kind);
+    piece->parent = call;
+    piece->state = st;
+    st->call = piece;
+    call_list(piece);
+    ch->extra += call->group.running > 0;
+    call->group.running++;
+    ch->again = true;
+    return piece;
+}
+
+static void call_piece_over(Call *piece, ssize_t result, int error, const char *reason)
+{
+    Channel *ch = piece->channel;
+    call_group_piece_over(piece, result, error, reason);
+    piece->parent->group.running--;
+    ch->extra -= piece->parent->group.running > 0;
+    ch->again = true;
+}
+
+static void call_drop_state(Call *call)
+{
+    CallState *st = call->state;
+    run_end(call);
+    free(st->fill);
+    free(st->names);
+    free(st->stage);
+    st->call = NULL;
+    call->state = NULL;
+}
+
 void call_finish(Call *call, ssize_t result, int error, const char *reason)
 {
     Channel *ch = call->channel;
-    run_end(call);
-    free(call->state->fill);
-    free(call->state->names);
-    call->state->call = NULL;
-    call->state = NULL;
+    if (call->parent)
+        call_piece_over(call, result, error, reason);
+    if (call->state)
+        call_drop_state(call);
     for (Call **at = &ch->calls; *at; at = &(*at)->next) {
         if (*at == call) {
             *at = call->next;
@@ -149,6 +207,10 @@ void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
     call->file_pending = false;
     if (call->need != NEED_BLOCKED)
         call->need = NEED_NETWORK;
+    if (call->group.on) {
+        call_group_file(call, result, now_ns);
+        return;
+    }
     switch (call->kind) {
     case CALL_OPEN:
         call_open_file(call, result, now_ns);
@@ -179,7 +241,10 @@ static void call_step(Call *call, uint64_t now_ns)
         [CALL_ALIVE] = call_alive_step, [CALL_CLAIM] = call_claim_step,
         [CALL_FILL] = call_fill_step,   [CALL_REOPEN] = call_reopen_step,
     };
-    steps[call->kind](call, now_ns);
+    if (call->group.on)
+        call_group_step(call, now_ns);
+    else
+        steps[call->kind](call, now_ns);
 }
 
 /* ---- input ---------------------------------------------------------------------------------- */
@@ -211,7 +276,8 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
     Call *next;
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
-        run_message(call, in->session, in->type, in->payload, in->payload_len, now_ns);
+        if (call->state)
+            run_message(call, in->session, in->type, in->payload, in->payload_len, now_ns);
     }
 }
 
@@ -226,7 +292,8 @@ void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len,
         break;
     case ENDPOINT_UP:
         for (Call *call = ch->calls; call; call = call->next)
-            run_session_up(call, in.session, now_ns);
+            if (call->state)
+                run_session_up(call, in.session, now_ns);
         break;
     case ENDPOINT_NOTHING:
     case ENDPOINT_RESET:
@@ -247,7 +314,8 @@ static void notice_own_gap(Channel *ch, uint64_t now_ns)
         return;
     uint64_t gap = now_ns - ch->expected_ns;
     for (Call *call = ch->calls; call; call = call->next)
-        run_postpone(call, gap, now_ns);
+        if (call->state)
+            run_postpone(call, gap, now_ns);
 }
 
 static void send_hellos(Channel *ch, uint64_t now_ns)
@@ -262,12 +330,15 @@ static void send_hellos(Channel *ch, uint64_t now_ns)
 void channel_step(Channel *ch, uint64_t now_ns)
 {
     notice_own_gap(ch, now_ns);
-    Call *next;
-    for (Call *call = ch->calls; call; call = next) {
-        next = call->next;
-        if (call->need == NEED_NETWORK || call->need == NEED_BLOCKED)
-            call_step(call, now_ns);
-    }
+    do {
+        Call *next;
+        ch->again = false;
+        for (Call *call = ch->calls; call; call = next) {
+            next = call->next;
+            if (call->need == NEED_NETWORK || call->need == NEED_BLOCKED)
+                call_step(call, now_ns);
+        }
+    } while (ch->again);
     if (ch->background)
         background_step(ch, now_ns);
     if (!ch->client->stopped)
@@ -279,7 +350,8 @@ uint64_t channel_deadline(Channel *ch)
 {
     uint64_t deadline = endpoint_deadline(ch->endpoint);
     for (Call *call = ch->calls; call; call = call->next)
-        deadline = time_min(deadline, run_deadline(call));
+        if (call->state)
+            deadline = time_min(deadline, run_deadline(call));
     if (ch->background)
         deadline = time_min(deadline, background_deadline(ch));
     return deadline;
@@ -288,7 +360,7 @@ uint64_t channel_deadline(Channel *ch)
 bool channel_is_brief(const Channel *ch)
 {
     for (const Call *call = ch->calls; call; call = call->next)
-        if (!run_is_brief(call))
+        if (call->state && !run_is_brief(call))
             return false;
     return true;
 }

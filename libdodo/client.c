@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/defaults.h"
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
@@ -43,7 +44,10 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
         c->config.regions_max = REGIONS_MAX;
     c->env = *env;
     c->hooks = *hooks;
+    if (c->config.stripe_bytes == 0)
+        c->config.stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES;
     list_init(&c->regions);
+    list_init(&c->idle);
     list_init(&c->fills);
     request_ids_init(&c->ids);
     credit_init(&c->credit, config->credit_cap_bytes);
@@ -63,9 +67,8 @@ Client *client_free(Client *c)
         return NULL;
     LIST_FOREACH(node, &c->fills)
     free(CONTAINER_OF(node, FillItem, link));
-    LIST_FOREACH(node, &c->regions)
-    {
-        Region *r = CONTAINER_OF(node, Region, link);
+    while (!list_empty(&c->regions)) { /* the first is no stripe: those come after theirs */
+        Region *r = CONTAINER_OF(c->regions.next, Region, link);
         client_region_remove(c, r);
         client_region_free(c, r);
     }
@@ -92,6 +95,12 @@ Region *client_region(Client *c, int rd)
     if (rd < 0 || index >= c->table_size || !c->table[index] || c->table[index]->rd != rd)
         return NULL;
     return c->table[index];
+}
+
+Region *client_user_region(Client *c, int rd)
+{
+    Region *r = client_region(c, rd);
+    return r && !r->closing && !r->parent ? r : NULL;
 }
 
 static int table_grow(Client *c)
@@ -132,6 +141,7 @@ int client_region_new(Client *c, Region **ret)
         return -ENOMEM;
     region->rd = (int)((unsigned)c->generations[index] << RD_INDEX_BITS | index);
     list_init(&region->writes);
+    list_init(&region->idle);
     list_push_back(&c->regions, &region->link);
     c->table[index] = region;
     c->free_hint = index + 1;
@@ -143,7 +153,10 @@ int client_region_new(Client *c, Region **ret)
 void client_region_remove(Client *c, Region *r)
 {
     unsigned index = (unsigned)r->rd & (REGIONS_MAX - 1);
+    for (unsigned i = 0; i < r->stripes_count; i++)
+        client_region_remove(c, r->stripes[i]);
     client_region_unclaim(c, r);
+    list_remove(&r->idle);
     c->table[index] = NULL;
     c->generations[index] = (uint16_t)((c->generations[index] + 1) % RD_GENERATIONS);
     if (index < c->free_hint)
@@ -154,8 +167,11 @@ void client_region_remove(Client *c, Region *r)
 
 void client_region_free(Client *c, Region *r)
 {
-    if (r->file)
+    for (unsigned i = 0; i < r->stripes_count; i++)
+        client_region_free(c, r->stripes[i]);
+    if (r->file && !r->parent)
         c->hooks.file_release(c->hooks.ctx, r->file);
+    free(r->stripes);
     free(r->filled);
     free(r);
 }
@@ -174,6 +190,8 @@ void client_region_unclaim(Client *c, Region *r)
         return;
     r->claimed = false;
     r->active = false;
+    if (r->parent)
+        r->parent->stripes_active--;
     c->digest ^= region_claim(r);
     c->claimed--;
     c->alive_due = true;
@@ -187,6 +205,9 @@ void client_region_activate(Client *c, Region *r, const Addr *host, const Region
     r->address = *address;
     r->active = true;
     r->claimed = true;
+    if (r->parent)
+        r->parent->stripes_active++;
+    list_remove(&r->idle);
     r->reused = reused;
     r->counter = 0;
     r->unfinished = 1;
@@ -199,12 +220,37 @@ void client_region_activate(Client *c, Region *r, const Addr *host, const Region
     r->filled_blocks = 0;
 }
 
+void client_region_idle(Client *c, Region *r, uint64_t now_ns)
+{
+    r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+    list_remove(&r->idle);
+    if (region_wants_memory(r))
+        list_push_back(&c->idle, &r->idle);
+}
+
+bool region_wants_memory(const Region *r)
+{
+    return !r->active && !r->stripes && !(r->parent ? r->parent->closing : r->closing) &&
+           region_file_serves(r);
+}
+
+bool region_active(const Region *r)
+{
+    return r->active || r->stripes_active > 0;
+}
+
+/* A lost stripe is not its region's death as long as there is another. */
+bool region_file_serves(const Region *r)
+{
+    return (r->flags & DODO_FALLBACK) || (r->parent && r->parent->stripes_active > 0);
+}
+
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
 {
     if (!r->active)
         return;
     client_region_unclaim(c, r);
-    r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+    client_region_idle(c, r, now_ns);
     r->filled_blocks = 0;
     free(r->filled);
     r->filled = NULL;
@@ -321,26 +367,50 @@ void client_stats(Client *c, ClientStats *ret)
     client_unlock(c);
 }
 
+static void info_add(ClientRegionInfo *i, const Region *r)
+{
+    uint64_t filled = r->filled_blocks * WIRE_BLOCK_SIZE;
+    i->filled_bytes += filled < r->len ? filled : r->len;
+    i->hits += r->hits;
+    i->misses += r->misses;
+    i->written += r->written_bytes;
+    if (r->active && !i->active) {
+        i->host = r->host;
+        i->address = r->address;
+        i->active = true;
+    }
+    i->reused |= r->reused;
+}
+
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
 {
     client_lock(c);
-    Region *r = client_region(c, rd);
-    if (r && !r->closing) {
-        uint64_t filled = r->filled_blocks * WIRE_BLOCK_SIZE;
-        *ret = (ClientRegionInfo){.host = r->host,
-                                  .address = r->address,
-                                  .len = r->len,
-                                  .filled_bytes = filled < r->len ? filled : r->len,
-                                  .hits = r->hits,
-                                  .misses = r->misses,
-                                  .written = r->written_bytes,
-                                  .flags = r->flags,
-                                  .active = r->active,
-                                  .reused = r->reused};
+    const Region *r = client_user_region(c, rd);
+    if (r) {
+        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = r->stripes_count};
+        for (unsigned i = 0; i < r->stripes_count; i++)
+            info_add(ret, r->stripes[i]);
+        if (!r->stripes)
+            info_add(ret, r);
     }
-    int result = r && !r->closing ? 0 : -EINVAL;
     client_unlock(c);
-    return result;
+    return r ? 0 : -EINVAL;
+}
+
+int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret)
+{
+    client_lock(c);
+    const Region *r = client_user_region(c, rd);
+    if (r && stripe >= (r->stripes ? r->stripes_count : 1))
+        r = NULL;
+    if (r && r->stripes)
+        r = r->stripes[stripe];
+    if (r) {
+        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags};
+        info_add(ret, r);
+    }
+    client_unlock(c);
+    return r ? 0 : -EINVAL;
 }
 
 int client_region_next(Client *c, int rd)
@@ -349,10 +419,21 @@ int client_region_next(Client *c, int rd)
     client_lock(c);
     unsigned index = rd < 0 ? 0 : ((unsigned)rd & (REGIONS_MAX - 1)) + 1;
     for (; index < c->table_size && next < 0; index++)
-        if (c->table[index] && !c->table[index]->closing)
+        if (c->table[index] && !c->table[index]->closing && !c->table[index]->parent)
             next = c->table[index]->rd;
     client_unlock(c);
     return next;
+}
+
+static bool stripes_good(const Region *r)
+{
+    unsigned active = 0;
+    for (unsigned i = 0; i < r->stripes_count; i++) {
+        if (r->stripes[i]->parent != r || r->stripes[i]->refs)
+            return false;
+        active += r->stripes[i]->active;
+    }
+    return active == r->stripes_active;
 }
 
 bool client_check(Client *c)
@@ -369,6 +450,7 @@ bool client_check(Client *c)
         good &= client_region(c, r->rd) == r;
         good &= !r->active || r->claimed;
         good &= r->counter + 1 - r->unfinished <= WRITE_NUMBERS;
+        good &= !r->stripes || (!r->active && stripes_good(r));
         if (r->claimed) {
             claimed++;
             digest ^= region_claim(r);

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "base/env.h"
 #include "proto/endpoint.h"
@@ -52,8 +53,10 @@ typedef struct ClientConfig {
     uint64_t reopen_ns;            /* DODO_FALLBACK: between tries to establish regions anew */
     RequestTimes request;          /* to the manager */
     uint64_t credit_cap_bytes;     /* until client_receive_granted() tells better */
-    unsigned regions_max;
-    size_t fill_queue_bytes; /* offered fills beyond it are not made */
+    unsigned regions_max;          /* stripes count */
+    size_t fill_queue_bytes;       /* offered fills beyond it are not made */
+    uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
+                              0: the default */
 } ClientConfig;
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
@@ -82,9 +85,13 @@ typedef struct ClientRegionInfo {
     uint64_t len, filled_bytes, hits, misses, written;
     unsigned flags; /* DODO_* as opened */
     bool active, reused;
+    unsigned stripes; /* 0: it is not striped, else what stands above is the sum, or the first
+                         active one's */
 } ClientRegionInfo;
 /* 0, or -EINVAL. */
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
+/* Of the region's @stripe-th piece; of one that is not striped, there is the 0th, itself. */
+int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int client_region_next(Client *c, int rd);
 
@@ -101,9 +108,10 @@ typedef struct ChannelSink {
     void *ctx;
 } ChannelSink;
 
-/* @calls_max: at once, 1 .. CHANNEL_CALLS_MAX. @background: this channel also sends keep-alives,
- * claims and fills, and establishes FALLBACK regions anew, by calls of its own beside those; there
- * is one such channel a client. @endpoint is transferred. NULL: no memory. */
+/* @calls_max: at once, 1 .. CHANNEL_CALLS_MAX; the pieces of one do not count. @background: this
+ * channel also sends keep-alives, claims and fills, and establishes FALLBACK regions anew, by calls
+ * of its own beside those; there is one such channel a client. @endpoint is transferred. NULL: no
+ * memory. */
 enum { CHANNEL_CALLS_MAX = 128 };
 Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, unsigned calls_max,
                      bool background);
@@ -156,6 +164,26 @@ typedef struct FileGiven {
     bool retainable; /* a file system known to keep honest stamps */
 } FileGiven;
 
+/* A call made of others, its pieces: a vectored one, or one on several stripes of a region. It
+ * holds no state of its channel itself; a few are there for pieces alone, so that each such call
+ * always gets on. Private: libdodo/call_group.c, stripe.c */
+typedef struct CallGroup {
+    bool on;
+    unsigned running; /* pieces under way */
+    struct iovec one; /* of a call with one buffer */
+    const struct iovec *iov;
+    int iov_count, iov_at; /* the next piece begins in this one, */
+    size_t iov_skip;       /* so far from its start */
+    uint64_t offset;       /* of the whole, in the region */
+    size_t len, begun;     /* bytes: of the whole, of the pieces begun */
+    size_t end;            /* where a piece ended that was short or failed; SIZE_MAX: none */
+    int error;             /* ... and why; 0: short */
+    const char *reason;
+    unsigned stripe, good; /* opening, closing: the next; those that went well */
+    bool release;
+    Stamp stamp;
+} CallGroup;
+
 /* In the caller's storage, opaque but for these. */
 struct Call {
     uint8_t need;      /* enum CallNeed */
@@ -172,7 +200,9 @@ struct Call {
     Channel *channel;
     struct Call *next;
     struct Region *region;
-    struct CallState *state;
+    struct CallState *state; /* NULL: it is made of others */
+    struct Call *parent;     /* it is a piece of that one */
+    CallGroup group;
 };
 
 /* Each attaches the call to the channel; go on with channel_step(), look at need; after
@@ -184,6 +214,15 @@ void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, s
                      uint64_t now_ns);
 void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
                       uint64_t now_ns);
+/* One call over several buffers, as preadv() and pwritev(); @iov stays the caller's and as it is
+ * until the call is over. Reads: pieces of it run beside each other; a short piece ends the result
+ * there, whatever comes after it; a failed one that nothing short precedes is the call's failure.
+ * Writes: one piece after the other; what reached the file is the result, also when the next piece
+ * failed. Adjacent small buffers are gathered into one piece. */
+void call_readv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
+                      int count, uint64_t now_ns);
+void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
+                       int count, uint64_t now_ns);
 void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 /* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */

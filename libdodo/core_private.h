@@ -20,6 +20,10 @@ enum {
     OWN_GAP_NS = 100 * 1000000, /* later than asked for by so much: this process was stopped */
     SAFE_DATAGRAM = 1232,       /* fits every path: IPv6's least MTU less its headers */
     STUCK_DEADLINES = 8,        /* answers, but no progress, for so many transfer deadlines */
+    PIECES_EXTRA = 15,          /* states of a channel for pieces, besides one a call */
+    VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
+    STRIPES_MAX = 1024,                       /* of a region */
+    STRIPE_REQUESTS = 16,                     /* to the manager at once, for one region */
 };
 
 /* One write under way, linked in its region: its blocks are not read remotely meanwhile. */
@@ -52,8 +56,15 @@ typedef struct Region {
     uint64_t *filled;    /* what we saw filled, a bit a block; NULL: not tracked */
     uint64_t filled_blocks;
     uint64_t hits, misses, written_bytes;
-    uint64_t reopen_ns; /* FALLBACK and inactive: try again then */
-    ListNode link;      /* in Client.regions, by age */
+    uint64_t reopen_ns; /* FALLBACK or a stripe, and inactive: try again then */
+    ListNode idle;      /* ... in Client.idle, by that time */
+    ListNode link;      /* in Client.regions, by age; its stripes come after it */
+    /* A striped region has no memory of its own: its stripes are regions. It has the file, the
+     * flags and the calls in progress of all. */
+    struct Region *parent;   /* of a stripe */
+    struct Region **stripes; /* NULL: not striped */
+    unsigned stripes_count, stripes_active;
+    uint64_t stripe_len; /* the last one may be shorter */
 } Region;
 
 /* What the file held, on its way to the region's host. */
@@ -79,6 +90,7 @@ struct Client {
     unsigned table_size, free_hint;
     unsigned count;
     ListNode regions;
+    ListNode idle;   /* of Region: to be established anew */
     uint64_t digest; /* over the claimed regions */
     uint32_t claimed;
     RequestIds ids;
@@ -167,7 +179,14 @@ typedef struct CallState {
     uint64_t before;
     int rd; /* reopen, fill */
 
+    /* piece of a call made of several */
+    size_t piece_at, piece_len; /* in that call's bytes */
+    uint8_t *stage;             /* small buffers, gathered here; NULL: it is the caller's memory */
+    int stage_iov;              /* the first of them, */
+    size_t stage_skip;          /* from so far on */
+
     uint64_t next_ask; /* of the lane: outlives the call */
+    Call piece;        /* the storage of a call that is a piece */
     /* The machine under way; last, because it is big and initializes itself. */
     union {
         Request request;
@@ -199,6 +218,8 @@ struct Channel {
     uint64_t together;      /* bytes that their transfers have under way */
     uint64_t expected_ns;   /* when the shell was told to come again */
     uint64_t next_transfer; /* names of writes and fills: none is used again on this channel */
+    unsigned extra;         /* pieces, but for one of each call */
+    bool again;             /* a call's pieces have changed: it goes on in this very step */
     /* background */
     Call own[BACKGROUND_CALLS];
     bool own_busy[BACKGROUND_CALLS];
@@ -216,13 +237,22 @@ void client_unlock(Client *c);
 void client_log(Client *c, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* All under the lock. */
-Region *client_region(Client *c, int rd);        /* NULL: not open */
-int client_region_new(Client *c, Region **ret);  /* 0, -ENOMEM, -EMFILE */
-void client_region_remove(Client *c, Region *r); /* out of the table; free it after unlocking */
+Region *client_region(Client *c, int rd);       /* NULL: not open */
+Region *client_user_region(Client *c, int rd);  /* ... or closing, or a stripe: none of a user's */
+int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
+/* Out of the table, with its stripes; free it after unlocking. */
+void client_region_remove(Client *c, Region *r);
 void client_region_activate(Client *c, Region *r, const Addr *host, const RegionAddress *address,
                             bool reused);
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
+/* It has no memory now; the background tries again later, if it is of the kind. */
+void client_region_idle(Client *c, Region *r, uint64_t now_ns);
+bool region_wants_memory(const Region *r);
+/* Remote memory serves it, or some of it. */
+bool region_active(const Region *r);
+/* Calls on it do not fail: what is not remote comes from the file. */
+bool region_file_serves(const Region *r);
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block);
 void region_saw_filled(Region *r, uint64_t block, bool filled);
 /* Lock themselves. */
@@ -235,7 +265,12 @@ bool client_fill_offer(Client *c, FillItem *item);
 
 /* ---- channel.c ---- */
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
-void call_attach(Call *call, Channel *ch, uint8_t kind);
+void call_init(Call *call, Channel *ch, uint8_t kind);
+void call_attach(Call *call); /* with a state */
+void call_attach_group(Call *call);
+/* A piece of a group, with a state; only while there is one for it. */
+bool call_piece_free(const Call *call);
+Call *call_piece(Call *call);
 void call_finish(Call *call, ssize_t result, int error, const char *reason);
 void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len,
                     uint64_t offset);
@@ -261,7 +296,34 @@ void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payl
                  uint64_t now_ns);
 void run_end(Call *call);
 
+/* ---- call_group.c: calls made of others ---- */
+void call_group_step(Call *call, uint64_t now_ns);
+void call_group_file(Call *call, const FileResult *result, uint64_t now_ns);
+/* The piece is over in this moment. */
+void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason);
+
+/* ---- stripe.c ---- */
+/* The stripe that holds @offset of the region (the last one holds its end), and where in that; the
+ * region itself if it has none. */
+Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
+bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);
+void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
+                       unsigned flags);
+void stripe_open_step(Call *call, uint64_t now_ns);
+void stripe_close_start(Call *call, Region *r);
+void stripe_close_step(Call *call, uint64_t now_ns);
+void stripe_close_file(Call *call, const FileResult *result);
+
 /* ---- call_*.c: one step of each kind; called until nothing changes ---- */
+/* The call, which has a state and was counted in its region's refs, is for these bytes of the
+ * region, which is no striped one; @len > 0. */
+void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
+void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
+/* One more stripe, in the order of stripe_open_start() or stripe_close_start(). */
+void call_open_begin(Call *call, Region *stripe);
+void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
+bool close_may_release(const Region *r);
+bool close_is_fresh(const Region *r, const FileResult *stamp);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
 void call_write_step(Call *call, uint64_t now_ns);
@@ -290,6 +352,11 @@ static inline bool region_address_equal(const RegionAddress *a, const RegionAddr
 {
     return a->epoch == b->epoch && a->region == b->region && a->opening == b->opening &&
            id128_equal(&a->capability, &b->capability);
+}
+/* Whose calls in progress, file and descriptor it is. */
+static inline Region *region_top(Region *r)
+{
+    return r->parent ? r->parent : r;
 }
 static inline uint64_t block_of(uint64_t offset)
 {

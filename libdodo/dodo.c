@@ -92,7 +92,8 @@ int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
     FileGiven given;
     const char *reason;
     enter(&e);
-    if (len < 1 || offset < 0 || (flags & ~(unsigned)(DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK)))
+    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE;
+    if (len < 1 || offset < 0 || (flags & ~known))
         return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
     if (runtime_get(&e.rt) < 0)
         return fail(&e, ENOMEM, reason_get()); /* a program goes on with its file */

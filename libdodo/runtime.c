@@ -438,6 +438,7 @@ static Client *client_make(Runtime *rt)
         .credit_cap_bytes = s->receive_bytes / 4,
         .regions_max = (unsigned)s->regions_max,
         .fill_queue_bytes = s->fill_queue_bytes,
+        .stripe_bytes = s->stripe_bytes,
     };
     ClientHooks hooks = {.lock = hook_lock,
                          .unlock = hook_unlock,

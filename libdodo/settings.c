@@ -87,6 +87,8 @@ static int set_client(Settings *s, const char *key, const char *value)
         return parse_u64(value, 1, 1 << 20, &s->regions_max);
     if (strcmp(key, "fill_queue") == 0)
         return parse_size(value, &s->fill_queue_bytes);
+    if (strcmp(key, "stripe") == 0)
+        return parse_size(value, &s->stripe_bytes);
     if (strcmp(key, "receive_buffer") == 0)
         return parse_size(value, &s->receive_bytes);
     if (strcmp(key, "honest_filesystems") == 0)
@@ -164,6 +166,7 @@ int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
         .spin_ns = DEFAULT_CLIENT_SPIN_NS,
         .regions_max = DEFAULT_CLIENT_REGIONS_MAX,
         .fill_queue_bytes = DEFAULT_CLIENT_FILL_QUEUE_BYTES,
+        .stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES,
         .receive_bytes = DEFAULT_CLIENT_RECEIVE_BYTES,
     };
     const char *path = getenv("DODO_CONFIG");

@@ -46,7 +46,12 @@ enum {
     DODO_RETAIN = 2,
     /** Never fail for want of remote memory: reads come from the backing file, and the region is
      *  established again when memory returns. */
-    DODO_FALLBACK = 4
+    DODO_FALLBACK = 4,
+    /** A region longer than any host's room: it is made of stripes, pieces of it on several hosts.
+     *  A stripe that is lost, or found no room, is read from the backing file and established
+     *  again when memory returns; only without any is the region lost, or dodo_mopen_flags() fails
+     *  with ENOMEM. */
+    DODO_STRIPE = 8
 };
 
 /**
@@ -76,7 +81,7 @@ DODO_API int dodo_mopen(size_t len, int fd, off_t offset);
 
 /**
  * dodo_mopen_flags() - dodo_mopen() with flags
- * @flags:  any of DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK; 0 is dodo_mopen()
+ * @flags:  any of DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK, DODO_STRIPE; 0 is dodo_mopen()
  *
  * Returns and errors as dodo_mopen(), and EINVAL for an unknown flag. With DODO_FALLBACK it does
  * not fail with ENOMEM but when the library itself has no memory.

@@ -22,7 +22,8 @@
 
 enum {
     FILE_BYTES = 1 << 20,
-    POOL_BYTES = 1 << 20,
+    POOL_BYTES = 4 << 20,
+    STRIPE_BYTES = 64 << 10,
     CHANNELS = 3, /* 0 is the background's */
     QUEUE_MAX = 512,
     DATAGRAM_MAX = 2048,
@@ -50,6 +51,8 @@ typedef struct World {
     /* how the manager behaves */
     bool manager_dead, imd_dead;
     uint16_t open_status, close_status;
+    bool limited; /* it has room for so many regions only: */
+    unsigned room;
     uint64_t regions; /* ids given */
     RegionAddress last;
     unsigned avoided; /* hosts that the last OPEN named */
@@ -57,11 +60,12 @@ typedef struct World {
     OpClaim claim;
     bool want_list;
     /* how the file behaves */
-    int write_error;
-    size_t write_short; /* bytes taken at most; 0: all */
+    int write_error, read_error;
+    uint64_t error_from; /* file offset from which on these two are meant */
+    size_t write_short;  /* bytes taken at most; 0: all */
     int sync_error;
     bool stamp_moved;
-    unsigned released;
+    unsigned released, syncs;
     unsigned datagrams; /* to anyone */
     size_t path_mtu;    /* larger datagrams vanish between client and imd; 0: none does */
 } World;
@@ -145,15 +149,18 @@ static void imd_burst(void *ctx, void *session, const Burst *b)
 
 /* ---- the manager ---------------------------------------------------------------------------- */
 
-static size_t manager_open(const WireRequest *q, uint8_t *body)
+static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
 {
     OpOpen open;
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
     w.opens++;
     w.avoided = open.avoid_count;
     assert_true(open.avoid_count == 0 || open.avoid[0] == w.epoch);
-    if (w.open_status != STATUS_OK)
+    if (w.limited && w.room == 0)
+        *ret_status = STATUS_NO_MEMORY;
+    if (*ret_status != STATUS_OK)
         return 0;
+    w.room--;
     ImdRegion region = {
         .region = ++w.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
     rng(NULL, &region.capability, sizeof region.capability);
@@ -173,7 +180,7 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
     switch (q->op) {
     case OP_OPEN:
         *ret_status = w.open_status;
-        return manager_open(q, body);
+        return manager_open(q, body, ret_status);
     case OP_CLOSE:
         assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
         w.closes++;
@@ -241,18 +248,23 @@ static void do_file(Call *call)
 {
     FileResult r = {0};
     size_t left = call->file_offset < w.file_size ? w.file_size - call->file_offset : 0;
-    if (call->need == NEED_FILE_READ) {
+    bool hit = call->file_offset >= w.error_from;
+    if (call->need == NEED_FILE_READ && w.read_error && hit) {
+        r = (FileResult){.count = -1, .error = w.read_error};
+    } else if (call->need == NEED_FILE_READ) {
         r.count = (ssize_t)(call->file_len < left ? call->file_len : left);
         memcpy(call->file_buf, w.file + call->file_offset, (size_t)r.count);
     } else if (call->need == NEED_FILE_WRITE) {
         call_file_taken(call);
         size_t n = w.write_short && w.write_short < call->file_len ? w.write_short : call->file_len;
-        if (w.write_error)
+        if (w.write_error && hit)
             r = (FileResult){.count = -1, .error = w.write_error};
         else
             memcpy(w.file + call->file_offset, call->file_buf, (size_t)(r.count = (ssize_t)n));
-    } else if (call->need == NEED_FILE_SYNC && w.sync_error) {
-        r = (FileResult){.count = -1, .error = w.sync_error};
+    } else if (call->need == NEED_FILE_SYNC) {
+        w.syncs++;
+        if (w.sync_error)
+            r = (FileResult){.count = -1, .error = w.sync_error};
     } else if (call->need == NEED_FILE_STAMP) {
         r.stamp = file_stamp_now();
         r.stamp_settled = true;
@@ -288,32 +300,53 @@ static bool file_needed(const Call *call)
     return call->need >= NEED_FILE_READ && call->need <= NEED_FILE_STAMP;
 }
 
+/* Of the calls on a channel, the core's own among them. */
+static Call *next_file_needed(Channel *ch)
+{
+    Call *call = NULL;
+    while ((call = channel_next(ch, call)) && !file_needed(call))
+        ;
+    return call;
+}
+
+/* The next datagram, or the next timer. */
+static void pump(void)
+{
+    if (w.head != w.tail) {
+        Datagram d = w.queue[w.head++ % QUEUE_MAX];
+        w.now += 1000;
+        deliver(&d);
+        return;
+    }
+    uint64_t next = TIME_NEVER;
+    for (unsigned i = 0; i < CHANNELS; i++)
+        next = time_min(next, channel_deadline(w.channels[i]));
+    assert_int_not_equal(next, TIME_NEVER);
+    if (next > w.now)
+        w.now = next;
+}
+
+/* Moves all on until the call is over or one of its channel needs its file. Returns that one. */
+static Call *run_to_file(const Call *call)
+{
+    for (unsigned guard = 0; call->need != NEED_NOTHING && guard < 100000; guard++) {
+        Call *needs = next_file_needed(call->channel);
+        if (needs)
+            return needs;
+        for (unsigned i = 0; i < CHANNELS; i++)
+            channel_step(w.channels[i], w.now);
+        if (call->need != NEED_NOTHING && !next_file_needed(call->channel))
+            pump();
+    }
+    assert_int_equal(call->need, NEED_NOTHING);
+    return NULL;
+}
+
 /* One call to its end. */
 static ssize_t finish(Call *call)
 {
-    for (unsigned guard = 0; call->need != NEED_NOTHING && guard < 100000; guard++) {
-        if (file_needed(call)) {
-            do_file(call);
-            continue;
-        }
-        for (unsigned i = 0; i < CHANNELS; i++)
-            channel_step(w.channels[i], w.now);
-        if (call->need == NEED_NOTHING || file_needed(call))
-            continue;
-        if (w.head != w.tail) {
-            Datagram d = w.queue[w.head++ % QUEUE_MAX];
-            w.now += 1000;
-            deliver(&d);
-            continue;
-        }
-        uint64_t next = TIME_NEVER;
-        for (unsigned i = 0; i < CHANNELS; i++)
-            next = time_min(next, channel_deadline(w.channels[i]));
-        assert_int_not_equal(next, TIME_NEVER);
-        if (next > w.now)
-            w.now = next;
-    }
-    assert_int_equal(call->need, NEED_NOTHING);
+    for (Call *needs; (needs = run_to_file(call));)
+        do_file(needs);
     return call->result;
 }
 
@@ -375,6 +408,14 @@ static ClientStats stats(void)
     ClientStats s;
     client_stats(w.client, &s);
     return s;
+}
+
+static inline unsigned calls_on(Channel *ch)
+{
+    unsigned n = 0;
+    for (Call *call = NULL; (call = channel_next(ch, call));)
+        n++;
+    return n;
 }
 
 static void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
@@ -450,8 +491,9 @@ static int set_up(void **state)
                            .reopen_ns = 2 * NS_PER_S,
                            .request = {50 * NS_PER_MS, 2 * NS_PER_S, 5 * NS_PER_S},
                            .credit_cap_bytes = 1 << 20,
-                           .regions_max = 1000,
-                           .fill_queue_bytes = 4 << 20};
+                           .regions_max = 3000,
+                           .fill_queue_bytes = 4 << 20,
+                           .stripe_bytes = STRIPE_BYTES};
     ClientHooks hooks = {
         .wake = hook_nothing, .wake_background = hook_nothing, .file_release = hook_release};
     w.client = client_new(&config, &env, &hooks);

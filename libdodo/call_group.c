@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls made of others: vectored ones, and those on several stripes of a region. Such a call holds
+ * no state of its channel; its pieces are ordinary calls and do. Reads run beside each other, as
+ * many as there are states for pieces; writes one after the other, so that what reached the file
+ * is always a beginning of what was to be written. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+static bool vector_sum(const struct iovec *iov, int count, size_t *ret)
+{
+    *ret = 0;
+    if (count < 0 || count > IOV_MAX || (count > 0 && !iov))
+        return false;
+    for (int i = 0; i < count; i++) {
+        if (iov[i].iov_len > SSIZE_MAX - *ret || (iov[i].iov_len > 0 && !iov[i].iov_base))
+            return false;
+        *ret += iov[i].iov_len;
+    }
+    return true;
+}
+
+/* The next piece begins so much later. */
+static void vector_advance(CallGroup *g, size_t bytes)
+{
+    g->iov_skip += bytes;
+    while (g->iov_at < g->iov_count && g->iov_skip >= g->iov[g->iov_at].iov_len) {
+        g->iov_skip -= g->iov[g->iov_at].iov_len;
+        g->iov_at++;
+    }
+}
+
+/* Bytes of small buffers that follow one another: at most a chunk, to the end of a block of the
+ * region, so that no block is in two pieces. */
+static size_t vector_gather(const CallGroup *g, uint64_t inner, size_t room)
+{
+    size_t most = WIRE_CHUNK_MAX - inner % WIRE_BLOCK_SIZE, sum = 0, skip = g->iov_skip;
+    if (most > room)
+        most = room;
+    for (int i = g->iov_at; i < g->iov_count && sum < most; i++, skip = 0) {
+        size_t n = g->iov[i].iov_len - skip;
+        if (n >= VECTOR_SMALL_BYTES)
+            break;
+        sum += n < most - sum ? n : most - sum;
+    }
+    return sum;
+}
+
+/* Between the gathered bytes and the caller's buffers from (@at, @skip) on. */
+static void vector_copy(const struct iovec *iov, int at, size_t skip, uint8_t *stage, size_t len,
+                        bool out)
+{
+    for (; len > 0; at++, skip = 0) {
+        uint8_t *buf = (uint8_t *)iov[at].iov_base + skip;
+        size_t n = iov[at].iov_len - skip;
+        if (n > len)
+            n = len;
+        if (n > 0 && out)
+            memcpy(buf, stage, n);
+        else if (n > 0)
+            memcpy(stage, buf, n);
+        stage += n;
+        len -= n;
+    }
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+
+static void vector_piece(Call *call)
+{
+    Client *c = call->channel->client;
+    CallGroup *g = &call->group;
+    uint64_t inner;
+    Region *part = region_part(call->region, g->offset + g->begun, &inner);
+    size_t left = g->len - g->begun;
+    size_t room = left < part->len - inner ? left : (size_t)(part->len - inner);
+    const struct iovec *v = &g->iov[g->iov_at];
+    size_t n = v->iov_len - g->iov_skip < room ? v->iov_len - g->iov_skip : room;
+    uint8_t *buf = (uint8_t *)v->iov_base + g->iov_skip;
+    CallState *st = call_piece(call)->state;
+    size_t gathered = vector_gather(g, inner, room);
+    if (gathered > n)
+        st->stage = malloc(gathered); /* without it, this one buffer */
+    if (st->stage) {
+        st->stage_iov = g->iov_at;
+        st->stage_skip = g->iov_skip;
+        buf = st->stage;
+        n = gathered;
+        if (call->kind == CALL_WRITE)
+            vector_copy(g->iov, g->iov_at, g->iov_skip, buf, n, false);
+    }
+    st->piece_at = g->begun;
+    st->piece_len = n;
+    g->begun += n;
+    vector_advance(g, n);
+    client_lock(c);
+    call->region->refs++;
+    client_unlock(c);
+    if (call->kind == CALL_READ)
+        call_read_begin(&st->piece, part, inner, buf, n);
+    else
+        call_write_begin(&st->piece, part, inner, buf, n);
+}
+
+static void vector_piece_over(Call *piece, ssize_t result, int error, const char *reason)
+{
+    const CallState *st = piece->state;
+    CallGroup *g = &piece->parent->group;
+    size_t count = result > 0 ? (size_t)result : 0;
+    if (st->stage && piece->kind == CALL_READ)
+        vector_copy(g->iov, st->stage_iov, st->stage_skip, st->stage, count, true);
+    if ((result < 0 || count < st->piece_len) && st->piece_at + count < g->end) {
+        g->end = st->piece_at + count;
+        g->error = result < 0 ? error : 0;
+        g->reason = reason;
+    }
+}
+
+static void vector_end(Call *call)
+{
+    Client *c = call->channel->client;
+    const CallGroup *g = &call->group;
+    Region *r = call->region;
+    size_t done = g->end < g->len ? g->end : g->len;
+    bool failed = g->error && (call->kind == CALL_READ || done == 0);
+    client_lock(c);
+    r->refs--;
+    client_unlock(c);
+    call_finish(call, failed ? -1 : (ssize_t)done, failed ? g->error : 0,
+                failed ? g->reason : NULL);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+static void vector_step(Call *call)
+{
+    CallGroup *g = &call->group;
+    while (g->begun < g->len && g->end == SIZE_MAX && call_piece_free(call) &&
+           (call->kind == CALL_READ || g->running == 0))
+        vector_piece(call);
+    if (g->running == 0)
+        vector_end(call);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason)
+{
+    CallGroup *g = &piece->parent->group;
+    if (piece->kind == CALL_READ || piece->kind == CALL_WRITE) {
+        vector_piece_over(piece, result, error, reason);
+        return;
+    }
+    g->good += result >= 0;
+    if (result < 0 && (!g->error || error == EHOSTUNREACH)) {
+        g->error = error;
+        g->reason = reason;
+    }
+}
+
+void call_group_step(Call *call, uint64_t now_ns)
+{
+    if (call->kind == CALL_OPEN)
+        stripe_open_step(call, now_ns);
+    else if (call->kind == CALL_CLOSE)
+        stripe_close_step(call, now_ns);
+    else
+        vector_step(call);
+}
+
+void call_group_file(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (call->kind == CALL_CLOSE) /* the others' pieces have what they need themselves */
+        stripe_close_file(call, result);
+}
+
+/* ---- starting ------------------------------------------------------------------------------- */
+
+static const char *vector_wrong(const Region *r, uint8_t kind, off_t offset, bool sane)
+{
+    if (kind == CALL_WRITE && (r->flags & DODO_RDONLY))
+        return "the region is read-only";
+    if (offset < 0 || (uint64_t)offset > r->len || !sane)
+        return "offset outside the region, too much, or no buffer";
+    return NULL;
+}
+
+/* In one piece if one buffer and one region hold it all, else as a group. */
+static void vector_begin(Call *call, Region *r, uint64_t offset, const struct iovec *iov, int count,
+                         size_t len)
+{
+    uint64_t inner;
+    Region *part = region_part(r, offset, &inner);
+    CallGroup *g = &call->group;
+    call->region = r;
+    *g = (CallGroup){.iov = iov, .iov_count = count, .offset = offset, .len = len, .end = SIZE_MAX};
+    if (count == 1) {
+        g->one = iov[0];
+        g->iov = &g->one;
+    }
+    vector_advance(g, 0);
+    iov = &g->iov[g->iov_at];
+    if (iov->iov_len < len || part->len - inner < len) {
+        call_attach_group(call);
+        return;
+    }
+    call_attach(call);
+    if (call->kind == CALL_READ)
+        call_read_begin(call, part, inner, iov->iov_base, len);
+    else
+        call_write_begin(call, part, inner, iov->iov_base, len);
+}
+
+/* Argument checks in the paper's order: the region first, then the arguments. */
+static void vector_start(Call *call, Channel *ch, uint8_t kind, int rd, off_t offset,
+                         const struct iovec *iov, int count)
+{
+    Client *c = ch->client;
+    size_t len;
+    bool sane = vector_sum(iov, count, &len), alive = false;
+    const char *wrong = NULL;
+    call_init(call, ch, kind);
+    client_lock(c);
+    Region *r = client_user_region(c, rd);
+    if (r) {
+        alive = region_active(r) || region_file_serves(r);
+        wrong = vector_wrong(r, kind, offset, sane);
+        if (!wrong && len > r->len - (uint64_t)offset)
+            len = r->len - (uint64_t)offset;
+        if (alive && !wrong && len > 0)
+            r->refs++;
+        c->stats.reads += alive && kind == CALL_READ;
+    }
+    client_unlock(c);
+    if (!alive)
+        call_finish(call, -1, ENOMEM, r ? "the region's host is lost" : "no such region");
+    else if (wrong)
+        call_finish(call, -1, EINVAL, wrong);
+    else if (len == 0)
+        call_finish(call, 0, 0, NULL);
+    else
+        vector_begin(call, r, (uint64_t)offset, iov, count, len);
+}
+
+void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
+                     uint64_t now_ns)
+{
+    struct iovec one = {buf, len};
+    (void)now_ns;
+    vector_start(call, ch, CALL_READ, rd, offset, &one, 1);
+}
+
+void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
+                      uint64_t now_ns)
+{
+    struct iovec one = {(void *)(uintptr_t)buf, len}; /* only read */
+    (void)now_ns;
+    vector_start(call, ch, CALL_WRITE, rd, offset, &one, 1);
+}
+
+void call_readv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
+                      int count, uint64_t now_ns)
+{
+    (void)now_ns;
+    vector_start(call, ch, CALL_READ, rd, offset, iov, count);
+}
+
+void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
+                       int count, uint64_t now_ns)
+{
+    (void)now_ns;
+    vector_start(call, ch, CALL_WRITE, rd, offset, iov, count);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* DODO_STRIPE: a region longer than a stripe is made of several, contiguous pieces of it, each an
+ * ordinary region on whatever host the manager chose. To the user it is one: one descriptor, one
+ * file with one lock. Stripes are whole blocks, so no block is in two of them, and what holds of
+ * writes and reads beside each other in a region holds across stripes.
+ *
+ * A stripe without memory is served from the file and established anew in the background, as a
+ * DODO_FALLBACK region is; only when the last one is lost is the region. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+/* ---- geometry ------------------------------------------------------------------------------- */
+
+static uint64_t whole_blocks(uint64_t bytes)
+{
+    return (bytes + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+}
+
+static uint64_t stripe_len(const Client *c, uint64_t len)
+{
+    uint64_t least = (len + STRIPES_MAX - 1) / STRIPES_MAX, want = c->config.stripe_bytes;
+    return whole_blocks(want > least ? want : least);
+}
+
+bool stripe_wanted(const Client *c, unsigned flags, uint64_t len)
+{
+    return (flags & DODO_STRIPE) && len > stripe_len(c, len);
+}
+
+Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner)
+{
+    *ret_inner = offset;
+    if (!r->stripes)
+        return r;
+    uint64_t i = offset / r->stripe_len;
+    if (i >= r->stripes_count)
+        i = r->stripes_count - 1;
+    *ret_inner = offset - i * r->stripe_len;
+    return r->stripes[i];
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static int stripe_new(Client *c, Region *r)
+{
+    Region *stripe;
+    int result = client_region_new(c, &stripe);
+    if (result < 0)
+        return result;
+    uint64_t at = r->stripes_count * r->stripe_len;
+    stripe->parent = r;
+    stripe->len = r->len - at < r->stripe_len ? r->len - at : r->stripe_len;
+    stripe->file_offset = r->file_offset + at;
+    stripe->flags = r->flags;
+    stripe->file = r->file;
+    stripe->key = r->key;
+    stripe->stamp = r->stamp;
+    stripe->retainable = r->retainable;
+    r->stripes[r->stripes_count++] = stripe;
+    return 0;
+}
+
+/* Under the lock. It is nobody's to use yet, so it counts as closing. */
+static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t offset,
+                       unsigned flags, Region **ret)
+{
+    Region *r;
+    int result = client_region_new(c, &r);
+    *ret = NULL;
+    if (result < 0)
+        return result;
+    *ret = r;
+    r->closing = true;
+    r->len = len;
+    r->file_offset = offset;
+    r->flags = flags;
+    r->file = given->file;
+    r->key = given->key;
+    r->stamp = given->stamp;
+    r->retainable = given->retainable;
+    r->stripe_len = stripe_len(c, len);
+    unsigned count = (unsigned)((len + r->stripe_len - 1) / r->stripe_len);
+    r->stripes = calloc(count, sizeof(Region *));
+    if (!r->stripes)
+        result = -ENOMEM;
+    while (result == 0 && r->stripes_count < count)
+        result = stripe_new(c, r);
+    if (result < 0)
+        client_region_remove(c, r);
+    return result;
+}
+
+void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
+                       unsigned flags)
+{
+    Client *c = call->channel->client;
+    Region *r;
+    client_lock(c);
+    int result = striped_new(c, given, len, offset, flags, &r);
+    client_unlock(c);
+    if (result < 0) {
+        call_finish(call, -1, -result, "too many regions are open");
+        if (r)
+            client_region_free(c, r); /* and the file */
+        else
+            c->hooks.file_release(c->hooks.ctx, given->file);
+        return;
+    }
+    call->region = r;
+    call_attach_group(call);
+}
+
+static void open_end(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    client_lock(c);
+    bool good = r->stripes_active > 0 || (r->flags & DODO_FALLBACK);
+    if (good)
+        r->closing = false;
+    else
+        client_region_remove(c, r);
+    for (unsigned i = 0; good && i < r->stripes_count; i++)
+        if (!r->stripes[i]->active)
+            client_region_idle(c, r->stripes[i], now_ns);
+    int rd = r->rd;
+    client_unlock(c);
+    const char *reason = call->group.reason ? call->group.reason : "its hosts were lost at once";
+    call_finish(call, good ? rd : -1, good ? 0 : ENOMEM, good ? NULL : reason);
+    if (!good)
+        client_region_free(c, r);
+    c->hooks.wake_background(c->hooks.ctx);
+}
+
+/* The first stripe that finds no room is the last one asked for: the others wait for the
+ * background, which tries one after the other. */
+void stripe_open_step(Call *call, uint64_t now_ns)
+{
+    CallGroup *g = &call->group;
+    const Region *r = call->region;
+    while (g->stripe < r->stripes_count && !g->error && g->running < STRIPE_REQUESTS &&
+           call_piece_free(call))
+        call_open_begin(call_piece(call), r->stripes[g->stripe++]);
+    if (g->running == 0)
+        open_end(call, now_ns);
+}
+
+/* ---- closing -------------------------------------------------------------------------------- */
+
+enum StripeClosePhase { STRIPES_WAIT, STRIPES_SYNC, STRIPES_STAMP, STRIPES_SEND };
+
+void stripe_close_start(Call *call, Region *r)
+{
+    call->region = r;
+    call->phase = STRIPES_WAIT;
+    call_attach_group(call);
+}
+
+static void close_end(Call *call, int result, const char *reason)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    client_lock(c);
+    client_region_remove(c, r);
+    client_unlock(c);
+    call_finish(call, result, result < 0 ? EINVAL : 0, reason);
+    client_region_free(c, r);
+    c->hooks.wake(c->hooks.ctx);
+}
+
+/* One fdatasync and one stamp serve all stripes that may be retained. */
+static void close_wait(Call *call)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    bool release = false;
+    client_lock(c);
+    bool busy = r->refs > 0, active = r->stripes_active > 0;
+    for (unsigned i = 0; i < r->stripes_count; i++)
+        release |= close_may_release(r->stripes[i]);
+    client_unlock(c);
+    call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
+    if (busy)
+        return;
+    if (!active) {
+        bool fallback = r->flags & DODO_FALLBACK;
+        close_end(call, fallback ? 0 : -1,
+                  fallback ? NULL : "the region had been reclaimed already");
+    } else if (release) {
+        call->phase = STRIPES_SYNC;
+        call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
+    } else {
+        call->phase = STRIPES_SEND;
+    }
+}
+
+void stripe_close_file(Call *call, const FileResult *result)
+{
+    CallGroup *g = &call->group;
+    Region *r = call->region;
+    if (call->phase == STRIPES_SYNC && result->count == 0) {
+        call->phase = STRIPES_STAMP;
+        call_need_file(call, NEED_FILE_STAMP, r->file, NULL, 0, 0);
+        return;
+    }
+    if (call->phase == STRIPES_STAMP) {
+        g->release = close_is_fresh(r, result);
+        g->stamp = result->stamp;
+    }
+    call->phase = STRIPES_SEND;
+}
+
+static void close_stripe(Call *call, Region *stripe)
+{
+    Client *c = call->channel->client;
+    CallGroup *g = &call->group;
+    client_lock(c);
+    bool active = stripe->active, release = g->release && close_may_release(stripe);
+    client_unlock(c);
+    if (active)
+        call_close_begin(call_piece(call), stripe, release, &g->stamp);
+}
+
+/* A manager that left one request unanswered is not asked again for each of the others. */
+static void close_send(Call *call)
+{
+    CallGroup *g = &call->group;
+    Region *r = call->region;
+    while (g->stripe < r->stripes_count && g->error != EHOSTUNREACH &&
+           g->running < STRIPE_REQUESTS && call_piece_free(call))
+        close_stripe(call, r->stripes[g->stripe++]);
+    if (g->running > 0)
+        return;
+    if (g->error == EHOSTUNREACH)
+        close_end(call, -1, "the manager does not answer");
+    else if (g->error && g->good == 0)
+        close_end(call, -1, "the region had been reclaimed already");
+    else
+        close_end(call, 0, NULL);
+}
+
+void stripe_close_step(Call *call, uint64_t now_ns)
+{
+    (void)now_ns;
+    if (call->phase == STRIPES_WAIT)
+        close_wait(call);
+    if (call->need != NEED_NOTHING && call->phase == STRIPES_SEND)
+        close_send(call);
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* DODO_STRIPE: one region, made of several on several hosts (here one host holds them all). */
+#include "tests/unit/client_fixture.h"
+
+enum {
+    STRIPES = 16,
+    LEN = STRIPES * STRIPE_BYTES - 1000, /* of the file */
+    LONG = 2 * LEN,                      /* twice as many stripes, past the file's end */
+};
+
+static ClientRegionInfo stripe(int rd, unsigned i)
+{
+    ClientRegionInfo s;
+    assert_int_equal(client_stripe_info(w.client, rd, i, &s), 0);
+    return s;
+}
+
+static unsigned stripes_active(int rd)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < info(rd).stripes; i++)
+        n += stripe(rd, i).active;
+    return n;
+}
+
+static void lose(int rd, unsigned i)
+{
+    imd_data_drop(w.data, stripe(rd, i).address.region);
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+static void stripe__is_one_region_to_the_user(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_true(rd >= 0);
+    assert_int_equal(w.opens, STRIPES);
+    assert_int_equal(info(rd).stripes, STRIPES);
+    assert_int_equal(info(rd).len, LEN);
+    assert_true(info(rd).active);
+    assert_int_equal(stripe(rd, STRIPES - 1).len, STRIPE_BYTES - 1000);
+    assert_int_equal(client_region_next(w.client, -1), rd);
+    assert_int_equal(client_region_next(w.client, rd), -1);
+    for (int other = rd + 1; other <= rd + STRIPES; other++) { /* where its stripes are */
+        ClientRegionInfo i;
+        uint8_t byte;
+        assert_int_equal(client_region_info(w.client, other, &i), -EINVAL);
+        assert_int_equal(read_at(other, 0, &byte, 1), -1);
+        assert_int_equal(fail_error, ENOMEM);
+        assert_int_equal(close_rd(other), -1);
+    }
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, STRIPES);
+    assert_int_equal(w.released, 1);
+    assert_int_equal(stats().regions, 0);
+}
+
+static void stripe__a_short_region_is_an_ordinary_one(void **state)
+{
+    (void)state;
+    int rd = open_at(STRIPE_BYTES, 0, DODO_STRIPE);
+    assert_int_equal(w.opens, 1);
+    assert_int_equal(info(rd).stripes, 0);
+    assert_int_equal(stripe(rd, 0).len, STRIPE_BYTES);
+    int longer = open_at(STRIPE_BYTES + 1, STRIPE_BYTES, DODO_STRIPE);
+    assert_int_equal(info(longer).stripes, 2);
+    assert_int_equal(stripe(longer, 1).len, 1);
+    assert_reads_file(longer, STRIPE_BYTES, 0, STRIPE_BYTES + 1);
+}
+
+static void stripe__has_a_thousand_at_most(void **state)
+{
+    (void)state;
+    w.limited = true;
+    int rd = open_at((uint64_t)3 << 30, 0, DODO_STRIPE | DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_int_equal(info(rd).stripes, 1024);
+    assert_int_equal(stripe(rd, 0).len, (3u << 30) / 1024);
+    int odd = open_at(((uint64_t)3 << 30) + 1, 0, DODO_STRIPE | DODO_FALLBACK);
+    assert_in_range(info(odd).stripes, 1022, 1024);
+    assert_int_equal(stripe(odd, 0).len, (3u << 30) / 1024 + 4096);
+    /* Each is one of the process's. */
+    assert_int_equal(open_at((uint64_t)3 << 30, 0, DODO_STRIPE | DODO_FALLBACK), -1);
+    assert_int_equal(fail_error, EMFILE);
+    assert_int_equal(w.released, 1);
+    assert_int_equal(close_rd(odd), 0);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.released, 3);
+}
+
+static void stripe__asks_for_several_at_once(void **state)
+{
+    (void)state;
+    Call call;
+    FileGiven given = {.file = &the_file, .stamp = file_stamp_now(), .retainable = true};
+    call_open_start(&call, w.channels[1], &given, LONG, 0, DODO_STRIPE, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(calls_on(w.channels[1]), 17); /* itself and sixteen */
+    int rd = (int)done(&call);
+    assert_int_equal(stripes_active(rd), info(rd).stripes);
+    call_close_start(&call, w.channels[1], rd, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(calls_on(w.channels[1]), 17);
+    assert_int_equal(done(&call), 0);
+    assert_int_equal(w.closes, w.opens);
+}
+
+/* What found no room waits for the background; not each of them asks, nor begins a refraction. */
+static void stripe__goes_on_with_what_found_room(void **state)
+{
+    (void)state;
+    w.limited = true;
+    w.room = 3;
+    int rd = open_at(LONG, 0, DODO_STRIPE);
+    assert_true(rd >= 0);
+    unsigned opens = w.opens;
+    assert_in_range(opens, 16, 16 + 3); /* under way when the first was refused */
+    assert_int_equal(stats().refractions, 1);
+    assert_int_equal(stripes_active(rd), 3);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    settle();
+    uint64_t hits = info(rd).hits;
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    assert_int_equal(info(rd).hits, hits + 3 * STRIPE_BYTES);
+    run_until(w.now + 20 * NS_PER_S); /* one try at a time, a refraction period apart */
+    assert_in_range(w.opens - opens, 2, 4);
+    w.limited = false;
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(stripes_active(rd), info(rd).stripes);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+static void stripe__without_any_room_is_no_memory(void **state)
+{
+    (void)state;
+    w.limited = true;
+    assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.opens, 16);
+    assert_int_equal(w.released, 1);
+    assert_int_equal(stats().refractions, 1);
+    assert_int_equal(stats().regions, 0);
+    unsigned sent = w.datagrams;
+    assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.datagrams, sent);
+    int rd = open_at(LONG, 0, DODO_STRIPE | DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+static void stripe__dead_manager_costs_one_deadline(void **state)
+{
+    (void)state;
+    w.manager_dead = true;
+    uint64_t begun = w.now;
+    assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_in_range(w.now - begun, 4 * NS_PER_S, 6 * NS_PER_S);
+    w.manager_dead = false;
+    w.now += 10 * NS_PER_S;
+    int rd = open_at(LONG, 0, DODO_STRIPE);
+    assert_true(rd >= 0);
+    w.manager_dead = true;
+    begun = w.now;
+    assert_int_equal(close_rd(rd), -1);
+    assert_int_equal(fail_error, EINVAL);
+    assert_in_range(w.now - begun, 4 * NS_PER_S, 6 * NS_PER_S);
+    assert_int_equal(w.released, 2);
+    assert_int_equal(stats().regions, 0);
+    assert_int_equal(stats().active, 0);
+}
+
+static void stripe__are_claimed(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    w.want_list = true;
+    run_until(w.now + 6 * NS_PER_S);
+    assert_int_equal(w.claims, 1);
+    assert_int_equal(w.claim.count, STRIPES);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* ---- losing --------------------------------------------------------------------------------- */
+
+static void lost__one_is_read_from_the_file_and_comes_back(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    lose(rd, 2);
+    lose(rd, 5);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_true(info(rd).active);
+    assert_int_equal(stripes_active(rd), STRIPES - 2);
+    uint8_t data[5000];
+    memset(data, 9, sizeof data);
+    assert_int_equal(write_at(rd, 3 * STRIPE_BYTES - 2000, data, sizeof data), sizeof data);
+    assert_reads_file(rd, 0, 0, LEN);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(stripes_active(rd), STRIPES);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    uint64_t hits = info(rd).hits;
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(info(rd).hits, hits + LEN);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.released, 1);
+}
+
+static void lost__all_is_the_regions_death(void **state)
+{
+    (void)state;
+    static uint8_t buf[LEN];
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    int other = open_at(8192, 0, DODO_STRIPE | DODO_FALLBACK);
+    for (unsigned i = 0; i < STRIPES; i++)
+        lose(rd, i);
+    assert_int_equal(read_at(rd, 0, buf, LEN), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_false(info(rd).active);
+    uint8_t before = w.file[0], byte = (uint8_t)(before + 1);
+    assert_int_equal(write_at(rd, 0, &byte, 1), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.file[0], before);
+    run_until(w.now + 20 * NS_PER_S); /* for good, as any other's */
+    assert_int_equal(w.opens, STRIPES + 1);
+    assert_int_equal(close_rd(rd), -1);
+    assert_int_equal(fail_error, EINVAL);
+    assert_int_equal(close_rd(other), 0);
+}
+
+static void lost__all_with_fallback(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, DODO_STRIPE | DODO_FALLBACK);
+    for (unsigned i = 0; i < STRIPES; i++)
+        lose(rd, i);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_false(info(rd).active);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(stripes_active(rd), STRIPES);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* An answer that comes after the region's death does not revive it. */
+static void lost__established_too_late(void **state)
+{
+    (void)state;
+    static uint8_t buf[LEN];
+    int rd = open_at(2 * STRIPE_BYTES, 0, DODO_STRIPE);
+    lose(rd, 0);
+    assert_reads_file(rd, 0, 0, 1000);
+    assert_int_equal(stripes_active(rd), 1);
+    w.now += 3 * NS_PER_S;
+    channel_step(w.channels[0], w.now); /* asks for another */
+    lose(rd, 1);
+    w.head = w.tail; /* its first try is lost */
+    assert_int_equal(read_at(rd, STRIPE_BYTES, buf, 10), -1);
+    assert_false(info(rd).active);
+    run_until(w.now + 4 * NS_PER_S); /* it is asked again, and answered */
+    assert_int_equal(w.opens, 3);
+    assert_false(info(rd).active);
+    assert_int_equal(stats().active, 0);
+    assert_int_equal(read_at(rd, 0, buf, 10), -1);
+    assert_int_equal(close_rd(rd), -1);
+}
+
+static void lost__failed_sync_poisons_all(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    Call call;
+    call_sync_start(&call, w.channels[1], rd, w.now);
+    assert_int_equal(done(&call), 0);
+    w.sync_error = EIO;
+    call_sync_start(&call, w.channels[1], rd, w.now);
+    assert_int_equal(done(&call), -1);
+    assert_int_equal(fail_error, EIO);
+    assert_int_equal(stats().poisoned, STRIPES);
+    assert_int_equal(w.syncs, 2);
+    assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_int_equal(fail_error, ENOMEM);
+}
+
+/* ---- reading and writing across borders ------------------------------------------------------ */
+
+static void across__reads_ask_all_at_once(void **state)
+{
+    (void)state;
+    static uint8_t buf[LEN];
+    int rd = open_at(LEN, 1000, DODO_STRIPE);
+    assert_reads_file(rd, 1000, 0, LEN - 1000);
+    settle();
+    Call call;
+    call_read_start(&call, w.channels[1], rd, 100, buf, 5 * STRIPE_BYTES, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(calls_on(w.channels[1]), 1 + 6);
+    assert_int_equal(done(&call), 5 * STRIPE_BYTES);
+    assert_memory_equal(buf, w.file + 1100, 5 * STRIPE_BYTES);
+    call_read_start(&call, w.channels[1], rd, 100, buf, 1000, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(calls_on(w.channels[1]), 1); /* within one: as of any region */
+    assert_int_equal(done(&call), 1000);
+    assert_int_equal(read_at(rd, LEN, buf, 10), 0);
+    assert_int_equal(read_at(rd, LEN + 1, buf, 10), -1);
+    assert_int_equal(fail_error, EINVAL);
+    w.file_size = 3 * STRIPE_BYTES;
+    assert_int_equal(close_rd(rd), 0);
+    rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_int_equal(read_at(rd, STRIPE_BYTES / 2, buf, LEN), 5 * STRIPE_BYTES / 2);
+}
+
+static void across__vectors_and_stripes(void **state)
+{
+    (void)state;
+    static uint8_t buf[LEN];
+    struct iovec iov[300];
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    for (unsigned i = 0; i < 300; i++)
+        iov[i] = (struct iovec){buf + i * 1000, 1000};
+    for (unsigned round = 0; round < 2; round++) {
+        Call call;
+        memset(buf, 0, sizeof buf);
+        call_readv_start(&call, w.channels[1], rd, 777, iov, 300, w.now);
+        assert_int_equal(done(&call), 300000);
+        assert_memory_equal(buf, w.file + 777, 300000);
+        settle();
+    }
+    for (unsigned i = 0; i < sizeof buf; i++)
+        buf[i] = (uint8_t)(i * 13 + (i >> 10));
+    Call call;
+    call_writev_start(&call, w.channels[1], rd, 12345, iov, 300, w.now);
+    assert_int_equal(done(&call), 300000);
+    assert_memory_equal(w.file + 12345, buf, 300000);
+    assert_int_equal(info(rd).written, 300000);
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+static void across__writes_tell_what_reached_the_file(void **state)
+{
+    (void)state;
+    static uint8_t data[LEN];
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    memset(data, 0x5A, sizeof data);
+    assert_int_equal(write_at(rd, 1000, data, 4 * STRIPE_BYTES), 4 * STRIPE_BYTES);
+    assert_memory_equal(w.file + 1000, data, 4 * STRIPE_BYTES);
+    w.write_error = ENOSPC;
+    w.error_from = 2 * STRIPE_BYTES;
+    assert_int_equal(write_at(rd, 1000, data, 4 * STRIPE_BYTES), 2 * STRIPE_BYTES - 1000);
+    assert_int_equal(write_at(rd, 2 * STRIPE_BYTES, data, 4 * STRIPE_BYTES), -1);
+    assert_int_equal(fail_error, ENOSPC);
+    w.write_error = 0;
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(stripes_active(rd), STRIPES);
+}
+
+static void across__writes_of_a_common_block_queue(void **state)
+{
+    (void)state;
+    static uint8_t a[2 * STRIPE_BYTES], b[4096];
+    Call one, two;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    memset(a, 1, sizeof a);
+    memset(b, 2, sizeof b);
+    call_write_start(&one, w.channels[1], rd, 100, a, sizeof a, w.now);
+    Call *needs = run_to_file(&one);
+    assert_int_equal(needs->file_len, STRIPE_BYTES - 100);
+    call_write_start(&two, w.channels[2], rd, STRIPE_BYTES - 10, b, sizeof b, w.now);
+    channel_step(w.channels[2], w.now);
+    Call *piece = channel_next(w.channels[2], channel_next(w.channels[2], NULL));
+    assert_int_equal(piece->need, NEED_BLOCKED); /* the last block of the first stripe */
+    do_file(needs);
+    assert_int_equal(done(&one), sizeof a);
+    assert_int_equal(done(&two), sizeof b);
+    assert_memory_equal(w.file + STRIPE_BYTES - 10, b, sizeof b);
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+static void across__close_waits_for_a_call_of_many_pieces(void **state)
+{
+    (void)state;
+    static uint8_t buf[LEN];
+    Call reader, closer;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    call_read_start(&reader, w.channels[1], rd, 0, buf, LEN, w.now);
+    channel_step(w.channels[1], w.now);
+    call_close_start(&closer, w.channels[2], rd, w.now);
+    channel_step(w.channels[2], w.now);
+    assert_int_equal(closer.need, NEED_BLOCKED);
+    assert_int_equal(done(&reader), LEN);
+    assert_memory_equal(buf, w.file, LEN);
+    assert_int_equal(w.released, 0);
+    assert_int_equal(done(&closer), 0);
+    assert_int_equal(w.released, 1);
+}
+
+/* ---- retaining ------------------------------------------------------------------------------ */
+
+static void retain__each_by_itself(void **state)
+{
+    (void)state;
+    uint8_t byte = 1;
+    int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, STRIPES);
+    assert_int_equal(w.syncs, 1);
+    rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
+    assert_int_equal(write_at(rd, STRIPE_BYTES, &byte, 1), 1);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 2 * STRIPES - 1);
+    assert_int_equal(w.closes, 2 * STRIPES);
+    rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
+    w.stamp_moved = true;
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 2 * STRIPES - 1);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(stripe__is_one_region_to_the_user),
+        T(stripe__a_short_region_is_an_ordinary_one),
+        T(stripe__has_a_thousand_at_most),
+        T(stripe__asks_for_several_at_once),
+        T(stripe__goes_on_with_what_found_room),
+        T(stripe__without_any_room_is_no_memory),
+        T(stripe__dead_manager_costs_one_deadline),
+        T(stripe__are_claimed),
+        T(lost__one_is_read_from_the_file_and_comes_back),
+        T(lost__all_is_the_regions_death),
+        T(lost__all_with_fallback),
+        T(lost__established_too_late),
+        T(lost__failed_sync_poisons_all),
+        T(across__reads_ask_all_at_once),
+        T(across__vectors_and_stripes),
+        T(across__writes_tell_what_reached_the_file),
+        T(across__writes_of_a_common_block_queue),
+        T(across__close_waits_for_a_call_of_many_pieces),
+        T(retain__each_by_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
