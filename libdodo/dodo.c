@@ -8,6 +8,8 @@
 
 #include "base/os.h"
 #include "libdodo/file.h"
+#include "libdodo/gate.h"
+#include "libdodo/queue.h"
 #include "libdodo/runtime.h"
 
 /* ---- what all calls share ------------------------------------------------------------------- */
@@ -139,6 +141,11 @@ int dodo_mclose(int rd)
     if (!begin(&e))
         return fail(&e, EINVAL, no_region);
     call_close_start(&e.call, link_channel(e.link), rd, os_now_ns());
+    if (e.call.need != NEED_NOTHING) {
+        gate_leave();
+        queue_finish_region(rd);
+        gate_enter();
+    }
     return (int)finish(&e);
 }
 
@@ -171,6 +178,77 @@ int dodo_stat(int rd, DodoStat *st)
                      .reused = info.reused};
     if (info.active)
         (void)addr_format(&info.host, st->host, sizeof st->host);
+    leave(&e, false);
+    return 0;
+}
+
+/* ---- queues --------------------------------------------------------------------------------- */
+
+static const char no_queue[] = "no queue of this process";
+
+DodoQueue *dodo_queue_open(unsigned depth)
+{
+    Entry e;
+    DodoQueue *q = NULL;
+    enter(&e);
+    if (depth < 1 || depth > QUEUE_DEPTH_MAX)
+        (void)fail(&e, EINVAL, "a queue holds 1 to 128 reads");
+    else if (runtime_get(&e.rt) < 0)
+        (void)fail(&e, ENOMEM, reason_get());
+    else if (queue_open(e.rt, depth, &q) < 0)
+        (void)fail(&e, ENOMEM, "no memory or descriptors for a queue, or the process is ending");
+    else
+        leave(&e, false);
+    return q;
+}
+
+int dodo_queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+{
+    Entry e;
+    enter(&e);
+    if (!q || !queue_is_ours(q))
+        return fail(&e, EINVAL, no_queue);
+    int result = queue_read(q, rd, offset, buf, len, tag);
+    if (result == -EAGAIN)
+        return fail(&e, EAGAIN, "the queue is full: take reads back first");
+    if (result < 0)
+        return fail(&e, -result, "the library was shut down since the queue was opened");
+    leave(&e, false);
+    return 0;
+}
+
+int dodo_queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)
+{
+    Entry e;
+    enter(&e);
+    if (!q || !queue_is_ours(q))
+        return fail(&e, EINVAL, no_queue);
+    if (!done || max < 1 || timeout_ms < -1)
+        return fail(&e, EINVAL, "no place for the answer, or a timeout below -1");
+    int n = queue_wait(q, done, max, timeout_ms);
+    leave(&e, false);
+    return n;
+}
+
+int dodo_queue_fd(const DodoQueue *q)
+{
+    Entry e;
+    enter(&e);
+    if (!q || !queue_is_ours(q))
+        return fail(&e, EINVAL, no_queue);
+    leave(&e, false);
+    return queue_fd(q);
+}
+
+int dodo_queue_close(DodoQueue *q)
+{
+    Entry e;
+    enter(&e);
+    bool ours = q && queue_is_ours(q);
+    if (q)
+        queue_close(q);
+    if (!ours)
+        return fail(&e, EINVAL, no_queue);
     leave(&e, false);
     return 0;
 }

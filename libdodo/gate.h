@@ -4,7 +4,7 @@
  * close the gate, and then find every socket, session and file between two steps: whole, and with
  * no cipher in use. Lasts as long as the process; there is one.
  *
- * Order of locks: start, pool, the gate, the core's, files, log. */
+ * Order of locks: start, pool, the gate, the core's, files, queues, log. */
 #ifndef DODO_LIBDODO_GATE_H
 #define DODO_LIBDODO_GATE_H
 

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
@@ -66,7 +64,7 @@ static size_t sink_datagram_max(void *ctx, const Addr *to)
 /* ---- making and ending ---------------------------------------------------------------------- */
 
 static Channel *channel_make(Link *link, Client *client, const Settings *s, const Id128 *self,
-                             bool background)
+                             unsigned calls_max, bool background)
 {
     EndpointConfig config = {.cluster = s->cluster,
                              .keys_count = s->keys_count,
@@ -85,18 +83,19 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
                         .burst = sink_burst,
                         .datagram_max = sink_datagram_max,
                         .ctx = link};
-    Channel *channel = channel_new(client, endpoint, &sink, 1, background);
+    Channel *channel = channel_new(client, endpoint, &sink, calls_max, background);
     if (!channel)
         endpoint_free(endpoint);
     return channel;
 }
 
-Link *link_new(Client *client, const Settings *s, const Id128 *self, bool background)
+Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned calls_max,
+               bool background)
 {
     Link *link = calloc(1, sizeof *link);
     if (!link)
         return NULL;
-    link->writer.done_fd = -1;
+    file_worker_init(&link->worker, -1);
     spin_init(&link->spin, s->spin_ns);
     link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
@@ -107,7 +106,7 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, bool backgr
         link->buffers = NULL;
     if (!link->buffers || transport_udp_open(&local, &options, &link->transport) < 0)
         return link_free(link);
-    link->channel = channel_make(link, client, s, self, background);
+    link->channel = channel_make(link, client, s, self, calls_max, background);
     if (!link->channel)
         return link_free(link);
     for (unsigned i = 0; i < LINK_RECEIVES; i++)
@@ -120,7 +119,7 @@ Link *link_free(Link *link)
 {
     if (!link)
         return NULL;
-    writer_stop(&link->writer);
+    file_worker_stop(&link->worker);
     channel_free(link->channel);
     transport_close(link->transport);
     if (link->timer_fd >= 0)
@@ -134,8 +133,7 @@ Link *link_free(Link *link)
 
 void link_abandon(Link *link)
 {
-    if (link->writer.done_fd >= 0)
-        (void)close(link->writer.done_fd);
+    file_worker_abandon(&link->worker);
     if (link->timer_fd >= 0)
         (void)close(link->timer_fd);
     channel_abandon(link->channel);
@@ -241,87 +239,11 @@ void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
     link->spun = false;
 }
 
-/* ---- the writer ----------------------------------------------------------------------------- */
-
-static void *writer_main(void *arg)
+void link_alarm(Link *link, uint64_t deadline_ns)
 {
-    Writer *w = arg;
-    (void)pthread_mutex_lock(&w->lock);
-    for (;;) {
-        while (!w->busy && !w->stop)
-            (void)pthread_cond_wait(&w->wanted, &w->lock);
-        if (!w->busy)
-            break;
-        (void)pthread_mutex_unlock(&w->lock);
-        file_write(w->file, w->buf, w->len, w->offset, &w->result);
-        (void)pthread_mutex_lock(&w->lock);
-        w->busy = false;
-        w->finished = true;
-        (void)eventfd_write(w->done_fd, 1);
-    }
-    (void)pthread_mutex_unlock(&w->lock);
-    return NULL;
-}
-
-static bool writer_begin(Writer *w)
-{
-    sigset_t all, old;
-    w->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->done_fd < 0)
-        return false;
-    (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_cond_init(&w->wanted, NULL);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    w->started = pthread_create(&w->thread, NULL, writer_main, w) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!w->started) {
-        (void)close(w->done_fd);
-        w->done_fd = -1;
-    }
-    return w->started;
-}
-
-bool writer_start(Writer *w, File *file, const void *buf, size_t len, uint64_t offset)
-{
-    if (!w->started && !writer_begin(w))
-        return false;
-    (void)pthread_mutex_lock(&w->lock);
-    w->file = file;
-    w->buf = buf;
-    w->len = len;
-    w->offset = offset;
-    w->busy = true;
-    (void)pthread_cond_signal(&w->wanted);
-    (void)pthread_mutex_unlock(&w->lock);
-    return true;
-}
-
-bool writer_take(Writer *w, FileResult *ret)
-{
-    eventfd_t count;
-    (void)pthread_mutex_lock(&w->lock);
-    bool finished = w->finished;
-    if (finished) {
-        *ret = w->result;
-        w->finished = false;
-        (void)eventfd_read(w->done_fd, &count);
-    }
-    (void)pthread_mutex_unlock(&w->lock);
-    return finished;
-}
-
-void writer_stop(Writer *w)
-{
-    if (!w->started)
-        return;
-    (void)pthread_mutex_lock(&w->lock);
-    w->stop = true;
-    (void)pthread_cond_signal(&w->wanted);
-    (void)pthread_mutex_unlock(&w->lock);
-    (void)pthread_join(w->thread, NULL);
-    (void)pthread_mutex_destroy(&w->lock);
-    (void)pthread_cond_destroy(&w->wanted);
-    (void)close(w->done_fd);
-    w->started = false;
+    static const struct itimerspec never;
+    if (deadline_ns != TIME_NEVER)
+        (void)timer_covers(link, deadline_ns > 0 ? deadline_ns : 1, os_now_ns());
+    else if (link->rings_ns > 0 && timerfd_settime(link->timer_fd, 0, &never, NULL) == 0)
+        link->rings_ns = 0;
 }

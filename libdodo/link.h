@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A socket with its channel, and the thread that writes files beside it. */
+/* A socket with its channel, and the thread that works on files beside it. */
 #ifndef DODO_LIBDODO_LINK_H
 #define DODO_LIBDODO_LINK_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "libdodo/file.h"
+#include "libdodo/file_worker.h"
 #include "libdodo/runtime.h"
 #include "libdodo/spin.h"
 #include "usocket/burst_send.h"
@@ -17,23 +16,8 @@ enum {
     LINK_OUT_MAX = 16,          /* datagrams that one system call sends */
     LINK_OUT_BYTES = 256,       /* longer ones go by themselves */
     LINK_SESSIONS_MAX = 256,    /* hosts a link talks to at once */
-    FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the writer thread */
+    FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the worker */
 };
-
-/* Writes files while the link's own thread serves the network. Started at the first need. */
-typedef struct Writer {
-    pthread_t thread;
-    bool started;
-    int done_fd; /* eventfd: a result is there */
-    pthread_mutex_t lock;
-    pthread_cond_t wanted;
-    bool stop, busy, finished;
-    File *file;
-    const void *buf;
-    size_t len;
-    uint64_t offset;
-    FileResult result;
-} Writer;
 
 /* What is to be sent when the channel has said all it has to say. */
 typedef struct LinkOut {
@@ -45,10 +29,11 @@ typedef struct LinkOut {
 struct Link {
     struct Link *all;  /* in the list of all */
     _Atomic bool busy; /* somebody has it */
-    Call *written;     /* whose file write the writer has */
+    Call *written;     /* whose file write the worker has, as the job */
     Transport *transport;
     Channel *channel;
-    Writer writer;
+    FileWorker worker;
+    FileJob job;
     int timer_fd;      /* timerfd; -1: there was none to be had */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Spin spin;
@@ -60,8 +45,9 @@ struct Link {
     BurstScratch scratch;
 };
 
-/* NULL: no socket or memory. */
-Link *link_new(Client *client, const Settings *s, const Id128 *self, bool background);
+/* With a channel of @calls_max calls. NULL: no socket or memory. */
+Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned calls_max,
+               bool background);
 Link *link_free(Link *link);
 /* In the child of a fork: closes its descriptors, wipes its keys and frees it, whatever call of
  * the parent's was on it. */
@@ -77,9 +63,8 @@ bool link_spin(Link *link, uint64_t deadline_ns);
 /* Waits for a datagram, for @other_fd (-1: none) or for the time. */
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns);
 
-/* False: no thread is to be had; write it yourself. */
-bool writer_start(Writer *w, File *file, const void *buf, size_t len, uint64_t offset);
-bool writer_take(Writer *w, FileResult *ret); /* a result is there: it is taken */
-void writer_stop(Writer *w);
+/* For who waits by the link's descriptors, the socket and the timer: that one is readable at
+ * @deadline_ns, perhaps before, and no more once this was called again. TIME_NEVER: not at all. */
+void link_alarm(Link *link, uint64_t deadline_ns);
 
 #endif

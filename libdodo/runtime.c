@@ -18,6 +18,7 @@
 #include "dodo/dodo.h"
 #include "libdodo/gate.h"
 #include "libdodo/link.h"
+#include "libdodo/queue.h"
 
 enum {
     EXIT_DEADLINE_MS = 250,    /* a program's exit waits for anything no longer than this */
@@ -130,21 +131,23 @@ static void wait_woken(Runtime *rt, uint64_t seen)
 
 static void write_file(Link *link, Call *call)
 {
-    FileResult result;
-    File *file = call->file;
-    const void *buf = call->file_buf;
-    size_t len = call->file_len;
-    uint64_t offset = call->file_offset;
+    FileJob job = {.file = call->file,
+                   .buf = call->file_buf,
+                   .len = call->file_len,
+                   .offset = call->file_offset,
+                   .writing = true};
     call_file_taken(call);
-    if (!link->written && len > FILE_INLINE_MAX &&
-        writer_start(&link->writer, file, buf, len, offset)) {
-        link->written = call;
-        return;
+    if (!link->written && job.len > FILE_INLINE_MAX) {
+        link->job = job;
+        if (file_worker_give(&link->worker, &link->job)) {
+            link->written = call;
+            return;
+        }
     }
     gate_leave();
-    file_write(file, buf, len, offset, &result);
+    file_job_do(&job);
     gate_enter();
-    call_file_done(call, &result, os_now_ns());
+    call_file_done(call, &job.result, os_now_ns());
 }
 
 static void do_file(Call *call)
@@ -194,18 +197,18 @@ static bool any_blocked(Link *link)
 /* @blocked: a call waits for one of another thread, whose end no descriptor tells of. */
 static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
-    FileResult result;
     if (blocked)
         deadline = time_min(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
     else if (!link->written && link_spin(link, deadline)) /* inside: it does not last */
         return;
     gate_leave();
-    link_wait(link, link->written ? link->writer.done_fd : -1, deadline);
+    link_wait(link, link->written ? link->worker.done_fd : -1, deadline);
     gate_enter();
-    if (link->written && writer_take(&link->writer, &result)) {
+    const FileJob *job = link->written ? file_worker_take(&link->worker) : NULL;
+    if (job) {
         Call *call = link->written;
         link->written = NULL;
-        call_file_done(call, &result, os_now_ns());
+        call_file_done(call, &job->result, os_now_ns());
     }
     (void)link_receive(link);
 }
@@ -252,7 +255,7 @@ static Link *link_find(Runtime *rt)
     if (rt->links == LINKS_MAX || rt->ended)
         return NULL;
     gate_enter();
-    Link *link = link_new(rt->client, &rt->settings, &rt->self, false);
+    Link *link = link_new(rt->client, &rt->settings, &rt->self, 1, false);
     gate_leave();
     if (link) {
         link->busy = true;
@@ -310,6 +313,11 @@ void runtime_link_give(Runtime *rt, Link *link)
     link_return(rt, link);
 }
 
+Link *runtime_link_new(Runtime *rt, unsigned calls_max)
+{
+    return rt->ended ? NULL : link_new(rt->client, &rt->settings, &rt->self, calls_max, false);
+}
+
 /* ---- the background ------------------------------------------------------------------------- */
 
 static void *background_main(void *arg)
@@ -333,7 +341,7 @@ static void *background_main(void *arg)
 static int background_start(Runtime *rt)
 {
     sigset_t all, old;
-    rt->background = link_new(rt->client, &rt->settings, &rt->self, true);
+    rt->background = link_new(rt->client, &rt->settings, &rt->self, 1, true);
     if (!rt->background)
         return -ENOMEM;
     client_receive_granted(rt->client, rt->background->transport->receive_bytes);
@@ -362,6 +370,7 @@ static void fork_prepare(void)
     if (rt)
         (void)pthread_mutex_lock(&rt->lock);
     file_lock_all();
+    queue_lock_all();
     log_lock_all();
 }
 
@@ -371,6 +380,7 @@ static void fork_parent(void)
         return;
     Runtime *rt = running;
     log_unlock_all();
+    queue_unlock_all();
     file_unlock_all();
     if (rt)
         (void)pthread_mutex_unlock(&rt->lock);
@@ -403,12 +413,15 @@ static void fork_child(void)
 {
     Runtime *rt = running;
     running = NULL;
+    queue_forget_all();
     gate_reset();
     if (gate_inside()) {
         start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         return;
     }
     log_unlock_all();
+    queue_abandon_all();
+    queue_unlock_all();
     file_abandon_all();
     file_unlock_all();
     if (rt)
@@ -491,7 +504,7 @@ static int runtime_begin(Runtime *rt)
 {
     rt->background_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rt->client = client_make(rt);
-    rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, false) : NULL;
+    rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, 1, false) : NULL;
     if (rt->background_fd < 0 || !rt->all)
         return -ENOMEM;
     rt->links = 1;
@@ -611,6 +624,7 @@ int runtime_stop(void)
     Runtime *rt = running;
     int result = 0;
     if (rt && !rt->ended) {
+        queue_shut_all();
         result = close_all(rt);
         background_stop(rt);
         (void)pthread_join(rt->thread, NULL);

@@ -27,6 +27,9 @@ Client *runtime_client(Runtime *rt);
 typedef struct Link Link;
 Link *runtime_link_take(Runtime *rt);
 void runtime_link_give(Runtime *rt, Link *link);
+/* One of the caller's own, for @calls_max calls at once; inside the gate. NULL: no socket or
+ * memory, or the process is in exit(). To be given back with link_free(), see link.h. */
+Link *runtime_link_new(Runtime *rt, unsigned calls_max);
 Channel *link_channel(Link *link);
 /* Runs a call that was started on the link's channel to its end. */
 void link_run(Runtime *rt, Link *link, Call *call);

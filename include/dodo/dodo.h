@@ -143,7 +143,8 @@ DODO_API ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
  * Errors:  EINVAL  @rd is not open, was reclaimed already (not with DODO_FALLBACK), or the manager
  *                  cannot be reached: the region is freed all the same, and nothing remains to be
  *                  done
- * Threads: safe; waits for calls in progress on @rd.
+ * Threads: safe; waits for calls in progress on @rd, those of queues too, which it moves on itself;
+ *          dodo_queue_wait() gives them back afterwards.
  * Source:  paper 3.2.  Since: 0.1
  */
 DODO_API int dodo_mclose(int rd);
@@ -159,6 +160,101 @@ DODO_API int dodo_mclose(int rd);
  * Threads: safe.  Source: paper 3.2.  Since: 0.1
  */
 DODO_API int dodo_msync(int rd);
+
+/* ---- reads that nobody waits for ------------------------------------------------------------ */
+
+/** A queue of asynchronous reads: one thread keeps many under way, of regions on many hosts. */
+typedef struct DodoQueue DodoQueue;
+
+/** What became of a read of a queue. */
+typedef struct DodoDone {
+    void *tag;      /**< as given to dodo_queue_read() */
+    ssize_t result; /**< what dodo_mread() would have returned */
+    int error;      /**< its errno when @result is -1, else 0 */
+} DodoDone;
+
+/**
+ * dodo_queue_open() - make a queue of asynchronous reads
+ * @depth:  reads that it holds at once, submitted and not taken back yet, 1 .. 128
+ *
+ * A queue has a socket of its own and about 25 KiB of memory for each of @depth. It does its work
+ * inside these calls, in the calling thread: reads go out when they are submitted, and answers are
+ * taken in by dodo_queue_wait(). What comes from backing files is read by a thread of the queue's,
+ * started at the first need.
+ *
+ * Returns: the queue; NULL with errno set.
+ * Errors:  EINVAL  @depth is not 1 .. 128
+ *          ENOMEM  no memory or no descriptors for it, the library's settings are wrong, or the
+ *                  process is ending; dodo_last_error() tells
+ * Threads: safe.  Ownership: the queue is the caller's until dodo_queue_close(), also after
+ *          dodo_shutdown() and in a child of fork(2), where all calls on it fail with EINVAL.
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API DodoQueue *dodo_queue_open(unsigned depth);
+
+/**
+ * dodo_queue_read() - submit a read
+ * @q:      queue
+ * @rd, @offset, @buf, @len: as of dodo_mread(). @buf is the library's until the read is taken back
+ * @tag:    for the caller, who finds it in the DodoDone
+ *
+ * Never waits. What dodo_mread() would return or fail with comes by dodo_queue_wait(), wrong
+ * arguments too; in any order.
+ *
+ * Returns: 0; -1 with errno set: then there is nothing to be taken back.
+ * Errors:  EAGAIN  the queue holds as many as it was made for: take some first
+ *          EINVAL  @q is NULL, the parent's, or the library was shut down since it was opened
+ * Threads: one at a time a queue; another one waits until the first has returned.
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag);
+
+/**
+ * dodo_queue_wait() - take back reads that are over
+ * @q:      queue
+ * @done:   filled in, @max of them
+ * @max:    at least 1
+ * @timeout_ms: how long to wait for the first one, [ms]; 0: not at all; -1: as long as it takes
+ *
+ * Moves all reads of the queue on: they make little progress while no thread is in here.
+ *
+ * Returns: how many were taken, at most @max; 0 at the timeout, or when none is under way; -1 with
+ *          errno set. dodo_last_error() has the text behind the last one taken that failed.
+ * Errors:  EINVAL  @q is NULL or the parent's; @done is NULL; @max is 0; @timeout_ms < -1
+ * Time:    a read ends as dodo_mread() does: a dead host costs one transfer deadline.
+ * Threads: as dodo_queue_read().
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms);
+
+/**
+ * dodo_queue_fd() - a descriptor for poll(2), select(2) or epoll(7)
+ * @q:      queue
+ *
+ * Readable when dodo_queue_wait() has something to do: take datagrams in, repeat a question, or
+ * give a read back. It may then return 0 nevertheless. Not to be read, changed or closed.
+ *
+ * Returns: the descriptor, the same each time; -1 with errno EINVAL when @q is NULL or the
+ *          parent's.
+ * Threads: safe.  Ownership: the queue's, until dodo_queue_close().
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_queue_fd(const DodoQueue *q);
+
+/**
+ * dodo_queue_close() - end a queue
+ * @q:      queue; gone whatever the result
+ *
+ * Waits for what is under way, as dodo_queue_wait() would; what was not taken back is forgotten.
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @q is NULL, or the parent's: then only the child's memory of it is freed
+ * Threads: no other thread may be in a call on @q, or begin one.
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_queue_close(DodoQueue *q);
+
+/* ---- what it tells -------------------------------------------------------------------------- */
 
 /** What dodo_stat() tells of a region. */
 typedef struct DodoStat {
@@ -212,8 +308,8 @@ DODO_API const char *dodo_last_error(void);
  * dodo_shutdown() - close all regions and leave the cluster
  *
  * As if every region were closed (retained ones are released), then says good-bye to the manager
- * and ends the library's thread. Runs by itself at normal exit, without releasing. A later
- * dodo_mopen() starts anew.
+ * and ends the library's thread. Waits for the reads of queues, which can still be taken back. Runs
+ * by itself at normal exit, without releasing. A later dodo_mopen() starts anew.
  *
  * Returns: 0; -1 with errno EINVAL when the manager could not be told (it finds out by itself).
  * Threads: safe, but no other thread may be in the library.  Since: 0.1

@@ -16,7 +16,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service
   printf 'lib/sysusers.d/%s\n' dodo.conf
-  printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c
+  printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/queue.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done
 } | sort >"$dir/wanted"
 compare "the installation" "$dir/there" "the list" "$dir/wanted"
@@ -25,8 +25,10 @@ pc=$(find "$dir/root" -name dodo.pc)
 prefix=$dir/root$(sed -n 's/^prefix=//p' "$pc")
 export PKG_CONFIG_PATH=${pc%/*}
 read -r -a flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs dodo)
-gcc -std=gnu99 -Wall -Wextra -Werror examples/hello.c -o "$dir/hello" "${flags[@]}" ||
-  complain "hello.c cannot be built from the installation"
+for example in hello queue; do
+  gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
+    complain "$example.c cannot be built from the installation"
+done
 status=0
 LD_LIBRARY_PATH=$(dirname "$(find "$dir/root" -name libdodo.so)") "$dir/hello" 2>"$dir/out" || status=$?
 [ "$status" -eq 2 ] || complain "hello does not run: $(cat "$dir/out")"

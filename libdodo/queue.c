@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+#include "libdodo/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "base/time.h"
+#include "libdodo/file_worker.h"
+#include "libdodo/gate.h"
+#include "libdodo/link.h"
+
+enum { NO_REGION = -1 };
+
+typedef struct QueueRead {
+    ListNode link;  /* in one of the queue's lists */
+    _Atomic int rd; /* while it is under way; else NO_REGION */
+    void *tag;
+    Call call;
+} QueueRead;
+
+struct DodoQueue {
+    ListNode link;    /* in the list of all */
+    uint64_t process; /* whose it is */
+    Link *net;        /* NULL: the library was shut down since */
+    int epoll_fd;     /* over the link's socket and timer, and the bell */
+    int bell_fd;      /* eventfd: a file was read, or something done is left to be taken */
+    bool bell;        /* rung for what is left */
+    FileWorker worker;
+    unsigned jobs_count; /* that the worker has */
+    ListNode free_jobs;
+    FileJob *jobs;
+    pthread_mutex_t lock;
+    pthread_cond_t turn;
+    bool inside;       /* somebody has a turn */
+    unsigned visitors; /* other threads that want one or have it: they go first */
+    unsigned depth;
+    ListNode free, active, done; /* of QueueRead */
+    QueueRead reads[];
+};
+
+static pthread_mutex_t queues_lock = PTHREAD_MUTEX_INITIALIZER;
+static ListNode queues = {&queues, &queues};
+static uint64_t this_process; /* differs in a child */
+
+bool queue_is_ours(const DodoQueue *q)
+{
+    return q->process == this_process;
+}
+
+int queue_fd(const DodoQueue *q)
+{
+    return q->epoll_fd;
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+static void turn_take(DodoQueue *q, bool visiting)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    while (q->inside || (!visiting && q->visitors > 0))
+        (void)pthread_cond_wait(&q->turn, &q->lock);
+    q->inside = true;
+    (void)pthread_mutex_unlock(&q->lock);
+}
+
+static void turn_give(DodoQueue *q, bool visiting)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    q->inside = false;
+    if (visiting)
+        q->visitors--;
+    (void)pthread_cond_broadcast(&q->turn);
+    (void)pthread_mutex_unlock(&q->lock);
+}
+
+/* ---- making and ending ---------------------------------------------------------------------- */
+
+static bool watch(const DodoQueue *q, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(q->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void queue_free(DodoQueue *q)
+{
+    if (q->epoll_fd >= 0)
+        (void)close(q->epoll_fd);
+    if (q->bell_fd >= 0)
+        (void)close(q->bell_fd);
+    (void)pthread_mutex_destroy(&q->lock);
+    (void)pthread_cond_destroy(&q->turn);
+    free(q->jobs);
+    free(q);
+}
+
+static DodoQueue *queue_new(unsigned depth)
+{
+    DodoQueue *q = calloc(1, sizeof *q + depth * sizeof *q->reads);
+    if (!q)
+        return NULL;
+    (void)pthread_mutex_init(&q->lock, NULL);
+    (void)pthread_cond_init(&q->turn, NULL);
+    q->process = this_process;
+    q->depth = depth;
+    q->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    q->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    q->jobs = calloc(depth, sizeof *q->jobs);
+    file_worker_init(&q->worker, q->bell_fd);
+    list_init(&q->link);
+    list_init(&q->free);
+    list_init(&q->active);
+    list_init(&q->done);
+    list_init(&q->free_jobs);
+    if (q->epoll_fd < 0 || q->bell_fd < 0 || !q->jobs) {
+        queue_free(q);
+        return NULL;
+    }
+    for (unsigned i = 0; i < depth; i++) {
+        q->reads[i].rd = NO_REGION;
+        list_push_back(&q->free, &q->reads[i].link);
+        list_push_back(&q->free_jobs, &q->jobs[i].link);
+    }
+    return q;
+}
+
+static bool queue_connect(DodoQueue *q, Runtime *rt)
+{
+    q->net = runtime_link_new(rt, q->depth);
+    return q->net && q->net->timer_fd >= 0 && watch(q, q->net->timer_fd) && watch(q, q->bell_fd) &&
+           watch(q, q->net->transport->ops->fd(q->net->transport));
+}
+
+int queue_open(Runtime *rt, unsigned depth, DodoQueue **ret)
+{
+    gate_enter(); /* no child of a fork finds it half made */
+    DodoQueue *q = queue_new(depth);
+    bool good = q && queue_connect(q, rt);
+    if (good) {
+        (void)pthread_mutex_lock(&queues_lock);
+        list_push_back(&queues, &q->link);
+        (void)pthread_mutex_unlock(&queues_lock);
+    } else if (q) {
+        link_free(q->net);
+        queue_free(q);
+    }
+    gate_leave();
+    *ret = good ? q : NULL;
+    return good ? 0 : -ENOMEM;
+}
+
+/* ---- serving: inside the gate, in one's turn ------------------------------------------------ */
+
+/* The worker has as many jobs as there can be calls. */
+static FileJob *job_for(DodoQueue *q, Call *call)
+{
+    if (list_empty(&q->free_jobs))
+        return NULL;
+    FileJob *job = CONTAINER_OF(q->free_jobs.next, FileJob, link);
+    list_remove(&job->link);
+    *job = (FileJob){.owner = call,
+                     .file = call->file,
+                     .buf = call->file_buf,
+                     .len = call->file_len,
+                     .offset = call->file_offset};
+    return job;
+}
+
+static void job_over(DodoQueue *q, FileJob *job)
+{
+    Call *call = job->owner;
+    list_push_back(&q->free_jobs, &job->link);
+    call_file_done(call, &job->result, os_now_ns());
+}
+
+/* Has files read for the calls that need it. True: one was read here and now, for want of a
+ * thread. */
+static bool serve_files(DodoQueue *q)
+{
+    for (Call *call = NULL; (call = channel_next(q->net->channel, call));) {
+        FileJob *job = call->need == NEED_FILE_READ ? job_for(q, call) : NULL;
+        if (!job)
+            continue;
+        call_file_taken(call);
+        if (file_worker_give(&q->worker, job)) {
+            q->jobs_count++;
+            continue;
+        }
+        gate_leave();
+        file_job_do(job);
+        gate_enter();
+        job_over(q, job);
+        return true;
+    }
+    return false;
+}
+
+static void bell_silence(DodoQueue *q)
+{
+    eventfd_t count;
+    if (q->bell)
+        (void)eventfd_read(q->bell_fd, &count);
+    q->bell = false;
+}
+
+static void take_files(DodoQueue *q)
+{
+    FileJob *job;
+    if (q->jobs_count > 0)
+        q->bell = false; /* the worker silences it, or rings it itself */
+    else
+        bell_silence(q);
+    while (q->jobs_count > 0 && (job = file_worker_take(&q->worker))) {
+        q->jobs_count--;
+        job_over(q, job);
+    }
+}
+
+static void move_on(DodoQueue *q)
+{
+    do
+        link_step(q->net);
+    while (serve_files(q));
+    LIST_FOREACH(node, &q->active)
+    {
+        QueueRead *r = CONTAINER_OF(node, QueueRead, link);
+        if (r->call.need != NEED_NOTHING)
+            continue;
+        list_remove(&r->link);
+        list_push_back(&q->done, &r->link);
+        r->rd = NO_REGION;
+    }
+}
+
+static void serve(DodoQueue *q)
+{
+    take_files(q);
+    (void)link_receive(q->net);
+    move_on(q);
+}
+
+/* The descriptor is readable when there is something to do: at the latest of the channel's times,
+ * or now for what is left to be taken. */
+static void set_alarms(DodoQueue *q)
+{
+    if (!q->bell && !list_empty(&q->done))
+        q->bell = eventfd_write(q->bell_fd, 1) == 0;
+    else if (list_empty(&q->done))
+        bell_silence(q);
+    if (q->net)
+        link_alarm(q->net, list_empty(&q->active) ? TIME_NEVER : channel_deadline(q->net->channel));
+}
+
+static void sleep_ms(const DodoQueue *q, int timeout_ms)
+{
+    struct epoll_event event;
+    (void)epoll_wait(q->epoll_fd, &event, 1, timeout_ms); /* EINTR: look again */
+}
+
+static bool has_active(const DodoQueue *q, int rd)
+{
+    LIST_FOREACH(node, &q->active)
+    if (rd == NO_REGION || CONTAINER_OF(node, QueueRead, link)->rd == rd)
+        return true;
+    return false;
+}
+
+/* Serves until no read is under way: of the region, or NO_REGION: at all. */
+static void finish(DodoQueue *q, int rd)
+{
+    while (q->net) {
+        gate_enter();
+        serve(q);
+        bool over = !has_active(q, rd);
+        set_alarms(q);
+        gate_leave();
+        if (over)
+            break;
+        sleep_ms(q, -1);
+    }
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+static int read_begin(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+{
+    if (!q->net)
+        return -EINVAL;
+    if (list_empty(&q->free))
+        return -EAGAIN;
+    QueueRead *r = CONTAINER_OF(q->free.next, QueueRead, link);
+    list_remove(&r->link);
+    list_push_back(&q->active, &r->link);
+    r->tag = tag;
+    r->rd = rd; /* before it begins: who closes the region then finds it */
+    call_read_start(&r->call, q->net->channel, rd, offset, buf, len, os_now_ns());
+    move_on(q);
+    set_alarms(q);
+    return 0;
+}
+
+int queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+{
+    turn_take(q, false);
+    gate_enter();
+    int result = read_begin(q, rd, offset, buf, len, tag);
+    gate_leave();
+    turn_give(q, false);
+    return result;
+}
+
+static unsigned take_done(DodoQueue *q, DodoDone *done, unsigned max)
+{
+    unsigned n = 0;
+    while (n < max && !list_empty(&q->done)) {
+        QueueRead *r = CONTAINER_OF(q->done.next, QueueRead, link);
+        const Call *call = &r->call;
+        list_remove(&r->link);
+        list_push_front(&q->free, &r->link); /* what it used is still in the cache */
+        if (call->result < 0)
+            reason_set(call->reason ? call->reason : strerrordesc_np(call->error));
+        done[n++] = (DodoDone){
+            .tag = r->tag, .result = call->result, .error = call->result < 0 ? call->error : 0};
+    }
+    return n;
+}
+
+int queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)
+{
+    uint64_t until =
+        timeout_ms < 0 ? TIME_NEVER : time_add(os_now_ns(), (uint64_t)timeout_ms * NS_PER_MS);
+    unsigned n;
+    turn_take(q, false);
+    for (;;) {
+        gate_enter();
+        if (q->net)
+            serve(q);
+        n = take_done(q, done, max);
+        bool none = list_empty(&q->active);
+        set_alarms(q);
+        gate_leave();
+        uint64_t now = until == TIME_NEVER ? 0 : os_now_ns();
+        if (n > 0 || none || now >= until)
+            break;
+        sleep_ms(q, until == TIME_NEVER ? -1 : (int)((until - now + NS_PER_MS - 1) / NS_PER_MS));
+    }
+    turn_give(q, false);
+    return (int)n;
+}
+
+static void queue_disconnect(DodoQueue *q)
+{
+    finish(q, NO_REGION);
+    gate_enter();
+    (void)pthread_mutex_lock(&queues_lock);
+    list_remove(&q->link);
+    (void)pthread_mutex_unlock(&queues_lock);
+    file_worker_stop(&q->worker); /* it has nothing to do */
+    q->net = link_free(q->net);
+    set_alarms(q);
+    gate_leave();
+}
+
+void queue_close(DodoQueue *q)
+{
+    if (!queue_is_ours(q)) { /* its locks may be held by threads that are not here */
+        free(q->jobs);
+        free(q);
+        return;
+    }
+    turn_take(q, false);
+    queue_disconnect(q);
+    turn_give(q, false);
+    (void)pthread_mutex_lock(&q->lock);
+    while (q->visitors > 0) /* that found it before it was gone */
+        (void)pthread_cond_wait(&q->turn, &q->lock);
+    (void)pthread_mutex_unlock(&q->lock);
+    queue_free(q);
+}
+
+/* ---- all queues ----------------------------------------------------------------------------- */
+
+/* One that has a read of the region under way; it is not freed before the visit is over. */
+static DodoQueue *queue_visit(int rd)
+{
+    DodoQueue *found = NULL;
+    (void)pthread_mutex_lock(&queues_lock);
+    for (ListNode *node = queues.next; node != &queues && !found; node = node->next) {
+        DodoQueue *q = CONTAINER_OF(node, DodoQueue, link);
+        for (unsigned i = 0; i < q->depth && !found; i++)
+            if (q->reads[i].rd == rd)
+                found = q;
+    }
+    if (found) {
+        (void)pthread_mutex_lock(&found->lock);
+        found->visitors++;
+        (void)pthread_mutex_unlock(&found->lock);
+    }
+    (void)pthread_mutex_unlock(&queues_lock);
+    return found;
+}
+
+void queue_finish_region(int rd)
+{
+    DodoQueue *q;
+    while ((q = queue_visit(rd))) {
+        turn_take(q, true);
+        finish(q, rd);
+        turn_give(q, true);
+    }
+}
+
+void queue_shut_all(void)
+{
+    while (!list_empty(&queues)) {
+        DodoQueue *q = CONTAINER_OF(queues.next, DodoQueue, link);
+        turn_take(q, false);
+        queue_disconnect(q);
+        turn_give(q, false);
+    }
+}
+
+void queue_lock_all(void)
+{
+    (void)pthread_mutex_lock(&queues_lock);
+}
+
+void queue_unlock_all(void)
+{
+    (void)pthread_mutex_unlock(&queues_lock);
+}
+
+void queue_forget_all(void)
+{
+    this_process++;
+}
+
+void queue_abandon_all(void)
+{
+    LIST_FOREACH(node, &queues)
+    {
+        DodoQueue *q = CONTAINER_OF(node, DodoQueue, link);
+        (void)close(q->epoll_fd);
+        (void)close(q->bell_fd);
+        link_abandon(q->net);
+        q->net = NULL;
+    }
+    list_init(&queues);
+}
