@@ -33,23 +33,22 @@ def times(table, mtu, op):
                       if who in row else '-') for _, row in sorted(rows.items())))
 
 
-def ratios(table):
+def ratios(table, spin_base):
     """Dodo's of its limit and its best peer, within rounds."""
     heading('Times within rounds: median (lowest-highest)')
-    print('%-18s%19s%19s%26s%19s' % ('', 'dodo / udp', 'spin / udp-spin', 'dodo / best peer',
+    print('%-17s%20s%23s%29s%20s' % ('', 'dodo / udp', 'spin / ' + spin_base, 'dodo / best peer',
                                      'sealed / sealed'))
     for (_, mtu, op, size, threads), row in sorted(table.items()):
         if threads > 1 or 'dodo' not in row:
             continue
         peer = best_peer(row, p50)
         cells = []
-        for who, base, width in (('dodo', 'udp', 19), ('dodo-spin', 'udp-spin', 19),
-                                 ('dodo', peer, 16), ('dodo-sealed', 'udp-sealed', 19)):
-            text = spread(row[who].ratios(row[base], p50)) if who in row and base in row else '-'
-            if base == peer:
-                text = '%26s' % ('%s %s' % (text, peer))
-            cells.append(text.rjust(width))
-        print('%-5s %4s %6d ' % (op, size_text(size), mtu) + ''.join(cells))
+        for who, base, width in (('dodo', 'udp', 20), ('dodo-spin', spin_base, 23),
+                                 ('dodo', peer, 29), ('dodo-sealed', 'udp-sealed', 20)):
+            there = who in row and base in row
+            words = spread(row[who].ratios(row[base], p50)) if there else '-'
+            cells.append((words + ' ' + peer if base == peer and there else words).rjust(width))
+        print('%-5s %4s %6d' % (op, size_text(size), mtu) + ''.join(cells))
 
 
 def columns(table, title, of, digits, chosen):
@@ -86,7 +85,7 @@ def link_table(table, title, line_mb_s):
 def verdicts(targets):
     heading('Targets: ratio within rounds, median (lowest-highest)')
     for t in targets:
-        print('%-44s / %-12s %5.2f (%.2f-%.2f)  %s %.2f: %s' % (
+        print('%-44s / %-15s %5.2f (%.2f-%.2f)  %s %.2f: %s' % (
             t['what'], t['beside'], t['median'], t['least'], t['most'], t['wanted'], t['limit'],
             'reached' if t['reached'] else 'NOT REACHED'))
     print('%d of %d targets reached.' % (sum(t['reached'] for t in targets), len(targets)))
@@ -110,6 +109,8 @@ def main(directory, output):
         notes = f.read().splitlines()
     with open(os.path.join(directory, 'shape'), encoding='utf-8') as f:
         shape = json.load(f)
+    with open(os.path.join(directory, 'spin'), encoding='utf-8') as f:
+        spin_base = f.read().strip()
     parts = table_of(results)
     wire = parts.get('wire', {})
     line_mb_s = LINE_BYTES_S / 1e6 * shape['data'] / (shape['mtu'] + 14)
@@ -117,14 +118,14 @@ def main(directory, output):
         for op in ('read', 'write'):
             times(wire, mtu, op)
     if wire:
-        ratios(wire)
+        ratios(wire, spin_base)
     columns(wire, 'Four threads, MB/s', mb_s, 0, lambda k: k[4] > 1)
     columns(wire, 'CPU of both ends, us a MiB', cpu, 0,
             lambda k: k[4] == 1 and k[3] in (8192, 131072))
     link_table(parts.get('link'), '16 reads of 64K outstanding at 1 Gbit/s', line_mb_s)
     link_table(parts.get('loss'), 'The same, deep queue, with frames lost', line_mb_s)
     link_table(parts.get('incast'), '12 hosts to one at 1 Gbit/s, 12 reads of 64K', line_mb_s)
-    targets = bench_peers_targets.judge(parts, line_mb_s)
+    targets = bench_peers_targets.judge(parts, line_mb_s, spin_base)
     verdicts(targets)
     runs = [r['run'] for r in results]
     print('Raw UDP lost %d transfers, which are not in its times; sockets had no room for %d '
@@ -134,7 +135,9 @@ def main(directory, output):
                    'targets': targets, 'medians': summary(parts), 'runs': results}, f, indent=1)
         f.write('\n')
     if wire:
-        bench_peers_plot.write(wire, output.removesuffix('.json') + '.svg')
+        plot = output.removesuffix('.json') + '.svg'
+        bench_peers_plot.write(wire, plot)
+        print('The plot is in %s.' % plot)
 
 
 if __name__ == '__main__':

@@ -38,7 +38,7 @@ class Targets:
             self.add(what, base, row[who].ratios(row[base], of), limit, most)
 
 
-def reads(targets, row, mtu, size):
+def reads(targets, row, mtu, size, spin_base):
     limits = READ.get(size)
     if not limits:
         return
@@ -47,7 +47,7 @@ def reads(targets, row, mtu, size):
     of_peer = limits[1].get(mtu) if isinstance(limits[1], dict) else limits[1]
     targets.add_ratio(what, row, 'dodo', 'udp', p50, limits[0])
     targets.add_ratio(what, row, 'dodo', peer, p50, of_peer)
-    targets.add_ratio(what + ', spinning', row, 'dodo-spin', 'udp-spin', p50, limits[0])
+    targets.add_ratio(what + ', spinning', row, 'dodo-spin', spin_base, p50, limits[0])
     targets.add_ratio(what + ', spinning', row, 'dodo-spin', peer, p50, limits[2])
     if size == 8 * K:
         what = 'CPU of both ends, read 8K, MTU %d' % mtu
@@ -61,7 +61,7 @@ def reads(targets, row, mtu, size):
                         SEALED[1], most=False)
 
 
-def wire(targets, table):
+def wire(targets, table, spin_base):
     for (_, mtu, op, size, threads), row in sorted(table.items()):
         if threads > 1:
             if size == 8 * K and op == 'read':
@@ -70,7 +70,7 @@ def wire(targets, table):
                 targets.add_ratio(what, row, 'dodo', best_peer(row, mb_s, least=False), mb_s,
                                   THREADS[1], most=False)
         elif op == 'read':
-            reads(targets, row, mtu, size)
+            reads(targets, row, mtu, size, spin_base)
         else:
             what = 'write %s, MTU %d' % (size_text(size), mtu)
             targets.add_ratio(what, row, 'dodo', 'udp', p50, WRITE[0])
@@ -97,8 +97,8 @@ def links(targets, parts, line_mb_s):
                     INCAST[1])
 
 
-def judge(parts, line_mb_s):
+def judge(parts, line_mb_s, spin_base):
     targets = Targets()
-    wire(targets, parts.get('wire', {}))
+    wire(targets, parts.get('wire', {}), spin_base)
     links(targets, parts, line_mb_s)
     return targets.all
