@@ -6,6 +6,7 @@
 
 [ "${1-}" != plain ] || export DODO_INSECURE=1
 
+nobody_gives_up
 cluster_under_load 2
 faults
 hurt client manager h1 h2
