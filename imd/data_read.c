@@ -18,9 +18,14 @@ static uint32_t segment_bytes(const WireRead *m, unsigned index)
 }
 
 /* The segments of @m->want that touch only filled blocks. */
-static uint64_t segments_filled(const WireRead *m, uint32_t filled, uint64_t *ret_bytes)
+static uint64_t segments_filled(const WireRead *m, uint32_t filled, uint32_t touched,
+                                uint64_t *ret_bytes)
 {
     uint64_t send = 0;
+    if (filled == touched && m->want == wire_segment_mask(wire_segment_count(m->len, m->segment))) {
+        *ret_bytes = m->len; /* mostly: all of it is wanted, and filled */
+        return m->want;
+    }
     uint32_t in_block = m->offset % WIRE_BLOCK_SIZE;
     for (uint64_t left = m->want; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctzll(left);
@@ -49,7 +54,7 @@ void data_read(ImdData *d, void *session, const WireRead *m)
     BlockSpan span = block_span(r, m->offset, m->len);
     uint32_t filled = blocks_filled(r, &span);
     uint64_t bytes = 0;
-    uint64_t send = segments_filled(m, filled, &bytes);
+    uint64_t send = segments_filled(m, filled, span.touched, &bytes);
     d->stats.reads++;
     d->stats.read_bytes += bytes;
     if (filled != span.touched)

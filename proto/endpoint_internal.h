@@ -75,6 +75,14 @@ struct Endpoint {
     ListNode sessions, half_open, hellos;
     unsigned sessions_count, half_open_count;
 
+    /* Whose the last message was: the next one mostly starts with the same bytes. */
+    struct {
+        SessionCore *core; /* NULL: nobody's */
+        uint8_t bytes[WIRE_HEADER_SIZE];
+        WireHeader header; /* decoded */
+        Addr from;
+    } last;
+
     void (*closed)(void *ctx, Session *s);
     void *closed_ctx;
 };

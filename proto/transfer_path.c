@@ -138,14 +138,6 @@ void clock_start(TransferClock *k, uint64_t now_ns)
     *k = (TransferClock){.heard_ns = now_ns, .quiet_ns = now_ns, .gap_ns = TIME_NEVER};
 }
 
-void clock_heard(TransferClock *k, uint64_t now_ns)
-{
-    k->heard_ns = now_ns;
-    k->quiet_ns = now_ns;
-    k->backoff = 0;
-    k->probe_due = false;
-}
-
 void clock_sent(TransferClock *k, uint64_t now_ns)
 {
     k->quiet_ns = now_ns;
@@ -165,11 +157,6 @@ void clock_check_busy(TransferClock *k, uint64_t now_ns)
 {
     if (now_ns >= k->busy_until_ns)
         k->busy_until_ns = 0;
-}
-
-void clock_served(TransferClock *k)
-{
-    k->busy_ns = 0;
 }
 
 void clock_renew(TransferClock *k, uint64_t now_ns)

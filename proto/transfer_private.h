@@ -19,13 +19,22 @@ static inline uint64_t clock_since(uint64_t then_ns, uint64_t now_ns)
 
 void clock_start(TransferClock *k, uint64_t now_ns);
 /* A sign of life: the deadline and the tail timer start anew. */
-void clock_heard(TransferClock *k, uint64_t now_ns);
+static inline void clock_heard(TransferClock *k, uint64_t now_ns)
+{
+    k->heard_ns = now_ns;
+    k->quiet_ns = now_ns;
+    k->backoff = 0;
+    k->probe_due = false;
+}
 void clock_sent(TransferClock *k, uint64_t now_ns);
 /* The host asks for patience: doubling, but once a time-out however many answers say so. */
 void clock_busy(TransferClock *k, uint64_t now_ns);
 void clock_check_busy(TransferClock *k, uint64_t now_ns); /* is it over? */
 /* The host took something: the next BUSY starts small again. */
-void clock_served(TransferClock *k);
+static inline void clock_served(TransferClock *k)
+{
+    k->busy_ns = 0;
+}
 /* A stop of the process or a renewed session: all of it starts anew. */
 void clock_renew(TransferClock *k, uint64_t now_ns);
 /* @waiting: there is something under way, so the tail timer runs. */
@@ -89,6 +98,8 @@ static inline uint64_t cut_all(const Cut *cut)
 }
 static inline uint64_t cut_bytes(const Cut *cut, uint64_t map)
 {
+    if (map && (map & (map - 1)) == 0) /* counting bits is a call on some processors */
+        return cut_segment_len(cut, map_lowest(map));
     uint64_t bytes = (uint64_t)map_count(map) * cut->segment;
     if (map >> cut->last & 1)
         bytes -= cut->segment - cut_segment_len(cut, cut->last);

@@ -281,24 +281,18 @@ size_t wire_data_encode_header(const WireData *m, uint8_t *out)
 
 int wire_data_decode(const uint8_t *p, size_t len, WireData *ret)
 {
-    Reader r = reader_on(p, len);
-    WireData m;
-
-    m.ask = read_u64(&r);
-    m.index = read_u16(&r);
-    m.status = read_status(&r);
-    m.filled = read_u32(&r);
-    m.data_len = reader_left(&r);
-    m.data = reader_take(&r, m.data_len);
-    reader_demand(&r, m.ask != 0);
-    reader_demand(&r, m.filled >> WIRE_CHUNK_BLOCKS_MAX == 0);
-    if (m.index == WIRE_INDEX_NONE) {
-        reader_demand(&r, m.data_len == 0);
-    } else {
-        reader_demand(&r, m.index < WIRE_SEGMENTS_MAX && m.status == STATUS_OK);
-        reader_demand(&r, m.data_len > 0 && m.data_len <= WIRE_SEGMENT_MAX);
-    }
-    if (reader_finish(&r) != 0)
+    if (len < WIRE_DATA_HEADER_SIZE) /* without the reader's care: there are millions a second */
+        return -EBADMSG;
+    Reader status = reader_on(p + 10, 2);
+    WireData m = {.ask = get_u64(p), .index = get_u16(p + 8), .filled = get_u32(p + 12)};
+    m.data = p + WIRE_DATA_HEADER_SIZE;
+    m.data_len = len - WIRE_DATA_HEADER_SIZE;
+    m.status = get_u16(p + 10) == STATUS_OK ? STATUS_OK : read_status(&status);
+    if (m.ask == 0 || m.filled >> WIRE_CHUNK_BLOCKS_MAX != 0)
+        return -EBADMSG;
+    if (m.index == WIRE_INDEX_NONE ? m.data_len != 0
+                                   : m.index >= WIRE_SEGMENTS_MAX || m.status != STATUS_OK ||
+                                         m.data_len == 0 || m.data_len > WIRE_SEGMENT_MAX)
         return -EBADMSG;
     *ret = m;
     return 0;
