@@ -5,7 +5,7 @@ import os
 import statistics
 
 PEERS = ('memcached', 'redis', 'nbdkit')
-ORDER = ('dodo', 'dodo-spin', 'dodo-sealed', 'udp', 'udp-spin-client', 'udp-spin', 'udp-sealed',
+ORDER = ('dodo', 'dodo-spin', 'dodo-queue', 'dodo-sealed', 'udp', 'udp-spin-client', 'udp-spin', 'udp-sealed',
          'tcp') + PEERS
 
 
@@ -59,12 +59,12 @@ def mb_s(run):
 
 
 def table_of(results):
-    """part -> (link, mtu, op, size, threads) -> who -> Cell"""
+    """part -> (link, mtu, op, size, outstanding) -> who -> Cell"""
     table = {}
     for r in results:
         run = r['run']
         run['link_lost'] = r['link_lost']
-        key = (r['link'], run['mtu'], run['op'], run['size'], run['threads'])
+        key = (r['link'], run['mtu'], run['op'], run['size'], run['depth'] or run['threads'])
         row = table.setdefault(r['part'], {}).setdefault(key, {})
         row.setdefault(r['who'], Cell()).rounds[r['round']] = run
     return table

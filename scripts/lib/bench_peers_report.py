@@ -94,10 +94,10 @@ def verdicts(targets):
 def summary(parts):
     rows = []
     for part, table in sorted(parts.items()):
-        for (link, mtu, op, size, threads), row in sorted(table.items()):
+        for (link, mtu, op, size, outstanding), row in sorted(table.items()):
             for who, cell in row.items():
                 rows.append({'part': part, 'link': link, 'mtu': mtu, 'op': op, 'size': size,
-                             'threads': threads, 'who': who, 'p50_us': cell.median(p50),
+                             'outstanding': outstanding, 'who': who, 'p50_us': cell.median(p50),
                              'p99_us': cell.median(p99), 'mb_s': cell.median(mb_s),
                              'cpu_us_mib': round(cell.median(cpu), 2)})
     return rows

@@ -77,28 +77,31 @@ def wire(targets, table, spin_base):
             targets.add_ratio(what, row, 'dodo', best_peer(row, p50), p50, WRITE[1])
 
 
-def links(targets, parts, line_mb_s):
-    for (link, _, _, _, threads), row in sorted(parts.get('link', {}).items()):
-        if 'dodo' in row:
-            targets.add('%d reads of 64K at 1 Gbit/s, %s queue' % (threads, link), 'the line',
-                        [v / line_mb_s for v in row['dodo'].figures(mb_s)], LINK[link], most=False)
+def links(targets, parts, line_mb_s, who):
+    """@who: dodo (threads) or dodo-queue (one thread)."""
+    by = ' (queue)' if who == 'dodo-queue' else ''
+    for (link, *_, outstanding), row in sorted(parts.get('link', {}).items()):
+        if who in row:
+            targets.add('%d reads of 64K, 1 Gbit/s, %s%s' % (outstanding, link, by), 'the line',
+                        [v / line_mb_s for v in row[who].figures(mb_s)], LINK[link], most=False)
     loss = {key[0]: row for key, row in parts.get('loss', {}).items()}
-    if LOSS[0] in loss and '0%' in loss:
-        targets.add('the same, %s lost' % LOSS[0], 'no loss',
-                    loss[LOSS[0]]['dodo'].ratios(loss['0%']['dodo'], mb_s), LOSS[1], most=False)
-    for (link, _, _, size, threads), row in sorted(parts.get('incast', {}).items()):
-        if 'dodo' not in row:
+    if who in loss.get(LOSS[0], {}) and who in loss.get('0%', {}):
+        targets.add('the same, %s lost%s' % (LOSS[0], by), 'no loss',
+                    loss[LOSS[0]][who].ratios(loss['0%'][who], mb_s), LOSS[1], most=False)
+    for (link, _, _, size, outstanding), row in sorted(parts.get('incast', {}).items()):
+        if who not in row:
             continue
-        what = '%d hosts to one, %s queue' % (threads, link)
-        all_us = threads * size / line_mb_s
-        targets.add(what, 'the line', [v / line_mb_s for v in row['dodo'].figures(mb_s)],
+        what = '%d hosts to one, %s%s' % (outstanding, link, by)
+        all_us = outstanding * size / line_mb_s
+        targets.add(what, 'the line', [v / line_mb_s for v in row[who].figures(mb_s)],
                     INCAST[0], most=False)
-        targets.add(what + ', p99', 'all at once', [v / all_us for v in row['dodo'].figures(p99)],
+        targets.add(what + ', p99', 'all at once', [v / all_us for v in row[who].figures(p99)],
                     INCAST[1])
 
 
 def judge(parts, line_mb_s, spin_base):
     targets = Targets()
     wire(targets, parts.get('wire', {}), spin_base)
-    links(targets, parts, line_mb_s)
+    for who in ('dodo', 'dodo-queue'):
+        links(targets, parts, line_mb_s, who)
     return targets.all

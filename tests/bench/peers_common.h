@@ -32,6 +32,7 @@ typedef struct PeerOptions {
     uint64_t spin_ns; /* the client's: polls so long before it blocks */
     uint64_t server_spin_ns;
     unsigned threads, regions, mtu;
+    unsigned depth; /* asynchronous reads outstanding; 0: none */
 } PeerOptions;
 
 /* How a peer is spoken to. Each thread has a connection. All return 0, -errno, and where said

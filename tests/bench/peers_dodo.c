@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Dodo, measured as the peers are: reads and writes of regions through the public library alone. A
  * read is measured once all of the regions is in remote memory, and from then on not one byte may
- * come from the file. More than one read outstanding means more than one thread: each waits for
- * one. (A peer whose calls return before the answer would have its own PeerOps here.) */
+ * come from the file. More than one read outstanding: threads, which wait for one each, or one
+ * thread and a queue. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
-#include "tests/bench/peers_common.h"
+#include "tests/bench/peers_dodo.h"
 
 static const char usage[] =
     "Usage: peers-dodo make|read|write FILE [NAME=VALUE...]\n"
@@ -27,19 +27,14 @@ static const char usage[] =
     "  size=SIZE     of a call (8K)\n"
     "  area=SIZE     of the file (64M)\n"
     "  regions=N     it is divided into; each thread has one of them (1)\n"
-    "  threads=N     (1)\n"
+    "  threads=N     (1); depth=N: reads outstanding, by a queue and one thread (0: none)\n"
     "  time=TIME     at least (150ms); ops=N: at least (20); warm=N: before, a thread (100)\n"
     "  servers=PID,...  their CPU time is told\n";
 
 enum { STEP_BYTES = 256 << 10 };
 static const uint64_t WARM_DEADLINE_NS = 60 * NS_PER_S;
 
-typedef struct Region {
-    int rd;
-    uint64_t first, len; /* where it is in the file */
-} Region;
-
-static Region regions[PEER_THREADS_MAX];
+static PeerRegion regions[PEER_THREADS_MAX];
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
@@ -60,13 +55,13 @@ static int result_of(ssize_t n, size_t len)
 
 static int region_read(void *conn, uint64_t offset, void *buf, size_t len)
 {
-    const Region *r = conn;
+    const PeerRegion *r = conn;
     return result_of(dodo_mread(r->rd, (off_t)(offset % r->len), buf, len), len);
 }
 
 static int region_write(void *conn, uint64_t offset, const void *buf, size_t len)
 {
-    const Region *r = conn;
+    const PeerRegion *r = conn;
     return result_of(dodo_mwrite(r->rd, (off_t)(offset % r->len), buf, len), len);
 }
 
@@ -123,7 +118,7 @@ static int open_regions(const PeerOptions *o, int fd)
 {
     uint64_t len = o->area_bytes / o->regions;
     for (unsigned i = 0; i < o->regions; i++) {
-        regions[i] = (Region){dodo_mopen(len, fd, (off_t)(i * len)), i * len, len};
+        regions[i] = (PeerRegion){dodo_mopen(len, fd, (off_t)(i * len)), len};
         if (regions[i].rd < 0)
             return -errno;
     }
@@ -145,7 +140,8 @@ static int measure(const PeerOptions *o, PeerResult *ret, uint64_t *ret_missed)
     part.area_bytes /= o->regions;
     part.file = o->regions == 1 ? o->at : NULL; /* read back from there, too */
     if (result == 0)
-        result = peer_measure(&part, &ops, ret);
+        result = o->depth > 0 && !o->write ? peer_measure_queue(&part, regions, ret)
+                                           : peer_measure(&part, &ops, ret);
     if (result == 0)
         result = missed(o, &after);
     *ret_missed = after - before;

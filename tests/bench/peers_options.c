@@ -65,6 +65,8 @@ static bool set_number(PeerOptions *o, const char *name, const char *value)
         o->threads = v > PEER_THREADS_MAX ? 0 : (unsigned)v;
     else if (strcmp(name, "regions") == 0)
         o->regions = v > PEER_THREADS_MAX ? 0 : (unsigned)v;
+    else if (strcmp(name, "depth") == 0)
+        o->depth = v > PEER_THREADS_MAX ? 0 : (unsigned)v;
     else if (strcmp(name, "mtu") == 0)
         o->mtu = v > 65535 ? 0 : (unsigned)v;
     else
@@ -136,12 +138,13 @@ uint64_t peer_data_wrong(uint64_t first, const void *buf, size_t len)
 
 void peer_print(const PeerOptions *o, const PeerResult *r, const char *more)
 {
-    printf("{\"name\": \"%s\", \"op\": \"%s\", \"size\": %zu, \"threads\": %u, \"mtu\": %u, "
+    printf("{\"name\": \"%s\", \"op\": \"%s\", \"size\": %zu, \"threads\": %u, \"depth\": %u, "
+           "\"mtu\": %u, "
            "\"ops\": %" PRIu64 ", \"p50_us\": %.3f, \"p99_us\": %.3f, \"least_us\": %.3f, "
            "\"mean_us\": %.3f, \"mb_s\": %.3f, \"client_cpu_us_mib\": %.2f, "
            "\"server_cpu_us_mib\": %.2f, \"lost\": %" PRIu64 ", \"dropped\": %" PRIu64
            ", \"wrong_bytes\": %" PRIu64 "%s}\n",
-           o->name, o->write ? "write" : "read", o->size, o->threads, o->mtu, r->ops, r->p50_us,
-           r->p99_us, r->least_us, r->mean_us, r->mb_s, r->client_us, r->server_us, r->lost,
-           r->dropped, r->wrong_bytes, more);
+           o->name, o->write ? "write" : "read", o->size, o->threads, o->depth, o->mtu, r->ops,
+           r->p50_us, r->p99_us, r->least_us, r->mean_us, r->mb_s, r->client_us, r->server_us,
+           r->lost, r->dropped, r->wrong_bytes, more);
 }
