@@ -31,6 +31,8 @@ static const ConfigKey keys[] = {
      OPTION(pattern_name), 0, 0},
     {NULL, "seconds", NULL, "How long each size is measured; 2s if not given", "TIME", CONFIG_TIME,
      OPTION(time_ns), NS_PER_MS, 24 * 3600 * NS_PER_S},
+    {NULL, "pause", NULL, "Pause of each thread after a call; none if not given", "TIME",
+     CONFIG_TIME, OPTION(pause_ns), 0, NS_PER_S},
     {NULL, "area", NULL, "Bytes that the calls go to; 64M if not given", "SIZE", CONFIG_SIZE,
      OPTION(area_bytes), 1, (uint64_t)1 << 40},
     {NULL, "region_size", NULL, "Bytes of each region of it; 16M if not given", "SIZE", CONFIG_SIZE,

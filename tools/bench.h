@@ -20,7 +20,7 @@ typedef struct BenchOptions {
     ToolOptions tool; /* first */
     bool read, write, progress;
     char *size, *pattern_name, *file, *dir; /* as given; @file may be NULL */
-    uint64_t threads, time_ns, area_bytes, region_bytes;
+    uint64_t threads, time_ns, pause_ns, area_bytes, region_bytes;
     /* what follows from them: */
     BenchSizes sizes;
     BenchPattern pattern;

@@ -92,10 +92,10 @@ void bench_print_json(FILE *to, const BenchArea *a, const BenchOptions *o, const
     (void)fprintf(to,
                   "{\"version\":\"%s\",\"area_bytes\":%" PRIu64 ",\"region_bytes\":%" PRIu64
                   ",\"regions\":%" PRIu64 ",\"threads\":%" PRIu64
-                  ",\"pattern\":\"%s\",\"seconds\":%.3f,\"hosts\":[",
+                  ",\"pattern\":\"%s\",\"seconds\":%.3f,\"pause_us\":%.3f,\"hosts\":[",
                   DODO_VERSION, a->layout.area_bytes, bench_region_length(&a->layout, 0),
                   bench_regions(&a->layout), o->threads, bench_pattern_names[o->pattern],
-                  (double)o->time_ns / NS_PER_S);
+                  (double)o->time_ns / NS_PER_S, us(o->pause_ns));
     for (unsigned i = 0; i < hosts_count; i++)
         (void)fprintf(to, "%s\"%s\"", i ? "," : "", hosts[i]);
     (void)fputs("],\"runs\":[", to);

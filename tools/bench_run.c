@@ -20,7 +20,7 @@ typedef struct Worker {
     const BenchArea *area;
     pthread_t thread;
     bool write;
-    uint64_t size, time_ns;
+    uint64_t size, time_ns, pause_ns;
     BenchPart part;
     uint32_t *versions; /* of the part's slots, while writes are measured */
     uint8_t *buf, *spare;
@@ -83,6 +83,14 @@ static int one_write(Worker *w, uint64_t offset, uint32_t *version, uint64_t *re
     return res;
 }
 
+/* A signal may end it, and is seen next. */
+static void pause_for(uint64_t ns)
+{
+    const struct timespec t = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    if (ns > 0)
+        (void)nanosleep(&t, NULL);
+}
+
 static void *work(void *arg)
 {
     Worker *w = arg;
@@ -95,6 +103,7 @@ static void *work(void *arg)
         w->failed_at = offset;
         if (w->result == 0)
             histogram_add(w->times, ns);
+        pause_for(w->pause_ns);
     } while (w->result == 0 && !bench_signal && os_now_ns() < until);
     return NULL;
 }
@@ -142,7 +151,7 @@ static Worker *workers_new(const BenchArea *a, const BenchOptions *o, bool write
     os_random(NULL, &seed, sizeof seed);
     for (unsigned i = 0; all && i < o->threads; i++) {
         Worker *w = &all[i];
-        *w = (Worker){.area = a, .write = write, .size = size};
+        *w = (Worker){.area = a, .write = write, .size = size, .pause_ns = o->pause_ns};
         w->part = bench_part(slots, i, (unsigned)o->threads, o->pattern, seed);
         w->versions = calloc(write ? w->part.count : 1, sizeof *w->versions);
         w->buf = aligned_alloc(ALIGNMENT, room);

@@ -172,14 +172,14 @@ static void bench__measures_reads_and_writes(void **state)
     (void)state;
     assert_run(
         "--json --read --write --size 1000,4K,300K --seconds 50ms --area 5M --region-size 1M "
-        "--threads 2",
+        "--threads 2 --pause 1us",
         0);
     assert_int_equal(count(run.said[0], "\n"), 1);
     assert_int_equal(count(run.said[0], "\"call\":\"read\""), 3);
     assert_int_equal(count(run.said[0], "\"call\":\"write\""), 3);
     assert_int_equal(count(run.said[0], "\"size_bytes\":307200"), 2);
-    assert_says(
-        "\"regions\":5,\"threads\":2,\"pattern\":\"random\",\"seconds\":0.050,\"hosts\":[\"");
+    assert_says("\"regions\":5,\"threads\":2,\"pattern\":\"random\",\"seconds\":0.050,\"pause_us\":"
+                "1.000,\"hosts\":[\"");
     assert_says("\"wrong_bytes\":0}\n");
     assert_true(least("calls") >= 2);
     assert_true(least("p50_us") > 0);
