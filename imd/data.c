@@ -206,6 +206,16 @@ static int input_ping(ImdData *d, void *session, const uint8_t *payload, size_t 
     return 0;
 }
 
+/* Goes back as it came: no reply is larger than what it answers. */
+static int input_probe(ImdData *d, void *session, const uint8_t *payload, size_t len)
+{
+    uint64_t nonce;
+    int r = wire_probe_decode(payload, len, &nonce);
+    if (r == 0 && d->sink.probe_ack)
+        d->sink.probe_ack(d->sink.ctx, session, payload, len);
+    return r;
+}
+
 void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payload, size_t len,
                     uint64_t now_ns)
 {
@@ -217,6 +227,8 @@ void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payl
         r = input_write(d, session, payload, len);
     else if (type == WIRE_PING)
         r = input_ping(d, session, payload, len);
+    else if (type == WIRE_PROBE)
+        r = input_probe(d, session, payload, len);
     if (r < 0)
         d->stats.malformed++;
 }

@@ -25,6 +25,9 @@ typedef struct ImdDataSink {
     void (*message)(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len);
     /* Must be sent (or copied) before it returns: the memory may change afterwards. */
     void (*burst)(void *ctx, void *session, const Burst *burst);
+    /* A PROBE_ACK, which may be longer than other messages; NULL: large datagrams are not for us.
+     */
+    void (*probe_ack)(void *ctx, void *session, const uint8_t *payload, size_t len);
     void *ctx;
 } ImdDataSink;
 

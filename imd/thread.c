@@ -34,6 +34,17 @@ static void send_burst(void *ctx, void *session, const Burst *burst)
         log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
 }
 
+static void send_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
+{
+    ImdThread *t = ctx;
+    Session *s = session;
+    struct iovec iov = {.iov_base = t->scratch->sealed};
+    TransportSend send = {.to = &s->peer, .iov = &iov, .iov_count = 1};
+    iov.iov_len = endpoint_seal(t->port.endpoint, s, WIRE_PROBE_ACK, payload, len, iov.iov_base);
+    if (iov.iov_len > 0) /* lost where our own route is narrower: then it has done its work */
+        (void)t->port.transport->ops->send(t->port.transport, &send, 1);
+}
+
 /* ---- what comes in --------------------------------------------------------------------------- */
 
 /* Answers the READ whose turn it is. Its bytes; 0: there is none. */
@@ -189,7 +200,8 @@ static void *serve(void *arg)
 int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport)
 {
     const Env env = os_env();
-    const ImdDataSink sink = {.message = send_message, .burst = send_burst, .ctx = t};
+    const ImdDataSink sink = {
+        .message = send_message, .burst = send_burst, .probe_ack = send_probe_ack, .ctx = t};
     memset(t, 0, sizeof *t);
     t->config = *config;
     /* What the kernel grants counts its own overhead too: about half of it is data. */

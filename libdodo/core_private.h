@@ -8,6 +8,7 @@
 #include "base/rules.h"
 #include "base/time.h"
 #include "libdodo/core.h"
+#include "libdodo/path_probe.h"
 
 enum {
     RD_INDEX_BITS = 20, /* a descriptor: generation above, table index below */
@@ -110,6 +111,7 @@ struct Client {
 /* Per session of a channel. */
 typedef struct ChannelPeer {
     PathEstimate path;
+    PathProbe probe;
     uint16_t read_segment, write_segment;
 } ChannelPeer;
 

@@ -76,6 +76,20 @@ static uint16_t segment_for(size_t datagram_max, size_t overhead)
     return room > WIRE_SEGMENT_MAX ? WIRE_SEGMENT_MAX : (uint16_t)room;
 }
 
+/* The longest datagram that a transfer has use for. */
+static size_t largest(const Channel *ch)
+{
+    return endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE + WIRE_SEGMENT_MAX;
+}
+
+/* Transfers that begin from now on use datagrams of up to @datagram bytes. */
+static void peer_cut(const Channel *ch, ChannelPeer *peer, size_t datagram)
+{
+    size_t overhead = endpoint_overhead(ch->endpoint);
+    peer->read_segment = segment_for(datagram, overhead + WIRE_DATA_HEADER_SIZE);
+    peer->write_segment = segment_for(datagram, overhead + WIRE_WRITE_HEADER_SIZE);
+}
+
 static ChannelPeer *peer_of(Channel *ch, Session *s)
 {
     ChannelPeer *peer = s->user;
@@ -86,12 +100,39 @@ static ChannelPeer *peer_of(Channel *ch, Session *s)
         s->user = peer;
     }
     if (!peer->read_segment) {
-        size_t max = ch->sink.datagram_max(ch->sink.ctx, &s->peer);
-        size_t overhead = endpoint_overhead(ch->endpoint);
-        peer->read_segment = segment_for(max, overhead + WIRE_DATA_HEADER_SIZE);
-        peer->write_segment = segment_for(max, overhead + WIRE_WRITE_HEADER_SIZE);
+        size_t max = ch->sink.datagram_max(ch->sink.ctx, &s->peer), overhead = largest(ch);
+        if (max > overhead) /* more is of no use */
+            max = overhead;
+        peer_cut(ch, peer, path_probe_start(&peer->probe, &s->peer, max));
     }
     return peer;
+}
+
+/* A PROBE, if there is something to find out. It is as long as the datagrams would be. */
+static void peer_probe(Channel *ch, Session *s, ChannelPeer *peer, uint64_t now_ns)
+{
+    size_t len = peer->probe.datagram, overhead = endpoint_overhead(ch->endpoint);
+    if (!path_probe_due(&peer->probe, env_random_u64(&ch->client->env), now_ns))
+        return;
+    uint8_t *room = malloc(2 * len); /* a few times a session */
+    if (!room)
+        return;
+    size_t n = wire_probe_encode(peer->probe.nonce, len - overhead, room);
+    n = endpoint_seal(ch->endpoint, s, WIRE_PROBE, room, n, room + len);
+    if (n > 0)
+        ch->sink.datagram(ch->sink.ctx, &s->peer, room + len, n);
+    free(room);
+}
+
+static void peer_probed(Channel *ch, Session *s, const uint8_t *payload, size_t len)
+{
+    ChannelPeer *peer = s->user;
+    uint64_t nonce;
+    if (!peer || wire_probe_decode(payload, len, &nonce) != 0)
+        return;
+    size_t proven = path_probe_answered(&peer->probe, nonce, len + endpoint_overhead(ch->endpoint));
+    if (proven)
+        peer_cut(ch, peer, proven);
 }
 
 /* The session to the call's peer, up, or NULL. */
@@ -115,6 +156,7 @@ static bool run_begin(Call *call, Session *s, uint64_t deadline_ns, uint64_t now
     ChannelPeer *peer = peer_of(ch, s);
     if (!peer)
         return false;
+    peer_probe(ch, s, peer, now_ns);
     TransferConfig config = {.deadline_ns = deadline_ns,
                              .credit = &ch->client->credit,
                              .path = &peer->path,
@@ -152,6 +194,7 @@ static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t
     else
         write_transfer_end(&st->u.write);
     peer->read_segment = peer->write_segment = segment;
+    path_probe_end(&peer->probe);
     st->begun = false;
     (void)run_begin(call, st->session, heard_ns > st->progress_ns ? deadline : deadline - stuck_ns,
                     now_ns);
@@ -389,7 +432,11 @@ void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payl
     CallState *st = call->state;
     WireWriteAck ack;
     WireReply reply;
-    if (!st->begun || st->session != session)
+    if (st->session != session)
+        return;
+    if (type == WIRE_PROBE_ACK)
+        peer_probed(call->channel, session, payload, len);
+    if (!st->begun)
         return;
     if (type == WIRE_WRITE_ACK && st->run == RUN_WRITE &&
         wire_write_ack_decode(payload, len, &ack) == 0)

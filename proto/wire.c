@@ -223,6 +223,21 @@ int wire_goodbye_decode(const uint8_t *p, size_t len, uint64_t *ret_epoch)
     return decode_one_u64(p, len, ret_epoch);
 }
 
+size_t wire_probe_encode(uint64_t nonce, size_t len, uint8_t *out)
+{
+    memset(out, 0, len);
+    put_u64(out, nonce);
+    return len;
+}
+
+int wire_probe_decode(const uint8_t *p, size_t len, uint64_t *ret_nonce)
+{
+    if (len < WIRE_PROBE_MIN || len > WIRE_PROBE_MAX)
+        return -EBADMSG;
+    *ret_nonce = get_u64(p);
+    return 0;
+}
+
 /* ---- reads --------------------------------------------------------------------------------- */
 
 /* A chunk and how it is cut. */

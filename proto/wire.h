@@ -62,6 +62,8 @@ enum WireType {
     WIRE_PING = 22,
     WIRE_PONG = 23,
     WIRE_GOODBYE = 24,
+    WIRE_PROBE = 25,
+    WIRE_PROBE_ACK = 26,
     WIRE_REQUEST = 32,
     WIRE_REPLY = 33,
 };
@@ -207,6 +209,14 @@ typedef struct WirePing {
 enum { PONG_LEAVING = 1 };
 size_t wire_ping_encode(const WirePing *m, uint8_t *out);
 int wire_ping_decode(const uint8_t *p, size_t len, WirePing *ret);
+
+/* PROBE: as long as the datagrams that its sender would like to use, so that it comes only where
+ * the path carries them; PROBE_ACK, of the same length, tells that it came, and back. What follows
+ * the nonce means nothing. */
+enum { WIRE_PROBE_MIN = 8, WIRE_PROBE_MAX = WIRE_SEGMENT_MAX + WIRE_WRITE_HEADER_SIZE };
+/* @out has @len bytes, WIRE_PROBE_MIN .. WIRE_PROBE_MAX. */
+size_t wire_probe_encode(uint64_t nonce, size_t len, uint8_t *out);
+int wire_probe_decode(const uint8_t *p, size_t len, uint64_t *ret_nonce);
 
 /* GOODBYE: the imd of this epoch is leaving. 8 bytes. */
 size_t wire_goodbye_encode(uint64_t epoch, uint8_t *out);

@@ -358,6 +358,12 @@ static void data_burst(void *ctx, void *session, const Burst *burst)
     sim_send_burst(t->node->world, t->endpoint, t->socket, session, burst);
 }
 
+static void data_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
+{
+    ImdThread *t = ctx;
+    sim_send(t->node->world, t->endpoint, t->socket, session, WIRE_PROBE_ACK, payload, len);
+}
+
 static void data_closed(void *ctx, Session *s)
 {
     ImdThread *t = ctx;
@@ -404,7 +410,7 @@ static void thread_start(ImdNode *n, unsigned index)
     sim_rng_fill(&n->env.rng, &self, sizeof self);
     *t = (ImdThread){.node = n, .index = index};
     endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
-    ImdDataSink sink = {data_message, data_burst, t};
+    ImdDataSink sink = {data_message, data_burst, data_probe_ack, t};
     ImdDataConfig config = {.epoch = n->epoch,
                             .pool = n->pool,
                             .pool_bytes = q->pool_bytes,

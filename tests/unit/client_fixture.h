@@ -66,8 +66,10 @@ typedef struct World {
     int sync_error;
     bool stamp_moved;
     unsigned released, syncs;
-    unsigned datagrams; /* to anyone */
-    size_t path_mtu;    /* larger datagrams vanish between client and imd; 0: none does */
+    unsigned datagrams;  /* to anyone */
+    size_t datagram_max; /* that the route promises; 0: 1472 */
+    uint16_t segment;    /* of the imd's last answer */
+    size_t path_mtu;     /* larger datagrams vanish between client and imd; 0: none does */
 } World;
 
 static World w;
@@ -129,7 +131,7 @@ static void sink_burst(void *ctx, Session *s, const Burst *b)
 static size_t sink_datagram_max(void *ctx, const Addr *to)
 {
     (void)ctx, (void)to;
-    return 1472;
+    return w.datagram_max ? w.datagram_max : 1472;
 }
 
 static void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
@@ -144,7 +146,13 @@ static void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *p
 static void imd_burst(void *ctx, void *session, const Burst *b)
 {
     (void)ctx;
+    w.segment = b->segment;
     send_burst(w.imd, addr_of(HOST_IMD), session, b);
+}
+
+static void imd_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
+{
+    imd_message(ctx, session, WIRE_PROBE_ACK, payload, len);
 }
 
 /* ---- the manager ---------------------------------------------------------------------------- */
@@ -462,7 +470,7 @@ static void imd_start(uint64_t epoch)
                             .writes_max = 64,
                             .fills_max = 64,
                             .grant_bytes = 1 << 20};
-    ImdDataSink sink = {.message = imd_message, .burst = imd_burst};
+    ImdDataSink sink = {.message = imd_message, .burst = imd_burst, .probe_ack = imd_probe_ack};
     w.imd = endpoint(ROLE_IMD, (uint8_t)epoch, epoch);
     w.data = imd_data_new(&config, &env, &sink);
 }

@@ -95,6 +95,35 @@ static void read__ends_at_region_and_file(void **state)
     assert_int_equal(read_at(rd, 8192 * 3 - 10, buf, 100), 10);
 }
 
+/* What the route promises is only tried, beside datagrams that pass everywhere. */
+static void read__large_datagrams_once_a_probe_came_back(void **state)
+{
+    (void)state;
+    w.datagram_max = 1900;
+    int rd = open_at(50000, 0, 0);
+    assert_reads_file(rd, 0, 0, 50000);
+    settle();
+    assert_reads_file(rd, 0, 0, 50000);
+    assert_int_equal(w.segment, 1900 - WIRE_HEADER_SIZE - WIRE_DATA_HEADER_SIZE);
+    assert_int_equal(info(rd).hits, 50000);
+}
+
+static void read__common_datagrams_where_probes_vanish(void **state)
+{
+    (void)state;
+    w.datagram_max = 1900;
+    w.path_mtu = 1472;
+    int rd = open_at(50000, 0, 0);
+    uint64_t begun = w.now;
+    assert_reads_file(rd, 0, 0, 50000);
+    settle();
+    for (int i = 0; i < 10; i++) {
+        assert_reads_file(rd, 0, 0, 50000);
+        assert_int_equal(w.segment, 1472 - WIRE_HEADER_SIZE - WIRE_DATA_HEADER_SIZE);
+    }
+    assert_true(w.now - begun < NS_PER_S / 2); /* nothing waited for them */
+}
+
 static void read__gone_costs_that_region_only(void **state)
 {
     (void)state;
@@ -528,6 +557,8 @@ int main(void)
         T(close__manager_gone_frees_all_the_same),
         T(read__fills_then_hits),
         T(read__ends_at_region_and_file),
+        T(read__large_datagrams_once_a_probe_came_back),
+        T(read__common_datagrams_where_probes_vanish),
         T(read__gone_costs_that_region_only),
         T(read__dead_host_costs_all_its_regions_one_deadline),
         T(path__black_hole_costs_half_a_deadline),
