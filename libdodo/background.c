@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What no caller waits for: keep-alives, claims, fills, and establishing FALLBACK regions anew.
+/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions anew, and
+ * prefetches.
  * Each is a call of its own on the background channel. */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
-enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN };
+enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN, OWN_PREFETCH };
 
 static Call *own_start(Channel *ch, enum OwnCall which, uint8_t kind)
 {
@@ -268,6 +269,21 @@ void call_reopen_step(Call *call, uint64_t now_ns)
     call_finish(call, 0, 0, NULL);
 }
 
+/* ---- prefetches ----------------------------------------------------------------------------- */
+
+static void prefetch_begin(Channel *ch)
+{
+    Region *r;
+    FillItem *item;
+    if (!prefetch_start(ch->client, &r, &item))
+        return;
+    Call *call = own_start(ch, OWN_PREFETCH, CALL_PREFETCH);
+    call->region = r;
+    call->state->fill = item;
+    call_need_file(call, NEED_FILE_READ, r->file, item->data, item->len,
+                   r->file_offset + item->offset);
+}
+
 /* ---- stepping ------------------------------------------------------------------------------- */
 
 void background_step(Channel *ch, uint64_t now_ns)
@@ -280,6 +296,8 @@ void background_step(Channel *ch, uint64_t now_ns)
         fill_start(ch, now_ns);
     if (!ch->own_busy[OWN_REOPEN])
         reopen_start(ch, now_ns);
+    if (!ch->own_busy[OWN_PREFETCH])
+        prefetch_begin(ch);
     /* What was begun just now sends its first datagrams now. */
     Call *next;
     for (Call *call = ch->calls; call; call = next) {
@@ -301,13 +319,15 @@ uint64_t background_deadline(Channel *ch)
     uint64_t deadline = TIME_NEVER, reopen = TIME_NEVER;
     client_lock(c);
     bool keep = c->claimed > 0 || c->alive_due;
-    bool fills = !list_empty(&c->fills);
+    bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
     client_unlock(c);
     (void)due;
     if (!ch->own_busy[OWN_ALIVE] && keep)
         deadline = ch->alive_at_ns;
     if ((fills && !ch->own_busy[OWN_FILL]) || (ch->want_list && !ch->own_busy[OWN_CLAIM]))
+        deadline = 0;
+    if (prefetches && !ch->own_busy[OWN_PREFETCH])
         deadline = 0;
     if (!ch->own_busy[OWN_REOPEN])
         deadline = time_min(deadline, reopen);

@@ -214,16 +214,7 @@ static void fill_offer(Call *call, size_t count)
     CallState *st = call->state;
     FillItem *item = st->fill;
     st->fill = NULL;
-    if (count < item->len) {
-        if (RULE(END_OF_FILE))
-            item->len = count / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
-        else
-            memset(item->data + count, 0, item->len - count);
-    }
-    if (item->len > 0)
-        (void)client_fill_offer(call->channel->client, item);
-    else
-        free(item);
+    client_fill_read(call->channel->client, item, count);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */

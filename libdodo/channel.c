@@ -227,6 +227,9 @@ void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
     case CALL_SYNC:
         call_sync_file(call, result, now_ns);
         break;
+    case CALL_PREFETCH:
+        call_prefetch_file(call, result, now_ns);
+        break;
     default: /* the others have no file */
         break;
     }
@@ -235,11 +238,12 @@ void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
 static void call_step(Call *call, uint64_t now_ns)
 {
     static void (*const steps[CALL_KIND_MAX])(Call *, uint64_t) = {
-        [CALL_OPEN] = call_open_step,   [CALL_READ] = call_read_step,
-        [CALL_WRITE] = call_write_step, [CALL_CLOSE] = call_close_step,
-        [CALL_SYNC] = call_sync_step,   [CALL_LEAVE] = call_leave_step,
-        [CALL_ALIVE] = call_alive_step, [CALL_CLAIM] = call_claim_step,
-        [CALL_FILL] = call_fill_step,   [CALL_REOPEN] = call_reopen_step,
+        [CALL_OPEN] = call_open_step,         [CALL_READ] = call_read_step,
+        [CALL_WRITE] = call_write_step,       [CALL_CLOSE] = call_close_step,
+        [CALL_SYNC] = call_sync_step,         [CALL_LEAVE] = call_leave_step,
+        [CALL_ALIVE] = call_alive_step,       [CALL_CLAIM] = call_claim_step,
+        [CALL_FILL] = call_fill_step,         [CALL_REOPEN] = call_reopen_step,
+        [CALL_PREFETCH] = call_prefetch_step,
     };
     if (call->group.on)
         call_group_step(call, now_ns);
@@ -343,7 +347,9 @@ void channel_step(Channel *ch, uint64_t now_ns)
         background_step(ch, now_ns);
     if (!ch->client->stopped)
         send_hellos(ch, now_ns);
-    ch->expected_ns = ch->calls ? channel_deadline(ch) : TIME_NEVER;
+    /* At once is not before now: that would be a gap of its own. */
+    uint64_t next_ns = ch->calls ? channel_deadline(ch) : TIME_NEVER;
+    ch->expected_ns = next_ns > now_ns ? next_ns : now_ns;
 }
 
 uint64_t channel_deadline(Channel *ch)

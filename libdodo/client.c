@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/defaults.h"
 #include "dodo/dodo.h"
@@ -353,6 +354,20 @@ bool client_fill_offer(Client *c, FillItem *item)
     else
         free(item);
     return taken;
+}
+
+void client_fill_read(Client *c, FillItem *item, size_t count)
+{
+    if (count < item->len) {
+        if (RULE(END_OF_FILE))
+            item->len = count / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+        else
+            memset(item->data + count, 0, item->len - count);
+    }
+    if (item->len > 0)
+        (void)client_fill_offer(c, item);
+    else
+        free(item);
 }
 
 /* ---- what it tells -------------------------------------------------------------------------- */

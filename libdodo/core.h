@@ -74,6 +74,7 @@ typedef struct ClientStats {
     uint64_t fills_offered, fills_done, fills_refused, fills_dropped;
     uint64_t hosts_lost, regions_lost, poisoned, voided, refractions, reads_beside_writes;
     uint64_t reads, writes, blocked;
+    uint64_t prefetches; /* pieces read from the file */
 } ClientStats;
 void client_stats(Client *c, ClientStats *ret);
 /* Invariants, for tests: digests, lists and counts agree. */
@@ -92,6 +93,9 @@ typedef struct ClientRegionInfo {
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
 /* Of the region's @stripe-th piece; of one that is not striped, there is the 0th, itself. */
 int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret);
+/* A hint that these bytes of the region will be read: the background reads what was not seen filled
+ * from the file and fills it, a piece at a time. 0; -ENOMEM: the region is not active; -EINVAL. */
+int client_prefetch(Client *c, int rd, off_t offset, size_t len);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int client_region_next(Client *c, int rd);
 
@@ -109,9 +113,9 @@ typedef struct ChannelSink {
 } ChannelSink;
 
 /* @calls_max: at once, 1 .. CHANNEL_CALLS_MAX; the pieces of one do not count. @background: this
- * channel also sends keep-alives, claims and fills, and establishes FALLBACK regions anew, by calls
- * of its own beside those; there is one such channel a client. @endpoint is transferred. NULL: no
- * memory. */
+ * channel also sends keep-alives, claims and fills, establishes FALLBACK regions anew, and reads
+ * files for prefetches, by calls of its own beside those; there is one such channel a client.
+ * @endpoint is transferred. NULL: no memory. */
 enum { CHANNEL_CALLS_MAX = 128 };
 Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, unsigned calls_max,
                      bool background);
@@ -229,8 +233,9 @@ void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns);
 
 /* The result of what the call needed. For NEED_FILE_WRITE at any time after it was taken up with
- * call_file_taken(); for the others while the call needs it. Then channel_step(). */
-void call_file_taken(Call *call); /* NEED_FILE_WRITE: it is being done; need changes */
+ * call_file_taken(), and so for NEED_FILE_READ; for the others while the call needs it. Then
+ * channel_step(). */
+void call_file_taken(Call *call); /* it is being done; need changes */
 void call_file_done(Call *call, const FileResult *result, uint64_t now_ns);
 
 #endif

@@ -14,14 +14,16 @@ enum {
     RD_INDEX_BITS = 20, /* a descriptor: generation above, table index below */
     RD_GENERATIONS = 1 << (30 - RD_INDEX_BITS),
     REGIONS_MAX = 1 << RD_INDEX_BITS,
-    WRITE_NUMBERS = 64,         /* between the lowest unfinished write number and the highest */
-    WRITE_WINDOW_CHUNKS = 32,   /* of one mwrite under way at once */
-    FILL_RUN_BLOCKS = 64,       /* blocks read from the file and offered in one piece */
-    BACKGROUND_CALLS = 4,       /* alive, claim, fill, reopen */
-    OWN_GAP_NS = 100 * 1000000, /* later than asked for by so much: this process was stopped */
-    SAFE_DATAGRAM = 1232,       /* fits every path: IPv6's least MTU less its headers */
-    STUCK_DEADLINES = 8,        /* answers, but no progress, for so many transfer deadlines */
-    PIECES_EXTRA = 15,          /* states of a channel for pieces, besides one a call */
+    WRITE_NUMBERS = 64,             /* between the lowest unfinished write number and the highest */
+    WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
+    FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
+    BACKGROUND_CALLS = 5,           /* alive, claim, fill, reopen, prefetch */
+    PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
+    PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
+    OWN_GAP_NS = 100 * 1000000,     /* later than asked for by so much: this process was stopped */
+    SAFE_DATAGRAM = 1232,           /* fits every path: IPv6's least MTU less its headers */
+    STUCK_DEADLINES = 8,            /* answers, but no progress, for so many transfer deadlines */
+    PIECES_EXTRA = 15,              /* states of a channel for pieces, besides one a call */
     VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
     STRIPES_MAX = 1024,                       /* of a region */
     STRIPE_REQUESTS = 16,                     /* to the manager at once, for one region */
@@ -81,6 +83,12 @@ typedef struct FillItem {
     uint8_t data[];
 } FillItem;
 
+/* What dodo_prefetch() was told: bytes of the region. */
+typedef struct PrefetchRange {
+    int rd;
+    uint64_t at, end;
+} PrefetchRange;
+
 struct Client {
     ClientConfig config;
     Env env;
@@ -102,6 +110,8 @@ struct Client {
     unsigned lost_next;
     ListNode fills;
     size_t fill_bytes;
+    PrefetchRange prefetch[PREFETCH_RANGES_MAX]; /* a ring */
+    unsigned prefetch_first, prefetch_count;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
     CreditPool credit;    /* atomic, outside the lock */
@@ -208,6 +218,7 @@ enum CallKind {
     CALL_CLAIM,
     CALL_FILL,
     CALL_REOPEN,
+    CALL_PREFETCH,
     CALL_KIND_MAX
 };
 
@@ -264,6 +275,8 @@ void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_
 /* The host is gone, or has started anew: all its regions are dropped at once. */
 void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns);
 bool client_fill_offer(Client *c, FillItem *item);
+/* The file held @count bytes of what the item is for: offers what may be filled of it. */
+void client_fill_read(Client *c, FillItem *item, size_t count);
 
 /* ---- channel.c ---- */
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
@@ -345,6 +358,13 @@ void call_alive_step(Call *call, uint64_t now_ns);
 void call_claim_step(Call *call, uint64_t now_ns);
 void call_fill_step(Call *call, uint64_t now_ns);
 void call_reopen_step(Call *call, uint64_t now_ns);
+
+/* ---- prefetch.c ---- */
+bool prefetch_due(const Client *c); /* under the lock */
+/* The next piece, whose region has one call more in progress. False: none now. */
+bool prefetch_start(Client *c, Region **ret, FillItem **ret_item);
+void call_prefetch_step(Call *call, uint64_t now_ns);
+void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns);
 
 /* Under the lock: the OPEN request of a region, for mopen and for establishing anew. */
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,

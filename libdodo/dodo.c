@@ -135,6 +135,38 @@ ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len)
     return finish(&e);
 }
 
+ssize_t dodo_mreadv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
+{
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_readv_start(&e.call, link_channel(e.link), rd, offset, iov, iovcnt, os_now_ns());
+    return finish(&e);
+}
+
+ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t offset)
+{
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_writev_start(&e.call, link_channel(e.link), rd, offset, iov, iovcnt, os_now_ns());
+    return finish(&e);
+}
+
+int dodo_prefetch(int rd, off_t offset, size_t len)
+{
+    Entry e;
+    enter(&e);
+    e.rt = runtime_peek();
+    int result = e.rt ? client_prefetch(runtime_client(e.rt), rd, offset, len) : -ENOMEM;
+    if (result == -EINVAL)
+        return fail(&e, EINVAL, "offset outside the region, or too much");
+    if (result < 0)
+        return fail(&e, -result, "no such region, or its host is lost");
+    leave(&e, false);
+    return 0;
+}
+
 int dodo_mclose(int rd)
 {
     Entry e;

@@ -29,7 +29,7 @@ typedef struct LinkOut {
 struct Link {
     struct Link *all;  /* in the list of all */
     _Atomic bool busy; /* somebody has it */
-    Call *written;     /* whose file write the worker has, as the job */
+    Call *job_call;    /* whose file the worker is at, by the job */
     Transport *transport;
     Channel *channel;
     FileWorker worker;

@@ -129,21 +129,42 @@ static void wait_woken(Runtime *rt, uint64_t seen)
     gate_enter();
 }
 
+/* False: it is busy, or there is none. */
+static bool give_worker(Link *link, Call *call, const FileJob *job)
+{
+    if (link->job_call)
+        return false;
+    link->job = *job;
+    if (file_worker_give(&link->worker, &link->job))
+        link->job_call = call;
+    return link->job_call != NULL;
+}
+
+static void take_worker(Link *link)
+{
+    const FileJob *job = link->job_call ? file_worker_take(&link->worker) : NULL;
+    Call *call = link->job_call;
+    if (!job)
+        return;
+    link->job_call = NULL;
+    call_file_done(call, &job->result, os_now_ns());
+}
+
+static FileJob job_of(const Call *call, bool writing)
+{
+    return (FileJob){.file = call->file,
+                     .buf = call->file_buf,
+                     .len = call->file_len,
+                     .offset = call->file_offset,
+                     .writing = writing};
+}
+
 static void write_file(Link *link, Call *call)
 {
-    FileJob job = {.file = call->file,
-                   .buf = call->file_buf,
-                   .len = call->file_len,
-                   .offset = call->file_offset,
-                   .writing = true};
+    FileJob job = job_of(call, true);
     call_file_taken(call);
-    if (!link->written && job.len > FILE_INLINE_MAX) {
-        link->job = job;
-        if (file_worker_give(&link->worker, &link->job)) {
-            link->written = call;
-            return;
-        }
-    }
+    if (job.len > FILE_INLINE_MAX && give_worker(link, call, &job))
+        return;
     gate_leave();
     file_job_do(&job);
     gate_enter();
@@ -199,17 +220,12 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     if (blocked)
         deadline = time_min(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
-    else if (!link->written && link_spin(link, deadline)) /* inside: it does not last */
+    else if (!link->job_call && link_spin(link, deadline)) /* inside: it does not last */
         return;
     gate_leave();
-    link_wait(link, link->written ? link->worker.done_fd : -1, deadline);
+    link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);
     gate_enter();
-    const FileJob *job = link->written ? file_worker_take(&link->worker) : NULL;
-    if (job) {
-        Call *call = link->written;
-        link->written = NULL;
-        call_file_done(call, &job->result, os_now_ns());
-    }
+    take_worker(link);
     (void)link_receive(link);
 }
 
@@ -225,7 +241,7 @@ void link_run(Runtime *rt, Link *link, Call *call)
             continue;
         bool blocked = any_blocked(link);
         uint64_t deadline = channel_deadline(link->channel);
-        if (!blocked || deadline != TIME_NEVER || link->written)
+        if (!blocked || deadline != TIME_NEVER || link->job_call)
             wait_network(link, deadline, blocked);
         else if (was_blocked)
             wait_woken(rt, seen);
@@ -320,6 +336,22 @@ Link *runtime_link_new(Runtime *rt, unsigned calls_max)
 
 /* ---- the background ------------------------------------------------------------------------- */
 
+/* The worker reads for prefetches: keep-alives do not wait for a disk. */
+static void background_files(Link *link)
+{
+    static const FileResult no_thread = {.count = -1, .error = EAGAIN};
+    for (Call *call = NULL; (call = channel_next(link->channel, call));) {
+        if (call->need != NEED_FILE_READ || link->job_call)
+            continue;
+        FileJob job = job_of(call, false);
+        call_file_taken(call);
+        if (give_worker(link, call, &job))
+            continue;
+        call_file_done(call, &no_thread, os_now_ns());
+        return;
+    }
+}
+
 static void *background_main(void *arg)
 {
     Runtime *rt = arg;
@@ -328,7 +360,9 @@ static void *background_main(void *arg)
     for (;;) {
         gate_enter();
         (void)link_receive(link);
+        take_worker(link);
         link_step(link);
+        background_files(link);
         uint64_t deadline = channel_deadline(link->channel);
         gate_leave();
         if (rt->stop)
@@ -344,6 +378,7 @@ static int background_start(Runtime *rt)
     rt->background = link_new(rt->client, &rt->settings, &rt->self, 1, true);
     if (!rt->background)
         return -ENOMEM;
+    file_worker_init(&rt->background->worker, rt->background_fd);
     client_receive_granted(rt->client, rt->background->transport->receive_bytes);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);

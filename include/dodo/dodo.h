@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -111,6 +112,21 @@ DODO_API int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags);
 DODO_API ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len);
 
 /**
+ * dodo_mreadv() - read from a region into several buffers
+ * @rd, @offset: as of dodo_mread()
+ * @iov:    buffers, filled one after the other; not kept
+ * @iovcnt: how many, 0 .. IOV_MAX (1024)
+ *
+ * Returns: bytes placed in the buffers, as dodo_mread() for as many bytes as they hold together.
+ * Errors:  ENOMEM, EIO  as dodo_mread()
+ *          EINVAL  @offset < 0 or beyond the region's end, @iovcnt out of range, @iov NULL with
+ *                  @iovcnt > 0, a buffer NULL that is longer than 0, more than SSIZE_MAX in all
+ * Time, threads: as dodo_mread(). Small buffers next to each other cost no more than a large one.
+ * Source:  beyond the paper; order of arguments as preadv(2).  Since: 0.1
+ */
+DODO_API ssize_t dodo_mreadv(int rd, const struct iovec *iov, int iovcnt, off_t offset);
+
+/**
  * dodo_mwrite() - write to a region and to its backing file
  * @rd:     region descriptor, not DODO_RDONLY
  * @offset: where, from the region's start, [bytes]
@@ -131,6 +147,23 @@ DODO_API ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len);
  * Source:  paper 3.2.  Since: 0.1
  */
 DODO_API ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
+
+/**
+ * dodo_mwritev() - write several buffers to a region and to its backing file
+ * @rd, @offset: as of dodo_mwrite()
+ * @iov:    buffers, written one after the other; not kept
+ * @iovcnt: how many, 0 .. IOV_MAX (1024)
+ *
+ * Not atomic: it goes on piece by piece, so that what was written is always a beginning of the
+ * whole; when a later piece fails, what the earlier ones wrote is returned.
+ *
+ * Returns: bytes written to the file, as dodo_mwrite() for as many bytes as there are together.
+ * Errors:  ENOMEM, ENOSPC, EDQUOT, EFBIG, EIO, ...: as dodo_mwrite()
+ *          EINVAL  as dodo_mreadv(), or the region is read-only
+ * Threads: as dodo_mwrite().
+ * Source:  beyond the paper; order of arguments as pwritev(2).  Since: 0.1
+ */
+DODO_API ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t offset);
 
 /**
  * dodo_mclose() - give a region back
@@ -160,6 +193,24 @@ DODO_API int dodo_mclose(int rd);
  * Threads: safe.  Source: paper 3.2.  Since: 0.1
  */
 DODO_API int dodo_msync(int rd);
+
+/**
+ * dodo_prefetch() - tell that a part of a region will be read
+ * @rd:     region descriptor
+ * @offset: its first byte, from the region's start, [bytes]
+ * @len:    its length, [bytes]; what lies beyond the region's end does not count
+ *
+ * A hint, which returns at once: in the background, blocks of the part that this process has not
+ * seen filled are read from the backing file and sent to the region's host, 256 KiB at a time and
+ * after all that dodo_mread() has to send there. 64 hints may wait; more are ignored, as is one for
+ * a DODO_FALLBACK region without memory. Ends with the region.
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  ENOMEM  the region is not active, see dodo_mread()
+ *          EINVAL  @offset < 0 or beyond the region's end, @len > SSIZE_MAX
+ * Threads: safe.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_prefetch(int rd, off_t offset, size_t len);
 
 /* ---- reads that nobody waits for ------------------------------------------------------------ */
 

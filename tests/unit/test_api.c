@@ -129,6 +129,9 @@ static void calls__unknown_descriptor(void **state)
     for (int rd = -1; rd < 2000000000; rd = rd * 2 + 1000000) {
         assert_fails(mread(rd, 0, buf, sizeof buf), ENOMEM);
         assert_fails(mwrite(rd, 0, buf, sizeof buf), ENOMEM);
+        assert_fails(dodo_mreadv(rd, &(struct iovec){buf, 1}, 1, 0), ENOMEM);
+        assert_fails(dodo_mwritev(rd, &(struct iovec){buf, 1}, 1, 0), ENOMEM);
+        assert_fails(dodo_prefetch(rd, 0, 1), ENOMEM);
         assert_fails(mclose(rd), EINVAL);
         assert_fails(msync(rd), EINVAL);
         assert_fails(dodo_stat(rd, &st), EINVAL);
@@ -200,7 +203,28 @@ static void fallback__bad_arguments(void **state)
     assert_int_equal(mread(rd, 0, NULL, 0), 0);
     assert_int_equal(mwrite(rd, 0, NULL, 0), 0);
     assert_fails(dodo_stat(rd, NULL), EINVAL);
+    assert_fails(dodo_mreadv(rd, NULL, 1, 0), EINVAL);
+    assert_fails(dodo_mwritev(rd, NULL, 1, 0), EINVAL);
+    assert_fails(dodo_prefetch(rd, 5001, 1), EINVAL);
+    assert_int_equal(dodo_prefetch(rd, 0, 5000), 0); /* nowhere to put it */
     assert_int_equal(mclose(rd), 0);
+}
+
+static void fallback__vectors(void **state)
+{
+    (void)state;
+    uint8_t a[3000], b[5000];
+    struct iovec iov[3] = {{a, sizeof a}, {NULL, 0}, {b, sizeof b}};
+    int rd = dodo_mopen_flags(50000, fd, 1000, DODO_FALLBACK);
+    assert_int_equal(dodo_mreadv(rd, iov, 3, 100), 8000);
+    for (off_t i = 0; i < 8000; i++)
+        assert_int_equal(i < 3000 ? a[i] : b[i - 3000], byte_at(1100 + i));
+    memset(a, 8, sizeof a);
+    memset(b, 9, sizeof b);
+    assert_int_equal(dodo_mwritev(rd, iov, 3, 40000), 8000);
+    assert_int_equal(mclose(rd), 0);
+    assert_int_equal(pread(fd, a, 2, 41000 + 2999), 2);
+    assert_int_equal(a[0] * 10 + a[1], 89);
 }
 
 static void fallback__read_only(void **state)
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test(fallback__short_at_the_regions_end),
         cmocka_unit_test(fallback__short_at_the_files_end),
         cmocka_unit_test(fallback__bad_arguments),
+        cmocka_unit_test(fallback__vectors),
         cmocka_unit_test(fallback__read_only),
         cmocka_unit_test(fallback__own_description),
         cmocka_unit_test(fallback__file_error_passes),

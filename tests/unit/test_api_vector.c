@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectored calls and prefetches of the library on a real cluster, every byte verified. (The core's
+ * decisions: test_client_vector, test_client_prefetch.) */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dodo/dodo.h>
+
+#include "tests/lib/cluster.h"
+#include "tests/lib/load.h"
+
+enum { MIB = 1 << 20, FILE_BYTES = 8 * MIB };
+
+/* Nothing gives up on a busy machine, but where a test says so. */
+static const char patient[] =
+    "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\nrefraction = 1us\n";
+static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\n"
+                                 "refraction = 1us\nreopen = 1h\n";
+
+static Cluster cluster;
+static int fd = -1;
+static char path[128];
+static uint8_t *content, *got;
+
+static void begin(const char *config)
+{
+    cluster_start(&cluster, config, false);
+    (void)cluster_imd(&cluster, "32M");
+    fd = cluster_file(&cluster, path);
+    content = malloc(FILE_BYTES);
+    got = malloc(FILE_BYTES);
+    load_fresh(0, content, FILE_BYTES);
+    if (pwrite(fd, content, FILE_BYTES, 0) != FILE_BYTES)
+        abort();
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)dodo_shutdown();
+    (void)close(fd);
+    free(content);
+    free(got);
+    cluster_end(&cluster);
+    return 0;
+}
+
+static void assert_fails(ssize_t result, int error)
+{
+    int saved = errno;
+    assert_int_equal(result, -1);
+    assert_int_equal(saved, error);
+    assert_true(strlen(dodo_last_error()) > 0);
+}
+
+static DodoStat stat_of(int rd)
+{
+    DodoStat st;
+    assert_int_equal(dodo_stat(rd, &st), 0);
+    return st;
+}
+
+/* A host that a busy machine holds up is back soon. */
+static int opened(size_t len, off_t offset, unsigned flags)
+{
+    for (;;) {
+        int rd = dodo_mopen_flags(len, fd, offset, flags);
+        if (rd < 0 && errno != ENOMEM)
+            fail_msg("mopen: %s", dodo_last_error());
+        if (rd >= 0 && stat_of(rd).active)
+            return rd;
+        if (rd >= 0)
+            (void)dodo_mclose(rd);
+    }
+}
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+enum { BUFFERS = 300 };
+
+/* Of many lengths, some none at all, one after the other in memory. */
+static size_t lay_out(struct iovec *iov, uint8_t *memory)
+{
+    size_t sum = 0;
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        size_t n = i % 50 == 49 ? 100000 : i * i % 997;
+        iov[i] = (struct iovec){memory + sum, n};
+        sum += n;
+    }
+    return sum;
+}
+
+static void vector__every_byte(void **state)
+{
+    (void)state;
+    struct iovec iov[BUFFERS];
+    begin(patient);
+    int rd = opened(FILE_BYTES - 100, 100, 0);
+    for (int pass = 0; pass < 3; pass++) { /* from the file, then from memory */
+        size_t sum = lay_out(iov, got);
+        memset(got, 0, sum);
+        assert_int_equal(dodo_mreadv(rd, iov, BUFFERS, 4097), sum);
+        assert_memory_equal(got, content + 100 + 4097, sum);
+    }
+    assert_true(stat_of(rd).hits > 0);
+    size_t sum = lay_out(iov, got);
+    for (size_t i = 0; i < sum; i++)
+        got[i] = (uint8_t)~content[100 + 12345 + i];
+    assert_int_equal(dodo_mwritev(rd, iov, BUFFERS, 12345), sum);
+    memcpy(content + 100 + 12345, got, sum);
+    assert_int_equal(pread(fd, got, FILE_BYTES, 0), FILE_BYTES);
+    assert_memory_equal(got, content, FILE_BYTES);
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(dodo_mread(rd, 0, got, FILE_BYTES), FILE_BYTES - 100);
+        assert_memory_equal(got, content + 100, FILE_BYTES - 100);
+    }
+    assert_int_equal(stat_of(rd).written, sum);
+    assert_int_equal(stat_of(rd).active, 1);
+}
+
+static void vector__arguments(void **state)
+{
+    (void)state;
+    begin(patient);
+    uint8_t bytes[4];
+    struct iovec iov[2] = {{bytes, 2}, {bytes + 2, 2}}, none = {NULL, 1},
+                 much[2] = {{bytes, SSIZE_MAX}, {bytes, 1}};
+    int rd = opened(10000, 0, 0);
+    for (int write = 0; write < 2; write++) {
+        ssize_t (*call)(int, const struct iovec *, int, off_t) = write ? dodo_mwritev : dodo_mreadv;
+        assert_fails(call(-1, iov, 2, 0), ENOMEM);
+        assert_fails(call(rd, iov, 2, -1), EINVAL);
+        assert_fails(call(rd, iov, 2, 10001), EINVAL);
+        assert_fails(call(rd, iov, -1, 0), EINVAL);
+        assert_fails(call(rd, iov, IOV_MAX + 1, 0), EINVAL);
+        assert_fails(call(rd, NULL, 1, 0), EINVAL);
+        assert_fails(call(rd, &none, 1, 0), EINVAL);
+        assert_fails(call(rd, much, 2, 0), EINVAL);
+        assert_int_equal(call(rd, NULL, 0, 0), 0);
+        assert_int_equal(call(rd, iov, 2, 10000), 0);
+        assert_int_equal(call(rd, iov, 2, 9997), 3); /* short at the region's end */
+    }
+    int read_only = dodo_mopen_flags(4096, fd, MIB, DODO_RDONLY);
+    assert_fails(dodo_mwritev(read_only, iov, 2, 0), EINVAL);
+}
+
+/* ---- prefetch ------------------------------------------------------------------------------- */
+
+static void await_filled(int rd, uint64_t bytes)
+{
+    while (stat_of(rd).filled_bytes < bytes)
+        (void)sched_yield();
+}
+
+static void prefetch__the_first_read_hits(void **state)
+{
+    (void)state;
+    begin(patient);
+    int rd = opened(FILE_BYTES - 7, 7, 0);
+    errno = 12345;
+    assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
+    assert_int_equal(errno, 12345);
+    await_filled(rd, FILE_BYTES - 7);
+    assert_int_equal(stat_of(rd).misses + stat_of(rd).hits, 0);
+    assert_int_equal(dodo_mread(rd, 0, got, FILE_BYTES), FILE_BYTES - 7);
+    assert_memory_equal(got, content + 7, FILE_BYTES - 7);
+    assert_int_equal(stat_of(rd).misses, 0);
+}
+
+static void prefetch__arguments(void **state)
+{
+    (void)state;
+    begin(hasty_host);
+    int rd = opened(10000, 0, 0);
+    assert_fails(dodo_prefetch(-1, 0, 1), ENOMEM);
+    assert_fails(dodo_prefetch(rd, -1, 1), EINVAL);
+    assert_fails(dodo_prefetch(rd, 10001, 1), EINVAL);
+    assert_fails(dodo_prefetch(rd, 0, (size_t)SSIZE_MAX + 1), EINVAL);
+    assert_int_equal(dodo_prefetch(rd, 10000, 1), 0);
+    daemon_kill(&cluster.imds[0]);
+    assert_fails(dodo_mread(rd, 0, got, 1), ENOMEM);
+    assert_fails(dodo_prefetch(rd, 0, 1), ENOMEM);
+}
+
+/* Reads and writes go on beside it, and find what they must. */
+static void prefetch__beside_calls(void **state)
+{
+    (void)state;
+    begin(patient);
+    int rd = opened(FILE_BYTES, 0, 0);
+    assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
+    for (unsigned i = 0; i < 200; i++) {
+        size_t at = i * 7919 * 41u % (FILE_BYTES - 20000), len = 1 + i * 97 % 20000;
+        if (i % 3 == 0) {
+            memset(content + at, (int)i, len);
+            assert_int_equal(dodo_mwrite(rd, (off_t)at, content + at, len), len);
+        }
+        assert_int_equal(dodo_mread(rd, (off_t)at, got, len), len);
+        assert_memory_equal(got, content + at, len);
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(dodo_mread(rd, 0, got, FILE_BYTES), FILE_BYTES);
+        assert_memory_equal(got, content, FILE_BYTES);
+    }
+    assert_int_equal(stat_of(rd).active, 1);
+}
+
+static void prefetch__ends(void **state)
+{
+    (void)state;
+    begin(patient);
+    for (int round = 0; round < 12; round++) {
+        int rd = opened(FILE_BYTES, 0, 0);
+        assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
+        if (round % 4)
+            await_filled(rd, (uint64_t)round * 100000);
+        if (round % 3 == 0) {
+            assert_int_equal(dodo_shutdown(), 0);
+        } else {
+            if (round % 3 == 1) {
+                (void)fflush(NULL);
+                pid_t child = fork();
+                if (child == 0)
+                    _exit(dodo_prefetch(rd, 0, 1) == -1 && errno == ENOMEM ? 0 : 1);
+                assert_int_equal(child_wait(child), 0);
+            }
+            assert_int_equal(dodo_mclose(rd), 0);
+        }
+    }
+}
+
+/* argv: the file. Ends in the middle of it. */
+static int child_main(char **argv)
+{
+    fd = open(argv[0], O_RDWR | O_CLOEXEC);
+    int rd = dodo_mopen(FILE_BYTES, fd, 0);
+    return rd >= 0 && dodo_prefetch(rd, 0, FILE_BYTES) == 0 ? 0 : 1;
+}
+
+static void prefetch__exit(void **state)
+{
+    (void)state;
+    begin(patient);
+    const char *args[] = {path, NULL};
+    for (int round = 0; round < 3; round++)
+        child_must_succeed(child_start(args), "exit");
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_teardown(f, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(vector__every_byte),  T(vector__arguments),      T(prefetch__the_first_read_hits),
+        T(prefetch__arguments), T(prefetch__beside_calls), T(prefetch__ends),
+        T(prefetch__exit),
+    };
+    if (argc == 3 && strcmp(argv[1], "child") == 0)
+        return child_main(argv + 2);
+    if (argc != 3) {
+        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
+        return 2;
+    }
+    cluster_programs(argv[1], argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
