@@ -24,6 +24,8 @@
     X(FILE_FAILURE, "a failed file write unfills the blocks before mwrite returns")          \
     X(POISON, "a copy whose remote half failed is never read again")                         \
     X(WRITE_ONCE, "a finished write is never applied again")                                 \
+    X(WRITE_IN_TURN, "of a write in pieces one reaches the file after the other")            \
+    X(FIRST_END, "a read in pieces ends where the first of them is short")                   \
     X(REQUEST_ONCE, "a control request is never executed twice")                             \
     X(STAMP, "a retained region is reused only with an unchanged stamp")                     \
     X(RELEASE_UNWRITTEN, "a region written in this opening is not retained")                 \

@@ -115,6 +115,8 @@ static void vector_piece_over(Call *piece, ssize_t result, int error, const char
     size_t count = result > 0 ? (size_t)result : 0;
     if (st->stage && piece->kind == CALL_READ)
         vector_copy(g->iov, st->stage_iov, st->stage_skip, st->stage, count, true);
+    if (!RULE(FIRST_END) && result >= 0)
+        return;
     if ((result < 0 || count < st->piece_len) && st->piece_at + count < g->end) {
         g->end = st->piece_at + count;
         g->error = result < 0 ? error : 0;
@@ -141,7 +143,7 @@ static void vector_step(Call *call)
 {
     CallGroup *g = &call->group;
     while (g->begun < g->len && g->end == SIZE_MAX && call_piece_free(call) &&
-           (call->kind == CALL_READ || g->running == 0))
+           (call->kind == CALL_READ || !RULE(WRITE_IN_TURN) || g->running == 0))
         vector_piece(call);
     if (g->running == 0)
         vector_end(call);

@@ -267,7 +267,9 @@ static bool write_enter(Call *call)
     Region *r = call->region;
     uint64_t first = block_of(st->user_offset), last = block_of(st->user_offset + st->user_len - 1);
     client_lock(c);
-    bool active = r->active, fallback = region_file_serves(r);
+    bool active = r->active;
+    /* Once a piece of a call is in the file, its others follow, whatever becomes of the region. */
+    bool fallback = region_file_serves(r) || st->piece_at > 0;
     bool wait =
         (active || fallback) && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
     if (wait) {

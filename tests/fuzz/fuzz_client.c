@@ -11,7 +11,22 @@
 #include "libdodo/core.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_CLIENT = 3, CHANNELS = 2, BUFFER = 200000 };
+enum {
+    HOST_MANAGER = 1,
+    HOST_IMD = 2,
+    HOST_CLIENT = 3,
+    CHANNELS = 2,
+    BUFFER = 200000,
+    STRIPE = 56000, /* four stripes */
+    CALLS = 3,      /* at once */
+    BUFFERS = 8,    /* of a vectored call */
+};
+
+typedef struct Running {
+    Call call;
+    bool on;
+    struct iovec iov[BUFFERS]; /* exactly what the call may touch */
+} Running;
 
 typedef struct World {
     uint64_t now, random;
@@ -19,10 +34,7 @@ typedef struct World {
     Channel *channels[CHANNELS]; /* 0: the background's */
     Endpoint *servers[2];
     Session *sessions[2][CHANNELS]; /* of the servers, as they came */
-    Call call;
-    bool running;
-    uint8_t *buf; /* exactly what the call may touch */
-    size_t buf_len;
+    Running calls[CALLS];
     unsigned files;
     uint64_t last_request, last_ask;
     RegionAddress address;
@@ -116,10 +128,20 @@ static void say(unsigned server, unsigned channel, uint8_t type, const uint8_t *
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static void do_file(Script *s)
+static bool file_needed(const Call *call)
 {
-    Call *call = &w.call;
+    return call->need >= NEED_FILE_READ && call->need <= NEED_FILE_STAMP;
+}
+
+/* Of one of the channel's calls, or pieces of calls; false: none needs its file. */
+static bool do_file(Script *s)
+{
+    Call *call = NULL;
     FileResult r = {0};
+    while ((call = channel_next(w.channels[1], call)) && !file_needed(call))
+        ;
+    if (!call)
+        return false;
     uint8_t how = (uint8_t)take(s, 1);
     if (call->need == NEED_FILE_WRITE)
         call_file_taken(call);
@@ -132,46 +154,72 @@ static void do_file(Script *s)
         r = (FileResult){.count = -1, .error = EIO};
     r.stamp_settled = how & 8;
     call_file_done(call, &r, w.now);
+    return true;
 }
 
-static bool file_needed(const Call *call)
+static void buffers_free(Running *r)
 {
-    return call->need >= NEED_FILE_READ && call->need <= NEED_FILE_STAMP;
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        free(r->iov[i].iov_base);
+        r->iov[i] = (struct iovec){0};
+    }
 }
 
 static void step(Script *s)
 {
     for (unsigned i = 0; i < CHANNELS; i++)
         channel_step(w.channels[i], w.now);
-    for (unsigned guard = 0; w.running && file_needed(&w.call) && guard < 4096; guard++) {
-        do_file(s);
+    for (unsigned guard = 0; guard < 4096 && do_file(s); guard++)
         channel_step(w.channels[1], w.now);
-    }
-    if (w.running && w.call.need == NEED_NOTHING) {
-        w.running = false;
-        FUZZ_CHECK(w.call.result >= -1);
-        FUZZ_CHECK(!w.buf || w.call.result <= BUFFER);
-        FUZZ_CHECK(w.call.result >= 0 || w.call.error != 0);
-        free(w.buf);
-        w.buf = NULL;
+    for (unsigned i = 0; i < CALLS; i++) {
+        Running *r = &w.calls[i];
+        if (!r->on || r->call.need != NEED_NOTHING)
+            continue;
+        r->on = false;
+        FUZZ_CHECK(r->call.result >= -1);
+        FUZZ_CHECK(!r->iov[0].iov_base || r->call.result <= BUFFER);
+        FUZZ_CHECK(r->call.result >= 0 || r->call.error != 0);
+        buffers_free(r);
     }
 }
 
-static void start_transfer(Script *s, bool writing)
+static Running *idle(void)
+{
+    for (unsigned i = 0; i < CALLS; i++)
+        if (!w.calls[i].on)
+            return &w.calls[i];
+    return NULL;
+}
+
+static bool buffer_add(Running *r, unsigned i, size_t len)
+{
+    r->iov[i] = (struct iovec){malloc(len ? len : 1), len};
+    if (r->iov[i].iov_base)
+        memset(r->iov[i].iov_base, 0x11, len);
+    return r->iov[i].iov_base;
+}
+
+static void start_transfer(Script *s, bool writing, bool vectored)
 {
     uint64_t offset = take(s, 2) * 5, len = take(s, 2) * 3;
-    if (w.running)
-        return;
-    w.buf = malloc(len + 1);
-    if (!w.buf)
-        return;
-    memset(w.buf, 0x11, len + 1);
-    w.running = true;
+    unsigned count = vectored ? 1 + (unsigned)take(s, 1) % (BUFFERS - 1) : 1;
+    Running *r = idle();
     int rd = client_region_next(w.client, -1);
-    if (writing)
-        call_write_start(&w.call, w.channels[1], rd, (off_t)offset, w.buf, len, w.now);
+    if (!r || !buffer_add(r, 0, len))
+        return;
+    for (unsigned i = 1; i < count; i++)
+        if (!buffer_add(r, i, take(s, 2) * (i % 2 ? 1 : 3)))
+            count = i;
+    r->on = true;
+    if (writing && vectored)
+        call_writev_start(&r->call, w.channels[1], rd, (off_t)offset, r->iov, (int)count, w.now);
+    else if (writing)
+        call_write_start(&r->call, w.channels[1], rd, (off_t)offset, r->iov[0].iov_base, len,
+                         w.now);
+    else if (vectored)
+        call_readv_start(&r->call, w.channels[1], rd, (off_t)offset, r->iov, (int)count, w.now);
     else
-        call_read_start(&w.call, w.channels[1], rd, (off_t)offset, w.buf, len, w.now);
+        call_read_start(&r->call, w.channels[1], rd, (off_t)offset, r->iov[0].iov_base, len, w.now);
 }
 
 static void start_other(Script *s)
@@ -179,16 +227,17 @@ static void start_other(Script *s)
     uint8_t which = (uint8_t)take(s, 1);
     FileGiven given = {.file = &the_file, .retainable = true};
     int rd = client_region_next(w.client, -1);
-    if (w.running)
+    Running *r = idle();
+    if (!r)
         return;
-    w.running = true;
+    r->on = true;
     if (which % 4 == 0) {
         w.files++;
-        call_open_start(&w.call, w.channels[1], &given, BUFFER, 0, which >> 2 & 7, w.now);
+        call_open_start(&r->call, w.channels[1], &given, BUFFER, 0, which >> 2 & 15, w.now);
     } else if (which % 4 == 1) {
-        call_sync_start(&w.call, w.channels[1], rd, w.now);
+        call_sync_start(&r->call, w.channels[1], rd, w.now);
     } else {
-        call_close_start(&w.call, w.channels[1], rd, w.now);
+        call_close_start(&r->call, w.channels[1], rd, w.now);
     }
 }
 
@@ -204,7 +253,7 @@ static void say_anything(Script *s)
 static void say_data(Script *s)
 {
     uint8_t payload[WIRE_DATA_HEADER_SIZE + 1500];
-    WireData m = {.ask = w.last_ask - take(s, 1) % 4,
+    WireData m = {.ask = w.last_ask - take(s, 1) % 64,
                   .index = (uint16_t)take(s, 1),
                   .filled = (uint32_t)take(s, 2)};
     uint8_t how = (uint8_t)take(s, 1);
@@ -252,7 +301,8 @@ static void say_reply(Script *s)
 
 static void run(Script *s)
 {
-    switch (take(s, 1) % 9) {
+    uint8_t what = (uint8_t)take(s, 1);
+    switch (what % 9) {
     case 0:
         w.now += take(s, 2) * 20000;
         break;
@@ -260,10 +310,10 @@ static void run(Script *s)
         say_anything(s);
         break;
     case 2:
-        start_transfer(s, false);
+        start_transfer(s, false, what >= 128);
         break;
     case 3:
-        start_transfer(s, true);
+        start_transfer(s, true, what >= 128);
         break;
     case 4:
         start_other(s);
@@ -326,7 +376,8 @@ static void world_start(void)
                            .request = {10 * NS_PER_MS, 100 * NS_PER_MS, 300 * NS_PER_MS},
                            .credit_cap_bytes = 1 << 18,
                            .regions_max = 64,
-                           .fill_queue_bytes = 1 << 18};
+                           .fill_queue_bytes = 1 << 18,
+                           .stripe_bytes = STRIPE};
     ClientHooks hooks = {
         .wake = hook_nothing, .wake_background = hook_nothing, .file_release = hook_release};
     w.client = client_new(&config, &env, &hooks);
@@ -335,27 +386,38 @@ static void world_start(void)
     FUZZ_CHECK(w.client && w.servers[0] && w.servers[1]);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
-        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 0), &sink, 1, i == 0);
+        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 0), &sink, CALLS, i == 0);
         FUZZ_CHECK(w.channels[i]);
     }
 }
 
-/* A region to begin with. */
+/* A region to begin with, perhaps of several stripes. */
 static void world_open(Script *s)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX], body[WIRE_BODY_MAX];
     FileGiven given = {.file = &the_file};
     OpOpenReply open = {.host = addr_of(HOST_IMD, 1), .address = w.address};
     w.files++;
-    w.running = true;
-    call_open_start(&w.call, w.channels[1], &given, BUFFER, 0, take(s, 1) & 7, w.now);
+    w.calls[0].on = true;
+    call_open_start(&w.calls[0].call, w.channels[1], &given, BUFFER, 0, take(s, 1) & 15, w.now);
     step(s);
     step(s);
     WireReply reply = {.id = w.last_request, .op = OP_OPEN, .body = body};
-    reply.body_len = wire_open_reply_encode(&open, body);
-    say(0, 1, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+    for (; reply.id > 0; reply.id--) { /* one a stripe */
+        open.address = w.address;
+        w.address.region++;
+        reply.body_len = wire_open_reply_encode(&open, body);
+        say(0, 1, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+    }
     step(s);
-    w.address.region++;
+}
+
+static bool running(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < CALLS; i++)
+        any |= w.calls[i].on;
+    return any;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -366,17 +428,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (s.at < s.end)
         run(&s);
     /* Silence: whatever is under way ends by its deadlines. */
-    for (unsigned guard = 0; w.running && guard < 2000; guard++) {
+    for (unsigned guard = 0; running() && guard < 10000; guard++) {
         w.now += 5 * NS_PER_MS;
         step(&s);
     }
-    FUZZ_CHECK(!w.running);
+    FUZZ_CHECK(!running());
     for (unsigned i = 0; i < CHANNELS; i++)
         channel_free(w.channels[i]);
     client_free(w.client);
     FUZZ_CHECK(w.files == 0);
     endpoint_free(w.servers[0]);
     endpoint_free(w.servers[1]);
-    free(w.buf);
     return 0;
 }

@@ -9,7 +9,7 @@ typedef struct Live {
     unsigned client;
 } Live;
 
-enum { LIVES_MAX = CLIENTS_MAX * DESCS_MAX };
+enum { LIVES_MAX = CLIENTS_MAX * DESCS_MAX * STRIPES_MAX };
 
 static unsigned live_regions(World *w, Live live[LIVES_MAX])
 {
@@ -19,9 +19,11 @@ static unsigned live_regions(World *w, Live live[LIVES_MAX])
         Process *p = &w->processes[i];
         if (!p->running)
             continue;
-        for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0 && n < LIVES_MAX;)
-            if (client_region_info(p->client, rd, &info) == 0 && info.active)
-                live[n++] = (Live){info.address, i};
+        for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0;)
+            for (unsigned j = 0; n < LIVES_MAX && client_stripe_info(p->client, rd, j, &info) == 0;
+                 j++)
+                if (info.active)
+                    live[n++] = (Live){info.address, i};
     }
     return n;
 }
@@ -70,6 +72,38 @@ static bool host_gone(const World *w, uint64_t epoch)
     return true;
 }
 
+/* What has become of a stripe since it was looked at last. Returns the epoch of the host that it
+ * has lost, or 0; *ret_kept: of the one that it had and has. */
+static uint64_t look_at_stripe(Process *p, Desc *d, unsigned i, const ClientRegionInfo *info,
+                               uint64_t *ret_kept)
+{
+    World *w = p->world;
+    uint64_t before = d->seen[i].epoch, lost = before && !info->active ? before : 0;
+    *ret_kept = info->active ? before : 0;
+    d->seen[i].epoch = info->active ? info->address.epoch : 0;
+    if (!program_stripes(w, d))
+        return lost;
+    cover_add(w, COVER_STRIPES_LOST, lost != 0);
+    cover_add(w, COVER_STRIPES_BACK, d->seen[i].lost && info->active);
+    d->seen[i].lost = (d->seen[i].lost && !info->active) || lost;
+    if (lost && w->p.calm && !d->lost)
+        violate(w, "client%u rd %d: stripe %u was lost although nothing happened to it", p->index,
+                d->rd, i);
+    return lost;
+}
+
+/* A region without DODO_FALLBACK that has lost all its memory has lost it for good. */
+static void check_death(Process *p, Desc *d)
+{
+    ClientRegionInfo info;
+    if (client_region_info(p->client, d->rd, &info) < 0)
+        return;
+    if (d->dead && info.active && !(d->flags & DODO_FALLBACK))
+        violate(p->world, "client%u rd %d: a dead region is active again", p->index, d->rd);
+    cover_add(p->world, COVER_STRIPED_DEAD, info.stripes && !info.active && !d->dead);
+    d->dead = !info.active;
+}
+
 /* A client that noticed the end of a host with one descriptor has noticed it with all: the host is
  * gone for good, a descriptor on it is inactive, so no other may be active. (Only its own
  * silence, its good-bye or its successor tell a client: no late "region gone" of the dead one.) */
@@ -77,24 +111,27 @@ static void check_host_deaths(World *w, Process *p)
 {
     ClientRegionInfo info;
     ClientStats s;
-    uint64_t lost = 0, kept[DESCS_MAX] = {0}; /* epochs, of regions that were active before too */
+    uint64_t lost = 0, kept[DESCS_MAX][STRIPES_MAX] = {{0}}; /* that were active before too */
     client_stats(p->client, &s);
     bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen;
     p->hosts_lost_seen = s.hosts_lost;
     p->poisoned_seen = s.poisoned;
     for (unsigned i = 0; i < DESCS_MAX; i++) {
         Desc *d = &p->descs[i];
-        if (d->state != DESC_OPEN || client_region_info(p->client, d->rd, &info) < 0)
+        if (d->state != DESC_OPEN)
             continue;
-        if (d->epoch_seen && !info.active)
-            lost = d->epoch_seen;
-        kept[i] = info.active ? d->epoch_seen : 0;
-        d->epoch_seen = info.active ? info.address.epoch : 0;
+        check_death(p, d);
+        for (unsigned j = 0; j < STRIPES_MAX && client_stripe_info(p->client, d->rd, j, &info) == 0;
+             j++) {
+            uint64_t gone = look_at_stripe(p, d, j, &info, &kept[i][j]);
+            lost = gone ? gone : lost;
+        }
     }
     for (unsigned i = 0; news && lost && i < DESCS_MAX; i++)
-        if (kept[i] == lost && p->descs[i].epoch_seen == lost && host_gone(w, lost))
-            violate(w, "client%u has lost a host but keeps a region on it (rd %d)", p->index,
-                    p->descs[i].rd);
+        for (unsigned j = 0; j < STRIPES_MAX; j++)
+            if (kept[i][j] == lost && p->descs[i].seen[j].epoch == lost && host_gone(w, lost))
+                violate(w, "client%u has lost a host but keeps a region on it (rd %d)", p->index,
+                        p->descs[i].rd);
 }
 
 void check_invariants(World *w)

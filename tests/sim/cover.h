@@ -22,7 +22,11 @@
     X(READS_OTHER_VALUE, 1, "mread: returned bytes of a write beside it")            \
     X(READS_NO_MEMORY, 1, "mread: region lost")                                      \
     X(READS_FALLBACK, 1, "mread: from the file by DODO_FALLBACK")                    \
+    X(READS_ASYNC, 1, "mread: beside other calls of its thread")                     \
+    X(READS_ASYNC_LOSS, 1, "mread: ... where datagrams get lost")                    \
+    X(READS_VECTOR, 1, "mread: over several buffers")                                \
     X(WRITES, 1, "mwrite")                                                           \
+    X(WRITES_VECTOR, 1, "mwrite: over several buffers")                              \
     X(WRITES_NO_MEMORY, 1, "mwrite: region lost, nothing written")                   \
     X(WRITES_QUEUED, 1, "mwrite: waited for another on a common block")              \
     X(WRITES_FAILED, 1, "mwrite: the file failed")                                   \
@@ -41,6 +45,16 @@
     X(BUSY, 1, "refused by a busy host")                                             \
     X(DENIED, 1, "addresses refused by a host")                                      \
     X(REQUESTS_REPEATED, 1, "control requests that came again")                      \
+    X(STRIPED_OPENS, 1, "striped: regions opened")                                   \
+    X(STRIPED_OPENS_PARTLY, 1, "striped: opened without room for all")               \
+    X(STRIPED_READS, 1, "striped: mread over several stripes")                       \
+    X(STRIPED_READS_LOST, 1, "striped: ... one of which has no memory")              \
+    X(STRIPED_WRITES, 1, "striped: mwrite over several stripes")                     \
+    X(STRIPED_WRITES_LOST, 1, "striped: ... one of which has no memory")             \
+    X(STRIPES_LOST, 1, "striped: stripe lost")                                       \
+    X(STRIPES_BACK, 1, "striped: stripe established anew")                           \
+    X(STRIPED_DEAD, 1, "striped: last stripe lost")                                  \
+    X(STRIPED_REUSED, 1, "striped: retained stripes found again")                    \
     X(RETAINED_REUSED, 1, "retained region found again")                             \
     X(RETAINED_STALE, 1, "retained region refused: the file changed")                \
     X(RETAINED_MISSED, 0, "retained region not found though it was fresh")           \

@@ -4,8 +4,8 @@
 #include "tests/sim/world.h"
 
 static const char *const names[SCENARIO_COUNT] = {
-    "general", "calm",  "pauses", "amnesia", "retain",  "contention", "file",
-    "hosts",   "churn", "end",    "silence", "reclaim", "crashes",    "large"};
+    "general", "calm", "pauses",  "amnesia", "retain",  "contention", "file",   "hosts",
+    "churn",   "end",  "silence", "reclaim", "crashes", "large",      "stripes"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -141,6 +141,23 @@ static void choose_faults(Params *p, SimRng *r, unsigned kinds)
     }
     if (total == 0)
         p->fault_every_ns = TIME_NEVER;
+}
+
+/* With numbers of its own, so that all else of a seed is as it would be without. */
+static void choose_calls(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x63616c6c);
+    uint64_t blocks = p->region_blocks_max;
+    p->stripe_bytes = sim_rng_between(r, blocks / 16 + 1, blocks / 2 + 1) * 4096;
+    p->stripe_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 900000) : 0;
+    p->vector_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 900000) : 0;
+    p->async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
+    if (p->scenario == SCENARIO_STRIPES) {
+        p->stripe_ppm = 900000;
+        p->async = ASYNC_MAX;
+    }
+    p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
 }
 
 /* ---- scenarios ------------------------------------------------------------------------------ */
@@ -336,6 +353,30 @@ static void scenario_large(Params *p, SimRng *r)
     p->rdonly_ppm /= 4;
 }
 
+static void scenario_stripes(Params *p, SimRng *r)
+{
+    p->imds = IMDS_MAX;
+    p->region_blocks_max = REGION_MAX / 4096;
+    p->popular_ppm = 900000;
+    p->pool_bytes = sim_rng_between(r, 24, 64) * 4096;
+    p->fallback_ppm /= 4;
+    p->retain_ppm = 700000;
+    p->weights[DO_OPEN] = 12;
+    p->weights[DO_CLOSE] = 10;
+    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 20);
+    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
+    p->fs.honest = true;
+    p->duration_ns = sim_rng_between(r, 2000, 6000) * NS_PER_MS;
+    p->refraction_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
+    p->reopen_ns = ms(r, 50, 300);
+    choose_faults(p, r,
+                  1u << FAULT_CUT | 1u << FAULT_IMD_CRASH | 1u << FAULT_IMD_LEAVE |
+                      1u << FAULT_IMD_PAUSE | 1u << FAULT_CLIENT_KILL_WRITING);
+    p->faults[FAULT_IMD_LEAVE] = 5;
+    p->fault_every_ns = sim_rng_spread(r, 200, 1500) * NS_PER_MS;
+    p->fault_long_ns = 2 * NS_PER_S;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -360,13 +401,15 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_FILE] = scenario_file,       [SCENARIO_HOSTS] = scenario_hosts,
         [SCENARIO_CHURN] = scenario_churn,     [SCENARIO_END] = scenario_end,
         [SCENARIO_SILENCE] = scenario_silence, [SCENARIO_RECLAIM] = scenario_reclaim,
-        [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes};
+        [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes,
+        [SCENARIO_STRIPES] = scenario_stripes};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;
     } else if (biased[p->scenario]) {
         biased[p->scenario](p, r);
     }
+    choose_calls(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
         p->think_ns = 50 * NS_PER_US;
 }

@@ -26,19 +26,37 @@ static void file_result(const SimFsResult *r, FileResult *ret)
     *ret = (FileResult){.count = r->count, .error = r->error};
 }
 
+/* Whose call on @t's channel it is, or is a piece of. The background's are its thread's own. */
+static Thread *asker(Thread *t, const Call *call)
+{
+    const Call *root = call->parent ? call->parent : call;
+    for (unsigned i = 0; !t->background && i < ASYNC_MAX; i++)
+        if (root == &t->process->async[t->index][i].call)
+            return &t->process->async[t->index][i];
+    return t;
+}
+
+unsigned thread_calls(const Thread *t)
+{
+    unsigned n = t->in_call;
+    for (unsigned i = 0; !t->background && i < ASYNC_MAX; i++)
+        n += t->process->async[t->index][i].in_call;
+    return n;
+}
+
 static void deliver_file(Thread *t)
 {
     FileResult result;
     file_result(&t->file_result, &result);
     if (t->file_need == NEED_FILE_STAMP) {
-        const SimHandle *h = t->call.file;
+        const SimHandle *h = t->file_call->file;
         result.stamp = simfs_stamp(h->file);
         result.stamp_settled = simfs_stamp_settled(h->file);
     }
     t->file_done = t->in_file = false;
     simnet_hold(t->socket, false);
     SimHeap *was = sim_heap_enter(&t->process->heap);
-    call_file_done(&t->call, &result, process_now(t->process));
+    call_file_done(t->file_call, &result, process_now(t->process));
     sim_heap_enter(was);
 }
 
@@ -48,7 +66,7 @@ static void deliver_write(Thread *t)
     file_result(&t->write_result, &result);
     t->write_done = false;
     SimHeap *was = sim_heap_enter(&t->process->heap);
-    call_file_done(&t->call, &result, process_now(t->process));
+    call_file_done(t->write_call, &result, process_now(t->process));
     sim_heap_enter(was);
 }
 
@@ -61,7 +79,7 @@ static void drain(Thread *t)
 }
 
 static void note_injected(Thread *t, const SimFsResult *r)
-{
+{ /* @t: the asker */
     if (!r->injected)
         return;
     t->injected = true;
@@ -73,8 +91,8 @@ static void blocking_done(void *ctx, const SimFsResult *r)
     Thread *t = ctx;
     t->file_result = *r;
     t->file_done = true;
-    t->synced |= t->file_need == NEED_FILE_SYNC;
-    note_injected(t, r);
+    asker(t, t->file_call)->synced |= t->file_need == NEED_FILE_SYNC;
+    note_injected(asker(t, t->file_call), r);
     if (t->process->paused)
         return;
     deliver_file(t);
@@ -87,6 +105,9 @@ static void write_done(void *ctx, const SimFsResult *r)
     Thread *t = ctx;
     t->write_result = *r;
     t->write_done = true;
+    t->write.pending = false;
+    if (r->count < 0 || (size_t)r->count < t->write.pending_len)
+        t->write.begun = UINT64_MAX; /* nothing may follow */
     note_injected(t, r);
     if (r->injected) {
         t->write.failed = r->count < 0;
@@ -106,13 +127,13 @@ static void stamp_later(void *ctx, uint64_t arg)
     blocking_done(t, &r);
 }
 
-static void begin_blocking(Thread *t)
+static void begin_blocking(Thread *t, Call *c)
 {
     Process *p = t->process;
     World *w = p->world;
-    Call *c = &t->call;
     SimHandle *h = c->file;
     t->in_file = true;
+    t->file_call = c;
     t->file_need = c->need;
     simnet_hold(t->socket, true);
     if (c->need == NEED_FILE_READ)
@@ -136,17 +157,26 @@ static void kill_later(void *ctx, uint64_t arg)
     process_kill(p);
 }
 
-static void begin_write(Thread *t)
+static void begin_write(Thread *t, Call *c)
 {
     Process *p = t->process;
-    Call *c = &t->call;
     WriteWatch *v = &t->write;
     uint64_t end = v->offset + v->len;
-    if (t->op != DO_WRITE || c->file_offset < v->offset || c->file_offset + c->file_len > end ||
+    if (asker(t, c) != t || t->op != DO_WRITE || c->file_offset < v->offset ||
+        c->file_offset + c->file_len > end ||
         memcmp(c->file_buf, t->buf + (c->file_offset - v->offset), c->file_len) != 0) {
         violate(p->world, "the library writes to the file what no mwrite asked for");
         return;
     }
+    if (v->pending || c->file_offset != v->offset + v->begun) {
+        violate(p->world,
+                "the library writes a piece to the file before what precedes it is there");
+        return;
+    }
+    v->pending = true;
+    v->pending_len = c->file_len;
+    v->begun += c->file_len;
+    t->write_call = c;
     if (c->file_offset + c->file_len > v->file->size)
         cover(p->world, COVER_WRITES_EXTEND);
     call_file_taken(c);
@@ -159,39 +189,62 @@ static void begin_write(Thread *t)
     }
 }
 
-static void look_at_call(Thread *t)
+static void look_at_result(Thread *t)
 {
-    if (!t->in_call)
+    if (!t->in_call || t->call.need != NEED_NOTHING)
         return;
-    switch ((enum CallNeed)t->call.need) {
-    case NEED_NOTHING:
-        t->in_call = false;
-        program_call_over(t);
-        break;
+    t->in_call = false;
+    program_call_over(t);
+}
+
+/* True: the thread goes on at once. */
+static bool look_at_file(Thread *t, Call *c)
+{
+    switch ((enum CallNeed)c->need) {
     case NEED_FILE_WRITE:
-        begin_write(t);
+        begin_write(t, c);
         break;
     case NEED_FILE_READ:
     case NEED_FILE_SYNC:
     case NEED_FILE_STAMP:
-        if (!t->in_file)
-            begin_blocking(t);
-        break;
+        begin_blocking(t, c);
+        return false;
+    case NEED_NOTHING:
     case NEED_NETWORK:
     case NEED_BLOCKED:
         break;
     }
+    return true;
+}
+
+/* What is over, and what one of the channel's calls needs of its file: one at a time, for each
+ * blocks the thread. */
+static void look_at_calls(Thread *t)
+{
+    Process *p = t->process;
+    uint32_t life = p->life;
+    for (unsigned i = 0; !t->background && i < ASYNC_MAX && p->life == life; i++)
+        look_at_result(&p->async[t->index][i]);
+    if (p->life == life)
+        look_at_result(t);
+    if (p->life != life || t->in_file || !t->channel || p->world->stopping)
+        return;
+    for (Call *c = NULL; (c = channel_next(t->channel, c));)
+        if (!look_at_file(t, c) || p->world->stopping)
+            return;
 }
 
 void thread_step(Thread *t)
 {
     Process *p = t->process;
+    if (t->owner)
+        t = t->owner;
     if (p->paused || t->in_file || p->world->stopping)
         return;
     SimHeap *was = sim_heap_enter(&p->heap);
     channel_step(t->channel, process_now(p));
     uint32_t life = p->life;
-    look_at_call(t);
+    look_at_calls(t);
     if (p->life == life && t->channel && !t->in_file) {
         uint64_t deadline = channel_deadline(t->channel);
         if (deadline != TIME_NEVER) /* a timer of the kernel fires a little late */
@@ -229,6 +282,14 @@ static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t 
 
 /* ---- hooks and sinks ------------------------------------------------------------------------ */
 
+static bool any_blocked(const Thread *t)
+{
+    Call *c = NULL;
+    while ((c = channel_next(t->channel, c)) && c->need != NEED_BLOCKED)
+        ;
+    return c;
+}
+
 static void wake_all(void *ctx, uint64_t arg)
 {
     Process *p = ctx;
@@ -236,7 +297,7 @@ static void wake_all(void *ctx, uint64_t arg)
     (void)arg;
     p->wake_pending = false;
     for (unsigned i = 0; i < p->threads_count && p->life == life; i++)
-        if (p->threads[i].in_call && p->threads[i].call.need == NEED_BLOCKED)
+        if (any_blocked(&p->threads[i]))
             thread_step(&p->threads[i]);
 }
 
@@ -310,16 +371,31 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
     unsigned slot = w->p.same_ports ? p->index : p->number % 1000 + CLIENTS_MAX;
     uint16_t port = (uint16_t)(20000 + slot * 8 + index);
     SimTimer timer = t->timer;
-    uint8_t *buf = t->buf;
-    *t = (Thread){
-        .process = p, .index = index, .background = background, .timer = timer, .buf = buf};
+    uint8_t *buf = t->buf, *scattered = t->scattered;
+    *t = (Thread){.process = p,
+                  .index = index,
+                  .background = background,
+                  .timer = timer,
+                  .buf = buf,
+                  .scattered = scattered};
     endpoint_config_fill(w, &config, ROLE_CLIENT, &p->self, 0);
     t->endpoint = endpoint_new(&config, &env);
-    t->channel = channel_new(p->client, t->endpoint, &sink, 1, background);
+    t->channel = channel_new(p->client, t->endpoint, &sink, 1 + w->p.async, background);
     t->socket = simnet_open(w->net, p->host, port, QUEUE_DATAGRAMS, thread_input, t);
     sim_timer_init(&t->timer, w->net, &p->life, timer_fired, t);
     if (!t->endpoint || !t->channel || !t->socket)
         abort();
+    for (unsigned i = 0; !background && i < ASYNC_MAX; i++) {
+        Thread *a = &p->async[index][i];
+        buf = a->buf;
+        scattered = a->scattered;
+        *a = (Thread){.process = p,
+                      .index = index,
+                      .owner = t,
+                      .channel = t->channel,
+                      .buf = buf,
+                      .scattered = scattered};
+    }
 }
 
 static void client_start(Process *p)
@@ -341,8 +417,9 @@ static void client_start(Process *p)
                            .reopen_ns = q->reopen_ns,
                            .request = q->client_request,
                            .credit_cap_bytes = q->credit_bytes,
-                           .regions_max = DESCS_MAX,
-                           .fill_queue_bytes = q->fill_queue_bytes};
+                           .regions_max = DESCS_MAX * (1 + STRIPES_MAX),
+                           .fill_queue_bytes = q->fill_queue_bytes,
+                           .stripe_bytes = q->stripe_bytes};
     p->client = client_new(&config, &env, &hooks);
     if (!p->client)
         abort();
@@ -465,25 +542,28 @@ void process_pause(Process *p)
     simnet_hold(t->socket, true);
 }
 
+static bool is_reclaimed(World *w, const RegionAddress *a)
+{
+    RegionListing l;
+    bool held = false, up = false;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        if (!w->imds[i].running || w->imds[i].epoch != a->epoch)
+            continue;
+        up = true;
+        for (size_t j = 0; imd_control_region_at(w->imds[i].control, j, &l); j++)
+            held |= l.address.region == a->region;
+    }
+    return up && !held;
+}
+
 /* What it takes for its own may have been reclaimed while it stood still. */
 static void note_reclaimed(Process *p)
 {
-    World *w = p->world;
     ClientRegionInfo info;
-    RegionListing l;
-    for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0;) {
-        bool held = false, up = false;
-        if (client_region_info(p->client, rd, &info) < 0 || !info.active)
-            continue;
-        for (unsigned i = 0; i < w->p.imds; i++) {
-            if (!w->imds[i].running || w->imds[i].epoch != info.address.epoch)
-                continue;
-            up = true;
-            for (size_t j = 0; imd_control_region_at(w->imds[i].control, j, &l); j++)
-                held |= l.address.region == info.address.region;
-        }
-        cover_add(w, COVER_PAUSED_RECLAIMED, up && !held);
-    }
+    for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0;)
+        for (unsigned i = 0; client_stripe_info(p->client, rd, i, &info) == 0; i++)
+            cover_add(p->world, COVER_PAUSED_RECLAIMED,
+                      info.active && is_reclaimed(p->world, &info.address));
 }
 
 void process_resume(Process *p)

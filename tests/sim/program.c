@@ -157,11 +157,19 @@ bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other
     return kept;
 }
 
+unsigned program_stripes(const World *w, const Desc *d)
+{
+    uint64_t stripe = w->p.stripe_bytes;
+    if (!(d->flags & DODO_STRIPE) || d->len <= stripe)
+        return 0;
+    return (unsigned)((d->len + stripe - 1) / stripe);
+}
+
 static void note_retained(Process *p, Desc *d)
 {
     d->stamp = simfs_stamp(d->file);
     d->retained = d->stale = false;
-    if (d->flags & DODO_RETAIN)
+    if ((d->flags & DODO_RETAIN) && !program_stripes(p->world, d))
         d->retained = program_kept(p, d, &d->stamp, &d->stale);
 }
 
@@ -191,7 +199,7 @@ static void call_open(Thread *t, Desc *d)
         return;
     }
     d->state = DESC_OPENING;
-    d->lost = d->written = false;
+    d->lost = d->written = d->dead = false;
     note_retained(p, d);
     d->users = 1;
     t->desc = d;
@@ -232,7 +240,8 @@ static void do_open(Thread *t)
     *d = (Desc){.file = &program_fs(p)->files[sim_rng_below(&p->rng, program_fs(p)->files_count)]};
     d->flags = (chance(p, q->retain_ppm) ? DODO_RETAIN : 0) |
                (chance(p, q->rdonly_ppm) ? DODO_RDONLY : 0) |
-               (chance(p, q->fallback_ppm) ? DODO_FALLBACK : 0);
+               (chance(p, q->fallback_ppm) ? DODO_FALLBACK : 0) |
+               (chance(p, q->stripe_ppm) ? DODO_STRIPE : 0);
     choose_range(p, d);
     if (q->scenario == SCENARIO_RETAIN && chance(p, 200000))
         begin_in_one_granule(t, d);
@@ -247,22 +256,69 @@ static void begin_on(Thread *t, Desc *d, enum ProgramOp op)
     d->users++;
 }
 
+/* What there is of it now: the call goes over several stripes; some of the region's are lost. */
+static void note_stripes(Thread *t, size_t len, enum SimCover many, enum SimCover with_lost)
+{
+    Process *p = t->process;
+    ClientRegionInfo info;
+    uint64_t stripe = p->world->p.stripe_bytes;
+    bool lost = false;
+    t->stripes_begun = 1;
+    if (t->desc->state != DESC_OPEN || !len || !program_stripes(p->world, t->desc))
+        return;
+    uint64_t first = t->offset / stripe, last = (t->offset + len - 1) / stripe;
+    t->stripes_begun = (unsigned)(last - first + 1);
+    if (t->stripes_begun == 1)
+        return;
+    for (uint64_t i = first; i <= last; i++)
+        lost |= client_stripe_info(p->client, t->desc->rd, (unsigned)i, &info) == 0 && !info.active;
+    cover(p->world, many);
+    cover_add(p->world, with_lost, lost);
+}
+
 static void call_read(Thread *t)
 {
     Process *p = t->process;
+    World *w = p->world;
     ClientRegionInfo info;
     size_t full = program_clipped(t);
     memset(t->buf, 0xEE, t->len);
     memset(t->buf + t->len, GUARD_BYTE, GUARD);
     oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
     t->hits_before = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
-    story(p->world, "client%u.%u mread rd %d (file %u) [%llu, +%zu)", p->index, t->index,
-          t->desc->rd, t->desc->file->index, (unsigned long long)t->offset, t->len);
+    t->vectored = chance(p, w->p.vector_ppm);
+    if (t->vectored)
+        vector_scatter(t, false);
+    note_stripes(t, full, COVER_STRIPED_READS, COVER_STRIPED_READS_LOST);
+    unsigned beside = thread_calls(t->owner ? t->owner : t);
+    cover_add(w, COVER_READS_ASYNC, beside > 0);
+    cover_add(w, COVER_READS_ASYNC_LOSS, beside > 0 && w->p.link.loss_ppm > 0);
+    cover_add(w, COVER_READS_VECTOR, t->vectored);
+    story(w, "client%u.%u mread%s rd %d (file %u) [%llu, +%zu)%s", p->index, t->index,
+          t->vectored ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
+          t->len, t->owner ? ", not waited for" : "");
     SimHeap *was = sim_heap_enter(&p->heap);
-    call_read_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
-                    process_now(p));
+    if (t->vectored)
+        call_readv_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->iov, t->buffers,
+                         process_now(p));
+    else
+        call_read_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
+                        process_now(p));
     thread_begin(t);
     sim_heap_enter(was);
+}
+
+/* None of the openings that it goes to may be retained. */
+static void note_written(Thread *t, size_t len)
+{
+    Process *p = t->process;
+    ClientRegionInfo info;
+    bool striped = program_stripes(p->world, t->desc);
+    uint64_t stripe = striped ? p->world->p.stripe_bytes : t->desc->len;
+    t->desc->written = true;
+    for (unsigned i = 0; client_stripe_info(p->client, t->desc->rd, i, &info) == 0; i++)
+        if (len && info.active && t->offset < (i + 1) * stripe && t->offset + len > i * stripe)
+            id_set_add(&p->world->written, opening_id(&info.address));
 }
 
 static void call_write(Thread *t)
@@ -273,16 +329,22 @@ static void call_write(Thread *t)
     size_t full = program_clipped(t);
     oracle_write_begin(w, &t->write, t->desc->file, offset, full);
     oracle_bytes(t->write.version, offset, t->buf, t->len);
-    story(w, "client%u.%u mwrite rd %d (file %u) [%llu, +%zu) version %u", p->index, t->index,
-          t->desc->rd, t->desc->file->index, (unsigned long long)t->offset, t->len,
-          t->write.version);
-    ClientRegionInfo info;
-    if (full && client_region_info(p->client, t->desc->rd, &info) == 0 && info.active)
-        id_set_add(&w->written, opening_id(&info.address));
-    t->desc->written = true;
+    t->vectored = chance(p, w->p.vector_ppm);
+    if (t->vectored)
+        vector_scatter(t, true);
+    note_stripes(t, full, COVER_STRIPED_WRITES, COVER_STRIPED_WRITES_LOST);
+    cover_add(w, COVER_WRITES_VECTOR, t->vectored);
+    story(w, "client%u.%u mwrite%s rd %d (file %u) [%llu, +%zu) version %u", p->index, t->index,
+          t->vectored ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
+          t->len, t->write.version);
+    note_written(t, full);
     SimHeap *was = sim_heap_enter(&p->heap);
-    call_write_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
-                     process_now(p));
+    if (t->vectored)
+        call_writev_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->iov, t->buffers,
+                          process_now(p));
+    else
+        call_write_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
+                         process_now(p));
     thread_begin(t);
     sim_heap_enter(was);
 }
@@ -303,6 +365,28 @@ static void do_read(Thread *t)
     begin_on(t, d, DO_READ);
     choose_piece(t);
     call_read(t);
+}
+
+/* Several reads that the thread does not wait for; it goes on to its next call. */
+static void do_async(Thread *t)
+{
+    Process *p = t->process;
+    uint32_t life = p->life;
+    for (unsigned i = 0; i < p->world->p.async && p->life == life && !p->world->stopping; i++) {
+        Thread *a = &p->async[t->index][i];
+        Desc *d = a->in_call || chance(p, 200000) ? NULL : desc_for_use(p);
+        if (!d)
+            continue;
+        if (!a->buf)
+            a->buf = malloc(p->world->p.region_max + GUARD);
+        if (!a->buf)
+            abort();
+        begin_on(a, d, DO_READ);
+        choose_piece(a);
+        call_read(a);
+    }
+    if (p->life == life)
+        program_think(t);
 }
 
 static void do_write(Thread *t)
@@ -505,6 +589,7 @@ static void program_next(Thread *t)
                                                       [DO_SYNC] = do_sync,
                                                       [DO_BAD] = do_bad,
                                                       [DO_CHANGE_FILE] = do_change_file,
+                                                      [DO_ASYNC] = do_async,
                                                       [DO_EXIT] = do_exit};
     Process *p = t->process;
     const unsigned *weights = p->world->p.weights;
@@ -545,7 +630,7 @@ void program_think(Thread *t)
 {
     Process *p = t->process;
     World *w = p->world;
-    if (t->thinking)
+    if (t->thinking || t->owner)
         return;
     t->thinking = true;
     uint64_t think = sim_rng_below(&p->rng, 8) == 0 ? 4 * w->p.think_ns : w->p.think_ns / 2;
@@ -569,13 +654,18 @@ void program_start(Process *p)
 bool process_idle(const Process *p)
 {
     for (unsigned i = 0; i < p->threads_count; i++)
-        if (p->threads[i].in_call)
+        if (thread_calls(&p->threads[i]))
             return false;
     return true;
 }
 
 void program_forget(Process *p)
 {
+    for (unsigned i = 0; i < THREADS_MAX * ASYNC_MAX; i++) {
+        Thread *a = &p->async[i / ASYNC_MAX][i % ASYNC_MAX];
+        oracle_read_end(&a->read);
+        a->in_call = false;
+    }
     for (unsigned i = 0; i < p->threads_count; i++) {
         Thread *t = &p->threads[i];
         if (t->in_call && t->desc && t->op == DO_WRITE)

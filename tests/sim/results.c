@@ -28,6 +28,15 @@ static void check_lost(Thread *t, const char *what)
         violate(p->world, "%s failed with ENOMEM but the region is active", what);
 }
 
+static bool all_active(Thread *t)
+{
+    ClientRegionInfo info;
+    bool all = true;
+    for (unsigned i = 0; client_stripe_info(t->process->client, t->desc->rd, i, &info) == 0; i++)
+        all &= info.active;
+    return all;
+}
+
 static void read_over(Thread *t)
 {
     Process *p = t->process;
@@ -40,6 +49,8 @@ static void read_over(Thread *t)
     for (size_t i = 0; i < GUARD; i++)
         if (t->buf[t->len + i] != GUARD_BYTE)
             violate(w, "mread wrote past the buffer's end");
+    if (t->vectored && !vector_gather(t))
+        violate(w, "a vectored read wrote beside its buffers");
     if (c->result < 0) {
         if (c->error == ENOMEM) {
             cover(w, COVER_READS_NO_MEMORY);
@@ -59,7 +70,7 @@ static void read_over(Thread *t)
             cover(w, hit ? COVER_READS_HIT : COVER_READS_MISS);
             if (!info.active)
                 cover(w, COVER_READS_FALLBACK);
-            if (t->must_hit && info.active && !hit)
+            if (t->must_hit && all_active(t) && !hit)
                 violate(w,
                         "client%u rd %d: all is healed and was read before, but %llu of %zu "
                         "bytes came from remote memory",
@@ -107,6 +118,18 @@ static void desc_freed(Thread *t, Desc *d)
     d->handle = NULL;
 }
 
+static void note_striped(Thread *t, const ClientRegionInfo *info)
+{
+    World *w = t->process->world;
+    ClientRegionInfo stripe;
+    unsigned active = 0;
+    for (unsigned i = 0; client_stripe_info(t->process->client, t->desc->rd, i, &stripe) == 0; i++)
+        active += stripe.active;
+    cover(w, COVER_STRIPED_OPENS);
+    cover_add(w, COVER_STRIPED_OPENS_PARTLY, active > 0 && active < info->stripes);
+    cover_add(w, COVER_STRIPED_REUSED, info->reused);
+}
+
 static void open_over(Thread *t)
 {
     Process *p = t->process;
@@ -133,8 +156,12 @@ static void open_over(Thread *t)
         violate(w, "mopen returned %d, which is no region", d->rd);
         return;
     }
-    d->epoch_seen = 0;
-    if (info.reused) {
+    memset(d->seen, 0, sizeof d->seen);
+    if (info.stripes != program_stripes(w, d))
+        violate(w, "a region of %u stripes has %u", program_stripes(w, d), info.stripes);
+    if (info.stripes) {
+        note_striped(t, &info);
+    } else if (info.reused) {
         cover(w, COVER_RETAINED_REUSED);
         w->reused++;
     } else if (info.active && d->stale) {
@@ -156,8 +183,8 @@ static void note_kept(Thread *t)
     Desc *d = t->desc;
     Stamp now = simfs_stamp(d->file);
     bool other = false;
-    if (!(d->flags & DODO_RETAIN) || (d->flags & DODO_FALLBACK) || d->written || d->lost ||
-        t->call.result < 0 || t->injected || !d->file->fs->config.honest ||
+    if (program_stripes(w, d) || !(d->flags & DODO_RETAIN) || (d->flags & DODO_FALLBACK) ||
+        d->written || d->lost || t->call.result < 0 || t->injected || !d->file->fs->config.honest ||
         !simfs_stamp_settled(d->file) || memcmp(&now, &d->stamp, sizeof now) != 0)
         return;
     if (program_kept(t->process, d, &now, &other))
@@ -224,7 +251,8 @@ static void check_bounded(Thread *t)
     World *w = p->world;
     const Params *q = &w->p;
     uint64_t bound = 2 * q->client_request.deadline_ns + 6 * q->transfer_deadline_ns +
-                     8 * (q->fs.op_ns + q->fs.slow_ns) + NS_PER_S;
+                     (8 + 2 * t->stripes_begun) * (1 + q->async) * (q->fs.op_ns + q->fs.slow_ns) +
+                     NS_PER_S;
     uint64_t took = world_now(w) - t->started_ns - (p->paused_total_ns - t->paused_before_ns);
     bound *= p->threads_count; /* it may have queued behind one call of each other thread */
     if (took > bound)

@@ -18,12 +18,13 @@ static bool find_target(Stranger *s, RegionAddress *ret, Addr *ret_host, uint64_
         if (!p->running)
             continue;
         for (int rd = -1; (rd = client_region_next(p->client, rd)) >= 0;) {
-            if (client_region_info(p->client, rd, &info) < 0 || !info.active ||
-                sim_rng_below(&s->rng, ++n) != 0)
-                continue;
-            *ret = info.address;
-            *ret_host = info.host;
-            *ret_len = info.len;
+            for (unsigned j = 0; client_stripe_info(p->client, rd, j, &info) == 0; j++) {
+                if (!info.active || sim_rng_below(&s->rng, ++n) != 0)
+                    continue;
+                *ret = info.address;
+                *ret_host = info.host;
+                *ret_len = info.len;
+            }
         }
     }
     return n > 0;

@@ -216,6 +216,12 @@ static void world_make(World *w, uint64_t seed, int scenario)
     faults_start(w);
 }
 
+static void free_buffers(Thread *t)
+{
+    free(t->buf);
+    vector_free(t);
+}
+
 static void world_end(World *w)
 {
     const SimNetCounters *c = simnet_counters(w->net);
@@ -227,7 +233,9 @@ static void world_end(World *w)
     for (unsigned i = 0; i < w->p.clients; i++) {
         process_kill(&w->processes[i]);
         for (unsigned j = 0; j < THREADS_MAX; j++)
-            free(w->processes[i].threads[j].buf);
+            free_buffers(&w->processes[i].threads[j]);
+        for (unsigned j = 0; j < THREADS_MAX * ASYNC_MAX; j++)
+            free_buffers(&w->processes[i].async[j / ASYNC_MAX][j % ASYNC_MAX]);
     }
     cmd_stop(&w->cmd);
     for (unsigned i = 0; i < w->p.imds; i++) {

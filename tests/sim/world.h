@@ -25,6 +25,9 @@ enum {
     IMD_THREADS_MAX = 2,
     IMD_COMMANDS_MAX = 512,
     DESCS_MAX = 10,
+    STRIPES_MAX = 20,    /* of a region */
+    ASYNC_MAX = 4,       /* reads of a thread that it does not wait for */
+    VECTOR_BUFFERS = 40, /* of a vectored call */
     FILE_CAP = 320 * 1024,
     REGION_MAX = 40 * 4096,
     LARGE_FILE_CAP = 6 << 20, /* SCENARIO_LARGE: several windows of a transfer */
@@ -56,6 +59,7 @@ enum Scenario {
     SCENARIO_RECLAIM,    /* clients stand still until they are given up, then go on */
     SCENARIO_CRASHES,    /* programs are killed in the midst of writes, and run again at once */
     SCENARIO_LARGE,      /* regions of several megabytes: calls of many chunks and windows */
+    SCENARIO_STRIPES,    /* regions over several hosts, which come and go, and calls in pieces */
     SCENARIO_COUNT
 };
 
@@ -82,6 +86,7 @@ enum ProgramOp {
     DO_SYNC,
     DO_BAD,
     DO_CHANGE_FILE,
+    DO_ASYNC, /* reads that the thread does not wait for */
     DO_EXIT,  /* an orderly end, then a new run */
     DO_LEAVE, /* part of it */
     DO_COUNT
@@ -102,7 +107,10 @@ typedef struct Params {
     unsigned region_blocks_max;
     unsigned hot_ppm;     /* reads and writes aim at the hot blocks */
     unsigned popular_ppm; /* opens of one of a few fixed ranges */
-    uint32_t retain_ppm, rdonly_ppm, fallback_ppm;
+    uint32_t retain_ppm, rdonly_ppm, fallback_ppm, stripe_ppm;
+    uint64_t stripe_bytes;
+    uint32_t vector_ppm; /* reads and writes over several buffers */
+    unsigned async;      /* reads beside its other calls, a thread */
     unsigned weights[DO_COUNT];
     uint64_t fault_every_ns;      /* TIME_NEVER: none */
     uint64_t fault_long_ns;       /* a fault lasts up to this */
@@ -159,6 +167,9 @@ typedef struct WriteWatch {
     uint32_t version;
     size_t touched;         /* bytes of it that reached the file, in any order */
     uint8_t *applied;       /* bit per byte */
+    uint64_t begun;         /* bytes of it that the library has given to the file */
+    bool pending;           /* one of its file writes is under way, */
+    size_t pending_len;     /* so long */
     bool failed, shortened; /* injected */
 } WriteWatch;
 
@@ -207,15 +218,20 @@ typedef struct Desc {
     unsigned flags;
     unsigned users;
     bool lost, killed_writing;
-    bool written;        /* since the opening */
-    Stamp stamp;         /* at the opening */
-    bool must_open;      /* nothing excuses a failure */
-    bool retained;       /* at the opening: a host kept it, with the same stamp, ... */
-    bool stale;          /* ... or with another */
-    uint64_t epoch_seen; /* of its host when it was last looked at; 0: inactive */
+    bool written;   /* since the opening */
+    Stamp stamp;    /* at the opening */
+    bool must_open; /* nothing excuses a failure */
+    bool retained;  /* at the opening: a host kept it, with the same stamp, ... */
+    bool stale;     /* ... or with another */
+    bool dead;      /* it was seen without any memory */
+    struct {
+        uint64_t epoch;  /* of its host when it was last looked at; 0: inactive */
+        bool lost;       /* it had one before */
+    } seen[STRIPES_MAX]; /* a stripe; an ordinary region has one */
 } Desc;
 
-typedef struct Thread {
+typedef struct Thread Thread;
+struct Thread {
     Process *process;
     unsigned index;
     Channel *channel;
@@ -223,10 +239,12 @@ typedef struct Thread {
     SimSocket *socket;
     SimTimer timer;
     bool background;
+    Thread *owner;         /* not NULL: a read that this thread does not wait for, on its channel */
     bool in_call, in_file; /* in a blocking system call */
     bool file_done, write_done;
     SimFsResult file_result, write_result;
-    uint8_t file_need; /* of the blocking one */
+    uint8_t file_need;            /* of the blocking one */
+    Call *file_call, *write_call; /* whose they are: pieces of calls too */
     Call call;
     /* the call */
     enum ProgramOp op;
@@ -245,8 +263,14 @@ typedef struct Thread {
     uint64_t hits_before;
     ReadWatch read;
     WriteWatch write;
-    uint8_t *buf; /* REGION_MAX and a guard */
-} Thread;
+    uint8_t *buf; /* region_max and a guard */
+    /* a vectored call: the same bytes, scattered */
+    bool vectored;
+    int buffers;
+    struct iovec iov[VECTOR_BUFFERS];
+    uint8_t *scattered;
+    unsigned stripes_begun; /* that it touches */
+};
 
 struct Process {
     World *world;
@@ -266,6 +290,7 @@ struct Process {
     Client *client;
     Id128 self;
     Thread threads[THREADS_MAX + 1]; /* the last is the background's */
+    Thread async[THREADS_MAX][ASYNC_MAX];
     unsigned threads_count;
     Desc descs[DESCS_MAX];
     bool wake_pending, background_pending;
@@ -437,6 +462,7 @@ void thread_step(Thread *t);
 void thread_begin(Thread *t); /* after call_*_start() */
 void process_end(Process *p); /* orderly, after its last call */
 void process_count(Process *p);
+unsigned thread_calls(const Thread *t); /* of its own channel, under way */
 
 /* program.c */
 enum { GUARD = 64, GUARD_BYTE = 0xA5 }; /* behind each read's buffer */
@@ -454,6 +480,13 @@ void program_close(Thread *t, Desc *d);
 SimFs *program_fs(Process *p);
 bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other);
 uint64_t opening_id(const RegionAddress *a); /* names an opening in World.written */
+
+unsigned program_stripes(const World *w, const Desc *d); /* 0: an ordinary region */
+
+/* vector.c */
+void vector_scatter(Thread *t, bool writing); /* makes iov of the call's bytes */
+bool vector_gather(Thread *t);                /* after a read; false: wrote beside its buffers */
+void vector_free(Thread *t);
 
 /* script.c: what each process does after the faults have healed */
 enum ScriptStep {
