@@ -112,6 +112,8 @@ static ChannelPeer *peer_of(Channel *ch, Session *s)
 static void peer_probe(Channel *ch, Session *s, ChannelPeer *peer, uint64_t now_ns)
 {
     size_t len = peer->probe.datagram, overhead = endpoint_overhead(ch->endpoint);
+    if (len == 0) /* mostly; a random number is a system call */
+        return;
     if (!path_probe_due(&peer->probe, env_random_u64(&ch->client->env), now_ns))
         return;
     uint8_t *room = malloc(2 * len); /* a few times a session */
