@@ -37,6 +37,20 @@ bench_raise() {
   done
 }
 
+# bench_shield: notes, once, if somebody has taken a server's priority away meanwhile: then the
+# figures say more about that than about the server.
+shield_lost=''
+bench_shield() {
+  local name at
+  if [ ${#fast[@]} -eq 0 ] || [ -n "$shield_lost" ]; then return 0; fi
+  for name in "${!proc_pid[@]}"; do
+    at=$(cat "/proc/${proc_pid[$name]}/autogroup" 2>/dev/null) || continue
+    [ -z "$at" ] || [[ $at = *'nice -19' ]] || shield_lost=$name
+  done
+  [ -z "$shield_lost" ] ||
+    note "ANOTHER PROGRAM CHANGED THE PRIORITY of $shield_lost: these figures are worth nothing"
+}
+
 # bench_server NAME HOST COMMAND...: one that says its address; bench_server_at NAME HOST PORT
 # COMMAND...: one that listens there and says nothing.
 bench_server() {
