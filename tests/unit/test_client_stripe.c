@@ -364,6 +364,26 @@ static void across__writes_tell_what_reached_the_file(void **state)
     assert_int_equal(stripes_active(rd), STRIPES);
 }
 
+/* Once one piece is in the file the others follow: the call is not cut short by a lost host. */
+static void across__a_write_that_has_begun_is_finished(void **state)
+{
+    (void)state;
+    static uint8_t data[3 * STRIPE_BYTES];
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    Call call;
+    memset(data, 0x3C, sizeof data);
+    call_write_start(&call, w.channels[1], rd, 500, data, sizeof data, w.now);
+    do_file(run_to_file(&call));
+    w.imd_dead = true;
+    assert_int_equal(done(&call), sizeof data);
+    assert_memory_equal(w.file + 500, data, sizeof data);
+    assert_false(info(rd).active);
+    assert_int_equal(write_at(rd, 0, data, sizeof data), -1);
+    assert_int_equal(fail_error, ENOMEM);
+}
+
 static void across__writes_of_a_common_block_queue(void **state)
 {
     (void)state;
@@ -446,6 +466,7 @@ int main(void)
         T(across__reads_ask_all_at_once),
         T(across__vectors_and_stripes),
         T(across__writes_tell_what_reached_the_file),
+        T(across__a_write_that_has_begun_is_finished),
         T(across__writes_of_a_common_block_queue),
         T(across__close_waits_for_a_call_of_many_pieces),
         T(retain__each_by_itself),

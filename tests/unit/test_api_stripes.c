@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* DODO_STRIPE on a cluster of real programs: a region larger than any of its hosts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dodo/dodo.h>
+
+#include "tests/lib/cluster.h"
+#include "tests/lib/load.h"
+
+enum { MIB = 1 << 20, LEN = 20 * MIB - 5000 };
+
+static Cluster cluster;
+static int fd = -1;
+static uint8_t *content, *buf;
+
+static int set_up(void **state)
+{
+    (void)state;
+    cluster_start(&cluster,
+                  "[client]\nstripe = 1M\nrefraction = 1us\nreopen = 50ms\n"
+                  "request_deadline = 60s\ntransfer_deadline = 2s\n",
+                  true);
+    for (unsigned i = 0; i < 3; i++)
+        (void)cluster_imd(&cluster, "9M");
+    fd = cluster_file(&cluster, NULL);
+    content = malloc(LEN);
+    buf = malloc(LEN);
+    load_fresh(0, content, LEN);
+    if (pwrite(fd, content, LEN, 0) != LEN)
+        abort();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)dodo_shutdown();
+    (void)close(fd);
+    free(content);
+    free(buf);
+    cluster_end(&cluster);
+    return 0;
+}
+
+static DodoStat stat_of(int rd)
+{
+    DodoStat st;
+    assert_int_equal(dodo_stat(rd, &st), 0);
+    return st;
+}
+
+static int opened(unsigned flags)
+{
+    int rd = dodo_mopen_flags(LEN, fd, 0, flags);
+    if (rd < 0)
+        fail_msg("mopen: %s", dodo_last_error());
+    return rd;
+}
+
+static void read_all(int rd)
+{
+    memset(buf, 0, LEN);
+    assert_int_equal(dodo_mread(rd, 0, buf, LEN), LEN);
+    assert_memory_equal(buf, content, LEN);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+}
+
+/* Reads until all of it comes from remote memory. */
+static void read_until_remote(int rd)
+{
+    int64_t until = now_ms() + CLUSTER_PATIENCE_MS;
+    for (uint64_t hits = 0; hits < LEN;) {
+        uint64_t before = stat_of(rd).hits;
+        assert_true(now_ms() < until);
+        read_all(rd);
+        hits = stat_of(rd).hits - before;
+    }
+    assert_int_equal(stat_of(rd).filled_bytes, LEN);
+}
+
+static void region_larger_than_any_host(void **state)
+{
+    (void)state;
+    assert_int_equal(dodo_mopen(LEN, fd, 0), -1);
+    assert_int_equal(errno, ENOMEM);
+    int rd = opened(DODO_STRIPE);
+    DodoStat st = stat_of(rd);
+    assert_int_equal(st.length, LEN);
+    assert_int_equal(st.flags, DODO_STRIPE);
+    assert_int_equal(st.active, 1);
+    assert_true(strlen(st.host) > 0);
+    read_until_remote(rd);
+
+    load_fresh(1, content + MIB - 100, 3 * MIB);
+    assert_int_equal(dodo_mwrite(rd, MIB - 100, content + MIB - 100, 3 * MIB), 3 * MIB);
+    assert_int_equal(dodo_msync(rd), 0);
+    read_until_remote(rd);
+    assert_int_equal(stat_of(rd).written, 3 * MIB);
+    assert_int_equal(pread(fd, buf, LEN, 0), LEN);
+    assert_memory_equal(buf, content, LEN);
+    assert_int_equal(dodo_mclose(rd), 0);
+    assert_int_equal(dodo_mclose(rd), -1);
+}
+
+/* Each read of the queue goes to several hosts; at first what they bring comes from the file. */
+static void queue_over_many_stripes(void **state)
+{
+    (void)state;
+    enum { READS = 10, EACH = 2 * MIB - 777 };
+    int rd = opened(DODO_STRIPE);
+    DodoQueue *q = dodo_queue_open(READS);
+    assert_non_null(q);
+    for (unsigned round = 0; round < 3; round++) {
+        DodoDone done[READS];
+        unsigned taken = 0;
+        memset(buf, 0, LEN);
+        for (unsigned i = 0; i < READS; i++)
+            assert_int_equal(
+                dodo_queue_read(q, rd, (off_t)(i * EACH), buf + (size_t)i * EACH, EACH, buf), 0);
+        while (taken < READS) {
+            int n = dodo_queue_wait(q, done, READS, CLUSTER_PATIENCE_MS);
+            assert_true(n > 0);
+            for (int i = 0; i < n; i++)
+                assert_int_equal(done[i].result, EACH);
+            taken += (unsigned)n;
+        }
+        assert_memory_equal(buf, content, (size_t)READS * EACH);
+        read_until_remote(rd);
+        if (round == 1)
+            daemon_kill(&cluster.imds[1]);
+        if (round == 1)
+            (void)cluster_imd(&cluster, "9M");
+    }
+    assert_int_equal(dodo_queue_close(q), 0);
+    assert_int_equal(dodo_mclose(rd), 0);
+}
+
+static void host_dies_and_another_comes(void **state)
+{
+    (void)state;
+    int rd = opened(DODO_STRIPE);
+    read_until_remote(rd);
+    daemon_kill(&cluster.imds[0]);
+    read_all(rd);
+    assert_int_equal(stat_of(rd).active, 1);
+    (void)cluster_imd(&cluster, "9M");
+    read_until_remote(rd);
+    assert_int_equal(dodo_mclose(rd), 0);
+}
+
+static void all_hosts_die(void **state)
+{
+    (void)state;
+    int rd = opened(DODO_STRIPE);
+    read_until_remote(rd);
+    for (unsigned i = 0; i < 3; i++)
+        daemon_kill(&cluster.imds[i]);
+    assert_int_equal(dodo_mread(rd, 0, buf, LEN), -1);
+    assert_int_equal(errno, ENOMEM);
+    assert_int_equal(stat_of(rd).active, 0);
+    assert_int_equal(dodo_mwrite(rd, 0, buf, 10), -1);
+    assert_int_equal(errno, ENOMEM);
+    assert_int_equal(dodo_mclose(rd), -1);
+    assert_int_equal(errno, EINVAL);
+}
+
+/* Each stripe by itself; what was written makes none of them stay. */
+static void retained_for_the_next_run(void **state)
+{
+    (void)state;
+    int64_t until = now_ms() + CLUSTER_PATIENCE_MS;
+    int rd = opened(DODO_STRIPE | DODO_RETAIN);
+    while (!stat_of(rd).reused) { /* the file was written a moment ago: its stamp must settle */
+        assert_true(now_ms() < until);
+        read_until_remote(rd);
+        assert_int_equal(dodo_mclose(rd), 0);
+        assert_int_equal(dodo_shutdown(), 0);
+        rd = opened(DODO_STRIPE | DODO_RETAIN);
+    }
+    read_all(rd);
+    assert_int_equal(stat_of(rd).misses, 0);
+    assert_int_equal(dodo_mwrite(rd, 0, content, 10), 10);
+    assert_int_equal(dodo_mclose(rd), 0);
+    rd = opened(DODO_STRIPE | DODO_RETAIN);
+    assert_int_equal(stat_of(rd).reused, 0);
+    assert_int_equal(dodo_mclose(rd), 0);
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(region_larger_than_any_host), T(queue_over_many_stripes),
+        T(host_dies_and_another_comes), T(all_hosts_die),
+        T(retained_for_the_next_run),
+    };
+    if (argc != 3)
+        return 2;
+    cluster_programs(argv[1], argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
