@@ -158,6 +158,7 @@ static void choose_calls(Params *p, uint64_t seed)
         p->async = ASYNC_MAX;
     }
     p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
+    p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
 }
 
 /* ---- scenarios ------------------------------------------------------------------------------ */

@@ -298,6 +298,9 @@ static void call_read(Thread *t)
           t->vectored ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
           t->len, t->owner ? ", not waited for" : "");
     SimHeap *was = sim_heap_enter(&p->heap);
+    if (chance(p, w->p.prefetch_ppm) &&
+        client_prefetch(p->client, t->desc->rd, (off_t)(t->offset / 2), 8 * t->len + 50000) == 0)
+        cover(w, COVER_PREFETCHES);
     if (t->vectored)
         call_readv_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->iov, t->buffers,
                          process_now(p));

@@ -109,8 +109,9 @@ typedef struct Params {
     unsigned popular_ppm; /* opens of one of a few fixed ranges */
     uint32_t retain_ppm, rdonly_ppm, fallback_ppm, stripe_ppm;
     uint64_t stripe_bytes;
-    uint32_t vector_ppm; /* reads and writes over several buffers */
-    unsigned async;      /* reads beside its other calls, a thread */
+    uint32_t vector_ppm;   /* reads and writes over several buffers */
+    unsigned async;        /* reads beside its other calls, a thread */
+    uint32_t prefetch_ppm; /* reads that are preceded by a hint of more */
     unsigned weights[DO_COUNT];
     uint64_t fault_every_ns;      /* TIME_NEVER: none */
     uint64_t fault_long_ns;       /* a fault lasts up to this */
