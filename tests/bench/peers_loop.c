@@ -265,9 +265,10 @@ int peer_measure(const PeerOptions *o, const PeerOps *ops, PeerResult *ret)
     Run run = {.o = o, .ops = ops, .slots = o->area_bytes / o->size / o->threads, .file = -1};
     Worker workers[PEER_THREADS_MAX] = {{.run = &run}};
     PeerResult r = {.ops = 0};
-    if (o->write && o->file && (run.file = open(o->file, O_RDWR | O_CLOEXEC)) < 0)
+    int file CLEANUP_CLOSE = o->write && o->file ? open(o->file, O_RDWR | O_CLOEXEC) : -1;
+    if (o->write && o->file && file < 0)
         return -errno;
-    int file CLEANUP_CLOSE = run.file;
+    run.file = file;
     if (pthread_barrier_init(&run.barrier, NULL, o->threads + 1) != 0)
         return -ENOMEM;
     for (unsigned i = 0; i < o->threads; i++) {
