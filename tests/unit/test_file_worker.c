@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that works on files: all jobs are done, in order; its eventfd tells of what is done
+ * and not taken back, and of nothing else; stopping waits for what was given. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "libdodo/file_worker.h"
+
+enum { JOBS = 100, EACH = 1000 };
+
+static int fd = -1;
+static File *file;
+static FileWorker worker;
+static FileJob jobs[JOBS];
+static uint8_t bytes[JOBS][EACH];
+
+static int set_up(void **state)
+{
+    char path[] = "/tmp/dodo-test-file-worker-XXXXXX";
+    FileGiven given;
+    (void)state;
+    fd = mkstemp(path);
+    (void)unlink(path);
+    if (fd < 0 || file_open(fd, 0, JOBS * EACH, false, NULL, 0, &given) < 0)
+        return -1;
+    file = given.file;
+    for (unsigned i = 0; i < JOBS; i++)
+        memset(bytes[i], (int)(i + 1), EACH);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    file_worker_stop(&worker);
+    file_close(file);
+    return close(fd);
+}
+
+static bool told(int timeout_ms)
+{
+    struct pollfd p = {.fd = worker.done_fd, .events = POLLIN};
+    return poll(&p, 1, timeout_ms) == 1;
+}
+
+static void give(bool writing, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        jobs[i] = (FileJob){.owner = bytes[i],
+                            .file = file,
+                            .buf = bytes[i],
+                            .len = EACH,
+                            .offset = (uint64_t)i * EACH,
+                            .writing = writing};
+        assert_true(file_worker_give(&worker, &jobs[i]));
+    }
+}
+
+static void take(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        FileJob *job;
+        while (!(job = file_worker_take(&worker)))
+            assert_true(told(-1));
+        assert_ptr_equal(job, &jobs[i]);
+        assert_ptr_equal(job->owner, bytes[i]);
+        assert_int_equal(job->result.count, EACH);
+    }
+    assert_null(file_worker_take(&worker));
+    assert_false(told(0));
+}
+
+static void both_ways(void)
+{
+    give(true, JOBS);
+    take(JOBS);
+    memset(bytes, 0, sizeof bytes);
+    give(false, JOBS);
+    take(JOBS);
+    for (unsigned i = 0; i < JOBS; i++)
+        for (unsigned j = 0; j < EACH; j++)
+            assert_int_equal(bytes[i][j], i + 1);
+}
+
+static void worker__writes_and_reads(void **state)
+{
+    (void)state;
+    file_worker_init(&worker, -1);
+    assert_null(file_worker_take(&worker)); /* nothing was given: there is no thread */
+    assert_false(worker.started);
+    both_ways();
+}
+
+static void worker__tells_by_the_callers_descriptor(void **state)
+{
+    int own = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    (void)state;
+    file_worker_init(&worker, own);
+    both_ways();
+    file_worker_stop(&worker);
+    assert_int_equal(close(own), 0); /* it was left to us */
+}
+
+static void worker__stops_after_all_that_was_given(void **state)
+{
+    uint8_t got[EACH];
+    (void)state;
+    file_worker_init(&worker, -1);
+    give(true, JOBS);
+    file_worker_stop(&worker);
+    for (unsigned i = 0; i < JOBS; i++) {
+        assert_int_equal(pread(fd, got, EACH, i * EACH), EACH);
+        assert_memory_equal(got, bytes[i], EACH);
+    }
+    file_worker_stop(&worker); /* fine without a thread */
+}
+
+static void worker__errors_are_the_jobs(void **state)
+{
+    (void)state;
+    file_worker_init(&worker, -1);
+    jobs[0] = (FileJob){.file = file, .buf = NULL, .len = 1, .writing = true};
+    assert_true(file_worker_give(&worker, &jobs[0]));
+    FileJob *job;
+    while (!(job = file_worker_take(&worker)))
+        assert_true(told(-1));
+    assert_int_equal(job->result.count, -1);
+    assert_int_equal(job->result.error, EFAULT);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(worker__writes_and_reads),
+        T(worker__tells_by_the_callers_descriptor),
+        T(worker__stops_after_all_that_was_given),
+        T(worker__errors_are_the_jobs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
