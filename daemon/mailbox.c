@@ -14,6 +14,7 @@ int mailbox_init(Mailbox *m)
     pthread_mutex_init(&m->lock, NULL);
     m->first = NULL;
     m->last = &m->first;
+    atomic_init(&m->waiting, false);
     return 0;
 }
 
@@ -30,8 +31,14 @@ void mailbox_post(Mailbox *m, Letter *letter)
     pthread_mutex_lock(&m->lock);
     *m->last = letter;
     m->last = &letter->next;
+    atomic_store(&m->waiting, true);
     pthread_mutex_unlock(&m->lock);
     (void)eventfd_write(m->fd, 1); /* cannot fail: the counter stays far below its limit */
+}
+
+bool mailbox_waiting(const Mailbox *m)
+{
+    return atomic_load(&m->waiting);
 }
 
 Letter *mailbox_take(Mailbox *m)
@@ -42,6 +49,7 @@ Letter *mailbox_take(Mailbox *m)
     Letter *all = m->first;
     m->first = NULL;
     m->last = &m->first;
+    atomic_store(&m->waiting, false);
     pthread_mutex_unlock(&m->lock);
     return all;
 }

@@ -5,6 +5,8 @@
 #define DODO_DAEMON_MAILBOX_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 typedef struct Letter {
     struct Letter *next;
@@ -13,6 +15,7 @@ typedef struct Letter {
 typedef struct Mailbox {
     pthread_mutex_t lock; /* first, last */
     Letter *first, **last;
+    _Atomic bool waiting; /* there is mail */
     int fd;
 } Mailbox;
 
@@ -21,6 +24,8 @@ int mailbox_init(Mailbox *m); /* 0, or -errno */
 void mailbox_deinit(Mailbox *m);
 /* @letter is the receiver's from now on. */
 void mailbox_post(Mailbox *m, Letter *letter);
+/* Is there mail? Takes no lock. */
+bool mailbox_waiting(const Mailbox *m);
 /* All letters there are, oldest first, linked by next; NULL: none. */
 Letter *mailbox_take(Mailbox *m);
 

@@ -160,7 +160,10 @@ static void take_output(Port *p, uint64_t now_ns)
 
 unsigned port_receive(Port *p, uint64_t now_ns)
 {
-    int n = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
+    int n = p->came;
+    p->came = 0;
+    if (n <= 0)
+        n = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
     if (n < 0)
         log_event(LOG_LEVEL_ERROR, "receive_failed", "error=\"%s\"", strerror(-n));
     for (int i = 0; i < n; i++) {
@@ -173,6 +176,11 @@ unsigned port_receive(Port *p, uint64_t now_ns)
     port_expire(p, now_ns);
     complain(p, now_ns);
     return n > 0 ? (unsigned)n : 0;
+}
+
+void port_sleep(Port *p)
+{
+    p->came = p->transport->ops->receive_asleep(p->transport, p->receives, PORT_BATCH);
 }
 
 void port_expire(Port *p, uint64_t now_ns)

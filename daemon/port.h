@@ -38,6 +38,7 @@ typedef struct Port {
     PortDatagram *queue;
     unsigned queue_count;
     TransportReceive receives[PORT_BATCH];
+    int came;                  /* messages that port_sleep() brought */
     uint64_t complain_from_ns; /* no line in the log before then, see complain() */
     EndpointCounters complained;
 } Port;
@@ -51,6 +52,9 @@ void port_close(Port *p); /* also of a zeroed Port; no callbacks */
 /* Takes in one batch, calls the owner for each message, sends what came of it. Returns the
  * messages taken, 0 when none was there. */
 unsigned port_receive(Port *p, uint64_t now_ns);
+/* Falls asleep until a message comes, which the next port_receive() takes in, or nothing did for a
+ * while. Only where the transport has receive_asleep(). */
+void port_sleep(Port *p);
 /* HELLOs that are due. */
 void port_expire(Port *p, uint64_t now_ns);
 uint64_t port_deadline(const Port *p);

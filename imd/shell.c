@@ -18,7 +18,8 @@
 #include "imd/thread.h"
 
 enum {
-    CONTROL_SESSIONS_MAX = 64, /* on the control socket: cmd, and who pings */
+    DATA_PATIENCE_NS = 100000000, /* a data thread's sleep, should an order's nudge be lost */
+    CONTROL_SESSIONS_MAX = 64,    /* on the control socket: cmd, and who pings */
     CONTROL_RECEIVE_BYTES = 1 << 20,
 };
 /* The HELLO's back-off starts anew so often while cmd is silent. */
@@ -246,7 +247,8 @@ static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
 static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, char *error)
 {
     const ImdOptions *o = imd->options;
-    const TransportOptions transport = {.receive_bytes = o->receive_bytes,
+    const TransportOptions transport = {.patience_ns = DATA_PATIENCE_NS,
+                                        .receive_bytes = o->receive_bytes,
                                         .send_bytes = o->send_bytes};
     ImdThreadConfig config = {
         .endpoint = *identity,

@@ -175,10 +175,39 @@ static void answer_reads(ImdThread *t, uint64_t now_ns)
     port_flush(&t->port); /* refusals */
 }
 
+/* Nothing has its time, so that only a datagram or an order ends the wait. */
+static bool may_sleep(const ImdThread *t)
+{
+    const TransportOps *ops = t->port.transport->ops;
+    return ops->receive_asleep && ops->nudge && t->reads->count == 0 && !t->leave &&
+           port_deadline(&t->port) == TIME_NEVER;
+}
+
+/* With one system call less than waiting and then receiving. Who gives an order first posts it and
+ * then looks whether we are asleep: one of us sees the other. */
+static void sleep_for_work(ImdThread *t)
+{
+    atomic_store(&t->asleep, true);
+    if (!mailbox_waiting(&t->orders))
+        port_sleep(&t->port);
+    atomic_store(&t->asleep, false);
+    if (mailbox_waiting(&t->orders))
+        take_orders(t);
+}
+
+static void find_work(ImdThread *t)
+{
+    if (t->reads->count > 0 && ++t->turns % LOOK_FOR_ORDERS != 0)
+        return;
+    if (may_sleep(t))
+        sleep_for_work(t);
+    else if (wait_for_work(t))
+        take_orders(t);
+}
+
 void imd_thread_turn(ImdThread *t)
 {
-    if ((t->reads->count == 0 || ++t->turns % LOOK_FOR_ORDERS == 0) && wait_for_work(t))
-        take_orders(t);
+    find_work(t);
     uint64_t now = os_now_ns();
     for (unsigned i = 0; i < LOOK_BATCHES && port_receive(&t->port, now) == PORT_BATCH; i++)
         ; /* what is left will be seen the next time: ppoll() returns at once */
@@ -235,6 +264,8 @@ int imd_thread_start(ImdThread *t)
 void imd_thread_order(ImdThread *t, ImdOrder *order)
 {
     mailbox_post(&t->orders, &order->letter);
+    if (atomic_load(&t->asleep))
+        t->port.transport->ops->nudge(t->port.transport);
 }
 
 void imd_thread_deinit(ImdThread *t)

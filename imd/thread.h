@@ -45,6 +45,7 @@ typedef struct ImdThread {
     uint64_t leave_at_ns;
     bool stop;
     unsigned turns;
+    _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
     _Atomic uint64_t read_bytes, write_bytes; /* served so far, for the control thread */
 } ImdThread;
 

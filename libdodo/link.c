@@ -16,6 +16,12 @@
 /* So much later than asked for a wait may end, as the kernel has it for any thread's. */
 enum { WAIT_SLACK_NS = 50000 };
 
+enum {
+    DOZE_PATIENCE_NS = 1000000, /* at most so long, and a tick or two of the kernel */
+    DOZE_LEAST_NS = 150000,     /* who wants to be woken sooner than this means it */
+    DOZE_PAUSE_NS = 200000000,  /* after a doze that was too long */
+};
+
 /* ---- the sink ------------------------------------------------------------------------------- */
 
 /* What is lost is lost: the core repeats it. */
@@ -99,7 +105,7 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned ca
     spin_init(&link->spin, s->spin_ns);
     link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
-    TransportOptions options = {.receive_bytes = s->receive_bytes};
+    TransportOptions options = {.receive_bytes = s->receive_bytes, .patience_ns = DOZE_PATIENCE_NS};
     link->buffers = mmap(NULL, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (link->buffers == MAP_FAILED)
@@ -156,7 +162,10 @@ static void receive_one(Link *link, const TransportReceive *r, uint64_t now_ns)
 
 bool link_receive(Link *link)
 {
-    int n = link->transport->ops->receive(link->transport, link->receives, LINK_RECEIVES);
+    int n = link->came;
+    link->came = 0;
+    if (n <= 0)
+        n = link->transport->ops->receive(link->transport, link->receives, LINK_RECEIVES);
     uint64_t now = os_now_ns();
     for (int i = 0; i < n; i++)
         receive_one(link, &link->receives[i], now);
@@ -226,6 +235,28 @@ static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t n
     struct timespec timeout = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
     int n = ppoll(fds, other_fd >= 0 ? 3 : 2, forever || covered ? NULL : &timeout, NULL);
     return n == 1 && fds[1].revents;
+}
+
+/* The end of an answer is hardly ever lost, and only then does it matter when the wait for it ends.
+ * But if it was of late, it may be again: then waits end in time. */
+bool link_may_doze(const Link *link, uint64_t deadline_ns)
+{
+    uint64_t now = os_now_ns();
+    return link->transport->ops->receive_asleep && channel_is_brief(link->channel) &&
+           now >= link->doze_from_ns && deadline_ns >= time_add(now, DOZE_LEAST_NS);
+}
+
+void link_doze(Link *link, uint64_t deadline_ns)
+{
+    uint64_t start = os_now_ns();
+    link->came =
+        link->transport->ops->receive_asleep(link->transport, link->receives, LINK_RECEIVES);
+    uint64_t now = os_now_ns();
+    if (link->came <= 0 && now >= deadline_ns)
+        link->doze_from_ns = time_add(now, DOZE_PAUSE_NS);
+    if (link->spin.limit_ns > 0 && !link->spun)
+        spin_waited(&link->spin, now - start, true);
+    link->spun = false;
 }
 
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns)

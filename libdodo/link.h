@@ -37,7 +37,9 @@ struct Link {
     int timer_fd;      /* timerfd; -1: there was none to be had */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Spin spin;
-    bool spun;        /* before the wait to come, in vain: it tells nothing more */
+    bool spun; /* before the wait to come, in vain: it tells nothing more */
+    int came;  /* messages that a doze brought */
+    uint64_t doze_from_ns;
     uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
     TransportReceive receives[LINK_RECEIVES];
     unsigned out_count;
@@ -60,6 +62,11 @@ bool link_receive(Link *link);
 /* Looks for datagrams over and over, no longer than is worth it, and takes them in. False: none
  * came, or it was not worth it: fall asleep. */
 bool link_spin(Link *link, uint64_t deadline_ns);
+/* As link_wait() without another descriptor, with a system call less but late for the time by some
+ * ticks of the kernel; what comes is taken in by the next link_receive(). Only where that matters
+ * little: see link_may_doze(). */
+bool link_may_doze(const Link *link, uint64_t deadline_ns);
+void link_doze(Link *link, uint64_t deadline_ns);
 /* Waits for a datagram, for @other_fd (-1: none) or for the time. */
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns);
 

@@ -222,8 +222,12 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
         deadline = time_min(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
     else if (!link->job_call && link_spin(link, deadline)) /* inside: it does not last */
         return;
+    bool doze = !blocked && !link->job_call && link_may_doze(link, deadline);
     gate_leave();
-    link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);
+    if (doze)
+        link_doze(link, deadline);
+    else
+        link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);
     gate_enter();
     take_worker(link);
     (void)link_receive(link);

@@ -55,6 +55,13 @@ typedef struct TransportOps {
     int (*send)(Transport *t, const TransportSend *sends, unsigned count);
     /* Count of messages received, 0 when none is there. Never blocks. A message may be empty. */
     int (*receive)(Transport *t, TransportReceive *receives, unsigned count);
+    /* The same, but falls asleep until a message comes, the patience of the options is over (by the
+     * kernel's tick: several milliseconds late) or a signal. One system call less than to wait and
+     * then receive. NULL: not to be had. */
+    int (*receive_asleep)(Transport *t, TransportReceive *receives, unsigned count);
+    /* From any thread: an empty message from our own address comes in, so that receive_asleep() in
+     * another thread ends. NULL: not to be had. */
+    void (*nudge)(const Transport *t);
     int (*fd)(const Transport *t); /* to poll(2) for POLLIN */
     /* Largest datagram payload to @to without fragmentation (path MTU less headers). */
     size_t (*datagram_max)(Transport *t, const Addr *to);
@@ -69,7 +76,8 @@ struct Transport {
 typedef struct TransportOptions {
     size_t receive_bytes; /* wanted; 0: the system's default */
     size_t send_bytes;
-    bool no_gso, no_gro; /* switch techniques off (tests, odd kernels) */
+    uint64_t patience_ns; /* of receive_asleep(); 0: without end */
+    bool no_gso, no_gro;  /* switch techniques off (tests, odd kernels) */
 } TransportOptions;
 
 /* UDP; @local with port 0 takes any free port. Never fragments (IP_PMTUDISC_DO). A socket bound to

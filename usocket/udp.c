@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
@@ -81,8 +82,9 @@ typedef struct Udp {
     bool too_long; /* a single datagram exceeded the path MTU since this was last cleared */
     int stall_ms;  /* what is left of STALL_MAX_MS in this call */
     Peer peers[PEERS_MAX];
-    Batch batch;  /* the messages as planned */
-    Batch single; /* a failed GSO message, datagram by datagram */
+    Batch batch;      /* the messages as planned */
+    Batch single;     /* a failed GSO message, datagram by datagram */
+    unsigned in_used; /* of these, by the last call */
     struct mmsghdr in[TRANSPORT_BATCH_MAX];
     struct iovec in_iov[TRANSPORT_BATCH_MAX];
     SockAddr in_from[TRANSPORT_BATCH_MAX];
@@ -314,6 +316,11 @@ static int udp_send(Transport *t, const TransportSend *sends, unsigned count)
     return res < 0 ? res : flushed;
 }
 
+static int udp_fd(const Transport *t)
+{
+    return ((const Udp *)t)->fd;
+}
+
 /* ---- receiving ------------------------------------------------------------------------------- */
 
 static uint16_t segment_of(struct msghdr *h)
@@ -337,27 +344,47 @@ static void take_message(TransportReceive *r, struct mmsghdr *m, const SockAddr 
         r->segment = 0;
 }
 
-static int udp_receive(Transport *t, TransportReceive *receives, unsigned count)
+static int receive(Udp *u, TransportReceive *receives, unsigned count, int flags)
 {
-    Udp *u = (Udp *)t;
     if (count > TRANSPORT_BATCH_MAX)
         count = TRANSPORT_BATCH_MAX;
     for (unsigned i = 0; i < count; i++) {
-        assert(receives[i].cap >= TRANSPORT_RECV_MAX);
         struct msghdr *h = &u->in[i].msg_hdr; /* the rest of it stays as prepared */
+        if (i >= u->in_used && u->in_iov[i].iov_base == receives[i].buf)
+            continue; /* so do those that the last call did not use */
+        assert(receives[i].cap >= TRANSPORT_RECV_MAX);
         u->in_iov[i] = (struct iovec){receives[i].buf, receives[i].cap};
         h->msg_namelen = sizeof u->in_from[i];
         h->msg_controllen = sizeof u->in_control[i];
     }
-    int n = recvmmsg(u->fd, u->in, count, MSG_DONTWAIT, NULL);
+    u->in_used = 0;
+    int n = recvmmsg(u->fd, u->in, count, flags, NULL);
     if (n < 0) {
         int error = errno;
         /* Anything else (ECONNREFUSED ...) tells of an earlier send and is gone now. */
         return error == EBADF || error == ENOTSOCK || error == EFAULT ? -error : 0;
     }
+    u->in_used = (unsigned)n;
     for (int i = 0; i < n; i++)
         take_message(&receives[i], &u->in[i], &u->in_from[i]);
     return n;
+}
+
+static int udp_receive(Transport *t, TransportReceive *receives, unsigned count)
+{
+    return receive((Udp *)t, receives, count, MSG_DONTWAIT);
+}
+
+static int udp_receive_asleep(Transport *t, TransportReceive *receives, unsigned count)
+{
+    return receive((Udp *)t, receives, count, MSG_WAITFORONE);
+}
+
+static void udp_nudge(const Transport *t)
+{
+    SockAddr own;
+    socklen_t len = sockaddr_from(&t->local, &own);
+    (void)sendto(udp_fd(t), NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL, &own.any, len);
 }
 
 /* ---- the path MTU ---------------------------------------------------------------------------- */
@@ -400,11 +427,6 @@ static size_t udp_datagram_max(Transport *t, const Addr *to)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int udp_fd(const Transport *t)
-{
-    return ((const Udp *)t)->fd;
-}
-
 static void udp_close(Transport *t)
 {
     Udp *u = (Udp *)t;
@@ -418,6 +440,8 @@ static const TransportOps udp_ops = {
     .close = udp_close,
     .send = udp_send,
     .receive = udp_receive,
+    .receive_asleep = udp_receive_asleep,
+    .nudge = udp_nudge,
     .fd = udp_fd,
     .datagram_max = udp_datagram_max,
 };
@@ -445,6 +469,10 @@ static int set_options(Udp *u, int family, const TransportOptions *o)
     if (getsockopt(u->fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) != 0)
         return -errno;
     u->base.receive_bytes = (size_t)granted;
+    struct timeval patience = {(time_t)(o->patience_ns / NS_PER_S),
+                               (suseconds_t)(o->patience_ns % NS_PER_S / NS_PER_US)};
+    if (setsockopt(u->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) != 0)
+        return -errno;
     /* Kernels before 4.18 have no GSO, before 5.0 no GRO: all works without. */
     len = sizeof segment;
     u->gso = !o->no_gso && getsockopt(u->fd, SOL_UDP, UDP_SEGMENT, &segment, &len) == 0;
@@ -483,7 +511,8 @@ int transport_udp_open(const Addr *local, const TransportOptions *options, Trans
     if (!u)
         return -ENOMEM;
     u->base.ops = &udp_ops;
-    u->fd = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    u->fd =
+        socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* calls say MSG_DONTWAIT */
     int res = u->fd < 0 ? -errno : 0;
     if (res == 0)
         res = set_options(u, address.any.sa_family, options ? options : &defaults);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -296,6 +297,49 @@ static void open__refuses(void **state)
     assert_null(transport_close(NULL));
 }
 
+/* ---- asleep ---------------------------------------------------------------------------------- */
+
+static void *nudge_later(void *arg)
+{
+    const Transport *t = arg;
+    t->ops->nudge(t);
+    return NULL;
+}
+
+/* However the two meet: what came before the sleep ends it too. */
+static void receive_asleep__a_nudge_of_another_thread_ends_it(void **state)
+{
+    static uint8_t buf[TRANSPORT_RECV_MAX];
+    const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
+    Transport *t;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(transport_udp_open(&any, NULL, &t), 0);
+    for (int i = 0; i < 100; i++) {
+        TransportReceive r = {.buf = buf, .cap = sizeof buf};
+        assert_int_equal(pthread_create(&thread, NULL, nudge_later, t), 0);
+        assert_int_equal(t->ops->receive_asleep(t, &r, 1), 1);
+        assert_int_equal(r.len, 0);
+        assert_true(addr_equal(&r.from, &t->local));
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+    transport_close(t);
+}
+
+static void receive_asleep__ends_when_its_patience_is_over(void **state)
+{
+    static uint8_t buf[TRANSPORT_RECV_MAX];
+    const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
+    const TransportOptions options = {.patience_ns = 1000000};
+    Transport *t;
+    (void)state;
+    assert_int_equal(transport_udp_open(&any, &options, &t), 0);
+    TransportReceive r = {.buf = buf, .cap = sizeof buf};
+    assert_int_equal(t->ops->receive_asleep(t, &r, 1), 0);
+    assert_int_equal(t->ops->receive(t, &r, 1), 0); /* which never falls asleep */
+    transport_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +352,8 @@ int main(void)
         cmocka_unit_test(datagram_max__goes_through),
         cmocka_unit_test(datagram_max__unknown_route_is_the_least),
         cmocka_unit_test(open__refuses),
+        cmocka_unit_test(receive_asleep__a_nudge_of_another_thread_ends_it),
+        cmocka_unit_test(receive_asleep__ends_when_its_patience_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
