@@ -254,14 +254,15 @@ static void call_step(Call *call, uint64_t now_ns)
 /* ---- input ---------------------------------------------------------------------------------- */
 
 /* Data tells by its ask which call's it is. */
-static void channel_data(Channel *ch, const EndpointInput *in, uint64_t now_ns)
+static void channel_data(Channel *ch, Session *session, const uint8_t *payload, size_t len,
+                         uint64_t now_ns)
 {
     WireData data;
-    if (wire_data_decode(in->payload, in->payload_len, &data) != 0)
+    if (wire_data_decode(payload, len, &data) != 0)
         return;
     uint64_t lane = data.ask & (((uint64_t)1 << ch->lane_bits) - 1);
     if (lane < ch->states_count && ch->states[lane].call)
-        run_data(ch->states[lane].call, in->session, &data, now_ns);
+        run_data(ch->states[lane].call, session, &data, now_ns);
 }
 
 static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)
@@ -274,7 +275,7 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
         return;
     }
     if (in->type == WIRE_DATA) {
-        channel_data(ch, in, now_ns);
+        channel_data(ch, in->session, in->payload, in->payload_len, now_ns);
         return;
     }
     Call *next;
@@ -285,13 +286,16 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
     }
 }
 
-void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns)
+/* The session that sent data, if that is what it was. */
+static Session *input_one(Channel *ch, const Addr *from, uint8_t *datagram, size_t len,
+                          uint64_t now_ns)
 {
     EndpointInput in;
-    if (ch->client->stopped)
-        return;
+    Session *data = NULL;
     switch (endpoint_input(ch->endpoint, from, datagram, len, now_ns, &in)) {
     case ENDPOINT_MESSAGE:
+        if (in.type == WIRE_DATA)
+            data = in.session;
         channel_message(ch, &in, now_ns);
         break;
     case ENDPOINT_UP:
@@ -305,6 +309,30 @@ void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len,
     }
     if (in.reply_len > 0)
         ch->sink.datagram(ch->sink.ctx, from, in.reply, in.reply_len);
+    return data;
+}
+
+void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns)
+{
+    if (!ch->client->stopped)
+        (void)input_one(ch, from, datagram, len, now_ns);
+}
+
+void channel_input_joined(Channel *ch, const Addr *from, uint8_t *datagrams, size_t len,
+                          size_t segment, uint64_t now_ns)
+{
+    size_t overhead = endpoint_overhead(ch->endpoint), step = segment ? segment : len;
+    Session *data = NULL; /* of the datagram before */
+    if (ch->client->stopped)
+        return;
+    for (size_t at = 0; at < len; at += step) {
+        uint8_t *d = datagrams + at;
+        size_t n = len - at < step ? len - at : step;
+        if (data && endpoint_is_next(ch->endpoint, d, n))
+            channel_data(ch, data, d + overhead, n - overhead, now_ns);
+        else
+            data = input_one(ch, from, d, n, now_ns);
+    }
 }
 
 /* ---- stepping ------------------------------------------------------------------------------- */

@@ -129,6 +129,9 @@ Call *channel_next(Channel *ch, Call *after);
 
 /* One datagram came. It is overwritten. Its effects may end calls. */
 void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns);
+/* Several that came joined: each of @segment bytes but the last; 0: it is one. */
+void channel_input_joined(Channel *ch, const Addr *from, uint8_t *datagrams, size_t len,
+                          size_t segment, uint64_t now_ns);
 /* Sends what is to be sent now, fires timers, moves all calls on. Call it after input, after
  * call_*_start(), after call_file_done(), and at the deadline. */
 void channel_step(Channel *ch, uint64_t now_ns);

@@ -151,15 +151,6 @@ void link_abandon(Link *link)
 
 /* ---- receiving and waiting ------------------------------------------------------------------ */
 
-static void receive_one(Link *link, const TransportReceive *r, uint64_t now_ns)
-{
-    size_t step = r->segment ? r->segment : r->len;
-    for (size_t at = 0; at < r->len; at += step) {
-        size_t n = r->len - at < step ? r->len - at : step;
-        channel_input(link->channel, &r->from, r->buf + at, n, now_ns);
-    }
-}
-
 bool link_receive(Link *link)
 {
     int n = link->came;
@@ -168,7 +159,8 @@ bool link_receive(Link *link)
         n = link->transport->ops->receive(link->transport, link->receives, LINK_RECEIVES);
     uint64_t now = os_now_ns();
     for (int i = 0; i < n; i++)
-        receive_one(link, &link->receives[i], now);
+        channel_input_joined(link->channel, &link->receives[i].from, link->receives[i].buf,
+                             link->receives[i].len, link->receives[i].segment, now);
     flush(link);
     return n > 0;
 }

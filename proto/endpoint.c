@@ -375,12 +375,21 @@ static enum EndpointOutcome message_input(Endpoint *e, const Addr *from, const W
     return session_input(e, s, header, dgram, len, now_ns, ret);
 }
 
+static inline bool starts_as_last(const Endpoint *e, const uint8_t *dgram, size_t len)
+{
+    return e->last.core && len >= WIRE_HEADER_SIZE &&
+           memcmp(dgram, e->last.bytes, WIRE_HEADER_SIZE) == 0;
+}
+
 /* Datagrams come in trains: does this one start as the last message did, and come from there? */
 static inline bool is_as_last(const Endpoint *e, const Addr *from, const uint8_t *dgram, size_t len)
 {
-    return e->last.core && len >= WIRE_HEADER_SIZE &&
-           memcmp(dgram, e->last.bytes, WIRE_HEADER_SIZE) == 0 &&
-           memcmp(from, &e->last.from, sizeof *from) == 0;
+    return starts_as_last(e, dgram, len) && memcmp(from, &e->last.from, sizeof *from) == 0;
+}
+
+bool endpoint_is_next(const Endpoint *e, const uint8_t *dgram, size_t len)
+{
+    return !endpoint_keyed(e) && starts_as_last(e, dgram, len);
 }
 
 enum EndpointOutcome endpoint_input(Endpoint *e, const Addr *from, uint8_t *dgram, size_t len,

@@ -113,6 +113,11 @@ void endpoint_on_close(Endpoint *e, void (*closed)(void *ctx, Session *s), void 
 enum EndpointOutcome endpoint_input(Endpoint *e, const Addr *from, uint8_t *dgram, size_t len,
                                     uint64_t now_ns, EndpointInput *ret);
 
+/* Datagrams that came joined have one sender. Unsealed: @dgram starts with the same bytes as the
+ * message that endpoint_input() has just returned, and so is its session's too; payload after
+ * endpoint_overhead(). False: ask endpoint_input(). */
+bool endpoint_is_next(const Endpoint *e, const uint8_t *dgram, size_t len);
+
 /* HELLOs to send (first and retries): length, 0 when there is none now. */
 size_t endpoint_output(Endpoint *e, uint8_t *out, size_t cap, Addr *ret_to, uint64_t now_ns);
 /* When endpoint_output() will next have something; UINT64_MAX: never. */
