@@ -26,12 +26,13 @@ enum {
     STRIPE_BYTES = 64 << 10,
     CHANNELS = 3, /* 0 is the background's */
     QUEUE_MAX = 512,
-    DATAGRAM_MAX = 2048,
+    DATAGRAM_MAX = 16384,
 };
 
 typedef struct Datagram {
     Addr from, to;
     size_t len;
+    size_t segment; /* of each of several */
     uint8_t bytes[DATAGRAM_MAX];
 } Datagram;
 
@@ -66,7 +67,9 @@ typedef struct World {
     int sync_error;
     bool stamp_moved;
     unsigned released, syncs;
-    unsigned datagrams;  /* to anyone */
+    unsigned datagrams; /* to anyone */
+    bool joins;         /* datagrams from the imd come joined */
+    unsigned joined;
     size_t datagram_max; /* that the route promises; 0: 1472 */
     uint16_t segment;    /* of the imd's last answer */
     size_t path_mtu;     /* larger datagrams vanish between client and imd; 0: none does */
@@ -97,7 +100,17 @@ static void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len)
     assert_true(len <= DATAGRAM_MAX);
     if (w.path_mtu && len > w.path_mtu && (from.host[0] == HOST_IMD || to->host[0] == HOST_IMD))
         return;
+    Datagram *last = &w.queue[(w.tail + QUEUE_MAX - 1) % QUEUE_MAX];
+    if (w.joins && w.tail > w.head && from.host[0] == HOST_IMD && addr_equal(&last->from, &from) &&
+        addr_equal(&last->to, to) && len <= last->segment && last->len % last->segment == 0 &&
+        last->len + len <= DATAGRAM_MAX) { /* as GRO does */
+        memcpy(last->bytes + last->len, bytes, len);
+        last->len += len;
+        w.joined++;
+        return;
+    }
     Datagram *d = &w.queue[w.tail++ % QUEUE_MAX];
+    d->segment = len;
     assert_true(w.tail - w.head <= QUEUE_MAX);
     d->from = from;
     d->to = *to;
@@ -244,7 +257,8 @@ static void deliver(Datagram *d)
     else if (host == HOST_IMD && !w.imd_dead)
         server_input(w.imd, host, d);
     else if (host >= HOST_CLIENT)
-        channel_input(w.channels[host - HOST_CLIENT], &d->from, d->bytes, d->len, w.now);
+        channel_input_joined(w.channels[host - HOST_CLIENT], &d->from, d->bytes, d->len, d->segment,
+                             w.now);
 }
 
 static Stamp file_stamp_now(void)

@@ -95,6 +95,19 @@ static void read__ends_at_region_and_file(void **state)
     assert_int_equal(read_at(rd, 8192 * 3 - 10, buf, 100), 10);
 }
 
+static void read__datagrams_may_come_joined(void **state)
+{
+    (void)state;
+    w.joins = true;
+    int rd = open_at(200000, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_reads_file(rd, 0, 3, 199990);
+        settle();
+    }
+    assert_int_equal(info(rd).misses, 199990);
+    assert_true(w.joined > 200);
+}
+
 /* What the route promises is only tried, beside datagrams that pass everywhere. */
 static void read__large_datagrams_once_a_probe_came_back(void **state)
 {
@@ -557,6 +570,7 @@ int main(void)
         T(close__manager_gone_frees_all_the_same),
         T(read__fills_then_hits),
         T(read__ends_at_region_and_file),
+        T(read__datagrams_may_come_joined),
         T(read__large_datagrams_once_a_probe_came_back),
         T(read__common_datagrams_where_probes_vanish),
         T(read__gone_costs_that_region_only),
