@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/time.h"
@@ -30,4 +31,11 @@ void os_random(void *ctx, void *buf, size_t len)
 Env os_env(void)
 {
     return (Env){.random = os_random};
+}
+
+int64_t os_preemptions(void)
+{
+    struct rusage usage = {.ru_nivcsw = 0};
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
 }

@@ -14,4 +14,7 @@ void os_random(void *ctx, void *buf, size_t len);
 /* An Env for shells: os_random and no trace. */
 Env os_env(void);
 
+/* How often the calling thread has lost its processor to another. */
+int64_t os_preemptions(void);
+
 #endif

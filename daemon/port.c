@@ -183,6 +183,12 @@ void port_sleep(Port *p)
     p->came = p->transport->ops->receive_asleep(p->transport, p->receives, PORT_BATCH);
 }
 
+bool port_look(Port *p)
+{
+    p->came = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
+    return p->came > 0;
+}
+
 void port_expire(Port *p, uint64_t now_ns)
 {
     take_output(p, now_ns);

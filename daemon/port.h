@@ -55,6 +55,8 @@ unsigned port_receive(Port *p, uint64_t now_ns);
 /* Falls asleep until a message comes, which the next port_receive() takes in, or nothing did for a
  * while. Only where the transport has receive_asleep(). */
 void port_sleep(Port *p);
+/* The same without sleeping. False: nothing is there. */
+bool port_look(Port *p);
 /* HELLOs that are due. */
 void port_expire(Port *p, uint64_t now_ns);
 uint64_t port_deadline(const Port *p);

@@ -251,6 +251,7 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
                                         .receive_bytes = o->receive_bytes,
                                         .send_bytes = o->send_bytes};
     ImdThreadConfig config = {
+        .spin_ns = o->spin_ns,
         .endpoint = *identity,
         .data = {.epoch = imd->epoch,
                  .pool = imd->pool.base,

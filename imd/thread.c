@@ -183,6 +183,27 @@ static bool may_sleep(const ImdThread *t)
            port_deadline(&t->port) == TIME_NEVER;
 }
 
+/* Looks for datagrams over and over for a while, if that is wanted and worth it: the owner comes
+ * first, so it is not unless asked for. */
+static bool spin_for_work(ImdThread *t)
+{
+    if (t->spin.limit_ns == 0)
+        return false;
+    uint64_t start = os_now_ns(), now = start, until = start + spin_budget(&t->spin, start);
+    bool came = false;
+    if (start >= until || !spin_begin())
+        return false;
+    while (!came && now < until && !mailbox_waiting(&t->orders)) {
+        came = port_look(&t->port);
+        now = os_now_ns();
+    }
+    spin_end();
+    spin_waited(&t->spin, came ? now - start : UINT64_MAX, false);
+    if (spin_looks(&t->spin))
+        spin_saw(&t->spin, os_preemptions(), now);
+    return came;
+}
+
 /* With one system call less than waiting and then receiving. Who gives an order first posts it and
  * then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
@@ -199,9 +220,10 @@ static void find_work(ImdThread *t)
 {
     if (t->reads->count > 0 && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
-    if (may_sleep(t))
-        sleep_for_work(t);
-    else if (wait_for_work(t))
+    if (may_sleep(t)) {
+        if (!spin_for_work(t))
+            sleep_for_work(t);
+    } else if (wait_for_work(t))
         take_orders(t);
 }
 
@@ -233,6 +255,7 @@ int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *tran
         .message = send_message, .burst = send_burst, .probe_ack = send_probe_ack, .ctx = t};
     memset(t, 0, sizeof *t);
     t->config = *config;
+    spin_init(&t->spin, config->spin_ns);
     /* What the kernel grants counts its own overhead too: about half of it is data. */
     t->config.data.grant_bytes = (uint32_t)(MIN(transport->receive_bytes, UINT32_MAX) / 2);
     int res = mailbox_init(&t->orders);

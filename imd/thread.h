@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/spin.h"
 #include "daemon/mailbox.h"
 #include "daemon/port.h"
 #include "imd/control.h"
@@ -28,6 +29,7 @@ typedef struct ImdOrder {
 typedef struct ImdThreadConfig {
     EndpointConfig endpoint;
     ImdDataConfig data;         /* but for grant_bytes, which follows from the socket */
+    uint64_t spin_ns;           /* it looks for work so long before it falls asleep */
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
 } ImdThreadConfig;
@@ -45,6 +47,7 @@ typedef struct ImdThread {
     uint64_t leave_at_ns;
     bool stop;
     unsigned turns;
+    Spin spin;
     _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
     _Atomic uint64_t read_bytes, write_bytes; /* served so far, for the control thread */
 } ImdThread;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -171,13 +170,6 @@ void link_step(Link *link)
     flush(link);
 }
 
-static int64_t preemptions(void)
-{
-    struct rusage usage = {.ru_nivcsw = 0};
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nivcsw;
-}
-
 bool link_spin(Link *link, uint64_t deadline_ns)
 {
     uint64_t start = os_now_ns(), now = start;
@@ -191,7 +183,7 @@ bool link_spin(Link *link, uint64_t deadline_ns)
     spin_waited(&link->spin, came ? now - start : UINT64_MAX, false);
     link->spun = !came;
     if (spin_looks(&link->spin))
-        spin_saw(&link->spin, preemptions(), now);
+        spin_saw(&link->spin, os_preemptions(), now);
     return came;
 }
 

@@ -7,7 +7,7 @@
 
 #include "libdodo/file_worker.h"
 #include "libdodo/runtime.h"
-#include "libdodo/spin.h"
+#include "base/spin.h"
 #include "usocket/burst_send.h"
 #include "usocket/transport.h"
 

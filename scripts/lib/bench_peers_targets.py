@@ -49,6 +49,9 @@ def reads(targets, row, mtu, size, spin_base):
     targets.add_ratio(what, row, 'dodo', peer, p50, of_peer)
     targets.add_ratio(what + ', spinning', row, 'dodo-spin', spin_base, p50, limits[0])
     targets.add_ratio(what + ', spinning', row, 'dodo-spin', peer, p50, limits[2])
+    if 'dodo-spin-both' in row:
+        targets.add_ratio(what + ', both spin', row, 'dodo-spin-both', 'udp-spin', p50, limits[0])
+        targets.add_ratio(what + ', both spin', row, 'dodo-spin-both', peer, p50, limits[2])
     if size == 8 * K:
         what = 'CPU of both ends, read 8K, MTU %d' % mtu
         targets.add_ratio(what, row, 'dodo', 'udp', cpu, CPU[0])

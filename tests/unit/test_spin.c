@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "libdodo/spin.h"
+#include "base/spin.h"
 
 enum { LIMIT = 50000, SOON = 20000, LATE = 900000 };
 

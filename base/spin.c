@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "libdodo/spin.h"
+#include "base/spin.h"
 
 #include <sched.h>
 #include <stdatomic.h>

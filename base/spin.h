@@ -3,8 +3,8 @@
  * asleep: that saves the wake-up, a good part of a short read, and costs processor time. So it is
  * done only as long as answers mostly come that soon, never by more threads than there are
  * processors, and not while others want the processor. Pure: times and counts go in. */
-#ifndef DODO_LIBDODO_SPIN_H
-#define DODO_LIBDODO_SPIN_H
+#ifndef DODO_BASE_SPIN_H
+#define DODO_BASE_SPIN_H
 
 #include <stdbool.h>
 #include <stdint.h>
