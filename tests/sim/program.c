@@ -251,6 +251,7 @@ static void do_open(Thread *t)
 static void begin_on(Thread *t, Desc *d, enum ProgramOp op)
 {
     t->desc = d;
+    t->rd = d->rd;
     t->op = op;
     t->was_closing = d->state == DESC_CLOSING;
     d->users++;
@@ -454,6 +455,7 @@ static void do_bad(Thread *t)
     t->bad_errno = which < 2 ? ENOMEM : EINVAL;
     if (which >= 4) {
         t->desc = d;
+        t->rd = d->rd;
         d->users++;
     }
     if (which == 8)

@@ -250,6 +250,7 @@ struct Thread {
     /* the call */
     enum ProgramOp op;
     Desc *desc;
+    int rd;           /* it was when the call began */
     bool was_closing; /* when the call began */
     bool must_hit;    /* all of it must be remote */
     bool thinking;
