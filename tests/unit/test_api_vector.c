@@ -88,6 +88,12 @@ static int opened(size_t len, off_t offset, unsigned flags)
     }
 }
 
+static void await_filled(int rd, uint64_t bytes)
+{
+    while (stat_of(rd).filled_bytes < bytes)
+        (void)sched_yield();
+}
+
 /* ---- vectors -------------------------------------------------------------------------------- */
 
 enum { BUFFERS = 300 };
@@ -115,6 +121,8 @@ static void vector__every_byte(void **state)
         memset(got, 0, sum);
         assert_int_equal(dodo_mreadv(rd, iov, BUFFERS, 4097), sum);
         assert_memory_equal(got, content + 100 + 4097, sum);
+        assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
+        await_filled(rd, FILE_BYTES - 100);
     }
     assert_true(stat_of(rd).hits > 0);
     size_t sum = lay_out(iov, got);
@@ -159,12 +167,6 @@ static void vector__arguments(void **state)
 }
 
 /* ---- prefetch ------------------------------------------------------------------------------- */
-
-static void await_filled(int rd, uint64_t bytes)
-{
-    while (stat_of(rd).filled_bytes < bytes)
-        (void)sched_yield();
-}
 
 static void prefetch__the_first_read_hits(void **state)
 {

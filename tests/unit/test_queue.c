@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
+static const char striped[] = "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
+                              "refraction = 1us\nstripe = 64K\n";
+
 /* ---- arguments ------------------------------------------------------------------------------ */
 
 static void open__einval(void **state)
@@ -151,6 +154,8 @@ static void read__every_byte(void **state)
             submit(job, rds[i % 2], starts[i % 2], at, EACH - i % 7);
         }
         take_good(DEPTH);
+        fill(rds[0], REGION);
+        fill(rds[1], REGION - 777);
     }
     for (int r = 0; r < 2; r++) {
         DodoStat st = stat_of(rds[r]);
@@ -210,6 +215,27 @@ static void read__larger_than_any_window(void **state)
     }
     free(big[0]);
     free(big[1]);
+}
+
+/* A read of several stripes, on several hosts, is one read. */
+static void read__striped(void **state)
+{
+    (void)state;
+    begin(striped, 2, 16);
+    int rd = opened(FILE_BYTES - 99, 99, DODO_STRIPE);
+    for (int pass = 0; pass < 3; pass++) {
+        for (int batch = 0; batch < 8; batch++) {
+            for (int i = 0; i < 16; i++)
+                submit(&jobs[i], rd, 99, (batch * 16 + i) * 60000, 64 * KIB - i);
+            take_good(16);
+        }
+        fill(rd, FILE_BYTES - 99);
+    }
+    assert_true(stat_of(rd).hits > 0);
+    for (int i = 0; i < 16; i++)
+        submit(&jobs[i], rd, 99, i * 60000, 64 * KIB);
+    assert_int_equal(dodo_mclose(rd), 0);
+    take_good(16);
 }
 
 /* FALLBACK without memory: all comes from the file, short at its end. */
@@ -389,6 +415,7 @@ int main(int argc, char **argv)
         T(read__every_byte),
         T(read__beside_writes),
         T(read__larger_than_any_window),
+        T(read__striped),
         T(read__fallback),
         T(wait__zero_when_none_is_under_way),
         T(wait__zero_at_the_timeout),
