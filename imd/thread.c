@@ -199,6 +199,7 @@ static bool spin_for_work(ImdThread *t)
     }
     spin_end();
     spin_waited(&t->spin, came ? now - start : UINT64_MAX, false);
+    t->spun = !came;
     if (spin_looks(&t->spin))
         spin_saw(&t->spin, os_preemptions(), now);
     return came;
@@ -208,10 +209,14 @@ static bool spin_for_work(ImdThread *t)
  * then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
 {
+    uint64_t start = t->spin.limit_ns > 0 ? os_now_ns() : 0;
     atomic_store(&t->asleep, true);
     if (!mailbox_waiting(&t->orders))
         port_sleep(&t->port);
     atomic_store(&t->asleep, false);
+    if (t->spin.limit_ns > 0 && !t->spun) /* else would it never learn that spinning pays again */
+        spin_waited(&t->spin, os_now_ns() - start, true);
+    t->spun = false;
     if (mailbox_waiting(&t->orders))
         take_orders(t);
 }
