@@ -66,7 +66,7 @@
 #define DEFAULT_RETAINED_AGE_NS (24 * 3600 * NS_PER_S)
 /* [imd] leave_deadline: from SIGTERM to the exit at most [ns] */
 #define DEFAULT_LEAVE_DEADLINE_NS (2 * NS_PER_S)
-/* [imd] spin, DODO_IMD_SPIN: a data thread looks for work so long before it sleeps [ns]; 0: never */
+/* [imd] spin, DODO_IMD_SPIN: how long a data thread looks for work before it sleeps [ns] */
 #define DEFAULT_IMD_SPIN_NS 0
 /* [imd] threads: as many data threads as cores, but at most this */
 #define DEFAULT_IMD_THREADS_MAX 4

@@ -329,6 +329,7 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
     enum ConfigOutcome res = parse_options(program, given, argc, argv, &config, error);
     if (res != CONFIG_OK || !program->tables[0])
         return res;
+    g_free(((CommonOptions *)options)->config); /* of an earlier load */
     ((CommonOptions *)options)->config = g_strdup(config);
     /* The command line is judged first: its errors should not hide behind the file's. */
     if (apply_options(given, options, error) != 0)

@@ -57,6 +57,8 @@ static void vector_copy(const struct iovec *iov, int at, size_t skip, uint8_t *s
                         bool out)
 {
     for (; len > 0; at++, skip = 0) {
+        if (iov[at].iov_len == 0) /* of no buffer at all, perhaps */
+            continue;
         uint8_t *buf = (uint8_t *)iov[at].iov_base + skip;
         size_t n = iov[at].iov_len - skip;
         if (n > len)

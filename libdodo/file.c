@@ -300,13 +300,15 @@ void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret)
 /* What pwrite(2) does not take in one go is tried again once more, as its error then tells. */
 void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret)
 {
+    const char *next = buf;
     size_t at = 0;
     *ret = (FileResult){0};
     while (at < len) {
-        ssize_t n = pwrite(f->fd, (const char *)buf + at, len - at, (off_t)(offset + at));
-        if (n > 0)
+        ssize_t n = pwrite(f->fd, next, len - at, (off_t)(offset + at));
+        if (n > 0) {
             at += (size_t)n;
-        else if (n == 0 || errno != EINTR) {
+            next += n;
+        } else if (n == 0 || errno != EINTR) {
             if (at == 0 && n < 0)
                 *ret = (FileResult){.count = -1, .error = errno};
             break;

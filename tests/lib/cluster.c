@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -293,6 +294,38 @@ pid_t child_start(const char *const *args)
     if (pid == 0)
         daemon_exec(argv, STDERR_FILENO, parent);
     return pid;
+}
+
+static bool stands_still(pid_t pid)
+{
+    char path[300], line[512];
+    bool still = true;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (!threads)
+        die("no such process");
+    for (struct dirent *d; (d = readdir(threads));) {
+        if (d->d_name[0] == '.')
+            continue;
+        (void)snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)pid, d->d_name);
+        FILE *f = fopen(path, "re");
+        const char *name_end = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+        if (f)
+            (void)fclose(f);
+        still &= !name_end || strncmp(name_end, ") T", 3) == 0;
+    }
+    (void)closedir(threads);
+    return still;
+}
+
+void process_pause(pid_t pid)
+{
+    (void)kill(pid, SIGSTOP);
+    for (unsigned looks = 0; !stands_still(pid); looks++) {
+        if (looks == 1000000)
+            die("it does not stop");
+        (void)sched_yield();
+    }
 }
 
 int child_wait(pid_t pid)

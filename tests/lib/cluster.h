@@ -59,6 +59,8 @@ pid_t child_start(const char *const *args);
 /* Waits for a child's end, not longer than the patience: then it is killed, and that is -1. Else
  * its wait status. */
 int child_wait(pid_t pid);
+/* SIGSTOP, and waits until all its threads stand still: the signal takes its time. */
+void process_pause(pid_t pid);
 /* The same, and it must have exited with 0; else the test ends here. */
 void child_must_succeed(pid_t pid, const char *what);
 

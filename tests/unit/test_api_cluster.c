@@ -177,7 +177,7 @@ static void mopen__enomem_in_refraction_without_traffic(void **state)
     begin(long_refraction, "1M");
     int before = opened(4096, 0, 0);
     assert_fails(dodo_mopen(2 * MIB, fd, MIB), ENOMEM);
-    (void)kill(cluster.cmd.pid, SIGSTOP);
+    process_pause(cluster.cmd.pid);
     for (int i = 0; i < 100; i++) {
         assert_fails(dodo_mopen(4096, fd, MIB), ENOMEM);
         assert_says("refraction");
@@ -195,7 +195,7 @@ static void mopen__enomem_when_the_manager_is_silent(void **state)
 {
     (void)state;
     begin(hasty_manager, "1M");
-    (void)kill(cluster.cmd.pid, SIGSTOP);
+    process_pause(cluster.cmd.pid);
     assert_fails(dodo_mopen(4096, fd, 0), ENOMEM);
     assert_says("manager");
     (void)kill(cluster.cmd.pid, SIGCONT);
@@ -421,7 +421,7 @@ static void mwrite__counts_when_only_the_remote_half_failed(void **state)
     begin(hasty_host, "16M");
     int rd = opened(8192, 0, 0);
     fill(rd, 0, 0, 8192);
-    (void)kill(cluster.imds[0].pid, SIGSTOP);
+    process_pause(cluster.imds[0].pid);
     memset(buf, 'n', sizeof buf);
     assert_int_equal(dodo_mwrite(rd, 50, buf, sizeof buf), sizeof buf);
     assert_int_equal(pread(fd, again, sizeof again, 50), sizeof again);
@@ -494,7 +494,7 @@ static void mclose__einval_when_the_manager_is_silent(void **state)
     char byte;
     begin(hasty_manager, "16M");
     int rd = opened(8192, 0, 0), other = opened(8192, 8192, 0);
-    (void)kill(cluster.cmd.pid, SIGSTOP);
+    process_pause(cluster.cmd.pid);
     assert_reads(rd, 0, 0, 8192); /* reads and writes go on */
     assert_int_equal(dodo_mwrite(other, 0, content + 8192, 8192), 8192);
     assert_fails(dodo_mclose(rd), EINVAL);

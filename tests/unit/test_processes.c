@@ -560,7 +560,7 @@ static int scenario_silent(char **argv)
         if (piece_open_patiently(i) < 0)
             return 1;
     pid_t cmd = atoi(argv[2]);
-    (void)kill(cmd, SIGSTOP);
+    process_pause(cmd);
     if (strcmp(argv[0], "exit") == 0)
         exit(0);
     if (dodo_shutdown() != -1 || errno != EINVAL)

@@ -275,7 +275,7 @@ static void wait__zero_at_the_timeout(void **state)
     begin(patient, 1, 2);
     int rd = opened(MIB, 0, 0);
     fill(rd, MIB);
-    (void)kill(cluster.imds[0].pid, SIGSTOP);
+    process_pause(cluster.imds[0].pid);
     submit(&jobs[0], rd, 0, 5, 10000);
     assert_int_equal(dodo_queue_wait(q, &done, 1, 0), 0);
     assert_int_equal(dodo_queue_wait(q, &done, 1, 20), 0);

@@ -30,7 +30,7 @@ static void lost__all_that_are_in_flight(void **state)
     begin(hasty_host, 1, READS);
     int rd = opened(4 * MIB, 0, 0);
     fill(rd, 4 * MIB);
-    (void)kill(cluster.imds[0].pid, SIGSTOP); /* nothing is answered any more */
+    process_pause(cluster.imds[0].pid); /* nothing is answered any more */
     for (int i = 0; i < READS; i++)
         submit(&jobs[i], rd, 0, i * 1000, 64 * KIB);
     daemon_kill(&cluster.imds[0]);
@@ -54,7 +54,7 @@ static void lost__fallback_goes_on_with_the_file(void **state)
     begin(hasty_host, 1, READS);
     int rd = opened(4 * MIB, 0, DODO_FALLBACK);
     fill(rd, 4 * MIB);
-    (void)kill(cluster.imds[0].pid, SIGSTOP);
+    process_pause(cluster.imds[0].pid);
     for (int i = 0; i < READS; i++)
         submit(&jobs[i], rd, 0, i * 1000, 64 * KIB);
     daemon_kill(&cluster.imds[0]);
@@ -142,7 +142,7 @@ static void mclose__of_a_dead_host(void **state)
     begin(hasty_host, 1, 16);
     int rd = opened(MIB, 0, 0);
     fill(rd, MIB);
-    (void)kill(cluster.imds[0].pid, SIGSTOP);
+    process_pause(cluster.imds[0].pid);
     for (int i = 0; i < 16; i++)
         submit(&jobs[i], rd, 0, i, 64 * KIB);
     assert_fails(dodo_mclose(rd), EINVAL); /* lost while it was closed */
