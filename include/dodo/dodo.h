@@ -13,7 +13,8 @@
  * manager by DODO_MANAGER=ADDR:PORT or its config file at the first call; see dodo(7).
  *
  * Every call may be made from any thread, at the same time, on the same descriptor too. None is
- * async-signal-safe or a cancellation point. EINTR never surfaces. A child of fork(2) starts with
+ * async-signal-safe or a cancellation point, and a thread that may be cancelled asynchronously must
+ * not make any (pthreads(7)). EINTR never surfaces. A child of fork(2) starts with
  * no regions. The library prints nothing and installs no signal handler.
  */
 #ifndef DODO_DODO_H

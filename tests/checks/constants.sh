@@ -25,6 +25,7 @@ awk '
     gsub(/[()"]/, "", value)
     gsub(/ \* NS_PER_MS/, "ms", value)
     if (value ~ /^24 \* 3600 \* NS_PER_S$/) value = "24h"
+    gsub(/ \* NS_PER_US/, "us", value)
     gsub(/ \* NS_PER_S/, "s", value)
     gsub(/ull << 20/, "M", value)
     sub(/^\/\* \[/, "", comment)

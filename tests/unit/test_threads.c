@@ -237,47 +237,6 @@ static void cancel__waits_for_the_call(void **state)
     load_free(l); /* waits for calls in progress: there is none */
 }
 
-/* ASan takes the frames that a cancelled thread never returned from for still in use. */
-#if !defined(__SANITIZE_ADDRESS__) && !__has_feature(address_sanitizer)
-#define ASYNCHRONOUS 1
-
-typedef struct Victim {
-    int rd;
-    atomic_uint calls;
-} Victim;
-
-static void *victim_main(void *arg)
-{
-    Victim *v = arg;
-    uint8_t buf[3000];
-    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-    for (;;) {
-        if (dodo_mread(v->rd, 100, buf, sizeof buf) == (ssize_t)sizeof buf)
-            v->calls++;
-    }
-    return NULL;
-}
-
-/* Even when it may strike anywhere. */
-static void cancel__asynchronous(void **state)
-{
-    (void)state;
-    assert_int_equal(ftruncate(fd, 8192), 0);
-    for (int round = 0; round < 40 / SCALE; round++) {
-        Victim v = {.rd = dodo_mopen(8192, fd, 0)};
-        pthread_t thread;
-        assert_true(v.rd >= 0);
-        assert_int_equal(pthread_create(&thread, NULL, victim_main, &v), 0);
-        while (v.calls < (unsigned)round % 7)
-            (void)sched_yield();
-        assert_int_equal(pthread_cancel(thread), 0);
-        /* Its result is glibc's affair: struck while it begins, a thread may end with NULL. */
-        assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_int_equal(dodo_mclose(v.rd), 0);
-    }
-}
-#endif
-
 static void cancel__state_is_given_back(void **state)
 {
     (void)state;
@@ -408,9 +367,6 @@ int main(int argc, char **argv)
         PATIENT(close__one_of_many_wins),
         SEALED(signals__a_storm_disturbs_nothing),
         SEALED(cancel__waits_for_the_call),
-#ifdef ASYNCHRONOUS
-        PATIENT(cancel__asynchronous),
-#endif
         PATIENT(cancel__state_is_given_back),
         HASTY(log__hook_comes_and_goes),
         MORTAL(host__killed_under_load),
