@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "base/time.h"
 
 enum { SCORE_MAX = 255, SCORE_START = 192, SCORE_LEAST = 96, SCORE_STEP = 8 };
@@ -78,4 +79,32 @@ bool spin_begin(void)
 void spin_end(void)
 {
     (void)atomic_fetch_sub_explicit(&spinning, 1, memory_order_relaxed);
+}
+
+/* ---- the shell ------------------------------------------------------------------------------ */
+
+bool spin_for(Spin *s, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx)
+{
+    if (s->limit_ns == 0)
+        return false;
+    uint64_t start = os_now_ns(), now = start;
+    uint64_t until = time_min(deadline_ns, time_add(start, spin_budget(s, start)));
+    bool found = false;
+    if (start >= until || !spin_begin())
+        return false;
+    while (!(found = look(ctx)) && now < until)
+        now = os_now_ns();
+    spin_end();
+    spin_waited(s, found ? now - start : UINT64_MAX, false);
+    s->in_vain = !found;
+    if (spin_looks(s))
+        spin_saw(s, os_preemptions(), now);
+    return found;
+}
+
+void spin_slept(Spin *s, uint64_t since_ns)
+{
+    if (s->limit_ns > 0 && !s->in_vain)
+        spin_waited(s, os_now_ns() - since_ns, true);
+    s->in_vain = false;
 }

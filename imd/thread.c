@@ -183,52 +183,37 @@ static bool may_sleep(const ImdThread *t)
            port_deadline(&t->port) == TIME_NEVER;
 }
 
-/* Looks for datagrams over and over for a while, if that is wanted and worth it: the owner comes
- * first, so it is not unless asked for. */
-static bool spin_for_work(ImdThread *t)
+static bool look(void *ctx)
 {
-    if (t->spin.limit_ns == 0)
-        return false;
-    uint64_t start = os_now_ns(), now = start, until = start + spin_budget(&t->spin, start);
-    bool came = false;
-    if (start >= until || !spin_begin())
-        return false;
-    while (!came && now < until && !mailbox_waiting(&t->orders)) {
-        came = port_look(&t->port);
-        now = os_now_ns();
-    }
-    spin_end();
-    spin_waited(&t->spin, came ? now - start : UINT64_MAX, false);
-    t->spun = !came;
-    if (spin_looks(&t->spin))
-        spin_saw(&t->spin, os_preemptions(), now);
-    return came;
+    ImdThread *t = ctx;
+    return port_look(&t->port) || mailbox_waiting(&t->orders);
 }
 
 /* With one system call less than waiting and then receiving. Who gives an order first posts it and
  * then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
 {
-    uint64_t start = t->spin.limit_ns > 0 ? os_now_ns() : 0;
+    uint64_t start = os_now_ns();
     atomic_store(&t->asleep, true);
     if (!mailbox_waiting(&t->orders))
         port_sleep(&t->port);
     atomic_store(&t->asleep, false);
-    if (t->spin.limit_ns > 0 && !t->spun) /* else would it never learn that spinning pays again */
-        spin_waited(&t->spin, os_now_ns() - start, true);
-    t->spun = false;
-    if (mailbox_waiting(&t->orders))
-        take_orders(t);
+    spin_slept(&t->spin, start);
 }
 
 static void find_work(ImdThread *t)
 {
+    bool orders;
     if (t->reads->count > 0 && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
     if (may_sleep(t)) {
-        if (!spin_for_work(t))
+        if (!spin_for(&t->spin, TIME_NEVER, look, t)) /* the owner comes first: if asked for */
             sleep_for_work(t);
-    } else if (wait_for_work(t))
+        orders = mailbox_waiting(&t->orders);
+    } else {
+        orders = wait_for_work(t);
+    }
+    if (orders)
         take_orders(t);
 }
 

@@ -48,7 +48,6 @@ typedef struct ImdThread {
     bool stop;
     unsigned turns;
     Spin spin;
-    bool spun;           /* before the sleep to come, in vain: that tells nothing more */
     _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
     _Atomic uint64_t read_bytes, write_bytes; /* served so far, for the control thread */
 } ImdThread;

@@ -170,21 +170,14 @@ void link_step(Link *link)
     flush(link);
 }
 
+static bool look(void *ctx)
+{
+    return link_receive(ctx);
+}
+
 bool link_spin(Link *link, uint64_t deadline_ns)
 {
-    uint64_t start = os_now_ns(), now = start;
-    uint64_t until = time_min(deadline_ns, time_add(start, spin_budget(&link->spin, start)));
-    bool came = false;
-    if (start >= until || !spin_begin())
-        return false;
-    while (!(came = link_receive(link)) && now < until)
-        now = os_now_ns();
-    spin_end();
-    spin_waited(&link->spin, came ? now - start : UINT64_MAX, false);
-    link->spun = !came;
-    if (spin_looks(&link->spin))
-        spin_saw(&link->spin, os_preemptions(), now);
-    return came;
+    return spin_for(&link->spin, deadline_ns, look, link);
 }
 
 /* The wait for a short answer mostly ends after some ten microseconds, and its timer, a few hundred
@@ -238,9 +231,7 @@ void link_doze(Link *link, uint64_t deadline_ns)
     uint64_t now = os_now_ns();
     if (link->came <= 0 && now >= deadline_ns)
         link->doze_from_ns = time_add(now, DOZE_PAUSE_NS);
-    if (link->spin.limit_ns > 0 && !link->spun)
-        spin_waited(&link->spin, now - start, true);
-    link->spun = false;
+    spin_slept(&link->spin, start);
 }
 
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
@@ -249,9 +240,7 @@ void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
     /* EINTR: the caller looks at its clock and comes again. */
     while (now < deadline_ns && wait_once(link, other_fd, deadline_ns, now))
         now = os_now_ns();
-    if (link->spin.limit_ns > 0 && !link->spun)
-        spin_waited(&link->spin, os_now_ns() - start, true);
-    link->spun = false;
+    spin_slept(&link->spin, start);
 }
 
 void link_alarm(Link *link, uint64_t deadline_ns)

@@ -37,8 +37,7 @@ struct Link {
     int timer_fd;      /* timerfd; -1: there was none to be had */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Spin spin;
-    bool spun; /* before the wait to come, in vain: it tells nothing more */
-    int came;  /* messages that a doze brought */
+    int came; /* messages that a doze brought */
     uint64_t doze_from_ns;
     uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
     TransportReceive receives[LINK_RECEIVES];

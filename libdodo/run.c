@@ -100,9 +100,9 @@ static ChannelPeer *peer_of(Channel *ch, Session *s)
         s->user = peer;
     }
     if (!peer->read_segment) {
-        size_t max = ch->sink.datagram_max(ch->sink.ctx, &s->peer), overhead = largest(ch);
-        if (max > overhead) /* more is of no use */
-            max = overhead;
+        size_t max = ch->sink.datagram_max(ch->sink.ctx, &s->peer), useful = largest(ch);
+        if (max > useful)
+            max = useful;
         peer_cut(ch, peer, path_probe_start(&peer->probe, &s->peer, max));
     }
     return peer;

@@ -81,6 +81,49 @@ static void spin_begin__no_more_than_processors(void **state)
         spin_end();
 }
 
+static unsigned looks_left;
+
+static bool look(void *ctx)
+{
+    (void)ctx;
+    return looks_left-- == 1;
+}
+
+/* What a thread slept through in vain after a spin is one wait, not two; what it slept through
+ * without one is how it learns that spinning pays again. */
+static void spin_slept__counts_what_no_spin_told(void **state)
+{
+    Spin s;
+    (void)state;
+    spin_init(&s, 0);
+    unsigned before = s.score;
+    looks_left = 1;
+    assert_false(spin_for(&s, UINT64_MAX, look, NULL));
+    assert_int_equal(looks_left, 1);
+    spin_slept(&s, 0);
+    assert_int_equal(s.score, before);
+    if (!spin_begin())
+        return; /* one processor: nobody ever spins here */
+    spin_end();
+
+    spin_init(&s, 1000 * 1000 * 1000);
+    looks_left = 3;
+    assert_true(spin_for(&s, UINT64_MAX, look, NULL));
+    assert_int_equal(looks_left, 0);
+    assert_false(s.in_vain);
+
+    spin_init(&s, 1);
+    looks_left = UINT32_MAX;
+    before = s.score;
+    assert_false(spin_for(&s, UINT64_MAX, look, NULL));
+    assert_true(s.in_vain && s.score < before);
+    before = s.score;
+    spin_slept(&s, UINT64_MAX);
+    assert_int_equal(s.score, before);
+    spin_slept(&s, 0); /* since the machine started: not soon */
+    assert_true(s.score < before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +131,7 @@ int main(void)
         cmocka_unit_test(spin_budget__as_long_as_answers_come_soon),
         cmocka_unit_test(spin_saw__others_want_the_processor),
         cmocka_unit_test(spin_begin__no_more_than_processors),
+        cmocka_unit_test(spin_slept__counts_what_no_spin_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
