@@ -283,6 +283,32 @@ static void flight_land__gives_back_in_batches_and_at_the_end(void **state)
     assert_int_equal(pool.used_bytes, 0);
 }
 
+/* Of all on a channel one at least moves, however scarce credit is; the others wait their turn. */
+static void flight_take__one_of_a_channel_at_least(void **state)
+{
+    (void)state;
+    uint64_t together = 0;
+    TransferFlight a = {0}, b = {0}, other = {0};
+    TransferConfig shared = config;
+    shared.together = &together;
+    credit_init(&pool, 64 * KIB);
+    assert_int_equal(flight_take(&other, &config, 64 * KIB, KIB), 64 * KIB); /* another channel's */
+    assert_int_equal(flight_take(&a, &shared, 20 * KIB, 14 * KIB), 14 * KIB);
+    assert_false(flight_is_starved(&a));
+    assert_int_equal(flight_take(&b, &shared, 20 * KIB, 14 * KIB), 0);
+    assert_true(flight_is_starved(&b));
+    assert_int_equal(together, 14 * KIB);
+    flight_land(&a, &shared, 14 * KIB);
+    assert_int_equal(together, 0);
+    assert_int_equal(flight_take(&b, &shared, 20 * KIB, 14 * KIB), 14 * KIB);
+    assert_false(flight_is_starved(&b));
+    flight_end(&a, &shared);
+    flight_end(&b, &shared);
+    flight_end(&other, &config);
+    assert_int_equal(together, 0);
+    assert_int_equal(pool.used_bytes, 0);
+}
+
 /* ---- maps of segments ----------------------------------------------------------------------- */
 
 static void cut_fit__never_more_than_given(void **state)
@@ -319,6 +345,7 @@ int main(void)
         cmocka_unit_test(clock_deadline__is_the_first_of_all),
         cmocka_unit_test(clock_renew__starts_every_timer_anew),
         cmocka_unit_test(flight_land__gives_back_in_batches_and_at_the_end),
+        cmocka_unit_test(flight_take__one_of_a_channel_at_least),
         cmocka_unit_test(cut_fit__never_more_than_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -696,6 +696,24 @@ static void digest__differs_by_each_field(void **state)
         assert_true(region_digest(&a) != region_digest(&others[i]));
 }
 
+/* ---- probes --------------------------------------------------------------------------------- */
+
+static void probe__only_its_length_is_judged(void **state)
+{
+    static uint8_t bytes[WIRE_PROBE_MAX + 1];
+    uint64_t nonce = 0;
+    (void)state;
+    assert_int_equal(wire_probe_encode(0x0807060504030201, WIRE_PROBE_MAX, bytes), WIRE_PROBE_MAX);
+    for (uint8_t i = 0; i < WIRE_PROBE_MIN; i++)
+        assert_int_equal(bytes[i], i + 1);
+    bytes[WIRE_PROBE_MAX - 1] = 0xff;
+    assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MIN, &nonce), 0);
+    assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MAX, &nonce), 0);
+    assert_int_equal(nonce, 0x0807060504030201);
+    assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MIN - 1, &nonce), -EBADMSG);
+    assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MAX + 1, &nonce), -EBADMSG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -727,6 +745,7 @@ int main(void)
         cmocka_unit_test(status__has_a_text),
         cmocka_unit_test(segments__count_and_mask),
         cmocka_unit_test(digest__differs_by_each_field),
+        cmocka_unit_test(probe__only_its_length_is_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
