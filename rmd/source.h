@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* A source of console activity: something that can tell when the owner last touched the machine.
+ * One file each, listed in the table source_kinds.
+ *
+ * A source that is missing here, or fails, does not know; it never says "idle" for want of
+ * knowledge. Looking may block for a while (a bus, an X server): all sources belong to one thread
+ * that does nothing else. */
+#ifndef DODO_RMD_SOURCE_H
+#define DODO_RMD_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SOURCE_TEXT_MAX = 160 };
+
+typedef struct SourceReport {
+    const char *name; /* of the source; static */
+    bool known;
+    uint64_t idle_ns;           /* since the last activity that it saw; if known */
+    char text[SOURCE_TEXT_MAX]; /* in plain words what it saw, or why it does not know */
+} SourceReport;
+
+typedef struct Source Source; /* each kind's own begins with it */
+
+/* What the sources are told by the settings; borrowed. */
+typedef struct SourceSettings {
+    char *const *consoles;   /* device files or patterns, NULL at the end */
+    const char *utmp;        /* path of the file of sessions */
+    const char *input;       /* directory of input devices, or a file of one */
+    const char *bus;         /* address of the system bus; NULL: the usual one */
+    const char *session_bus; /* address of a desktop session's bus; NULL: none is asked */
+    const char *display;     /* X display; NULL: none is asked */
+} SourceSettings;
+
+typedef struct SourceKind {
+    const char *name;
+    /* NULL: this kind is not wanted by the settings, or there is no memory. */
+    Source *(*open)(const SourceSettings *settings);
+    /* @now_ns: CLOCK_REALTIME; @awake_ns: CLOCK_MONOTONIC. */
+    void (*look)(Source *s, uint64_t now_ns, uint64_t awake_ns, SourceReport *ret);
+    void (*close)(Source *s);
+} SourceKind;
+
+struct Source {
+    const SourceKind *kind;
+};
+
+enum { SOURCES_MAX = 16 };
+extern const SourceKind *const source_kinds[]; /* NULL at the end */
+
+#endif
