@@ -23,6 +23,8 @@
 #define DEFAULT_CMD_PORT 7700
 /* [imd] listen: UDP port of the control socket */
 #define DEFAULT_IMD_PORT 7701
+/* [rmd] listen: UDP port of the owner's resource monitor */
+#define DEFAULT_RMD_PORT 7702
 /* [imd] data_port: UDP port of the first data thread, the others follow; 0: any that are free */
 #define DEFAULT_DATA_PORT 0
 /* [dodo] hello_retry: first repetition of an unanswered HELLO [ns]; doubles up to 8 times */

@@ -97,7 +97,7 @@ int wire_header_decode(const uint8_t *p, size_t len, WireHeader *ret);
 
 /* ---- sessions (layout here, meaning in proto/endpoint.h) ----------------------------------- */
 
-enum WireRole { ROLE_NONE, ROLE_CLIENT, ROLE_IMD, ROLE_CMD, ROLE_TOOL, ROLE_MAX };
+enum WireRole { ROLE_NONE, ROLE_CLIENT, ROLE_IMD, ROLE_CMD, ROLE_TOOL, ROLE_RMD, ROLE_MAX };
 
 /* HELLO and HELLO_ACK have the same size, so that no answer is larger than its question. */
 enum { WIRE_HELLO_SIZE = 104, WIRE_MAC_SIZE = 16, WIRE_SALT_SIZE = 16 };
@@ -231,10 +231,12 @@ enum Op {
     OP_CLAIM = 4,    /* client -> cmd */
     OP_LEAVE = 5,    /* client -> cmd */
     OP_STATUS = 6,   /* tool -> cmd */
+    OP_EXPLAIN = 7,  /* tool -> rmd */
     OP_JOIN = 16,    /* imd -> cmd */
     OP_BEAT = 17,    /* imd -> cmd */
     OP_LISTING = 18, /* imd -> cmd */
     OP_PART = 19,    /* imd -> cmd */
+    OP_HOST = 20,    /* rmd -> cmd */
     OP_ALLOC = 32,   /* cmd -> imd */
     OP_FREE = 33,    /* cmd -> imd */
     OP_RELEASE = 34, /* cmd -> imd */
@@ -349,16 +351,25 @@ typedef struct OpClaim {
 
 /* OP_LEAVE: no body either way. */
 
-enum { STATUS_HOSTS_MAX = 8 };
+/* In plain words, why a host lends or not: printable ASCII; "" where nothing is to be said. Who
+ * makes the text sees to both, decoders refuse anything else. Travels as its length (1) and its
+ * bytes. */
+enum { REASON_MAX = 96 };
+typedef struct Reason {
+    char text[REASON_MAX + 1];
+} Reason;
+
+enum { STATUS_HOSTS_MAX = 6 };
 typedef struct HostStatus {
-    Addr address;  /* of its control socket */
+    Addr address;  /* of its control socket; HOST_BUSY: of its rmd's */
     uint8_t state; /* enum HostState */
     uint64_t epoch;
     uint64_t pool_bytes, free_bytes, largest_free_bytes;
     uint64_t regions;
     uint64_t read_bytes, write_bytes; /* served since its start */
+    Reason reason;                    /* its rmd's */
 } HostStatus;
-enum HostState { HOST_IDLE, HOST_LEAVING, HOST_SILENT, HOST_STATE_MAX };
+enum HostState { HOST_IDLE, HOST_LEAVING, HOST_SILENT, HOST_BUSY, HOST_STATE_MAX };
 typedef struct OpStatus {
     uint64_t cursor; /* 0 starts; then OpStatusReply.next */
 } OpStatus;
@@ -369,6 +380,32 @@ typedef struct OpStatusReply {
     uint32_t count;
     HostStatus hosts[STATUS_HOSTS_MAX];
 } OpStatusReply;
+
+/* rmd's text about its host in pages, of which each says how long the whole is: the text as it was
+ * when offset 0 was asked for. A page shorter than EXPLAIN_PAGE_MAX is the last. */
+enum { EXPLAIN_MAX = 16 << 10, EXPLAIN_PAGE_MAX = 1024 };
+typedef struct OpExplain {
+    uint32_t offset; /* <= EXPLAIN_MAX */
+} OpExplain;
+typedef struct OpExplainReply {
+    uint32_t total; /* bytes of the whole text, <= EXPLAIN_MAX */
+    uint32_t len;   /* of this page */
+    uint8_t text[EXPLAIN_PAGE_MAX];
+} OpExplainReply;
+
+/* What the owner's resource monitor says of its host. BUSY with an epoch: that imd is gone. */
+enum HostOwner {
+    HOST_OWNER_BUSY,
+    HOST_OWNER_IDLE, /* imd is being started */
+    HOST_OWNER_LENDING,
+    HOST_OWNER_MAX
+};
+typedef struct OpHost {
+    uint8_t state;           /* enum HostOwner */
+    uint64_t epoch;          /* of the imd that runs, or ran last; 0: none */
+    uint64_t lendable_bytes; /* what the owner could spare now */
+    Reason reason;
+} OpHost; /* the reply has no body */
 
 enum { JOIN_PORTS_MAX = 64 };
 typedef struct OpJoin {
@@ -446,25 +483,28 @@ typedef struct OpFreeReply {
 
 /* One pair per body: wire_NAME_encode(const T *, uint8_t *out) -> bytes, at most WIRE_BODY_MAX;
  * wire_NAME_decode(const uint8_t *p, size_t len, T *ret) -> 0 or -EBADMSG. */
-#define WIRE_BODIES(X)             \
-    X(open, OpOpen)                \
-    X(open_reply, OpOpenReply)     \
-    X(close, OpClose)              \
-    X(alive, OpAlive)              \
-    X(alive_reply, OpAliveReply)   \
-    X(claim, OpClaim)              \
-    X(status, OpStatus)            \
-    X(status_reply, OpStatusReply) \
-    X(join, OpJoin)                \
-    X(beat, OpBeat)                \
-    X(beat_reply, OpBeatReply)     \
-    X(listing, OpListing)          \
-    X(part, OpPart)                \
-    X(alloc, OpAlloc)              \
-    X(alloc_reply, OpAllocReply)   \
-    X(free, OpFree)                \
-    X(release, OpRelease)          \
-    X(reopen, OpReopen)            \
+#define WIRE_BODIES(X)               \
+    X(open, OpOpen)                  \
+    X(open_reply, OpOpenReply)       \
+    X(close, OpClose)                \
+    X(alive, OpAlive)                \
+    X(alive_reply, OpAliveReply)     \
+    X(claim, OpClaim)                \
+    X(status, OpStatus)              \
+    X(status_reply, OpStatusReply)   \
+    X(explain, OpExplain)            \
+    X(explain_reply, OpExplainReply) \
+    X(host, OpHost)                  \
+    X(join, OpJoin)                  \
+    X(beat, OpBeat)                  \
+    X(beat_reply, OpBeatReply)       \
+    X(listing, OpListing)            \
+    X(part, OpPart)                  \
+    X(alloc, OpAlloc)                \
+    X(alloc_reply, OpAllocReply)     \
+    X(free, OpFree)                  \
+    X(release, OpRelease)            \
+    X(reopen, OpReopen)              \
     X(free_reply, OpFreeReply)
 #define X(name, type)                                         \
     size_t wire_##name##_encode(const type *m, uint8_t *out); \

@@ -2,6 +2,7 @@
 /* The bodies of requests and replies: fields in the order of their structs, packed. */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "proto/wire.h"
 #include "proto/wire_fields.h"
@@ -13,12 +14,14 @@ enum {
     HINT_SIZE = 4 * 8 + 4 + 4,
     STAMP_SIZE = 3 * 8,
     NAME_SIZE = 8 + 8 + 4,
-    HOST_STATUS_SIZE = HOST_ADDR_SIZE + 1 + 7 * 8,
+    REASON_SIZE_MAX = 1 + REASON_MAX,
+    HOST_STATUS_SIZE_MAX = HOST_ADDR_SIZE + 1 + 7 * 8 + REASON_SIZE_MAX,
     LISTED_SIZE = ADDRESS_SIZE - 8 + 16 + 32 + 8 + 8 + 4 + STAMP_SIZE + 2,
     PAGING_SIZE = 4 * 4 + 8,
 
     CLAIM_SIZE_MAX = PAGING_SIZE + CLAIM_NAMES_MAX * NAME_SIZE,
-    STATUS_REPLY_SIZE_MAX = 4 * 8 + 4 + STATUS_HOSTS_MAX * HOST_STATUS_SIZE,
+    STATUS_REPLY_SIZE_MAX = 4 * 8 + 4 + STATUS_HOSTS_MAX * HOST_STATUS_SIZE_MAX,
+    EXPLAIN_REPLY_SIZE_MAX = 4 + 4 + EXPLAIN_PAGE_MAX,
     JOIN_SIZE_MAX = HINT_SIZE + 8 + 4 + JOIN_PORTS_MAX * 2,
     LISTING_SIZE_MAX = HINT_SIZE + PAGING_SIZE + LISTING_MAX * LISTED_SIZE,
 
@@ -27,6 +30,7 @@ enum {
 _Static_assert(sizeof(FileKey) == 32, "FileKey");
 _Static_assert((int)CLAIM_SIZE_MAX <= (int)WIRE_BODY_MAX, "CLAIM_NAMES_MAX");
 _Static_assert((int)STATUS_REPLY_SIZE_MAX <= (int)WIRE_BODY_MAX, "STATUS_HOSTS_MAX");
+_Static_assert((int)EXPLAIN_REPLY_SIZE_MAX <= (int)WIRE_BODY_MAX, "EXPLAIN_PAGE_MAX");
 _Static_assert((int)JOIN_SIZE_MAX <= (int)WIRE_BODY_MAX, "JOIN_PORTS_MAX");
 _Static_assert((int)LISTING_SIZE_MAX <= (int)WIRE_BODY_MAX, "LISTING_MAX");
 
@@ -82,6 +86,26 @@ static ImdHint read_hint(Reader *r)
     h.regions = read_u32(r);
     read_zeros(r, 4);
     return h;
+}
+
+static void write_reason(Writer *w, const Reason *reason)
+{
+    size_t len = strnlen(reason->text, REASON_MAX);
+    write_u8(w, (uint8_t)len);
+    write_bytes(w, reason->text, len);
+}
+
+/* It ends up on terminals: nothing but what prints there. */
+static Reason read_reason(Reader *r)
+{
+    Reason reason = {""};
+    size_t len = read_u8(r);
+
+    reader_demand(r, len <= REASON_MAX);
+    read_bytes(r, reason.text, len <= REASON_MAX ? len : 0);
+    for (size_t i = 0; i < len && !r->bad; i++)
+        reader_demand(r, reason.text[i] >= ' ' && reason.text[i] <= '~');
+    return reason;
 }
 
 static void write_stamp(Writer *w, const Stamp *s)
@@ -333,6 +357,7 @@ static void write_host_status(Writer *w, const HostStatus *h)
     write_u64(w, h->regions);
     write_u64(w, h->read_bytes);
     write_u64(w, h->write_bytes);
+    write_reason(w, &h->reason);
 }
 
 static HostStatus read_host_status(Reader *r)
@@ -346,6 +371,7 @@ static HostStatus read_host_status(Reader *r)
     h.regions = read_u64(r);
     h.read_bytes = read_u64(r);
     h.write_bytes = read_u64(r);
+    h.reason = read_reason(r);
     return h;
 }
 
@@ -374,6 +400,75 @@ int wire_status_reply_decode(const uint8_t *p, size_t len, OpStatusReply *ret)
     m.count = read_count(&r, STATUS_HOSTS_MAX);
     for (uint32_t i = 0; i < m.count; i++)
         m.hosts[i] = read_host_status(&r);
+    if (reader_finish(&r) != 0)
+        return -EBADMSG;
+    *ret = m;
+    return 0;
+}
+
+/* ---- rmd: to a tool, to cmd ----------------------------------------------------------------- */
+
+size_t wire_explain_encode(const OpExplain *m, uint8_t *out)
+{
+    Writer w = writer_on(out);
+    write_u32(&w, m->offset);
+    return writer_len(&w);
+}
+
+int wire_explain_decode(const uint8_t *p, size_t len, OpExplain *ret)
+{
+    Reader r = reader_on(p, len);
+    OpExplain m = {.offset = read_u32(&r)};
+
+    reader_demand(&r, m.offset <= EXPLAIN_MAX);
+    if (reader_finish(&r) != 0)
+        return -EBADMSG;
+    *ret = m;
+    return 0;
+}
+
+size_t wire_explain_reply_encode(const OpExplainReply *m, uint8_t *out)
+{
+    assert(m->len <= EXPLAIN_PAGE_MAX);
+    Writer w = writer_on(out);
+    write_u32(&w, m->total);
+    write_u32(&w, m->len);
+    write_bytes(&w, m->text, m->len);
+    return writer_len(&w);
+}
+
+int wire_explain_reply_decode(const uint8_t *p, size_t len, OpExplainReply *ret)
+{
+    Reader r = reader_on(p, len);
+    OpExplainReply m = {.total = read_u32(&r)};
+
+    m.len = read_count(&r, EXPLAIN_PAGE_MAX);
+    reader_demand(&r, m.total <= EXPLAIN_MAX && m.len <= m.total);
+    read_bytes(&r, m.text, m.len);
+    if (reader_finish(&r) != 0)
+        return -EBADMSG;
+    *ret = m;
+    return 0;
+}
+
+size_t wire_host_encode(const OpHost *m, uint8_t *out)
+{
+    Writer w = writer_on(out);
+    write_u8(&w, m->state);
+    write_u64(&w, m->epoch);
+    write_u64(&w, m->lendable_bytes);
+    write_reason(&w, &m->reason);
+    return writer_len(&w);
+}
+
+int wire_host_decode(const uint8_t *p, size_t len, OpHost *ret)
+{
+    Reader r = reader_on(p, len);
+    OpHost m = {.state = read_below(&r, HOST_OWNER_MAX)};
+
+    m.epoch = read_u64(&r);
+    m.lendable_bytes = read_u64(&r);
+    m.reason = read_reason(&r);
     if (reader_finish(&r) != 0)
         return -EBADMSG;
     *ret = m;

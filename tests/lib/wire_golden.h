@@ -199,7 +199,17 @@ static const OpStatusReply golden_status_reply = {
                .largest_free_bytes = 0x10000000,
                .regions = 0x44,
                .read_bytes = 0x55,
-               .write_bytes = 0x66}}};
+               .write_bytes = 0x66,
+               .reason = {"load 2"}}}};
+static const OpExplain golden_explain = {0x00000400};
+static const OpExplainReply golden_explain_reply = {
+    .total = 0x0401, .len = 3, .text = {0xd1, 0xd2, 0xd3}};
+static const OpExplainReply golden_explain_reply_past = {.total = 0x0401};
+static const OpHost golden_host = {.state = HOST_OWNER_LENDING,
+                                   .epoch = 0x6162636465666768,
+                                   .lendable_bytes = 0x40000000,
+                                   .reason = {"idle"}};
+static const OpHost golden_host_bare = {.state = HOST_OWNER_BUSY};
 static const OpJoin golden_join = {
     .hint = GOLDEN_HINT, .pool_bytes = 0x80000000, .ports_count = 2, .ports = {7701, 7702}};
 static const OpBeat golden_beat = {
@@ -312,9 +322,14 @@ static const WireGolden wire_goldens[] = {
      "0807060504030201 1100000000000000 2200000000000000 3300000000000000 01000000 "
      "03 0900 00000000 02000000000100000000000000000000 02 6867666564636261 "
      "0000008000000000 0000004000000000 0000001000000000 4400000000000000 "
-     "5500000000000000 6600000000000000",
+     "5500000000000000 6600000000000000 06 6c6f61642032",
      "................ ................ ................ ................ ........ "
      ".. .... zzzzzzzz ............zzzzzzzzzzzzzzzzzzzz"},
+    {"explain", "offset", &golden_explain, "00040000", ""},
+    {"explain_reply", "some", &golden_explain_reply, "01040000 03000000 d1d2d3", ""},
+    {"explain_reply", "past the end", &golden_explain_reply_past, "01040000 00000000", ""},
+    {"host", "lending", &golden_host, "02 6867666564636261 0000004000000000 04 69646c65", ""},
+    {"host", "busy", &golden_host_bare, "00 0000000000000000 0000000000000000 00", ""},
     {"join", "two threads", &golden_join,
      HEX_HINT "0000008000000000 02000000 151e 161e", RESERVED_HINT},
     {"beat", "some", &golden_beat,

@@ -283,13 +283,13 @@ static void ranges__header_and_sessions(void **state)
         {"header", "sealed", "RESET without one", 2, "03 00 74737271 " ZERO8, true},
         {"hello", "imd", "no tag", 0, ZERO8, false},
         {"hello", "imd", "no role", 56, ZERO8 "44434241 00", false},
-        {"hello", "imd", "a role past the last", 56, ZERO8 "44434241 05", false},
+        {"hello", "imd", "a role past the last", 56, ZERO8 "44434241 06", false},
         {"hello", "imd", "a client with an epoch", 68, "01", false},
         {"hello", "imd", "a client without one", 56, ZERO8 "44434241 01", true},
         {"ping", "leaving", "no flag", 16, ZERO8, true},
         {"ping", "leaving", "an unknown flag", 16, "0200000000000000", false},
     };
-    assert_int_equal(ROLE_MAX, 5);
+    assert_int_equal(ROLE_MAX, 6);
     CHECK_PATCHES(patches);
 }
 
@@ -442,12 +442,45 @@ static void ranges__client_bodies(void **state)
         {"status_reply", "one host", "more hosts than bytes", 32, "02000000", false},
         {"status_reply", "one host", "an absurd number of hosts", 32, "ffffffff", false},
         {"status_reply", "one host", "an unknown kind of host", 36, "05", false},
-        {"status_reply", "one host", "an unknown state", 36 + 23, "03", false},
+        {"status_reply", "one host", "an unknown state", 36 + 23, "04", false},
+        {"status_reply", "one host", "a busy host", 36 + 23, "03", true},
+        {"status_reply", "one host", "a reason shorter than its bytes", 36 + 80, "05", false},
+        {"status_reply", "one host", "a reason longer than the body", 36 + 80, "07", false},
+        {"status_reply", "one host", "no text", 36 + 81, "1b", false},
         {"status_reply", "one host", "no address", 36, "00 0000 00000000 000000000000", true},
         {"status_reply", "one host", "no address but a port", 36, "00 0100 00000000 000000000000",
          false},
     };
     assert_int_equal(ADDR_KIND_MAX, 5);
+    CHECK_PATCHES(patches);
+}
+
+static void ranges__rmd_bodies(void **state)
+{
+    enum { STATE = 0, REASON = 17 };
+    static const Patch patches[] = {
+        {"explain", "offset", "the end of the longest text", 0, "00400000", true},
+        {"explain", "offset", "past the end of the longest text", 0, "01400000", false},
+        {"explain_reply", "some", "the longest text", 0, "00400000", true},
+        {"explain_reply", "some", "a longer text", 0, "01400000", false},
+        {"explain_reply", "some", "a page as long as the text", 0, "03000000", true},
+        {"explain_reply", "some", "a page longer than the text", 0, "02000000", false},
+        {"explain_reply", "some", "more bytes than told", 4, "02000000", false},
+        {"explain_reply", "some", "fewer bytes than told", 4, "04000000", false},
+        {"explain_reply", "some", "an absurd number", 4, "ffffffff", false},
+
+        {"host", "lending", "an unknown state", STATE, "03", false},
+        {"host", "lending", "a state on its way", STATE, "01", true},
+        {"host", "lending", "fewer bytes than told", REASON, "05", false},
+        {"host", "lending", "more bytes than told", REASON, "03", false},
+        {"host", "lending", "an absurd number", REASON, "ff", false},
+        {"host", "lending", "the last that prints", REASON + 1, "7e", true},
+        {"host", "lending", "a blank", REASON + 1, "20", true},
+        {"host", "lending", "what ends a string", REASON + 2, "00", false},
+        {"host", "lending", "what moves a terminal's cursor", REASON + 1, "1b", false},
+        {"host", "lending", "what deletes", REASON + 1, "7f", false},
+        {"host", "lending", "another character set", REASON + 4, "e9", false},
+    };
     CHECK_PATCHES(patches);
 }
 
@@ -520,7 +553,18 @@ static void full__largest_lists_fit_a_body(void **state)
     OpStatusReply status = {.count = STATUS_HOSTS_MAX};
     for (unsigned i = 0; i < STATUS_HOSTS_MAX; i++)
         status.hosts[i] = (HostStatus){.address = addr_sim((uint16_t)i, 7), .regions = i};
-    check_full("status_reply", &status, 36 + STATUS_HOSTS_MAX * 80);
+    check_full("status_reply", &status, 36 + STATUS_HOSTS_MAX * 81);
+    for (unsigned i = 0; i < STATUS_HOSTS_MAX; i++)
+        memset(status.hosts[i].reason.text, 'a', REASON_MAX);
+    check_full("status_reply", &status, 36 + STATUS_HOSTS_MAX * (81 + REASON_MAX));
+
+    OpExplainReply page = {.total = EXPLAIN_MAX, .len = EXPLAIN_PAGE_MAX};
+    memset(page.text, 'a', sizeof page.text);
+    check_full("explain_reply", &page, 8 + EXPLAIN_PAGE_MAX);
+
+    OpHost host = {.epoch = 1};
+    memset(host.reason.text, 'a', REASON_MAX);
+    check_full("host", &host, 18 + REASON_MAX);
 
     OpJoin join = {.ports_count = JOIN_PORTS_MAX};
     for (unsigned i = 0; i < JOIN_PORTS_MAX; i++)
@@ -552,7 +596,7 @@ static void check_one_too_many(const char *codec, const char *name, size_t count
 static void full__one_element_more_is_refused(void **state)
 {
     check_one_too_many("claim", "second page", 12, 24, 20, CLAIM_NAMES_MAX);
-    check_one_too_many("status_reply", "one host", 32, 36, 80, STATUS_HOSTS_MAX);
+    check_one_too_many("status_reply", "one host", 32, 36, 87, STATUS_HOSTS_MAX);
     check_one_too_many("join", "two threads", 48, 52, 2, JOIN_PORTS_MAX);
     check_one_too_many("listing", "one released", 52, 64, 122, LISTING_MAX);
 }
@@ -732,6 +776,7 @@ int main(void)
         cmocka_unit_test(ranges__write),
         cmocka_unit_test(ranges__write_ack),
         cmocka_unit_test(ranges__client_bodies),
+        cmocka_unit_test(ranges__rmd_bodies),
         cmocka_unit_test(ranges__imd_bodies),
         cmocka_unit_test(full__largest_lists_fit_a_body),
         cmocka_unit_test(full__one_element_more_is_refused),
