@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The monitor's decisions (the paper's 4.1): looks at the host, readings of its memory, what
+ * happens to imd and the time go in; what to do with imd and what to tell cmd comes out. Pure: the
+ * time is CLOCK_MONOTONIC [ns] and is always given.
+ *
+ * Whatever is not known counts as busy. So does all that was before the monitor began to watch, or
+ * began anew: after a gap in its own ticks, or after the host had slept. What was touched while
+ * nobody watched may have been touched just now.
+ *
+ * What keeps a host from flapping: the owner's return ends the lending within one look, but the
+ * next begins only after idle_after of quiet, counted anew by everything that was not quiet or not
+ * known; whatever the rules say, idle_after also lies between a reclaim and the next start. After
+ * memory was short, and after imd ended by itself, a pause comes on top that doubles each time. */
+#ifndef DODO_RMD_MONITOR_H
+#define DODO_RMD_MONITOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "rmd/facts.h"
+#include "rmd/pool_size.h"
+
+#define MONITOR_MEMORY_POLL_NS (100 * NS_PER_MS)  /* between memory readings while lending */
+#define MONITOR_SILENCE_MIN_NS (1 * NS_PER_S)     /* of the looker; else MONITOR_SILENCE_POLLS */
+#define MONITOR_GAP_MIN_NS (2 * NS_PER_S)         /* in our own ticks; else MONITOR_GAP_POLLS */
+#define MONITOR_START_DEADLINE_NS (30 * NS_PER_S) /* for imd to be ready */
+#define MONITOR_EMERGENCY_DEADLINE_NS (100 * NS_PER_MS) /* TERM to KILL, memory short */
+#define MONITOR_CRASH_PAUSE_NS (1 * NS_PER_S)           /* the first; doubles */
+#define MONITOR_PRESSURE_PAUSE_NS (60 * NS_PER_S)       /* the first; doubles */
+#define MONITOR_PAUSE_MAX_NS (960 * NS_PER_S) /* lending for so long makes the next the first */
+#define MONITOR_POOL_MIN_BYTES (64ull << 20)  /* less is not worth a start, unless asked for */
+enum {
+    MONITOR_SILENCE_POLLS = 3,
+    MONITOR_GAP_POLLS = 5,
+    MONITOR_REASON_MAX = 96,
+};
+
+typedef struct Monitor Monitor;
+
+/* What a rule of the owner's says. */
+enum Verdict { VERDICT_UNKNOWN, VERDICT_NO, VERDICT_YES };
+
+/* What was seen at one look. */
+typedef struct Look {
+    uint64_t taken_ns; /* when it began */
+    uint64_t slept_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the host slept in all */
+    Facts facts; /* console_idle as the sources say; what only the monitor knows is left out */
+    const char *console_source; /* which one saw the owner last; static; NULL: none knows */
+} Look;
+
+typedef struct MonitorConfig {
+    uint64_t idle_after_ns, poll_ns, leave_deadline_ns;
+    double load_below;
+    bool dedicated;          /* the load alone decides */
+    bool has_recruit_rule;   /* recruit_when replaces our own condition */
+    bool has_reclaim_rule;   /* reclaim_when */
+    uint64_t pool_max_bytes; /* the owner's cap; UINT64_MAX: none */
+} MonitorConfig;
+
+/* None of them calls back into the monitor. What fails in start() is told by monitor_ended(),
+ * later. */
+typedef struct MonitorSink {
+    /* The owner's rules over @facts, which are complete now. Called only where a rule is set. */
+    void (*judge)(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim);
+    /* Start imd with a pool that can hold @pool_bytes, of which @limit_bytes may be used for now.
+    void (*start)(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes);
+    void (*limit)(void *ctx, uint64_t limit_bytes);
+    void (*terminate)(void *ctx); /* ask imd to leave */
+    void (*kill)(void *ctx);    /* its deadline is over */
+    void (*changed)(void *ctx); /* monitor_status() has something new to say */
+    void *ctx;
+} MonitorSink;
+
+/* NULL: no memory. */
+Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint64_t now_ns);
+Monitor *monitor_free(Monitor *m); /* NULL is fine; returns NULL */
+
+void monitor_look(Monitor *m, const Look *look, uint64_t now_ns);
+/* @held_bytes: what imd has of the host's memory now. @state NULL: it could not be read. Wanted
+ * whenever monitor_memory_due_ns() has come. */
+void monitor_memory(Monitor *m, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns);
+uint64_t monitor_memory_due_ns(const Monitor *m);
+/* Tasks had to wait for memory, says the kernel. */
+void monitor_pressure(Monitor *m, uint64_t now_ns);
+
+/* What imd says and what becomes of it. */
+void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns);
+void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns);
+/* It is gone and waited for, or could not be started. @how: "signal 9"; borrowed. */
+void monitor_ended(Monitor *m, const char *how, uint64_t now_ns);
+
+/* rmd itself ends: imd is reclaimed and not started again. Finished: it is gone. */
+void monitor_leave(Monitor *m, uint64_t now_ns);
+bool monitor_finished(const Monitor *m);
+
+/* Call monitor_expire() at the deadline at the latest. */
+uint64_t monitor_deadline(const Monitor *m);
+void monitor_expire(Monitor *m, uint64_t now_ns);
+
+/* ---- what it tells -------------------------------------------------------------------------- */
+
+enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
+
+typedef struct MonitorStatus {
+    enum MonitorState state;         /* busy: imd is gone, or has been told to go */
+    uint64_t epoch;                  /* of the imd that runs or ran last; 0: none */
+    uint64_t lendable_bytes;         /* lending: the limit; else what could be lent */
+    uint64_t used_bytes;             /* of the pool, as imd said last */
+    char reason[MONITOR_REASON_MAX]; /* in plain words, why it is so */
+} MonitorStatus;
+void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret);
+/* Each condition with what it says now, a line each, and which of them decides. @cap bytes at
+ * most, terminated; returns @buf. */
+char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
+
+#endif

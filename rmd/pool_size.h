@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* How much memory a host could lend (the paper's 3.1): what is in use, the kernel's own reserve
+ * and a headroom of 15 % of all stay with the owner. From texts of /proc. Pure. */
+#ifndef DODO_RMD_POOL_SIZE_H
+#define DODO_RMD_POOL_SIZE_H
+
+#include <stdint.h>
+
+enum { HEADROOM_PERCENT = 15 };
+
+typedef struct MemoryState {
+    uint64_t total_bytes;
+    uint64_t spare_bytes; /* free, or file cache that nobody has mapped or still has to write; never
+                             more than what the kernel itself takes for available */
+    uint64_t reserve_bytes; /* the zones' low marks: below them the kernel begins to reclaim */
+} MemoryState;
+
+/* @meminfo, @zoneinfo: the files' texts. 0, or -EINVAL: something that is needed is not there. */
+int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
+                       MemoryState *ret);
+uint64_t memory_headroom_bytes(const MemoryState *m);
+/* What may be lent in all while @held_bytes already are; 0: more than that must come back. */
+uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes);
+/* What could be lent if nothing were in use. */
+uint64_t memory_ceiling_bytes(const MemoryState *m);
+
+#endif
