@@ -7,10 +7,11 @@ readonly top
 
 # What Dodo is built from; what the demonstration and the tests need besides.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libglib2.0-dev libevent-dev
-  libcmocka-dev)
+  libcmocka-dev liblua5.4-dev libxcb-screensaver0-dev)
 packages_demo=(fuse3 libfuse3-dev iproute2)
 packages_peers=(memcached redis-server nbdkit libnbd-dev iproute2 ethtool nftables) # scripts/bench-peers
-packages_test=(g++ clang clang-format libclang-rt-14-dev shellcheck nftables groff-base)
+packages_test=(g++ clang clang-format libclang-rt-14-dev shellcheck nftables groff-base dbus-daemon
+  python3-dbusmock xvfb xdotool)
 # How Debian builds: -O2 (meson's own release is -O3, where gcc warns of what is not there).
 release_options=(-Doptimization=2 -Ddebug=false -Db_ndebug=true)
 
