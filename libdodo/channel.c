@@ -7,9 +7,24 @@
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
+/* Something that may concern any call on the channel. */
+static void stir_all(Channel *ch)
+{
+    for (Call *call = ch->calls; call; call = call->next)
+        call->stir = true;
+    ch->stir = true;
+}
+
+void call_stir(Call *call)
+{
+    call->stir = true;
+    call->channel->stir = true;
+}
+
 static void session_closed(void *ctx, Session *s)
 {
     Channel *ch = ctx;
+    stir_all(ch);
     for (Call *call = ch->calls; call; call = call->next)
         if (call->state)
             run_session_closed(call, s);
@@ -37,6 +52,9 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, uns
     ch->background = background;
     ch->states_count = states;
     ch->expected_ns = TIME_NEVER;
+    ch->due_ns = TIME_NEVER;
+    for (unsigned i = 0; i < states; i++)
+        ch->states_free[i / 64] |= (uint64_t)1 << i % 64;
     while (1u << ch->lane_bits < states)
         ch->lane_bits++;
     ch->next_transfer = 1;
@@ -84,16 +102,25 @@ Call *channel_next(Channel *ch, Call *after)
     return after ? after->next : ch->calls;
 }
 
+bool channel_take_news(Channel *ch)
+{
+    bool news = ch->news;
+    ch->news = false;
+    return news;
+}
+
 /* ---- calls on the channel ------------------------------------------------------------------- */
 
 /* One is free: the caller keeps to the number of calls, the pieces to theirs. */
 static CallState *state_find(Channel *ch)
 {
-    CallState *st = ch->states;
-    while (st->call) {
-        st++;
-        assert(st < ch->states + ch->states_count);
+    unsigned word = 0;
+    while (!ch->states_free[word]) {
+        word++;
+        assert(word * 64 < ch->states_count);
     }
+    CallState *st = &ch->states[word * 64 + (unsigned)__builtin_ctzll(ch->states_free[word])];
+    ch->states_free[word] &= ch->states_free[word] - 1;
     memset(st, 0, offsetof(CallState, next_ask));
     list_init(&st->record.link);
     return st;
@@ -101,10 +128,23 @@ static CallState *state_find(Channel *ch)
 
 static void call_list(Call *call)
 {
-    Call **at = &call->channel->calls;
-    while (*at)
-        at = &(*at)->next;
-    *at = call;
+    Channel *ch = call->channel;
+    call->next = NULL;
+    call->prev = ch->calls_last;
+    *(call->prev ? &call->prev->next : &ch->calls) = call;
+    ch->calls_last = call;
+    call_stir(call);
+}
+
+/* Also of one that was never listed: its arguments were wrong. */
+static void call_unlist(Call *call)
+{
+    Channel *ch = call->channel;
+    if (!call->prev && ch->calls != call)
+        return;
+    *(call->prev ? &call->prev->next : &ch->calls) = call->next;
+    *(call->next ? &call->next->prev : &ch->calls_last) = call->prev;
+    call->prev = NULL; /* who walks may be about to go on from here */
 }
 
 void call_init(Call *call, Channel *ch, uint8_t kind)
@@ -164,6 +204,8 @@ static void call_drop_state(Call *call)
     free(st->stage);
     st->call = NULL;
     call->state = NULL;
+    unsigned i = (unsigned)(st - call->channel->states);
+    call->channel->states_free[i / 64] |= (uint64_t)1 << i % 64;
 }
 
 void call_finish(Call *call, ssize_t result, int error, const char *reason)
@@ -173,12 +215,8 @@ void call_finish(Call *call, ssize_t result, int error, const char *reason)
         call_piece_over(call, result, error, reason);
     if (call->state)
         call_drop_state(call);
-    for (Call **at = &ch->calls; *at; at = &(*at)->next) {
-        if (*at == call) {
-            *at = call->next;
-            break;
-        }
-    }
+    call_unlist(call);
+    ch->news = true;
     call->need = NEED_NOTHING;
     call->result = result;
     call->error = error;
@@ -194,6 +232,7 @@ void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t l
     call->file_len = len;
     call->file_offset = offset;
     call->need = need;
+    call->channel->news = true;
 }
 
 void call_file_taken(Call *call)
@@ -205,6 +244,7 @@ void call_file_taken(Call *call)
 void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
 {
     call->file_pending = false;
+    call_stir(call);
     if (call->need != NEED_BLOCKED)
         call->need = NEED_NETWORK;
     if (call->group.on) {
@@ -261,8 +301,11 @@ static void channel_data(Channel *ch, Session *session, const uint8_t *payload, 
     if (wire_data_decode(payload, len, &data) != 0)
         return;
     uint64_t lane = data.ask & (((uint64_t)1 << ch->lane_bits) - 1);
-    if (lane < ch->states_count && ch->states[lane].call)
-        run_data(ch->states[lane].call, session, &data, now_ns);
+    Call *call = lane < ch->states_count ? ch->states[lane].call : NULL;
+    if (!call)
+        return;
+    run_data(call, session, &data, now_ns);
+    call_stir(call);
 }
 
 static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)
@@ -279,6 +322,7 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
         return;
     }
     Call *next;
+    stir_all(ch);
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
         if (call->state)
@@ -299,6 +343,7 @@ static Session *input_one(Channel *ch, const Addr *from, uint8_t *datagram, size
         channel_message(ch, &in, now_ns);
         break;
     case ENDPOINT_UP:
+        stir_all(ch);
         for (Call *call = ch->calls; call; call = call->next)
             if (call->state)
                 run_session_up(call, in.session, now_ns);
@@ -345,6 +390,7 @@ static void notice_own_gap(Channel *ch, uint64_t now_ns)
     if (!RULE(OWN_SILENCE))
         return;
     uint64_t gap = now_ns - ch->expected_ns;
+    stir_all(ch);
     for (Call *call = ch->calls; call; call = call->next)
         if (call->state)
             run_postpone(call, gap, now_ns);
@@ -359,20 +405,52 @@ static void send_hellos(Channel *ch, uint64_t now_ns)
         ch->sink.datagram(ch->sink.ctx, &to, datagram, n);
 }
 
+/* A call that was stepped: when again? What waits for another call, for credit or for a file is
+ * looked at each time. */
+static void call_settle(Call *call)
+{
+    bool held = call->need != NEED_NETWORK || call->group.on || run_is_held(call);
+    call->stir = held;
+    call->due_ns = call->state ? run_deadline(call) : TIME_NEVER;
+}
+
+/* Steps the calls that something happened to, or whose time has come. */
+static void step_calls(Channel *ch, uint64_t now_ns)
+{
+    bool all = ch->background || ch->client->stopped;
+    Call *next;
+    if (!all && !ch->stir && now_ns < ch->due_ns)
+        return;
+    ch->stir = false;
+    ch->due_ns = TIME_NEVER;
+    for (Call *call = ch->calls; call; call = next) {
+        next = call->next;
+        bool wanted = all || call->stir || now_ns >= call->due_ns;
+        if (wanted && (call->need == NEED_NETWORK || call->need == NEED_BLOCKED))
+            call_step(call, now_ns);
+        if (call->need == NEED_NOTHING)
+            continue;
+        if (wanted)
+            call_settle(call);
+        ch->stir |= call->stir;
+        ch->due_ns = time_min(ch->due_ns, call->due_ns);
+    }
+}
+
 void channel_step(Channel *ch, uint64_t now_ns)
 {
     notice_own_gap(ch, now_ns);
     do {
-        Call *next;
         ch->again = false;
-        for (Call *call = ch->calls; call; call = next) {
-            next = call->next;
-            if (call->need == NEED_NETWORK || call->need == NEED_BLOCKED)
-                call_step(call, now_ns);
-        }
+        step_calls(ch, now_ns);
     } while (ch->again);
-    if (ch->background)
+    if (ch->background) {
         background_step(ch, now_ns);
+        for (Call *call = ch->calls; call; call = call->next) {
+            call_settle(call); /* begun and stepped just now, perhaps */
+            ch->due_ns = time_min(ch->due_ns, call->due_ns);
+        }
+    }
     if (!ch->client->stopped)
         send_hellos(ch, now_ns);
     /* At once is not before now: that would be a gap of its own. */
@@ -382,10 +460,7 @@ void channel_step(Channel *ch, uint64_t now_ns)
 
 uint64_t channel_deadline(Channel *ch)
 {
-    uint64_t deadline = endpoint_deadline(ch->endpoint);
-    for (Call *call = ch->calls; call; call = call->next)
-        if (call->state)
-            deadline = time_min(deadline, run_deadline(call));
+    uint64_t deadline = time_min(endpoint_deadline(ch->endpoint), ch->due_ns);
     if (ch->background)
         deadline = time_min(deadline, background_deadline(ch));
     return deadline;

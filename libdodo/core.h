@@ -126,6 +126,9 @@ Endpoint *channel_endpoint(Channel *ch);
 /* Walk over the calls that are not over, the core's own among them: each may need its shell. NULL
  * starts and ends. After call_file_done() or channel_step() start anew. */
 Call *channel_next(Channel *ch, Call *after);
+/* Since it was last asked, has a call ended, or come to need its file? Who has many calls on a
+ * channel need not walk over them when not. */
+bool channel_take_news(Channel *ch);
 
 /* One datagram came. It is overwritten. Its effects may end calls. */
 void channel_input(Channel *ch, const Addr *from, uint8_t *datagram, size_t len, uint64_t now_ns);
@@ -204,8 +207,10 @@ struct Call {
     const char *reason; /* text for dodo_last_error(), or NULL; static */
     /* private: libdodo/call*.c */
     uint8_t kind, phase;
+    bool stir;       /* its next step may find something to do, whatever the time is */
+    uint64_t due_ns; /* else: not before */
     Channel *channel;
-    struct Call *next;
+    struct Call *next, *prev;
     struct Region *region;
     struct CallState *state; /* NULL: it is made of others */
     struct Call *parent;     /* it is a piece of that one */

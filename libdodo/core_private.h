@@ -24,6 +24,7 @@ enum {
     SAFE_DATAGRAM = 1232,           /* fits every path: IPv6's least MTU less its headers */
     STUCK_DEADLINES = 8,            /* answers, but no progress, for so many transfer deadlines */
     PIECES_EXTRA = 15,              /* states of a channel for pieces, besides one a call */
+    STATES_MAX = CHANNEL_CALLS_MAX + PIECES_EXTRA + BACKGROUND_CALLS,
     VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
     STRIPES_MAX = 1024,                       /* of a region */
     STRIPE_REQUESTS = 16,                     /* to the manager at once, for one region */
@@ -227,12 +228,15 @@ struct Channel {
     Endpoint *endpoint;
     ChannelSink sink;
     bool background;
-    Call *calls;            /* the oldest first: so credit goes round */
-    uint64_t together;      /* bytes that their transfers have under way */
-    uint64_t expected_ns;   /* when the shell was told to come again */
-    uint64_t next_transfer; /* names of writes and fills: none is used again on this channel */
-    unsigned extra;         /* pieces, but for one of each call */
-    bool again;             /* a call's pieces have changed: it goes on in this very step */
+    Call *calls, *calls_last; /* the oldest first: so credit goes round */
+    bool stir;                /* one of them has its own set, or may have */
+    bool news;                /* for channel_take_news() */
+    uint64_t due_ns;          /* the earliest of the others' */
+    uint64_t together;        /* bytes that their transfers have under way */
+    uint64_t expected_ns;     /* when the shell was told to come again */
+    uint64_t next_transfer;   /* names of writes and fills: none is used again on this channel */
+    unsigned extra;           /* pieces, but for one of each call */
+    bool again;               /* a call's pieces have changed: it goes on in this very step */
     /* background */
     Call own[BACKGROUND_CALLS];
     bool own_busy[BACKGROUND_CALLS];
@@ -241,6 +245,7 @@ struct Channel {
     uint32_t lists;
     uint8_t lane_bits;
     unsigned states_count;
+    uint64_t states_free[(STATES_MAX + 63) / 64]; /* bit i: the i-th is */
     CallState states[]; /* an ask's lane is the index of the call's state */
 };
 
@@ -280,6 +285,7 @@ void client_fill_read(Client *c, FillItem *item, size_t count);
 
 /* ---- channel.c ---- */
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
+void call_stir(Call *call);                   /* something happened to it: step it */
 void call_init(Call *call, Channel *ch, uint8_t kind);
 void call_attach(Call *call); /* with a state */
 void call_attach_group(Call *call);
@@ -300,6 +306,7 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
                uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns);
 /* Sends what is due; tells how it stands. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
+bool run_is_held(const Call *call); /* by want of credit: others' progress lets it go on */
 uint64_t run_deadline(const Call *call);
 bool run_is_brief(const Call *call); /* one chunk of data at most */
 void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns);

@@ -224,9 +224,14 @@ static void take_files(DodoQueue *q)
 
 static void move_on(DodoQueue *q)
 {
-    do
+    bool news = false, more;
+    do {
         link_step(q->net);
-    while (serve_files(q));
+        more = channel_take_news(q->net->channel);
+        news |= more;
+    } while (more && serve_files(q));
+    if (!news)
+        return;
     LIST_FOREACH(node, &q->active)
     {
         QueueRead *r = CONTAINER_OF(node, QueueRead, link);

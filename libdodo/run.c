@@ -202,33 +202,6 @@ static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t
                     now_ns);
 }
 
-/* What to do about a transfer that makes no progress, whatever is answered. BUSY is not death, but
- * it must end. */
-static enum RunResult run_stuck(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    Channel *ch = call->channel;
-    ChannelPeer *peer = st->session ? st->session->user : NULL;
-    uint64_t deadline = ch->client->config.transfer_deadline_ns;
-    uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
-    bool starved = st->run == RUN_READ ? read_transfer_starved(&st->u.read)
-                                       : write_transfer_starved(&st->u.write);
-    if (progress != st->progress || starved) {
-        st->progress = progress;
-        st->progress_ns = now_ns;
-    }
-    uint64_t stuck_ns = now_ns - st->progress_ns;
-    uint16_t small =
-        segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
-    if (stuck_ns >= STUCK_DEADLINES * deadline) {
-        st->status = STATUS_BUSY;
-        return RUN_REFUSED;
-    }
-    if (peer && peer->read_segment > small && stuck_ns >= deadline / 2 && stuck_ns < deadline)
-        run_shrink(call, peer, small, stuck_ns, now_ns);
-    return RUN_RUNNING;
-}
-
 /* ---- sending -------------------------------------------------------------------------------- */
 
 static void send_message(Channel *ch, Session *s, uint8_t type, const uint8_t *payload, size_t len)
@@ -323,6 +296,36 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t now_ns)
     return transfer_result(st, st->u.write.state, st->u.write.status);
 }
 
+/* What to do about a transfer that makes no progress, whatever is answered. BUSY is not death, but
+ * it must end. */
+static enum RunResult run_stuck(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    Channel *ch = call->channel;
+    ChannelPeer *peer = st->session ? st->session->user : NULL;
+    uint64_t deadline = ch->client->config.transfer_deadline_ns;
+    uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
+    bool starved = st->run == RUN_READ ? read_transfer_starved(&st->u.read)
+                                       : write_transfer_starved(&st->u.write);
+    if (progress != st->progress || starved) {
+        st->progress = progress;
+        st->progress_ns = now_ns;
+    }
+    uint64_t stuck_ns = now_ns - st->progress_ns;
+    uint16_t small =
+        segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
+    if (stuck_ns >= STUCK_DEADLINES * deadline) {
+        st->status = STATUS_BUSY;
+        return RUN_REFUSED;
+    }
+    if (peer && peer->read_segment > small && stuck_ns >= deadline / 2 && stuck_ns < deadline) {
+        run_shrink(call, peer, small, stuck_ns, now_ns);
+        if (st->begun)
+            return transfer_step(call, st->session, now_ns);
+    }
+    return RUN_RUNNING;
+}
+
 enum RunResult run_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -348,6 +351,15 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
         return RUN_TIMED_OUT;
     enum RunResult result = transfer_step(call, s, now_ns);
     return result == RUN_RUNNING ? run_stuck(call, now_ns) : result;
+}
+
+bool run_is_held(const Call *call)
+{
+    const CallState *st = call->state;
+    if (!st || !st->begun)
+        return false;
+    return (st->run == RUN_READ && read_transfer_held(&st->u.read)) ||
+           (st->run == RUN_WRITE && write_transfer_held(&st->u.write));
 }
 
 uint64_t run_deadline(const Call *call)

@@ -166,7 +166,7 @@ typedef struct ReadTransfer {
         bool any_unfilled;
     } p;
     ReadChunk chunks[TRANSFER_CHUNKS_MAX];
-    ReadAsk asks[READ_ASKS_MAX]; /* at ask % READ_ASKS_MAX */
+    ReadAsk asks[READ_ASKS_MAX]; /* at (ask - first_ask) % READ_ASKS_MAX */
 } ReadTransfer;
 
 /* @len 1 .. TRANSFER_BYTES_MAX. */
@@ -185,6 +185,9 @@ void read_transfer_postpone(ReadTransfer *t, uint64_t gap_ns, uint64_t now_ns);
 void read_transfer_resend(ReadTransfer *t, uint64_t now_ns);
 /* Others on its channel have all the credit: it waits for its turn. */
 bool read_transfer_starved(const ReadTransfer *t);
+/* There is more to ask for, but no credit for it: it goes on when any is given back, also by
+ * others. So for writes. */
+bool read_transfer_held(const ReadTransfer *t);
 /* Gives back all credit; call once when done with it, in any state. */
 void read_transfer_end(ReadTransfer *t);
 /* Must block @block (of the region) come from the file? A segment that touches an unfilled block
@@ -266,6 +269,7 @@ void write_transfer_expire(WriteTransfer *t, uint64_t now_ns);
 void write_transfer_postpone(WriteTransfer *t, uint64_t gap_ns, uint64_t now_ns);
 void write_transfer_resend(WriteTransfer *t, uint64_t now_ns);
 bool write_transfer_starved(const WriteTransfer *t);
+bool write_transfer_held(const WriteTransfer *t);
 void write_transfer_end(WriteTransfer *t);
 
 #endif

@@ -21,9 +21,10 @@ static inline Cut chunk_cut(const ReadTransfer *t, const ReadChunk *c)
     return (Cut){.len = c->len, .segment = t->config.segment, .last = c->last};
 }
 
+/* The first ask of every transfer has the same place: short reads use little of the table. */
 static inline ReadAsk *ask_slot(ReadTransfer *t, uint64_t ask)
 {
-    return &t->asks[ask % READ_ASKS_MAX];
+    return &t->asks[(ask - t->p.first_ask) % READ_ASKS_MAX];
 }
 
 static inline uint64_t ask_to_wire(const ReadTransfer *t, uint64_t ask)
@@ -148,6 +149,11 @@ void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
 bool read_transfer_starved(const ReadTransfer *t)
 {
     return flight_is_starved(&t->p.flight);
+}
+
+bool read_transfer_held(const ReadTransfer *t)
+{
+    return t->p.flight.starved;
 }
 
 void read_transfer_end(ReadTransfer *t)

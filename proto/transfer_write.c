@@ -126,6 +126,11 @@ bool write_transfer_starved(const WriteTransfer *t)
     return flight_is_starved(&t->p.flight);
 }
 
+bool write_transfer_held(const WriteTransfer *t)
+{
+    return t->p.flight.starved;
+}
+
 void write_transfer_end(WriteTransfer *t)
 {
     flight_end(&t->p.flight, &t->config);

@@ -70,11 +70,16 @@ static void open_new(Thread *t)
     program_open(t, d);
 }
 
+/* The background's thread is waited for, which may be reading a file for a prefetch. */
 static void leave_over(void *ctx, uint64_t arg)
 {
     Process *p = ctx;
+    World *w = p->world;
     (void)arg;
-    process_end(p);
+    if (p->threads[THREADS_MAX].in_file)
+        simnet_at(w->net, world_now(w) + w->p.fs.op_ns + 1, &p->life, leave_over, p, 0);
+    else
+        process_end(p);
 }
 
 void script_left(Process *p)
