@@ -35,6 +35,7 @@ enum {
     MONITOR_SILENCE_POLLS = 3,
     MONITOR_GAP_POLLS = 5,
     MONITOR_REASON_MAX = 96,
+    MONITOR_ENDED_MAX = 32,
 };
 
 typedef struct Monitor Monitor;
@@ -64,12 +65,12 @@ typedef struct MonitorConfig {
 typedef struct MonitorSink {
     /* The owner's rules over @facts, which are complete now. Called only where a rule is set. */
     void (*judge)(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim);
-    /* Start imd with a pool that can hold @pool_bytes, of which @limit_bytes may be used for now.
+    /* Start imd with a pool that can hold @pool_bytes, of which @limit_bytes may be used now. */
     void (*start)(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes);
     void (*limit)(void *ctx, uint64_t limit_bytes);
-    void (*terminate)(void *ctx); /* ask imd to leave */
-    void (*kill)(void *ctx);    /* its deadline is over */
-    void (*changed)(void *ctx); /* monitor_status() has something new to say */
+    void (*terminate)(void *ctx); /* ask imd to leave; it may be gone already */
+    void (*kill)(void *ctx);      /* its deadline is over */
+    void (*changed)(void *ctx);   /* monitor_status() has something new to say */
     void *ctx;
 } MonitorSink;
 

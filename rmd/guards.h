@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the monitor promises its owner, by name, at the places that keep it. In the product GUARD()
+ * is the constant 1; in the simulation of days a test breaks one on purpose and must be caught. */
+#ifndef DODO_RMD_GUARDS_H
+#define DODO_RMD_GUARDS_H
+
+#define RMD_GUARDS(X)                                                             \
+    X(CONSOLE, "a touch of the console ends the lending at the next look")        \
+    X(LOAD, "load ends the lending at the next look")                             \
+    X(UNKNOWN, "what is not known counts as busy")                                \
+    X(FAILED_RULE, "a rule that fails counts as busy")                            \
+    X(CONSOLE_HELD, "the console was quiet for idle_after before a start")        \
+    X(LOAD_HELD, "the load was low for idle_after before a start")                \
+    X(CLOCK, "no idle time is longer than what was watched of it")                \
+    X(SILENCE, "a looker that says nothing counts as busy")                       \
+    X(GAP, "after a gap in its own ticks the monitor starts anew")                \
+    X(SLEPT, "after the host has slept the monitor starts anew")                  \
+    X(CALM, "idle_after lies between a reclaim and the next start")               \
+    X(CRASH_PAUSE, "an imd that ends by itself is started again later and later") \
+    X(PRESSURE, "memory pressure ends the lending at once")                       \
+    X(PRESSURE_PAUSE, "after memory pressure the host rests, longer each time")   \
+    X(FAR_BELOW, "memory far below the headroom ends the lending at once")        \
+    X(MEMORY_UNKNOWN, "no lending while the memory's state is not known")         \
+    X(CAP, "the owner's cap on the pool is kept")                                 \
+    X(SHRINK, "the limit follows what may be lent")                               \
+    X(GROW, "the limit grows slowly")                                             \
+    X(ONE_IMD, "no imd is started before the last one is gone")                   \
+    X(DEADLINE, "an imd that does not leave by its deadline is killed")           \
+    X(START_DEADLINE, "an imd that does not become ready is ended")               \
+    X(LEAVE, "a monitor that leaves starts nothing")
+
+enum RmdGuard {
+#define X(name, text) RMD_GUARD_##name,
+    RMD_GUARDS(X)
+#undef X
+        RMD_GUARD_MAX
+};
+
+#ifdef RMD_GUARD_SWITCHES
+#include <stdint.h>
+extern uint64_t rmd_broken_guards; /* bit per enum RmdGuard; only in tests */
+#define GUARD(name) (!(rmd_broken_guards >> RMD_GUARD_##name & 1))
+#else
+#define GUARD(name) 1
+#endif
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/idleness.h"
+
+#include "rmd/guards.h"
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+static uint64_t silence_ns(const Idleness *i)
+{
+    return later(MONITOR_SILENCE_MIN_NS, MONITOR_SILENCE_POLLS * i->config->poll_ns);
+}
+
+void idleness_anew(Idleness *i, uint64_t now_ns)
+{
+    i->seen = false;
+    i->looked_ns = i->touched_ns = i->loaded_ns = now_ns;
+    i->console_idle_s = i->load = NAN;
+    i->console_source = NULL;
+    i->recruit = i->reclaim = VERDICT_UNKNOWN;
+}
+
+void idleness_init(Idleness *i, const MonitorConfig *config, uint64_t now_ns)
+{
+    *i = (Idleness){.config = config};
+    idleness_anew(i, now_ns);
+}
+
+bool idleness_slept(const Idleness *i, const Look *look)
+{
+    /* The two clocks are not read at one instant. */
+    return GUARD(SLEPT) && i->slept_known &&
+           (look->slept_ns > i->slept_ns + NS_PER_S || i->slept_ns > look->slept_ns + NS_PER_S);
+}
+
+/* When the console was touched last, as far as what is told may be believed: never earlier than
+ * what was known before, whatever has become of the clock that the sources go by. */
+static uint64_t touched(const Idleness *i, double idle_s, uint64_t taken_ns)
+{
+    if (isnan(idle_s) || idle_s < 0)
+        return GUARD(UNKNOWN) ? taken_ns : i->touched_ns;
+    uint64_t now_s = taken_ns / NS_PER_S;
+    uint64_t at = idle_s >= (double)now_s ? 0 : taken_ns - (uint64_t)(idle_s * (double)NS_PER_S);
+    return GUARD(CLOCK) ? later(i->touched_ns, at) : at;
+}
+
+bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
+{
+    uint64_t taken = look->taken_ns < now_ns ? look->taken_ns : now_ns;
+    if (taken < i->looked_ns || (i->seen && taken == i->looked_ns))
+        return false;
+    if (i->seen && since(i->looked_ns, taken) >= silence_ns(i))
+        i->touched_ns = i->loaded_ns = taken; /* nobody watched meanwhile */
+    i->console_idle_s = look->facts.value[FACT_console_idle];
+    i->load = look->facts.value[FACT_load];
+    i->console_source = look->console_source;
+    i->touched_ns = touched(i, i->console_idle_s, taken);
+    bool load_known = !isnan(i->load) || !GUARD(UNKNOWN);
+    if (!load_known || i->load >= i->config->load_below)
+        i->loaded_ns = taken;
+    i->slept_known = true;
+    i->slept_ns = look->slept_ns;
+    i->looked_ns = taken;
+    i->seen = true;
+    *facts = look->facts;
+    if (facts_known(facts, FACT_console_idle))
+        facts->value[FACT_console_idle] = (double)(taken - i->touched_ns) / (double)NS_PER_S;
+    if (facts_known(facts, FACT_load))
+        facts->value[FACT_load_idle] = (double)(taken - i->loaded_ns) / (double)NS_PER_S;
+    return true;
+}
+
+/* What the paper has for "busy". */
+static enum Cause reclaims_by_default(const Idleness *i)
+{
+    const MonitorConfig *c = i->config;
+    if (!c->dedicated) {
+        if (GUARD(UNKNOWN) && isnan(i->console_idle_s))
+            return CAUSE_CONSOLE_UNKNOWN;
+        if (GUARD(CONSOLE) && since(i->touched_ns, i->looked_ns) < c->idle_after_ns)
+            return CAUSE_CONSOLE;
+    }
+    if (GUARD(UNKNOWN) && isnan(i->load))
+        return CAUSE_LOAD_UNKNOWN;
+    if (GUARD(LOAD) && i->load >= c->load_below)
+        return CAUSE_LOAD;
+    return CAUSE_NONE;
+}
+
+enum Cause idleness_reclaims(const Idleness *i, uint64_t now_ns)
+{
+    const MonitorConfig *c = i->config;
+    if (!i->seen)
+        return CAUSE_UNSEEN;
+    if (GUARD(SILENCE) && now_ns >= idleness_deadline(i))
+        return CAUSE_SILENT;
+    if (c->has_recruit_rule && i->recruit == VERDICT_UNKNOWN && GUARD(FAILED_RULE))
+        return CAUSE_RECRUIT_FAILED;
+    if (!c->has_reclaim_rule)
+        return reclaims_by_default(i);
+    if (i->reclaim == VERDICT_UNKNOWN && GUARD(FAILED_RULE))
+        return CAUSE_RECLAIM_FAILED;
+    return i->reclaim == VERDICT_YES ? CAUSE_RECLAIM : CAUSE_NONE;
+}
+
+enum Cause idleness_forbids(const Idleness *i, uint64_t now_ns)
+{
+    const MonitorConfig *c = i->config;
+    enum Cause cause = idleness_reclaims(i, now_ns);
+    if (cause != CAUSE_NONE)
+        return cause;
+    if (c->has_recruit_rule)
+        return i->recruit == VERDICT_NO ? CAUSE_RECRUIT : CAUSE_NONE;
+    if (!c->dedicated) {
+        if (GUARD(UNKNOWN) && isnan(i->console_idle_s))
+            return CAUSE_CONSOLE_UNKNOWN;
+        if (GUARD(CONSOLE_HELD) && since(i->touched_ns, i->looked_ns) < c->idle_after_ns)
+            return CAUSE_CONSOLE;
+    }
+    if (GUARD(UNKNOWN) && isnan(i->load))
+        return CAUSE_LOAD_UNKNOWN;
+    if (i->load >= c->load_below)
+        return CAUSE_LOAD;
+    if (GUARD(LOAD_HELD) && since(i->loaded_ns, i->looked_ns) < c->idle_after_ns)
+        return CAUSE_LOAD_HELD;
+    return CAUSE_NONE;
+}
+
+uint64_t idleness_deadline(const Idleness *i)
+{
+    return time_add(i->looked_ns, silence_ns(i));
+}

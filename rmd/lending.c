@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/lending.h"
+
+#include <stddef.h>
+
+#include "rmd/guards.h"
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t whole_steps(uint64_t bytes)
+{
+    return bytes - bytes % LENDING_STEP_BYTES;
+}
+
+void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns)
+{
+    *l = (Lending){.cap_bytes = cap_bytes, .read_ns = now_ns};
+}
+
+void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
+{
+    l->read_ns = now_ns;
+    l->known = state != NULL;
+    l->far_below = false;
+    l->lendable_bytes = 0;
+    l->held_bytes = held_bytes;
+    if (!state)
+        return;
+    l->ceiling_bytes = whole_steps(smaller(memory_ceiling_bytes(state), l->cap_bytes));
+    l->slack_bytes = state->total_bytes / LENDING_SLACK_DIVISOR;
+    l->lendable_bytes = memory_lendable_bytes(state, held_bytes);
+    l->far_below = state->spare_bytes <
+                   state->reserve_bytes + memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
+}
+
+/* What the limit may rise to. */
+static uint64_t target(const Lending *l)
+{
+    uint64_t lendable = l->lendable_bytes > l->slack_bytes ? l->lendable_bytes - l->slack_bytes : 0;
+    return whole_steps(GUARD(CAP) ? smaller(lendable, l->cap_bytes) : lendable);
+}
+
+uint64_t lending_spare(const Lending *l)
+{
+    return l->known ? target(l) : 0;
+}
+
+uint64_t lending_begin(Lending *l, uint64_t now_ns)
+{
+    l->limit_bytes = lending_spare(l);
+    l->grown_ns = now_ns;
+    return l->limit_bytes;
+}
+
+static bool shrink(Lending *l, uint64_t now_ns)
+{
+    if (!GUARD(SHRINK) || l->limit_bytes <= l->lendable_bytes + l->slack_bytes)
+        return false;
+    l->limit_bytes = whole_steps(l->lendable_bytes);
+    l->grown_ns = now_ns + LENDING_GROW_PAUSE_NS;
+    return true;
+}
+
+static bool grow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
+{
+    uint64_t to = smaller(target(l), whole_steps(pool_bytes));
+    if (to <= l->limit_bytes) {
+        if (l->grown_ns < now_ns)
+            l->grown_ns = now_ns; /* what was not used of the rate is not saved up */
+        return false;
+    }
+    if (now_ns <= l->grown_ns)
+        return false;
+    uint64_t elapsed = smaller(now_ns - l->grown_ns, NS_PER_S);
+    uint64_t step = whole_steps(LENDING_GROW_BYTES_PER_S * elapsed / NS_PER_S);
+    if (step == 0)
+        return false;
+    l->limit_bytes = GUARD(GROW) ? smaller(to, l->limit_bytes + step) : to;
+    l->grown_ns = now_ns;
+    return true;
+}
+
+bool lending_follow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
+{
+    return l->known && (shrink(l, now_ns) || grow(l, pool_bytes, now_ns));
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* How much is lent: the limit on the pool's use follows what the owner can spare. Down at once, up
+ * slowly, and not for noise: a slack of 1 % of the memory lies to both sides. Pure. */
+#ifndef DODO_RMD_LENDING_H
+#define DODO_RMD_LENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/time.h"
+#include "rmd/pool_size.h"
+
+#define LENDING_GROW_BYTES_PER_S (64ull << 20)
+#define LENDING_GROW_PAUSE_NS (5 * NS_PER_S) /* after the limit had to be lowered */
+enum {
+    LENDING_STEP_BYTES = 64 << 10, /* limits are multiples of it */
+    LENDING_SLACK_DIVISOR = 100,   /* of all memory, above what may be lent and below */
+    LENDING_FAR_BELOW_DIVISOR = 3, /* less than this part of the headroom left: everything back */
+};
+
+typedef struct Lending {
+    uint64_t cap_bytes; /* the owner's */
+    uint64_t read_ns;   /* the last reading */
+    bool known;         /* it had a value */
+    bool far_below;
+    uint64_t lendable_bytes; /* by the last reading, cap and slack not counted */
+    uint64_t slack_bytes;
+    uint64_t held_bytes;    /* by imd, at the last reading */
+    uint64_t ceiling_bytes; /* what could be lent at the best of times, below the cap */
+    uint64_t limit_bytes;
+    uint64_t grown_ns; /* the limit stands since; in the future: it rests until then */
+} Lending;
+
+void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);
+/* @state NULL: not known. */
+void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns);
+/* What a lending that begins now could begin with; 0 if that is not known. */
+uint64_t lending_spare(const Lending *l);
+/* It begins: the limit. */
+uint64_t lending_begin(Lending *l, uint64_t now_ns);
+/* True: the limit has changed. @pool_bytes: what the pool can hold. */
+bool lending_follow(Lending *l, uint64_t pool_bytes, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/monitor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rmd/guards.h"
+#include "rmd/monitor_private.h"
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void changed(Monitor *m)
+{
+    m->sink.changed(m->sink.ctx);
+}
+
+static void enter(Monitor *m, enum ImdState state, uint64_t now_ns)
+{
+    m->imd = state;
+    m->imd_since_ns = now_ns;
+}
+
+/* ---- pauses ---------------------------------------------------------------------------------- */
+
+static void pause_begin(Pause *p, uint64_t now_ns)
+{
+    p->until_ns = time_add(now_ns, p->next_ns);
+    p->next_ns = smaller(p->next_ns * 2, MONITOR_PAUSE_MAX_NS);
+}
+
+/* All went well for long. */
+static void forgive(Monitor *m, uint64_t now_ns)
+{
+    if (m->imd != IMD_READY || now_ns - m->imd_since_ns < MONITOR_PAUSE_MAX_NS)
+        return;
+    m->crash.next_ns = m->crash.first_ns;
+    m->pressure.next_ns = m->pressure.first_ns;
+}
+
+static void calm(Monitor *m, uint64_t now_ns)
+{
+    if (GUARD(CALM))
+        m->calm_until_ns = time_add(now_ns, m->config.idle_after_ns);
+}
+
+/* ---- the end of a lending -------------------------------------------------------------------- */
+
+static bool is_memory(enum Cause cause)
+{
+    return cause == CAUSE_PRESSURE || cause == CAUSE_MEMORY_SHORT;
+}
+
+static void hurry(Monitor *m, uint64_t now_ns)
+{
+    m->kill_ns = smaller(m->kill_ns, time_add(now_ns, MONITOR_EMERGENCY_DEADLINE_NS));
+}
+
+/* Tells imd to go, if it is there. */
+static void reclaim(Monitor *m, enum Cause cause, uint64_t now_ns)
+{
+    m->cause = cause;
+    if (!monitor_lends(m))
+        return;
+    forgive(m, now_ns);
+    enter(m, IMD_LEAVING, now_ns);
+    m->kill_ns = time_add(now_ns, m->config.leave_deadline_ns);
+    if (is_memory(cause))
+        hurry(m, now_ns);
+    m->failed = cause == CAUSE_NOT_READY;
+    m->reclaimed_for = cause;
+    m->reclaimed_ns = now_ns;
+    calm(m, now_ns);
+    m->sink.terminate(m->sink.ctx);
+    changed(m);
+}
+
+/* Memory is short: what has been lent comes back at once, and the host rests. */
+static void memory_short(Monitor *m, enum Cause cause, uint64_t now_ns)
+{
+    if (monitor_lends(m)) {
+        reclaim(m, cause, now_ns);
+        if (GUARD(PRESSURE_PAUSE))
+            pause_begin(&m->pressure, now_ns);
+    } else if (m->imd == IMD_LEAVING) {
+        hurry(m, now_ns);
+    } else {
+        /* Without anything lent it is the owner's own; it shall be over for a while. */
+        m->pressure.until_ns = larger(m->pressure.until_ns, time_add(now_ns, m->pressure.first_ns));
+    }
+}
+
+static void begin_anew(Monitor *m, enum Cause cause, uint64_t now_ns)
+{
+    idleness_anew(&m->idleness, now_ns);
+    calm(m, now_ns);
+    m->lending.read_ns = now_ns;
+    reclaim(m, cause, now_ns);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static uint64_t gap_ns(const Monitor *m)
+{
+    return larger(MONITOR_GAP_MIN_NS, MONITOR_GAP_POLLS * m->config.poll_ns);
+}
+
+static bool memory_stale(const Monitor *m, uint64_t now_ns)
+{
+    return now_ns >= time_add(m->lending.read_ns, gap_ns(m));
+}
+
+/* Before anything that comes in: did we run since the last time? */
+static void tick(Monitor *m, uint64_t now_ns)
+{
+    if (now_ns <= m->ticked_ns)
+        return;
+    bool gap = GUARD(GAP) && now_ns - m->ticked_ns >= gap_ns(m);
+    m->ticked_ns = now_ns;
+    if (gap)
+        begin_anew(m, CAUSE_GAP, now_ns);
+}
+
+/* What ends a lending now. */
+static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
+{
+    if (m->leaving && GUARD(LEAVE))
+        return CAUSE_LEAVING;
+    if (m->imd == IMD_STARTING && GUARD(START_DEADLINE) &&
+        now_ns >= time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS))
+        return CAUSE_NOT_READY;
+    if (GUARD(MEMORY_UNKNOWN) && (!m->lending.known || memory_stale(m, now_ns)))
+        return CAUSE_MEMORY_UNKNOWN;
+    return idleness_reclaims(&m->idleness, now_ns);
+}
+
+enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
+{
+    if (m->leaving && GUARD(LEAVE))
+        return CAUSE_LEAVING;
+    enum Cause cause = idleness_forbids(&m->idleness, now_ns);
+    if (cause != CAUSE_NONE)
+        return cause;
+    if (m->lending.far_below && GUARD(FAR_BELOW))
+        return CAUSE_MEMORY_SHORT;
+    if (now_ns < m->calm_until_ns)
+        return CAUSE_CALM;
+    if (now_ns < m->pressure.until_ns)
+        return CAUSE_PRESSURE_PAUSE;
+    if (now_ns < m->crash.until_ns)
+        return CAUSE_CRASH_PAUSE;
+    if (GUARD(MEMORY_UNKNOWN) && (!m->lending.known || memory_stale(m, now_ns)))
+        return CAUSE_MEMORY_UNKNOWN;
+    if (lending_spare(&m->lending) < smaller(MONITOR_POOL_MIN_BYTES, m->config.pool_max_bytes))
+        return CAUSE_MEMORY_LITTLE;
+    return CAUSE_NONE;
+}
+
+static void expire_imd(Monitor *m, uint64_t now_ns)
+{
+    if ((m->imd != IMD_LEAVING && m->imd != IMD_KILLED) || now_ns < m->kill_ns || !GUARD(DEADLINE))
+        return;
+    if (m->imd == IMD_LEAVING)
+        enter(m, IMD_KILLED, now_ns);
+    m->kill_ns =
+        time_add(now_ns, m->config.leave_deadline_ns); /* it cannot ignore it, but who knows */
+    m->sink.kill(m->sink.ctx);
+}
+
+static void settle(Monitor *m, uint64_t now_ns)
+{
+    if (monitor_lends(m)) {
+        forgive(m, now_ns);
+        enum Cause cause = reclaims(m, now_ns);
+        if (cause != CAUSE_NONE)
+            reclaim(m, cause, now_ns);
+    }
+    expire_imd(m, now_ns);
+}
+
+/* ---- the beginning of a lending -------------------------------------------------------------- */
+
+/* Only upon a look, so that what was seen is fresh. */
+static void consider_start(Monitor *m, uint64_t now_ns)
+{
+    if (monitor_lends(m))
+        return;
+    enum Cause cause = monitor_forbids(m, now_ns);
+    if (cause == CAUSE_NONE && m->imd != IMD_NONE && GUARD(ONE_IMD))
+        cause = CAUSE_ENDING;
+    bool new = cause != m->cause;
+    m->cause = cause;
+    if (cause == CAUSE_NONE) {
+        enter(m, IMD_STARTING, now_ns);
+        uint64_t limit = lending_begin(&m->lending, now_ns);
+        m->pool_bytes = larger(limit, m->lending.ceiling_bytes);
+        m->used_bytes = 0;
+        m->sink.start(m->sink.ctx, m->pool_bytes, limit);
+        new = true;
+    }
+    if (new)
+        changed(m);
+}
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+static void judge(Monitor *m, Facts *facts)
+{
+    const MonitorConfig *c = &m->config;
+    enum Verdict recruit = VERDICT_UNKNOWN, reclaim_now = VERDICT_UNKNOWN;
+    facts->value[FACT_idle_after] = (double)c->idle_after_ns / (double)NS_PER_S;
+    facts->value[FACT_load_below] = c->load_below;
+    facts->value[FACT_lending] = monitor_lends(m);
+    facts->value[FACT_mem_lent] = (double)m->lending.held_bytes;
+    if (c->has_recruit_rule || c->has_reclaim_rule)
+        m->sink.judge(m->sink.ctx, facts, &recruit, &reclaim_now);
+    m->idleness.recruit = recruit;
+    m->idleness.reclaim = reclaim_now;
+}
+
+void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)
+{
+    Facts facts;
+    tick(m, now_ns);
+    if (idleness_slept(&m->idleness, look))
+        begin_anew(m, CAUSE_SLEPT, now_ns);
+    if (idleness_look(&m->idleness, look, now_ns, &facts))
+        judge(m, &facts);
+    settle(m, now_ns);
+    consider_start(m, now_ns);
+}
+
+void monitor_memory(Monitor *m, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    lending_read(&m->lending, state, held_bytes, now_ns);
+    if (m->lending.far_below && GUARD(FAR_BELOW))
+        memory_short(m, CAUSE_MEMORY_SHORT, now_ns);
+    settle(m, now_ns);
+    if (monitor_lends(m) && lending_follow(&m->lending, m->pool_bytes, now_ns))
+        m->sink.limit(m->sink.ctx, m->lending.limit_bytes);
+}
+
+uint64_t monitor_memory_due_ns(const Monitor *m)
+{
+    return time_add(m->lending.read_ns, m->imd != IMD_NONE
+                                            ? smaller(MONITOR_MEMORY_POLL_NS, m->config.poll_ns)
+                                            : m->config.poll_ns);
+}
+
+void monitor_pressure(Monitor *m, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    if (GUARD(PRESSURE))
+        memory_short(m, CAUSE_PRESSURE, now_ns);
+    settle(m, now_ns);
+}
+
+void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    if (m->imd == IMD_NONE)
+        return;
+    m->epoch = epoch;
+    m->pool_bytes = smaller(m->pool_bytes, pool_bytes);
+    if (m->imd == IMD_STARTING)
+        enter(m, IMD_READY, now_ns);
+    changed(m);
+    settle(m, now_ns);
+}
+
+void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    m->used_bytes = used_bytes;
+    settle(m, now_ns);
+}
+
+void monitor_ended(Monitor *m, const char *how, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    if (m->imd == IMD_NONE)
+        return;
+    bool by_itself = monitor_lends(m) || m->failed;
+    forgive(m, now_ns);
+    enter(m, IMD_NONE, now_ns);
+    m->used_bytes = 0;
+    m->failed = false;
+    if (by_itself) {
+        (void)snprintf(m->ended, sizeof m->ended, "%s", how);
+        if (GUARD(CRASH_PAUSE))
+            pause_begin(&m->crash, now_ns);
+        m->cause = CAUSE_CRASH_PAUSE;
+    }
+    settle(m, now_ns);
+    changed(m);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint64_t now_ns)
+{
+    Monitor *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->config = *config;
+    m->config.pool_max_bytes -= config->pool_max_bytes % LENDING_STEP_BYTES;
+    m->sink = *sink;
+    m->ticked_ns = now_ns;
+    m->crash.first_ns = m->crash.next_ns = MONITOR_CRASH_PAUSE_NS;
+    m->pressure.first_ns = m->pressure.next_ns = MONITOR_PRESSURE_PAUSE_NS;
+    m->cause = CAUSE_UNSEEN;
+    idleness_init(&m->idleness, &m->config, now_ns);
+    lending_init(&m->lending, m->config.pool_max_bytes, now_ns);
+    calm(m, now_ns);
+    return m;
+}
+
+Monitor *monitor_free(Monitor *m)
+{
+    free(m);
+    return NULL;
+}
+
+void monitor_leave(Monitor *m, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    m->leaving = true;
+    m->cause = CAUSE_LEAVING;
+    settle(m, now_ns);
+    changed(m);
+}
+
+bool monitor_finished(const Monitor *m)
+{
+    return m->leaving && m->imd == IMD_NONE;
+}
+
+uint64_t monitor_deadline(const Monitor *m)
+{
+    uint64_t t = time_add(m->ticked_ns, m->config.poll_ns);
+    t = time_min(t, monitor_memory_due_ns(m));
+    if (m->imd == IMD_LEAVING || m->imd == IMD_KILLED)
+        t = time_min(t, m->kill_ns);
+    if (m->imd == IMD_STARTING)
+        t = time_min(t, time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS));
+    if (monitor_lends(m))
+        t = time_min(t, idleness_deadline(&m->idleness));
+    return t;
+}
+
+void monitor_expire(Monitor *m, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    settle(m, now_ns);
+}

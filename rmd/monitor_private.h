@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The monitor's state, for monitor.c and what puts it into words. */
+#ifndef DODO_RMD_MONITOR_PRIVATE_H
+#define DODO_RMD_MONITOR_PRIVATE_H
+
+#include "rmd/idleness.h"
+#include "rmd/lending.h"
+
+enum ImdState {
+    IMD_NONE,
+    IMD_STARTING,
+    IMD_READY,
+    IMD_LEAVING, /* told to go */
+    IMD_KILLED,
+};
+
+/* A pause before the next start, longer each time. */
+typedef struct Pause {
+    uint64_t first_ns, next_ns, until_ns;
+} Pause;
+
+struct Monitor {
+    MonitorConfig config;
+    MonitorSink sink;
+    Idleness idleness;
+    Lending lending;
+    uint64_t ticked_ns; /* we ran */
+
+    enum ImdState imd;
+    uint64_t imd_since_ns; /* in this state */
+    uint64_t kill_ns;      /* leaving, killed: the next KILL */
+    bool failed;           /* leaving: because it was never ready */
+    uint64_t epoch, pool_bytes, used_bytes;
+    char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had told to */
+
+    uint64_t calm_until_ns;
+    Pause crash, pressure;
+    bool leaving;
+    enum Cause cause;         /* why not lent, as decided last */
+    enum Cause reclaimed_for; /* why the last one was told to go; NONE: it never was */
+    uint64_t reclaimed_ns;
+};
+
+/* imd runs, and shall. */
+static inline bool monitor_lends(const Monitor *m)
+{
+    return m->imd == IMD_STARTING || m->imd == IMD_READY;
+}
+/* What speaks against a start now, apart from the last imd that is not gone. */
+enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns);
+
+#endif

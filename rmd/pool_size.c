@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/pool_size.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The number behind @name, a word at the beginning of a line and its colon. */
+static bool find_kib(const char *text, const char *name, uint64_t *ret_bytes)
+{
+    size_t len = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, len) != 0 || line[len] != ':')
+            continue;
+        char *end;
+        unsigned long long kib = strtoull(line + len + 1, &end, 10);
+        if (end == line + len + 1 || strncmp(end, " kB", 3) != 0 || kib > UINT64_MAX >> 10)
+            return false;
+        *ret_bytes = (uint64_t)kib << 10;
+        return true;
+    }
+    return false;
+}
+
+/* The sum of the lines "low N". */
+static bool sum_low_marks(const char *zoneinfo, uint64_t *ret_pages)
+{
+    bool found = false;
+    *ret_pages = 0;
+    for (const char *line = zoneinfo; line; line = strchr(line, '\n')) {
+        line += strspn(line, "\n ");
+        if (strncmp(line, "low ", 4) != 0)
+            continue;
+        char *end;
+        unsigned long long pages = strtoull(line + 4, &end, 10);
+        if (end == line + 4 || pages > UINT32_MAX)
+            return false;
+        *ret_pages += pages;
+        found = true;
+    }
+    return found;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
+                       MemoryState *ret)
+{
+    uint64_t total, idle, available, active_file, inactive_file, low_pages;
+    uint64_t slab = 0, mapped = 0, dirty = 0, writeback = 0, shmem = 0;
+    if (!find_kib(meminfo, "MemTotal", &total) || !find_kib(meminfo, "MemFree", &idle) ||
+        !find_kib(meminfo, "MemAvailable", &available) ||
+        !find_kib(meminfo, "Active(file)", &active_file) ||
+        !find_kib(meminfo, "Inactive(file)", &inactive_file) ||
+        !sum_low_marks(zoneinfo, &low_pages) || total == 0 || idle > total || page_bytes == 0)
+        return -EINVAL;
+    /* Missing where the kernel was built without what they count. */
+    (void)find_kib(meminfo, "SReclaimable", &slab);
+    (void)find_kib(meminfo, "Mapped", &mapped); /* programs' code, and also shared memory */
+    (void)find_kib(meminfo, "Shmem", &shmem);
+    (void)find_kib(meminfo, "Dirty", &dirty);
+    (void)find_kib(meminfo, "Writeback", &writeback);
+    uint64_t cache = less(active_file + inactive_file, less(mapped, shmem) + dirty + writeback);
+    *ret = (MemoryState){
+        .total_bytes = total,
+        .spare_bytes = smaller(smaller(idle + cache + slab, available), total),
+        .reserve_bytes = smaller(low_pages * page_bytes, total),
+    };
+    return 0;
+}
+
+uint64_t memory_headroom_bytes(const MemoryState *m)
+{
+    return m->total_bytes / 100 * HEADROOM_PERCENT;
+}
+
+uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes)
+{
+    return less(smaller(m->spare_bytes + held_bytes, m->total_bytes),
+                m->reserve_bytes + memory_headroom_bytes(m));
+}
+
+uint64_t memory_ceiling_bytes(const MemoryState *m)
+{
+    return less(m->total_bytes, m->reserve_bytes + memory_headroom_bytes(m));
+}

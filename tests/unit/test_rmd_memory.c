@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* How much can be lent, how the limit follows it, and the load less our own share. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "rmd/lending.h"
+#include "rmd/load.h"
+
+#define GIB (1ull << 30)
+#define MIB (1ull << 20)
+
+static const char meminfo[] = "MemTotal:       16000000 kB\n"
+                              "MemFree:         4000000 kB\n"
+                              "MemAvailable:   11000000 kB\n"
+                              "Cached:          9999999 kB\n"
+                              "Active(anon):    1234567 kB\n"
+                              "Active(file):    2000000 kB\n"
+                              "Inactive(file):  5000000 kB\n"
+                              "Dirty:            300000 kB\n"
+                              "Writeback:        100000 kB\n"
+                              "Mapped:           700000 kB\n"
+                              "Shmem:            200000 kB\n"
+                              "SReclaimable:     250000 kB\n";
+static const char zoneinfo[] = "Node 0, zone      DMA\n"
+                               "  pages free     2816\n"
+                               "        min      28\n"
+                               "        low      35\n"
+                               "        high     42\n"
+                               "Node 0, zone   Normal\n"
+                               "        min      11150\n"
+                               "        low      13965\n"
+                               "  pagesets\n"
+                               "              low:  7\n";
+
+static void reads_the_kernels_texts(void **state)
+{
+    MemoryState m;
+    assert_int_equal(memory_state_parse(meminfo, zoneinfo, 4096, &m), 0);
+    assert_int_equal(m.total_bytes, 16000000ull << 10);
+    /* free, file pages, slab; less what is mapped and not shared memory, dirty, being written */
+    assert_int_equal(m.spare_bytes, (4000000ull + 7000000 + 250000 - 500000 - 300000 - 100000)
+                                        << 10);
+    assert_int_equal(m.reserve_bytes, 14000 * 4096);
+    assert_int_equal(memory_headroom_bytes(&m), m.total_bytes / 100 * 15);
+}
+
+static void never_more_than_the_kernel_has_available(void **state)
+{
+    static const char scarce[] = "MemTotal: 1000 kB\nMemFree: 500 kB\nMemAvailable: 400 kB\n"
+                                 "Active(file): 100 kB\nInactive(file): 100 kB\n";
+    MemoryState m;
+    assert_int_equal(memory_state_parse(scarce, zoneinfo, 4096, &m), 0);
+    assert_int_equal(m.spare_bytes, 400 << 10);
+    assert_int_equal(m.reserve_bytes, 1000 << 10); /* marks above all there is */
+    assert_int_equal(memory_lendable_bytes(&m, 0), 0);
+    assert_int_equal(memory_ceiling_bytes(&m), 0);
+}
+
+static void refuses_texts_that_say_too_little(void **state)
+{
+    static const struct {
+        const char *meminfo, *zoneinfo;
+    } bad[] = {
+        {"", zoneinfo},
+        {meminfo, ""},
+        {meminfo, "   low x\n"},
+        {"MemTotal: 5 kB\n", zoneinfo},
+        {"MemTotal: 10 kB\nMemFree: 11 kB\nMemAvailable: 1 kB\nActive(file): 0 kB\n"
+         "Inactive(file): 0 kB\n",
+         zoneinfo},
+        {"MemTotal: 0 kB\nMemFree: 0 kB\nMemAvailable: 1 kB\nActive(file): 0 kB\n"
+         "Inactive(file): 0 kB\n",
+         zoneinfo},
+        {"MemTotal: 99999999999999999999 kB\nMemFree: 1 kB\nMemAvailable: 1 kB\n"
+         "Active(file): 0 kB\nInactive(file): 0 kB\n",
+         zoneinfo},
+        {"MemTotal: 10 MB\nMemFree: 1 kB\nMemAvailable: 1 kB\nActive(file): 0 kB\n"
+         "Inactive(file): 0 kB\n",
+         zoneinfo},
+    };
+    MemoryState m;
+    for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(memory_state_parse(bad[i].meminfo, bad[i].zoneinfo, 4096, &m), -EINVAL);
+}
+
+static MemoryState host(uint64_t spare)
+{
+    return (MemoryState){.total_bytes = 100 * GIB, .spare_bytes = spare, .reserve_bytes = GIB};
+}
+
+static void what_is_lent_counts_as_the_owners_no_more(void **state)
+{
+    MemoryState m = host(60 * GIB);
+    uint64_t all = memory_lendable_bytes(&m, 0);
+    assert_int_equal(all, 60 * GIB - GIB - memory_headroom_bytes(&m));
+    m = host(50 * GIB);
+    assert_int_equal(memory_lendable_bytes(&m, 10 * GIB), all);
+    m = host(10 * GIB);
+    assert_int_equal(memory_lendable_bytes(&m, 0), 0);
+    m = host(100 * GIB);
+    assert_int_equal(memory_lendable_bytes(&m, 100 * GIB), memory_ceiling_bytes(&m));
+}
+
+/* ---- the limit ------------------------------------------------------------------------------- */
+
+static Lending lending;
+static uint64_t now_ns;
+
+static void lend(uint64_t cap, uint64_t spare)
+{
+    MemoryState m = host(spare);
+    now_ns = 1000 * NS_PER_S;
+    lending_init(&lending, cap, now_ns);
+    lending_read(&lending, &m, 0, now_ns);
+    (void)lending_begin(&lending, now_ns);
+}
+
+static bool read_after(uint64_t wait_ns, uint64_t spare, uint64_t held)
+{
+    MemoryState m = host(spare);
+    now_ns += wait_ns;
+    lending_read(&lending, &m, held, now_ns);
+    return lending_follow(&lending, UINT64_MAX, now_ns);
+}
+
+static void begins_with_what_is_there_less_a_slack(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    uint64_t lendable = memory_lendable_bytes(&(MemoryState){100 * GIB, 60 * GIB, GIB}, 0);
+    assert_true(lending.limit_bytes <= lendable - GIB);
+    assert_true(lending.limit_bytes > lendable - GIB - LENDING_STEP_BYTES);
+    lend(5 * GIB, 60 * GIB);
+    assert_int_equal(lending.limit_bytes, 5 * GIB);
+    lend(5 * GIB, 10 * GIB);
+    assert_int_equal(lending.limit_bytes, 0);
+}
+
+static void is_not_moved_by_noise(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    for (unsigned i = 0; i < 100; i++)
+        assert_false(read_after(NS_PER_S / 10, i % 2 ? 59 * GIB + 10 * MIB : 60 * GIB, 0));
+}
+
+static void is_lowered_by_what_is_missing_at_once(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    assert_true(read_after(NS_PER_S / 10, 30 * GIB, 20 * GIB)); /* the owner took 10 GiB */
+    assert_int_equal(lending.limit_bytes,
+                     lending.lendable_bytes - lending.lendable_bytes % LENDING_STEP_BYTES);
+    assert_false(read_after(NS_PER_S / 10, 30 * GIB, 20 * GIB));
+    assert_true(read_after(NS_PER_S / 10, 10 * GIB, 0));
+    assert_int_equal(lending.limit_bytes, 0);
+}
+
+static void grows_slowly_and_after_a_rest(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    assert_true(read_after(NS_PER_S / 10, 30 * GIB, 0));
+    uint64_t limit = lending.limit_bytes, from = now_ns;
+    while (now_ns < from + LENDING_GROW_PAUSE_NS)
+        assert_false(read_after(NS_PER_S / 10, 60 * GIB, 0));
+    for (unsigned i = 0; i < 100; i++)
+        (void)read_after(NS_PER_S / 10, 60 * GIB, 0);
+    assert_true(lending.limit_bytes <= limit + 10 * LENDING_GROW_BYTES_PER_S);
+    assert_true(lending.limit_bytes >= limit + 9 * LENDING_GROW_BYTES_PER_S);
+    /* Nothing is saved up: not while no reading came, not while there was nothing to grow into. */
+    limit = lending.limit_bytes;
+    assert_true(read_after(1000 * NS_PER_S, 60 * GIB, 0));
+    assert_true(lending.limit_bytes <= limit + LENDING_GROW_BYTES_PER_S);
+}
+
+static void does_not_outgrow_the_pool_or_the_cap(void **state)
+{
+    lend(UINT64_MAX, 30 * GIB);
+    MemoryState m = host(60 * GIB);
+    uint64_t pool = lending.limit_bytes + 10 * MIB;
+    for (unsigned i = 0; i < 100; i++) {
+        lending_read(&lending, &m, 0, now_ns += NS_PER_S / 10);
+        (void)lending_follow(&lending, pool, now_ns);
+    }
+    assert_int_equal(lending.limit_bytes, pool);
+    lend(20 * GIB, 30 * GIB);
+    for (unsigned i = 0; i < 2000; i++)
+        (void)read_after(NS_PER_S / 10, 90 * GIB, 0);
+    assert_int_equal(lending.limit_bytes, 20 * GIB);
+}
+
+static void knows_when_it_is_far_below(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    (void)read_after(1, 6 * GIB + MIB, 10 * GIB);
+    assert_false(lending.far_below);
+    (void)read_after(1, 6 * GIB - MIB, 10 * GIB);
+    assert_true(lending.far_below);
+    lending_read(&lending, NULL, 0, now_ns);
+    assert_false(lending.known);
+    assert_false(lending_follow(&lending, UINT64_MAX, now_ns));
+    assert_int_equal(lending_spare(&lending), 0);
+}
+
+/* ---- the load -------------------------------------------------------------------------------- */
+
+static void reads_the_load_average(void **state)
+{
+    static const char *const bad[] = {"", "x", "-1 0 0", "0.1x", "nan 0 0", "inf 0 0", "1e99 0"};
+    double load;
+    assert_int_equal(load_parse("2.50 2.65 2.48 7/112 19082\n", &load), 0);
+    assert_true(load == 2.5);
+    for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(load_parse(bad[i], &load), -EINVAL);
+}
+
+/* The kernel's own way: every five seconds, load = load * exp(-5/60) + running * (1 - exp(-5/60)).
+ * One owner's task, and ours that runs all the time from the 100th second to the 400th. */
+static void takes_out_what_is_ours(void **state)
+{
+    LoadShare share = {0};
+    double average = 0, keep = exp(-5.0 / 60);
+    uint64_t ours = 0, t = NS_PER_S;
+    for (unsigned s = 1; s <= 900; s++) {
+        bool mine = s > 100 && s <= 400, owners = s > 600;
+        t += NS_PER_S;
+        ours += mine ? 2 * NS_PER_S : 0; /* two threads */
+        load_share_update(&share, ours, t);
+        if (s % 5 == 0)
+            average = average * keep + ((mine ? 2 : 0) + (owners ? 1 : 0)) * (1 - keep);
+        double left = load_less(average, &share, 1);
+        if (s <= 600) /* what steps of five seconds and of one differ by */
+            assert_true(left < 0.17);
+        if (s > 850)
+            assert_true(left > 0.95);
+    }
+}
+
+static void a_new_process_begins_anew(void **state)
+{
+    LoadShare share = {0};
+    uint64_t t = 1000 * NS_PER_S;
+    load_share_update(&share, 500 * NS_PER_S, t); /* what it did before is not known */
+    assert_true(share.share == 0);
+    load_share_update(&share, 560 * NS_PER_S, t += 60 * NS_PER_S);
+    assert_true(fabs(share.share - (1 - exp(-1))) < 1e-9);
+    double before = share.share;
+    load_share_update(&share, 1, t); /* at the same instant: another process, nothing happens */
+    assert_true(share.share == before);
+    load_share_update(&share, NS_PER_S, t += NS_PER_S); /* less than last time: another process */
+    assert_true(share.share < before);
+    load_share_gone(&share, t += 600 * NS_PER_S);
+    assert_true(share.share < 1e-4);
+    load_share_update(&share, NS_PER_S, t += NS_PER_S); /* its time counts from its beginning */
+    assert_true(fabs(share.share - (1 - exp(-1.0 / 60))) < 1e-4);
+    load_share_update(&share, 5 * NS_PER_S, t - 5 * NS_PER_S); /* a clock that goes back */
+    assert_true(load_less(0.001, &share, 1) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_the_kernels_texts),
+        cmocka_unit_test(never_more_than_the_kernel_has_available),
+        cmocka_unit_test(refuses_texts_that_say_too_little),
+        cmocka_unit_test(what_is_lent_counts_as_the_owners_no_more),
+        cmocka_unit_test(begins_with_what_is_there_less_a_slack),
+        cmocka_unit_test(is_not_moved_by_noise),
+        cmocka_unit_test(is_lowered_by_what_is_missing_at_once),
+        cmocka_unit_test(grows_slowly_and_after_a_rest),
+        cmocka_unit_test(does_not_outgrow_the_pool_or_the_cap),
+        cmocka_unit_test(knows_when_it_is_far_below),
+        cmocka_unit_test(reads_the_load_average),
+        cmocka_unit_test(takes_out_what_is_ours),
+        cmocka_unit_test(a_new_process_begins_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

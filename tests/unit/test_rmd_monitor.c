@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: MIT */
+/* The monitor's decisions, one at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "rmd/monitor.h"
+
+#define GIB (1ull << 30)
+#define MINUTE (60 * NS_PER_S)
+
+/* The host as the sources see it, the imd as its owner sees it, and what the monitor has done. */
+static struct Host {
+    Monitor *monitor;
+    uint64_t now_ns, slept_ns;
+    double console_idle, load; /* NAN: unknown */
+    enum Verdict recruit, reclaim;
+    Facts judged;
+    uint64_t spare, held, pool, limit;
+    bool memory_known, never_ready;
+    unsigned starts, terminates, kills, limits, changes;
+} h;
+
+static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
+{
+    h.judged = *facts;
+    *recruit = h.recruit;
+    *reclaim = h.reclaim;
+}
+
+static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
+{
+    h.starts++;
+    h.pool = pool_bytes;
+    h.limit = limit_bytes;
+}
+
+static void on_limit(void *ctx, uint64_t limit_bytes)
+{
+    h.limits++;
+    h.limit = limit_bytes;
+}
+
+static void on_terminate(void *ctx)
+{
+    h.terminates++;
+}
+
+static void on_kill(void *ctx)
+{
+    h.kills++;
+}
+
+static void on_changed(void *ctx)
+{
+    h.changes++;
+}
+
+static const MonitorConfig usual = {.idle_after_ns = 5 * MINUTE,
+                                    .poll_ns = NS_PER_S,
+                                    .leave_deadline_ns = NS_PER_S,
+                                    .load_below = 0.3,
+                                    .pool_max_bytes = UINT64_MAX};
+
+static void begin(const MonitorConfig *config)
+{
+    const MonitorSink sink = {.judge = on_judge,
+                              .start = on_start,
+                              .limit = on_limit,
+                              .terminate = on_terminate,
+                              .kill = on_kill,
+                              .changed = on_changed};
+    (void)monitor_free(h.monitor);
+    h = (struct Host){.now_ns = 3600 * NS_PER_S,
+                      .console_idle = 7200,
+                      .load = 0.05,
+                      .spare = 60 * GIB,
+                      .memory_known = true};
+    h.monitor = monitor_new(config, &sink, h.now_ns);
+    assert_non_null(h.monitor);
+}
+
+static int tear_down(void **state)
+{
+    h.monitor = monitor_free(h.monitor);
+    return 0;
+}
+
+static void read_memory(void)
+{
+    const MemoryState m = {.total_bytes = 100 * GIB, .spare_bytes = h.spare, .reserve_bytes = GIB};
+    monitor_memory(h.monitor, h.memory_known ? &m : NULL, h.held, h.now_ns);
+}
+
+static enum MonitorState state_now(void)
+{
+    MonitorStatus status;
+    monitor_status(h.monitor, h.now_ns, &status);
+    return status.state;
+}
+
+static void ready(void)
+{
+    monitor_ready(h.monitor, 0xabc, h.pool, h.now_ns);
+}
+
+static void look_now(void)
+{
+    Look l = {.taken_ns = h.now_ns, .slept_ns = h.slept_ns, .console_source = "terminals"};
+    facts_init(&l.facts);
+    l.facts.value[FACT_console_idle] = h.console_idle;
+    l.facts.value[FACT_load] = h.load;
+    monitor_look(h.monitor, &l, h.now_ns);
+    if (state_now() == MONITOR_STARTING && !h.never_ready)
+        ready();
+}
+
+static void look(void)
+{
+    h.now_ns += NS_PER_MS;
+    look_now();
+}
+
+/* As the shell does: a look each second, memory when it is due, time at the deadline. */
+static void pass(uint64_t ns)
+{
+    for (uint64_t end = h.now_ns + ns, next = h.now_ns + NS_PER_S; h.now_ns < end;) {
+        uint64_t t = time_min(time_min(monitor_deadline(h.monitor), next), end);
+        h.console_idle += (double)(t > h.now_ns ? t - h.now_ns : 0) / 1e9;
+        h.now_ns = t > h.now_ns ? t : h.now_ns;
+        if (monitor_memory_due_ns(h.monitor) <= h.now_ns)
+            read_memory();
+        if (h.now_ns == next) {
+            look_now();
+            next += NS_PER_S;
+        }
+        monitor_expire(h.monitor, h.now_ns);
+    }
+}
+
+static void lend(const MonitorConfig *config)
+{
+    begin(config);
+    pass(config->idle_after_ns + 2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    assert_int_equal(state_now(), MONITOR_LENDING);
+}
+
+static void ended(void)
+{
+    monitor_ended(h.monitor, "status 0", h.now_ns);
+}
+
+static const char *reason(void)
+{
+    static MonitorStatus status;
+    monitor_status(h.monitor, h.now_ns, &status);
+    return status.reason;
+}
+
+/* ---- idleness -------------------------------------------------------------------------------- */
+
+static void lends_after_idle_after_and_not_before(void **state)
+{
+    begin(&usual);
+    h.never_ready = true;
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 0);
+    assert_int_equal(state_now(), MONITOR_BUSY);
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    assert_int_equal(state_now(), MONITOR_STARTING);
+    ready();
+    assert_int_equal(state_now(), MONITOR_LENDING);
+    assert_string_equal(reason(), "the console has been idle for 5min");
+    pass(60 * MINUTE);
+    assert_int_equal(h.starts + h.terminates, 1);
+}
+
+static void a_touch_reclaims_at_the_next_look(void **state)
+{
+    lend(&usual);
+    h.console_idle = 0.2;
+    look();
+    assert_int_equal(h.terminates, 1);
+    assert_int_equal(state_now(), MONITOR_BUSY);
+    assert_string_equal(reason(),
+                        "the console was touched 200ms ago, says terminals, 5min are wanted");
+    ended();
+    pass(5 * MINUTE - 2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(4 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
+static void load_reclaims_and_must_be_low_for_as_long(void **state)
+{
+    lend(&usual);
+    h.load = 0.3;
+    look();
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "the load is 0.30, below 0.30 is wanted");
+    ended();
+    for (unsigned i = 0; i < 1000; i++) { /* flaps */
+        h.load = i % 20 ? 0.2 : 0.35;
+        pass(10 * NS_PER_S);
+    }
+    assert_int_equal(h.starts, 1);
+    assert_non_null(strstr(reason(), "the load has been below 0.30 for"));
+    h.load = 0.29;
+    pass(5 * MINUTE + NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
+static void unknown_is_busy(void **state)
+{
+    lend(&usual);
+    h.console_idle = NAN;
+    look();
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "no source knows when the console was touched");
+    ended();
+    h.console_idle = 7200; /* the sources are back: what was meanwhile nobody knows */
+    pass(5 * MINUTE - 2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(4 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+    h.load = NAN;
+    look();
+    assert_int_equal(h.terminates, 2);
+    assert_string_equal(reason(), "the load is not known");
+}
+
+static void dedicated_hosts_go_by_load_alone(void **state)
+{
+    MonitorConfig c = usual;
+    c.dedicated = true;
+    begin(&c);
+    h.console_idle = NAN;
+    pass(5 * MINUTE + NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    h.console_idle = 0;
+    look();
+    assert_int_equal(h.terminates, 0);
+    h.load = 0.4;
+    look();
+    assert_int_equal(h.terminates, 1);
+}
+
+static void a_silent_looker_is_busy(void **state)
+{
+    lend(&usual);
+    uint64_t from = h.now_ns;
+    while (h.terminates == 0 && h.now_ns < from + MINUTE) {
+        h.now_ns = monitor_deadline(h.monitor);
+        read_memory();
+        monitor_expire(h.monitor, h.now_ns);
+    }
+    assert_int_equal(h.terminates, 1);
+    assert_true(h.now_ns - from <= MONITOR_SILENCE_POLLS * NS_PER_S);
+    assert_string_equal(reason(), "the sources of activity do not answer");
+    ended();
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 1);
+}
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+static void a_leaping_clock_makes_nobody_idle(void **state)
+{
+    begin(&usual);
+    h.console_idle = 0;
+    look();
+    h.console_idle = 86400; /* the host's clock was set */
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 0);
+    assert_non_null(strstr(reason(), "the console has been watched for"));
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    h.console_idle = -5; /* set back: what was touched lies ahead */
+    look();
+    assert_int_equal(h.terminates, 1);
+}
+
+static void after_a_gap_all_begins_anew(void **state)
+{
+    lend(&usual);
+    h.now_ns += MINUTE;
+    look();
+    assert_int_equal(h.terminates, 1);
+    ended();
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
+static void after_sleep_all_begins_anew(void **state)
+{
+    lend(&usual);
+    h.slept_ns += 3600 * NS_PER_S;
+    look();
+    assert_int_equal(h.terminates, 1);
+    ended();
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 1);
+}
+
+static void old_looks_are_not_believed(void **state)
+{
+    Look l = {.taken_ns = 1};
+    lend(&usual);
+    facts_init(&l.facts);
+    monitor_look(h.monitor, &l, h.now_ns); /* knows nothing, but is of long ago */
+    assert_int_equal(h.terminates, 0);
+    l.taken_ns = h.now_ns + MINUTE; /* and none is of the future */
+    l.facts.value[FACT_console_idle] = l.facts.value[FACT_load] = 0;
+    monitor_look(h.monitor, &l, h.now_ns);
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 1);
+}
+
+/* ---- the owner's rules ----------------------------------------------------------------------- */
+
+static MonitorConfig ruled(bool recruit, bool reclaim)
+{
+    MonitorConfig c = usual;
+    c.has_recruit_rule = recruit;
+    c.has_reclaim_rule = reclaim;
+    return c;
+}
+
+static void rules_replace_ours(void **state)
+{
+    MonitorConfig c = ruled(true, true);
+    begin(&c);
+    h.console_idle = h.load = NAN; /* the rules do not ask for them */
+    h.recruit = VERDICT_NO;
+    h.reclaim = VERDICT_NO;
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "the rule recruit_when is false");
+    h.recruit = VERDICT_YES;
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    h.recruit = VERDICT_NO; /* a lending lasts until reclaim_when says so */
+    pass(MINUTE);
+    assert_int_equal(h.terminates, 0);
+    h.reclaim = VERDICT_YES;
+    look();
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "the rule reclaim_when is true");
+}
+
+static void rules_do_not_flap_either(void **state)
+{
+    MonitorConfig c = ruled(true, true);
+    begin(&c);
+    for (unsigned i = 0; i < 3600; i++) {
+        h.recruit = i % 2 ? VERDICT_YES : VERDICT_NO;
+        h.reclaim = i % 2 ? VERDICT_NO : VERDICT_YES;
+        unsigned terminates = h.terminates;
+        pass(NS_PER_S);
+        if (h.terminates > terminates)
+            ended();
+    }
+    assert_in_range(h.starts, 10, 12);
+}
+
+static void a_rule_that_fails_is_busy(void **state)
+{
+    for (unsigned which = 0; which < 2; which++) {
+        MonitorConfig c = ruled(which == 0, which == 1);
+        begin(&c);
+        h.recruit = VERDICT_YES;
+        h.reclaim = VERDICT_NO;
+        pass(6 * MINUTE);
+        assert_int_equal(h.starts, 1);
+        h.recruit = h.reclaim = VERDICT_UNKNOWN;
+        look();
+        assert_int_equal(h.terminates, 1);
+        assert_non_null(strstr(reason(), "fails"));
+    }
+}
+
+static void our_reclaim_stays_beside_their_recruit(void **state)
+{
+    MonitorConfig c = ruled(true, false);
+    begin(&c);
+    h.recruit = VERDICT_YES;
+    h.console_idle = 0;
+    look();
+    pass(4 * MINUTE);
+    assert_int_equal(h.starts, 0);
+}
+
+static void rules_see_all_facts(void **state)
+{
+    MonitorConfig c = ruled(true, true);
+    begin(&c);
+    h.recruit = VERDICT_YES;
+    h.reclaim = VERDICT_NO;
+    pass(100 * NS_PER_S);
+    assert_true(h.judged.value[FACT_idle_after] == 300);
+    assert_true(h.judged.value[FACT_load_below] == 0.3);
+    assert_true(h.judged.value[FACT_console_idle] == 100); /* as long as it was watched */
+    assert_true(h.judged.value[FACT_load_idle] == 100);
+    assert_true(h.judged.value[FACT_lending] == 0);
+    assert_false(facts_known(&h.judged, FACT_on_battery));
+    pass(4 * MINUTE);
+    h.held = 5 * GIB;
+    read_memory();
+    look();
+    assert_true(h.judged.value[FACT_lending] == 1);
+    assert_true(h.judged.value[FACT_mem_lent] == 5 * (double)GIB);
+}
+
+/* ---- imd ------------------------------------------------------------------------------------- */
+
+static void who_does_not_leave_is_killed(void **state)
+{
+    lend(&usual);
+    h.console_idle = 0;
+    look();
+    uint64_t from = h.now_ns;
+    pass(NS_PER_S - NS_PER_MS);
+    assert_int_equal(h.kills, 0);
+    pass(NS_PER_MS);
+    assert_int_equal(h.kills, 1);
+    pass(10 * MINUTE); /* it hangs in the kernel: it is killed again, and none is started */
+    assert_true(h.kills > 10 && h.kills < 700);
+    assert_int_equal(h.starts, 1);
+    assert_string_equal(reason(), "the last imd has not ended yet");
+    ended();
+    pass(NS_PER_S);
+    assert_int_equal(h.starts, 2);
+    assert_true(from < h.now_ns);
+}
+
+static void crashes_are_answered_later_and_later(void **state)
+{
+    uint64_t last = 0;
+    lend(&usual);
+    for (unsigned i = 0; i < 14; i++) {
+        unsigned starts = h.starts;
+        uint64_t from = h.now_ns;
+        monitor_ended(h.monitor, "signal 9", h.now_ns);
+        assert_int_equal(state_now(), MONITOR_BUSY);
+        assert_non_null(strstr(reason(), "imd ended by itself with signal 9"));
+        while (h.starts == starts)
+            pass(NS_PER_S);
+        uint64_t pause = h.now_ns - from;
+        assert_true(pause >= last && pause <= MONITOR_PAUSE_MAX_NS + 2 * NS_PER_S);
+        assert_true(pause >= time_min(MONITOR_PAUSE_MAX_NS, NS_PER_S << i));
+        last = pause;
+    }
+    pass(MONITOR_PAUSE_MAX_NS + NS_PER_S); /* all went well for long */
+    monitor_ended(h.monitor, "signal 9", h.now_ns);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 16);
+}
+
+static void who_is_never_ready_is_ended(void **state)
+{
+    begin(&usual);
+    h.never_ready = true;
+    pass(5 * MINUTE + NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(MONITOR_START_DEADLINE_NS - 2 * NS_PER_S);
+    assert_int_equal(h.terminates, 0);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.terminates, 1);
+    monitor_ended(h.monitor, "signal 15", h.now_ns);
+    pass(4 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    pass(2 * MINUTE);
+    assert_int_equal(h.starts, 2);
+}
+
+static void leaves_with_its_imd(void **state)
+{
+    lend(&usual);
+    monitor_leave(h.monitor, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_false(monitor_finished(h.monitor));
+    ended();
+    assert_true(monitor_finished(h.monitor));
+    pass(10 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    begin(&usual);
+    monitor_leave(h.monitor, h.now_ns);
+    assert_true(monitor_finished(h.monitor));
+    assert_int_equal(h.terminates, 0);
+}
+
+static void says_which_imd_is_gone(void **state)
+{
+    MonitorStatus status;
+    lend(&usual);
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_int_equal(status.epoch, 0xabc);
+    unsigned changes = h.changes;
+    h.console_idle = 0;
+    look();
+    assert_true(h.changes > changes);
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_int_equal(status.state, MONITOR_BUSY);
+    assert_int_equal(status.epoch, 0xabc);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void the_limit_follows_the_memory(void **state)
+{
+    lend(&usual);
+    uint64_t limit = h.limit;
+    assert_true(limit > 40 * GIB && limit <= 43 * GIB);
+    assert_true(h.pool >= limit);
+    h.spare = 30 * GIB;
+    pass(NS_PER_S / 10);
+    assert_int_equal(h.limits, 1);
+    assert_true(h.limit <= 14 * GIB);
+    h.spare = 60 * GIB;
+    limit = h.limit;
+    pass(10 * MINUTE);
+    assert_true(h.limit > limit + 25 * GIB && h.limit <= limit + 605 * (64ull << 20));
+    assert_int_equal(h.terminates, 0);
+}
+
+static void pressure_takes_all_back_and_rests(void **state)
+{
+    lend(&usual);
+    monitor_pressure(h.monitor, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "programs had to wait for memory");
+    pass(MONITOR_EMERGENCY_DEADLINE_NS); /* no time to lose */
+    assert_int_equal(h.kills, 1);
+    ended();
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 2);
+    h.spare = 5 * GIB;
+    pass(NS_PER_S / 10);
+    assert_int_equal(h.terminates, 2);
+    assert_string_equal(reason(), "memory is short");
+    ended();
+    pass(10 * MINUTE);
+    assert_int_equal(h.starts, 2);
+    h.spare = 60 * GIB;
+    pass(2 * MINUTE);
+    assert_int_equal(h.starts, 3);
+}
+
+static void pressure_comes_again_later_and_later(void **state)
+{
+    MonitorConfig c = usual;
+    c.idle_after_ns = 10 * NS_PER_S;
+    lend(&c);
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned starts = h.starts;
+        uint64_t from = h.now_ns;
+        monitor_pressure(h.monitor, h.now_ns);
+        ended();
+        while (h.starts == starts)
+            pass(NS_PER_S);
+        assert_true(h.now_ns - from >= time_min(MONITOR_PAUSE_MAX_NS, MINUTE << i));
+    }
+}
+
+static void no_lending_without_knowing_the_memory(void **state)
+{
+    begin(&usual);
+    h.memory_known = false;
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "the state of the memory is not known");
+    h.memory_known = true;
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    h.memory_known = false;
+    pass(NS_PER_S / 10);
+    assert_int_equal(h.terminates, 1);
+}
+
+static void a_little_is_not_worth_a_start(void **state)
+{
+    MonitorConfig c = usual;
+    begin(&c);
+    h.spare = 17 * GIB + (20 << 20);
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "only 20 MiB could be lent");
+    c.pool_max_bytes = (16 << 20) + 5; /* unless no more is asked for */
+    begin(&c);
+    h.spare = 17 * GIB + (20 << 20);
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    assert_int_equal(h.pool, 16 << 20);
+    assert_int_equal(h.limit, 16 << 20);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void explains_itself(void **state)
+{
+    char text[4096], small[40];
+    begin(&usual);
+    pass(MINUTE);
+    h.console_idle = 3;
+    look();
+    (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
+    assert_non_null(strstr(text, "The host is not lent: the console was touched 3s ago, says "
+                                 "terminals, 5min are wanted.\n"));
+    assert_non_null(strstr(text, "no  => console idle for 5min: for 3s, says terminals\n"));
+    assert_non_null(strstr(text, "no     load below 0.30 for 5min: it is 0.05, below for 60s\n"));
+    assert_non_null(strstr(text, "yes    memory to spare: 43 GiB could be lent, 0 B are\n"));
+    pass(5 * MINUTE);
+    monitor_used(h.monitor, 3 * GIB, h.now_ns);
+    (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
+    assert_non_null(strstr(text, "The host is lent: the console has been idle for 5min.\n"));
+    assert_non_null(strstr(text, "Of its memory 43 GiB may be used, 3 GiB are.\n"));
+    assert_null(strstr(text, "  no "));
+    (void)monitor_explain(h.monitor, h.now_ns, small, sizeof small);
+    assert_int_equal(strlen(small), sizeof small - 1);
+}
+
+static void explains_rules_and_rests(void **state)
+{
+    char text[4096];
+    MonitorConfig c = ruled(true, true);
+    begin(&c);
+    h.reclaim = VERDICT_NO;
+    pass(6 * MINUTE);
+    (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
+    assert_non_null(strstr(text, "no  => rule recruit_when true: it fails\n"));
+    assert_non_null(strstr(text, "yes    rule reclaim_when false: it is false\n"));
+    h.recruit = VERDICT_YES;
+    pass(2 * NS_PER_S);
+    monitor_ended(h.monitor, "signal 11", h.now_ns);
+    (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
+    assert_non_null(strstr(text, "no  => rest after imd ended by itself: 1s to wait\n"));
+    assert_non_null(strstr(text, "imd last ended by itself with signal 11\n"));
+    pass(3 * NS_PER_S);
+    monitor_pressure(h.monitor, h.now_ns);
+    ended();
+    pass(NS_PER_S);
+    (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
+    assert_non_null(strstr(text, "last reclaimed 1s ago: programs had to wait for memory\n"));
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lends_after_idle_after_and_not_before),
+        TEST(a_touch_reclaims_at_the_next_look),
+        TEST(load_reclaims_and_must_be_low_for_as_long),
+        TEST(unknown_is_busy),
+        TEST(dedicated_hosts_go_by_load_alone),
+        TEST(a_silent_looker_is_busy),
+        TEST(a_leaping_clock_makes_nobody_idle),
+        TEST(after_a_gap_all_begins_anew),
+        TEST(after_sleep_all_begins_anew),
+        TEST(old_looks_are_not_believed),
+        TEST(rules_replace_ours),
+        TEST(rules_do_not_flap_either),
+        TEST(a_rule_that_fails_is_busy),
+        TEST(our_reclaim_stays_beside_their_recruit),
+        TEST(rules_see_all_facts),
+        TEST(who_does_not_leave_is_killed),
+        TEST(crashes_are_answered_later_and_later),
+        TEST(who_is_never_ready_is_ended),
+        TEST(leaves_with_its_imd),
+        TEST(says_which_imd_is_gone),
+        TEST(the_limit_follows_the_memory),
+        TEST(pressure_takes_all_back_and_rests),
+        TEST(pressure_comes_again_later_and_later),
+        TEST(no_lending_without_knowing_the_memory),
+        TEST(a_little_is_not_worth_a_start),
+        TEST(explains_itself),
+        TEST(explains_rules_and_rests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
