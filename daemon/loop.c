@@ -123,6 +123,13 @@ int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx)
     return event_add(w->event, NULL) == 0 ? 0 : -ENOMEM;
 }
 
+void loop_unwatch(Loop *l, int fd)
+{
+    for (unsigned i = 0; i < l->watches_count; i++)
+        if (event_get_fd(l->watches[i].event) == fd)
+            (void)event_del(l->watches[i].event);
+}
+
 int loop_run(Loop *l)
 {
     arm(l);

@@ -19,6 +19,9 @@ Loop *loop_new(const LoopOps *ops, void *ctx);
 Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
 /* @readable is called whenever @fd is, until the loop is freed. 0, or -ENOMEM. */
 int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx);
+/* No more of @fd; where it is not watched, nothing happens. Not while its own callback is still to
+ * use it. */
+void loop_unwatch(Loop *l, int fd);
 /* Returns after loop_stop(). 0, or -EIO. */
 int loop_run(Loop *l);
 void loop_stop(Loop *l);

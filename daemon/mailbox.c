@@ -2,6 +2,7 @@
 #include "daemon/mailbox.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -34,6 +35,13 @@ void mailbox_post(Mailbox *m, Letter *letter)
     atomic_store(&m->waiting, true);
     pthread_mutex_unlock(&m->lock);
     (void)eventfd_write(m->fd, 1); /* cannot fail: the counter stays far below its limit */
+}
+
+void mailbox_wait(const Mailbox *m)
+{
+    struct pollfd at = {.fd = m->fd, .events = POLLIN};
+    while (!mailbox_waiting(m))
+        (void)poll(&at, 1, -1);
 }
 
 bool mailbox_waiting(const Mailbox *m)

@@ -24,6 +24,8 @@ int mailbox_init(Mailbox *m); /* 0, or -errno */
 void mailbox_deinit(Mailbox *m);
 /* @letter is the receiver's from now on. */
 void mailbox_post(Mailbox *m, Letter *letter);
+/* Falls asleep until there is mail. */
+void mailbox_wait(const Mailbox *m);
 /* Is there mail? Takes no lock. */
 bool mailbox_waiting(const Mailbox *m);
 /* All letters there are, oldest first, linked by next; NULL: none. */

@@ -16,7 +16,7 @@ ImdControl *imd_control_new(const ImdControlConfig *config, const Env *env,
     c->config = *config;
     c->env = *env;
     c->sink = *sink;
-    c->next_ns = now_ns;
+    c->next_ns = c->now_ns = now_ns;
     list_init(&c->commanded);
     list_init(&c->waiting);
     reply_cache_init(&c->replies);
@@ -35,6 +35,7 @@ ImdControl *imd_control_free(ImdControl *c)
     if (!c)
         return NULL;
     control_jobs_deinit(c);
+    control_limit_deinit(c);
     manager_link_deinit(c);
     directory_deinit(&c->directory);
     reply_cache_deinit(&c->replies);
@@ -74,6 +75,7 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
     WireReply reply;
     if (!c->up)
         return;
+    c->now_ns = now_ns;
     if (type == WIRE_REQUEST && wire_request_decode(payload, len, &request) == 0)
         control_request(c, &request);
     else if (type == WIRE_REPLY && wire_reply_decode(payload, len, &reply) == 0)
@@ -149,5 +151,5 @@ bool imd_control_region_at(const ImdControl *c, size_t index, RegionListing *ret
 
 bool imd_control_check(const ImdControl *c)
 {
-    return directory_check(&c->directory) && control_jobs_check(c);
+    return directory_check(&c->directory) && control_jobs_check(c) && control_limit_check(c);
 }

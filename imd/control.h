@@ -17,12 +17,14 @@
 
 typedef struct ImdControl ImdControl;
 
-enum ImdCommandKind { IMD_ADD, IMD_DROP, IMD_REOPEN, IMD_CLOSE, IMD_LEAVE };
+/* PURGE is no data thread's: no region has the range any more, its pages go back to the host. */
+enum ImdCommandKind { IMD_ADD, IMD_DROP, IMD_REOPEN, IMD_CLOSE, IMD_LEAVE, IMD_PURGE };
 typedef struct ImdCommand {
     uint64_t id; /* echoed in imd_control_done() */
     uint8_t kind;
     unsigned thread;
-    ImdRegion region; /* DROP, CLOSE: region.region only; REOPEN: opening and capability too */
+    ImdRegion region; /* DROP, CLOSE: region.region only; REOPEN: opening and capability too; PURGE:
+                         pool_offset and len, whole units of POOL_ALIGN */
 } ImdCommand;
 
 typedef struct ImdControlSink {
@@ -41,6 +43,7 @@ typedef struct ImdControlConfig {
     unsigned regions_max;           /* ALLOC beyond it: NO_MEMORY */
     uint64_t beat_ns;               /* between BEATs */
     uint64_t retained_age_max_ns;   /* released regions older than it go; 0: no limit */
+    bool give_back; /* each range that comes back is PURGEd before it is used again */
 } ImdControlConfig;
 
 ImdControl *imd_control_new(const ImdControlConfig *config, const Env *env,
@@ -57,6 +60,12 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
 void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
 /* What the data threads served since the start, all together, for BEATs. */
 void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes);
+/* The ranges of the pool in use, those that are on their way back too, shall be no more than
+ * @bytes: nothing more is given beyond it, and where more is in use regions go, the least recently
+ * used first, released ones before open ones. Their clients find them gone and read the file. */
+void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns);
+uint64_t imd_control_limit_bytes(const ImdControl *c);
+uint64_t imd_control_used_bytes(const ImdControl *c);
 /* SIGTERM: no new regions, PART is sent; finished when it is answered or gave up. */
 void imd_control_leave(ImdControl *c, uint64_t now_ns);
 bool imd_control_finished(const ImdControl *c);

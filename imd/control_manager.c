@@ -10,6 +10,8 @@
 /* Then it is asked anew, with another id: a manager that executed a request but had no memory to
  * keep the reply, which was lost, answers its repetitions never. */
 #define PATIENCE_NS (10 * NS_PER_S)
+/* BEATs are at least so far apart when there is news. */
+#define BEAT_HURRIED_NS (250 * NS_PER_MS)
 /* Leaving is bounded: about five tries, then the manager learns it from our silence. */
 #define PART_RETRY_MAX_NS (400 * NS_PER_MS)
 #define PART_DEADLINE_NS (1500 * NS_PER_MS)
@@ -68,6 +70,7 @@ static void beat_start(ImdControl *c, uint64_t now_ns)
     RequestTimes times = times_patient();
     directory_hint(&c->directory, &m.hint);
     c->next_ns = time_add(now_ns, c->config.beat_ns);
+    c->beat_ns = now_ns;
     (void)slot_start(c, SLOT_BEAT, OP_BEAT, body, wire_beat_encode(&m, body), &times, now_ns);
 }
 
@@ -197,6 +200,12 @@ void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns)
             return;
         }
     }
+}
+
+void manager_link_hurry(ImdControl *c)
+{
+    if (c->joined)
+        c->next_ns = time_min(c->next_ns, time_add(c->beat_ns, BEAT_HURRIED_NS));
 }
 
 /* ---- life and clock ------------------------------------------------------------------------- */

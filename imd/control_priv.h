@@ -13,9 +13,10 @@
 #include "proto/request.h"
 
 enum {
-    LISTING_WINDOW = 8,  /* pages under way at once */
-    JOBS_MAX = 256,      /* requests being executed, of this and earlier managers */
-    AGED_DROPS_MAX = 16, /* drops under way beyond which none is begun for age */
+    LISTING_WINDOW = 8,   /* pages under way at once */
+    JOBS_MAX = 256,       /* requests being executed, of this and earlier managers */
+    AGED_DROPS_MAX = 16,  /* drops under way beyond which none is begun for age */
+    LIMIT_DROPS_MAX = 64, /* ... and for the pool's limit */
 };
 
 /* A request of the manager being executed. */
@@ -31,6 +32,16 @@ typedef struct Job {
         OpReopen reopen;
     } body;
 } Job;
+
+/* Open regions as they were when the pool's limit was found to be passed, the least recently used
+ * first. */
+typedef struct Victim {
+    uint64_t used, region;
+} Victim;
+typedef struct Victims {
+    Victim *all;
+    size_t count, next;
+} Victims;
 
 /* Our requests under way: one of each, and some pages. */
 enum { SLOT_JOIN, SLOT_BEAT, SLOT_PART, SLOT_PAGE, SLOT_MAX = SLOT_PAGE + LISTING_WINDOW };
@@ -64,12 +75,15 @@ struct ImdControl {
     ListNode waiting;   /* ALLOCs that wait for a range to be dropped */
     unsigned jobs;
     unsigned dropping; /* entries in that state */
+    Victims victims;
 
     RequestIds ids;
     Slot slots[SLOT_MAX];
     Listing listing;
     bool joined;
     uint64_t next_ns; /* of the next BEAT, or JOIN */
+    uint64_t beat_ns; /* the last BEAT was sent */
+    uint64_t now_ns;  /* of what is going on */
     uint64_t read_bytes, write_bytes;
     bool leaving, parted;
 };
@@ -87,8 +101,17 @@ void control_jobs_refuse(ImdControl *c); /* leaving: those that wait for room */
 uint64_t control_before(const ImdControl *c);
 void control_drop_aged(ImdControl *c, uint64_t now_ns);
 uint64_t control_aged_ns(const ImdControl *c);
+/* Its region goes; not with a command under way. */
+void control_drop(ImdControl *c, Entry *e);
 void control_jobs_deinit(ImdControl *c);
 bool control_jobs_check(const ImdControl *c);
+
+/* ---- control_limit.c ------------------------------------------------------------------------ */
+
+/* Begins to drop what is beyond the pool's limit, as far as it can for now. */
+void control_limit_keep(ImdControl *c);
+void control_limit_deinit(ImdControl *c);
+bool control_limit_check(const ImdControl *c);
 
 /* ---- control_manager.c ---------------------------------------------------------------------- */
 
@@ -96,6 +119,8 @@ void manager_link_init(ImdControl *c);
 void manager_link_deinit(ImdControl *c);
 void manager_link_up(ImdControl *c, bool same, uint64_t now_ns);
 void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns);
+/* What the manager believes of our room is wrong: the next BEAT comes sooner. */
+void manager_link_hurry(ImdControl *c);
 void manager_link_part(ImdControl *c, uint64_t now_ns);
 /* Starts what is due, sends what is to be sent. */
 void manager_link_run(ImdControl *c, uint64_t now_ns);

@@ -80,7 +80,8 @@ static void entry_command(ImdControl *c, Entry *e, enum EntryState state, enum I
                    .opening = e->address.opening,
                    .capability = e->address.capability,
                    .pool_offset = e->pool_offset,
-                   .len = e->len},
+                   .len = kind == IMD_PURGE ? directory_entry_bytes(e) : e->len,
+                   .last_use = &e->last_use},
     };
     c->sink.command(c->sink.ctx, &command);
 }
@@ -89,6 +90,11 @@ static void entry_drop(ImdControl *c, Entry *e, Job *job)
 {
     c->dropping++;
     entry_command(c, e, ENTRY_DROPPING, IMD_DROP, job);
+}
+
+void control_drop(ImdControl *c, Entry *e)
+{
+    entry_drop(c, e, NULL);
 }
 
 /* ---- ALLOC ---------------------------------------------------------------------------------- */
@@ -118,6 +124,7 @@ static void alloc_try(ImdControl *c, Job *job)
     }
     int r = directory_take(&c->directory, &c->env, &job->body.alloc, &e);
     if (r == 0) {
+        e->last_use = imd_use_tick(c->now_ns);
         entry_command(c, e, ENTRY_ADDING, IMD_ADD, job);
     } else if (r == DIRECTORY_E_FULL && alloc_make_room(c, job)) {
         list_remove(&job->in_list);
@@ -202,6 +209,7 @@ static void reopen_start(ImdControl *c, Entry *e, Job *job)
     /* Before anybody can write to it: should the writer die, nothing vouches for the region. */
     if (RULE(WITHDRAW))
         e->record.valid = false;
+    e->last_use = imd_use_tick(c->now_ns);
     e->client = m->client;
     e->flags = m->flags;
     e->address.opening++;
@@ -266,7 +274,7 @@ static void job_run(ImdControl *c, Job *job)
     Entry *e = directory_find(&c->directory, job_region(job, &epoch));
     if (RULE(EPOCH) && epoch != c->config.epoch) {
         job_end(c, job, STATUS_EPOCH, NULL);
-    } else if (!e) {
+    } else if (!e || e->purging) {
         job_end(c, job, STATUS_GONE, NULL);
     } else {
         list_push_back(&e->jobs, &job->in_list);
@@ -309,7 +317,16 @@ void control_request(ImdControl *c, const WireRequest *request)
 
 /* ---- commands that are over ----------------------------------------------------------------- */
 
-/* The region is gone from its thread, and with it what waited for it. */
+/* Its range can be used again. */
+static void entry_give(ImdControl *c, Entry *e)
+{
+    if (e->state == ENTRY_DROPPING)
+        c->dropping--;
+    directory_give(&c->directory, e);
+}
+
+/* The region is gone from its thread, and with it what waited for it; whoever asked for that need
+ * not wait until its pages are given back, too. */
 static void entry_gone(ImdControl *c, Entry *e, enum Status status)
 {
     Job *job = e->job;
@@ -317,7 +334,13 @@ static void entry_gone(ImdControl *c, Entry *e, enum Status status)
     list_init(&waited);
     jobs_move(&e->jobs, &waited);
     control_trace(c, "gone", e->address.region);
-    directory_give(&c->directory, e);
+    e->job = NULL;
+    if (e->state == ENTRY_DROPPING && c->config.give_back) {
+        e->purging = true;
+        entry_command(c, e, ENTRY_DROPPING, IMD_PURGE, NULL);
+    } else {
+        entry_give(c, e);
+    }
     job_end(c, job, status, NULL);
     LIST_FOREACH(node, &waited)
     job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_GONE, NULL);
@@ -358,8 +381,12 @@ static void entry_done(ImdControl *c, Entry *e, int result, uint64_t now_ns)
 {
     e->command = 0;
     list_remove(&e->in_commanded);
+    if (e->purging) {
+        entry_give(c, e);
+        waiting_retry(c);
+        return;
+    }
     if (e->state == ENTRY_DROPPING) {
-        c->dropping--;
         entry_gone(c, e, STATUS_OK);
         return;
     }
@@ -382,8 +409,10 @@ void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_
     Entry *e = entry_of_command(c, command);
     if (!e)
         return;
+    c->now_ns = now_ns;
     entry_done(c, e, result, now_ns);
     control_drop_aged(c, now_ns);
+    control_limit_keep(c);
     manager_link_run(c, now_ns);
 }
 

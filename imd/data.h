@@ -9,6 +9,7 @@
 #ifndef DODO_IMD_DATA_H
 #define DODO_IMD_DATA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,12 +41,21 @@ typedef struct ImdDataConfig {
     uint32_t grant_bytes; /* receive room told to writers */
 } ImdDataConfig;
 
+/* When a region was last read or written, in coarse units that only compare: data threads note it,
+ * the control thread reads it at any time. */
+typedef _Atomic uint64_t ImdLastUse;
+static inline uint64_t imd_use_tick(uint64_t now_ns)
+{
+    return now_ns >> 20; /* about a millisecond */
+}
+
 typedef struct ImdRegion {
     uint64_t region;
     uint32_t opening;
     Id128 capability;
     uint64_t pool_offset;
     uint64_t len;
+    ImdLastUse *last_use; /* outlives the region; NULL: nobody wants to know */
 } ImdRegion;
 
 /* Counts since the start: writes and fills when they are whole, reads_unfilled of the reads that

@@ -18,6 +18,7 @@ typedef struct DataRegion {
     HmapNode node; /* ImdData.regions, by id */
     ImdRegion name;
     bool open;                       /* false: released, no capability opens it */
+    uint64_t used;                   /* what name.last_use was told last */
     uint64_t blocks;                 /* the last one may be partial: "to the region's end" */
     uint64_t watermark;              /* every write number up to it is finished */
     uint64_t finished;               /* bit i: number watermark + 1 + i is finished */
@@ -61,7 +62,8 @@ struct ImdData {
     unsigned writes_open;
     unsigned fills_open;
     bool leaving;
-    size_t bytes; /* allocated, but for the map's buckets */
+    uint64_t tick; /* of the message being taken in */
+    size_t bytes;  /* allocated, but for the map's buckets */
     ImdDataStats stats;
 };
 

@@ -19,6 +19,7 @@ int directory_init(Directory *d, const Env *env, uint64_t epoch, uint64_t pool_b
     list_init(&d->entries);
     list_init(&d->released);
     d->pool = pool_new(pool_bytes);
+    d->limit_bytes = d->pool ? UINT64_MAX : 0;
     if (!d->pool || hmap_init(&d->by_region, env_random_u64(env)) < 0) {
         d->pool = pool_free(d->pool);
         return -ENOMEM;
@@ -42,10 +43,32 @@ Entry *directory_find(const Directory *d, uint64_t region)
     return node ? CONTAINER_OF(node, Entry, node) : NULL;
 }
 
-/* What an entry takes of the pool. */
-static uint64_t entry_bytes(const Entry *e)
+static uint64_t aligned(uint64_t len)
 {
-    return (e->len + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+    return (len + POOL_ALIGN - 1) / POOL_ALIGN * POOL_ALIGN;
+}
+
+uint64_t directory_entry_bytes(const Entry *e)
+{
+    return aligned(e->len);
+}
+
+uint64_t directory_used_bytes(const Directory *d)
+{
+    return pool_bytes(d->pool) - pool_free_bytes(d->pool);
+}
+
+bool directory_over_limit(const Directory *d)
+{
+    return directory_used_bytes(d) - d->dropping_bytes > d->limit_bytes;
+}
+
+/* What the limit leaves, were @used in use. */
+static uint64_t room_beside(const Directory *d, uint64_t used)
+{
+    uint64_t room = d->limit_bytes > used ? d->limit_bytes - used : 0;
+    uint64_t most = pool_bytes(d->pool) - used;
+    return room < most ? room : most;
 }
 
 static uint64_t *state_bytes(Directory *d, enum EntryState state)
@@ -59,9 +82,9 @@ void directory_set_state(Directory *d, Entry *e, enum EntryState state)
 {
     uint64_t *from = state_bytes(d, e->state), *to = state_bytes(d, state);
     if (from)
-        *from -= entry_bytes(e);
+        *from -= directory_entry_bytes(e);
     if (to)
-        *to += entry_bytes(e);
+        *to += directory_entry_bytes(e);
     list_remove(&e->in_release);
     if (state == ENTRY_RELEASED)
         list_push_back(&d->released, &e->in_release);
@@ -107,14 +130,15 @@ static Entry *entry_new(Directory *d, const OpAlloc *request, uint64_t pool_offs
     list_init(&e->jobs);
     list_push_back(&d->entries, &e->in_order);
     hmap_insert(&d->by_region, &e->node, e->address.region);
-    d->thread_bytes[e->thread] += entry_bytes(e);
+    d->thread_bytes[e->thread] += directory_entry_bytes(e);
     return e;
 }
 
 int directory_take(Directory *d, const Env *env, const OpAlloc *request, Entry **ret)
 {
     uint64_t pool_offset;
-    if (d->by_region.count >= d->regions_max)
+    if (d->by_region.count >= d->regions_max || request->len > pool_bytes(d->pool) ||
+        aligned(request->len) > room_beside(d, directory_used_bytes(d)))
         return DIRECTORY_E_FULL;
     int r = pool_take(d->pool, request->len, &pool_offset);
     if (r != 0)
@@ -135,8 +159,8 @@ int directory_take(Directory *d, const Env *env, const OpAlloc *request, Entry *
 void directory_give(Directory *d, Entry *e)
 {
     directory_set_state(d, e, ENTRY_DROPPING);
-    d->dropping_bytes -= entry_bytes(e);
-    d->thread_bytes[e->thread] -= entry_bytes(e);
+    d->dropping_bytes -= directory_entry_bytes(e);
+    d->thread_bytes[e->thread] -= directory_entry_bytes(e);
     pool_give(d->pool, e->pool_offset);
     hmap_remove(&d->by_region, &e->node);
     list_remove(&e->in_order);
@@ -146,19 +170,22 @@ void directory_give(Directory *d, Entry *e)
 
 bool directory_could_fit(const Directory *d, uint64_t len)
 {
-    uint64_t room = pool_free_bytes(d->pool) + d->released_bytes + d->dropping_bytes;
-    return len <= room && d->regions_max > 0;
+    uint64_t stays = directory_used_bytes(d) - d->released_bytes - d->dropping_bytes;
+    return len <= room_beside(d, stays) && d->regions_max > 0;
 }
 
 /* ---- what the manager is told --------------------------------------------------------------- */
 
 void directory_hint(const Directory *d, ImdHint *ret)
 {
+    uint64_t used = directory_used_bytes(d), room = room_beside(d, used);
+    uint64_t largest = pool_largest_free(d->pool);
     *ret = (ImdHint){
         .epoch = d->epoch,
-        .free_bytes = pool_free_bytes(d->pool),
-        .largest_free_bytes = pool_largest_free(d->pool),
-        .evictable_bytes = pool_free_bytes(d->pool) + d->released_bytes,
+        .free_bytes = room,
+        .largest_free_bytes = largest < room ? largest : room,
+        /* What is on its way back is waited for by who asks for it. */
+        .evictable_bytes = room_beside(d, used - d->released_bytes - d->dropping_bytes),
         .regions = (uint32_t)d->by_region.count,
     };
     /* No room for another entry is no room. */
@@ -228,6 +255,8 @@ static bool entry_check(const Directory *d, const Entry *e)
     if (RULE(WITHDRAW) && e->state != ENTRY_DROPPING &&
         e->record.valid != (e->state == ENTRY_RELEASED))
         return false;
+    if (e->purging && (e->state != ENTRY_DROPPING || e->job || !list_empty(&e->jobs)))
+        return false;
     return directory_find(d, e->address.region) == e && e->thread < d->threads &&
            (moving || (list_empty(&e->jobs) && !e->job));
 }
@@ -243,10 +272,10 @@ bool directory_check(const Directory *d)
         if (!entry_check(d, e))
             return false;
         count++;
-        bytes += entry_bytes(e);
-        by_thread[e->thread] += entry_bytes(e);
-        released += e->state == ENTRY_RELEASED ? entry_bytes(e) : 0;
-        dropping += e->state == ENTRY_DROPPING ? entry_bytes(e) : 0;
+        bytes += directory_entry_bytes(e);
+        by_thread[e->thread] += directory_entry_bytes(e);
+        released += e->state == ENTRY_RELEASED ? directory_entry_bytes(e) : 0;
+        dropping += e->state == ENTRY_DROPPING ? directory_entry_bytes(e) : 0;
     }
     return pool_check(d->pool) && count == d->by_region.count && count == pool_ranges(d->pool) &&
            bytes == pool_bytes(d->pool) - pool_free_bytes(d->pool) &&

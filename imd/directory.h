@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/hmap.h"
 #include "base/list.h"
+#include "imd/data.h"
 #include "imd/pool.h"
 #include "proto/wire.h"
 
@@ -39,12 +40,14 @@ typedef struct Entry {
     ListNode in_order;   /* Directory.entries, by age */
     ListNode in_release; /* Directory.released while RELEASED, else alone */
     uint8_t state;       /* enum EntryState */
+    bool purging;        /* DROPPING: no data thread has it any more */
     unsigned thread;
     uint64_t pool_offset;
     uint64_t command;      /* under way; 0: none. The owner's, like the next two */
     ListNode in_commanded; /* entries with a command under way */
     ListNode jobs;         /* requests that wait for it */
     struct Job *job;       /* the request that the command is for; NULL: none */
+    ImdLastUse last_use;   /* the data thread notes it, see ImdRegion */
     RegionAddress address;
     Id128 client; /* who has it open; null when released */
     FileKey key;
@@ -60,6 +63,7 @@ typedef struct Directory {
     ListNode released; /* least recently released first */
     uint64_t epoch;
     uint64_t next_region;
+    uint64_t limit_bytes;                  /* of the pool, that may be in use */
     uint64_t released_bytes;               /* of the pool, held by RELEASED entries */
     uint64_t dropping_bytes;               /* of the pool, coming back */
     uint64_t thread_bytes[JOIN_PORTS_MAX]; /* of the pool, by data thread */
@@ -82,6 +86,11 @@ int directory_take(Directory *d, const Env *env, const OpAlloc *request, Entry *
 void directory_give(Directory *d, Entry *e);
 /* Keeps the list of released entries and the sums. */
 void directory_set_state(Directory *d, Entry *e, enum EntryState state);
+uint64_t directory_used_bytes(const Directory *d);
+/* In use beyond the limit, even when all that is going has gone? */
+bool directory_over_limit(const Directory *d);
+/* What the entry takes of the pool. */
+uint64_t directory_entry_bytes(const Entry *e);
 /* Could @len fit if all that may go went? */
 bool directory_could_fit(const Directory *d, uint64_t len);
 

@@ -3,15 +3,22 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "imd/cgroup.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, GIVE_BACK_PIECE = 16 * HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* headers older than the kernel */
+#endif
 
 uint64_t memory_available(void)
 {
@@ -150,6 +157,73 @@ int pool_memory_map(PoolMemory *m, uint64_t bytes, char *error, size_t error_cap
     (void)madvise(m->base, bytes, MADV_DONTDUMP);
     m->locked = mlock2(m->base, bytes, MLOCK_ONFAULT) == 0;
     return 0;
+}
+
+/* Locked pages are given back by kernels since 5.18 only; before, the lock is lifted meanwhile. */
+static void give_back_piece(const PoolMemory *m, uint8_t *at, size_t bytes)
+{
+    if (madvise(at, bytes, MADV_DONTNEED_LOCKED) == 0)
+        return;
+    if (m->locked)
+        (void)munlock(at, bytes);
+    if (madvise(at, bytes, MADV_DONTNEED) != 0) /* pages of our own: that cannot fail */
+        memset(at, 0, bytes);
+    if (m->locked)
+        (void)mlock2(at, bytes, MLOCK_ONFAULT);
+}
+
+/* Piece by piece, so that nobody who needs the map of memory waits for long; pieces end where huge
+ * pages do, lest those be split. */
+void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
+{
+    while (bytes > 0) {
+        uint64_t piece = GIVE_BACK_PIECE - offset % GIVE_BACK_PIECE;
+        if (piece > bytes)
+            piece = bytes;
+        give_back_piece(m, m->base + offset, piece);
+        offset += piece;
+        bytes -= piece;
+    }
+}
+
+typedef struct Share {
+    const PoolMemory *pool;
+    uint64_t offset, bytes;
+} Share;
+
+/* The owner waits for the memory: what hurries here gives it to him. Refused, it takes longer. */
+static void *give_back_share(void *arg)
+{
+    const Share *s = arg;
+    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    (void)setpriority(PRIO_PROCESS, 0, 0); /* of this thread */
+    pool_memory_give_back(s->pool, s->offset, s->bytes);
+    return NULL;
+}
+
+void pool_memory_give_back_all(const PoolMemory *m)
+{
+    pthread_t threads[GIVE_BACK_THREADS_MAX];
+    Share shares[GIVE_BACK_THREADS_MAX];
+    bool running[GIVE_BACK_THREADS_MAX] = {false};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned count = cores < 1                       ? 1
+                     : cores > GIVE_BACK_THREADS_MAX ? GIVE_BACK_THREADS_MAX
+                                                     : (unsigned)cores;
+    uint64_t part = (m->bytes / count / GIVE_BACK_PIECE + 1) * GIVE_BACK_PIECE;
+
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t at = i * part < m->bytes ? i * part : m->bytes;
+        shares[i] = (Share){m, at, m->bytes - at < part ? m->bytes - at : part};
+        running[i] = i > 0 && shares[i].bytes > 0 &&
+                     pthread_create(&threads[i], NULL, give_back_share, &shares[i]) == 0;
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (!running[i])
+            (void)give_back_share(&shares[i]);
+    for (unsigned i = 0; i < count; i++)
+        if (running[i])
+            (void)pthread_join(threads[i], NULL);
 }
 
 void pool_memory_unmap(PoolMemory *m)

@@ -25,6 +25,12 @@ typedef struct MemoryLimit {
  * group. 0; -errno, and @error says what to mend. */
 int pool_memory_map(PoolMemory *m, uint64_t bytes, char *error, size_t error_cap);
 void pool_memory_unmap(PoolMemory *m);
+/* The pages of a range go back to the host, and read as zeros when they are touched again. A huge
+ * page that lies in the range only partly may stay until its rest goes, too. */
+void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes);
+/* All of them, before the end: by as many threads as there are processors, and no longer at the
+ * lowest priority where that may be had back. */
+void pool_memory_give_back_all(const PoolMemory *m);
 /* Memory that can be had without swapping, [bytes]; UINT64_MAX: the system does not tell. */
 uint64_t memory_available(void);
 /* The least of the limits of this process's own control group and those above it, of either version

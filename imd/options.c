@@ -21,6 +21,8 @@ static const ConfigKey keys[] = {
      CONFIG_COUNT, FIELD(threads), 1, JOIN_PORTS_MAX},
     {"imd", "nice", NULL, "CPU priority, 0 to 19; 19, the lowest, if not given", "N", CONFIG_COUNT,
      FIELD(nice), 0, 19},
+    {NULL, "owner_fd", NULL, "Descriptor of the socket to rmd, which started it", "N", CONFIG_COUNT,
+     FIELD(owner_fd), 0, INT32_MAX},
     {"imd", "spin", "DODO_IMD_SPIN", NULL, NULL, CONFIG_TIME, FIELD(spin_ns), 0, NS_PER_S},
     {"imd", "data_port", NULL, NULL, NULL, CONFIG_COUNT, FIELD(data_port), 0, 65535},
     {"imd", "regions_max", NULL, NULL, NULL, CONFIG_COUNT, FIELD(regions_max), 1, 1 << 24},
@@ -48,6 +50,7 @@ void imd_options_init(ImdOptions *o)
 {
     *o = (ImdOptions){
         .data_port = DEFAULT_DATA_PORT,
+        .owner_fd = UINT64_MAX,
         .nice = 19,
         .spin_ns = DEFAULT_IMD_SPIN_NS,
         .regions_max = DEFAULT_IMD_REGIONS_MAX,

@@ -15,6 +15,8 @@
 #include "daemon/loop.h"
 #include "daemon/start.h"
 #include "imd/memory.h"
+#include "imd/owner.h"
+#include "imd/purger.h"
 #include "imd/thread.h"
 
 enum {
@@ -37,6 +39,8 @@ struct Imd {
     Mailbox done; /* orders that the data threads carried out */
     unsigned threads_count;
     ImdThread *threads;
+    Purger purger;
+    Owner owner;
     bool joined; /* as last logged */
     uint64_t reconnect_ns, complain_ns;
     bool leaving;
@@ -58,7 +62,10 @@ static void give_order(void *ctx, const ImdCommand *command)
     Imd *imd = ctx;
     ImdOrder *o = g_new0(ImdOrder, 1);
     o->command = *command;
-    imd_thread_order(&imd->threads[command->thread], o);
+    if (command->kind == IMD_PURGE)
+        purger_order(&imd->purger, o);
+    else
+        imd_thread_order(&imd->threads[command->thread], o);
 }
 
 /* ---- the manager ----------------------------------------------------------------------------- */
@@ -111,12 +118,19 @@ static void tell_served(Imd *imd)
     imd_control_served(imd->control, read, written);
 }
 
+static void tell_owner(Imd *imd, uint64_t now_ns)
+{
+    owner_tell(&imd->owner, imd_control_used_bytes(imd->control),
+               imd_control_limit_bytes(imd->control), now_ns);
+}
+
 /* After anything that happened: effects go out, and the end is reached if it is. */
 static void settle(Imd *imd, uint64_t now_ns)
 {
     follow_joined(imd, now_ns);
     complain(imd, now_ns);
     port_expire(&imd->port, now_ns);
+    tell_owner(imd, now_ns);
     bool all_told = imd_control_finished(imd->control) && imd->threads_left == imd->threads_count;
     if (imd->leaving && (all_told || now_ns >= imd->leave_at_ns))
         loop_stop(imd->loop);
@@ -169,6 +183,26 @@ static void on_socket(void *ctx)
     settle(imd, now);
 }
 
+/* Nothing is read any more: the memory need not wait until cmd has been told, too. */
+static void thread_left(Imd *imd)
+{
+    if (++imd->threads_left < imd->threads_count)
+        return;
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->command.kind = IMD_LEAVE;
+    o->stop = false;
+    purger_order(&imd->purger, o);
+}
+
+static void order_done(Imd *imd, const ImdOrder *o, uint64_t now_ns)
+{
+    if (o->command.kind != IMD_LEAVE)
+        imd_control_done(imd->control, o->command.id, o->result, now_ns);
+    else if (imd->threads_left < imd->threads_count)
+        thread_left(imd);
+    /* else the purger's, after the last thread's */
+}
+
 static void on_done(void *ctx)
 {
     Imd *imd = ctx;
@@ -176,10 +210,7 @@ static void on_done(void *ctx)
     for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
         ImdOrder *o = (ImdOrder *)l;
         next = l->next;
-        if (o->command.kind == IMD_LEAVE)
-            imd->threads_left++;
-        else
-            imd_control_done(imd->control, o->command.id, o->result, now);
+        order_done(imd, o, now);
         g_free(o);
     }
     settle(imd, now);
@@ -192,6 +223,8 @@ static uint64_t on_deadline(void *ctx)
     Imd *imd = ctx;
     uint64_t t = time_min(port_deadline(&imd->port), imd_control_deadline(imd->control));
     t = time_min(t, imd->reconnect_ns);
+    t = time_min(t, owner_deadline(&imd->owner, imd_control_used_bytes(imd->control),
+                                   imd_control_limit_bytes(imd->control)));
     if (imd->leaving)
         return time_min(t, imd->leave_at_ns);
     return imd->joined ? t : time_min(t, imd->complain_ns);
@@ -206,6 +239,18 @@ static void on_expire(void *ctx, uint64_t now_ns)
     settle(imd, now_ns);
 }
 
+static void leave(Imd *imd, uint64_t now_ns)
+{
+    if (imd->leaving)
+        return;
+    log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
+    start_stopping();
+    imd->leaving = true;
+    imd->leave_at_ns = time_add(now_ns, imd->options->leave_deadline_ns);
+    imd_control_leave(imd->control, now_ns);
+    settle(imd, now_ns);
+}
+
 static void on_signal(void *ctx, unsigned nth)
 {
     Imd *imd = ctx;
@@ -214,11 +259,24 @@ static void on_signal(void *ctx, unsigned nth)
         log_event(LOG_LEVEL_WARN, "forced_end", "signals=%u", nth);
         _exit(EXIT_FAILURE);
     }
-    log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
-    start_stopping();
-    imd->leaving = true;
-    imd->leave_at_ns = time_add(now, imd->options->leave_deadline_ns);
-    imd_control_leave(imd->control, now);
+    leave(imd, now);
+}
+
+/* rmd is told how much is in use, and says how much may be; without it nobody watches over the
+ * owner, so that its end is ours. */
+static void on_owner(void *ctx)
+{
+    Imd *imd = ctx;
+    uint64_t now = os_now_ns(), limit;
+    enum OwnerEvent event;
+    while ((event = owner_receive(&imd->owner, &limit)) == OWNER_LIMIT)
+        imd_control_limit(imd->control, limit, now);
+    if (event == OWNER_GONE) {
+        loop_unwatch(imd->loop, imd->owner.fd);
+        owner_close(&imd->owner);
+        log_event(LOG_LEVEL_WARN, "owner_gone", "mend=\"rmd has ended, and starts imd anew\"");
+        leave(imd, now);
+    }
     settle(imd, now);
 }
 
@@ -287,14 +345,16 @@ static int open_core(Imd *imd, char *error)
                                .threads = imd->threads_count,
                                .regions_max = (unsigned)imd->options->regions_max,
                                .beat_ns = imd->options->beat_ns,
-                               .retained_age_max_ns = imd->options->retained_age_ns};
+                               .retained_age_max_ns = imd->options->retained_age_ns,
+                               .give_back = imd->owner.fd >= 0};
     for (unsigned i = 0; i < imd->threads_count; i++)
         config.ports[i] = imd->threads[i].port.transport->local.port;
     imd->control = imd_control_new(&config, &env, &sink, os_now_ns());
     imd->loop = loop_new(&loop_ops, imd);
     if (!imd->control || !imd->loop ||
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
-        loop_watch(imd->loop, imd->done.fd, on_done, imd)) {
+        loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
+        (imd->owner.fd >= 0 && loop_watch(imd->loop, imd->owner.fd, on_owner, imd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
         return -ENOMEM;
     }
@@ -307,6 +367,8 @@ static int open_all(Imd *imd, char *error)
     const Addr *const addresses[] = {&o->listen, &o->common.manager};
     EndpointConfig identity;
     int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &identity, error);
+    if (res == 0 && o->owner_fd != UINT64_MAX)
+        res = owner_open(&imd->owner, (int)o->owner_fd, error, CONFIG_ERROR_MAX);
     if (res < 0)
         return res;
     identity.role = ROLE_IMD;
@@ -323,6 +385,11 @@ static int open_all(Imd *imd, char *error)
 
 static int start_threads(Imd *imd, char *error)
 {
+    int started = purger_start(&imd->purger, &imd->pool, &imd->done);
+    if (started < 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the purger: %s", strerror(-started));
+        return started;
+    }
     for (unsigned i = 0; i < imd->threads_count; i++) {
         int res = imd_thread_start(&imd->threads[i]);
         if (res < 0) {
@@ -338,6 +405,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
+    imd->owner.fd = -1;
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
     while (imd->epoch == 0);
@@ -360,6 +428,7 @@ Imd *imd_free(Imd *imd)
         return NULL;
     for (unsigned i = 0; i < imd->threads_count; i++)
         imd_thread_deinit(&imd->threads[i]);
+    purger_stop(&imd->purger);
     imd->loop = loop_free(imd->loop);
     imd->control = imd_control_free(imd->control);
     port_close(&imd->port);
@@ -368,6 +437,7 @@ Imd *imd_free(Imd *imd)
         g_free(l);
     }
     mailbox_deinit(&imd->done);
+    owner_close(&imd->owner);
     pool_memory_unmap(&imd->pool);
     g_free(imd->threads);
     g_free(imd);
@@ -399,6 +469,7 @@ int imd_run(Imd *imd)
     uint64_t now = os_now_ns();
     imd->complain_ns = time_add(now, COMPLAIN_FIRST_NS);
     say_ready(imd);
+    owner_ready(&imd->owner, imd->epoch, imd->pool.bytes);
     connect_manager(imd, now);
     port_expire(&imd->port, now);
     int res = loop_run(imd->loop);

@@ -102,6 +102,8 @@ static void obey(ImdThread *t, ImdOrder *o)
         t->leave = o;
         t->leave_at_ns = time_add(os_now_ns(), t->config.leave_deadline_ns);
         return; /* over when the good-byes are said */
+    case IMD_PURGE:
+        break; /* the purger's */
     }
     mailbox_post(t->config.done, &o->letter);
 }

@@ -153,6 +153,9 @@ static void step_command(World *w)
     case IMD_LEAVE:
         imd_data_leave(w->data);
         break;
+    case IMD_PURGE:
+        memset(w->pool + r->pool_offset, 0, r->len);
+        break;
     }
     imd_control_done(w->control, command.id, result, w->now_ns);
 }
@@ -316,7 +319,11 @@ static void step(World *w)
 {
     static void (*const steps[])(World *) = {step_raw,     step_read,  step_write, step_write,
                                              step_request, step_reply, step_time,  step_command};
-    steps[take_u8(&w->in) % (sizeof steps / sizeof *steps)](w);
+    uint8_t which = take_u8(&w->in);
+    if (which >= 240) /* the owner */
+        imd_control_limit(w->control, (uint64_t)(take_u8(&w->in) % 64) * 4096, w->now_ns);
+    else
+        steps[which % (sizeof steps / sizeof *steps)](w);
     FUZZ_CHECK(imd_control_check(w->control));
     FUZZ_CHECK(imd_data_check(w->data));
     FUZZ_CHECK(imd_control_free_bytes(w->control) <= POOL_BYTES);
@@ -340,7 +347,8 @@ static bool world_init(World *w)
                                .ports = {7701},
                                .regions_max = 12,
                                .beat_ns = NS_PER_S,
-                               .retained_age_max_ns = 60 * NS_PER_S};
+                               .retained_age_max_ns = 60 * NS_PER_S,
+                               .give_back = true};
     w->data = imd_data_new(&data_config, &env, &data_sink);
     w->control = imd_control_new(&config, &env, &control_sink, 0);
     return w->data && w->control;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -42,19 +43,22 @@ static int64_t now_ms(void)
 
 /* ---- daemons -------------------------------------------------------------------------------- */
 
-static void daemon_exec(const char *const *argv, int out, pid_t parent)
+/* @inherit: a descriptor that the program gets; -1: none. */
+static void daemon_exec(const char *const *argv, int out, int inherit, pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* gone before that was asked for */
         _exit(1);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(out, STDERR_FILENO);
+    if (inherit >= 0)
+        (void)fcntl(inherit, F_SETFD, 0);
     (void)execv(argv[0], (char *const *)argv);
     _exit(127);
 }
 
 /* Its output goes into a pipe that never holds it up: what nobody reads in time is lost. */
-static void daemon_start(Daemon *d, const char *const *argv)
+static void daemon_start(Daemon *d, const char *const *argv, int inherit)
 {
     int ends[2];
     pid_t parent = getpid();
@@ -65,7 +69,7 @@ static void daemon_start(Daemon *d, const char *const *argv)
     if (d->pid < 0)
         die("fork");
     if (d->pid == 0)
-        daemon_exec(argv, ends[1], parent);
+        daemon_exec(argv, ends[1], inherit, parent);
     (void)close(ends[1]);
 }
 
@@ -180,7 +184,7 @@ static void cmd_start(Cluster *c, const char *listen)
 {
     char line[256];
     const char *argv[] = {cmd_path, "--listen", listen, NULL};
-    daemon_start(&c->cmd, argv);
+    daemon_start(&c->cmd, argv, -1);
     daemon_line(&c->cmd, "listen=", line, sizeof line);
     if (sscanf(line, "listen=%63s", c->manager) != 1)
         daemon_failed(&c->cmd, "listen=ADDRESS");
@@ -210,19 +214,39 @@ void cluster_cmd_again(Cluster *c)
     cmd_start(c, listen);
 }
 
-Daemon *cluster_imd(Cluster *c, const char *pool)
+static Daemon *imd_start(Cluster *c, const char *pool, int owner)
 {
     if (c->imds_count == CLUSTER_IMDS_MAX)
         abort();
-    const char *argv[] = {imd_path, "--manager", c->manager, "--listen", "127.0.0.1:0",
-                          "--pool", pool,        "--nice",   "0",        NULL};
+    char number[16];
+    (void)snprintf(number, sizeof number, "%d", owner);
+    const char *argv[] = {
+        imd_path, "--manager", c->manager, "--listen", "127.0.0.1:0",
+        "--pool", pool,        "--nice",   "0",        owner >= 0 ? "--owner-fd" : NULL,
+        number,   NULL};
     Daemon *d = &c->imds[c->imds_count++];
     char line[512], said[512];
-    daemon_start(d, argv);
+    daemon_start(d, argv, owner);
     daemon_line(d, "data_ports=", line, sizeof line);
     if (sscanf(line, "data_ports=%63s", d->ports) != 1)
         daemon_failed(d, "data_ports=PORTS");
     daemon_line(d, "joined", said, sizeof said);
+    return d;
+}
+
+Daemon *cluster_imd(Cluster *c, const char *pool)
+{
+    return imd_start(c, pool, -1);
+}
+
+Daemon *cluster_imd_owned(Cluster *c, const char *pool, int *ret_owner)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        die("socketpair");
+    Daemon *d = imd_start(c, pool, ends[1]);
+    (void)close(ends[1]);
+    *ret_owner = ends[0];
     return d;
 }
 
@@ -292,7 +316,7 @@ pid_t child_start(const char *const *args)
     if (pid < 0)
         die("fork");
     if (pid == 0)
-        daemon_exec(argv, STDERR_FILENO, parent);
+        daemon_exec(argv, STDERR_FILENO, -1, parent);
     return pid;
 }
 

@@ -35,6 +35,8 @@ void cluster_programs(const char *cmd, const char *imd);
 void cluster_start(Cluster *c, const char *config, bool sealed);
 /* Starts another imd with @pool; it has joined when this returns. */
 Daemon *cluster_imd(Cluster *c, const char *pool);
+/* The same, owned: *ret_owner is the end of its socket pair that the test plays rmd on. */
+Daemon *cluster_imd_owned(Cluster *c, const char *pool, int *ret_owner);
 /* Whether @host, as dodo_stat() tells it, is this imd. */
 bool cluster_is_host(const Daemon *imd, const char *host);
 /* Another manager on the same port, in place of one that was ended. */

@@ -71,6 +71,8 @@
     X(IMD_PAUSED, 1, "host paused")                                                  \
     X(THREAD_PAUSED, 1, "data thread paused")                                        \
     X(EPOCHS, 1, "host came back with another epoch")                                \
+    X(GIVEN_BACK, 1, "host gave the memory of a region back")                        \
+    X(LIMITED, 1, "owner made a host's pool smaller")                                \
     X(HOST_DEATHS, 1, "host given up by a client")                                   \
     X(HOSTS_LOST, 1, "host given up by the manager")                                 \
     X(CMD_CRASHED, 1, "manager lost its memory")                                     \

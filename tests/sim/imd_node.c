@@ -5,6 +5,7 @@
 #include "tests/sim/world.h"
 
 #include <errno.h>
+#include <string.h>
 
 static uint64_t node_now(const ImdNode *n)
 {
@@ -78,6 +79,19 @@ static void check_unfilled(ImdThread *t, const WireWrite *m)
                     (unsigned long long)m->number);
 }
 
+/* The pages of a range that no region has read as zeros from now on. */
+static void give_back(ImdNode *n, const ImdRegion *range)
+{
+    for (unsigned i = 0; i < n->held_count; i++) {
+        const ImdHeld *h = &n->held[i];
+        if (range->pool_offset < h->offset + h->len && h->offset < range->pool_offset + range->len)
+            violate(n->world, "imd%u: memory of region %llu is given back", n->index,
+                    (unsigned long long)h->region);
+    }
+    cover(n->world, COVER_GIVEN_BACK);
+    memset(n->pool + range->pool_offset, 0, range->len);
+}
+
 static int obey(ImdThread *t, const ImdCommand *c)
 {
     ImdNode *n = t->node;
@@ -109,6 +123,9 @@ static int obey(ImdThread *t, const ImdCommand *c)
         break;
     case IMD_LEAVE:
         imd_data_leave(t->data);
+        break;
+    case IMD_PURGE:
+        give_back(n, &c->region);
         break;
     }
     return result;
@@ -441,7 +458,8 @@ static void control_start(ImdNode *n)
                                .threads = q->imd_threads,
                                .regions_max = q->imd_regions_max,
                                .beat_ns = q->beat_ns,
-                               .retained_age_max_ns = q->retained_age_ns};
+                               .retained_age_max_ns = q->retained_age_ns,
+                               .give_back = q->give_back};
     for (unsigned i = 0; i < q->imd_threads; i++)
         config.ports[i] = (uint16_t)(PORT_DATA + i);
     n->endpoint = endpoint_new(&ec, &env);
@@ -555,6 +573,19 @@ void imd_leave(ImdNode *n)
     imd_control_leave(n->control, node_now(n));
     sim_heap_enter(was);
     simnet_at(n->world->net, world_now(n->world) + NS_PER_MS, &n->life, leave_check, n, 0);
+    control_step(n);
+}
+
+void imd_limit(ImdNode *n, uint64_t bytes)
+{
+    if (!n->running || n->paused)
+        return;
+    story(n->world, "imd%u may use %llu bytes", n->index, (unsigned long long)bytes);
+    SimHeap *was = sim_heap_enter(&n->heap);
+    if (bytes < imd_control_used_bytes(n->control))
+        cover(n->world, COVER_LIMITED);
+    imd_control_limit(n->control, bytes, node_now(n));
+    sim_heap_enter(was);
     control_step(n);
 }
 

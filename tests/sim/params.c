@@ -161,6 +161,16 @@ static void choose_calls(Params *p, uint64_t seed)
     p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
 }
 
+static void choose_owners(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x6f776e);
+    p->give_back = sim_rng_below(r, 2);
+    p->limit_every_ns = TIME_NEVER;
+    if (!p->calm && sim_rng_below(r, 3) == 0)
+        p->limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+}
+
 /* ---- scenarios ------------------------------------------------------------------------------ */
 
 static void make_calm(Params *p)
@@ -411,6 +421,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         biased[p->scenario](p, r);
     }
     choose_calls(p, seed);
+    choose_owners(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
         p->think_ns = 50 * NS_PER_US;
 }

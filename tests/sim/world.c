@@ -214,6 +214,7 @@ static void world_make(World *w, uint64_t seed, int scenario)
         stranger_start(&w->stranger);
     cover_add(w, COVER_SEALED_SEEDS, w->p.sealed);
     faults_start(w);
+    owners_start(w);
 }
 
 static void free_buffers(Thread *t)
@@ -320,6 +321,7 @@ static void phases_step(World *w)
         if (due) {
             phase_enter(w, PHASE_HEAL, patience);
             faults_heal(w);
+            owners_heal(w);
         }
         break;
     case PHASE_HEAL:

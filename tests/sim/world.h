@@ -119,7 +119,9 @@ typedef struct Params {
     uint32_t stranger_ppm;
     uint32_t no_memory_ppm; /* allocations that fail, in all processes */
     uint64_t datagram_max;
-    bool same_ports; /* a process started anew uses the same ports */
+    bool give_back;          /* hosts give back what is freed */
+    uint64_t limit_every_ns; /* owners change their pools' limits; TIME_NEVER: never */
+    bool same_ports;         /* a process started anew uses the same ports */
     SimLink link;
     SimFsConfig fs;
     /* what the cores are told */
@@ -404,6 +406,7 @@ struct World {
     Params p;
     SimNet *net;
     SimRng rng; /* faults, schedules of the shells */
+    SimRng owners_rng;
     SimFs *fs[CLIENTS_MAX];
     FileModel models[CLIENTS_MAX][SIMFS_FILES_MAX];
     Process processes[CLIENTS_MAX];
@@ -518,6 +521,7 @@ void imd_start(ImdNode *n);
 void imd_crash(ImdNode *n);
 void imd_stop(ImdNode *n); /* the seed is over */
 void imd_leave(ImdNode *n);
+void imd_limit(ImdNode *n, uint64_t bytes);
 void imd_pause(ImdNode *n);
 void imd_resume(ImdNode *n);
 void imd_thread_pause(ImdThread *t);
@@ -539,6 +543,10 @@ void stranger_stop(Stranger *s);
 void faults_start(World *w);
 void faults_heal(World *w);
 void faults_restart_process(Process *p);
+
+/* owners.c: the owners of the hosts, who want their memory back now and then */
+void owners_start(World *w);
+void owners_heal(World *w);
 
 /* check.c */
 void check_invariants(World *w);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "imd/memory.h"
 
@@ -46,11 +48,47 @@ static void map__more_than_there_is(void **state)
     assert_null(m.base);
 }
 
+/* Pages of the pool that are in memory, as the kernel sees it. */
+static uint64_t resident(const PoolMemory *m)
+{
+    static unsigned char map[(64 << 20) / 4096];
+    uint64_t pages = 0;
+    assert_true(m->bytes / 4096 <= sizeof map && sysconf(_SC_PAGESIZE) == 4096);
+    assert_int_equal(mincore(m->base, m->bytes, map), 0);
+    for (uint64_t i = 0; i < m->bytes / 4096; i++)
+        pages += map[i] & 1;
+    return pages * 4096;
+}
+
+static void give_back__frees_the_pages_and_only_those(void **state)
+{
+    enum { BYTES = 64 << 20, AT = 6 << 20, LEN = 40 << 20 };
+    PoolMemory m;
+    char error[256] = "";
+    (void)state;
+    assert_int_equal(pool_memory_map(&m, BYTES, error, sizeof error), 0);
+    memset(m.base, 0x5a, BYTES);
+    assert_int_equal(resident(&m), BYTES);
+    pool_memory_give_back(&m, AT, LEN);
+    assert_int_equal(resident(&m), BYTES - LEN);
+    assert_int_equal(m.base[AT - 1], 0x5a);
+    assert_int_equal(m.base[AT + LEN], 0x5a);
+    assert_int_equal(m.base[AT] | m.base[AT + LEN - 1], 0); /* anew, and zero */
+    pool_memory_give_back(&m, 4096, 4096);                  /* a part of a huge page */
+    assert_int_equal(m.base[4095], 0x5a);
+    assert_int_equal(m.base[4096], 0);
+    assert_int_equal(m.base[8192], 0x5a);
+    pool_memory_give_back_all(&m);
+    assert_int_equal(resident(&m), 0);
+    pool_memory_unmap(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(map__is_zeroed_aligned_and_writable),
         cmocka_unit_test(map__more_than_there_is),
+        cmocka_unit_test(give_back__frees_the_pages_and_only_those),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* The conversation with the owner's resource monitor, rmd, which started this imd: a socket pair of
+ * packets (SOCK_SEQPACKET), one message of ASCII text in each. rmd says "limit BYTES"; imd says
+ * "ready epoch=HEX pool=BYTES" once, then "used BYTES limit BYTES" when a limit is reached, and
+ * once a second while that changes. When rmd hangs up, imd leaves. */
+#ifndef DODO_IMD_OWNER_H
+#define DODO_IMD_OWNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OWNER_TEXT_MAX = 256 };
+
+typedef struct Owner {
+    int fd;                           /* -1: there is none */
+    bool reach;                       /* a limit was given, and has not been told to be reached */
+    uint64_t used_bytes, limit_bytes; /* as told last */
+    uint64_t told_ns;                 /* 0: never */
+} Owner;
+
+/* @fd is the owner's socket from now on. 0; -errno, and @error says what is wrong with it. */
+int owner_open(Owner *o, int fd, char *error, size_t error_cap);
+void owner_close(Owner *o); /* also where there is none */
+
+void owner_ready(Owner *o, uint64_t epoch, uint64_t pool_bytes);
+/* The next message that came: OWNER_LIMIT with the limit; OWNER_NOTHING for now; OWNER_GONE: it
+ * hung up. What is not understood is logged and passed over. */
+enum OwnerEvent { OWNER_NOTHING, OWNER_LIMIT, OWNER_GONE };
+enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit);
+/* Says what is in use, if it is time to. */
+void owner_tell(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, uint64_t now_ns);
+/* When owner_tell() has something to say at the latest; TIME_NEVER: not before something changes.
+ */
+uint64_t owner_deadline(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes);
+
+/* "limit BYTES", the whole of the @len bytes. */
+bool owner_parse_limit(const char *text, size_t len, uint64_t *ret);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "imd/purger.h"
+
+#include <glib.h>
+#include <signal.h>
+
+/* True: it is over. */
+static bool obey(Purger *p, ImdOrder *o)
+{
+    if (o->stop) {
+        g_free(o);
+        return true;
+    }
+    if (o->command.kind == IMD_LEAVE)
+        pool_memory_give_back_all(p->pool);
+    else
+        pool_memory_give_back(p->pool, o->command.region.pool_offset, o->command.region.len);
+    o->result = 0;
+    mailbox_post(p->done, &o->letter);
+    return false;
+}
+
+static void *purge(void *arg)
+{
+    Purger *p = arg;
+    bool over = false;
+    while (!over) {
+        mailbox_wait(&p->orders);
+        for (Letter *l = mailbox_take(&p->orders), *next; l; l = next) {
+            next = l->next;
+            over |= obey(p, (ImdOrder *)l);
+        }
+    }
+    return NULL;
+}
+
+/* Signals are the control thread's. */
+int purger_start(Purger *p, const PoolMemory *pool, Mailbox *done)
+{
+    sigset_t all, old;
+    int res = mailbox_init(&p->orders);
+    if (res < 0)
+        return res;
+    p->pool = pool;
+    p->done = done;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    res = pthread_create(&p->thread, NULL, purge, p);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    p->running = res == 0;
+    if (!p->running)
+        mailbox_deinit(&p->orders);
+    return -res;
+}
+
+void purger_order(Purger *p, ImdOrder *order)
+{
+    mailbox_post(&p->orders, &order->letter);
+}
+
+void purger_stop(Purger *p)
+{
+    if (!p->running)
+        return;
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->stop = true;
+    purger_order(p, o);
+    (void)pthread_join(p->thread, NULL);
+    mailbox_deinit(&p->orders);
+    p->running = false;
+}

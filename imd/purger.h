@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that gives pages of the pool back to the host. That takes tens of milliseconds a
+ * gigabyte in small pages: neither the control thread nor a data thread has to stand still for it.
+ */
+#ifndef DODO_IMD_PURGER_H
+#define DODO_IMD_PURGER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "daemon/mailbox.h"
+#include "imd/memory.h"
+#include "imd/thread.h"
+
+typedef struct Purger {
+    pthread_t thread;
+    bool running;
+    Mailbox orders;
+    Mailbox *done; /* PURGEs that are over come back there; kept */
+    const PoolMemory *pool;
+} Purger;
+
+int purger_start(Purger *p, const PoolMemory *pool, Mailbox *done); /* 0, or -errno */
+/* IMD_PURGE: the range of the command. IMD_LEAVE: the whole pool, as fast as it goes; comes back
+ * likewise. @order was made by g_new. */
+void purger_order(Purger *p, ImdOrder *order);
+/* Ends the thread when it has carried out what it was told; also of a zeroed Purger. */
+void purger_stop(Purger *p);
+
+#endif

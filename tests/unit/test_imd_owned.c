@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* An imd that the owner's monitor, played by the test, makes smaller and larger while a program
+ * uses it, on a cluster of real programs: the memory is given back, nothing is lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dodo/dodo.h>
+
+#include "tests/lib/cluster.h"
+#include "tests/lib/load.h"
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+#ifdef SANITIZED
+enum { HAS_RESIDENT = 0 }; /* the sanitizer's shadow comes and goes with the pool */
+#else
+enum { HAS_RESIDENT = 1 };
+#endif
+
+enum { MIB = 1 << 20, REGIONS = 12, REGION = 4 * MIB, LEN = REGIONS * REGION, TELLS_MAX = 1000 };
+
+static Cluster cluster;
+static Daemon *imd;
+static int fd = -1, owner = -1;
+static uint8_t *content, *buf;
+static int rds[REGIONS];
+
+/* The next message of imd's that starts with @word. */
+static void hear(const char *word, char text[256])
+{
+    for (unsigned i = 0; i < TELLS_MAX; i++) {
+        struct pollfd p = {.fd = owner, .events = POLLIN};
+        assert_int_equal(poll(&p, 1, CLUSTER_PATIENCE_MS), 1);
+        ssize_t n = recv(owner, text, 255, 0);
+        assert_true(n > 0);
+        text[n] = '\0';
+        if (strncmp(text, word, strlen(word)) == 0)
+            return;
+    }
+    fail_msg("%s was not said", word);
+}
+
+static void limit_to(uint64_t bytes)
+{
+    char text[256];
+    int n = snprintf(text, sizeof text, "limit %" PRIu64, bytes);
+    assert_int_equal(send(owner, text, (size_t)n, 0), n);
+}
+
+/* Until what is in use is no more than @limit, which is then the limit. */
+static uint64_t wait_reached(uint64_t limit)
+{
+    uint64_t used, told;
+    char text[256];
+    do {
+        hear("used ", text);
+        assert_int_equal(sscanf(text, "used %" SCNu64 " limit %" SCNu64, &used, &told), 2);
+    } while (told != limit || used > limit);
+    return used;
+}
+
+static uint64_t resident(pid_t pid)
+{
+    char path[64], line[256];
+    uint64_t kib = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "VmRSS: %" SCNu64, &kib) == 1)
+            break;
+    (void)fclose(f);
+    return kib << 10;
+}
+
+static int set_up(void **state)
+{
+    char text[256];
+    (void)state;
+    cluster_start(&cluster,
+                  "[client]\nrefraction = 1us\nreopen = 50ms\nrequest_deadline = 60s\n"
+                  "transfer_deadline = 5s\n",
+                  true);
+    imd = cluster_imd_owned(&cluster, "64M", &owner);
+    hear("ready epoch=", text);
+    assert_non_null(strstr(text, "pool=67108864"));
+    fd = cluster_file(&cluster, NULL);
+    content = malloc(LEN);
+    buf = malloc(LEN);
+    assert_non_null(content);
+    assert_non_null(buf);
+    load_fresh(0, content, LEN);
+    assert_int_equal(pwrite(fd, content, LEN, 0), LEN);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)dodo_shutdown();
+    (void)close(fd);
+    if (owner >= 0)
+        (void)close(owner);
+    free(content);
+    free(buf);
+    cluster_end(&cluster);
+    return 0;
+}
+
+static bool is_remote(int rd)
+{
+    DodoStat before, after;
+    assert_int_equal(dodo_stat(rd, &before), 0);
+    assert_int_equal(dodo_mread(rd, 0, buf, REGION), REGION);
+    assert_int_equal(dodo_stat(rd, &after), 0);
+    return after.hits - before.hits == REGION;
+}
+
+static void open_all(void)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        rds[i] = dodo_mopen_flags(REGION, fd, (off_t)i * REGION, DODO_FALLBACK);
+        assert_true(rds[i] >= 0);
+        for (unsigned looks = 0; !is_remote(rds[i]); looks++)
+            assert_true(looks < TELLS_MAX);
+    }
+}
+
+static void check_all(void)
+{
+    for (int i = 0; i < REGIONS; i++) {
+        memset(buf, 0, REGION);
+        assert_int_equal(dodo_mread(rds[i], 0, buf, REGION), REGION);
+        assert_memory_equal(buf, content + (size_t)i * REGION, REGION);
+    }
+}
+
+static void close_all(void)
+{
+    for (int i = 0; i < REGIONS; i++)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+}
+
+static void limit__memory_is_given_back_and_nothing_is_lost(void **state)
+{
+    (void)state;
+    uint64_t empty = resident(imd->pid);
+    open_all();
+    uint64_t full = resident(imd->pid);
+    if (HAS_RESIDENT)
+        assert_in_range(full, empty + LEN - MIB, empty + LEN + 8 * MIB);
+    limit_to(3 * REGION);
+    assert_true(wait_reached(3 * REGION) <= 3 * REGION);
+    if (HAS_RESIDENT)
+        assert_in_range(resident(imd->pid), empty, empty + 3 * REGION + 8 * MIB);
+    check_all(); /* from the file, mostly */
+    limit_to(0);
+    assert_int_equal(wait_reached(0), 0);
+    if (HAS_RESIDENT)
+        assert_in_range(resident(imd->pid), 0, empty + 8 * MIB);
+    check_all();
+    limit_to(LEN); /* and there is room again */
+    for (int i = 0; i < REGIONS; i++)
+        for (unsigned looks = 0; !is_remote(rds[i]); looks++)
+            assert_true(looks < 100 * TELLS_MAX);
+    check_all();
+    close_all();
+    limit_to(0);
+    assert_int_equal(wait_reached(0), 0);
+}
+
+static void limit__the_least_recently_used_go(void **state)
+{
+    (void)state;
+    open_all();
+    for (unsigned round = 0; round < 20; round++) /* the oldest, but used last: recency is coarse */
+        for (int i = 0; i < 3; i++)
+            assert_true(is_remote(rds[i]));
+    limit_to(3 * REGION);
+    (void)wait_reached(3 * REGION);
+    for (int i = 0; i < 3; i++)
+        assert_true(is_remote(rds[i]));
+    close_all();
+}
+
+/* Threads read and write while the pool breathes: each byte is what was written last. */
+static void limit__breathes_under_load(void **state)
+{
+    const LoadConfig config = {.fd = fd,
+                               .base = 0,
+                               .regions = 4,
+                               .threads = 4,
+                               .ops = LOAD_FOREVER,
+                               .flags = DODO_FALLBACK};
+    (void)state;
+    Load *load = load_start(&config);
+    for (unsigned i = 0; i < 40; i++) {
+        load_wait(load, 20);
+        limit_to(i % 4 == 0 ? 0 : (uint64_t)(i * 7919 % 64) << 14);
+        if (i % 8 == 0)
+            (void)wait_reached(0);
+    }
+    limit_to(64 * MIB);
+    load_wait(load, 50);
+    load_stop(load);
+    assert_int_equal(load_join(load), 0);
+    load_free(load);
+}
+
+static void hang_up__is_the_end(void **state)
+{
+    (void)state;
+    open_all();
+    (void)close(owner);
+    owner = -1;
+    daemon_says(imd, "owner_gone");
+    int status = child_wait(imd->pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)close(imd->out);
+    imd->pid = 0;
+    check_all();
+    close_all();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    cluster_programs(argv[1], argv[2]);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(limit__memory_is_given_back_and_nothing_is_lost),
+        TEST(limit__the_least_recently_used_go),
+        TEST(limit__breathes_under_load),
+        TEST(hang_up__is_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* What imd and the owner's monitor say to each other, over a real socket pair. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "daemon/log.h"
+#include "imd/owner.h"
+
+typedef struct Pair {
+    Owner owner;
+    int rmd;
+    char text[OWNER_TEXT_MAX + 1];
+} Pair;
+
+static int set_up(void **state)
+{
+    Pair *p = calloc(1, sizeof *p);
+    int ends[2];
+    char error[256] = "";
+    log_init("test", LOG_LEVEL_ERROR);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    p->rmd = ends[0];
+    assert_int_equal(owner_open(&p->owner, ends[1], error, sizeof error), 0);
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Pair *p = *state;
+    owner_close(&p->owner);
+    if (p->rmd >= 0)
+        (void)close(p->rmd);
+    free(p);
+    return 0;
+}
+
+/* What rmd heard next; NULL: nothing. */
+static const char *heard(Pair *p)
+{
+    ssize_t n = recv(p->rmd, p->text, OWNER_TEXT_MAX, MSG_DONTWAIT);
+    if (n < 0)
+        return NULL;
+    p->text[n] = '\0';
+    return p->text;
+}
+
+static void say(Pair *p, const char *text)
+{
+    assert_int_equal(send(p->rmd, text, strlen(text), 0), strlen(text));
+}
+
+static void parse__limits(void **state)
+{
+    static const struct {
+        const char *text;
+        bool good;
+        uint64_t bytes;
+    } cases[] = {
+        {"limit 0", true, 0},
+        {"limit 4096", true, 4096},
+        {"limit 18446744073709551615", true, UINT64_MAX},
+        {"limit 18446744073709551616", false, 0},
+        {"limit 99999999999999999999", false, 0},
+        {"limit ", false, 0},
+        {"limit", false, 0},
+        {"limit -1", false, 0},
+        {"limit 1 ", false, 0},
+        {"limit 1\n", false, 0},
+        {"limit 0x10", false, 0},
+        {"Limit 1", false, 0},
+        {"used 1", false, 0},
+        {"", false, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t n = 77;
+        assert_int_equal(owner_parse_limit(cases[i].text, strlen(cases[i].text), &n),
+                         cases[i].good);
+        assert_int_equal(n, cases[i].good ? cases[i].bytes : 77);
+    }
+}
+
+static void open__wants_a_socket_of_packets(void **state)
+{
+    Owner o;
+    char error[256];
+    int ends[2];
+    (void)state;
+    assert_true(owner_open(&o, -1, error, sizeof error) < 0);
+    assert_int_equal(pipe(ends), 0);
+    assert_true(owner_open(&o, ends[0], error, sizeof error) < 0);
+    assert_non_null(strstr(error, "--owner-fd"));
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_true(owner_open(&o, ends[0], error, sizeof error) < 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+static void ready__is_said(void **state)
+{
+    Pair *p = *state;
+    owner_ready(&p->owner, 0x1234abcd, 4096);
+    assert_string_equal(heard(p), "ready epoch=000000001234abcd pool=4096");
+}
+
+static void limits__come_in_order_and_hang_up_last(void **state)
+{
+    Pair *p = *state;
+    uint64_t limit = 1;
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_NOTHING);
+    say(p, "limit 8192");
+    say(p, "what is this");
+    say(p, "limit 0");
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(limit, 8192);
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(limit, 0);
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_NOTHING);
+    say(p, "limit 4");
+    (void)close(p->rmd);
+    p->rmd = -1;
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_GONE);
+}
+
+static void used__is_told_once_a_second_while_it_changes(void **state)
+{
+    Pair *p = *state;
+    uint64_t now = 50 * NS_PER_S;
+    owner_tell(&p->owner, 0, 100, now);
+    assert_string_equal(heard(p), "used 0 limit 100");
+    assert_int_equal(owner_deadline(&p->owner, 0, 100), TIME_NEVER);
+    owner_tell(&p->owner, 10, 100, now);
+    assert_null(heard(p));
+    assert_int_equal(owner_deadline(&p->owner, 10, 100), now + NS_PER_S);
+    owner_tell(&p->owner, 20, 100, now + NS_PER_S);
+    assert_string_equal(heard(p), "used 20 limit 100");
+    owner_tell(&p->owner, 20, 100, now + 9 * NS_PER_S);
+    assert_null(heard(p));
+}
+
+static void used__is_told_at_once_when_a_limit_is_reached(void **state)
+{
+    Pair *p = *state;
+    uint64_t now = 50 * NS_PER_S, limit = 0;
+    owner_tell(&p->owner, 90, 100, now);
+    assert_non_null(heard(p));
+    say(p, "limit 40");
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    owner_tell(&p->owner, 90, limit, now + 1);
+    assert_null(heard(p)); /* not yet reached, and told a moment ago */
+    assert_true(owner_deadline(&p->owner, 40, limit) <= now);
+    owner_tell(&p->owner, 40, limit, now + 2);
+    assert_string_equal(heard(p), "used 40 limit 40");
+    /* The same limit again is answered again. */
+    say(p, "limit 40");
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    owner_tell(&p->owner, 40, limit, now + 3);
+    assert_string_equal(heard(p), "used 40 limit 40");
+}
+
+static void none__says_nothing(void **state)
+{
+    Owner none = {.fd = -1};
+    uint64_t limit;
+    (void)state;
+    owner_ready(&none, 1, 2);
+    owner_tell(&none, 1, 2, 3);
+    assert_int_equal(owner_deadline(&none, 1, 2), TIME_NEVER);
+    assert_int_equal(owner_receive(&none, &limit), OWNER_NOTHING);
+    owner_close(&none);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parse__limits),
+        cmocka_unit_test(open__wants_a_socket_of_packets),
+        TEST(ready__is_said),
+        TEST(limits__come_in_order_and_hang_up_last),
+        TEST(used__is_told_once_a_second_while_it_changes),
+        TEST(used__is_told_at_once_when_a_limit_is_reached),
+        cmocka_unit_test(none__says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
