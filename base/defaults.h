@@ -85,6 +85,11 @@
 /* [imd] send_buffer: SO_SNDBUF wanted, a data thread [bytes] */
 #define DEFAULT_IMD_SEND_BYTES (4ull << 20)
 
+/* [imd] rate_bytes: of all its traffic with clients, a second [bytes]; 0: no cap */
+#define DEFAULT_IMD_RATE_BYTES 0
+/* [imd] rate_packets: datagrams of it, a second; 0: no cap */
+#define DEFAULT_IMD_RATE_PACKETS 0
+
 /* ---- cmd ------------------------------------------------------------------------------------ */
 
 /* [cmd] client_dead: silence after which a client's regions are reclaimed [ns] */

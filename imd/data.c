@@ -243,6 +243,22 @@ void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payl
         d->stats.malformed++;
 }
 
+void imd_data_pace(ImdData *d, bool over)
+{
+    d->paced = over;
+}
+
+void imd_data_busy(ImdData *d, void *session, const uint8_t *payload, size_t len)
+{
+    WireRead m;
+    if (wire_read_decode(payload, len, &m) != 0) {
+        d->stats.malformed++;
+        return;
+    }
+    d->stats.busy++;
+    read_refuse(d, session, &m, STATUS_BUSY);
+}
+
 void imd_data_session_closed(ImdData *d, void *session)
 {
     LIST_FOREACH(node, &d->fills)

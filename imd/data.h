@@ -39,6 +39,7 @@ typedef struct ImdDataConfig {
     unsigned writes_max;  /* open write transactions, all regions */
     unsigned fills_max;   /* open fill transactions, all regions; the oldest gives way */
     uint32_t grant_bytes; /* receive room told to writers */
+    uint32_t pace_bytes;  /* ... but no more than it, for the cap's sake; 0: there is none */
 } ImdDataConfig;
 
 /* When a region was last read or written, in coarse units that only compare: data threads note it,
@@ -85,6 +86,11 @@ bool imd_data_idle(const ImdData *d); /* no write transaction is open */
 /* A READ, WRITE or PING of an established session. */
 void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payload, size_t len,
                     uint64_t now_ns);
+/* More came and went than may: new writes and fills are BUSY until it is over. What is under way
+ * goes on, and all else is answered. */
+void imd_data_pace(ImdData *d, bool over);
+/* A READ that there is no time for: BUSY, its client asks again later. */
+void imd_data_busy(ImdData *d, void *session, const uint8_t *payload, size_t len);
 /* A session died: the effects must name it no more. */
 void imd_data_session_closed(ImdData *d, void *session);
 

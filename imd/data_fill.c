@@ -134,11 +134,12 @@ void data_fill(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
         write_ack(d, session, m, WRITE_DONE, 0);
         return;
     }
-    if (!f)
+    if (!f && !d->paced)
         f = fill_begin(d, r, session, m);
     if (!f) {
         d->stats.busy++;
-        write_refuse(d, session, m, STATUS_BUSY);
+        if (!pace_refuses_silently(d, m))
+            write_refuse(d, session, m, STATUS_BUSY);
         return;
     }
     fill_take(d, session, r, f, m, &span);

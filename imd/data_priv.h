@@ -62,6 +62,7 @@ struct ImdData {
     unsigned writes_open;
     unsigned fills_open;
     bool leaving;
+    bool paced;    /* imd_data_pace() */
     uint64_t tick; /* of the message being taken in */
     size_t bytes;  /* allocated, but for the map's buckets */
     ImdDataStats stats;
@@ -108,6 +109,9 @@ uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32
  */
 
 void data_read(ImdData *d, void *session, const WireRead *m);
+void read_refuse(ImdData *d, void *session, const WireRead *m, enum Status status);
+/* For the cap's sake: not the first message of its kind, which is answered for all. */
+bool pace_refuses_silently(const ImdData *d, const WireWrite *m);
 
 void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m);
 void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m);

@@ -10,6 +10,11 @@ static void read_answer_none(ImdData *d, void *session, const WireRead *m, uint1
     d->sink.message(d->sink.ctx, session, WIRE_DATA, out, wire_data_encode_header(&answer, out));
 }
 
+void read_refuse(ImdData *d, void *session, const WireRead *m, enum Status status)
+{
+    read_answer_none(d, session, m, (uint16_t)status, 0);
+}
+
 /* Bytes of segment @index of the ask. */
 static uint32_t segment_bytes(const WireRead *m, unsigned index)
 {

@@ -14,7 +14,10 @@ static uint32_t write_grant(const ImdData *d, uint16_t segment)
 {
     uint32_t share = d->config.grant_bytes / (d->writes_open > 0 ? d->writes_open : 1);
     uint32_t least = d->writes_open > 1 ? segment : GRANT_ALONE_MIN_BYTES;
-    return share > least ? share : least;
+    uint32_t grant = share > least ? share : least, most = d->config.pace_bytes;
+    if (most == 0 || grant <= most)
+        return grant;
+    return most > segment ? most : segment;
 }
 
 static void write_answer(ImdData *d, void *session, const WireWrite *m, WireWriteAck *ack)
@@ -36,6 +39,11 @@ void write_ack(ImdData *d, void *session, const WireWrite *m, enum WriteState st
 void write_refuse(ImdData *d, void *session, const WireWrite *m, enum Status status)
 {
     write_answer(d, session, m, &(WireWriteAck){.state = WRITE_REFUSED, .status = status});
+}
+
+bool pace_refuses_silently(const ImdData *d, const WireWrite *m)
+{
+    return d->paced && m->index != WIRE_INDEX_NONE && m->index != 0;
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -161,7 +169,7 @@ static DataWrite *write_open(ImdData *d, DataRegion *r, const WireWrite *m, enum
         *ret_status = STATUS_LEAVING;
         return NULL;
     }
-    w = write_begin(d, r, m);
+    w = d->paced ? NULL : write_begin(d, r, m);
     if (!w) {
         d->stats.busy++;
         *ret_status = STATUS_BUSY;
@@ -182,7 +190,8 @@ void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     }
     DataWrite *w = write_open(d, r, m, &status);
     if (!w) {
-        write_refuse(d, session, m, status);
+        if (status != STATUS_BUSY || !pace_refuses_silently(d, m))
+            write_refuse(d, session, m, status);
         return;
     }
     unsigned seen = 0;

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include "base/defaults.h"
+#include "imd/pace.h"
 #include "imd/pool.h"
 #include "proto/wire.h"
 
 #define FIELD(name) offsetof(ImdOptions, name)
 #define DAY (24 * 3600 * NS_PER_S)
+
+enum { RATE_BYTES_MIN = 256 << 10 }; /* a chunk takes a quarter of a second */
 
 static const ConfigKey keys[] = {
     {"imd", "listen", NULL, "Address of this host to serve at", "ADDR[:PORT]", CONFIG_ADDR,
@@ -32,6 +35,10 @@ static const ConfigKey keys[] = {
     {"imd", "receive_buffer", NULL, NULL, NULL, CONFIG_SIZE, FIELD(receive_bytes), 64 << 10,
      1 << 30},
     {"imd", "send_buffer", NULL, NULL, NULL, CONFIG_SIZE, FIELD(send_bytes), 64 << 10, 1 << 30},
+    {"imd", "rate_bytes", NULL, "At most so much traffic a second, as 50M; no cap if not given",
+     "SIZE", CONFIG_SIZE, FIELD(rate_bytes), 0, 1ull << 40},
+    {"imd", "rate_packets", NULL, "At most so many datagrams a second; no cap if not given", "N",
+     CONFIG_COUNT, FIELD(rate_packets), 0, 1 << 30},
     {"imd", "beat", NULL, NULL, NULL, CONFIG_TIME, FIELD(beat_ns), NS_PER_MS, DAY},
     {"imd", "retained_age", NULL, NULL, NULL, CONFIG_TIME, FIELD(retained_age_ns), 0, 36500 * DAY},
     {"imd", "leave_deadline", NULL, NULL, NULL, CONFIG_TIME, FIELD(leave_deadline_ns), NS_PER_MS,
@@ -59,6 +66,8 @@ void imd_options_init(ImdOptions *o)
         .sessions_max = DEFAULT_IMD_SESSIONS_MAX,
         .receive_bytes = DEFAULT_IMD_RECEIVE_BYTES,
         .send_bytes = DEFAULT_IMD_SEND_BYTES,
+        .rate_bytes = DEFAULT_IMD_RATE_BYTES,
+        .rate_packets = DEFAULT_IMD_RATE_PACKETS,
         .beat_ns = DEFAULT_BEAT_NS,
         .retained_age_ns = DEFAULT_RETAINED_AGE_NS,
         .leave_deadline_ns = DEFAULT_LEAVE_DEADLINE_NS,
@@ -96,6 +105,14 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "[imd] data_port: the ports of all %u threads must be below 65536",
                        (unsigned)o->threads);
+        return -EINVAL;
+    }
+    if ((o->rate_bytes && o->rate_bytes < RATE_BYTES_MIN) ||
+        (o->rate_packets && o->rate_packets < PACE_PACKETS_MIN)) {
+        (void)snprintf(
+            error, CONFIG_ERROR_MAX,
+            "--rate-bytes must be 256K or more, --rate-packets %d or more, or 0 for none",
+            PACE_PACKETS_MIN);
         return -EINVAL;
     }
     o->pool_bytes -= o->pool_bytes % POOL_ALIGN;

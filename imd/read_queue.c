@@ -66,14 +66,26 @@ bool read_queue_take(ReadQueue *q, ReadAsk *ret)
     return true;
 }
 
-void read_queue_forget(ReadQueue *q, const void *session)
+bool read_queue_has(const ReadQueue *q, const void *session)
 {
-    for (unsigned i = 0; i < q->count;)
+    for (unsigned i = 0; i < q->count; i++)
         if (q->asks[i].session == session)
+            return true;
+    return false;
+}
+
+uint64_t read_queue_forget(ReadQueue *q, const void *session)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < q->count;)
+        if (q->asks[i].session == session) {
+            bytes += q->asks[i].bytes;
             remove_at(q, i);
-        else
+        } else {
             i++;
+        }
     for (unsigned i = 0; i < READ_QUEUE_SESSIONS; i++)
         if (q->shares[i].session == session)
             q->shares[i] = (ReadShare){.session = NULL};
+    return bytes;
 }

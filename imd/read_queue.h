@@ -55,7 +55,8 @@ static inline bool read_queue_full(const ReadQueue *q)
 /* The payload of a READ is copied. 0; -EBADMSG for none. Not to a full queue. */
 int read_queue_put(ReadQueue *q, void *session, const uint8_t *payload, size_t len);
 bool read_queue_take(ReadQueue *q, ReadAsk *ret); /* false: there is none */
-/* The session is gone, and what it asked for with it. */
-void read_queue_forget(ReadQueue *q, const void *session);
+bool read_queue_has(const ReadQueue *q, const void *session);
+/* The session is gone, and what it asked for with it: so many bytes. */
+uint64_t read_queue_forget(ReadQueue *q, const void *session);
 
 #endif

@@ -40,6 +40,7 @@ struct Imd {
     unsigned threads_count;
     ImdThread *threads;
     Purger purger;
+    Pace pace;
     Owner owner;
     bool joined; /* as last logged */
     uint64_t reconnect_ns, complain_ns;
@@ -319,7 +320,11 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
         /* What is left of the whole deadline is for telling cmd. */
         .leave_deadline_ns = o->leave_deadline_ns / 4 * 3,
         .done = &imd->done,
+        .pace = pace_is_on(&imd->pace) ? &imd->pace : NULL,
     };
+    /* What a client sends without waiting for us takes no longer than this, of the cap. */
+    if (o->rate_bytes)
+        config.data.pace_bytes = (uint32_t)MIN(o->rate_bytes / 64, UINT32_MAX);
     Addr at = o->listen;
     Transport *t;
     config.endpoint.sessions_max = (unsigned)o->sessions_max;
@@ -406,6 +411,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
     imd->owner.fd = -1;
+    pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
     while (imd->epoch == 0);

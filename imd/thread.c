@@ -18,17 +18,62 @@ enum {
     LOOK_FOR_ORDERS = 16,              /* such looks, while there is no rest */
 };
 
+/* With a cap: no client waits longer than that without hearing from us, lest it take us for dead. A
+ * READ that would wait longer is told to come again, and so is one of who has others waiting. */
+#define PACE_WAIT_MAX_NS (300 * NS_PER_MS)
+#define PACE_MORE_MAX_NS (100 * NS_PER_MS)
+/* Writes begin only while less than that is owed. */
+#define PACE_WRITE_NS (20 * NS_PER_MS)
+
+/* ---- the cap --------------------------------------------------------------------------------- */
+
+static void charge(ImdThread *t, uint64_t bytes, uint64_t packets)
+{
+    if (t->config.pace)
+        pace_charge(t->config.pace, bytes, packets, t->now_ns);
+}
+
+static uint64_t debt(const ImdThread *t, uint64_t now_ns)
+{
+    return t->config.pace ? pace_debt_ns(t->config.pace, now_ns) : 0;
+}
+
+/* READs wait, and may be answered now. */
+static bool reads_ready(const ImdThread *t)
+{
+    return t->reads->count > 0 && (!t->config.pace || debt(t, os_now_ns()) == 0);
+}
+
+static bool too_long(const ImdThread *t, const Session *s, uint64_t now_ns)
+{
+    if (!t->config.pace)
+        return false;
+    uint64_t wait =
+        debt(t, now_ns) + pace_cost_ns(t->config.pace, t->reads_bytes,
+                                       t->reads_bytes / WIRE_SEGMENT_MAX + t->reads->count);
+    return wait > PACE_WAIT_MAX_NS || (wait > PACE_MORE_MAX_NS && read_queue_has(t->reads, s));
+}
+
 /* ---- the core's effects ---------------------------------------------------------------------- */
 
 static void send_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
 {
     ImdThread *t = ctx;
+    charge(t, len, 1);
     port_message(&t->port, session, type, payload, len);
+}
+
+static void charge_burst(ImdThread *t, const Burst *b)
+{
+    uint64_t segments = (uint64_t)__builtin_popcountll(b->want), bytes = segments * b->segment;
+    if (t->config.pace)
+        charge(t, bytes < b->len ? bytes : b->len, segments);
 }
 
 static void send_burst(void *ctx, void *session, const Burst *burst)
 {
     ImdThread *t = ctx;
+    charge_burst(t, burst);
     int res = burst_send(t->port.transport, t->port.endpoint, session, burst, t->scratch);
     if (res < 0)
         log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
@@ -38,6 +83,7 @@ static void send_probe_ack(void *ctx, void *session, const uint8_t *payload, siz
 {
     ImdThread *t = ctx;
     Session *s = session;
+    charge(t, len, 1);
     struct iovec iov = {.iov_base = t->scratch->sealed};
     TransportSend send = {.to = &s->peer, .iov = &iov, .iov_count = 1};
     iov.iov_len = endpoint_seal(t->port.endpoint, s, WIRE_PROBE_ACK, payload, len, iov.iov_base);
@@ -53,8 +99,21 @@ static uint32_t answer_read(ImdThread *t, uint64_t now_ns)
     ReadAsk ask;
     if (!read_queue_take(t->reads, &ask))
         return 0;
+    t->reads_bytes -= ask.bytes;
     imd_data_input(t->data, ask.session, WIRE_READ, ask.payload, sizeof ask.payload, now_ns);
     return ask.bytes;
+}
+
+/* What is refused for the cap's sake is not charged: else those who come again and again in vain
+ * would keep all from ever being served. */
+static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *payload, size_t len)
+{
+    uint64_t busy = imd_data_stats(t->data)->busy;
+    if (t->config.pace)
+        imd_data_pace(t->data, debt(t, t->now_ns) > PACE_WRITE_NS);
+    imd_data_input(t->data, s, type, payload, len, t->now_ns);
+    if (imd_data_stats(t->data)->busy == busy)
+        charge(t, len, 1);
 }
 
 /* READs wait for their turn. All else is done at once, a WRITE even before the READs that came
@@ -63,16 +122,26 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
                        uint64_t now_ns)
 {
     ImdThread *t = ctx;
+    t->now_ns = now_ns;
+    if (type == WIRE_READ && too_long(t, s, now_ns)) {
+        charge(t, len, 1);
+        imd_data_busy(t->data, s, payload, len);
+        return;
+    }
     if (type == WIRE_READ && read_queue_full(t->reads))
         (void)answer_read(t, now_ns);
-    if (type != WIRE_READ || read_queue_put(t->reads, s, payload, len) != 0)
-        imd_data_input(t->data, s, type, payload, len, now_ns); /* counts what is malformed */
+    if (type != WIRE_READ || read_queue_put(t->reads, s, payload, len) != 0) {
+        take_in(t, s, type, payload, len); /* counts what is malformed */
+        return;
+    }
+    charge(t, len, 1);
+    t->reads_bytes += t->reads->asks[t->reads->count - 1].bytes;
 }
 
 static void on_closed(void *ctx, Session *s)
 {
     ImdThread *t = ctx;
-    read_queue_forget(t->reads, s);
+    t->reads_bytes -= read_queue_forget(t->reads, s);
     imd_data_session_closed(t->data, s);
 }
 
@@ -150,10 +219,11 @@ static bool wait_for_work(ImdThread *t)
     if (t->leave)
         until = time_min(until, t->leave_at_ns);
     struct timespec timeout = {.tv_sec = 0};
-    if (t->reads->count > 0)
-        until = 0;
-    if (until != TIME_NEVER) {
-        uint64_t now = os_now_ns(), wait = until > now ? until - now : 0;
+    if (until != TIME_NEVER || t->reads->count > 0) {
+        uint64_t now = os_now_ns();
+        if (t->reads->count > 0)
+            until = time_min(until, time_add(now, debt(t, now)));
+        uint64_t wait = until > now ? until - now : 0;
         timeout = (struct timespec){.tv_sec = (time_t)(wait / NS_PER_S),
                                     .tv_nsec = (long)(wait % NS_PER_S)};
     }
@@ -172,7 +242,8 @@ static void publish(ImdThread *t)
 static void answer_reads(ImdThread *t, uint64_t now_ns)
 {
     uint32_t done = 0, bytes;
-    while (done < ANSWER_BYTES && (bytes = answer_read(t, now_ns)) > 0)
+    t->now_ns = now_ns;
+    while (done < ANSWER_BYTES && debt(t, now_ns) == 0 && (bytes = answer_read(t, now_ns)) > 0)
         done += bytes;
     port_flush(&t->port); /* refusals */
 }
@@ -206,7 +277,7 @@ static void sleep_for_work(ImdThread *t)
 static void find_work(ImdThread *t)
 {
     bool orders;
-    if (t->reads->count > 0 && ++t->turns % LOOK_FOR_ORDERS != 0)
+    if (reads_ready(t) && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
     if (may_sleep(t)) {
         if (!spin_for(&t->spin, TIME_NEVER, look, t)) /* the owner comes first: if asked for */
@@ -222,7 +293,7 @@ static void find_work(ImdThread *t)
 void imd_thread_turn(ImdThread *t)
 {
     find_work(t);
-    uint64_t now = os_now_ns();
+    uint64_t now = t->now_ns = os_now_ns();
     for (unsigned i = 0; i < LOOK_BATCHES && port_receive(&t->port, now) == PORT_BATCH; i++)
         ; /* what is left will be seen the next time: ppoll() returns at once */
     answer_reads(t, now);

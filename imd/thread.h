@@ -15,6 +15,7 @@
 #include "daemon/port.h"
 #include "imd/control.h"
 #include "imd/data.h"
+#include "imd/pace.h"
 #include "imd/read_queue.h"
 #include "usocket/burst_send.h"
 
@@ -32,6 +33,7 @@ typedef struct ImdThreadConfig {
     uint64_t spin_ns;           /* it looks for work so long before it falls asleep */
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
+    Pace *pace;                 /* of all threads; kept; NULL: no cap */
 } ImdThreadConfig;
 
 typedef struct ImdThread {
@@ -39,12 +41,14 @@ typedef struct ImdThread {
     bool running;
     Port port;
     ImdData *data;
-    ReadQueue *reads; /* came, but not answered yet */
+    ReadQueue *reads;     /* came, but not answered yet */
+    uint64_t reads_bytes; /* that they ask for */
     Mailbox orders;
     BurstScratch *scratch;
     ImdThreadConfig config;
     ImdOrder *leave; /* goes back when all is said */
     uint64_t leave_at_ns;
+    uint64_t now_ns; /* of what is going on */
     bool stop;
     unsigned turns;
     Spin spin;

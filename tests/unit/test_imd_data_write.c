@@ -286,6 +286,50 @@ static void void__is_not_forgotten_by_a_write_under_way(void **state)
     expect_filled(f, "uuu");
 }
 
+/* For the cap's sake: what is under way goes on, what is new comes again, and is told so once. */
+static void pace__new_writes_and_fills_are_busy(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, BLOCK));
+    WireWrite begun = write_of(2, BLOCK, BLOCK), more = write_of(3, 2 * BLOCK, BLOCK);
+    assert_false(send_segment(f, begun, 0));
+    imd_data_pace(f->d, true);
+    expect_refused(f, more, 0, STATUS_BUSY);
+    assert_false(send_segment(f, more, 1));
+    expect_refused(f, more, WIRE_INDEX_NONE, STATUS_BUSY);
+    expect_refused(f, fill_of(7, 3, 2 * BLOCK, BLOCK), 0, STATUS_BUSY);
+    assert_false(send_segment(f, fill_of(7, 3, 2 * BLOCK, BLOCK), 1));
+    expect_filled(f, "fuu");
+    for (unsigned i = 1; i + 1 < wire_segment_count(BLOCK, SEGMENT); i++)
+        assert_false(send_segment(f, begun, i));
+    assert_true(send_segment(f, begun, wire_segment_count(BLOCK, SEGMENT) - 1));
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "ffu");
+    send_void(f, 3, 2 * BLOCK, BLOCK); /* what only takes away is always done */
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    read_at(f, 0, BLOCK);
+    assert_int_not_equal(f->sent, 0);
+    imd_data_pace(f->d, false);
+    send_all(f, write_of(4, 2 * BLOCK, BLOCK));
+}
+
+static void pace__a_read_is_told_to_come_again(void **state)
+{
+    Fixture *f = *state;
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    WireRead m = {.ask = 9, .address = the_address(), .len = 100, .segment = SEGMENT, .want = 1};
+    size_t len = wire_read_encode(&m, out);
+    imd_data_busy(f->d, &sessions[SESSION_ONE], out, len);
+    assert_int_equal(f->type, WIRE_DATA);
+    assert_int_equal(f->data.ask, 9);
+    assert_int_equal(f->data.index, WIRE_INDEX_NONE);
+    assert_int_equal(f->data.status, STATUS_BUSY);
+    unsigned answers = f->answers;
+    imd_data_busy(f->d, &sessions[SESSION_ONE], out, len - 1);
+    assert_int_equal(f->answers, answers);
+    assert_int_equal(imd_data_stats(f->d)->malformed, 1);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -308,6 +352,8 @@ int main(void)
         T(void__ends_the_write),
         T(void__of_a_finished_or_unseen_write),
         T(void__is_not_forgotten_by_a_write_under_way),
+        T(pace__new_writes_and_fills_are_busy),
+        T(pace__a_read_is_told_to_come_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

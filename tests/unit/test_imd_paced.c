@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* An imd whose traffic is capped, on a cluster of real programs: it is slow, and nobody takes it
+ * for dead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dodo/dodo.h>
+
+#include "tests/lib/cluster.h"
+#include "tests/lib/load.h"
+
+enum { KIB = 1 << 10, THREADS = 12, AREA = 128 * KIB, LEN = THREADS * AREA, RATE = 1 << 20 };
+
+static Cluster cluster;
+static int fd = -1, rd = -1;
+static uint8_t *content, *buf;
+
+/* One data thread; the library's own deadline of a second. */
+static int set_up(void **state)
+{
+    (void)state;
+    cluster_start(&cluster, "[imd]\nrate_bytes = 1M\nthreads = 1\n", false);
+    (void)cluster_imd(&cluster, "16M");
+    fd = cluster_file(&cluster, NULL);
+    content = malloc(LEN);
+    buf = malloc(LEN);
+    assert_non_null(content);
+    assert_non_null(buf);
+    load_fresh(0, content, LEN);
+    assert_int_equal(pwrite(fd, content, LEN, 0), LEN);
+    rd = dodo_mopen(LEN, fd, 0);
+    assert_true(rd >= 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    assert_int_equal(dodo_mclose(rd), 0);
+    (void)dodo_shutdown();
+    (void)close(fd);
+    free(content);
+    free(buf);
+    cluster_end(&cluster);
+    return 0;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static DodoStat stat_now(void)
+{
+    DodoStat st;
+    assert_int_equal(dodo_stat(rd, &st), 0);
+    return st;
+}
+
+static void *reader(void *arg)
+{
+    size_t at = (size_t)(uintptr_t)arg * AREA;
+    return (void *)(intptr_t)dodo_mread(rd, (off_t)at, buf + at, AREA);
+}
+
+static void *writer(void *arg)
+{
+    size_t at = (size_t)(uintptr_t)arg * AREA;
+    return (void *)(intptr_t)dodo_mwrite(rd, (off_t)at, content + at, AREA);
+}
+
+/* All threads at once, each with its part. */
+static void together(void *(*call)(void *))
+{
+    pthread_t threads[THREADS];
+    void *result;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call, (void *)i), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_int_equal((intptr_t)result, AREA);
+    }
+}
+
+/* Writes, then reads: all of it goes by the host, which is never given up. That it takes as long as
+ * the cap says is the one time that a test may rely on. */
+static void cap__is_kept_and_the_host_stays(void **state)
+{
+    (void)state;
+    uint64_t start = now_ms();
+    together(writer);
+    uint64_t written = now_ms();
+    DodoStat before = stat_now();
+    together(reader);
+    uint64_t read = now_ms();
+    DodoStat after = stat_now();
+    assert_memory_equal(buf, content, LEN);
+    assert_true(after.active);
+    assert_int_equal(after.hits - before.hits, LEN);
+    assert_int_equal(after.misses, before.misses);
+    assert_true(written - start >= 900ull * LEN / RATE);
+    assert_true(read - written >= 900ull * LEN / RATE);
+    print_message("# %d KiB at 1 MiB/s: written in %d ms, read in %d ms\n", LEN / KIB,
+                  (int)(written - start), (int)(read - written));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    cluster_programs(argv[1], argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(cap__is_kept_and_the_host_stays, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

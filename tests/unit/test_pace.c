@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The cap: what is owed, and until when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "imd/pace.h"
+
+static const uint64_t START = 100 * NS_PER_S;
+
+static void none__owes_nothing(void **state)
+{
+    Pace p;
+    (void)state;
+    pace_init(&p, 0, 0);
+    assert_false(pace_is_on(&p));
+    pace_charge(&p, 1ull << 30, 1 << 20, START);
+    assert_int_equal(pace_debt_ns(&p, START), 0);
+    assert_int_equal(pace_cost_ns(&p, 1 << 20, 100), 0);
+}
+
+static void bytes__take_their_time(void **state)
+{
+    Pace p;
+    (void)state;
+    pace_init(&p, 1000000, 0);
+    assert_true(pace_is_on(&p));
+    assert_int_equal(pace_debt_ns(&p, START), 0);
+    pace_charge(&p, 100000, 50, START);
+    assert_int_equal(pace_debt_ns(&p, START), 100 * NS_PER_MS - PACE_SAVED_NS);
+    assert_int_equal(pace_debt_ns(&p, START + 200 * NS_PER_MS), 0);
+    assert_int_equal(pace_cost_ns(&p, 2000, 5000), 2 * NS_PER_MS);
+}
+
+static void packets__count_too(void **state)
+{
+    Pace p;
+    (void)state;
+    pace_init(&p, 1000000, 1000);
+    pace_charge(&p, 100, 50, START);
+    assert_int_equal(pace_debt_ns(&p, START), 50 * NS_PER_MS - PACE_SAVED_NS);
+    assert_int_equal(pace_cost_ns(&p, 4000, 3), 4 * NS_PER_MS);
+    assert_int_equal(pace_cost_ns(&p, 4000, 5), 5 * NS_PER_MS);
+}
+
+/* However it is asked for, no more than the rate comes out, but for what idle time saved. */
+static void rate__holds_over_a_long_time(void **state)
+{
+    enum { RATE = 3000000, PIECE = 57344 };
+    Pace p;
+    uint64_t now = START, sent = 0;
+    (void)state;
+    pace_init(&p, RATE, 0);
+    while (now < START + 100 * NS_PER_S) {
+        if (pace_debt_ns(&p, now) == 0) {
+            pace_charge(&p, PIECE, 1, now);
+            sent += PIECE;
+        }
+        uint64_t wait = pace_debt_ns(&p, now);
+        now += wait ? wait : 1;
+    }
+    assert_in_range(sent, 100ull * RATE - PIECE, 100ull * RATE + RATE / 200 + 2 * PIECE);
+}
+
+/* Idle time is worth a few milliseconds, not hours. */
+static void saved__is_little(void **state)
+{
+    Pace p;
+    (void)state;
+    pace_init(&p, 1000000, 0);
+    pace_charge(&p, 1000, 1, START);
+    uint64_t later = START + 3600 * NS_PER_S;
+    pace_charge(&p, 1000000, 1, later);
+    assert_int_equal(pace_debt_ns(&p, later), NS_PER_S - PACE_SAVED_NS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none__owes_nothing), cmocka_unit_test(bytes__take_their_time),
+        cmocka_unit_test(packets__count_too), cmocka_unit_test(rate__holds_over_a_long_time),
+        cmocka_unit_test(saved__is_little),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
