@@ -18,6 +18,7 @@ typedef struct SourceReport {
     const char *name; /* of the source; static */
     bool known;
     uint64_t idle_ns;           /* since the last activity that it saw; if known */
+    int sessions;               /* people logged in; -1: it does not know */
     char text[SOURCE_TEXT_MAX]; /* in plain words what it saw, or why it does not know */
 } SourceReport;
 
@@ -26,8 +27,9 @@ typedef struct Source Source; /* each kind's own begins with it */
 /* What the sources are told by the settings; borrowed. */
 typedef struct SourceSettings {
     char *const *consoles;   /* device files or patterns, NULL at the end */
-    const char *utmp;        /* path of the file of sessions */
-    const char *input;       /* directory of input devices, or a file of one */
+    const char *utmp;        /* path of the file of sessions; NULL: none is read */
+    const char *terminals;   /* directory of the terminals that it names; NULL: /dev */
+    const char *input;       /* directory of input devices, or a file of one; NULL: none */
     const char *bus;         /* address of the system bus; NULL: the usual one */
     const char *session_bus; /* address of a desktop session's bus; NULL: none is asked */
     const char *display;     /* X display; NULL: none is asked */

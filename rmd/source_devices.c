@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* Access times of device files, the paper's way (4.1): the kernel sets a terminal's when somebody
+ * types there. It does so in steps of 8 s, so that nobody can tell keystrokes by it: a time may be
+ * that much too old, but the first key after a silence is seen at once. */
+#include <errno.h>
+#include <glob.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "rmd/source_kinds.h"
+#include "rmd/source_report.h"
+#include "rmd/stamps.h"
+
+typedef struct DevicesSource {
+    Source base;
+    char *const *patterns;
+    Stamps stamps;
+} DevicesSource;
+
+static Source *devices_open(const SourceSettings *settings)
+{
+    if (!settings->consoles || !settings->consoles[0])
+        return NULL;
+    DevicesSource *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->patterns = settings->consoles;
+    return &s->base;
+}
+
+/* The master of all pseudo-terminals: what programs print there counts as read. */
+static bool is_ptmx(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(5, 2);
+}
+
+/* How many files it found; -errno: one is there that cannot be looked at. */
+static int devices_add(DevicesSource *s, const glob_t *found)
+{
+    int count = 0;
+    for (size_t i = 0; i < found->gl_pathc; i++) {
+        struct stat st;
+        if (stat(found->gl_pathv[i], &st) != 0) {
+            if (errno != ENOENT) /* it may have gone meanwhile */
+                return -errno;
+        } else if (!is_ptmx(&st)) {
+            stamps_add(&s->stamps, found->gl_pathv[i],
+                       (uint64_t)st.st_atim.tv_sec * NS_PER_S + (uint64_t)st.st_atim.tv_nsec);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The same for one pattern. A file that is asked for by its name has to be there. */
+static int devices_look_at(DevicesSource *s, const char *pattern)
+{
+    glob_t found;
+    int r = glob(pattern, GLOB_NOSORT, NULL, &found);
+    int count = r == 0 ? devices_add(s, &found) : r == GLOB_NOMATCH ? 0 : -EACCES;
+    globfree(&found);
+    return count == 0 && !strpbrk(pattern, "*?[") ? -ENOENT : count;
+}
+
+static void devices_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceReport *ret)
+{
+    DevicesSource *s = (DevicesSource *)(void *)base;
+    int count = 0;
+    stamps_begin(&s->stamps, now_ns, awake_ns);
+    for (char *const *p = s->patterns; *p; p++) {
+        int r = devices_look_at(s, *p);
+        if (r < 0) {
+            source_unknown(ret, "%s: %s", *p, strerror(-r));
+            return;
+        }
+        count += r;
+    }
+    if (count == 0) {
+        source_unknown(ret, "no file is there that matches %s%s", s->patterns[0],
+                       s->patterns[1] ? " or the others" : "");
+        return;
+    }
+    char age[32];
+    uint64_t idle_ns = stamps_end(&s->stamps);
+    source_known(ret, idle_ns, "%d device file%s, last read %s ago", count, count == 1 ? "" : "s",
+                 source_age(idle_ns, age));
+}
+
+static void devices_close(Source *base)
+{
+    free(base);
+}
+
+const SourceKind source_devices = {"devices", devices_open, devices_look, devices_close};

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/* The sources that ask on a message bus: logind (a mock of it) and desktops, on a private bus; and
+ * what becomes of those who ask when nobody answers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "rmd/source_kinds.h"
+#include "tests/lib/private_bus.h"
+#include "tests/lib/tmpdir.h"
+
+#define S NS_PER_S
+#define NOW (1700000000 * S)
+#define AWAKE (100000 * S)
+
+#define LOGIN "org.freedesktop.login1"
+#define SCREEN_SAVER "org.freedesktop.ScreenSaver"
+#define MUTTER "org.gnome.Mutter.IdleMonitor"
+
+typedef struct Fixture {
+    PrivateBus bus;
+    Source *source;
+    SourceReport report; /* of the last look */
+} Fixture;
+
+static int set_up(void **state)
+{
+    *state = calloc(1, sizeof(Fixture));
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    if (f->source)
+        f->source->kind->close(f->source);
+    private_bus_stop(&f->bus);
+    free(f);
+    return 0;
+}
+
+static void bus_start(Fixture *f)
+{
+    if (private_bus_start(&f->bus))
+        return;
+    print_message("# skipped: dbus-daemon is not installed\n");
+    skip();
+}
+
+static void source_start(Fixture *f, const SourceKind *kind, const char *address)
+{
+    f->source = kind->open(&(SourceSettings){.bus = address, .session_bus = address});
+    assert_non_null(f->source);
+    f->source->kind = kind;
+}
+
+/* A look @after_ns the beginning. */
+static void look(Fixture *f, uint64_t after_ns)
+{
+    f->report = (SourceReport){.name = "x", .sessions = -1};
+    f->source->kind->look(f->source, NOW + after_ns, AWAKE + after_ns, &f->report);
+    assert_true(f->report.text[0] != '\0');
+}
+
+static void assert_idle(const Fixture *f, uint64_t idle_ns, const char *text)
+{
+    if (!f->report.known || f->report.idle_ns != idle_ns || !strstr(f->report.text, text))
+        fail_msg("known %d, idle %.3f s, not %.3f: %s", f->report.known,
+                 (double)f->report.idle_ns / 1e9, (double)idle_ns / 1e9, f->report.text);
+}
+
+static void assert_unknown(const Fixture *f, const char *text)
+{
+    if (f->report.known || !strstr(f->report.text, text))
+        fail_msg("known %d: %s", f->report.known, f->report.text);
+}
+
+/* ---- logind --------------------------------------------------------------------------------- */
+
+static GSubprocess *logind_start(Fixture *f)
+{
+    static const char *const argv[] = {"/usr/bin/python3", "-m",     "dbusmock", "--system",
+                                       "--template",       "logind", NULL};
+    bus_start(f);
+    GSubprocess *mock = private_bus_run(&f->bus, LOGIN, argv);
+    if (!mock) {
+        print_message("# skipped: python3-dbusmock is not installed\n");
+        skip();
+    }
+    source_start(f, &source_logind, f->bus.address);
+    return mock;
+}
+
+static void session_add(Fixture *f, const char *id, const char *user)
+{
+    private_bus_call(&f->bus, LOGIN, "/org/freedesktop/login1", "org.freedesktop.DBus.Mock",
+                     "AddSession", g_variant_new("(ssusb)", id, "seat0", 1000u, user, TRUE));
+}
+
+/* Sets a property of a session; @value is floating. */
+static void session_set(Fixture *f, const char *id, const char *key, GVariant *value)
+{
+    g_autofree char *path = g_strdup_printf("/org/freedesktop/login1/session/%s", id);
+    GVariantBuilder b;
+    g_variant_builder_init(&b, G_VARIANT_TYPE("a{sv}"));
+    g_variant_builder_add(&b, "{sv}", key, value);
+    private_bus_call(&f->bus, LOGIN, path, "org.freedesktop.DBus.Mock", "UpdateProperties",
+                     g_variant_new("(sa{sv})", "org.freedesktop.login1.Session", &b));
+}
+
+static void session_idle(Fixture *f, const char *id, bool idle, uint64_t since_us,
+                         uint64_t since_monotonic_us)
+{
+    session_set(f, id, "IdleHint", g_variant_new_boolean(idle));
+    session_set(f, id, "IdleSinceHint", g_variant_new_uint64(since_us));
+    session_set(f, id, "IdleSinceHintMonotonic", g_variant_new_uint64(since_monotonic_us));
+}
+
+static uint64_t us(uint64_t ns)
+{
+    return ns / NS_PER_US;
+}
+
+static void logind__nobody(void **state)
+{
+    Fixture *f = *state;
+    GSubprocess *mock = logind_start(f);
+    look(f, 0);
+    assert_idle(f, 0, "nobody is logged in");
+    assert_int_equal(f->report.sessions, 0);
+    look(f, 400 * S);
+    assert_idle(f, 400 * S, "nobody is logged in, for 400s at least");
+    session_add(f, "c1", "ann");
+    look(f, 401 * S);
+    assert_idle(f, 0, "1 logged in, last active: ann here, 0s ago");
+    assert_int_equal(f->report.sessions, 1);
+    session_set(f, "c1", "State", g_variant_new_string("closing"));
+    look(f, 402 * S);
+    assert_idle(f, 0, "nobody is logged in, for 0s at least"); /* counted anew */
+    subprocess_end(mock);
+}
+
+static void logind__sessions(void **state)
+{
+    Fixture *f = *state;
+    GSubprocess *mock = logind_start(f);
+    session_add(f, "1", "ann");
+    session_idle(f, "1", true, us(NOW - 900 * S), us(AWAKE - 900 * S));
+    look(f, 0);
+    assert_idle(f, 900 * S, "1 logged in, last active: ann here, 15min ago");
+
+    session_add(f, "2", "bob"); /* by ssh: logind looks at the terminal */
+    session_set(f, "2", "Type", g_variant_new_string("tty"));
+    session_set(f, "2", "Remote", g_variant_new_boolean(TRUE));
+    session_idle(f, "2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
+    look(f, 0);
+    assert_idle(f, 60 * S, "2 logged in, last active: bob from afar, 1min ago");
+    assert_int_equal(f->report.sessions, 2);
+
+    session_idle(f, "1", false, us(NOW - 900 * S), us(AWAKE - 900 * S)); /* back at the desktop */
+    look(f, S);
+    assert_idle(f, 0, "2 logged in, last active: ann here, 0s ago");
+
+    session_set(f, "1", "Class", g_variant_new_string("greeter")); /* nobody's */
+    look(f, S);
+    assert_idle(f, 61 * S, "1 logged in, last active: bob from afar");
+    subprocess_end(mock);
+}
+
+/* Its two clocks: the one that does not jump is believed, the other within reason. */
+static void logind__clocks(void **state)
+{
+    Fixture *f = *state;
+    static const struct {
+        uint64_t since_ns, monotonic_ns, idle_ns;
+    } cases[] = {
+        {NOW - 10 * S, AWAKE - 700 * S, 700 * S},
+        {NOW - 5000 * S, AWAKE - 700 * S, 700 * S}, /* the clock was set forward */
+        {NOW - 300 * S, AWAKE + S, 0},              /* in the future */
+        {NOW - 300 * S, 0, 300 * S},                /* only one is told */
+        {NOW + S, 0, 0},
+        {S, 0, AWAKE}, /* before the host's start */
+        {0, 0, 0},     /* idle, and no word since when */
+    };
+    GSubprocess *mock = logind_start(f);
+    session_add(f, "1", "ann");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        session_idle(f, "1", true, us(cases[i].since_ns), us(cases[i].monotonic_ns));
+        look(f, 0);
+        assert_idle(f, cases[i].idle_ns, "1 logged in");
+    }
+    session_idle(f, "1", true, UINT64_MAX, UINT64_MAX);
+    look(f, 0);
+    assert_idle(f, 0, "1 logged in");
+    subprocess_end(mock);
+}
+
+/* The mock dies, another takes its place: known, unknown, known. */
+static void logind__restarts(void **state)
+{
+    Fixture *f = *state;
+    GSubprocess *mock = logind_start(f);
+    look(f, 0);
+    assert_true(f->report.known);
+    subprocess_end(mock);
+    Service other = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
+    look(f, 300 * S);
+    assert_unknown(f, LOGIN);
+    service_start(&other, &f->bus);
+    service_answer(&other, g_variant_new_parsed("(@a(susso) [],)"));
+    look(f, 301 * S);
+    assert_idle(f, 0, "nobody is logged in");
+    service_stop(&other);
+}
+
+/* What is not as it should be is not known; what went away between two calls is not there. */
+static void logind__strange_answers(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
+    service_start(&manager, &f->bus);
+    source_start(f, &source_logind, f->bus.address);
+    service_answer(&manager, g_variant_new("(s)", "nothing of the kind"));
+    look(f, 0);
+    assert_unknown(f, "type");
+    look(f, S); /* not asked again at once */
+    assert_unknown(f, "type");
+    service_answer(&manager,
+                   g_variant_new_parsed("([('c7', uint32 0, 'ann', 'seat0', @o '/gone')],)"));
+    look(f, 4 * S);
+    assert_unknown(f, "type");
+    look(f, 5 * S);
+    assert_idle(f, 0, "nobody is logged in");
+    service_fail(&manager, "org.freedesktop.DBus.Error.AccessDenied");
+    look(f, 6 * S);
+    assert_unknown(f, "so the test wants");
+    service_stop(&manager);
+}
+
+/* A session that does not say whose it is: somebody's, and not idle. */
+static void logind__no_properties(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
+    Service session = {"test.session", "/s", "org.freedesktop.DBus.Properties"};
+    service_start(&manager, &f->bus);
+    service_start_on(&session, &manager);
+    service_answer(&manager, g_variant_new_parsed("([('1', uint32 0, 'ann', '', @o '/s')],)"));
+    service_answer(&session, g_variant_new_parsed("(@a{sv} {},)"));
+    source_start(f, &source_logind, f->bus.address);
+    look(f, 300 * S);
+    assert_idle(f, 0, "1 logged in");
+    service_stop(&session);
+    service_stop(&manager);
+}
+
+/* ---- buses and services that do not answer --------------------------------------------------- */
+
+static void bus__none(void **state)
+{
+    Fixture *f = *state;
+    source_start(f, &source_logind, "unix:path=/nonexistent/bus");
+    look(f, 0);
+    assert_unknown(f, "No such file or directory");
+    look(f, 10 * S);
+    assert_unknown(f, "No such file or directory");
+}
+
+static void bus__not_an_address(void **state)
+{
+    Fixture *f = *state;
+    source_start(f, &source_desktop, "nonsense");
+    look(f, 0);
+    assert_unknown(f, "nonsense");
+}
+
+/* Something accepts connections there and never says a word. */
+static void bus__silent(void **state)
+{
+    Fixture *f = *state;
+    TmpDir dir;
+    char path[256];
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    tmpdir_make(&dir);
+    (void)tmpdir_path(&dir, "bus", path);
+    memcpy(a.sun_path, path, strnlen(path, sizeof a.sun_path - 1));
+    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    g_autofree char *address = g_strdup_printf("unix:path=%s", path);
+    source_start(f, &source_logind, address);
+    look(f, 0);
+    assert_unknown(f, "the bus does not answer");
+    look(f, S);
+    assert_unknown(f, "the bus does not answer");
+    look(f, 6 * S); /* asked again, and given up again */
+    assert_false(f->report.known);
+    tmpdir_remove(&dir);
+}
+
+static void service__silent(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
+    service_start(&manager, &f->bus);
+    source_start(f, &source_logind, f->bus.address);
+    look(f, 0);
+    assert_unknown(f, "Timeout");
+    service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
+    look(f, 4 * S);
+    assert_unknown(f, "Timeout"); /* left alone for a while */
+    look(f, 5 * S);
+    assert_idle(f, 0, "nobody is logged in");
+    service_stop(&manager);
+}
+
+static void bus__dies(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
+    service_start(&manager, &f->bus);
+    service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
+    source_start(f, &source_logind, f->bus.address);
+    look(f, 0);
+    assert_true(f->report.known);
+    private_bus_kill(&f->bus);
+    look(f, S);
+    assert_false(f->report.known);
+    look(f, 7 * S);
+    assert_false(f->report.known);
+    service_stop(&manager);
+}
+
+/* ---- desktops ------------------------------------------------------------------------------- */
+
+static void desktop__gnome(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service gnome = {MUTTER, "/org/gnome/Mutter/IdleMonitor/Core", MUTTER};
+    source_start(f, &source_desktop, f->bus.address);
+    look(f, 0);
+    assert_unknown(f, "no desktop on this bus tells");
+    service_start(&gnome, &f->bus);
+    service_answer(&gnome, g_variant_new("(t)", (guint64)301250));
+    look(f, S);
+    assert_idle(f, 301250 * NS_PER_MS, "GNOME: last touched 301s ago");
+    service_answer(&gnome, g_variant_new("(t)", (guint64)0));
+    look(f, 2 * S);
+    assert_idle(f, 0, "GNOME: last touched 0s ago");
+    service_answer(&gnome, g_variant_new("(t)", UINT64_MAX));
+    look(f, 3 * S);
+    assert_true(f->report.known && f->report.idle_ns == UINT64_MAX);
+    service_fail(&gnome, "org.freedesktop.DBus.Error.Failed");
+    look(f, 4 * S);
+    assert_unknown(f, "so the test wants");
+    service_stop(&gnome);
+}
+
+/* One counts seconds, KDE milliseconds: neither makes a host idle that is not. */
+static void desktop__screen_savers(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service saver = {SCREEN_SAVER, "/org/freedesktop/ScreenSaver", SCREEN_SAVER};
+    service_start(&saver, &f->bus);
+    service_answer(&saver, g_variant_new("(u)", 900u));
+    source_start(f, &source_desktop, f->bus.address);
+    look(f, 0);
+    assert_idle(f, 0, "the screen saver: last touched 0s ago"); /* first heard of */
+    service_answer(&saver, g_variant_new("(u)", 1200u));
+    look(f, 300 * S);
+    assert_idle(f, 300 * S, "the screen saver: last touched 5min ago");
+    service_answer(&saver, g_variant_new("(u)", 3u));
+    look(f, 303 * S);
+    assert_idle(f, 0, "last touched 0s ago"); /* it fell: since the look before, or a moment ago */
+    service_answer(&saver, g_variant_new("(u)", 13u));
+    look(f, 313 * S);
+    assert_idle(f, 10 * S, "last touched 10s ago");
+    /* In milliseconds, from somebody who touches the mouse all the time. */
+    for (unsigned i = 0; i < 10; i++) {
+        service_answer(&saver, g_variant_new("(u)", 1000u - 90 * i));
+        look(f, (400 + i) * S);
+    }
+    assert_idle(f, 0, "last touched 0s ago");
+    service_answer(&saver, g_variant_new("(u)", 0u));
+    look(f, 500 * S);
+    assert_idle(f, 0, "last touched 0s ago");
+    service_stop(&saver);
+}
+
+/* KDE's older path; and one that refuses to tell. */
+static void desktop__other_path(void **state)
+{
+    Fixture *f = *state;
+    bus_start(f);
+    Service saver = {SCREEN_SAVER, "/ScreenSaver", SCREEN_SAVER};
+    service_start(&saver, &f->bus);
+    service_answer(&saver, g_variant_new("(u)", 5u));
+    source_start(f, &source_desktop, f->bus.address);
+    look(f, 0);
+    assert_idle(f, 0, "the screen saver");
+    service_fail(&saver, "org.freedesktop.DBus.Error.NotSupported");
+    look(f, S);
+    assert_unknown(f, "no desktop on this bus tells");
+    service_stop(&saver);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(logind__nobody),
+        T(logind__sessions),
+        T(logind__clocks),
+        T(logind__restarts),
+        T(logind__strange_answers),
+        T(logind__no_properties),
+        T(bus__none),
+        T(bus__not_an_address),
+        T(bus__silent),
+        T(service__silent),
+        T(bus__dies),
+        T(desktop__gnome),
+        T(desktop__screen_savers),
+        T(desktop__other_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* What an X server tells, one without a screen; and that a server which dies, or never says a
+ * word, takes nobody with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "rmd/source_kinds.h"
+#include "tests/lib/tmpdir.h"
+
+enum { LOOKS_MAX = 1000000, PATIENCE_MS = 30000 };
+
+typedef struct Fixture {
+    Source *source;
+    SourceReport report; /* of the last look */
+    pid_t server;        /* 0: none */
+    char display[32];
+} Fixture;
+
+static int set_up(void **state)
+{
+    *state = calloc(1, sizeof(Fixture));
+    return *state ? 0 : -1;
+}
+
+static void server_end(Fixture *f)
+{
+    if (f->server == 0)
+        return;
+    (void)kill(f->server, SIGTERM); /* so that it takes its socket with it */
+    assert_int_equal(waitpid(f->server, NULL, 0), f->server);
+    f->server = 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    if (f->source)
+        f->source->kind->close(f->source);
+    server_end(f);
+    free(f);
+    return 0;
+}
+
+/* Starts a program whose output on descriptor 3 is the pipe's. */
+static pid_t program_start(const char *const *argv, int out)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++)
+        (void)dup2(null, fd);
+    if (out >= 0)
+        (void)dup2(out, 3);
+    (void)execvp(argv[0], (char *const *)argv);
+    _exit(127);
+}
+
+static void skip_without(const char *program)
+{
+    print_message("# skipped: %s is not installed\n", program);
+    skip();
+}
+
+/* The server chooses a display and writes its number when it is ready. */
+static void server_start(Fixture *f)
+{
+    static const char *const argv[] = {"Xvfb",    "-displayfd", "3",       "-nolisten", "tcp",
+                                       "-screen", "0",          "64x48x8", "-noreset",  NULL};
+    char number[16] = "";
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    f->server = program_start(argv, ends[1]);
+    (void)close(ends[1]);
+    struct pollfd p = {.fd = ends[0], .events = POLLIN};
+    size_t len = 0;
+    ssize_t n = 1;
+    while (n > 0 && !strchr(number, '\n') && poll(&p, 1, PATIENCE_MS) == 1) {
+        n = read(ends[0], number + len, sizeof number - 1 - len);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    (void)close(ends[0]);
+    if (!strchr(number, '\n')) {
+        server_end(f);
+        skip_without("xvfb");
+    }
+    (void)snprintf(f->display, sizeof f->display, ":%d", atoi(number));
+}
+
+static void source_start(Fixture *f, const char *display)
+{
+    f->source = source_x11.open(&(SourceSettings){.display = display});
+    assert_non_null(f->source);
+    f->source->kind = &source_x11;
+}
+
+static void look(Fixture *f)
+{
+    f->report = (SourceReport){.name = "x", .sessions = -1};
+    f->source->kind->look(f->source, 0, 0, &f->report);
+    if (strstr(f->report.text, "built without X11"))
+        skip_without("libxcb-screensaver0-dev");
+    assert_true(f->report.text[0] != '\0');
+}
+
+static void assert_unknown(const Fixture *f, const char *text)
+{
+    if (f->report.known || !strstr(f->report.text, text))
+        fail_msg("known %d: %s", f->report.known, f->report.text);
+}
+
+/* The server's clock is its own: looks until it has gone on by a while. */
+static void x11__idle_time(void **state)
+{
+    Fixture *f = *state;
+    char name[64];
+    server_start(f);
+    source_start(f, f->display);
+    int looks = 0;
+    do
+        look(f);
+    while (f->report.known && f->report.idle_ns < 50 * NS_PER_MS && ++looks < LOOKS_MAX);
+    if (!f->report.known || f->report.idle_ns < 50 * NS_PER_MS)
+        fail_msg("known %d: %s", f->report.known, f->report.text);
+    (void)snprintf(name, sizeof name, "%s: last touched ", f->display);
+    assert_non_null(strstr(f->report.text, name));
+}
+
+static void x11__activity(void **state)
+{
+    Fixture *f = *state;
+    uint64_t most_ns = 0;
+    int status = 0;
+    server_start(f);
+    source_start(f, f->display);
+    assert_int_equal(setenv("DISPLAY", f->display, 1), 0);
+    const char *const argv[] = {"xdotool", "key", "a", NULL};
+    pid_t pid = program_start(argv, -1);
+    bool fell = false; /* the time since any input, while the program runs */
+    for (int looks = 0; looks < LOOKS_MAX && waitpid(pid, &status, WNOHANG) == 0; looks++) {
+        look(f);
+        assert_true(f->report.known);
+        fell |= f->report.idle_ns < most_ns;
+        most_ns = f->report.idle_ns > most_ns ? f->report.idle_ns : most_ns;
+    }
+    if (WEXITSTATUS(status) == 127)
+        skip_without("xdotool");
+    assert_int_equal(status, 0);
+    look(f);
+    fell |= f->report.idle_ns < most_ns;
+    assert_true(fell);
+}
+
+static void x11__server_dies(void **state)
+{
+    Fixture *f = *state;
+    server_start(f);
+    source_start(f, f->display);
+    look(f);
+    assert_true(f->report.known);
+    server_end(f);
+    look(f);
+    assert_unknown(f, "the X server is gone");
+    look(f);
+    assert_unknown(f, "no X server answers there");
+}
+
+static void x11__no_server(void **state)
+{
+    Fixture *f = *state;
+    static const char *const displays[] = {"unix:/nonexistent/display", "", "nonsense"};
+    (void)unsetenv("DISPLAY"); /* which an empty one means */
+    for (size_t i = 0; i < ARRAY_SIZE(displays); i++) {
+        source_start(f, displays[i]);
+        look(f);
+        assert_unknown(f, "no X server answers there");
+        look(f);
+        assert_unknown(f, "no X server answers there");
+        f->source->kind->close(f->source);
+        f->source = NULL;
+    }
+}
+
+/* Something accepts connections there and never says a word. */
+static void x11__silent_server(void **state)
+{
+    Fixture *f = *state;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    if (ntohs(a.sin_port) < 6000) {
+        print_message("# skipped: this system's free ports are no displays\n");
+        skip();
+    }
+    (void)snprintf(f->display, sizeof f->display, "127.0.0.1:%d", ntohs(a.sin_port) - 6000);
+    source_start(f, f->display);
+    look(f);
+    assert_unknown(f, "the X server does not answer");
+    look(f);
+    assert_unknown(f, "the X server does not answer");
+    f->source->kind->close(f->source); /* while its thread hangs */
+    f->source = NULL;
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(x11__idle_time), T(x11__activity),      T(x11__server_dies),
+        T(x11__no_server), T(x11__silent_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

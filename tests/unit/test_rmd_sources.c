@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* All sources together: the least of those that know; and nothing is known where none does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <utmpx.h>
+
+#include "base/time.h"
+#include "rmd/sources.h"
+#include "tests/lib/tmpdir.h"
+
+#define S NS_PER_S
+#define NOW (1700000000 * S)
+#define AWAKE (100000 * S)
+
+typedef struct Fixture {
+    TmpDir dir;
+    char consoles[256], utmp[256], input[256];
+    char *patterns[2];
+    SourceSettings settings; /* without desktops, and with no bus */
+    Sources *sources;
+    SourcesReport report;
+} Fixture;
+
+static int set_up(void **state)
+{
+    Fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    tmpdir_make(&f->dir);
+    f->patterns[0] = tmpdir_path(&f->dir, "dev/tty*", f->consoles);
+    f->settings = (SourceSettings){.consoles = f->patterns,
+                                   .utmp = tmpdir_path(&f->dir, "utmp", f->utmp),
+                                   .terminals = f->dir.path,
+                                   .input = tmpdir_path(&f->dir, "input", f->input),
+                                   .bus = "unix:path=/nonexistent/bus"};
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    assert_null(sources_free(f->sources));
+    tmpdir_remove(&f->dir);
+    free(f);
+    return 0;
+}
+
+static void look(Fixture *f, uint64_t after_ns)
+{
+    if (!f->sources)
+        f->sources = sources_new(&f->settings);
+    assert_non_null(f->sources);
+    sources_look(f->sources, NOW + after_ns, AWAKE + after_ns, &f->report);
+}
+
+static void assert_decides(const Fixture *f, const char *name, uint64_t idle_ns)
+{
+    assert_true(f->report.known);
+    assert_string_equal(f->report.reports[f->report.decides].name, name);
+    assert_int_equal(f->report.idle_ns, idle_ns);
+}
+
+static void sources__none_wanted(void **state)
+{
+    Fixture *f = *state;
+    f->settings = (SourceSettings){.bus = "unix:path=/nonexistent/bus"};
+    look(f, 0);
+    assert_int_equal(f->report.count, 1);
+    assert_string_equal(f->report.reports[0].name, "logind");
+    assert_false(f->report.known);
+}
+
+static void sources__in_order(void **state)
+{
+    Fixture *f = *state;
+    static const char *const names[] = {"devices", "utmp", "input", "logind", "x11", "desktop"};
+    f->settings.display = "unix:/nonexistent/display";
+    f->settings.session_bus = "unix:path=/nonexistent/bus";
+    look(f, 0);
+    assert_int_equal(f->report.count, 6);
+    for (unsigned i = 0; i < f->report.count; i++) {
+        assert_string_equal(f->report.reports[i].name, names[i]);
+        assert_false(f->report.reports[i].known);
+        assert_true(f->report.reports[i].text[0] != '\0');
+    }
+    assert_null(source_kinds[6]);
+}
+
+/* HTCondor's trap: no file of sessions, no devices, and so "idle for ever". */
+static void sources__none_knows(void **state)
+{
+    Fixture *f = *state;
+    Facts facts;
+    look(f, 0);
+    assert_int_equal(f->report.count, 4);
+    assert_false(f->report.known);
+    assert_int_equal(f->report.decides, -1);
+    assert_int_equal(f->report.sessions, -1);
+    facts_init(&facts);
+    sources_facts(&f->report, &facts);
+    assert_false(facts_known(&facts, FACT_console_idle));
+    assert_false(facts_known(&facts, FACT_user_sessions));
+}
+
+static void sources__the_least_counts(void **state)
+{
+    Fixture *f = *state;
+    Facts facts;
+    char path[256];
+    struct utmpx record = {.ut_type = BOOT_TIME, .ut_user = "reboot"};
+    tmpdir_text(&f->dir, "dev/tty1", "");
+    tmpdir_touch(&f->dir, "dev/tty1", NOW - 900 * S, NOW);
+    look(f, 0);
+    assert_decides(f, "devices", 900 * S);
+    assert_int_equal(f->report.sessions, -1);
+    tmpdir_write(&f->dir, "utmp", &record, sizeof record);
+    tmpdir_touch(&f->dir, "utmp", NOW, NOW - 600 * S);
+    look(f, 0);
+    assert_decides(f, "utmp", 600 * S);
+    assert_int_equal(f->report.sessions, 0);
+    assert_int_equal(mkfifo(tmpdir_path(&f->dir, "input/event0", path), 0600), 0);
+    look(f, 10 * S);
+    assert_decides(f, "input", 0);
+    tmpdir_delete(&f->dir, "dev/tty1"); /* does not know any more */
+    look(f, 400 * S);
+    assert_decides(f, "input", 390 * S);
+    assert_false(f->report.reports[0].known);
+    facts_init(&facts);
+    sources_facts(&f->report, &facts);
+    assert_true(facts.value[FACT_console_idle] == 390);
+    assert_true(facts.value[FACT_user_sessions] == 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(sources__none_wanted),
+        T(sources__in_order),
+        T(sources__none_knows),
+        T(sources__the_least_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
