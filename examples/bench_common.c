@@ -101,11 +101,6 @@ int bench_file_make(const char *path, uint64_t size)
     return r < 0 ? r : fsync(fd) < 0 ? -errno : 0;
 }
 
-uint64_t bench_random_below(BenchRandom *r, uint64_t n)
-{
-    return mix64(r->state += 0x9e3779b97f4a7c15ull) % n;
-}
-
 static int compare_u32(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

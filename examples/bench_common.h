@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "examples/bench_random.h"
+
 /* The data set's bytes [offset, offset + len). */
 void bench_data_make(uint64_t offset, void *buf, size_t len);
 /* How many of the bytes are not what bench_data_make() gives. */
@@ -17,12 +19,6 @@ uint64_t bench_data_wrong(uint64_t offset, const void *buf, size_t len);
 int bench_file_write(int fd, uint64_t offset, uint64_t len);
 /* Makes @path a data set of @size bytes, on the disk when it returns; 0 or -errno. */
 int bench_file_make(const char *path, uint64_t size);
-
-/* The same numbers for the same seed, everywhere. */
-typedef struct BenchRandom {
-    uint64_t state;
-} BenchRandom;
-uint64_t bench_random_below(BenchRandom *r, uint64_t n); /* uniform in [0, n), n > 0 */
 
 /* The value below which @permille of the @count values are; sorts them. 0 when there are none. */
 uint32_t bench_percentile(uint32_t *values, size_t count, unsigned permille);

@@ -7,6 +7,7 @@
  * Regions are made in the first iteration and given back at the end. Every byte is verified. */
 #include "examples/synthetic.h"
 
+#include <dodo/dodo.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -148,11 +149,12 @@ static void print_text(const Run *run, const Sources *s)
 }
 
 /* Opens the data set, with none of it in the page cache: 0 or -errno, told. */
-static int source_open(Source *s, const Options *o)
+static int open_data(Source *s, const Options *o)
 {
     struct stat st;
-    *s = (Source){.options = o, .fd = open(o->file, O_RDONLY | O_CLOEXEC)};
-    if (s->fd < 0 || fstat(s->fd, &st) < 0) {
+    int fd CLEANUP_CLOSE = open(o->file, O_RDONLY | O_CLOEXEC);
+    *s = (Source){.fd = -1};
+    if (fd < 0 || fstat(fd, &st) < 0) {
         fprintf(stderr, "dodo-synthetic: %s: %s\n", o->file, strerror(errno));
         return -errno;
     }
@@ -161,14 +163,9 @@ static int source_open(Source *s, const Options *o)
                 (long long)st.st_size);
         return -ENODATA;
     }
-    (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: no harm where ignored */
-    s->regions_count = (o->size_bytes + o->region_bytes - 1) / o->region_bytes;
-    s->regions = malloc(s->regions_count * sizeof *s->regions);
-    if (!s->regions)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < s->regions_count; i++)
-        s->regions[i] = -1;
-    return 0;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: no harm where ignored */
+    return source_init(s, "dodo-synthetic", STEAL_FD(fd), o->size_bytes, o->region_bytes,
+                       DODO_RDONLY);
 }
 
 static int benchmark(const Options *o)
@@ -176,7 +173,7 @@ static int benchmark(const Options *o)
     uint64_t requests = (o->size_bytes + o->request_bytes - 1) / o->request_bytes;
     Run run = {.options = o, .requests = requests};
     Source source;
-    int r = source_open(&source, o);
+    int r = open_data(&source, o);
     run.iteration_ns = calloc(o->iterations, sizeof *run.iteration_ns);
     run.request_ns = calloc(requests * o->iterations, sizeof *run.request_ns);
     if (r == 0 && (!run.iteration_ns || !run.request_ns)) {
@@ -186,12 +183,13 @@ static int benchmark(const Options *o)
     if (r == 0) {
         r = run_all(&run, &source);
         o->backend->close(&source);
+        o->backend->end();
     }
     if (r == 0)
         (o->json ? print_json : print_text)(&run, &source.sources);
     if (source.fd >= 0)
         (void)close(source.fd); /* only read */
-    free(source.regions);
+    source_free(&source);
     free(run.iteration_ns);
     free(run.request_ns);
     return r < 0 || run.wrong_bytes > 0;

@@ -84,17 +84,6 @@ static int parse_pattern(const char *text, enum Pattern *ret)
     return -1;
 }
 
-static int parse_backend(const char *text, const Backend **ret)
-{
-    static const Backend *const all[] = {&backend_disk, &backend_dodo};
-    for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
-        if (strcmp(text, all[i]->name) == 0) {
-            *ret = all[i];
-            return 0;
-        }
-    return -1;
-}
-
 /* One option with its argument: 0, or < 0 when the argument is no good. */
 static int take_option(Options *o, int opt, const char *arg)
 {
@@ -114,7 +103,8 @@ static int take_option(Options *o, int opt, const char *arg)
     case OPT_PATTERN:
         return parse_pattern(arg, &o->pattern);
     case OPT_BACKEND:
-        return parse_backend(arg, &o->backend);
+        o->backend = backend_find(arg);
+        return o->backend ? 0 : -1;
     case OPT_REGION_SIZE:
         return parse_size(arg, &o->region_bytes);
     case OPT_COMPUTE_TIME:

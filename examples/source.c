@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* An open data set, and the plainest back end: the file itself. */
+#include "examples/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+const Backend backend_disk = {.name = "disk", .read = source_read_file};
+
+const Backend *backend_find(const char *name)
+{
+    static const Backend *const all[] = {&backend_disk, &backend_dodo};
+    for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
+        if (strcmp(name, all[i]->name) == 0)
+            return all[i];
+    return NULL;
+}
+
+bool backend_has_policy(const Backend *b, const char *policy)
+{
+    for (unsigned i = 0; b->policies && b->policies[i]; i++)
+        if (strcmp(policy, b->policies[i]) == 0)
+            return true;
+    return false;
+}
+
+int source_read_file(Source *s, uint64_t offset, void *buf, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = pread(s->fd, (char *)buf + at, len - at, (off_t)(offset + at));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -ENODATA;
+        at += (size_t)n;
+    }
+    s->sources.file_bytes += len;
+    return 0;
+}
+
+/* Says what is wrong with the data set; returns @r. */
+static int complain(const Source *s, int r, const char *what)
+{
+    fprintf(stderr, "%s: %s: %s\n", s->settings->program, s->settings->file, what);
+    return r;
+}
+
+static int find_size(Source *s)
+{
+    uint64_t wanted = s->settings->size_bytes;
+    struct stat st;
+    if (s->fd < 0 || fstat(s->fd, &st) < 0)
+        return complain(s, -errno, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return complain(s, -EINVAL, "not a regular file");
+    s->size_bytes = wanted > 0 ? wanted : (uint64_t)st.st_size;
+    if ((uint64_t)st.st_size < s->size_bytes) {
+        char text[64];
+        snprintf(text, sizeof text, "has only %lld bytes; --make makes it", (long long)st.st_size);
+        return complain(s, -ENODATA, text);
+    }
+    return 0;
+}
+
+int source_open(Source *s, const SourceSettings *settings)
+{
+    *s = (Source){.settings = settings, .fd = open(settings->file, O_RDONLY | O_CLOEXEC)};
+    int r = find_size(s);
+    if (r < 0)
+        return r;
+    (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: no harm where ignored */
+    s->regions_count = (s->size_bytes + settings->region_bytes - 1) / settings->region_bytes;
+    s->regions = malloc((s->regions_count + 1) * sizeof *s->regions);
+    if (!s->regions)
+        return complain(s, -ENOMEM, "no memory for so many regions");
+    for (uint64_t i = 0; i < s->regions_count; i++)
+        s->regions[i] = -1;
+    return settings->backend->open ? settings->backend->open(s) : 0;
+}
+
+int source_read(Source *s, uint64_t offset, void *buf, size_t len)
+{
+    return s->settings->backend->read(s, offset, buf, len);
+}
+
+void source_close(Source *s)
+{
+    if (s->regions && s->settings->backend->close)
+        s->settings->backend->close(s);
+    free(s->regions);
+    s->regions = NULL;
+    if (s->fd >= 0)
+        (void)close(s->fd); /* only read */
+    s->fd = -1;
+}
+
+void sources_print_json(const Sources *s)
+{
+    printf("\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"regions_opened\":%" PRIu64
+           ",\"regions_reused\":%" PRIu64 ",\"regions_failed\":%" PRIu64
+           ",\"regions_lost\":%" PRIu64,
+           s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_reused, s->regions_failed,
+           s->regions_lost);
+}
