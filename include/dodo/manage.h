@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libmanage: a local cache of regions over libdodo.
+ *
+ * The program opens regions of files and reads and writes them; the library keeps what it can in
+ * local memory, moves what does not fit to remote memory, and what fits nowhere stays on the disk.
+ * The calls and their meaning are those of
+ *   S. Koussih, A. Acharya, S. Setia: "Dodo: A User-level System for Exploiting Idle Memory in
+ *   Workstation Clusters", HPDC 1999 (sections 3.3, 4.5; Figures 4, 5),
+ * with types widened to size_t, off_t, ssize_t.
+ *
+ * Regions are cached in pieces of a few blocks, so that a region may be larger than the cache; a
+ * region no longer than a piece is cached as a whole. Each piece is in one of four states: cached
+ * locally, remotely, in both, or on the disk alone. Writes stay in local memory until dodo_csync(),
+ * dodo_cclose(), normal exit, or until the room is wanted (as stdio's do), unless the region is
+ * opened with MANAGE_WRITE_THROUGH. The calls fail only for the caller's mistakes and the backing
+ * file's errors: without remote memory, or without a cluster, the cache is a plain local one.
+ *
+ * Every call may be made from any thread, at the same time, on the same descriptor too. None is
+ * async-signal-safe. EINTR never surfaces. A child of fork(2) starts with no regions. The library
+ * prints nothing unasked.
+ */
+#ifndef DODO_MANAGE_H
+#define DODO_MANAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <dodo/dodo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Flags of dodo_copen_flags(), beside libdodo's DODO_RDONLY, DODO_RETAIN, DODO_STRIPE. */
+enum {
+    /** Each dodo_cwrite() has written the backing file when it returns, and fails as it fails. */
+    MANAGE_WRITE_THROUGH = 256
+};
+
+/** Replacement policies; manage_register_policy() gives further numbers. */
+enum {
+    /** The piece that was used least recently goes first: the default. */
+    MANAGE_LRU = 0,
+    /** The piece that was used most recently goes first: for loops longer than the cache. */
+    MANAGE_MRU = 1,
+    /** What came first stays; what finds no room is read past the cache (the paper's 4.5). */
+    MANAGE_FIRST_IN = 2
+};
+
+/**
+ * dodo_copen() - open a cached region
+ * @len:    length of the region, [bytes], at least 1
+ * @fd:     backing file, open for reading and writing, a regular file; the library opens its own
+ *          description of it, so @fd may be closed or reused afterwards
+ * @offset: where the region starts in the file, [bytes], at least 0; need not be inside the file
+ *
+ * Returns: a region descriptor >= 0 for the other calls of this header (not for libdodo's); -1 with
+ *          errno set. Reads no file data.
+ * Errors:  EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular
+ *                  file; @len < 1; @offset < 0; @offset + @len overflows: mend the call
+ *          EBUSY   the range is part of an open region already, here or in another process of
+ *                  this host: close that one first
+ *          ENOMEM  this process has no memory for the region's record: close some
+ *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
+ * Time:    asks nobody; remote memory is asked for in the background when it is wanted.
+ * Threads: safe.  Ownership: the descriptor is the caller's until dodo_cclose() returned 0.
+ * Source:  paper 3.3, Figure 4.  Since: 0.1
+ */
+DODO_API int dodo_copen(size_t len, int fd, off_t offset);
+
+/**
+ * dodo_copen_flags() - dodo_copen() with flags
+ * @len, @fd, @offset: as of dodo_copen()
+ * @flags:  any of DODO_RDONLY (a descriptor open for reading is enough, dodo_cwrite() fails),
+ *          DODO_RETAIN (what is in remote memory stays there for the next run), DODO_STRIPE (its
+ *          remote memory may be on several hosts), DODO_FALLBACK (always the case here),
+ *          MANAGE_WRITE_THROUGH; 0 is dodo_copen()
+ *
+ * Returns and errors as dodo_copen(), and EINVAL for an unknown flag.
+ * Threads: safe.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_copen_flags(size_t len, int fd, off_t offset, unsigned flags);
+
+/**
+ * dodo_cread() - read from a cached region
+ * @rd:     region descriptor
+ * @offset: first byte wanted, from the region's start, [bytes]
+ * @buf:    destination, @len bytes, any alignment; not kept
+ * @len:    bytes wanted; 0 checks the arguments and returns 0
+ *
+ * Returns: bytes placed in @buf: @len, or fewer at the region's end or at the backing file's end
+ *          (0 there); -1 with errno set. Every byte is the one last written by dodo_cwrite(), or
+ *          one that a dodo_cwrite() running beside it is writing.
+ * Errors:  EINVAL  @rd is not open, @offset < 0 or beyond the region's end, @buf NULL with
+ *                  @len > 0, @len > SSIZE_MAX
+ *          EIO, or another errno of reading the backing file
+ * On error: @buf[0..@len) is unspecified.
+ * Time:    where room is wanted, at most the one piece that must leave for each that comes; never
+ *          longer for remote memory than its silence deadline, once.
+ * Threads: safe; reads run in parallel, also on one region.
+ * Source:  paper 3.3.  Since: 0.1
+ */
+DODO_API ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len);
+
+/**
+ * dodo_cwrite() - write to a cached region
+ * @rd:     region descriptor, not DODO_RDONLY
+ * @offset: where, from the region's start, [bytes]
+ * @buf:    source, @len bytes; not kept
+ * @len:    bytes to write; 0 checks the arguments and returns 0
+ *
+ * The data is in local memory when it returns; dodo_csync() puts it on the disk. When no room can
+ * be had for it, it is written to the backing file instead.
+ *
+ * Returns: bytes taken: @len, or fewer at the region's end or when the file took fewer; -1 with
+ *          errno set, and then nothing of this call was taken.
+ * Errors:  EINVAL  as dodo_cread(), or the region is read-only
+ *          ENOSPC, EDQUOT, EFBIG, EIO, ...: unwritten data fills the cache and the file does not
+ *                  take it, or MANAGE_WRITE_THROUGH: make room, write again; what earlier calls
+ *                  wrote is kept
+ * Threads: safe; writes to a piece queue behind each other and its readers.
+ * Source:  paper 3.3.  Since: 0.1
+ */
+DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
+
+/**
+ * dodo_csync() - wait until a region is on the disk and in remote memory
+ * @rd:     region descriptor
+ *
+ * Writes what was written to the region before this call to the backing file, makes it durable
+ * (fdatasync(2)), and copies what is cached locally to remote memory where that is to be had; its
+ * failure is none of this call.
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @rd is not open
+ *          EIO, ENOSPC, EDQUOT, ...: of writing the file, now or since the last call of this kind:
+ *                  the data stays in the cache; mend the file and call again
+ * Threads: safe.  Source: paper 3.3, Figure 4.  Since: 0.1
+ */
+DODO_API int dodo_csync(int rd);
+
+/**
+ * dodo_cclose() - write a region back and close it
+ * @rd:     region descriptor
+ *
+ * Waits for calls in progress on @rd. The descriptor that was given to dodo_copen() is not touched.
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @rd is not open, or is being closed: nothing to be done
+ *          EIO, ENOSPC, EDQUOT, ...: as dodo_csync(): the region is still open and its data still
+ *                  in the cache; mend the file and call again
+ * Threads: safe.  Source: paper 3.3.  Since: 0.1
+ */
+DODO_API int dodo_cclose(int rd);
+
+/**
+ * dodo_csetPolicy() - choose the replacement policy of the cache
+ * @policy: MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN, or a number from manage_register_policy()
+ *
+ * What is cached stays so; the new policy is told of it in the order in which it was last used.
+ *
+ * Returns: 0; -1 with errno set, and then nothing has changed.
+ * Errors:  EINVAL  there is no such policy
+ *          ENOMEM  the policy could not be made: this process has no memory
+ * Threads: safe.  Source: paper 3.3, Figure 4.  Since: 0.1
+ */
+DODO_API int dodo_csetPolicy(int policy);
+
+/* ---- what it tells and is told -------------------------------------------------------------- */
+
+/** What the cache has done. A cread counts once, as the farthest place that it had to go to: a
+ * local hit needed none, a disk read needed the file. The bytes are counted where each came from.
+ */
+struct manage_stats {
+    uint64_t local_hits, local_bytes;     /**< creads, and bytes for them, from local memory */
+    uint64_t remote_hits, remote_bytes;   /**< ... from remote memory */
+    uint64_t disk_reads, disk_bytes;      /**< ... from the backing file */
+    uint64_t bypasses, bypass_bytes;      /**< of the two above: read past the local cache */
+    uint64_t writes, write_bytes;         /**< cwrites */
+    uint64_t evictions, eviction_bytes;   /**< pieces that left local memory for want of room */
+    uint64_t clones, clone_bytes;         /**< pieces copied to remote memory */
+    uint64_t writebacks, writeback_bytes; /**< pieces written to the backing file */
+    uint64_t readaheads, readahead_bytes; /**< pieces fetched before they were asked for */
+    uint64_t readahead_used;              /**< of those, asked for later */
+    uint64_t refractions;                 /**< times that remote memory was not to be had */
+    uint64_t regions, cached_bytes, dirty_bytes, limit_bytes; /**< now */
+    uint64_t reserved[8];
+};
+
+/**
+ * dodo_manage_stats() - tell what the cache has done since the program started
+ * @st:     filled in
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @st is NULL
+ * Threads: safe; the figures are of one instant.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_manage_stats(struct manage_stats *st);
+
+/** What dodo_manage_set() sets. */
+enum manage_option {
+    MANAGE_CACHE_BYTES = 1,    /**< limit of the data cached locally, [bytes] (DODO_CACHE_SIZE) */
+    MANAGE_READAHEAD_BYTES = 2 /**< of it, for what was not asked for yet, [bytes]; 0: none */
+};
+
+/**
+ * dodo_manage_set() - set the cache's size and its reading ahead
+ * @option: one of enum manage_option
+ * @value:  its value
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  unknown option
+ *          EBUSY   the cache is in use already: set it before the first dodo_copen()
+ * Threads: safe.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_manage_set(int option, uint64_t value);
+
+/* ---- policies of one's own ------------------------------------------------------------------ */
+
+/** A piece of a region in local memory, as policies see it. The library's, but for the first and
+ *  the last two fields, which are the policy's. */
+struct manage_entry {
+    struct manage_entry *prev, *next;   /**< the policy's list; both itself: in none. The library
+                                             takes an entry out of it when the piece leaves */
+    struct manage_entry *older, *newer; /**< of all entries, in the order of arrival; NULL ends */
+    uint64_t region;   /**< the region's number: each dodo_copen() has another one */
+    uint64_t offset;   /**< of the piece in its region, [bytes] */
+    uint64_t last_use; /**< counts the uses of all pieces: the larger, the later */
+    uint64_t uses;     /**< reads and writes of it since it came */
+    uint32_t length;   /**< [bytes] */
+    uint32_t flags;    /**< MANAGE_ENTRY_* */
+    uint64_t state[2]; /**< 0 when the piece comes, or the policy */
+};
+
+/** Flags of a manage_entry. */
+enum {
+    MANAGE_ENTRY_BUSY = 1, /**< in use just now: cannot leave */
+    MANAGE_ENTRY_DIRTY = 2 /**< not on the disk yet: leaving costs a write */
+};
+
+/** The local cache directory. */
+struct manage_directory {
+    struct manage_entry *oldest, *newest; /**< all pieces that the policy was told of */
+    uint64_t entries;
+    uint64_t bytes;       /**< cached, [bytes] */
+    uint64_t limit_bytes; /**< at most */
+};
+
+/** A policy: the procedures of the paper's 3.3. They are called with a lock held, one at a time,
+ * and must not call the library, wait, or take long. */
+struct manage_policy {
+    size_t size;      /**< sizeof(struct manage_policy), for later versions */
+    const char *name; /**< for the log; kept */
+    /** Its state for a cache of @limit_bytes; NULL: no memory. NULL here: it has none. */
+    void *(*create)(uint64_t limit_bytes);
+    /** Its state goes; entries may still be on its lists, but nobody looks at them. */
+    void (*destroy)(void *self);
+    /** State management: the program reads, or writes, @e. The first such call is its arrival. */
+    void (*read)(void *self, struct manage_entry *e);
+    void (*write)(void *self, struct manage_entry *e);
+    /** Reclamation: which piece, not busy, shall leave to make room? NULL: none, what is wanted is
+     *  read past the cache. May be asked again without the last answer having left. */
+    struct manage_entry *(*reclaim)(void *self, const struct manage_directory *dir);
+    /** @e leaves; NULL here: taking it out of the list is all there is to do. */
+    void (*removed)(void *self, struct manage_entry *e);
+};
+
+/**
+ * dodo_manage_register_policy() - add a policy
+ * @policy: its procedures; read, write and reclaim must be there; kept until the program ends
+ *
+ * Returns: its number, for dodo_csetPolicy(); -1 with errno set.
+ * Errors:  EINVAL  @policy is NULL, its size unknown, or a procedure missing
+ *          ENOSPC  16 are registered already
+ * Threads: safe.  Ownership: @policy stays the caller's, unchanged.
+ * Source:  paper 3.3, 4.5.  Since: 0.1
+ */
+DODO_API int dodo_manage_register_policy(const struct manage_policy *policy);
+
+/** For policies: @e leaves the list that it is in. */
+static inline void manage_entry_unlink(struct manage_entry *e)
+{
+    e->prev->next = e->next;
+    e->next->prev = e->prev;
+    e->prev = e->next = e;
+}
+
+/** For policies: @e leaves its list and enters another, before @at (a list's head: at its end). */
+static inline void manage_entry_move_before(struct manage_entry *at, struct manage_entry *e)
+{
+    manage_entry_unlink(e);
+    e->prev = at->prev;
+    e->next = at;
+    at->prev->next = e;
+    at->prev = e;
+}
+
+#ifndef DODO_NO_SHORT_NAMES
+/* The paper's names. */
+static inline int copen(size_t len, int fd, off_t offset)
+{
+    return dodo_copen(len, fd, offset);
+}
+static inline ssize_t cread(int rd, off_t offset, void *buf, size_t len)
+{
+    return dodo_cread(rd, offset, buf, len);
+}
+static inline ssize_t cwrite(int rd, off_t offset, const void *buf, size_t len)
+{
+    return dodo_cwrite(rd, offset, buf, len);
+}
+static inline int cclose(int rd)
+{
+    return dodo_cclose(rd);
+}
+static inline int csync(int rd)
+{
+    return dodo_csync(rd);
+}
+static inline int csetPolicy(int policy)
+{
+    return dodo_csetPolicy(policy);
+}
+static inline int manage_stats(struct manage_stats *st)
+{
+    return dodo_manage_stats(st);
+}
+static inline int manage_register_policy(const struct manage_policy *policy)
+{
+    return dodo_manage_register_policy(policy);
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

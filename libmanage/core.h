@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core: pieces of regions in local memory, what is known of remote memory, the
+ * policies, reclamation (the paper's Figure 5), reading ahead, and every call as a state machine.
+ * Pure: times and results of jobs come in, jobs go out. Who carries them out - reads and writes of
+ * files, libdodo's calls - is the shell.
+ *
+ * A region is cached in pieces of config.piece_bytes; the last one is as long as it is. A piece
+ * knows which of its blocks of 4 KiB are valid and which are dirty. At most one job a piece is
+ * under way; nothing is written into a piece while a job or a reader is at it.
+ *
+ * Locking: one lock, the hooks'. Each function here takes it for a few instructions and lets go of
+ * it while it copies bytes between the caller's buffer and a piece, which is pinned meanwhile. So
+ * calls run in parallel but for the bookkeeping, on different regions and on one, and jobs are
+ * carried out with no lock held. With the lock held, only unlock, wake and wake_background are
+ * called, and the policy's procedures.
+ *
+ * What the file holds and what remote memory holds never differ where remote memory is read: while
+ * a region's remote memory is open, each write of its file goes to both (CACHE_WRITE with `both`).
+ */
+#ifndef DODO_LIBMANAGE_CORE_H
+#define DODO_LIBMANAGE_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "dodo/manage.h"
+
+typedef struct Cache Cache;
+typedef struct CacheCall CacheCall;
+typedef struct CacheJob CacheJob;
+
+enum {
+    CACHE_BLOCK = 4096,
+    CACHE_PIECE_BLOCKS_MAX = 64,
+    CACHE_JOB_PIECES = 64,
+    CACHE_POLICIES_MAX = 16 /* registered ones */
+};
+
+/* ---- the cache ------------------------------------------------------------------------------ */
+
+typedef struct CacheHooks {
+    void (*lock)(void *ctx); /* both NULL where there is one thread */
+    void (*unlock)(void *ctx);
+    /* A call that is CACHE_BLOCKED may go on: cache_call_step() it. Any thread's. */
+    void (*wake)(void *ctx, CacheCall *call);
+    /* There is something for cache_background_take(). */
+    void (*wake_background)(void *ctx);
+    /* The region is gone: close its file. Not with the lock held. */
+    void (*file_release)(void *ctx, void *file);
+    void *ctx;
+} CacheHooks;
+
+typedef struct CacheConfig {
+    uint64_t limit_bytes; /* of the pieces together, never exceeded; less than a piece: no cache */
+    uint32_t piece_bytes; /* power of two, CACHE_BLOCK .. 64 blocks */
+    uint64_t low_water_bytes; /* free space below which the background reclaims; 0: never */
+    uint64_t readahead_bytes; /* fetched and not asked for yet, at most; 0: no reading ahead */
+    uint64_t refraction_ns;   /* after remote memory was not to be had */
+    uint64_t
+        write_retry_ns;     /* after a piece could not be written, before reclamation tries again */
+    uint64_t cost_fresh_ns; /* a measured cost older than this is measured anew */
+    unsigned bypass_factor; /* a file that costs less than so many times the copying is read past
+                               the cache; 0: never */
+    unsigned regions_max;
+    bool remote; /* false: there is no cluster */
+} CacheConfig;
+/* Defaults for a cache of @limit_bytes. */
+void cache_config_init(CacheConfig *config, uint64_t limit_bytes);
+
+/* NULL: no memory, or a piece_bytes out of range. */
+Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks);
+/* No call or job may be under way. What is dirty is lost; files are released. */
+Cache *cache_free(Cache *c);
+
+/* Opens a region of @len bytes; @size: how many of them the file has now. @flags: DODO_*, MANAGE_*.
+ * Returns a descriptor, or -EINVAL, -ENOMEM, -EMFILE; then @file is still the caller's. */
+int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags);
+/* Next open descriptor after @rd (-1 starts), or -1. */
+int cache_region_next(Cache *c, int rd);
+void *cache_file(Cache *c, int rd); /* NULL: not open */
+
+/* 0; -EINVAL: no such policy; -ENOMEM. */
+int cache_set_policy(Cache *c, int policy);
+/* Its number; -EINVAL, -ENOSPC. */
+int cache_register_policy(Cache *c, const struct manage_policy *policy);
+
+void cache_stats(Cache *c, struct manage_stats *ret);
+/* What the shell measured: copying @bytes took @ns. Costs of files and of remote memory are taken
+ * from the results of jobs. */
+void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns);
+
+/* The paper's four states (3.3), of the piece that holds the region's byte @offset. */
+enum CacheState { CACHE_DISK, CACHE_LOCAL, CACHE_REMOTE, CACHE_BOTH };
+int cache_state(Cache *c, int rd, uint64_t offset); /* -EINVAL */
+/* Invariants, for tests: lists, counts and flags agree; the limit is kept. */
+bool cache_check(Cache *c);
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+enum CacheJobKind {
+    CACHE_READ_FILE,   /* preadv(file): whole, or to the file's end */
+    CACHE_READ_REMOTE, /* dodo_mreadv(remote): as above */
+    CACHE_READ_FILL, /* the same for what remote memory does not hold: read from the file, and left
+                        there. (libdodo's mread does just that) */
+    CACHE_WRITE,     /* pwritev(file); `both`: dodo_mwritev(remote), or each half by itself */
+    CACHE_CLONE,     /* what the file holds too: to remote memory alone */
+    CACHE_OPEN_REMOTE,  /* dodo_mopen_flags(len, file, flags) */
+    CACHE_CLOSE_REMOTE, /* dodo_mclose(remote) */
+    CACHE_SYNC,         /* fdatasync(file) */
+    CACHE_SIZE          /* fstat(file): how many bytes the region's part of the file has */
+};
+
+/* In the caller's storage. What stands in it before `region` is what is to be done. */
+struct CacheJob {
+    uint8_t kind;
+    bool both;
+    void *file;
+    int remote; /* as OPEN_REMOTE gave it */
+    unsigned flags;
+    uint64_t offset, len; /* in the region, [bytes] */
+    struct iovec iov[CACHE_JOB_PIECES];
+    int iov_count;
+    /* private */
+    struct Region *region;
+    uint64_t first, pieces; /* of the region; 0: the caller's buffer */
+    uint64_t start_ns;
+    bool evict, ahead;
+};
+
+typedef struct CacheResult {
+    ssize_t count;    /* reads, writes: bytes of the file; SIZE: its bytes; else 0; -1: failed */
+    int error;        /* errno of the file; a read from remote memory has none */
+    int remote_error; /* 0, or errno of remote memory. For READ_REMOTE and READ_FILL: nothing was
+                         read. All but OPEN_REMOTE's mean that the region's remote memory is lost:
+                         CLOSE_REMOTE follows */
+    int remote;       /* OPEN_REMOTE */
+    bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
+    uint64_t ns;      /* how long it took */
+} CacheResult;
+
+/* The next job for a background thread into @job; false: none now, look again when woken or at
+ * cache_background_deadline(). Any number of threads may take some. */
+bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
+void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
+uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+enum CacheNeed {
+    CACHE_JOB,     /* do call->job, then cache_call_done() */
+    CACHE_BLOCKED, /* until hooks.wake or call->until_ns, then cache_call_step() */
+    CACHE_OVER     /* result, error */
+};
+
+/* In the caller's storage. */
+struct CacheCall {
+    uint8_t need;
+    uint64_t until_ns; /* BLOCKED: at the latest; TIME_NEVER */
+    ssize_t result;    /* when over: bytes, or 0; -1 with error */
+    int error;
+    CacheJob job;
+    /* private */
+    uint8_t kind, phase;
+    bool waiting, counted, sized, synced, from_remote, from_disk, past_cache, direct, hurry;
+    struct CacheCall *next, **prev; /* of those that wait, or write directly */
+    struct CacheCall *next_direct;
+    struct Region *region;
+    uint8_t *buf;
+    uint64_t at, start, end; /* in the region */
+    uint64_t touched;        /* pieces before it were counted as used by this call */
+    uint64_t epoch;
+};
+
+/* Each begins a call; look at need. Wrong arguments end it at once. */
+void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf, size_t len,
+                      uint64_t now_ns);
+void cache_write_start(CacheCall *call, Cache *c, int rd, off_t offset, const void *buf, size_t len,
+                       uint64_t now_ns);
+void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
+void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
+void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns);
+void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The policies that come with the library: one file each, and the table that names them. Whoever
+ * adds one adds a line to table.c and a number to dodo/manage.h. */
+#ifndef DODO_LIBMANAGE_POLICIES_H
+#define DODO_LIBMANAGE_POLICIES_H
+
+#include "dodo/manage.h"
+
+extern const struct manage_policy policy_lru, policy_mru, policy_first_in;
+
+/* By its number (MANAGE_LRU, ...); NULL: none. */
+const struct manage_policy *policy_builtin(int number);
+int policy_builtin_count(void);
+
+#endif

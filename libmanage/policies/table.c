@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Explicit, so that static linking drops none and the order of start-up decides nothing. */
+#include "libmanage/policies/policies.h"
+
+static const struct manage_policy *const policies[] = {
+    [MANAGE_LRU] = &policy_lru,
+    [MANAGE_MRU] = &policy_mru,
+    [MANAGE_FIRST_IN] = &policy_first_in,
+};
+enum { POLICIES = sizeof policies / sizeof *policies };
+
+const struct manage_policy *policy_builtin(int number)
+{
+    return number >= 0 && number < POLICIES ? policies[number] : NULL;
+}
+
+int policy_builtin_count(void)
+{
+    return POLICIES;
+}
