@@ -66,16 +66,24 @@ static bool device_is_open(const InputSource *s, const char *name)
     return false;
 }
 
+static void refuse(InputSource *s, const char *name, int error)
+{
+    s->refused = error;
+    (void)snprintf(s->refused_name, NAME_BYTES, "%.*s", NAME_BYTES - 1, name);
+}
+
 /* @name: what it is known by. */
 static void device_open(InputSource *s, const char *path, const char *name, uint64_t awake_ns)
 {
-    if (s->count == DEVICES_MAX || strlen(name) >= NAME_BYTES || device_is_open(s, name))
+    if (device_is_open(s, name))
         return;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0 && errno != ENOENT && errno != ENODEV) {
-        s->refused = -errno;
-        (void)snprintf(s->refused_name, NAME_BYTES, "%s", name);
+    if (s->count == DEVICES_MAX || strlen(name) >= NAME_BYTES) {
+        refuse(s, name, -EMFILE);
+        return;
     }
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0 && errno != ENOENT && errno != ENODEV)
+        refuse(s, name, -errno);
     if (fd < 0)
         return;
     Device *d = &s->devices[s->count++];
@@ -153,8 +161,9 @@ static void input_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceR
     s->started = true;
     devices_read(s, awake_ns);
     if (s->refused) {
-        source_unknown(ret, "%s %s: %s; is rmd in the group input?", s->path, s->refused_name,
-                       strerror(-s->refused));
+        bool permission = s->refused == -EACCES || s->refused == -EPERM;
+        source_unknown(ret, "%s %s: %s%s", s->path, s->refused_name, strerror(-s->refused),
+                       permission ? "; is rmd in the group input?" : "");
         return;
     }
     if (s->count == 0) {

@@ -77,6 +77,13 @@ static bool is_of_a_person(GVariant *properties)
            strcmp(text_of(properties, "State"), "closing") != 0;
 }
 
+/* Or on none at all, and then there is no time either. */
+static bool is_on_a_terminal(GVariant *properties)
+{
+    const char *type = text_of(properties, "Type");
+    return strcmp(type, "tty") == 0 || strcmp(type, "unspecified") == 0;
+}
+
 static void session_add(Look *look, GVariant *properties)
 {
     gboolean idle = FALSE, remote = FALSE;
@@ -84,8 +91,7 @@ static void session_add(Look *look, GVariant *properties)
         return;
     (void)g_variant_lookup(properties, "IdleHint", "b", &idle);
     (void)g_variant_lookup(properties, "Remote", "b", &remote);
-    bool terminal = strcmp(text_of(properties, "Type"), "tty") == 0;
-    uint64_t idle_ns = idle || terminal ? since(properties, look) : 0;
+    uint64_t idle_ns = idle || is_on_a_terminal(properties) ? since(properties, look) : 0;
     if (look->sessions++ > 0 && idle_ns >= look->idle_ns)
         return;
     look->idle_ns = idle_ns;

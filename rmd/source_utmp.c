@@ -73,6 +73,8 @@ static void utmp_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceRe
     stamps_begin(&s->stamps, now_ns, awake_ns);
     if (r == -ENODATA)
         source_unknown(ret, "%s: nobody keeps it here", s->path);
+    else if (r == -E2BIG)
+        source_unknown(ret, "%s: more than %d are logged in", s->path, UTMP_SESSIONS_MAX);
     else if (r != 0)
         source_unknown(ret, "%s: %s", s->path, strerror(-r));
     else

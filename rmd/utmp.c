@@ -20,15 +20,18 @@ static bool is_alive(pid_t pid)
     return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-static void session_add(Utmp *u, const struct utmpx *record)
+/* 0; -E2BIG: there are too many. */
+static int session_add(Utmp *u, const struct utmpx *record)
 {
-    if (record->ut_type != USER_PROCESS || record->ut_user[0] == '\0' ||
-        u->count == UTMP_SESSIONS_MAX || !is_alive(record->ut_pid))
-        return;
+    if (record->ut_type != USER_PROCESS || record->ut_user[0] == '\0' || !is_alive(record->ut_pid))
+        return 0;
+    if (u->count == UTMP_SESSIONS_MAX)
+        return -E2BIG;
     UtmpSession *s = &u->sessions[u->count++];
     memcpy(s->line, record->ut_line, UTMP_LINE_MAX);
     s->line[UTMP_LINE_MAX] = '\0';
     s->pid = record->ut_pid;
+    return 0;
 }
 
 static int records_read(int fd, Utmp *u)
@@ -42,7 +45,8 @@ static int records_read(int fd, Utmp *u)
         if (count == 0)
             return at == 0 ? -ENODATA : 0;
         for (size_t i = 0; i < count; i++)
-            session_add(u, &records[i]);
+            if (session_add(u, &records[i]) != 0)
+                return -E2BIG;
         at += (off_t)(count * sizeof records[0]);
     }
 }

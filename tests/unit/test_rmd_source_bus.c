@@ -164,6 +164,14 @@ static void logind__sessions(void **state)
     assert_idle(f, 60 * S, "2 logged in, last active: bob from afar, 1min ago");
     assert_int_equal(f->report.sessions, 2);
 
+    session_set(f, "2", "Type", g_variant_new_string("unspecified"));
+    look(f, 0);
+    assert_idle(f, 60 * S, "2 logged in");
+    session_idle(f, "2", false, 0, 0); /* no terminal: sftp, say */
+    look(f, 0);
+    assert_idle(f, 0, "2 logged in, last active: bob");
+    session_idle(f, "2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
+
     session_idle(f, "1", false, us(NOW - 900 * S), us(AWAKE - 900 * S)); /* back at the desktop */
     look(f, S);
     assert_idle(f, 0, "2 logged in, last active: ann here, 0s ago");

@@ -305,6 +305,30 @@ static void utmp__displays(void **state)
     assert_idle(f, S, "4 logged in");
 }
 
+/* More than there is room for: one that is not seen might be the one who types. */
+static void utmp__too_many(void **state)
+{
+    Fixture *f = *state;
+    enum { MANY = 1025 };
+    struct utmpx *records = calloc(MANY, sizeof *records);
+    assert_non_null(records);
+    for (size_t i = 0; i < MANY; i++) {
+        records[i].ut_type = USER_PROCESS;
+        records[i].ut_user[0] = 'a';
+        memcpy(records[i].ut_line, "tty1", 4);
+    }
+    file_make(f, "dev/tty1", 3600 * S);
+    utmp_start(f);
+    tmpdir_write(&f->dir, "utmp", records, MANY * sizeof *records);
+    look(f, 0);
+    assert_unknown(f, "utmp: more than 1024 are logged in");
+    tmpdir_write(&f->dir, "utmp", records, (MANY - 1) * sizeof *records);
+    look(f, 0);
+    assert_true(f->report.known);
+    assert_int_equal(f->report.sessions, MANY - 1);
+    free(records);
+}
+
 /* ---- input devices -------------------------------------------------------------------------- */
 
 static const char *pipe_make(Fixture *f, const char *name)
@@ -435,10 +459,22 @@ static void input__not_permitted(void **state)
     input_start(f);
     look(f, 0);
     assert_unknown(f, "event1: ");
-    assert_unknown(f, "is rmd in the group input?");
     tmpdir_delete(&f->dir, "event1");
     look(f, 5 * S);
     assert_idle(f, 5 * S, "1 input device");
+}
+
+static void input__too_many(void **state)
+{
+    Fixture *f = *state;
+    for (int i = 0; i < 65; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "event%d", i);
+        pipe_make(f, name);
+    }
+    input_start(f);
+    look(f, 0);
+    assert_unknown(f, "Too many open files");
 }
 
 /* One that can be opened and not read is as good as unplugged. */
@@ -467,6 +503,7 @@ int main(void)
         T(utmp__since_the_hosts_start_at_most),
         T(utmp__terminals),
         T(utmp__displays),
+        T(utmp__too_many),
         T(input__none),
         T(input__events),
         T(input__what_is_no_activity),
@@ -474,6 +511,7 @@ int main(void)
         T(input__one_file),
         T(input__plugged_in),
         T(input__not_permitted),
+        T(input__too_many),
         T(input__device_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
