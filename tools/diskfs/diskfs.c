@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* diskfs: a directory's files, as slow as a disk with one head (a FUSE file system). The
- * demonstration's disk: the machine's own is no measure, being fast or slow as it happens to be.
- * Page cache, read-ahead and O_DIRECT behave above it as above any disk. One thread: one head.
- * Only what the demonstration needs: regular files in one directory. Not installed. */
-#define FUSE_USE_VERSION 31
-#include <fuse.h>
+/* diskfs: a directory's files, as slow as a modelled disk (a FUSE file system). The machine's own
+ * is no measure, being fast or slow as it happens to be. Page cache, read-ahead and O_DIRECT behave
+ * above it as above any disk. Only what the demonstration and the testbed need: regular files in
+ * one directory. Not installed. */
+#include <fuse.h> /* meson says which FUSE_USE_VERSION */
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "tools/diskfs/model.h"
+#include "tools/diskfs/wait.h"
+
+/* A file as it was seen last. */
+typedef struct Seen {
+    ino_t file;
+    off_t size;
+    struct timespec changed;
+} Seen;
+enum { SEEN_FILES = 1024 }; /* by inode number; of two with one place the later is remembered */
 
 typedef struct Disk {
     int dir; /* of the files behind */
     bool no_cache;
+    pthread_mutex_t lock; /* of all below */
     DiskModel model;
+    Seen seen[SEEN_FILES];
 } Disk;
 
 static Disk *disk(void)
@@ -42,6 +55,30 @@ static int disk_getattr(const char *path, struct stat *st, struct fuse_file_info
     int r =
         fi ? fstat((int)fi->fh, st) : fstatat(disk()->dir, name_of(path), st, AT_SYMLINK_NOFOLLOW);
     return r < 0 ? -errno : 0;
+}
+
+static bool seen_equal(const Seen *a, const Seen *b)
+{
+    return a->file == b->file && a->size == b->size && a->changed.tv_sec == b->changed.tv_sec &&
+           a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+/* Remembers the file as it is now: what the kernel has of it in its page cache is what it is. True
+ * if it is as it was remembered. */
+static bool see(int fd)
+{
+    Disk *d = disk();
+    struct stat st;
+    bool same = false;
+    pthread_mutex_lock(&d->lock);
+    if (fstat(fd, &st) == 0) {
+        Seen now = {.file = st.st_ino, .size = st.st_size, .changed = st.st_ctim};
+        Seen *s = &d->seen[st.st_ino % SEEN_FILES];
+        same = seen_equal(s, &now);
+        *s = now;
+    }
+    pthread_mutex_unlock(&d->lock);
+    return same;
 }
 
 static int disk_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t offset,
@@ -72,6 +109,9 @@ static int open_file(const char *path, struct fuse_file_info *fi, int flags, mod
         return -errno;
     fi->fh = (uint64_t)fd;
     fi->direct_io = disk()->no_cache;
+    /* As on a disk, the page cache outlives the last close, unless somebody changed the file behind
+     * our back. */
+    fi->keep_cache = see(fd);
     return 0;
 }
 
@@ -85,13 +125,18 @@ static int disk_create(const char *path, mode_t mode, struct fuse_file_info *fi)
     return open_file(path, fi, fi->flags | O_CREAT, mode);
 }
 
-/* Keeps the head busy for an access that moved @n bytes; passes @n or the errno on. */
+/* Keeps the disk busy for an access that moved @n bytes; passes @n or the errno on. */
 static int serve(struct fuse_file_info *fi, off_t offset, ssize_t n)
 {
+    Disk *d = disk();
     struct stat st;
     if (n < 0 || fstat((int)fi->fh, &st) < 0)
         return -errno;
-    disk_model_wait(&disk()->model, st.st_ino, (uint64_t)offset, (size_t)n);
+    pthread_mutex_lock(&d->lock);
+    uint64_t end_ns =
+        disk_model_serve(&d->model, st.st_ino, (uint64_t)offset, (size_t)n, os_now_ns());
+    pthread_mutex_unlock(&d->lock);
+    disk_wait_until(end_ns);
     return (int)n;
 }
 
@@ -106,17 +151,24 @@ static int disk_write(const char *path, const char *buf, size_t len, off_t offse
                       struct fuse_file_info *fi)
 {
     (void)path;
-    return serve(fi, offset, pwrite((int)fi->fh, buf, len, offset));
+    ssize_t n = pwrite((int)fi->fh, buf, len, offset);
+    if (n > 0)
+        (void)see((int)fi->fh);
+    return serve(fi, offset, n);
 }
 
 static int disk_truncate(const char *path, off_t size, struct fuse_file_info *fi)
 {
-    if (fi)
-        return ftruncate((int)fi->fh, size) < 0 ? -errno : 0;
+    if (fi) {
+        int r = ftruncate((int)fi->fh, size) < 0 ? -errno : 0;
+        (void)see((int)fi->fh);
+        return r;
+    }
     int fd = openat(disk()->dir, name_of(path), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return -errno;
     int r = ftruncate(fd, size) < 0 ? -errno : 0;
+    (void)see(fd);
     (void)close(fd);
     return r;
 }
@@ -132,13 +184,46 @@ static int disk_unlink(const char *path)
     return unlinkat(disk()->dir, name_of(path), 0) < 0 ? -errno : 0;
 }
 
+static int disk_rename(const char *from, const char *to, unsigned flags)
+{
+    Disk *d = disk();
+    return renameat2(d->dir, name_of(from), d->dir, name_of(to), flags) < 0 ? -errno : 0;
+}
+
+static int disk_utimens(const char *path, const struct timespec times[2], struct fuse_file_info *fi)
+{
+    (void)fi;
+    return utimensat(disk()->dir, name_of(path), times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+static int disk_statfs(const char *path, struct statvfs *st)
+{
+    (void)path;
+    return fstatvfs(disk()->dir, st) < 0 ? -errno : 0;
+}
+
 static int disk_release(const char *path, struct fuse_file_info *fi)
 {
     (void)path;
     return close((int)fi->fh) < 0 ? -errno : 0;
 }
 
+static void *disk_init(struct fuse_conn_info *connection, struct fuse_config *config)
+{
+    Disk *d = disk();
+    unsigned asked = (unsigned)d->model.parallel * 2;
+    (void)config;
+    /* The kernel would drop a file's pages after each write to it, for its time stamp's sake. */
+    connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
+    if (connection->max_background < asked) {
+        connection->max_background = asked;
+        connection->congestion_threshold = asked;
+    }
+    return d;
+}
+
 static const struct fuse_operations operations = {
+    .init = disk_init,
     .getattr = disk_getattr,
     .readdir = disk_readdir,
     .open = disk_open,
@@ -148,6 +233,9 @@ static const struct fuse_operations operations = {
     .truncate = disk_truncate,
     .fsync = disk_fsync,
     .unlink = disk_unlink,
+    .rename = disk_rename,
+    .utimens = disk_utimens,
+    .statfs = disk_statfs,
     .release = disk_release,
 };
 
@@ -155,10 +243,34 @@ static const char help_text[] =
     "Usage: diskfs [OPTION...] DIRECTORY MOUNTPOINT\n"
     "Shows DIRECTORY's files at MOUNTPOINT, as slow as a disk, until SIGINT or SIGTERM.\n"
     "\n"
-    "  --position TIME   to move the head (default: 8200us, a 7200-rpm drive)\n"
-    "  --bandwidth SIZE  bytes a second (default: 200M)\n"
-    "  --no-cache        keep the page cache from holding the files\n"
+    "  --position TIME          to move the head (default: 8200us, a 7200-rpm drive)\n"
+    "  --latency TIME           of every access (default: 0)\n"
+    "  --bandwidth SIZE         bytes a second (default: 200M)\n"
+    "  --random-bandwidth SIZE  of an access that moved the head (default: the same)\n"
+    "  --iops N                 operations a second at most, one for each 256K of an access\n"
+    "  --burst TIME             how much of these rates may be used ahead (default: 0)\n"
+    "  --parallel N             accesses that are served at once (default: 1; up to 64)\n"
+    "  --no-cache               keep the page cache from holding the files\n"
     "  --help\n";
+
+static int loop(Disk *d, struct fuse *fuse)
+{
+    if (d->model.parallel == 1)
+        return fuse_loop(fuse); /* served in the order in which the kernel asks */
+#if FUSE_USE_VERSION >= 312
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (!config)
+        return -ENOMEM;
+    fuse_loop_cfg_set_max_threads(config, (unsigned)d->model.parallel + 1);
+    fuse_loop_cfg_set_idle_threads(config, (unsigned)d->model.parallel + 1);
+    int r = fuse_loop_mt(fuse, config);
+    fuse_loop_cfg_destroy(config);
+    return r;
+#else
+    struct fuse_loop_config config = {.max_idle_threads = (unsigned)d->model.parallel + 1};
+    return fuse_loop_mt(fuse, &config);
+#endif
+}
 
 /* Serves until a signal: 0, or 1 with the reason told. */
 static int run(Disk *d, const char *mountpoint)
@@ -173,7 +285,7 @@ static int run(Disk *d, const char *mountpoint)
     if (fuse_mount(fuse, mountpoint) == 0) {
         if (fuse_set_signal_handlers(fuse_get_session(fuse)) == 0) {
             fprintf(stderr, "diskfs: ready at %s\n", mountpoint);
-            r = fuse_loop(fuse) < 0;
+            r = loop(d, fuse) < 0;
             fuse_remove_signal_handlers(fuse_get_session(fuse));
         }
         fuse_unmount(fuse);
@@ -182,27 +294,40 @@ static int run(Disk *d, const char *mountpoint)
     return r;
 }
 
-int main(int argc, char **argv)
+/* 0, 2 for a bad command line, or -1 where only help is asked for. */
+static int options_read(Disk *d, int argc, char **argv)
 {
-    static const struct option options[] = {{"position", required_argument, NULL, 'p'},
-                                            {"bandwidth", required_argument, NULL, 'b'},
+    /* What has a model key of its name, then the others. */
+    static const struct option options[] = {{"position", required_argument, NULL, 'm'},
+                                            {"latency", required_argument, NULL, 'm'},
+                                            {"bandwidth", required_argument, NULL, 'm'},
+                                            {"random-bandwidth", required_argument, NULL, 'm'},
+                                            {"iops", required_argument, NULL, 'm'},
+                                            {"burst", required_argument, NULL, 'm'},
+                                            {"parallel", required_argument, NULL, 'm'},
                                             {"no-cache", no_argument, NULL, 'n'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    const char *position = "8200us", *bandwidth = "200M";
-    Disk d = {.dir = -1};
-    for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (opt == 'p')
-            position = optarg;
-        else if (opt == 'b')
-            bandwidth = optarg;
-        else if (opt == 'n')
-            d.no_cache = true;
-        else
-            return fputs(help_text, opt == 'h' ? stdout : stderr), opt == 'h' ? 0 : 2;
+    for (int opt, which; (opt = getopt_long(argc, argv, "", options, &which)) != -1;) {
+        if (opt == 'h')
+            return fputs(help_text, stdout), -1;
+        if (opt == 'n')
+            d->no_cache = true;
+        else if (opt != 'm')
+            return fputs(help_text, stderr), 2;
+        else if (disk_model_set(&d->model, options[which].name, optarg) < 0)
+            return fprintf(stderr, "diskfs: --%s %s is no good\n", options[which].name, optarg), 2;
     }
-    if (argc - optind != 2 || disk_model_init(&d.model, position, bandwidth) < 0)
-        return fputs(help_text, stderr), 2;
+    return argc - optind == 2 ? 0 : (fputs(help_text, stderr), 2);
+}
+
+int main(int argc, char **argv)
+{
+    static Disk d = {.dir = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+    disk_model_init(&d.model);
+    int r = options_read(&d, argc, argv);
+    if (r != 0)
+        return r < 0 ? 0 : r;
     d.dir = open(argv[optind], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d.dir < 0) {
         fprintf(stderr, "diskfs: %s: %s\n", argv[optind], strerror(errno));

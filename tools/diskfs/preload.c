@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "tools/diskfs/model.h"
+#include "tools/diskfs/wait.h"
 
 typedef ssize_t PreadFn(int, void *, size_t, off_t);
 typedef ssize_t PwriteFn(int, const void *, size_t, off_t);
@@ -29,11 +31,13 @@ __attribute__((constructor)) static void start(void)
     const char *path = getenv("DISK_FILE"), *position = getenv("DISK_POSITION"),
                *bandwidth = getenv("DISK_BANDWIDTH");
     void *symbol = dlsym(RTLD_NEXT, "pread");
+    disk_model_init(&model);
     memcpy(&next_pread, &symbol, sizeof symbol);
     symbol = dlsym(RTLD_NEXT, "pwrite");
     memcpy(&next_pwrite, &symbol, sizeof symbol);
     if (!path || !position || !bandwidth || stat(path, &file) < 0 ||
-        disk_model_init(&model, position, bandwidth) < 0) {
+        disk_model_set(&model, "position", position) < 0 ||
+        disk_model_set(&model, "bandwidth", bandwidth) < 0) {
         fprintf(stderr, "disk model: DISK_FILE, DISK_POSITION or DISK_BANDWIDTH is no good\n");
         _exit(1);
     }
@@ -46,7 +50,7 @@ static ssize_t serve(int fd, off_t offset, ssize_t n)
         return n;
     (void)prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
     pthread_mutex_lock(&head);
-    disk_model_wait(&model, st.st_ino, (uint64_t)offset, (size_t)n);
+    disk_wait_until(disk_model_serve(&model, st.st_ino, (uint64_t)offset, (size_t)n, os_now_ns()));
     pthread_mutex_unlock(&head);
     return n;
 }
