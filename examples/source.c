@@ -2,6 +2,7 @@
 /* An open data set, and the plainest back end: the file itself. */
 #include "examples/source.h"
 
+#include <dodo/dodo.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-const Backend backend_disk = {.name = "disk", .read = source_read_file};
+const Backend backend_disk = {.name = "disk", .read = source_read_file, .write = source_write_file};
 
 const Backend *backend_find(const char *name)
 {
@@ -46,6 +47,20 @@ int source_read_file(Source *s, uint64_t offset, void *buf, size_t len)
     return 0;
 }
 
+int source_write_file(Source *s, uint64_t offset, const void *buf, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = pwrite(s->fd, (const char *)buf + at, len - at, (off_t)(offset + at));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        at += (size_t)n;
+    }
+    s->sources.written_bytes += len;
+    return 0;
+}
+
 /* Says what is wrong with the data set; returns @r. */
 static int complain(const Source *s, int r, const char *what)
 {
@@ -72,7 +87,9 @@ static int find_size(Source *s)
 
 int source_open(Source *s, const SourceSettings *settings)
 {
-    *s = (Source){.settings = settings, .fd = open(settings->file, O_RDONLY | O_CLOEXEC)};
+    *s = (Source){.settings = settings, .fd = -1};
+    s->fd = open(settings->file,
+                 (settings->region_flags & DODO_RDONLY ? O_RDONLY : O_RDWR) | O_CLOEXEC);
     int r = find_size(s);
     if (r < 0)
         return r;
@@ -91,6 +108,17 @@ int source_read(Source *s, uint64_t offset, void *buf, size_t len)
     return s->settings->backend->read(s, offset, buf, len);
 }
 
+int source_write(Source *s, uint64_t offset, const void *buf, size_t len)
+{
+    return s->settings->backend->write(s, offset, buf, len);
+}
+
+void source_drop(Source *s, uint64_t index)
+{
+    if (s->settings->backend->drop)
+        s->settings->backend->drop(s, index);
+}
+
 void source_close(Source *s)
 {
     if (s->regions && s->settings->backend->close)
@@ -98,8 +126,19 @@ void source_close(Source *s)
     free(s->regions);
     s->regions = NULL;
     if (s->fd >= 0)
-        (void)close(s->fd); /* only read */
+        (void)close(s->fd); /* who wrote has synced */
     s->fd = -1;
+}
+
+void sources_add(Sources *to, const Sources *from)
+{
+    to->remote_bytes += from->remote_bytes;
+    to->file_bytes += from->file_bytes;
+    to->written_bytes += from->written_bytes;
+    to->regions_opened += from->regions_opened;
+    to->regions_reused += from->regions_reused;
+    to->regions_failed += from->regions_failed;
+    to->regions_lost += from->regions_lost;
 }
 
 void sources_print_json(const Sources *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the example programs read their data set from: one table of functions a back end. */
+/* Where the example programs read their data set from, and write it: one table of functions a back
+ * end. */
 #ifndef DODO_EXAMPLES_SOURCE_H
 #define DODO_EXAMPLES_SOURCE_H
 
@@ -16,6 +17,11 @@ typedef struct Backend {
     int (*open)(Source *s);
     /* Reads exactly @len bytes of the data set: 0 or -errno. */
     int (*read)(Source *s, uint64_t offset, void *buf, size_t len);
+    /* Writes them; not to data sets that are opened with DODO_RDONLY. 0 or -errno. */
+    int (*write)(Source *s, uint64_t offset, const void *buf, size_t len);
+    /* Gives one region back: it will not be read through this back end soon. NULL: nothing to do.
+     */
+    void (*drop)(Source *s, uint64_t index);
     /* Gives everything back; s->sources is complete afterwards. NULL: nothing to do. */
     void (*close)(Source *s);
 } Backend;
@@ -32,12 +38,13 @@ typedef struct SourceSettings {
     const char *policy;    /* of the back end, or NULL: its usual one */
     uint64_t size_bytes;   /* as much of the file is used; 0: all of it */
     uint64_t region_bytes; /* of each region */
-    unsigned region_flags; /* of dodo_mopen_flags() */
+    unsigned region_flags; /* of dodo_mopen_flags(); without DODO_RDONLY the file is written too */
 } SourceSettings;
 
 /* Where the bytes came from. */
 typedef struct Sources {
     uint64_t remote_bytes, file_bytes;
+    uint64_t written_bytes;
     uint64_t regions_opened, regions_reused, regions_failed;
     uint64_t regions_lost; /* their host went, or there was none at the end (DODO_FALLBACK) */
 } Sources;
@@ -59,9 +66,15 @@ struct Source {
  * standard error; close it in either case. */
 int source_open(Source *s, const SourceSettings *settings);
 int source_read(Source *s, uint64_t offset, void *buf, size_t len);
+int source_write(Source *s, uint64_t offset, const void *buf, size_t len);
+void source_drop(Source *s, uint64_t index);
 /* s->sources stays. */
 void source_close(Source *s);
-/* Reads from the file itself: what every back end has when all else fails. */
+/* The file itself: what every back end has when all else fails. No region of what is written may be
+ * open. */
 int source_read_file(Source *s, uint64_t offset, void *buf, size_t len);
+int source_write_file(Source *s, uint64_t offset, const void *buf, size_t len);
+/* Adds up what several sources tell. */
+void sources_add(Sources *to, const Sources *from);
 
 #endif

@@ -9,13 +9,10 @@
 
 #include <dodo/dodo.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
@@ -66,7 +63,7 @@ static int one_request(Run *run, Source *source, uint64_t index, void *buf)
     uint64_t offset = index * o->request_bytes, left = o->size_bytes - offset;
     size_t len = left < o->request_bytes ? (size_t)left : (size_t)o->request_bytes;
     uint64_t start = os_now_ns();
-    int r = o->backend->read(source, offset, buf, len);
+    int r = source_read(source, offset, buf, len);
     if (r < 0) {
         fprintf(stderr, "dodo-synthetic: reading %zu bytes at %" PRIu64 ": %s\n", len, offset,
                 r == -ENODATA ? "the file is shorter" : strerror(-r));
@@ -148,48 +145,29 @@ static void print_text(const Run *run, const Sources *s)
            run->wrong_bytes);
 }
 
-/* Opens the data set, with none of it in the page cache: 0 or -errno, told. */
-static int open_data(Source *s, const Options *o)
-{
-    struct stat st;
-    int fd CLEANUP_CLOSE = open(o->file, O_RDONLY | O_CLOEXEC);
-    *s = (Source){.fd = -1};
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        fprintf(stderr, "dodo-synthetic: %s: %s\n", o->file, strerror(errno));
-        return -errno;
-    }
-    if ((uint64_t)st.st_size < o->size_bytes) {
-        fprintf(stderr, "dodo-synthetic: %s has only %lld bytes; --make makes it\n", o->file,
-                (long long)st.st_size);
-        return -ENODATA;
-    }
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: no harm where ignored */
-    return source_init(s, "dodo-synthetic", STEAL_FD(fd), o->size_bytes, o->region_bytes,
-                       DODO_RDONLY);
-}
-
 static int benchmark(const Options *o)
 {
     uint64_t requests = (o->size_bytes + o->request_bytes - 1) / o->request_bytes;
     Run run = {.options = o, .requests = requests};
+    SourceSettings settings = {.program = "dodo-synthetic",
+                               .file = o->file,
+                               .backend = o->backend,
+                               .size_bytes = o->size_bytes,
+                               .region_bytes = o->region_bytes,
+                               .region_flags = DODO_RDONLY};
     Source source;
-    int r = open_data(&source, o);
+    int r = source_open(&source, &settings);
     run.iteration_ns = calloc(o->iterations, sizeof *run.iteration_ns);
     run.request_ns = calloc(requests * o->iterations, sizeof *run.request_ns);
     if (r == 0 && (!run.iteration_ns || !run.request_ns)) {
         fprintf(stderr, "dodo-synthetic: no memory for %" PRIu64 " requests\n", requests);
         r = -ENOMEM;
     }
-    if (r == 0) {
+    if (r == 0)
         r = run_all(&run, &source);
-        o->backend->close(&source);
-        o->backend->end();
-    }
+    source_close(&source);
     if (r == 0)
         (o->json ? print_json : print_text)(&run, &source.sources);
-    if (source.fd >= 0)
-        (void)close(source.fd); /* only read */
-    source_free(&source);
     free(run.iteration_ns);
     free(run.request_ns);
     return r < 0 || run.wrong_bytes > 0;
