@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Sources whose other side is not there, or accepts connections and never says a word: they do not
+ * know, and nobody hangs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "rmd/source_kinds.h"
+#include "tests/lib/tmpdir.h"
+
+#define S NS_PER_S
+#define NOW (1700000000 * S)
+#define AWAKE (100000 * S)
+
+typedef struct Fixture {
+    Source *source;
+    SourceReport report; /* of the last look */
+} Fixture;
+
+static int set_up(void **state)
+{
+    *state = calloc(1, sizeof(Fixture));
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    if (f->source)
+        f->source->kind->close(f->source);
+    free(f);
+    return 0;
+}
+
+static void source_start(Fixture *f, const SourceKind *kind, const char *address)
+{
+    if (f->source)
+        f->source->kind->close(f->source);
+    f->source =
+        kind->open(&(SourceSettings){.bus = address, .session_bus = address, .display = address});
+    assert_non_null(f->source);
+    f->source->kind = kind;
+}
+
+/* A look @after_ns the beginning. */
+static void look(Fixture *f, uint64_t after_ns)
+{
+    f->report = (SourceReport){.name = "x", .sessions = -1};
+    f->source->kind->look(f->source, NOW + after_ns, AWAKE + after_ns, &f->report);
+    assert_true(f->report.text[0] != '\0');
+}
+
+static void assert_unknown(const Fixture *f, const char *text)
+{
+    if (f->report.known || !strstr(f->report.text, text))
+        fail_msg("known %d: %s", f->report.known, f->report.text);
+}
+
+/* False: Dodo was built without X11, and the source says so. */
+static bool has_x11(const Fixture *f)
+{
+    return !strstr(f->report.text, "built without X11");
+}
+
+/* ---- buses ---------------------------------------------------------------------------------- */
+
+static void bus__none(void **state)
+{
+    Fixture *f = *state;
+    source_start(f, &source_logind, "unix:path=/nonexistent/bus");
+    look(f, 0);
+    assert_unknown(f, "No such file or directory");
+    look(f, 10 * S);
+    assert_unknown(f, "No such file or directory");
+}
+
+static void bus__not_an_address(void **state)
+{
+    Fixture *f = *state;
+    source_start(f, &source_desktop, "nonsense");
+    look(f, 0);
+    assert_unknown(f, "nonsense");
+}
+
+/* Something accepts connections there and never says a word. */
+static void bus__silent(void **state)
+{
+    Fixture *f = *state;
+    TmpDir dir;
+    char path[256], address[300];
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    tmpdir_make(&dir);
+    (void)tmpdir_path(&dir, "bus", path);
+    memcpy(a.sun_path, path, strnlen(path, sizeof a.sun_path - 1));
+    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    (void)snprintf(address, sizeof address, "unix:path=%s", path);
+    source_start(f, &source_logind, address);
+    look(f, 0);
+    assert_unknown(f, "the bus does not answer");
+    look(f, S);
+    assert_unknown(f, "the bus does not answer");
+    look(f, 6 * S); /* asked again, and given up again */
+    assert_false(f->report.known);
+    tmpdir_remove(&dir);
+}
+
+/* ---- X servers ------------------------------------------------------------------------------ */
+
+static void x11__no_server(void **state)
+{
+    Fixture *f = *state;
+    static const char *const displays[] = {"unix:/nonexistent/display", "", "nonsense"};
+    (void)unsetenv("DISPLAY"); /* which an empty one means */
+    for (size_t i = 0; i < ARRAY_SIZE(displays); i++) {
+        for (unsigned again = 0; again < 2; again++) {
+            if (!again)
+                source_start(f, &source_x11, displays[i]);
+            look(f, 0);
+            assert_unknown(f, has_x11(f) ? "no X server answers there" : "");
+        }
+    }
+}
+
+/* Something accepts connections there and never says a word. */
+static void x11__silent_server(void **state)
+{
+    Fixture *f = *state;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    char display[32];
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_true(ntohs(a.sin_port) >= 6000); /* as free ports are */
+    (void)snprintf(display, sizeof display, "127.0.0.1:%d", ntohs(a.sin_port) - 6000);
+    source_start(f, &source_x11, display);
+    for (unsigned again = 0; again < 2; again++) {
+        look(f, 0);
+        assert_unknown(f, has_x11(f) ? "the X server does not answer" : "");
+    }
+    f->source->kind->close(f->source); /* while its thread hangs */
+    f->source = NULL;
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(bus__none),      T(bus__not_an_address), T(bus__silent),
+        T(x11__no_server), T(x11__silent_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
