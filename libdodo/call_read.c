@@ -75,6 +75,7 @@ static void read_window(Call *call, uint64_t now_ns)
         c->stats.reads_beside_writes++;
     Addr host = r->host;
     RegionAddress address = r->address;
+    st->losses = c->losses;
     client_unlock(c);
     if (!active) {
         read_inactive(call, "the region's host is lost");
@@ -267,6 +268,22 @@ static void read_refused(Call *call, uint64_t now_ns)
     read_inactive(call, reason);
 }
 
+/* Another call may have found out that the host is lost, or that it has dropped the region, while
+ * this one waits: for an answer, or for its turn. */
+static bool read_in_vain(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    const Region *r = call->region;
+    if (c->losses == st->losses)
+        return false;
+    client_lock(c);
+    st->losses = c->losses;
+    bool vain = !r->active || !region_address_equal(&r->address, &st->address);
+    client_unlock(c);
+    return vain;
+}
+
 void call_read_step(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
@@ -278,6 +295,11 @@ void call_read_step(Call *call, uint64_t now_ns)
     }
     if (call->phase != READ_REMOTE)
         return;
+    if (read_in_vain(call)) {
+        run_end(call);
+        read_inactive(call, "the region's host is lost");
+        return;
+    }
     switch (run_step(call, now_ns)) {
     case RUN_RUNNING:
         break;

@@ -256,6 +256,7 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
     free(r->filled);
     r->filled = NULL;
     c->stats.regions_lost++;
+    c->losses++;
 }
 
 void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)

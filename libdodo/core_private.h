@@ -115,8 +115,9 @@ struct Client {
     unsigned prefetch_first, prefetch_count;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
-    CreditPool credit;    /* atomic, outside the lock */
-    _Atomic bool stopped; /* outside the lock */
+    CreditPool credit;       /* atomic, outside the lock */
+    _Atomic bool stopped;    /* outside the lock */
+    _Atomic uint32_t losses; /* of regions' memory; changes under the lock */
 };
 
 /* Per session of a channel. */
@@ -147,6 +148,7 @@ typedef struct CallState {
     Session *session;
     uint64_t give_up_ns; /* while the session is not up */
     uint16_t status;     /* of RUN_REFUSED */
+    uint32_t losses;     /* Client.losses when the region was last known to have its memory */
     /* what the machine is started with once the session is up */
     RegionAddress address;
     uint8_t write_kind;

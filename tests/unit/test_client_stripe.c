@@ -318,6 +318,23 @@ static void across__reads_ask_all_at_once(void **state)
     assert_int_equal(read_at(rd, STRIPE_BYTES / 2, buf, LEN), 5 * STRIPE_BYTES / 2);
 }
 
+/* Those that wait for credit learn of it from those that have it. */
+static void across__a_dead_host_costs_one_deadline(void **state)
+{
+    (void)state;
+    static uint8_t buf[LEN];
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    w.imd_dead = true;
+    uint64_t start = w.now;
+    assert_int_equal(read_at(rd, 0, buf, LEN), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_in_range(w.now - start, 1, 2 * (uint64_t)NS_PER_S);
+    assert_false(info(rd).active);
+    assert_int_equal(stats().hosts_lost, 1);
+}
+
 static void across__vectors_and_stripes(void **state)
 {
     (void)state;
@@ -464,6 +481,7 @@ int main(void)
         T(lost__established_too_late),
         T(lost__failed_sync_poisons_all),
         T(across__reads_ask_all_at_once),
+        T(across__a_dead_host_costs_one_deadline),
         T(across__vectors_and_stripes),
         T(across__writes_tell_what_reached_the_file),
         T(across__a_write_that_has_begun_is_finished),
