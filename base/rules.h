@@ -35,6 +35,7 @@
     X(GRACE, "a manager that just started waits before it frees the unclaimed")              \
     X(SETTLED, "an opening still in flight is not taken for unclaimed")                      \
     X(OWN_SILENCE, "silence counts only while the listener itself ran")                      \
+    X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")             \
     X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
 
 enum DodoRule {

@@ -53,5 +53,7 @@ typedef struct ManagerStats {
 void manager_stats(const Manager *m, ManagerStats *ret);
 size_t manager_bytes(const Manager *m); /* allocated, for all that it holds */
 bool manager_check(const Manager *m);   /* invariants, for tests */
+/* The directory has this imd, and counts on it. For tests. */
+bool manager_has_host(const Manager *m, uint64_t epoch);
 
 #endif

@@ -78,8 +78,7 @@ void cmd_host_free(Host *h)
     free(h);
 }
 
-/* The memory of that epoch is gone, or counts as gone. */
-static void host_lose(Manager *m, Host *h, const char *why)
+void cmd_host_lose(Manager *m, Host *h, const char *why)
 {
     cmd_trace(m, "host %016llx: %s, %llu regions", (unsigned long long)h->epoch, why,
               (unsigned long long)h->regions_count);
@@ -88,6 +87,7 @@ static void host_lose(Manager *m, Host *h, const char *why)
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);
     hmap_remove(&m->hosts, &h->by_epoch);
+    hmap_remove(&m->hosts_by_address, &h->by_address);
     list_remove(&h->in_order);
     /* If it comes back it still knows which ids it has seen from us. */
     if (h->ids.next > m->ids_base)
@@ -99,12 +99,23 @@ static void host_lose(Manager *m, Host *h, const char *why)
 /* An imd that started anew where another was: that one is no more. */
 static void lose_predecessor(Manager *m, const Session *session)
 {
-    LIST_FOREACH(at, &m->hosts_order)
-    {
-        Host *h = CONTAINER_OF(at, Host, in_order);
+    HmapNode *next;
+    for (HmapNode *n = hmap_first(&m->hosts_by_address, addr_hash(&session->peer)); n; n = next) {
+        Host *h = CONTAINER_OF(n, Host, by_address);
+        next = hmap_next(&m->hosts_by_address, n);
         if (h->epoch != session->peer_epoch && addr_equal(&h->address, &session->peer))
-            host_lose(m, h, "started anew");
+            cmd_host_lose(m, h, "started anew");
     }
+}
+
+static void set_address(Manager *m, Host *h, const Addr *address)
+{
+    if (addr_equal(&h->address, address))
+        return;
+    if (h->address.kind != ADDR_NONE)
+        hmap_remove(&m->hosts_by_address, &h->by_address);
+    h->address = *address;
+    hmap_insert(&m->hosts_by_address, &h->by_address, addr_hash(address));
 }
 
 static Host *host_new(Manager *m, Session *session)
@@ -118,7 +129,7 @@ static Host *host_new(Manager *m, Session *session)
     h->epoch = session->peer_epoch;
     h->id = session->peer_id;
     h->session = session;
-    h->address = session->peer;
+    set_address(m, h, &session->peer);
     h->sequence = ++m->host_sequence;
     list_init(&h->regions);
     list_init(&h->doomed);
@@ -148,9 +159,9 @@ void cmd_hosts_tick(Manager *m)
     {
         Host *h = CONTAINER_OF(at, Host, in_order);
         if (h->leaving && cmd_silent(m, h->heard_ns, dead_ns))
-            host_lose(m, h, "left");
+            cmd_host_lose(m, h, "left");
         else if (cmd_silent(m, h->heard_ns, time_add(dead_ns, dead_ns)))
-            host_lose(m, h, "silent");
+            cmd_host_lose(m, h, "silent");
     }
 }
 
@@ -256,7 +267,7 @@ static void host_heard(Manager *m, Host *h, Session *session)
 
     h->heard_ns = m->now_ns;
     h->session = session;
-    h->address = session->peer;
+    set_address(m, h, &session->peer);
     if (renewed)
         cmd_calls_resend(m, h);
 }
@@ -283,6 +294,10 @@ static uint16_t host_admit(Manager *m, Session *session, const WireRequest *requ
         return STATUS_UNKNOWN_PEER;
     if (!h && !join_is_valid(session, request))
         return STATUS_INVALID;
+    /* Late: its monitor says that it is no more. */
+    const Owner *o = h ? NULL : cmd_owner_of(m, session->peer_epoch, &session->peer);
+    if (o && o->state == HOST_OWNER_BUSY)
+        return STATUS_LEAVING;
     if (!h)
         h = host_new(m, session);
     *ret_host = h;

@@ -22,7 +22,8 @@ enum { TRACE_MAX = 160 };
 
 static int init_directories(Manager *m)
 {
-    Hmap *maps[] = {&m->hosts, &m->clients, &m->regions, &m->kept};
+    Hmap *maps[] = {&m->hosts,   &m->hosts_by_address, &m->owners, &m->owners_by_epoch,
+                    &m->clients, &m->regions,          &m->kept};
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
         int r = hmap_init(maps[i], env_random_u64(&m->env));
         if (r < 0)
@@ -55,6 +56,7 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     m->tick_ns = time_add(now_ns, m->tick_period_ns);
     m->ids_base = 1;
     list_init(&m->hosts_order);
+    list_init(&m->owners_order);
     list_init(&m->left);
     list_init(&m->tasks);
     return init_directories(m) == 0 ? m : manager_free(m);
@@ -83,6 +85,7 @@ Manager *manager_free(Manager *m)
     if (!m)
         return NULL;
     free_hosts(m);
+    cmd_owners_free(m);
     LIST_FOREACH(at, &m->tasks)
     {
         cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
@@ -97,6 +100,9 @@ Manager *manager_free(Manager *m)
         cmd_client_free(CONTAINER_OF(n, CmdClient, by_id));
     }
     hmap_deinit(&m->hosts);
+    hmap_deinit(&m->hosts_by_address);
+    hmap_deinit(&m->owners);
+    hmap_deinit(&m->owners_by_epoch);
     hmap_deinit(&m->clients);
     hmap_deinit(&m->regions);
     hmap_deinit(&m->kept);
@@ -186,6 +192,9 @@ static void input_request(Manager *m, Session *session, const uint8_t *payload, 
     case ROLE_IMD:
         cmd_host_input(m, session, &request);
         break;
+    case ROLE_RMD:
+        cmd_owner_input(m, session, &request);
+        break;
     case ROLE_TOOL:
         if (request.op == OP_STATUS) {
             cmd_status(m, session, &request);
@@ -217,6 +226,7 @@ static void restart_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
     {
         CONTAINER_OF(at, Host, in_order)->heard_ns = now_ns;
     }
+    cmd_owners_heard(m, now_ns);
     LIST_FOREACH(at, &m->tasks)
     {
         Task *t = CONTAINER_OF(at, Task, of_manager);
@@ -269,6 +279,7 @@ void manager_expire(Manager *m, uint64_t now_ns)
         return;
     m->tick_ns = time_add(m->now_ns, m->tick_period_ns);
     cmd_hosts_tick(m);
+    cmd_owners_tick(m);
     cmd_clients_tick(m);
 }
 
@@ -282,9 +293,16 @@ void manager_stats(const Manager *m, ManagerStats *ret)
     ret->regions = m->regions.count;
 }
 
+bool manager_has_host(const Manager *m, uint64_t epoch)
+{
+    const Host *h = cmd_host_find(m, epoch);
+    return h && !h->leaving;
+}
+
 size_t manager_bytes(const Manager *m)
 {
-    const Hmap *maps[] = {&m->hosts, &m->clients, &m->regions, &m->kept};
+    const Hmap *maps[] = {&m->hosts,   &m->hosts_by_address, &m->owners, &m->owners_by_epoch,
+                          &m->clients, &m->regions,          &m->kept};
     size_t bytes = sizeof *m;
 
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
@@ -292,7 +310,8 @@ size_t manager_bytes(const Manager *m)
     bytes += m->config.hosts_max * sizeof *m->slots + m->heap_room * sizeof *m->heap;
     bytes += cmd_rooms_bytes(m);
     bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +
-             m->clients.count * sizeof(CmdClient) + m->reserved * sizeof(Region);
+             m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient) +
+             m->reserved * sizeof(Region);
     bytes += m->calls * (sizeof(Call) + sizeof(Request));
     LIST_FOREACH(at, &m->hosts_order)
     {

@@ -107,7 +107,28 @@ static bool hosts_check(const Manager *m, size_t *calls)
         regions += h->regions_count;
         n++;
     }
-    return n == m->hosts.count && n <= m->config.hosts_max && regions == m->regions.count;
+    return n == m->hosts.count && n == m->hosts_by_address.count && n <= m->config.hosts_max &&
+           regions == m->regions.count;
+}
+
+static bool owners_check(const Manager *m)
+{
+    size_t n = 0, with_epoch = 0;
+    uint64_t sequence = 0;
+    LIST_FOREACH(at, &m->owners_order)
+    {
+        const Owner *o = CONTAINER_OF(at, Owner, in_order);
+        const Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
+        /* What its monitor says is gone is not in the directory. */
+        if (o->sequence <= sequence || (o->epoch && !cmd_owner_of(m, o->epoch, &o->address)) ||
+            (h && o->state == HOST_OWNER_BUSY && addr_same_host(&h->address, &o->address)))
+            return false;
+        sequence = o->sequence;
+        with_epoch += o->epoch != 0;
+        n++;
+    }
+    return n == m->owners.count && n <= m->config.hosts_max &&
+           with_epoch == m->owners_by_epoch.count;
 }
 
 static bool client_check(const CmdClient *c, size_t *tasks)
@@ -163,6 +184,6 @@ static bool heap_check(const Manager *m)
 bool manager_check(const Manager *m)
 {
     size_t calls = 0;
-    return regions_check(m) && hosts_check(m, &calls) && cmd_rooms_check(m) && clients_check(m) &&
-           heap_check(m) && calls == m->heap_count && calls == m->calls;
+    return regions_check(m) && hosts_check(m, &calls) && owners_check(m) && cmd_rooms_check(m) &&
+           clients_check(m) && heap_check(m) && calls == m->heap_count && calls == m->calls;
 }

@@ -57,6 +57,7 @@ typedef struct Freed {
 /* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
 typedef struct Host {
     HmapNode by_epoch;
+    HmapNode by_address;
     ListNode in_order; /* Manager.hosts_order, by sequence */
     uint64_t sequence; /* counts hosts; a STATUS cursor */
     unsigned slot;
@@ -85,6 +86,22 @@ typedef struct Host {
     ListProgress list;
     ReplyCache replies;
 } Host;
+
+/* What the resource monitor of a host's owner (rmd) told last. */
+typedef struct Owner {
+    HmapNode by_address;
+    HmapNode by_epoch; /* where epoch is not 0 */
+    ListNode in_order; /* Manager.owners_order, by sequence */
+    uint64_t sequence; /* a STATUS cursor */
+    Addr address;      /* of the rmd */
+    Id128 id;
+    uint64_t heard_ns;
+    uint64_t request_last; /* highest id of its requests so far */
+    uint64_t epoch;        /* of its imd; 0: none */
+    uint64_t lendable_bytes;
+    uint8_t state; /* enum HostOwner */
+    Reason reason;
+} Owner;
 
 typedef struct CmdClient {
     HmapNode by_id;
@@ -185,8 +202,8 @@ struct Manager {
     uint64_t now_ns;
     uint64_t tick_ns, tick_period_ns; /* next look at who is silent */
 
-    Hmap hosts, clients, regions, kept;
-    ListNode hosts_order;
+    Hmap hosts, hosts_by_address, owners, owners_by_epoch, clients, regions, kept;
+    ListNode hosts_order, owners_order;
     Host **slots; /* hosts_max; NULL where free */
     unsigned slots_end;
     Rooms rooms[2]; /* free; what an eviction could make, [Task.evict] */
@@ -250,8 +267,18 @@ bool cmd_host_reachable(const Manager *m, const Host *h);
 void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint);
 void cmd_host_session_closed(Manager *m, const Session *session);
 void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
+/* The memory of that epoch is gone, or counts as gone. */
+void cmd_host_lose(Manager *m, Host *h, const char *why);
 void cmd_hosts_tick(Manager *m);
 void cmd_host_free(Host *h); /* memory only */
+
+/* ---- owners.c: what the owners' resource monitors tell ---- */
+/* The monitor that says that this imd is, or was, its own; NULL: none does. */
+const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd);
+void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
+void cmd_owners_tick(Manager *m);
+void cmd_owners_heard(Manager *m, uint64_t now_ns); /* all, just now: we did not listen */
+void cmd_owners_free(Manager *m);
 
 /* ---- placement.c: which host is asked ---- */
 int cmd_rooms_init(Manager *m); /* 0, or -ENOMEM */

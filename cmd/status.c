@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* STATUS: the directory of hosts for operators, page by page. The cursor is the sequence number
- * of the next host: hosts that come and go between pages neither repeat nor hide others. */
+/* STATUS: the directory of hosts for operators, page by page, and then those whose owners are busy.
+ * The cursor is the sequence number of the next one: hosts that come and go between pages neither
+ * repeat nor hide others. */
 #include "cmd/manager_private.h"
+
+#define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are told */
 
 static HostStatus status_of(const Manager *m, const Host *h)
 {
+    const Owner *o = cmd_owner_of(m, h->epoch, &h->address);
     return (HostStatus){
         .address = h->address,
         .state = h->leaving              ? HOST_LEAVING
@@ -17,10 +21,11 @@ static HostStatus status_of(const Manager *m, const Host *h)
         .regions = h->regions_count,
         .read_bytes = h->read_bytes,
         .write_bytes = h->write_bytes,
+        .reason = o ? o->reason : (Reason){""},
     };
 }
 
-static void status_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
+static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
 {
     LIST_FOREACH(at, &m->hosts_order)
     {
@@ -33,6 +38,31 @@ static void status_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
         }
         reply->hosts[reply->count++] = status_of(m, h);
     }
+}
+
+/* Whose memory is being lent, or soon will be, is told as a host. */
+static void owners_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
+{
+    LIST_FOREACH(at, &m->owners_order)
+    {
+        const Owner *o = CONTAINER_OF(at, Owner, in_order);
+        if (o->state != HOST_OWNER_BUSY || o->sequence < cursor)
+            continue;
+        if (reply->count == STATUS_HOSTS_MAX) {
+            reply->next = CURSOR_OWNERS | o->sequence;
+            return;
+        }
+        reply->hosts[reply->count++] =
+            (HostStatus){.address = o->address, .state = HOST_BUSY, .reason = o->reason};
+    }
+}
+
+static void status_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
+{
+    if (!(cursor & CURSOR_OWNERS))
+        hosts_page(m, cursor, reply);
+    if (reply->next == 0)
+        owners_page(m, cursor & CURSOR_OWNERS ? cursor & ~CURSOR_OWNERS : 0, reply);
 }
 
 /* It changes nothing, so that a repeat may as well be answered anew. */

@@ -11,6 +11,7 @@
 
 static const Command *const commands[] = {
     &command_status,
+    &command_explain,
     &command_ping,
     &command_keygen,
     &command_bench,

@@ -31,8 +31,10 @@ typedef struct Report {
 
 static const char *state_text(unsigned state)
 {
-    static const char *const texts[HOST_STATE_MAX] = {
-        [HOST_IDLE] = "idle", [HOST_LEAVING] = "leaving", [HOST_SILENT] = "silent"};
+    static const char *const texts[HOST_STATE_MAX] = {[HOST_IDLE] = "idle",
+                                                      [HOST_LEAVING] = "leaving",
+                                                      [HOST_SILENT] = "silent",
+                                                      [HOST_BUSY] = "busy"};
     return state < HOST_STATE_MAX ? texts[state] : "unknown";
 }
 
@@ -65,6 +67,18 @@ static int fetch(const ToolOptions *o, Report *r, char *error)
     return res < 0 ? res : 0;
 }
 
+/* Printable ASCII, as the decoder saw to. */
+static void print_string(const char *text)
+{
+    (void)putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            (void)putchar('\\');
+        (void)putchar(*text);
+    }
+    (void)putchar('"');
+}
+
 /* Addresses and states have no character that JSON would want escaped. The epoch is a string:
  * many readers of JSON keep only 53 bits of a number. */
 static void print_json(const Report *r, const Addr *manager)
@@ -76,10 +90,12 @@ static void print_json(const Report *r, const Addr *manager)
         printf("%s{\"address\":\"%s\",\"state\":\"%s\",\"epoch\":\"%016" PRIx64 "\","
                "\"pool_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64
                ",\"largest_free_bytes\":%" PRIu64 ",\"regions\":%" PRIu64 ",\"read_bytes\":%" PRIu64
-               ",\"write_bytes\":%" PRIu64 "}",
+               ",\"write_bytes\":%" PRIu64 ",\"reason\":",
                i ? "," : "", addr_format(&h->address, text, sizeof text), state_text(h->state),
                h->epoch, h->pool_bytes, h->free_bytes, h->largest_free_bytes, h->regions,
                h->read_bytes, h->write_bytes);
+        print_string(h->reason.text);
+        (void)putchar('}');
     }
     printf("],\"regions\":%" PRIu64 ",\"clients\":%" PRIu64
            ",\"manager\":\"%s\",\"uptime_ms\":%" PRIu64 "}\n",
@@ -99,6 +115,11 @@ static void print_table(const Report *r, const Addr *manager)
                "LARGEST", "REGIONS", "READ", "WRITTEN");
     for (guint i = 0; i < r->hosts->len; i++) {
         const HostStatus *h = &g_array_index(r->hosts, HostStatus, i);
+        if (h->state == HOST_BUSY) {
+            printf("%-24s %-8s %s\n", addr_format(&h->address, text, sizeof text),
+                   state_text(h->state), h->reason.text);
+            continue;
+        }
         const uint64_t bytes[5] = {h->pool_bytes, h->free_bytes, h->largest_free_bytes,
                                    h->read_bytes, h->write_bytes};
         for (unsigned k = 0; k < 5; k++)

@@ -13,7 +13,14 @@
 #include "proto/request.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { CLIENTS = 4, IMDS = 4, SESSIONS = 2 * CLIENTS + 2 * IMDS + 2, ASKED = 64, STEPS_MAX = 500 };
+enum {
+    CLIENTS = 4,
+    IMDS = 4,
+    SESSIONS = 2 * CLIENTS + 2 * IMDS + 2,
+    ASKED = 64,
+    STEPS_MAX = 500,
+    OWNERS = 4
+};
 
 /* A request of the manager that may be answered. */
 typedef struct Asked {
@@ -31,6 +38,8 @@ typedef struct World {
     Manager *m;
     Session sessions[SESSIONS]; /* two of each client, two of each imd, tool, stranger */
     RequestIds ids[SESSIONS];
+    Session owners[OWNERS]; /* their monitors, on the imds' hosts */
+    RequestIds owner_ids[OWNERS];
     Asked asked[ASKED];
     unsigned asked_count;
     RegionAddress opened[ASKED]; /* as told to clients */
@@ -129,7 +138,9 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
 static void message(void *ctx, Session *session, uint8_t type, const uint8_t *payload, size_t len)
 {
     World *w = ctx;
-    FUZZ_CHECK(session >= w->sessions && session < w->sessions + SESSIONS && session->up);
+    bool owner = session >= w->owners && session < w->owners + OWNERS;
+    FUZZ_CHECK(owner || (session >= w->sessions && session < w->sessions + SESSIONS));
+    FUZZ_CHECK(session->up);
     if (type == WIRE_REQUEST) {
         note_request(w, session, payload, len);
     } else {
@@ -162,9 +173,9 @@ static RequestIds *ids_of(World *w, const Session *session)
     return &w->ids[(session - w->sessions) / 2 * 2];
 }
 
-static void request(World *w, Session *session, uint16_t op, const uint8_t *body, size_t len)
+static void request_with(World *w, Session *session, RequestIds *ids, uint16_t op,
+                         const uint8_t *body, size_t len)
 {
-    RequestIds *ids = ids_of(w, session);
     uint8_t how = take_u8(w);
     WireRequest m = {.op = op, .body = body, .body_len = len};
     uint64_t back = how % 16 == 15 ? 1 + how / 16 : 0; /* now and then an older one */
@@ -173,6 +184,11 @@ static void request(World *w, Session *session, uint16_t op, const uint8_t *body
     m.id = back ? ids->next - (back < ids->next ? back : 1) : request_ids_take(ids);
     m.settled = ids->settled;
     input(w, session, WIRE_REQUEST, wire_request_encode(&m, w->payload));
+}
+
+static void request(World *w, Session *session, uint16_t op, const uint8_t *body, size_t len)
+{
+    request_with(w, session, ids_of(w, session), op, body, len);
 }
 
 static Session *client_session(World *w, uint8_t n)
@@ -349,10 +365,26 @@ static void step_answer(World *w)
     input(w, a->imd, WIRE_REPLY, wire_reply_encode(&m, w->payload));
 }
 
+/* A monitor tells of its host: of an imd that there is, or of any. */
+static void step_owner(World *w)
+{
+    uint8_t body[WIRE_BODY_MAX], what = take_u8(w);
+    OpHost op = {.state = what % HOST_OWNER_MAX, .epoch = 0x50 + what / 4 % (IMDS + 1)};
+    if (what >= 200)
+        op.epoch = 0;
+    unsigned i = what / 32 % OWNERS;
+    request_with(w, &w->owners[i], &w->owner_ids[i], OP_HOST, body, wire_host_encode(&op, body));
+}
+
 static void step_status(World *w)
 {
     uint8_t body[WIRE_BODY_MAX];
-    OpStatus op = {.cursor = take_u8(w) % 8};
+    uint8_t which = take_u8(w);
+    OpStatus op = {.cursor = which % 8 | (uint64_t)(which >> 3 & 1) << 63};
+    if (which >= 128) {
+        step_owner(w);
+        return;
+    }
     request(w, &w->sessions[SESSIONS - 2], OP_STATUS, body, wire_status_encode(&op, body));
 }
 
@@ -408,6 +440,13 @@ static void make_sessions(World *w)
         request_ids_init(&w->ids[i]);
     }
     w->sessions[SESSIONS - 1].peer_role = ROLE_CMD;
+    for (unsigned i = 0; i < OWNERS; i++) {
+        w->owners[i] = (Session){.peer = addr_sim((uint16_t)(CLIENTS + i), 2),
+                                 .peer_id = {{2, (uint8_t)i}},
+                                 .peer_role = ROLE_RMD,
+                                 .up = true};
+        request_ids_init(&w->owner_ids[i]);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -56,6 +56,29 @@ static void note_request(CmdNode *n, const Session *s, const uint8_t *payload, s
         n->opens_seen += q.op == OP_OPEN;
 }
 
+/* The hosts that run and that the manager counts on. */
+static unsigned counted_on(const CmdNode *n)
+{
+    const World *w = n->world;
+    unsigned map = 0;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        const ImdNode *imd = &w->imds[i];
+        if (imd->running && !imd->leaving && manager_has_host(n->manager, imd->epoch))
+            map |= 1u << i;
+    }
+    return map;
+}
+
+/* A monitor's word ends no imd that runs, however late it comes. */
+static void take_in(CmdNode *n, const EndpointInput *in, uint64_t now_ns)
+{
+    unsigned before = in->session->peer_role == ROLE_RMD ? counted_on(n) : 0;
+    manager_input(n->manager, in->session, in->type, in->payload, in->payload_len, now_ns);
+    if (before & ~counted_on(n))
+        violate(n->world, "cmd gave up a host that runs for what a monitor told, map %x",
+                before & ~counted_on(n));
+}
+
 static void input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
 {
     CmdNode *n = ctx;
@@ -65,7 +88,7 @@ static void input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
     if (endpoint_input(n->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE) {
         if (in.type == WIRE_REQUEST)
             note_request(n, in.session, in.payload, in.payload_len);
-        manager_input(n->manager, in.session, in.type, in.payload, in.payload_len, now);
+        take_in(n, &in, now);
     }
     if (in.reply_len)
         simnet_send(n->world->net, n->socket, from, in.reply, in.reply_len);

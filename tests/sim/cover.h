@@ -72,6 +72,8 @@
     X(THREAD_PAUSED, 1, "data thread paused")                                        \
     X(EPOCHS, 1, "host came back with another epoch")                                \
     X(GIVEN_BACK, 1, "host gave the memory of a region back")                        \
+    X(OWNERS_TOLD, 1, "monitor told the manager of its host")                        \
+    X(RECLAIMED, 1, "owner came back, his host was reclaimed")                       \
     X(LIMITED, 1, "owner made a host's pool smaller")                                \
     X(HOST_DEATHS, 1, "host given up by a client")                                   \
     X(HOSTS_LOST, 1, "host given up by the manager")                                 \

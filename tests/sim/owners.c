@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The owners of the hosts: now and then their monitor makes an imd's pool smaller, and larger
- * again. All of it with numbers of its own. */
+/* The owners of the hosts, by their resource monitors: now and then one makes its imd's pool
+ * smaller, and larger again; now and then the owner comes back, the imd is told to leave or is
+ * killed, and starts anew when he has gone. Of all that the manager is told, over the same bad
+ * network. All of it with numbers of its own. */
 #include "tests/sim/world.h"
+
+enum { STEP_NS_MIN = 10 * 1000000, STEP_NS_MAX = 60 * 1000000 };
+
+/* ---- the pool's limit ----------------------------------------------------------------------- */
 
 static void limit_due(void *ctx, uint64_t arg);
 
@@ -30,15 +36,168 @@ static void limit_due(void *ctx, uint64_t arg)
     limit_later(w);
 }
 
+/* ---- what the manager is told --------------------------------------------------------------- */
+
+static OpHost owner_report(const Owner *o)
+{
+    const ImdNode *n = o->imd;
+    if (n->running && o->busy) /* on its way out: nothing is vouched for yet */
+        return o->told;
+    OpHost report = {.state = HOST_OWNER_IDLE, .epoch = n->epoch, .reason = {"nobody is here"}};
+    if (n->running)
+        report.state = HOST_OWNER_LENDING;
+    else if (o->busy)
+        report.state = HOST_OWNER_BUSY;
+    return report;
+}
+
+static void tell(Owner *o, const OpHost *report, uint64_t now)
+{
+    RequestTimes times = {.first_retry_ns = 20 * NS_PER_MS,
+                          .retry_max_ns = 200 * NS_PER_MS,
+                          .deadline_ns = 10 * NS_PER_S};
+    uint8_t body[WIRE_BODY_MAX];
+    if (o->request.id)
+        request_ids_settle(&o->ids, o->request.id);
+    uint64_t id = request_ids_take(&o->ids);
+    if (id == 0)
+        abort();
+    request_start(&o->request, id, OP_HOST, body, wire_host_encode(report, body), &times, now);
+    o->told = *report;
+    o->beat_ns = now + o->world->p.beat_ns;
+    cover(o->world, COVER_OWNERS_TOLD);
+}
+
+static void talk(Owner *o, uint64_t now)
+{
+    World *w = o->world;
+    Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
+    OpHost report = owner_report(o);
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    if (report.state != o->told.state || report.epoch != o->told.epoch || now >= o->beat_ns)
+        tell(o, &report, now);
+    Session *s = endpoint_connect(o->endpoint, &cmd, now);
+    sim_flush_hellos(w, o->endpoint, o->socket, now);
+    request_expire(&o->request, now);
+    if (!s || !s->up)
+        return;
+    size_t n = request_output(&o->request, o->ids.settled, out, now);
+    if (n > 0)
+        sim_send(w, o->endpoint, o->socket, s, WIRE_REQUEST, out, n);
+}
+
+static void owner_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+{
+    Owner *o = ctx;
+    EndpointInput in;
+    WireReply reply;
+    SimHeap *was = sim_heap_enter(&o->heap);
+    uint64_t now = world_now(o->world);
+    if (endpoint_input(o->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE &&
+        in.type == WIRE_REPLY && wire_reply_decode(in.payload, in.payload_len, &reply) == 0)
+        (void)request_input(&o->request, &reply, now);
+    if (in.reply_len)
+        simnet_send(o->world->net, o->socket, from, in.reply, in.reply_len);
+    sim_heap_enter(was);
+}
+
+/* ---- coming back, going away ---------------------------------------------------------------- */
+
+static void come_and_go(Owner *o, uint64_t now)
+{
+    World *w = o->world;
+    ImdNode *n = o->imd;
+    SimRng *r = &w->owners_rng;
+    if (w->phase == PHASE_RUN && now >= o->turn_ns) {
+        o->busy = !o->busy;
+        o->turn_ns = now + sim_rng_below(r, 2 * w->p.reclaim_every_ns);
+        cover_add(w, COVER_RECLAIMED, o->busy);
+    }
+    if (n->paused || n->leaving || n->running == !o->busy)
+        return;
+    if (!o->busy)
+        imd_start(n);
+    else if (sim_rng_below(r, 2))
+        imd_crash(n);
+    else
+        imd_leave(n);
+}
+
+static void owner_step(void *ctx, uint64_t arg)
+{
+    Owner *o = ctx;
+    World *w = o->world;
+    uint64_t now = world_now(w);
+    (void)arg;
+    if (w->stopping)
+        return;
+    if (w->p.reclaim_every_ns != TIME_NEVER && w->phase <= PHASE_HEAL)
+        come_and_go(o, now);
+    SimHeap *was = sim_heap_enter(&o->heap);
+    talk(o, now);
+    sim_heap_enter(was);
+    sim_timer_set(&o->timer, now + sim_rng_between(&w->owners_rng, STEP_NS_MIN, STEP_NS_MAX));
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void owner_start(World *w, unsigned i)
+{
+    Owner *o = &w->owners[i];
+    Id128 self;
+    EndpointConfig config;
+    o->world = w;
+    o->imd = &w->imds[i];
+    o->told.state = HOST_OWNER_IDLE;
+    o->env.world = w;
+    (void)snprintf(o->env.name, sizeof o->env.name, "rmd%u", i);
+    sim_rng_init(&o->env.rng, w->seed, 0x76000000 + i);
+    sim_heap_init(&o->heap, w->seed + i);
+    Env env = sim_env(&o->env);
+    sim_rng_fill(&o->env.rng, &self, sizeof self);
+    endpoint_config_fill(w, &config, ROLE_RMD, &self, 0);
+    request_ids_init(&o->ids);
+    SimHeap *was = sim_heap_enter(&o->heap);
+    o->endpoint = endpoint_new(&config, &env);
+    sim_heap_enter(was);
+    o->socket = simnet_open(w->net, o->imd->host, PORT_RMD, QUEUE_DATAGRAMS, owner_input, o);
+    if (!o->endpoint || !o->socket)
+        abort();
+    if (w->p.reclaim_every_ns != TIME_NEVER)
+        o->turn_ns = world_now(w) + sim_rng_below(&w->owners_rng, 2 * w->p.reclaim_every_ns);
+    sim_timer_init(&o->timer, w->net, &o->life, owner_step, o);
+    sim_timer_set(&o->timer, world_now(w) + sim_rng_below(&w->owners_rng, 200 * NS_PER_MS));
+}
+
 void owners_start(World *w)
 {
     sim_rng_init(&w->owners_rng, w->seed, 0x6f776e65);
     if (w->p.limit_every_ns != TIME_NEVER)
         limit_later(w);
+    for (unsigned i = 0; w->p.owners && i < w->p.imds; i++)
+        owner_start(w, i);
 }
 
 void owners_heal(World *w)
 {
-    for (unsigned i = 0; w->p.limit_every_ns != TIME_NEVER && i < w->p.imds; i++)
-        imd_limit(&w->imds[i], UINT64_MAX);
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        w->owners[i].busy = false;
+        if (w->p.limit_every_ns != TIME_NEVER)
+            imd_limit(&w->imds[i], UINT64_MAX);
+    }
+}
+
+void owners_stop(World *w)
+{
+    for (unsigned i = 0; i < IMDS_MAX; i++) {
+        Owner *o = &w->owners[i];
+        if (!o->endpoint)
+            continue;
+        SimHeap *was = sim_heap_enter(&o->heap);
+        o->endpoint = endpoint_free(o->endpoint);
+        simnet_close(w->net, o->socket);
+        sim_heap_enter(was);
+        sim_heap_drop(&o->heap);
+        o->life++;
+    }
 }

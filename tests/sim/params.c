@@ -169,6 +169,10 @@ static void choose_owners(Params *p, uint64_t seed)
     p->limit_every_ns = TIME_NEVER;
     if (!p->calm && sim_rng_below(r, 3) == 0)
         p->limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+    p->owners = sim_rng_below(r, 2);
+    p->reclaim_every_ns = TIME_NEVER;
+    if (p->owners && !p->calm)
+        p->reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
 }
 
 /* ---- scenarios ------------------------------------------------------------------------------ */

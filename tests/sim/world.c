@@ -244,6 +244,7 @@ static void world_end(World *w)
         free(w->imds[i].pool);
     }
     stranger_stop(&w->stranger);
+    owners_stop(w);
     w->net = simnet_free(w->net);
     for (unsigned i = 0; i < w->p.client_hosts; i++)
         w->fs[i] = simfs_free(w->fs[i]);

@@ -40,6 +40,7 @@ enum {
     HOSTS_COUNT = 10,
     PORT_CMD = 7700,
     PORT_IMD = 7701,
+    PORT_RMD = 7702,
     PORT_DATA = 7710,
 };
 
@@ -119,9 +120,11 @@ typedef struct Params {
     uint32_t stranger_ppm;
     uint32_t no_memory_ppm; /* allocations that fail, in all processes */
     uint64_t datagram_max;
-    bool give_back;          /* hosts give back what is freed */
-    uint64_t limit_every_ns; /* owners change their pools' limits; TIME_NEVER: never */
-    bool same_ports;         /* a process started anew uses the same ports */
+    bool give_back;            /* hosts give back what is freed */
+    bool owners;               /* there are monitors, which talk to the manager */
+    uint64_t limit_every_ns;   /* owners change their pools' limits; TIME_NEVER: never */
+    uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
+    bool same_ports;           /* a process started anew uses the same ports */
     SimLink link;
     SimFsConfig fs;
     /* what the cores are told */
@@ -376,6 +379,24 @@ typedef struct CmdNode {
     ManagerStats last;
 } CmdNode;
 
+/* The resource monitor of a host's owner. */
+typedef struct Owner {
+    World *world;
+    ImdNode *imd;
+    uint32_t life;
+    SimHeap heap;
+    SimEnv env;
+    Endpoint *endpoint;
+    SimSocket *socket;
+    SimTimer timer;
+    bool busy;        /* the owner is there */
+    uint64_t turn_ns; /* when he goes, or comes back */
+    OpHost told;      /* last */
+    uint64_t beat_ns; /* then it is told again */
+    RequestIds ids;
+    Request request;
+} Owner;
+
 typedef struct Stranger {
     World *world;
     uint32_t life;
@@ -413,6 +434,7 @@ struct World {
     ImdNode imds[IMDS_MAX];
     CmdNode cmd;
     Stranger stranger;
+    Owner owners[IMDS_MAX];
     ClusterKey keys[CLUSTER_KEYS_MAX];
     uint32_t next_version, next_process;
     IdSet written;               /* openings in which something was written */
@@ -547,6 +569,7 @@ void faults_restart_process(Process *p);
 /* owners.c: the owners of the hosts, who want their memory back now and then */
 void owners_start(World *w);
 void owners_heal(World *w);
+void owners_stop(World *w); /* the seed is over */
 
 /* check.c */
 void check_invariants(World *w);

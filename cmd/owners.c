@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* What the owners' resource monitors (rmd) tell of their hosts. A monitor that says "busy" vouches
+ * for the end of its imd, whose good-bye may have been lost: that host is dropped at once, and not
+ * only when it has been silent for long. Each telling is whole, so that only the latest counts. */
+#include "cmd/manager_private.h"
+
+#include <stdlib.h>
+
+/* ---- finding ------------------------------------------------------------------------------- */
+
+static uint64_t epoch_hash(const Manager *m, uint64_t epoch)
+{
+    return cmd_hash(m->owners_by_epoch.seed, &epoch, sizeof epoch);
+}
+
+static Owner *owner_find(const Manager *m, const Addr *address)
+{
+    HmapNode *n = hmap_first(&m->owners, addr_hash(address));
+    for (; n; n = hmap_next(&m->owners, n)) {
+        Owner *o = CONTAINER_OF(n, Owner, by_address);
+        if (addr_equal(&o->address, address))
+            return o;
+    }
+    return NULL;
+}
+
+const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd)
+{
+    HmapNode *n = hmap_first(&m->owners_by_epoch, epoch_hash(m, epoch));
+    for (; n; n = hmap_next(&m->owners_by_epoch, n)) {
+        const Owner *o = CONTAINER_OF(n, Owner, by_epoch);
+        if (o->epoch == epoch && addr_same_host(&o->address, imd))
+            return o;
+    }
+    return NULL;
+}
+
+/* ---- coming and going ---------------------------------------------------------------------- */
+
+static void set_epoch(Manager *m, Owner *o, uint64_t epoch)
+{
+    if (o->epoch)
+        (void)hmap_remove(&m->owners_by_epoch, &o->by_epoch);
+    o->epoch = epoch;
+    if (epoch)
+        hmap_insert(&m->owners_by_epoch, &o->by_epoch, epoch_hash(m, epoch));
+}
+
+static void owner_forget(Manager *m, Owner *o)
+{
+    set_epoch(m, o, 0);
+    (void)hmap_remove(&m->owners, &o->by_address);
+    list_remove(&o->in_order);
+    free(o);
+}
+
+/* The monitor at that address, as it is now: one that started anew counts its requests anew. NULL:
+ * too many, or no memory. */
+static Owner *owner_get(Manager *m, const Session *session)
+{
+    Owner *o = owner_find(m, &session->peer);
+    if (!o && m->owners.count < m->config.hosts_max && (o = calloc(1, sizeof *o)) != NULL) {
+        o->address = session->peer;
+        o->id = session->peer_id;
+        o->sequence = ++m->host_sequence;
+        hmap_insert(&m->owners, &o->by_address, addr_hash(&o->address));
+        list_push_back(&m->owners_order, &o->in_order);
+    }
+    if (o && !id128_equal(&o->id, &session->peer_id)) {
+        o->id = session->peer_id;
+        o->request_last = 0;
+    }
+    return o;
+}
+
+void cmd_owners_tick(Manager *m)
+{
+    uint64_t dead_ns = m->config.host_dead_ns;
+    LIST_FOREACH(at, &m->owners_order)
+    {
+        Owner *o = CONTAINER_OF(at, Owner, in_order);
+        if (cmd_silent(m, o->heard_ns, time_add(dead_ns, dead_ns)))
+            owner_forget(m, o);
+    }
+}
+
+void cmd_owners_heard(Manager *m, uint64_t now_ns)
+{
+    LIST_FOREACH(at, &m->owners_order)
+    {
+        CONTAINER_OF(at, Owner, in_order)->heard_ns = now_ns;
+    }
+}
+
+void cmd_owners_free(Manager *m)
+{
+    LIST_FOREACH(at, &m->owners_order)
+    {
+        owner_forget(m, CONTAINER_OF(at, Owner, in_order));
+    }
+}
+
+/* ---- what monitors tell -------------------------------------------------------------------- */
+
+/* The entry of the imd that the monitor says is gone; NULL: it is out of the directory. */
+static Host *host_vouched_gone(const Manager *m, const Owner *o)
+{
+    Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
+    if (h && addr_same_host(&h->address, &o->address))
+        return h;
+    if (RULE(OWNER_EPOCH))
+        return NULL;
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        h = CONTAINER_OF(at, Host, in_order);
+        if (addr_same_host(&h->address, &o->address))
+            return h;
+    }
+    return NULL;
+}
+
+static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *request)
+{
+    OpHost op;
+
+    if (request->op != OP_HOST)
+        return STATUS_DENIED;
+    if (wire_host_decode(request->body, request->body_len, &op) != 0)
+        return STATUS_INVALID;
+    Owner *o = owner_get(m, session);
+    if (!o)
+        return STATUS_BUSY;
+    o->heard_ns = m->now_ns;
+    if (RULE(OWNER_EPOCH) && request->id <= o->request_last)
+        return STATUS_OK; /* told before, or overtaken by what is newer */
+    o->request_last = request->id;
+    o->state = op.state;
+    o->lendable_bytes = op.lendable_bytes;
+    o->reason = op.reason;
+    set_epoch(m, o, op.epoch);
+    Host *h = op.state == HOST_OWNER_BUSY ? host_vouched_gone(m, o) : NULL;
+    if (h)
+        cmd_host_lose(m, h, "its owner is back");
+    return STATUS_OK;
+}
+
+void cmd_owner_input(Manager *m, Session *session, const WireRequest *request)
+{
+    uint16_t status = owner_tells(m, session, request);
+    cmd_reply(m, NULL, session, request->id, request->op, status, NULL, 0);
+}

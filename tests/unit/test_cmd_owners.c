@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* What the owners' monitors tell the manager: hosts go at once when their owners come back, and
+ * nobody's word is taken for another's, or for what it meant before. */
+#include <stdio.h>
+
+#include "tests/unit/cmd_fixture.h"
+
+enum { KIB = 1 << 10 };
+
+typedef struct FakeRmd {
+    Session session;
+    RequestIds ids;
+} FakeRmd;
+
+/* On the imd's host. */
+static FakeRmd rmd_of(const FakeImd *imd)
+{
+    FakeRmd r = {.session = {.peer = imd->session.peer,
+                             .peer_id = {{0xDD, imd->session.peer_id.bytes[1]}},
+                             .peer_role = ROLE_RMD,
+                             .up = true}};
+    r.session.peer.port = 7702;
+    request_ids_init(&r.ids);
+    return r;
+}
+
+static OpHost host_of(enum HostOwner state, uint64_t epoch, const char *reason)
+{
+    OpHost op = {.state = (uint8_t)state, .epoch = epoch, .lendable_bytes = 77};
+    (void)snprintf(op.reason.text, sizeof op.reason.text, "%s", reason);
+    return op;
+}
+
+static uint64_t tell(Rig *rig, FakeRmd *r, enum HostOwner state, uint64_t epoch, const char *reason)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpHost op = host_of(state, epoch, reason);
+    uint64_t id =
+        rig_request(rig, &r->session, &r->ids, OP_HOST, body, wire_host_encode(&op, body));
+    assert_int_equal(rig_status(rig, &r->session, id), STATUS_OK);
+    request_ids_settle(&r->ids, id);
+    return id;
+}
+
+static OpStatusReply status_page(Rig *rig, uint64_t cursor)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpStatusReply ret;
+    WireReply reply;
+    OpStatus op = {.cursor = cursor};
+    uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_STATUS, body,
+                              wire_status_encode(&op, body));
+    request_ids_settle(&rig->tool_ids, id);
+    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
+    assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);
+    return ret;
+}
+
+static void busy__ends_its_imd_at_once(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 40 * KIB, 0);
+    OpOpenReply opened;
+    tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "idle");
+    other->claims_free = 1; /* the first one is chosen */
+    assert_int_equal(client_open(rig, c, &open, &opened), STATUS_OK);
+    assert_int_equal(opened.address.epoch, imd->session.peer_epoch);
+    imd->dead = true;
+    tell(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "somebody types");
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    assert_int_equal(rig_stats(rig).lost_hosts, 1);
+    other->claims_free = 0;
+    open = open_of(2, 40 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, &opened), STATUS_OK);
+    assert_int_equal(opened.address.epoch, other->session.peer_epoch);
+    rig_free(rig);
+}
+
+/* An OPEN that waits for that imd goes on to the next. */
+static void busy__an_open_under_way_goes_on(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 40 * KIB, 0);
+    OpOpenReply opened;
+    other->claims_free = 1;
+    imd->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    assert_false(rig_answered(rig, &c->session, id));
+    other->claims_free = 0;
+    imd_beat(rig, other);
+    rig_pump(rig);
+    tell(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
+    rig_pump(rig);
+    assert_int_equal(client_opened(rig, c, id, &opened), STATUS_OK);
+    assert_int_equal(opened.address.epoch, other->session.peer_epoch);
+    rig_free(rig);
+}
+
+static void busy__only_on_its_own_host(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(other);
+    tell(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
+    assert_int_equal(rig_stats(rig).hosts, 2);
+    tell(rig, &rmd, HOST_OWNER_BUSY, 0, "");
+    assert_int_equal(rig_stats(rig).hosts, 2);
+    tell(rig, &rmd, HOST_OWNER_IDLE, other->session.peer_epoch, "");
+    assert_int_equal(rig_stats(rig).hosts, 2);
+    rig_free(rig);
+}
+
+/* The good-bye was lost, a late datagram of the old imd comes, then a new one starts. */
+static void busy__the_old_imd_stays_away_the_next_is_welcome(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd);
+    uint64_t old = imd->session.peer_epoch;
+    uint64_t told = tell(rig, &rmd, HOST_OWNER_BUSY, old, "");
+    uint64_t id = imd_join(rig, imd);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_LEAVING);
+    assert_int_equal(rig_stats(rig).hosts, 0);
+
+    FakeImd *next = imd_new(rig, 64 * KIB);
+    next->session.peer = imd->session.peer;
+    next->session.peer_epoch = old + 500;
+    tell(rig, &rmd, HOST_OWNER_IDLE, 0, "");
+    id = imd_join(rig, next);
+    assert_int_equal(rig_status(rig, &next->session, id), STATUS_OK);
+    tell(rig, &rmd, HOST_OWNER_LENDING, old + 500, "");
+    assert_int_equal(rig_stats(rig).hosts, 1);
+
+    /* Late duplicates of the old word: neither undo the newer nor end anybody. */
+    uint8_t body[WIRE_BODY_MAX];
+    OpHost op = host_of(HOST_OWNER_BUSY, old, "");
+    rig_again(rig, &rmd.session, told, told, OP_HOST, body, wire_host_encode(&op, body));
+    op.epoch = old + 500; /* even if it named the new one */
+    rig_again(rig, &rmd.session, told, told, OP_HOST, body, wire_host_encode(&op, body));
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    assert_int_equal(status_page(rig, 0).count, 1);
+    assert_int_equal(status_page(rig, 0).hosts[0].state, HOST_IDLE);
+    rig_free(rig);
+}
+
+/* JOIN comes before the monitor's word that there is an imd: the word "busy" is about another. */
+static void busy__of_before_is_no_obstacle(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd);
+    tell(rig, &rmd, HOST_OWNER_BUSY, 99, "");
+    uint64_t id = imd_join(rig, imd);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    rig_free(rig);
+}
+
+static void status__shows_busy_hosts_and_reasons(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB), *gone = imd_new(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd), busy = rmd_of(gone);
+    tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "nobody is here");
+    tell(rig, &busy, HOST_OWNER_BUSY, 0, "load is 1.5");
+    OpStatusReply s = status_page(rig, 0);
+    assert_int_equal(s.next, 0);
+    assert_int_equal(s.count, 2);
+    assert_int_equal(s.hosts[0].state, HOST_IDLE);
+    assert_string_equal(s.hosts[0].reason.text, "nobody is here");
+    assert_int_equal(s.hosts[1].state, HOST_BUSY);
+    assert_true(addr_equal(&s.hosts[1].address, &busy.session.peer));
+    assert_string_equal(s.hosts[1].reason.text, "load is 1.5");
+    tell(rig, &busy, HOST_OWNER_IDLE, 0, "");
+    assert_int_equal(status_page(rig, 0).count, 1);
+    rig_free(rig);
+}
+
+/* Hosts and busy ones over several pages, each just once. */
+static void status__pages(void **state)
+{
+    enum { N = 20 };
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.hosts_max = 2 * N;
+    Rig *rig = rig_new_with(config, 1);
+    FakeRmd rmds[N];
+    unsigned seen[2] = {0}, pages = 0;
+    uint64_t cursor = 0;
+    for (unsigned i = 0; i < 2 * N; i++) {
+        if (i % 2 == 0) {
+            (void)imd_up(rig, 64 * KIB);
+            continue;
+        }
+        FakeImd *none = imd_new(rig, 64 * KIB);
+        rmds[i / 2] = rmd_of(none);
+        tell(rig, &rmds[i / 2], HOST_OWNER_BUSY, 0, "a reason that is as long as reasons may be");
+    }
+    do {
+        OpStatusReply s = status_page(rig, cursor);
+        for (unsigned i = 0; i < s.count; i++)
+            seen[s.hosts[i].state == HOST_BUSY]++;
+        cursor = s.next;
+        pages++;
+    } while (cursor != 0 && pages < 4 * N);
+    assert_int_equal(seen[0], N);
+    assert_int_equal(seen[1], N);
+    assert_int_equal(pages, (2 * N + STATUS_HOSTS_MAX - 1) / STATUS_HOSTS_MAX);
+    rig_free(rig);
+}
+
+static void monitors__are_bounded_and_forgotten(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.hosts_max = 3;
+    Rig *rig = rig_new_with(config, 1);
+    uint8_t body[WIRE_BODY_MAX];
+    OpHost op = host_of(HOST_OWNER_BUSY, 0, "");
+    size_t n = wire_host_encode(&op, body);
+    FakeRmd rmds[4];
+    for (unsigned i = 0; i < 4; i++) {
+        FakeImd *none = imd_new(rig, 64 * KIB);
+        rmds[i] = rmd_of(none);
+        uint64_t id = rig_request(rig, &rmds[i].session, &rmds[i].ids, OP_HOST, body, n);
+        assert_int_equal(rig_status(rig, &rmds[i].session, id), i < 3 ? STATUS_OK : STATUS_BUSY);
+    }
+    assert_int_equal(status_page(rig, 0).count, 3);
+    size_t bytes = manager_bytes(rig->m);
+    rig_live(rig, 2 * config.host_dead_ns / NS_PER_S - 2);
+    assert_int_equal(status_page(rig, 0).count, 3);
+    rig_live(rig, 4);
+    assert_int_equal(status_page(rig, 0).count, 0);
+    assert_true(manager_bytes(rig->m) < bytes);
+    tell(rig, &rmds[3], HOST_OWNER_BUSY, 0, "");
+    rig_free(rig);
+}
+
+/* One that started anew counts its requests from 1. */
+static void monitors__may_start_anew(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd), anew = rmd_of(imd);
+    for (unsigned i = 0; i < 5; i++)
+        tell(rig, &rmd, HOST_OWNER_BUSY, 0, "");
+    anew.session.peer_id.bytes[7] = 9;
+    tell(rig, &anew, HOST_OWNER_LENDING, 1, "");
+    assert_int_equal(status_page(rig, 0).count, 0);
+    rig_free(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(busy__ends_its_imd_at_once),
+        cmocka_unit_test(busy__an_open_under_way_goes_on),
+        cmocka_unit_test(busy__only_on_its_own_host),
+        cmocka_unit_test(busy__the_old_imd_stays_away_the_next_is_welcome),
+        cmocka_unit_test(busy__of_before_is_no_obstacle),
+        cmocka_unit_test(status__shows_busy_hosts_and_reasons),
+        cmocka_unit_test(status__pages),
+        cmocka_unit_test(monitors__are_bounded_and_forgotten),
+        cmocka_unit_test(monitors__may_start_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
