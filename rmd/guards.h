@@ -12,6 +12,7 @@
     X(CONSOLE_HELD, "the console was quiet for idle_after before a start")        \
     X(LOAD_HELD, "the load was low for idle_after before a start")                \
     X(CLOCK, "no idle time is longer than what was watched of it")                \
+    X(CLOCK_SET, "a touch hidden by a clock that was set counts")                 \
     X(SILENCE, "a looker that says nothing counts as busy")                       \
     X(GAP, "after a gap in its own ticks the monitor starts anew")                \
     X(SLEPT, "after the host has slept the monitor starts anew")                  \

@@ -33,11 +33,21 @@ void idleness_init(Idleness *i, const MonitorConfig *config, uint64_t now_ns)
     idleness_anew(i, now_ns);
 }
 
+/* By more than what comes of clocks that are not read at one instant, or run at two rates. */
+static bool moved(uint64_t before, uint64_t after)
+{
+    return (after > before ? after - before : before - after) > NS_PER_S;
+}
+
 bool idleness_slept(const Idleness *i, const Look *look)
 {
-    /* The two clocks are not read at one instant. */
-    return GUARD(SLEPT) && i->slept_known &&
-           (look->slept_ns > i->slept_ns + NS_PER_S || i->slept_ns > look->slept_ns + NS_PER_S);
+    return GUARD(SLEPT) && i->clocks_known && moved(i->slept_ns, look->slept_ns);
+}
+
+/* What was touched just before the clock was set forward seems to be long ago. */
+static bool clock_set(const Idleness *i, const Look *look)
+{
+    return GUARD(CLOCK_SET) && i->clocks_known && moved(i->clock_ns, look->clock_ns);
 }
 
 /* When the console was touched last, as far as what is told may be believed: never earlier than
@@ -61,12 +71,13 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
     i->console_idle_s = look->facts.value[FACT_console_idle];
     i->load = look->facts.value[FACT_load];
     i->console_source = look->console_source;
-    i->touched_ns = touched(i, i->console_idle_s, taken);
+    i->touched_ns = clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken);
     bool load_known = !isnan(i->load) || !GUARD(UNKNOWN);
     if (!load_known || i->load >= i->config->load_below)
         i->loaded_ns = taken;
-    i->slept_known = true;
+    i->clocks_known = true;
     i->slept_ns = look->slept_ns;
+    i->clock_ns = look->clock_ns;
     i->looked_ns = taken;
     i->seen = true;
     *facts = look->facts;

@@ -43,10 +43,10 @@ typedef struct Idleness {
     uint64_t looked_ns;          /* the last look; or when it began anew */
     uint64_t touched_ns;         /* the console: last touched, unknown or unwatched */
     uint64_t loaded_ns;          /* the load: last high, unknown or unwatched */
-    bool slept_known;
-    uint64_t slept_ns;     /* as of Look */
-    double console_idle_s; /* as told; NAN: unknown */
-    double load;           /* likewise */
+    bool clocks_known;
+    uint64_t slept_ns, clock_ns; /* as of Look */
+    double console_idle_s;       /* as told; NAN: unknown */
+    double load;                 /* likewise */
     const char *console_source;
     enum Verdict recruit, reclaim;
 } Idleness;

@@ -47,6 +47,7 @@ enum Verdict { VERDICT_UNKNOWN, VERDICT_NO, VERDICT_YES };
 typedef struct Look {
     uint64_t taken_ns; /* when it began */
     uint64_t slept_ns; /* CLOCK_BOOTTIME less CLOCK_MONOTONIC: how long the host slept in all */
+    uint64_t clock_ns; /* CLOCK_REALTIME less CLOCK_BOOTTIME: moves when the clock is set */
     Facts facts; /* console_idle as the sources say; what only the monitor knows is left out */
     const char *console_source; /* which one saw the owner last; static; NULL: none knows */
 } Look;

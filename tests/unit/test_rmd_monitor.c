@@ -18,7 +18,7 @@
 /* The host as the sources see it, the imd as its owner sees it, and what the monitor has done. */
 static struct Host {
     Monitor *monitor;
-    uint64_t now_ns, slept_ns;
+    uint64_t now_ns, slept_ns, clock_ns;
     double console_idle, load; /* NAN: unknown */
     enum Verdict recruit, reclaim;
     Facts judged;
@@ -112,7 +112,10 @@ static void ready(void)
 
 static void look_now(void)
 {
-    Look l = {.taken_ns = h.now_ns, .slept_ns = h.slept_ns, .console_source = "terminals"};
+    Look l = {.taken_ns = h.now_ns,
+              .slept_ns = h.slept_ns,
+              .clock_ns = h.clock_ns,
+              .console_source = "terminals"};
     facts_init(&l.facts);
     l.facts.value[FACT_console_idle] = h.console_idle;
     l.facts.value[FACT_load] = h.load;
@@ -286,6 +289,22 @@ static void a_leaping_clock_makes_nobody_idle(void **state)
     h.console_idle = -5; /* set back: what was touched lies ahead */
     look();
     assert_int_equal(h.terminates, 1);
+}
+
+static void a_touch_just_before_the_clock_was_set_counts(void **state)
+{
+    lend(&usual);
+    h.console_idle = 86400.5;
+    h.clock_ns += 86400 * NS_PER_S;
+    look();
+    assert_int_equal(h.terminates, 1);
+    h.clock_ns += NS_PER_S / 2; /* what a clock is moved by little by little changes nothing */
+    lend(&usual);
+    for (unsigned i = 0; i < 100; i++) {
+        h.clock_ns -= NS_PER_S / 2;
+        pass(NS_PER_S);
+    }
+    assert_int_equal(h.terminates, 0);
 }
 
 static void after_a_gap_all_begins_anew(void **state)
@@ -665,6 +684,7 @@ int main(void)
         TEST(dedicated_hosts_go_by_load_alone),
         TEST(a_silent_looker_is_busy),
         TEST(a_leaping_clock_makes_nobody_idle),
+        TEST(a_touch_just_before_the_clock_was_set_counts),
         TEST(after_a_gap_all_begins_anew),
         TEST(after_sleep_all_begins_anew),
         TEST(old_looks_are_not_believed),

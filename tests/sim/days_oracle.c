@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* What the monitor of a run of days may do, and what it must. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "rmd/lending.h"
+#include "tests/sim/days.h"
+
+enum { GROW_SLACK_BYTES = 1 << 20 };
+
+void violation(Days *d, const char *format, ...)
+{
+    va_list args;
+    if (d->result->violation[0])
+        return;
+    va_start(args, format);
+    (void)vsnprintf(d->result->violation, sizeof d->result->violation, format, args);
+    va_end(args);
+    story(d, "VIOLATION: %s", d->result->violation);
+}
+
+static void demand(Days *d, bool holds, const char *what)
+{
+    if (!holds)
+        violation(d, "%s", what);
+}
+
+static uint64_t since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+void oracle_begin(Days *d)
+{
+    d->oracle = (Oracle){.calm_from_ns = d->now_ns,
+                         .loaded_ns = d->now_ns,
+                         .next_crash_pause_ns = MONITOR_CRASH_PAUSE_NS,
+                         .next_pressure_pause_ns = MONITOR_PRESSURE_PAUSE_NS};
+}
+
+/* ---- what a look demands --------------------------------------------------------------------- */
+
+static double idle_s(const Days *d)
+{
+    return d->seen.look.facts.value[FACT_console_idle];
+}
+
+static double load(const Days *d)
+{
+    return d->seen.look.facts.value[FACT_load];
+}
+
+/* By the truth, not by what was told. */
+static bool console_quiet(const Days *d)
+{
+    return !isnan(idle_s(d)) && idle_s(d) >= 0 &&
+           since(d->seen.touched_ns, d->seen.taken_ns) >= d->config.idle_after_ns;
+}
+
+static bool load_low(const Days *d)
+{
+    return !isnan(load(d)) && load(d) < d->config.load_below;
+}
+
+static void look_demands(Days *d)
+{
+    const MonitorConfig *c = &d->config;
+    if (c->has_recruit_rule)
+        demand(d, d->seen.recruit != VERDICT_UNKNOWN, "lends, though recruit_when fails");
+    if (c->has_reclaim_rule) {
+        demand(d, d->seen.reclaim == VERDICT_NO, "lends, though reclaim_when is not false");
+        return;
+    }
+    demand(d, load_low(d), "lends under load, or without knowing it");
+    if (!c->dedicated)
+        demand(d, console_quiet(d), "lends, though the console was touched or is not known");
+}
+
+void oracle_look(Days *d)
+{
+    if (!load_low(d))
+        d->oracle.loaded_ns = d->seen.taken_ns;
+    if (d->oracle.lends)
+        look_demands(d);
+}
+
+/* ---- pauses ---------------------------------------------------------------------------------- */
+
+static void forgive(Days *d)
+{
+    Oracle *o = &d->oracle;
+    if (!o->ready_ns || since(o->ready_ns, d->now_ns) < MONITOR_PAUSE_MAX_NS)
+        return;
+    o->next_crash_pause_ns = MONITOR_CRASH_PAUSE_NS;
+    o->next_pressure_pause_ns = MONITOR_PRESSURE_PAUSE_NS;
+}
+
+static void begin_pause(uint64_t *at_ns, uint64_t *pause_ns, uint64_t *next_ns, uint64_t now_ns)
+{
+    *at_ns = now_ns;
+    *pause_ns = *next_ns;
+    *next_ns = time_min(*next_ns * 2, MONITOR_PAUSE_MAX_NS);
+}
+
+/* ---- what the monitor does ------------------------------------------------------------------- */
+
+static void start_demands(Days *d)
+{
+    const MonitorConfig *c = &d->config;
+    const Oracle *o = &d->oracle;
+    uint64_t now = d->now_ns;
+    demand(d, !d->imd.alive, "starts an imd beside another");
+    demand(d, !o->left, "starts an imd while it leaves");
+    demand(d, since(o->calm_from_ns, now) >= c->idle_after_ns, "starts too soon after a reclaim");
+    demand(d, d->seen.any && since(d->seen.taken_ns, now) <= LOOK_LATENCY_MS_MAX * NS_PER_MS,
+           "starts without having looked");
+    demand(d, since(o->crash_ns, now) >= o->crash_pause_ns, "starts too soon after a crash");
+    if (since(o->pressure_ns, now) < o->pressure_pause_ns)
+        violation(d, "starts %.3f s after pressure, not %.3f s",
+                  (double)since(o->pressure_ns, now) / 1e9, (double)o->pressure_pause_ns / 1e9);
+    look_demands(d);
+    if (c->has_recruit_rule) {
+        demand(d, d->seen.recruit == VERDICT_YES, "starts against recruit_when");
+        return;
+    }
+    demand(d, load_low(d) && since(o->loaded_ns, d->seen.taken_ns) >= c->idle_after_ns,
+           "starts before the load was low for long enough");
+    if (!c->dedicated)
+        demand(d, console_quiet(d), "starts before the console was quiet for long enough");
+}
+
+void oracle_start(Days *d, uint64_t pool, uint64_t limit)
+{
+    Oracle *o = &d->oracle;
+    d->result->starts++;
+    start_demands(d);
+    demand(d, o->memory_known, "starts without knowing the memory");
+    demand(d, limit <= memory_lendable_bytes(&o->memory, o->held), "lends more than there is");
+    demand(d, limit <= pool && limit <= d->config.pool_max_bytes, "lends more than the cap");
+    o->lends = true;
+    o->must_end = false;
+    o->started_ns = d->now_ns;
+    o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = 0;
+    o->limit = limit;
+    o->limit_ns = d->now_ns;
+}
+
+void oracle_limit(Days *d, uint64_t limit)
+{
+    Oracle *o = &d->oracle;
+    d->result->limits++;
+    demand(d, limit <= d->config.pool_max_bytes, "lends more than the cap");
+    if (limit > o->limit)
+        demand(d,
+               limit - o->limit <=
+                   (64ull << 20) * (since(o->limit_ns, d->now_ns) / NS_PER_MS + 1) / 1000 +
+                       GROW_SLACK_BYTES,
+               "the limit grows too fast");
+    o->limit = limit;
+    o->limit_ns = d->now_ns;
+}
+
+void oracle_terminate(Days *d)
+{
+    Oracle *o = &d->oracle;
+    demand(d, o->lends, "terminates an imd twice");
+    forgive(d);
+    o->lends = false;
+    o->terminated_ns = o->calm_from_ns = d->now_ns;
+}
+
+void oracle_kill(Days *d)
+{
+    d->result->kills++;
+    demand(d, d->oracle.terminated_ns != 0, "kills an imd that it has not asked to leave");
+    d->oracle.killed_ns = d->now_ns;
+}
+
+/* How long nobody could know of a touch, up to then: rmd did not run, or the looker hung (how long
+ * it may is demanded elsewhere). */
+static uint64_t excused(const Days *d, uint64_t at_ns)
+{
+    uint64_t hung = d->seen.pending ? since(d->seen.taken_ns, at_ns) : 0;
+    return d->excused_ns + (hung > LOOK_LATENCY_MS_MAX * NS_PER_MS ? hung : 0);
+}
+
+/* ---- what happens ---------------------------------------------------------------------------- */
+
+void oracle_touch(Days *d, uint64_t at_ns)
+{
+    Oracle *o = &d->oracle;
+    if (!d->imd.alive || o->touch_ns || at_ns < o->started_ns)
+        return;
+    o->touch_ns = at_ns;
+    o->touch_excused_ns = excused(d, at_ns);
+}
+
+void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
+{
+    Oracle *o = &d->oracle;
+    o->memory_known = m != NULL;
+    if (!m)
+        return;
+    o->memory = *m;
+    o->held = held;
+    o->slack = m->total_bytes / 100;
+    if (m->spare_bytes < m->reserve_bytes + memory_headroom_bytes(m) / 3)
+        oracle_pressure(d);
+}
+
+/* Before the monitor hears of it. */
+void oracle_pressure(Days *d)
+{
+    Oracle *o = &d->oracle;
+    if (!o->lends || o->must_end) /* it ends already, for another cause */
+        return;
+    forgive(d);
+    begin_pause(&o->pressure_ns, &o->pressure_pause_ns, &o->next_pressure_pause_ns, d->now_ns);
+    o->must_end = true;
+    d->result->pressures++;
+}
+
+void oracle_anew(Days *d)
+{
+    d->oracle.calm_from_ns = d->oracle.loaded_ns = d->now_ns;
+    d->oracle.must_end = d->oracle.lends;
+}
+
+void oracle_ended(Days *d, bool by_itself)
+{
+    Oracle *o = &d->oracle;
+    bool never_ready = !o->lends && !o->ready_ns &&
+                       since(o->started_ns, o->terminated_ns) >= MONITOR_START_DEADLINE_NS;
+    if (by_itself || never_ready)
+        forgive(d);
+    if (by_itself) {
+        d->result->crashes++;
+        begin_pause(&o->crash_ns, &o->crash_pause_ns, &o->next_crash_pause_ns, d->now_ns);
+    }
+    if (o->started_ns)
+        d->result->lent_ns += since(o->started_ns, d->now_ns);
+    o->lends = o->must_end = false;
+    o->ready_ns = o->touch_ns = 0;
+}
+
+/* ---- after everything ------------------------------------------------------------------------ */
+
+static void check_lending(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    uint64_t now = d->now_ns, silence = 3 * d->config.poll_ns;
+    if (silence < NS_PER_S)
+        silence = NS_PER_S;
+    demand(d, !o->must_end, "goes on lending after memory pressure, a gap or sleep");
+    demand(d, !o->left, "goes on lending while it leaves");
+    demand(d, o->memory_known, "goes on lending without knowing the memory");
+    demand(d, since(d->looked_ns, now) <= silence + NS_PER_MS, "goes on though nobody looks");
+    demand(d, o->ready_ns || since(o->started_ns, now) <= MONITOR_START_DEADLINE_NS + NS_PER_MS,
+           "waits for an imd that is never ready");
+    demand(d, o->limit <= memory_lendable_bytes(&o->memory, o->held) + o->slack,
+           "lends more than there is");
+}
+
+/* The owner's whole view of it: from a touch to the end of imd. */
+static void check_return(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    const MonitorConfig *c = &d->config;
+    if (!o->touch_ns || c->dedicated || c->has_reclaim_rule || d->imd.stuck)
+        return;
+    uint64_t allowed = c->poll_ns + c->leave_deadline_ns +
+                       (2 * LOOK_LATENCY_MS_MAX + DEATH_MS_MAX) * NS_PER_MS +
+                       since(o->touch_excused_ns, excused(d, d->now_ns));
+    if (since(o->touch_ns, d->now_ns) > allowed)
+        violation(d, "imd is there %" PRIu64 " ms after a touch, %" PRIu64 " are allowed",
+                  (uint64_t)(since(o->touch_ns, d->now_ns) / NS_PER_MS),
+                  (uint64_t)(allowed / NS_PER_MS));
+}
+
+void oracle_check(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    if (o->lends)
+        check_lending(d);
+    if (!d->imd.alive)
+        return;
+    check_return(d);
+    demand(d,
+           o->lends || o->killed_ns ||
+               since(o->terminated_ns, d->now_ns) <= d->config.leave_deadline_ns + NS_PER_MS,
+           "does not kill an imd that does not leave");
+}
