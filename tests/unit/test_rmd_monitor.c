@@ -78,6 +78,7 @@ static void begin(const MonitorConfig *config)
                               .changed = on_changed};
     (void)monitor_free(h.monitor);
     h = (struct Host){.now_ns = 3600 * NS_PER_S,
+                      .clock_ns = 3600 * NS_PER_S,
                       .console_idle = 7200,
                       .load = 0.05,
                       .spare = 60 * GIB,
@@ -298,7 +299,7 @@ static void a_touch_just_before_the_clock_was_set_counts(void **state)
     h.clock_ns += 86400 * NS_PER_S;
     look();
     assert_int_equal(h.terminates, 1);
-    h.clock_ns += NS_PER_S / 2; /* what a clock is moved by little by little changes nothing */
+    /* what a clock is moved by little by little changes nothing */
     lend(&usual);
     for (unsigned i = 0; i < 100; i++) {
         h.clock_ns -= NS_PER_S / 2;
