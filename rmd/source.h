@@ -18,6 +18,7 @@ typedef struct SourceReport {
     const char *name; /* of the source; static */
     bool known;
     uint64_t idle_ns;           /* since the last activity that it saw; if known */
+    bool terminals_only;        /* nothing that is done at a display reaches it */
     int sessions;               /* people logged in; -1: it does not know */
     char text[SOURCE_TEXT_MAX]; /* in plain words what it saw, or why it does not know */
 } SourceReport;
@@ -33,6 +34,7 @@ typedef struct SourceSettings {
     const char *bus;         /* address of the system bus; NULL: the usual one */
     const char *session_bus; /* address of a desktop session's bus; NULL: none is asked */
     const char *display;     /* X display; NULL: none is asked */
+    const char *sockets;     /* list of local sockets; NULL: /proc/net/unix */
 } SourceSettings;
 
 typedef struct SourceKind {

@@ -18,6 +18,7 @@ typedef struct DevicesSource {
     Source base;
     char *const *patterns;
     Stamps stamps;
+    bool terminals_only; /* at the look under way */
 } DevicesSource;
 
 static Source *devices_open(const SourceSettings *settings)
@@ -37,6 +38,14 @@ static bool is_ptmx(const struct stat *st)
     return S_ISCHR(st->st_mode) && st->st_rdev == makedev(5, 2);
 }
 
+static bool is_terminal(const struct stat *st)
+{
+    enum { CONSOLES = 4, PTYS_FIRST = 136, PTYS_LAST = 143 };
+    unsigned number = major(st->st_rdev);
+    return S_ISCHR(st->st_mode) &&
+           (number == CONSOLES || (number >= PTYS_FIRST && number <= PTYS_LAST));
+}
+
 /* How many files it found; -errno: one is there that cannot be looked at. */
 static int devices_add(DevicesSource *s, const glob_t *found)
 {
@@ -49,6 +58,7 @@ static int devices_add(DevicesSource *s, const glob_t *found)
         } else if (!is_ptmx(&st)) {
             stamps_add(&s->stamps, found->gl_pathv[i],
                        (uint64_t)st.st_atim.tv_sec * NS_PER_S + (uint64_t)st.st_atim.tv_nsec);
+            s->terminals_only &= is_terminal(&st);
             count++;
         }
     }
@@ -69,6 +79,7 @@ static void devices_look(Source *base, uint64_t now_ns, uint64_t awake_ns, Sourc
 {
     DevicesSource *s = (DevicesSource *)(void *)base;
     int count = 0;
+    s->terminals_only = true;
     stamps_begin(&s->stamps, now_ns, awake_ns);
     for (char *const *p = s->patterns; *p; p++) {
         int r = devices_look_at(s, *p);
@@ -85,6 +96,7 @@ static void devices_look(Source *base, uint64_t now_ns, uint64_t awake_ns, Sourc
     }
     char age[32];
     uint64_t idle_ns = stamps_end(&s->stamps);
+    ret->terminals_only = s->terminals_only;
     source_known(ret, idle_ns, "%d device file%s, last read %s ago", count, count == 1 ? "" : "s",
                  source_age(idle_ns, age));
 }

@@ -27,6 +27,7 @@ typedef struct Look {
     uint64_t idle_ns; /* least of all sessions */
     char who[48];     /* whose it is */
     int sessions;
+    int desktops, terminals; /* of them, on this host */
 } Look;
 
 static Source *logind_open(const SourceSettings *settings)
@@ -91,7 +92,10 @@ static void session_add(Look *look, GVariant *properties)
         return;
     (void)g_variant_lookup(properties, "IdleHint", "b", &idle);
     (void)g_variant_lookup(properties, "Remote", "b", &remote);
-    uint64_t idle_ns = idle || is_on_a_terminal(properties) ? since(properties, look) : 0;
+    bool terminal = is_on_a_terminal(properties);
+    look->desktops += !terminal;
+    look->terminals += terminal && !remote;
+    uint64_t idle_ns = idle || terminal ? since(properties, look) : 0;
     if (look->sessions++ > 0 && idle_ns >= look->idle_ns)
         return;
     look->idle_ns = idle_ns;
@@ -168,6 +172,8 @@ static void logind_look(Source *base, uint64_t now_ns, uint64_t awake_ns, Source
         return;
     } else {
         ret->sessions = look.sessions;
+        /* A display started from a terminal (startx) may be a session of that for logind. */
+        ret->terminals_only = look.terminals > 0 && look.desktops == 0;
         source_known(ret, look.idle_ns, "%d logged in, last active: %s, %s ago", look.sessions,
                      look.who, source_age(look.idle_ns, age));
     }

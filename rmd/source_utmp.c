@@ -57,6 +57,7 @@ static void report(UtmpSource *s, const Utmp *u, SourceReport *ret)
     uint64_t idle_ns = stamps_end(&s->stamps);
     (void)source_age(idle_ns, age);
     ret->sessions = (int)u->count;
+    ret->terminals_only = true;
     if (u->count > 0 && terminals == 0)
         source_unknown(ret, "%u logged in, but not on a terminal that can be looked at", u->count);
     else if (u->count == 0)

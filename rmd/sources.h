@@ -2,7 +2,8 @@
 /* All sources of console activity that the settings want. One thread at a time.
  *
  * The host's console has been idle for the least of what those say that know; if none knows, that
- * is unknown. */
+ * is unknown. Where a display runs (X11, Wayland), sources that see nothing but terminals do not
+ * know unless another does: who works at a display need not touch a terminal for hours. */
 #ifndef DODO_RMD_SOURCES_H
 #define DODO_RMD_SOURCES_H
 

@@ -151,6 +151,12 @@ static void logind__sessions(void **state)
 
     session_add(f, "2", "bob"); /* by ssh: logind looks at the terminal */
     session_set(f, "2", "Type", g_variant_new_string("tty"));
+    look(f, 0);
+    assert_false(f->report.terminals_only); /* one is a desktop */
+    session_set(f, "1", "Type", g_variant_new_string("tty"));
+    look(f, 0);
+    assert_true(f->report.terminals_only);
+    session_set(f, "1", "Type", g_variant_new_string("wayland"));
     session_set(f, "2", "Remote", g_variant_new_boolean(TRUE));
     session_idle(f, "2", false, us(NOW - 60 * S), us(AWAKE - 60 * S));
     look(f, 0);
@@ -172,6 +178,7 @@ static void logind__sessions(void **state)
     session_set(f, "1", "Class", g_variant_new_string("greeter")); /* nobody's */
     look(f, S);
     assert_idle(f, 61 * S, "1 logged in, last active: bob from afar");
+    assert_false(f->report.terminals_only); /* he is at no terminal here */
     subprocess_end(mock);
 }
 

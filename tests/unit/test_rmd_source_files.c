@@ -166,6 +166,24 @@ static void devices__without_ptmx(void **state)
     assert_unknown(f, "no file is there that matches");
 }
 
+/* A real terminal is seen to be one, another file is not. */
+static void devices__terminals_only(void **state)
+{
+    Fixture *f = *state;
+    char all[256], link[256];
+    char *const consoles[] = {tmpdir_path(&f->dir, "*", all), NULL};
+    CLEANUP_CLOSE int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(master >= 0);
+    assert_int_equal(symlink(ptsname(master), tmpdir_path(&f->dir, "pts", link)), 0);
+    source_start(f, &source_devices, &(SourceSettings){.consoles = consoles});
+    look(f, 0);
+    assert_true(f->report.known && f->report.terminals_only);
+    assert_non_null(strstr(f->report.text, "1 device file, "));
+    file_make(f, "mouse", 0);
+    look(f, S);
+    assert_true(f->report.known && !f->report.terminals_only);
+}
+
 /* ---- the file of sessions ------------------------------------------------------------------- */
 
 typedef struct Sessions {
@@ -498,6 +516,7 @@ int main(void)
         T(devices__one_that_is_missing),
         T(devices__one_that_cannot_be_looked_at),
         T(devices__without_ptmx),
+        T(devices__terminals_only),
         T(utmp__none_is_kept),
         T(utmp__nobody_is_logged_in),
         T(utmp__since_the_hosts_start_at_most),

@@ -16,9 +16,14 @@
 #define NOW (1700000000 * S)
 #define AWAKE (100000 * S)
 
+/* As /proc/net/unix has it. */
+#define HEADER "Num       RefCount Protocol Flags    Type St Inode Path\n"
+#define LINE "0000000000000000: 00000002 00000000 00010000 0001 01 24193 "
+#define SOCKETS LINE "/run/systemd/notify\n" LINE "\n" LINE "@/tmp/dbus-X0\n" LINE "/tmp/X0\n"
+
 typedef struct Fixture {
     TmpDir dir;
-    char consoles[256], utmp[256], input[256];
+    char consoles[256], utmp[256], input[256], sockets[256];
     char *patterns[2];
     SourceSettings settings; /* without desktops, and with no bus */
     Sources *sources;
@@ -35,7 +40,9 @@ static int set_up(void **state)
                                    .utmp = tmpdir_path(&f->dir, "utmp", f->utmp),
                                    .terminals = f->dir.path,
                                    .input = tmpdir_path(&f->dir, "input", f->input),
-                                   .bus = "unix:path=/nonexistent/bus"};
+                                   .bus = "unix:path=/nonexistent/bus",
+                                   .sockets = tmpdir_path(&f->dir, "sockets", f->sockets)};
+    tmpdir_text(&f->dir, "sockets", HEADER SOCKETS);
     *state = f;
     return 0;
 }
@@ -135,15 +142,60 @@ static void sources__the_least_counts(void **state)
     assert_true(facts.value[FACT_user_sessions] == 0);
 }
 
+/* The owner works at a display and touches no terminal all day. */
+static void sources__displays(void **state)
+{
+    Fixture *f = *state;
+    static const char *const displays[] = {"@/tmp/.X11-unix/X0", "/tmp/.X11-unix/X12",
+                                           "/run/user/1000/wayland-0", "/.X11-unix/X0",
+                                           "/run/user/1000/wayland-1"};
+    struct utmpx record = {.ut_type = BOOT_TIME, .ut_user = "reboot"};
+    f->settings.consoles = NULL;
+    tmpdir_write(&f->dir, "utmp", &record, sizeof record);
+    tmpdir_touch(&f->dir, "utmp", NOW, NOW - 600 * S);
+    look(f, 0);
+    assert_decides(f, "utmp", 600 * S);
+    for (size_t i = 0; i < sizeof displays / sizeof displays[0]; i++) {
+        char text[512], path[256];
+        (void)snprintf(text, sizeof text, HEADER SOCKETS LINE "%s\n", displays[i]);
+        tmpdir_text(&f->dir, "sockets", text);
+        look(f, S);
+        if (f->report.known)
+            fail_msg("%s: %s", displays[i], f->report.reports[f->report.decides].text);
+        assert_non_null(strstr(f->report.reports[0].text, "a display runs here"));
+        assert_int_equal(f->report.sessions, 0);
+        assert_int_equal(mkfifo(tmpdir_path(&f->dir, "input/event0", path), 0600), 0);
+        f->sources = sources_free(f->sources);
+        look(f, S); /* somebody sees its keyboard */
+        assert_decides(f, "input", 0);
+        assert_true(f->report.reports[0].known);
+        tmpdir_delete(&f->dir, "input/event0");
+        f->sources = sources_free(f->sources);
+    }
+    tmpdir_delete(&f->dir, "sockets"); /* there may be one */
+    look(f, S);
+    assert_false(f->report.known);
+}
+
+/* Files that are no terminals are the owner's own choice. */
+static void sources__other_files_beside_a_display(void **state)
+{
+    Fixture *f = *state;
+    tmpdir_text(&f->dir, "sockets", HEADER LINE "@/tmp/.X11-unix/X0\n");
+    tmpdir_text(&f->dir, "dev/tty1", "");
+    tmpdir_touch(&f->dir, "dev/tty1", NOW - 900 * S, NOW);
+    look(f, 0);
+    assert_decides(f, "devices", 900 * S);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(sources__none_wanted),
-        T(sources__in_order),
-        T(sources__none_knows),
-        T(sources__the_least_counts),
+        T(sources__none_wanted), T(sources__in_order),
+        T(sources__none_knows),  T(sources__the_least_counts),
+        T(sources__displays),    T(sources__other_files_beside_a_display),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
