@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number behind @name, a word at the beginning of a line and its colon. */
-static bool find_kib(const char *text, const char *name, uint64_t *ret_bytes)
+bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes)
 {
     size_t len = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -58,18 +57,18 @@ int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_
 {
     uint64_t total, idle, available, active_file, inactive_file, low_pages;
     uint64_t slab = 0, mapped = 0, dirty = 0, writeback = 0, shmem = 0;
-    if (!find_kib(meminfo, "MemTotal", &total) || !find_kib(meminfo, "MemFree", &idle) ||
-        !find_kib(meminfo, "MemAvailable", &available) ||
-        !find_kib(meminfo, "Active(file)", &active_file) ||
-        !find_kib(meminfo, "Inactive(file)", &inactive_file) ||
+    if (!meminfo_find(meminfo, "MemTotal", &total) || !meminfo_find(meminfo, "MemFree", &idle) ||
+        !meminfo_find(meminfo, "MemAvailable", &available) ||
+        !meminfo_find(meminfo, "Active(file)", &active_file) ||
+        !meminfo_find(meminfo, "Inactive(file)", &inactive_file) ||
         !sum_low_marks(zoneinfo, &low_pages) || total == 0 || idle > total || page_bytes == 0)
         return -EINVAL;
     /* Missing where the kernel was built without what they count. */
-    (void)find_kib(meminfo, "SReclaimable", &slab);
-    (void)find_kib(meminfo, "Mapped", &mapped); /* programs' code, and also shared memory */
-    (void)find_kib(meminfo, "Shmem", &shmem);
-    (void)find_kib(meminfo, "Dirty", &dirty);
-    (void)find_kib(meminfo, "Writeback", &writeback);
+    (void)meminfo_find(meminfo, "SReclaimable", &slab);
+    (void)meminfo_find(meminfo, "Mapped", &mapped); /* programs' code, and also shared memory */
+    (void)meminfo_find(meminfo, "Shmem", &shmem);
+    (void)meminfo_find(meminfo, "Dirty", &dirty);
+    (void)meminfo_find(meminfo, "Writeback", &writeback);
     uint64_t cache = less(active_file + inactive_file, less(mapped, shmem) + dirty + writeback);
     *ret = (MemoryState){
         .total_bytes = total,

@@ -4,6 +4,7 @@
 #ifndef DODO_RMD_POOL_SIZE_H
 #define DODO_RMD_POOL_SIZE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { HEADROOM_PERCENT = 15 };
@@ -23,5 +24,9 @@ uint64_t memory_headroom_bytes(const MemoryState *m);
 uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes);
 /* What could be lent if nothing were in use. */
 uint64_t memory_ceiling_bytes(const MemoryState *m);
+
+/* The number behind @name, a word at the beginning of a line and its colon. False: it is not there,
+ * or no size. */
+bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes);
 
 #endif
