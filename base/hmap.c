@@ -6,13 +6,46 @@
 
 #include "base/id.h"
 
-enum { HMAP_BUCKETS_MIN = 16 };
+/* ---- buckets ------------------------------------------------------------------------------- */
+
+/* Segment 0 has the first HMAP_BUCKETS_MIN, each further one as many as all before it. */
+static unsigned segment_of(size_t bucket)
+{
+    size_t above = bucket / HMAP_BUCKETS_MIN;
+    return above ? 64u - (unsigned)__builtin_clzll(above) : 0;
+}
+
+static size_t segment_start(unsigned segment)
+{
+    return segment ? (size_t)HMAP_BUCKETS_MIN / 2 << segment : 0;
+}
+
+static HmapNode **bucket_at(const Hmap *m, size_t bucket)
+{
+    unsigned segment = segment_of(bucket);
+    return &m->segments[segment][bucket - segment_start(segment)];
+}
+
+/* What lies below the hand of this round has been split: there, one more bit counts. */
+static size_t bucket_of(const Hmap *m, uint64_t hash)
+{
+    uint64_t mixed = mix64(hash ^ m->seed);
+    size_t bucket = mixed & m->mask;
+    return bucket < m->split ? mixed & (2 * m->mask + 1) : bucket;
+}
+
+static HmapNode **bucket_for(const Hmap *m, uint64_t hash)
+{
+    return bucket_at(m, bucket_of(m, hash));
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
 
 int hmap_init(Hmap *m, uint64_t seed)
 {
     *m = (Hmap){.seed = seed};
-    m->buckets = calloc(HMAP_BUCKETS_MIN, sizeof *m->buckets);
-    if (!m->buckets)
+    m->segments[0] = calloc(HMAP_BUCKETS_MIN, sizeof(HmapNode *));
+    if (!m->segments[0])
         return -ENOMEM;
     m->mask = HMAP_BUCKETS_MIN - 1;
     return 0;
@@ -20,41 +53,61 @@ int hmap_init(Hmap *m, uint64_t seed)
 
 void hmap_deinit(Hmap *m)
 {
-    free(m->buckets);
-    *m = (Hmap){0};
+    for (unsigned i = 0; i < HMAP_SEGMENTS_MAX; i++)
+        free(m->segments[i]);
+    *m = (Hmap){.count = 0};
 }
 
-static size_t bucket_of(const Hmap *m, uint64_t hash)
+size_t hmap_bytes(const Hmap *m)
 {
-    return mix64(hash ^ m->seed) & m->mask;
+    unsigned n = 0;
+    while (n < HMAP_SEGMENTS_MAX && m->segments[n])
+        n++;
+    return n ? segment_start(n) * sizeof(HmapNode *) : 0;
 }
 
-static void hmap_grow(Hmap *m)
+/* ---- growing ------------------------------------------------------------------------------- */
+
+/* The segment that the buckets of this round are split into. */
+static bool segment_make(Hmap *m)
 {
-    size_t n = (m->mask + 1) * 2;
-    Hmap grown = {.mask = n - 1, .seed = m->seed, .count = m->count};
-    grown.buckets = calloc(n, sizeof *grown.buckets);
-    if (!grown.buckets)
-        return;
-    for (size_t i = 0; i <= m->mask; i++) {
-        HmapNode *next;
-        for (HmapNode *node = m->buckets[i]; node; node = next) {
-            HmapNode **slot = &grown.buckets[bucket_of(&grown, node->hash)];
-            next = node->next;
-            node->next = *slot;
-            *slot = node;
-        }
+    unsigned segment = segment_of(m->mask + 1);
+    if (segment >= HMAP_SEGMENTS_MAX)
+        return false;
+    /* Each bucket is set when it is split off: zeroing millions would take its time. */
+    if (!m->segments[segment])
+        m->segments[segment] = malloc((m->mask + 1) * sizeof(HmapNode *));
+    return m->segments[segment] != NULL;
+}
+
+static bool bucket_split(Hmap *m)
+{
+    if (!segment_make(m))
+        return false;
+    size_t at = m->split++;
+    HmapNode **low = bucket_at(m, at), **high = bucket_at(m, at + m->mask + 1), *next;
+    HmapNode *node = *low;
+    *low = *high = NULL;
+    for (; node; node = next) {
+        HmapNode **slot = bucket_of(m, node->hash) == at ? low : high;
+        next = node->next;
+        node->next = *slot;
+        *slot = node;
     }
-    free(m->buckets);
-    *m = grown;
+    if (m->split > m->mask) {
+        m->mask = 2 * m->mask + 1;
+        m->split = 0;
+    }
+    return true;
 }
 
 void hmap_insert(Hmap *m, HmapNode *node, uint64_t hash)
 {
-    if (m->count > m->mask)
-        hmap_grow(m);
+    for (unsigned i = 0; i < HMAP_SPLITS_MAX && m->count >= hmap_buckets(m); i++)
+        if (!bucket_split(m))
+            break;
     node->hash = hash;
-    HmapNode **slot = &m->buckets[bucket_of(m, hash)];
+    HmapNode **slot = bucket_for(m, hash);
     node->next = *slot;
     *slot = node;
     m->count++;
@@ -62,7 +115,7 @@ void hmap_insert(Hmap *m, HmapNode *node, uint64_t hash)
 
 bool hmap_remove(Hmap *m, HmapNode *node)
 {
-    for (HmapNode **slot = &m->buckets[bucket_of(m, node->hash)]; *slot; slot = &(*slot)->next) {
+    for (HmapNode **slot = bucket_for(m, node->hash); *slot; slot = &(*slot)->next) {
         if (*slot == node) {
             *slot = node->next;
             node->next = NULL;
@@ -73,6 +126,8 @@ bool hmap_remove(Hmap *m, HmapNode *node)
     return false;
 }
 
+/* ---- finding ------------------------------------------------------------------------------- */
+
 static HmapNode *chain_find(HmapNode *node, uint64_t hash)
 {
     while (node && node->hash != hash)
@@ -82,7 +137,7 @@ static HmapNode *chain_find(HmapNode *node, uint64_t hash)
 
 HmapNode *hmap_first(const Hmap *m, uint64_t hash)
 {
-    return m->buckets ? chain_find(m->buckets[bucket_of(m, hash)], hash) : NULL;
+    return m->segments[0] ? chain_find(*bucket_for(m, hash), hash) : NULL;
 }
 
 HmapNode *hmap_next(const Hmap *m, const HmapNode *node)
@@ -94,13 +149,15 @@ HmapNode *hmap_next(const Hmap *m, const HmapNode *node)
 HmapNode *hmap_walk(const Hmap *m, const HmapNode *after)
 {
     size_t i = 0;
+    if (!m->segments[0])
+        return NULL;
     if (after) {
         if (after->next)
             return after->next;
         i = bucket_of(m, after->hash) + 1;
     }
-    for (; m->buckets && i <= m->mask; i++)
-        if (m->buckets[i])
-            return m->buckets[i];
+    for (; i < hmap_buckets(m); i++)
+        if (*bucket_at(m, i))
+            return *bucket_at(m, i);
     return NULL;
 }

@@ -14,9 +14,15 @@ typedef struct HmapNode {
     uint64_t hash;
 } HmapNode;
 
+/* Linear hashing (Litwin, 1980): buckets are split one after the other, a step or two an insertion,
+ * so that none costs more than another, however many there are. They lie in segments, each as
+ * large as all before it, so that none is ever copied. */
+enum { HMAP_BUCKETS_MIN = 16, HMAP_SEGMENTS_MAX = 32, HMAP_SPLITS_MAX = 2 };
+
 typedef struct Hmap {
-    HmapNode **buckets;
-    size_t mask; /* bucket count - 1 */
+    HmapNode **segments[HMAP_SEGMENTS_MAX];
+    size_t mask;  /* of the buckets that this round began with */
+    size_t split; /* so many of them have been split */
     size_t count;
     uint64_t seed;
 } Hmap;
@@ -25,6 +31,12 @@ typedef struct Hmap {
 int hmap_init(Hmap *m, uint64_t seed);
 /* Frees the buckets, not the nodes. */
 void hmap_deinit(Hmap *m);
+/* Buckets in use, and the bytes allocated for those and what they will be split into. */
+static inline size_t hmap_buckets(const Hmap *m)
+{
+    return m->mask + 1 + m->split;
+}
+size_t hmap_bytes(const Hmap *m);
 /* Never fails: when it cannot grow it only becomes slower. */
 void hmap_insert(Hmap *m, HmapNode *node, uint64_t hash);
 /* True when the node was in the map. */

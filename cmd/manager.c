@@ -306,7 +306,7 @@ size_t manager_bytes(const Manager *m)
     size_t bytes = sizeof *m;
 
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
-        bytes += (maps[i]->mask + 1) * sizeof *maps[i]->buckets;
+        bytes += hmap_bytes(maps[i]);
     bytes += m->config.hosts_max * sizeof *m->slots + m->heap_room * sizeof *m->heap;
     bytes += cmd_rooms_bytes(m);
     bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +

@@ -278,7 +278,7 @@ const ImdDataStats *imd_data_stats(const ImdData *d)
 
 size_t imd_data_bytes(const ImdData *d)
 {
-    return d->bytes + (d->regions.mask + 1) * sizeof *d->regions.buckets;
+    return d->bytes + hmap_bytes(&d->regions);
 }
 
 bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block)

@@ -6,17 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 
-/* The map's own calloc(), so that growing can be made to fail. */
+/* The map's own memory, so that growing can be made to fail. What it does not set is not zero. */
 static bool no_memory;
 static void *calloc_or_fail(size_t n, size_t size)
 {
     return no_memory ? NULL : calloc(n, size);
 }
+static void *malloc_or_fail(size_t size)
+{
+    void *p = no_memory ? NULL : malloc(size);
+    return p ? memset(p, 0xa5, size) : NULL;
+}
 #define calloc calloc_or_fail
+#define malloc malloc_or_fail
 #include "base/hmap.c"
 #undef calloc
+#undef malloc
 
 #include "base/list.h"
 
@@ -109,7 +117,7 @@ static void hmap__holds_what_was_put_in(void **state)
     Hmap m;
     assert_int_equal(hmap_init(&m, 0x1234567890abcdef), 0);
     churn(&m, items, 20000, 1000);
-    assert_true(m.mask + 1 >= m.count); /* it grew */
+    assert_true(hmap_buckets(&m) >= m.count); /* it grew */
     hmap_deinit(&m);
     free(items);
 }
@@ -177,13 +185,44 @@ static void hmap__without_memory_is_only_slower(void **state)
     assert_int_equal(hmap_init(&m, 0), -ENOMEM);
     no_memory = false;
     assert_int_equal(hmap_init(&m, 0), 0);
-    size_t mask = m.mask;
+    size_t buckets = hmap_buckets(&m);
     no_memory = true;
     churn(&m, items, 3000, 500);
-    assert_int_equal(m.mask, mask);
+    assert_int_equal(hmap_buckets(&m), buckets);
     no_memory = false;
     churn(&m, items, 3000, 500); /* with memory again it grows */
-    assert_true(m.mask > mask);
+    assert_true(hmap_buckets(&m) > buckets);
+    hmap_deinit(&m);
+    free(items);
+}
+
+/* No insertion moves more than two buckets' nodes, there are as many buckets as nodes, and none is
+ * forgotten on the way. */
+static void hmap__grows_a_little_at_a_time(void **state)
+{
+    enum { MANY = 300000 };
+    Item *items = calloc(MANY, sizeof *items);
+    Hmap m;
+    assert_non_null(items);
+    assert_int_equal(hmap_init(&m, 77), 0);
+    size_t longest = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        size_t before = hmap_buckets(&m);
+        items[i].key = i;
+        hmap_insert(&m, &items[i].node, i);
+        assert_true(hmap_buckets(&m) - before <= HMAP_SPLITS_MAX);
+        assert_true(hmap_buckets(&m) >= m.count);
+        assert_true(hmap_bytes(&m) <= 2 * sizeof(HmapNode *) * (m.count + HMAP_BUCKETS_MIN));
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        assert_ptr_equal(find(&m, i, i), &items[i]);
+    for (size_t i = 0; i < hmap_buckets(&m); i++) {
+        size_t len = 0;
+        for (HmapNode *n = *bucket_at(&m, i); n; n = n->next)
+            len++;
+        longest = len > longest ? len : longest;
+    }
+    assert_true(longest <= 16);
     hmap_deinit(&m);
     free(items);
 }
@@ -207,6 +246,7 @@ int main(void)
         cmocka_unit_test(hmap_remove__tells_whether_it_was_there),
         cmocka_unit_test(hmap_walk__next_fetched_first_allows_removal),
         cmocka_unit_test(hmap__without_memory_is_only_slower),
+        cmocka_unit_test(hmap__grows_a_little_at_a_time),
         cmocka_unit_test(hmap__seed_decides_the_bucket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
