@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* The cache as a whole: its regions, its policy, what it tells. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmanage/core_private.h"
+
+void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
+{
+    *config = (CacheConfig){
+        .limit_bytes = limit_bytes,
+        .piece_bytes = 16384,
+        .low_water_bytes = min_u64(limit_bytes / 16, 64ull << 20),
+        .readahead_bytes = min_u64(limit_bytes / 8, 8ull << 20),
+        .refraction_ns = 5 * NS_PER_S,
+        .write_retry_ns = 1 * NS_PER_S,
+        .cost_fresh_ns = 10 * NS_PER_S,
+        .bypass_factor = 8,
+        .regions_max = 65536,
+        .remote = true,
+    };
+}
+
+static bool config_fits(const CacheConfig *cfg)
+{
+    return cfg->piece_bytes >= CACHE_BLOCK &&
+           cfg->piece_bytes <= CACHE_BLOCK * CACHE_PIECE_BLOCKS_MAX &&
+           (cfg->piece_bytes & (cfg->piece_bytes - 1)) == 0;
+}
+
+Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
+{
+    Cache *c = config_fits(config) ? calloc(1, sizeof *c) : NULL;
+    if (!c)
+        return NULL;
+    c->cfg = *config;
+    c->hooks = *hooks;
+    list_init(&c->regions);
+    list_init(&c->ahead);
+    c->dir.limit_bytes = config->limit_bytes;
+    c->background_idle = true;
+    c->policy = policy_builtin(MANAGE_LRU);
+    c->policy_self = c->policy->create(config->limit_bytes);
+    if (!c->policy_self) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+Cache *cache_free(Cache *c)
+{
+    if (!c)
+        return NULL;
+    LIST_FOREACH(n, &c->regions)
+    {
+        Region *r = CONTAINER_OF(n, Region, link);
+        void *file = r->file;
+        region_free(c, r);
+        if (c->hooks.file_release)
+            c->hooks.file_release(c->hooks.ctx, file);
+    }
+    if (c->policy->destroy)
+        c->policy->destroy(c->policy_self);
+    free(c->table);
+    free(c);
+    return NULL;
+}
+
+void background_wake(Cache *c)
+{
+    if (c->background_idle && c->hooks.wake_background) {
+        c->background_idle = false;
+        c->hooks.wake_background(c->hooks.ctx);
+    }
+}
+
+void waiters_wake(Cache *c)
+{
+    while (c->waiters) {
+        CacheCall *call = c->waiters;
+        c->waiters = call->next;
+        if (call->next)
+            call->next->prev = &c->waiters;
+        call->waiting = false;
+        if (c->hooks.wake)
+            c->hooks.wake(c->hooks.ctx, call);
+    }
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+Region *region_find(Cache *c, int rd)
+{
+    return rd >= 0 && (unsigned)rd < c->table_len ? c->table[rd] : NULL;
+}
+
+static int table_slot(Cache *c)
+{
+    for (unsigned i = 0; i < c->table_len; i++)
+        if (!c->table[i])
+            return (int)i;
+    unsigned len = c->table_len ? c->table_len * 2 : 16;
+    Region **table = realloc(c->table, len * sizeof *table);
+    if (!table)
+        return -ENOMEM;
+    memset(table + c->table_len, 0, (len - c->table_len) * sizeof *table);
+    int rd = (int)c->table_len;
+    c->table = table;
+    c->table_len = len;
+    return rd;
+}
+
+static Region *region_new(Cache *c, uint64_t len)
+{
+    Region *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    uint64_t pieces = (len - 1) / c->cfg.piece_bytes + 1;
+    r->leaf_count = (pieces - 1) / LEAF_PIECES + 1;
+    r->leaves = r->leaf_count <= SIZE_MAX / sizeof *r->leaves
+                    ? calloc((size_t)r->leaf_count, sizeof *r->leaves)
+                    : NULL;
+    if (!r->leaves) {
+        free(r);
+        return NULL;
+    }
+    r->len = len;
+    list_init(&r->dirty);
+    list_init(&r->unsynced);
+    return r;
+}
+
+static int open_locked(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags)
+{
+    if (c->region_count >= c->cfg.regions_max)
+        return -EMFILE;
+    int rd = table_slot(c);
+    if (rd < 0)
+        return rd;
+    Region *r = region_new(c, len);
+    if (!r)
+        return -ENOMEM;
+    r->rd = rd;
+    r->number = ++c->regions_ever;
+    r->flags = flags;
+    r->file = file;
+    r->size = min_u64(size, len);
+    c->table[rd] = r;
+    c->region_count++;
+    list_push_back(&c->regions, &r->link);
+    if (flags & DODO_RETAIN) /* an earlier run may have left its data there */
+        remote_want(c, r);
+    return rd;
+}
+
+int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags)
+{
+    const unsigned known =
+        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | MANAGE_WRITE_THROUGH;
+    if (len < 1 || len > INT64_MAX || (flags & ~known))
+        return -EINVAL;
+    cache_lock(c);
+    int rd = open_locked(c, len, size, file, flags);
+    cache_unlock(c);
+    return rd;
+}
+
+void region_free(Cache *c, Region *r)
+{
+    stream_forget(c, r);
+    for (uint64_t i = 0; i < r->leaf_count; i++) {
+        Leaf *leaf = r->leaves[i];
+        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
+            if (leaf->pieces[k])
+                piece_drop(c, leaf->pieces[k]);
+        free(leaf);
+    }
+    if (r->remote_wanted)
+        c->remotes_wanted--;
+    if (r->remote_state == REMOTE_CLOSING)
+        c->remotes_closing--;
+    free(r->leaves);
+    list_remove(&r->link);
+    c->table[r->rd] = NULL;
+    c->region_count--;
+    free(r);
+}
+
+int cache_region_next(Cache *c, int rd)
+{
+    int found = -1;
+    cache_lock(c);
+    for (unsigned i = rd < 0 ? 0 : (unsigned)rd + 1; i < c->table_len && found < 0; i++)
+        if (c->table[i])
+            found = (int)i;
+    cache_unlock(c);
+    return found;
+}
+
+void *cache_file(Cache *c, int rd)
+{
+    cache_lock(c);
+    Region *r = region_find(c, rd);
+    void *file = r ? r->file : NULL;
+    cache_unlock(c);
+    return file;
+}
+
+/* ---- the policy ----------------------------------------------------------------------------- */
+
+static int by_last_use(const void *a, const void *b)
+{
+    const struct manage_entry *x = *(struct manage_entry *const *)a;
+    const struct manage_entry *y = *(struct manage_entry *const *)b;
+    return (x->last_use > y->last_use) - (x->last_use < y->last_use);
+}
+
+static int set_policy_locked(Cache *c, const struct manage_policy *policy)
+{
+    size_t n = 0;
+    struct manage_entry **all = calloc(c->dir.entries + 1, sizeof *all);
+    void *self = all && policy->create ? policy->create(c->cfg.limit_bytes) : NULL;
+    if (!all || (policy->create && !self)) {
+        free(all);
+        return -ENOMEM;
+    }
+    for (struct manage_entry *e = c->dir.oldest; e; e = e->newer) {
+        manage_entry_unlink(e);
+        all[n++] = e;
+    }
+    if (c->policy->destroy)
+        c->policy->destroy(c->policy_self);
+    c->policy = policy;
+    c->policy_self = self;
+    qsort(all, n, sizeof *all, by_last_use);
+    for (size_t i = 0; i < n; i++) {
+        all[i]->state[0] = all[i]->state[1] = 0;
+        policy->read(self, all[i]);
+    }
+    free(all);
+    return 0;
+}
+
+int cache_set_policy(Cache *c, int number)
+{
+    cache_lock(c);
+    const struct manage_policy *policy = policy_builtin(number);
+    int own = number - policy_builtin_count();
+    if (!policy && own >= 0 && own < c->registered_count)
+        policy = c->registered[own];
+    int result = policy ? set_policy_locked(c, policy) : -EINVAL;
+    cache_unlock(c);
+    return result;
+}
+
+int cache_register_policy(Cache *c, const struct manage_policy *policy)
+{
+    if (!policy || policy->size < sizeof *policy || !policy->read || !policy->write ||
+        !policy->reclaim)
+        return -EINVAL;
+    cache_lock(c);
+    int number = -ENOSPC;
+    if (c->registered_count < CACHE_POLICIES_MAX) {
+        number = policy_builtin_count() + c->registered_count;
+        c->registered[c->registered_count++] = policy;
+    }
+    cache_unlock(c);
+    return number;
+}
+
+/* ---- what it tells -------------------------------------------------------------------------- */
+
+void cache_stats(Cache *c, struct manage_stats *ret)
+{
+    cache_lock(c);
+    *ret = c->stats;
+    ret->regions = c->region_count;
+    ret->cached_bytes = c->used_bytes;
+    ret->dirty_bytes = c->dirty_bytes;
+    ret->limit_bytes = c->cfg.limit_bytes;
+    cache_unlock(c);
+}
+
+void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns)
+{
+    cache_lock(c);
+    cost_add(&c->cost[COST_COPY], bytes, ns, 0);
+    cache_unlock(c);
+}
+
+static int state_locked(Cache *c, int rd, uint64_t offset)
+{
+    Region *r = region_find(c, rd);
+    if (!r || offset >= r->len)
+        return -EINVAL;
+    uint64_t index = offset / c->cfg.piece_bytes;
+    Piece *p = piece_find(r, index);
+    uint64_t *held = remote_map(r, index);
+    bool local = p && p->valid;
+    /* What is dirty here is not there. */
+    bool remote = r->remote_state == REMOTE_OPEN && held && (*held & (local ? p->valid : ~0ull));
+    return local ? (remote ? CACHE_BOTH : CACHE_LOCAL) : remote ? CACHE_REMOTE : CACHE_DISK;
+}
+
+int cache_state(Cache *c, int rd, uint64_t offset)
+{
+    cache_lock(c);
+    int state = state_locked(c, rd, offset);
+    cache_unlock(c);
+    return state;
+}
+
+typedef struct Sums {
+    uint64_t used, dirty, ahead, known, known_bytes;
+    unsigned stuck;
+} Sums;
+
+static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_t index, Sums *s)
+{
+    s->used += p->len;
+    s->dirty += p->dirty ? p->len : 0;
+    s->ahead += p->ahead ? p->len : 0;
+    s->known += p->known;
+    s->known_bytes += p->known ? p->len : 0;
+    s->stuck += p->stuck;
+    return p->region == r && p->index == index && p->len == piece_len(c, r, index) &&
+           !(p->dirty & ~p->valid) && !(p->ahead && p->known) &&
+           !(p->dirty && p->dirty & *remote_map(r, index)) &&
+           list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&
+           ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) == (piece_busy(p) || p->stuck) &&
+           ((p->entry.flags & MANAGE_ENTRY_DIRTY) != 0) == (p->dirty != 0) &&
+           !(p->writer && (p->pins || p->job));
+}
+
+bool cache_check(Cache *c)
+{
+    Sums s = {0};
+    bool good = true;
+    cache_lock(c);
+    LIST_FOREACH(n, &c->regions)
+    {
+        Region *r = CONTAINER_OF(n, Region, link);
+        for (uint64_t i = 0; i < r->leaf_count * LEAF_PIECES; i++) {
+            if (!r->leaves[i / LEAF_PIECES]) {
+                i += LEAF_PIECES - 1;
+                continue;
+            }
+            Piece *p = piece_find(r, i);
+            good = good && (!p || piece_check(c, r, p, i, &s));
+            good = good && (r->remote_state == REMOTE_OPEN || !*remote_map(r, i));
+        }
+    }
+    good = good && s.used == c->used_bytes && s.used <= c->cfg.limit_bytes &&
+           s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
+           s.known_bytes == c->dir.bytes && s.stuck == c->stuck;
+    cache_unlock(c);
+    return good;
+}

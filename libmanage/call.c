@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls: how they begin, wait and end; reads. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "libmanage/call_private.h"
+
+/* ---- all calls ------------------------------------------------------------------------------ */
+
+void call_job(CacheCall *call)
+{
+    call->need = CACHE_JOB;
+}
+
+void call_block(Cache *c, CacheCall *call, uint64_t until_ns)
+{
+    call->need = CACHE_BLOCKED;
+    call->until_ns = until_ns;
+    if (call->waiting)
+        return;
+    call->waiting = true;
+    call->prev = &c->waiters;
+    call->next = c->waiters;
+    if (call->next)
+        call->next->prev = &call->next;
+    c->waiters = call;
+}
+
+static void call_unblock(CacheCall *call)
+{
+    if (!call->waiting)
+        return;
+    call->waiting = false;
+    *call->prev = call->next;
+    if (call->next)
+        call->next->prev = call->prev;
+}
+
+void call_over(CacheCall *call, ssize_t result, int error)
+{
+    call->need = CACHE_OVER;
+    call->result = result;
+    call->error = error;
+}
+
+void call_leave(Cache *c, CacheCall *call)
+{
+    Region *r = call->region;
+    call->region = NULL;
+    r->calls--;
+    if (r->closing)
+        waiters_wake(c);
+}
+
+static void call_run(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    if (call->kind == CALL_READ)
+        read_run(c, call, now_ns);
+    else if (call->kind == CALL_WRITE)
+        write_run(c, call, now_ns);
+    else
+        sync_run(c, call, now_ns);
+}
+
+/* What a close leaves to be done without the lock. */
+static void call_release(Cache *c, CacheCall *call)
+{
+    if (call->need == CACHE_OVER && call->file) {
+        void *file = call->file;
+        call->file = NULL;
+        if (c->hooks.file_release)
+            c->hooks.file_release(c->hooks.ctx, file);
+    }
+}
+
+void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns)
+{
+    cache_lock(c);
+    if (call->need == CACHE_BLOCKED) {
+        call_unblock(call);
+        call_run(c, call, now_ns);
+    }
+    cache_unlock(c);
+    call_release(c, call);
+}
+
+void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns)
+{
+    cache_lock(c);
+    bool evicting = call->job.evict;
+    int error = job_end(c, &call->job, result, now_ns);
+    if (!evicting) { /* whether a victim could leave is found out by looking for room again */
+        if (call->kind == CALL_READ)
+            read_done(c, call, error);
+        else if (call->kind == CALL_WRITE)
+            write_done(c, call, error, result);
+        else
+            sync_done(c, call, error);
+    }
+    if (call->need != CACHE_OVER)
+        call_run(c, call, now_ns);
+    cache_unlock(c);
+    call_release(c, call);
+}
+
+/* The region of a call that begins, or NULL: it is over. */
+static Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd)
+{
+    *call = (CacheCall){.kind = kind, .until_ns = TIME_NEVER};
+    Region *r = region_find(c, rd);
+    if (!r || r->closing) {
+        call_over(call, -1, EINVAL);
+        return NULL;
+    }
+    call->region = r;
+    r->calls++;
+    return r;
+}
+
+/* Of a read or write: are its arguments right, and is there anything to do? */
+static bool transfer_begin(Cache *c, CacheCall *call, off_t offset, const void *buf, size_t len)
+{
+    Region *r = call->region;
+    bool wrong = offset < 0 || (uint64_t)offset > r->len || (!buf && len) || len > SSIZE_MAX ||
+                 (call->kind == CALL_WRITE && r->flags & DODO_RDONLY);
+    if (wrong || len == 0) {
+        call_leave(c, call);
+        call_over(call, wrong ? -1 : 0, wrong ? EINVAL : 0);
+        return false;
+    }
+    call->buf = (uint8_t *)(uintptr_t)buf; /* of a write: only read from */
+    call->at = call->start = (uint64_t)offset;
+    call->end = call->start + min_u64(len, r->len - call->start);
+    return true;
+}
+
+void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf, size_t len,
+                      uint64_t now_ns)
+{
+    cache_lock(c);
+    if (call_begin(c, call, CALL_READ, rd) && transfer_begin(c, call, offset, buf, len)) {
+        stream_note(c, call->region, call->start, call->end - call->start);
+        read_run(c, call, now_ns);
+    }
+    cache_unlock(c);
+}
+
+void cache_write_start(CacheCall *call, Cache *c, int rd, off_t offset, const void *buf, size_t len,
+                       uint64_t now_ns)
+{
+    cache_lock(c);
+    if (call_begin(c, call, CALL_WRITE, rd) && transfer_begin(c, call, offset, buf, len))
+        write_run(c, call, now_ns);
+    cache_unlock(c);
+}
+
+void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
+{
+    cache_lock(c);
+    if (call_begin(c, call, CALL_SYNC, rd)) {
+        call->epoch = c->epoch;
+        sync_run(c, call, now_ns);
+    }
+    cache_unlock(c);
+}
+
+void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
+{
+    cache_lock(c);
+    Region *r = call_begin(c, call, CALL_CLOSE, rd);
+    if (r) {
+        call->epoch = UINT64_MAX;
+        r->closing = true;
+        stream_forget(c, r);
+        sync_run(c, call, now_ns);
+    }
+    cache_unlock(c);
+    call_release(c, call);
+}
+
+/* ---- reads ---------------------------------------------------------------------------------- */
+
+static void read_over(Cache *c, CacheCall *call, int error)
+{
+    uint64_t bytes = call->at - call->start;
+    call_leave(c, call);
+    if (error) {
+        call_over(call, -1, -error);
+        return;
+    }
+    if (call->from_disk)
+        c->stats.disk_reads++;
+    else if (call->from_remote)
+        c->stats.remote_hits++;
+    else
+        c->stats.local_hits++;
+    c->stats.bypasses += call->past_cache;
+    c->stats.local_bytes += bytes - call->far_bytes;
+    call_over(call, (ssize_t)bytes, 0);
+}
+
+/* Copies what is valid from call->at on, within its piece. The lock is let go of meanwhile. */
+static void read_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
+{
+    uint64_t len = to - call->at;
+    const uint8_t *from = p->data + (call->at - piece_start(c, p->index));
+    if (p->index >= call->touched || !p->known)
+        piece_use(c, p, false);
+    call->touched = p->index + 1;
+    p->pins++;
+    piece_flags(p);
+    cache_unlock(c);
+    memcpy(call->buf + (call->at - call->start), from, (size_t)len);
+    cache_lock(c);
+    p->pins--;
+    piece_flags(p);
+    if (!p->pins && c->waiters)
+        waiters_wake(c);
+    call->at = to;
+}
+
+static uint64_t valid_end(const Cache *c, const Piece *p, uint64_t offset, uint64_t limit)
+{
+    uint64_t start = piece_start(c, p->index);
+    unsigned b = (unsigned)((offset - start) / CACHE_BLOCK);
+    while (b < 64 && p->valid >> b & 1)
+        b++;
+    return min_u64(limit, start + (uint64_t)b * CACHE_BLOCK);
+}
+
+void read_run(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    if (call->end > r->size && !call->sized) {
+        /* Beyond the file's end, as far as we know: somebody may have made it longer. */
+        job_begin(&call->job, r, CACHE_SIZE, now_ns);
+        call_job(call);
+        return;
+    }
+    call->end = max_u64(call->at, min_u64(call->end, r->size));
+    while (call->at < call->end) {
+        Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
+        uint64_t to = p ? valid_end(c, p, call->at, call->end) : 0;
+        if (p && to > call->at && p->writer) {
+            call_block(c, call, TIME_NEVER);
+            return;
+        }
+        if (p && to > call->at) {
+            read_copy(c, call, p, to);
+            continue;
+        }
+        fetch_for_read(c, call, p, now_ns);
+        return;
+    }
+    read_over(c, call, 0);
+}
+
+/* A job of the read itself is over. */
+void read_done(Cache *c, CacheCall *call, int error)
+{
+    const CacheJob *job = &call->job;
+    if (error == JOB_REMOTE_LOST)
+        return; /* the file serves */
+    if (error < 0) {
+        read_over(c, call, error);
+        return;
+    }
+    if (job->kind == CACHE_SIZE) {
+        call->sized = true;
+        return;
+    }
+    uint64_t from = max_u64(job->offset, call->at);
+    uint64_t bytes = min_u64(job->offset + job->len, call->end) - from;
+    bool remote = job->kind == CACHE_READ_REMOTE;
+    *(remote ? &c->stats.remote_bytes : &c->stats.disk_bytes) += bytes;
+    *(remote ? &call->from_remote : &call->from_disk) = true;
+    call->far_bytes += bytes;
+    if (job->pieces)
+        return; /* it is copied from there */
+    c->stats.bypass_bytes += bytes;
+    call->at = job->offset + job->len;
+}

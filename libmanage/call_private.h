@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the calls share. All with the lock held. */
+#ifndef DODO_LIBMANAGE_CALL_PRIVATE_H
+#define DODO_LIBMANAGE_CALL_PRIVATE_H
+
+#include "libmanage/core_private.h"
+
+enum CallKind { CALL_READ, CALL_WRITE, CALL_SYNC, CALL_CLOSE };
+
+/* Each moves its call on until it needs something or is over. */
+void read_run(Cache *c, CacheCall *call, uint64_t now_ns);
+void write_run(Cache *c, CacheCall *call, uint64_t now_ns);
+void sync_run(Cache *c, CacheCall *call, uint64_t now_ns);
+/* What came of the call's own job: what job_end() returned. */
+void read_done(Cache *c, CacheCall *call, int error);
+void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
+void sync_done(Cache *c, CacheCall *call, int error);
+/* The call has nothing to do with its region any more. */
+void call_leave(Cache *c, CacheCall *call);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* csync and cclose: what is dirty to the file, the file to the disk, and what is cached to remote
+ * memory; then a close gives all back. A close that the file fails leaves the region open. */
+#include "libmanage/call_private.h"
+
+enum { SYNC_QUIET, SYNC_WRITE, SYNC_FILE, SYNC_OPEN, SYNC_CLONE, SYNC_REMOTE_CLOSE, SYNC_END };
+
+/* ---- durability ----------------------------------------------------------------------------- */
+
+static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    r->syncing = true;
+    r->lone_syncing = r->lone;
+    r->lone = 0;
+    LIST_FOREACH(n, &r->unsynced)
+    {
+        Piece *p = CONTAINER_OF(n, Piece, sync_link);
+        p->syncing = p->unsynced;
+        p->unsynced = 0;
+    }
+    job_begin(&call->job, r, CACHE_SYNC, now_ns);
+    call_job(call);
+}
+
+/* After a failed fdatasync(2) nobody knows what the disk has, and a later one may succeed without
+ * having written anything: what is cached is written again. */
+static void file_sync_end(Cache *c, Region *r, int error)
+{
+    r->syncing = false;
+    LIST_FOREACH(n, &r->unsynced)
+    {
+        Piece *p = CONTAINER_OF(n, Piece, sync_link);
+        uint64_t blocks = p->syncing;
+        p->syncing = 0;
+        if (error)
+            piece_dirty(c, p, blocks & p->valid);
+        if (!p->unsynced)
+            list_remove(&p->sync_link);
+    }
+    if (error && r->lone_syncing)
+        r->lost_error = -error;
+    r->lone_syncing = 0;
+}
+
+/* ---- phases: each returns true when it is over, else the call needs something ---------------- */
+
+static bool quiet(Cache *c, CacheCall *call)
+{
+    if (call->kind != CALL_CLOSE || call->region->calls == 1)
+        return true;
+    call_block(c, call, TIME_NEVER);
+    return false;
+}
+
+static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    if (call->failed || list_empty(&r->dirty))
+        return true;
+    Piece *p = CONTAINER_OF(r->dirty.next, Piece, dirty_link);
+    if (p->dirty_epoch > call->epoch)
+        return true;
+    if (p->job || p->writer) {
+        call_block(c, call, TIME_NEVER);
+        return false;
+    }
+    write_out(c, &call->job, p, CACHE_JOB_PIECES, now_ns);
+    call_job(call);
+    return false;
+}
+
+static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    if (call->region->syncing)
+        call_block(c, call, TIME_NEVER);
+    else
+        file_sync_begin(c, call, now_ns);
+    return false;
+}
+
+/* "It blocks till the region has been written to remote memory and to disk" (Figure 4). */
+static bool open_remote(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    if (r->remote_state == REMOTE_OPENING) {
+        call_block(c, call, TIME_NEVER);
+        return false;
+    }
+    if (!remote_may_open(c, r, now_ns))
+        return true;
+    job_begin(&call->job, r, CACHE_OPEN_REMOTE, now_ns);
+    r->remote_state = REMOTE_OPENING;
+    call_job(call);
+    return false;
+}
+
+/* Piece by piece from call->at on, an index here. */
+static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    for (; r->remote_state == REMOTE_OPEN && call->at < r->leaf_count * LEAF_PIECES; call->at++) {
+        if (!r->leaves[call->at / LEAF_PIECES]) {
+            call->at |= LEAF_PIECES - 1;
+            continue;
+        }
+        Piece *p = piece_find(r, call->at);
+        if (!p || p->writer || direct_overlaps(c, r, call->at, NULL))
+            continue;
+        if (p->job) {
+            call_block(c, call, TIME_NEVER);
+            return false;
+        }
+        if (clone_out(c, &call->job, p, CACHE_JOB_PIECES, now_ns)) {
+            call_job(call);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A close: no job of anybody's is left, and remote memory is given back. */
+static bool close_remote(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    if (r->jobs) {
+        call_block(c, call, TIME_NEVER);
+        return false;
+    }
+    if (r->remote_state != REMOTE_OPEN && r->remote_state != REMOTE_CLOSING)
+        return true;
+    c->remotes_closing -= r->remote_state == REMOTE_CLOSING;
+    job_begin(&call->job, r, CACHE_CLOSE_REMOTE, now_ns);
+    r->remote_state = REMOTE_CLOSE_JOB;
+    call_job(call);
+    return false;
+}
+
+static void sync_over(Cache *c, CacheCall *call)
+{
+    Region *r = call->region;
+    int error = call->failed ? call->failed : r->write_error ? r->write_error : r->lost_error;
+    r->write_error = 0;
+    if (call->kind == CALL_CLOSE) {
+        r->lost_error = 0;
+        r->closing = false;
+    }
+    if (call->kind == CALL_CLOSE && !error) {
+        call->file = r->file;
+        call->region = NULL;
+        region_free(c, r);
+    } else {
+        call_leave(c, call);
+    }
+    call_over(call, error ? -1 : 0, error);
+}
+
+void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    bool closing = call->kind == CALL_CLOSE;
+    for (;;) {
+        bool over = true;
+        if (call->phase == SYNC_QUIET)
+            over = quiet(c, call);
+        else if (call->phase == SYNC_WRITE)
+            over = write_back(c, call, now_ns);
+        else if (call->phase == SYNC_FILE)
+            over = call->failed ? true : to_disk(c, call, now_ns);
+        else if (call->phase == SYNC_OPEN)
+            over = closing || call->failed || open_remote(c, call, now_ns);
+        else if (call->phase == SYNC_CLONE)
+            over = closing || call->failed || clone_all(c, call, now_ns);
+        else if (call->phase == SYNC_REMOTE_CLOSE)
+            over = !closing || call->failed || r->write_error || r->lost_error ||
+                   close_remote(c, call, now_ns);
+        else
+            break;
+        if (!over)
+            return;
+        call->phase++;
+    }
+    sync_over(c, call);
+}
+
+void sync_done(Cache *c, CacheCall *call, int error)
+{
+    Region *r = call->region;
+    bool of_file = call->job.kind == CACHE_WRITE || call->job.kind == CACHE_SYNC;
+    if (call->job.kind == CACHE_SYNC) {
+        file_sync_end(c, r, error);
+        waiters_wake(c);
+        call->phase++;
+    }
+    if (of_file && error < 0)
+        call->failed = -error;
+    if (call->job.kind == CACHE_OPEN_REMOTE || call->job.kind == CACHE_CLOSE_REMOTE)
+        call->phase++;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes: into local memory, as stdio's; directly to the file where they are to be written through
+ * or no room can be had. */
+#include <errno.h>
+#include <string.h>
+
+#include "libmanage/call_private.h"
+
+enum { WRITE_CACHED, WRITE_DIRECT_JOB, WRITE_DIRECT_COPY };
+
+static void write_over(Cache *c, CacheCall *call, int error)
+{
+    uint64_t bytes = call->at - call->start;
+    call_leave(c, call);
+    if (error && !bytes) {
+        call_over(call, -1, -error);
+        return;
+    }
+    c->stats.writes++;
+    c->stats.write_bytes += bytes;
+    call_over(call, (ssize_t)bytes, 0);
+}
+
+/* ---- past the cache ------------------------------------------------------------------------- */
+
+static void direct_end(Cache *c, CacheCall *call)
+{
+    CacheCall **at = &call->region->direct;
+    while (*at != call)
+        at = &(*at)->next_direct;
+    *at = call->next_direct;
+    call->direct = false;
+    call->phase = WRITE_CACHED;
+    waiters_wake(c);
+}
+
+/* Writes [call->at, to) to the file. Nothing may be fetched there meanwhile: it could be older. */
+static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns)
+{
+    Region *r = call->region;
+    for (uint64_t i = call->at / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
+        Piece *p = piece_find(r, i);
+        if (direct_overlaps(c, r, i, call) || (p && piece_busy(p))) {
+            call_block(c, call, TIME_NEVER);
+            return;
+        }
+    }
+    job_begin_buffer(&call->job, r, CACHE_WRITE, call->at, to, call->buf + (call->at - call->start),
+                     now_ns);
+    call->direct = true;
+    call->phase = WRITE_DIRECT_JOB;
+    call->next_direct = r->direct;
+    r->direct = call;
+    call_job(call);
+}
+
+/* The file has it: so has what is cached of it. False: a reader is in the way. */
+static bool direct_copy(Cache *c, CacheCall *call)
+{
+    Region *r = call->region;
+    uint64_t to = call->job.offset + call->job.len;
+    while (call->at < to) {
+        Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
+        uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
+        uint64_t end = min_u64(to, start + c->cfg.piece_bytes);
+        if (p && piece_busy(p)) {
+            call_block(c, call, TIME_NEVER);
+            return false;
+        }
+        for (uint64_t at = call->at; p && at < end;) {
+            uint64_t block_end = min_u64(end, (at / CACHE_BLOCK + 1) * CACHE_BLOCK);
+            if (p->valid & piece_mask(c, p->index, at, block_end))
+                memcpy(p->data + (at - start), call->buf + (at - call->start),
+                       (size_t)(block_end - at));
+            at = block_end;
+        }
+        if (p && p->known)
+            piece_use(c, p, true);
+        call->at = end;
+    }
+    return true;
+}
+
+/* ---- into the cache ------------------------------------------------------------------------- */
+
+/* The piece that [call->at, ...) goes to; NULL: the call needs something first. */
+static Piece *write_piece(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t index = call->at / c->cfg.piece_bytes;
+    Piece *p = piece_find(r, index);
+    if (!p && direct_overlaps(c, r, index, NULL)) {
+        call_block(c, call, TIME_NEVER);
+        return NULL;
+    }
+    enum Room room = p ? ROOM_YES : room_make(c, piece_len(c, r, index), &call->job, now_ns);
+    if (room == ROOM_YES && !p)
+        p = piece_new(c, r, index);
+    if (room == ROOM_JOB)
+        call_job(call);
+    else if (room == ROOM_WAIT)
+        call_block(c, call, TIME_NEVER);
+    else if (!p) {
+        uint64_t to = min_u64(call->end, piece_start(c, index + 1));
+        while (to < call->end && !piece_find(r, to / c->cfg.piece_bytes))
+            to = min_u64(call->end, to + c->cfg.piece_bytes);
+        direct_begin(c, call, to, now_ns);
+    }
+    return p;
+}
+
+/* Of the block at @block, which [from, to) covers in part: does the file have some of the rest? */
+static bool rest_in_file(const Region *r, uint64_t block, uint64_t from, uint64_t to)
+{
+    uint64_t end = min_u64(min_u64(block + CACHE_BLOCK, r->len), r->size);
+    return block < end && (block < from || to < end);
+}
+
+/* The blocks at the ends of [from, to) that are not valid yet: what the file has of their rest must
+ * be fetched, else it is zeros. False: the call needs a job for it first. */
+static bool write_edges(Cache *c, CacheCall *call, Piece *p, uint64_t from, uint64_t to,
+                        uint64_t now_ns)
+{
+    uint64_t start = piece_start(c, p->index);
+    const uint64_t edges[] = {from / CACHE_BLOCK * CACHE_BLOCK,
+                              (to - 1) / CACHE_BLOCK * CACHE_BLOCK};
+    for (int i = 0; i < 2; i++) {
+        uint64_t block = edges[i], end = min_u64(block + CACHE_BLOCK, start + p->len);
+        if (p->valid & piece_mask(c, p->index, block, end))
+            continue;
+        if (rest_in_file(p->region, block, from, to)) {
+            fetch_for_write(c, call, p, block, now_ns);
+            return false;
+        }
+        memset(p->data + (block - start), 0, (size_t)(end - block));
+    }
+    return true;
+}
+
+static void write_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
+{
+    uint64_t len = to - call->at, start = piece_start(c, p->index);
+    p->writer = true;
+    piece_flags(p);
+    cache_unlock(c);
+    memcpy(p->data + (call->at - start), call->buf + (call->at - call->start), (size_t)len);
+    cache_lock(c);
+    p->writer = false;
+    uint64_t blocks = piece_mask(c, p->index, call->at, to);
+    p->valid |= blocks;
+    call->region->size = max_u64(call->region->size, to);
+    piece_dirty(c, p, blocks);
+    piece_flags(p);
+    call->at = to;
+    if (c->waiters)
+        waiters_wake(c);
+}
+
+void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    if (call->phase == WRITE_DIRECT_COPY) {
+        if (!direct_copy(c, call))
+            return;
+        direct_end(c, call);
+    }
+    if (r->flags & MANAGE_WRITE_THROUGH && call->at < call->end) {
+        direct_begin(c, call, call->end, now_ns);
+        return;
+    }
+    while (call->at < call->end) {
+        Piece *p = write_piece(c, call, now_ns);
+        if (!p)
+            return;
+        uint64_t to = min_u64(call->end, piece_start(c, p->index + 1));
+        if (p->index >= call->touched || !p->known)
+            piece_use(c, p, true);
+        call->touched = p->index + 1;
+        if (piece_busy(p)) {
+            call_block(c, call, TIME_NEVER);
+            return;
+        }
+        if (!write_edges(c, call, p, call->at, to, now_ns))
+            return;
+        write_copy(c, call, p, to);
+    }
+    write_over(c, call, 0);
+}
+
+void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
+{
+    if (call->phase != WRITE_DIRECT_JOB) { /* a fetch for it */
+        if (error < 0)
+            write_over(c, call, error);
+        return;
+    }
+    Region *r = call->region;
+    uint64_t written = result->count > 0 ? min_u64((uint64_t)result->count, call->job.len) : 0;
+    call->job.len = written;
+    if (written) {
+        r->size = max_u64(r->size, call->at + written);
+        r->lone++;
+    }
+    if (error < 0) {
+        call->end = call->at + written; /* a short write is the call's end, ... */
+        if (!written) {                 /* ... and none its failure */
+            direct_end(c, call);
+            write_over(c, call, error);
+            return;
+        }
+    }
+    call->phase = WRITE_DIRECT_COPY;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* What the core's files share. All functions here are called with the lock held. */
+#ifndef DODO_LIBMANAGE_CORE_PRIVATE_H
+#define DODO_LIBMANAGE_CORE_PRIVATE_H
+
+#include "base/list.h"
+#include "base/time.h"
+#include "libmanage/core.h"
+#include "libmanage/cost.h"
+#include "libmanage/policies/policies.h"
+
+enum { LEAF_PIECES = 256, STREAMS = 16 };
+
+/* A part of a region's directory, made when the first of its pieces comes. */
+typedef struct Leaf {
+    struct Piece *pieces[LEAF_PIECES];
+    uint64_t remote[LEAF_PIECES]; /* map of blocks that remote memory is believed to hold */
+} Leaf;
+
+typedef struct Piece {
+    struct manage_entry entry; /* first: the policy's half */
+    ListNode dirty_link;       /* region->dirty: by when it became so */
+    ListNode sync_link;        /* region->unsynced */
+    ListNode ahead_link;       /* cache->ahead: fetched, not asked for yet; by age */
+    struct Region *region;
+    uint64_t index;
+    uint8_t *data;
+    uint32_t len;
+    uint32_t stream;            /* ahead: for that one */
+    uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
+    uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
+    uint64_t dirty_epoch;
+    unsigned pins; /* readers that copy from it */
+    bool writer;   /* somebody copies into it */
+    bool ahead, known /* to the policy */, stuck /* could not be written a while ago */;
+    CacheJob *job; /* is reading into it, or writing from it */
+} Piece;
+
+/* CLOSING: nobody may read it any more, and it is closed when its last job is over. */
+enum RemoteState { REMOTE_NONE, REMOTE_OPENING, REMOTE_OPEN, REMOTE_CLOSING, REMOTE_CLOSE_JOB };
+
+typedef struct Region {
+    ListNode link; /* cache->regions */
+    int rd;
+    uint64_t number;
+    unsigned flags;
+    void *file;
+    uint64_t len, size; /* size: bytes that its part of the file has, with what is dirty */
+    uint64_t leaf_count;
+    Leaf **leaves;
+    unsigned calls, jobs, remote_jobs;
+    bool closing, syncing;
+    unsigned file_writes;     /* jobs that write the file alone */
+    bool raced;               /* ... beside an OPEN_REMOTE */
+    bool remote_wanted, held; /* held: remote memory may hold all of it, from an earlier run */
+    uint8_t remote_state;
+    int remote;
+    uint64_t remote_not_before_ns;
+    int write_error;             /* of a write-back that no csync or cclose has told yet */
+    int lost_error;              /* a sync failed for data that is in no cache any more */
+    uint64_t lone, lone_syncing; /* writes of what is not cached (any more), as Piece.unsynced */
+    ListNode dirty, unsynced;
+    CacheCall *direct; /* that write past the cache: nothing may be fetched there meanwhile */
+} Region;
+
+/* Reads that follow each other at a fixed distance; a sequential one's is its length. */
+typedef struct Stream {
+    Region *region; /* NULL: free */
+    uint32_t id;
+    uint64_t last, len; /* the last read */
+    int64_t stride;
+    unsigned run;      /* reads that were as expected, one after the other */
+    uint64_t window;   /* bytes to be ahead */
+    uint64_t ahead_to; /* sequential: looked at up to here */
+    uint64_t fetched;  /* else: reads ahead of `last` that were looked at */
+    uint64_t used;     /* when, in reads of all */
+} Stream;
+
+enum CostOf { COST_FILE, COST_REMOTE, COST_COPY, COSTS };
+
+struct Cache {
+    CacheConfig cfg;
+    CacheHooks hooks;
+    Region **table;
+    unsigned table_len, region_count;
+    ListNode regions;
+    uint64_t regions_ever;
+
+    const struct manage_policy *policy;
+    void *policy_self;
+    const struct manage_policy *registered[CACHE_POLICIES_MAX];
+    int registered_count;
+    struct manage_directory dir;
+
+    uint64_t used_bytes; /* of all pieces */
+    uint64_t dirty_bytes;
+    uint64_t uses, epoch;
+    unsigned evicting;
+    unsigned stuck;
+    uint64_t stuck_until_ns;
+    uint64_t refraction_until_ns;
+    unsigned remotes_wanted, remotes_closing;
+
+    ListNode ahead;
+    uint64_t ahead_bytes;
+    Stream streams[STREAMS];
+    uint32_t stream_ids;
+    uint64_t reads;
+    bool ahead_wanted; /* a stream may have something to fetch */
+
+    bool background_idle;
+    CacheCall *waiters;
+    Cost cost[COSTS];
+    struct manage_stats stats;
+};
+
+/* ---- cache.c, piece.c: the directory -------------------------------------------------------- */
+
+static inline void cache_lock(Cache *c)
+{
+    if (c->hooks.lock)
+        c->hooks.lock(c->hooks.ctx);
+}
+static inline void cache_unlock(Cache *c)
+{
+    if (c->hooks.unlock)
+        c->hooks.unlock(c->hooks.ctx);
+}
+static inline Piece *piece_of(struct manage_entry *e)
+{
+    return CONTAINER_OF(e, Piece, entry);
+}
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+Region *region_find(Cache *c, int rd); /* also one that is being closed */
+void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
+
+void background_wake(Cache *c);
+void waiters_wake(Cache *c);
+
+uint64_t piece_start(const Cache *c, uint64_t index);
+uint32_t piece_len(const Cache *c, const Region *r, uint64_t index);
+Piece *piece_find(const Region *r, uint64_t index);
+/* There must be room. NULL: no memory. It is unknown to the policy and holds nothing. */
+Piece *piece_new(Cache *c, Region *r, uint64_t index);
+void piece_drop(Cache *c, Piece *p); /* whatever it holds */
+void piece_flags(Piece *p);          /* after anything that makes it busy or not */
+bool piece_busy(const Piece *p);
+/* The program reads or writes it: the policy is told. */
+void piece_use(Cache *c, Piece *p, bool writing);
+void piece_dirty(Cache *c, Piece *p, uint64_t blocks);
+void piece_clean(Cache *c, Piece *p, uint64_t blocks);
+void piece_unstick(Cache *c, Piece *p);
+/* Blocks of piece @index that [from, to) of the region touches. */
+uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
+/* Remote memory's map for the piece; NULL: none. */
+uint64_t *remote_map(const Region *r, uint64_t index);
+uint64_t *remote_map_make(Region *r, uint64_t index); /* NULL: no memory for it */
+
+/* ---- job.c ---------------------------------------------------------------------------------- */
+
+/* A job on the region, without pieces. */
+void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns);
+/* ... on the pieces that hold [from, to), which become busy. */
+void job_begin_pieces(Cache *c, CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,
+                      uint64_t now_ns);
+/* ... between the region and the caller's @buf. */
+void job_begin_buffer(CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,
+                      uint8_t *buf, uint64_t now_ns);
+/* Takes in what came of it. 0; -errno of the file; JOB_REMOTE_LOST: read it elsewhere. Wakes who
+ * waits. */
+enum { JOB_REMOTE_LOST = 1 };
+int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
+
+bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
+/* The background shall open its remote memory, if it may then. */
+void remote_want(Cache *c, Region *r);
+bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
+bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but);
+/* The job that writes what is dirty in pieces next to each other, beginning with @p's first. */
+void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns);
+/* ... that copies what remote memory does not hold. False: it holds all. */
+bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns);
+
+/* ---- reclaim.c ------------------------------------------------------------------------------ */
+
+enum Room {
+    ROOM_YES,
+    ROOM_JOB,  /* a victim leaves by @job */
+    ROOM_WAIT, /* others are on their way out */
+    ROOM_NONE
+};
+/* Makes room for @bytes; each time at most one victim by a job. */
+enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns);
+/* Without a job, and without a victim out of [first, first + count) of @r. @cold: no victim that
+ * was used more than once. */
+bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
+                  bool cold, uint64_t now_ns);
+
+/* ---- fetch.c -------------------------------------------------------------------------------- */
+
+/* Where the block at @offset is best read from. */
+uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
+                     uint64_t now_ns);
+/* End of the run of blocks from @offset on that are missing here (and held there, if @source is
+ * CACHE_READ_REMOTE), within its piece, before @limit. */
+uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
+                     uint8_t source);
+/* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
+bool file_is_cheap(const Cache *c, uint64_t bytes);
+/* A read that must leave the cache; sets call->job or makes it wait. */
+void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns);
+/* The block at @offset of @p, which a write covers in part. */
+void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint64_t now_ns);
+
+/* ---- call.c --------------------------------------------------------------------------------- */
+
+void call_job(CacheCall *call);
+void call_block(Cache *c, CacheCall *call, uint64_t until_ns);
+void call_over(CacheCall *call, ssize_t result, int error);
+
+/* ---- readahead.c ---------------------------------------------------------------------------- */
+
+void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
+void stream_forget(Cache *c, const Region *r);
+bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
+
+#endif

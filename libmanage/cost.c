@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/cost.h"
+
+enum { COST_WEIGHT = 8, COST_SMALLEST = 4096 };
+
+static unsigned class_of(uint64_t bytes)
+{
+    unsigned k = 0;
+    while (k + 1 < COST_CLASSES && (uint64_t)COST_SMALLEST << k < bytes)
+        k++;
+    return k;
+}
+
+/* The measured class nearest to that of @bytes, smaller ones first; COST_CLASSES: none. */
+static unsigned class_nearest(const Cost *cost, uint64_t bytes)
+{
+    unsigned at = class_of(bytes);
+    for (unsigned d = 0; d < COST_CLASSES; d++) {
+        if (d <= at && cost->classes[at - d].ns)
+            return at - d;
+        if (at + d < COST_CLASSES && cost->classes[at + d].ns)
+            return at + d;
+    }
+    return COST_CLASSES;
+}
+
+void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    unsigned k = class_of(bytes);
+    uint64_t size = (uint64_t)COST_SMALLEST << k, was = cost->classes[k].ns;
+    if (bytes == 0)
+        return;
+    /* As if it had been of the class's size, but that what is below a block costs a block's. */
+    if (k > 0 && k + 1 < COST_CLASSES)
+        ns = (uint64_t)((double)ns * (double)size / (double)bytes);
+    if (ns == 0)
+        ns = 1;
+    if (was == 0)
+        cost->classes[k].ns = ns;
+    else if (ns > was)
+        cost->classes[k].ns = was + (ns - was) / COST_WEIGHT;
+    else
+        cost->classes[k].ns = was - (was - ns) / COST_WEIGHT;
+    cost->classes[k].at_ns = now_ns;
+}
+
+uint64_t cost_of(const Cost *cost, uint64_t bytes)
+{
+    unsigned k = class_nearest(cost, bytes);
+    if (k == COST_CLASSES)
+        return 0;
+    if (class_of(bytes) == k && k + 1 < COST_CLASSES)
+        return cost->classes[k].ns;
+    return (uint64_t)((double)cost->classes[k].ns * (double)bytes /
+                      (double)((uint64_t)COST_SMALLEST << k)) +
+           1;
+}
+
+bool cost_known_since(const Cost *cost, uint64_t bytes, uint64_t since_ns)
+{
+    unsigned k = class_nearest(cost, bytes);
+    return k < COST_CLASSES && cost->classes[k].at_ns >= since_ns;
+}

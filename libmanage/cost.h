@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What a way to move bytes costs on this host, by size: exponential averages. Pure values. */
+#ifndef DODO_LIBMANAGE_COST_H
+#define DODO_LIBMANAGE_COST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { COST_CLASSES = 16 }; /* up to 4 KiB, 8 KiB, ..., 64 MiB, more */
+
+typedef struct Cost {
+    struct {
+        uint64_t ns;    /* average for a transfer of this class's size; 0: unknown */
+        uint64_t at_ns; /* when it was measured last */
+    } classes[COST_CLASSES];
+} Cost;
+
+void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* [ns]; 0: nothing of the kind was measured. From the nearest class that was: a larger transfer
+ * than measured is taken for as many of those, a smaller one for its share. */
+uint64_t cost_of(const Cost *cost, uint64_t bytes);
+/* Was the nearest class measured since @since_ns? */
+bool cost_known_since(const Cost *cost, uint64_t bytes, uint64_t since_ns);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* What is missing locally: from where, how much at once, and whether it is worth keeping. */
+#include "libmanage/core_private.h"
+
+static bool held_at(const Cache *c, const Region *r, uint64_t offset)
+{
+    uint64_t index = offset / c->cfg.piece_bytes, *map = remote_map(r, index);
+    return map && r->remote_state == REMOTE_OPEN && *map & piece_mask(c, index, offset, offset + 1);
+}
+
+uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
+                     uint64_t now_ns)
+{
+    return held_at(c, r, offset) && remote_pays(c, bytes, now_ns) ? CACHE_READ_REMOTE
+                                                                  : CACHE_READ_FILE;
+}
+
+uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
+                     uint8_t source)
+{
+    uint64_t index = offset / c->cfg.piece_bytes, start = piece_start(c, index);
+    Piece *p = piece_find(r, index);
+    uint64_t *held = remote_map(r, index);
+    uint64_t stop = p ? p->valid : 0;
+    if (source == CACHE_READ_REMOTE)
+        stop |= held ? ~*held : ~0ull;
+    unsigned b = (unsigned)((offset - start) / CACHE_BLOCK);
+    unsigned end = c->cfg.piece_bytes / CACHE_BLOCK;
+    while (b < end && !(stop >> b & 1))
+        b++;
+    return min_u64(limit, start + (uint64_t)b * CACHE_BLOCK);
+}
+
+/* ---- past the cache ------------------------------------------------------------------------- */
+
+/* Reads into the caller's buffer what is missing from call->at on. */
+static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t to = call->at, next;
+    while (to < call->end && (next = missing_end(c, r, to, call->end, source)) > to)
+        to = next;
+    call->past_cache = true;
+    job_begin_buffer(&call->job, r, source, call->at, to, call->buf + (call->at - call->start),
+                     now_ns);
+    call_job(call);
+}
+
+bool file_is_cheap(const Cache *c, uint64_t bytes)
+{
+    uint64_t file = cost_of(&c->cost[COST_FILE], bytes), copy = cost_of(&c->cost[COST_COPY], bytes);
+    return file && copy && file < copy * c->cfg.bypass_factor;
+}
+
+/* There is no room for it here: then perhaps in remote memory, for the next time. */
+static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, uint64_t now_ns)
+{
+    if (source != CACHE_READ_FILE || !c->cfg.remote || !remote_pays(c, bytes, now_ns))
+        return source;
+    if (r->remote_state == REMOTE_OPEN)
+        return CACHE_READ_FILL;
+    if (remote_may_open(c, r, now_ns))
+        remote_want(c, r);
+    return source;
+}
+
+/* ---- into the cache ------------------------------------------------------------------------- */
+
+static void use_once(Cache *c, CacheCall *call, Piece *p, bool writing)
+{
+    if (p->index < call->touched && p->known)
+        return;
+    piece_use(c, p, writing);
+    call->touched = p->index + 1;
+}
+
+/* The job for what is missing from @offset (in @p) on, and on into the pieces after it, as long as
+ * there is room for them without waiting for anything. */
+static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint64_t limit,
+                       uint8_t source, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t to = missing_end(c, r, offset, limit, source);
+    uint64_t index = p->index;
+    while (to < limit && to == piece_start(c, index + 1) &&
+           index + 1 - p->index < CACHE_JOB_PIECES) {
+        Piece *q = piece_find(r, index + 1);
+        if (q ? piece_busy(q) || q->valid & 1 : false)
+            break;
+        if (fetch_source(c, r, to, limit - to, now_ns) != source ||
+            direct_overlaps(c, r, index + 1, call))
+            break;
+        if (!q && room_at_once(c, piece_len(c, r, index + 1), r, p->index, index + 1 - p->index,
+                               false, now_ns))
+            q = piece_new(c, r, index + 1);
+        if (!q)
+            break;
+        use_once(c, call, q, false);
+        to = missing_end(c, r, to, limit, source);
+        index++;
+    }
+    job_begin_pieces(c, &call->job, r, source, offset, to, now_ns);
+    call_job(call);
+}
+
+/* Somebody else's job is at the piece. Where that one asks remote memory and it takes longer than
+ * the file would, the file is asked after all. */
+static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now_ns)
+{
+    const CacheJob *job = p->job;
+    if (!job) { /* a writer; it copies only */
+        call_block(c, call, TIME_NEVER);
+        return;
+    }
+    if (job->kind == CACHE_READ_FILE) {
+        call_block(c, call, TIME_NEVER);
+        return;
+    }
+    uint64_t file = cost_of(&c->cost[COST_FILE], job->len);
+    uint64_t until = file ? time_add(job->start_ns, file) : TIME_NEVER;
+    if (job->kind == CACHE_READ_REMOTE && now_ns < until)
+        call_block(c, call, until);
+    else
+        fetch_past(c, call, CACHE_READ_FILE, now_ns);
+}
+
+void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t index = call->at / c->cfg.piece_bytes;
+    uint64_t offset = call->at / CACHE_BLOCK * CACHE_BLOCK;
+    uint64_t limit = min_u64((call->end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len);
+    if (p && (p->job || p->writer)) {
+        fetch_beside(c, call, p, now_ns);
+        return;
+    }
+    uint8_t source = fetch_source(c, r, offset, limit - offset, now_ns);
+    if (direct_overlaps(c, r, index, NULL) ||
+        (source == CACHE_READ_FILE && file_is_cheap(c, limit - offset))) {
+        fetch_past(c, call, source, now_ns);
+        return;
+    }
+    enum Room room = p ? ROOM_YES : room_make(c, piece_len(c, r, index), &call->job, now_ns);
+    if (room == ROOM_JOB) {
+        call_job(call);
+        return;
+    }
+    if (room == ROOM_WAIT) {
+        call_block(c, call, TIME_NEVER);
+        return;
+    }
+    if (room == ROOM_YES && !p)
+        p = piece_new(c, r, index);
+    if (!p) {
+        fetch_past(c, call, past_source(c, r, source, limit - offset, now_ns), now_ns);
+        return;
+    }
+    use_once(c, call, p, false);
+    fetch_into(c, call, p, offset, limit, source, now_ns);
+}
+
+void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t end = min_u64(offset + CACHE_BLOCK, r->len);
+    job_begin_pieces(c, &call->job, r, fetch_source(c, r, offset, CACHE_BLOCK, now_ns), offset, end,
+                     now_ns);
+    call_job(call);
+}

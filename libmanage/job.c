@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs: how they begin, and what their results mean for pieces and for remote memory. */
+#include <errno.h>
+#include <string.h>
+
+#include "libmanage/core_private.h"
+
+static bool job_remote(const CacheJob *job)
+{
+    return job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
+           job->kind == CACHE_CLONE;
+}
+
+void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
+{
+    *job = (CacheJob){.kind = kind,
+                      .both = kind == CACHE_WRITE && r->remote_state == REMOTE_OPEN,
+                      .file = r->file,
+                      .remote = r->remote,
+                      .flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH,
+                      .len = r->len,
+                      .region = r,
+                      .start_ns = now_ns};
+    r->jobs++;
+    r->remote_jobs += job_remote(job);
+    if (kind == CACHE_WRITE && !job->both) {
+        r->file_writes++;
+        r->raced = true;
+    }
+    if (kind == CACHE_OPEN_REMOTE)
+        r->raced = r->file_writes > 0;
+}
+
+void job_begin_buffer(CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,
+                      uint8_t *buf, uint64_t now_ns)
+{
+    job_begin(job, r, kind, now_ns);
+    job->offset = from;
+    job->len = to - from;
+    job->iov[0] = (struct iovec){.iov_base = buf, .iov_len = (size_t)(to - from)};
+    job->iov_count = 1;
+}
+
+void job_begin_pieces(Cache *c, CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,
+                      uint64_t now_ns)
+{
+    job_begin(job, r, kind, now_ns);
+    job->offset = from;
+    job->len = to - from;
+    job->first = from / c->cfg.piece_bytes;
+    while (from < to) {
+        Piece *p = piece_find(r, from / c->cfg.piece_bytes);
+        uint64_t start = piece_start(c, p->index), end = min_u64(to, start + p->len);
+        job->iov[job->iov_count++] =
+            (struct iovec){.iov_base = p->data + (from - start), .iov_len = (size_t)(end - from)};
+        job->pieces++;
+        p->job = job;
+        piece_flags(p);
+        from = end;
+    }
+}
+
+/* ---- remote memory -------------------------------------------------------------------------- */
+
+bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns)
+{
+    return c->cfg.remote && r->remote_state == REMOTE_NONE && now_ns >= c->refraction_until_ns &&
+           now_ns >= r->remote_not_before_ns;
+}
+
+void remote_want(Cache *c, Region *r)
+{
+    if (r->remote_wanted || !c->cfg.remote || r->remote_state != REMOTE_NONE)
+        return;
+    r->remote_wanted = true;
+    c->remotes_wanted++;
+    background_wake(c);
+}
+
+/* Is remote memory the cheaper place to read from? What is unknown is tried, and what was not
+ * measured for long is measured again, the file first. */
+bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
+{
+    uint64_t since = now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
+    uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
+    uint64_t remote = cost_of(&c->cost[COST_REMOTE], bytes);
+    if (!file || !remote)
+        return true;
+    if (!cost_known_since(&c->cost[COST_FILE], bytes, since))
+        return false;
+    return remote < file || !cost_known_since(&c->cost[COST_REMOTE], bytes, since);
+}
+
+/* What remote memory holds of all pieces: @map, but for what is dirty here. */
+static void remote_maps_set(Region *r, uint64_t map)
+{
+    for (uint64_t i = 0; i < r->leaf_count; i++) {
+        Leaf *leaf = r->leaves[i];
+        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
+            leaf->remote[k] = map & ~(leaf->pieces[k] ? leaf->pieces[k]->dirty : 0);
+    }
+}
+
+static void remote_lost(Cache *c, Region *r, uint64_t now_ns)
+{
+    if (r->remote_state != REMOTE_OPEN)
+        return;
+    r->remote_state = REMOTE_CLOSING;
+    c->remotes_closing++;
+    r->held = false;
+    r->remote_not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
+    remote_maps_set(r, 0);
+    background_wake(c);
+}
+
+static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t now_ns)
+{
+    if (result->remote_error) {
+        /* Figure 5: do no allocation for the refraction period. */
+        r->remote_state = REMOTE_NONE;
+        c->refraction_until_ns = time_add(now_ns, c->cfg.refraction_ns);
+        c->stats.refractions++;
+        return;
+    }
+    r->remote = result->remote;
+    r->remote_state = REMOTE_OPEN;
+    if (result->held && r->raced) {
+        /* The file was written beside it: what is held may be older than that. */
+        remote_lost(c, r, now_ns);
+        r->remote_not_before_ns = 0;
+    } else if (result->held) {
+        r->held = true;
+        remote_maps_set(r, UINT64_MAX);
+    }
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+/* What the file does not have is zeros. */
+static void job_zero_tail(const CacheJob *job, uint64_t count)
+{
+    for (int i = 0; i < job->iov_count; i++) {
+        size_t len = job->iov[i].iov_len;
+        if (count < len)
+            memset((uint8_t *)job->iov[i].iov_base + count, 0, len - (size_t)count);
+        count -= min_u64(count, len);
+    }
+}
+
+/* Remote memory holds these blocks now; whole ones, or the region's end. */
+static void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
+{
+    if (r->remote_state != REMOTE_OPEN)
+        return;
+    from = (from + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
+    if (to < r->size)
+        to = to / CACHE_BLOCK * CACHE_BLOCK;
+    for (uint64_t i = from / c->cfg.piece_bytes; from < to; i++) {
+        uint64_t *held = remote_map_make(r, i);
+        Piece *p = piece_find(r, i);
+        if (held)
+            *held |= piece_mask(c, i, from, to) & ~(p ? p->dirty : 0);
+        from = piece_start(c, i + 1);
+    }
+}
+
+static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    Region *r = job->region;
+    if (result->remote_error) {
+        remote_lost(c, r, now_ns);
+        return JOB_REMOTE_LOST;
+    }
+    if (result->count < 0)
+        return result->error ? -result->error : -EIO;
+    job_zero_tail(job, (uint64_t)result->count);
+    if (job->kind == CACHE_READ_FILL)
+        remote_holds(c, r, job->offset, job->offset + job->len);
+    else
+        cost_add(&c->cost[job->kind == CACHE_READ_FILE ? COST_FILE : COST_REMOTE], job->len,
+                 result->ns, now_ns);
+    for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
+        Piece *p = piece_find(r, i);
+        p->valid |= piece_mask(c, i, job->offset, job->offset + job->len);
+    }
+    return 0;
+}
+
+static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    Region *r = job->region;
+    uint64_t end = job->offset + job->len;
+    int error = result->count < 0                    ? -(result->error ? result->error : EIO)
+                : (uint64_t)result->count < job->len ? -(result->error ? result->error : ENOSPC)
+                                                     : 0;
+    if (!job->both)
+        r->file_writes--;
+    else if (result->remote_error)
+        remote_lost(c, r, now_ns);
+    for (uint64_t i = job->first; !error && i < job->first + job->pieces; i++) {
+        Piece *p = piece_find(r, i);
+        uint64_t blocks = piece_mask(c, i, job->offset, end);
+        p->unsynced |= blocks & p->dirty;
+        if (list_empty(&p->sync_link))
+            list_push_back(&r->unsynced, &p->sync_link);
+        piece_clean(c, p, blocks);
+        piece_unstick(c, p);
+        c->stats.writebacks++;
+    }
+    if (!error && job->pieces)
+        c->stats.writeback_bytes += job->len;
+    if (!error && job->both && !result->remote_error)
+        remote_holds(c, r, job->offset, end);
+    if (error && job->pieces) {
+        r->write_error = -error;
+        for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
+            Piece *p = piece_find(r, i);
+            c->stuck += !p->stuck;
+            p->stuck = true;
+        }
+        c->stuck_until_ns = time_add(now_ns, c->cfg.write_retry_ns);
+        background_wake(c);
+    }
+    return error;
+}
+
+static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    Region *r = job->region;
+    if (result->remote_error) {
+        remote_lost(c, r, now_ns);
+        return;
+    }
+    cost_add(&c->cost[COST_REMOTE], job->len, result->ns, now_ns);
+    remote_holds(c, r, job->offset, job->offset + job->len);
+    c->stats.clones += job->pieces;
+    c->stats.clone_bytes += job->len;
+}
+
+/* The pieces are free again; a victim leaves, if nobody came for it meanwhile. */
+static void pieces_end(Cache *c, CacheJob *job, int error)
+{
+    for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
+        Piece *p = piece_find(job->region, i);
+        p->job = NULL;
+        piece_flags(p);
+        if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p)) {
+            c->stats.evictions++;
+            c->stats.eviction_bytes += p->len;
+            piece_drop(c, p);
+        } else if (!p->valid && !piece_busy(p)) {
+            piece_drop(c, p); /* its fetch failed */
+        }
+    }
+    c->evicting -= job->evict;
+}
+
+int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    Region *r = job->region;
+    int error = 0;
+    r->jobs--;
+    r->remote_jobs -= job_remote(job);
+    switch ((enum CacheJobKind)job->kind) {
+    case CACHE_READ_FILE:
+    case CACHE_READ_REMOTE:
+    case CACHE_READ_FILL:
+        error = read_end(c, job, result, now_ns);
+        break;
+    case CACHE_WRITE:
+        error = write_end(c, job, result, now_ns);
+        break;
+    case CACHE_CLONE:
+        clone_end(c, job, result, now_ns);
+        break;
+    case CACHE_OPEN_REMOTE:
+        open_end(c, r, result, now_ns);
+        break;
+    case CACHE_CLOSE_REMOTE:
+        r->remote_state = REMOTE_NONE;
+        break;
+    case CACHE_SIZE:
+        if (result->count > 0)
+            r->size = max_u64(r->size, min_u64((uint64_t)result->count, r->len));
+        error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
+        break;
+    case CACHE_SYNC:
+        error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
+        break;
+    }
+    pieces_end(c, job, error);
+    waiters_wake(c);
+    if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs)
+        background_wake(c);
+    return error;
+}
+
+/* ---- what leaves ---------------------------------------------------------------------------- */
+
+static uint64_t blocks_dirty(const Piece *p)
+{
+    return p->dirty;
+}
+
+static uint64_t blocks_unheld(const Piece *p)
+{
+    return p->valid & ~p->dirty & ~*remote_map(p->region, p->index);
+}
+
+/* The first run of @blocks of @p, and on into the pieces after it. */
+static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint64_t pieces_max,
+                    uint64_t *ret_from, uint64_t *ret_to)
+{
+    Region *r = p->region;
+    uint64_t map = blocks(p), at = piece_start(c, p->index);
+    if (!map)
+        return false;
+    unsigned b = (unsigned)__builtin_ctzll(map);
+    *ret_from = at + (uint64_t)b * CACHE_BLOCK;
+    for (uint64_t n = 1;; n++) {
+        while (b < 64 && map >> b & 1)
+            b++;
+        *ret_to = min_u64(at + (uint64_t)b * CACHE_BLOCK, at + p->len);
+        if (*ret_to < at + p->len || *ret_to >= r->len || n >= pieces_max)
+            break;
+        p = piece_find(r, p->index + 1);
+        if (!p || p->job || p->writer)
+            break;
+        at = piece_start(c, p->index);
+        map = blocks(p);
+        b = 0;
+    }
+    *ret_to = min_u64(*ret_to, r->size);
+    return *ret_from < *ret_to;
+}
+
+void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns)
+{
+    uint64_t from, to;
+    if (run_out(c, p, blocks_dirty, pieces_max, &from, &to)) /* what is dirty is inside the size */
+        job_begin_pieces(c, job, p->region, CACHE_WRITE, from, to, now_ns);
+}
+
+bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns)
+{
+    uint64_t from, to;
+    if (!run_out(c, p, blocks_unheld, pieces_max, &from, &to))
+        return false;
+    job_begin_pieces(c, job, p->region, CACHE_CLONE, from, to, now_ns);
+    return true;
+}
+
+bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but)
+{
+    uint64_t start = piece_start(c, index), end = start + c->cfg.piece_bytes;
+    for (const CacheCall *d = r->direct; d; d = d->next_direct)
+        if (d != but && d->job.offset < end && start < d->job.offset + d->job.len)
+            return true;
+    return false;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Pieces: where they are, what they hold, and who may touch them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmanage/core_private.h"
+
+uint64_t piece_start(const Cache *c, uint64_t index)
+{
+    return index * c->cfg.piece_bytes;
+}
+
+uint32_t piece_len(const Cache *c, const Region *r, uint64_t index)
+{
+    return (uint32_t)min_u64(c->cfg.piece_bytes, r->len - piece_start(c, index));
+}
+
+static Leaf *leaf_of(const Region *r, uint64_t index)
+{
+    return r->leaves[index / LEAF_PIECES];
+}
+
+Piece *piece_find(const Region *r, uint64_t index)
+{
+    Leaf *leaf = leaf_of(r, index);
+    return leaf ? leaf->pieces[index % LEAF_PIECES] : NULL;
+}
+
+uint64_t *remote_map(const Region *r, uint64_t index)
+{
+    Leaf *leaf = leaf_of(r, index);
+    return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
+}
+
+uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to)
+{
+    uint64_t start = piece_start(c, index);
+    uint64_t end = start + c->cfg.piece_bytes;
+    from = max_u64(from, start);
+    to = min_u64(to, end);
+    if (from >= to)
+        return 0;
+    unsigned first = (unsigned)((from - start) / CACHE_BLOCK);
+    unsigned count = (unsigned)((to - start + CACHE_BLOCK - 1) / CACHE_BLOCK) - first;
+    return (count == 64 ? UINT64_MAX : (1ull << count) - 1) << first;
+}
+
+static Leaf *leaf_make(Region *r, uint64_t index)
+{
+    Leaf **slot = &r->leaves[index / LEAF_PIECES];
+    if (!*slot) {
+        *slot = calloc(1, sizeof **slot);
+        if (*slot && r->held)
+            memset((*slot)->remote, 0xff, sizeof(*slot)->remote);
+    }
+    return *slot;
+}
+
+uint64_t *remote_map_make(Region *r, uint64_t index)
+{
+    Leaf *leaf = leaf_make(r, index);
+    return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
+}
+
+Piece *piece_new(Cache *c, Region *r, uint64_t index)
+{
+    Leaf *leaf = leaf_make(r, index);
+    Piece *p = leaf ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    p->len = piece_len(c, r, index);
+    p->data = malloc(p->len);
+    if (!p->data) {
+        free(p);
+        return NULL;
+    }
+    p->region = r;
+    p->index = index;
+    p->entry.prev = p->entry.next = &p->entry;
+    p->entry.region = r->number;
+    p->entry.offset = piece_start(c, index);
+    p->entry.length = p->len;
+    list_init(&p->dirty_link);
+    list_init(&p->sync_link);
+    list_init(&p->ahead_link);
+    leaf->pieces[index % LEAF_PIECES] = p;
+    c->used_bytes += p->len;
+    return p;
+}
+
+static void directory_add(Cache *c, Piece *p)
+{
+    p->known = true;
+    p->entry.older = c->dir.newest;
+    *(c->dir.newest ? &c->dir.newest->newer : &c->dir.oldest) = &p->entry;
+    c->dir.newest = &p->entry;
+    c->dir.entries++;
+    c->dir.bytes += p->len;
+}
+
+static void directory_remove(Cache *c, Piece *p)
+{
+    struct manage_entry *e = &p->entry;
+    *(e->older ? &e->older->newer : &c->dir.oldest) = e->newer;
+    *(e->newer ? &e->newer->older : &c->dir.newest) = e->older;
+    c->dir.entries--;
+    c->dir.bytes -= p->len;
+    manage_entry_unlink(e);
+    if (c->policy->removed)
+        c->policy->removed(c->policy_self, e);
+}
+
+static void ahead_end(Cache *c, Piece *p)
+{
+    if (!p->ahead)
+        return;
+    p->ahead = false;
+    list_remove(&p->ahead_link);
+    c->ahead_bytes -= p->len;
+}
+
+void piece_unstick(Cache *c, Piece *p)
+{
+    if (p->stuck)
+        c->stuck--;
+    p->stuck = false;
+    piece_flags(p);
+}
+
+void piece_drop(Cache *c, Piece *p)
+{
+    Region *r = p->region;
+    ahead_end(c, p);
+    piece_clean(c, p, UINT64_MAX);
+    piece_unstick(c, p);
+    r->lone += p->unsynced != 0;
+    r->lone_syncing += p->syncing != 0;
+    list_remove(&p->sync_link);
+    if (p->known)
+        directory_remove(c, p);
+    leaf_of(r, p->index)->pieces[p->index % LEAF_PIECES] = NULL;
+    c->used_bytes -= p->len;
+    free(p->data);
+    free(p);
+}
+
+bool piece_busy(const Piece *p)
+{
+    return p->job || p->pins || p->writer;
+}
+
+void piece_flags(Piece *p)
+{
+    p->entry.flags =
+        (piece_busy(p) || p->stuck ? MANAGE_ENTRY_BUSY : 0) | (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
+}
+
+void piece_use(Cache *c, Piece *p, bool writing)
+{
+    if (p->ahead)
+        c->stats.readahead_used++;
+    ahead_end(c, p);
+    if (!p->known)
+        directory_add(c, p);
+    p->entry.uses++;
+    p->entry.last_use = ++c->uses;
+    (writing ? c->policy->write : c->policy->read)(c->policy_self, &p->entry);
+}
+
+void piece_dirty(Cache *c, Piece *p, uint64_t blocks)
+{
+    if (!blocks)
+        return;
+    if (!p->dirty) {
+        p->dirty_epoch = ++c->epoch;
+        list_push_back(&p->region->dirty, &p->dirty_link);
+        c->dirty_bytes += p->len;
+    }
+    p->dirty |= blocks;
+    uint64_t *held = remote_map(p->region, p->index);
+    *held &= ~blocks;
+    piece_flags(p);
+}
+
+void piece_clean(Cache *c, Piece *p, uint64_t blocks)
+{
+    if (!p->dirty)
+        return;
+    p->dirty &= ~blocks;
+    if (!p->dirty) {
+        list_remove(&p->dirty_link);
+        c->dirty_bytes -= p->len;
+    }
+    piece_flags(p);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading ahead: reads of a region that follow each other at a fixed distance are a stream - one
+ * after the other, backwards, strided - and what it will read next is fetched in the background,
+ * within a budget. It takes free room, and what was used only once; nothing that is hotter. */
+#include "libmanage/core_private.h"
+
+enum { RUN_MIN = 2, WINDOW_READS = 4, AHEAD_READS_MAX = 4096, STREAM_STALE_READS = 1024 };
+
+/* A read that begins a stream guesses twice where the next one will be: right behind it, or as far
+ * from it as it was from the read before. */
+static bool expected(const Stream *s, const Region *r, uint64_t offset)
+{
+    if (s->region != r)
+        return false;
+    return (s->stride && s->last + (uint64_t)s->stride == offset) ||
+           (s->run == 0 && s->last + s->len == offset);
+}
+
+static Stream *stream_latest(Cache *c, const Region *r)
+{
+    Stream *latest = NULL;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        Stream *s = &c->streams[i];
+        if (s->region == r && (!latest || s->used > latest->used))
+            latest = s;
+    }
+    return latest;
+}
+
+/* The slot for another stream: a free one, else the oldest of those that came to nothing. */
+static Stream *stream_slot(Cache *c)
+{
+    Stream *oldest = NULL, *unproven = NULL;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        Stream *s = &c->streams[i];
+        if (!s->region)
+            return s;
+        if (!oldest || s->used < oldest->used)
+            oldest = s;
+        if ((s->run < RUN_MIN || c->reads - s->used > STREAM_STALE_READS) &&
+            (!unproven || s->used < unproven->used))
+            unproven = s;
+    }
+    return unproven ? unproven : oldest;
+}
+
+static void stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
+{
+    const Stream *latest = stream_latest(c, r);
+    int64_t distance = latest ? (int64_t)(offset - latest->last) : 0;
+    *stream_slot(c) = (Stream){.region = r,
+                               .id = ++c->stream_ids,
+                               .last = offset,
+                               .len = len,
+                               .stride = distance,
+                               .used = c->reads};
+}
+
+void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
+{
+    if (!c->cfg.readahead_bytes)
+        return;
+    c->reads++;
+    Stream *s = c->streams;
+    while (s < c->streams + STREAMS && !expected(s, r, offset))
+        s++;
+    if (s == c->streams + STREAMS) {
+        stream_begin(c, r, offset, len);
+        return;
+    }
+    if (s->last + s->len == offset) /* one after the other; their length may change */
+        s->stride = (int64_t)len;
+    s->last = offset;
+    s->len = len;
+    s->used = c->reads;
+    s->fetched -= s->fetched > 0;
+    if (++s->run < RUN_MIN)
+        return;
+    s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
+    c->ahead_wanted = true;
+    background_wake(c);
+}
+
+void stream_forget(Cache *c, const Region *r)
+{
+    for (unsigned i = 0; i < STREAMS; i++)
+        if (c->streams[i].region == r)
+            c->streams[i] = (Stream){0};
+}
+
+/* ---- fetching ------------------------------------------------------------------------------- */
+
+static bool stream_alive(const Cache *c, uint32_t id)
+{
+    for (unsigned i = 0; i < STREAMS; i++)
+        if (c->streams[i].region && c->streams[i].id == id)
+            return true;
+    return false;
+}
+
+/* What was fetched for a stream that is over makes room for others. */
+static bool budget(Cache *c, uint64_t bytes)
+{
+    LIST_FOREACH(n, &c->ahead)
+    {
+        if (c->ahead_bytes + bytes <= c->cfg.readahead_bytes)
+            break;
+        Piece *p = CONTAINER_OF(n, Piece, ahead_link);
+        if (!piece_busy(p) && !stream_alive(c, p->stream))
+            piece_drop(c, p);
+    }
+    return c->ahead_bytes + bytes <= c->cfg.readahead_bytes;
+}
+
+static Piece *ahead_piece(Cache *c, const Stream *s, uint64_t index, uint64_t first,
+                          uint64_t now_ns)
+{
+    Region *r = s->region;
+    uint32_t len = piece_len(c, r, index);
+    if (piece_find(r, index) || direct_overlaps(c, r, index, NULL) || !budget(c, len) ||
+        !room_at_once(c, len, r, first, index - first, true, now_ns))
+        return NULL;
+    Piece *p = piece_new(c, r, index);
+    if (!p)
+        return NULL;
+    p->ahead = true;
+    p->stream = s->id;
+    list_push_back(&c->ahead, &p->ahead_link);
+    c->ahead_bytes += len;
+    return p;
+}
+
+/* The job for what is missing of [offset, end): pieces one after the other. */
+static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offset, uint64_t end,
+                        uint64_t now_ns)
+{
+    Region *r = s->region;
+    uint64_t index = offset / c->cfg.piece_bytes;
+    while (piece_start(c, index) < end && piece_find(r, index))
+        index++;
+    uint64_t first = index,
+             from = max_u64(offset / CACHE_BLOCK * CACHE_BLOCK, piece_start(c, index));
+    uint64_t limit = min_u64((end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len),
+             to = from;
+    if (from >= limit)
+        return false;
+    uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
+    if (source == CACHE_READ_FILE && file_is_cheap(c, limit - from))
+        return false;
+    while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
+           fetch_source(c, r, to, limit - to, now_ns) == source &&
+           ahead_piece(c, s, index, first, now_ns)) {
+        c->stats.readaheads++;
+        to = missing_end(c, r, to, limit, source);
+        index++;
+    }
+    if (to == from)
+        return false;
+    c->stats.readahead_bytes += to - from;
+    job_begin_pieces(c, job, r, source, from, to, now_ns);
+    job->ahead = true;
+    return true;
+}
+
+/* One read after the other: the window as a whole, in pieces, and not before half of it is new. */
+static bool sequential_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
+{
+    uint64_t next = s->last + s->len, piece = c->cfg.piece_bytes;
+    uint64_t from = max_u64(next, s->ahead_to), goal = min_u64(next + s->window, s->region->size);
+    if (from >= goal || ((goal - from) * 2 < s->window && goal < s->region->size))
+        return false;
+    goal = min_u64((goal + piece - 1) / piece * piece, s->region->size);
+    bool taken = ahead_fetch(c, job, s, from, goal, now_ns);
+    s->ahead_to = taken ? job->offset + job->len : goal;
+    return taken;
+}
+
+static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
+{
+    uint64_t reads = min_u64(max_u64(s->window / max_u64(s->len, 1), 1), AHEAD_READS_MAX);
+    uint64_t piece = c->cfg.piece_bytes;
+    uint64_t stride = s->stride < 0 ? -(uint64_t)s->stride : (uint64_t)s->stride;
+    for (; s->fetched < reads; s->fetched++) {
+        uint64_t distance = stride * (s->fetched + 1);
+        uint64_t from = s->last + (s->stride < 0 ? -distance : distance);
+        if (s->stride < 0 ? distance > s->last : from >= s->region->size)
+            return false;
+        uint64_t end = min_u64(from + s->len, s->region->size);
+        if (stride < piece) { /* several reads share a piece */
+            from = from / piece * piece;
+            end = min_u64((end + piece - 1) / piece * piece, s->region->size);
+        }
+        if (ahead_fetch(c, job, s, from, end, now_ns))
+            return true; /* what is left of it, next time */
+    }
+    return false;
+}
+
+bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    if (!c->ahead_wanted)
+        return false;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        Stream *s = &c->streams[i];
+        if (s->region && !s->region->closing && s->run >= RUN_MIN &&
+            (s->stride == (int64_t)s->len ? sequential_take(c, s, job, now_ns)
+                                          : strided_take(c, s, job, now_ns)))
+            return true;
+    }
+    c->ahead_wanted = false;
+    return false;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Reclamation, the paper's Figure 5: while there is too little room, a victim of the policy is
+ * written to the disk if it is dirty, copied to remote memory if that is to be had and worth it,
+ * and leaves. A call does so for the one victim that it needs; the background up to the low-water
+ * mark. */
+#include "libmanage/core_private.h"
+
+enum { WRITE_TOGETHER = 16 }; /* pieces that the background writes with a victim */
+
+enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
+
+static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
+{
+    Region *r = p->region;
+    if (p->dirty)
+        return PLAN_WRITE;
+    if (!p->valid || r->closing || direct_overlaps(c, r, p->index, NULL) ||
+        !remote_pays(c, p->len, now_ns))
+        return PLAN_DROP;
+    if (r->remote_state == REMOTE_OPEN)
+        return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
+    return remote_may_open(c, r, now_ns) ? PLAN_OPEN : PLAN_DROP;
+}
+
+static void evict(Cache *c, Piece *p)
+{
+    c->stats.evictions++;
+    c->stats.eviction_bytes += p->len;
+    piece_drop(c, p);
+}
+
+static bool evict_begin(Cache *c, CacheJob *job, Piece *p, enum Plan plan, uint64_t pieces_max,
+                        uint64_t now_ns)
+{
+    if (plan == PLAN_WRITE)
+        write_out(c, job, p, pieces_max, now_ns);
+    else if (!clone_out(c, job, p, 1, now_ns))
+        return false;
+    job->evict = true;
+    c->evicting++;
+    return true;
+}
+
+/* Pieces that could not be written are tried again, after a while. */
+static void unstick(Cache *c, uint64_t now_ns)
+{
+    if (!c->stuck || now_ns < c->stuck_until_ns)
+        return;
+    for (struct manage_entry *e = c->dir.oldest; e; e = e->newer)
+        piece_unstick(c, piece_of(e));
+}
+
+static Piece *policy_victim(Cache *c)
+{
+    struct manage_entry *e = c->policy->reclaim(c->policy_self, &c->dir);
+    return e && !(e->flags & MANAGE_ENTRY_BUSY) ? piece_of(e) : NULL;
+}
+
+/* getRegionToEvict() of Figure 5; where the policy keeps all, what was fetched and not asked for.
+ */
+static Piece *victim(Cache *c)
+{
+    Piece *p = policy_victim(c);
+    if (p)
+        return p;
+    LIST_FOREACH(n, &c->ahead)
+    {
+        p = CONTAINER_OF(n, Piece, ahead_link);
+        if (!piece_busy(p))
+            return p;
+    }
+    return NULL;
+}
+
+static bool fits(const Cache *c, uint64_t bytes)
+{
+    return bytes <= c->cfg.limit_bytes && c->used_bytes <= c->cfg.limit_bytes - bytes;
+}
+
+enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
+{
+    if (bytes > c->cfg.limit_bytes)
+        return ROOM_NONE;
+    unstick(c, now_ns);
+    while (!fits(c, bytes)) {
+        Piece *p = victim(c);
+        if (!p)
+            return c->evicting ? ROOM_WAIT : ROOM_NONE;
+        enum Plan plan = plan_of(c, p, now_ns);
+        if (plan == PLAN_OPEN) {
+            remote_want(c, p->region); /* too late for this one: nobody waits for an allocation */
+            plan = PLAN_DROP;
+        }
+        if (plan == PLAN_DROP || !evict_begin(c, job, p, plan, 1, now_ns))
+            evict(c, p);
+        else
+            return ROOM_JOB;
+    }
+    if (c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
+        background_wake(c);
+    return ROOM_YES;
+}
+
+bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
+                  bool cold, uint64_t now_ns)
+{
+    while (!fits(c, bytes)) {
+        Piece *p = policy_victim(c);
+        if (!p || (p->region == r && p->index - first < count) || (cold && p->entry.uses > 1))
+            return false;
+        enum Plan plan = plan_of(c, p, now_ns);
+        if (plan == PLAN_OPEN)
+            remote_want(c, p->region);
+        else if (plan != PLAN_DROP)
+            return false;
+        evict(c, p);
+    }
+    if (c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
+        background_wake(c);
+    return true;
+}
+
+/* ---- the background ------------------------------------------------------------------------- */
+
+static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    uint64_t low = min_u64(c->cfg.low_water_bytes, c->cfg.limit_bytes);
+    while (c->cfg.limit_bytes - c->used_bytes < low) {
+        Piece *p = policy_victim(c);
+        if (!p)
+            return false;
+        enum Plan plan = plan_of(c, p, now_ns);
+        if (plan == PLAN_OPEN) {
+            Region *r = p->region;
+            job_begin(job, r, CACHE_OPEN_REMOTE, now_ns);
+            r->remote_state = REMOTE_OPENING;
+            return true;
+        }
+        if (plan != PLAN_DROP && evict_begin(c, job, p, plan, WRITE_TOGETHER, now_ns))
+            return true;
+        evict(c, p);
+    }
+    return false;
+}
+
+static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    if (!c->remotes_wanted && !c->remotes_closing)
+        return false;
+    LIST_FOREACH(n, &c->regions)
+    {
+        Region *r = CONTAINER_OF(n, Region, link);
+        if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs && !r->closing) {
+            job_begin(job, r, CACHE_CLOSE_REMOTE, now_ns);
+            r->remote_state = REMOTE_CLOSE_JOB;
+            c->remotes_closing--;
+            return true;
+        }
+        if (!r->remote_wanted)
+            continue;
+        r->remote_wanted = false;
+        c->remotes_wanted--;
+        if (!r->closing && remote_may_open(c, r, now_ns)) {
+            job_begin(job, r, CACHE_OPEN_REMOTE, now_ns);
+            r->remote_state = REMOTE_OPENING;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
+{
+    cache_lock(c);
+    unstick(c, now_ns);
+    bool taken =
+        remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns);
+    c->background_idle = true; /* what comes from now on is told again, to another thread perhaps */
+    cache_unlock(c);
+    return taken;
+}
+
+void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
+{
+    cache_lock(c);
+    Region *r = job->region;
+    /* What could not be written is in the region, for its csync. */
+    if (job_end(c, job, result, now_ns) != 0 && job->ahead)
+        stream_forget(c, r); /* whoever reads there will be told */
+    cache_unlock(c);
+}
+
+uint64_t cache_background_deadline(Cache *c)
+{
+    cache_lock(c);
+    uint64_t at = c->stuck ? c->stuck_until_ns : TIME_NEVER;
+    cache_unlock(c);
+    return at;
+}
