@@ -15,5 +15,6 @@ extern const Command command_explain;
 extern const Command command_ping;
 extern const Command command_keygen;
 extern const Command command_bench;
+extern const Command command_survey;
 
 #endif

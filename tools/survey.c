@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* dodo survey: what the hosts that rmd --survey has recorded could have lent. */
+#include "tools/survey.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/start.h"
+#include "tools/command.h"
+
+typedef struct SurveyOptions {
+    CommonOptions common; /* first */
+    char *svg;
+    bool json, kb;
+} SurveyOptions;
+
+static const ConfigKey keys[] = {
+    {NULL, "svg", NULL, "Draw the figures, into PREFIX-all.svg and PREFIX-hosts.svg", "PREFIX",
+     CONFIG_TEXT, offsetof(SurveyOptions, svg), 0, 0},
+    {NULL, "kib", NULL, "Print KiB; MiB if not given", NULL, CONFIG_BOOL,
+     offsetof(SurveyOptions, kb), 0, 0},
+    {NULL, "json", NULL, "Print JSON", NULL, CONFIG_BOOL, offsetof(SurveyOptions, json), 0, 0},
+};
+static const ConfigTable own = CONFIG_TABLE(keys);
+static const ConfigProgram program = {
+    .name = "dodo survey",
+    .arguments = "FILE...",
+    .summary = "Shows what hosts could have lent, from recordings that rmd --survey has made. "
+               "\"-\" is\nthe standard input.",
+    .tables = {&own},
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void tell_losses(const char *name, const SurveyLosses *l)
+{
+    if (l->damaged)
+        (void)fprintf(
+            stderr, "%s: %s: %" PRIu64 " damaged line%s left out; the first is line %" PRIu64 "\n",
+            program.name, name, l->damaged, plural(l->damaged), l->first_damaged);
+    if (l->foreign)
+        (void)fprintf(stderr,
+                      "%s: %s: %" PRIu64 " line%s of another format left out; use the version of "
+                      "dodo that made it\n",
+                      program.name, name, l->foreign, plural(l->foreign));
+    if (l->hosts)
+        (void)fprintf(stderr, "%s: %s: %" PRIu64 " sample%s left out: of more than %u hosts\n",
+                      program.name, name, l->hosts, plural(l->hosts), (unsigned)SURVEY_HOSTS_MAX);
+}
+
+static int read_file(Survey *s, const char *name, SurveyLosses *sum, char *error)
+{
+    SurveyLosses l = {0};
+    bool standard = strcmp(name, "-") == 0;
+    FILE *f = standard ? stdin : fopen(name, "re");
+    int res = f ? survey_read(s, f, &l) : -errno;
+    if (f && !standard)
+        (void)fclose(f);
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", name, strerror(-res));
+    tell_losses(name, &l);
+    sum->damaged += l.damaged;
+    sum->foreign += l.foreign;
+    sum->hosts += l.hosts;
+    return res;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+static int draw(const Survey *s, const char *prefix, const char *suffix,
+                void (*figure)(FILE *, const Survey *), char *error)
+{
+    g_autofree char *path = g_strconcat(prefix, suffix, NULL);
+    FILE *f = fopen(path, "we");
+    bool failed = !f;
+    if (f) {
+        figure(f, s);
+        failed = ferror(f) != 0;
+        failed |= fclose(f) != 0;
+    }
+    if (failed)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: cannot write it: %s", path, strerror(errno));
+    return failed ? -EIO : 0;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int survey(Survey *s, const SurveyOptions *o, char *const *names, char *error)
+{
+    SurveyLosses sum = {0};
+    for (; *names; names++)
+        if (read_file(s, *names, &sum, error) < 0)
+            return -EIO;
+    survey_finish(s);
+    if (s->samples == 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "there is no sample: is that what rmd --survey wrote?");
+        return -ENODATA;
+    }
+    if (o->svg && (draw(s, o->svg, "-all.svg", survey_draw_all, error) < 0 ||
+                   draw(s, o->svg, "-hosts.svg", survey_draw_hosts, error) < 0))
+        return -EIO;
+    if (o->json)
+        survey_print_json(stdout, s, &sum);
+    else
+        survey_print_table(stdout, s, o->kb);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot write to the standard output");
+        return -EIO;
+    }
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    SurveyOptions o = {0};
+    int status = EXIT_SUCCESS;
+    enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
+    if (outcome == CONFIG_OK && argc < 2) {
+        (void)snprintf(error, sizeof error, "give recordings (see dodo survey --help)");
+        outcome = CONFIG_USAGE;
+    }
+    if (outcome != CONFIG_OK) {
+        status = start_config_failed(&program, outcome, error);
+    } else {
+        Survey *s = survey_new(o.svg != NULL);
+        if (survey(s, &o, argv + 1, error) < 0)
+            status = start_failed(&program, EXIT_START, error);
+        survey_free(s);
+    }
+    config_clear(&program, &o);
+    return status;
+}
+
+const Command command_survey = {"survey", "Show what hosts could have lent, from recordings", run};
