@@ -81,7 +81,7 @@ typedef struct EndpointInput {
  * unknown key, an answer to another HELLO, or not welcome here. evicted: sessions. */
 typedef struct EndpointCounters {
     uint64_t malformed, version, cluster, unknown_tag, unsealed, forged, replayed, hello_refused,
-        evicted;
+        hello_limited, evicted;
 } EndpointCounters;
 
 /* NULL when out of memory. @env is copied, its ctx borrowed. All memory is allocated here or at

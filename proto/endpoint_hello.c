@@ -150,6 +150,21 @@ static SessionCore *responder_find(const Endpoint *e, const Addr *from, const Wi
     return s && session_is_of(s, from, m, key) ? s : NULL;
 }
 
+/* A token bucket, as the time at which it is full again. */
+static bool hello_may_make_keys(Endpoint *e, uint64_t now_ns)
+{
+    const uint64_t each_ns = NS_PER_S / HELLO_RATE, burst_ns = each_ns * HELLO_BURST;
+    uint64_t even = e->hello_even_ns > now_ns ? e->hello_even_ns : now_ns;
+    if (!endpoint_keyed(e))
+        return true;
+    if (even - now_ns > burst_ns - each_ns) {
+        e->count.hello_limited++;
+        return false;
+    }
+    e->hello_even_ns = even + each_ns;
+    return true;
+}
+
 /* A half-open session: it costs a replayed or spoofed HELLO's sender nothing, so it displaces
  * none but the oldest of its kind. */
 static SessionCore *responder_new(Endpoint *e, const Addr *from, const WireHello *m, unsigned key,
@@ -191,7 +206,7 @@ enum EndpointOutcome hello_input(Endpoint *e, const Addr *from, const uint8_t *d
         return ENDPOINT_NOTHING;
     }
     SessionCore *s = responder_find(e, from, &m, (unsigned)key);
-    if (!s)
+    if (!s && hello_may_make_keys(e, now_ns))
         s = responder_new(e, from, &m, (unsigned)key, now_ns);
     if (!s)
         return ENDPOINT_NOTHING;

@@ -14,6 +14,10 @@ enum {
     RESET_DATAGRAM_SIZE = WIRE_HEADER_SIZE + 8,
     HELLO_DOUBLINGS_MAX = 8,
     HELLO_FIRST_KEY_TRIES = 2, /* then the keys take turns */
+    /* Sealed HELLOs of peers that we do not know yet: making keys for one takes microseconds, and
+     * who recorded HELLOs can send them again without any key. So many a second, and at once. */
+    HELLO_RATE = 20000,
+    HELLO_BURST = 4096,
 };
 
 #define HELLO_RETRY_DEFAULT_NS 1000000000ull
@@ -63,7 +67,8 @@ struct Endpoint {
     EndpointCounters count;
     uint8_t version_seen;
     uint64_t serial;
-    uint64_t salt; /* of the hash of half-open peers, who choose their tags */
+    uint64_t hello_even_ns; /* when HELLOs were no more than their rate again */
+    uint64_t salt;          /* of the hash of half-open peers, who choose their tags */
 
     SealSuite suite; /* unsealed: zero */
     uint32_t key_ids[CLUSTER_KEYS_MAX];

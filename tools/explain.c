@@ -69,8 +69,7 @@ static int fetch(const ToolOptions *o, const Addr *peer, Text *t, char *error)
     int res = tool_client_open(&c, o, peer, error);
     if (res < 0) {
         said = strlen(error);
-        (void)snprintf(error + said, CONFIG_ERROR_MAX - said,
-                       " (rmd tells of its own host only)");
+        (void)snprintf(error + said, CONFIG_ERROR_MAX - said, " (rmd tells of its own host only)");
         return res;
     }
     res = 1;

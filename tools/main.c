@@ -10,8 +10,7 @@
 #include "tools/command.h"
 
 static const Command *const commands[] = {
-    &command_status, &command_explain, &command_ping,
-    &command_keygen, &command_bench,   &command_survey,
+    &command_status, &command_explain, &command_ping, &command_keygen, &command_bench,
 };
 
 static void print_help(FILE *to)

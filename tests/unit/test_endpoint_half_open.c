@@ -113,12 +113,49 @@ static void half_open__outdated(void **state)
     }
 }
 
+/* Recorded HELLOs, come again: keys are made for so many a second only, and others for as many as
+ * there is room for; who repeats himself is not counted again. */
+static void half_open__keys_are_made_at_a_bounded_rate(void **state)
+{
+    enum { MORE = 100 };
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        unsigned answered = 0, later = 0;
+        pair_init(&p, keys);
+        for (unsigned i = 0; i < HELLO_BURST + MORE; i++) {
+            Addr from = addr_sim(9, (uint16_t)(i + 1)), to = addr_sim(2, (uint16_t)(i + 1));
+            Session *other = endpoint_connect(p.a, &to, p.now_ns);
+            Dgram hello = output(p.a, p.now_ns);
+            answered += give(p.b, &from, &hello, p.now_ns).reply.len > 0;
+            if (i == 0)
+                assert_int_equal(give(p.b, &from, &hello, p.now_ns).reply.len, HELLO_DATAGRAM_SIZE);
+            endpoint_forget(p.a, other);
+        }
+        assert_int_equal(answered, keys ? HELLO_BURST : HELLO_BURST + MORE);
+        assert_int_equal(endpoint_counters(p.b)->hello_limited, keys ? MORE : 0);
+        /* A millisecond is worth 20 more. */
+        p.now_ns += NS_PER_MS;
+        for (unsigned i = 0; i < MORE; i++) {
+            Addr from = addr_sim(10, (uint16_t)(i + 1)), to = addr_sim(2, (uint16_t)(i + 1));
+            Session *other = endpoint_connect(p.a, &to, p.now_ns);
+            Dgram hello = output(p.a, p.now_ns);
+            later += give(p.b, &from, &hello, p.now_ns).reply.len > 0;
+            endpoint_forget(p.a, other);
+        }
+        assert_int_equal(later, keys ? HELLO_RATE / 1000 : MORE);
+        pair_deinit(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_open__oldest_is_replaced),
         cmocka_unit_test(half_open__disturbs_nothing_until_it_is_whole),
         cmocka_unit_test(half_open__outdated),
+        cmocka_unit_test(half_open__keys_are_made_at_a_bounded_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
