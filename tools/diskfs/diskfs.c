@@ -4,15 +4,18 @@
  * above it as above any disk. Only what the demonstration and the testbed need: regular files in
  * one directory. Not installed. */
 #include <fuse.h> /* meson says which FUSE_USE_VERSION */
+#include <fuse_lowlevel.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -30,6 +33,7 @@ typedef struct Seen {
     struct timespec changed;
 } Seen;
 enum { SEEN_FILES = 1024 }; /* by inode number; of two with one place the later is remembered */
+#define LATE_MAX_NS (10 * NS_PER_MS)
 
 typedef struct Disk {
     int dir; /* of the files behind */
@@ -37,6 +41,9 @@ typedef struct Disk {
     pthread_mutex_t lock; /* of all below */
     DiskModel model;
     Seen seen[SEEN_FILES];
+    uint64_t late_ns; /* by how much the last access was over too late */
+    bool waited;      /* the request was there when the one before, an access, was over */
+    bool served;      /* the last request was an access */
 } Disk;
 
 static Disk *disk(void)
@@ -125,6 +132,18 @@ static int disk_create(const char *path, mode_t mode, struct fuse_file_info *fi)
     return open_file(path, fi, fi->flags | O_CREAT, mode);
 }
 
+/* When the request came on the modelled disk's clock. Where this process woke up late, so did who
+ * asks now; and a request that has waited for us came before the last access was over. So the
+ * machine's delays do not add up over accesses; but what it cannot do at all it does not owe. */
+static uint64_t came_ns(Disk *d)
+{
+    uint64_t now_ns = os_now_ns(), free_ns = d->model.free_ns[0], came_ns = now_ns - d->late_ns;
+    d->late_ns = 0;
+    if (d->waited && free_ns < came_ns)
+        came_ns = free_ns;
+    return came_ns + LATE_MAX_NS < now_ns ? now_ns - LATE_MAX_NS : came_ns;
+}
+
 /* Keeps the disk busy for an access that moved @n bytes; passes @n or the errno on. */
 static int serve(struct fuse_file_info *fi, off_t offset, ssize_t n)
 {
@@ -134,9 +153,14 @@ static int serve(struct fuse_file_info *fi, off_t offset, ssize_t n)
         return -errno;
     pthread_mutex_lock(&d->lock);
     uint64_t end_ns =
-        disk_model_serve(&d->model, st.st_ino, (uint64_t)offset, (size_t)n, os_now_ns());
+        disk_model_serve(&d->model, st.st_ino, (uint64_t)offset, (size_t)n, came_ns(d));
     pthread_mutex_unlock(&d->lock);
     disk_wait_until(end_ns);
+    uint64_t now_ns = os_now_ns();
+    pthread_mutex_lock(&d->lock);
+    d->late_ns = now_ns > end_ns ? now_ns - end_ns : 0;
+    d->served = true;
+    pthread_mutex_unlock(&d->lock);
     return (int)n;
 }
 
@@ -253,10 +277,30 @@ static const char help_text[] =
     "  --no-cache               keep the page cache from holding the files\n"
     "  --help\n";
 
+/* One thread, in the order in which the kernel asks. */
+static int loop_in_order(Disk *d, struct fuse_session *session)
+{
+    struct fuse_buf buf = {.mem = NULL};
+    int r = 0;
+    while (!fuse_session_exited(session)) {
+        struct pollfd request = {.fd = fuse_session_fd(session), .events = POLLIN};
+        d->waited = d->served && poll(&request, 1, 0) == 1;
+        d->served = false;
+        r = fuse_session_receive_buf(session, &buf);
+        if (r == -EINTR)
+            continue;
+        if (r <= 0)
+            break;
+        fuse_session_process_buf(session, &buf);
+    }
+    free(buf.mem);
+    return r;
+}
+
 static int loop(Disk *d, struct fuse *fuse)
 {
     if (d->model.parallel == 1)
-        return fuse_loop(fuse); /* served in the order in which the kernel asks */
+        return loop_in_order(d, fuse_get_session(fuse));
 #if FUSE_USE_VERSION >= 312
     struct fuse_loop_config *config = fuse_loop_cfg_create();
     if (!config)
