@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* dodo explain, the program, against a monitor that the test plays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "base/os.h"
+#include "daemon/port.h"
+#include "proto/request.h"
+
+enum { OUTPUT_MAX = 2 * EXPLAIN_MAX, PATIENCE_NS_STEP = 5 * 1000000 };
+#define PATIENCE_NS (40 * NS_PER_S)
+
+extern char **environ;
+static const char *dodo_path;
+
+typedef struct Rmd {
+    Port port;
+    char text[EXPLAIN_MAX + 1];
+    uint16_t status;    /* of each answer */
+    unsigned asked;     /* pages so far */
+    unsigned change_at; /* the text is another from this page on; 0: never */
+    char output[OUTPUT_MAX];
+    int exit_status;
+} Rmd;
+
+/* ---- the monitor ---------------------------------------------------------------------------- */
+
+static void answer(Rmd *r, Session *s, const WireRequest *q)
+{
+    OpExplain ask;
+    OpExplainReply page = {.total = (uint32_t)strlen(r->text)};
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
+    WireReply reply = {.id = q->id, .op = q->op, .status = r->status, .body = body};
+    assert_int_equal(q->op, OP_EXPLAIN);
+    assert_int_equal(wire_explain_decode(q->body, q->body_len, &ask), 0);
+    if (++r->asked == r->change_at) {
+        (void)strcat(r->text, "more\n");
+        page.total += 5;
+    }
+    page.len = page.total > ask.offset ? page.total - ask.offset : 0;
+    if (page.len > EXPLAIN_PAGE_MAX)
+        page.len = EXPLAIN_PAGE_MAX;
+    memcpy(page.text, r->text + ask.offset, page.len);
+    if (r->status == STATUS_OK)
+        reply.body_len = wire_explain_reply_encode(&page, body);
+    port_message(&r->port, s, WIRE_REPLY, out, wire_reply_encode(&reply, out));
+}
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    WireRequest q;
+    assert_int_equal(s->peer_role, ROLE_TOOL);
+    if (type == WIRE_REQUEST && wire_request_decode(payload, len, &q) == 0)
+        answer(ctx, s, &q);
+}
+
+static const PortOps port_ops = {.message = on_message};
+
+static int set_up(void **state)
+{
+    Rmd *r = calloc(1, sizeof *r);
+    const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
+    EndpointConfig config = {.cluster = cluster_number(DEFAULT_CLUSTER),
+                             .role = ROLE_RMD,
+                             .self = {{7}},
+                             .sessions_max = 8,
+                             .half_open_max = 8,
+                             .hello_retry_ns = NS_PER_S};
+    Transport *t;
+    assert_non_null(r);
+    assert_int_equal(transport_udp_open(&any, NULL, &t), 0);
+    assert_int_equal(port_open(&r->port, t, &config, &port_ops, r), 0);
+    *state = r;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Rmd *r = *state;
+    port_close(&r->port);
+    free(r);
+    return 0;
+}
+
+/* ---- the tool ------------------------------------------------------------------------------- */
+
+static pid_t start(const char *const *argv, int *ret_out)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    pid_t pid;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, ends[1], 1), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, ends[1], 2), 0);
+    assert_int_equal(posix_spawn(&pid, dodo_path, &actions, NULL, (char *const *)argv, environ), 0);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)close(ends[1]);
+    *ret_out = ends[0];
+    return pid;
+}
+
+/* Serves until the tool has ended; what it printed is less than a pipe holds. */
+static void explain(Rmd *r, const char *host)
+{
+    const char *const argv[] = {"dodo", "explain", "--timeout", "30s", host, NULL};
+    uint64_t until = os_now_ns() + PATIENCE_NS;
+    int out, status;
+    size_t len = 0;
+    ssize_t n;
+    pid_t pid = start(argv, &out);
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        assert_true(os_now_ns() < until);
+        if (transport_wait(r->port.transport, PATIENCE_NS_STEP) == 1)
+            (void)port_receive(&r->port, os_now_ns());
+    }
+    while ((n = read(out, r->output + len, sizeof r->output - 1 - len)) > 0)
+        len += (size_t)n;
+    r->output[len] = '\0';
+    (void)close(out);
+    assert_true(WIFEXITED(status));
+    r->exit_status = WEXITSTATUS(status);
+}
+
+static void explain_this(Rmd *r)
+{
+    char host[ADDR_TEXT_MAX];
+    explain(r, addr_format(&r->port.transport->local, host, sizeof host));
+}
+
+static void text_of(Rmd *r, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        r->text[i] = i % 60 == 59 ? '\n' : (char)('a' + i * 7 / 60 % 26);
+    r->text[len] = '\0';
+}
+
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+static void explain__prints_what_the_monitor_says(void **state)
+{
+    static const size_t lens[] = {
+        0, 1, 60, EXPLAIN_PAGE_MAX - 4, EXPLAIN_PAGE_MAX, EXPLAIN_PAGE_MAX + 1, EXPLAIN_MAX};
+    Rmd *r = *state;
+    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+        text_of(r, lens[i]);
+        explain_this(r);
+        assert_int_equal(r->exit_status, 0);
+        size_t shown = strlen(r->output);
+        if (shown > lens[i]) { /* a last line is ended */
+            assert_int_equal(r->output[--shown], '\n');
+            r->output[shown] = '\0';
+        }
+        assert_string_equal(r->output, r->text);
+    }
+}
+
+static void explain__a_text_that_changes_is_fetched_anew(void **state)
+{
+    Rmd *r = *state;
+    text_of(r, 3 * EXPLAIN_PAGE_MAX);
+    r->change_at = 3;
+    explain_this(r);
+    assert_int_equal(r->exit_status, 0);
+    assert_string_equal(r->output, r->text);
+    assert_true(r->asked > 4);
+}
+
+static void explain__a_terminal_is_not_moved(void **state)
+{
+    Rmd *r = *state;
+    (void)strcpy(r->text, "idle\033[2J\a\ttab\n");
+    explain_this(r);
+    assert_string_equal(r->output, "idle?[2J?\ttab\n");
+}
+
+static void explain__another_daemon(void **state)
+{
+    Rmd *r = *state;
+    r->status = STATUS_DENIED;
+    explain_this(r);
+    assert_int_equal(r->exit_status, 1);
+    assert_non_null(strstr(r->output, "that is another daemon, not rmd"));
+}
+
+static void explain__needs_a_host(void **state)
+{
+    Rmd *r = *state;
+    explain(r, "localhost");
+    assert_int_equal(r->exit_status, 2);
+    assert_non_null(strstr(r->output, "which host?"));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    dodo_path = argv[1];
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(explain__prints_what_the_monitor_says),
+        TEST(explain__a_text_that_changes_is_fetched_anew),
+        TEST(explain__a_terminal_is_not_moved),
+        TEST(explain__another_daemon),
+        TEST(explain__needs_a_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
