@@ -10,7 +10,8 @@
 #include "tools/command.h"
 
 static const Command *const commands[] = {
-    &command_status, &command_explain, &command_ping, &command_keygen, &command_bench,
+    &command_status, &command_explain, &command_ping,
+    &command_keygen, &command_bench,   &command_survey,
 };
 
 static void print_help(FILE *to)
