@@ -74,6 +74,16 @@ static void vector_copy(const struct iovec *iov, int at, size_t skip, uint8_t *s
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
+static void piece_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len)
+{
+    if (call->kind == CALL_READ)
+        call_read_begin(call, r, offset, buf, len);
+    else if (call->kind == CALL_WRITE)
+        call_write_begin(call, r, offset, buf, len);
+    else
+        call_offer_begin(call, r, offset, buf, len);
+}
+
 static void vector_piece(Call *call)
 {
     Client *c = call->channel->client;
@@ -94,7 +104,7 @@ static void vector_piece(Call *call)
         st->stage_skip = g->iov_skip;
         buf = st->stage;
         n = gathered;
-        if (call->kind == CALL_WRITE)
+        if (call->kind != CALL_READ)
             vector_copy(g->iov, g->iov_at, g->iov_skip, buf, n, false);
     }
     st->piece_at = g->begun;
@@ -104,10 +114,7 @@ static void vector_piece(Call *call)
     client_lock(c);
     call->region->refs++;
     client_unlock(c);
-    if (call->kind == CALL_READ)
-        call_read_begin(&st->piece, part, inner, buf, n);
-    else
-        call_write_begin(&st->piece, part, inner, buf, n);
+    piece_begin(&st->piece, part, inner, buf, n);
 }
 
 static void vector_piece_over(Call *piece, ssize_t result, int error, const char *reason)
@@ -132,7 +139,7 @@ static void vector_end(Call *call)
     const CallGroup *g = &call->group;
     Region *r = call->region;
     size_t done = g->end < g->len ? g->end : g->len;
-    bool failed = g->error && (call->kind == CALL_READ || done == 0);
+    bool failed = g->error && (call->kind != CALL_WRITE || done == 0);
     client_lock(c);
     r->refs--;
     client_unlock(c);
@@ -145,7 +152,7 @@ static void vector_step(Call *call)
 {
     CallGroup *g = &call->group;
     while (g->begun < g->len && g->end == SIZE_MAX && call_piece_free(call) &&
-           (call->kind == CALL_READ || !RULE(WRITE_IN_TURN) || g->running == 0))
+           (call->kind != CALL_WRITE || !RULE(WRITE_IN_TURN) || g->running == 0))
         vector_piece(call);
     if (g->running == 0)
         vector_end(call);
@@ -156,7 +163,7 @@ static void vector_step(Call *call)
 void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason)
 {
     CallGroup *g = &piece->parent->group;
-    if (piece->kind == CALL_READ || piece->kind == CALL_WRITE) {
+    if (piece->kind == CALL_READ || piece->kind == CALL_WRITE || piece->kind == CALL_OFFER) {
         vector_piece_over(piece, result, error, reason);
         return;
     }
@@ -215,10 +222,7 @@ static void vector_begin(Call *call, Region *r, uint64_t offset, const struct io
         return;
     }
     call_attach(call);
-    if (call->kind == CALL_READ)
-        call_read_begin(call, part, inner, iov->iov_base, len);
-    else
-        call_write_begin(call, part, inner, iov->iov_base, len);
+    piece_begin(call, part, inner, iov->iov_base, len);
 }
 
 /* Argument checks in the paper's order: the region first, then the arguments. */
@@ -233,7 +237,7 @@ static void vector_start(Call *call, Channel *ch, uint8_t kind, int rd, off_t of
     client_lock(c);
     Region *r = client_user_region(c, rd);
     if (r) {
-        alive = region_active(r) || region_file_serves(r);
+        alive = region_active(r) || (region_file_serves(r) && kind != CALL_OFFER);
         wrong = vector_wrong(r, kind, offset, sane);
         if (!wrong && len > r->len - (uint64_t)offset)
             len = r->len - (uint64_t)offset;
@@ -280,4 +284,11 @@ void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const stru
 {
     (void)now_ns;
     vector_start(call, ch, CALL_WRITE, rd, offset, iov, count);
+}
+
+void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
+                       int count, uint64_t now_ns)
+{
+    (void)now_ns;
+    vector_start(call, ch, CALL_OFFER, rd, offset, iov, count);
 }

@@ -235,6 +235,10 @@ void call_readv_start(Call *call, Channel *ch, int rd, off_t offset, const struc
                       int count, uint64_t now_ns);
 void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns);
+/* What the buffers hold is what the file holds there: fills the region's whole blocks with it. The
+ * result is the bytes looked at; fewer where a write was under way beside. */
+void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
+                       int count, uint64_t now_ns);
 void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 /* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */

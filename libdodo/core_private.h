@@ -222,6 +222,7 @@ enum CallKind {
     CALL_FILL,
     CALL_REOPEN,
     CALL_PREFETCH,
+    CALL_OFFER,
     CALL_KIND_MAX
 };
 
@@ -343,6 +344,7 @@ void stripe_close_file(Call *call, const FileResult *result);
  * region, which is no striped one; @len > 0. */
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
+void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
 /* One more stripe, in the order of stripe_open_start() or stripe_close_start(). */
 void call_open_begin(Call *call, Region *stripe);
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
@@ -351,6 +353,7 @@ bool close_is_fresh(const Region *r, const FileResult *stamp);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
 void call_write_step(Call *call, uint64_t now_ns);
+void call_offer_step(Call *call, uint64_t now_ns);
 void call_close_step(Call *call, uint64_t now_ns);
 void call_sync_step(Call *call, uint64_t now_ns);
 void call_leave_step(Call *call, uint64_t now_ns);

@@ -153,6 +153,15 @@ ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     return finish(&e);
 }
 
+ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
+{
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_offerv_start(&e.call, link_channel(e.link), rd, offset, iov, iovcnt, os_now_ns());
+    return finish(&e);
+}
+
 int dodo_prefetch(int rd, off_t offset, size_t len)
 {
     Entry e;

@@ -213,6 +213,30 @@ DODO_API int dodo_msync(int rd);
  */
 DODO_API int dodo_prefetch(int rd, off_t offset, size_t len);
 
+/**
+ * dodo_mfillv() - give remote memory what the backing file holds
+ * @rd:     region descriptor
+ * @iov:    buffers with the bytes of the file that stand at the region's [@offset, ...), in order;
+ *          not changed, not kept
+ * @iovcnt: how many, at most IOV_MAX
+ * @offset: where, from the region's start, [bytes]
+ *
+ * For a program that has data of the file in its own memory, and would rather have later reads of
+ * it come from remote memory than from the disk: nothing is read from or written to the file. The
+ * caller promises that the file holds just these bytes, and that nobody writes there by another way
+ * than dodo_mwrite() meanwhile; what is given wrong is read back wrong. Only blocks of 4 KiB that
+ * the buffers hold whole, or to the region's end, are filled; none that a dodo_mwrite() of another
+ * thread touches meanwhile.
+ *
+ * Returns: the bytes looked at: the sum of the buffers, or fewer at the region's end, or where a
+ *          write ran beside; -1 with errno set.
+ * Errors:  ENOMEM  the region is not active, or its host is lost: see dodo_mread()
+ *          EINVAL  as dodo_mreadv()
+ * Time:    as dodo_mwrite() without its file.
+ * Threads: safe.  Source: the clone of the paper's Figure 5.  Since: 0.1
+ */
+DODO_API ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset);
+
 /* ---- reads that nobody waits for ------------------------------------------------------------ */
 
 /** A queue of asynchronous reads: one thread keeps many under way, of regions on many hosts. */

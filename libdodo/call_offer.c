@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* mfillv: the program has bytes that the backing file holds too, and offers them for remote memory,
+ * so that no disk has to be asked for them. As with any fill, only blocks whose every byte is there
+ * are filled, and none that a write of this process is under way for, or was begun since: the write
+ * counter is taken before the first byte goes out, while the bytes are the file's. */
+#include <errno.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+enum OfferPhase { OFFER_ENTER, OFFER_RUN };
+
+static void offer_end(Call *call, ssize_t result, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    Region *r = region_top(call->region);
+    client_lock(c);
+    bool last = --r->refs == 0 && r->closing;
+    client_unlock(c);
+    call_finish(call, result, error, reason);
+    if (last)
+        c->hooks.wake(c->hooks.ctx);
+}
+
+/* The whole blocks of the piece: [*ret_from, the result), in the region. */
+static uint64_t whole_blocks(const Region *r, const CallState *st, uint64_t *ret_from)
+{
+    uint64_t end = st->user_offset + st->user_len;
+    *ret_from = (st->user_offset + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+    return end == r->len ? end : end / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+}
+
+/* Offers the next window, or ends the call. */
+static void offer_window(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t from, to = whole_blocks(r, st, &from);
+    if (from + st->done >= to) {
+        offer_end(call, (ssize_t)st->user_len, 0, NULL);
+        return;
+    }
+    from += st->done;
+    st->window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
+    client_lock(c);
+    bool active = r->active;
+    bool beside = RULE(READ_BESIDE_WRITE) &&
+                  region_write_overlaps(r, block_of(from), block_of(from + st->window - 1));
+    Addr host = r->host;
+    RegionAddress address = r->address;
+    uint64_t counter = r->counter;
+    c->stats.fills_offered += active && !beside;
+    client_unlock(c);
+    if (!active) {
+        offer_end(call, -1, ENOMEM, "the region's host is lost");
+    } else if (beside) {
+        offer_end(call, 0, 0, NULL);
+    } else {
+        call->phase = OFFER_RUN;
+        run_write(call, &host, &address, WRITE_FILL, from, st->user_buf + (from - st->user_offset),
+                  st->window, counter, now_ns);
+    }
+}
+
+static void offer_taken(Call *call, bool refused)
+{
+    Client *c = call->channel->client;
+    const CallState *st = call->state;
+    Region *r = call->region;
+    uint64_t first = block_of(st->offset), last = block_of(st->offset + st->window - 1);
+    client_lock(c);
+    bool same = r->active && region_address_equal(&r->address, &st->address);
+    c->stats.fills_done += !refused;
+    c->stats.fills_refused += refused;
+    for (uint64_t b = first; same && !refused && b <= last; b++)
+        if (!region_write_overlaps(r, b, b))
+            region_saw_filled(r, b, true);
+    client_unlock(c);
+}
+
+static void offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    const CallState *st = call->state;
+    bool gone =
+        result == RUN_TIMED_OUT || result == RUN_HOST_CHANGED ||
+        (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
+    if (gone)
+        client_host_lost(c, st->address.epoch, "it does not answer", now_ns);
+    else if (st->status == STATUS_GONE)
+        client_region_lost(c, call->region->rd, &st->address, now_ns);
+    offer_end(call, -1, ENOMEM, gone ? "the region's host is lost" : "the region's host refuses");
+}
+
+void call_offer_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    if (call->phase == OFFER_ENTER) {
+        offer_window(call, now_ns);
+        if (call->need == NEED_NOTHING)
+            return;
+    }
+    enum RunResult result = run_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    if (result != RUN_DONE) {
+        offer_lost(call, result, now_ns);
+        return;
+    }
+    bool refused = st->u.write.refused_chunks > 0;
+    offer_taken(call, refused);
+    run_end(call);
+    st->done += st->window;
+    if (refused)
+        offer_end(call, 0, 0, NULL);
+    else
+        call->phase = OFFER_ENTER; /* the next window, at once */
+    if (call->need != NEED_NOTHING)
+        call_offer_step(call, now_ns);
+}
+
+void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len)
+{
+    CallState *st = call->state;
+    call->region = r;
+    st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
+    st->user_offset = offset;
+    st->user_len = len;
+}

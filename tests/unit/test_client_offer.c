@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* mfillv: what the program has of the file goes to remote memory without the file being asked. */
+#include "tests/unit/client_fixture.h"
+
+enum { LEN = 300000 };
+
+static ssize_t offer_v(int rd, off_t offset, const struct iovec *iov, int count)
+{
+    Call call;
+    call_offerv_start(&call, w.channels[1], rd, offset, iov, count, w.now);
+    return done(&call);
+}
+
+static ssize_t offer(int rd, off_t offset, const void *buf, size_t len)
+{
+    struct iovec one = {(void *)(uintptr_t)buf, len};
+    return offer_v(rd, offset, &one, 1);
+}
+
+/* Bytes of a read of the region's [at, at + len) that came from remote memory. */
+static uint64_t remote_of(int rd, off_t at, size_t len)
+{
+    uint64_t hits = info(rd).hits;
+    assert_reads_file(rd, 0, at, len);
+    return info(rd).hits - hits;
+}
+
+static void offer__is_read_remotely(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, 0);
+    assert_int_equal(offer(rd, 0, w.file, LEN), LEN);
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    assert_int_equal(remote_of(rd, 0, LEN), LEN);
+    assert_int_equal(info(rd).misses, 0);
+    assert_int_equal(stats().fills_refused, 0);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+static void offer__fills_whole_blocks_only(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, 0);
+    assert_int_equal(offer(rd, 100, w.file + 100, 8192), 8192); /* block 1 */
+    assert_int_equal(info(rd).filled_bytes, 4096);
+    assert_int_equal(remote_of(rd, 4096, 4096), 4096);
+    assert_int_equal(offer(rd, 8192, w.file + 8192, 4095), 4095); /* none */
+    assert_int_equal(info(rd).filled_bytes, 4096);
+    off_t last = LEN / 4096 * 4096; /* to the region's end: the last, short block */
+    assert_int_equal(offer(rd, last, w.file + last, LEN - last + 50), LEN - last);
+    assert_int_equal(remote_of(rd, last, LEN - last), LEN - last);
+    assert_int_equal(offer(rd, LEN, w.file, 10), 0);
+    assert_int_equal(offer(rd, LEN + 1, w.file, 10), -1);
+    assert_int_equal(fail_error, EINVAL);
+}
+
+static void offer__of_many_buffers(void **state)
+{
+    (void)state;
+    struct iovec iov[70];
+    int rd = open_at(LEN, 0, 0);
+    for (unsigned i = 0; i < 70; i++)
+        iov[i] = (struct iovec){w.file + i * 4096, 4096};
+    assert_int_equal(offer_v(rd, 0, iov, 70), 70 * 4096);
+    assert_int_equal(remote_of(rd, 0, 70 * 4096), 70 * 4096);
+}
+
+static void offer__over_stripes(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    assert_true(info(rd).stripes > 1);
+    assert_int_equal(offer(rd, 0, w.file, LEN), LEN);
+    assert_int_equal(remote_of(rd, 0, LEN), LEN);
+}
+
+/* A write that is under way: what was offered may be older than it. */
+static void offer__beside_a_write_fills_nothing(void **state)
+{
+    (void)state;
+    static uint8_t data[8192], old[16384];
+    Call writer;
+    int rd = open_at(LEN, 0, 0);
+    memcpy(old, w.file, sizeof old);
+    memset(data, 7, sizeof data);
+    call_write_start(&writer, w.channels[2], rd, 4096, data, sizeof data, w.now);
+    Call *needs = run_to_file(&writer);
+    assert_int_equal(offer(rd, 0, old, sizeof old), 0);
+    assert_int_equal(info(rd).filled_bytes, 0);
+    do_file(needs);
+    assert_int_equal(done(&writer), sizeof data);
+    settle();
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+/* A write that begins when the offer is on its way wins, whichever comes first. */
+static void offer__never_overtakes_a_write(void **state)
+{
+    (void)state;
+    static uint8_t data[4096], old[65536];
+    Call giver;
+    struct iovec one = {old, sizeof old};
+    int rd = open_at(LEN, 0, 0);
+    memcpy(old, w.file, sizeof old);
+    call_offerv_start(&giver, w.channels[2], rd, 0, &one, 1, w.now);
+    channel_step(w.channels[2], w.now); /* counter taken, session not yet up */
+    assert_int_equal(giver.need, NEED_NETWORK);
+    memset(data, 9, sizeof data);
+    assert_int_equal(write_at(rd, 8192, data, sizeof data), sizeof data);
+    assert_true(done(&giver) >= 0);
+    settle();
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+static void offer__to_a_dead_host(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, 0);
+    w.imd_dead = true;
+    uint64_t start = w.now;
+    assert_int_equal(offer(rd, 0, w.file, LEN), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_in_range(w.now - start, 1, 2 * (uint64_t)NS_PER_S);
+    assert_false(info(rd).active);
+    assert_int_equal(offer(rd, 0, w.file, LEN), -1);
+    assert_int_equal(fail_error, ENOMEM);
+}
+
+static void offer__of_a_fallback_region_without_memory(void **state)
+{
+    (void)state;
+    w.imd_dead = true;
+    int rd = open_at(LEN, 0, DODO_FALLBACK);
+    (void)offer(rd, 0, w.file, LEN); /* notices */
+    assert_int_equal(offer(rd, 0, w.file, LEN), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+static void offer__close_waits(void **state)
+{
+    (void)state;
+    Call giver, closer;
+    struct iovec one = {w.file, LEN};
+    int rd = open_at(LEN, 0, 0);
+    call_offerv_start(&giver, w.channels[1], rd, 0, &one, 1, w.now);
+    channel_step(w.channels[1], w.now);
+    call_close_start(&closer, w.channels[2], rd, w.now);
+    channel_step(w.channels[2], w.now);
+    assert_int_equal(closer.need, NEED_BLOCKED);
+    assert_int_equal(done(&giver), LEN);
+    assert_int_equal(done(&closer), 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(offer__is_read_remotely),
+        T(offer__fills_whole_blocks_only),
+        T(offer__of_many_buffers),
+        T(offer__over_stripes),
+        T(offer__beside_a_write_fills_nothing),
+        T(offer__never_overtakes_a_write),
+        T(offer__to_a_dead_host),
+        T(offer__of_a_fallback_region_without_memory),
+        T(offer__close_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
