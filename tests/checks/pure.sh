@@ -7,7 +7,7 @@
 
 need nm
 allowed='^(mem(cpy|move|set|cmp|chr|rchr|mem|pcpy)|str[a-z]+|__(mem|str)[a-z]+_chk
-|malloc|calloc|realloc|reallocarray|free|aligned_alloc|qsort|bsearch|exp
+|malloc|calloc|realloc|reallocarray|free|aligned_alloc|qsort(_r)?|bsearch|exp
 |v?snprintf|__v?snprintf_chk|(__isoc[0-9]+_)?strto[a-z]+|inet_(pton|ntop)
 |__errno_location|__ctype_[a-z]+_loc|tolower|toupper
 |__(popcount|clz|ctz|bswap|u?div|u?mod)[sdt]i[23]|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_
