@@ -32,9 +32,11 @@ enum Cause {
     CAUSE_CALM,  /* reclaimed, or begun, less than idle_after ago */
     CAUSE_PRESSURE_PAUSE,
     CAUSE_CRASH_PAUSE,
-    CAUSE_NOT_READY, /* imd was not ready by its deadline */
-    CAUSE_ENDING,    /* the last imd is not gone yet */
-    CAUSE_LEAVING,   /* rmd ends */
+    CAUSE_NOT_READY,  /* imd was not ready by its deadline */
+    CAUSE_ENDING,     /* the last imd is not gone yet */
+    CAUSE_LEAVING,    /* rmd ends */
+    CAUSE_WATCH_ONLY, /* rmd lends nothing */
+    CAUSE_SURVEY,     /* rmd only records */
 };
 
 typedef struct Idleness {

@@ -145,9 +145,13 @@ enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
+    if (m->config.survey)
+        return CAUSE_SURVEY;
     enum Cause cause = idleness_forbids(&m->idleness, now_ns);
     if (cause != CAUSE_NONE)
         return cause;
+    if (m->config.watch_only)
+        return CAUSE_WATCH_ONLY;
     if (m->lending.far_below && GUARD(FAR_BELOW))
         return CAUSE_MEMORY_SHORT;
     if (now_ns < m->calm_until_ns)
@@ -161,6 +165,16 @@ enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
     if (lending_spare(&m->lending) < smaller(MONITOR_POOL_MIN_BYTES, m->config.pool_max_bytes))
         return CAUSE_MEMORY_LITTLE;
     return CAUSE_NONE;
+}
+
+bool monitor_idle(const Monitor *m, uint64_t now_ns)
+{
+    return idleness_forbids(&m->idleness, now_ns) == CAUSE_NONE;
+}
+
+bool monitor_idle(const Monitor *m, uint64_t now_ns)
+{
+    return idleness_forbids(&m->idleness, now_ns) == CAUSE_NONE && now_ns >= m->calm_until_ns;
 }
 
 static void expire_imd(Monitor *m, uint64_t now_ns)
