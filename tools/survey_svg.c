@@ -58,8 +58,8 @@ void survey_draw_all(FILE *to, const Survey *s)
     survey_series_all(s, series);
     for (unsigned i = 0; i < survey_series_count(s); i++) /* were there ever more at one time? */
         p.max_kb = series[i].mean_kb > p.max_kb ? series[i].mean_kb : p.max_kb;
-    (void)snprintf(title, sizeof title, "Available memory of %u host%s together, from %s UTC",
-                   s->host_count, s->host_count == 1 ? "" : "s",
+    (void)snprintf(title, sizeof title, "Available memory of %u host%s, from %s UTC", s->host_count,
+                   s->host_count == 1 ? "" : "s together",
                    survey_time_text(s->first_s, first, sizeof first));
     plot_begin(to, MARGIN + ALL_WIDTH + 30, HEAD + ALL_HEIGHT + FOOT, title);
     plot_axes(to, &p);
@@ -158,15 +158,15 @@ void survey_draw_hosts(FILE *to, const Survey *s)
     char title[160], first[32];
     g_autofree Choice *choices = g_new(Choice, MAX(s->host_count, 1));
     unsigned n = choose(s, choices);
-    unsigned rows = (n + HOST_COLUMNS - 1) / HOST_COLUMNS;
+    unsigned rows = (n + HOST_COLUMNS - 1) / HOST_COLUMNS, columns = CLAMP(n, 2, HOST_COLUMNS);
     if (n < s->host_count)
         (void)snprintf(title, sizeof title, "Available memory, %u of %u hosts, from %s UTC", n,
                        s->host_count, survey_time_text(s->first_s, first, sizeof first));
     else
         (void)snprintf(title, sizeof title, "Available memory of each host, from %s UTC",
                        survey_time_text(s->first_s, first, sizeof first));
-    plot_begin(to, HOST_COLUMNS * (MARGIN + HOST_WIDTH) + 30,
-               HEAD + rows * (HOST_HEIGHT + FOOT + 20), title);
+    plot_begin(to, columns * (MARGIN + HOST_WIDTH) + 30, HEAD + rows * (HOST_HEIGHT + FOOT + 20),
+               title);
     plot_legend(to, MARGIN + 100, 42, styles_host, G_N_ELEMENTS(styles_host));
     for (unsigned i = 0; i < n; i++)
         draw_host(to, s, &choices[i], i);
