@@ -137,7 +137,6 @@ static const char *plain(enum Cause cause)
         [CAUSE_ENDING] = "the last imd has not ended yet",
         [CAUSE_LEAVING] = "rmd ends",
         [CAUSE_WATCH_ONLY] = "rmd only watches",
-        [CAUSE_SURVEY] = "rmd only records what could be lent",
     };
     return (unsigned)cause < sizeof texts / sizeof *texts ? texts[cause] : NULL;
 }

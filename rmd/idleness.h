@@ -36,7 +36,6 @@ enum Cause {
     CAUSE_ENDING,     /* the last imd is not gone yet */
     CAUSE_LEAVING,    /* rmd ends */
     CAUSE_WATCH_ONLY, /* rmd lends nothing */
-    CAUSE_SURVEY,     /* rmd only records */
 };
 
 typedef struct Idleness {

@@ -145,8 +145,6 @@ enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
-    if (m->config.survey)
-        return CAUSE_SURVEY;
     enum Cause cause = idleness_forbids(&m->idleness, now_ns);
     if (cause != CAUSE_NONE)
         return cause;
@@ -165,11 +163,6 @@ enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
     if (lending_spare(&m->lending) < smaller(MONITOR_POOL_MIN_BYTES, m->config.pool_max_bytes))
         return CAUSE_MEMORY_LITTLE;
     return CAUSE_NONE;
-}
-
-bool monitor_idle(const Monitor *m, uint64_t now_ns)
-{
-    return idleness_forbids(&m->idleness, now_ns) == CAUSE_NONE;
 }
 
 bool monitor_idle(const Monitor *m, uint64_t now_ns)

@@ -56,7 +56,6 @@ typedef struct MonitorConfig {
     uint64_t idle_after_ns, poll_ns, leave_deadline_ns;
     double load_below;
     bool dedicated;          /* the load alone decides */
-    bool survey;             /* nothing is ever lent; monitor_idle() is what is wanted */
     bool has_recruit_rule;   /* recruit_when replaces our own condition */
     bool has_reclaim_rule;   /* reclaim_when */
     uint64_t pool_max_bytes; /* the owner's cap; UINT64_MAX: none */
@@ -118,8 +117,6 @@ typedef struct MonitorStatus {
     char reason[MONITOR_REASON_MAX]; /* in plain words, why it is so */
 } MonitorStatus;
 void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret);
-/* The owner is away, by the settings or the owner's rules, whatever memory and pauses say. */
-bool monitor_idle(const Monitor *m, uint64_t now_ns);
 /* Each condition with what it says now, a line each, and which of them decides. @cap bytes at
  * most, terminated; returns @buf. */
 char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);

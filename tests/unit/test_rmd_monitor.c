@@ -188,10 +188,10 @@ static void lends_after_idle_after_and_not_before(void **state)
 }
 
 /* For recordings: the owner's side of the decision alone. */
-static void who_only_records_lends_nothing(void **state)
+static void who_only_watches_lends_nothing(void **state)
 {
     MonitorConfig config = usual;
-    config.survey = true;
+    config.watch_only = true;
     begin(&config);
     pass(5 * MINUTE - NS_PER_S);
     assert_false(monitor_idle(h.monitor, h.now_ns));
@@ -199,7 +199,7 @@ static void who_only_records_lends_nothing(void **state)
     assert_true(monitor_idle(h.monitor, h.now_ns));
     pass(60 * MINUTE);
     assert_int_equal(h.starts, 0);
-    assert_string_equal(reason(), "rmd only records what could be lent");
+    assert_string_equal(reason(), "rmd only watches");
     h.spare = 0;
     pass(MINUTE);
     assert_true(monitor_idle(h.monitor, h.now_ns));
@@ -700,7 +700,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(lends_after_idle_after_and_not_before),
-        TEST(who_only_records_lends_nothing),
+        TEST(who_only_watches_lends_nothing),
         TEST(a_touch_reclaims_at_the_next_look),
         TEST(load_reclaims_and_must_be_low_for_as_long),
         TEST(unknown_is_busy),
