@@ -11,7 +11,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
 (cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|' |
   sort >"$dir/there"
 {
-  printf 'bin/%s\n' cmd dodo dodo-synthetic imd
+  printf 'bin/%s\n' cmd dmine dmine-generate dodo dodo-synthetic imd
   printf 'include/dodo/%s\n' dodo.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of dmine. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "examples/decimal.h"
+#include "examples/dmine.h"
+
+enum {
+    OPT_INPUT = 256,
+    OPT_MIN_SUPPORT,
+    OPT_MIN_CONFIDENCE,
+    OPT_BACKEND,
+    OPT_POLICY,
+    OPT_REGION_SIZE,
+    OPT_JSON,
+    OPT_PROGRESS,
+    OPT_HELP,
+    OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+    {"input", required_argument, NULL, OPT_INPUT},
+    {"min-support", required_argument, NULL, OPT_MIN_SUPPORT},
+    {"min-confidence", required_argument, NULL, OPT_MIN_CONFIDENCE},
+    {"backend", required_argument, NULL, OPT_BACKEND},
+    {"policy", required_argument, NULL, OPT_POLICY},
+    {"region-size", required_argument, NULL, OPT_REGION_SIZE},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"progress", no_argument, NULL, OPT_PROGRESS},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static const char help_text[] =
+    "Usage: dmine --input FILE [OPTION...]\n"
+    "Finds the sets of items that many transactions have in common, and association rules. It\n"
+    "scans the file once for each size of sets, from its disk or through Dodo, which keeps it in\n"
+    "remote memory for the next run.\n"
+    "\n"
+    "  --input FILE          transactions: a line each, item numbers with blanks between; or\n"
+    "                        in dmine-generate(1)'s binary format\n"
+    "  --min-support SHARE   of the transactions that have a set for it to be frequent, above 0 "
+    "and\n"
+    "                        at most 1 (default: 0.01)\n"
+    "  --min-confidence SHARE  print the rules, too: of the transactions with the items on a "
+    "rule's\n"
+    "                        left, at least so many have those on its right\n"
+    "  --backend BACKEND     disk or dodo (default: dodo)\n"
+    "  --policy NAME         replacement policy of the back end's own cache; disk and dodo have "
+    "none\n"
+    "  --region-size SIZE    bytes of each Dodo region (default: 1M)\n"
+    "  --json                the result as one JSON object\n"
+    "  --progress            lines of progress on standard error\n"
+    "  --help, --version\n"
+    "\n"
+    "Shares have at most 9 digits after the point; sizes take K, M, G. The manager is found by\n"
+    "DODO_MANAGER=ADDR:PORT and DODO_KEY=FILE, or by the file dodo.conf(5). Status: 0; 1: the "
+    "file\n"
+    "cannot be read or mined; 2: bad command line.\n";
+
+static int parse_backend(const char *text, const Backend **ret)
+{
+    const Backend *found = backend_find(text);
+    if (!found)
+        return -1;
+    *ret = found;
+    return 0;
+}
+
+/* A share above 0. */
+static int parse_share(const char *text, uint64_t *ret_ppb)
+{
+    uint64_t ppb;
+    if (decimal_parse(text, 9, APRIORI_PPB_ONE, &ppb) < 0 || ppb == 0)
+        return -1;
+    *ret_ppb = ppb;
+    return 0;
+}
+
+/* One option with its argument: 0, or < 0 when the argument is no good. */
+static int take_option(Options *o, int opt, const char *arg)
+{
+    switch (opt) {
+    case OPT_INPUT:
+        o->input = arg;
+        return 0;
+    case OPT_MIN_SUPPORT:
+        return parse_share(arg, &o->support_ppb);
+    case OPT_MIN_CONFIDENCE:
+        return parse_share(arg, &o->confidence_ppb);
+    case OPT_BACKEND:
+        return parse_backend(arg, &o->backend);
+    case OPT_POLICY:
+        o->policy = arg;
+        return 0;
+    case OPT_REGION_SIZE:
+        return parse_size(arg, &o->region_bytes);
+    case OPT_JSON:
+        o->json = true;
+        return 0;
+    case OPT_PROGRESS:
+        o->progress = true;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+static int complain(const char *what)
+{
+    fprintf(stderr, "dmine: %s; dmine --help tells more\n", what);
+    return 2;
+}
+
+/* What is wrong with the options as a whole; NULL: nothing. In @text of 256, or a constant. */
+static const char *find_fault(const Options *o, char *text)
+{
+    if (!o->input)
+        return "--input is missing";
+    if (o->region_bytes == 0 || o->region_bytes > INT64_MAX)
+        return "--region-size must be at least 1";
+    if (!o->policy || backend_has_policy(o->backend, o->policy))
+        return NULL;
+    snprintf(text, 256, "the back end %s has no policy '%s'", o->backend->name, o->policy);
+    return text;
+}
+
+int options_parse(Options *o, int argc, char **argv, int *ret_status)
+{
+    *o = (Options){
+        .backend = &backend_dodo, .region_bytes = 1 << 20, .support_ppb = APRIORI_PPB_ONE / 100};
+    int opt, index = 0;
+    char text[256];
+    while ((opt = getopt_long(argc, argv, "", long_options, &index)) != -1) {
+        if (opt == OPT_HELP || opt == OPT_VERSION) {
+            fputs(opt == OPT_HELP ? help_text : "dmine " DODO_VERSION "\n", stdout);
+            return *ret_status = 0, 1;
+        }
+        if (opt == '?')
+            return *ret_status = 2, 1; /* getopt has told */
+        if (take_option(o, opt, optarg) < 0) {
+            snprintf(text, sizeof text, "--%s does not take '%s'", long_options[index].name,
+                     optarg);
+            return *ret_status = complain(text), 1;
+        }
+    }
+    const char *fault = optind < argc ? "only options are taken" : find_fault(o, text);
+    if (fault)
+        return *ret_status = complain(fault), 1;
+    return 0;
+}
