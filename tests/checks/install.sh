@@ -12,6 +12,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   sort >"$dir/there"
 {
   printf 'bin/%s\n' cmd dmine dmine-generate dodo dodo-synthetic imd
+  [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
   printf 'include/dodo/%s\n' dodo.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service
