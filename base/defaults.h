@@ -117,6 +117,21 @@
 /* [cmd] receive_buffer: SO_RCVBUF wanted [bytes] */
 #define DEFAULT_CMD_RECEIVE_BYTES (4ull << 20)
 
+/* ---- rmd ------------------------------------------------------------------------------------ */
+
+/* [rmd] idle_after: so long must console and load have been quiet before a host is lent [ns] */
+#define DEFAULT_IDLE_AFTER_NS (300 * NS_PER_S)
+/* [rmd] load_below: the load counts as quiet below this */
+#define DEFAULT_LOAD_BELOW 0.3
+/* [rmd] poll: between looks at the host [ns] */
+#define DEFAULT_POLL_NS (1 * NS_PER_S)
+/* [rmd] leave_deadline: from the owner's return to the kill of an imd that does not leave [ns] */
+#define DEFAULT_RMD_LEAVE_DEADLINE_NS (1 * NS_PER_S)
+/* [rmd] beat: between what rmd tells cmd while nothing changes [ns] */
+#define DEFAULT_RMD_BEAT_NS (5 * NS_PER_S)
+/* [rmd] imd_port: UDP port of imd's control socket; 0: any that is free */
+#define DEFAULT_RMD_IMD_PORT 7701
+
 /* ---- tools ---------------------------------------------------------------------------------- */
 
 /* --timeout of dodo(1): how long it waits for an answer [ns] */

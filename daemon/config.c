@@ -79,6 +79,14 @@ static void describe(const ConfigKey *k, char *buf, size_t cap)
         (void)snprintf(buf, cap, "a number, %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
                        (guint64)k->min, (guint64)k->max);
         break;
+    case CONFIG_NUMBER:
+        (void)snprintf(buf, cap,
+                       "a number such as 0.5, %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
+                       (guint64)k->min, (guint64)k->max);
+        break;
+    case CONFIG_LIST:
+        (void)snprintf(buf, cap, "texts, with blanks between them");
+        break;
     }
 }
 
@@ -91,6 +99,34 @@ static int set_quantity(const ConfigKey *k, uint64_t *field, const char *text)
     if (res != 0 || v < k->min || v > k->max)
         return -EINVAL;
     *field = v;
+    return 0;
+}
+
+static int set_number(const ConfigKey *k, double *field, const char *text)
+{
+    char *end;
+    double v = g_ascii_strtod(text, &end);
+    if (!g_ascii_isdigit(text[0]) || *end || !(v >= (double)k->min && v <= (double)k->max))
+        return -EINVAL;
+    *field = v;
+    return 0;
+}
+
+static int set_list(char ***field, const char *text)
+{
+    g_auto(GStrv) words = g_strsplit_set(text, " \t\n", -1);
+    guint count = 0;
+    for (guint i = 0; words[i]; i++) { /* without those between two blanks */
+        if (*words[i])
+            words[count++] = words[i];
+        else
+            g_free(words[i]);
+    }
+    words[count] = NULL;
+    if (count == 0)
+        return -EINVAL;
+    g_strfreev(*field);
+    *field = g_steal_pointer(&words);
     return 0;
 }
 
@@ -115,6 +151,10 @@ static int set_field(const ConfigKey *k, void *options, const char *text)
     case CONFIG_TIME:
     case CONFIG_COUNT:
         return set_quantity(k, field, text);
+    case CONFIG_NUMBER:
+        return set_number(k, field, text);
+    case CONFIG_LIST:
+        return set_list(field, text);
     }
     return -EINVAL;
 }
@@ -213,6 +253,7 @@ typedef struct Option {
     const ConfigKey *key;
     char *name;
     char *text;
+    GStrv texts;    /* CONFIG_LIST */
     gboolean given; /* CONFIG_BOOL */
 } Option;
 
@@ -221,6 +262,7 @@ static void option_clear(gpointer p)
     Option *o = p;
     g_free(o->name);
     g_free(o->text);
+    g_strfreev(o->texts);
 }
 
 /* All options of the tables. The array must not grow afterwards: GLib writes into it. */
@@ -246,10 +288,14 @@ static GArray *entries_make(const ConfigProgram *p, GArray *options, char **ret_
     GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
     for (guint i = 0; i < options->len; i++) {
         Option *o = &g_array_index(options, Option, i);
-        bool flag = o->key->kind == CONFIG_BOOL;
+        bool flag = o->key->kind == CONFIG_BOOL, list = o->key->kind == CONFIG_LIST;
         GOptionEntry e = {.long_name = o->name,
-                          .arg = flag ? G_OPTION_ARG_NONE : G_OPTION_ARG_STRING,
-                          .arg_data = flag ? (gpointer)&o->given : (gpointer)&o->text,
+                          .arg = flag   ? G_OPTION_ARG_NONE
+                                 : list ? G_OPTION_ARG_STRING_ARRAY
+                                        : G_OPTION_ARG_STRING,
+                          .arg_data = flag   ? (gpointer)&o->given
+                                      : list ? (gpointer)&o->texts
+                                             : (gpointer)&o->text,
                           .description = o->key->help,
                           .arg_description = o->key->value};
         g_array_append_val(entries, e);
@@ -308,10 +354,20 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
     return CONFIG_OK;
 }
 
+/* All that were given, instead of what the field held; a text may have blanks in it here. */
+static void apply_list(const Option *o, void *into)
+{
+    char ***field = (char ***)(void *)((char *)into + o->key->offset);
+    g_strfreev(*field);
+    *field = g_strdupv(o->texts);
+}
+
 static int apply_options(GArray *options, void *into, char *error)
 {
     for (guint i = 0; i < options->len; i++) {
         Option *o = &g_array_index(options, Option, i);
+        if (o->texts)
+            apply_list(o, into);
         const char *text = o->given ? "yes" : o->text;
         if (!text || set_field(o->key, into, text) == 0)
             continue;
@@ -344,10 +400,11 @@ void config_clear(const ConfigProgram *program, void *options)
     for (unsigned t = 0; t < CONFIG_TABLES_MAX && program->tables[t]; t++) {
         for (size_t i = 0; i < program->tables[t]->count; i++) {
             const ConfigKey *k = &program->tables[t]->keys[i];
-            if (k->kind != CONFIG_TEXT)
-                continue;
-            char **field = (char **)(void *)((char *)options + k->offset);
-            g_clear_pointer(field, g_free);
+            void *field = (char *)options + k->offset;
+            if (k->kind == CONFIG_TEXT)
+                g_clear_pointer((char **)field, g_free);
+            else if (k->kind == CONFIG_LIST)
+                g_clear_pointer((char ***)field, g_strfreev);
         }
     }
     if (program->tables[0])

@@ -16,13 +16,16 @@
 enum { CONFIG_ERROR_MAX = 512 };
 
 enum ConfigKind {
-    CONFIG_TEXT,  /* char *, on the heap; config_clear() frees it */
-    CONFIG_BOOL,  /* bool; as an option: there or not */
-    CONFIG_ADDR,  /* Addr; @min is the default port */
-    CONFIG_SIZE,  /* uint64_t [bytes], @min .. @max */
-    CONFIG_TIME,  /* uint64_t [ns], @min .. @max */
-    CONFIG_COUNT, /* uint64_t, @min .. @max */
-    CONFIG_LEVEL, /* enum LogLevel */
+    CONFIG_TEXT,   /* char *, on the heap; config_clear() frees it */
+    CONFIG_BOOL,   /* bool; as an option: there or not */
+    CONFIG_ADDR,   /* Addr; @min is the default port */
+    CONFIG_SIZE,   /* uint64_t [bytes], @min .. @max */
+    CONFIG_TIME,   /* uint64_t [ns], @min .. @max */
+    CONFIG_COUNT,  /* uint64_t, @min .. @max */
+    CONFIG_LEVEL,  /* enum LogLevel */
+    CONFIG_NUMBER, /* double, @min .. @max */
+    CONFIG_LIST, /* char **, NULL at the end, on the heap; config_clear() frees it. In the file its
+                    texts stand between blanks, on the command line one an option */
 };
 
 typedef struct ConfigKey {

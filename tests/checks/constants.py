@@ -19,8 +19,10 @@ def text_of(path):
 
 def number(text):
     """'5s', '4M', '4096' -> nanoseconds, bytes, count; None for anything else."""
-    m = re.fullmatch(r'(\d+)([a-zA-Z]*)', text)
-    return int(m.group(1)) * UNITS[m.group(2)] if m and m.group(2) in UNITS else None
+    m = re.fullmatch(r'(\d+(?:\.\d+)?)([a-zA-Z]*)', text)
+    if not m or m.group(2) not in UNITS:
+        return None
+    return (float(m.group(1)) if '.' in m.group(1) else int(m.group(1))) * UNITS[m.group(2)]
 
 
 def defaults():
@@ -54,8 +56,8 @@ def page():
 def taken():
     """The keys that daemons and library take."""
     found = set()
-    for path in ('daemon/config.c', 'cmd/options.c', 'imd/options.c'):
-        found |= set(re.findall(r'\{"(dodo|imd|cmd)", "(\w+)",\s*(?:NULL|"DODO_)', text_of(path)))
+    for path in ('daemon/config.c', 'cmd/options.c', 'imd/options.c', 'rmd/options.c'):
+        found |= set(re.findall(r'\{"(dodo|imd|cmd|rmd)", "(\w+)",\s*(?:NULL|"DODO_)', text_of(path)))
     library = text_of('libdodo/settings.c')
     client = library[library.index('static int set_client'):]
     found |= {('client', k) for k in re.findall(r'strcmp\(key, "(\w+)"\)', client)}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CPU_PERIOD_US = 100000, VALUE_MAX = 64 };
+
+static int write_file(const char *dir, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", dir, name) >= sizeof path)
+        return -ENAMETOOLONG;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int res = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    (void)close(fd);
+    return res;
+}
+
+/* The first of them that is there. */
+static int limit_memory(const char *dir, uint64_t bytes)
+{
+    char value[VALUE_MAX];
+    (void)snprintf(value, sizeof value, "%" PRIu64, bytes);
+    int res = write_file(dir, "memory.max", value);
+    if (res == -ENOENT)
+        res = write_file(dir, "memory.limit_in_bytes", value);
+    return res;
+}
+
+static int limit_cpu(const char *dir, uint64_t percent)
+{
+    char value[VALUE_MAX];
+    if (percent == 0)
+        return 0;
+    (void)snprintf(value, sizeof value, "%" PRIu64 " %d", percent * CPU_PERIOD_US / 100,
+                   CPU_PERIOD_US);
+    return write_file(dir, "cpu.max", value);
+}
+
+static int open_procs(const char *dir)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/cgroup.procs", dir) >= sizeof path)
+        return -ENAMETOOLONG;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t cpu_percent)
+{
+    *g = (Cgroup){.procs = -1};
+    if ((size_t)snprintf(g->path, sizeof g->path, "%s/imd-%d", parent, (int)getpid()) >=
+        sizeof g->path)
+        return -ENAMETOOLONG;
+    if (mkdir(g->path, 0755) < 0 && errno != EEXIST) {
+        int res = -errno;
+        g->path[0] = '\0';
+        return res;
+    }
+    int res = limit_memory(g->path, memory_bytes);
+    if (res == 0)
+        res = limit_cpu(g->path, cpu_percent);
+    if (res == 0)
+        res = g->procs = open_procs(g->path);
+    if (res < 0)
+        cgroup_remove(g);
+    return res < 0 ? res : 0;
+}
+
+void cgroup_remove(Cgroup *g)
+{
+    if (g->procs >= 0)
+        (void)close(g->procs);
+    if (g->path[0])
+        (void)rmdir(g->path); /* what is left of one goes with the next, or with the host */
+    *g = (Cgroup){.procs = -1};
+}

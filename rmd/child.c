@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+
+#ifndef SYS_process_mrelease
+#define SYS_process_mrelease 448
+#endif
+
+enum {
+    MESSAGE_MAX = 256,
+    MESSAGES_AT_ONCE = 64,
+    /* imd's own needs beside the pool: tables, buffers, program. */
+    GROUP_EXTRA_BYTES = 512 << 20,
+    IOPRIO_WHO_PROCESS = 1,
+    IOPRIO_IDLE = 3 << 13,
+    EXIT_EXEC = 127,
+};
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static void add(GPtrArray *a, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    g_ptr_array_add(a, g_strdup(option));
+    g_ptr_array_add(a, g_strdup(value));
+}
+
+static void add_number(GPtrArray *a, const char *option, uint64_t value)
+{
+    g_autofree char *text = g_strdup_printf("%" PRIu64, value);
+    add(a, option, text);
+}
+
+/* NULL at the end. */
+static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
+{
+    const RmdOptions *o = c->options;
+    const CommonOptions *common = &o->common;
+    char text[ADDR_TEXT_MAX];
+    Addr listen = o->listen;
+    GPtrArray *a = g_ptr_array_new();
+    g_ptr_array_add(a, g_strdup(c->program));
+    add(a, "--config", common->config);
+    add(a, "--manager", addr_format(&common->manager, text, sizeof text));
+    listen.port = (uint16_t)o->imd_port;
+    add(a, "--listen", addr_format(&listen, text, sizeof text));
+    add_number(a, "--pool", pool_bytes);
+    add_number(a, "--owner-fd", (uint64_t)channel);
+    add(a, "--key", common->key);
+    add(a, "--log-level", log_level_text(common->log_level));
+    if (common->insecure)
+        g_ptr_array_add(a, g_strdup("--insecure"));
+    if (o->rate_bytes)
+        add_number(a, "--rate-bytes", o->rate_bytes);
+    if (o->rate_packets)
+        add_number(a, "--rate-packets", o->rate_packets);
+    add_number(a, "--nice", o->idle_priority ? 19 : 0);
+    g_ptr_array_add(a, NULL);
+    return (GStrv)(void *)g_ptr_array_free(a, FALSE);
+}
+
+/* ---- between fork and exec ------------------------------------------------------------------- */
+
+/* Only what a signal handler may call, too: other threads may have held locks. What fails is done
+ * without, but for the end with rmd's. */
+
+static void write_to(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)!write(fd, text, strlen(text));
+    (void)close(fd);
+}
+
+static void be_least(const Child *c)
+{
+    const struct rlimit none = {0, 0};
+    const struct sched_param param = {0};
+    (void)prctl(PR_SET_DUMPABLE, 1); /* or the next file would be root's; imd sees to it itself */
+    write_to("/proc/self/oom_score_adj", "1000");
+    (void)setrlimit(RLIMIT_CORE, &none);
+    if (!c->options->idle_priority)
+        return;
+    (void)setpriority(PRIO_PROCESS, 0, 19);
+    (void)sched_setscheduler(0, SCHED_IDLE, &param);
+    (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
+}
+
+__attribute__((noreturn)) static void become_imd(const Child *c, GStrv arguments, GStrv env,
+                                                 int channel, pid_t parent)
+{
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)setpgid(0, 0);
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent)
+        _exit(EXIT_EXEC);
+    be_least(c);
+    if (c->cgroup.procs >= 0)
+        (void)!write(c->cgroup.procs, "0", 1);
+    /* That it is ready is for the log: rmd's own line has been printed. */
+    if (fcntl(channel, F_SETFD, 0) == 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+        (void)execve(c->program, arguments, env);
+    _exit(EXIT_EXEC);
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+static int watch(const Child *c, int fd)
+{
+    struct epoll_event wanted = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(c->fd, EPOLL_CTL_ADD, fd, &wanted) < 0 ? -errno : 0;
+}
+
+static void close_one(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}
+
+static void make_group(Child *c, uint64_t pool_bytes)
+{
+    const RmdOptions *o = c->options;
+    if (!o->cgroup)
+        return;
+    int res = cgroup_make(&c->cgroup, o->cgroup, pool_bytes + GROUP_EXTRA_BYTES, o->cpu_percent);
+    if (res < 0)
+        log_event(LOG_LEVEL_WARN, "no_control_group", "parent=%s error=\"%s\"", o->cgroup,
+                  strerror(-res));
+}
+
+static int spawn(Child *c, uint64_t pool_bytes, int theirs)
+{
+    g_auto(GStrv) arguments = make_arguments(c, pool_bytes, theirs);
+    /* The service manager listens to rmd alone. */
+    g_auto(GStrv) env = g_environ_unsetenv(g_get_environ(), "NOTIFY_SOCKET");
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid == 0)
+        become_imd(c, arguments, env, theirs, parent);
+    c->pid = pid;
+    c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    int res = c->pidfd < 0 ? -errno : watch(c, c->pidfd);
+    return res < 0 ? res : watch(c, c->channel);
+}
+
+int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
+{
+    int pair[2];
+    if (c->pid)
+        return -EBUSY;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    c->channel = pair[0];
+    child_limit(c, limit_bytes); /* the first thing that it reads */
+    make_group(c, pool_bytes);
+    int res = spawn(c, pool_bytes, pair[1]);
+    (void)close(pair[1]);
+    if (res == 0)
+        return 0;
+    if (c->pid) {
+        (void)kill(c->pid, SIGKILL);
+        (void)waitpid(c->pid, NULL, 0);
+        c->pid = 0;
+    }
+    close_one(&c->pidfd);
+    close_one(&c->channel);
+    cgroup_remove(&c->cgroup);
+    return res;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+void child_limit(Child *c, uint64_t limit_bytes)
+{
+    char text[MESSAGE_MAX];
+    int len = snprintf(text, sizeof text, "limit %" PRIu64, limit_bytes);
+    if (c->channel >= 0 && send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len)
+        log_event(LOG_LEVEL_WARN, "imd_deaf", "message=limit");
+}
+
+static void understand(Child *c, const char *text)
+{
+    uint64_t a, b;
+    int end = 0;
+    if (sscanf(text, "ready epoch=%" SCNx64 " pool=%" SCNu64 "%n", &a, &b, &end) == 2 &&
+        text[end] == '\0')
+        c->ops->ready(c->ctx, a, b);
+    else if (sscanf(text, "used %" SCNu64 " limit %" SCNu64 "%n", &a, &b, &end) == 2 &&
+             text[end] == '\0')
+        c->ops->used(c->ctx, a, b);
+    else
+        log_event(LOG_LEVEL_WARN, "imd_not_understood", "bytes=%zu", strlen(text));
+}
+
+static void take_messages(Child *c)
+{
+    char text[MESSAGE_MAX + 1];
+    for (unsigned i = 0; i < MESSAGES_AT_ONCE && c->channel >= 0; i++) {
+        ssize_t n = recv(c->channel, text, MESSAGE_MAX, MSG_DONTWAIT);
+        if (n < 0)
+            return;
+        if (n == 0) { /* it ends; that it is gone the other descriptor says */
+            close_one(&c->channel);
+            return;
+        }
+        text[n] = '\0';
+        understand(c, text);
+    }
+}
+
+/* ---- its end --------------------------------------------------------------------------------- */
+
+static void send_signal(const Child *c, int signal)
+{
+    if (c->pid)
+        (void)syscall(SYS_pidfd_send_signal, c->pidfd, signal, NULL, 0);
+}
+
+void child_terminate(Child *c)
+{
+    send_signal(c, SIGTERM);
+}
+
+void child_kill(Child *c)
+{
+    if (!c->pid)
+        return;
+    send_signal(c, SIGKILL);
+    (void)syscall(SYS_process_mrelease, c->pidfd, 0); /* since Linux 5.15; else it goes by itself */
+}
+
+static void describe_end(int status, char how[CHILD_HOW_MAX])
+{
+    if (WIFSIGNALED(status))
+        (void)snprintf(how, CHILD_HOW_MAX, "signal %d", WTERMSIG(status));
+    else if (WEXITSTATUS(status) == EXIT_EXEC)
+        (void)snprintf(how, CHILD_HOW_MAX, "no program to run");
+    else
+        (void)snprintf(how, CHILD_HOW_MAX, "status %d", WEXITSTATUS(status));
+}
+
+static void take_end(Child *c)
+{
+    char how[CHILD_HOW_MAX];
+    int status;
+    if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
+        return;
+    c->pid = 0;
+    close_one(&c->pidfd);
+    close_one(&c->channel);
+    cgroup_remove(&c->cgroup);
+    describe_end(status, how);
+    c->ops->ended(c->ctx, how);
+}
+
+void child_take(Child *c)
+{
+    take_messages(c); /* the last ones come before the end */
+    take_end(c);
+}
+
+uint64_t child_held_bytes(const Child *c)
+{
+    char path[64], text[128];
+    unsigned long long pages = 0;
+    if (!c->pid)
+        return 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)c->pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    if (sscanf(text, "%*u %llu", &pages) != 1)
+        return 0;
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* Beside rmd's own file, or where it is while nothing has been installed yet. */
+static char *find_program(const RmdOptions *o)
+{
+    if (o->imd)
+        return g_strdup(o->imd);
+    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *dir = g_path_get_dirname(self ? self : "/usr/bin/rmd");
+    g_autofree char *built = g_build_filename(dir, "..", "imd", "imd", NULL);
+    char *beside = g_build_filename(dir, "imd", NULL);
+    if (g_file_test(beside, G_FILE_TEST_IS_EXECUTABLE) ||
+        !g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
+        return beside;
+    g_free(beside);
+    return g_steal_pointer(&built);
+}
+
+int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *ctx)
+{
+    *c = (Child){.options = options,
+                 .ops = ops,
+                 .ctx = ctx,
+                 .fd = epoll_create1(EPOLL_CLOEXEC),
+                 .pidfd = -1,
+                 .channel = -1,
+                 .cgroup = {.procs = -1}};
+    if (c->fd < 0)
+        return -errno;
+    c->program = find_program(options);
+    return 0;
+}
+
+void child_close(Child *c)
+{
+    if (c->pid) {
+        child_kill(c);
+        (void)waitpid(c->pid, NULL, 0);
+        c->pid = 0;
+    }
+    close_one(&c->pidfd);
+    close_one(&c->channel);
+    close_one(&c->fd);
+    cgroup_remove(&c->cgroup);
+    g_clear_pointer(&c->program, g_free);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/looker.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/os.h"
+#include "rmd/facts_read.h"
+#include "rmd/load.h"
+#include "rmd/shares.h"
+
+enum { SHARE_IMD, SHARE_SAVERS, SHARE_COUNT };
+static const time_t STOP_PATIENCE_S = 2;
+
+struct Looker {
+    const RmdOptions *options;
+    SourceSettings settings;
+    Sources *sources;
+    FactsReader *facts;
+    LoadShare shares[SHARE_COUNT];
+    ShareSet savers;
+    _Atomic int imd;
+
+    Mailbox *mailbox;
+    bool runs;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop; /* under the lock */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t = {0};
+    (void)clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+Looker *looker_new(const RmdOptions *options)
+{
+    Looker *l = g_new0(Looker, 1);
+    pthread_condattr_t monotonic;
+    l->options = options;
+    l->settings = (SourceSettings){.consoles = options->consoles,
+                                   .utmp = options->utmp,
+                                   .input = options->input,
+                                   .bus = options->bus,
+                                   .session_bus = options->session_bus,
+                                   .display = options->display};
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    l->sources = sources_new(&l->settings);
+    l->facts = facts_reader_new("");
+    return l->sources && l->facts ? l : looker_free(l);
+}
+
+Looker *looker_free(Looker *l)
+{
+    if (!l)
+        return NULL;
+    l->sources = sources_free(l->sources);
+    l->facts = facts_reader_free(l->facts);
+    pthread_cond_destroy(&l->wake);
+    pthread_mutex_destroy(&l->lock);
+    g_free(l);
+    return NULL;
+}
+
+/* ---- a look ---------------------------------------------------------------------------------- */
+
+static void update_shares(Looker *l)
+{
+    uint64_t now = os_now_ns(), busy;
+    int imd = atomic_load(&l->imd);
+    if (imd > 0 && shares_of_process("/proc", imd, &busy) == 0)
+        load_share_update(&l->shares[SHARE_IMD], busy, now);
+    else
+        load_share_gone(&l->shares[SHARE_IMD], now);
+    busy = shares_of_names("/proc", l->options->screen_savers, &l->savers, now);
+    load_share_update(&l->shares[SHARE_SAVERS], busy, now);
+}
+
+static void look_at_load(Looker *l, Observation *o)
+{
+    double *load = &o->look.facts.value[FACT_load];
+    o->load_average = *load;
+    update_shares(l);
+    o->imd_share = l->shares[SHARE_IMD].share;
+    o->saver_share = l->shares[SHARE_SAVERS].share;
+    if (facts_known(&o->look.facts, FACT_load))
+        *load = load_less(*load, l->shares, SHARE_COUNT);
+}
+
+Observation *looker_look(Looker *l)
+{
+    Observation *o = g_new0(Observation, 1);
+    Look *look = &o->look;
+    o->real_ns = clock_ns(CLOCK_REALTIME);
+    uint64_t boot = clock_ns(CLOCK_BOOTTIME);
+    look->taken_ns = os_now_ns();
+    look->slept_ns = boot > look->taken_ns ? boot - look->taken_ns : 0;
+    look->clock_ns = o->real_ns - boot; /* wraps around where a clock stands before 1970 */
+    facts_init(&look->facts);
+    facts_read(l->facts, o->real_ns, &look->facts);
+    look_at_load(l, o);
+    sources_look(l->sources, o->real_ns, look->taken_ns, &o->sources);
+    sources_facts(&o->sources, &look->facts);
+    look->console_source =
+        o->sources.decides >= 0 ? o->sources.reports[o->sources.decides].name : NULL;
+    return o;
+}
+
+void looker_set_imd(Looker *l, int pid)
+{
+    atomic_store(&l->imd, pid);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* Until the next look, or the end. */
+static bool wait_poll(Looker *l, uint64_t until_ns)
+{
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                                   .tv_nsec = (long)(until_ns % NS_PER_S)};
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop && os_now_ns() < until_ns)
+        (void)pthread_cond_timedwait(&l->wake, &l->lock, &until);
+    bool stop = l->stop;
+    pthread_mutex_unlock(&l->lock);
+    return !stop;
+}
+
+static void *run(void *ctx)
+{
+    Looker *l = ctx;
+    uint64_t next = os_now_ns();
+    do {
+        Observation *o = looker_look(l);
+        mailbox_post(l->mailbox, &o->letter);
+        next = time_add(next, l->options->poll_ns);
+        uint64_t now = os_now_ns();
+        if (next < now)
+            next = now; /* what was missed is not made up for */
+    } while (wait_poll(l, next));
+    return NULL;
+}
+
+int looker_start(Looker *l, Mailbox *mailbox)
+{
+    sigset_t all, before;
+    l->mailbox = mailbox;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
+    int res = pthread_create(&l->thread, NULL, run, l);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    l->runs = res == 0;
+    return -res;
+}
+
+int looker_stop(Looker *l)
+{
+    struct timespec until;
+    if (!l->runs)
+        return 0;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_signal(&l->wake);
+    pthread_mutex_unlock(&l->lock);
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STOP_PATIENCE_S;
+    if (pthread_timedjoin_np(l->thread, NULL, &until) != 0)
+        return -ETIMEDOUT;
+    l->runs = false;
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* rmd: options, start, stop. */
+#include <stdlib.h>
+
+#include "daemon/start.h"
+#include "rmd/once.h"
+#include "rmd/shell.h"
+
+static int serve(const RmdOptions *o)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    start_forbid_dumps(); /* of the cluster's key */
+    Rmd *rmd = rmd_new(o, error);
+    if (!rmd)
+        return start_failed(&rmd_program, EXIT_START, error);
+    int status = rmd_run(rmd);
+    rmd = rmd_free(rmd);
+    start_allow_dumps();
+    return status;
+}
+
+static int run(const RmdOptions *o)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    log_init(rmd_program.name, o->common.log_level);
+    if (!o->check && !o->explain)
+        return serve(o);
+    int res = o->check ? rmd_check(o, error) : rmd_explain(o, error);
+    return res < 0 ? start_failed(&rmd_program, EXIT_START, error) : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    RmdOptions options;
+    int status;
+    rmd_options_init(&options);
+    enum ConfigOutcome outcome = config_load(&rmd_program, &argc, &argv, &options, error);
+    if (outcome == CONFIG_OK && rmd_options_check(&options, error) != 0)
+        outcome = CONFIG_USAGE;
+    if (outcome == CONFIG_OK)
+        status = run(&options);
+    else
+        status = start_config_failed(&rmd_program, outcome, error);
+    config_clear(&rmd_program, &options);
+    return status;
+}

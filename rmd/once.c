@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/once.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stdio.h>
+
+#include "base/os.h"
+#include "rmd/looker.h"
+#include "rmd/pressure.h"
+#include "rmd/report.h"
+#include "rmd/shell.h"
+#include "rmd/verdicts.h"
+
+static int open_rules(Verdicts *v, const RmdOptions *o, char *error)
+{
+    char wrong[RULE_ERROR_MAX];
+    int res = verdicts_open(v, o->recruit_when, o->reclaim_when, wrong);
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s", wrong);
+    return res;
+}
+
+int rmd_check(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
+{
+    Verdicts v;
+    int res = open_rules(&v, o, error);
+    if (res < 0)
+        return res;
+    printf("configuration is right%s\n",
+           o->recruit_when || o->reclaim_when ? ", and so are the rules" : "");
+    verdicts_close(&v);
+    return 0;
+}
+
+/* ---- one look -------------------------------------------------------------------------------- */
+
+static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
+{
+    verdicts_judge(ctx, facts, recruit, reclaim);
+}
+
+static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
+{
+}
+
+static void on_limit(void *ctx, uint64_t limit_bytes)
+{
+}
+
+static void on_nothing(void *ctx)
+{
+}
+
+/* A monitor that has run for long enough by now, on a clock of its own, and sees this look. */
+static Monitor *watch_once(const RmdOptions *o, Verdicts *v, Observation *seen,
+                           uint64_t *ret_now_ns)
+{
+    const MonitorConfig config = rmd_monitor_config(o);
+    const MonitorSink sink = {.judge = on_judge,
+                              .start = on_start,
+                              .limit = on_limit,
+                              .terminate = on_nothing,
+                              .kill = on_nothing,
+                              .changed = on_nothing,
+                              .ctx = v};
+    uint64_t now = 0, idle = seen->sources.known ? seen->sources.idle_ns : 0;
+    uint64_t end = (idle > o->idle_after_ns ? idle : o->idle_after_ns) + NS_PER_S;
+    Monitor *m = monitor_new(&config, &sink, now);
+    MemoryState memory;
+    Pressure p;
+    if (!m)
+        return NULL;
+    if (end > 7 * 24 * 3600 * NS_PER_S)
+        end = 7 * 24 * 3600 * NS_PER_S;
+    for (; now < end; now += NS_PER_S)
+        monitor_expire(m, now);
+    pressure_open(&p);
+    bool known = pressure_memory(&p, &memory, os_now_ns()) == 0;
+    pressure_close(&p);
+    monitor_memory(m, known ? &memory : NULL, 0, now);
+    seen->look.taken_ns = now;
+    monitor_look(m, &seen->look, now);
+    *ret_now_ns = now;
+    return m;
+}
+
+int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
+{
+    Verdicts v;
+    uint64_t now;
+    g_autoptr(GString) text = g_string_new(NULL);
+    int res = open_rules(&v, o, error);
+    if (res < 0)
+        return res;
+    Looker *looker = looker_new(o);
+    Observation *seen = looker ? looker_look(looker) : NULL;
+    Monitor *m = seen ? watch_once(o, &v, seen, &now) : NULL;
+    if (m) {
+        g_string_append(text, "Looked at once, as if the load had been as it is now for as long as "
+                              "is wanted:\n");
+        report_monitor(text, m, now);
+        report_rules(text, &v);
+        report_observation(text, seen);
+        (void)fputs(text->str, stdout);
+    } else {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory");
+        res = -ENOMEM;
+    }
+    m = monitor_free(m);
+    g_free(seen);
+    looker = looker_free(looker);
+    verdicts_close(&v);
+    return res;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* rmd's options, from the command line, the environment and the config file. */
+#ifndef DODO_RMD_OPTIONS_H
+#define DODO_RMD_OPTIONS_H
+
+#include "daemon/config.h"
+
+typedef struct RmdOptions {
+    CommonOptions common; /* first */
+    Addr listen;
+    char *pool;              /* "auto", or the most to lend */
+    uint64_t pool_max_bytes; /* of it; UINT64_MAX: no cap */
+    uint64_t idle_after_ns, poll_ns, leave_deadline_ns, beat_ns;
+    double load_below;
+    bool dedicated;
+    char *recruit_when, *reclaim_when; /* NULL: our own conditions */
+    char **consoles;                   /* what SourceSettings is told */
+    char *utmp, *input, *bus, *session_bus, *display;
+    char **screen_savers; /* names of programs */
+    /* How imd is run. */
+    char *imd; /* the program; NULL: the one beside this one */
+    uint64_t imd_port, rate_bytes, rate_packets, cpu_percent;
+    bool idle_priority; /* SCHED_IDLE, nice 19, idle I/O */
+    char *cgroup;       /* directory to make imd's control groups in; NULL: none is made */
+    /* What to do instead of lending. */
+    bool check, explain;
+    char *survey;
+} RmdOptions;
+
+extern const ConfigProgram rmd_program;
+
+/* Defaults. */
+void rmd_options_init(RmdOptions *o);
+/* After config_load(): 0, or -EINVAL and what is missing or does not fit. */
+int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX]);
+
+#endif

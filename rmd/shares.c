@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/shares.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+enum { PATH_BYTES = 1024, TEXT_BYTES = 1024 };
+static const uint64_t SEARCH_NS = 10 * NS_PER_S; /* all of /proc costs milliseconds */
+
+static bool read_text(const char *path, char text[TEXT_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, TEXT_BYTES - 1);
+    (void)close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return true;
+}
+
+static bool is_number(const char *name)
+{
+    return *name >= '1' && *name <= '9';
+}
+
+/* "RUN WAIT COUNT" [ns, ns]. */
+static uint64_t of_task(const char *dir, const char *task)
+{
+    char path[PATH_BYTES], text[TEXT_BYTES];
+    unsigned long long run = 0, waited = 0;
+    (void)snprintf(path, sizeof path, "%s/%.32s/schedstat", dir, task);
+    if (!read_text(path, text) || sscanf(text, "%llu %llu", &run, &waited) != 2)
+        return 0;
+    return run + waited;
+}
+
+int shares_of_process(const char *proc, int pid, uint64_t *ret_ns)
+{
+    char path[PATH_BYTES / 2]; /* with a task's name behind it */
+    uint64_t sum = 0;
+    (void)snprintf(path, sizeof path, "%s/%d/task", proc, pid);
+    DIR *d = opendir(path);
+    if (!d)
+        return -errno;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        if (is_number(e->d_name))
+            sum += of_task(path, e->d_name);
+    (void)closedir(d);
+    *ret_ns = sum;
+    return 0;
+}
+
+/* ---- by name --------------------------------------------------------------------------------- */
+
+/* Of "PID (NAME) STATE PARENT ..."; the name may have anything in it. */
+static bool read_stat(const char *proc, const char *pid, char name[TEXT_BYTES], int *ret_parent)
+{
+    char path[PATH_BYTES], text[TEXT_BYTES];
+    (void)snprintf(path, sizeof path, "%s/%.32s/stat", proc, pid);
+    if (!read_text(path, text))
+        return false;
+    const char *from = strchr(text, '('), *to = strrchr(text, ')');
+    if (!from || !to || to <= from || sscanf(to, ") %*c %d", ret_parent) != 1)
+        return false;
+    (void)snprintf(name, TEXT_BYTES, "%.*s", (int)(to - from - 1), from + 1);
+    return true;
+}
+
+static bool wanted(const char *name, char *const *names)
+{
+    for (; *names; names++)
+        if (strncmp(name, *names, 15) == 0 && strlen(name) <= 15)
+            return true;
+    return false;
+}
+
+static bool is_in(const ShareSet *set, int pid)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (set->pids[i] == pid)
+            return true;
+    return false;
+}
+
+/* One walk over all processes, which adds children of those that are in already. */
+static bool walk(const char *proc, char *const *names, ShareSet *set)
+{
+    char name[TEXT_BYTES];
+    int parent;
+    unsigned before = set->count;
+    DIR *d = opendir(proc);
+    if (!d)
+        return false;
+    for (const struct dirent *e; (e = readdir(d)) != NULL && set->count < SHARES_PROCESSES_MAX;) {
+        int pid = is_number(e->d_name) ? atoi(e->d_name) : 0;
+        if (pid > 0 && !is_in(set, pid) && read_stat(proc, e->d_name, name, &parent) &&
+            (wanted(name, names) || is_in(set, parent)))
+            set->pids[set->count++] = pid;
+    }
+    (void)closedir(d);
+    return set->count > before;
+}
+
+uint64_t shares_of_names(const char *proc, char *const *names, ShareSet *set, uint64_t now_ns)
+{
+    uint64_t sum = 0, one;
+    if (!names || !names[0])
+        return 0;
+    if (set->searched_ns == 0 || now_ns >= set->searched_ns + SEARCH_NS) {
+        set->searched_ns = now_ns;
+        set->count = 0;
+        while (walk(proc, names, set)) /* ends: each walk adds some, up to the maximum */
+            ;
+    }
+    for (unsigned i = 0; i < set->count; i++)
+        if (shares_of_process(proc, set->pids[i], &one) == 0)
+            sum += one;
+    return sum;
+}

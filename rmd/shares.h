@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* How long processes have run or waited to run: what they add to the load. */
+#ifndef DODO_RMD_SHARES_H
+#define DODO_RMD_SHARES_H
+
+#include <stdint.h>
+
+/* All tasks of a process. 0; -errno: it is not there. @proc: "/proc". */
+int shares_of_process(const char *proc, int pid, uint64_t *ret_ns);
+
+enum { SHARES_PROCESSES_MAX = 32 };
+typedef struct ShareSet {
+    unsigned count;
+    int pids[SHARES_PROCESSES_MAX];
+    uint64_t searched_ns; /* 0: never */
+} ShareSet;
+/* Of all processes with one of these names (as the kernel cuts them, 15 characters; NULL at the
+ * end) and of those that they started. Searched for only now and then. @now_ns: monotonic. */
+uint64_t shares_of_names(const char *proc, char *const *names, ShareSet *set, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/shell.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "base/os.h"
+#include "daemon/loop.h"
+#include "daemon/start.h"
+#include "rmd/child.h"
+#include "rmd/looker.h"
+#include "rmd/manager_link.h"
+#include "rmd/pressure.h"
+#include "rmd/report.h"
+#include "rmd/survey_file.h"
+#include "rmd/verdicts.h"
+
+enum {
+    SESSIONS_MAX = 64, /* cmd, and tools that ask */
+    RECEIVE_BYTES = 256 << 10,
+};
+/* After imd has gone: for telling cmd. */
+static const uint64_t LEAVE_NS = NS_PER_S;
+static const uint64_t SURVEY_EVERY_NS = 60 * NS_PER_S;
+
+struct Rmd {
+    const RmdOptions *options; /* borrowed */
+    Loop *loop;
+    Mailbox mailbox;
+    Looker *looker;
+    Monitor *monitor;
+    Verdicts verdicts;
+    Pressure pressure;
+    Child child;
+    bool start_failed, changed;
+    enum MonitorState logged;
+    Observation *seen; /* the last one, or NULL */
+    SurveyFile *survey;
+
+    bool has_port; /* not when it only watches */
+    Port port;
+    ManagerLink link;
+    GString *explained; /* whose pages tools fetch */
+    bool leaving;
+    uint64_t leave_at_ns;
+};
+
+MonitorConfig rmd_monitor_config(const RmdOptions *o)
+{
+    return (MonitorConfig){.idle_after_ns = o->idle_after_ns,
+                           .poll_ns = o->poll_ns,
+                           .leave_deadline_ns = o->leave_deadline_ns,
+                           .load_below = o->load_below,
+                           .dedicated = o->dedicated,
+                           .has_recruit_rule = o->recruit_when != NULL,
+                           .has_reclaim_rule = o->reclaim_when != NULL,
+                           .pool_max_bytes = o->pool_max_bytes,
+                           .watch_only = o->survey != NULL};
+}
+
+/* ---- what the monitor does ------------------------------------------------------------------- */
+
+static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
+{
+    Rmd *rmd = ctx;
+    verdicts_judge(&rmd->verdicts, facts, recruit, reclaim);
+}
+
+static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
+{
+    Rmd *rmd = ctx;
+    int res = child_start(&rmd->child, pool_bytes, limit_bytes);
+    if (res < 0)
+        log_event(LOG_LEVEL_ERROR, "imd_not_started", "program=%s error=\"%s\"", rmd->child.program,
+                  strerror(-res));
+    rmd->start_failed = res < 0;
+}
+
+static void on_limit(void *ctx, uint64_t limit_bytes)
+{
+    Rmd *rmd = ctx;
+    child_limit(&rmd->child, limit_bytes);
+}
+
+static void on_terminate(void *ctx)
+{
+    Rmd *rmd = ctx;
+    child_terminate(&rmd->child);
+}
+
+static void on_kill(void *ctx)
+{
+    Rmd *rmd = ctx;
+    if (rmd->child.pid)
+        log_event(LOG_LEVEL_WARN, "imd_killed", "pid=%d", (int)rmd->child.pid);
+    child_kill(&rmd->child);
+}
+
+static void on_changed(void *ctx)
+{
+    Rmd *rmd = ctx;
+    rmd->changed = true;
+}
+
+/* ---- cmd and tools --------------------------------------------------------------------------- */
+
+static void tell(Rmd *rmd, uint64_t now_ns)
+{
+    static const uint8_t states[] = {[MONITOR_BUSY] = HOST_OWNER_BUSY,
+                                     [MONITOR_STARTING] = HOST_OWNER_IDLE,
+                                     [MONITOR_LENDING] = HOST_OWNER_LENDING};
+    static const char *const words[] = {"busy", "starting", "lending"};
+    MonitorStatus s;
+    monitor_status(rmd->monitor, now_ns, &s);
+    if (s.state != rmd->logged)
+        log_event(LOG_LEVEL_INFO, words[s.state], "why=\"%s\"", s.reason);
+    rmd->logged = s.state;
+    rmd->changed = false;
+    if (!rmd->has_port)
+        return;
+    OpHost host = {.state = states[s.state], .epoch = s.epoch, .lendable_bytes = s.lendable_bytes};
+    (void)snprintf(host.reason.text, sizeof host.reason.text, "%s", s.reason);
+    manager_link_tell(&rmd->link, &host, now_ns);
+}
+
+static void write_explanation(Rmd *rmd, uint64_t now_ns)
+{
+    g_string_truncate(rmd->explained, 0);
+    report_monitor(rmd->explained, rmd->monitor, now_ns);
+    report_rules(rmd->explained, &rmd->verdicts);
+    report_observation(rmd->explained, rmd->seen);
+    if (rmd->explained->len > EXPLAIN_MAX)
+        g_string_truncate(rmd->explained, EXPLAIN_MAX);
+}
+
+/* The page that is asked for; the body's length. */
+static size_t explain(Rmd *rmd, const WireRequest *request, uint8_t *body, uint16_t *ret_status,
+                      uint64_t now_ns)
+{
+    OpExplain ask;
+    if (wire_explain_decode(request->body, request->body_len, &ask) != 0) {
+        *ret_status = STATUS_INVALID;
+        return 0;
+    }
+    if (ask.offset == 0)
+        write_explanation(rmd, now_ns);
+    OpExplainReply page = {.total = (uint32_t)rmd->explained->len};
+    if (ask.offset < rmd->explained->len) {
+        size_t left = rmd->explained->len - ask.offset;
+        page.len = (uint32_t)(left < EXPLAIN_PAGE_MAX ? left : EXPLAIN_PAGE_MAX);
+        memcpy(page.text, rmd->explained->str + ask.offset, page.len);
+    }
+    *ret_status = STATUS_OK;
+    return wire_explain_reply_encode(&page, body);
+}
+
+/* What it answers changes nothing, so that a repeated request may be answered again. */
+static void on_request(Rmd *rmd, Session *s, const uint8_t *payload, size_t len, uint64_t now_ns)
+{
+    WireRequest request;
+    uint8_t body[WIRE_BODY_MAX], answer[WIRE_PAYLOAD_MAX];
+    uint16_t status = STATUS_DENIED;
+    size_t body_len = 0;
+    if (wire_request_decode(payload, len, &request) != 0)
+        return;
+    if (s->peer_role == ROLE_TOOL && request.op == OP_EXPLAIN)
+        body_len = explain(rmd, &request, body, &status, now_ns);
+    const WireReply reply = {
+        .id = request.id, .op = request.op, .status = status, .body = body, .body_len = body_len};
+    port_message(&rmd->port, s, WIRE_REPLY, answer, wire_reply_encode(&reply, answer));
+}
+
+static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                       uint64_t now_ns)
+{
+    Rmd *rmd = ctx;
+    if (type == WIRE_PING)
+        port_pong(&rmd->port, s, payload, len, 0);
+    else if (type == WIRE_REPLY && s == rmd->link.session && s->peer_role == ROLE_CMD)
+        manager_link_input(&rmd->link, payload, len, now_ns);
+    else if (type == WIRE_REQUEST)
+        on_request(rmd, s, payload, len, now_ns);
+}
+
+static void on_up(void *ctx, Session *s, uint64_t now_ns)
+{
+    Rmd *rmd = ctx;
+    manager_link_up(&rmd->link, s, now_ns);
+}
+
+static void on_closed(void *ctx, Session *s)
+{
+    Rmd *rmd = ctx;
+    manager_link_closed(&rmd->link, s);
+}
+
+static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
+
+/* ---- after anything that happened ------------------------------------------------------------ */
+
+static void read_memory(Rmd *rmd, uint64_t now_ns)
+{
+    MemoryState m;
+    if (now_ns < monitor_memory_due_ns(rmd->monitor))
+        return;
+    bool known = pressure_memory(&rmd->pressure, &m, now_ns) == 0;
+    monitor_memory(rmd->monitor, known ? &m : NULL, child_held_bytes(&rmd->child), now_ns);
+}
+
+static void settle(Rmd *rmd, uint64_t now_ns)
+{
+    read_memory(rmd, now_ns);
+    monitor_expire(rmd->monitor, now_ns);
+    if (rmd->start_failed) {
+        rmd->start_failed = false;
+        monitor_ended(rmd->monitor, "no start", now_ns);
+    }
+    looker_set_imd(rmd->looker, (int)rmd->child.pid);
+    if (rmd->changed || (rmd->has_port && manager_link_due(&rmd->link, now_ns)))
+        tell(rmd, now_ns);
+    if (rmd->has_port) {
+        manager_link_expire(&rmd->link, now_ns);
+        port_expire(&rmd->port, now_ns);
+    }
+    bool told = !rmd->has_port || manager_link_settled(&rmd->link);
+    if (rmd->leaving && monitor_finished(rmd->monitor) && (told || now_ns >= rmd->leave_at_ns))
+        loop_stop(rmd->loop);
+}
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+static void on_socket(void *ctx)
+{
+    Rmd *rmd = ctx;
+    uint64_t now = os_now_ns();
+    (void)port_receive(&rmd->port, now);
+    settle(rmd, now);
+}
+
+static void on_mail(void *ctx)
+{
+    Rmd *rmd = ctx;
+    for (Letter *l = mailbox_take(&rmd->mailbox), *next; l; l = next) {
+        next = l->next;
+        g_free(rmd->seen);
+        rmd->seen = (Observation *)(void *)l;
+        uint64_t now = os_now_ns();
+        read_memory(rmd, now);
+        monitor_look(rmd->monitor, &rmd->seen->look, now);
+        if (rmd->survey)
+            survey_note(rmd->survey, rmd->seen->real_ns, &rmd->seen->look.facts,
+                        monitor_idle(rmd->monitor, now));
+    }
+    settle(rmd, os_now_ns());
+}
+
+static void on_child(void *ctx)
+{
+    Rmd *rmd = ctx;
+    child_take(&rmd->child);
+    settle(rmd, os_now_ns());
+}
+
+static void on_pressure(void *ctx)
+{
+    Rmd *rmd = ctx;
+    if (pressure_take(&rmd->pressure))
+        monitor_pressure(rmd->monitor, os_now_ns());
+    settle(rmd, os_now_ns());
+}
+
+static void on_ready(void *ctx, uint64_t epoch, uint64_t pool_bytes)
+{
+    Rmd *rmd = ctx;
+    monitor_ready(rmd->monitor, epoch, pool_bytes, os_now_ns());
+}
+
+static void on_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
+{
+    Rmd *rmd = ctx;
+    log_event(LOG_LEVEL_DEBUG, "used", "used=%" PRIu64 " limit=%" PRIu64, used_bytes, limit_bytes);
+    monitor_used(rmd->monitor, used_bytes, os_now_ns());
+}
+
+static void on_ended(void *ctx, const char *how)
+{
+    Rmd *rmd = ctx;
+    log_event(LOG_LEVEL_INFO, "imd_ended", "how=\"%s\"", how);
+    monitor_ended(rmd->monitor, how, os_now_ns());
+}
+
+static const ChildOps child_ops = {.ready = on_ready, .used = on_used, .ended = on_ended};
+
+static uint64_t on_deadline(void *ctx)
+{
+    Rmd *rmd = ctx;
+    uint64_t t = monitor_deadline(rmd->monitor);
+    if (rmd->has_port)
+        t = time_min(t, time_min(manager_link_deadline(&rmd->link), port_deadline(&rmd->port)));
+    return rmd->leaving ? time_min(t, rmd->leave_at_ns) : t;
+}
+
+static void on_expire(void *ctx, uint64_t now_ns)
+{
+    settle(ctx, now_ns);
+}
+
+static void on_signal(void *ctx, unsigned nth)
+{
+    Rmd *rmd = ctx;
+    uint64_t now = os_now_ns();
+    if (nth > 1) {
+        log_event(LOG_LEVEL_WARN, "forced_end", "signals=%u", nth);
+        child_kill(&rmd->child);
+        _exit(EXIT_FAILURE);
+    }
+    log_event(LOG_LEVEL_INFO, "leaving", "imd=%s", rmd->child.pid ? "yes" : "no");
+    start_stopping();
+    rmd->leaving = true;
+    rmd->leave_at_ns = time_add(now, rmd->options->leave_deadline_ns + LEAVE_NS);
+    monitor_leave(rmd->monitor, now);
+    settle(rmd, now);
+}
+
+static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int open_port(Rmd *rmd, char *error)
+{
+    const RmdOptions *o = rmd->options;
+    const Addr *const addresses[] = {&o->listen, &o->common.manager};
+    const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
+    EndpointConfig config;
+    Transport *t;
+    int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &config, error);
+    if (res < 0)
+        return res;
+    config.role = ROLE_RMD;
+    config.sessions_max = config.half_open_max = SESSIONS_MAX;
+    os_random(NULL, &config.self, sizeof config.self);
+    res = start_listen(&o->listen, &transport, &t, error);
+    if (res == 0) {
+        res = port_open(&rmd->port, t, &config, &port_ops, rmd);
+        if (res < 0) {
+            t = transport_close(t);
+            (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");
+        }
+    }
+    explicit_bzero(&config, sizeof config);
+    rmd->has_port = res == 0;
+    if (res == 0)
+        manager_link_init(&rmd->link, &rmd->port, &o->common.manager, o->beat_ns, os_now_ns());
+    return res;
+}
+
+static int open_survey(Rmd *rmd, char *error)
+{
+    const SurveyFileConfig config = {
+        .path = rmd->options->survey, .root = "", .every_ns = SURVEY_EVERY_NS};
+    return survey_file_open(&config, &rmd->survey, error, CONFIG_ERROR_MAX);
+}
+
+static int open_monitor(Rmd *rmd, char *error)
+{
+    const RmdOptions *o = rmd->options;
+    char wrong[RULE_ERROR_MAX];
+    const MonitorSink sink = {.judge = on_judge,
+                              .start = on_start,
+                              .limit = on_limit,
+                              .terminate = on_terminate,
+                              .kill = on_kill,
+                              .changed = on_changed,
+                              .ctx = rmd};
+    const MonitorConfig config = rmd_monitor_config(o);
+    int res = verdicts_open(&rmd->verdicts, o->recruit_when, o->reclaim_when, wrong);
+    if (res < 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s", wrong);
+        return res;
+    }
+    pressure_open(&rmd->pressure);
+    rmd->monitor = monitor_new(&config, &sink, os_now_ns());
+    rmd->looker = looker_new(o);
+    res = child_open(&rmd->child, o, &child_ops, rmd);
+    if (rmd->monitor && rmd->looker && res == 0)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the monitor");
+    return -ENOMEM;
+}
+
+static int open_loop(Rmd *rmd, char *error)
+{
+    rmd->loop = loop_new(&loop_ops, rmd);
+    if (rmd->loop && loop_watch(rmd->loop, rmd->mailbox.fd, on_mail, rmd) == 0 &&
+        loop_watch(rmd->loop, rmd->child.fd, on_child, rmd) == 0 &&
+        (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
+        (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
+                                      on_socket, rmd) == 0))
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the loop");
+    return -ENOMEM;
+}
+
+Rmd *rmd_new(const RmdOptions *options, char error[CONFIG_ERROR_MAX])
+{
+    Rmd *rmd = g_new0(Rmd, 1);
+    rmd->options = options;
+    rmd->explained = g_string_new(NULL);
+    rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
+    rmd->pressure = (Pressure){.trigger = -1, .fd = -1, .meminfo = -1, .zones = -1};
+    rmd->mailbox.fd = -1;
+    int res = mailbox_init(&rmd->mailbox);
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
+    if (res == 0)
+        res = options->survey ? open_survey(rmd, error) : open_port(rmd, error);
+    if (res == 0)
+        res = open_monitor(rmd, error);
+    if (res == 0)
+        res = open_loop(rmd, error);
+    return res == 0 ? rmd : rmd_free(rmd);
+}
+
+Rmd *rmd_free(Rmd *rmd)
+{
+    if (!rmd)
+        return NULL;
+    child_close(&rmd->child);
+    rmd->loop = loop_free(rmd->loop);
+    rmd->monitor = monitor_free(rmd->monitor);
+    pressure_close(&rmd->pressure);
+    verdicts_close(&rmd->verdicts);
+    rmd->survey = survey_file_free(rmd->survey);
+    if (rmd->has_port)
+        port_close(&rmd->port);
+    rmd->looker = looker_free(rmd->looker);
+    if (rmd->mailbox.fd >= 0) {
+        for (Letter *l = mailbox_take(&rmd->mailbox), *next; l; l = next) {
+            next = l->next;
+            g_free(l);
+        }
+        mailbox_deinit(&rmd->mailbox);
+    }
+    g_free(rmd->seen);
+    (void)g_string_free(rmd->explained, TRUE);
+    g_free(rmd);
+    return NULL;
+}
+
+static void say_ready(const Rmd *rmd)
+{
+    char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX];
+    const RmdOptions *o = rmd->options;
+    if (!rmd->has_port) {
+        start_ready("rmd ready: survey=%s", o->survey);
+        return;
+    }
+    start_ready("rmd ready: listen=%s manager=%s pool=%s imd=%s sealed=%s",
+                addr_format(&rmd->port.transport->local, listen, sizeof listen),
+                addr_format(&o->common.manager, manager, sizeof manager), o->pool,
+                rmd->child.program, endpoint_is_sealed(rmd->port.endpoint) ? "yes" : "no");
+}
+
+int rmd_run(Rmd *rmd)
+{
+    int res = looker_start(rmd->looker, &rmd->mailbox);
+    if (res < 0) {
+        log_event(LOG_LEVEL_ERROR, "no_thread", "error=\"%s\"", strerror(-res));
+        return EXIT_FAILURE;
+    }
+    say_ready(rmd);
+    settle(rmd, os_now_ns());
+    res = loop_run(rmd->loop);
+    child_close(&rmd->child);
+    log_event(LOG_LEVEL_INFO, "end", "imd=gone");
+    if (looker_stop(rmd->looker) < 0)
+        _exit(res < 0 ? EXIT_FAILURE : EXIT_SUCCESS); /* a source hangs; its memory is in use */
+    return res < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* rmd at work: the monitor between the looker, the memory, imd and cmd. */
+#ifndef DODO_RMD_SHELL_H
+#define DODO_RMD_SHELL_H
+
+#include "rmd/monitor.h"
+#include "rmd/options.h"
+
+typedef struct Rmd Rmd;
+
+/* As the options say. */
+MonitorConfig rmd_monitor_config(const RmdOptions *o);
+/* @options is borrowed. NULL: it cannot start, and @error says what to mend. */
+Rmd *rmd_new(const RmdOptions *options, char error[CONFIG_ERROR_MAX]);
+/* Until a signal ends it: the exit status. */
+int rmd_run(Rmd *rmd);
+Rmd *rmd_free(Rmd *rmd); /* NULL is fine; returns NULL */
+
+#endif
