@@ -68,14 +68,22 @@ proc_kill() {
 
 proc_gone() { ! ours "$1"; }
 
-# procs_end: ends all, first by asking.
+# procs_end: ends all, first by asking; the managers last, because who leaves tells them.
 procs_end() {
-  local name
+  local name managers=() others=()
   for name in "${!proc_pid[@]}"; do
+    if [[ $name = cmd* ]]; then managers+=("$name"); else others+=("$name"); fi
+  done
+  procs_end_these "${others[@]}"
+  procs_end_these "${managers[@]}"
+}
+procs_end_these() {
+  local name
+  for name; do
     proc_signal "$name" CONT || true
     proc_signal "$name" TERM || true
   done
-  for name in "${!proc_pid[@]}"; do
+  for name; do
     wait_for 5 proc_gone "${proc_pid[$name]}" || true
     proc_kill "$name"
   done

@@ -67,10 +67,14 @@ host_add() {
     on "$name" ip link set lo up
 }
 
-# host_rate NAME RATE: of its link, in each direction, with a small switch's queue.
+# host_rate NAME RATE [BYTES [BURST]]: of its link, in each direction, with a small switch's queue; or
+# with one of that many bytes at the switch's port, and at the host one that its sockets fill first,
+# as theirs wait for a network card.
 host_rate() {
-  on "$1" tc qdisc replace dev eth0 root tbf rate "$2" burst 32kb latency 2ms &&
-    on switch tc qdisc replace dev "p-$1" root tbf rate "$2" burst 32kb latency 2ms
+  local own=(latency 2ms) port=(latency 2ms) shape=(tbf rate "$2" burst "${4:-32kb}")
+  [ -z "${3-}" ] || own=(limit 1500kb) port=(limit "$3")
+  on "$1" tc qdisc replace dev eth0 root "${shape[@]}" "${own[@]}" &&
+    on switch tc qdisc replace dev "p-$1" root "${shape[@]}" "${port[@]}"
 }
 
 # hosts_end: all of it goes.
