@@ -16,12 +16,13 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/description.h"
 #include "base/list.h"
 #include "base/os.h"
 #include "base/rules.h"
 #include "base/time.h"
 
-#define LOCK_SHIFT ((off_t)1 << 62)
+#define LOCK_SHIFT ((uint64_t)1 << 62)
 
 enum {
     /* Older than this, a time stamp differs from that of any later change: the kernel stamps
@@ -45,60 +46,9 @@ static unsigned shared_count; /* of them, those that are shared */
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static bool mode_allows(int flags, bool read_only)
-{
-    int mode = flags & O_ACCMODE;
-    return mode == O_RDWR || (read_only && mode == O_RDONLY);
-}
-
-/* Slow file systems let signals in. */
-static int open_again(const char *path, int flags)
-{
-    int fd;
-    do
-        fd = open(path, flags);
-    while (fd < 0 && errno == EINTR);
-    return fd;
-}
-
-/* A description of our own: no O_APPEND (it would turn our writes aside), no O_DIRECT (it would
- * refuse unaligned ones). A duplicate where /proc is not there or refuses. */
-static int description_open(int fd, int flags, bool read_only, const struct stat *was,
-                            bool *ret_shared)
-{
-    char path[32];
-    struct stat now;
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    CLEANUP_CLOSE int own =
-        open_again(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
-    int error = errno;
-    if (own >= 0 && fstat(own, &now) == 0 && now.st_dev == was->st_dev &&
-        now.st_ino == was->st_ino) {
-        *ret_shared = false;
-        return STEAL_FD(own);
-    }
-    if (flags & (O_APPEND | O_DIRECT))
-        return own >= 0 ? -EIO : -error;
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    *ret_shared = true;
-    return copy >= 0 ? copy : -errno;
-}
-
 static int range_lock(int fd, uint64_t offset, uint64_t len, short type)
 {
-    struct flock lock = {.l_type = type,
-                         .l_whence = SEEK_SET,
-                         .l_start = (off_t)offset + LOCK_SHIFT,
-                         .l_len = (off_t)len};
-    if (!RULE(LOCK))
-        return 0;
-    int result;
-    do
-        result = fcntl(fd, F_OFD_SETLK, &lock);
-    while (result < 0 && errno == EINTR);
-    if (result == 0)
-        return 0;
-    return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+    return RULE(LOCK) ? description_lock(fd, offset + LOCK_SHIFT, len, type) : 0;
 }
 
 /* Where OFD locks cannot tell: another region of this process on the same range. */
@@ -246,18 +196,17 @@ void file_stamp(File *f, FileResult *ret)
 int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, const int64_t *more_honest,
               unsigned honest_count, FileGiven *ret_given)
 {
-    struct stat st;
+    struct stat st = {0};
     struct statfs fs;
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || !mode_allows(flags, read_only) || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return -EINVAL;
-    if (offset > (uint64_t)LOCK_SHIFT - 1 || len > (uint64_t)LOCK_SHIFT - 1 - offset)
+    if (offset > LOCK_SHIFT - 1 || len > LOCK_SHIFT - 1 - offset)
         return -EINVAL;
     File *f = calloc(1, sizeof *f);
     if (!f)
         return -ENOMEM;
-    *f = (File){.device = st.st_dev, .inode = st.st_ino, .offset = offset, .len = len};
-    f->fd = description_open(fd, flags, read_only, &st, &f->shared);
+    *f = (File){.offset = offset, .len = len};
+    f->fd = description_open(fd, read_only, &st, &f->shared);
+    f->device = st.st_dev;
+    f->inode = st.st_ino;
     int result = f->fd < 0 ? f->fd : file_enter(f, read_only);
     if (result < 0) {
         if (f->fd >= 0)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* A description of one's own of a file that the program has open, and locks on it that no lock of
+ * the program's meets. For the shells of the libraries. */
+#ifndef DODO_BASE_DESCRIPTION_H
+#define DODO_BASE_DESCRIPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* Of the regular file @fd, for reading and, unless @read_only, for writing: without O_APPEND (it
+ * would turn our writes aside) and O_DIRECT (it would refuse unaligned ones), close-on-exec.
+ * Through /proc; a duplicate where that is not there or refuses, and the flags allow: then
+ * *ret_shared. The descriptor; -EINVAL: @fd is no regular file open as wanted; another -errno of
+ * open(2). */
+int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared);
+
+/* An open-file-description lock: F_RDLCK, F_WRLCK or F_UNLCK, of [@start, @start + @len). 0;
+ * -EBUSY: another description has it; another -errno. */
+int description_lock(int fd, uint64_t start, uint64_t len, short type);
+
+#endif
