@@ -21,7 +21,6 @@ enum {
     SURVEY_VERSION = 1,
     SURVEY_HOST_MAX = 64,  /* as HOST_NAME_MAX */
     SURVEY_LINE_MAX = 320, /* with its newline; also the header's */
-    SURVEY_EVERY_S = 60,   /* between samples */
 };
 
 /* The parts of memory, as the columns of the paper's Table 1. X(name, text). Kernel, file cache,

@@ -17,7 +17,7 @@ typedef struct SurveyFileConfig {
     const char *path;  /* of the recording; made if it is not there */
     const char *root;  /* stands before /proc: "" but for tests */
     const char *host;  /* NULL: this host's name */
-    uint64_t every_ns; /* between samples: SURVEY_EVERY_S, less only in tests; not 0 */
+    uint64_t every_ns; /* between samples: a minute, less only in tests; not 0 */
 } SurveyFileConfig;
 
 /* The texts are borrowed. 0, or -errno: this could not be a recording, and @error says why. */
