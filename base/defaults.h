@@ -60,6 +60,11 @@
 /* [client] receive_buffer: SO_RCVBUF wanted [bytes]; half of what is granted bounds the credit */
 #define DEFAULT_CLIENT_RECEIVE_BYTES (4ull << 20)
 
+/* ---- manage --------------------------------------------------------------------------------- */
+
+/* [manage] cache_size, DODO_CACHE_SIZE: local memory of a program's region cache [bytes] */
+#define DEFAULT_MANAGE_CACHE_BYTES (64ull << 20)
+
 /* ---- imd ------------------------------------------------------------------------------------ */
 
 /* [imd] beat: between keep-alives to cmd [ns] */

@@ -12,7 +12,7 @@
 
 /* Groups of the one config file; each program checks its own and [dodo], and leaves the others to
  * those they are for. */
-static const char *const groups[] = {"dodo", "client", "cmd", "imd", "rmd"};
+static const char *const groups[] = {"dodo", "client", "cmd", "imd", "rmd", "manage"};
 
 static const ConfigKey common_keys[] = {
     {"dodo", "key", "DODO_KEY", "Cluster key file (made by dodo keygen)", "FILE", CONFIG_TEXT,

@@ -62,6 +62,9 @@ def taken():
     client = library[library.index('static int set_client'):]
     found |= {('client', k) for k in re.findall(r'strcmp\(key, "(\w+)"\)', client)}
     found |= {('client', k) for k in re.findall(r'\{"(\w+)", offsetof', library)}
+    manage = text_of('libmanage/settings.c')
+    found |= {('manage', k) for k in re.findall(r'strcmp\(key, "(\w+)"\)', manage)
+              if k != 'manager'}
     return found
 
 

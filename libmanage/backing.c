@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/backing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/description.h"
+#include "base/list.h"
+
+enum { IOV_PIECES = 64 };
+
+/* Above libdodo's, which shifts ranges by 2^62: files of 2^61 bytes do not exist. */
+#define LOCK_SHIFT (((uint64_t)1 << 62) + ((uint64_t)1 << 61))
+#define RANGE_END ((uint64_t)1 << 61)
+
+struct Backing {
+    ListNode link;
+    int fd;
+    bool read_only;
+    dev_t device;
+    ino_t inode;
+    uint64_t offset, len;
+};
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static ListNode all = {&all, &all};
+
+/* Regions of this process; where descriptions are shared, the kernel could not tell them apart. */
+static bool overlaps_ours(const Backing *b)
+{
+    LIST_FOREACH(node, &all)
+    {
+        const Backing *o = CONTAINER_OF(node, Backing, link);
+        if (o->device == b->device && o->inode == b->inode && o->offset < b->offset + b->len &&
+            b->offset < o->offset + o->len && !(o->read_only && b->read_only))
+            return true;
+    }
+    return false;
+}
+
+static int enter(Backing *b)
+{
+    (void)pthread_mutex_lock(&all_lock);
+    int result = overlaps_ours(b) ? -EBUSY
+                                  : description_lock(b->fd, b->offset + LOCK_SHIFT, b->len,
+                                                     b->read_only ? F_RDLCK : F_WRLCK);
+    if (result == 0)
+        list_push_back(&all, &b->link);
+    (void)pthread_mutex_unlock(&all_lock);
+    return result;
+}
+
+int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret)
+{
+    struct stat st = {0};
+    bool shared;
+    if (offset >= RANGE_END || len > RANGE_END - offset)
+        return -EINVAL;
+    Backing *b = calloc(1, sizeof *b);
+    if (!b)
+        return -ENOMEM;
+    *b = (Backing){.offset = offset, .len = len, .read_only = read_only};
+    b->fd = description_open(fd, read_only, &st, &shared);
+    b->device = st.st_dev;
+    b->inode = st.st_ino;
+    int result = b->fd < 0 ? b->fd : enter(b);
+    if (result < 0) {
+        if (b->fd >= 0)
+            (void)close(b->fd);
+        free(b);
+        return result;
+    }
+    *ret = b;
+    return 0;
+}
+
+void backing_close(Backing *b)
+{
+    (void)pthread_mutex_lock(&all_lock);
+    list_remove(&b->link);
+    (void)description_lock(b->fd, b->offset + LOCK_SHIFT, b->len, F_UNLCK); /* if it is shared */
+    (void)close(b->fd);
+    (void)pthread_mutex_unlock(&all_lock);
+    free(b);
+}
+
+int backing_fd(const Backing *b)
+{
+    return b->fd;
+}
+
+uint64_t backing_offset(const Backing *b)
+{
+    return b->offset;
+}
+
+/* ---- reading and writing -------------------------------------------------------------------- */
+
+/* Takes @done bytes off the front of a vector. */
+static void advance(struct iovec **iov, int *count, size_t done)
+{
+    while (*count > 0 && done >= (*iov)->iov_len) {
+        done -= (*iov)->iov_len;
+        (*iov)++;
+        (*count)--;
+    }
+    if (done > 0) {
+        (*iov)->iov_base = (char *)(*iov)->iov_base + done;
+        (*iov)->iov_len -= done;
+    }
+}
+
+static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_t offset,
+                        bool writing)
+{
+    struct iovec copy[IOV_PIECES], *iov = copy;
+    size_t at = 0;
+    if (count < 0 || count > IOV_PIECES)
+        return -EINVAL;
+    for (int i = 0; i < count; i++)
+        copy[i] = from[i];
+    advance(&iov, &count, 0);
+    while (count > 0) {
+        off_t to = (off_t)(b->offset + offset + at);
+        ssize_t n = writing ? pwritev(b->fd, iov, count, to) : preadv(b->fd, iov, count, to);
+        if (n > 0) {
+            at += (size_t)n;
+            advance(&iov, &count, (size_t)n);
+        } else if (n == 0) {
+            break;
+        } else if (errno != EINTR) {
+            /* What a write did not take all of is told by its count: the next try fails. */
+            return writing && at > 0 ? (ssize_t)at : -errno;
+        }
+    }
+    return (ssize_t)at;
+}
+
+ssize_t backing_read(Backing *b, const struct iovec *iov, int count, uint64_t offset)
+{
+    return transfer(b, iov, count, offset, false);
+}
+
+ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset)
+{
+    return transfer(b, iov, count, offset, true);
+}
+
+int backing_sync(Backing *b)
+{
+    int result;
+    do
+        result = fdatasync(b->fd);
+    while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : 0;
+}
+
+int64_t backing_size(Backing *b)
+{
+    struct stat st;
+    if (fstat(b->fd, &st) < 0)
+        return -errno;
+    uint64_t size = (uint64_t)st.st_size > b->offset ? (uint64_t)st.st_size - b->offset : 0;
+    return (int64_t)(size < b->len ? size : b->len);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------ */
+
+void backing_lock_all(void)
+{
+    (void)pthread_mutex_lock(&all_lock);
+}
+
+void backing_unlock_all(void)
+{
+    (void)pthread_mutex_unlock(&all_lock);
+}
+
+/* Without unlocking: the locks are the parent's. */
+void backing_abandon_all(void)
+{
+    LIST_FOREACH(node, &all)
+    {
+        Backing *b = CONTAINER_OF(node, Backing, link);
+        (void)close(b->fd);
+        free(b);
+    }
+    list_init(&all);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The backing file of a cached region: the library's own description of it, and a lock on the range
+ * that keeps other caches away, in this process and in others. libdodo has a lock of its own beside
+ * it, on its own description, while the region is in remote memory. */
+#ifndef DODO_LIBMANAGE_BACKING_H
+#define DODO_LIBMANAGE_BACKING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+typedef struct Backing Backing;
+
+/* 0; -EINVAL: no regular file open as wanted, or a range that no file has; -EBUSY: the range is
+ * part of an open region; -ENOMEM; another -errno of open(2). */
+int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret);
+void backing_close(Backing *b);
+int backing_fd(const Backing *b);
+uint64_t backing_offset(const Backing *b);
+
+/* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */
+ssize_t backing_read(Backing *b, const struct iovec *iov, int count, uint64_t offset);
+/* Whole, or as much as the file takes: bytes, or -errno when it took nothing. */
+ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset);
+int backing_sync(Backing *b);     /* 0, -errno */
+int64_t backing_size(Backing *b); /* of the region, how many bytes the file has; -errno */
+
+/* For fork: none is being opened or closed meanwhile; in the child, locked: all are closed. */
+void backing_lock_all(void);
+void backing_unlock_all(void);
+void backing_abandon_all(void);
+
+#endif

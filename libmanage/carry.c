@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/carry.h"
+
+#include <errno.h>
+
+#include "base/os.h"
+#include "libmanage/backing.h"
+
+static void take_count(CacheResult *r, ssize_t count)
+{
+    r->count = count < 0 ? -1 : count;
+    r->error = count < 0 ? (int)-count : 0;
+}
+
+static void read_remote(const CacheJob *j, CacheResult *r)
+{
+    r->count = dodo_mreadv(j->remote, j->iov, j->iov_count, (off_t)j->offset);
+    if (r->count < 0)
+        r->remote_error = errno;
+}
+
+static void write_file(const CacheJob *j, CacheResult *r)
+{
+    take_count(r, backing_write(j->file, j->iov, j->iov_count, j->offset));
+}
+
+/* ENOMEM: remote memory is lost, and nothing reached the file. */
+static void write_both(const CacheJob *j, CacheResult *r)
+{
+    ssize_t n = dodo_mwritev(j->remote, j->iov, j->iov_count, (off_t)j->offset);
+    if (n < 0 && (errno == ENOMEM || errno == EINVAL)) {
+        r->remote_error = ENOMEM;
+        write_file(j, r);
+    } else {
+        take_count(r, n < 0 ? -errno : n);
+    }
+}
+
+static void open_remote(const CacheJob *j, CacheResult *r)
+{
+    DodoStat st;
+    r->remote =
+        dodo_mopen_flags(j->len, backing_fd(j->file), (off_t)backing_offset(j->file), j->flags);
+    if (r->remote < 0)
+        r->remote_error = errno;
+    else
+        r->held = dodo_stat(r->remote, &st) == 0 && st.reused;
+}
+
+void job_carry_out(const CacheJob *j, CacheResult *r)
+{
+    uint64_t start = os_now_ns();
+    *r = (CacheResult){.remote = -1};
+    switch ((enum CacheJobKind)j->kind) {
+    case CACHE_READ_FILE:
+        take_count(r, backing_read(j->file, j->iov, j->iov_count, j->offset));
+        break;
+    case CACHE_READ_REMOTE:
+    case CACHE_READ_FILL:
+        read_remote(j, r);
+        break;
+    case CACHE_WRITE:
+        if (j->both)
+            write_both(j, r);
+        else
+            write_file(j, r);
+        break;
+    case CACHE_CLONE:
+        if (dodo_mfillv(j->remote, j->iov, j->iov_count, (off_t)j->offset) < 0)
+            r->remote_error = errno;
+        break;
+    case CACHE_OPEN_REMOTE:
+        open_remote(j, r);
+        break;
+    case CACHE_CLOSE_REMOTE:
+        (void)dodo_mclose(j->remote); /* its descriptor is free whatever it says */
+        break;
+    case CACHE_SYNC:
+        take_count(r, backing_sync(j->file));
+        break;
+    case CACHE_SIZE:
+        take_count(r, (ssize_t)backing_size(j->file));
+        break;
+    }
+    r->ns = os_now_ns() - start;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries out the core's jobs: reads and writes of files, and libdodo's calls. Blocks. */
+#ifndef DODO_LIBMANAGE_CARRY_H
+#define DODO_LIBMANAGE_CARRY_H
+
+#include "libmanage/core.h"
+
+void job_carry_out(const CacheJob *job, CacheResult *ret);
+
+#endif

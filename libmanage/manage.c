@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* The public calls: arguments in, core, errno out. See include/dodo/manage.h. */
+#include "dodo/manage.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "libmanage/backing.h"
+#include "libmanage/shell.h"
+
+/* ---- what all calls share ------------------------------------------------------------------- */
+
+/* A call in progress. It is no cancellation point: a thread that ended half-way would leave a piece
+ * of the cache in use for ever. On success errno stays what it was. */
+typedef struct Entry {
+    int error, cancel_state;
+    Manage *m;
+    ManageCall call;
+} Entry;
+
+static void enter(Entry *e)
+{
+    e->error = errno;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
+}
+
+static ssize_t leave(const Entry *e, ssize_t result, int error)
+{
+    errno = result < 0 ? error : e->error;
+    (void)pthread_setcancelstate(e->cancel_state, NULL);
+    return result;
+}
+
+/* Enters for a call on a region; false: none can be open. */
+static bool begin(Entry *e)
+{
+    enter(e);
+    e->m = manage_peek();
+    if (!e->m)
+        return false;
+    manage_call_init(&e->call);
+    return true;
+}
+
+static ssize_t finish(Entry *e)
+{
+    manage_run(e->m, &e->call);
+    manage_call_deinit(&e->call);
+    return leave(e, e->call.call.result, e->call.call.error);
+}
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+static int open_region(Manage *m, size_t len, int fd, off_t offset, unsigned flags)
+{
+    Backing *b;
+    int result = backing_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, &b);
+    if (result < 0)
+        return result;
+    int64_t size = backing_size(b);
+    int rd = size < 0 ? (int)size : cache_open(manage_cache(m), len, (uint64_t)size, b, flags);
+    if (rd < 0)
+        backing_close(b);
+    return rd;
+}
+
+int dodo_copen_flags(size_t len, int fd, off_t offset, unsigned flags)
+{
+    Entry e;
+    const unsigned known =
+        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | MANAGE_WRITE_THROUGH;
+    enter(&e);
+    if (len < 1 || offset < 0 || (flags & ~known))
+        return (int)leave(&e, -1, EINVAL);
+    int result = manage_get(&e.m);
+    if (result == 0)
+        result = open_region(e.m, len, fd, offset, flags & ~(unsigned)DODO_FALLBACK);
+    return (int)leave(&e, result < 0 ? -1 : result, -result);
+}
+
+int dodo_copen(size_t len, int fd, off_t offset)
+{
+    return dodo_copen_flags(len, fd, offset, 0);
+}
+
+ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len)
+{
+    Entry e;
+    if (!begin(&e))
+        return leave(&e, -1, EINVAL);
+    cache_read_start(&e.call.call, manage_cache(e.m), rd, offset, buf, len, os_now_ns());
+    return finish(&e);
+}
+
+ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len)
+{
+    Entry e;
+    if (!begin(&e))
+        return leave(&e, -1, EINVAL);
+    cache_write_start(&e.call.call, manage_cache(e.m), rd, offset, buf, len, os_now_ns());
+    return finish(&e);
+}
+
+int dodo_csync(int rd)
+{
+    Entry e;
+    if (!begin(&e))
+        return (int)leave(&e, -1, EINVAL);
+    cache_sync_start(&e.call.call, manage_cache(e.m), rd, os_now_ns());
+    return (int)finish(&e);
+}
+
+int dodo_cclose(int rd)
+{
+    Entry e;
+    if (!begin(&e))
+        return (int)leave(&e, -1, EINVAL);
+    cache_close_start(&e.call.call, manage_cache(e.m), rd, os_now_ns());
+    return (int)finish(&e);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+int dodo_csetPolicy(int policy)
+{
+    Entry e;
+    enter(&e);
+    int result = manage_get(&e.m);
+    if (result == 0)
+        result = cache_set_policy(manage_cache(e.m), policy);
+    return (int)leave(&e, result < 0 ? -1 : 0, -result);
+}
+
+int dodo_manage_register_policy(const struct manage_policy *policy)
+{
+    Entry e;
+    enter(&e);
+    int result = manage_get(&e.m);
+    if (result == 0)
+        result = cache_register_policy(manage_cache(e.m), policy);
+    return (int)leave(&e, result < 0 ? -1 : result, -result);
+}
+
+int dodo_manage_stats(struct manage_stats *st)
+{
+    Entry e;
+    enter(&e);
+    e.m = manage_peek();
+    if (!st)
+        return (int)leave(&e, -1, EINVAL);
+    memset(st, 0, sizeof *st);
+    if (e.m)
+        cache_stats(manage_cache(e.m), st);
+    return (int)leave(&e, 0, 0);
+}
+
+int dodo_manage_set(int option, uint64_t value)
+{
+    Entry e;
+    enter(&e);
+    int result = option == MANAGE_CACHE_BYTES || option == MANAGE_READAHEAD_BYTES
+                     ? manage_preset((enum manage_option)option, value)
+                     : -EINVAL;
+    return (int)leave(&e, result < 0 ? -1 : 0, -result);
+}

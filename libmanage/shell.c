@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/shell.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/list.h"
+#include "base/os.h"
+#include "base/time.h"
+#include "libmanage/backing.h"
+#include "libmanage/carry.h"
+
+enum {
+    WORKERS = 2, /* one may wait for a disk, the other for the network */
+    COPY_BYTES = 1 << 20,
+    COPY_ROUNDS = 3,
+};
+
+struct Manage {
+    ManageSettings settings;
+    Cache *cache;
+    pthread_mutex_t lock; /* the core's */
+    pthread_mutex_t work_lock;
+    pthread_cond_t work; /* with @work_lock: works changed, or stop */
+    uint64_t works;
+    bool stop;
+    pthread_t threads[WORKERS];
+    unsigned threads_count;
+};
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static Manage *_Atomic running; /* never freed but in a child, and by exit() */
+static struct {
+    bool cache, readahead;
+    uint64_t cache_bytes, readahead_bytes;
+} preset; /* under start_lock */
+
+Manage *manage_peek(void)
+{
+    return running;
+}
+
+Cache *manage_cache(Manage *m)
+{
+    return m->cache;
+}
+
+/* ---- the core's hooks ----------------------------------------------------------------------- */
+
+static void hook_lock(void *ctx)
+{
+    (void)pthread_mutex_lock(&((Manage *)ctx)->lock);
+}
+
+static void hook_unlock(void *ctx)
+{
+    (void)pthread_mutex_unlock(&((Manage *)ctx)->lock);
+}
+
+/* With the lock held. */
+static void hook_wake(void *ctx, CacheCall *call)
+{
+    ManageCall *e = CONTAINER_OF(call, ManageCall, call);
+    (void)ctx;
+    e->wake = true;
+    (void)pthread_cond_signal(&e->woken);
+}
+
+static void hook_wake_background(void *ctx)
+{
+    Manage *m = ctx;
+    (void)pthread_mutex_lock(&m->work_lock);
+    m->works++;
+    (void)pthread_cond_broadcast(&m->work);
+    (void)pthread_mutex_unlock(&m->work_lock);
+}
+
+static void hook_file_release(void *ctx, void *file)
+{
+    (void)ctx;
+    backing_close(file);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+}
+
+void manage_call_init(ManageCall *e)
+{
+    (void)pthread_cond_init(&e->woken, NULL);
+    e->wake = false;
+}
+
+void manage_call_deinit(ManageCall *e)
+{
+    (void)pthread_cond_destroy(&e->woken);
+}
+
+static void wait_woken(Manage *m, ManageCall *e)
+{
+    uint64_t until_ns = e->call.until_ns;
+    struct timespec until = timespec_of(until_ns);
+    int result = 0;
+    (void)pthread_mutex_lock(&m->lock);
+    while (!e->wake && result == 0)
+        result = until_ns == TIME_NEVER
+                     ? pthread_cond_wait(&e->woken, &m->lock)
+                     : pthread_cond_clockwait(&e->woken, &m->lock, CLOCK_MONOTONIC, &until);
+    e->wake = false;
+    (void)pthread_mutex_unlock(&m->lock);
+}
+
+void manage_run(Manage *m, ManageCall *e)
+{
+    while (e->call.need != CACHE_OVER) {
+        if (e->call.need == CACHE_JOB) {
+            CacheResult result;
+            job_carry_out(&e->call.job, &result);
+            cache_call_done(&e->call, m->cache, &result, os_now_ns());
+        } else {
+            wait_woken(m, e);
+            cache_call_step(&e->call, m->cache, os_now_ns());
+        }
+    }
+}
+
+/* ---- background threads --------------------------------------------------------------------- */
+
+/* Until there may be something to do; false: the end. */
+static bool wait_work(Manage *m, uint64_t seen)
+{
+    uint64_t until_ns = cache_background_deadline(m->cache);
+    struct timespec until = timespec_of(until_ns);
+    int result = 0;
+    (void)pthread_mutex_lock(&m->work_lock);
+    while (!m->stop && m->works == seen && result == 0)
+        result = until_ns == TIME_NEVER
+                     ? pthread_cond_wait(&m->work, &m->work_lock)
+                     : pthread_cond_clockwait(&m->work, &m->work_lock, CLOCK_MONOTONIC, &until);
+    bool go_on = !m->stop;
+    (void)pthread_mutex_unlock(&m->work_lock);
+    return go_on;
+}
+
+static uint64_t works_now(Manage *m)
+{
+    (void)pthread_mutex_lock(&m->work_lock);
+    uint64_t works = m->works;
+    (void)pthread_mutex_unlock(&m->work_lock);
+    return works;
+}
+
+static void *worker_main(void *arg)
+{
+    Manage *m = arg;
+    CacheJob *job = malloc(sizeof *job);
+    CacheResult result;
+    uint64_t seen;
+    if (!job)
+        return NULL;
+    do {
+        seen = works_now(m);
+        while (cache_background_take(m->cache, job, os_now_ns())) {
+            job_carry_out(job, &result);
+            cache_background_done(m->cache, job, &result, os_now_ns());
+        }
+    } while (wait_work(m, seen));
+    free(job);
+    return NULL;
+}
+
+/* Signals are the program's. Without a single thread nothing moves in the background: what must,
+ * the calls do themselves. */
+static void workers_start(Manage *m)
+{
+    sigset_t every, old;
+    (void)sigfillset(&every);
+    (void)pthread_sigmask(SIG_SETMASK, &every, &old);
+    while (m->threads_count < WORKERS &&
+           pthread_create(&m->threads[m->threads_count], NULL, worker_main, m) == 0)
+        m->threads_count++;
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void workers_stop(Manage *m)
+{
+    (void)pthread_mutex_lock(&m->work_lock);
+    m->stop = true;
+    (void)pthread_cond_broadcast(&m->work);
+    (void)pthread_mutex_unlock(&m->work_lock);
+    for (unsigned i = 0; i < m->threads_count; i++)
+        (void)pthread_join(m->threads[i], NULL);
+    m->threads_count = 0;
+}
+
+/* ---- exit ------------------------------------------------------------------------------------ */
+
+static void print_stats(Manage *m)
+{
+    struct manage_stats s;
+    cache_stats(m->cache, &s);
+    (void)dprintf(STDERR_FILENO,
+                  "dodo manage: local_hits=%llu remote_hits=%llu disk_reads=%llu evictions=%llu "
+                  "clones=%llu bypasses=%llu writebacks=%llu local_bytes=%llu remote_bytes=%llu "
+                  "disk_bytes=%llu\n",
+                  (unsigned long long)s.local_hits, (unsigned long long)s.remote_hits,
+                  (unsigned long long)s.disk_reads, (unsigned long long)s.evictions,
+                  (unsigned long long)s.clones, (unsigned long long)s.bypasses,
+                  (unsigned long long)s.writebacks, (unsigned long long)s.local_bytes,
+                  (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes);
+}
+
+static void close_at_exit(Manage *m, int rd)
+{
+    ManageCall e;
+    manage_call_init(&e);
+    cache_close_start(&e.call, m->cache, rd, os_now_ns());
+    manage_run(m, &e);
+    manage_call_deinit(&e);
+}
+
+/* As stdio: what was written is in the files when the program ends in order. Regions are closed, so
+ * that those to be retained are. */
+static void at_exit(void)
+{
+    Manage *m = running;
+    if (!m)
+        return;
+    for (int rd = -1, next; (next = cache_region_next(m->cache, rd)) >= 0; rd = next)
+        close_at_exit(m, next);
+    workers_stop(m);
+    if (m->settings.stats)
+        print_stats(m);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------ */
+
+static void fork_prepare(void)
+{
+    (void)pthread_mutex_lock(&start_lock);
+    backing_lock_all();
+}
+
+static void fork_parent(void)
+{
+    backing_unlock_all();
+    (void)pthread_mutex_unlock(&start_lock);
+}
+
+/* The child starts with nothing. What the parent's threads were at work on is left as it is: some
+ * of it may be half done. */
+static void fork_child(void)
+{
+    running = NULL;
+    backing_abandon_all();
+    backing_unlock_all();
+    (void)pthread_mutex_unlock(&start_lock);
+}
+
+__attribute__((constructor)) static void at_load(void)
+{
+    (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
+
+/* What it costs to copy a byte here: what a file must not be cheaper than to be worth caching. */
+static void measure_copy(Cache *c)
+{
+    CLEANUP_FREE uint8_t *from = malloc(COPY_BYTES);
+    CLEANUP_FREE uint8_t *to = malloc(COPY_BYTES);
+    if (!from || !to)
+        return;
+    memset(from, 1, COPY_BYTES);
+    memset(to, 2, COPY_BYTES);
+    for (unsigned i = 0; i < COPY_ROUNDS; i++) {
+        uint64_t start = os_now_ns();
+        memcpy(to, from, COPY_BYTES);
+        __asm__ volatile("" : : "r"(to) : "memory"); /* or it would not be copied at all */
+        cache_copy_cost(c, COPY_BYTES, os_now_ns() - start);
+    }
+}
+
+/* libdodo's exit handler must run after ours, so be registered before; and if it cannot start,
+ * there is no remote memory. */
+static bool start_libdodo(void)
+{
+    DodoQueue *q = dodo_queue_open(1);
+    if (q)
+        (void)dodo_queue_close(q);
+    return q != NULL;
+}
+
+static void configure(const ManageSettings *s, CacheConfig *config)
+{
+    cache_config_init(config, preset.cache ? preset.cache_bytes : s->cache_bytes);
+    if (preset.readahead)
+        config->readahead_bytes = preset.readahead_bytes;
+    else if (s->readahead_bytes != UINT64_MAX)
+        config->readahead_bytes = s->readahead_bytes;
+    config->remote = s->cluster && start_libdodo();
+}
+
+static void register_exit(void)
+{
+    (void)atexit(at_exit);
+}
+
+static int manage_start(Manage **ret)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    CacheConfig config;
+    Manage *m = calloc(1, sizeof *m);
+    if (!m)
+        return -ENOMEM;
+    int result = manage_settings_load(&m->settings);
+    if (result < 0) {
+        free(m);
+        return result;
+    }
+    const CacheHooks hooks = {.lock = hook_lock,
+                              .unlock = hook_unlock,
+                              .wake = hook_wake,
+                              .wake_background = hook_wake_background,
+                              .file_release = hook_file_release,
+                              .ctx = m};
+    (void)pthread_mutex_init(&m->lock, NULL);
+    (void)pthread_mutex_init(&m->work_lock, NULL);
+    (void)pthread_cond_init(&m->work, NULL);
+    configure(&m->settings, &config);
+    m->cache = cache_new(&config, &hooks);
+    if (!m->cache) {
+        free(m);
+        return -ENOMEM;
+    }
+    (void)pthread_once(&once, register_exit);
+    measure_copy(m->cache);
+    workers_start(m);
+    *ret = m;
+    return 0;
+}
+
+int manage_get(Manage **ret)
+{
+    int result = 0;
+    *ret = running;
+    if (*ret)
+        return 0;
+    (void)pthread_mutex_lock(&start_lock);
+    *ret = running;
+    if (!*ret)
+        result = manage_start(ret);
+    if (result == 0)
+        running = *ret;
+    (void)pthread_mutex_unlock(&start_lock);
+    return result;
+}
+
+int manage_preset(enum manage_option option, uint64_t value)
+{
+    (void)pthread_mutex_lock(&start_lock);
+    int result = running ? -EBUSY : 0;
+    if (result == 0 && option == MANAGE_CACHE_BYTES) {
+        preset.cache = true;
+        preset.cache_bytes = value;
+    } else if (result == 0) {
+        preset.readahead = true;
+        preset.readahead_bytes = value;
+    }
+    (void)pthread_mutex_unlock(&start_lock);
+    return result;
+}

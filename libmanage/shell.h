@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The library's shell: the process's cache, its threads, fork and exit. */
+#ifndef DODO_LIBMANAGE_SHELL_H
+#define DODO_LIBMANAGE_SHELL_H
+
+#include <pthread.h>
+
+#include "libmanage/core.h"
+#include "libmanage/settings.h"
+
+typedef struct Manage Manage;
+
+/* A call of a thread's. */
+typedef struct ManageCall {
+    CacheCall call;
+    pthread_cond_t woken;
+    bool wake;
+} ManageCall;
+
+/* The process's cache, made if need be. 0; -EINVAL: wrong settings; -ENOMEM; another -errno of the
+ * config file. */
+int manage_get(Manage **ret);
+/* The same if it is there already, else NULL. */
+Manage *manage_peek(void);
+Cache *manage_cache(Manage *m);
+/* Runs a call that was begun to its end. */
+void manage_run(Manage *m, ManageCall *e);
+void manage_call_init(ManageCall *e);
+void manage_call_deinit(ManageCall *e);
+/* 0, or -EBUSY: there is a cache already. */
+int manage_preset(enum manage_option option, uint64_t value);
+
+#endif
