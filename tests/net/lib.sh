@@ -32,9 +32,9 @@ unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-net.XXXXXX")
 patience=150 # seconds that anything that is waited for may take, on a busy machine too
 
-# What the programs said, when the test fails; then everything goes.
+# finish [STATUS]: what the programs said, when the test fails; then everything goes.
 finish() {
-  local status=$? log
+  local status=${1-$?} log
   procs_end
   hosts_end
   if [ "$status" -ne 0 ]; then
@@ -112,6 +112,13 @@ imd_up() { imd_start "imd$1" "h$1" 16M --nice 0 || fail "imd$1 did not start"; }
 # imd_idle N: this very daemon offers its memory, not one that was there before it.
 imd_idle() {
   status_is client "any(h['address'] == '${proc_address[imd$1]}' and h['state'] == 'idle' for h in s['hosts'])"
+}
+
+# file_settled FILE: a later change of it will have another stamp: twice what the library waits for.
+file_settled() {
+  local changed
+  changed=$(stat -c %.9Z "$1")
+  [ $(($(date +%s%N) - ${changed/./})) -gt 100000000 ]
 }
 
 # ---- the client under load ---------------------------------------------------------------------
