@@ -191,12 +191,17 @@ typedef struct Share {
     uint64_t offset, bytes;
 } Share;
 
-/* The owner waits for the memory: what hurries here gives it to him. Refused, it takes longer. */
+/* Refused, it takes longer. */
+void hurry(void)
+{
+    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+    (void)setpriority(PRIO_PROCESS, 0, 0); /* of this thread */
+}
+
 static void *give_back_share(void *arg)
 {
     const Share *s = arg;
-    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-    (void)setpriority(PRIO_PROCESS, 0, 0); /* of this thread */
+    hurry();
     pool_memory_give_back(s->pool, s->offset, s->bytes);
     return NULL;
 }

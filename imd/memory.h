@@ -28,8 +28,7 @@ void pool_memory_unmap(PoolMemory *m);
 /* The pages of a range go back to the host, and read as zeros when they are touched again. A huge
  * page that lies in the range only partly may stay until its rest goes, too. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes);
-/* All of them, before the end: by as many threads as there are processors, and no longer at the
- * lowest priority where that may be had back. */
+/* All of them, before the end: by as many threads as there are processors, which hurry. */
 void pool_memory_give_back_all(const PoolMemory *m);
 /* Memory that can be had without swapping, [bytes]; UINT64_MAX: the system does not tell. */
 uint64_t memory_available(void);
@@ -41,5 +40,9 @@ void memory_limit(const char *root, MemoryLimit *ret);
  * @error says what to mend. */
 int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *limit, char *error,
                       size_t error_cap);
+
+/* The calling thread runs no longer at the lowest priority, where that may be had back: from now on
+ * it works for the owner, who waits for his memory. */
+void hurry(void);
 
 #endif

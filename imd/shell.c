@@ -246,6 +246,7 @@ static void leave(Imd *imd, uint64_t now_ns)
         return;
     log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
     start_stopping();
+    hurry();
     imd->leaving = true;
     imd->leave_at_ns = time_add(now_ns, imd->options->leave_deadline_ns);
     imd_control_leave(imd->control, now_ns);

@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
+#include "imd/memory.h"
 
 enum {
     ANSWER_BYTES = 2 * WIRE_CHUNK_MAX, /* between two looks at what has come */
@@ -167,6 +168,7 @@ static void obey(ImdThread *t, ImdOrder *o)
         imd_data_close(t->data, r->region);
         break;
     case IMD_LEAVE:
+        hurry();
         imd_data_leave(t->data);
         t->leave = o;
         t->leave_at_ns = time_add(os_now_ns(), t->config.leave_deadline_ns);
