@@ -91,16 +91,21 @@ END
   export DODO_CONFIG=$work/dodo.conf
 }
 
-# cluster N: hosts client, manager, h1 .. hN with an imd each.
-cluster() {
+# cluster_hosts N: hosts client, manager, h1 .. hN, and nothing on them.
+cluster_hosts() {
   local n=$1 i
-  config
   if ! hosts_switch || ! host_add client || ! host_add manager; then
     fail "could not make the hosts"
   fi
   for ((i = 1; i <= n; i++)); do host_add "h$i" || fail "could not make h$i"; done
   # Datagrams cross the switch one by one, as on a wire, so that faults hit each alone.
   for i in client manager $(seq -f h%g 1 "$n"); do on "$i" ip link set eth0 gso_max_segs 1; done
+}
+# cluster N: the same with a manager, and an imd on each host.
+cluster() {
+  local n=$1 i
+  config
+  cluster_hosts "$n"
   manager_up
   for ((i = 1; i <= n; i++)); do imd_up "$i"; done
   must "all $n hosts have joined" hosts_idle client "$n"

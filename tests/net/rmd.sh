@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The owner comes back while a program reads from the host's memory: the manager knows, imd is gone,
+# the program goes on with every byte right; the owner leaves, and the host is lent again. Then imd
+# dies, then the monitor.
+. "$(dirname "$0")/lib.sh"
+
+bin_rmd=$DODO_BUILD/rmd/rmd
+[ -x "$bin_rmd" ] || {
+  echo "SKIP: rmd was not built here"
+  exit 77
+}
+# No thresholds of production; a touch of the file is the owner. The load is this machine's, and no
+# business of the test's.
+rmd_settings() {
+  cat >>"$work/dodo.conf" <<'END'
+[rmd]
+poll = 100ms
+idle_after = 1s
+load_below = 100000
+beat = 300ms
+utmp = none
+input = none
+imd_port = 0
+idle_priority = no
+leave_deadline = 5s
+END
+}
+# rmd_up N: monitor of host hN, whose console is the file consoleN.
+rmd_up() {
+  [ -e "$work/console$1" ] || touch -a -d '1 hour ago' "$work/console$1"
+  daemon_start "rmd$1" "h$1" "$bin_rmd" --manager "$DODO_MANAGER" --listen "${host_ip[h$1]}" \
+    --pool 16M --console "$work/console$1" || fail "rmd$1 did not start"
+}
+# The address's port is imd's while the host is lent, and the monitor's while it is not.
+host_state() {
+  status_is client "[h['state'] for h in s['hosts'] if h['address'].startswith('${host_ip[h$1]}:')] == ['$2']"
+}
+imd_of() { pgrep -P "${proc_pid[rmd$1]}" -x imd; }
+has_imd() { imd_of "$1" >/dev/null; }
+no_imd() { ! has_imd "$1"; }
+# explained N TEXT: dodo explain says so.
+explained() {
+  on client timeout 10 "$bin_dodo" explain "${proc_address[rmd$1]}" 2>/dev/null | grep -qF "$2"
+}
+is_other() { has_imd "$1" && [ "$(imd_of "$1")" != "$2" ]; }
+gone() { ! [ -e "/proc/$1" ] || [ "$(cut -d' ' -f3 "/proc/$1/stat" 2>/dev/null)" = Z ]; }
+
+nobody_gives_up
+host_silence=5s # but the hosts whose imd is killed
+config
+rmd_settings
+cluster_hosts 2
+manager_up
+for i in 1 2; do rmd_up "$i"; done
+must "both hosts are lent" hosts_idle client 2
+for i in 1 2; do
+  [ "$(cat "/proc/$(imd_of "$i")/oom_score_adj")" = 1000 ] || fail "imd$i would not be the first to go"
+  grep -q '^Max core file size *0 *0 ' "/proc/$(imd_of "$i")/limits" || fail "imd$i would leave a core file"
+done
+must "dodo explain says why" explained 1 "The host is lent: the console has been idle for"
+
+loader_start
+loader_mark
+must "reads come from remote memory" loader_remote 60 20
+lost=$(loader_value lost)
+touch -a "$work/console1"
+must "imd of the returned owner's host is gone" no_imd 1
+must "the manager knows that the owner is back" host_state 1 busy
+must "the client was told" loader_reached lost $((lost + 1))
+loader_mark
+must "work goes on" loader_did 1000
+must "the host is lent again, when the owner is away" host_state 1 idle
+loader_mark
+must "reads come from remote memory" loader_remote 60 20
+
+old=$(imd_of 2)
+kill -9 "$old"
+must "imd that was killed is started again" is_other 2 "$old"
+must "the host is lent again" host_state 2 idle
+must "dodo explain remembers" explained 2 "imd last ended by itself with signal 9"
+loader_mark
+must "reads come from remote memory" loader_remote 60 20
+
+old=$(imd_of 2)
+proc_kill rmd2
+must "imd of a monitor that was killed is gone" gone "$old"
+rmd_up 2
+must "the host is lent again, by the next monitor" host_state 2 idle
+loader_mark
+must "work goes on" loader_did 1000
+
+old=$(imd_of 1)
+kill -STOP "$old" # it cannot leave
+touch -a "$work/console1"
+must "imd that does not leave is killed" gone "$old"
+loader_end
+
+for name in rmd1 rmd2 cmd; do
+  proc_signal "$name" TERM
+  wait_for 20 proc_gone "${proc_pid[$name]}" || fail "$name does not end"
+  proc_wait "$name" || fail "$name ended with status $?"
+done
+told "all ended with status 0"

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* rmd's options: numbers, lists, what fits and what does not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/defaults.h"
+#include "rmd/options.h"
+
+static char *file_path;
+static RmdOptions options;
+
+static int set_up(void **state)
+{
+    static const char *const variables[] = {"DODO_MANAGER",  "DODO_KEY", "DODO_CLUSTER",
+                                            "DODO_INSECURE", "DODO_LOG", "DODO_CONFIG"};
+    for (size_t i = 0; i < G_N_ELEMENTS(variables); i++)
+        g_unsetenv(variables[i]);
+    int fd = g_file_open_tmp("dodo-rmd-XXXXXX", &file_path, NULL);
+    if (fd < 0)
+        return -1;
+    (void)close(fd);
+    rmd_options_init(&options);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    config_clear(&rmd_program, &options);
+    (void)g_unlink(file_path);
+    g_clear_pointer(&file_path, g_free);
+    return 0;
+}
+
+/* Anew, with this [rmd] and these words, separated by '|'. */
+static enum ConfigOutcome load(const char *group, const char *line, char *error)
+{
+    g_autofree char *text = g_strdup_printf("[rmd]\n%s\n", group);
+    g_autofree char *whole =
+        g_strdup_printf("rmd|--config|%s%s%s", file_path, *line ? "|" : "", line);
+    g_auto(GStrv) words = g_strsplit(whole, "|", -1);
+    g_autofree char **argv = g_memdup2(words, sizeof *words * (g_strv_length(words) + 1));
+    char **rest = argv;
+    int argc = (int)g_strv_length(words);
+    config_clear(&rmd_program, &options);
+    rmd_options_init(&options);
+    *error = '\0';
+    assert_true(g_file_set_contents(file_path, text, -1, NULL));
+    return config_load(&rmd_program, &argc, &rest, &options, error);
+}
+
+static void defaults_are_the_papers(void **state)
+{
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("", "", error), CONFIG_OK);
+    assert_int_equal(options.idle_after_ns, 300 * NS_PER_S);
+    assert_true(options.load_below == 0.3);
+    assert_int_equal(options.poll_ns, NS_PER_S);
+    assert_false(options.dedicated);
+    assert_string_equal(options.consoles[1], "/dev/pts/*");
+    options.check = true;
+    assert_int_equal(rmd_options_check(&options, error), 0);
+    assert_true(options.pool_max_bytes == UINT64_MAX);
+}
+
+static void numbers(void **state)
+{
+    static const char *const bad[] = {"", "-1", "0.3x", ".3", "nan", "inf", "1e9", " 0.3 0.4"};
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("load_below = 1.25", "", error), CONFIG_OK);
+    assert_true(options.load_below == 1.25);
+    assert_int_equal(load("load_below = 1.25", "--load-below|2", error), CONFIG_OK);
+    assert_true(options.load_below == 2);
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autofree char *line = g_strdup_printf("--load-below|%s", bad[i]);
+        assert_int_equal(load("", line, error), CONFIG_USAGE);
+    }
+    assert_int_equal(load("", "--load-below|x", error), CONFIG_USAGE);
+    assert_string_equal(error, "--load-below x: expected a number such as 0.5, 0 to 100000");
+}
+
+static void lists(void **state)
+{
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("console =  /dev/a   /dev/b ", "", error), CONFIG_OK);
+    assert_int_equal(g_strv_length(options.consoles), 2);
+    assert_string_equal(options.consoles[1], "/dev/b");
+    assert_int_equal(load("console = /dev/a", "--console|/c d|--console|/e", error), CONFIG_OK);
+    assert_int_equal(g_strv_length(options.consoles), 2);
+    assert_string_equal(options.consoles[0], "/c d");
+    assert_string_equal(options.consoles[1], "/e");
+    assert_int_equal(load("console =", "", error), CONFIG_BAD);
+    assert_non_null(strstr(error, "console: expected texts, with blanks between them"));
+}
+
+static void none_switches_a_source_off(void **state)
+{
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("utmp = none\ninput = none\nconsole = none", "--check", error),
+                     CONFIG_OK);
+    assert_int_equal(rmd_options_check(&options, error), 0);
+    assert_null(options.utmp);
+    assert_null(options.input);
+    assert_null(options.consoles);
+}
+
+static void what_is_needed(void **state)
+{
+    static const struct {
+        const char *line, *want;
+    } cases[] = {
+        {"--listen|127.0.0.1",
+         "--manager ADDR:PORT is needed, here or as [dodo] manager in the config file"},
+        {"--manager|127.0.0.1",
+         "--listen ADDR is needed, here or as [rmd] listen in the config file"},
+        {"--manager|::1|--listen|127.0.0.1",
+         "--manager and --listen must both be IPv4 or both IPv6 addresses"},
+        {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|much",
+         "--pool (pool in [rmd]): expected auto, or a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
+        {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|1K",
+         "--pool (pool in [rmd]): expected auto, or a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
+        {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|1.5G", ""},
+        {"--manager|127.0.0.1|--listen|127.0.0.1", ""},
+        {"--explain", ""},
+        {"--survey|/tmp/x", ""},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX];
+        assert_int_equal(load("", cases[i].line, error), CONFIG_OK);
+        assert_int_equal(rmd_options_check(&options, error) < 0, *cases[i].want != '\0');
+        assert_string_equal(error, cases[i].want);
+    }
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("", "--manager|127.0.0.1|--listen|127.0.0.1", error), CONFIG_OK);
+    assert_int_equal(options.listen.port, DEFAULT_RMD_PORT);
+}
+
+int main(void)
+{
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(defaults_are_the_papers),    CASE(numbers),        CASE(lists),
+        CASE(none_switches_a_source_off), CASE(what_is_needed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
