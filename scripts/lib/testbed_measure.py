@@ -128,7 +128,7 @@ def disk(path, data, depth):
 
 def on(directory, host, *words, **options):
     command = [os.environ["TESTBED_COMMAND"], "exec", "--dir", directory, host, "--",
-               sys.executable, os.path.abspath(__file__), *map(str, words)]
+               sys.executable, "-B", os.path.abspath(__file__), *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, **options)
 
 
@@ -146,7 +146,7 @@ def lines_of_link(directory, source, sink):
     finally:
         server.kill()
         server.wait()
-    rates = [model.rate_bits(h["rate"]) for h in (source, sink) if h["rate"]]
+    rates = [h["rate_bits"] for h in (source, sink) if h["rate_bits"]]
     # A packet of 1,514 bytes, as the link counts, has 1,448 of the program's.
     asked = min(rates) / 8 * 1448 / 1514 / 1e6 if rates else None
     what = f"{source['name']} to {sink['name']}"
@@ -193,6 +193,9 @@ def run(directory, as_json):
               f"{line['unit']:<5}{f'{(got / asked - 1) * 100:+.1f} %' if asked and got else ''}")
     for line in status["skipped"]:
         print(f"SKIPPED: {line}")
+    if os.getloadavg()[0] > os.cpu_count():
+        print(f"The load average is {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores: much of this is time that "
+              "the measuring programs waited for a core.")
 
 
 def main(argv):

@@ -47,9 +47,10 @@ def disk(host):
 
 def host_of(directory, name, daemons, faults):
     host = os.path.join(directory, "hosts", name)
+    rate = int(text(host, "rate").removesuffix("bit")) if text(host, "rate") else None
     return {
         "name": name, "address": text(host, "address"), "mac": text(host, "mac"),
-        "rate": text(host, "rate"), "queue_bytes": number(host, "queue") if text(host, "rate") else None,
+        "rate_bits": rate, "queue_bytes": number(host, "queue") if rate else None,
         "loss_percent": sum(float(f[2]) for f in faults if f[:2] == ["loss", name]),
         "cut": ["alone", name] in faults,
         "cut_to": [f[2] for f in faults if f[:2] == ["cut", name]],
@@ -72,7 +73,7 @@ def read(directory, keeper, cluster):
 
 
 def link_of(host):
-    words = [host["rate"] or "unlimited"]
+    words = [f"{host['rate_bits'] / 1e6:g} Mbit/s" if host["rate_bits"] else "unlimited"]
     if host["loss_percent"]:
         words.append(f"loses {host['loss_percent']:g} %")
     if host["cut"]:

@@ -11,7 +11,7 @@ says "[x['name'] for x in s['hosts']] == ['client', 'manager', 'h1', 'h2', 'stor
 says "all(d['runs'] for x in s['hosts'] for d in x['daemons'])" || fail "its daemons run"
 says "sum(x['state'] == 'idle' for x in s['cluster']['hosts']) == 2" || fail "its cluster"
 says "sorted(x['pool_bytes'] for x in s['cluster']['hosts']) == [8 << 20, 16 << 20]" || fail "its pools"
-says "h['h2']['rate'] == '100000000bit' and h['h1']['rate'] == '1000000000bit'" || fail "its rates"
+says "h['h2']['rate_bits'] == 10**8 and h['h1']['rate_bits'] == 10**9" || fail "its rates"
 told "up with two hosts"
 
 # ---- commands there ------------------------------------------------------------------------------
