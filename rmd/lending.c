@@ -20,6 +20,15 @@ void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns)
     *l = (Lending){.cap_bytes = cap_bytes, .read_ns = now_ns};
 }
 
+/* A pool is mapped as a whole, and imd refuses one that the host does not have now. */
+static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t held_bytes)
+{
+    uint64_t there = state->spare_bytes + held_bytes;
+    there = there > l->slack_bytes ? there - l->slack_bytes : 0;
+    there = smaller(there, memory_ceiling_bytes(state));
+    return whole_steps(GUARD(CAP) ? smaller(there, l->cap_bytes) : there);
+}
+
 void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
 {
     l->read_ns = now_ns;
@@ -29,8 +38,8 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     l->held_bytes = held_bytes;
     if (!state)
         return;
-    l->ceiling_bytes = whole_steps(smaller(memory_ceiling_bytes(state), l->cap_bytes));
     l->slack_bytes = state->total_bytes / LENDING_SLACK_DIVISOR;
+    l->ceiling_bytes = ceiling(l, state, held_bytes);
     l->lendable_bytes = memory_lendable_bytes(state, held_bytes);
     l->far_below = state->spare_bytes <
                    state->reserve_bytes + memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;

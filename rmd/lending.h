@@ -26,7 +26,7 @@ typedef struct Lending {
     uint64_t lendable_bytes; /* by the last reading, cap and slack not counted */
     uint64_t slack_bytes;
     uint64_t held_bytes;    /* by imd, at the last reading */
-    uint64_t ceiling_bytes; /* what could be lent at the best of times, below the cap */
+    uint64_t ceiling_bytes; /* the pool that a lending may begin with, below the cap */
     uint64_t limit_bytes;
     uint64_t grown_ns; /* the limit stands since; in the future: it rests until then */
 } Lending;

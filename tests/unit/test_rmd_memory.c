@@ -143,6 +143,18 @@ static void begins_with_what_is_there_less_a_slack(void **state)
     assert_int_equal(lending.limit_bytes, 0);
 }
 
+static void the_pool_may_outgrow_the_beginning_but_not_the_host(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    assert_true(lending.ceiling_bytes > lending.limit_bytes);
+    assert_int_equal(lending.ceiling_bytes, 59 * GIB);
+    lend(UINT64_MAX, 100 * GIB);
+    assert_int_equal(lending.ceiling_bytes / MIB,
+                     memory_ceiling_bytes(&(MemoryState){100 * GIB, 0, GIB}) / MIB);
+    lend(5 * GIB, 60 * GIB);
+    assert_int_equal(lending.ceiling_bytes, 5 * GIB);
+}
+
 static void is_not_moved_by_noise(void **state)
 {
     lend(UINT64_MAX, 60 * GIB);
@@ -270,6 +282,7 @@ int main(void)
         cmocka_unit_test(refuses_texts_that_say_too_little),
         cmocka_unit_test(what_is_lent_counts_as_the_owners_no_more),
         cmocka_unit_test(begins_with_what_is_there_less_a_slack),
+        cmocka_unit_test(the_pool_may_outgrow_the_beginning_but_not_the_host),
         cmocka_unit_test(is_not_moved_by_noise),
         cmocka_unit_test(is_lowered_by_what_is_missing_at_once),
         cmocka_unit_test(grows_slowly_and_after_a_rest),
