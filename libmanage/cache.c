@@ -167,6 +167,12 @@ int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags
     return rd;
 }
 
+void region_lost(Region *r, int error)
+{
+    r->lost_error = error;
+    r->lost_told = false;
+}
+
 void region_free(Cache *c, Region *r)
 {
     stream_forget(c, r);

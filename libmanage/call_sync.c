@@ -23,23 +23,28 @@ static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
     call_job(call);
 }
 
-/* After a failed fdatasync(2) nobody knows what the disk has, and a later one may succeed without
- * having written anything: what is cached is written again. */
+/* After a failed fdatasync(2) nobody knows what the disk has, also of what was written while it
+ * ran, and a later one may succeed without having written anything: what is cached is written
+ * again. */
 static void file_sync_end(Cache *c, Region *r, int error)
 {
     r->syncing = false;
+    r->sync_failures += error != 0;
     LIST_FOREACH(n, &r->unsynced)
     {
         Piece *p = CONTAINER_OF(n, Piece, sync_link);
-        uint64_t blocks = p->syncing;
+        if (error) {
+            piece_dirty(c, p, (p->syncing | p->unsynced) & p->valid);
+            p->unsynced = 0;
+        }
         p->syncing = 0;
-        if (error)
-            piece_dirty(c, p, blocks & p->valid);
         if (!p->unsynced)
             list_remove(&p->sync_link);
     }
-    if (error && r->lone_syncing)
-        r->lost_error = -error;
+    if (error && (r->lone_syncing || r->lone)) {
+        region_lost(r, -error);
+        r->lone = 0;
+    }
     r->lone_syncing = 0;
 }
 
@@ -136,13 +141,22 @@ static bool close_remote(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
+/* What the call has to tell. That an fdatasync failed for what is cached no more, and so cannot be
+ * written again, each csync tells, but only one cclose: the next one may close. */
+static int sync_error(const CacheCall *call)
+{
+    const Region *r = call->region;
+    bool lost = r->lost_error && !(call->kind == CALL_CLOSE && r->lost_told);
+    return call->failed ? call->failed : r->write_error ? r->write_error : lost ? r->lost_error : 0;
+}
+
 static void sync_over(Cache *c, CacheCall *call)
 {
     Region *r = call->region;
-    int error = call->failed ? call->failed : r->write_error ? r->write_error : r->lost_error;
+    int error = sync_error(call);
     r->write_error = 0;
     if (call->kind == CALL_CLOSE) {
-        r->lost_error = 0;
+        r->lost_told = r->lost_error != 0;
         r->closing = false;
     }
     if (call->kind == CALL_CLOSE && !error) {
@@ -157,7 +171,6 @@ static void sync_over(Cache *c, CacheCall *call)
 
 void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    Region *r = call->region;
     bool closing = call->kind == CALL_CLOSE;
     for (;;) {
         bool over = true;
@@ -172,8 +185,7 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
         else if (call->phase == SYNC_CLONE)
             over = closing || call->failed || clone_all(c, call, now_ns);
         else if (call->phase == SYNC_REMOTE_CLOSE)
-            over = !closing || call->failed || r->write_error || r->lost_error ||
-                   close_remote(c, call, now_ns);
+            over = !closing || sync_error(call) || close_remote(c, call, now_ns);
         else
             break;
         if (!over)

@@ -126,7 +126,7 @@ struct CacheJob {
     /* private */
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
-    uint64_t start_ns;
+    uint64_t start_ns, sync_failures;
     bool evict, ahead;
 };
 

@@ -50,6 +50,7 @@ typedef struct Region {
     Leaf **leaves;
     unsigned calls, jobs, remote_jobs;
     bool closing, syncing;
+    uint64_t sync_failures;
     unsigned file_writes;     /* jobs that write the file alone */
     bool raced;               /* ... beside an OPEN_REMOTE */
     bool remote_wanted, held; /* held: remote memory may hold all of it, from an earlier run */
@@ -58,6 +59,7 @@ typedef struct Region {
     uint64_t remote_not_before_ns;
     int write_error;             /* of a write-back that no csync or cclose has told yet */
     int lost_error;              /* a sync failed for data that is in no cache any more */
+    bool lost_told;              /* ... by a cclose */
     uint64_t lone, lone_syncing; /* writes of what is not cached (any more), as Piece.unsynced */
     ListNode dirty, unsynced;
     CacheCall *direct; /* that write past the cache: nothing may be fetched there meanwhile */
@@ -140,6 +142,8 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 }
 
 Region *region_find(Cache *c, int rd); /* also one that is being closed */
+/* Something that is not cached may never reach the disk. */
+void region_lost(Region *r, int error);
 void region_free(Cache *c, Region *r); /* out of the table; its file stays the caller's */
 
 void background_wake(Cache *c);

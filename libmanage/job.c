@@ -11,6 +11,16 @@ static bool job_remote(const CacheJob *job)
            job->kind == CACHE_CLONE;
 }
 
+/* What remote memory holds of all pieces: @map, but for what is dirty here. */
+static void remote_maps_set(Region *r, uint64_t map)
+{
+    for (uint64_t i = 0; i < r->leaf_count; i++) {
+        Leaf *leaf = r->leaves[i];
+        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
+            leaf->remote[k] = map & ~(leaf->pieces[k] ? leaf->pieces[k]->dirty : 0);
+    }
+}
+
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
 {
     *job = (CacheJob){.kind = kind,
@@ -20,6 +30,7 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
                       .flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH,
                       .len = r->len,
                       .region = r,
+                      .sync_failures = r->sync_failures,
                       .start_ns = now_ns};
     r->jobs++;
     r->remote_jobs += job_remote(job);
@@ -27,6 +38,8 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
         r->file_writes++;
         r->raced = true;
     }
+    if (kind == CACHE_CLOSE_REMOTE)
+        remote_maps_set(r, 0);
     if (kind == CACHE_OPEN_REMOTE)
         r->raced = r->file_writes > 0;
 }
@@ -89,16 +102,6 @@ bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
     if (!cost_known_since(&c->cost[COST_FILE], bytes, since))
         return false;
     return remote < file || !cost_known_since(&c->cost[COST_REMOTE], bytes, since);
-}
-
-/* What remote memory holds of all pieces: @map, but for what is dirty here. */
-static void remote_maps_set(Region *r, uint64_t map)
-{
-    for (uint64_t i = 0; i < r->leaf_count; i++) {
-        Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
-            leaf->remote[k] = map & ~(leaf->pieces[k] ? leaf->pieces[k]->dirty : 0);
-    }
 }
 
 static void remote_lost(Cache *c, Region *r, uint64_t now_ns)
@@ -197,7 +200,8 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
         r->file_writes--;
     else if (result->remote_error)
         remote_lost(c, r, now_ns);
-    for (uint64_t i = job->first; !error && i < job->first + job->pieces; i++) {
+    bool doubt = job->sync_failures != r->sync_failures; /* a sync failed beside it: once more */
+    for (uint64_t i = job->first; !error && !doubt && i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, end);
         p->unsynced |= blocks & p->dirty;
@@ -209,6 +213,8 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
     }
     if (!error && job->pieces)
         c->stats.writeback_bytes += job->len;
+    if (doubt && !job->pieces && result->count > 0)
+        region_lost(r, EIO);
     if (!error && job->both && !result->remote_error)
         remote_holds(c, r, job->offset, end);
     if (error && job->pieces) {

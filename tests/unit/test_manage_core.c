@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core against a model: random calls of several threads under every policy, with
+ * files that fail, remote memory that comes and goes, and a crash at any step. No read is stale,
+ * what csync acknowledged is on the disk, the limit is kept to the byte, and every call ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/list.h"
+#include "tests/unit/manage_world.h"
+
+static uint64_t seed_first = 1, seed_last = 1500;
+static World world;
+
+static struct {
+    uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
+        losses, remote_reads, fills;
+    struct manage_stats cache;
+} total;
+
+/* A policy that picks anything: whatever a user's may do, nothing is lost. */
+static struct manage_entry *odd_reclaim(void *self, const struct manage_directory *dir)
+{
+    (void)self;
+    static unsigned n;
+    struct manage_entry *e = dir->oldest;
+    for (unsigned i = 0; e && i < n % 7; i++)
+        e = e->newer;
+    n++;
+    return e;
+}
+static void odd_use(void *self, struct manage_entry *e)
+{
+    (void)self;
+    e->state[0]++;
+}
+static const struct manage_policy odd = {
+    .size = sizeof odd, .name = "odd", .read = odd_use, .write = odd_use, .reclaim = odd_reclaim};
+
+static void change_policy(World *w)
+{
+    int policy = (int)sim_rng_below(&w->rng, 6);
+    WORLD_CHECK(w, cache_set_policy(w->cache, policy) == (policy > 3 ? -EINVAL : 0));
+}
+
+static void heal(World *w)
+{
+    w->quiet = true;
+    w->full = false;
+    w->file_fail_ppm = w->sync_fail_ppm = 0;
+    world_drain(w);
+}
+
+static void call_alone(World *w, WorldFile *f, WorldOp op)
+{
+    WorldSlot *s = &w->slots[0];
+    *s = (WorldSlot){.on = true, .running = true, .op = op, .file = f, .len = f->len};
+    f->calls++;
+    may_begin(w, s);
+    if (op == OP_READ)
+        cache_read_start(&s->call, w->cache, f->rd, 0, s->buf, (size_t)f->len, w->now_ns);
+    else
+        cache_close_start(&s->call, w->cache, f->rd, w->now_ns);
+    slot_look(w, s);
+    world_drain(w);
+}
+
+/* After all is well again: everything reads as the model has it, and can be closed. */
+static void close_all(World *w)
+{
+    for (unsigned i = 0; i < WORLD_REGIONS; i++) {
+        WorldFile *f = &w->files[i];
+        for (unsigned tries = 0; f->rd >= 0; tries++) {
+            WORLD_CHECK(w, tries < 3); /* once for errors of before, once for a failed sync's */
+            call_alone(w, f, OP_READ);
+            call_alone(w, f, OP_CLOSE);
+        }
+        WORLD_CHECK(w, f->size >= f->model_size);
+    }
+}
+
+static void add_up(World *w)
+{
+    struct manage_stats st;
+    cache_stats(w->cache, &st);
+    WORLD_CHECK(w, st.regions == 0 && st.cached_bytes == 0 && st.dirty_bytes == 0);
+    total.cache.local_hits += st.local_hits;
+    total.cache.remote_hits += st.remote_hits;
+    total.cache.disk_reads += st.disk_reads;
+    total.cache.bypasses += st.bypasses;
+    total.cache.evictions += st.evictions;
+    total.cache.clones += st.clones;
+    total.cache.writebacks += st.writebacks;
+    total.cache.readaheads += st.readaheads;
+    total.cache.readahead_used += st.readahead_used;
+    total.reads += w->reads;
+    total.writes += w->writes;
+    total.syncs += w->syncs;
+    total.closes += w->closes;
+    total.failed_writes += w->failed_writes;
+    total.failed_syncs += w->failed_syncs;
+    total.opens += w->opens;
+    total.opens_failed += w->opens_failed;
+    total.losses += w->losses;
+    total.remote_reads += w->remote_reads;
+    total.fills += w->fills;
+}
+
+static void run_seed(uint64_t seed)
+{
+    World *w = &world;
+    world_init(w, seed);
+    WORLD_CHECK(w, cache_register_policy(w->cache, &odd) == 3);
+    WORLD_CHECK(w, cache_set_policy(w->cache, (int)(seed % 4)) == 0);
+    unsigned steps = (unsigned)sim_rng_spread(&w->rng, 50, 1500);
+    for (unsigned n = 0; n < steps; n++) {
+        world_act(w, true);
+        if (sim_rng_chance(&w->rng, 400000))
+            (void)world_wait(w);
+        if (sim_rng_chance(&w->rng, 3000))
+            change_policy(w);
+        if (sim_rng_chance(&w->rng, 10000))
+            w->full = !w->full && w->file_fail_ppm;
+        WORLD_CHECK(w, cache_check(w->cache));
+        if (n % 16 == 0)
+            world_disk_check(w); /* the program crashes here */
+    }
+    heal(w);
+    close_all(w);
+    world_disk_check(w);
+    add_up(w);
+    w->cache = cache_free(w->cache);
+}
+
+static void core__random_schedules(void **state)
+{
+    (void)state;
+    for (uint64_t seed = seed_first; seed <= seed_last; seed++)
+        run_seed(seed);
+    const struct {
+        const char *name;
+        uint64_t count;
+    } did[] = {
+        {"reads", total.reads},
+        {"writes", total.writes},
+        {"syncs", total.syncs},
+        {"closes", total.closes},
+        {"failed writes", total.failed_writes},
+        {"failed syncs", total.failed_syncs},
+        {"remote memory opened", total.opens},
+        {"refused", total.opens_failed},
+        {"lost", total.losses},
+        {"read", total.remote_reads},
+        {"filled", total.fills},
+        {"local hits", total.cache.local_hits},
+        {"remote hits", total.cache.remote_hits},
+        {"disk reads", total.cache.disk_reads},
+        {"bypasses", total.cache.bypasses},
+        {"evictions", total.cache.evictions},
+        {"clones", total.cache.clones},
+        {"writebacks", total.cache.writebacks},
+        {"pieces read ahead", total.cache.readaheads},
+        {"used", total.cache.readahead_used},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(did); i++) {
+        print_message("%s: %llu\n", did[i].name, (unsigned long long)did[i].count);
+        /* A schedule that exercises nothing proves nothing. */
+        assert_true(did[i].count >= 100 || seed_last - seed_first < 1000);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        seed_first = seed_last = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        seed_last = strtoull(argv[2], NULL, 10);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(core__random_schedules)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
