@@ -51,7 +51,7 @@ must "the regions are given back" no_regions
 matrix=(--generate 12 --order 1200 --slab 16)
 factor disk2 disk "${matrix[@]}"
 proc_start lu client "$bin_lu" --dir "$work/killed" --check --json "${matrix[@]}"
-must "a long run has regions" lu_has 300
+must "a long run has regions" lu_has 200
 proc_kill lu
 grep -q 'contents = partial' "$work/killed/layout" || fail "a killed run's files: $(cat "$work/killed/layout")"
 if on client "$bin_lu" --dir "$work/killed" --check >"$work/again.out" 2>"$work/again.log"; then
@@ -61,7 +61,7 @@ grep -q 'was interrupted' "$work/again.log" || fail "what is told of it: $(cat "
 must "the killed run's regions are freed" no_regions
 
 proc_start lu client "$bin_lu" --dir "$work/lost" --check --json "${matrix[@]}"
-must "another run has regions" lu_has 300
+must "another run has regions" lu_has 200
 proc_kill imd2
 wait_for "$patience" proc_gone "${proc_pid[lu]}" || fail "lu does not end"
 proc_wait lu || fail "lu ended with status $?, when a host died"
