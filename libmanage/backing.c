@@ -116,7 +116,7 @@ static void advance(struct iovec **iov, int *count, size_t done)
 }
 
 static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_t offset,
-                        bool writing)
+                        bool writing, int *ret_error)
 {
     struct iovec copy[IOV_PIECES], *iov = copy;
     size_t at = 0;
@@ -134,7 +134,7 @@ static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_
         } else if (n == 0) {
             break;
         } else if (errno != EINTR) {
-            /* What a write did not take all of is told by its count: the next try fails. */
+            *ret_error = errno;
             return writing && at > 0 ? (ssize_t)at : -errno;
         }
     }
@@ -143,12 +143,15 @@ static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_
 
 ssize_t backing_read(Backing *b, const struct iovec *iov, int count, uint64_t offset)
 {
-    return transfer(b, iov, count, offset, false);
+    int error;
+    return transfer(b, iov, count, offset, false, &error);
 }
 
-ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset)
+ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,
+                      int *ret_error)
 {
-    return transfer(b, iov, count, offset, true);
+    *ret_error = 0;
+    return transfer(b, iov, count, offset, true, ret_error);
 }
 
 int backing_sync(Backing *b)

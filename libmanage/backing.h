@@ -21,8 +21,10 @@ uint64_t backing_offset(const Backing *b);
 
 /* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */
 ssize_t backing_read(Backing *b, const struct iovec *iov, int count, uint64_t offset);
-/* Whole, or as much as the file takes: bytes, or -errno when it took nothing. */
-ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset);
+/* Whole, or as much as the file takes: bytes, or -errno when it took nothing. *ret_error: the errno
+ * that ended it early, or 0. */
+ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,
+                      int *ret_error);
 int backing_sync(Backing *b);     /* 0, -errno */
 int64_t backing_size(Backing *b); /* of the region, how many bytes the file has; -errno */
 

@@ -21,7 +21,9 @@ static void read_remote(const CacheJob *j, CacheResult *r)
 
 static void write_file(const CacheJob *j, CacheResult *r)
 {
-    take_count(r, backing_write(j->file, j->iov, j->iov_count, j->offset));
+    int error;
+    take_count(r, backing_write(j->file, j->iov, j->iov_count, j->offset, &error));
+    r->error = error;
 }
 
 /* ENOMEM: remote memory is lost, and nothing reached the file. */
