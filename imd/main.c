@@ -2,7 +2,6 @@
 /* imd: options, start, stop. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "daemon/start.h"
 #include "imd/shell.h"
@@ -11,10 +10,8 @@ static int run(ImdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(imd_program.name, o->common.log_level);
-    /* Guests' data and keys must not end up in a core file, the owner's work comes first. Both are
-     * inherited by the data threads. */
+    /* Guests' data and keys must not end up in a core file. */
     start_forbid_dumps();
-    (void)setpriority(PRIO_PROCESS, 0, (int)o->nice); /* lowering it is always allowed */
     Imd *imd = imd_new(o, error);
     if (!imd)
         return start_failed(&imd_program, EXIT_START, error);

@@ -44,6 +44,7 @@ struct Imd {
     Owner owner;
     bool joined; /* as last logged */
     uint64_t reconnect_ns, complain_ns;
+    bool hurrying; /* the owner waits for memory */
     bool leaving;
     unsigned threads_left; /* have said good-bye */
     uint64_t leave_at_ns;
@@ -119,8 +120,23 @@ static void tell_served(Imd *imd)
     imd_control_served(imd->control, read, written);
 }
 
+/* Whoever has to do with giving memory back may not have to wait until the owner's own work, which
+ * lacks that memory, has been done. */
+static void hurry_up(Imd *imd, bool on)
+{
+    if (imd->hurrying == on)
+        return;
+    imd->hurrying = on;
+    if (on)
+        hurry(); /* this thread has little to do: it stays so */
+    for (unsigned i = 0; i < imd->threads_count; i++)
+        imd_thread_hurry(&imd->threads[i], on);
+}
+
 static void tell_owner(Imd *imd, uint64_t now_ns)
 {
+    bool over = imd_control_used_bytes(imd->control) > imd_control_limit_bytes(imd->control);
+    hurry_up(imd, over || imd->leaving);
     owner_tell(&imd->owner, imd_control_used_bytes(imd->control),
                imd_control_limit_bytes(imd->control), now_ns);
 }
@@ -246,7 +262,7 @@ static void leave(Imd *imd, uint64_t now_ns)
         return;
     log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
     start_stopping();
-    hurry();
+    hurry_up(imd, true);
     imd->leaving = true;
     imd->leave_at_ns = time_add(now_ns, imd->options->leave_deadline_ns);
     imd_control_leave(imd->control, now_ns);
@@ -271,8 +287,10 @@ static void on_owner(void *ctx)
     Imd *imd = ctx;
     uint64_t now = os_now_ns(), limit;
     enum OwnerEvent event;
-    while ((event = owner_receive(&imd->owner, &limit)) == OWNER_LIMIT)
+    while ((event = owner_receive(&imd->owner, &limit)) == OWNER_LIMIT) {
+        hurry_up(imd, limit < imd_control_used_bytes(imd->control) || imd->hurrying);
         imd_control_limit(imd->control, limit, now);
+    }
     if (event == OWNER_GONE) {
         loop_unwatch(imd->loop, imd->owner.fd);
         owner_close(&imd->owner);
@@ -311,6 +329,7 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
                                         .receive_bytes = o->receive_bytes,
                                         .send_bytes = o->send_bytes};
     ImdThreadConfig config = {
+        .nice = (int)o->nice,
         .spin_ns = o->spin_ns,
         .endpoint = *identity,
         .data = {.epoch = imd->epoch,

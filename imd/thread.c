@@ -4,14 +4,16 @@
 #include <errno.h>
 #include <glib.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
-#include "imd/memory.h"
 
 enum {
     ANSWER_BYTES = 2 * WIRE_CHUNK_MAX, /* between two looks at what has come */
@@ -168,7 +170,6 @@ static void obey(ImdThread *t, ImdOrder *o)
         imd_data_close(t->data, r->region);
         break;
     case IMD_LEAVE:
-        hurry();
         imd_data_leave(t->data);
         t->leave = o;
         t->leave_at_ns = time_add(os_now_ns(), t->config.leave_deadline_ns);
@@ -306,6 +307,10 @@ void imd_thread_turn(ImdThread *t)
 static void *serve(void *arg)
 {
     ImdThread *t = arg;
+    t->policy = sched_getscheduler(0);
+    (void)setpriority(PRIO_PROCESS, 0,
+                      t->config.nice); /* of this thread; lower is always allowed */
+    atomic_store(&t->tid, gettid());
     while (!t->stop)
         imd_thread_turn(t);
     return NULL;
@@ -335,6 +340,15 @@ int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *tran
         return -ENOMEM;
     }
     return 0;
+}
+
+void imd_thread_hurry(const ImdThread *t, bool on)
+{
+    int tid = atomic_load(&t->tid);
+    if (tid == 0)
+        return;
+    (void)sched_setscheduler(tid, on ? SCHED_OTHER : t->policy, &(struct sched_param){0});
+    (void)setpriority(PRIO_PROCESS, (id_t)tid, on ? 0 : t->config.nice);
 }
 
 /* Signals are the control thread's. */

@@ -30,6 +30,7 @@ typedef struct ImdOrder {
 typedef struct ImdThreadConfig {
     EndpointConfig endpoint;
     ImdDataConfig data;         /* but for grant_bytes, which follows from the socket */
+    int nice;                   /* CPU priority of the thread */
     uint64_t spin_ns;           /* it looks for work so long before it falls asleep */
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
@@ -39,6 +40,8 @@ typedef struct ImdThreadConfig {
 typedef struct ImdThread {
     pthread_t thread;
     bool running;
+    int policy;      /* of scheduling, inherited */
+    _Atomic int tid; /* 0: it has not come to its first turn */
     Port port;
     ImdData *data;
     ReadQueue *reads;     /* came, but not answered yet */
@@ -59,6 +62,9 @@ typedef struct ImdThread {
 /* @transport is the thread's from now on, unless it fails. 0, or -errno. */
 int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport);
 int imd_thread_start(ImdThread *t); /* 0, or -errno */
+/* Lets it run no longer at its lowest priority, where that is allowed, or again. From any thread.
+ */
+void imd_thread_hurry(const ImdThread *t, bool on);
 /* What the thread does again and again: waits if nothing is to do, takes in what has come, answers
  * a little. By itself for tests. */
 void imd_thread_turn(ImdThread *t);
