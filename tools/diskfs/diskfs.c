@@ -324,6 +324,7 @@ static int run(Disk *d, const char *mountpoint)
     struct fuse_args args = FUSE_ARGS_INIT(2, argv);
     struct fuse *fuse = fuse_new(&args, &operations, sizeof operations, d);
     int r = 1;
+    fuse_opt_free_args(&args); /* fuse_new() has made a copy of them */
     if (!fuse)
         return 1;
     if (fuse_mount(fuse, mountpoint) == 0) {
