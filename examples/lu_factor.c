@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -104,11 +105,13 @@ static int complete_slab(Work *w, uint64_t k)
 {
     const LuLayout *l = w->layout;
     uint64_t below = (k + 1) * l->slab;
-    int r = lu_matrix_read(w->m, LU_THROUGH, k, below, l->order, w->block);
-    if (r < 0)
+    bool last = k + 1 == lu_slabs(l); /* there are none */
+    int r = last ? 0 : lu_matrix_read(w->m, LU_THROUGH, k, below, l->order, w->block);
+    if (r == 0)
+        r = lu_matrix_drop(w->m, k);
+    if (r < 0 || last)
         return r;
     lu_interchange(l, k, w->pivots, w->block);
-    lu_matrix_drop(w->m, k);
     return lu_matrix_write(w->m, LU_DIRECT, k, below, l->order, w->block);
 }
 
@@ -120,7 +123,7 @@ int lu_factor(LuMatrix *m, int32_t *pivots, LuResult *ret, LuProgressFn fn, void
     int r = block && panel ? 0 : no_memory(m);
     for (uint64_t j = 0; j < lu_slabs(l) && r == 0; j++)
         r = factor_slab(&w, j);
-    for (uint64_t k = 0; k + 1 < lu_slabs(l) && r == 0; k++)
+    for (uint64_t k = 0; k < lu_slabs(l) && r == 0; k++)
         r = complete_slab(&w, k);
     return r;
 }

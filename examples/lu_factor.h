@@ -11,9 +11,9 @@ typedef struct LuResult {
     double largest_pivot, smallest_pivot; /* by absolute value */
 } LuResult;
 
-/* Puts the factors in the place of an open matrix, and sets the order's @pivots. The slabs are read
- * and written; that the files hold factors then is for the caller to mark. 0, or -errno with
- * m->error set; -EDOM: the matrix is singular. */
+/* Puts the factors in the place of an open matrix, all of it in the files themselves, and sets the
+ * order's @pivots. The slabs are read and written; that the files hold factors then is for the
+ * caller to mark. 0, or -errno with m->error set; -EDOM: the matrix is singular. */
 int lu_factor(LuMatrix *m, int32_t *pivots, LuResult *ret, LuProgressFn fn, void *ctx);
 
 /* The scaled residual of the High-Performance Linpack benchmark, of the open factors of a generated

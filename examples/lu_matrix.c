@@ -186,13 +186,18 @@ int lu_matrix_write(LuMatrix *m, enum LuWay way, uint64_t slab, uint64_t row, ui
     return 0;
 }
 
-void lu_matrix_drop(LuMatrix *m, uint64_t slab)
+int lu_matrix_drop(LuMatrix *m, uint64_t slab)
 {
     uint64_t start = os_now_ns();
-    for (uint64_t i = 0; i < m->files_count; i++)
+    int r = 0;
+    for (uint64_t i = 0; i < m->files_count && r == 0; i++) {
         if (lu_piece_columns(&m->header.layout, slab, i) > 0)
-            source_drop(&m->files[i].source, slab);
+            r = source_drop(&m->files[i].source, slab);
+        if (r < 0)
+            file_failed(m, &m->files[i], r);
+    }
     m->traffic.io_ns += os_now_ns() - start;
+    return r;
 }
 
 int lu_matrix_examine(LuMatrix *m, uint64_t slab, const double *block)

@@ -68,7 +68,7 @@ int lu_matrix_read(LuMatrix *m, enum LuWay way, uint64_t slab, uint64_t row, uin
                    double *block);
 int lu_matrix_write(LuMatrix *m, enum LuWay way, uint64_t slab, uint64_t row, uint64_t end,
                     const double *block);
-void lu_matrix_drop(LuMatrix *m, uint64_t slab);
+int lu_matrix_drop(LuMatrix *m, uint64_t slab);
 /* That all rows of a slab are finite numbers. */
 int lu_matrix_examine(LuMatrix *m, uint64_t slab, const double *block);
 

@@ -113,10 +113,9 @@ int source_write(Source *s, uint64_t offset, const void *buf, size_t len)
     return s->settings->backend->write(s, offset, buf, len);
 }
 
-void source_drop(Source *s, uint64_t index)
+int source_drop(Source *s, uint64_t index)
 {
-    if (s->settings->backend->drop)
-        s->settings->backend->drop(s, index);
+    return s->settings->backend->drop ? s->settings->backend->drop(s, index) : 0;
 }
 
 void source_close(Source *s)

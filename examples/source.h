@@ -19,9 +19,9 @@ typedef struct Backend {
     int (*read)(Source *s, uint64_t offset, void *buf, size_t len);
     /* Writes them; not to data sets that are opened with DODO_RDONLY. 0 or -errno. */
     int (*write)(Source *s, uint64_t offset, const void *buf, size_t len);
-    /* Gives one region back: it will not be read through this back end soon. NULL: nothing to do.
-     */
-    void (*drop)(Source *s, uint64_t index);
+    /* Gives one region back: it will not be used through this back end soon. What was written to it
+     * is in the file when it returns. 0 or -errno; NULL: nothing to do. */
+    int (*drop)(Source *s, uint64_t index);
     /* Gives everything back; s->sources is complete afterwards. NULL: nothing to do. */
     void (*close)(Source *s);
 } Backend;
@@ -67,7 +67,7 @@ struct Source {
 int source_open(Source *s, const SourceSettings *settings);
 int source_read(Source *s, uint64_t offset, void *buf, size_t len);
 int source_write(Source *s, uint64_t offset, const void *buf, size_t len);
-void source_drop(Source *s, uint64_t index);
+int source_drop(Source *s, uint64_t index);
 /* s->sources stays. */
 void source_close(Source *s);
 /* The file itself: what every back end has when all else fails. No region of what is written may be

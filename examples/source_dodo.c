@@ -124,6 +124,12 @@ static int dodo_write(Source *s, uint64_t offset, const void *buf, size_t len)
     return 0;
 }
 
+static int dodo_drop(Source *s, uint64_t index)
+{
+    region_close(s, index);
+    return 0;
+}
+
 static void dodo_close(Source *s)
 {
     for (uint64_t i = 0; i < s->regions_count; i++)
@@ -136,5 +142,5 @@ const Backend backend_dodo = {.name = "dodo",
                               .open = dodo_open,
                               .read = dodo_read,
                               .write = dodo_write,
-                              .drop = region_close,
+                              .drop = dodo_drop,
                               .close = dodo_close};
