@@ -238,10 +238,12 @@ void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)
     tick(m, now_ns);
     if (idleness_slept(&m->idleness, look))
         begin_anew(m, CAUSE_SLEPT, now_ns);
-    if (idleness_look(&m->idleness, look, now_ns, &facts))
+    bool believed = idleness_look(&m->idleness, look, now_ns, &facts);
+    if (believed)
         judge(m, &facts);
     settle(m, now_ns);
-    consider_start(m, now_ns);
+    if (believed)
+        consider_start(m, now_ns);
 }
 
 void monitor_memory(Monitor *m, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
