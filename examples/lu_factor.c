@@ -46,12 +46,19 @@ static void advance(Work *w, uint64_t rows)
     w->progress(w->progress_ctx, w->done, w->total);
 }
 
+/* Rows below the slab's diagonal block. */
+static uint64_t rows_below(const LuLayout *l, uint64_t k)
+{
+    uint64_t end = k * l->slab + lu_slab_columns(l, k);
+    return l->order - end;
+}
+
 /* All rows that the whole run reads. */
 static uint64_t all_rows(const LuLayout *l)
 {
     uint64_t slabs = lu_slabs(l), rows = 0;
     for (uint64_t k = 0; k < slabs; k++)
-        rows += l->order + (slabs - 1 - k) * (l->order - k * l->slab);
+        rows += l->order + (slabs - 1 - k) * (l->order - k * l->slab) + rows_below(l, k);
     return rows;
 }
 
@@ -104,14 +111,15 @@ static int factor_slab(Work *w, uint64_t j)
 static int complete_slab(Work *w, uint64_t k)
 {
     const LuLayout *l = w->layout;
-    uint64_t below = (k + 1) * l->slab;
-    bool last = k + 1 == lu_slabs(l); /* there are none */
+    uint64_t below = l->order - rows_below(l, k);
+    bool last = below == l->order; /* there are none */
     int r = last ? 0 : lu_matrix_read(w->m, LU_THROUGH, k, below, l->order, w->block);
     if (r == 0)
         r = lu_matrix_drop(w->m, k);
     if (r < 0 || last)
         return r;
     lu_interchange(l, k, w->pivots, w->block);
+    advance(w, rows_below(l, k));
     return lu_matrix_write(w->m, LU_DIRECT, k, below, l->order, w->block);
 }
 

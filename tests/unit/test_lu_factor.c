@@ -41,13 +41,28 @@ static double *numbers(uint64_t count)
     return a;
 }
 
+/* How far it was told to be. */
+typedef struct Told {
+    uint64_t done, total;
+} Told;
+
+static void tell(void *ctx, uint64_t done, uint64_t total)
+{
+    Told *t = ctx;
+    assert_true(done > t->done && done <= total);
+    assert_true(t->done == 0 || total == t->total);
+    *t = (Told){done, total};
+}
+
 /* Factors what lies in the directory, as lu does. */
 static int factor(LuMatrix *m, int32_t *pivots, LuResult *result)
 {
     assert_int_equal(lu_matrix_enter(m, dir.path, false), 0);
     assert_int_equal(lu_matrix_header(m), 0);
     assert_int_equal(lu_matrix_open(m, &backend_disk, true), 0);
-    int r = lu_factor(m, pivots, result, no_progress, NULL);
+    Told progress = {0};
+    int r = lu_factor(m, pivots, result, tell, &progress);
+    assert_true(r < 0 || progress.done == progress.total);
     assert_int_equal(lu_matrix_close(m), 0);
     lu_matrix_leave(m);
     return r;
