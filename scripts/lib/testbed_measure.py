@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a testbed's links and disks give, measured in it, beside what was asked for.
 
-testbed_measure.py run DIR [--json]      all of it; TESTBED_COMMAND is scripts/testbed
+testbed_measure.py run DIR [--json]      all of it; TESTBED_COMMAND is scripts/testbed, each measurement
+                                         takes TESTBED_SECONDS
 testbed_measure.py serve ADDRESS         on a host: answers the two that follow
 testbed_measure.py link ADDRESS PORT     how fast bytes come from there, and how long an answer takes
 testbed_measure.py disk PATH DATA DEPTH  of a scratch file on the disk that keeps its files in DATA
@@ -18,8 +19,8 @@ import time
 
 import testbed_model as model
 
-SECONDS = 1.0
-SETTLE_S = 0.5  # until TCP has found its speed
+SECONDS = float(os.environ.get("TESTBED_SECONDS", "1"))  # each measurement
+SETTLE_S = SECONDS / 2  # until TCP has found its speed
 SCRATCH = "testbed-measure.scratch"
 SCRATCH_BYTES = 8 << 30  # of nothing: the file has no blocks
 

@@ -43,6 +43,18 @@ else
   told "memory or disk were skipped, aloud"
 fi
 
+# What comes out of links and disks is this machine's mood; what was asked for is not.
+testbed measure --json --seconds 0.05 >measured.json || fail "measure ended with status $?"
+/usr/bin/python3 -c 'import json
+lines = {x["what"]: x for x in json.load(open("measured.json"))}
+assert all(x["measured"] is None or x["measured"] >= 0 for x in lines.values()), lines
+assert round(lines["h1 to client"]["asked"]) == 120, lines
+store = [x["asked"] for what, x in lines.items() if what.startswith("disk of store, random 8K")]
+assert all(abs(rate - 1.0) < 0.01 for rate in store), lines
+assert len(store) == 1 or any(what.startswith("plain disk of store") for what in lines), lines
+' || fail "what measure says is not what was asked for"
+told "links and disks are measured"
+
 # ---- faults ----------------------------------------------------------------------------------------
 
 reaches() { testbed exec client dodo ping --timeout 300ms >/dev/null 2>&1; }
