@@ -335,7 +335,8 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
            !(p->dirty & ~p->valid) && !(p->ahead && p->known) &&
            !(p->dirty && p->dirty & *remote_map(r, index)) &&
            list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&
-           ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) == (piece_busy(p) || p->stuck) &&
+           ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) ==
+               (piece_busy(p) || p->direct || p->stuck) &&
            ((p->entry.flags & MANAGE_ENTRY_DIRTY) != 0) == (p->dirty != 0) &&
            !(p->writer && (p->pins || p->job));
 }

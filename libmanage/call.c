@@ -160,6 +160,7 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     cache_lock(c);
     if (call_begin(c, call, CALL_SYNC, rd)) {
         call->epoch = c->epoch;
+        call->sync_failures = call->region->sync_failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -171,6 +172,7 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     Region *r = call_begin(c, call, CALL_CLOSE, rd);
     if (r) {
         call->epoch = UINT64_MAX;
+        call->sync_failures = r->sync_failures;
         r->closing = true;
         stream_forget(c, r);
         sync_run(c, call, now_ns);

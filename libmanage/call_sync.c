@@ -66,7 +66,7 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
     Piece *p = CONTAINER_OF(r->dirty.next, Piece, dirty_link);
     if (p->dirty_epoch > call->epoch)
         return true;
-    if (p->job || p->writer) {
+    if (p->job || p->writer || p->direct) {
         call_block(c, call, TIME_NEVER);
         return false;
     }
@@ -77,10 +77,19 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 
 static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    if (call->region->syncing)
+    Region *r = call->region;
+    if (r->syncing) {
         call_block(c, call, TIME_NEVER);
-    else
+    } else if (call->sync_failures != r->sync_failures) {
+        /* Another call's failed meanwhile: what this one wrote is dirty again. */
+        call->sync_failures = r->sync_failures;
+        if (call->kind == CALL_SYNC)
+            call->epoch = c->epoch;
+        call->phase = SYNC_WRITE;
+        sync_run(c, call, now_ns);
+    } else {
         file_sync_begin(c, call, now_ns);
+    }
     return false;
 }
 
@@ -110,7 +119,7 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
             continue;
         }
         Piece *p = piece_find(r, call->at);
-        if (!p || p->writer || direct_overlaps(c, r, call->at, NULL))
+        if (!p || p->writer || p->direct)
             continue;
         if (p->job) {
             call_block(c, call, TIME_NEVER);

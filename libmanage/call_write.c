@@ -23,13 +23,27 @@ static void write_over(Cache *c, CacheCall *call, int error)
 
 /* ---- past the cache ------------------------------------------------------------------------- */
 
+/* The pieces of [from, to) may be read meanwhile, but neither written out nor evicted: what they
+ * have is older than what the file gets. */
+static void direct_mark(Cache *c, Region *r, uint64_t from, uint64_t to, bool direct)
+{
+    for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
+        Piece *p = piece_find(r, i);
+        if (!p)
+            continue;
+        p->direct = direct;
+        piece_flags(p);
+    }
+}
+
 static void direct_end(Cache *c, CacheCall *call)
 {
     CacheCall **at = &call->region->direct;
     while (*at != call)
         at = &(*at)->next_direct;
     *at = call->next_direct;
-    call->direct = false;
+    direct_mark(c, call->region, call->direct_from, call->direct_to, false);
+
     call->phase = WRITE_CACHED;
     waiters_wake(c);
 }
@@ -47,7 +61,9 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     }
     job_begin_buffer(&call->job, r, CACHE_WRITE, call->at, to, call->buf + (call->at - call->start),
                      now_ns);
-    call->direct = true;
+    direct_mark(c, r, call->at, to, true);
+    call->direct_from = call->at;
+    call->direct_to = to;
     call->phase = WRITE_DIRECT_JOB;
     call->next_direct = r->direct;
     r->direct = call;
@@ -58,7 +74,7 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
 static bool direct_copy(Cache *c, CacheCall *call)
 {
     Region *r = call->region;
-    uint64_t to = call->job.offset + call->job.len;
+    uint64_t to = min_u64(call->direct_to, call->end); /* a short write has moved the end */
     while (call->at < to) {
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
@@ -196,7 +212,7 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
     }
     Region *r = call->region;
     uint64_t written = result->count > 0 ? min_u64((uint64_t)result->count, call->job.len) : 0;
-    call->job.len = written;
+
     if (written) {
         r->size = max_u64(r->size, call->at + written);
         r->lone++;

@@ -164,17 +164,19 @@ struct CacheCall {
     CacheJob job;
     /* private */
     uint8_t kind, phase;
-    bool waiting, sized, from_remote, from_disk, past_cache, direct;
+    bool waiting, sized, from_remote, from_disk, past_cache;
     struct CacheCall *next, **prev; /* of those that wait */
     struct CacheCall *next_direct;  /* of the region's that write past the cache */
     struct Region *region;
     void *file; /* of a region that was closed: to be released */
     uint8_t *buf;
-    uint64_t at, start, end; /* in the region */
-    uint64_t touched;        /* pieces before it were counted as used by this call */
-    uint64_t far_bytes;      /* that did not come from local memory */
-    uint64_t epoch;          /* of what a sync must write */
-    int failed;              /* errno that a sync met */
+    uint64_t at, start, end;         /* in the region */
+    uint64_t touched;                /* pieces before it were counted as used by this call */
+    uint64_t direct_from, direct_to; /* of what is written past the cache */
+    uint64_t far_bytes;              /* that did not come from local memory */
+    uint64_t epoch;                  /* of what a sync must write */
+    uint64_t sync_failures;          /* of the region, when it began to write */
+    int failed;                      /* errno that a sync met */
 };
 
 /* Each begins a call; look at need. Wrong arguments end it at once. */

@@ -32,6 +32,7 @@ typedef struct Piece {
     uint64_t dirty_epoch;
     unsigned pins; /* readers that copy from it */
     bool writer;   /* somebody copies into it */
+    bool direct;   /* somebody writes the file there, past it */
     bool ahead, known /* to the policy */, stuck /* could not be written a while ago */;
     CacheJob *job; /* is reading into it, or writing from it */
 } Piece;

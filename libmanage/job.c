@@ -250,11 +250,11 @@ static void pieces_end(Cache *c, CacheJob *job, int error)
         Piece *p = piece_find(job->region, i);
         p->job = NULL;
         piece_flags(p);
-        if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p)) {
+        if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p) && !p->direct) {
             c->stats.evictions++;
             c->stats.eviction_bytes += p->len;
             piece_drop(c, p);
-        } else if (!p->valid && !piece_busy(p)) {
+        } else if (!p->valid && !piece_busy(p) && !p->direct) {
             piece_drop(c, p); /* its fetch failed */
         }
     }
@@ -330,7 +330,7 @@ static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint6
         if (*ret_to < at + p->len || *ret_to >= r->len || n >= pieces_max)
             break;
         p = piece_find(r, p->index + 1);
-        if (!p || p->job || p->writer)
+        if (!p || p->job || p->writer || p->direct)
             break;
         at = piece_start(c, p->index);
         map = blocks(p);
@@ -360,7 +360,7 @@ bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const Cach
 {
     uint64_t start = piece_start(c, index), end = start + c->cfg.piece_bytes;
     for (const CacheCall *d = r->direct; d; d = d->next_direct)
-        if (d != but && d->job.offset < end && start < d->job.offset + d->job.len)
+        if (d != but && d->direct_from < end && start < d->direct_to)
             return true;
     return false;
 }

@@ -151,8 +151,8 @@ bool piece_busy(const Piece *p)
 
 void piece_flags(Piece *p)
 {
-    p->entry.flags =
-        (piece_busy(p) || p->stuck ? MANAGE_ENTRY_BUSY : 0) | (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
+    p->entry.flags = (piece_busy(p) || p->direct || p->stuck ? MANAGE_ENTRY_BUSY : 0) |
+                     (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
 }
 
 void piece_use(Cache *c, Piece *p, bool writing)

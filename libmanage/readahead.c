@@ -106,7 +106,7 @@ static bool budget(Cache *c, uint64_t bytes)
         if (c->ahead_bytes + bytes <= c->cfg.readahead_bytes)
             break;
         Piece *p = CONTAINER_OF(n, Piece, ahead_link);
-        if (!piece_busy(p) && !stream_alive(c, p->stream))
+        if (!(p->entry.flags & MANAGE_ENTRY_BUSY) && !stream_alive(c, p->stream))
             piece_drop(c, p);
     }
     return c->ahead_bytes + bytes <= c->cfg.readahead_bytes;

@@ -14,8 +14,7 @@ static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
     Region *r = p->region;
     if (p->dirty)
         return PLAN_WRITE;
-    if (!p->valid || r->closing || direct_overlaps(c, r, p->index, NULL) ||
-        !remote_pays(c, p->len, now_ns))
+    if (!p->valid || r->closing || !remote_pays(c, p->len, now_ns))
         return PLAN_DROP;
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
@@ -66,7 +65,7 @@ static Piece *victim(Cache *c)
     LIST_FOREACH(n, &c->ahead)
     {
         p = CONTAINER_OF(n, Piece, ahead_link);
-        if (!piece_busy(p))
+        if (!(p->entry.flags & MANAGE_ENTRY_BUSY))
             return p;
     }
     return NULL;
