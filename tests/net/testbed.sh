@@ -43,6 +43,23 @@ else
   told "memory or disk were skipped, aloud"
 fi
 
+# Regions are retained on a modelled disk: the configuration says that its stamps are honest.
+if says "h['store']['disk']['modelled']"; then
+  kept=$(testbed exec store sh -c 'echo "$TESTBED_DATA"')/kept
+  head -c $((8 << 20)) /dev/urandom >"$kept"
+  settled() {
+    local changed
+    changed=$(stat -c %.9Z "$kept")
+    [ $(($(date +%s%N) - ${changed/./})) -gt 100000000 ]
+  }
+  must "the file's stamp is settled" settled
+  for what in new found; do
+    testbed exec store sh -c '"$0" "$TESTBED_DISK/kept" "$1"' "$DODO_BUILD/tests/net/keeper" "$what" >kept.log 2>&1 ||
+      fail "a run whose regions should be $what ended with status $?: $(<kept.log)"
+  done
+  told "regions are retained on a modelled disk"
+fi
+
 # What comes out of links and disks is this machine's mood; what was asked for is not.
 testbed measure --json --seconds 0.05 >measured.json || fail "measure ended with status $?"
 /usr/bin/python3 -c 'import json
