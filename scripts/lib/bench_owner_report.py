@@ -95,6 +95,15 @@ def print_returns(rows):
               f"{counted:>18}{len(free):>5}")
 
 
+def print_storms(runs):
+    if not runs:
+        return
+    ms = sorted(r["ms"] for r in runs)
+    taken = statistics.median(r["taken_bytes"] for r in runs) / 2**20
+    print(f"\nThe owner's program takes memory: the first page is back after {statistics.median(ms):.0f} ms "
+          f"(median of {len(ms)}; at most {ms[-1]:.0f} ms), when it had taken {taken:.0f} MiB.")
+
+
 def main(work, out):
     with open(f"{work}/results", encoding="utf-8") as f:
         results = [json.loads(line) for line in f]
@@ -103,8 +112,10 @@ def main(work, out):
     slow, returns = slowdown_rows(results), return_rows(results)
     print_slowdown(slow)
     print_returns(returns)
+    storms = [r for r in results if r["part"] == "storm"]
+    print_storms(storms)
     with open(out, "w", encoding="utf-8") as f:
-        json.dump({"notes": notes, "slowdown": slow, "returns": returns}, f, indent=1)
+        json.dump({"notes": notes, "slowdown": slow, "returns": returns, "storms": storms}, f, indent=1)
 
 
 main(*sys.argv[1:])

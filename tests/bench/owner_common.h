@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the programs of scripts/bench-owner see of rmd's imd and of the host's memory. */
+#ifndef DODO_TESTS_BENCH_OWNER_COMMON_H
+#define DODO_TESTS_BENCH_OWNER_COMMON_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+void owner_pause_ns(long ns);
+/* A field of /proc/meminfo, as "MemFree:", [bytes]; 0: not told. */
+uint64_t owner_meminfo(const char *name);
+/* What the process has of the host's memory, [bytes]. */
+uint64_t owner_resident(pid_t pid);
+/* The imd of that rmd, once it has @bytes; 0, and a line on stderr: there is none within a minute.
+ */
+pid_t owner_wait_imd(pid_t rmd, uint64_t bytes);
+
+#endif
