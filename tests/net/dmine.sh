@@ -63,6 +63,13 @@ passes=$((passes + 1))
 result disk "r['file_bytes'] == $(stat -c %s "$work/text") * $passes"
 told "another miner found the same"
 
+head -c 5000 "$work/binary" >"$work/damaged"
+on client "$DODO_BUILD/examples/dmine" --input "$work/damaged" --backend disk >"$work/damaged.out" 2>&1 &&
+  fail "a truncated file was mined"
+grep -q "the file ends after [0-9]* of 20000 transactions: make or copy it again" "$work/damaged.out" ||
+  fail "of a truncated file dmine says: $(cat "$work/damaged.out")"
+told "a truncated file is refused"
+
 rerun text "$work/text"
 rerun binary "$work/binary"
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
