@@ -401,7 +401,10 @@ static void write_seen(World *w, WorldSlot *writer)
 static void may_begin(World *w, WorldSlot *s)
 {
     WorldFile *f = s->file;
-    for (uint64_t at = 0; at < f->len; at++)
+    /* A sync's is about all of it. */
+    uint64_t from = s->op == OP_READ ? s->offset : 0;
+    uint64_t to = s->op == OP_READ ? s->offset + s->len : f->len;
+    for (uint64_t at = from; at < to; at++)
         s->may[at] = set_of(f->model[at]);
     for (unsigned i = 0; i < WORLD_SLOTS; i++) {
         WorldSlot *o = &w->slots[i];

@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "tests/unit/manage_world.h"
 
-static uint64_t seed_first = 1, seed_last = 1500;
+static uint64_t seed_first = 1, seed_last = 300;
 static World world;
 
 static struct {
@@ -167,7 +167,7 @@ static void core__random_schedules(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(did); i++) {
         print_message("%s: %llu\n", did[i].name, (unsigned long long)did[i].count);
         /* A schedule that exercises nothing proves nothing. */
-        assert_true(did[i].count >= 100 || seed_last - seed_first < 1000);
+        assert_true(did[i].count >= 40 || seed_last - seed_first < 250);
     }
 }
 

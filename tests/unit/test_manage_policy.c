@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* The policies, step by step beside a reference that knows nothing of the library: the same reads
+ * hit, and the same pieces leave, on traces of single pieces and of reads that span several. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "libmanage/core.h"
+#include "tests/lib/cache_trace.h"
+
+enum { PIECE = CACHE_BLOCK };
+
+/* ---- the reference: what is cached, and when each was used last ------------------------------ */
+
+typedef struct Reference {
+    int policy;
+    unsigned room, count;
+    bool cached[TRACE_PIECES];
+    uint64_t last_use[TRACE_PIECES], uses;
+} Reference;
+
+/* Which one leaves; -1: none may. */
+static int reference_victim(const Reference *ref)
+{
+    int victim = -1;
+    for (int i = 0; i < TRACE_PIECES && ref->policy != MANAGE_FIRST_IN; i++)
+        if (ref->cached[i] &&
+            (victim < 0 || (ref->policy == MANAGE_LRU ? ref->last_use[i] < ref->last_use[victim]
+                                                      : ref->last_use[i] > ref->last_use[victim])))
+            victim = i;
+    return victim;
+}
+
+/* Was it a hit? */
+static bool reference_read(Reference *ref, unsigned piece)
+{
+    bool hit = ref->cached[piece];
+    if (!hit && ref->count == ref->room) {
+        int victim = reference_victim(ref);
+        if (victim < 0)
+            return false;
+        ref->cached[victim] = false;
+        ref->count--;
+    }
+    ref->count += !hit;
+    ref->cached[piece] = true;
+    ref->last_use[piece] = ++ref->uses;
+    return hit;
+}
+
+/* ---- the cache, with a file of zeros --------------------------------------------------------- */
+
+static void released(void *ctx, void *file)
+{
+    (void)ctx;
+    (void)file;
+}
+
+static Cache *make(unsigned room, int policy, int *ret_rd)
+{
+    static int file;
+    CacheConfig cfg;
+    cache_config_init(&cfg, (uint64_t)room * PIECE);
+    cfg.piece_bytes = PIECE;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cfg.remote = false;
+    Cache *c = cache_new(&cfg, &(CacheHooks){.file_release = released});
+    assert_non_null(c);
+    assert_int_equal(cache_set_policy(c, policy), 0);
+    *ret_rd =
+        cache_open(c, (uint64_t)TRACE_PIECES * PIECE, (uint64_t)TRACE_PIECES * PIECE, &file, 0);
+    assert_true(*ret_rd >= 0);
+    return c;
+}
+
+static void cache_access(Cache *c, int rd, unsigned piece, unsigned count)
+{
+    static uint8_t buf[TRACE_PIECES * PIECE];
+    CacheCall call;
+    cache_read_start(&call, c, rd, (off_t)piece * PIECE, buf, (size_t)count * PIECE, 1);
+    while (call.need == CACHE_JOB)
+        cache_call_done(&call, c, &(CacheResult){.count = (ssize_t)call.job.len, .ns = 1}, 1);
+    assert_int_equal(call.need, CACHE_OVER);
+    assert_int_equal(call.result, (ssize_t)count * PIECE);
+}
+
+static void same_pieces(Cache *c, int rd, const Reference *ref)
+{
+    for (unsigned i = 0; i < TRACE_PIECES; i++)
+        if ((cache_state(c, rd, (uint64_t)i * PIECE) == CACHE_LOCAL) != ref->cached[i])
+            fail_msg("piece %u: %s only", i, ref->cached[i] ? "in the reference" : "in the cache");
+}
+
+static uint64_t local_bytes(Cache *c)
+{
+    struct manage_stats st;
+    cache_stats(c, &st);
+    return st.local_bytes;
+}
+
+/* @spans: each read takes up to so many pieces. */
+static void compare(const uint16_t *at, unsigned len, int policy, unsigned room, unsigned spans)
+{
+    int rd;
+    Cache *c = make(room, policy, &rd);
+    Reference ref = {.policy = policy, .room = room};
+    SimRng rng;
+    sim_rng_init(&rng, room, spans);
+    for (unsigned i = 0; i < len; i++) {
+        unsigned count = 1 + (unsigned)sim_rng_below(&rng, spans), hits = 0;
+        if (count > TRACE_PIECES - (unsigned)at[i])
+            count = TRACE_PIECES - (unsigned)at[i];
+        for (unsigned k = 0; k < count; k++)
+            hits += reference_read(&ref, at[i] + k);
+        uint64_t before = local_bytes(c);
+        cache_access(c, rd, at[i], count);
+        assert_int_equal(local_bytes(c) - before, (uint64_t)hits * PIECE);
+        same_pieces(c, rd, &ref);
+    }
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
+static void policies__as_the_reference(void **state)
+{
+    static uint16_t at[TRACE_LEN];
+    (void)state;
+    static const int policies[] = {MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN};
+    static const unsigned rooms[] = {1, 37, 512};
+    for (unsigned t = 0; t < TRACES; t++) {
+        trace_make(t, at);
+        for (unsigned p = 0; p < ARRAY_SIZE(policies); p++)
+            for (unsigned r = 0; r < ARRAY_SIZE(rooms); r++) {
+                compare(at, 2500, policies[p], rooms[r], 1);
+                compare(at, 500, policies[p], rooms[r], 9);
+            }
+    }
+}
+
+/* ---- changing it ----------------------------------------------------------------------------- */
+
+static void set_policy__unknown_changes_nothing(void **state)
+{
+    (void)state;
+    int rd;
+    Cache *c = make(2, MANAGE_LRU, &rd);
+    cache_access(c, rd, 0, 1);
+    cache_access(c, rd, 1, 1);
+    assert_int_equal(cache_set_policy(c, 77), -EINVAL);
+    assert_int_equal(cache_set_policy(c, -1), -EINVAL);
+    cache_access(c, rd, 2, 1);
+    assert_int_equal(cache_state(c, rd, 0), CACHE_DISK); /* the least recently used one */
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_LOCAL);
+    cache_free(c);
+}
+
+/* The new one knows what is cached, in the order in which it was used. */
+static void set_policy__while_pieces_are_cached(void **state)
+{
+    (void)state;
+    int rd;
+    Cache *c = make(3, MANAGE_FIRST_IN, &rd);
+    for (unsigned i = 0; i < 5; i++)
+        cache_access(c, rd, i, 1); /* 3 and 4 find no room */
+    cache_access(c, rd, 0, 1);     /* last used: 1, 2, 0 */
+    assert_int_equal(cache_set_policy(c, MANAGE_LRU), 0);
+    cache_access(c, rd, 5, 1);
+    assert_int_equal(cache_state(c, rd, 1 * PIECE), CACHE_DISK);
+    assert_int_equal(cache_set_policy(c, MANAGE_MRU), 0);
+    cache_access(c, rd, 6, 1);
+    assert_int_equal(cache_state(c, rd, 5 * PIECE), CACHE_DISK);
+    assert_int_equal(cache_set_policy(c, MANAGE_FIRST_IN), 0);
+    cache_access(c, rd, 7, 1);
+    assert_int_equal(cache_state(c, rd, 7 * PIECE), CACHE_DISK);
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(cache_state(c, rd, (uint64_t)i * PIECE),
+                         i == 0 || i == 2 || i == 6 ? CACHE_LOCAL : CACHE_DISK);
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
+/* ---- a policy of one's own: the largest offset leaves -----------------------------------------
+ */
+
+static void use_nothing(void *self, struct manage_entry *e)
+{
+    (void)self;
+    (void)e;
+}
+
+static struct manage_entry *largest_offset(void *self, const struct manage_directory *dir)
+{
+    struct manage_entry *found = NULL;
+    (void)self;
+    for (struct manage_entry *e = dir->oldest; e; e = e->newer)
+        if (!(e->flags & MANAGE_ENTRY_BUSY) && (!found || e->offset > found->offset))
+            found = e;
+    return found;
+}
+
+static void register_policy__ones_own(void **state)
+{
+    (void)state;
+    static const struct manage_policy own = {.size = sizeof own,
+                                             .name = "largest offset",
+                                             .read = use_nothing,
+                                             .write = use_nothing,
+                                             .reclaim = largest_offset};
+    static const struct manage_policy half = {.size = sizeof half, .read = use_nothing};
+    int rd;
+    Cache *c = make(2, MANAGE_LRU, &rd);
+    assert_int_equal(cache_register_policy(c, NULL), -EINVAL);
+    assert_int_equal(cache_register_policy(c, &half), -EINVAL);
+    int number = cache_register_policy(c, &own);
+    assert_true(number > MANAGE_FIRST_IN);
+    assert_int_equal(cache_set_policy(c, number + 1), -EINVAL);
+    assert_int_equal(cache_set_policy(c, number), 0);
+    cache_access(c, rd, 9, 1);
+    cache_access(c, rd, 3, 1);
+    cache_access(c, rd, 5, 1);
+    assert_int_equal(cache_state(c, rd, 9 * PIECE), CACHE_DISK);
+    assert_int_equal(cache_state(c, rd, 3 * PIECE), CACHE_LOCAL);
+    for (int i = 1; i < CACHE_POLICIES_MAX; i++)
+        assert_int_equal(cache_register_policy(c, &own), number + i);
+    assert_int_equal(cache_register_policy(c, &own), -ENOSPC);
+    cache_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(policies__as_the_reference),
+        cmocka_unit_test(set_policy__unknown_changes_nothing),
+        cmocka_unit_test(set_policy__while_pieces_are_cached),
+        cmocka_unit_test(register_policy__ones_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
