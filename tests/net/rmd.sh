@@ -32,9 +32,10 @@ rmd_up() {
   daemon_start "rmd$1" "h$1" "$bin_rmd" --manager "$DODO_MANAGER" --listen "${host_ip[h$1]}" \
     --pool 16M --console "$work/console$1" || fail "rmd$1 did not start"
 }
-# The address's port is imd's while the host is lent, and the monitor's while it is not.
+# The address's port is imd's while the host is lent, and the monitor's while it is not. An imd that has
+# taken its leave stays in the directory for a while.
 host_state() {
-  status_is client "[h['state'] for h in s['hosts'] if h['address'].startswith('${host_ip[h$1]}:')] == ['$2']"
+  status_is client "[h['state'] for h in s['hosts'] if h['address'].startswith('${host_ip[h$1]}:') and h['state'] != 'leaving'] == ['$2']"
 }
 imd_of() { pgrep -P "${proc_pid[rmd$1]}" -x imd; }
 has_imd() { imd_of "$1" >/dev/null; }
