@@ -2,10 +2,19 @@
 /* What is missing locally: from where, how much at once, and whether it is worth keeping. */
 #include "libmanage/core_private.h"
 
+/* What remote memory holds of a piece, as a map of blocks; of pieces that were never looked at it
+ * holds all or nothing. */
+static uint64_t held_map(const Region *r, uint64_t index)
+{
+    const uint64_t *map = remote_map(r, index);
+    return map ? *map : r->held ? ~0ull : 0;
+}
+
 static bool held_at(const Cache *c, const Region *r, uint64_t offset)
 {
-    uint64_t index = offset / c->cfg.piece_bytes, *map = remote_map(r, index);
-    return map && r->remote_state == REMOTE_OPEN && *map & piece_mask(c, index, offset, offset + 1);
+    uint64_t index = offset / c->cfg.piece_bytes;
+    return r->remote_state == REMOTE_OPEN &&
+           held_map(r, index) & piece_mask(c, index, offset, offset + 1);
 }
 
 uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
@@ -20,10 +29,9 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 {
     uint64_t index = offset / c->cfg.piece_bytes, start = piece_start(c, index);
     Piece *p = piece_find(r, index);
-    uint64_t *held = remote_map(r, index);
     uint64_t stop = p ? p->valid : 0;
     if (source == CACHE_READ_REMOTE)
-        stop |= held ? ~*held : ~0ull;
+        stop |= ~held_map(r, index);
     unsigned b = (unsigned)((offset - start) / CACHE_BLOCK);
     unsigned end = c->cfg.piece_bytes / CACHE_BLOCK;
     while (b < end && !(stop >> b & 1))
