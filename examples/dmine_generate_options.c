@@ -44,7 +44,7 @@ static const char help_text[] =
     "every machine.\n"
     "\n"
     "  --output FILE         is made anew\n"
-    "  --format FORMAT       text, a line a transaction, or binary, in a third of the space\n"
+    "  --format FORMAT       text, a line a transaction, or binary, in about a third of the space\n"
     "                        (default: text)\n"
     "  --transactions N      (default: 100000; the paper has 10000000)\n"
     "  --size MEAN           items of a transaction, 1 to 1000 (default: 20)\n"
