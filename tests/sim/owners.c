@@ -3,6 +3,8 @@
  * smaller, and larger again; now and then the owner comes back, the imd is told to leave or is
  * killed, and starts anew when he has gone. Of all that the manager is told, over the same bad
  * network. All of it with numbers of its own. */
+#include <string.h>
+
 #include "tests/sim/world.h"
 
 enum { STEP_NS_MIN = 10 * 1000000, STEP_NS_MAX = 60 * 1000000 };
@@ -84,6 +86,13 @@ static void talk(Owner *o, uint64_t now)
     size_t n = request_output(&o->request, o->ids.settled, out, now);
     if (n > 0)
         sim_send(w, o->endpoint, o->socket, s, WIRE_REQUEST, out, n);
+    if (n > 0 && o->told.state == HOST_OWNER_BUSY) {
+        memcpy(o->late, out, n);
+        o->late_len = n;
+    } else if (o->late_len > 0 && sim_rng_below(&w->owners_rng, 8) == 0) {
+        /* as if it had been on its way ever since */
+        sim_send(w, o->endpoint, o->socket, s, WIRE_REQUEST, o->late, o->late_len);
+    }
 }
 
 static void owner_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)

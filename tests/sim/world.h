@@ -395,6 +395,8 @@ typedef struct Owner {
     uint64_t beat_ns; /* then it is told again */
     RequestIds ids;
     Request request;
+    uint8_t late[WIRE_PAYLOAD_MAX]; /* what it told when he was last there */
+    size_t late_len;
 } Owner;
 
 typedef struct Stranger {
