@@ -174,6 +174,7 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
     c->channel = pair[0];
+    c->untold = false;
     child_limit(c, limit_bytes); /* the first thing that it reads */
     make_group(c, pool_bytes);
     int res = spawn(c, pool_bytes, pair[1]);
@@ -197,8 +198,18 @@ void child_limit(Child *c, uint64_t limit_bytes)
 {
     char text[MESSAGE_MAX];
     int len = snprintf(text, sizeof text, "limit %" PRIu64, limit_bytes);
-    if (c->channel >= 0 && send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len)
+    bool before = c->untold;
+    c->limit_bytes = limit_bytes;
+    c->untold =
+        c->channel >= 0 && send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len;
+    if (c->untold && !before)
         log_event(LOG_LEVEL_WARN, "imd_deaf", "message=limit");
+}
+
+void child_remind(Child *c)
+{
+    if (c->untold)
+        child_limit(c, c->limit_bytes);
 }
 
 static void understand(Child *c, const char *text)

@@ -29,6 +29,8 @@ typedef struct Child {
     pid_t pid;   /* 0: none runs */
     int pidfd;   /* of it, or -1 */
     int channel; /* to it, or -1 */
+    uint64_t limit_bytes; /* the newest */
+    bool untold;          /* it did not listen when it was to hear of it */
     Cgroup cgroup;
 } Child;
 
@@ -40,6 +42,8 @@ void child_close(Child *c);
 /* 0, or -errno: none runs. */
 int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes);
 void child_limit(Child *c, uint64_t limit_bytes);
+/* Tells the limit again, if imd did not listen. To be called now and then. */
+void child_remind(Child *c);
 /* Where none runs, nothing happens. */
 void child_terminate(Child *c);
 void child_kill(Child *c); /* and has the kernel take its memory back at once */

@@ -209,6 +209,7 @@ static void read_memory(Rmd *rmd, uint64_t now_ns)
     MemoryState m;
     if (now_ns < monitor_memory_due_ns(rmd->monitor))
         return;
+    child_remind(&rmd->child);
     bool known = pressure_memory(&rmd->pressure, &m, now_ns) == 0;
     monitor_memory(rmd->monitor, known ? &m : NULL, child_held_bytes(&rmd->child), now_ns);
 }
