@@ -165,7 +165,7 @@ static void core__random_schedules(void **state)
         {"used", total.cache.readahead_used},
     };
     for (size_t i = 0; i < ARRAY_SIZE(did); i++) {
-        print_message("%s: %llu\n", did[i].name, (unsigned long long)did[i].count);
+        print_message("# %s: %llu\n", did[i].name, (unsigned long long)did[i].count);
         /* A schedule that exercises nothing proves nothing. */
         assert_true(did[i].count >= 40 || seed_last - seed_first < 250);
     }
