@@ -65,8 +65,10 @@ static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, 
 {
     if (source != CACHE_READ_FILE || !c->cfg.remote || !remote_pays(c, bytes, now_ns))
         return source;
+    /* Not beside a write that began before remote memory was open, and so goes to the file alone:
+     * what would be filled could be older. */
     if (r->remote_state == REMOTE_OPEN)
-        return CACHE_READ_FILL;
+        return r->file_writes ? source : CACHE_READ_FILL;
     if (remote_may_open(c, r, now_ns))
         remote_want(c, r);
     return source;

@@ -20,15 +20,16 @@ static struct {
     struct manage_stats cache;
 } total;
 
+static unsigned odd_picks;
+
 /* A policy that picks anything: whatever a user's may do, nothing is lost. */
 static struct manage_entry *odd_reclaim(void *self, const struct manage_directory *dir)
 {
     (void)self;
-    static unsigned n;
     struct manage_entry *e = dir->oldest;
-    for (unsigned i = 0; e && i < n % 7; i++)
+    for (unsigned i = 0; e && i < odd_picks % 7; i++)
         e = e->newer;
-    n++;
+    odd_picks++;
     return e;
 }
 static void odd_use(void *self, struct manage_entry *e)
@@ -112,6 +113,8 @@ static void run_seed(uint64_t seed)
 {
     World *w = &world;
     world_init(w, seed);
+    odd_picks = (unsigned)seed;
+
     WORLD_CHECK(w, cache_register_policy(w->cache, &odd) == 3);
     WORLD_CHECK(w, cache_set_policy(w->cache, (int)(seed % 4)) == 0);
     unsigned steps = (unsigned)sim_rng_spread(&w->rng, 50, 1500);
