@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The errors that dodo.h tells of each call are those in the ERRORS section of its page."""
+"""The errors that a public header tells of each call are those in the ERRORS section of its page."""
+import glob
 import os
 import re
 import sys
@@ -19,9 +20,10 @@ def text_of(path):
 def header_errors():
     """call -> errnos told in its comment."""
     found = {}
-    for name, comment in re.findall(r'/\*\*\s+\* (dodo_\w+)\(\) - (.*?)\*/',
-                                    text_of('include/dodo/dodo.h'), re.S):
-        found[name] = set(ERRNO.findall(comment))
+    for path in sorted(glob.glob('include/dodo/*.h')):
+        for name, comment in re.findall(r'/\*\*\s+\* (dodo_\w+)\(\) - (.*?)\*/',
+                                        text_of(path), re.S):
+            found[name] = set(ERRNO.findall(comment))
     return found
 
 
@@ -45,11 +47,11 @@ def main():
         if m and 'Other errors are those of' in m.group(1):
             told |= wanted & SYSTEM
         for errno in sorted(wanted - told):
-            failures.append('%s: %s is in dodo.h (%s), not in ERRORS' % (path, errno, names))
+            failures.append('%s: %s is in the header (%s), not in ERRORS' % (path, errno, names))
         for errno in sorted(told - wanted):
-            failures.append('%s: %s is in ERRORS, not in dodo.h (%s)' % (path, errno, names))
+            failures.append('%s: %s is in ERRORS, not in the header (%s)' % (path, errno, names))
     if not by_page:
-        failures.append('include/dodo/dodo.h was not understood')
+        failures.append('the headers were not understood')
     print('\n'.join(failures))
     return bool(failures)
 

@@ -37,6 +37,9 @@ for header in include/dodo/*.h; do
       complain "$header, $language: msync with two arguments compiles"
     fi
   done
+  # The paper's names are the program's own where it says so.
+  try "$header, names of its own" gcc -x c -std=c99 -pedantic -DDODO_NO_SHORT_NAMES \
+    <<<"$include"$'\n''struct own { int copen, cread, mopen, mread; }; double copen(char *, struct own);'
   ! grep -nE '#include *[<"](glib|event|base/|proto/)' "$header" ||
     complain "$header: includes what is not public"
 done

@@ -13,11 +13,14 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
 {
   printf 'bin/%s\n' cmd dmine dmine-generate dodo dodo-synthetic imd
   [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
-  printf 'include/dodo/%s\n' dodo.h
+  [ ! -e "$1/rmd/rmd" ] || printf '%s\n' bin/rmd lib/systemd/system/dodo-rmd.service
+  printf 'include/dodo/%s\n' dodo.h manage.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
+  printf 'lib/%s\n' libmanage.so libmanage.so.0 libmanage.so.0.1.0 pkgconfig/dodo-manage.pc
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service
   printf 'lib/sysusers.d/%s\n' dodo.conf
-  printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/queue.c
+  printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
+    examples/policy.c examples/queue.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done
 } | sort >"$dir/wanted"
 compare "the installation" "$dir/there" "the list" "$dir/wanted"
@@ -30,7 +33,19 @@ for example in hello queue; do
   gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
     complain "$example.c cannot be built from the installation"
 done
+read -r -a flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs dodo-manage)
+for example in manage policy; do
+  gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
+    complain "$example.c cannot be built from the installation"
+done
+LD_LIBRARY_PATH=$(dirname "$(find "$dir/root" -name libdodo.so)")
+export LD_LIBRARY_PATH
 status=0
-LD_LIBRARY_PATH=$(dirname "$(find "$dir/root" -name libdodo.so)") "$dir/hello" 2>"$dir/out" || status=$?
+"$dir/hello" 2>"$dir/out" || status=$?
 [ "$status" -eq 2 ] || complain "hello does not run: $(cat "$dir/out")"
+seq 400000 >"$dir/numbers"
+for example in manage policy; do # which need no cluster
+  DODO_CONFIG=/dev/null DODO_MANAGER="" "$dir/$example" "$dir/numbers" >"$dir/out" 2>&1 ||
+    complain "$example does not run: $(cat "$dir/out")"
+done
 finish

@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# symbols.sh LIBRARY: it exports just what its symbol map names, what the public header declares and
-# what the manual documents.
+# symbols.sh LIBRARY MAP HEADER: it exports just what its symbol map names, what its public header
+# declares and what the manual's pages of that header document.
 . "$(dirname "$0")/lib.sh"
 
 need nm
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u >"$dir/library"
-sed -n '/global:/,/local:/p' libdodo/libdodo.map | grep -oE '\bdodo_[a-z_]+' | sort -u >"$dir/map"
-awk '/^DODO_API/, /;/' include/dodo/dodo.h | grep -oE '\bdodo_[a-z_]+ *\(' | tr -d ' (' |
+sed -n '/global:/,/local:/p' "$2" | grep -oE '\bdodo_[a-zA-Z_]+' | sort -u >"$dir/map"
+awk '/^DODO_API/, /;/' "include/dodo/$3" | grep -oE '\bdodo_[a-zA-Z_]+ *\(' | tr -d ' (' |
   sort -u >"$dir/header"
 # The NAME section of each page: "dodo_mopen, dodo_mopen_flags \- ...".
-cat docs/*.3 | awk '/^\.SH/ { name = /NAME/ } name' | sed 's/\\-.*//; s/\\//g' |
-  grep -oE '\bdodo_[a-z_]+' | sort -u >"$dir/manual"
+grep -lF "#include <dodo/$3>" docs/*.3 | xargs cat | awk '/^\.SH/ { name = /NAME/ } name' | sed 's/\\-.*//; s/\\//g' |
+  grep -oE '\bdodo_[a-zA-Z_]+' | sort -u >"$dir/manual"
 [ -s "$dir/library" ] || complain "$1 exports nothing"
-compare "the library" "$dir/library" "libdodo.map" "$dir/map"
-compare "the library" "$dir/library" "dodo.h" "$dir/header"
+compare "the library" "$dir/library" "$2" "$dir/map"
+compare "the library" "$dir/library" "$3" "$dir/header"
 compare "the library" "$dir/library" "the manual" "$dir/manual"
 # Each can be found by its own name.
 while read -r symbol; do
