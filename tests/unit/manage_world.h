@@ -90,7 +90,7 @@ typedef struct World {
     uint32_t file_fail_ppm, sync_fail_ppm, remote_fail_ppm, open_fail_ppm;
     bool full; /* the file system: writes fail with ENOSPC */
     int policy;
-    uint64_t refraction_until_ns;
+    uint64_t refraction_from_ns, refraction_until_ns;
     int remotes_ever;
     uint64_t seed;
     bool trace;
@@ -357,8 +357,9 @@ static void world_do(World *w, CacheJob *job, CacheResult *ret)
 
 static void job_take(World *w, WorldJob *j, const CacheJob *job)
 {
-    /* No allocation during the refraction period. */
-    WORLD_CHECK(w, job->kind != CACHE_OPEN_REMOTE || w->now_ns >= w->refraction_until_ns);
+    /* No allocation during the refraction period; what began at the same instant as it may. */
+    WORLD_CHECK(w, job->kind != CACHE_OPEN_REMOTE || job->start_ns <= w->refraction_from_ns ||
+                       job->start_ns >= w->refraction_until_ns);
     *j = (WorldJob){.on = true,
                     .due_ns = w->now_ns + sim_rng_spread(&w->rng, 1000, 20000000),
                     .digest = job_digest(job)};
@@ -372,8 +373,10 @@ static void job_finish(World *w, WorldJob *j, CacheJob *job, CacheResult *result
     WORLD_CHECK(w, j->digest == job_digest(job));
     j->on = false;
     world_do(w, job, result);
-    if (job->kind == CACHE_OPEN_REMOTE && result->remote_error)
+    if (job->kind == CACHE_OPEN_REMOTE && result->remote_error) {
+        w->refraction_from_ns = w->now_ns;
         w->refraction_until_ns = w->now_ns + w->cfg.refraction_ns;
+    }
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */

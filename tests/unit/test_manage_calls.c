@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core, call by call: the four states, Figure 5, errors of the file, refraction,
+ * reading ahead, and what costs decide. One thread; the file and remote memory are two arrays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time.h"
+#include "libmanage/core.h"
+
+enum { PIECE = 2 * CACHE_BLOCK, PIECES = 64, BYTES = PIECE * PIECES };
+
+static struct {
+    uint8_t file[BYTES], remote[BYTES], buf[BYTES];
+    int write_error, sync_error, read_error;
+    bool no_memory, lost;
+    uint64_t file_ns, remote_ns, now_ns;
+    unsigned did[CACHE_SIZE + 1], releases;
+    char story[256]; /* the jobs, by letter */
+} w;
+
+static void released(void *ctx, void *file)
+{
+    (void)ctx;
+    (void)file;
+    w.releases++;
+}
+
+static void move(const CacheJob *job, uint8_t *with, bool into)
+{
+    uint64_t at = job->offset;
+    for (int i = 0; i < job->iov_count; at += job->iov[i++].iov_len)
+        memcpy(into ? with + at : (uint8_t *)job->iov[i].iov_base,
+               into ? (uint8_t *)job->iov[i].iov_base : with + at, job->iov[i].iov_len);
+}
+
+static CacheResult carry_out(const CacheJob *job)
+{
+    static const char letters[] = "rRfwcoxSs"; /* as enum CacheJobKind; W: a write of both */
+    CacheResult result = {.count = (ssize_t)job->len, .ns = w.file_ns, .remote = 1};
+    bool remote = job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
+                  job->kind == CACHE_CLONE;
+    int error = 0;
+    w.did[job->kind]++;
+    size_t told = strlen(w.story);
+    if (told + 1 < sizeof w.story)
+        w.story[told] = job->both ? 'W' : letters[job->kind];
+    if ((remote && w.lost) || (job->kind == CACHE_OPEN_REMOTE && w.no_memory))
+        result.remote_error = ENOMEM;
+    if (job->kind == CACHE_READ_FILE)
+        error = w.read_error;
+    else if (job->kind == CACHE_WRITE)
+        error = w.write_error;
+    else if (job->kind == CACHE_SYNC)
+        error = w.sync_error;
+    if (job->kind == CACHE_READ_FILE || job->kind == CACHE_READ_FILL)
+        move(job, w.file, false);
+    else if (job->kind == CACHE_READ_REMOTE) {
+        result.ns = w.remote_ns;
+        move(job, w.remote, false);
+    } else if (job->kind == CACHE_WRITE && !error)
+        move(job, w.file, true);
+    if ((job->both || job->kind == CACHE_CLONE) && !error)
+        move(job, w.remote, true);
+    if (job->kind == CACHE_READ_FILL)
+        move(job, w.remote, true);
+    if (job->kind == CACHE_CLONE)
+        result.ns = w.remote_ns;
+    if (error)
+        result.count = -1;
+    result.error = error;
+    return result;
+}
+
+static ssize_t finish(Cache *c, CacheCall *call)
+{
+    while (call->need == CACHE_JOB) {
+        CacheResult result = carry_out(&call->job);
+        w.now_ns += result.ns;
+        cache_call_done(call, c, &result, w.now_ns);
+    }
+    assert_int_equal(call->need, CACHE_OVER);
+    assert_true(cache_check(c));
+    errno = call->error;
+    return call->result;
+}
+
+static ssize_t do_read(Cache *c, int rd, uint64_t offset, uint64_t len)
+{
+    CacheCall call;
+    memset(w.buf, 0xcc, sizeof w.buf);
+    cache_read_start(&call, c, rd, (off_t)offset, w.buf, (size_t)len, w.now_ns);
+    return finish(c, &call);
+}
+
+static ssize_t do_write(Cache *c, int rd, uint64_t offset, uint64_t len, int value)
+{
+    CacheCall call;
+    memset(w.buf, value, sizeof w.buf);
+    cache_write_start(&call, c, rd, (off_t)offset, w.buf, (size_t)len, w.now_ns);
+    return finish(c, &call);
+}
+
+static ssize_t do_sync(Cache *c, int rd)
+{
+    CacheCall call;
+    cache_sync_start(&call, c, rd, w.now_ns);
+    return finish(c, &call);
+}
+
+static ssize_t do_close(Cache *c, int rd)
+{
+    CacheCall call;
+    cache_close_start(&call, c, rd, w.now_ns);
+    return finish(c, &call);
+}
+
+static void background(Cache *c)
+{
+    CacheJob job;
+    for (unsigned n = 0; cache_background_take(c, &job, w.now_ns); n++) {
+        assert_true(n < 1000);
+        CacheResult result = carry_out(&job);
+        cache_background_done(c, &job, &result, w.now_ns);
+    }
+    assert_true(cache_check(c));
+}
+
+/* A cache of @pieces, with one region of a file of 1s; nothing is bypassed or read ahead. */
+static CacheConfig config(unsigned pieces)
+{
+    CacheConfig cfg;
+    memset(&w, 0, sizeof w);
+    memset(w.file, 1, sizeof w.file);
+    memset(w.remote, 0xee, sizeof w.remote);
+    w.file_ns = 1000000;
+    w.remote_ns = 100000;
+    w.now_ns = NS_PER_S;
+    cache_config_init(&cfg, (uint64_t)pieces * PIECE);
+    cfg.piece_bytes = PIECE;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cfg.refraction_ns = 5 * NS_PER_S;
+    return cfg;
+}
+
+static Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
+{
+    Cache *c = cache_new(cfg, &(CacheHooks){.file_release = released});
+    assert_non_null(c);
+    *ret_rd = cache_open(c, BYTES, BYTES, &w, flags);
+    assert_int_equal(*ret_rd, 0);
+    return c;
+}
+
+static int state(Cache *c, unsigned piece)
+{
+    return cache_state(c, 0, (uint64_t)piece * PIECE);
+}
+
+static struct manage_stats stats(Cache *c)
+{
+    struct manage_stats st;
+    cache_stats(c, &st);
+    return st;
+}
+
+/* ---- the four states, and Figure 5 ------------------------------------------------------------
+ */
+
+static void states__disk_local_both_remote(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(state(c, 0), CACHE_DISK);
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    assert_int_equal(state(c, 0), CACHE_LOCAL);
+    assert_int_equal(do_sync(c, rd), 0); /* on the disk, and in remote memory */
+    assert_int_equal(state(c, 0), CACHE_BOTH);
+    assert_int_equal(do_write(c, rd, 0, PIECE, 7), PIECE);
+    assert_int_equal(state(c, 0), CACHE_LOCAL); /* what is there is old */
+    (void)do_read(c, rd, PIECE, 1);
+    (void)do_read(c, rd, 2 * PIECE, 1); /* 0 leaves: to the disk and to remote memory at once */
+    assert_int_equal(state(c, 0), CACHE_REMOTE);
+    assert_int_equal(w.file[0], 7);
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    assert_int_equal(w.buf[PIECE - 1], 7);
+    assert_int_equal(state(c, 0), CACHE_BOTH);
+    assert_int_equal(stats(c).remote_hits, 1);
+    assert_int_equal(stats(c).remote_bytes, PIECE);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(w.releases, 1);
+    assert_string_equal(w.story, "rSocrWrcRSx");
+    cache_free(c);
+}
+
+/* In the background: a dirty victim to the disk, room allocated, a clone, and only then it leaves.
+ */
+static void reclaim__as_figure_5(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    cfg.low_water_bytes = PIECE;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, 5);
+    for (unsigned i = 1; i < 4; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    w.story[0] = 0;
+    memset(w.story, 0, sizeof w.story);
+    background(c);
+    assert_string_equal(w.story, "w");
+    assert_int_equal(state(c, 0), CACHE_DISK); /* dirty: its write was enough of a wait */
+    (void)do_read(c, rd, 4 * PIECE, PIECE);
+    memset(w.story, 0, sizeof w.story);
+    background(c);
+    assert_string_equal(w.story, "oc");
+    assert_int_equal(state(c, 1), CACHE_REMOTE);
+    assert_true(stats(c).cached_bytes <= 3 * PIECE);
+    cache_free(c);
+}
+
+static void refraction__no_allocation(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(1);
+    Cache *c = make(&cfg, 0, &rd);
+    w.no_memory = true;
+    for (unsigned i = 0; i < 20; i++) {
+        (void)do_read(c, rd, i % 4 * PIECE, PIECE);
+        background(c);
+    }
+    assert_int_equal(w.did[CACHE_OPEN_REMOTE], 1);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.did[CACHE_OPEN_REMOTE], 1);
+    w.now_ns += cfg.refraction_ns;
+    (void)do_read(c, rd, 5 * PIECE, PIECE);
+    background(c);
+    assert_int_equal(w.did[CACHE_OPEN_REMOTE], 2);
+    assert_int_equal(stats(c).refractions, 2);
+    assert_int_equal(stats(c).disk_reads, 21);
+    cache_free(c);
+}
+
+/* The file serves, and gets what is written. */
+static void remote_lost__the_file_serves(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    assert_int_equal(do_sync(c, rd), 0);
+    (void)do_read(c, rd, 2 * PIECE, 2 * PIECE);
+    assert_int_equal(state(c, 0), CACHE_REMOTE);
+    w.lost = true;
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    assert_int_equal(w.buf[0], 1);
+    assert_int_equal(state(c, 1), CACHE_DISK);
+    background(c);
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
+    assert_int_equal(do_write(c, rd, 0, 10, 9), 10);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.file[9], 9);
+    assert_int_equal(w.file[10], 1);
+    cache_free(c);
+}
+
+/* ---- the file's errors ------------------------------------------------------------------------
+ */
+
+static void full_disk__cwrite_tells_and_nothing_is_lost(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    w.write_error = ENOSPC;
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(do_write(c, rd, i * PIECE, PIECE, 10 + (int)i), PIECE);
+    assert_int_equal(do_write(c, rd, 4 * PIECE, PIECE, 99), -1);
+    assert_int_equal(errno, ENOSPC);
+    assert_int_equal(do_read(c, rd, 8 * PIECE, PIECE), PIECE); /* past the cache */
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(errno, ENOSPC);
+    assert_int_equal(do_close(c, rd), -1); /* still open, its data still there */
+    assert_int_equal(errno, ENOSPC);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(do_read(c, rd, i * PIECE, 1), 1);
+        assert_int_equal(w.buf[0], 10 + i);
+        assert_int_equal(w.file[i * PIECE], 1);
+    }
+    w.write_error = 0;
+    assert_int_equal(do_sync(c, rd), 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(w.file[i * PIECE], 10 + i);
+    assert_int_equal(w.file[4 * PIECE], 1);
+    assert_int_equal(do_close(c, rd), 0);
+    cache_free(c);
+}
+
+/* What failed in somebody else's call, or in the background, the next csync tells, once. */
+static void write_back__failure_is_told_once(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, 3);
+    (void)do_read(c, rd, PIECE, 1);
+    w.write_error = EIO;
+    assert_int_equal(do_read(c, rd, 2 * PIECE, 1), 1); /* another victim is found */
+    assert_int_equal(state(c, 0), CACHE_LOCAL);
+    w.write_error = 0;
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.file[0], 3);
+    cache_free(c);
+}
+
+static void fdatasync__failed_is_written_again(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, 3);
+    w.sync_error = EIO;
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    w.sync_error = 0;
+    memset(w.file, 1, PIECE); /* the kernel dropped it */
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.file[0], 3);
+    cache_free(c);
+}
+
+static void read_error__is_the_calls(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    w.read_error = EIO;
+    assert_int_equal(do_read(c, rd, 0, PIECE), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(do_write(c, rd, 1, 1, 9), -1); /* the rest of the block cannot be had */
+    assert_int_equal(errno, EIO);
+    assert_int_equal(stats(c).cached_bytes, 0);
+    w.read_error = 0;
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    cache_free(c);
+}
+
+static void arguments__wrong(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, DODO_RDONLY, &rd);
+    assert_int_equal(do_read(c, rd + 1, 0, 1), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(do_read(c, rd, BYTES + 1, 1), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(do_read(c, rd, BYTES, 1), 0);
+    assert_int_equal(do_read(c, rd, BYTES - 3, 100), 3);
+    assert_int_equal(do_write(c, rd, 0, 1, 1), -1);
+    assert_int_equal(errno, EINVAL);
+    assert_int_equal(cache_open(c, 0, 0, &w, 0), -EINVAL);
+    assert_int_equal(cache_open(c, 1, 0, &w, 1u << 20), -EINVAL);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(do_close(c, rd), -1);
+    assert_int_equal(errno, EINVAL);
+    cache_free(c);
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------
+ */
+
+static void no_cache_at_all__works(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(0);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(do_write(c, rd, 5, 3 * PIECE, 4), 3 * PIECE);
+    assert_int_equal(w.file[4], 1);
+    assert_int_equal(w.file[5], 4);
+    assert_int_equal(do_read(c, rd, 5, BYTES - 5), BYTES - 5);
+    assert_int_equal(stats(c).bypasses, 1);
+    assert_int_equal(stats(c).cached_bytes, 0);
+    assert_int_equal(do_close(c, rd), 0);
+    cache_free(c);
+}
+
+static void write_through__is_in_the_file(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    (void)do_read(c, rd, 0, PIECE);
+    assert_int_equal(do_write(c, rd, 10, PIECE, 6), PIECE);
+    assert_int_equal(w.file[10], 6);
+    w.write_error = ENOSPC;
+    assert_int_equal(do_write(c, rd, 10, PIECE, 8), -1);
+    assert_int_equal(errno, ENOSPC);
+    assert_int_equal(do_read(c, rd, 9, 2), 2);
+    assert_int_equal(w.buf[0], 1);
+    assert_int_equal(w.buf[1], 6);
+    assert_int_equal(stats(c).local_hits, 1);
+    assert_int_equal(stats(c).dirty_bytes, 0);
+    cache_free(c);
+}
+
+/* ---- what costs decide ------------------------------------------------------------------------
+ */
+
+static void cheap_file__is_read_past_the_cache(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 8;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.file_ns = 1500; /* as from the kernel's page cache */
+    for (unsigned i = 0; i < 20; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    assert_true(stats(c).bypasses >= 18);
+    w.file_ns = 5000000; /* now it is a disk */
+    for (unsigned i = 0; i < 20; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    uint64_t bypasses = stats(c).bypasses, hits = stats(c).local_hits;
+    for (unsigned i = 16; i < 20; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    assert_int_equal(stats(c).bypasses, bypasses);
+    assert_int_equal(stats(c).local_hits, hits + 4);
+    cache_free(c);
+}
+
+static void dear_remote__the_file_is_read(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 50000000;
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    (void)do_sync(c, rd);
+    for (unsigned i = 0; i < 40; i++)
+        (void)do_read(c, rd, i % 8 * PIECE, PIECE);
+    assert_true(w.did[CACHE_READ_REMOTE] <= 1); /* what is not known is tried */
+    assert_int_equal(w.did[CACHE_CLONE], 1);    /* the csync's */
+    cache_free(c);
+}
+
+/* ---- reading ahead ----------------------------------------------------------------------------
+ */
+
+static uint64_t misses(Cache *c, int rd, uint64_t start, int64_t stride, uint64_t len,
+                       unsigned reads)
+{
+    uint64_t before = stats(c).disk_reads;
+    for (unsigned i = 0; i < reads; i++) {
+        assert_int_equal(do_read(c, rd, start + (uint64_t)(stride * (int64_t)i), len), len);
+        background(c);
+    }
+    return stats(c).disk_reads - before;
+}
+
+static void readahead__streams(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(PIECES);
+    cfg.readahead_bytes = 16 * PIECE;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    assert_true(misses(c, rd, 0, PIECE, PIECE, 30) <= 4);           /* one after the other */
+    assert_true(misses(c, rd, 31 * PIECE, 4 * PIECE, 100, 8) <= 4); /* strided */
+    c = cache_free(c);
+    memset(w.did, 0, sizeof w.did);
+    c = make(&cfg, 0, &rd);
+    assert_true(misses(c, rd, (PIECES - 1) * PIECE, -PIECE, PIECE, 30) <= 4); /* backwards */
+    assert_true(stats(c).readahead_used >= 25);
+    c = cache_free(c);
+    cfg.readahead_bytes = 0;
+    c = make(&cfg, 0, &rd);
+    assert_int_equal(misses(c, rd, 0, PIECE, PIECE, 30), 30);
+    cache_free(c);
+}
+
+/* What was used twice stays, however long the stream is. */
+static void readahead__evicts_nothing_hotter(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.readahead_bytes = 4 * PIECE;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned i = 0; i < 8; i++)
+            (void)do_read(c, rd, (PIECES - 8 + i * 3 % 8) * PIECE, 1);
+    uint64_t ahead = stats(c).readaheads;
+    CacheJob job;
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t evicted = stats(c).evictions;
+        (void)do_read(c, rd, i * PIECE, PIECE);
+        assert_int_equal(stats(c).evictions, evicted + 1); /* the call's own */
+        while (cache_background_take(c, &job, w.now_ns)) {
+            CacheResult result = carry_out(&job);
+            cache_background_done(c, &job, &result, w.now_ns);
+        }
+        assert_int_equal(stats(c).evictions, evicted + 1);
+    }
+    assert_int_equal(stats(c).readaheads, ahead);
+    cache_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states__disk_local_both_remote),
+        cmocka_unit_test(reclaim__as_figure_5),
+        cmocka_unit_test(refraction__no_allocation),
+        cmocka_unit_test(remote_lost__the_file_serves),
+        cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
+        cmocka_unit_test(write_back__failure_is_told_once),
+        cmocka_unit_test(fdatasync__failed_is_written_again),
+        cmocka_unit_test(read_error__is_the_calls),
+        cmocka_unit_test(arguments__wrong),
+        cmocka_unit_test(no_cache_at_all__works),
+        cmocka_unit_test(write_through__is_in_the_file),
+        cmocka_unit_test(cheap_file__is_read_past_the_cache),
+        cmocka_unit_test(dear_remote__the_file_is_read),
+        cmocka_unit_test(readahead__streams),
+        cmocka_unit_test(readahead__evicts_nothing_hotter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
