@@ -367,6 +367,19 @@ static void old_looks_are_not_believed(void **state)
     assert_int_equal(h.starts, 1);
 }
 
+static void old_looks_begin_nothing(void **state)
+{
+    begin(&usual);
+    h.memory_known = false;
+    pass(6 * MINUTE);
+    h.memory_known = true;
+    read_memory();
+    look_now(); /* of the same instant as the last one: nothing new has been seen */
+    assert_int_equal(h.starts, 0);
+    look();
+    assert_int_equal(h.starts, 1);
+}
+
 /* ---- the owner's rules ----------------------------------------------------------------------- */
 
 static MonitorConfig ruled(bool recruit, bool reclaim)
@@ -711,6 +724,7 @@ int main(void)
         TEST(after_a_gap_all_begins_anew),
         TEST(after_sleep_all_begins_anew),
         TEST(old_looks_are_not_believed),
+        TEST(old_looks_begin_nothing),
         TEST(rules_replace_ours),
         TEST(rules_do_not_flap_either),
         TEST(a_rule_that_fails_is_busy),
