@@ -107,7 +107,9 @@ void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint6
 /* The region of a call that begins, or NULL: it is over. */
 static Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd)
 {
-    *call = (CacheCall){.kind = kind, .until_ns = TIME_NEVER};
+    memset(call, 0, offsetof(CacheCall, job));
+    call->kind = kind;
+    call->until_ns = TIME_NEVER;
     Region *r = region_find(c, rd);
     if (!r || r->closing) {
         call_over(call, -1, EINVAL);

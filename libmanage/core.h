@@ -161,7 +161,6 @@ struct CacheCall {
     uint64_t until_ns; /* BLOCKED: at the latest; TIME_NEVER */
     ssize_t result;    /* when over: bytes, or 0; -1 with error */
     int error;
-    CacheJob job;
     /* private */
     uint8_t kind, phase;
     bool waiting, sized, from_remote, from_disk, past_cache;
@@ -177,6 +176,7 @@ struct CacheCall {
     uint64_t epoch;                  /* of what a sync must write */
     uint64_t sync_failures;          /* of the region, when it began to write */
     int failed;                      /* errno that a sync met */
+    CacheJob job;                    /* not private; last, as a hit never touches it */
 };
 
 /* Each begins a call; look at need. Wrong arguments end it at once. */

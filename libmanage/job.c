@@ -303,9 +303,15 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 
 /* ---- what leaves ---------------------------------------------------------------------------- */
 
+/* What is valid between dirty blocks is written with them: one write instead of several. */
 static uint64_t blocks_dirty(const Piece *p)
 {
-    return p->dirty;
+    if (!p->dirty)
+        return 0;
+    uint64_t first = 1ull << __builtin_ctzll(p->dirty);
+    uint64_t last = 1ull << (63 - __builtin_clzll(p->dirty));
+    uint64_t all = (last - first) | last;
+    return all & ~p->valid ? p->dirty : all;
 }
 
 static uint64_t blocks_unheld(const Piece *p)
