@@ -131,7 +131,9 @@ DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
  *
  * Writes what was written to the region before this call to the backing file, makes it durable
  * (fdatasync(2)), and copies what is cached locally to remote memory where that is to be had; its
- * failure is none of this call.
+ * failure is none of this call. What an fdatasync failed for is written again by the next call, as
+ * far as it is still cached; when some is not, each further call fails with that errno, for nobody
+ * can say what the disk has of it: close the region, and write it again.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open
@@ -145,7 +147,10 @@ DODO_API int dodo_csync(int rd);
  * dodo_cclose() - write a region back and close it
  * @rd:     region descriptor
  *
- * Waits for calls in progress on @rd. The descriptor that was given to dodo_copen() is not touched.
+ * Does as dodo_csync(), but for remote memory, which is given back (DODO_RETAIN: kept). Waits for
+ * calls in progress on @rd; others fail with EINVAL meanwhile. The descriptor that was given to
+ * dodo_copen() is not touched. A failed fdatasync for what is cached no more is told once: the
+ * second call closes the region.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, or is being closed: nothing to be done
