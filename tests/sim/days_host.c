@@ -194,6 +194,11 @@ void host_heal(Days *d)
     if (d->owner.present)
         owner_switch(d, d->now_ns);
     d->owner.switch_ns = TIME_NEVER;
+    /* A last touch: its stamp is of the clock as it stands now. One that lies ahead, since the
+     * clock was set back, would keep the host busy until then. */
+    d->owner.touched_ns = d->now_ns;
+    d->owner.touched_clock_s = clock_s(d, d->now_ns);
+    oracle_touch(d, d->now_ns);
     m->leap_ns = m->gap_ns = m->sleep_ns = m->pressure_ns = TIME_NEVER;
     m->running = 0;
     m->growth = -1e9;
