@@ -105,7 +105,7 @@ static void print_rules_text(const Options *o, const Result *result)
 void print_text(const Options *o, const Result *result, const Sources *s)
 {
     const Apriori *a = &result->apriori;
-    uint64_t bytes = s->remote_bytes + s->file_bytes;
+    uint64_t bytes = s->local_bytes + s->remote_bytes + s->file_bytes;
     printf("%" PRIu64 " transactions on %s: %" PRIu64 " itemsets are in %" PRIu32 " or more\n",
            a->transactions, o->backend->name, apriori_sets(a), a->min_count);
     printf("%8s %12s %16s\n", "size", "itemsets", "sum of supports");

@@ -63,6 +63,7 @@ static int factor(Run *run)
     LuMatrix *m = &run->matrix;
     uint64_t start = os_now_ns();
     lu_progress_start(&run->progress, "factoring");
+    m->policy = run->options->policy;
     int r = lu_matrix_open(m, run->options->backend, true);
     if (r == 0)
         r = lu_matrix_mark(m, LU_PARTIAL);
@@ -151,7 +152,7 @@ static void print_text(const Run *run)
     const LuHeader *h = &run->matrix.header;
     const LuTraffic *t = &run->traffic;
     if (run->factored) {
-        uint64_t read = t->sources.remote_bytes + t->sources.file_bytes;
+        uint64_t read = t->sources.local_bytes + t->sources.remote_bytes + t->sources.file_bytes;
         printf("order %" PRIu64 " on %s: factored in %.2f s, %.0f %% of it reading and writing; "
                "%.1f MB read in %" PRIu64 " requests, %.0f %% of it from remote memory\n",
                h->layout.order, run->options->backend->name, seconds(run->run_ns),

@@ -68,6 +68,7 @@ static int open_file(LuMatrix *m, uint64_t i, const Backend *backend, bool write
     f->settings = (SourceSettings){.program = "lu",
                                    .file = f->path,
                                    .backend = backend,
+                                   .policy = m->policy,
                                    .size_bytes = lu_file_bytes(&m->header.layout, i),
                                    .region_bytes = lu_piece_bytes(&m->header.layout, i),
                                    .region_flags = write ? 0 : DODO_RDONLY};
@@ -100,6 +101,9 @@ int lu_matrix_close(LuMatrix *m)
     int r = 0;
     for (uint64_t i = 0; m->files && i < m->files_count; i++) {
         LuFile *f = &m->files[i];
+        int synced = f->source.fd >= 0 ? source_sync(&f->source) : 0;
+        if (synced < 0 && r == 0)
+            r = file_failed(m, f, synced);
         if (f->source.fd >= 0 && !(f->settings.region_flags & DODO_RDONLY) &&
             fdatasync(f->source.fd) < 0 && r == 0)
             r = file_failed(m, f, -errno);

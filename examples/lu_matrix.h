@@ -33,7 +33,8 @@ typedef struct LuMatrix {
     LuHeader header;
     LuFile *files;
     uint64_t files_count;
-    double *piece; /* room for the largest */
+    double *piece;      /* room for the largest */
+    const char *policy; /* of the back end's cache, borrowed; NULL: its usual one */
     LuTraffic traffic;
     char error[512]; /* what to mend, when one of these has failed */
 } LuMatrix;

@@ -15,6 +15,7 @@ enum {
     OPT_FILES,
     OPT_DIR,
     OPT_BACKEND,
+    OPT_POLICY,
     OPT_GENERATE,
     OPT_CHECK,
     OPT_THREADS,
@@ -30,6 +31,7 @@ static const struct option long_options[] = {
     {"files", required_argument, NULL, OPT_FILES},
     {"dir", required_argument, NULL, OPT_DIR},
     {"backend", required_argument, NULL, OPT_BACKEND},
+    {"policy", required_argument, NULL, OPT_POLICY},
     {"generate", required_argument, NULL, OPT_GENERATE},
     {"check", no_argument, NULL, OPT_CHECK},
     {"threads", required_argument, NULL, OPT_THREADS},
@@ -50,7 +52,9 @@ static const char help_text[] =
     "  --order N             rows and columns (default: what DIR has; with --generate: none)\n"
     "  --slab N              columns of a slab (default: what DIR has; with --generate: 64)\n"
     "  --files N             files (default: what DIR has; with --generate: 8)\n"
-    "  --backend BACKEND     disk or dodo (default: dodo)\n"
+    "  --backend BACKEND     disk, dodo, or manage, the region cache (default: dodo)\n"
+    "  --policy NAME         replacement policy of manage's cache: lru (the default), mru or "
+    "first-in\n"
     "  --check               solve a system with the factors and tell the scaled residual;\n"
     "                        where DIR holds factors already, that is all that is done\n"
     "  --threads N           threads that compute (default: 1)\n"
@@ -78,6 +82,9 @@ static int take_option(LuOptions *o, int opt, const char *arg)
     case OPT_BACKEND:
         o->backend = backend_find(arg);
         return o->backend && o->backend->write ? 0 : -1;
+    case OPT_POLICY:
+        o->policy = arg;
+        return 0;
     case OPT_GENERATE:
         o->generate = true;
         return parse_u64(arg, 0, UINT64_MAX, &o->seed);
@@ -125,6 +132,8 @@ int lu_options_parse(LuOptions *o, int argc, char **argv, int *ret_status)
                         : !o->dir                             ? "--dir is missing"
                         : o->generate && o->layout.order == 0 ? "--generate needs --order"
                                                               : NULL;
+    if (!fault && o->policy && !backend_has_policy(o->backend, o->policy))
+        fault = "the back end has no such --policy";
     if (fault)
         return *ret_status = complain(fault), 1;
     if (o->generate && o->layout.slab == 0)

@@ -13,6 +13,7 @@ typedef struct LuOptions {
     LuLayout layout; /* 0: not given */
     const char *dir;
     const Backend *backend;
+    const char *policy; /* NULL: the back end's usual one */
     uint64_t seed, threads;
     bool generate, check, json, progress;
 } LuOptions;

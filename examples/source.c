@@ -18,7 +18,7 @@ const Backend backend_disk = {.name = "disk", .read = source_read_file, .write =
 
 const Backend *backend_find(const char *name)
 {
-    static const Backend *const all[] = {&backend_disk, &backend_dodo};
+    static const Backend *const all[] = {&backend_disk, &backend_dodo, &backend_manage};
     for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
         if (strcmp(name, all[i]->name) == 0)
             return all[i];
@@ -118,6 +118,11 @@ int source_drop(Source *s, uint64_t index)
     return s->settings->backend->drop ? s->settings->backend->drop(s, index) : 0;
 }
 
+int source_sync(Source *s)
+{
+    return s->regions && s->settings->backend->sync ? s->settings->backend->sync(s) : 0;
+}
+
 void source_close(Source *s)
 {
     if (s->regions && s->settings->backend->close)
@@ -131,6 +136,7 @@ void source_close(Source *s)
 
 void sources_add(Sources *to, const Sources *from)
 {
+    to->local_bytes += from->local_bytes;
     to->remote_bytes += from->remote_bytes;
     to->file_bytes += from->file_bytes;
     to->written_bytes += from->written_bytes;
@@ -142,9 +148,9 @@ void sources_add(Sources *to, const Sources *from)
 
 void sources_print_json(const Sources *s)
 {
-    printf("\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"regions_opened\":%" PRIu64
-           ",\"regions_reused\":%" PRIu64 ",\"regions_failed\":%" PRIu64
-           ",\"regions_lost\":%" PRIu64,
-           s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_reused, s->regions_failed,
-           s->regions_lost);
+    printf("\"local_bytes\":%" PRIu64 ",\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64
+           ",\"regions_opened\":%" PRIu64 ",\"regions_reused\":%" PRIu64
+           ",\"regions_failed\":%" PRIu64 ",\"regions_lost\":%" PRIu64,
+           s->local_bytes, s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_reused,
+           s->regions_failed, s->regions_lost);
 }

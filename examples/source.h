@@ -22,10 +22,12 @@ typedef struct Backend {
     /* Gives one region back: it will not be used through this back end soon. What was written to it
      * is in the file when it returns. 0 or -errno; NULL: nothing to do. */
     int (*drop)(Source *s, uint64_t index);
+    /* What was written is in the file when it returns. 0 or -errno; NULL: it always is. */
+    int (*sync)(Source *s);
     /* Gives everything back; s->sources is complete afterwards. NULL: nothing to do. */
     void (*close)(Source *s);
 } Backend;
-extern const Backend backend_disk, backend_dodo;
+extern const Backend backend_disk, backend_dodo, backend_manage;
 /* The back end of this name, or NULL. */
 const Backend *backend_find(const char *name);
 bool backend_has_policy(const Backend *b, const char *policy);
@@ -43,6 +45,7 @@ typedef struct SourceSettings {
 
 /* Where the bytes came from. */
 typedef struct Sources {
+    uint64_t local_bytes; /* the back end's own cache */
     uint64_t remote_bytes, file_bytes;
     uint64_t written_bytes;
     uint64_t regions_opened, regions_reused, regions_failed;
@@ -68,6 +71,7 @@ int source_open(Source *s, const SourceSettings *settings);
 int source_read(Source *s, uint64_t offset, void *buf, size_t len);
 int source_write(Source *s, uint64_t offset, const void *buf, size_t len);
 int source_drop(Source *s, uint64_t index);
+int source_sync(Source *s);
 /* s->sources stays. */
 void source_close(Source *s);
 /* The file itself: what every back end has when all else fails. No region of what is written may be

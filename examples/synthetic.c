@@ -126,11 +126,12 @@ static void print_json(const Run *run, const Sources *s)
     printf("],\"request_us_p50\":%.1f,\"request_us_p99\":%.1f,",
            bench_percentile(run->request_ns, run->done, 500) / 1e3,
            bench_percentile(run->request_ns, run->done, 990) / 1e3);
-    printf("\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64 ",\"regions_opened\":%" PRIu64
-           ",\"regions_failed\":%" PRIu64 ",\"regions_lost\":%" PRIu64
-           ",\"verified_bytes\":%" PRIu64 ",\"wrong_bytes\":%" PRIu64 ",\"errors\":%d}\n",
-           s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_failed, s->regions_lost,
-           run->verified_bytes, run->wrong_bytes, run->wrong_bytes > 0);
+    printf("\"local_bytes\":%" PRIu64 ",\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64
+           ",\"regions_opened\":%" PRIu64 ",\"regions_failed\":%" PRIu64
+           ",\"regions_lost\":%" PRIu64 ",\"verified_bytes\":%" PRIu64 ",\"wrong_bytes\":%" PRIu64
+           ",\"errors\":%d}\n",
+           s->local_bytes, s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_failed,
+           s->regions_lost, run->verified_bytes, run->wrong_bytes, run->wrong_bytes > 0);
 }
 
 static void print_text(const Run *run, const Sources *s)
@@ -152,6 +153,7 @@ static int benchmark(const Options *o)
     SourceSettings settings = {.program = "dodo-synthetic",
                                .file = o->file,
                                .backend = o->backend,
+                               .policy = o->policy,
                                .size_bytes = o->size_bytes,
                                .region_bytes = o->region_bytes,
                                .region_flags = DODO_RDONLY};

@@ -17,6 +17,7 @@ extern const char *const pattern_names[PATTERN_MAX];
 typedef struct Options {
     const char *file;
     const Backend *backend;
+    const char *policy; /* NULL: the back end's usual one */
     uint64_t size_bytes, request_bytes, region_bytes;
     uint64_t iterations, seed;
     uint64_t compute_ns; /* between requests */

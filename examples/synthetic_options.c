@@ -24,6 +24,7 @@ enum {
     OPT_ITERATIONS,
     OPT_PATTERN,
     OPT_BACKEND,
+    OPT_POLICY,
     OPT_REGION_SIZE,
     OPT_COMPUTE_TIME,
     OPT_SEED,
@@ -41,6 +42,7 @@ static const struct option long_options[] = {
     {"iterations", required_argument, NULL, OPT_ITERATIONS},
     {"pattern", required_argument, NULL, OPT_PATTERN},
     {"backend", required_argument, NULL, OPT_BACKEND},
+    {"policy", required_argument, NULL, OPT_POLICY},
     {"region-size", required_argument, NULL, OPT_REGION_SIZE},
     {"compute-time", required_argument, NULL, OPT_COMPUTE_TIME},
     {"seed", required_argument, NULL, OPT_SEED},
@@ -62,7 +64,9 @@ static const char help_text[] =
     "  --request SIZE        bytes a request (default: 32K)\n"
     "  --iterations N        how often as many requests are made as the set has (default: 4)\n"
     "  --pattern PATTERN     sequential, hotcold or random (default: random)\n"
-    "  --backend BACKEND     disk or dodo (default: dodo)\n"
+    "  --backend BACKEND     disk, dodo, or manage, the region cache (default: dodo)\n"
+    "  --policy NAME         replacement policy of manage's cache: lru (the default), mru or "
+    "first-in\n"
     "  --region-size SIZE    bytes of each Dodo region (default: 1M)\n"
     "  --compute-time TIME   computing between requests (default: 0; the paper has 10ms)\n"
     "  --seed N              of the random numbers (default: 1)\n"
@@ -105,6 +109,9 @@ static int take_option(Options *o, int opt, const char *arg)
     case OPT_BACKEND:
         o->backend = backend_find(arg);
         return o->backend ? 0 : -1;
+    case OPT_POLICY:
+        o->policy = arg;
+        return 0;
     case OPT_REGION_SIZE:
         return parse_size(arg, &o->region_bytes);
     case OPT_COMPUTE_TIME:
@@ -143,6 +150,8 @@ static const char *find_fault(const Options *o)
         return "these are too many requests: give a larger --request or fewer --iterations";
     if (o->region_bytes == 0 || o->region_bytes > INT64_MAX)
         return "--region-size must be at least 1";
+    if (o->policy && !backend_has_policy(o->backend, o->policy))
+        return "the back end has no such --policy";
     return NULL;
 }
 

@@ -275,17 +275,15 @@ static void describe_end(int status, char how[CHILD_HOW_MAX])
 
 static void take_end(Child *c)
 {
-    char how[CHILD_HOW_MAX] = "unknown"; /* somebody else has waited for it */
+    char how[CHILD_HOW_MAX];
     int status;
-    pid_t pid = c->pid ? waitpid(c->pid, &status, WNOHANG) : 0;
-    if (pid == 0 || (pid < 0 && errno != ECHILD))
+    if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
         return;
     c->pid = 0;
     close_one(&c->pidfd);
     close_one(&c->channel);
     cgroup_remove(&c->cgroup);
-    if (pid > 0)
-        describe_end(status, how);
+    describe_end(status, how);
     c->ops->ended(c->ctx, how);
 }
 
@@ -343,8 +341,6 @@ int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *c
     if (c->fd < 0)
         return -errno;
     c->program = find_program(options);
-    /* We may have inherited that it is ignored, and then no end is kept to be waited for. */
-    (void)signal(SIGCHLD, SIG_DFL);
     return 0;
 }
 

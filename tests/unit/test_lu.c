@@ -156,6 +156,38 @@ static void dodo__without_a_manager_is_the_file(void **state)
     assert_memory_equal(disk, dodo, sizeof disk);
 }
 
+/* Through a region cache of a few pieces, with each policy, the factors are those of the disk. */
+static void manage__finds_the_same(void **state)
+{
+    static const char *const policies[] = {"", "--policy lru", "--policy mru", "--policy first-in"};
+    const LuLayout l = {120, 16, 3};
+    const size_t bytes = 120 * 120 * sizeof(double);
+    double *disk = malloc(bytes), *manage = malloc(bytes);
+    (void)state;
+    assert_non_null(disk);
+    assert_non_null(manage);
+    assert_int_equal(setenv("DODO_CACHE_SIZE", "40K", 1), 0);
+    assert_int_equal(run("--generate 6 --order 120 --slab 16 --files 3 --backend disk"), 0);
+    fixture_load(&dir, &l, disk);
+    for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+        char args[256];
+        snprintf(args, sizeof args,
+                 "--generate 6 --order 120 --slab 16 --files 3 --backend manage --check --json %s",
+                 policies[i]);
+        assert_int_equal(run(args), 0);
+        says("\"remote_bytes\":0,");
+        says("\"errors\":0");
+        memset(manage, 0, bytes);
+        fixture_load(&dir, &l, manage);
+        assert_memory_equal(disk, manage, bytes);
+    }
+    assert_int_equal(unsetenv("DODO_CACHE_SIZE"), 0);
+    assert_int_equal(run("--backend manage --policy best"), 2);
+    assert_int_equal(run("--backend disk --policy lru"), 2);
+    free(disk);
+    free(manage);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +198,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(singular__and_nearly_so_are_told),
         cmocka_unit_test(damage__is_told),
         cmocka_unit_test(dodo__without_a_manager_is_the_file),
+        cmocka_unit_test(manage__finds_the_same),
     };
     if (argc < 2)
         return 2;
