@@ -141,6 +141,8 @@ static void vector_end(Call *call)
     size_t done = g->end < g->len ? g->end : g->len;
     bool failed = g->error && (call->kind != CALL_WRITE || done == 0);
     client_lock(c);
+    if (call->kind == CALL_OFFER)
+        offer_leave(call, r);
     r->refs--;
     client_unlock(c);
     call_finish(call, failed ? -1 : (ssize_t)done, failed ? g->error : 0,
@@ -243,6 +245,8 @@ static void vector_start(Call *call, Channel *ch, uint8_t kind, int rd, off_t of
             len = r->len - (uint64_t)offset;
         if (alive && !wrong && len > 0)
             r->refs++;
+        if (alive && !wrong && len > 0 && kind == CALL_OFFER)
+            offer_enter(call, r, (uint64_t)offset, (uint64_t)offset + len);
         c->stats.reads += alive && kind == CALL_READ;
     }
     client_unlock(c);

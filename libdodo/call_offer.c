@@ -2,7 +2,7 @@
 /* mfillv: the program has bytes that the backing file holds too, and offers them for remote memory,
  * so that no disk has to be asked for them. As with any fill, only blocks whose every byte is there
  * are filled, and none that a write of this process is under way for, or was begun since: the write
- * counter is taken before the first byte goes out, while the bytes are the file's. */
+ * counter is taken before the first byte goes out, and if no write began since they were given. */
 #include <errno.h>
 
 #include "dodo/dodo.h"
@@ -10,11 +10,38 @@
 
 enum OfferPhase { OFFER_ENTER, OFFER_RUN };
 
+/* A counter taken after a write says nothing about bytes that were given before it: who is held up
+ * on the way to its counter, or has many pieces, is told of each write meanwhile. */
+void offer_enter(Call *call, Region *r, uint64_t from, uint64_t to)
+{
+    call->offer_from = from;
+    call->offer_to = to;
+    call->next_offer = r->offers;
+    r->offers = call;
+}
+
+void offer_leave(Call *call, Region *r)
+{
+    Call **at = &r->offers;
+    while (*at != call)
+        at = &(*at)->next_offer;
+    *at = call->next_offer;
+}
+
+void offers_overtaken(Region *r, uint64_t from, uint64_t to)
+{
+    uint64_t inner = r->file_offset - region_top(r)->file_offset;
+    for (Call *o = region_top(r)->offers; o; o = o->next_offer)
+        o->overtaken |= o->offer_from < inner + to && inner + from < o->offer_to;
+}
+
 static void offer_end(Call *call, ssize_t result, int error, const char *reason)
 {
     Client *c = call->channel->client;
     Region *r = region_top(call->region);
     client_lock(c);
+    if (!call->parent)
+        offer_leave(call, r);
     bool last = --r->refs == 0 && r->closing;
     client_unlock(c);
     call_finish(call, result, error, reason);
@@ -36,6 +63,7 @@ static void offer_window(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
+    const Call *whole = call->parent ? call->parent : call;
     uint64_t from, to = whole_blocks(r, st, &from);
     if (from + st->done >= to) {
         offer_end(call, (ssize_t)st->user_len, 0, NULL);
@@ -46,7 +74,8 @@ static void offer_window(Call *call, uint64_t now_ns)
     client_lock(c);
     bool active = r->active;
     bool beside = RULE(READ_BESIDE_WRITE) &&
-                  region_write_overlaps(r, block_of(from), block_of(from + st->window - 1));
+                  (whole->overtaken ||
+                   region_write_overlaps(r, block_of(from), block_of(from + st->window - 1)));
     Addr host = r->host;
     RegionAddress address = r->address;
     uint64_t counter = r->counter;

@@ -278,6 +278,7 @@ static bool write_enter(Call *call)
         st->record.first_block = first;
         st->record.last_block = last;
         list_push_back(&r->writes, &st->record.link);
+        offers_overtaken(r, st->user_offset, st->user_offset + st->user_len);
         st->recorded = true;
         st->remote = active;
         st->address = r->address;

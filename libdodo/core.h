@@ -214,6 +214,9 @@ struct Call {
     struct Region *region;
     struct CallState *state; /* NULL: it is made of others */
     struct Call *parent;     /* it is a piece of that one */
+    struct Call *next_offer; /* of the region's: what the program gives of [offer_from, offer_to) */
+    uint64_t offer_from, offer_to;
+    bool overtaken; /* ... may be older than a write that began since */
     CallGroup group;
 };
 

@@ -57,6 +57,7 @@ typedef struct Region {
     uint64_t unfinished; /* lowest not finished; all below are */
     uint64_t finished;   /* bit i: unfinished + i is finished */
     ListNode writes;     /* of WriteRecord */
+    Call *offers;        /* under way; a striped region has those of its stripes */
     uint64_t *filled;    /* what we saw filled, a bit a block; NULL: not tracked */
     uint64_t filled_blocks;
     uint64_t hits, misses, written_bytes;
@@ -353,6 +354,11 @@ bool close_is_fresh(const Region *r, const FileResult *stamp);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
 void call_write_step(Call *call, uint64_t now_ns);
+/* An offer of [@from, @to) of @r, no stripe, begins; ends; a write of [@from, @to) of @r begins. All
+ * under the lock. */
+void offer_enter(Call *call, Region *r, uint64_t from, uint64_t to);
+void offer_leave(Call *call, Region *r);
+void offers_overtaken(Region *r, uint64_t from, uint64_t to);
 void call_offer_step(Call *call, uint64_t now_ns);
 void call_close_step(Call *call, uint64_t now_ns);
 void call_sync_step(Call *call, uint64_t now_ns);

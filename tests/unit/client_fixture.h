@@ -38,6 +38,7 @@ typedef struct Datagram {
 
 typedef struct World {
     uint64_t now, random;
+    unsigned asleep; /* a channel whose thread is held up; 0: none */
     Client *client;
     Channel *channels[CHANNELS];
     Endpoint *manager, *imd;
@@ -294,12 +295,23 @@ static void do_file(Call *call)
     call_file_done(call, &r, w.now);
 }
 
+static void channel_run(unsigned i)
+{
+    if (i != w.asleep || i == 0)
+        channel_step(w.channels[i], w.now);
+}
+
+static uint64_t channel_next_ns(unsigned i)
+{
+    return i != w.asleep || i == 0 ? channel_deadline(w.channels[i]) : TIME_NEVER;
+}
+
 /* Until nothing is on the wires and no timer is due before @until. */
 static void run_until(uint64_t until)
 {
     for (unsigned guard = 0; guard < 200000; guard++) {
         for (unsigned i = 0; i < CHANNELS; i++)
-            channel_step(w.channels[i], w.now);
+            channel_run(i);
         if (w.head != w.tail) {
             Datagram d = w.queue[w.head++ % QUEUE_MAX];
             w.now += 1000;
@@ -308,7 +320,7 @@ static void run_until(uint64_t until)
         }
         uint64_t next = TIME_NEVER;
         for (unsigned i = 0; i < CHANNELS; i++)
-            next = time_min(next, channel_deadline(w.channels[i]));
+            next = time_min(next, channel_next_ns(i));
         if (next > until)
             return;
         if (next > w.now)
@@ -342,7 +354,7 @@ static void pump(void)
     }
     uint64_t next = TIME_NEVER;
     for (unsigned i = 0; i < CHANNELS; i++)
-        next = time_min(next, channel_deadline(w.channels[i]));
+        next = time_min(next, channel_next_ns(i));
     assert_int_not_equal(next, TIME_NEVER);
     if (next > w.now)
         w.now = next;
@@ -356,7 +368,7 @@ static Call *run_to_file(const Call *call)
         if (needs)
             return needs;
         for (unsigned i = 0; i < CHANNELS; i++)
-            channel_step(w.channels[i], w.now);
+            channel_run(i);
         if (call->need != NEED_NOTHING && !next_file_needed(call->channel))
             pump();
     }

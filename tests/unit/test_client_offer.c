@@ -113,6 +113,38 @@ static void offer__never_overtakes_a_write(void **state)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
+/* A write that begins and ends while the offer's thread is held up, before all of its pieces are on
+ * their way: what they hold is what the file had before. */
+static void offer__is_overtaken_by_a_write(void **state)
+{
+    (void)state;
+    enum { PIECE = 16384, PIECES = 18 };           /* more than a channel has states for */
+    static uint8_t data[100], old[PIECES * PIECE]; /* leaves its block unfilled */
+    const unsigned flags[] = {0, DODO_STRIPE};
+    const off_t last = (PIECES - 1) * PIECE;
+    for (unsigned k = 0; k < 4; k++) {
+        Call giver;
+        struct iovec iov[PIECES];
+        int rd = open_at(LEN, 0, flags[k / 2]);
+        memcpy(old, w.file, sizeof old);
+        for (unsigned i = 0; i < PIECES; i++)
+            iov[i] = (struct iovec){old + i * PIECE, k % 2 == 0 ? PIECE : sizeof old};
+        call_offerv_start(&giver, w.channels[2], rd, 0, iov, k % 2 == 0 ? PIECES : 1, w.now);
+        w.asleep = 2;
+        memset(data, (int)(11 + k), sizeof data);
+        assert_int_equal(write_at(rd, last + 50, data, sizeof data), sizeof data);
+        w.asleep = 0;
+        ssize_t looked_at = done(&giver);
+        settle();
+        assert_reads_file(rd, 0, 0, LEN);
+        assert_in_range(looked_at, 0, last);
+        /* The next one is none of that write's. */
+        assert_int_equal(offer(rd, last, w.file + last, PIECE), PIECE);
+        assert_reads_file(rd, 0, 0, LEN);
+        assert_int_equal(close_rd(rd), 0);
+    }
+}
+
 static void offer__to_a_dead_host(void **state)
 {
     (void)state;
@@ -163,6 +195,7 @@ int main(void)
         T(offer__over_stripes),
         T(offer__beside_a_write_fills_nothing),
         T(offer__never_overtakes_a_write),
+        T(offer__is_overtaken_by_a_write),
         T(offer__to_a_dead_host),
         T(offer__of_a_fallback_region_without_memory),
         T(offer__close_waits),
