@@ -234,10 +234,8 @@ static void world_write(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
     WORLD_CHECK(w, job->offset + job->len <= f->len);
     iov_take(job, buf, job->len);
     memcpy(f->bytes + job->offset, buf, (size_t)n);
-    for (uint64_t b = job->offset / CACHE_BLOCK; b * CACHE_BLOCK < job->offset + n; b++) {
+    for (uint64_t b = job->offset / CACHE_BLOCK; b * CACHE_BLOCK < job->offset + n; b++)
         f->unsynced[b] = true;
-        f->lost[b] = f->doubt[b] = false;
-    }
     if (n)
         file_grow(f, job->offset + n);
     ret->count = fails && !n ? -1 : (ssize_t)n;
@@ -288,8 +286,10 @@ static void world_sync(World *w, WorldFile *f, CacheResult *ret)
 {
     bool fails = sim_rng_chance(&w->rng, w->sync_fail_ppm);
     for (unsigned b = 0; b < WORLD_BLOCKS; b++) {
-        if (f->unsynced[b] && !fails)
+        if (f->unsynced[b] && !fails) {
             memcpy(f->disk + b * CACHE_BLOCK, f->bytes + b * CACHE_BLOCK, CACHE_BLOCK);
+            f->lost[b] = f->doubt[b] = false;
+        }
         f->lost[b] = f->lost[b] || (f->unsynced[b] && fails);
         f->unsynced[b] = false; /* as kernels do: nobody will write it again */
     }
