@@ -110,20 +110,21 @@ void owner_tell(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, uint64_t no
 {
     if (now_ns < owner_deadline(o, used_bytes, limit_bytes))
         return;
-    if (!say(o, "used %" PRIu64 " limit %" PRIu64, used_bytes, limit_bytes)) {
-        o->told_ns = now_ns; /* told with the next change of the second */
+    o->told_ns = now_ns;
+    o->deaf = !say(o, "used %" PRIu64 " limit %" PRIu64, used_bytes, limit_bytes);
+    if (o->deaf)
         return;
-    }
     o->reach = o->reach && used_bytes > limit_bytes;
     o->used_bytes = used_bytes;
     o->limit_bytes = limit_bytes;
-    o->told_ns = now_ns;
 }
 
 uint64_t owner_deadline(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes)
 {
     if (o->fd < 0)
         return TIME_NEVER;
+    if (o->deaf)
+        return time_add(o->told_ns, TELL_NS);
     if (reached(o, used_bytes, limit_bytes))
         return 0;
     if (used_bytes == o->used_bytes && limit_bytes == o->limit_bytes && o->told_ns != 0)

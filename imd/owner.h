@@ -15,8 +15,9 @@ enum { OWNER_TEXT_MAX = 256 };
 typedef struct Owner {
     int fd;                           /* -1: there is none */
     bool reach;                       /* a limit was given, and has not been told to be reached */
+    bool deaf;                        /* it did not listen when it was to hear of that */
     uint64_t used_bytes, limit_bytes; /* as told last */
-    uint64_t told_ns;                 /* 0: never */
+    uint64_t told_ns;                 /* told, or tried to; 0: never */
 } Owner;
 
 /* @fd is the owner's socket from now on. 0; -errno, and @error says what is wrong with it. */

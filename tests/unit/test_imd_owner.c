@@ -171,6 +171,26 @@ static void used__is_told_at_once_when_a_limit_is_reached(void **state)
     assert_string_equal(heard(p), "used 40 limit 40");
 }
 
+/* A monitor that has stopped listening costs nothing; one that listens again hears how it is. */
+static void deaf_monitor__is_told_again_a_second_later(void **state)
+{
+    Pair *p = *state;
+    uint64_t now = 50 * NS_PER_S, limit = 0;
+    say(p, "limit 40");
+    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    while (send(p->owner.fd, "x", 1, MSG_DONTWAIT) == 1)
+        ;
+    owner_tell(&p->owner, 40, limit, now);
+    assert_int_equal(owner_deadline(&p->owner, 40, limit), now + NS_PER_S);
+    owner_tell(&p->owner, 40, limit, now + NS_PER_S);
+    assert_int_equal(owner_deadline(&p->owner, 40, limit), now + 2 * NS_PER_S);
+    while (heard(p))
+        ;
+    owner_tell(&p->owner, 40, limit, now + 2 * NS_PER_S);
+    assert_string_equal(heard(p), "used 40 limit 40");
+    assert_int_equal(owner_deadline(&p->owner, 40, limit), TIME_NEVER);
+}
+
 static void none__says_nothing(void **state)
 {
     Owner none = {.fd = -1};
@@ -193,6 +213,7 @@ int main(void)
         TEST(limits__come_in_order_and_hang_up_last),
         TEST(used__is_told_once_a_second_while_it_changes),
         TEST(used__is_told_at_once_when_a_limit_is_reached),
+        TEST(deaf_monitor__is_told_again_a_second_later),
         cmocka_unit_test(none__says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
