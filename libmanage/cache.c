@@ -214,6 +214,15 @@ void *cache_file(Cache *c, int rd)
     return file;
 }
 
+bool cache_is_closing(Cache *c, int rd)
+{
+    cache_lock(c);
+    const Region *r = region_find(c, rd);
+    bool closing = r && r->closing;
+    cache_unlock(c);
+    return closing;
+}
+
 /* ---- the policy ----------------------------------------------------------------------------- */
 
 static int by_last_use(const void *a, const void *b)

@@ -220,13 +220,21 @@ static void print_stats(Manage *m)
                   (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes);
 }
 
+/* Another thread may be closing it just now: the process does not end before what that one has
+ * begun is in the file. */
 static void close_at_exit(Manage *m, int rd)
 {
+    const struct timespec pause = timespec_of(NS_PER_MS);
     ManageCall e;
-    manage_call_init(&e);
-    cache_close_start(&e.call, m->cache, rd, os_now_ns());
-    manage_run(m, &e);
-    manage_call_deinit(&e);
+    for (;;) {
+        manage_call_init(&e);
+        cache_close_start(&e.call, m->cache, rd, os_now_ns());
+        manage_run(m, &e);
+        manage_call_deinit(&e);
+        if (!cache_is_closing(m->cache, rd))
+            return;
+        (void)nanosleep(&pause, NULL);
+    }
 }
 
 /* As stdio: what was written is in the files when the program ends in order. Regions are closed, so

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -81,6 +82,31 @@ static void child__exits_at_once(void)
     _exit(7);
 }
 
+/* Another thread is closing a region, and has much to write, when the process ends. */
+enum { MUCH_BYTES = 48 << 20 };
+
+static void *close_it(void *arg)
+{
+    (void)cclose(*(int *)arg);
+    return NULL;
+}
+
+static void child__exits_beside_a_close(void)
+{
+    static int rd;
+    static uint8_t buf[1 << 20];
+    pthread_t thread;
+    memset(buf, 'x', sizeof buf);
+    rd = open_good(MUCH_BYTES, SHARED_FD, 0);
+    for (off_t at = 0; at < MUCH_BYTES; at += (off_t)sizeof buf)
+        CHECK(cwrite(rd, at, buf, sizeof buf) == sizeof buf);
+    uint64_t written = stats().writebacks;
+    CHECK(pthread_create(&thread, NULL, close_it, &rd) == 0);
+    while (stats().writebacks == written)
+        (void)sched_yield();
+    exit(7);
+}
+
 /* Wait status of @scenario on a file, which is left in SHARED_FD. */
 static int run_on_file(const char *scenario)
 {
@@ -98,6 +124,17 @@ static void end__exit(void)
 {
     int status = run_on_file("child__exits");
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7 && file_says_hello(SHARED_FD));
+}
+
+static void end__exit_beside_a_close(void)
+{
+    static uint8_t got[1 << 20];
+    int status = run_on_file("child__exits_beside_a_close");
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    for (off_t at = 0; at < MUCH_BYTES; at += (off_t)sizeof got) {
+        CHECK(pread(SHARED_FD, got, sizeof got, at) == sizeof got);
+        CHECK(got[0] == 'x' && got[sizeof got - 1] == 'x');
+    }
 }
 
 static void end__exit_at_once_flushes_nothing(void)
@@ -418,6 +455,7 @@ static void stats__line_at_exit(void)
 static const Scenario scenarios[] = {
     SCENARIO(end__main_returns),
     SCENARIO(end__exit),
+    SCENARIO(end__exit_beside_a_close),
     SCENARIO(end__exit_at_once_flushes_nothing),
     SCENARIO(fork__child_starts_with_nothing),
     SCENARIO(fork__child_holds_no_range),
@@ -434,9 +472,10 @@ static const Scenario scenarios[] = {
     SCENARIO(child__returns_from_main),
     SCENARIO(child__exits),
     SCENARIO(child__exits_at_once),
+    SCENARIO(child__exits_beside_a_close),
     SCENARIO(child__reads_a_little),
 };
-enum { CASES = ARRAY_SIZE(scenarios) - 4 };
+enum { CASES = ARRAY_SIZE(scenarios) - 5 };
 
 int main(int argc, char **argv)
 {
