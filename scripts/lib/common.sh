@@ -35,7 +35,7 @@ step() {
     printf 'done (%d s)\n' $((SECONDS - start))
   else
     printf 'FAILED\n'
-    tail -n 40 "/proc/$$/fd/$log"
+    tail -n 40 "/proc/$BASHPID/fd/$log"
   fi
   exec {log}>&-
   return "$status"

@@ -69,7 +69,8 @@ static void all_tasks_count_running_and_waiting(void **state)
 
 static void by_name_with_those_they_started(void **state)
 {
-    char *names[] = {"xlock", "a-name-of-more-than-fifteen", NULL};
+    char lock[] = "xlock", longer[] = "a-name-of-more-than-fifteen";
+    char *names[] = {lock, longer, NULL};
     ShareSet set = {0};
     put_process(9, "sh", 8, "100000 0 1\n"); /* a child's child, found before its parent */
     put_process(5, "xlock", 1, "1 0 1\n");
