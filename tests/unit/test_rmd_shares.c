@@ -88,7 +88,8 @@ static void by_name_with_those_they_started(void **state)
 
 static void no_more_than_there_is_room_for(void **state)
 {
-    char *names[] = {"saver", NULL};
+    char saver[] = "saver";
+    char *names[] = {saver, NULL};
     ShareSet set = {0};
     for (int pid = 1; pid <= SHARES_PROCESSES_MAX + 5; pid++)
         put_process(pid, "saver", 0, "1 0 1\n");
