@@ -121,10 +121,20 @@ static int table_grow(Client *c)
     c->generations = generations;
     for (unsigned i = c->table_size; i < size; i++) {
         c->table[i] = NULL;
-        c->generations[i] = 0;
+        c->generations[i] = (uint16_t)(c->config.generation % RD_GENERATIONS);
     }
     c->table_size = size;
     return 0;
+}
+
+unsigned client_generation(const Client *c)
+{
+    unsigned latest = 0, first = c->config.generation % RD_GENERATIONS;
+    for (unsigned i = 0; i < c->table_size; i++) {
+        unsigned given = (c->generations[i] + RD_GENERATIONS - first) % RD_GENERATIONS;
+        latest = given > latest ? given : latest;
+    }
+    return (first + latest) % RD_GENERATIONS;
 }
 
 int client_region_new(Client *c, Region **ret)

@@ -55,6 +55,7 @@ typedef struct ClientConfig {
     uint64_t credit_cap_bytes;     /* until client_receive_granted() tells better */
     unsigned regions_max;          /* stripes count */
     size_t fill_queue_bytes;       /* offered fills beyond it are not made */
+    unsigned generation;   /* of the first descriptors: client_generation() of the client before */
     uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
                               0: the default */
 } ClientConfig;
@@ -62,6 +63,8 @@ typedef struct ClientConfig {
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
 /* What the kernel granted the sockets for receiving, as it counts it: bounds the credit. */
 void client_receive_granted(Client *c, size_t bytes);
+/* All regions must be closed: a client that begins with this gives none of their descriptors. */
+unsigned client_generation(const Client *c);
 /* All channels and calls must be gone. Releases the files of regions that are left. */
 Client *client_free(Client *c);
 /* The process ends: from now on nothing is sent, taken in or ciphered. All regions are inactive,

@@ -49,6 +49,7 @@ struct Runtime {
 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned generation;      /* under start_lock: of the next runtime's descriptors */
 static Runtime *_Atomic running; /* never freed but by dodo_shutdown(), and in a child */
 
 const Settings *runtime_settings(const Runtime *rt)
@@ -490,6 +491,7 @@ static Client *client_make(Runtime *rt)
         .credit_cap_bytes = s->receive_bytes / 4,
         .regions_max = (unsigned)s->regions_max,
         .fill_queue_bytes = s->fill_queue_bytes,
+        .generation = generation,
         .stripe_bytes = s->stripe_bytes,
     };
     ClientHooks hooks = {.lock = hook_lock,
@@ -670,6 +672,7 @@ int runtime_stop(void)
         if (leave(rt) < 0)
             result = -EINVAL;
         running = NULL;
+        generation = client_generation(rt->client); /* a number of before is nobody's */
         runtime_free(rt);
     }
     (void)pthread_mutex_unlock(&start_lock);

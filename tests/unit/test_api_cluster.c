@@ -712,6 +712,18 @@ static void pool__ten_thousand_tiny_regions(void **state)
     }
     assert_reads(rds[count - 2], (off_t)(count - 2) * (TINY + 1), 0, TINY);
     assert_int_equal(dodo_shutdown(), 0); /* closes them all */
+    /* Whoever still has a number of before, finds no other region under it. */
+    int rd = opened(TINY, 0, 0);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_not_equal(rds[i], rd);
+    uint8_t byte;
+    errno = 0;
+    assert_int_equal(dodo_mread(rds[0], 0, &byte, 1), -1);
+    assert_int_equal(errno, ENOMEM);
+    assert_int_equal(dodo_shutdown(), 0);
+    int again = opened(TINY, 0, 0);
+    assert_int_not_equal(again, rd);
+    assert_int_equal(dodo_mclose(again), 0);
     free(rds);
 }
 
