@@ -2,9 +2,13 @@
 #include "daemon/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +20,7 @@ static struct {
     const char *program;
     enum LogLevel level;
 } config = {"dodo", LOG_LEVEL_INFO};
+static atomic_ulong lost; /* lines, since one was written last */
 
 void log_init(const char *program, enum LogLevel level)
 {
@@ -50,14 +55,51 @@ static size_t put_time(char *buf, size_t cap)
            (size_t)snprintf(buf + n, cap - n, ".%03dZ", (int)((uint64_t)now.tv_nsec / NS_PER_MS));
 }
 
+/* Whose reader has stopped reading may not stop us: what does not fit is lost. A pipe that others
+ * fill, too, could be full again after the look at it; a socket, as the journal's, cannot. */
+static bool write_line(const char *line, size_t len)
+{
+    struct pollfd at = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (poll(&at, 1, 0) == 0)
+        return false;
+    ssize_t n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == ENOTSOCK)
+        n = write(STDERR_FILENO, line, len);
+    return n >= 0 || errno != EAGAIN; /* there is nowhere to report that the log is gone */
+}
+
+/* "TIME LEVEL PROGRAM: EVENT"; how long it is, or would be. */
+static size_t put_head(char *buf, size_t cap, enum LogLevel level, const char *event)
+{
+    size_t n = put_time(buf, cap);
+    return n + (size_t)snprintf(buf + n, cap - n, " %s %s: %s", level_names[level], config.program,
+                                event);
+}
+
+/* False: there is still no room. */
+static bool tell_lost(void)
+{
+    char line[128];
+    unsigned long count = atomic_exchange(&lost, 0);
+    if (count == 0)
+        return true;
+    size_t n = put_head(line, sizeof line, LOG_LEVEL_WARN, "log_lost");
+    if (n < sizeof line)
+        n += (size_t)snprintf(line + n, sizeof line - n, " lines=%lu\n", count);
+    if (n >= sizeof line || write_line(line, n))
+        return true;
+    atomic_fetch_add(&lost, count);
+    return false;
+}
+
 void log_event(enum LogLevel level, const char *event, const char *format, ...)
 {
     char line[1024];
     if (level > config.level)
         return;
-    size_t n = put_time(line, sizeof line);
-    n += (size_t)snprintf(line + n, sizeof line - n, " %s %s: %s%s", level_names[level],
-                          config.program, event, *format ? " " : "");
+    size_t n = put_head(line, sizeof line, level, event);
+    if (n < sizeof line && *format)
+        n += (size_t)snprintf(line + n, sizeof line - n, " ");
     if (n < sizeof line) {
         va_list args;
         va_start(args, format);
@@ -67,6 +109,6 @@ void log_event(enum LogLevel level, const char *event, const char *format, ...)
     if (n > sizeof line - 1)
         n = sizeof line - 1; /* cut off */
     line[n] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, n + 1);
-    (void)written; /* there is nowhere to report that the log is gone */
+    if (!tell_lost() || !write_line(line, n + 1))
+        atomic_fetch_add(&lost, 1);
 }

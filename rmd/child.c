@@ -275,15 +275,17 @@ static void describe_end(int status, char how[CHILD_HOW_MAX])
 
 static void take_end(Child *c)
 {
-    char how[CHILD_HOW_MAX];
+    char how[CHILD_HOW_MAX] = "unknown"; /* somebody else has waited for it */
     int status;
-    if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
+    pid_t pid = c->pid ? waitpid(c->pid, &status, WNOHANG) : 0;
+    if (pid == 0 || (pid < 0 && errno != ECHILD))
         return;
     c->pid = 0;
     close_one(&c->pidfd);
     close_one(&c->channel);
     cgroup_remove(&c->cgroup);
-    describe_end(status, how);
+    if (pid > 0)
+        describe_end(status, how);
     c->ops->ended(c->ctx, how);
 }
 
@@ -341,6 +343,8 @@ int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *c
     if (c->fd < 0)
         return -errno;
     c->program = find_program(options);
+    /* We may have inherited that it is ignored, and then no end is kept to be waited for. */
+    (void)signal(SIGCHLD, SIG_DFL);
     return 0;
 }
 

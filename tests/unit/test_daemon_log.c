@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Nobody reads the log: the daemon goes on, and says later how many lines were lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/log.h"
+
+enum { PATIENCE_S = 20, TEXT_BYTES = 256 << 10 };
+
+typedef struct Reader {
+    int fd;
+    int saved; /* our own stderr */
+    char text[TEXT_BYTES];
+} Reader;
+
+static void reader_open(Reader *r, const int ends[2])
+{
+    log_init("test", LOG_LEVEL_INFO);
+    r->fd = ends[0];
+    r->saved = dup(STDERR_FILENO);
+    assert_true(r->saved >= 0);
+    assert_true(fcntl(r->fd, F_SETFL, O_NONBLOCK) == 0);
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    (void)close(ends[1]);
+    (void)alarm(PATIENCE_S); /* who is kept for ever is ended */
+}
+
+static void reader_close(Reader *r)
+{
+    (void)alarm(0);
+    assert_true(dup2(r->saved, STDERR_FILENO) >= 0);
+    (void)close(r->saved);
+    (void)close(r->fd);
+    free(r);
+}
+
+/* All that has come. */
+static const char *reader_take(Reader *r)
+{
+    size_t len = 0;
+    for (ssize_t n; len < TEXT_BYTES - 1; len += (size_t)n)
+        if ((n = read(r->fd, r->text + len, TEXT_BYTES - 1 - len)) <= 0)
+            break;
+    r->text[len] = '\0';
+    return r->text;
+}
+
+static size_t lines(const char *text)
+{
+    size_t count = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        count++;
+    return count;
+}
+
+static void nobody_reads(const int ends[2])
+{
+    static const size_t said = 20000; /* more than any pipe or socket holds */
+    Reader *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    reader_open(r, ends);
+    for (size_t i = 0; i < said; i++)
+        log_event(LOG_LEVEL_INFO, "word", "number=%zu padding=%032d", i, 0);
+    size_t kept = lines(reader_take(r));
+    assert_in_range(kept, 1, said - 1);
+    log_event(LOG_LEVEL_INFO, "later", "n=1");
+    const char *lost = strstr(reader_take(r), "warn test: log_lost lines=");
+    assert_non_null(lost);
+    assert_int_equal(strtoul(strchr(lost, '=') + 1, NULL, 10), said - kept);
+    assert_non_null(strstr(lost, "info test: later n=1\n"));
+    log_event(LOG_LEVEL_INFO, "last", "n=2");
+    assert_null(strstr(reader_take(r), "log_lost"));
+    reader_close(r);
+}
+
+static void test_pipe(void **state)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    nobody_reads(ends);
+}
+
+/* As the journal's. */
+static void test_socket(void **state)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    nobody_reads(ends);
+}
+
+static void test_file(void **state)
+{
+    char path[] = "/tmp/dodo-log-XXXXXX";
+    int ends[2];
+    Reader *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    ends[1] = mkstemp(path);
+    assert_true(ends[1] >= 0);
+    ends[0] = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(ends[0] >= 0);
+    (void)unlink(path);
+    reader_open(r, ends);
+    for (unsigned i = 0; i < 100; i++)
+        log_event(LOG_LEVEL_INFO, "word", "number=%u", i);
+    assert_int_equal(lines(reader_take(r)), 100);
+    reader_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_socket),
+        cmocka_unit_test(test_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

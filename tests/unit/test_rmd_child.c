@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* What rmd starts and takes the end of, where rmd itself was started by somebody careless. The
+ * program is /bin/false: that it ends is all that is wanted of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "daemon/log.h"
+#include "rmd/child.h"
+
+enum { PATIENCE_MS = 20000, CYCLES = 300 };
+
+typedef struct Ends {
+    unsigned count;
+    char how[CHILD_HOW_MAX];
+} Ends;
+
+static void on_ready(void *ctx, uint64_t epoch, uint64_t pool_bytes)
+{
+}
+
+static void on_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
+{
+}
+
+static void on_ended(void *ctx, const char *how)
+{
+    Ends *e = ctx;
+    e->count++;
+    (void)snprintf(e->how, sizeof e->how, "%s", how);
+}
+
+static const ChildOps ops = {.ready = on_ready, .used = on_used, .ended = on_ended};
+
+static void cycle(Child *c, Ends *e)
+{
+    unsigned before = e->count;
+    assert_int_equal(child_start(c, 1 << 20, 1 << 20), 0);
+    struct pollfd at = {.fd = c->fd, .events = POLLIN};
+    /* Its channel may end first. */
+    for (unsigned i = 0; i < 10 && e->count == before; i++) {
+        assert_int_equal(poll(&at, 1, PATIENCE_MS), 1);
+        child_take(c);
+    }
+    assert_int_equal(e->count, before + 1);
+}
+
+static unsigned descriptors(void)
+{
+    unsigned count = 0;
+    DIR *d = opendir("/proc/self/fd");
+    assert_non_null(d);
+    while (readdir(d))
+        count++;
+    (void)closedir(d);
+    return count;
+}
+
+static void run(RmdOptions *o, void (*body)(Child *c, Ends *e))
+{
+    Child c;
+    Ends ends = {.count = 0};
+    log_init("test", LOG_LEVEL_ERROR);
+    rmd_options_init(o);
+    o->imd = g_strdup("/bin/false");
+    o->common.manager = o->listen =
+        (Addr){.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}}; /* for its command line */
+    assert_int_equal(child_open(&c, o, &ops, &ends), 0);
+    body(&c, &ends);
+    child_close(&c);
+    config_clear(&rmd_program, o);
+}
+
+static void many(Child *c, Ends *e)
+{
+    cycle(c, e);
+    unsigned before = descriptors();
+    for (unsigned i = 0; i < CYCLES; i++)
+        cycle(c, e);
+    assert_int_equal(descriptors(), before);
+    assert_string_equal(e->how, "status 1");
+}
+
+static void test_nothing_is_left_behind(void **state)
+{
+    RmdOptions o;
+    run(&o, many);
+}
+
+/* Then the kernel would keep no ended process for us to wait for. */
+static void test_signal_was_ignored(void **state)
+{
+    RmdOptions o;
+    assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    run(&o, cycle);
+    (void)signal(SIGCHLD, SIG_DFL);
+}
+
+/* Somebody else has waited for it. */
+static void taken(Child *c, Ends *e)
+{
+    assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    cycle(c, e);
+    assert_string_equal(e->how, "unknown");
+    (void)signal(SIGCHLD, SIG_DFL);
+}
+
+static void test_end_that_was_taken(void **state)
+{
+    RmdOptions o;
+    run(&o, taken);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_left_behind),
+        cmocka_unit_test(test_signal_was_ignored),
+        cmocka_unit_test(test_end_that_was_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
