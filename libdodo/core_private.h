@@ -354,8 +354,8 @@ bool close_is_fresh(const Region *r, const FileResult *stamp);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
 void call_write_step(Call *call, uint64_t now_ns);
-/* An offer of [@from, @to) of @r, no stripe, begins; ends; a write of [@from, @to) of @r begins. All
- * under the lock. */
+/* An offer of [@from, @to) of @r, no stripe, begins; ends; a write of [@from, @to) of @r begins.
+ * All under the lock. */
 void offer_enter(Call *call, Region *r, uint64_t from, uint64_t to);
 void offer_leave(Call *call, Region *r);
 void offers_overtaken(Region *r, uint64_t from, uint64_t to);
