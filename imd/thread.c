@@ -68,9 +68,10 @@ static void send_message(void *ctx, void *session, uint8_t type, const uint8_t *
 
 static void charge_burst(ImdThread *t, const Burst *b)
 {
+    if (!t->config.pace)
+        return;
     uint64_t segments = (uint64_t)__builtin_popcountll(b->want), bytes = segments * b->segment;
-    if (t->config.pace)
-        charge(t, bytes < b->len ? bytes : b->len, segments);
+    charge(t, bytes < b->len ? bytes : b->len, segments);
 }
 
 static void send_burst(void *ctx, void *session, const Burst *burst)

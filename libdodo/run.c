@@ -5,8 +5,6 @@
 
 #include "libdodo/core_private.h"
 
-enum { CONNECT_RETRY_NS = 1000000 };
-
 static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t now_ns)
 {
     CallState *st = call->state;

@@ -43,40 +43,42 @@ static bool overlaps_ours(const Backing *b)
     return false;
 }
 
-static int enter(Backing *b)
+/* Under the lock from the description on: no child of a fork has one that the list does not. */
+static int open_and_enter(Backing *b, int fd)
 {
-    (void)pthread_mutex_lock(&all_lock);
+    struct stat st = {0};
+    bool shared;
+    b->fd = description_open(fd, b->read_only, &st, &shared);
+    if (b->fd < 0)
+        return b->fd;
+    b->device = st.st_dev;
+    b->inode = st.st_ino;
     int result = overlaps_ours(b) ? -EBUSY
                                   : description_lock(b->fd, b->offset + LOCK_SHIFT, b->len,
                                                      b->read_only ? F_RDLCK : F_WRLCK);
     if (result == 0)
         list_push_back(&all, &b->link);
-    (void)pthread_mutex_unlock(&all_lock);
+    else
+        (void)close(b->fd);
     return result;
 }
 
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret)
 {
-    struct stat st = {0};
-    bool shared;
     if (offset >= RANGE_END || len > RANGE_END - offset)
         return -EINVAL;
     Backing *b = calloc(1, sizeof *b);
     if (!b)
         return -ENOMEM;
     *b = (Backing){.offset = offset, .len = len, .read_only = read_only};
-    b->fd = description_open(fd, read_only, &st, &shared);
-    b->device = st.st_dev;
-    b->inode = st.st_ino;
-    int result = b->fd < 0 ? b->fd : enter(b);
-    if (result < 0) {
-        if (b->fd >= 0)
-            (void)close(b->fd);
+    (void)pthread_mutex_lock(&all_lock);
+    int result = open_and_enter(b, fd);
+    (void)pthread_mutex_unlock(&all_lock);
+    if (result < 0)
         free(b);
-        return result;
-    }
-    *ret = b;
-    return 0;
+    else
+        *ret = b;
+    return result < 0 ? result : 0;
 }
 
 void backing_close(Backing *b)
