@@ -39,7 +39,7 @@ static const char hasty[] = "[client]\ntransfer_deadline = 500ms\nrequest_deadli
  */
 
 /* As an access to a disk: this program's reads of that file take their time, and are counted. */
-static const struct timespec access_time = {0, 1000 * 1000};
+static const struct timespec access_time = {0, 5000 * 1000};
 static struct stat slow_file;
 static atomic_uint file_reads;
 
