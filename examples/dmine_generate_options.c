@@ -2,15 +2,14 @@
 /* The command line of dmine-generate. */
 #include "examples/dmine_generate.h"
 
-#include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "examples/command_line.h"
 #include "examples/decimal.h"
 
 enum {
-    OPT_OUTPUT = 256,
+    OPT_OUTPUT = COMMAND_LINE_OWN,
     OPT_FORMAT,
     OPT_TRANSACTIONS,
     OPT_SIZE,
@@ -19,8 +18,6 @@ enum {
     OPT_PATTERNS,
     OPT_SEED,
     OPT_PROGRESS,
-    OPT_HELP,
-    OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -33,9 +30,7 @@ static const struct option long_options[] = {
     {"patterns", required_argument, NULL, OPT_PATTERNS},
     {"seed", required_argument, NULL, OPT_SEED},
     {"progress", no_argument, NULL, OPT_PROGRESS},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+    COMMAND_LINE_COMMON,
 };
 
 static const char help_text[] =
@@ -87,8 +82,9 @@ static int parse_mean(const char *text, uint32_t *ret_milli)
 }
 
 /* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(GenerateOptions *o, int opt, const char *arg)
+static int take_option(void *ctx, int opt, const char *arg)
 {
+    GenerateOptions *o = ctx;
     switch (opt) {
     case OPT_OUTPUT:
         o->output = arg;
@@ -115,11 +111,21 @@ static int take_option(GenerateOptions *o, int opt, const char *arg)
     }
 }
 
-static int complain(const char *what)
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(void *ctx, char *text)
 {
-    fprintf(stderr, "dmine-generate: %s; dmine-generate --help tells more\n", what);
-    return 2;
+    const GenerateOptions *o = ctx;
+    return o->output ? NULL : "--output is missing";
 }
+
+static const CommandLine command_line = {
+    .program = "dmine-generate",
+    .version = "dmine-generate " DODO_VERSION,
+    .help = help_text,
+    .options = long_options,
+    .take = take_option,
+    .find_fault = find_fault,
+};
 
 int generate_options_parse(GenerateOptions *o, int argc, char **argv, int *ret_status)
 {
@@ -130,25 +136,5 @@ int generate_options_parse(GenerateOptions *o, int argc, char **argv, int *ret_s
                                      .size_milli = 20000,
                                      .pattern_milli = 3000,
                                      .seed = 1}};
-    int opt, index = 0;
-    while ((opt = getopt_long(argc, argv, "", long_options, &index)) != -1) {
-        char text[256];
-        if (opt == OPT_HELP || opt == OPT_VERSION) {
-            fputs(opt == OPT_HELP ? help_text : "dmine-generate " DODO_VERSION "\n", stdout);
-            return *ret_status = 0, 1;
-        }
-        if (opt == '?')
-            return *ret_status = 2, 1; /* getopt has told */
-        if (take_option(o, opt, optarg) < 0) {
-            snprintf(text, sizeof text, "--%s does not take '%s'", long_options[index].name,
-                     optarg);
-            return *ret_status = complain(text), 1;
-        }
-    }
-    const char *fault = optind < argc ? "only options are taken"
-                        : !o->output  ? "--output is missing"
-                                      : NULL;
-    if (fault)
-        return *ret_status = complain(fault), 1;
-    return 0;
+    return command_line_parse(&command_line, o, argc, argv, ret_status);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of dmine. */
-#include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/parse.h"
+#include "examples/command_line.h"
 #include "examples/decimal.h"
 #include "examples/dmine.h"
 
 enum {
-    OPT_INPUT = 256,
+    OPT_INPUT = COMMAND_LINE_OWN,
     OPT_MIN_SUPPORT,
     OPT_MIN_CONFIDENCE,
     OPT_BACKEND,
@@ -17,8 +16,6 @@ enum {
     OPT_REGION_SIZE,
     OPT_JSON,
     OPT_PROGRESS,
-    OPT_HELP,
-    OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -30,9 +27,7 @@ static const struct option long_options[] = {
     {"region-size", required_argument, NULL, OPT_REGION_SIZE},
     {"json", no_argument, NULL, OPT_JSON},
     {"progress", no_argument, NULL, OPT_PROGRESS},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+    COMMAND_LINE_COMMON,
 };
 
 static const char help_text[] =
@@ -62,15 +57,6 @@ static const char help_text[] =
     "file\n"
     "cannot be read or mined; 2: bad command line.\n";
 
-static int parse_backend(const char *text, const Backend **ret)
-{
-    const Backend *found = backend_find(text);
-    if (!found)
-        return -1;
-    *ret = found;
-    return 0;
-}
-
 /* A share above 0. */
 static int parse_share(const char *text, uint64_t *ret_ppb)
 {
@@ -82,8 +68,9 @@ static int parse_share(const char *text, uint64_t *ret_ppb)
 }
 
 /* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(Options *o, int opt, const char *arg)
+static int take_option(void *ctx, int opt, const char *arg)
 {
+    Options *o = ctx;
     switch (opt) {
     case OPT_INPUT:
         o->input = arg;
@@ -93,7 +80,8 @@ static int take_option(Options *o, int opt, const char *arg)
     case OPT_MIN_CONFIDENCE:
         return parse_share(arg, &o->confidence_ppb);
     case OPT_BACKEND:
-        return parse_backend(arg, &o->backend);
+        o->backend = backend_find(arg);
+        return o->backend ? 0 : -1;
     case OPT_POLICY:
         o->policy = arg;
         return 0;
@@ -110,46 +98,33 @@ static int take_option(Options *o, int opt, const char *arg)
     }
 }
 
-static int complain(const char *what)
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(void *ctx, char *text)
 {
-    fprintf(stderr, "dmine: %s; dmine --help tells more\n", what);
-    return 2;
-}
-
-/* What is wrong with the options as a whole; NULL: nothing. In @text of 256, or a constant. */
-static const char *find_fault(const Options *o, char *text)
-{
+    const Options *o = ctx;
     if (!o->input)
         return "--input is missing";
     if (o->region_bytes == 0 || o->region_bytes > INT64_MAX)
         return "--region-size must be at least 1";
     if (!o->policy || backend_has_policy(o->backend, o->policy))
         return NULL;
-    snprintf(text, 256, "the back end %s has no policy '%s'", o->backend->name, o->policy);
+    snprintf(text, COMMAND_LINE_FAULT_MAX, "the back end %s has no policy '%s'", o->backend->name,
+             o->policy);
     return text;
 }
+
+static const CommandLine command_line = {
+    .program = "dmine",
+    .version = "dmine " DODO_VERSION,
+    .help = help_text,
+    .options = long_options,
+    .take = take_option,
+    .find_fault = find_fault,
+};
 
 int options_parse(Options *o, int argc, char **argv, int *ret_status)
 {
     *o = (Options){
         .backend = &backend_dodo, .region_bytes = 1 << 20, .support_ppb = APRIORI_PPB_ONE / 100};
-    int opt, index = 0;
-    char text[256];
-    while ((opt = getopt_long(argc, argv, "", long_options, &index)) != -1) {
-        if (opt == OPT_HELP || opt == OPT_VERSION) {
-            fputs(opt == OPT_HELP ? help_text : "dmine " DODO_VERSION "\n", stdout);
-            return *ret_status = 0, 1;
-        }
-        if (opt == '?')
-            return *ret_status = 2, 1; /* getopt has told */
-        if (take_option(o, opt, optarg) < 0) {
-            snprintf(text, sizeof text, "--%s does not take '%s'", long_options[index].name,
-                     optarg);
-            return *ret_status = complain(text), 1;
-        }
-    }
-    const char *fault = optind < argc ? "only options are taken" : find_fault(o, text);
-    if (fault)
-        return *ret_status = complain(fault), 1;
-    return 0;
+    return command_line_parse(&command_line, o, argc, argv, ret_status);
 }

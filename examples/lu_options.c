@@ -2,15 +2,13 @@
 /* The command line of lu. */
 #include "examples/lu_options.h"
 
-#include <getopt.h>
-#include <stdio.h>
-
 #include "base/parse.h"
+#include "examples/command_line.h"
 
 enum { THREADS_MAX = 256 };
 
 enum {
-    OPT_ORDER = 256,
+    OPT_ORDER = COMMAND_LINE_OWN,
     OPT_SLAB,
     OPT_FILES,
     OPT_DIR,
@@ -21,8 +19,6 @@ enum {
     OPT_THREADS,
     OPT_JSON,
     OPT_PROGRESS,
-    OPT_HELP,
-    OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -37,9 +33,7 @@ static const struct option long_options[] = {
     {"threads", required_argument, NULL, OPT_THREADS},
     {"json", no_argument, NULL, OPT_JSON},
     {"progress", no_argument, NULL, OPT_PROGRESS},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+    COMMAND_LINE_COMMON,
 };
 
 static const char help_text[] =
@@ -67,8 +61,9 @@ static const char help_text[] =
     "2: bad command line.\n";
 
 /* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(LuOptions *o, int opt, const char *arg)
+static int take_option(void *ctx, int opt, const char *arg)
 {
+    LuOptions *o = ctx;
     switch (opt) {
     case OPT_ORDER:
         return parse_u64(arg, 1, LU_ORDER_MAX, &o->layout.order);
@@ -104,41 +99,35 @@ static int take_option(LuOptions *o, int opt, const char *arg)
     }
 }
 
-static int complain(const char *what)
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(void *ctx, char *text)
 {
-    fprintf(stderr, "lu: %s; lu --help tells more\n", what);
-    return 2;
+    const LuOptions *o = ctx;
+    if (!o->dir)
+        return "--dir is missing";
+    if (o->generate && o->layout.order == 0)
+        return "--generate needs --order";
+    if (o->policy && !backend_has_policy(o->backend, o->policy))
+        return "the back end has no such --policy";
+    return NULL;
 }
+
+static const CommandLine command_line = {
+    .program = "lu",
+    .version = "lu (Dodo) " DODO_VERSION,
+    .help = help_text,
+    .options = long_options,
+    .take = take_option,
+    .find_fault = find_fault,
+};
 
 int lu_options_parse(LuOptions *o, int argc, char **argv, int *ret_status)
 {
     *o = (LuOptions){.backend = &backend_dodo, .threads = 1};
-    int opt, index = 0;
-    while ((opt = getopt_long(argc, argv, "", long_options, &index)) != -1) {
-        char text[256];
-        if (opt == OPT_HELP || opt == OPT_VERSION) {
-            fputs(opt == OPT_HELP ? help_text : "lu (Dodo) " DODO_VERSION "\n", stdout);
-            return *ret_status = 0, 1;
-        }
-        if (opt == '?')
-            return *ret_status = 2, 1; /* getopt has told */
-        if (take_option(o, opt, optarg) < 0) {
-            snprintf(text, sizeof text, "--%s does not take '%s'", long_options[index].name,
-                     optarg);
-            return *ret_status = complain(text), 1;
-        }
-    }
-    const char *fault = optind < argc                         ? "only options are taken"
-                        : !o->dir                             ? "--dir is missing"
-                        : o->generate && o->layout.order == 0 ? "--generate needs --order"
-                                                              : NULL;
-    if (!fault && o->policy && !backend_has_policy(o->backend, o->policy))
-        fault = "the back end has no such --policy";
-    if (fault)
-        return *ret_status = complain(fault), 1;
+    int result = command_line_parse(&command_line, o, argc, argv, ret_status);
     if (o->generate && o->layout.slab == 0)
         o->layout.slab = 64; /* the paper's, as are the files */
     if (o->generate && o->layout.files == 0)
         o->layout.files = 8;
-    return 0;
+    return result;
 }

@@ -2,13 +2,10 @@
 /* The command line of the synthetic benchmark. */
 #include "examples/synthetic.h"
 
-#include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/parse.h"
-#include "base/time.h"
+#include "examples/command_line.h"
 
 enum {
     REQUEST_BYTES_MAX = 64 << 20,
@@ -17,7 +14,7 @@ enum {
 };
 
 enum {
-    OPT_FILE = 256,
+    OPT_FILE = COMMAND_LINE_OWN,
     OPT_MAKE,
     OPT_SIZE,
     OPT_REQUEST,
@@ -30,8 +27,6 @@ enum {
     OPT_SEED,
     OPT_JSON,
     OPT_PROGRESS,
-    OPT_HELP,
-    OPT_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -48,9 +43,7 @@ static const struct option long_options[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"json", no_argument, NULL, OPT_JSON},
     {"progress", no_argument, NULL, OPT_PROGRESS},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"version", no_argument, NULL, OPT_VERSION},
-    {NULL, 0, NULL, 0},
+    COMMAND_LINE_COMMON,
 };
 
 static const char help_text[] =
@@ -89,8 +82,9 @@ static int parse_pattern(const char *text, enum Pattern *ret)
 }
 
 /* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(Options *o, int opt, const char *arg)
+static int take_option(void *ctx, int opt, const char *arg)
 {
+    Options *o = ctx;
     switch (opt) {
     case OPT_FILE:
         o->file = arg;
@@ -129,15 +123,10 @@ static int take_option(Options *o, int opt, const char *arg)
     }
 }
 
-static int complain(const char *what)
-{
-    fprintf(stderr, "dodo-synthetic: %s; dodo-synthetic --help tells more\n", what);
-    return 2;
-}
-
 /* What is wrong with the options as a whole; NULL: nothing. */
-static const char *find_fault(const Options *o)
+static const char *find_fault(void *ctx, char *text)
 {
+    const Options *o = ctx;
     if (!o->file)
         return "--file is missing";
     if (o->size_bytes == 0 || o->size_bytes > INT64_MAX)
@@ -155,6 +144,15 @@ static const char *find_fault(const Options *o)
     return NULL;
 }
 
+static const CommandLine command_line = {
+    .program = "dodo-synthetic",
+    .version = "dodo-synthetic " DODO_VERSION,
+    .help = help_text,
+    .options = long_options,
+    .take = take_option,
+    .find_fault = find_fault,
+};
+
 int options_parse(Options *o, int argc, char **argv, int *ret_status)
 {
     *o = (Options){.backend = &backend_dodo,
@@ -164,23 +162,5 @@ int options_parse(Options *o, int argc, char **argv, int *ret_status)
                    .iterations = 4,
                    .seed = 1,
                    .pattern = PATTERN_RANDOM};
-    int opt, index = 0;
-    while ((opt = getopt_long(argc, argv, "", long_options, &index)) != -1) {
-        char text[256];
-        if (opt == OPT_HELP || opt == OPT_VERSION) {
-            fputs(opt == OPT_HELP ? help_text : "dodo-synthetic " DODO_VERSION "\n", stdout);
-            return *ret_status = 0, 1;
-        }
-        if (opt == '?')
-            return *ret_status = 2, 1; /* getopt has told */
-        if (take_option(o, opt, optarg) < 0) {
-            snprintf(text, sizeof text, "--%s does not take '%s'", long_options[index].name,
-                     optarg);
-            return *ret_status = complain(text), 1;
-        }
-    }
-    const char *fault = optind < argc ? "only options are taken" : find_fault(o);
-    if (fault)
-        return *ret_status = complain(fault), 1;
-    return 0;
+    return command_line_parse(&command_line, o, argc, argv, ret_status);
 }
