@@ -7,35 +7,36 @@
 #ifndef DODO_BASE_RULES_H
 #define DODO_BASE_RULES_H
 
-#define DODO_RULES(X)                                                                        \
-    X(LOCK, "an open region is locked against other openers")                                \
-    X(EPOCH, "an address is refused by an imd of another epoch")                             \
-    X(REGION_ID, "a region id is never used again in an epoch")                              \
-    X(OPENING, "an address is refused after the region was opened anew")                     \
-    X(CAPABILITY, "an address with a wrong capability is refused")                           \
-    X(UNFILLED_FIRST, "a new region holds nothing")                                          \
-    X(END_OF_FILE, "a block that reaches past the end of the file is not filled")            \
-    X(PARTIAL_WRITE, "a write of part of an unfilled block leaves it unfilled")              \
-    X(WRITE_UNFILLS, "a block is unfilled from the first packet of a write until its last")  \
-    X(WRITES_SERIALIZED, "writes that touch a common block are serialized by the client")    \
-    X(FILL_COUNTER, "a fill older than the block's last write is refused")                   \
-    X(FILL_COMPLETE, "a block is filled only when every byte of it came")                    \
-    X(READ_BESIDE_WRITE, "a read that overlaps a write in progress takes the file, no fill") \
-    X(FILE_FAILURE, "a failed file write unfills the blocks before mwrite returns")          \
-    X(POISON, "a copy whose remote half failed is never read again")                         \
-    X(WRITE_ONCE, "a finished write is never applied again")                                 \
-    X(WRITE_IN_TURN, "of a write in pieces one reaches the file after the other")            \
-    X(FIRST_END, "a read in pieces ends where the first of them is short")                   \
-    X(REQUEST_ONCE, "a control request is never executed twice")                             \
-    X(STAMP, "a retained region is reused only with an unchanged stamp")                     \
-    X(RELEASE_UNWRITTEN, "a region written in this opening is not retained")                 \
-    X(WITHDRAW, "reopening for writing withdraws the release record first")                  \
-    X(ASK_ECHO, "data counts only if it echoes an ask of this very call")                    \
-    X(RECONCILE, "what nobody claims is freed, what is claimed is kept")                     \
-    X(GRACE, "a manager that just started waits before it frees the unclaimed")              \
-    X(SETTLED, "an opening still in flight is not taken for unclaimed")                      \
-    X(OWN_SILENCE, "silence counts only while the listener itself ran")                      \
-    X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")             \
+#define DODO_RULES(X)                                                                         \
+    X(LOCK, "an open region is locked against other openers")                                 \
+    X(EPOCH, "an address is refused by an imd of another epoch")                              \
+    X(REGION_ID, "a region id is never used again in an epoch")                               \
+    X(OPENING, "an address is refused after the region was opened anew")                      \
+    X(CAPABILITY, "an address with a wrong capability is refused")                            \
+    X(UNFILLED_FIRST, "a new region holds nothing")                                           \
+    X(END_OF_FILE, "a block that reaches past the end of the file is not filled")             \
+    X(PARTIAL_WRITE, "a write of part of an unfilled block leaves it unfilled")               \
+    X(WRITE_UNFILLS, "a block is unfilled from the first packet of a write until its last")   \
+    X(WRITES_SERIALIZED, "writes that touch a common block are serialized by the client")     \
+    X(FILL_COUNTER, "a fill older than the block's last write is refused")                    \
+    X(OFFER_OVERTAKEN, "what the program gives fills nothing that a write has touched since") \
+    X(FILL_COMPLETE, "a block is filled only when every byte of it came")                     \
+    X(READ_BESIDE_WRITE, "a read that overlaps a write in progress takes the file, no fill")  \
+    X(FILE_FAILURE, "a failed file write unfills the blocks before mwrite returns")           \
+    X(POISON, "a copy whose remote half failed is never read again")                          \
+    X(WRITE_ONCE, "a finished write is never applied again")                                  \
+    X(WRITE_IN_TURN, "of a write in pieces one reaches the file after the other")             \
+    X(FIRST_END, "a read in pieces ends where the first of them is short")                    \
+    X(REQUEST_ONCE, "a control request is never executed twice")                              \
+    X(STAMP, "a retained region is reused only with an unchanged stamp")                      \
+    X(RELEASE_UNWRITTEN, "a region written in this opening is not retained")                  \
+    X(WITHDRAW, "reopening for writing withdraws the release record first")                   \
+    X(ASK_ECHO, "data counts only if it echoes an ask of this very call")                     \
+    X(RECONCILE, "what nobody claims is freed, what is claimed is kept")                      \
+    X(GRACE, "a manager that just started waits before it frees the unclaimed")               \
+    X(SETTLED, "an opening still in flight is not taken for unclaimed")                       \
+    X(OWN_SILENCE, "silence counts only while the listener itself ran")                       \
+    X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")              \
     X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
 
 enum DodoRule {

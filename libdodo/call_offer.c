@@ -73,8 +73,8 @@ static void offer_window(Call *call, uint64_t now_ns)
     st->window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
     client_lock(c);
     bool active = r->active;
-    bool beside = RULE(READ_BESIDE_WRITE) &&
-                  (whole->overtaken ||
+    bool beside = (RULE(OFFER_OVERTAKEN) && whole->overtaken) ||
+                  (RULE(READ_BESIDE_WRITE) &&
                    region_write_overlaps(r, block_of(from), block_of(from + st->window - 1)));
     Addr host = r->host;
     RegionAddress address = r->address;

@@ -25,6 +25,8 @@
     X(READS_ASYNC, 1, "mread: beside other calls of its thread")                     \
     X(READS_ASYNC_LOSS, 1, "mread: ... where datagrams get lost")                    \
     X(READS_VECTOR, 1, "mread: over several buffers")                                \
+    X(OFFERS, 1, "mfillv: some")                                                     \
+    X(OFFERS_SHORT, 1, "mfillv: a write beside")                                     \
     X(PREFETCHES, 1, "prefetch: hints")                                              \
     X(WRITES, 1, "mwrite")                                                           \
     X(WRITES_VECTOR, 1, "mwrite: over several buffers")                              \

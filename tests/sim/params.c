@@ -159,6 +159,9 @@ static void choose_calls(Params *p, uint64_t seed)
     }
     p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
     p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
+    p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
+    if (p->scenario == SCENARIO_CONTENTION) /* to be overtaken by a write takes one */
+        p->weights[DO_OFFER] = 30;
 }
 
 static void choose_owners(Params *p, uint64_t seed)

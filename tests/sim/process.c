@@ -48,7 +48,7 @@ static void deliver_file(Thread *t)
 {
     FileResult result;
     file_result(&t->file_result, &result);
-    if (t->file_need == NEED_FILE_STAMP) {
+    if (t->file_call && t->file_need == NEED_FILE_STAMP) {
         const SimHandle *h = t->file_call->file;
         result.stamp = simfs_stamp(h->file);
         result.stamp_settled = simfs_stamp_settled(h->file);
@@ -56,7 +56,8 @@ static void deliver_file(Thread *t)
     t->file_done = t->in_file = false;
     simnet_hold(t->socket, false);
     SimHeap *was = sim_heap_enter(&t->process->heap);
-    call_file_done(t->file_call, &result, process_now(t->process));
+    if (t->file_call) /* else it was only held up */
+        call_file_done(t->file_call, &result, process_now(t->process));
     sim_heap_enter(was);
 }
 
@@ -98,6 +99,27 @@ static void blocking_done(void *ctx, const SimFsResult *r)
     deliver_file(t);
     drain(t);
     thread_step(t);
+}
+
+static void held_over(void *ctx, uint64_t arg)
+{
+    Thread *t = ctx;
+    (void)arg;
+    t->file_done = true;
+    if (t->process->paused)
+        return;
+    deliver_file(t);
+    drain(t);
+    thread_step(t);
+}
+
+void thread_hold_up(Thread *t, uint64_t ns)
+{
+    World *w = t->process->world;
+    t->in_file = true;
+    t->file_call = NULL;
+    simnet_hold(t->socket, true);
+    simnet_at(w->net, world_now(w) + ns, &t->process->life, held_over, t, 0);
 }
 
 static void write_done(void *ctx, const SimFsResult *r)

@@ -393,6 +393,36 @@ static void do_async(Thread *t)
         program_think(t);
 }
 
+/* Gives what the file holds now. Nobody else writes there: the range is locked, and the writes of
+ * this process go through the library, which must know what they have touched meanwhile. */
+static void do_offer(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    Desc *d = desc_in(p, DESC_OPEN);
+    if (!d) {
+        do_open(t);
+        return;
+    }
+    begin_on(t, d, DO_OFFER);
+    choose_piece(t);
+    uint64_t at = d->offset + t->offset, size = d->file->size;
+    size_t full = program_clipped(t);
+    t->len = at + full <= size ? full : at < size ? (size_t)(size - at) : 0;
+    memcpy(t->buf, d->file->data + at, t->len);
+    vector_scatter(t, true);
+    story(w, "client%u.%u mfillv rd %d (file %u) [%llu, +%zu)", p->index, t->index, d->rd,
+          d->file->index, (unsigned long long)t->offset, t->len);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_offerv_start(&t->call, t->channel, d->rd, (off_t)t->offset, t->iov, t->buffers,
+                      process_now(p));
+    if (!t->in_file && t->call.need != NEED_NOTHING &&
+        chance(p, 500000)) /* before it has taken the counter */
+        thread_hold_up(t, sim_rng_spread(&p->rng, 100000, 40 * w->p.fs.op_ns));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
 static void do_write(Thread *t)
 {
     Desc *d = desc_for_use(t->process);
@@ -595,6 +625,7 @@ static void program_next(Thread *t)
                                                       [DO_BAD] = do_bad,
                                                       [DO_CHANGE_FILE] = do_change_file,
                                                       [DO_ASYNC] = do_async,
+                                                      [DO_OFFER] = do_offer,
                                                       [DO_EXIT] = do_exit};
     Process *p = t->process;
     const unsigned *weights = p->world->p.weights;

@@ -229,6 +229,19 @@ static void sync_over(Thread *t)
         t->desc->lost = true; /* poisoned: to be expected from now on */
 }
 
+/* Whatever came of it, the reads show whether it was right. A lost stripe fails the call. */
+static void offer_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    cover(w, COVER_OFFERS);
+    cover_add(w, COVER_OFFERS_SHORT, c->result >= 0 && (size_t)c->result < t->len);
+    if (c->result > (ssize_t)t->len || (c->result < 0 && c->error != ENOMEM))
+        violate(w, "mfillv of %zu bytes gave %zd (errno %d)", t->len, c->result, c->error);
+    if (c->result < 0 && !(t->desc->flags & DODO_FALLBACK) && !program_stripes(w, t->desc))
+        check_lost(t, "mfillv");
+}
+
 static void bad_over(Thread *t)
 {
     World *w = t->process->world;
@@ -267,10 +280,11 @@ void program_call_over(Thread *t)
 {
     static void (*const over[DO_COUNT])(Thread *) = {
         [DO_OPEN] = open_over,   [DO_READ] = read_over, [DO_WRITE] = write_over,
-        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over, [DO_BAD] = bad_over};
+        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over, [DO_BAD] = bad_over,
+        [DO_OFFER] = offer_over};
     static const char *const names[DO_COUNT] = {
         [DO_OPEN] = "mopen", [DO_READ] = "mread",  [DO_WRITE] = "mwrite", [DO_CLOSE] = "mclose",
-        [DO_SYNC] = "msync", [DO_LEAVE] = "leave", [DO_BAD] = "bad call"};
+        [DO_SYNC] = "msync", [DO_LEAVE] = "leave", [DO_BAD] = "bad call", [DO_OFFER] = "mfillv"};
     World *w = t->process->world;
     story(w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index, names[t->op], t->call.result,
           t->call.result < 0 ? ": " : "",

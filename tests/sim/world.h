@@ -88,6 +88,7 @@ enum ProgramOp {
     DO_BAD,
     DO_CHANGE_FILE,
     DO_ASYNC, /* reads that the thread does not wait for */
+    DO_OFFER, /* mfillv of what the file holds at that instant */
     DO_EXIT,  /* an orderly end, then a new run */
     DO_LEAVE, /* part of it */
     DO_COUNT
@@ -489,6 +490,8 @@ void process_resume(Process *p);
 uint64_t process_now(const Process *p);
 void thread_step(Thread *t);
 void thread_begin(Thread *t); /* after call_*_start() */
+/* It has lost its processor for so long, where it is. */
+void thread_hold_up(Thread *t, uint64_t ns);
 void process_end(Process *p); /* orderly, after its last call */
 void process_count(Process *p);
 unsigned thread_calls(const Thread *t); /* of its own channel, under way */
