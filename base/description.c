@@ -48,10 +48,12 @@ int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_sh
     return copy >= 0 ? copy : -errno;
 }
 
-int description_lock(int fd, uint64_t start, uint64_t len, short type)
+int description_lock(int fd, uint64_t offset, uint64_t len, short type)
 {
-    struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)start, .l_len = (off_t)len};
+    struct flock lock = {.l_type = type,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)(offset + DESCRIPTION_LOCK_SHIFT),
+                         .l_len = (off_t)len};
     int result;
     do
         result = fcntl(fd, F_OFD_SETLK, &lock);

@@ -15,8 +15,12 @@
  * open(2). */
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared);
 
-/* An open-file-description lock: F_RDLCK, F_WRLCK or F_UNLCK, of [@start, @start + @len). 0;
- * -EBUSY: another description has it; another -errno. */
-int description_lock(int fd, uint64_t start, uint64_t len, short type);
+/* Where the locks of ranges begin, so that they meet none of the program's; no file is so long. */
+#define DESCRIPTION_LOCK_SHIFT ((uint64_t)1 << 62)
+
+/* The open-file-description lock, F_RDLCK, F_WRLCK or F_UNLCK, that stands for the file's
+ * [@offset, @offset + @len), shifted: one for a region of either library. 0; -EBUSY: another
+ * description has it; another -errno. */
+int description_lock(int fd, uint64_t offset, uint64_t len, short type);
 
 #endif

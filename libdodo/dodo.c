@@ -10,6 +10,7 @@
 #include "libdodo/file.h"
 #include "libdodo/gate.h"
 #include "libdodo/queue.h"
+#include "libdodo/range_held.h"
 #include "libdodo/runtime.h"
 
 /* ---- what all calls share ------------------------------------------------------------------- */
@@ -80,8 +81,8 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
         *ret_reason = "the process is ending";
         return -ENOMEM;
     }
-    int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, s->filesystems,
-                           s->filesystems_count, ret_given);
+    int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, flags & DODO_RANGE_HELD,
+                           s->filesystems, s->filesystems_count, ret_given);
     *ret_reason = result == -EBUSY    ? "the range is part of an open region"
                   : result == -EINVAL ? "not a regular file that is open for reading and writing"
                                       : strerrordesc_np(-result);
@@ -94,7 +95,8 @@ int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
     FileGiven given;
     const char *reason;
     enter(&e);
-    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE;
+    const unsigned known =
+        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_RANGE_HELD;
     if (len < 1 || offset < 0 || (flags & ~known))
         return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
     if (runtime_get(&e.rt) < 0)
@@ -105,8 +107,8 @@ int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
         runtime_link_give(e.rt, e.link);
         return fail(&e, -result, reason);
     }
-    call_open_start(&e.call, link_channel(e.link), &given, len, (uint64_t)offset, flags,
-                    os_now_ns());
+    call_open_start(&e.call, link_channel(e.link), &given, len, (uint64_t)offset,
+                    flags & ~DODO_RANGE_HELD, os_now_ns());
     return (int)finish(&e);
 }
 

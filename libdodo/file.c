@@ -22,8 +22,6 @@
 #include "base/rules.h"
 #include "base/time.h"
 
-#define LOCK_SHIFT ((uint64_t)1 << 62)
-
 enum {
     /* Older than this, a time stamp differs from that of any later change: the kernel stamps
      * inodes by its tick, 10 ms at the longest. */
@@ -34,6 +32,7 @@ struct File {
     ListNode link;
     int fd;
     bool shared; /* the program's own description: OFD locks cannot tell its regions apart */
+    bool held;   /* by the caller: the lock is not ours */
     dev_t device;
     ino_t inode;
     uint64_t offset, len;
@@ -48,7 +47,7 @@ static unsigned shared_count; /* of them, those that are shared */
 
 static int range_lock(int fd, uint64_t offset, uint64_t len, short type)
 {
-    return RULE(LOCK) ? description_lock(fd, offset + LOCK_SHIFT, len, type) : 0;
+    return RULE(LOCK) ? description_lock(fd, offset, len, type) : 0;
 }
 
 /* Where OFD locks cannot tell: another region of this process on the same range. */
@@ -70,7 +69,9 @@ static bool shared_conflict(const File *f)
 static int file_enter(File *f, bool read_only)
 {
     (void)pthread_mutex_lock(&files_lock);
-    int result = shared_conflict(f)
+    int result = 0;
+    if (!f->held)
+        result = shared_conflict(f)
                      ? -EBUSY
                      : range_lock(f->fd, f->offset, f->len, read_only ? F_RDLCK : F_WRLCK);
     if (result == 0) {
@@ -86,7 +87,8 @@ void file_close(File *f)
     (void)pthread_mutex_lock(&files_lock);
     list_remove(&f->link);
     shared_count -= f->shared;
-    (void)range_lock(f->fd, f->offset, f->len, F_UNLCK); /* a duplicate keeps it otherwise */
+    if (!f->held) /* a duplicate keeps it otherwise */
+        (void)range_lock(f->fd, f->offset, f->len, F_UNLCK);
     (void)close(f->fd);
     (void)pthread_mutex_unlock(&files_lock);
     free(f);
@@ -193,17 +195,17 @@ void file_stamp(File *f, FileResult *ret)
     ret->stamp_settled = timespec_ns(&now) > latest + STAMP_GRANULE_MS * NS_PER_MS;
 }
 
-int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, const int64_t *more_honest,
-              unsigned honest_count, FileGiven *ret_given)
+int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
+              const int64_t *more_honest, unsigned honest_count, FileGiven *ret_given)
 {
     struct stat st = {0};
     struct statfs fs;
-    if (offset > LOCK_SHIFT - 1 || len > LOCK_SHIFT - 1 - offset)
+    if (offset >= DESCRIPTION_LOCK_SHIFT || len > DESCRIPTION_LOCK_SHIFT - 1 - offset)
         return -EINVAL;
     File *f = calloc(1, sizeof *f);
     if (!f)
         return -ENOMEM;
-    *f = (File){.offset = offset, .len = len};
+    *f = (File){.held = held, .offset = offset, .len = len};
     f->fd = description_open(fd, read_only, &st, &f->shared);
     f->device = st.st_dev;
     f->inode = st.st_ino;

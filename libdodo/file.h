@@ -15,10 +15,11 @@ typedef struct File File;
 
 /* 0 and *ret_given (its file is a File); -EINVAL: no regular file open as the flags need; -EBUSY:
  * the range is part of an open region; another -errno of open(2) or fcntl(2).
+ * @held: the caller has the range's lock; it is neither taken nor given up.
  * @honest: f_type of file systems beyond those known to keep honest stamps. */
-int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, const int64_t *honest,
-              unsigned honest_count, FileGiven *ret_given);
-/* Unlocks and closes. */
+int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
+              const int64_t *honest, unsigned honest_count, FileGiven *ret_given);
+/* Unlocks, if the lock is its own, and closes. */
 void file_close(File *f);
 /* For fork: no file is being opened or closed in between. */
 void file_lock_all(void);

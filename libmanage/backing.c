@@ -14,10 +14,6 @@
 
 enum { IOV_PIECES = 64 };
 
-/* Above libdodo's, which shifts ranges by 2^62: files of 2^61 bytes do not exist. */
-#define LOCK_SHIFT (((uint64_t)1 << 62) + ((uint64_t)1 << 61))
-#define RANGE_END ((uint64_t)1 << 61)
-
 struct Backing {
     ListNode link;
     int fd;
@@ -53,9 +49,9 @@ static int open_and_enter(Backing *b, int fd)
         return b->fd;
     b->device = st.st_dev;
     b->inode = st.st_ino;
-    int result = overlaps_ours(b) ? -EBUSY
-                                  : description_lock(b->fd, b->offset + LOCK_SHIFT, b->len,
-                                                     b->read_only ? F_RDLCK : F_WRLCK);
+    int result = overlaps_ours(b)
+                     ? -EBUSY
+                     : description_lock(b->fd, b->offset, b->len, b->read_only ? F_RDLCK : F_WRLCK);
     if (result == 0)
         list_push_back(&all, &b->link);
     else
@@ -65,7 +61,7 @@ static int open_and_enter(Backing *b, int fd)
 
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret)
 {
-    if (offset >= RANGE_END || len > RANGE_END - offset)
+    if (offset >= DESCRIPTION_LOCK_SHIFT || len > DESCRIPTION_LOCK_SHIFT - 1 - offset)
         return -EINVAL;
     Backing *b = calloc(1, sizeof *b);
     if (!b)
@@ -85,7 +81,7 @@ void backing_close(Backing *b)
 {
     (void)pthread_mutex_lock(&all_lock);
     list_remove(&b->link);
-    (void)description_lock(b->fd, b->offset + LOCK_SHIFT, b->len, F_UNLCK); /* if it is shared */
+    (void)description_lock(b->fd, b->offset, b->len, F_UNLCK); /* if it is shared */
     (void)close(b->fd);
     (void)pthread_mutex_unlock(&all_lock);
     free(b);

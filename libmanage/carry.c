@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/os.h"
+#include "libdodo/range_held.h"
 #include "libmanage/backing.h"
 
 static void take_count(CacheResult *r, ssize_t count)
@@ -41,8 +42,8 @@ static void write_both(const CacheJob *j, CacheResult *r)
 static void open_remote(const CacheJob *j, CacheResult *r)
 {
     DodoStat st;
-    r->remote =
-        dodo_mopen_flags(j->len, backing_fd(j->file), (off_t)backing_offset(j->file), j->flags);
+    r->remote = dodo_mopen_flags(j->len, backing_fd(j->file), (off_t)backing_offset(j->file),
+                                 j->flags | DODO_RANGE_HELD);
     if (r->remote < 0)
         r->remote_error = errno;
     else

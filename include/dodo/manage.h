@@ -60,8 +60,8 @@ enum {
  *          errno set. Reads no file data.
  * Errors:  EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular
  *                  file; @len < 1; @offset < 0; @offset + @len overflows: mend the call
- *          EBUSY   the range is part of an open region already, here or in another process of
- *                  this host: close that one first
+ *          EBUSY   the range is part of an open region already, of the cache or of dodo_mopen(),
+ *                  here or in another process of this host: close that one first
  *          ENOMEM  this process has no memory for the region's record: close some
  *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
  * Time:    asks nobody; remote memory is asked for in the background when it is wanted.

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/description.h"
 #include "libdodo/file.h"
 
 static char path[64];
@@ -39,7 +40,7 @@ static int tear_down(void **state)
 static FileGiven given(uint64_t offset, uint64_t len, bool read_only)
 {
     FileGiven g;
-    assert_int_equal(file_open(fd, offset, len, read_only, NULL, 0, &g), 0);
+    assert_int_equal(file_open(fd, offset, len, read_only, false, NULL, 0, &g), 0);
     return g;
 }
 
@@ -50,7 +51,7 @@ static void file__same_file_same_key(void **state)
     FileGiven a = given(0, 4096, false), b = given(4096, 4096, false), c;
     assert_memory_equal(&a.key, &b.key, sizeof a.key);
     int fd2 = mkstemp(other);
-    assert_int_equal(file_open(fd2, 0, 1, false, NULL, 0, &c), 0);
+    assert_int_equal(file_open(fd2, 0, 1, false, false, NULL, 0, &c), 0);
     assert_memory_not_equal(&a.key, &c.key, sizeof a.key);
     file_close(a.file);
     file_close(b.file);
@@ -96,9 +97,9 @@ static void file__range_limits(void **state)
 {
     (void)state;
     FileGiven g;
-    assert_int_equal(file_open(fd, (uint64_t)1 << 62, 1, false, NULL, 0, &g), -EINVAL);
-    assert_int_equal(file_open(fd, 1, ((uint64_t)1 << 62) - 1, false, NULL, 0, &g), -EINVAL);
-    assert_int_equal(file_open(fd, 0, ((uint64_t)1 << 62) - 1, false, NULL, 0, &g), 0);
+    assert_int_equal(file_open(fd, (uint64_t)1 << 62, 1, false, false, NULL, 0, &g), -EINVAL);
+    assert_int_equal(file_open(fd, 1, ((uint64_t)1 << 62) - 1, false, false, NULL, 0, &g), -EINVAL);
+    assert_int_equal(file_open(fd, 0, ((uint64_t)1 << 62) - 1, false, false, NULL, 0, &g), 0);
     file_close(g.file);
 }
 
@@ -116,7 +117,7 @@ static void lock__is_apart_and_goes_with_its_process(void **state)
     if (child == 0) {
         FileGiven g;
         close(hold[1]);
-        byte = file_open(fd, 0, 4096, false, NULL, 0, &g) == 0;
+        byte = file_open(fd, 0, 4096, false, false, NULL, 0, &g) == 0;
         (void)!write(ready[1], &byte, 1);
         (void)!read(hold[0], &byte, 1); /* until it is killed */
         _exit(0);
@@ -124,18 +125,36 @@ static void lock__is_apart_and_goes_with_its_process(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, 1);
     FileGiven g;
-    assert_int_equal(file_open(fd, 4095, 1, true, NULL, 0, &g), -EBUSY);
+    assert_int_equal(file_open(fd, 4095, 1, true, false, NULL, 0, &g), -EBUSY);
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
     whole.l_type = F_UNLCK;
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(file_open(fd, 4095, 1, true, NULL, 0, &g), 0);
+    assert_int_equal(file_open(fd, 4095, 1, true, false, NULL, 0, &g), 0);
     file_close(g.file);
     for (int i = 0; i < 2; i++) {
         close(ready[i]);
         close(hold[i]);
     }
+}
+
+/* libmanage's lock: libdodo's own regions of the range are refused, one on its behalf leaves it. */
+static void lock__held_by_the_caller(void **state)
+{
+    (void)state;
+    FileGiven g;
+    int own = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(description_lock(own, 0, 4096, F_WRLCK), 0);
+    assert_int_equal(file_open(fd, 0, 4096, false, false, NULL, 0, &g), -EBUSY);
+    assert_int_equal(file_open(fd, 0, 4096, false, true, NULL, 0, &g), 0);
+    file_close(g.file);
+    assert_int_equal(file_open(fd, 4095, 1, true, false, NULL, 0, &g), -EBUSY);
+    assert_int_equal(description_lock(own, 0, 4096, F_UNLCK), 0);
+    g = given(0, 4096, false);
+    assert_int_equal(description_lock(own, 0, 4096, F_RDLCK), -EBUSY);
+    file_close(g.file);
+    close(own);
 }
 
 static void io__reads_to_the_end(void **state)
@@ -186,6 +205,7 @@ int main(void)
         T(file__fresh_stamp_is_not_settled),
         T(file__range_limits),
         T(lock__is_apart_and_goes_with_its_process),
+        T(lock__held_by_the_caller),
         T(io__reads_to_the_end),
         T(io__short_write),
     };

@@ -31,7 +31,7 @@ static int set_up(void **state)
     (void)state;
     fd = mkstemp(path);
     (void)unlink(path);
-    if (fd < 0 || file_open(fd, 0, JOBS * EACH, false, NULL, 0, &given) < 0)
+    if (fd < 0 || file_open(fd, 0, JOBS * EACH, false, false, NULL, 0, &given) < 0)
         return -1;
     file = given.file;
     for (unsigned i = 0; i < JOBS; i++)

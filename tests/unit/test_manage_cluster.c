@@ -465,14 +465,12 @@ static void mopen__of_the_same_range(void)
     begin(patient);
     int direct = mopen(LEN, fd, 0);
     CHECK(direct >= 0);
-    open_region(0);
-    for (int i = 0; i < 3; i++)
-        read_all();
-    CHECK(csync(rd) == 0 && stats().remote_hits == 0);
-    CHECK(cclose(rd) == 0 && mclose(direct) == 0);
-    open_region(0);
-    until_remote();
+    CHECK_FAILS(copen(LEN, fd, 0), EBUSY);
+    CHECK_FAILS(copen(1, fd, 5000), EBUSY);
+    CHECK(mclose(direct) == 0);
+    open_region(0); /* nothing of it is in remote memory */
     CHECK_FAILS(mopen(LEN, fd, 0), EBUSY);
+    until_remote();
     CHECK_FAILS(mopen(1, fd, 5000), EBUSY);
     CHECK(cclose(rd) == 0);
     direct = mopen(LEN, fd, 0);
