@@ -69,7 +69,9 @@ int main(int argc, char **argv)
     Guest g = {.random = {7}};
     int fd = argc == 2 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < READ_BYTES) {
-        (void)fprintf(stderr, "Usage: owner-guest FILE (of 64K at least, as wire-dodo makes it)\n");
+        (void)fprintf(
+            stderr,
+            "Usage: owner-guest FILE (of 64K at least, as dodo-synthetic --make makes it)\n");
         return 2;
     }
     (void)sigaction(SIGTERM, &end, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs of scripts/bench-peers share: one loop, of one thread or several, that measures
- * reads or writes of a fixed size at random places, checks every byte, and prints a line of JSON.
- * So that only what is measured differs: Dodo, what people use instead of it, the bare network.
+/* What the programs of scripts/bench-peers and scripts/bench-wire share: one loop, of one thread or
+ * several, that measures reads or writes of a fixed size at random places, checks every byte, and
+ * prints a line of JSON. So that only what is measured differs: Dodo, what people use instead of
+ * it, the bare network.
  *
  * Every byte follows from its offset. A write goes to the network and to a file, as Dodo's mwrite()
  * does it: peers start the write, write the file beside, then wait for the answer. */
@@ -25,6 +26,7 @@ typedef struct PeerOptions {
     const char *servers; /* their process ids, "12,34": for their CPU time; NULL: none */
     bool write, load;
     bool sealed;
+    bool cold;           /* Dodo: measured before anything is in remote memory */
     size_t size;         /* of a read or write; a multiple of 8 */
     uint64_t area_bytes; /* the places are multiples of the size below it, */
     uint64_t base;       /* counted from here */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Dodo, measured as the peers are: reads and writes of regions through the public library alone. A
- * read is measured once all of the regions is in remote memory, and from then on not one byte may
- * come from the file. More than one read outstanding: threads, which wait for one each, or one
- * thread and a queue. */
+/* Dodo, measured as the peers are: reads and writes of regions through the public library alone.
+ * They are measured once all of the regions is in remote memory (unless writes are to be cold), and
+ * from then on not one byte may come from the file. More than one read outstanding: threads, which
+ * wait for one each, or one thread and a queue. For comparison also the file alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,14 +19,15 @@
 #include "tests/bench/peers_dodo.h"
 
 static const char usage[] =
-    "Usage: peers-dodo make|read|write FILE [NAME=VALUE...]\n"
-    "Makes FILE; measures mread() or mwrite() of regions of it. The cluster is found as by any\n"
-    "program. Prints a line of JSON.\n"
+    "Usage: peers-dodo make|read|write|pread|pwrite FILE [NAME=VALUE...]\n"
+    "Makes FILE; measures mread() or mwrite() of regions of it; measures pread(2) or pwrite(2) of\n"
+    "the file itself. The cluster is found as by any program. Prints a line of JSON.\n"
     "\n"
     "  name=TEXT     who is measured, for the line\n"
     "  size=SIZE     of a call (8K)\n"
     "  area=SIZE     of the file (64M)\n"
     "  regions=N     it is divided into; each thread has one of them (1)\n"
+    "  cold=1        write to regions of which nothing is in remote memory yet\n"
     "  threads=N     (1); depth=N: reads outstanding, by a queue and one thread (0: none)\n"
     "  time=TIME     at least (150ms); ops=N: at least (20); warm=N: before, a thread (100)\n"
     "  servers=PID,...  their CPU time is told\n";
@@ -68,6 +69,38 @@ static int region_write(void *conn, uint64_t offset, const void *buf, size_t len
 /* The loop's places are those of one region; which region a thread has says the rest: contents
  * are made of the place in its region (see make_file()). */
 static const PeerOps ops = {region_open, region_close, region_read, region_write, NULL};
+
+/* ---- the file alone -------------------------------------------------------------------------- */
+
+static int file_open(const PeerOptions *o, unsigned thread, void **ret_conn)
+{
+    int *fd = malloc(sizeof *fd);
+    if (!fd)
+        return -ENOMEM;
+    *ret_conn = fd; /* closed by the caller, whatever comes */
+    *fd = open(o->at, O_RDWR | O_CLOEXEC);
+    return *fd < 0 ? -errno : 0;
+}
+
+static void file_close(void *conn)
+{
+    int *fd = conn;
+    if (fd && *fd >= 0)
+        (void)close(*fd);
+    free(fd);
+}
+
+static int file_read(void *conn, uint64_t offset, void *buf, size_t len)
+{
+    return result_of(pread(*(int *)conn, buf, len, (off_t)offset), len);
+}
+
+static int file_write(void *conn, uint64_t offset, const void *buf, size_t len)
+{
+    return result_of(pwrite(*(int *)conn, buf, len, (off_t)offset), len);
+}
+
+static const PeerOps file_ops = {file_open, file_close, file_read, file_write, NULL};
 
 /* ---- the regions ---------------------------------------------------------------------------- */
 
@@ -133,7 +166,7 @@ static int measure(const PeerOptions *o, PeerResult *ret, uint64_t *ret_missed)
     for (unsigned i = 0; i < PEER_THREADS_MAX; i++)
         regions[i].rd = -1;
     int result = fd < 0 ? -errno : open_regions(o, fd);
-    if (result == 0)
+    if (result == 0 && !o->cold)
         result = warm_up(o);
     if (result == 0)
         result = missed(o, &before);
@@ -177,13 +210,18 @@ int main(int argc, char **argv)
     uint64_t from_file = 0;
     char more[64];
     bool make = strcmp(word, "make") == 0;
+    bool plain = strcmp(word, "pread") == 0 || strcmp(word, "pwrite") == 0;
+    if (plain)
+        word++;
     o.write = strcmp(word, "write") == 0;
     if ((!make && !o.write && strcmp(word, "read") != 0) || !peer_options(&o, argc - 3, argv + 3)) {
         fputs(usage, stderr);
         return 2;
     }
     o.at = argv[2];
-    int result = make ? make_file(&o) : measure(&o, &r, &from_file);
+    int result = make    ? make_file(&o)
+                 : plain ? peer_measure(&o, &file_ops, &r)
+                         : measure(&o, &r, &from_file);
     if (result < 0) {
         fprintf(stderr, "peers-dodo %s: %s (%s)\n", word, strerror(-result), dodo_last_error());
         return 1;

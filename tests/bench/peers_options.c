@@ -61,6 +61,8 @@ static bool set_number(PeerOptions *o, const char *name, const char *value)
         o->warm_ops = v;
     else if (strcmp(name, "sealed") == 0)
         o->sealed = v != 0;
+    else if (strcmp(name, "cold") == 0)
+        o->cold = v != 0;
     else if (strcmp(name, "threads") == 0)
         o->threads = v > PEER_THREADS_MAX ? 0 : (unsigned)v;
     else if (strcmp(name, "regions") == 0)
