@@ -28,6 +28,15 @@ void cluster_programs(const char *cmd, const char *imd)
     imd_path = imd;
 }
 
+void cluster_arguments(int argc, char **argv)
+{
+    if (argc != 3) {
+        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
+        exit(2);
+    }
+    cluster_programs(argv[1], argv[2]);
+}
+
 static void die(const char *what)
 {
     (void)fprintf(stderr, "cluster: %s: %s\n", what, strerror(errno));

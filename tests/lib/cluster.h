@@ -30,6 +30,8 @@ typedef struct Cluster {
 
 /* Paths of the programs. */
 void cluster_programs(const char *cmd, const char *imd);
+/* The same from a test's command line, "TEST CMD IMD"; of another it ends with the usage. */
+void cluster_arguments(int argc, char **argv);
 /* Starts cmd. @config: more lines for dodo.conf, or NULL. Sets the environment by which the library
  * and child processes find the cluster. */
 void cluster_start(Cluster *c, const char *config, bool sealed);

@@ -19,6 +19,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/call_asserts.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -79,33 +80,15 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-static inline void assert_fails(ssize_t result, int error)
-{
-    int saved = errno;
-    assert_int_equal(result, -1);
-    assert_int_equal(saved, error);
-    assert_true(strlen(dodo_last_error()) > 0);
-}
-
-static inline DodoStat stat_of(int rd)
-{
-    DodoStat st;
-    assert_int_equal(dodo_stat(rd, &st), 0);
-    return st;
-}
-
-/* With memory for it, where there are hosts: one that a busy machine holds up is back soon. */
+/* With memory for it, where there are hosts. */
 static inline int opened(size_t len, off_t offset, unsigned flags)
 {
-    for (;;) {
-        int rd = dodo_mopen_flags(len, fd, offset, flags);
-        if (rd < 0 && errno != ENOMEM)
-            fail_msg("mopen: %s", dodo_last_error());
-        if (rd >= 0 && (stat_of(rd).active || cluster.imds_count == 0))
-            return rd;
-        if (rd >= 0)
-            (void)dodo_mclose(rd);
-    }
+    if (cluster.imds_count > 0)
+        return opened_active(len, fd, offset, flags);
+    int rd = dodo_mopen_flags(len, fd, offset, flags);
+    if (rd < 0)
+        fail_msg("mopen: %s", dodo_last_error());
+    return rd;
 }
 
 /* Until all of the region is read from remote memory alone. */

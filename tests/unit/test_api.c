@@ -19,6 +19,8 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/call_asserts.h"
+
 enum { FILE_BYTES = 100000 };
 
 static char path[] = "/tmp/dodo-test-api-XXXXXX";
@@ -47,14 +49,6 @@ static int tear_down(void **state)
     assert_int_equal(dodo_shutdown(), 0);
     close(fd);
     return unlink(path);
-}
-
-static void assert_fails(ssize_t result, int error)
-{
-    int saved = errno;
-    assert_int_equal(result, -1);
-    assert_int_equal(saved, error);
-    assert_true(strlen(dodo_last_error()) > 0);
 }
 
 /* ---- mopen ---------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/call_asserts.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -50,13 +51,6 @@ static int tear_down(void **state)
     free(buf);
     cluster_end(&cluster);
     return 0;
-}
-
-static DodoStat stat_of(int rd)
-{
-    DodoStat st;
-    assert_int_equal(dodo_stat(rd, &st), 0);
-    return st;
 }
 
 static int opened(unsigned flags)

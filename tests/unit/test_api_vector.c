@@ -1,92 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectored calls and prefetches of the library on a real cluster, every byte verified. (The core's
  * decisions: test_client_vector, test_client_prefetch.) */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/api_fixture.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <dodo/dodo.h>
-
-#include "tests/lib/cluster.h"
-#include "tests/lib/load.h"
-
-enum { MIB = 1 << 20, FILE_BYTES = 8 * MIB };
-
-/* Nothing gives up on a busy machine, but where a test says so. */
-static const char patient[] =
-    "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\nrefraction = 1us\n";
 static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\n"
                                  "refraction = 1us\nreopen = 1h\n";
 
-static Cluster cluster;
-static int fd = -1;
-static char path[128];
-static uint8_t *content, *got;
-
-static void begin(const char *config)
-{
-    cluster_start(&cluster, config, false);
-    (void)cluster_imd(&cluster, "32M");
-    fd = cluster_file(&cluster, path);
-    content = malloc(FILE_BYTES);
-    got = malloc(FILE_BYTES);
-    load_fresh(0, content, FILE_BYTES);
-    if (pwrite(fd, content, FILE_BYTES, 0) != FILE_BYTES)
-        abort();
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    (void)dodo_shutdown();
-    (void)close(fd);
-    free(content);
-    free(got);
-    cluster_end(&cluster);
-    return 0;
-}
-
-static void assert_fails(ssize_t result, int error)
-{
-    int saved = errno;
-    assert_int_equal(result, -1);
-    assert_int_equal(saved, error);
-    assert_true(strlen(dodo_last_error()) > 0);
-}
-
-static DodoStat stat_of(int rd)
-{
-    DodoStat st;
-    assert_int_equal(dodo_stat(rd, &st), 0);
-    return st;
-}
-
-/* A host that a busy machine holds up is back soon. */
-static int opened(size_t len, off_t offset, unsigned flags)
-{
-    for (;;) {
-        int rd = dodo_mopen_flags(len, fd, offset, flags);
-        if (rd < 0 && errno != ENOMEM)
-            fail_msg("mopen: %s", dodo_last_error());
-        if (rd >= 0 && stat_of(rd).active)
-            return rd;
-        if (rd >= 0)
-            (void)dodo_mclose(rd);
-    }
-}
+static uint8_t got[FILE_BYTES];
 
 static void await_filled(int rd, uint64_t bytes)
 {
@@ -114,8 +41,8 @@ static void vector__every_byte(void **state)
 {
     (void)state;
     struct iovec iov[BUFFERS];
-    begin(patient);
-    int rd = opened(FILE_BYTES - 100, 100, 0);
+    begin(no_refraction, "32M");
+    int rd = opened_active(FILE_BYTES - 100, fd, 100, 0);
     for (int pass = 0; pass < 3; pass++) { /* from the file, then from memory */
         size_t sum = lay_out(iov, got);
         memset(got, 0, sum);
@@ -143,11 +70,11 @@ static void vector__every_byte(void **state)
 static void vector__arguments(void **state)
 {
     (void)state;
-    begin(patient);
+    begin(no_refraction, "32M");
     uint8_t bytes[4];
     struct iovec iov[2] = {{bytes, 2}, {bytes + 2, 2}}, none = {NULL, 1},
                  much[2] = {{bytes, SSIZE_MAX}, {bytes, 1}};
-    int rd = opened(10000, 0, 0);
+    int rd = opened_active(10000, fd, 0, 0);
     for (int write = 0; write < 2; write++) {
         ssize_t (*call)(int, const struct iovec *, int, off_t) = write ? dodo_mwritev : dodo_mreadv;
         assert_fails(call(-1, iov, 2, 0), ENOMEM);
@@ -171,8 +98,8 @@ static void vector__arguments(void **state)
 static void prefetch__the_first_read_hits(void **state)
 {
     (void)state;
-    begin(patient);
-    int rd = opened(FILE_BYTES - 7, 7, 0);
+    begin(no_refraction, "32M");
+    int rd = opened_active(FILE_BYTES - 7, fd, 7, 0);
     errno = 12345;
     assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
     assert_int_equal(errno, 12345);
@@ -186,8 +113,8 @@ static void prefetch__the_first_read_hits(void **state)
 static void prefetch__arguments(void **state)
 {
     (void)state;
-    begin(hasty_host);
-    int rd = opened(10000, 0, 0);
+    begin(hasty_host, "32M");
+    int rd = opened_active(10000, fd, 0, 0);
     assert_fails(dodo_prefetch(-1, 0, 1), ENOMEM);
     assert_fails(dodo_prefetch(rd, -1, 1), EINVAL);
     assert_fails(dodo_prefetch(rd, 10001, 1), EINVAL);
@@ -202,8 +129,8 @@ static void prefetch__arguments(void **state)
 static void prefetch__beside_calls(void **state)
 {
     (void)state;
-    begin(patient);
-    int rd = opened(FILE_BYTES, 0, 0);
+    begin(no_refraction, "32M");
+    int rd = opened_active(FILE_BYTES, fd, 0, 0);
     assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
     for (unsigned i = 0; i < 200; i++) {
         size_t at = i * 7919 * 41u % (FILE_BYTES - 20000), len = 1 + i * 97 % 20000;
@@ -224,9 +151,9 @@ static void prefetch__beside_calls(void **state)
 static void prefetch__ends(void **state)
 {
     (void)state;
-    begin(patient);
+    begin(no_refraction, "32M");
     for (int round = 0; round < 12; round++) {
-        int rd = opened(FILE_BYTES, 0, 0);
+        int rd = opened_active(FILE_BYTES, fd, 0, 0);
         assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
         if (round % 4)
             await_filled(rd, (uint64_t)round * 100000);
@@ -256,7 +183,7 @@ static int child_main(char **argv)
 static void prefetch__exit(void **state)
 {
     (void)state;
-    begin(patient);
+    begin(no_refraction, "32M");
     const char *args[] = {path, NULL};
     for (int round = 0; round < 3; round++)
         child_must_succeed(child_start(args), "exit");
@@ -272,10 +199,6 @@ int main(int argc, char **argv)
     };
     if (argc == 3 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
-        return 2;
-    }
-    cluster_programs(argv[1], argv[2]);
+    cluster_arguments(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/call_asserts.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -126,13 +127,6 @@ static int piece_check(int rd, unsigned piece)
     free(want);
     free(got);
     return bad;
-}
-
-static DodoStat stat_of(int rd)
-{
-    DodoStat st;
-    assert_int_equal(dodo_stat(rd, &st), 0);
-    return st;
 }
 
 /* Reads until remote memory has the whole piece; the parent's copy is alive, that is. */
@@ -769,10 +763,6 @@ int main(int argc, char **argv)
     };
     if (argc > 2 && strcmp(argv[1], "child") == 0)
         return child_main(argv[2], argv + 3);
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
-        return 2;
-    }
-    cluster_programs(argv[1], argv[2]);
+    cluster_arguments(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,10 +424,6 @@ int main(int argc, char **argv)
         T(fd__poll_loop),
         T(fd__epoll_of_two_queues),
     };
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
-        return 2;
-    }
-    cluster_programs(argv[1], argv[2]);
+    cluster_arguments(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,10 +365,6 @@ int main(int argc, char **argv)
     };
     if (argc == 3 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
-        return 2;
-    }
-    cluster_programs(argv[1], argv[2]);
+    cluster_arguments(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

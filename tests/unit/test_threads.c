@@ -19,6 +19,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/call_asserts.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -88,13 +89,6 @@ static int tear_down(void **state)
 static LoadConfig load_config(unsigned ops)
 {
     return (LoadConfig){.fd = fd, .base = 12345, .regions = 2, .threads = THREADS, .ops = ops};
-}
-
-static DodoStat stat_of(int rd)
-{
-    DodoStat st;
-    assert_int_equal(dodo_stat(rd, &st), 0);
-    return st;
 }
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
@@ -372,10 +366,6 @@ int main(int argc, char **argv)
         MORTAL(host__killed_under_load),
         HASTY(fallback__goes_on_and_comes_back),
     };
-    if (argc != 3) {
-        (void)fprintf(stderr, "usage: %s CMD IMD\n", argv[0]);
-        return 2;
-    }
-    cluster_programs(argv[1], argv[2]);
+    cluster_arguments(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What tests of the library ask of its calls. Behind <cmocka.h>. */
+#ifndef DODO_TESTS_LIB_CALL_ASSERTS_H
+#define DODO_TESTS_LIB_CALL_ASSERTS_H
+
+#include <errno.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include <dodo/dodo.h>
+
+/* The call, just made, failed with @error and told why. */
+static inline void assert_fails(ssize_t result, int error)
+{
+    int saved = errno;
+    assert_int_equal(result, -1);
+    assert_int_equal(saved, error);
+    assert_true(strlen(dodo_last_error()) > 0);
+}
+
+static inline void assert_says(const char *words)
+{
+    if (!strstr(dodo_last_error(), words))
+        fail_msg("\"%s\" does not say \"%s\"", dodo_last_error(), words);
+}
+
+static inline DodoStat stat_of(int rd)
+{
+    DodoStat st;
+    assert_int_equal(dodo_stat(rd, &st), 0);
+    return st;
+}
+
+/* A region with memory for it. A host that a busy machine holds up is back soon: tries again. */
+static inline int opened_active(size_t len, int fd, off_t offset, unsigned flags)
+{
+    for (;;) {
+        int rd = dodo_mopen_flags(len, fd, offset, flags);
+        if (rd < 0 && errno != ENOMEM)
+            fail_msg("mopen: %s", dodo_last_error());
+        if (rd >= 0 && stat_of(rd).active)
+            return rd;
+        if (rd >= 0)
+            (void)dodo_mclose(rd);
+    }
+}
+
+#endif

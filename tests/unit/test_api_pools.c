@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools that are full, of fragments, of ten thousand regions, of one region of several gigabytes.
+ */
+#include "tests/unit/api_fixture.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { SCALE = 10 };
+#else
+enum { SCALE = 1 };
+#endif
+
+static void pool__full(void **state)
+{
+    (void)state;
+    int rds[8];
+    begin(no_refraction, "4M");
+    for (int i = 0; i < 4; i++)
+        rds[i] = opened(MIB, i * MIB, 0);
+    assert_fails(dodo_mopen(1, fd, 5 * MIB), ENOMEM);
+    int fallback = opened(MIB, 6 * MIB, DODO_FALLBACK);
+    assert_int_equal(stat_of(fallback).active, 0);
+    for (int i = 0; i < 4; i++)
+        fill(rds[i], i * MIB, 0, MIB);
+    assert_int_equal(dodo_mclose(rds[2]), 0);
+    rds[2] = opened_again(MIB, 9 * MIB, 0);
+    fill(rds[2], 9 * MIB, 0, MIB);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+    rds[0] = opened_again(4 * MIB, 0, 0); /* the whole of it again */
+    fill(rds[0], 0, 0, 4 * MIB);
+}
+
+static void pool__of_fragments(void **state)
+{
+    (void)state;
+    enum { PART = 256 * KIB, PARTS = 16 };
+    int rds[PARTS];
+    begin(no_refraction, "4M");
+    for (int i = 0; i < PARTS; i++)
+        rds[i] = opened(PART, i * PART, 0);
+    for (int i = 0; i < PARTS; i += 2)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+    assert_fails(dodo_mopen(PART + 1, fd, 5 * MIB), ENOMEM); /* half of it is free, in parts */
+    for (int i = 0; i < PARTS; i += 2) {
+        rds[i] = opened_again(PART, i * PART, 0);
+        assert_reads(rds[i], i * PART, 0, PART);
+    }
+    for (int i = 0; i < PARTS; i++)
+        fill(rds[i], i * PART, 0, PART);
+    assert_int_equal(dodo_mclose(rds[6]), 0);
+    assert_int_equal(dodo_mclose(rds[7]), 0);
+    assert_reads(opened_again(2 * PART, 5 * MIB, 0), 5 * MIB, 0, 2 * PART); /* neighbours join */
+}
+
+/* As many as the system lets a program have files open. */
+static unsigned tiny_regions(void)
+{
+    struct rlimit limit;
+    unsigned wanted = 10000 / SCALE;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur < wanted + 100) {
+        limit.rlim_cur = limit.rlim_max < wanted + 100 ? limit.rlim_max : wanted + 100;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    }
+    return limit.rlim_cur < wanted + 100 ? (unsigned)limit.rlim_cur - 100 : wanted;
+}
+
+static void pool__ten_thousand_tiny_regions(void **state)
+{
+    (void)state;
+    enum { TINY = 100 };
+    unsigned count = tiny_regions();
+    int *rds = malloc(count * sizeof *rds);
+    begin(no_refraction, "64M");
+    for (unsigned i = 0; i < count; i++)
+        rds[i] = opened(TINY, (off_t)i * (TINY + 1), 0);
+    for (unsigned i = 0; i < count; i++)
+        assert_reads(rds[i], (off_t)i * (TINY + 1), 0, TINY);
+    for (unsigned i = 0; i < count; i += 97)
+        assert_int_equal(dodo_mwrite(rds[i], 50, "tiny", 4), 4);
+    for (unsigned i = 0; i < count; i += 97) {
+        memcpy(content + (off_t)i * (TINY + 1) + 50, "tiny", 4);
+        fill(rds[i], (off_t)i * (TINY + 1), 0, TINY);
+        assert_int_equal(stat_of(rds[i]).active, 1);
+    }
+    for (unsigned i = 0; i < count; i += 2)
+        assert_int_equal(dodo_mclose(rds[i]), 0);
+    for (unsigned i = 0; i < count; i += 2) {
+        rds[i] = opened(TINY, (off_t)i * (TINY + 1), 0);
+        assert_int_equal(stat_of(rds[i]).filled_bytes, 0);
+    }
+    assert_reads(rds[count - 2], (off_t)(count - 2) * (TINY + 1), 0, TINY);
+    assert_int_equal(dodo_shutdown(), 0); /* closes them all */
+    /* Whoever still has a number of before, finds no other region under it. */
+    int rd = opened(TINY, 0, 0);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_not_equal(rds[i], rd);
+    uint8_t byte;
+    errno = 0;
+    assert_int_equal(dodo_mread(rds[0], 0, &byte, 1), -1);
+    assert_int_equal(errno, ENOMEM);
+    assert_int_equal(dodo_shutdown(), 0);
+    int again = opened(TINY, 0, 0);
+    assert_int_not_equal(again, rd);
+    assert_int_equal(dodo_mclose(again), 0);
+    free(rds);
+}
+
+/* One region, larger than 4 GiB where the host has so much to offer, of a file of holes: what is
+ * touched are some blocks at both ends and around 4 GiB. */
+static void pool__region_of_several_gigabytes(void **state)
+{
+    (void)state;
+    char pool[32];
+    uint8_t got[70000], zero[70000] = {0};
+    uint64_t region = 5ull << 30;
+    while (region + (256 << 20) > cluster_memory_available())
+        region /= 2;
+    (void)snprintf(pool, sizeof pool, "%" PRIu64, region + MIB);
+    begin(no_refraction, pool);
+    assert_int_equal(ftruncate(fd, (off_t)region + 2 * MIB), 0);
+    int rd = opened(region, MIB, 0);
+    const off_t places[] = {0, (off_t)region / 5 * 4 - 30000, (off_t)region - (off_t)sizeof got};
+    for (size_t i = 0; i < 3; i++) {
+        off_t at = places[i];
+        memset(got, 1, sizeof got);
+        assert_int_equal(dodo_mread(rd, at, got, sizeof got), sizeof got);
+        if (at > FILE_BYTES)
+            assert_memory_equal(got, zero, sizeof got);
+        load_fresh((unsigned)i + 77, got, sizeof got);
+        assert_int_equal(dodo_mwrite(rd, at, got, sizeof got), sizeof got);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        uint8_t want[sizeof got];
+        load_fresh((unsigned)i + 77, want, sizeof want);
+        assert_int_equal(dodo_mread(rd, places[i], got, sizeof got), sizeof got);
+        assert_memory_equal(got, want, sizeof got);
+        assert_int_equal(pread(fd, got, sizeof got, MIB + places[i]), sizeof got);
+        assert_memory_equal(got, want, sizeof got);
+    }
+    assert_int_equal(dodo_mread(rd, (off_t)region - 10, got, 100), 10);
+    assert_int_equal(dodo_mread(rd, (off_t)region, got, 100), 0);
+    assert_true(stat_of(rd).hits > 0);
+    assert_int_equal(stat_of(rd).active, 1);
+    assert_fails(dodo_mopen(2 * MIB, fd, (off_t)region + MIB), ENOMEM);
+    assert_int_equal(dodo_mclose(rd), 0);
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_teardown(f, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(pool__full),
+        T(pool__of_fragments),
+        T(pool__ten_thousand_tiny_regions),
+        T(pool__region_of_several_gigabytes),
+    };
+    cluster_arguments(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

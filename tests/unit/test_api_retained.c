@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* What is kept for the next run (DODO_RETAIN): found again, and not when it may be stale. */
+#include "tests/unit/api_fixture.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Until a release can tell the file's last change from a later one. */
+static void await_settled(void)
+{
+    struct stat st;
+    struct timespec now;
+    assert_int_equal(fstat(fd, &st), 0);
+    do {
+        (void)sched_yield();
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+    } while ((now.tv_sec - st.st_ctim.tv_sec) * 1000000000 + now.tv_nsec - st.st_ctim.tv_nsec <
+             100 * 1000000);
+}
+
+enum { KEPT_BYTES = 3 * MIB + 777, KEPT_AT = 4097 };
+
+/* argv: the file; whether a region from before is to be found; "write" or "read"; how it ends. As
+ * the next run of a program would be. */
+static int child_main(char **argv)
+{
+    bool expected = strcmp(argv[1], "found") == 0, writing = strcmp(argv[2], "write") == 0;
+    static uint8_t want[KEPT_BYTES], got[KEPT_BYTES];
+    DodoStat st;
+    fd = open(argv[0], writing ? O_RDWR | O_CLOEXEC : O_RDONLY | O_CLOEXEC);
+    if (pread(fd, want, KEPT_BYTES, KEPT_AT) != KEPT_BYTES)
+        return 1;
+    int rd = dodo_mopen_flags(KEPT_BYTES, fd, KEPT_AT,
+                              writing ? DODO_RETAIN : DODO_RETAIN | DODO_RDONLY);
+    if (rd < 0 || dodo_stat(rd, &st) != 0)
+        return 2;
+    if (st.reused != expected)
+        return 3;
+    for (uint64_t misses = UINT64_MAX; misses != st.misses;) {
+        misses = st.misses;
+        if (dodo_mread(rd, 0, got, KEPT_BYTES) != KEPT_BYTES || memcmp(want, got, KEPT_BYTES) != 0)
+            return 4;
+        if (dodo_stat(rd, &st) != 0 || (expected && st.misses > 0))
+            return 5; /* what was found is all there */
+    }
+    if (st.hits == 0 || (writing && dodo_mwrite(rd, 5, "w", 1) != 1))
+        return 6;
+    if (strcmp(argv[3], "close") == 0)
+        return dodo_mclose(rd) == 0 ? 0 : 7;
+    return strcmp(argv[3], "shutdown") == 0 ? dodo_shutdown() : 0;
+}
+
+static void run(const char *found, const char *what, const char *end)
+{
+    const char *args[] = {path, found, what, end, NULL};
+    child_must_succeed(child_start(args), found);
+}
+
+static void retain__the_next_run_has_hits_alone(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    run("found", "read", "close");
+    run("found", "read", "shutdown"); /* which closes, too */
+    run("found", "read", "close");
+}
+
+static void retain__not_after_a_change(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    assert_int_equal(pwrite(fd, "changed", 7, KEPT_AT + 100), 7);
+    await_settled();
+    run("nothing", "read", "close");
+    run("found", "read", "close");
+    assert_int_equal(ftruncate(fd, FILE_BYTES + 1), 0);
+    await_settled();
+    run("nothing", "read", "close");
+}
+
+static void retain__not_what_was_written(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    run("found", "write", "close"); /* the reader's copy serves the writer, and ends with it */
+    await_settled();
+    run("nothing", "read", "close");
+}
+
+static void retain__not_without_a_clean_release(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "exit");
+    run("nothing", "read", "close");
+    run("found", "read", "exit");
+    run("nothing", "read", "close");
+}
+
+/* What is only kept gives way, the least recently used first. */
+static void retain__gives_way_when_room_is_needed(void **state)
+{
+    (void)state;
+    begin(no_refraction, "8M");
+    await_settled();
+    for (int i = 0; i < 4; i++) {
+        int rd = opened(2 * MIB, i * 2 * MIB, DODO_RETAIN);
+        fill(rd, i * 2 * MIB, 0, 2 * MIB);
+        assert_int_equal(dodo_mclose(rd), 0);
+    }
+    int fresh = opened(2 * MIB, 8 * MIB, 0), rd = opened(2 * MIB, 2 * MIB, DODO_RETAIN);
+    assert_int_equal(stat_of(fresh).reused, 0);
+    assert_int_equal(stat_of(rd).reused, 1);
+    assert_reads(rd, 2 * MIB, 0, 2 * MIB);
+    assert_int_equal(stat_of(rd).misses, 0);
+    int gone = opened(2 * MIB, 0, DODO_RETAIN);
+    assert_int_equal(stat_of(gone).reused, 0);
+}
+
+int main(int argc, char **argv)
+{
+#define T(f) cmocka_unit_test_teardown(f, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(retain__the_next_run_has_hits_alone),   T(retain__not_after_a_change),
+        T(retain__not_what_was_written),          T(retain__not_without_a_clean_release),
+        T(retain__gives_way_when_room_is_needed),
+    };
+    if (argc == 6 && strcmp(argv[1], "child") == 0)
+        return child_main(argv + 2);
+    cluster_arguments(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
