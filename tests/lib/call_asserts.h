@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests of the library ask of its calls. Behind <cmocka.h>. */
+/* What tests of the library ask of its calls. */
 #ifndef DODO_TESTS_LIB_CALL_ASSERTS_H
 #define DODO_TESTS_LIB_CALL_ASSERTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
 
 #include <errno.h>
 #include <string.h>

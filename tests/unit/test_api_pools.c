@@ -73,31 +73,67 @@ static unsigned tiny_regions(void)
     return limit.rlim_cur < wanted + 100 ? (unsigned)limit.rlim_cur - 100 : wanted;
 }
 
+/* Every region has a lock, and the kernel walks through all that a file has: so they are in several
+ * files, all alike. */
+enum { TINY = 100, TINY_FILES = 8 };
+static int tiny_files[TINY_FILES];
+
+static off_t tiny_at(unsigned i)
+{
+    return (off_t)(i / TINY_FILES) * (TINY + 1);
+}
+
+static int tiny_opened(unsigned i)
+{
+    int rd = dodo_mopen(TINY, tiny_files[i % TINY_FILES], tiny_at(i));
+    if (rd < 0)
+        fail_msg("mopen: %s", dodo_last_error());
+    return rd;
+}
+
+static void tiny_make(unsigned count)
+{
+    size_t len = (size_t)tiny_at(count + TINY_FILES);
+    for (unsigned i = 0; i < TINY_FILES; i++) {
+        tiny_files[i] = cluster_file(&cluster, NULL);
+        assert_int_equal(pwrite(tiny_files[i], content, len, 0), len);
+    }
+}
+
+/* Writes to it, and reads that back from remote memory. */
+static void tiny_write(int rd, unsigned i)
+{
+    enum { AT = 50 };
+    uint8_t *want = content + tiny_at(i), old[4];
+    assert_int_equal(dodo_mwrite(rd, AT, "tiny", sizeof old), sizeof old);
+    memcpy(old, want + AT, sizeof old);
+    memcpy(want + AT, "tiny", sizeof old);
+    fill(rd, tiny_at(i), 0, TINY);
+    memcpy(want + AT, old, sizeof old); /* as it still is in the other files */
+    assert_int_equal(stat_of(rd).active, 1);
+}
+
 static void pool__ten_thousand_tiny_regions(void **state)
 {
     (void)state;
-    enum { TINY = 100 };
+    enum { STEP = 97 };
     unsigned count = tiny_regions();
     int *rds = malloc(count * sizeof *rds);
     begin(no_refraction, "64M");
+    tiny_make(count);
     for (unsigned i = 0; i < count; i++)
-        rds[i] = opened(TINY, (off_t)i * (TINY + 1), 0);
+        rds[i] = tiny_opened(i);
     for (unsigned i = 0; i < count; i++)
-        assert_reads(rds[i], (off_t)i * (TINY + 1), 0, TINY);
-    for (unsigned i = 0; i < count; i += 97)
-        assert_int_equal(dodo_mwrite(rds[i], 50, "tiny", 4), 4);
-    for (unsigned i = 0; i < count; i += 97) {
-        memcpy(content + (off_t)i * (TINY + 1) + 50, "tiny", 4);
-        fill(rds[i], (off_t)i * (TINY + 1), 0, TINY);
-        assert_int_equal(stat_of(rds[i]).active, 1);
-    }
+        assert_reads(rds[i], tiny_at(i), 0, TINY);
+    for (unsigned i = 0; i < count; i += STEP)
+        tiny_write(rds[i], i);
     for (unsigned i = 0; i < count; i += 2)
         assert_int_equal(dodo_mclose(rds[i]), 0);
     for (unsigned i = 0; i < count; i += 2) {
-        rds[i] = opened(TINY, (off_t)i * (TINY + 1), 0);
+        rds[i] = tiny_opened(i);
         assert_int_equal(stat_of(rds[i]).filled_bytes, 0);
     }
-    assert_reads(rds[count - 2], (off_t)(count - 2) * (TINY + 1), 0, TINY);
+    assert_reads(rds[2], tiny_at(2), 0, TINY);
     assert_int_equal(dodo_shutdown(), 0); /* closes them all */
     /* Whoever still has a number of before, finds no other region under it. */
     int rd = opened(TINY, 0, 0);
@@ -111,6 +147,8 @@ static void pool__ten_thousand_tiny_regions(void **state)
     int again = opened(TINY, 0, 0);
     assert_int_not_equal(again, rd);
     assert_int_equal(dodo_mclose(again), 0);
+    for (unsigned i = 0; i < TINY_FILES; i++)
+        (void)close(tiny_files[i]);
     free(rds);
 }
 
