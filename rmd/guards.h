@@ -24,6 +24,7 @@
     X(MEMORY_UNKNOWN, "no lending while the memory's state is not known")         \
     X(CAP, "the owner's cap on the pool is kept")                                 \
     X(SHRINK, "the limit follows what may be lent")                               \
+    X(STORM, "who takes memory fast has it back before it is short")              \
     X(GROW, "the limit grows slowly")                                             \
     X(ONE_IMD, "no imd is started before the last one is gone")                   \
     X(DEADLINE, "an imd that does not leave by its deadline is killed")           \

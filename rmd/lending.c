@@ -29,6 +29,45 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
     return whole_steps(GUARD(CAP) ? smaller(there, l->cap_bytes) : there);
 }
 
+/* ---- how fast the owner takes memory --------------------------------------------------------- */
+
+static void forget(Lending *l)
+{
+    l->count = 0;
+    l->taken_bytes = l->ahead_bytes = 0;
+    l->stirs = false;
+}
+
+/* The newest reading that is old enough to tell a rate; else the oldest there is. */
+static const LendingReading *reading_before(const Lending *l, uint64_t now_ns)
+{
+    const LendingReading *r = NULL;
+    for (unsigned i = 1; i <= l->count; i++) {
+        r = &l->readings[(l->next + LENDING_READINGS - i) % LENDING_READINGS];
+        if (now_ns - r->at_ns >= LENDING_RATE_NS)
+            break;
+    }
+    return r;
+}
+
+/* What imd takes and gives back moves between what is spare and what is held. */
+static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_t now_ns)
+{
+    const LendingReading *before = reading_before(l, now_ns);
+    l->taken_bytes = l->ahead_bytes = 0;
+    if (before && now_ns > before->at_ns && before->there_bytes > there_bytes) {
+        uint64_t elapsed = now_ns - before->at_ns;
+        l->taken_bytes = before->there_bytes - there_bytes;
+        if (l->taken_bytes >= total_bytes / LENDING_STORM_DIVISOR)
+            l->ahead_bytes =
+                (uint64_t)((double)l->taken_bytes * LENDING_AHEAD_NS / (double)elapsed);
+    }
+    l->stirs = l->taken_bytes >= total_bytes / LENDING_STIR_DIVISOR;
+    l->readings[l->next] = (LendingReading){now_ns, there_bytes};
+    l->next = (l->next + 1) % LENDING_READINGS;
+    l->count += l->count < LENDING_READINGS;
+}
+
 void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
 {
     l->read_ns = now_ns;
@@ -36,8 +75,11 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     l->far_below = false;
     l->lendable_bytes = 0;
     l->held_bytes = held_bytes;
-    if (!state)
+    if (!state) {
+        forget(l);
         return;
+    }
+    note(l, state->spare_bytes + held_bytes, state->total_bytes, now_ns);
     l->slack_bytes = state->total_bytes / LENDING_SLACK_DIVISOR;
     l->ceiling_bytes = ceiling(l, state, held_bytes);
     l->lendable_bytes = memory_lendable_bytes(state, held_bytes);
@@ -45,10 +87,19 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
                    state->reserve_bytes + memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
 }
 
+/* In a storm: what is left of what may be lent, when it goes on. */
+static uint64_t lendable_ahead(const Lending *l)
+{
+    if (!GUARD(STORM))
+        return l->lendable_bytes;
+    return l->lendable_bytes > l->ahead_bytes ? l->lendable_bytes - l->ahead_bytes : 0;
+}
+
 /* What the limit may rise to. */
 static uint64_t target(const Lending *l)
 {
-    uint64_t lendable = l->lendable_bytes > l->slack_bytes ? l->lendable_bytes - l->slack_bytes : 0;
+    uint64_t lendable = lendable_ahead(l);
+    lendable = lendable > l->slack_bytes ? lendable - l->slack_bytes : 0;
     return whole_steps(GUARD(CAP) ? smaller(lendable, l->cap_bytes) : lendable);
 }
 
@@ -61,14 +112,17 @@ uint64_t lending_begin(Lending *l, uint64_t now_ns)
 {
     l->limit_bytes = lending_spare(l);
     l->grown_ns = now_ns;
+    forget(l); /* what was taken before is not lent */
     return l->limit_bytes;
 }
 
 static bool shrink(Lending *l, uint64_t now_ns)
 {
-    if (!GUARD(SHRINK) || l->limit_bytes <= l->lendable_bytes + l->slack_bytes)
+    bool over = l->limit_bytes > l->lendable_bytes + l->slack_bytes ||
+                (l->ahead_bytes > 0 && GUARD(STORM) && l->limit_bytes > lendable_ahead(l));
+    if (!GUARD(SHRINK) || !over)
         return false;
-    l->limit_bytes = whole_steps(l->lendable_bytes);
+    l->limit_bytes = whole_steps(lendable_ahead(l));
     l->grown_ns = now_ns + LENDING_GROW_PAUSE_NS;
     return true;
 }

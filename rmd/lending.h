@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How much is lent: the limit on the pool's use follows what the owner can spare. Down at once, up
- * slowly, and not for noise: a slack of 1 % of the memory lies to both sides. Pure. */
+ * slowly, and not for noise: a slack of 1 % of the memory lies to both sides. But who takes memory
+ * so fast that the headroom would soon be touched gets it before that. Pure. */
 #ifndef DODO_RMD_LENDING_H
 #define DODO_RMD_LENDING_H
 
@@ -12,11 +13,22 @@
 
 #define LENDING_GROW_BYTES_PER_S (64ull << 20)
 #define LENDING_GROW_PAUSE_NS (5 * NS_PER_S) /* after the limit had to be lowered */
+#define LENDING_AHEAD_NS (500 * NS_PER_MS)   /* what is taken until then is given back now */
+#define LENDING_RATE_NS (100 * NS_PER_MS)    /* the rate is one of about so long */
 enum {
     LENDING_STEP_BYTES = 64 << 10, /* limits are multiples of it */
     LENDING_SLACK_DIVISOR = 100,   /* of all memory, above what may be lent and below */
     LENDING_FAR_BELOW_DIVISOR = 3, /* less than this part of the headroom left: everything back */
+    /* What the owner takes within LENDING_RATE_NS, as parts of all memory: makes it worth to look
+     * again soon; is a storm. */
+    LENDING_STIR_DIVISOR = 3200,
+    LENDING_STORM_DIVISOR = 400,
+    LENDING_READINGS = 16, /* remembered for the rate */
 };
+
+typedef struct LendingReading {
+    uint64_t at_ns, there_bytes; /* not the owner's: spare or lent */
+} LendingReading;
 
 typedef struct Lending {
     uint64_t cap_bytes; /* the owner's */
@@ -29,6 +41,11 @@ typedef struct Lending {
     uint64_t ceiling_bytes; /* the pool that a lending may begin with, below the cap */
     uint64_t limit_bytes;
     uint64_t grown_ns; /* the limit stands since; in the future: it rests until then */
+    LendingReading readings[LENDING_READINGS]; /* the newest is the one before @next */
+    unsigned next, count;
+    uint64_t taken_bytes; /* by the owner, lately */
+    uint64_t ahead_bytes; /* what he will have taken LENDING_AHEAD_NS from now, at that rate */
+    bool stirs;
 } Lending;
 
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);
@@ -38,6 +55,11 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
 uint64_t lending_spare(const Lending *l);
 /* It begins: the limit. */
 uint64_t lending_begin(Lending *l, uint64_t now_ns);
+/* The owner takes memory: it should be read again soon. */
+static inline bool lending_stirs(const Lending *l)
+{
+    return l->stirs;
+}
 /* True: the limit has changed. @pool_bytes: what the pool can hold. */
 bool lending_follow(Lending *l, uint64_t pool_bytes, uint64_t now_ns);
 

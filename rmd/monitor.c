@@ -259,9 +259,11 @@ void monitor_memory(Monitor *m, const MemoryState *state, uint64_t held_bytes, u
 
 uint64_t monitor_memory_due_ns(const Monitor *m)
 {
-    return time_add(m->lending.read_ns, m->imd != IMD_NONE
-                                            ? smaller(MONITOR_MEMORY_POLL_NS, m->config.poll_ns)
-                                            : m->config.poll_ns);
+    uint64_t wait = m->config.poll_ns;
+    if (m->imd != IMD_NONE)
+        wait = smaller(wait,
+                       lending_stirs(&m->lending) ? MONITOR_STORM_POLL_NS : MONITOR_MEMORY_POLL_NS);
+    return time_add(m->lending.read_ns, wait);
 }
 
 void monitor_pressure(Monitor *m, uint64_t now_ns)

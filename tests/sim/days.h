@@ -61,7 +61,7 @@ typedef struct Machine {
     enum Verdict recruit, reclaim;
     uint64_t total, reserve, used; /* bytes; used: by the owner */
     double growth;                 /* bytes a second */
-    uint64_t used_ns, growth_until_ns;
+    uint64_t used_ns, growth_from_ns, growth_until_ns;
 } Machine;
 
 typedef struct Imd {
@@ -83,7 +83,8 @@ typedef struct Oracle {
     bool memory_known, must_end, left;
     MemoryState memory;
     uint64_t held, slack;
-    uint64_t touch_ns, touch_excused_ns; /* the first one while imd is there */
+    uint64_t read_ns, storm_ns, storm_read_ns; /* since when memory goes as it does; 0: not read */
+    uint64_t touch_ns, touch_excused_ns;       /* the first one while imd is there */
 } Oracle;
 
 typedef struct Days {

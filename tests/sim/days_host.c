@@ -103,6 +103,7 @@ static void memory_advance(Days *d, uint64_t now_ns)
         bool storm = chance(&d->memory_rng, 10);
         double rate = (double)sim_rng_spread(&d->memory_rng, 1, storm ? 5000 : 50) * 1e6;
         m->growth = chance(&d->memory_rng, 50) ? -rate : chance(&d->memory_rng, 50) ? rate : 0;
+        m->growth_from_ns = to;
         m->growth_until_ns = in(&d->memory_rng, to, NS_PER_S / 10, DAY_NS / 24);
     }
 }

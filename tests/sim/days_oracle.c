@@ -201,11 +201,18 @@ void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
 {
     Oracle *o = &d->oracle;
     o->memory_known = m != NULL;
-    if (!m)
+    if (!m) {
+        o->storm_read_ns = 0;
         return;
+    }
     o->memory = *m;
     o->held = held;
     o->slack = m->total_bytes / 100;
+    o->read_ns = d->now_ns;
+    if (o->storm_ns != d->machine.growth_from_ns || !o->lends || !o->storm_read_ns) {
+        o->storm_ns = d->machine.growth_from_ns;
+        o->storm_read_ns = o->lends ? d->now_ns : 0;
+    }
     if (m->spare_bytes < m->reserve_bytes + memory_headroom_bytes(m) / 3)
         oracle_pressure(d);
 }
@@ -247,6 +254,18 @@ void oracle_ended(Days *d, bool by_itself)
 
 /* ---- after everything ------------------------------------------------------------------------ */
 
+/* The owner has taken memory fast for a while, at the same rate: he has back what he needs next. */
+static void check_storm(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    const Machine *m = &d->machine;
+    if (o->read_ns != d->now_ns || !o->storm_read_ns || m->growth < (double)m->total / 30 ||
+        since(o->storm_read_ns, d->now_ns) < LENDING_RATE_NS || m->used >= m->total / 100 * 96)
+        return;
+    double left = (double)memory_lendable_bytes(&o->memory, o->held) - m->growth * 0.4;
+    demand(d, o->limit == 0 || (double)o->limit <= left, "lends what is needed in a moment");
+}
+
 static void check_lending(Days *d)
 {
     const Oracle *o = &d->oracle;
@@ -261,6 +280,7 @@ static void check_lending(Days *d)
            "waits for an imd that is never ready");
     demand(d, o->limit <= memory_lendable_bytes(&o->memory, o->held) + o->slack,
            "lends more than there is");
+    check_storm(d);
 }
 
 /* The owner's whole view of it: from a touch to the end of imd. */

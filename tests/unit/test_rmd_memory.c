@@ -159,7 +159,7 @@ static void is_not_moved_by_noise(void **state)
 {
     lend(UINT64_MAX, 60 * GIB);
     for (unsigned i = 0; i < 100; i++)
-        assert_false(read_after(NS_PER_S / 10, i % 2 ? 59 * GIB + 10 * MIB : 60 * GIB, 0));
+        assert_false(read_after(NS_PER_S / 10, 60 * GIB - i % 5 * 240 * MIB, 0));
 }
 
 static void is_lowered_by_what_is_missing_at_once(void **state)
@@ -217,6 +217,45 @@ static void knows_when_it_is_far_below(void **state)
     assert_false(lending.known);
     assert_false(lending_follow(&lending, UINT64_MAX, now_ns));
     assert_int_equal(lending_spare(&lending), 0);
+}
+
+static void who_takes_memory_fast_has_it_back_before_it_is_short(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    uint64_t limit = lending.limit_bytes;
+    assert_false(read_after(NS_PER_S / 10, 60 * GIB, 0));
+    assert_false(lending_stirs(&lending));
+    /* 3.2 GB/s: the headroom is not touched before another 200 ms have gone */
+    assert_true(read_after(NS_PER_S / 10, 60 * GIB - 320 * MIB, 0));
+    assert_true(lending_stirs(&lending));
+    assert_true(lending.limit_bytes < limit);
+    assert_true(lending.limit_bytes <= lending.lendable_bytes - 1600 * MIB);
+    assert_true(lending.limit_bytes > lending.lendable_bytes - 1600 * MIB - LENDING_STEP_BYTES);
+    limit = lending.limit_bytes;
+    assert_true(read_after(NS_PER_S / 50, 60 * GIB - 384 * MIB, 0)); /* it goes on */
+    assert_true(lending.limit_bytes < limit);
+    limit = lending.limit_bytes;
+    for (unsigned i = 0; i < 10; i++) /* it is over */
+        assert_false(read_after(NS_PER_S / 50, 60 * GIB - 384 * MIB, 0));
+    assert_false(lending_stirs(&lending));
+    assert_int_equal(lending.limit_bytes, limit);
+}
+
+static void no_storm_is_what_takes_little_or_what_imd_takes(void **state)
+{
+    lend(UINT64_MAX, 60 * GIB);
+    uint64_t spare = 60 * GIB;
+    assert_false(read_after(NS_PER_S / 10, spare, 0));
+    assert_false(read_after(NS_PER_S / 10, spare -= 200 * MIB, 0)); /* a program starts */
+    assert_true(lending_stirs(&lending));                           /* looked at again soon */
+    for (unsigned i = 1; i <= 20; i++)                              /* imd is being filled */
+        assert_false(read_after(NS_PER_S / 10, spare - i * GIB, i * GIB));
+    assert_false(lending_stirs(&lending));
+    /* What was taken before this lending says nothing. */
+    (void)read_after(NS_PER_S / 10, 50 * GIB, 20 * GIB);
+    (void)lending_begin(&lending, now_ns);
+    (void)read_after(NS_PER_S / 10, 40 * GIB, 20 * GIB);
+    assert_false(lending_stirs(&lending));
 }
 
 /* ---- the load -------------------------------------------------------------------------------- */
@@ -288,6 +327,8 @@ int main(void)
         cmocka_unit_test(grows_slowly_and_after_a_rest),
         cmocka_unit_test(does_not_outgrow_the_pool_or_the_cap),
         cmocka_unit_test(knows_when_it_is_far_below),
+        cmocka_unit_test(who_takes_memory_fast_has_it_back_before_it_is_short),
+        cmocka_unit_test(no_storm_is_what_takes_little_or_what_imd_takes),
         cmocka_unit_test(reads_the_load_average),
         cmocka_unit_test(takes_out_what_is_ours),
         cmocka_unit_test(a_new_process_begins_anew),

@@ -587,6 +587,23 @@ static void the_limit_follows_the_memory(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
+static void memory_that_goes_is_looked_at_more_often(void **state)
+{
+    lend(&usual);
+    uint64_t limit = h.limit;
+    h.spare -= 200 << 20;
+    pass(MONITOR_MEMORY_POLL_NS);
+    assert_int_equal(h.limits, 0);
+    assert_true(monitor_memory_due_ns(h.monitor) <= h.now_ns + MONITOR_STORM_POLL_NS);
+    h.spare -= 200 << 20; /* more than a little: it is taken back before the headroom is touched */
+    pass(MONITOR_STORM_POLL_NS);
+    assert_int_equal(h.limits, 1);
+    assert_true(h.limit < limit);
+    pass(NS_PER_S);
+    assert_true(monitor_memory_due_ns(h.monitor) > h.now_ns + MONITOR_STORM_POLL_NS);
+    assert_int_equal(h.terminates, 0);
+}
+
 static void pressure_takes_all_back_and_rests(void **state)
 {
     lend(&usual);
@@ -736,6 +753,7 @@ int main(void)
         TEST(leaves_with_its_imd),
         TEST(says_which_imd_is_gone),
         TEST(the_limit_follows_the_memory),
+        TEST(memory_that_goes_is_looked_at_more_often),
         TEST(pressure_takes_all_back_and_rests),
         TEST(pressure_comes_again_later_and_later),
         TEST(no_lending_without_knowing_the_memory),
