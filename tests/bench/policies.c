@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Miss ratios of the cache's policies on generated traces, beside the best that any could do
- * (Belady's, which knows the future), as docs/policies.md shows them: --table or --svg. The
- * policies are the library's own, in its own core. */
+/* Miss ratios of the cache's policies on generated and recorded traces, beside the best that any
+ * could do (Belady's, which knows the future), as docs/policies.md shows them: --table or --svg.
+ * The policies are the library's own, in its own core. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,30 +19,31 @@ static const struct {
                     {"MRU", "#d55e00", MANAGE_MRU},
                     {"first-in", "#009e73", MANAGE_FIRST_IN},
                     {"optimum", "#555555", -1}};
+static unsigned reads[TRACES];
 static double ratios[TRACES][ROOMS][COLUMNS];
 
 /* ---- the optimum ------------------------------------------------------------------------------
  */
 
-/* When each read's piece is read again; TRACE_LEN: never. */
-static void next_uses(const uint16_t *at, unsigned *next)
+/* When each read's piece is read again; @len: never. */
+static void next_uses(const uint16_t *at, unsigned len, unsigned *next)
 {
     unsigned seen[TRACE_PIECES];
     for (unsigned i = 0; i < TRACE_PIECES; i++)
-        seen[i] = TRACE_LEN;
-    for (unsigned i = TRACE_LEN; i-- > 0;) {
+        seen[i] = len;
+    for (unsigned i = len; i-- > 0;) {
         next[i] = seen[at[i]];
         seen[at[i]] = i;
     }
 }
 
 /* Out goes what is used again the latest; what just came, too, if that is it. */
-static unsigned optimum_misses(const uint16_t *at, unsigned room)
+static unsigned optimum_misses(const uint16_t *at, unsigned len, unsigned room)
 {
     static unsigned next[TRACE_LEN];
     unsigned when[TRACE_PIECES] = {0}, count = 0, misses = 0; /* when: 0: not cached */
-    next_uses(at, next);
-    for (unsigned i = 0; i < TRACE_LEN; i++) {
+    next_uses(at, len, next);
+    for (unsigned i = 0; i < len; i++) {
         bool hit = when[at[i]] != 0;
         misses += !hit;
         count += !hit;
@@ -86,13 +87,13 @@ static Cache *make(unsigned room, int policy, int *ret_rd)
     return c;
 }
 
-static unsigned policy_misses(const uint16_t *at, unsigned room, int policy)
+static unsigned policy_misses(const uint16_t *at, unsigned len, unsigned room, int policy)
 {
     uint8_t buf[PIECE];
     struct manage_stats st;
     int rd;
     Cache *c = make(room, policy, &rd);
-    for (unsigned i = 0; i < TRACE_LEN; i++) {
+    for (unsigned i = 0; i < len; i++) {
         CacheCall call;
         cache_read_start(&call, c, rd, (off_t)at[i] * PIECE, buf, PIECE, 1);
         while (call.need == CACHE_JOB)
@@ -107,13 +108,13 @@ static void measure(void)
 {
     static uint16_t at[TRACE_LEN];
     for (unsigned t = 0; t < TRACES; t++) {
-        trace_make(t, at);
+        reads[t] = trace_make(t, at);
         for (unsigned r = 0; r < ROOMS; r++)
             for (unsigned k = 0; k < COLUMNS; k++) {
                 unsigned misses = lines[k].policy < 0
-                                      ? optimum_misses(at, rooms[r])
-                                      : policy_misses(at, rooms[r], lines[k].policy);
-                ratios[t][r][k] = (double)misses / TRACE_LEN;
+                                      ? optimum_misses(at, reads[t], rooms[r])
+                                      : policy_misses(at, reads[t], rooms[r], lines[k].policy);
+                ratios[t][r][k] = (double)misses / reads[t];
             }
     }
 }
@@ -175,10 +176,9 @@ static void print_svg(void)
     for (unsigned k = 0; k < COLUMNS; k++)
         printf("<line x1=\"%u\" y1=\"%u\" x2=\"%u\" y2=\"%u\" stroke=\"%s\" stroke-width=\"2\"%s/>"
                "<text x=\"%u\" y=\"%u\">%s</text>\n",
-               MARGIN + 2 * CELL_W + k * 80, height - 120, MARGIN + 2 * CELL_W + k * 80 + 20,
-               height - 120, lines[k].colour,
-               lines[k].policy < 0 ? " stroke-dasharray=\"4 2\"" : "",
-               MARGIN + 2 * CELL_W + k * 80 + 24, height - 116, lines[k].name);
+               MARGIN + k * 80, height - 24, MARGIN + k * 80 + 20, height - 24, lines[k].colour,
+               lines[k].policy < 0 ? " stroke-dasharray=\"4 2\"" : "", MARGIN + k * 80 + 24,
+               height - 20, lines[k].name);
     printf("</svg>\n");
 }
 

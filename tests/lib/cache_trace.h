@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of a program's reads, piece by piece, as the studies of data-intensive programs know them
- * (the paper's 4.5 and 5.2); generated, so that anyone gets the same ones. */
+ * (the paper's 4.5 and 5.2): generated, so that anyone gets the same ones, and two recorded. */
 #ifndef DODO_TESTS_CACHE_TRACE_H
 #define DODO_TESTS_CACHE_TRACE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/lib/cache_trace_recorded.h"
 #include "tests/lib/sim_rng.h"
 
 enum { TRACE_PIECES = 1024, TRACE_LEN = 16384 };
 
-/* Pieces 0 .. TRACE_PIECES - 1, TRACE_LEN of them, into @at. */
+/* Pieces 0 .. TRACE_PIECES - 1 into @at, TRACE_LEN of them. */
 typedef void (*TraceFn)(SimRng *rng, uint16_t *at);
 
 /* All data, from the beginning to the end, again and again. */
@@ -117,21 +118,42 @@ static inline void trace_window(SimRng *rng, uint16_t *at)
 
 static const struct Trace {
     const char *name;
-    TraceFn make;
+    TraceFn make; /* or recorded: */
+    const uint16_t (*runs)[2];
+    unsigned runs_count;
 } traces[] = {
-    {"sequential loop", trace_loop}, {"triangle scan", trace_triangle},
-    {"hotcold", trace_hotcold},      {"Zipf", trace_zipf},
-    {"random", trace_random},        {"strided loop", trace_strided},
-    {"mixed phases", trace_phases},  {"scan and hot set", trace_scan_hot},
-    {"factorization", trace_factor}, {"moving window", trace_window},
+#define RECORDED(name) NULL, name, sizeof name / sizeof *name
+    {"sequential loop", trace_loop},
+    {"triangle scan", trace_triangle},
+    {"hotcold", trace_hotcold},
+    {"Zipf", trace_zipf},
+    {"random", trace_random},
+    {"strided loop", trace_strided},
+    {"mixed phases", trace_phases},
+    {"scan and hot set", trace_scan_hot},
+    {"factorization", trace_factor},
+    {"moving window", trace_window},
+    {"dmine, recorded", RECORDED(recorded_dmine)},
+    {"lu, recorded", RECORDED(recorded_lu)},
+#undef RECORDED
 };
 enum { TRACES = sizeof traces / sizeof *traces };
 
-static inline void trace_make(unsigned which, uint16_t *at)
+/* How many reads they are, at most TRACE_LEN. */
+static inline unsigned trace_make(unsigned which, uint16_t *at)
 {
+    const struct Trace *t = &traces[which];
+    unsigned len = 0;
     SimRng rng;
     sim_rng_init(&rng, 1999, which);
-    traces[which].make(&rng, at);
+    if (t->make) {
+        t->make(&rng, at);
+        return TRACE_LEN;
+    }
+    for (unsigned i = 0; i < t->runs_count; i++)
+        for (unsigned k = 0; k < t->runs[i][1] && len < TRACE_LEN; k++)
+            at[len++] = (uint16_t)(t->runs[i][0] + k);
+    return len;
 }
 
 #endif
