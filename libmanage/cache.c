@@ -18,6 +18,7 @@ void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
         .cost_fresh_ns = 10 * NS_PER_S,
         .bypass_factor = 8,
         .regions_max = 65536,
+        .lanes = LANES,
         .remote = true,
     };
 }
@@ -35,14 +36,20 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     if (!c)
         return NULL;
     c->cfg = *config;
+    c->piece_shift = (unsigned)__builtin_ctz(config->piece_bytes);
     c->hooks = *hooks;
     list_init(&c->regions);
     list_init(&c->ahead);
+    list_init(&c->claimed);
     c->dir.limit_bytes = config->limit_bytes;
     c->background_idle = true;
     c->policy = policy_builtin(MANAGE_LRU);
     c->policy_self = c->policy->create(config->limit_bytes);
-    if (!c->policy_self) {
+    c->open = calloc(config->regions_max, sizeof *c->open);
+    if (!c->policy_self || !c->open) {
+        free(c->open);
+        if (c->policy_self)
+            c->policy->destroy(c->policy_self);
         free(c);
         return NULL;
     }
@@ -63,6 +70,8 @@ Cache *cache_free(Cache *c)
     }
     if (c->policy->destroy)
         c->policy->destroy(c->policy_self);
+    lanes_free(c);
+    free(c->open);
     free(c->table);
     free(c);
     return NULL;
@@ -150,6 +159,7 @@ static int open_locked(Cache *c, uint64_t len, uint64_t size, void *file, unsign
     c->table[rd] = r;
     c->region_count++;
     list_push_back(&c->regions, &r->link);
+    region_admit(c, r);
     if (flags & DODO_RETAIN) /* an earlier run may have left its data there */
         remote_want(c, r);
     return rd;
@@ -161,7 +171,7 @@ int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags
         DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | MANAGE_WRITE_THROUGH;
     if (len < 1 || len > INT64_MAX || (flags & ~known))
         return -EINVAL;
-    cache_lock(c);
+    cache_enter(c);
     int rd = open_locked(c, len, size, file, flags);
     cache_unlock(c);
     return rd;
@@ -197,7 +207,7 @@ void region_free(Cache *c, Region *r)
 int cache_region_next(Cache *c, int rd)
 {
     int found = -1;
-    cache_lock(c);
+    cache_enter(c);
     for (unsigned i = rd < 0 ? 0 : (unsigned)rd + 1; i < c->table_len && found < 0; i++)
         if (c->table[i])
             found = (int)i;
@@ -207,7 +217,7 @@ int cache_region_next(Cache *c, int rd)
 
 void *cache_file(Cache *c, int rd)
 {
-    cache_lock(c);
+    cache_enter(c);
     Region *r = region_find(c, rd);
     void *file = r ? r->file : NULL;
     cache_unlock(c);
@@ -216,7 +226,7 @@ void *cache_file(Cache *c, int rd)
 
 bool cache_is_closing(Cache *c, int rd)
 {
-    cache_lock(c);
+    cache_enter(c);
     const Region *r = region_find(c, rd);
     bool closing = r && r->closing;
     cache_unlock(c);
@@ -260,7 +270,7 @@ static int set_policy_locked(Cache *c, const struct manage_policy *policy)
 
 int cache_set_policy(Cache *c, int number)
 {
-    cache_lock(c);
+    cache_enter(c);
     const struct manage_policy *policy = policy_builtin(number);
     int own = number - policy_builtin_count();
     if (!policy && own >= 0 && own < c->registered_count)
@@ -275,7 +285,7 @@ int cache_register_policy(Cache *c, const struct manage_policy *policy)
     if (!policy || policy->size < sizeof *policy || !policy->read || !policy->write ||
         !policy->reclaim)
         return -EINVAL;
-    cache_lock(c);
+    cache_enter(c);
     int number = -ENOSPC;
     if (c->registered_count < CACHE_POLICIES_MAX) {
         number = policy_builtin_count() + c->registered_count;
@@ -289,7 +299,7 @@ int cache_register_policy(Cache *c, const struct manage_policy *policy)
 
 void cache_stats(Cache *c, struct manage_stats *ret)
 {
-    cache_lock(c);
+    cache_enter(c);
     *ret = c->stats;
     ret->regions = c->region_count;
     ret->cached_bytes = c->used_bytes;
@@ -300,8 +310,10 @@ void cache_stats(Cache *c, struct manage_stats *ret)
 
 void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     cost_add(&c->cost[COST_COPY], bytes, ns, 0);
+    for (unsigned k = 0; k < COST_CLASSES; k++)
+        c->cheap_ns[k] = 0; /* until the file is measured again */
     cache_unlock(c);
 }
 
@@ -321,7 +333,7 @@ static int state_locked(Cache *c, int rd, uint64_t offset)
 
 int cache_state(Cache *c, int rd, uint64_t offset)
 {
-    cache_lock(c);
+    cache_enter(c);
     int state = state_locked(c, rd, offset);
     cache_unlock(c);
     return state;
@@ -345,16 +357,17 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
            !(p->dirty && p->dirty & *remote_map(r, index)) &&
            list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&
            ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) ==
-               (piece_busy(p) || p->direct || p->stuck) &&
+               (piece_busy(p) || p->direct || p->stuck || !list_empty(&p->claimed_link)) &&
            ((p->entry.flags & MANAGE_ENTRY_DIRTY) != 0) == (p->dirty != 0) &&
-           !(p->writer && (p->pins || p->job));
+           !(p->writer && (p->pins || p->job)) && p->leaf->data[index % LEAF_PIECES] == p->data &&
+           !(p->leaf->readable[index % LEAF_PIECES] & ~(p->known && !p->writer ? p->valid : 0));
 }
 
 bool cache_check(Cache *c)
 {
     Sums s = {0};
     bool good = true;
-    cache_lock(c);
+    cache_enter(c);
     LIST_FOREACH(n, &c->regions)
     {
         Region *r = CONTAINER_OF(n, Region, link);

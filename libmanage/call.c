@@ -76,7 +76,7 @@ static void call_release(Cache *c, CacheCall *call)
 
 void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     if (call->need == CACHE_BLOCKED) {
         call_unblock(call);
         call_run(c, call, now_ns);
@@ -87,7 +87,7 @@ void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns)
 
 void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     bool evicting = call->job.evict;
     int error = job_end(c, &call->job, result, now_ns);
     if (!evicting) { /* whether a victim could leave is found out by looking for room again */
@@ -140,7 +140,7 @@ static bool transfer_begin(Cache *c, CacheCall *call, off_t offset, const void *
 void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf, size_t len,
                       uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     if (call_begin(c, call, CALL_READ, rd) && transfer_begin(c, call, offset, buf, len)) {
         stream_note(c, call->region, call->start, call->end - call->start);
         read_run(c, call, now_ns);
@@ -151,7 +151,7 @@ void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf
 void cache_write_start(CacheCall *call, Cache *c, int rd, off_t offset, const void *buf, size_t len,
                        uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     if (call_begin(c, call, CALL_WRITE, rd) && transfer_begin(c, call, offset, buf, len))
         write_run(c, call, now_ns);
     cache_unlock(c);
@@ -159,7 +159,7 @@ void cache_write_start(CacheCall *call, Cache *c, int rd, off_t offset, const vo
 
 void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     if (call_begin(c, call, CALL_SYNC, rd)) {
         call->epoch = c->epoch;
         call->sync_failures = call->region->sync_failures;
@@ -170,12 +170,13 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 
 void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     Region *r = call_begin(c, call, CALL_CLOSE, rd);
     if (r) {
         call->epoch = UINT64_MAX;
         call->sync_failures = r->sync_failures;
         r->closing = true;
+        region_refuse(c, r);
         stream_forget(c, r);
         sync_run(c, call, now_ns);
     }
@@ -219,6 +220,7 @@ static void read_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
     cache_lock(c);
     p->pins--;
     piece_flags(p);
+    piece_open(p);
     if (!p->pins && c->waiters)
         waiters_wake(c);
     call->at = to;

@@ -52,7 +52,7 @@ static void file_sync_end(Cache *c, Region *r, int error)
 
 static bool quiet(Cache *c, CacheCall *call)
 {
-    if (call->kind != CALL_CLOSE || call->region->calls == 1)
+    if (call->kind != CALL_CLOSE || (call->region->calls == 1 && region_take(c, call->region)))
         return true;
     call_block(c, call, TIME_NEVER);
     return false;
@@ -173,6 +173,8 @@ static void sync_over(Cache *c, CacheCall *call)
         call->region = NULL;
         region_free(c, r);
     } else {
+        if (call->kind == CALL_CLOSE)
+            region_admit(c, r);
         call_leave(c, call);
     }
     call_over(call, error ? -1 : 0, error);

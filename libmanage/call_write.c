@@ -79,7 +79,7 @@ static bool direct_copy(Cache *c, CacheCall *call)
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
         uint64_t end = min_u64(to, start + c->cfg.piece_bytes);
-        if (p && piece_busy(p)) {
+        if (p && (piece_busy(p) || !piece_take(c, p))) {
             call_block(c, call, TIME_NEVER);
             return false;
         }
@@ -92,6 +92,8 @@ static bool direct_copy(Cache *c, CacheCall *call)
         }
         if (p && p->known)
             piece_use(c, p, true);
+        if (p)
+            piece_open(p);
         call->at = end;
     }
     return true;
@@ -167,6 +169,7 @@ static void write_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
     call->region->size = max_u64(call->region->size, to);
     piece_dirty(c, p, blocks);
     piece_flags(p);
+    piece_open(p);
     call->at = to;
     if (c->waiters)
         waiters_wake(c);
@@ -198,6 +201,10 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
         }
         if (!write_edges(c, call, p, call->at, to, now_ns))
             return;
+        if (!piece_take(c, p)) {
+            call_block(c, call, TIME_NEVER);
+            return;
+        }
         write_copy(c, call, p, to);
     }
     write_over(c, call, 0);

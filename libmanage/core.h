@@ -12,7 +12,8 @@
  * it while it copies bytes between the caller's buffer and a piece, which is pinned meanwhile. So
  * calls run in parallel but for the bookkeeping, on different regions and on one, and jobs are
  * carried out with no lock held. With the lock held, only unlock, wake and wake_background are
- * called, and the policy's procedures.
+ * called, and the policy's procedures. Reads that find all in local memory take no lock at all
+ * (cache_hit_begin(); hit.c says why that is right).
  *
  * What the file holds and what remote memory holds never differ where remote memory is read: while
  * a region's remote memory is open, each write of its file goes to both (CACHE_WRITE with `both`).
@@ -65,7 +66,8 @@ typedef struct CacheConfig {
     unsigned bypass_factor; /* a file that costs less than so many times the copying is read past
                                the cache; 0: never */
     unsigned regions_max;
-    bool remote; /* false: there is no cluster */
+    unsigned lanes; /* threads whose hits take no lock, at most; 0: none do */
+    bool remote;    /* false: there is no cluster */
 } CacheConfig;
 /* Defaults for a cache of @limit_bytes. */
 void cache_config_init(CacheConfig *config, uint64_t limit_bytes);
@@ -147,6 +149,34 @@ typedef struct CacheResult {
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
 void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
+
+/* ---- hits ----------------------------------------------------------------------------------- */
+
+/* A read that needs no lock: from local memory, or from a file that costs hardly more than copying
+ * does. Any other goes by cache_read_start(). Its thread makes no other call until it has ended. */
+enum CacheHitKind {
+    CACHE_HIT_NONE,  /* cache_read_start() it; nothing to be ended */
+    CACHE_HIT_LOCAL, /* cache_hit_copy(), cache_hit_end() */
+    CACHE_HIT_FILE   /* read h->file at the offset, measure it, cache_hit_file_end() */
+};
+typedef struct CacheHit {
+    void *file;
+    /* private */
+    struct Lane *lane;
+    struct Region *region;
+    uint64_t offset;
+    size_t len;
+    int rd;
+} CacheHit;
+
+/* A lane for a thread, to be kept; -1: none. Threads may share one. */
+int cache_lane(Cache *c);
+enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t offset,
+                                  size_t len);
+void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf);
+void cache_hit_end(CacheHit *h, Cache *c);
+/* What the read gave, bytes or less than 0; false: not all, cache_read_start() it. */
+bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint64_t now_ns);
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 

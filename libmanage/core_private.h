@@ -3,26 +3,48 @@
 #ifndef DODO_LIBMANAGE_CORE_PRIVATE_H
 #define DODO_LIBMANAGE_CORE_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "base/list.h"
 #include "base/time.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
 #include "libmanage/policies/policies.h"
 
-enum { LEAF_PIECES = 256, STREAMS = 16 };
+enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
 
 /* A part of a region's directory, made when the first of its pieces comes. */
 typedef struct Leaf {
     struct Piece *pieces[LEAF_PIECES];
     uint64_t remote[LEAF_PIECES]; /* map of blocks that remote memory is believed to hold */
+    /* For hits: which blocks they may copy, and the piece's data, NULL where there is no piece. */
+    _Atomic uint64_t readable[LEAF_PIECES];
+    uint8_t *_Atomic data[LEAF_PIECES];
 } Leaf;
+
+/* What a hit has read; of the file: how long that took. */
+typedef struct HitRecord {
+    uint64_t region, offset, file_ns, at_ns;
+    uint32_t len;
+    int rd;
+} HitRecord;
+
+/* Of one thread at a time: of the one that has put its claim there. The tail is the lock's. */
+typedef struct Lane {
+    _Alignas(LANE_ALIGN) _Atomic uint64_t claim; /* descriptor, count, first piece; 0: free */
+    _Atomic uint32_t head;
+    _Alignas(LANE_ALIGN) _Atomic uint32_t tail;
+    _Alignas(LANE_ALIGN) HitRecord records[LANE_RECORDS];
+} Lane;
 
 typedef struct Piece {
     struct manage_entry entry; /* first: the policy's half */
     ListNode dirty_link;       /* region->dirty: by when it became so */
     ListNode sync_link;        /* region->unsynced */
     ListNode ahead_link;       /* cache->ahead: fetched, not asked for yet; by age */
+    ListNode claimed_link;     /* cache->claimed */
     struct Region *region;
+    Leaf *leaf;
     uint64_t index;
     uint8_t *data;
     uint32_t len;
@@ -46,9 +68,10 @@ typedef struct Region {
     uint64_t number;
     unsigned flags;
     void *file;
-    uint64_t len, size; /* size: bytes that its part of the file has, with what is dirty */
+    uint64_t len;
+    _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
     uint64_t leaf_count;
-    Leaf **leaves;
+    Leaf *_Atomic *leaves;
     unsigned calls, jobs, remote_jobs;
     bool closing, syncing;
     uint64_t sync_failures;
@@ -83,6 +106,7 @@ enum CostOf { COST_FILE, COST_REMOTE, COST_COPY, COSTS };
 
 struct Cache {
     CacheConfig cfg;
+    unsigned piece_shift; /* its logarithm */
     CacheHooks hooks;
     Region **table;
     unsigned table_len, region_count;
@@ -115,6 +139,14 @@ struct Cache {
     CacheCall *waiters;
     Cost cost[COSTS];
     struct manage_stats stats;
+
+    Region *_Atomic *open; /* by descriptor: those that hits may read */
+    Lane *lanes[LANES];
+    unsigned lane_count, lanes_given;
+    _Atomic bool wanted; /* somebody waits for a hit to end */
+    ListNode claimed;    /* victims that were not to be had for a hit */
+    /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
+    _Atomic uint64_t cheap_ns[COST_CLASSES];
 };
 
 /* ---- cache.c, piece.c: the directory -------------------------------------------------------- */
@@ -142,6 +174,9 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Takes the lock, and in what hits have read: before anything is decided. */
+void cache_enter(Cache *c);
+
 Region *region_find(Cache *c, int rd); /* also one that is being closed */
 /* Something that is not cached may never reach the disk. */
 void region_lost(Region *r, int error);
@@ -168,6 +203,22 @@ uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
 /* Remote memory's map for the piece; NULL: none. */
 uint64_t *remote_map(const Region *r, uint64_t index);
 uint64_t *remote_map_make(Region *r, uint64_t index); /* NULL: no memory for it */
+
+/* ---- hit.c ---------------------------------------------------------------------------------- */
+
+void lanes_free(Cache *c);
+/* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
+void piece_open(Piece *p);
+/* No hit begins to read it until it is opened. False: one is at it; piece_take: the caller waits,
+ * and is woken. */
+bool piece_shut(const Cache *c, Piece *p);
+bool piece_take(Cache *c, Piece *p);
+/* It was to leave, but a hit is at it: it is busy for the policy as long as that lasts. */
+void piece_claim_note(Cache *c, Piece *p);
+/* Hits may read it, or not; then, when region_take() says so, none does. */
+void region_admit(Cache *c, Region *r);
+void region_refuse(Cache *c, const Region *r);
+bool region_take(Cache *c, const Region *r);
 
 /* ---- job.c ---------------------------------------------------------------------------------- */
 
@@ -204,6 +255,8 @@ enum Room {
 };
 /* Makes room for @bytes; each time at most one victim by a job. */
 enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns);
+/* It leaves. False: a hit is at it. */
+bool evict(Cache *c, Piece *p);
 /* Without a job, and without a victim out of [first, first + count) of @r. @cold: no victim that
  * was used more than once. */
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
@@ -218,6 +271,8 @@ uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t 
  * CACHE_READ_REMOTE), within its piece, before @limit. */
 uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
                      uint8_t source);
+/* A read of the file was measured. */
+void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
 bool file_is_cheap(const Cache *c, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */

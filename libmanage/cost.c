@@ -3,7 +3,7 @@
 
 enum { COST_WEIGHT = 8, COST_SMALLEST = 4096 };
 
-static unsigned class_of(uint64_t bytes)
+unsigned cost_class(uint64_t bytes)
 {
     unsigned k = 0;
     while (k + 1 < COST_CLASSES && (uint64_t)COST_SMALLEST << k < bytes)
@@ -14,7 +14,7 @@ static unsigned class_of(uint64_t bytes)
 /* The measured class nearest to that of @bytes, smaller ones first; COST_CLASSES: none. */
 static unsigned class_nearest(const Cost *cost, uint64_t bytes)
 {
-    unsigned at = class_of(bytes);
+    unsigned at = cost_class(bytes);
     for (unsigned d = 0; d < COST_CLASSES; d++) {
         if (d <= at && cost->classes[at - d].ns)
             return at - d;
@@ -26,7 +26,7 @@ static unsigned class_nearest(const Cost *cost, uint64_t bytes)
 
 void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
-    unsigned k = class_of(bytes);
+    unsigned k = cost_class(bytes);
     uint64_t size = (uint64_t)COST_SMALLEST << k, was = cost->classes[k].ns;
     if (bytes == 0)
         return;
@@ -49,7 +49,7 @@ uint64_t cost_of(const Cost *cost, uint64_t bytes)
     unsigned k = class_nearest(cost, bytes);
     if (k == COST_CLASSES)
         return 0;
-    if (class_of(bytes) == k && k + 1 < COST_CLASSES)
+    if (cost_class(bytes) == k && k + 1 < COST_CLASSES)
         return cost->classes[k].ns;
     return (uint64_t)((double)cost->classes[k].ns * (double)bytes /
                       (double)((uint64_t)COST_SMALLEST << k)) +

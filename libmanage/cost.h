@@ -15,6 +15,7 @@ typedef struct Cost {
     } classes[COST_CLASSES];
 } Cost;
 
+unsigned cost_class(uint64_t bytes);
 void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* [ns]; 0: nothing of the kind was measured. From the nearest class that was: a larger transfer
  * than measured is taken for as many of those, a smaller one for its share. */

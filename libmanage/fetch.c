@@ -54,6 +54,14 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_n
     call_job(call);
 }
 
+void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    unsigned k = cost_class(bytes);
+    cost_add(&c->cost[COST_FILE], bytes, ns, now_ns);
+    c->cheap_ns[k] =
+        file_is_cheap(c, bytes) ? cost_of(&c->cost[COST_COPY], bytes) * c->cfg.bypass_factor : 0;
+}
+
 bool file_is_cheap(const Cache *c, uint64_t bytes)
 {
     uint64_t file = cost_of(&c->cost[COST_FILE], bytes), copy = cost_of(&c->cost[COST_COPY], bytes);

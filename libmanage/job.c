@@ -179,9 +179,10 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     job_zero_tail(job, (uint64_t)result->count);
     if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
+    else if (job->kind == CACHE_READ_FILE)
+        file_cost_add(c, job->len, result->ns, now_ns);
     else
-        cost_add(&c->cost[job->kind == CACHE_READ_FILE ? COST_FILE : COST_REMOTE], job->len,
-                 result->ns, now_ns);
+        cost_add(&c->cost[COST_REMOTE], job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         p->valid |= piece_mask(c, i, job->offset, job->offset + job->len);
@@ -251,9 +252,7 @@ static void pieces_end(Cache *c, CacheJob *job, int error)
         p->job = NULL;
         piece_flags(p);
         if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p) && !p->direct) {
-            c->stats.evictions++;
-            c->stats.eviction_bytes += p->len;
-            piece_drop(c, p);
+            (void)evict(c, p);
         } else if (!p->valid && !piece_busy(p) && !p->direct) {
             piece_drop(c, p); /* its fetch failed */
         }

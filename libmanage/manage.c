@@ -85,9 +85,37 @@ int dodo_copen(size_t len, int fd, off_t offset)
     return dodo_copen_flags(len, fd, offset, 0);
 }
 
+/* A read that takes no lock; -1: the long way. Copying is no cancellation point, and leaves errno
+ * alone. */
+static ssize_t read_hit(Manage *m, int rd, off_t offset, void *buf, size_t len)
+{
+    CacheHit h;
+    Entry e;
+    Cache *c = manage_cache(m);
+    enum CacheHitKind kind = cache_hit_begin(&h, c, manage_lane(m), rd, offset, len);
+    if (kind == CACHE_HIT_NONE)
+        return -1;
+    if (kind == CACHE_HIT_LOCAL) {
+        cache_hit_copy(&h, c, buf);
+        cache_hit_end(&h, c);
+        return (ssize_t)len;
+    }
+    enter(&e);
+    const struct iovec iov = {.iov_base = buf, .iov_len = len};
+    uint64_t start_ns = os_now_ns();
+    ssize_t n = backing_read(h.file, &iov, 1, (uint64_t)offset);
+    uint64_t end_ns = os_now_ns();
+    bool whole = cache_hit_file_end(&h, c, n, end_ns - start_ns, end_ns);
+    return leave(&e, whole ? (ssize_t)len : -1, e.error);
+}
+
 ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len)
 {
     Entry e;
+    Manage *m = manage_peek();
+    ssize_t n = m && buf ? read_hit(m, rd, offset, buf, len) : -1;
+    if (n >= 0)
+        return n;
     if (!begin(&e))
         return leave(&e, -1, EINVAL);
     cache_read_start(&e.call.call, manage_cache(e.m), rd, offset, buf, len, os_now_ns());

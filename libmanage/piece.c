@@ -47,13 +47,14 @@ uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to)
 
 static Leaf *leaf_make(Region *r, uint64_t index)
 {
-    Leaf **slot = &r->leaves[index / LEAF_PIECES];
-    if (!*slot) {
-        *slot = calloc(1, sizeof **slot);
-        if (*slot && r->held)
-            memset((*slot)->remote, 0xff, sizeof(*slot)->remote);
-    }
-    return *slot;
+    Leaf *leaf = leaf_of(r, index);
+    if (leaf)
+        return leaf;
+    leaf = calloc(1, sizeof *leaf);
+    if (leaf && r->held)
+        memset(leaf->remote, 0xff, sizeof leaf->remote);
+    r->leaves[index / LEAF_PIECES] = leaf;
+    return leaf;
 }
 
 uint64_t *remote_map_make(Region *r, uint64_t index)
@@ -75,6 +76,7 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
         return NULL;
     }
     p->region = r;
+    p->leaf = leaf;
     p->index = index;
     p->entry.prev = p->entry.next = &p->entry;
     p->entry.region = r->number;
@@ -83,7 +85,9 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     list_init(&p->dirty_link);
     list_init(&p->sync_link);
     list_init(&p->ahead_link);
+    list_init(&p->claimed_link);
     leaf->pieces[index % LEAF_PIECES] = p;
+    leaf->data[index % LEAF_PIECES] = p->data;
     c->used_bytes += p->len;
     return p;
 }
@@ -138,7 +142,9 @@ void piece_drop(Cache *c, Piece *p)
     list_remove(&p->sync_link);
     if (p->known)
         directory_remove(c, p);
-    leaf_of(r, p->index)->pieces[p->index % LEAF_PIECES] = NULL;
+    list_remove(&p->claimed_link);
+    p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
+    p->leaf->data[p->index % LEAF_PIECES] = NULL;
     c->used_bytes -= p->len;
     free(p->data);
     free(p);
@@ -151,8 +157,8 @@ bool piece_busy(const Piece *p)
 
 void piece_flags(Piece *p)
 {
-    p->entry.flags = (piece_busy(p) || p->direct || p->stuck ? MANAGE_ENTRY_BUSY : 0) |
-                     (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
+    bool busy = piece_busy(p) || p->direct || p->stuck || !list_empty(&p->claimed_link);
+    p->entry.flags = (busy ? MANAGE_ENTRY_BUSY : 0) | (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
 }
 
 void piece_use(Cache *c, Piece *p, bool writing)

@@ -21,11 +21,16 @@ static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
     return remote_may_open(c, r, now_ns) ? PLAN_OPEN : PLAN_DROP;
 }
 
-static void evict(Cache *c, Piece *p)
+bool evict(Cache *c, Piece *p)
 {
+    if (!piece_shut(c, p)) {
+        piece_claim_note(c, p);
+        return false;
+    }
     c->stats.evictions++;
     c->stats.eviction_bytes += p->len;
     piece_drop(c, p);
+    return true;
 }
 
 static bool evict_begin(Cache *c, CacheJob *job, Piece *p, enum Plan plan, uint64_t pieces_max,
@@ -91,7 +96,7 @@ enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
             plan = PLAN_DROP;
         }
         if (plan == PLAN_DROP || !evict_begin(c, job, p, plan, 1, now_ns))
-            evict(c, p);
+            (void)evict(c, p); /* else another one */
         else
             return ROOM_JOB;
     }
@@ -112,7 +117,7 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
             remote_want(c, p->region);
         else if (plan != PLAN_DROP)
             return false;
-        evict(c, p);
+        (void)evict(c, p);
     }
     if (c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
         background_wake(c);
@@ -137,7 +142,7 @@ static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
         }
         if (plan != PLAN_DROP && evict_begin(c, job, p, plan, WRITE_TOGETHER, now_ns))
             return true;
-        evict(c, p);
+        (void)evict(c, p);
     }
     return false;
 }
@@ -170,7 +175,7 @@ static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
 
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     unstick(c, now_ns);
     bool taken =
         remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns);
@@ -181,7 +186,7 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
 
 void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
-    cache_lock(c);
+    cache_enter(c);
     Region *r = job->region;
     /* What could not be written is in the region, for its csync. */
     if (job_end(c, job, result, now_ns) != 0 && job->ahead)
@@ -191,7 +196,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
 
 uint64_t cache_background_deadline(Cache *c)
 {
-    cache_lock(c);
+    cache_enter(c);
     uint64_t at = c->stuck ? c->stuck_until_ns : TIME_NEVER;
     cache_unlock(c);
     return at;

@@ -52,6 +52,19 @@ Cache *manage_cache(Manage *m)
     return m->cache;
 }
 
+int manage_lane(Manage *m)
+{
+    static _Thread_local struct {
+        Manage *of; /* a child's is another one */
+        int lane;
+    } mine;
+    if (mine.of != m) {
+        mine.of = m;
+        mine.lane = cache_lane(m->cache);
+    }
+    return mine.lane;
+}
+
 /* ---- the core's hooks ----------------------------------------------------------------------- */
 
 static void hook_lock(void *ctx)

@@ -25,6 +25,7 @@
 enum {
     WORLD_REGIONS = 3,
     WORLD_SLOTS = 4,      /* threads with a call each */
+    WORLD_LANES = 3,      /* for their hits: two share one */
     WORLD_BACKGROUND = 2, /* threads with a job each */
     WORLD_BYTES = 24 * CACHE_BLOCK,
     WORLD_BLOCKS = WORLD_BYTES / CACHE_BLOCK,
@@ -96,7 +97,8 @@ typedef struct World {
     bool trace;
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, released, remote_reads, fills, jobs;
+        losses, released, remote_reads, fills, jobs, hits, file_hits;
+    int lanes[WORLD_SLOTS];
 } World;
 
 #define WORLD_CHECK(w, condition)                                                              \
@@ -118,14 +120,18 @@ static void world_lock(void *ctx)
 }
 
 /* Other threads run now: those that are in no call of the core. */
-static void world_unlock(void *ctx)
+static void world_beside(World *w)
 {
-    World *w = ctx;
     if (w->quiet || w->depth >= 3 || !sim_rng_chance(&w->rng, 300000))
         return;
     w->depth++;
     world_act(w, true);
     w->depth--;
+}
+
+static void world_unlock(void *ctx)
+{
+    world_beside(ctx);
 }
 
 static void world_wake(void *ctx, CacheCall *call)
@@ -555,6 +561,43 @@ static void slot_range(World *w, WorldSlot *s)
         s->len = len - s->offset;
 }
 
+/* What reading the file past the cache gives. */
+static ssize_t hit_file(World *w, WorldSlot *s)
+{
+    uint64_t n = file_has(s->file, s->offset, s->len);
+    if (sim_rng_chance(&w->rng, w->file_fail_ppm))
+        return -1;
+    memcpy(s->buf, s->file->bytes + s->offset, (size_t)n);
+    w->file_hits++;
+    return (ssize_t)n;
+}
+
+/* A read without the lock, if that is to be had; others' steps come between its own. */
+static bool slot_hit(World *w, WorldSlot *s)
+{
+    CacheHit h;
+    enum CacheHitKind kind = cache_hit_begin(&h, w->cache, w->lanes[s - w->slots], s->file->rd,
+                                             (off_t)s->offset, (size_t)s->len);
+    bool whole = kind != CACHE_HIT_NONE;
+    if (!whole)
+        return false;
+    world_beside(w);
+    if (kind == CACHE_HIT_LOCAL) {
+        cache_hit_copy(&h, w->cache, s->buf);
+        w->hits++;
+    }
+    ssize_t n = kind == CACHE_HIT_FILE ? hit_file(w, s) : 0;
+    world_beside(w);
+    if (kind == CACHE_HIT_LOCAL)
+        cache_hit_end(&h, w->cache);
+    else
+        whole =
+            cache_hit_file_end(&h, w->cache, n, sim_rng_spread(&w->rng, 100, 200000), w->now_ns);
+    if (whole)
+        s->call = (CacheCall){.need = CACHE_OVER, .result = (ssize_t)s->len};
+    return whole;
+}
+
 static void slot_start(World *w, WorldSlot *s)
 {
     if (sim_rng_chance(&w->rng, 50000))
@@ -590,7 +633,9 @@ static void slot_start(World *w, WorldSlot *s)
     } else {
         may_begin(w, s);
         memset(s->buf, 0xcc, (size_t)s->len);
-        if (s->op == OP_READ)
+        if (s->op == OP_READ && slot_hit(w, s))
+            ;
+        else if (s->op == OP_READ)
             cache_read_start(&s->call, w->cache, f->rd, (off_t)s->offset, s->buf, (size_t)s->len,
                              w->now_ns);
         else if (s->op == OP_SYNC)
@@ -684,6 +729,7 @@ static void world_init(World *w, uint64_t seed)
     w->cfg.refraction_ns = sim_rng_spread(r, 1000000, 1000000000);
     w->cfg.write_retry_ns = sim_rng_spread(r, 100000, 100000000);
     w->cfg.cost_fresh_ns = sim_rng_spread(r, 1000000, 10000000000);
+    w->cfg.lanes = sim_rng_chance(r, 800000) ? WORLD_LANES : 0;
     w->cfg.remote = sim_rng_chance(r, 850000);
     if (sim_rng_chance(r, 600000))
         w->file_fail_ppm = (uint32_t)sim_rng_spread(r, 1000, 200000);
@@ -701,6 +747,8 @@ static void world_init(World *w, uint64_t seed)
                                                 .ctx = w});
     WORLD_CHECK(w, w->cache);
     cache_copy_cost(w->cache, 4096, sim_rng_spread(r, 100, 20000));
+    for (unsigned i = 0; i < WORLD_SLOTS; i++)
+        w->lanes[i] = cache_lane(w->cache);
     for (unsigned i = 0; i < WORLD_REGIONS; i++) {
         WorldFile *f = &w->files[i];
         f->rd = -1;

@@ -16,7 +16,7 @@ static World world;
 
 static struct {
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
-        losses, remote_reads, fills;
+        losses, remote_reads, fills, hits, file_hits;
     struct manage_stats cache;
 } total;
 
@@ -107,6 +107,8 @@ static void add_up(World *w)
     total.losses += w->losses;
     total.remote_reads += w->remote_reads;
     total.fills += w->fills;
+    total.hits += w->hits;
+    total.file_hits += w->file_hits;
 }
 
 static void run_seed(uint64_t seed)
@@ -158,9 +160,11 @@ static void core__random_schedules(void **state)
         {"read", total.remote_reads},
         {"filled", total.fills},
         {"local hits", total.cache.local_hits},
+        {"of them without the lock", total.hits},
         {"remote hits", total.cache.remote_hits},
         {"disk reads", total.cache.disk_reads},
         {"bypasses", total.cache.bypasses},
+        {"of them without the lock", total.file_hits},
         {"evictions", total.cache.evictions},
         {"clones", total.cache.clones},
         {"writebacks", total.cache.writebacks},

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* Hits: reads that take no lock.
+ *
+ * A thread that reads takes a lane by writing into it what it is about to look at: its claim, of a
+ * region's descriptor and a range of pieces. Then it looks: is the region open, are the blocks
+ * readable? If so it copies, puts down in the lane what it has read, and withdraws the claim. Who
+ * holds the lock and wants to touch what a hit may be copying - to write into a piece, to free one,
+ * to close a region - makes it unreadable first, and then looks for claims on it: while there is
+ * one, it waits or takes another victim.
+ *
+ * Why a hit never copies what is being changed or is freed: claims are made and looked for, and
+ * maps of readable blocks and the table of open regions are read and changed, by sequentially
+ * consistent operations, so all of these have one order. Either the claim comes before the other's
+ * look for claims, which then finds it; or it comes after, and so the hit's own look, which is
+ * later still, finds the blocks unreadable or the region gone. (What lies on the way from the table
+ * to the maps - the region, its leaves - is freed by a close alone, which looks for claims on the
+ * region.)
+ *
+ * Why it never gives old bytes: a block is unreadable from before a cwrite copies into it until
+ * after that. A hit that begins when the cwrite has returned finds it readable again, or goes the
+ * long way; and that it is readable is stored after its bytes are, and loaded before they are.
+ *
+ * Why nobody waits for ever: who waits for a claim says so in c->wanted and then looks for it once
+ * more; who withdraws one looks at c->wanted afterwards, and wakes whoever waits.
+ *
+ * Why the policy decides as if each hit had told it: what was read stays in the lane until the lock
+ * is taken for anything else, and then all is told before anything is decided. A thread keeps to
+ * its lane, so its reads are told in their order; how those of several threads follow each other
+ * was anybody's guess before, too. A lane that is full, or taken by another thread, sends the read
+ * the long way.
+ *
+ * Files that cost hardly more than copying are read past the cache in the same way: where nothing
+ * of the range is cached when one looks, the file has the newest bytes, and none older later on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmanage/core_private.h"
+
+enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
+
+/* ---- lanes ---------------------------------------------------------------------------------- */
+
+int cache_lane(Cache *c)
+{
+    int lane = -1;
+    cache_enter(c);
+    if (c->cfg.lanes) {
+        unsigned n = c->lanes_given++ % (c->cfg.lanes < LANES ? c->cfg.lanes : LANES);
+        if (!c->lanes[n]) {
+            c->lanes[n] = aligned_alloc(LANE_ALIGN, sizeof(Lane));
+            if (c->lanes[n]) {
+                memset(c->lanes[n], 0, sizeof(Lane));
+                c->lane_count++;
+            }
+        }
+        /* Lanes are made in order: those before lane_count are there. */
+        lane = n < c->lane_count ? (int)n : -1;
+        c->lanes_given -= lane < 0;
+    }
+    cache_unlock(c);
+    return lane;
+}
+
+void lanes_free(Cache *c)
+{
+    for (unsigned i = 0; i < c->lane_count; i++)
+        free(c->lanes[i]);
+}
+
+/* Never 0. Of an index as much as there is room for: another piece may seem to be claimed. */
+static uint64_t claim_of(int rd, uint64_t first, uint64_t count)
+{
+    return (uint64_t)rd << CLAIM_RD_SHIFT | count << CLAIM_COUNT_SHIFT | (uint32_t)first;
+}
+
+static bool region_claimed(const Cache *c, int rd)
+{
+    for (unsigned i = 0; i < c->lane_count; i++) {
+        uint64_t claim = c->lanes[i]->claim;
+        if (claim && claim >> CLAIM_RD_SHIFT == (uint64_t)rd)
+            return true;
+    }
+    return false;
+}
+
+static bool piece_claimed(const Cache *c, const Piece *p)
+{
+    for (unsigned i = 0; i < c->lane_count; i++) {
+        uint64_t claim = c->lanes[i]->claim;
+        uint32_t count = (uint8_t)(claim >> CLAIM_COUNT_SHIFT);
+        if (claim >> CLAIM_RD_SHIFT == (uint64_t)p->region->rd &&
+            (uint32_t)p->index - (uint32_t)claim < count)
+            return true;
+    }
+    return false;
+}
+
+/* ---- who holds the lock ---------------------------------------------------------------------- */
+
+void piece_open(Piece *p)
+{
+    if (p->known && !p->writer)
+        p->leaf->readable[p->index % LEAF_PIECES] = p->valid;
+}
+
+bool piece_shut(const Cache *c, Piece *p)
+{
+    _Atomic uint64_t *readable = &p->leaf->readable[p->index % LEAF_PIECES];
+    if (atomic_load_explicit(readable, memory_order_relaxed))
+        *readable = 0;
+    return !piece_claimed(c, p);
+}
+
+bool piece_take(Cache *c, Piece *p)
+{
+    if (piece_shut(c, p))
+        return true;
+    c->wanted = true;
+    return !piece_claimed(c, p);
+}
+
+void region_admit(Cache *c, Region *r)
+{
+    c->open[r->rd] = r;
+}
+
+void region_refuse(Cache *c, const Region *r)
+{
+    c->open[r->rd] = NULL;
+}
+
+bool region_take(Cache *c, const Region *r)
+{
+    if (!region_claimed(c, r->rd))
+        return true;
+    c->wanted = true;
+    return !region_claimed(c, r->rd);
+}
+
+/* A victim that a hit was copying from is none any more when it has ended. */
+static void claimed_look(Cache *c)
+{
+    LIST_FOREACH(n, &c->claimed)
+    {
+        Piece *p = CONTAINER_OF(n, Piece, claimed_link);
+        if (piece_claimed(c, p))
+            continue;
+        list_remove(&p->claimed_link);
+        piece_flags(p);
+    }
+}
+
+void piece_claim_note(Cache *c, Piece *p)
+{
+    piece_open(p);
+    if (list_empty(&p->claimed_link))
+        list_push_back(&c->claimed, &p->claimed_link);
+    piece_flags(p);
+}
+
+/* ---- what was read --------------------------------------------------------------------------- */
+
+static void take_local(Cache *c, Region *r, const HitRecord *h)
+{
+    uint64_t last = (h->offset + h->len - 1) / c->cfg.piece_bytes;
+    for (uint64_t i = h->offset / c->cfg.piece_bytes; i <= last; i++) {
+        Piece *p = piece_find(r, i);
+        if (p && p->known) /* it may have left meanwhile */
+            piece_use(c, p, false);
+    }
+}
+
+static void record_take(Cache *c, const HitRecord *h)
+{
+    Region *r = region_find(c, h->rd);
+    if (r && (r->number != h->region || r->closing))
+        r = NULL; /* closed meanwhile */
+    if (h->file_ns) {
+        c->stats.disk_reads++;
+        c->stats.disk_bytes += h->len;
+        c->stats.bypasses++;
+        c->stats.bypass_bytes += h->len;
+        file_cost_add(c, h->len, h->file_ns, h->at_ns);
+    } else {
+        c->stats.local_hits++;
+        c->stats.local_bytes += h->len;
+    }
+    if (!r)
+        return;
+    stream_note(c, r, h->offset, h->len);
+    if (!h->file_ns)
+        take_local(c, r, h);
+}
+
+void cache_enter(Cache *c)
+{
+    cache_lock(c);
+    for (unsigned i = 0; i < c->lane_count; i++) {
+        Lane *l = c->lanes[i];
+        uint32_t head = atomic_load_explicit(&l->head, memory_order_acquire);
+        uint32_t tail = atomic_load_explicit(&l->tail, memory_order_relaxed);
+        for (; tail != head; tail++)
+            record_take(c, &l->records[tail % LANE_RECORDS]);
+        atomic_store_explicit(&l->tail, tail, memory_order_release);
+    }
+    if (!list_empty(&c->claimed))
+        claimed_look(c);
+}
+
+/* ---- a hit ----------------------------------------------------------------------------------- */
+
+static bool lane_take(Cache *c, CacheHit *h, unsigned lane, uint64_t claim)
+{
+    uint64_t none = 0;
+    Lane *l = c->lanes[lane];
+    if (!atomic_compare_exchange_strong(&l->claim, &none, claim))
+        return false;
+    h->lane = l;
+    uint32_t tail = atomic_load_explicit(&l->tail, memory_order_acquire);
+    return atomic_load_explicit(&l->head, memory_order_relaxed) - tail < LANE_RECORDS;
+}
+
+static void lane_give(Cache *c, Lane *l)
+{
+    l->claim = 0;
+    if (!c->wanted)
+        return;
+    cache_enter(c);
+    c->wanted = false;
+    waiters_wake(c);
+    cache_unlock(c);
+}
+
+/* Where the range is to be read from: all of it is readable, or none of it is here. */
+static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first, uint64_t count)
+{
+    const Region *r = h->region;
+    uint64_t missing = 0;
+    for (uint64_t i = first; i < first + count; i++) {
+        Leaf *leaf = r->leaves[i / LEAF_PIECES];
+        uint64_t mask = piece_mask(c, i, h->offset, h->offset + h->len);
+        if (!leaf || !leaf->data[i % LEAF_PIECES])
+            missing++;
+        else if (missing || mask & ~leaf->readable[i % LEAF_PIECES])
+            return CACHE_HIT_NONE;
+    }
+    if (!missing)
+        return CACHE_HIT_LOCAL;
+    return missing == count && c->cheap_ns[cost_class(h->len)] ? CACHE_HIT_FILE : CACHE_HIT_NONE;
+}
+
+enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t offset, size_t len)
+{
+    if (lane < 0 || rd < 0 || (unsigned)rd >= c->cfg.regions_max || offset < 0 || !len ||
+        len > (uint64_t)CLAIM_PIECES << c->piece_shift)
+        return CACHE_HIT_NONE;
+    uint64_t first = (uint64_t)offset >> c->piece_shift;
+    uint64_t count = (((uint64_t)offset + len - 1) >> c->piece_shift) - first + 1;
+    *h = (CacheHit){.rd = rd, .offset = (uint64_t)offset, .len = len};
+    enum CacheHitKind kind = CACHE_HIT_NONE;
+    if (lane_take(c, h, (unsigned)lane, claim_of(rd, first, count))) {
+        h->region = c->open[rd];
+        if (h->region && h->offset + len <= h->region->size)
+            kind = look(c, h, first, count);
+    }
+    if (kind == CACHE_HIT_FILE)
+        h->file = h->region->file;
+    if (kind == CACHE_HIT_NONE && h->lane)
+        lane_give(c, h->lane);
+    return kind;
+}
+
+void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf)
+{
+    uint64_t end = h->offset + h->len;
+    uint8_t *to = buf;
+    for (uint64_t at = h->offset; at < end;) {
+        uint64_t i = at >> c->piece_shift, next = min_u64(end, (i + 1) << c->piece_shift);
+        const uint8_t *data = h->region->leaves[i / LEAF_PIECES]->data[i % LEAF_PIECES];
+        memcpy(to, data + (at - (i << c->piece_shift)), (size_t)(next - at));
+        to += next - at;
+        at = next;
+    }
+}
+
+static void hit_end(CacheHit *h, Cache *c, uint64_t file_ns, uint64_t now_ns)
+{
+    Lane *l = h->lane;
+    uint32_t head = atomic_load_explicit(&l->head, memory_order_relaxed);
+    l->records[head % LANE_RECORDS] = (HitRecord){.region = h->region->number,
+                                                  .rd = h->rd,
+                                                  .offset = h->offset,
+                                                  .len = (uint32_t)h->len,
+                                                  .file_ns = file_ns,
+                                                  .at_ns = now_ns};
+    atomic_store_explicit(&l->head, head + 1, memory_order_release);
+    lane_give(c, l);
+}
+
+void cache_hit_end(CacheHit *h, Cache *c)
+{
+    hit_end(h, c, 0, 0);
+}
+
+bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint64_t now_ns)
+{
+    if (count < 0 || (size_t)count != h->len) {
+        lane_give(c, h->lane);
+        return false;
+    }
+    uint64_t limit_ns = c->cheap_ns[cost_class(h->len)];
+    hit_end(h, c, ns ? ns : 1, now_ns);
+    if (ns > limit_ns) { /* not cheap, this one: that is to be known soon */
+        cache_enter(c);
+        cache_unlock(c);
+    }
+    return true;
+}
