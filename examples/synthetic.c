@@ -2,7 +2,8 @@
 /* The paper's synthetic benchmark (5.2.2): in each iteration as many requests as the data set has,
  * one after the other, in one of three patterns:
  *   sequential  the whole set from its start to its end
- *   hotcold     80 % of the requests go to the first 20 % of the set; random within each part
+ *   hotcold     80 % of the requests (--hot-requests) go to the first 20 % of the set (--hot-data);
+ *               random within each part
  *   random      anywhere
  * Regions are made in the first iteration and given back at the end. Every byte is verified. */
 #include "examples/synthetic.h"
@@ -13,34 +14,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
 
-enum { HOT_PERCENT = 20, HOT_REFERENCES_PERCENT = 80 };
-
 const char *const pattern_names[PATTERN_MAX] = {"sequential", "hotcold", "random"};
 
-typedef struct Run {
-    const Options *options;
-    uint64_t requests; /* an iteration */
-    uint64_t *iteration_ns;
-    uint32_t *request_ns; /* of every request, in order */
-    uint64_t done;        /* requests */
-    uint64_t verified_bytes, wrong_bytes;
-    uint64_t total_ns;
-} Run;
-
 /* Which of @count requests of the set comes next. */
-static uint64_t pick(enum Pattern pattern, uint64_t i, uint64_t count, BenchRandom *random)
+static uint64_t pick(const Options *o, uint64_t i, uint64_t count, BenchRandom *random)
 {
-    uint64_t hot = count * HOT_PERCENT / 100;
-    switch (pattern) {
+    uint64_t hot = count * o->hot_data_percent / 100;
+    switch (o->pattern) {
     case PATTERN_SEQUENTIAL:
         return i;
     case PATTERN_HOTCOLD:
-        if (hot > 0 && bench_random_below(random, 100) < HOT_REFERENCES_PERCENT)
+        if (hot > 0 && bench_random_below(random, 100) < o->hot_requests_percent)
             return bench_random_below(random, hot);
         return hot + bench_random_below(random, count - hot);
     case PATTERN_RANDOM:
@@ -50,11 +40,15 @@ static uint64_t pick(enum Pattern pattern, uint64_t i, uint64_t count, BenchRand
     return bench_random_below(random, count);
 }
 
-static void compute(uint64_t ns)
+static void compute(uint64_t ns, bool sleep)
 {
-    uint64_t end = os_now_ns() + ns;
-    while (ns > 0 && os_now_ns() < end)
-        ;
+    uint64_t now, end = os_now_ns() + ns;
+    while (ns > 0 && (now = os_now_ns()) < end)
+        if (sleep) {
+            struct timespec left = {.tv_sec = (time_t)((end - now) / NS_PER_S),
+                                    .tv_nsec = (long)((end - now) % NS_PER_S)};
+            (void)nanosleep(&left, NULL);
+        }
 }
 
 static int one_request(Run *run, Source *source, uint64_t index, void *buf)
@@ -93,57 +87,16 @@ static int run_all(Run *run, Source *source)
         uint64_t start = os_now_ns();
         snprintf(text, sizeof text, "iteration %" PRIu64 " of %" PRIu64, it + 1, o->iterations);
         for (uint64_t i = 0; i < run->requests; i++) {
-            int r = one_request(run, source, pick(o->pattern, i, run->requests, &random), buf);
+            int r = one_request(run, source, pick(o, i, run->requests, &random), buf);
             if (r < 0)
                 return r;
-            compute(o->compute_ns);
+            compute(o->compute_ns, o->compute_sleeps);
             bench_progress(&progress, run->done, run->requests * o->iterations, text);
         }
         run->iteration_ns[it] = os_now_ns() - start;
         run->total_ns += run->iteration_ns[it];
     }
     return 0;
-}
-
-static double seconds(uint64_t ns)
-{
-    return (double)ns / (double)NS_PER_S;
-}
-
-static void print_json(const Run *run, const Sources *s)
-{
-    const Options *o = run->options;
-    printf("{\"pattern\":\"%s\",\"backend\":\"%s\",\"size_bytes\":%" PRIu64
-           ",\"request_bytes\":%" PRIu64 ",\"region_bytes\":%" PRIu64 ",\"iterations\":%" PRIu64
-           ",\"compute_time_s\":%g,\"seed\":%" PRIu64 ",",
-           pattern_names[o->pattern], o->backend->name, o->size_bytes, o->request_bytes,
-           o->region_bytes, o->iterations, seconds(o->compute_ns), o->seed);
-    printf("\"requests\":%" PRIu64 ",\"seconds\":%.6f,\"mb_per_s\":%.3f,\"iteration_seconds\":[",
-           run->done, seconds(run->total_ns),
-           (double)run->verified_bytes / 1e6 / seconds(run->total_ns));
-    for (uint64_t i = 0; i < o->iterations; i++)
-        printf("%s%.6f", i ? "," : "", seconds(run->iteration_ns[i]));
-    printf("],\"request_us_p50\":%.1f,\"request_us_p99\":%.1f,",
-           bench_percentile(run->request_ns, run->done, 500) / 1e3,
-           bench_percentile(run->request_ns, run->done, 990) / 1e3);
-    printf("\"local_bytes\":%" PRIu64 ",\"remote_bytes\":%" PRIu64 ",\"file_bytes\":%" PRIu64
-           ",\"regions_opened\":%" PRIu64 ",\"regions_failed\":%" PRIu64
-           ",\"regions_lost\":%" PRIu64 ",\"verified_bytes\":%" PRIu64 ",\"wrong_bytes\":%" PRIu64
-           ",\"errors\":%d}\n",
-           s->local_bytes, s->remote_bytes, s->file_bytes, s->regions_opened, s->regions_failed,
-           s->regions_lost, run->verified_bytes, run->wrong_bytes, run->wrong_bytes > 0);
-}
-
-static void print_text(const Run *run, const Sources *s)
-{
-    const Options *o = run->options;
-    printf("%s on %s: %" PRIu64 " requests of %" PRIu64 " bytes in %.2f s, %.2f MB/s; "
-           "%.0f %% of the bytes from remote memory; %" PRIu64 " bytes verified, %" PRIu64
-           " wrong\n",
-           pattern_names[o->pattern], o->backend->name, run->done, o->request_bytes,
-           seconds(run->total_ns), (double)run->verified_bytes / 1e6 / seconds(run->total_ns),
-           100.0 * (double)s->remote_bytes / (double)run->verified_bytes, run->verified_bytes,
-           run->wrong_bytes);
 }
 
 static int benchmark(const Options *o)
@@ -169,7 +122,7 @@ static int benchmark(const Options *o)
         r = run_all(&run, &source);
     source_close(&source);
     if (r == 0)
-        (o->json ? print_json : print_text)(&run, &source.sources);
+        synthetic_print(&run, &source.sources);
     free(run.iteration_ns);
     free(run.request_ns);
     return r < 0 || run.wrong_bytes > 0;

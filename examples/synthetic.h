@@ -21,10 +21,25 @@ typedef struct Options {
     uint64_t size_bytes, request_bytes, region_bytes;
     uint64_t iterations, seed;
     uint64_t compute_ns; /* between requests */
+    bool compute_sleeps;
     enum Pattern pattern;
-    bool make, json, progress;
+    uint64_t hot_data_percent, hot_requests_percent;
+    bool make, json, progress, histogram;
 } Options;
+
 /* 0: go on; else the program ends with *ret_status (--help, --version, a bad command line). */
 int options_parse(Options *o, int argc, char **argv, int *ret_status);
+
+typedef struct Run {
+    const Options *options;
+    uint64_t requests; /* an iteration */
+    uint64_t *iteration_ns;
+    uint32_t *request_ns; /* of every request, in order */
+    uint64_t done;        /* requests */
+    uint64_t verified_bytes, wrong_bytes;
+    uint64_t total_ns;
+} Run;
+/* One line, or one JSON object. Sorts the times. */
+void synthetic_print(Run *run, const Sources *s);
 
 #endif

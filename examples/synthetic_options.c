@@ -24,6 +24,10 @@ enum {
     OPT_POLICY,
     OPT_REGION_SIZE,
     OPT_COMPUTE_TIME,
+    OPT_COMPUTE,
+    OPT_HOT_DATA,
+    OPT_HOT_REQUESTS,
+    OPT_HISTOGRAM,
     OPT_SEED,
     OPT_JSON,
     OPT_PROGRESS,
@@ -40,6 +44,10 @@ static const struct option long_options[] = {
     {"policy", required_argument, NULL, OPT_POLICY},
     {"region-size", required_argument, NULL, OPT_REGION_SIZE},
     {"compute-time", required_argument, NULL, OPT_COMPUTE_TIME},
+    {"compute", required_argument, NULL, OPT_COMPUTE},
+    {"hot-data", required_argument, NULL, OPT_HOT_DATA},
+    {"hot-requests", required_argument, NULL, OPT_HOT_REQUESTS},
+    {"histogram", no_argument, NULL, OPT_HISTOGRAM},
     {"seed", required_argument, NULL, OPT_SEED},
     {"json", no_argument, NULL, OPT_JSON},
     {"progress", no_argument, NULL, OPT_PROGRESS},
@@ -57,13 +65,17 @@ static const char help_text[] =
     "  --request SIZE        bytes a request (default: 32K)\n"
     "  --iterations N        how often as many requests are made as the set has (default: 4)\n"
     "  --pattern PATTERN     sequential, hotcold or random (default: random)\n"
+    "  --hot-data PERCENT    of the set that is hot in hotcold (default: 20)\n"
+    "  --hot-requests PERCENT  that go there (default: 80)\n"
     "  --backend BACKEND     disk, dodo, or manage, the region cache (default: dodo)\n"
     "  --policy NAME         replacement policy of manage's cache: lru (the default), mru or "
     "first-in\n"
     "  --region-size SIZE    bytes of each Dodo region (default: 1M)\n"
     "  --compute-time TIME   computing between requests (default: 0; the paper has 10ms)\n"
+    "  --compute HOW         spin, which takes a processor (the default), or sleep\n"
     "  --seed N              of the random numbers (default: 1)\n"
     "  --json                the result as one JSON object\n"
+    "  --histogram           how many requests took how long, by powers of two of 1 us\n"
     "  --progress            lines of progress on standard error\n"
     "  --help, --version\n"
     "\n"
@@ -79,6 +91,12 @@ static int parse_pattern(const char *text, enum Pattern *ret)
             return 0;
         }
     return -1;
+}
+
+static int parse_compute(const char *text, bool *ret_sleeps)
+{
+    *ret_sleeps = strcmp(text, "sleep") == 0;
+    return *ret_sleeps || strcmp(text, "spin") == 0 ? 0 : -1;
 }
 
 /* One option with its argument: 0, or < 0 when the argument is no good. */
@@ -110,6 +128,15 @@ static int take_option(void *ctx, int opt, const char *arg)
         return parse_size(arg, &o->region_bytes);
     case OPT_COMPUTE_TIME:
         return parse_time(arg, &o->compute_ns);
+    case OPT_COMPUTE:
+        return parse_compute(arg, &o->compute_sleeps);
+    case OPT_HOT_DATA:
+        return parse_u64(arg, 1, 99, &o->hot_data_percent);
+    case OPT_HOT_REQUESTS:
+        return parse_u64(arg, 0, 100, &o->hot_requests_percent);
+    case OPT_HISTOGRAM:
+        o->histogram = true;
+        return 0;
     case OPT_SEED:
         return parse_u64(arg, 0, UINT64_MAX, &o->seed);
     case OPT_JSON:
@@ -161,6 +188,8 @@ int options_parse(Options *o, int argc, char **argv, int *ret_status)
                    .region_bytes = 1 << 20,
                    .iterations = 4,
                    .seed = 1,
+                   .hot_data_percent = 20,
+                   .hot_requests_percent = 80,
                    .pattern = PATTERN_RANDOM};
     return command_line_parse(&command_line, o, argc, argv, ret_status);
 }

@@ -41,6 +41,14 @@ sys.exit(r["local_bytes"] + r["remote_bytes"] + r["file_bytes"] != 12582912)' "$
   done
 done
 
+# Every request is in the histogram; all are to the hot data, which is one request long.
+"$synthetic" --file "$dir/set" --size 3M --request 8K --pattern hotcold --hot-data 1 --hot-requests 100 \
+  --backend manage --compute sleep --compute-time 10us --histogram --json >"$dir/out" ||
+  fail "synthetic fails: $(cat "$dir/out")"
+python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
+sys.exit(sum(n for _, n in r["histogram_us"]) != r["requests"] or r["file_bytes"] > 64 << 10)' \
+  "$dir/out" || fail "synthetic, hot data: $(cat "$dir/out")"
+
 # A policy that there is not, or for a back end that has no cache.
 for wrong in "--backend manage --policy best" "--backend disk --policy lru" "--policy lru"; do
   for program in "$dmine --input $dir/data" "$synthetic --file $dir/set"; do
