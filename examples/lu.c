@@ -64,6 +64,7 @@ static int factor(Run *run)
     uint64_t start = os_now_ns();
     lu_progress_start(&run->progress, "factoring");
     m->policy = run->options->policy;
+    m->compute_rate = run->options->compute_rate;
     int r = lu_matrix_open(m, run->options->backend, true);
     if (r == 0)
         r = lu_matrix_mark(m, LU_PARTIAL);

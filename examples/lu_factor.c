@@ -12,8 +12,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
+#include "base/time.h"
 #include "examples/lu_blas.h"
 
 typedef struct Work {
@@ -44,6 +47,19 @@ static void advance(Work *w, uint64_t rows)
 {
     w->done += rows;
     w->progress(w->progress_ctx, w->done, w->total);
+}
+
+/* Stands for a slower processor: not before what began at @start_ns would be done on it. */
+static void pace(const Work *w, uint64_t start_ns, uint64_t operations)
+{
+    uint64_t rate = w->m->compute_rate;
+    if (rate == 0)
+        return;
+    uint64_t end = start_ns + (uint64_t)((double)operations / (double)rate * (double)NS_PER_S);
+    for (uint64_t now; (now = os_now_ns()) < end;) { /* woken early, it looks again */
+        struct timespec left = {(time_t)((end - now) / NS_PER_S), (long)((end - now) % NS_PER_S)};
+        (void)nanosleep(&left, NULL);
+    }
 }
 
 /* Rows below the slab's diagonal block. */
@@ -96,10 +112,14 @@ static int factor_slab(Work *w, uint64_t j)
         r = lu_matrix_read(w->m, LU_THROUGH, k, k * l->slab, l->order, w->block);
         if (r < 0)
             return r;
+        uint64_t start = os_now_ns(), below = l->order - k * l->slab;
         lu_update(l, k, w->block, w->pivots, columns, w->panel);
+        pace(w, start, (2 * below - l->slab) * l->slab * columns);
         advance(w, l->order - k * l->slab);
     }
+    uint64_t start = os_now_ns(), rows = l->order - j * l->slab;
     uint64_t zero_column = lu_factor_panel(l, j, w->panel, w->pivots);
+    pace(w, start, rows * columns * columns);
     r = find_pivot_sizes(w, j, zero_column);
     if (r < 0)
         return r;

@@ -68,7 +68,7 @@ static int open_file(LuMatrix *m, uint64_t i, const Backend *backend, bool write
     f->settings = (SourceSettings){.program = "lu",
                                    .file = f->path,
                                    .backend = backend,
-                                   .policy = m->policy,
+                                   .policy = m->policy ? m->policy : "first-in",
                                    .size_bytes = lu_file_bytes(&m->header.layout, i),
                                    .region_bytes = lu_piece_bytes(&m->header.layout, i),
                                    .region_flags = write ? 0 : DODO_RDONLY};

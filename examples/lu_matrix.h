@@ -33,8 +33,9 @@ typedef struct LuMatrix {
     LuHeader header;
     LuFile *files;
     uint64_t files_count;
-    double *piece;      /* room for the largest */
-    const char *policy; /* of the back end's cache, borrowed; NULL: its usual one */
+    double *piece;         /* room for the largest */
+    const char *policy;    /* of the back end's cache, borrowed; NULL: first-in */
+    uint64_t compute_rate; /* floating-point operations a second, at most; 0: any */
     LuTraffic traffic;
     char error[512]; /* what to mend, when one of these has failed */
 } LuMatrix;

@@ -6,6 +6,7 @@
 #include "examples/command_line.h"
 
 enum { THREADS_MAX = 256 };
+#define COMPUTE_RATE_MAX 1000000000000000ull
 
 enum {
     OPT_ORDER = COMMAND_LINE_OWN,
@@ -17,6 +18,7 @@ enum {
     OPT_GENERATE,
     OPT_CHECK,
     OPT_THREADS,
+    OPT_COMPUTE_RATE,
     OPT_JSON,
     OPT_PROGRESS,
 };
@@ -31,6 +33,7 @@ static const struct option long_options[] = {
     {"generate", required_argument, NULL, OPT_GENERATE},
     {"check", no_argument, NULL, OPT_CHECK},
     {"threads", required_argument, NULL, OPT_THREADS},
+    {"compute-rate", required_argument, NULL, OPT_COMPUTE_RATE},
     {"json", no_argument, NULL, OPT_JSON},
     {"progress", no_argument, NULL, OPT_PROGRESS},
     COMMAND_LINE_COMMON,
@@ -47,11 +50,13 @@ static const char help_text[] =
     "  --slab N              columns of a slab (default: what DIR has; with --generate: 64)\n"
     "  --files N             files (default: what DIR has; with --generate: 8)\n"
     "  --backend BACKEND     disk, dodo, or manage, the region cache (default: dodo)\n"
-    "  --policy NAME         replacement policy of manage's cache: lru (the default), mru or "
-    "first-in\n"
+    "  --policy NAME         replacement policy of manage's cache: first-in (the default), lru or "
+    "mru\n"
     "  --check               solve a system with the factors and tell the scaled residual;\n"
     "                        where DIR holds factors already, that is all that is done\n"
     "  --threads N           threads that compute (default: 1)\n"
+    "  --compute-rate N      compute as if the processor did no more than N floating-point\n"
+    "                        operations a second (default: as fast as it is)\n"
     "  --json                the result as one JSON object\n"
     "  --progress            lines of progress on standard error, if that is no terminal\n"
     "  --help, --version\n"
@@ -88,6 +93,8 @@ static int take_option(void *ctx, int opt, const char *arg)
         return 0;
     case OPT_THREADS:
         return parse_u64(arg, 1, THREADS_MAX, &o->threads);
+    case OPT_COMPUTE_RATE:
+        return parse_u64(arg, 1, COMPUTE_RATE_MAX, &o->compute_rate);
     case OPT_JSON:
         o->json = true;
         return 0;

@@ -15,6 +15,7 @@ typedef struct LuOptions {
     const Backend *backend;
     const char *policy; /* NULL: the back end's usual one */
     uint64_t seed, threads;
+    uint64_t compute_rate; /* operations a second at most; 0: any */
     bool generate, check, json, progress;
 } LuOptions;
 /* 0: go on; else the program ends with *ret_status (--help, --version, a bad command line). */

@@ -64,6 +64,7 @@ static int one_request(Run *run, Source *source, uint64_t index, void *buf)
         return r;
     }
     uint64_t ns = os_now_ns() - start;
+    run->read_ns += ns;
     run->request_ns[run->done++] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
     uint64_t wrong = bench_data_wrong(offset, buf, len);
     if (wrong > 0 && run->wrong_bytes == 0)

@@ -37,7 +37,7 @@ typedef struct Run {
     uint32_t *request_ns; /* of every request, in order */
     uint64_t done;        /* requests */
     uint64_t verified_bytes, wrong_bytes;
-    uint64_t total_ns;
+    uint64_t total_ns, read_ns; /* of all iterations; of all requests */
 } Run;
 /* One line, or one JSON object. Sorts the times. */
 void synthetic_print(Run *run, const Sources *s);

@@ -77,8 +77,8 @@ static void print_json(const Run *run, const Sources *s)
            (double)run->verified_bytes / 1e6 / seconds(run->total_ns));
     for (uint64_t i = 0; i < o->iterations; i++)
         printf("%s%.6f", i ? "," : "", seconds(run->iteration_ns[i]));
-    printf("],\"request_us_p50\":%.1f,\"request_us_p99\":%.1f,",
-           bench_percentile(run->request_ns, run->done, 500) / 1e3,
+    printf("],\"read_seconds\":%.6f,\"request_us_p50\":%.1f,\"request_us_p99\":%.1f,",
+           seconds(run->read_ns), bench_percentile(run->request_ns, run->done, 500) / 1e3,
            bench_percentile(run->request_ns, run->done, 990) / 1e3);
     if (o->histogram)
         print_histogram_json(run);

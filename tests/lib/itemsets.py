@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """itemsets.py FILE SHARE [CONFIDENCE]: the frequent itemsets of a text file of transactions, found
-without Apriori: the transactions of each set are the common ones of its parts (sets of numbers, a
-depth-first search). Prints what dmine --json does of them. For files that are small."""
+without Apriori: the transactions of each set are the common ones of its parts (maps of bits, a
+depth-first search). Prints what dmine --json does of them."""
 import json
 import sys
+from collections import Counter
 from fractions import Fraction
 
 
@@ -12,9 +13,9 @@ def grow(prefix, tails, least, found):
     """All frequent sets that begin with prefix; tails: (item, its transactions with the prefix)."""
     for i, (item, tids) in enumerate(tails):
         itemset = prefix + (item,)
-        found[itemset] = len(tids)
+        found[itemset] = tids.bit_count()
         more = [(other, tids & rest) for other, rest in tails[i + 1 :]]
-        grow(itemset, [m for m in more if len(m[1]) >= least], least, found)
+        grow(itemset, [m for m in more if m[1].bit_count() >= least], least, found)
 
 
 def parts(itemset):
@@ -23,20 +24,28 @@ def parts(itemset):
         yield tuple(x for i, x in enumerate(itemset) if mask >> i & 1)
 
 
-def main(path, share, confidence=None):
+def read(path):
     with open(path, encoding="ascii") as f:
-        transactions = [set(map(int, line.split())) for line in f]
-    exact = Fraction(share) * len(transactions)
+        for line in f:
+            yield set(map(int, line.split()))
+
+
+def main(path, share, confidence=None):
+    counts, transactions = Counter(), 0
+    for items in read(path):
+        counts.update(items)
+        transactions += 1
+    exact = Fraction(share) * transactions
     least = max(1, -(-exact.numerator // exact.denominator))
-    tids = {}
-    for number, items in enumerate(transactions):
-        for item in items:
-            tids.setdefault(item, set()).add(number)
+    bits = {item: bytearray(transactions // 8 + 1) for item, n in counts.items() if n >= least}
+    for number, items in enumerate(read(path)):
+        for item in items & bits.keys():
+            bits[item][number >> 3] |= 1 << (number & 7)
     found = {}
-    grow((), sorted((i, t) for i, t in tids.items() if len(t) >= least), least, found)
+    grow((), [(item, int.from_bytes(bits[item], "little")) for item in sorted(bits)], least, found)
     sizes = range(1, max(map(len, found), default=0) + 1)
     result = {
-        "transactions": len(transactions),
+        "transactions": transactions,
         "min_count": least,
         "itemsets": len(found),
         "by_size": [sum(len(s) == n for s in found) for n in sizes],

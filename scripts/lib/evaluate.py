@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: MIT
+"""Runs the evaluation; scripts/evaluate calls it, and its --help tells the options."""
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import evaluate_check
+import evaluate_plan as plan
+import evaluate_report
+from evaluate_stage import Failed, Testbed, prepare, run_cell, shown
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+RIGHT = "checked"
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def machine():
+    model = "unknown"
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    with open("/proc/meminfo", encoding="utf-8") as f:
+        memory = int(f.readline().split()[1]) >> 20
+    return (f"{os.cpu_count()} cores, {model}, {memory} GiB of memory, "
+            f"Linux {'.'.join(platform.release().split('.')[:2])}")
+
+
+def commit():
+    out = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty", "--abbrev=12"], check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return out.stdout.strip() or "unknown"
+
+
+class Results:
+    """The file of results: written anew, whole, after each run."""
+
+    def __init__(self, path, settings, anew):
+        self.path = path
+        self.data = {"settings": settings, "machine": machine(), "started": now(), "builds": [],
+                     "calibration": {}, "mined": None, "runs": {}, "failed": [], "skipped": []}
+        if os.path.exists(path) and not anew:
+            with open(path, encoding="utf-8") as f:
+                old = json.load(f)
+            if {**old["settings"], "repeat": 0} != {**settings, "repeat": 0}:
+                sys.exit(f"evaluate: {path} holds results of other settings ({words_of(old['settings'])}): give "
+                         "another --json, or --anew")
+            old["settings"] = settings
+            old["failed"] = []
+            self.data = old
+        if commit() not in self.data["builds"]:
+            self.data["builds"].append(commit())
+
+    def save(self):
+        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        with open(self.path + ".new", "w", encoding="utf-8") as f:
+            json.dump(self.data, f, indent=1)
+            f.write("\n")
+        os.replace(self.path + ".new", self.path)
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def words_of(settings):
+    return ", ".join(f"{k} {v}" for k, v in settings.items())
+
+
+class Evaluation:
+    def __init__(self, options, cells, results, work):
+        self.options, self.cells, self.results, self.work = options, cells, results, work
+        self.runs = results.data["runs"]
+        self.begun = time.monotonic()
+        self.expected_done = self.took = 0.0
+        self.transactions = round(plan.TRANSACTIONS / options.size_scale)
+
+    def repetitions(self, cell):
+        return 1 if cell.only_once else self.options.repeat
+
+    def missing(self, repetition):
+        """Of each stage: its cells, and of each the runs that there are none of."""
+        stages = {}
+        for cell in self.cells:
+            if repetition > self.repetitions(cell):
+                continue
+            systems = [s for s in cell.runs() if cell.run_key(s, repetition) not in self.runs]
+            if "second" in systems and "first" not in systems:
+                systems.insert(systems.index("second"), "first")  # it leaves what the second finds
+            if systems:
+                stages.setdefault(cell.stage, []).append((cell, systems))
+        return stages
+
+    def left_s(self):
+        """The models' time for all that is missing, corrected by how true they were so far."""
+        todo = sum(plan.expected_s(c, s) for n in range(1, self.options.repeat + 1)
+                   for stage in self.missing(n).values() for c, systems in stage for s in systems)
+        return todo * (self.took / self.expected_done if self.expected_done else 1.2)
+
+    def all(self):
+        failed = 0
+        say(f"About {max(1, round(self.left_s() / 60))} minutes to go.")
+        for repetition in range(1, self.options.repeat + 1):
+            for stage, cells in self.missing(repetition).items():
+                failed += self.stage(stage, cells, repetition)
+        return failed
+
+    def stage(self, stage, cells, repetition):
+        failed = 0
+        self.calibrate(stage)
+        start = time.monotonic()
+        with Testbed(TOP, self.options.build, stage.up_options(), self.work) as testbed:
+            for line in testbed.skipped:
+                say(f"SKIPPED: {line}")
+                if line not in self.results.data["skipped"]:
+                    self.results.data["skipped"].append(line)
+            self.took += time.monotonic() - start
+            for cell, systems in cells:
+                failed += self.cell(testbed, cell, systems, repetition)
+        return failed
+
+    def calibrate(self, stage):
+        if stage.calibration in self.results.data["calibration"]:
+            return
+        say(f"Calibrating {stage.calibration}")
+        with Testbed(TOP, self.options.build, stage.calibration_options(), self.work) as testbed:
+            self.results.data["calibration"][stage.calibration] = testbed.measure(self.options.measure)
+        self.results.save()
+
+    def cell(self, testbed, cell, systems, repetition):
+        failed = 0
+        prepare(testbed, cell, self.transactions, lambda text: say(f"  {text}"))
+        order = systems if "first" in systems else plan.in_turn(systems, repetition)
+        for system in order:
+            start = time.monotonic()
+            expected = plan.expected_s(cell, system)
+            try:
+                run = run_cell(testbed, cell, system, self.transactions, 60 + 20 * expected)
+                wrong = evaluate_check.check(cell, system, run, self.mined(testbed, cell))
+                if wrong:
+                    raise Failed(wrong)
+            except Failed as error:
+                failed += 1
+                self.results.data["failed"].append({"run": cell.run_key(system, repetition), "why": str(error)})
+                say(f"NO RUN: {cell.run_key(system, repetition)}: {error}\n  {shown(cell, system, self.transactions)}")
+                self.results.save()
+                continue
+            run["load"] = os.getloadavg()[0]
+            run["at"] = now()
+            self.runs[cell.run_key(system, repetition)] = run
+            self.expected_done += expected
+            self.took += time.monotonic() - start
+            self.results.save()
+            self.tell(cell, system, repetition, run)
+        return failed
+
+    def mined(self, testbed, cell):
+        """What another miner finds in the same transactions; once, for it takes its time."""
+        if cell.stage.app != "dmine":
+            return None
+        if not self.results.data["mined"]:
+            path = testbed.path("client", f"transactions.{self.transactions}")
+            say("  another miner mines, too")
+            out = subprocess.run([sys.executable, "-B", os.path.join(TOP, "tests/lib/itemsets.py"), path,
+                                  plan.SUPPORT], check=True, stdout=subprocess.PIPE, text=True)
+            self.results.data["mined"] = json.loads(out.stdout)
+        return self.results.data["mined"]
+
+    def tell(self, cell, system, repetition, run):
+        all_bytes = max(1, run["local_bytes"] + run["remote_bytes"] + run["file_bytes"])
+        places = "" if system == "disk" else ", ".join(
+            f"{round(100 * run[k + '_bytes'] / all_bytes)} % {k}" for k in ("local", "remote", "file")) + "; "
+        left = self.left_s()
+        say(f"  {repetition}/{self.repetitions(cell)} {cell.key:<38} {system:<6} {run['seconds']:8.2f} s; {places}"
+            f"{RIGHT}; {int(left // 60)} min {int(left % 60):02d} s left")
+
+
+# ---- the command line ------------------------------------------------------------------------------
+
+def positive(least, most):
+    def parse(text):
+        value = float(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{least:g} to {most:g}, not {text}")
+        return value
+    return parse
+
+
+def options_of(argv):
+    parser = argparse.ArgumentParser(add_help=False, prog="evaluate")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--time-scale", type=positive(1, 20), default=20.0)
+    parser.add_argument("--size-scale", type=positive(1, 256))
+    parser.add_argument("--profile", action="append", choices=list(plan.PROFILE_WORDS))
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--repeat", type=int)
+    parser.add_argument("--json")
+    parser.add_argument("--anew", action="store_true")
+    parser.add_argument("--report")
+    parser.add_argument("--build", required=True)
+    options = parser.parse_args(argv)
+    options.size_scale = options.size_scale or (64.0 if options.quick else 24.0)
+    options.repeat = options.repeat or (1 if options.quick else 3)
+    options.json = options.json or os.path.join(TOP, "build", "evaluate-quick.json" if options.quick else
+                                                "evaluate.json")
+    options.measure = 0.5 if options.quick else 1
+    return options
+
+
+def chosen_cells(options):
+    profiles = [p for word in options.profile or ("paper", "today") for p in plan.PROFILE_WORDS[word]]
+    cells = plan.cells(profiles, options.time_scale, options.size_scale, not options.quick)
+    return [c for c in cells if not options.only or any(word in c.key for word in options.only)]
+
+
+def work_directory():
+    """Where data and testbed are: in memory, if there is much of it, so that the model is the only disk."""
+    place = "/dev/shm"
+    if not os.access(place, os.W_OK) or shutil.disk_usage(place).free < 4 << 30:
+        place = None
+    return tempfile.TemporaryDirectory(prefix="dodo-evaluate.", dir=place)
+
+
+def run_all(options, results, cells):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with work_directory() as work:
+        try:
+            return Evaluation(options, cells, results, work).all()
+        except KeyboardInterrupt:
+            say("\nInterrupted: the next call goes on from here.")
+            sys.exit(130)
+
+
+def main(argv):
+    options = options_of(argv)
+    settings = {"time_scale": options.time_scale, "size_scale": options.size_scale, "repeat": options.repeat}
+    cells = chosen_cells(options)
+    if not cells:
+        sys.exit("evaluate: --only leaves nothing")
+    results = Results(options.json, settings, options.anew)
+    failed = run_all(options, results, cells)
+    results.data["ended"] = now()
+    results.save()
+    everything = plan.cells([p for w in plan.PROFILE_WORDS.values() for p in w], options.time_scale,
+                            options.size_scale, True)
+    evaluate_report.write(results.data, everything, options.json, options.report)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

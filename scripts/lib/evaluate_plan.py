@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""What scripts/evaluate runs: the paper's section 5, scaled. Pure: it reads and starts nothing.
+
+A cell is one bar of the paper's figures in one profile. Its runs are those of one program with the
+disk alone ("disk") and through Dodo ("dodo"; of dmine "first" and "second"). Cells that have their
+hosts, links, disk and memory in common are a stage, which is one testbed.
+"""
+import math
+from dataclasses import dataclass, field
+
+K, M, G = 1 << 10, 1 << 20, 1 << 30
+HOSTS = 12
+# The paper's 5.1: pool of each host, the program's cache, the memory of its host.
+POOL, CACHE, MEMORY = 100 * M, 80 * M, 128 * M
+COMPUTE_S = 10e-3  # between two requests of a synthetic benchmark, 5.2.2
+ITERATIONS = 4
+REGION = 256 * K  # of the programs' regions; the paper does not tell its own
+# 5.2.1: 10 million transactions of 20 items, 1 GB. 5.3: lu runs "over 6 hours", 9 % of it I/O.
+TRANSACTIONS = 10_000_000
+LU_ORDER, LU_FILES, LU_SLAB = 8192, 8, 64
+LU_SECONDS, LU_IO_SHARE = 6 * 3600, 0.09
+LU_FLOPS = 2 / 3 * LU_ORDER**3 / (LU_SECONDS * (1 - LU_IO_SHARE))  # a second
+SUPPORT = "0.01"
+SEED = 1
+# What the programs themselves take of memory, whatever the size of the data [bytes]: with the disk,
+# and what Dodo's libraries take besides.
+PROGRAM = {"synthetic": 3 * M, "dmine": 6 * M, "lu": 16 * M}
+LIBRARY = 5 * M
+# dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
+# small share of the time that it has where disks are slow beside processors.
+DMINE_SLOWER = 4
+
+PATTERNS = ("sequential", "hotcold", "random")
+# What the paper tells of its Figures 7 and 8 in words and numbers: UDP, U-Net.
+PAPER = {"lu": (1.15, 1.2), "dmine second": (2.6, 3.2), "dmine first": (1.0, 1.0),
+         "sequential": (1.0, 1.0), "hotcold": (2.0, 3.0), "random": (2.0, 3.0)}
+
+
+@dataclass(frozen=True)
+class Profile:
+    name: str
+    title: str
+    disk: str          # the testbed's model
+    rate: str          # of links; empty: as fast as this machine copies
+    timed: bool        # --time-scale counts, and the paper's time to compute
+    disk_of: str = ""  # its runs with the disk alone are those of that profile
+
+    @property
+    def baseline(self):
+        return self.disk_of or self.name
+
+
+PROFILES = {p.name: p for p in (
+    Profile("paper", "the paper's disk, 100 Mbit/s", "paper", "100mbit", True),
+    Profile("today-10g", "a cloud volume, unshaped links", "cloud", "", False),
+    Profile("today-1g", "a cloud volume, 1 Gbit/s", "cloud", "1gbit", False, "today-10g"))}
+PROFILE_WORDS = {"paper": ("paper",), "today": ("today-10g", "today-1g")}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One testbed: time and size are how many times faster and smaller than told it is."""
+    profile: Profile
+    app: str
+    time: float
+    size: float
+
+    @property
+    def name(self):
+        return f"{self.profile.name}/{self.app}@{self.time:g}"
+
+    @property
+    def calibration(self):
+        """What its links and disk depend on."""
+        return f"{self.profile.name}@{self.time:g}"
+
+    def bytes_of(self, full):
+        return max(1, int(full / self.size))
+
+    def memory(self, system):
+        extra = LIBRARY if system == "dodo" else 0
+        return self.bytes_of(MEMORY) + PROGRAM[self.app] + extra
+
+    def up_options(self):
+        """Of `scripts/testbed up`: the host "plain" is the one whose programs have no Dodo."""
+        return [*self.calibration_options(), "--hosts", str(HOSTS), "--pool", str(self.bytes_of(POOL)),
+                "--memory", str(self.memory("dodo")),
+                "--host", f"plain disk={self.profile.disk} memory={self.memory('disk')}"]
+
+    def calibration_options(self):
+        """Links and disk alone: what measures them does not fit into the program's memory."""
+        words = ["--hosts", "1", "--disk", self.profile.disk, "--time-scale", f"{self.time:g}"]
+        return words + (["--rate", self.profile.rate, "--gso"] if self.profile.rate else [])
+
+
+@dataclass(frozen=True)
+class Cell:
+    stage: Stage
+    name: str                        # "random 8K 1G", "lu", "dmine"
+    systems: tuple = ("disk", "dodo")
+    pattern: str = ""
+    request: int = 0
+    data: int = 0                    # bytes, scaled; of synthetic
+    only_once: bool = field(default=False)
+
+    @property
+    def key(self):
+        return f"{self.stage.name}/{self.name}"
+
+    def run_key(self, system, repetition):
+        return f"{self.key}/{system}/{repetition}"
+
+    def runs(self):
+        """(system, what it depends on) in this profile; who has the disk of another does not repeat it."""
+        if self.stage.profile.disk_of:
+            return tuple(s for s in self.systems if s != "disk")
+        return self.systems
+
+
+def lu_shape(size):
+    """Order and files: fewer files with as many columns each, so that requests are as long as the paper's."""
+    files = max(1, round(LU_FILES / math.sqrt(size)))
+    return LU_ORDER * files // LU_FILES, files
+
+
+def lu_size(size):
+    """How many times smaller than the paper's the matrix really is."""
+    order, _ = lu_shape(size)
+    return (LU_ORDER / order) ** 2
+
+
+def lu_rate(stage):
+    """Floating-point operations a second for --compute-rate; 0: as this machine computes."""
+    return LU_FLOPS * stage.time if stage.profile.timed else 0
+
+
+def data_bytes(full, size):
+    return max(REGION, int(full / size) // REGION * REGION)
+
+
+def synthetic_cells(stage):
+    for data in (G, 2 * G):
+        for request in (8 * K, 32 * K):
+            for pattern in PATTERNS:
+                name = f"{pattern} {request // K}K {data // G}G"
+                yield Cell(stage, name, pattern=pattern, request=request, data=data_bytes(data, stage.size))
+
+
+def cells(profiles, time, size, check_scale):
+    """All of them, in the order in which they run."""
+    result = []
+    for name in profiles:
+        profile = PROFILES[name]
+        t = time if profile.timed else 1
+        result += synthetic_cells(Stage(profile, "synthetic", t, size))
+        slower = max(1, t / DMINE_SLOWER)
+        result.append(Cell(Stage(profile, "dmine", slower, size), "dmine", ("disk", "first", "second")))
+        result.append(Cell(Stage(profile, "lu", t, lu_size(size)), "lu"))
+        if profile.timed and check_scale and t > DMINE_SLOWER:
+            # The same once more, less scaled: what does scaling change?
+            stage = Stage(profile, "synthetic", t / DMINE_SLOWER, size)
+            result.append(Cell(stage, "random 32K 1G", pattern="random", request=32 * K,
+                               data=data_bytes(G, size), only_once=True))
+    return result
+
+
+def in_turn(items, repetition):
+    """Who comes first changes; first and second run of dmine stay in their order."""
+    items = list(items)
+    return items if repetition % 2 or len(items) < 2 else items[1:] + items[:1]
+
+
+# ---- how long it takes, for the time that is left ------------------------------------------------
+
+RANDOM_S = {8 * K: 14.37e-3, 32 * K: 20.7e-3}
+CLOUD_S = {8 * K: 0.45e-3, 32 * K: 0.6e-3}
+
+
+def expected_s(cell, system):
+    """A run's time as the models have it; roughly."""
+    stage = cell.stage
+    paper = stage.profile.timed
+    extra = 1.5
+    if stage.app == "lu":
+        return (LU_SECONDS / stage.size**1.5 / stage.time if paper else 8) + 3
+    if stage.app == "dmine":
+        scan = G / stage.size / (7.75e6 * stage.time if paper else 125e6)
+        return 8 * scan * (0.7 if system == "second" else 1) + extra
+    requests = ITERATIONS * cell.data / cell.request
+    one = (RANDOM_S if paper else CLOUD_S)[cell.request] / stage.time
+    if cell.pattern == "sequential":
+        one = cell.request / (7.75e6 if paper else 125e6) / stage.time
+    elif system == "dodo":
+        one *= 0.4
+    return requests * (one + (COMPUTE_S / stage.time if paper else 0)) + extra
