@@ -381,15 +381,17 @@ typedef struct OpStatusReply {
     HostStatus hosts[STATUS_HOSTS_MAX];
 } OpStatusReply;
 
-/* rmd's text about its host in pages, of which each says how long the whole is: the text as it was
- * when offset 0 was asked for. A page shorter than EXPLAIN_PAGE_MAX is the last. */
+/* rmd's text about its host in pages, of which each says how long the whole is and which one: the
+ * text as it was when anybody asked for offset 0 last. A page shorter than EXPLAIN_PAGE_MAX is the
+ * last. */
 enum { EXPLAIN_MAX = 16 << 10, EXPLAIN_PAGE_MAX = 1024 };
 typedef struct OpExplain {
     uint32_t offset; /* <= EXPLAIN_MAX */
 } OpExplain;
 typedef struct OpExplainReply {
-    uint32_t total; /* bytes of the whole text, <= EXPLAIN_MAX */
-    uint32_t len;   /* of this page */
+    uint32_t total;   /* bytes of the whole text, <= EXPLAIN_MAX */
+    uint32_t version; /* another text has another: its pages do not fit this one's */
+    uint32_t len;     /* of this page */
     uint8_t text[EXPLAIN_PAGE_MAX];
 } OpExplainReply;
 

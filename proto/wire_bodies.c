@@ -21,7 +21,7 @@ enum {
 
     CLAIM_SIZE_MAX = PAGING_SIZE + CLAIM_NAMES_MAX * NAME_SIZE,
     STATUS_REPLY_SIZE_MAX = 4 * 8 + 4 + STATUS_HOSTS_MAX * HOST_STATUS_SIZE_MAX,
-    EXPLAIN_REPLY_SIZE_MAX = 4 + 4 + EXPLAIN_PAGE_MAX,
+    EXPLAIN_REPLY_SIZE_MAX = 4 + 4 + 4 + EXPLAIN_PAGE_MAX,
     JOIN_SIZE_MAX = HINT_SIZE + 8 + 4 + JOIN_PORTS_MAX * 2,
     LISTING_SIZE_MAX = HINT_SIZE + PAGING_SIZE + LISTING_MAX * LISTED_SIZE,
 
@@ -432,6 +432,7 @@ size_t wire_explain_reply_encode(const OpExplainReply *m, uint8_t *out)
     assert(m->len <= EXPLAIN_PAGE_MAX);
     Writer w = writer_on(out);
     write_u32(&w, m->total);
+    write_u32(&w, m->version);
     write_u32(&w, m->len);
     write_bytes(&w, m->text, m->len);
     return writer_len(&w);
@@ -442,6 +443,7 @@ int wire_explain_reply_decode(const uint8_t *p, size_t len, OpExplainReply *ret)
     Reader r = reader_on(p, len);
     OpExplainReply m = {.total = read_u32(&r)};
 
+    m.version = read_u32(&r);
     m.len = read_count(&r, EXPLAIN_PAGE_MAX);
     reader_demand(&r, m.total <= EXPLAIN_MAX && m.len <= m.total);
     read_bytes(&r, m.text, m.len);

@@ -24,6 +24,7 @@ static const ConfigProgram program = {
 
 typedef struct Text {
     size_t len, total;
+    uint32_t version;
     uint8_t bytes[EXPLAIN_MAX];
 } Text;
 
@@ -41,8 +42,9 @@ static int fetch_page(ToolClient *c, Text *t, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that rmd?");
         return -EPROTO;
     }
-    if (t->len > 0 && page.total != t->total)
+    if (t->len > 0 && (page.total != t->total || page.version != t->version))
         return 1;
+    t->version = page.version;
     t->total = page.total;
     memcpy(t->bytes + t->len, page.text, page.len);
     t->len += page.len;

@@ -203,7 +203,7 @@ static const OpStatusReply golden_status_reply = {
                .reason = {"load 2"}}}};
 static const OpExplain golden_explain = {0x00000400};
 static const OpExplainReply golden_explain_reply = {
-    .total = 0x0401, .len = 3, .text = {0xd1, 0xd2, 0xd3}};
+    .total = 0x0401, .version = 0x08070605, .len = 3, .text = {0xd1, 0xd2, 0xd3}};
 static const OpExplainReply golden_explain_reply_past = {.total = 0x0401};
 static const OpHost golden_host = {.state = HOST_OWNER_LENDING,
                                    .epoch = 0x6162636465666768,
@@ -326,8 +326,8 @@ static const WireGolden wire_goldens[] = {
      "................ ................ ................ ................ ........ "
      ".. .... zzzzzzzz ............zzzzzzzzzzzzzzzzzzzz"},
     {"explain", "offset", &golden_explain, "00040000", ""},
-    {"explain_reply", "some", &golden_explain_reply, "01040000 03000000 d1d2d3", ""},
-    {"explain_reply", "past the end", &golden_explain_reply_past, "01040000 00000000", ""},
+    {"explain_reply", "some", &golden_explain_reply, "01040000 05060708 03000000 d1d2d3", ""},
+    {"explain_reply", "past the end", &golden_explain_reply_past, "01040000 00000000 00000000", ""},
     {"host", "lending", &golden_host, "02 6867666564636261 0000004000000000 04 69646c65", ""},
     {"host", "busy", &golden_host_bare, "00 0000000000000000 0000000000000000 00", ""},
     {"join", "two threads", &golden_join,

@@ -465,9 +465,9 @@ static void ranges__rmd_bodies(void **state)
         {"explain_reply", "some", "a longer text", 0, "01400000", false},
         {"explain_reply", "some", "a page as long as the text", 0, "03000000", true},
         {"explain_reply", "some", "a page longer than the text", 0, "02000000", false},
-        {"explain_reply", "some", "more bytes than told", 4, "02000000", false},
-        {"explain_reply", "some", "fewer bytes than told", 4, "04000000", false},
-        {"explain_reply", "some", "an absurd number", 4, "ffffffff", false},
+        {"explain_reply", "some", "more bytes than told", 8, "02000000", false},
+        {"explain_reply", "some", "fewer bytes than told", 8, "04000000", false},
+        {"explain_reply", "some", "an absurd number", 8, "ffffffff", false},
 
         {"host", "lending", "an unknown state", STATE, "03", false},
         {"host", "lending", "a state on its way", STATE, "01", true},
@@ -560,7 +560,7 @@ static void full__largest_lists_fit_a_body(void **state)
 
     OpExplainReply page = {.total = EXPLAIN_MAX, .len = EXPLAIN_PAGE_MAX};
     memset(page.text, 'a', sizeof page.text);
-    check_full("explain_reply", &page, 8 + EXPLAIN_PAGE_MAX);
+    check_full("explain_reply", &page, 12 + EXPLAIN_PAGE_MAX);
 
     OpHost host = {.epoch = 1};
     memset(host.reason.text, 'a', REASON_MAX);
