@@ -57,14 +57,14 @@ static size_t put_time(char *buf, size_t cap)
 
 /* Whose reader has stopped reading may not stop us: what does not fit is lost. A pipe that others
  * fill, too, could be full again after the look at it; a socket, as the journal's, cannot. */
-static bool write_line(const char *line, size_t len)
+bool log_write(int fd, const char *text, size_t len)
 {
-    struct pollfd at = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct pollfd at = {.fd = fd, .events = POLLOUT};
     if (poll(&at, 1, 0) == 0)
         return false;
-    ssize_t n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = send(fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && errno == ENOTSOCK)
-        n = write(STDERR_FILENO, line, len);
+        n = write(fd, text, len);
     return n >= 0 || errno != EAGAIN; /* there is nowhere to report that the log is gone */
 }
 
@@ -86,7 +86,7 @@ static bool tell_lost(void)
     size_t n = put_head(line, sizeof line, LOG_LEVEL_WARN, "log_lost");
     if (n < sizeof line)
         n += (size_t)snprintf(line + n, sizeof line - n, " lines=%lu\n", count);
-    if (n >= sizeof line || write_line(line, n))
+    if (n >= sizeof line || log_write(STDERR_FILENO, line, n))
         return true;
     atomic_fetch_add(&lost, count);
     return false;
@@ -109,6 +109,6 @@ void log_event(enum LogLevel level, const char *event, const char *format, ...)
     if (n > sizeof line - 1)
         n = sizeof line - 1; /* cut off */
     line[n] = '\n';
-    if (!tell_lost() || !write_line(line, n + 1))
+    if (!tell_lost() || !log_write(STDERR_FILENO, line, n + 1))
         atomic_fetch_add(&lost, 1);
 }

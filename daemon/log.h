@@ -5,6 +5,9 @@
 #ifndef DODO_DAEMON_LOG_H
 #define DODO_DAEMON_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_MAX };
 
 /* Before any thread is started. @program is kept. */
@@ -12,6 +15,8 @@ void log_init(const char *program, enum LogLevel level);
 /* @event: one word. @format: its "key=value" pairs, separated by blanks, or "". */
 void log_event(enum LogLevel level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Writes to a stream that somebody may have stopped reading, without waiting. False: no room. */
+bool log_write(int fd, const char *text, size_t len);
 /* "error", "warn", "info", "debug": 0, or -EINVAL. */
 int log_level_parse(const char *text, enum LogLevel *ret);
 const char *log_level_text(enum LogLevel level);

@@ -12,10 +12,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/defaults.h"
 #include "base/parse.h"
+#include "daemon/log.h"
 
 static int read_keys(const char *path, EndpointConfig *ret, char *error)
 {
@@ -93,18 +95,21 @@ static void notify(const char *text)
         to.sun_path[0] = '\0'; /* an abstract name */
     CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0) /* a failure is the service manager's affair: it notices that nothing came */
-        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to,
                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
 
 void start_ready(const char *format, ...)
 {
+    char line[1024];
     va_list args;
     va_start(args, format);
-    (void)vprintf(format, args);
+    int n = vsnprintf(line, sizeof line - 1, format, args);
     va_end(args);
-    (void)putchar('\n');
+    size_t len = n < 0 ? 0 : n < (int)sizeof line - 1 ? (size_t)n : sizeof line - 2;
+    line[len] = '\n';
     (void)fflush(stdout);
+    (void)log_write(STDOUT_FILENO, line, len + 1); /* who does not read it does not want it */
     notify("READY=1");
 }
 
