@@ -123,7 +123,6 @@ int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX])
 {
     drop_none(&o->utmp);
     drop_none(&o->input);
-    drop_none(&o->bus);
     drop_none(&o->session_bus);
     drop_none(&o->display);
     drop_none(&o->cgroup);

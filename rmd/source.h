@@ -31,7 +31,7 @@ typedef struct SourceSettings {
     const char *utmp;        /* path of the file of sessions; NULL: none is read */
     const char *terminals;   /* directory of the terminals that it names; NULL: /dev */
     const char *input;       /* directory of input devices, or a file of one; NULL: none */
-    const char *bus;         /* address of the system bus; NULL: the usual one */
+    const char *bus;         /* address of the system bus; NULL: the usual one; "none" */
     const char *session_bus; /* address of a desktop session's bus; NULL: none is asked */
     const char *display;     /* X display; NULL: none is asked */
     const char *sockets;     /* list of local sockets; NULL: /proc/net/unix */

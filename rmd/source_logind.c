@@ -32,7 +32,8 @@ typedef struct Look {
 
 static Source *logind_open(const SourceSettings *settings)
 {
-    LogindSource *s = calloc(1, sizeof *s);
+    bool wanted = !settings->bus || strcmp(settings->bus, "none") != 0;
+    LogindSource *s = wanted ? calloc(1, sizeof *s) : NULL;
     if (s)
         s->bus = bus_new(settings->bus);
     if (s && s->bus)

@@ -72,6 +72,11 @@ static bool has_x11(const Fixture *f)
 
 /* ---- buses ---------------------------------------------------------------------------------- */
 
+static void bus__switched_off(void **state)
+{
+    assert_null(source_logind.open(&(SourceSettings){.bus = "none"}));
+}
+
 static void bus__none(void **state)
 {
     Fixture *f = *state;
@@ -158,8 +163,8 @@ static void x11__silent_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(bus__none),      T(bus__not_an_address), T(bus__silent),
-        T(x11__no_server), T(x11__silent_server),
+        T(bus__switched_off), T(bus__none),      T(bus__not_an_address),
+        T(bus__silent),       T(x11__no_server), T(x11__silent_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
