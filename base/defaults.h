@@ -71,6 +71,8 @@
 #define DEFAULT_BEAT_NS (5 * NS_PER_S)
 /* [imd] retained_age: released regions older than it go [ns]; 0: no limit */
 #define DEFAULT_RETAINED_AGE_NS (24 * 3600 * NS_PER_S)
+/* [imd] owner_silence: an rmd that is not heard so long hangs: imd leaves [ns] */
+#define DEFAULT_OWNER_SILENCE_NS (10 * NS_PER_S)
 /* [imd] leave_deadline: from SIGTERM to the exit at most [ns] */
 #define DEFAULT_LEAVE_DEADLINE_NS (2 * NS_PER_S)
 /* [imd] spin, DODO_IMD_SPIN: how long a data thread looks for work before it sleeps [ns] */

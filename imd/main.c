@@ -4,12 +4,15 @@
 #include <stdlib.h>
 
 #include "daemon/start.h"
+#include "imd/priority.h"
 #include "imd/shell.h"
 
 static int run(ImdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(imd_program.name, o->common.log_level);
+    if (o->owner_fd != UINT64_MAX)
+        priority_open();
     /* Guests' data and keys must not end up in a core file. */
     start_forbid_dumps();
     Imd *imd = imd_new(o, error);

@@ -4,16 +4,15 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/parse.h"
 #include "imd/cgroup.h"
+#include "imd/priority.h"
 
 enum { HUGE_PAGE = 2 << 20, GIVE_BACK_PIECE = 16 * HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
 #ifndef MADV_DONTNEED_LOCKED
@@ -190,13 +189,6 @@ typedef struct Share {
     const PoolMemory *pool;
     uint64_t offset, bytes;
 } Share;
-
-/* Refused, it takes longer. */
-void hurry(void)
-{
-    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-    (void)setpriority(PRIO_PROCESS, 0, 0); /* of this thread */
-}
 
 static void *give_back_share(void *arg)
 {

@@ -41,8 +41,4 @@ void memory_limit(const char *root, MemoryLimit *ret);
 int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *limit, char *error,
                       size_t error_cap);
 
-/* The calling thread runs no longer at the lowest priority, where that may be had back: from now on
- * it works for the owner, who waits for his memory. */
-void hurry(void);
-
 #endif

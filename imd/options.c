@@ -41,6 +41,8 @@ static const ConfigKey keys[] = {
      CONFIG_COUNT, FIELD(rate_packets), 0, 1 << 30},
     {"imd", "beat", NULL, NULL, NULL, CONFIG_TIME, FIELD(beat_ns), NS_PER_MS, DAY},
     {"imd", "retained_age", NULL, NULL, NULL, CONFIG_TIME, FIELD(retained_age_ns), 0, 36500 * DAY},
+    {"imd", "owner_silence", NULL, NULL, NULL, CONFIG_TIME, FIELD(owner_silence_ns), 2 * NS_PER_S,
+     DAY},
     {"imd", "leave_deadline", NULL, NULL, NULL, CONFIG_TIME, FIELD(leave_deadline_ns), NS_PER_MS,
      DAY},
 };
@@ -58,6 +60,7 @@ void imd_options_init(ImdOptions *o)
     *o = (ImdOptions){
         .data_port = DEFAULT_DATA_PORT,
         .owner_fd = UINT64_MAX,
+        .owner_silence_ns = DEFAULT_OWNER_SILENCE_NS,
         .nice = 19,
         .spin_ns = DEFAULT_IMD_SPIN_NS,
         .regions_max = DEFAULT_IMD_REGIONS_MAX,

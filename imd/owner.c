@@ -79,7 +79,12 @@ bool owner_parse_limit(const char *text, size_t len, uint64_t *ret)
     return true;
 }
 
-enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit)
+static bool is_beat(const char *text, size_t len)
+{
+    return len == 4 && memcmp(text, "beat", len) == 0;
+}
+
+enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit, uint64_t now_ns)
 {
     char text[OWNER_TEXT_MAX + 1];
 
@@ -93,12 +98,22 @@ enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit)
             return OWNER_NOTHING;
         if (len <= 0)
             return OWNER_GONE;
+        o->heard_ns = now_ns;
+        if (is_beat(text, (size_t)len)) {
+            o->beats = true;
+            continue;
+        }
         if (owner_parse_limit(text, (size_t)len, ret_limit)) {
             o->reach = true;
             return OWNER_LIMIT;
         }
         log_event(LOG_LEVEL_WARN, "owner_not_understood", "bytes=%zd", len);
     }
+}
+
+uint64_t owner_silent_ns(const Owner *o, uint64_t silence_ns)
+{
+    return o->fd >= 0 && o->beats ? time_add(o->heard_ns, silence_ns) : TIME_NEVER;
 }
 
 static bool reached(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes)

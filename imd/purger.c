@@ -4,6 +4,8 @@
 #include <glib.h>
 #include <signal.h>
 
+#include "imd/priority.h"
+
 /* True: it is over. */
 static bool obey(Purger *p, ImdOrder *o)
 {

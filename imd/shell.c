@@ -16,6 +16,7 @@
 #include "daemon/start.h"
 #include "imd/memory.h"
 #include "imd/owner.h"
+#include "imd/priority.h"
 #include "imd/purger.h"
 #include "imd/thread.h"
 
@@ -127,6 +128,7 @@ static void hurry_up(Imd *imd, bool on)
     if (imd->hurrying == on)
         return;
     imd->hurrying = on;
+    priority_group(on);
     if (on)
         hurry(); /* this thread has little to do: it stays so */
     for (unsigned i = 0; i < imd->threads_count; i++)
@@ -244,16 +246,8 @@ static uint64_t on_deadline(void *ctx)
                                    imd_control_limit_bytes(imd->control)));
     if (imd->leaving)
         return time_min(t, imd->leave_at_ns);
+    t = time_min(t, owner_silent_ns(&imd->owner, imd->options->owner_silence_ns));
     return imd->joined ? t : time_min(t, imd->complain_ns);
-}
-
-static void on_expire(void *ctx, uint64_t now_ns)
-{
-    Imd *imd = ctx;
-    connect_manager(imd, now_ns);
-    tell_served(imd);
-    imd_control_expire(imd->control, now_ns);
-    settle(imd, now_ns);
 }
 
 static void leave(Imd *imd, uint64_t now_ns)
@@ -287,8 +281,10 @@ static void on_owner(void *ctx)
     Imd *imd = ctx;
     uint64_t now = os_now_ns(), limit;
     enum OwnerEvent event;
-    while ((event = owner_receive(&imd->owner, &limit)) == OWNER_LIMIT) {
+    while ((event = owner_receive(&imd->owner, &limit, now)) == OWNER_LIMIT) {
         hurry_up(imd, limit < imd_control_used_bytes(imd->control) || imd->hurrying);
+        if (!imd->hurrying)
+            priority_group(false); /* rmd may have thought otherwise */
         imd_control_limit(imd->control, limit, now);
     }
     if (event == OWNER_GONE) {
@@ -298,6 +294,29 @@ static void on_owner(void *ctx)
         leave(imd, now);
     }
     settle(imd, now);
+}
+
+/* An rmd that hangs sees no owner return. It may have spoken while we did not run ourselves. */
+static void mind_silence(Imd *imd, uint64_t now_ns)
+{
+    const uint64_t silence_ns = imd->options->owner_silence_ns;
+    if (imd->leaving || now_ns < owner_silent_ns(&imd->owner, silence_ns))
+        return;
+    on_owner(imd);
+    if (imd->leaving || now_ns < owner_silent_ns(&imd->owner, silence_ns))
+        return;
+    log_event(LOG_LEVEL_WARN, "owner_silent", "mend=\"rmd hangs: see what it waits for\"");
+    leave(imd, now_ns);
+}
+
+static void on_expire(void *ctx, uint64_t now_ns)
+{
+    Imd *imd = ctx;
+    mind_silence(imd, now_ns);
+    connect_manager(imd, now_ns);
+    tell_served(imd);
+    imd_control_expire(imd->control, now_ns);
+    settle(imd, now_ns);
 }
 
 static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "daemon/log.h"
 
 #ifndef SYS_process_mrelease
@@ -33,6 +34,9 @@ enum {
     IOPRIO_IDLE = 3 << 13,
     EXIT_EXEC = 127,
 };
+
+/* imd takes a longer silence than a few of these for our end. */
+static const uint64_t BEAT_NS = NS_PER_S;
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
@@ -101,6 +105,7 @@ static void be_least(const Child *c)
     (void)setrlimit(RLIMIT_CORE, &none);
     if (!c->options->idle_priority)
         return;
+    write_to("/proc/self/autogroup", "19"); /* of this session: else the next counts in it alone */
     (void)setpriority(PRIO_PROCESS, 0, 19);
     (void)sched_setscheduler(0, SCHED_IDLE, &param);
     (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
@@ -112,7 +117,7 @@ __attribute__((noreturn)) static void become_imd(const Child *c, GStrv arguments
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0);
+    (void)setsid();
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent)
         _exit(EXIT_EXEC);
     be_least(c);
@@ -175,6 +180,8 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
         return -errno;
     c->channel = pair[0];
     c->untold = false;
+    c->used_bytes = 0;
+    c->beat_ns = 0;
     child_limit(c, limit_bytes); /* the first thing that it reads */
     make_group(c, pool_bytes);
     int res = spawn(c, pool_bytes, pair[1]);
@@ -192,6 +199,21 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     return res;
 }
 
+/* ---- its priority ---------------------------------------------------------------------------- */
+
+/* imd hurries by itself once it runs, but that may take it long where nobody leaves it a processor.
+ * Who may not do this has to wait for that. The thread that listens to us is the first one. */
+static void hurry(const Child *c)
+{
+    char path[64];
+    if (!c->pid || !c->options->idle_priority)
+        return;
+    (void)snprintf(path, sizeof path, "/proc/%d/autogroup", (int)c->pid);
+    write_to(path, "0");
+    (void)sched_setscheduler(c->pid, SCHED_OTHER, &(struct sched_param){0});
+    (void)setpriority(PRIO_PROCESS, (id_t)c->pid, 0);
+}
+
 /* ---- what is said ---------------------------------------------------------------------------- */
 
 void child_limit(Child *c, uint64_t limit_bytes)
@@ -200,6 +222,8 @@ void child_limit(Child *c, uint64_t limit_bytes)
     int len = snprintf(text, sizeof text, "limit %" PRIu64, limit_bytes);
     bool before = c->untold;
     c->limit_bytes = limit_bytes;
+    if (limit_bytes < c->used_bytes)
+        hurry(c);
     c->untold =
         c->channel >= 0 && send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) != len;
     if (c->untold && !before)
@@ -212,6 +236,20 @@ void child_remind(Child *c)
         child_limit(c, c->limit_bytes);
 }
 
+void child_beat(Child *c, uint64_t now_ns)
+{
+    static const char text[] = "beat";
+    if (now_ns < child_beat_ns(c))
+        return;
+    c->beat_ns = time_add(now_ns, BEAT_NS);
+    (void)send(c->channel, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+uint64_t child_beat_ns(const Child *c)
+{
+    return c->channel >= 0 ? c->beat_ns : TIME_NEVER;
+}
+
 static void understand(Child *c, const char *text)
 {
     uint64_t a, b;
@@ -221,7 +259,7 @@ static void understand(Child *c, const char *text)
         c->ops->ready(c->ctx, a, b);
     else if (sscanf(text, "used %" SCNu64 " limit %" SCNu64 "%n", &a, &b, &end) == 2 &&
              text[end] == '\0')
-        c->ops->used(c->ctx, a, b);
+        c->ops->used(c->ctx, c->used_bytes = a, b);
     else
         log_event(LOG_LEVEL_WARN, "imd_not_understood", "bytes=%zu", strlen(text));
 }
@@ -252,6 +290,7 @@ static void send_signal(const Child *c, int signal)
 
 void child_terminate(Child *c)
 {
+    hurry(c);
     send_signal(c, SIGTERM);
 }
 

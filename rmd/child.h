@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The imd that rmd has started: a process of its own group that gets what nobody else wants of
+/* The imd that rmd has started: a process of its own session that gets what nobody else wants of
  * processor and disk, is the first to go when memory is out, leaves no core files, and does not
  * outlive rmd. At most one at a time. */
 #ifndef DODO_RMD_CHILD_H
@@ -30,6 +30,8 @@ typedef struct Child {
     int pidfd;   /* of it, or -1 */
     int channel; /* to it, or -1 */
     uint64_t limit_bytes; /* the newest */
+    uint64_t used_bytes;  /* of it, as imd said last */
+    uint64_t beat_ns;     /* the next one */
     bool untold;          /* it did not listen when it was to hear of it */
     Cgroup cgroup;
 } Child;
@@ -44,6 +46,9 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes);
 void child_limit(Child *c, uint64_t limit_bytes);
 /* Tells the limit again, if imd did not listen. To be called now and then. */
 void child_remind(Child *c);
+/* Says once a second that we are there. To be called at child_beat_ns() at the latest. */
+void child_beat(Child *c, uint64_t now_ns);
+uint64_t child_beat_ns(const Child *c); /* TIME_NEVER: none runs */
 /* Where none runs, nothing happens. */
 void child_terminate(Child *c);
 void child_kill(Child *c); /* and has the kernel take its memory back at once */

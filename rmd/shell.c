@@ -47,6 +47,7 @@ struct Rmd {
     Port port;
     ManagerLink link;
     GString *explained; /* whose pages tools fetch */
+    uint32_t explained_version;
     bool leaving;
     uint64_t leave_at_ns;
 };
@@ -131,6 +132,7 @@ static void tell(Rmd *rmd, uint64_t now_ns)
 
 static void write_explanation(Rmd *rmd, uint64_t now_ns)
 {
+    rmd->explained_version++;
     g_string_truncate(rmd->explained, 0);
     report_monitor(rmd->explained, rmd->monitor, now_ns);
     report_rules(rmd->explained, &rmd->verdicts);
@@ -150,7 +152,8 @@ static size_t explain(Rmd *rmd, const WireRequest *request, uint8_t *body, uint1
     }
     if (ask.offset == 0)
         write_explanation(rmd, now_ns);
-    OpExplainReply page = {.total = (uint32_t)rmd->explained->len};
+    OpExplainReply page = {.total = (uint32_t)rmd->explained->len,
+                           .version = rmd->explained_version};
     if (ask.offset < rmd->explained->len) {
         size_t left = rmd->explained->len - ask.offset;
         page.len = (uint32_t)(left < EXPLAIN_PAGE_MAX ? left : EXPLAIN_PAGE_MAX);
@@ -218,6 +221,7 @@ static void settle(Rmd *rmd, uint64_t now_ns)
 {
     read_memory(rmd, now_ns);
     monitor_expire(rmd->monitor, now_ns);
+    child_beat(&rmd->child, now_ns);
     if (rmd->start_failed) {
         rmd->start_failed = false;
         monitor_ended(rmd->monitor, "no start", now_ns);
@@ -301,7 +305,7 @@ static const ChildOps child_ops = {.ready = on_ready, .used = on_used, .ended = 
 static uint64_t on_deadline(void *ctx)
 {
     Rmd *rmd = ctx;
-    uint64_t t = monitor_deadline(rmd->monitor);
+    uint64_t t = time_min(monitor_deadline(rmd->monitor), child_beat_ns(&rmd->child));
     if (rmd->has_port)
         t = time_min(t, time_min(manager_link_deadline(&rmd->link), port_deadline(&rmd->port)));
     return rmd->leaving ? time_min(t, rmd->leave_at_ns) : t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* owner-storm: the owner's own program takes memory as fast as the kernel gives it, for
  * scripts/bench-owner. First it takes what leaves a little to lend (the ballast), waits until imd
- * has that, then goes on, and measures until imd gives the first page back. A line of JSON. */
+ * has filled that, then goes on. Measures until imd gives the first page back, and when the
+ * headroom that is the owner's anyway was touched first, if ever. A line of JSON. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,17 +21,21 @@
 enum {
     STEP_BYTES = 4 << 20,
     LOOK_NS = 500000,
+    FILL_LOOK_NS = 10000000,
     NOTICED_BYTES = 1 << 20, /* less of imd is a page given back, and not its bookkeeping */
     PATIENCE_S = 20,
+    HEADROOM_PERCENT = 15, /* of all memory stays with the owner */
 };
+
+static const uint64_t FILL_NS = 20 * NS_PER_S, SETTLED_NS = 1 * NS_PER_S;
 
 static int usage(int status)
 {
     (void)fprintf(
         status ? stderr : stdout,
         "Usage: owner-storm RMD-PID LEND-BYTES STORM-BYTES\n"
-        "Takes memory until rmd can lend about LEND-BYTES, waits until imd has nearly as\n"
-        "much, takes STORM-BYTES more at once. Prints a line of JSON.\n");
+        "Takes memory until rmd can lend about LEND-BYTES, waits until imd is filled with\n"
+        "that, takes STORM-BYTES more at once. Prints a line of JSON.\n");
     return status;
 }
 
@@ -64,12 +69,86 @@ static bool reserve(Taker *t, uint64_t bytes)
     return p != MAP_FAILED;
 }
 
+/* Waits until clients have filled what imd lends, or nearly. What it has then; 0: too little. */
+static uint64_t wait_settled(pid_t imd, uint64_t least)
+{
+    uint64_t at = 0, now_ns = os_now_ns(), since_ns = now_ns, until_ns = now_ns + FILL_NS;
+    for (; now_ns < until_ns && now_ns - since_ns < SETTLED_NS; now_ns = os_now_ns()) {
+        uint64_t has = owner_resident(imd);
+        if (has > at + NOTICED_BYTES) {
+            at = has;
+            since_ns = now_ns;
+        }
+        owner_pause_ns(FILL_LOOK_NS);
+    }
+    return at >= least ? at : 0;
+}
+
+typedef struct Seen {
+    uint64_t most, lowest;         /* bytes: of imd; available */
+    uint64_t given_ns, touched_ns; /* since the start; 0: never */
+    uint64_t given_taken;          /* the storm's bytes, then */
+} Seen;
+
+static void look(Seen *s, pid_t imd, uint64_t headroom, uint64_t taken, uint64_t since_ns)
+{
+    uint64_t left = owner_resident(imd); /* 0: it is gone */
+    uint64_t available = owner_meminfo("MemAvailable:");
+    if (left > s->most)
+        s->most = left;
+    if (available < s->lowest)
+        s->lowest = available;
+    if (!s->given_ns && left + NOTICED_BYTES <= s->most) {
+        s->given_ns = since_ns;
+        s->given_taken = taken;
+    }
+    if (!s->touched_ns && available < headroom)
+        s->touched_ns = since_ns;
+}
+
+static void print(const Seen *s, const Taker *t, uint64_t headroom, uint64_t storm_ns)
+{
+    (void)printf("{\"ms\": %.3f, \"taken_bytes\": %" PRIu64 ", \"lent_bytes\": %" PRIu64
+                 ", \"storm_bytes\": %" PRIu64 ", \"storm_ms\": %.3f, \"headroom_bytes\": %" PRIu64
+                 ", \"lowest_bytes\": %" PRIu64 ", \"touched_ms\": ",
+                 (double)s->given_ns / 1e6, s->given_taken, s->most, t->taken,
+                 (double)storm_ns / 1e6, headroom, s->lowest);
+    if (s->touched_ns)
+        (void)printf("%.3f}\n", (double)s->touched_ns / 1e6);
+    else
+        (void)printf("null}\n");
+}
+
+/* The storm, and what becomes of imd and of the headroom meanwhile. */
+static int measure(pid_t imd, Taker *rest, uint64_t headroom)
+{
+    pthread_t thread;
+    Seen seen = {.most = owner_resident(imd), .lowest = UINT64_MAX};
+    uint64_t start = os_now_ns(), now = start, storm_ns = 0;
+    if (pthread_create(&thread, NULL, storm, rest) != 0)
+        return EXIT_FAILURE;
+    do {
+        owner_pause_ns(LOOK_NS);
+        now = os_now_ns();
+        look(&seen, imd, headroom, rest->taken, now - start);
+        if (!storm_ns && rest->taken == rest->bytes)
+            storm_ns = now - start;
+    } while ((!seen.given_ns || !storm_ns) && now - start < PATIENCE_S * NS_PER_S);
+    rest->stop = true;
+    (void)pthread_join(thread, NULL);
+    if (seen.given_ns)
+        print(&seen, rest, headroom, storm_ns);
+    else
+        (void)fprintf(stderr, "owner-storm: imd has given nothing back\n");
+    return seen.given_ns ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 static int run(pid_t rmd, uint64_t lend, uint64_t more)
 {
     Taker ballast, rest;
-    pthread_t thread;
     uint64_t total = owner_meminfo("MemTotal:"), available = owner_meminfo("MemAvailable:");
-    uint64_t keep = total / 100 * 16 + lend; /* the headroom of 15 %, and the slack */
+    uint64_t headroom = total / 100 * HEADROOM_PERCENT;
+    uint64_t keep = headroom + total / 100 + lend; /* the slack is not lent, either */
     if (available < keep + more / 2 || !reserve(&ballast, available - keep) ||
         !reserve(&rest, more)) {
         (void)fprintf(stderr, "owner-storm: too little memory is available for that\n");
@@ -77,28 +156,11 @@ static int run(pid_t rmd, uint64_t lend, uint64_t more)
     }
     take(&ballast);
     pid_t imd = owner_wait_imd(rmd, lend / 10 * 8);
-    if (!imd)
+    if (!imd || !wait_settled(imd, lend / 10 * 8)) {
+        (void)fprintf(stderr, "owner-storm: imd does not lend that\n");
         return EXIT_FAILURE;
-    uint64_t most = owner_resident(imd), start = os_now_ns(), now = start, left = most;
-    if (pthread_create(&thread, NULL, storm, &rest) != 0)
-        return EXIT_FAILURE;
-    do {
-        owner_pause_ns(LOOK_NS);
-        left = owner_resident(imd); /* 0: it is gone */
-        now = os_now_ns();
-        if (left > most)
-            most = left;
-    } while (left + NOTICED_BYTES > most && now - start < PATIENCE_S * NS_PER_S);
-    uint64_t taken = rest.taken;
-    rest.stop = true;
-    (void)pthread_join(thread, NULL);
-    bool noticed = left + NOTICED_BYTES <= most;
-    if (noticed)
-        (void)printf("{\"ms\": %.3f, \"taken_bytes\": %" PRIu64 ", \"lent_bytes\": %" PRIu64 "}\n",
-                     (double)(now - start) / 1e6, taken, most);
-    else
-        (void)fprintf(stderr, "owner-storm: imd has given nothing back\n");
-    return noticed ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    return measure(imd, &rest, headroom);
 }
 
 int main(int argc, char **argv)

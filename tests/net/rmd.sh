@@ -24,6 +24,8 @@ input = none
 imd_port = 0
 idle_priority = no
 leave_deadline = 5s
+[imd]
+owner_silence = 5s
 END
 }
 # rmd_up N: monitor of host hN, whose console is the file consoleN.
@@ -90,6 +92,12 @@ rmd_up 2
 must "the host is lent again, by the next monitor" host_state 2 idle
 loader_mark
 must "work goes on" loader_did 1000
+
+old=$(imd_of 2)
+kill -STOP "${proc_pid[rmd2]}" # it sees no owner
+must "imd of a monitor that hangs leaves" gone "$old"
+kill -CONT "${proc_pid[rmd2]}"
+must "the host is lent again" host_state 2 idle
 
 old=$(imd_of 1)
 kill -STOP "$old" # it cannot leave

@@ -119,20 +119,37 @@ static void limits__come_in_order_and_hang_up_last(void **state)
 {
     Pair *p = *state;
     uint64_t limit = 1;
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_NOTHING);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_NOTHING);
     say(p, "limit 8192");
     say(p, "what is this");
     say(p, "limit 0");
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
     assert_int_equal(limit, 8192);
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
     assert_int_equal(limit, 0);
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_NOTHING);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_NOTHING);
     say(p, "limit 4");
     (void)close(p->rmd);
     p->rmd = -1;
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_GONE);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_GONE);
+}
+
+static void silence__counts_from_the_first_beat_on(void **state)
+{
+    Pair *p = *state;
+    uint64_t limit;
+    say(p, "limit 8192");
+    assert_int_equal(owner_receive(&p->owner, &limit, NS_PER_S), OWNER_LIMIT);
+    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), TIME_NEVER);
+    say(p, "beat");
+    assert_int_equal(owner_receive(&p->owner, &limit, 2 * NS_PER_S), OWNER_NOTHING);
+    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 12 * NS_PER_S);
+    say(p, "limit 4096"); /* anything is a sign of life */
+    assert_int_equal(owner_receive(&p->owner, &limit, 5 * NS_PER_S), OWNER_LIMIT);
+    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
+    assert_int_equal(owner_receive(&p->owner, &limit, 6 * NS_PER_S), OWNER_NOTHING);
+    assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
 }
 
 static void used__is_told_once_a_second_while_it_changes(void **state)
@@ -158,7 +175,7 @@ static void used__is_told_at_once_when_a_limit_is_reached(void **state)
     owner_tell(&p->owner, 90, 100, now);
     assert_non_null(heard(p));
     say(p, "limit 40");
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
     owner_tell(&p->owner, 90, limit, now + 1);
     assert_null(heard(p)); /* not yet reached, and told a moment ago */
     assert_true(owner_deadline(&p->owner, 40, limit) <= now);
@@ -166,7 +183,7 @@ static void used__is_told_at_once_when_a_limit_is_reached(void **state)
     assert_string_equal(heard(p), "used 40 limit 40");
     /* The same limit again is answered again. */
     say(p, "limit 40");
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
     owner_tell(&p->owner, 40, limit, now + 3);
     assert_string_equal(heard(p), "used 40 limit 40");
 }
@@ -177,7 +194,7 @@ static void deaf_monitor__is_told_again_a_second_later(void **state)
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
     say(p, "limit 40");
-    assert_int_equal(owner_receive(&p->owner, &limit), OWNER_LIMIT);
+    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
     while (send(p->owner.fd, "x", 1, MSG_DONTWAIT) == 1)
         ;
     owner_tell(&p->owner, 40, limit, now);
@@ -199,7 +216,7 @@ static void none__says_nothing(void **state)
     owner_ready(&none, 1, 2);
     owner_tell(&none, 1, 2, 3);
     assert_int_equal(owner_deadline(&none, 1, 2), TIME_NEVER);
-    assert_int_equal(owner_receive(&none, &limit), OWNER_NOTHING);
+    assert_int_equal(owner_receive(&none, &limit, 1), OWNER_NOTHING);
     owner_close(&none);
 }
 
@@ -211,6 +228,7 @@ int main(void)
         cmocka_unit_test(open__wants_a_socket_of_packets),
         TEST(ready__is_said),
         TEST(limits__come_in_order_and_hang_up_last),
+        TEST(silence__counts_from_the_first_beat_on),
         TEST(used__is_told_once_a_second_while_it_changes),
         TEST(used__is_told_at_once_when_a_limit_is_reached),
         TEST(deaf_monitor__is_told_again_a_second_later),

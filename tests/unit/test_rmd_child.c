@@ -15,6 +15,7 @@
 
 #include "daemon/log.h"
 #include "rmd/child.h"
+#include "tests/lib/tmpdir.h"
 
 enum { PATIENCE_MS = 20000, CYCLES = 300 };
 
@@ -71,6 +72,7 @@ static void run(RmdOptions *o, void (*body)(Child *c, Ends *e))
     log_init("test", LOG_LEVEL_ERROR);
     rmd_options_init(o);
     o->imd = g_strdup("/bin/false");
+    o->idle_priority = false; /* this machine may have much else to do */
     o->common.manager = o->listen =
         (Addr){.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}}; /* for its command line */
     assert_int_equal(child_open(&c, o, &ops, &ends), 0);
@@ -119,12 +121,44 @@ static void test_end_that_was_taken(void **state)
     run(&o, taken);
 }
 
+/* What rmd starts gives way to everybody: a session of its own, SCHED_IDLE (5), and where sessions
+ * have a priority, the lowest. */
+static const char least_program[] =
+    "#!/bin/sh\n"
+    "[ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ] || exit 2\n"
+    "[ \"$(cut -d' ' -f41 /proc/$$/stat)\" = 5 ] || exit 3\n"
+    "[ ! -w /proc/$$/autogroup ] || grep -q 'nice 19$' /proc/$$/autogroup || exit 4\n";
+
+static RmdOptions least_options;
+
+static void least(Child *c, Ends *e)
+{
+    TmpDir dir;
+    char path[256];
+    tmpdir_make(&dir);
+    tmpdir_text(&dir, "imd", least_program);
+    (void)tmpdir_path(&dir, "imd", path);
+    assert_int_equal(chmod(path, 0700), 0);
+    g_free(c->program);
+    c->program = g_strdup(path);
+    least_options.idle_priority = true;
+    cycle(c, e);
+    assert_string_equal(e->how, "status 0");
+    tmpdir_remove(&dir);
+}
+
+static void test_gives_way_to_everybody(void **state)
+{
+    run(&least_options, least);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_left_behind),
         cmocka_unit_test(test_signal_was_ignored),
         cmocka_unit_test(test_end_that_was_taken),
+        cmocka_unit_test(test_gives_way_to_everybody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
