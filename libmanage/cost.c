@@ -2,6 +2,7 @@
 #include "libmanage/cost.h"
 
 enum { COST_WEIGHT = 8, COST_SMALLEST = 4096 };
+enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other look */
 
 unsigned cost_class(uint64_t bytes)
 {
@@ -42,6 +43,27 @@ void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
     else
         cost->classes[k].ns = was - (was - ns) / COST_WEIGHT;
     cost->classes[k].at_ns = now_ns;
+}
+
+void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns, uint64_t now_ns,
+                     uint64_t fresh_ns)
+{
+    unsigned k = cost_class(bytes);
+    uint64_t again_ns = cost->classes[k].again_ns, other_ns = cost_of(rival, bytes);
+    if (bytes == 0)
+        return;
+    if (again_ns)
+        cost->classes[k].ns = 0;
+    cost_add(cost, bytes, ns, now_ns);
+    bool dear = other_ns && cost_of(cost, bytes) >= other_ns;
+    again_ns = 2 * again_ns > COST_AGAIN * ns ? 2 * again_ns : COST_AGAIN * ns;
+    cost->classes[k].again_ns = !dear ? 0 : again_ns < fresh_ns ? again_ns : fresh_ns;
+}
+
+uint64_t cost_again(const Cost *cost, uint64_t bytes)
+{
+    unsigned k = class_nearest(cost, bytes);
+    return k < COST_CLASSES ? cost->classes[k].again_ns : 0;
 }
 
 uint64_t cost_of(const Cost *cost, uint64_t bytes)

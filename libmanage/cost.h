@@ -12,11 +12,20 @@ typedef struct Cost {
     struct {
         uint64_t ns;    /* average for a transfer of this class's size; 0: unknown */
         uint64_t at_ns; /* when it was measured last */
+        uint64_t
+            again_ns; /* dear: so long after that it is worth another look; 0: it is not dear */
     } classes[COST_CLASSES];
 } Cost;
 
 unsigned cost_class(uint64_t bytes);
 void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* The same of a way that has a rival. Where it was the dearer one it is looked at again soon, and
+ * ever more rarely as long as it stays so, at least every @fresh_ns: the first use of a host costs
+ * a session, and somebody's load passes. What is seen then counts alone, for in an average with
+ * what was it would take long to show. */
+void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns, uint64_t now_ns,
+                     uint64_t fresh_ns);
+uint64_t cost_again(const Cost *cost, uint64_t bytes); /* the nearest class's again_ns */
 /* [ns]; 0: nothing of the kind was measured. From the nearest class that was: a larger transfer
  * than measured is taken for as many of those, a smaller one for its share. */
 uint64_t cost_of(const Cost *cost, uint64_t bytes);

@@ -90,8 +90,14 @@ void remote_want(Cache *c, Region *r)
     background_wake(c);
 }
 
+static void remote_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    cost_add_beside(&c->cost[COST_REMOTE], &c->cost[COST_FILE], bytes, ns, now_ns,
+                    c->cfg.cost_fresh_ns);
+}
+
 /* Is remote memory the cheaper place to read from? What is unknown is tried, and what was not
- * measured for long is measured again, the file first. */
+ * measured for long is measured again, the file first; dear remote memory sooner. */
 bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
 {
     uint64_t since = now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
@@ -101,6 +107,9 @@ bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
         return true;
     if (!cost_known_since(&c->cost[COST_FILE], bytes, since))
         return false;
+    uint64_t again = cost_again(&c->cost[COST_REMOTE], bytes);
+    if (again && again < now_ns)
+        since = max_u64(since, now_ns - again);
     return remote < file || !cost_known_since(&c->cost[COST_REMOTE], bytes, since);
 }
 
@@ -182,7 +191,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     else if (job->kind == CACHE_READ_FILE)
         file_cost_add(c, job->len, result->ns, now_ns);
     else
-        cost_add(&c->cost[COST_REMOTE], job->len, result->ns, now_ns);
+        remote_cost_add(c, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         p->valid |= piece_mask(c, i, job->offset, job->offset + job->len);
@@ -238,7 +247,7 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
         remote_lost(c, r, now_ns);
         return;
     }
-    cost_add(&c->cost[COST_REMOTE], job->len, result->ns, now_ns);
+    remote_cost_add(c, job->len, result->ns, now_ns);
     remote_holds(c, r, job->offset, job->offset + job->len);
     c->stats.clones += job->pieces;
     c->stats.clone_bytes += job->len;

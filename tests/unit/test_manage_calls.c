@@ -469,6 +469,24 @@ static void dear_remote__the_file_is_read(void **s)
     cache_free(c);
 }
 
+/* The first use of a host costs more than the later ones. */
+static void dear_remote__is_soon_looked_at_again(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 5000000;
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    (void)do_sync(c, rd);
+    w.remote_ns = 100000;
+    for (unsigned i = 0; i < 200; i++)
+        (void)do_read(c, rd, i % 8 * PIECE, PIECE);
+    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync's, of two pieces; six others */
+    assert_true(w.did[CACHE_READ_REMOTE] >= 50);
+    cache_free(c);
+}
+
 /* ---- reading ahead ----------------------------------------------------------------------------
  */
 
@@ -549,6 +567,7 @@ int main(void)
         cmocka_unit_test(write_through__is_in_the_file),
         cmocka_unit_test(cheap_file__is_read_past_the_cache),
         cmocka_unit_test(dear_remote__the_file_is_read),
+        cmocka_unit_test(dear_remote__is_soon_looked_at_again),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
     };
