@@ -35,14 +35,15 @@ static int limit_memory(const char *dir, uint64_t bytes)
     return res;
 }
 
+/* 0: no limit. */
 static int limit_cpu(const char *dir, uint64_t percent)
 {
-    char value[VALUE_MAX];
-    if (percent == 0)
-        return 0;
-    (void)snprintf(value, sizeof value, "%" PRIu64 " %d", percent * CPU_PERIOD_US / 100,
-                   CPU_PERIOD_US);
-    return write_file(dir, "cpu.max", value);
+    char value[VALUE_MAX] = "-1", both[2 * VALUE_MAX];
+    if (percent)
+        (void)snprintf(value, sizeof value, "%" PRIu64, percent * CPU_PERIOD_US / 100);
+    (void)snprintf(both, sizeof both, "%s %d", percent ? value : "max", CPU_PERIOD_US);
+    int res = write_file(dir, "cpu.max", both);
+    return res == -ENOENT ? write_file(dir, "cpu.cfs_quota_us", value) : res; /* of 100 ms, too */
 }
 
 static int open_procs(const char *dir)
@@ -60,19 +61,33 @@ int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t c
     if ((size_t)snprintf(g->path, sizeof g->path, "%s/imd-%d", parent, (int)getpid()) >=
         sizeof g->path)
         return -ENAMETOOLONG;
+    /* What is not there, or is on already, is no matter: the limits tell. */
+    (void)write_file(parent, "cgroup.subtree_control", "+memory");
+    (void)write_file(parent, "cgroup.subtree_control", "+cpu");
     if (mkdir(g->path, 0755) < 0 && errno != EEXIST) {
         int res = -errno;
         g->path[0] = '\0';
         return res;
     }
     int res = limit_memory(g->path, memory_bytes);
-    if (res == 0)
-        res = limit_cpu(g->path, cpu_percent);
+    g->memory = res == 0;
+    if (cpu_percent && limit_cpu(g->path, cpu_percent) == 0)
+        g->cpu_percent = cpu_percent;
+    if (g->cpu_percent)
+        res = 0;
     if (res == 0)
         res = g->procs = open_procs(g->path);
     if (res < 0)
         cgroup_remove(g);
     return res < 0 ? res : 0;
+}
+
+void cgroup_hurry(Cgroup *g, bool on)
+{
+    if (!g->cpu_percent || g->hurries == on)
+        return;
+    g->hurries = on;
+    (void)limit_cpu(g->path, on ? 0 : g->cpu_percent);
 }
 
 void cgroup_remove(Cgroup *g)

@@ -153,6 +153,9 @@ static void make_group(Child *c, uint64_t pool_bytes)
     if (res < 0)
         log_event(LOG_LEVEL_WARN, "no_control_group", "parent=%s error=\"%s\"", o->cgroup,
                   strerror(-res));
+    else if (!c->cgroup.memory || c->cgroup.cpu_percent != o->cpu_percent)
+        log_event(LOG_LEVEL_WARN, "not_limited", "parent=%s what=%s", o->cgroup,
+                  c->cgroup.memory ? "processors" : "memory");
 }
 
 static int spawn(Child *c, uint64_t pool_bytes, int theirs)
@@ -203,9 +206,10 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
 
 /* imd hurries by itself once it runs, but that may take it long where nobody leaves it a processor.
  * Who may not do this has to wait for that. The thread that listens to us is the first one. */
-static void hurry(const Child *c)
+static void hurry(Child *c)
 {
     char path[64];
+    cgroup_hurry(&c->cgroup, true);
     if (!c->pid || !c->options->idle_priority)
         return;
     (void)snprintf(path, sizeof path, "/proc/%d/autogroup", (int)c->pid);
@@ -250,6 +254,14 @@ uint64_t child_beat_ns(const Child *c)
     return c->channel >= 0 ? c->beat_ns : TIME_NEVER;
 }
 
+static void take_used(Child *c, uint64_t used_bytes, uint64_t limit_bytes)
+{
+    c->used_bytes = used_bytes;
+    if (used_bytes <= limit_bytes && limit_bytes == c->limit_bytes)
+        cgroup_hurry(&c->cgroup, false);
+    c->ops->used(c->ctx, used_bytes, limit_bytes);
+}
+
 static void understand(Child *c, const char *text)
 {
     uint64_t a, b;
@@ -259,7 +271,7 @@ static void understand(Child *c, const char *text)
         c->ops->ready(c->ctx, a, b);
     else if (sscanf(text, "used %" SCNu64 " limit %" SCNu64 "%n", &a, &b, &end) == 2 &&
              text[end] == '\0')
-        c->ops->used(c->ctx, c->used_bytes = a, b);
+        take_used(c, a, b);
     else
         log_event(LOG_LEVEL_WARN, "imd_not_understood", "bytes=%zu", strlen(text));
 }

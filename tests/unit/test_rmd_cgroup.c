@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* imd's control group, on files that stand for the kernel's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "rmd/cgroup.h"
+#include "tests/lib/tmpdir.h"
+
+enum { TEXT_BYTES = 64 };
+
+static TmpDir dir;
+
+static int set_up(void **state)
+{
+    tmpdir_make(&dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    tmpdir_remove(&dir);
+    return 0;
+}
+
+/* A file of the group that will be made. */
+static const char *name(const char *file)
+{
+    static char text[TEXT_BYTES];
+    (void)snprintf(text, sizeof text, "imd-%d/%s", (int)getpid(), file);
+    return text;
+}
+
+static void has(const char *file)
+{
+    tmpdir_text(&dir, name(file), "");
+}
+
+static const char *value(const char *file)
+{
+    static char text[TEXT_BYTES];
+    char path[256];
+    FILE *f = fopen(tmpdir_path(&dir, name(file), path), "re");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    text[n] = '\0';
+    (void)fclose(f);
+    /* The kernel takes each write by itself; a file keeps the longer one's rest. */
+    return text;
+}
+
+static void limits_both_in_the_unified_hierarchy(void **state)
+{
+    Cgroup g;
+    has("memory.max");
+    has("cpu.max");
+    has("cgroup.procs");
+    assert_int_equal(cgroup_make(&g, dir.path, 1 << 20, 25), 0);
+    assert_true(g.memory && g.cpu_percent == 25 && g.procs >= 0);
+    assert_string_equal(value("memory.max"), "1048576");
+    assert_string_equal(value("cpu.max"), "25000 100000");
+    has("cpu.max");
+    cgroup_hurry(&g, true);
+    assert_string_equal(value("cpu.max"), "max 100000");
+    has("cpu.max");
+    cgroup_hurry(&g, true); /* once is enough */
+    assert_string_equal(value("cpu.max"), "");
+    cgroup_hurry(&g, false);
+    assert_string_equal(value("cpu.max"), "25000 100000");
+    cgroup_remove(&g);
+}
+
+static void limits_what_the_old_hierarchy_can(void **state)
+{
+    Cgroup g;
+    has("cgroup.procs");
+    has("memory.limit_in_bytes");
+    assert_int_equal(cgroup_make(&g, dir.path, 1 << 20, 25), 0);
+    assert_true(g.memory && g.cpu_percent == 0);
+    assert_string_equal(value("memory.limit_in_bytes"), "1048576");
+    cgroup_hurry(&g, true); /* nothing to lift */
+    cgroup_remove(&g);
+    tmpdir_delete(&dir, name("memory.limit_in_bytes"));
+    has("cpu.cfs_quota_us");
+    assert_int_equal(cgroup_make(&g, dir.path, 1 << 20, 25), 0);
+    assert_true(!g.memory && g.cpu_percent == 25);
+    assert_string_equal(value("cpu.cfs_quota_us"), "25000");
+    has("cpu.cfs_quota_us");
+    cgroup_hurry(&g, true);
+    assert_string_equal(value("cpu.cfs_quota_us"), "-1");
+    cgroup_remove(&g);
+}
+
+static void none_that_limits_nothing(void **state)
+{
+    Cgroup g;
+    has("cgroup.procs");
+    assert_int_equal(cgroup_make(&g, dir.path, 1 << 20, 25), -ENOENT);
+    assert_true(g.path[0] == '\0' && g.procs == -1);
+    assert_int_equal(cgroup_make(&g, "/nonexistent", 1 << 20, 0), -ENOENT);
+    assert_true(g.path[0] == '\0' && g.procs == -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(limits_both_in_the_unified_hierarchy),
+        TEST(limits_what_the_old_hierarchy_can),
+        TEST(none_that_limits_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
