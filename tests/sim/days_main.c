@@ -5,6 +5,7 @@
  *   days --seed 4711 --trace    one again, with its story
  *   days --seed 3 --break CLOCK with a guard broken
  *   days --each-guard           breaks each guard in turn; each must be noticed */
+#include "base/cleanup.h"
 #include "tests/sim/days.h"
 
 #include <getopt.h>
@@ -22,6 +23,16 @@ static const struct {
 #define X(name, text) {#name, text},
     RMD_GUARDS(X)
 #undef X
+};
+
+/* Where a guard was noticed last, if not by seed 1: tried first, because it takes a minute to come
+ * there. That such a seed notices it no more is no fault. */
+static const struct {
+    const char *name;
+    uint64_t seed;
+} noticed_before[] = {
+    {"FAILED_RULE", 5}, {"CONSOLE_HELD", 15},  {"CLOCK", 3},  {"CLOCK_SET", 24}, {"GAP", 13},
+    {"STORM", 3},       {"PRESSURE_PAUSE", 8}, {"SHRINK", 2}, {"ONE_IMD", 10},
 };
 
 static double seconds_now(void)
@@ -69,20 +80,35 @@ static int run_seeds(uint64_t first, uint64_t last, bool trace, uint64_t broken)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The first seed that is clean, but not without the guard. */
-static bool noticed(unsigned guard, uint64_t *ret_seed, DaysResult *ret)
+static bool is_clean(uint64_t seed)
 {
-    for (uint64_t seed = 1; seed <= GUARD_SEEDS; seed++) {
-        DaysResult clean;
-        days_run(&(DaysOptions){.seed = seed, .broken_guards = 1ull << guard}, ret);
-        if (!ret->violation[0])
-            continue;
-        days_run(&(DaysOptions){.seed = seed}, &clean);
-        *ret_seed = seed;
-        if (!clean.violation[0])
-            return true;
+    static enum { UNKNOWN, CLEAN, FAULTY } found[GUARD_SEEDS + 1];
+    if (found[seed] == UNKNOWN) {
+        DaysResult r;
+        days_run(&(DaysOptions){.seed = seed}, &r);
+        found[seed] = r.violation[0] ? FAULTY : CLEAN;
     }
-    return false;
+    return found[seed] == CLEAN;
+}
+
+/* Whether the seed is clean, but not without the guard. */
+static bool notices(unsigned guard, uint64_t seed, DaysResult *ret)
+{
+    days_run(&(DaysOptions){.seed = seed, .broken_guards = 1ull << guard}, ret);
+    return ret->violation[0] && is_clean(seed);
+}
+
+/* A seed that notices the guard; 0: none of them does. */
+static uint64_t noticed(unsigned guard, DaysResult *ret)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(noticed_before); i++)
+        if (strcmp(noticed_before[i].name, guards[guard].name) == 0 &&
+            notices(guard, noticed_before[i].seed, ret))
+            return noticed_before[i].seed;
+    for (uint64_t seed = 1; seed <= GUARD_SEEDS; seed++)
+        if (notices(guard, seed, ret))
+            return seed;
+    return 0;
 }
 
 static int each_guard(void)
@@ -90,10 +116,9 @@ static int each_guard(void)
     unsigned missed = 0;
     for (unsigned g = 0; g < RMD_GUARD_MAX; g++) {
         DaysResult r;
-        uint64_t seed = 0;
-        bool found = noticed(g, &seed, &r);
-        missed += !found;
-        if (found)
+        uint64_t seed = noticed(g, &r);
+        missed += seed == 0;
+        if (seed > 0)
             printf("%-16s seed %3" PRIu64 ": %s\n", guards[g].name, seed, r.violation);
         else
             printf("%-16s NOT NOTICED: %s\n", guards[g].name, guards[g].text);
