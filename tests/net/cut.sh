@@ -17,6 +17,10 @@ for way in "h1 client" "client h2"; do # the first leaves all regions at h2
   loader_mark
   must "reads come from remote memory again" loader_remote 90 20
 done
+# Cut off from the manager, h2 is heard by it until h2's kernel, which gets no answers either, no
+# longer knows the manager's address: after half a minute, but sooner here.
+on h2 sh -c 'cd /proc/sys/net/ipv4/neigh/eth0 && echo 1000 >base_reachable_time_ms &&
+  echo 1 >delay_first_probe_time && ip neigh flush dev eth0' || fail "h2 does not forget addresses"
 for way in "h2 manager" "manager h2"; do
   read -r from to <<<"$way"
   path_cut "$from" "$to"

@@ -5,7 +5,7 @@
 # like factors.
 . "$(dirname "$0")/lib.sh"
 
-host_silence=5s manager_silence=20s host_dead=20s client_dead=8s
+host_silence=5s manager_silence=20s host_dead=8s client_dead=5s
 bin_lu=$DODO_BUILD/examples/lu
 
 # judge FILE EXPRESSION: of what lu told, r.
