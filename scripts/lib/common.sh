@@ -71,7 +71,8 @@ need_packages() {
     die "the packages could not be installed"
 }
 
-# build_tree DIRECTORY MESON-OPTION...: configures it (again) and builds everything.
+# build_tree DIRECTORY MESON-OPTION...: configures it (again) and builds everything; where
+# build_suites is set, what the tests of these suites need.
 build_tree() {
   local dir=$1 name=${1#"$top"/}
   shift
@@ -84,7 +85,14 @@ build_tree() {
   [ ! -f "$dir/build.ninja" ] || again=(--reconfigure) # packages may have come since
   step "Configuring $name" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" ||
     return 1
-  step "Building $name" env PATH="$path" meson compile -C "$dir"
+  local build=(meson compile -C "$dir") targets
+  if [ -n "${build_suites-}" ]; then
+    # shellcheck disable=SC2086 # words
+    targets=$("$top/scripts/lib/test-targets" "$dir" $build_suites) || return 1
+    mapfile -t targets <<<"$targets"
+    build=(ninja -C "$dir" "${targets[@]}")
+  fi
+  step "Building $name" env PATH="$path" "${build[@]}"
 }
 
 # The build that people use and that the demonstration shows; scripts/test has its own.
