@@ -85,14 +85,14 @@ build_tree() {
   [ ! -f "$dir/build.ninja" ] || again=(--reconfigure) # packages may have come since
   step "Configuring $name" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" ||
     return 1
-  local build=(meson compile -C "$dir") targets
+  local building=(meson compile -C "$dir") list targets
   if [ -n "${build_suites-}" ]; then
     # shellcheck disable=SC2086 # words
-    targets=$("$top/scripts/lib/test-targets" "$dir" $build_suites) || return 1
-    mapfile -t targets <<<"$targets"
-    build=(ninja -C "$dir" "${targets[@]}")
+    list=$("$top/scripts/lib/test-targets" "$dir" $build_suites) || return 1
+    mapfile -t targets <<<"$list"
+    building=(ninja -C "$dir" "${targets[@]}")
   fi
-  step "Building $name" env PATH="$path" "${build[@]}"
+  step "Building $name" env PATH="$path" "${building[@]}"
 }
 
 # The build that people use and that the demonstration shows; scripts/test has its own.
