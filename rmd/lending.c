@@ -58,9 +58,9 @@ static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_
     if (before && now_ns > before->at_ns && before->there_bytes > there_bytes) {
         uint64_t elapsed = now_ns - before->at_ns;
         l->taken_bytes = before->there_bytes - there_bytes;
+        double ahead = (double)l->taken_bytes * LENDING_AHEAD_NS / (double)elapsed;
         if (l->taken_bytes >= total_bytes / LENDING_STORM_DIVISOR)
-            l->ahead_bytes =
-                (uint64_t)((double)l->taken_bytes * LENDING_AHEAD_NS / (double)elapsed);
+            l->ahead_bytes = ahead < (double)total_bytes ? (uint64_t)ahead : total_bytes;
     }
     l->stirs = l->taken_bytes >= total_bytes / LENDING_STIR_DIVISOR;
     l->readings[l->next] = (LendingReading){now_ns, there_bytes};
