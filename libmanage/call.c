@@ -96,7 +96,7 @@ void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint6
         else if (call->kind == CALL_WRITE)
             write_done(c, call, error, result);
         else
-            sync_done(c, call, error);
+            sync_done(c, call, error, result);
     }
     if (call->need != CACHE_OVER)
         call_run(c, call, now_ns);

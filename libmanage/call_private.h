@@ -14,7 +14,7 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns);
 /* What came of the call's own job: what job_end() returned. */
 void read_done(Cache *c, CacheCall *call, int error);
 void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
-void sync_done(Cache *c, CacheCall *call, int error);
+void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
 /* The call has nothing to do with its region any more. */
 void call_leave(Cache *c, CacheCall *call);
 

@@ -33,15 +33,15 @@ static void file_sync_end(Cache *c, Region *r, int error)
     LIST_FOREACH(n, &r->unsynced)
     {
         Piece *p = CONTAINER_OF(n, Piece, sync_link);
-        if (error) {
-            piece_dirty(c, p, (p->syncing | p->unsynced) & p->valid);
+        if (error && GUARD(SYNC_FAILED)) {
+            piece_dirty(c, p, (p->syncing | (GUARD(SYNC_BESIDE) ? p->unsynced : 0)) & p->valid);
             p->unsynced = 0;
         }
         p->syncing = 0;
         if (!p->unsynced)
             list_remove(&p->sync_link);
     }
-    if (error && (r->lone_syncing || r->lone)) {
+    if (GUARD(LONE) && error && (r->lone_syncing || r->lone)) {
         region_lost(r, -error);
         r->lone = 0;
     }
@@ -61,7 +61,7 @@ static bool quiet(Cache *c, CacheCall *call)
 static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    if (call->failed || list_empty(&r->dirty))
+    if (!GUARD(SYNC_WRITES) || call->failed || list_empty(&r->dirty))
         return true;
     Piece *p = CONTAINER_OF(r->dirty.next, Piece, dirty_link);
     if (p->dirty_epoch > call->epoch)
@@ -80,7 +80,7 @@ static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
     Region *r = call->region;
     if (r->syncing) {
         call_block(c, call, TIME_NEVER);
-    } else if (call->sync_failures != r->sync_failures) {
+    } else if (GUARD(SYNC_JOINED) && call->sync_failures != r->sync_failures) {
         /* Another call's failed meanwhile: what this one wrote is dirty again. */
         call->sync_failures = r->sync_failures;
         if (call->kind == CALL_SYNC)
@@ -156,19 +156,27 @@ static int sync_error(const CacheCall *call)
 {
     const Region *r = call->region;
     bool lost = r->lost_error && !(call->kind == CALL_CLOSE && r->lost_told);
-    return call->failed ? call->failed : r->write_error ? r->write_error : lost ? r->lost_error : 0;
+    int write_error = GUARD(TOLD) ? r->write_error : 0;
+    return call->failed ? call->failed : write_error ? write_error : lost ? r->lost_error : 0;
+}
+
+/* Does the region go? */
+static bool closes(const CacheCall *call)
+{
+    return call->kind == CALL_CLOSE && (!GUARD(CLOSE_FAILED) || !sync_error(call));
 }
 
 static void sync_over(Cache *c, CacheCall *call)
 {
     Region *r = call->region;
     int error = sync_error(call);
+    bool goes = closes(call);
     r->write_error = 0;
     if (call->kind == CALL_CLOSE) {
         r->lost_told = r->lost_error != 0;
         r->closing = false;
     }
-    if (call->kind == CALL_CLOSE && !error) {
+    if (goes) {
         call->file = r->file;
         call->region = NULL;
         region_free(c, r);
@@ -190,13 +198,13 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
         else if (call->phase == SYNC_WRITE)
             over = write_back(c, call, now_ns);
         else if (call->phase == SYNC_FILE)
-            over = call->failed ? true : to_disk(c, call, now_ns);
+            over = call->failed || !GUARD(SYNC_FILE) || to_disk(c, call, now_ns);
         else if (call->phase == SYNC_OPEN)
             over = closing || call->failed || open_remote(c, call, now_ns);
         else if (call->phase == SYNC_CLONE)
             over = closing || call->failed || clone_all(c, call, now_ns);
         else if (call->phase == SYNC_REMOTE_CLOSE)
-            over = !closing || sync_error(call) || close_remote(c, call, now_ns);
+            over = !closes(call) || close_remote(c, call, now_ns);
         else
             break;
         if (!over)
@@ -206,7 +214,7 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
     sync_over(c, call);
 }
 
-void sync_done(Cache *c, CacheCall *call, int error)
+void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
 {
     Region *r = call->region;
     bool of_file = call->job.kind == CACHE_WRITE || call->job.kind == CACHE_SYNC;
@@ -217,6 +225,8 @@ void sync_done(Cache *c, CacheCall *call, int error)
     }
     if (of_file && error < 0)
         call->failed = -error;
+    if (call->job.kind == CACHE_CLONE && (uint64_t)result->count < call->job.len)
+        call->at = call->job.first + call->job.pieces; /* not again and again */
     if (call->job.kind == CACHE_OPEN_REMOTE || call->job.kind == CACHE_CLOSE_REMOTE)
         call->phase++;
 }

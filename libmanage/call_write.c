@@ -85,7 +85,7 @@ static bool direct_copy(Cache *c, CacheCall *call)
         }
         for (uint64_t at = call->at; p && at < end;) {
             uint64_t block_end = min_u64(end, (at / CACHE_BLOCK + 1) * CACHE_BLOCK);
-            if (p->valid & piece_mask(c, p->index, at, block_end))
+            if (GUARD(DIRECT_COPY) && p->valid & piece_mask(c, p->index, at, block_end))
                 memcpy(p->data + (at - start), call->buf + (at - call->start),
                        (size_t)(block_end - at));
             at = block_end;
@@ -146,7 +146,7 @@ static bool write_edges(Cache *c, CacheCall *call, Piece *p, uint64_t from, uint
         uint64_t block = edges[i], end = min_u64(block + CACHE_BLOCK, start + p->len);
         if (p->valid & piece_mask(c, p->index, block, end))
             continue;
-        if (rest_in_file(p->region, block, from, to)) {
+        if (GUARD(EDGES) && rest_in_file(p->region, block, from, to)) {
             fetch_for_write(c, call, p, block, now_ns);
             return false;
         }
@@ -183,7 +183,7 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
             return;
         direct_end(c, call);
     }
-    if (r->flags & MANAGE_WRITE_THROUGH && call->at < call->end) {
+    if (GUARD(THROUGH) && r->flags & MANAGE_WRITE_THROUGH && call->at < call->end) {
         direct_begin(c, call, call->end, now_ns);
         return;
     }
@@ -195,7 +195,7 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
         if (p->index >= call->touched || !p->known)
             piece_use(c, p, true);
         call->touched = p->index + 1;
-        if (piece_busy(p)) {
+        if (p->writer || p->pins || (GUARD(JOB_ALONE) && p->job)) {
             call_block(c, call, TIME_NEVER);
             return;
         }

@@ -69,7 +69,8 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
             write_file(j, r);
         break;
     case CACHE_CLONE:
-        if (dodo_mfillv(j->remote, j->iov, j->iov_count, (off_t)j->offset) < 0)
+        r->count = dodo_mfillv(j->remote, j->iov, j->iov_count, (off_t)j->offset);
+        if (r->count < 0)
             r->remote_error = errno;
         break;
     case CACHE_OPEN_REMOTE:

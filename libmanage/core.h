@@ -134,7 +134,8 @@ struct CacheJob {
 };
 
 typedef struct CacheResult {
-    ssize_t count;    /* reads, writes: bytes of the file; SIZE: its bytes; else 0; -1: failed */
+    ssize_t count;    /* reads, writes: bytes of the file; CLONE: bytes taken; SIZE: its bytes; else
+                         0; -1: failed */
     int error;        /* errno of the file; a read from remote memory has none */
     int remote_error; /* 0, or errno of remote memory. For READ_REMOTE and READ_FILL: nothing was
                          read. All but OPEN_REMOTE's mean that the region's remote memory is lost:

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
+#include "libmanage/guards.h"
 #include "libmanage/policies/policies.h"
 
 enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };

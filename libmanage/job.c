@@ -24,7 +24,7 @@ static void remote_maps_set(Region *r, uint64_t map)
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
 {
     *job = (CacheJob){.kind = kind,
-                      .both = kind == CACHE_WRITE && r->remote_state == REMOTE_OPEN,
+                      .both = GUARD(BOTH) && kind == CACHE_WRITE && r->remote_state == REMOTE_OPEN,
                       .file = r->file,
                       .remote = r->remote,
                       .flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH,
@@ -77,7 +77,8 @@ void job_begin_pieces(Cache *c, CacheJob *job, Region *r, uint8_t kind, uint64_t
 
 bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns)
 {
-    return c->cfg.remote && r->remote_state == REMOTE_NONE && now_ns >= c->refraction_until_ns &&
+    return c->cfg.remote && r->remote_state == REMOTE_NONE &&
+           (!GUARD(REFRACTION) || now_ns >= c->refraction_until_ns) &&
            now_ns >= r->remote_not_before_ns;
 }
 
@@ -119,9 +120,10 @@ static void remote_lost(Cache *c, Region *r, uint64_t now_ns)
         return;
     r->remote_state = REMOTE_CLOSING;
     c->remotes_closing++;
-    r->held = false;
+    r->held = r->held && !GUARD(LOST);
     r->remote_not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
-    remote_maps_set(r, 0);
+    if (GUARD(LOST))
+        remote_maps_set(r, 0);
     background_wake(c);
 }
 
@@ -136,7 +138,7 @@ static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t no
     }
     r->remote = result->remote;
     r->remote_state = REMOTE_OPEN;
-    if (result->held && r->raced) {
+    if (GUARD(RACED) && result->held && r->raced) {
         /* The file was written beside it: what is held may be older than that. */
         remote_lost(c, r, now_ns);
         r->remote_not_before_ns = 0;
@@ -151,7 +153,7 @@ static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t no
 /* What the file does not have is zeros. */
 static void job_zero_tail(const CacheJob *job, uint64_t count)
 {
-    for (int i = 0; i < job->iov_count; i++) {
+    for (int i = 0; GUARD(TAIL) && i < job->iov_count; i++) {
         size_t len = job->iov[i].iov_len;
         if (count < len)
             memset((uint8_t *)job->iov[i].iov_base + count, 0, len - (size_t)count);
@@ -183,7 +185,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         remote_lost(c, r, now_ns);
         return JOB_REMOTE_LOST;
     }
-    if (result->count < 0)
+    if (GUARD(FAILED_READ) && result->count < 0)
         return result->error ? -result->error : -EIO;
     job_zero_tail(job, (uint64_t)result->count);
     if (job->kind == CACHE_READ_FILL)
@@ -203,15 +205,18 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
 {
     Region *r = job->region;
     uint64_t end = job->offset + job->len;
-    int error = result->count < 0                    ? -(result->error ? result->error : EIO)
-                : (uint64_t)result->count < job->len ? -(result->error ? result->error : ENOSPC)
-                                                     : 0;
+    int error = result->count < 0 ? -(result->error ? result->error : EIO)
+                : GUARD(SHORT_WRITE) && (uint64_t)result->count < job->len
+                    ? -(result->error ? result->error : ENOSPC)
+                    : 0;
     if (!job->both)
         r->file_writes--;
     else if (result->remote_error)
         remote_lost(c, r, now_ns);
-    bool doubt = job->sync_failures != r->sync_failures; /* a sync failed beside it: once more */
-    for (uint64_t i = job->first; !error && !doubt && i < job->first + job->pieces; i++) {
+    bool doubt = GUARD(DOUBT) &&
+                 job->sync_failures != r->sync_failures; /* a sync failed beside it: once more */
+    bool clean = (!error && !doubt) || (error && !GUARD(FAILED_WRITE));
+    for (uint64_t i = job->first; clean && i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, end);
         p->unsynced |= blocks & p->dirty;
@@ -248,9 +253,10 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
         return;
     }
     remote_cost_add(c, job->len, result->ns, now_ns);
-    remote_holds(c, r, job->offset, job->offset + job->len);
+    uint64_t taken = min_u64(job->len, (uint64_t)result->count);
+    remote_holds(c, r, job->offset, job->offset + taken);
     c->stats.clones += job->pieces;
-    c->stats.clone_bytes += job->len;
+    c->stats.clone_bytes += taken;
 }
 
 /* The pieces are free again; a victim leaves, if nobody came for it meanwhile. */
@@ -373,7 +379,7 @@ bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t 
 bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but)
 {
     uint64_t start = piece_start(c, index), end = start + c->cfg.piece_bytes;
-    for (const CacheCall *d = r->direct; d; d = d->next_direct)
+    for (const CacheCall *d = r->direct; GUARD(DIRECT_ALONE) && d; d = d->next_direct)
         if (d != but && d->direct_from < end && start < d->direct_to)
             return true;
     return false;

@@ -184,7 +184,8 @@ void piece_dirty(Cache *c, Piece *p, uint64_t blocks)
     }
     p->dirty |= blocks;
     uint64_t *held = remote_map(p->region, p->index);
-    *held &= ~blocks;
+    if (GUARD(DIRTY_HELD))
+        *held &= ~blocks;
     piece_flags(p);
 }
 

@@ -12,7 +12,7 @@ enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
 {
     Region *r = p->region;
-    if (p->dirty)
+    if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
     if (!p->valid || r->closing || !remote_pays(c, p->len, now_ns))
         return PLAN_DROP;
@@ -78,7 +78,8 @@ static Piece *victim(Cache *c)
 
 static bool fits(const Cache *c, uint64_t bytes)
 {
-    return bytes <= c->cfg.limit_bytes && c->used_bytes <= c->cfg.limit_bytes - bytes;
+    return !GUARD(LIMIT) ||
+           (bytes <= c->cfg.limit_bytes && c->used_bytes <= c->cfg.limit_bytes - bytes);
 }
 
 enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)

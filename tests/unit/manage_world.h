@@ -269,6 +269,7 @@ static void world_clone(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
     for (uint64_t i = 0; i < job->len; i++)
         WORLD_CHECK(w, buf[i] == f->bytes[job->offset + i]);
     remote_put(f, buf, job->offset, job->len);
+    ret->count = (ssize_t)job->len;
     w->clones++;
 }
 

@@ -23,6 +23,7 @@ static struct {
     bool no_memory, lost;
     uint64_t file_ns, remote_ns, now_ns;
     unsigned did[CACHE_SIZE + 1], releases;
+    ssize_t clone_taken; /* not 0: the next one's */
     char story[256]; /* the jobs, by letter */
 } w;
 
@@ -73,6 +74,10 @@ static CacheResult carry_out(const CacheJob *job)
         move(job, w.remote, true);
     if (job->kind == CACHE_CLONE)
         result.ns = w.remote_ns;
+    if (job->kind == CACHE_CLONE && w.clone_taken) {
+        result.count = w.clone_taken;
+        w.clone_taken = 0;
+    }
     if (error)
         result.count = -1;
     result.error = error;
@@ -453,6 +458,21 @@ static void cheap_file__is_read_past_the_cache(void **s)
     cache_free(c);
 }
 
+/* A clone that was taken in part: what is left of it is not believed to be there. */
+static void clone__taken_in_part(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    w.clone_taken = PIECE;
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(cache_state(c, rd, 0), CACHE_BOTH);
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_LOCAL);
+    cache_free(c);
+}
+
 static void dear_remote__the_file_is_read(void **s)
 {
     (void)s;
@@ -566,6 +586,7 @@ int main(void)
         cmocka_unit_test(no_cache_at_all__works),
         cmocka_unit_test(write_through__is_in_the_file),
         cmocka_unit_test(cheap_file__is_read_past_the_cache),
+        cmocka_unit_test(clone__taken_in_part),
         cmocka_unit_test(dear_remote__the_file_is_read),
         cmocka_unit_test(dear_remote__is_soon_looked_at_again),
         cmocka_unit_test(readahead__streams),

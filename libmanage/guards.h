@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What the cache promises, by name, at the places that keep it. In the product GUARD() is the
+ * constant 1; in the simulation a test breaks one on purpose and must be caught. */
+#ifndef DODO_LIBMANAGE_GUARDS_H
+#define DODO_LIBMANAGE_GUARDS_H
+
+#define MANAGE_GUARDS(X)                                                               \
+    X(DIRTY_VICTIM, "a dirty victim goes to the disk before its last copy leaves")     \
+    X(FAILED_WRITE, "what could not be written stays dirty")                           \
+    X(SHORT_WRITE, "what the file took in part counts as not written")                 \
+    X(FAILED_READ, "what could not be read is not valid")                              \
+    X(LIMIT, "the limit is kept")                                                      \
+    X(BOTH, "while remote memory is open, each write of the file goes to both")        \
+    X(DIRTY_HELD, "remote memory is not believed to hold what is dirty here")          \
+    X(LOST, "what was lost is not believed to be held")                                \
+    X(RACED, "an earlier run's data is not read if a write ran beside the opening")    \
+    X(REFRACTION, "no allocation is tried within the refraction period")               \
+    X(JOB_ALONE, "nothing is written into a piece while a job is at it")               \
+    X(EDGES, "what a write leaves of a block is what the file has there")              \
+    X(TAIL, "what the file does not have is zeros")                                    \
+    X(THROUGH, "what is written through is in the file when cwrite returns")           \
+    X(DIRECT_COPY, "what is written past the cache is written to the cached copy too") \
+    X(DIRECT_ALONE, "nothing is fetched where somebody writes past the cache")         \
+    X(SYNC_WRITES, "csync writes what is dirty")                                       \
+    X(SYNC_FILE, "csync waits for the disk")                                           \
+    X(SYNC_FAILED, "what an fdatasync failed for is dirty again")                      \
+    X(SYNC_BESIDE, "... also what was written to the file while it ran")               \
+    X(DOUBT, "... also what was being written when it ended")                          \
+    X(SYNC_JOINED, "a csync beside which another's failed writes once more")           \
+    X(LONE, "that an fdatasync failed for what is cached no more is told")             \
+    X(TOLD, "a failed write-back is told by the next csync or cclose")                 \
+    X(CLOSE_FAILED, "a close that the file fails leaves the region open")
+
+enum ManageGuard {
+#define X(name, text) MANAGE_GUARD_##name,
+    MANAGE_GUARDS(X)
+#undef X
+        MANAGE_GUARD_MAX
+};
+
+#ifdef MANAGE_GUARD_SWITCHES
+#include <stdint.h>
+extern uint64_t manage_broken_guards; /* bit per enum ManageGuard; only in tests */
+#define GUARD(name) (!(manage_broken_guards >> MANAGE_GUARD_##name & 1))
+#else
+#define GUARD(name) 1
+#endif
+
+#endif

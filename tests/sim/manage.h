@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs that use libmanage, on the simulated cluster: the cache's core above the client's core,
+ * on the same virtual clock and network, with the same manager and hosts. The programs take turns
+ * at the ranges of a few files, are killed at any step and run again; files are full, fail and take
+ * less than asked. */
+#ifndef DODO_TESTS_SIM_MANAGE_H
+#define DODO_TESTS_SIM_MANAGE_H
+
+#include "libmanage/core.h"
+#include "libmanage/guards.h"
+#include "tests/sim/world.h"
+
+enum {
+    USERS_MAX = 3,
+    USER_CALLERS_MAX = 3,                                   /* threads that call */
+    USER_WORKERS = 2,                                       /* libmanage's own */
+    USER_THREADS_MAX = USER_CALLERS_MAX + USER_WORKERS + 1, /* the last is libdodo's own */
+    USER_REGIONS_MAX = 4,
+    USER_FILES = 2,
+    USER_RANGES = 4,
+    USER_FILE_BLOCKS = 20,
+    USER_FILE_BYTES = USER_FILE_BLOCKS * 4096,
+};
+
+/* X(name, text): what the seeds exercised. */
+#define MANAGE_COVERS(X)                                    \
+    X(OPENS, "copen")                                       \
+    X(OPENS_BUSY, "copen: another program has it")          \
+    X(READS, "cread")                                       \
+    X(READS_FAILED, "cread: the file failed")               \
+    X(WRITES, "cwrite")                                     \
+    X(WRITES_FAILED, "cwrite: the file failed")             \
+    X(WRITES_SHORT, "cwrite: the file took less")           \
+    X(SYNCS, "csync")                                       \
+    X(SYNCS_FAILED, "csync: the file failed")               \
+    X(CLOSES, "cclose")                                     \
+    X(CLOSES_FAILED, "cclose: the file failed")             \
+    X(KILLED, "programs killed")                            \
+    X(KILLED_DIRTY, "... with dirty data")                  \
+    X(KILLED_JOB, "... in the midst of a job")              \
+    X(EXITED, "programs that ended in order")               \
+    X(REMOTE_OPENS, "remote memory opened")                 \
+    X(REMOTE_HELD, "... with an earlier run's data")        \
+    X(REMOTE_REFUSED, "... refused")                        \
+    X(REMOTE_READS, "read from remote memory")              \
+    X(REMOTE_LOST, "... lost meanwhile")                    \
+    X(FILLS, "read past the cache, and filled")             \
+    X(CLONES, "cloned")                                     \
+    X(WRITES_BOTH, "written to the file and remote memory") \
+    X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \
+    X(WRITEBACKS_FAILED, "written back: the file failed")   \
+    X(DATASYNCS_FAILED, "fdatasync failed")                 \
+    X(REVERTED, "bytes lost by a failed fdatasync")         \
+    X(FULL, "the file system was full")                     \
+    X(EVICTIONS, "pieces evicted")                          \
+    X(BYPASSES, "read past the cache")                      \
+    X(READAHEADS, "pieces read ahead")                      \
+    X(REFRACTIONS, "refractions")                           \
+    X(NO_MEMORY, "allocations that failed")                 \
+    X(FILE_CHANGED, "files changed while nobody had them")  \
+    X(READ_AGAIN, "ranges read again when all was over")
+
+enum ManageCover {
+#define X(name, text) MANAGE_COVER_##name,
+    MANAGE_COVERS(X)
+#undef X
+        MANAGE_COVER_MAX
+};
+
+typedef struct ManageWorld ManageWorld;
+typedef struct User User;
+
+/* A file, with what each of its bytes may be. A write fills its range with one value of 1 .. 63, so
+ * that this is a set in 64 bits. */
+typedef struct UserFile {
+    SimFile *sim;
+    uint64_t may[USER_FILE_BYTES];      /* a read */
+    uint64_t allowed[USER_FILE_BYTES];  /* the file, when the program is killed now */
+    uint64_t reverted[USER_FILE_BYTES]; /* what a failed fdatasync brought back */
+    bool
+        unsynced[USER_FILE_BLOCKS + 1]; /* by an earlier opening: it may be lost with nobody told */
+    struct {
+        uint64_t offset, len;
+    } ranges[USER_RANGES];
+} UserFile;
+
+/* A region that a program has open. */
+typedef struct UserRegion {
+    enum { REGION_FREE, REGION_BUSY, REGION_OPENED, REGION_CLOSING } state;
+    User *user;
+    UserFile *file;
+    SimHandle *handle;
+    int rd;
+    unsigned flags, calls;
+    uint64_t offset, len;
+    uint64_t size;                         /* that its own writes gave it */
+    uint64_t failures, failures_told;      /* of the file: writes, syncs */
+    bool must_tell;                        /* a write-back failed, and no call has told it yet */
+    bool lost;                             /* a failed sync is told again and again */
+    uint64_t refused_ns, refused_until_ns; /* remote memory */
+} UserRegion;
+
+enum UserOp { USER_READ, USER_WRITE, USER_SYNC, USER_CLOSE };
+
+typedef struct UserThread {
+    User *user;
+    unsigned index;
+    Channel *channel;
+    Endpoint *endpoint;
+    SimSocket *socket;
+    SimTimer timer, wait;
+    /* a call of libdodo's */
+    Call call;
+    bool in_call, in_file;
+    Call *file_call, *write_call;
+    uint8_t file_need;
+    /* a job of the cache's */
+    CacheJob *job, work;
+    CacheResult result;
+    uint64_t began_ns, digest;
+    size_t at; /* of a write of the file alone */
+    uint8_t *bounce;
+    /* a call of the program's */
+    bool busy, woken, thinking;
+    CacheCall cache_call;
+    enum UserOp op;
+    UserRegion *region;
+    uint64_t offset, len, size_min, failures, stream, stream_len;
+    uint8_t value;
+    bool injected, must_fail;
+    uint8_t *buf;
+    uint64_t *may; /* of the whole file */
+} UserThread;
+
+/* What a program does when it is to end. */
+enum UserStep { STEP_RUN, STEP_READ, STEP_SYNC, STEP_CLOSE, STEP_LEAVE, STEP_GONE };
+
+struct User {
+    ManageWorld *m;
+    unsigned index;
+    uint32_t life, number;
+    bool running, leaving, dying, exiting;
+    bool checking; /* the last run: reads all that is there */
+    unsigned tries, check_at;
+    enum UserStep step;
+    unsigned depth;      /* of what runs beside a copy */
+    uint64_t kill_after; /* steps */
+    uint64_t clock_offset_ns;
+    SimRng rng;
+    SimEnv env;
+    SimHeap heap;
+    Client *client;
+    Cache *cache;
+    Id128 self;
+    UserThread threads[USER_THREADS_MAX];
+    UserRegion regions[USER_REGIONS_MAX];
+    bool wake_pending, background_pending, work_pending;
+    uint64_t refraction_from_ns, refraction_until_ns;
+};
+
+typedef struct ManageParams {
+    unsigned users, callers, regions;
+    CacheConfig cache;
+    uint64_t copy_ns, think_ns;
+    uint32_t rdonly_ppm, retain_ppm, stripe_ppm, through_ppm, stream_ppm, large_ppm;
+    unsigned writes, syncs, opens, closes, changes, exits, policies;
+    uint64_t kill_steps; /* on average; 0: nobody is killed */
+    uint64_t full_every_ns;
+    uint32_t beside_ppm;
+    bool small_writes;
+} ManageParams;
+
+struct ManageWorld {
+    World w; /* the cluster; no clients of its own */
+    ManageParams p;
+    UserFile files[USER_FILES];
+    User users[USERS_MAX];
+    bool poking;
+    uint32_t full_ppm_before;
+    uint64_t *cover;
+};
+
+static inline void manage_cover(ManageWorld *m, enum ManageCover what)
+{
+    m->cover[what]++;
+}
+
+typedef struct ManageResult {
+    char violation[512];
+    uint64_t digest, virtual_ns, events;
+} ManageResult;
+/* Runs one seed. */
+void manage_run(uint64_t seed, FILE *trace, uint64_t *cover, ManageResult *ret);
+void manage_params_choose(ManageWorld *m);
+
+/* manage_user.c: the shell around both cores */
+uint64_t user_now(const User *u);
+void user_start(User *u);
+void user_kill(User *u);
+void user_start_later(User *u);
+void user_end(User *u); /* orderly, after its last call */
+bool user_idle(const User *u);
+void user_look(UserThread *t);   /* at its call of the cache's */
+void user_work(User *u);         /* there may be something for the workers */
+void user_leave(UserThread *t);  /* tells the manager */
+void user_left(User *u);         /* ... has heard it, or will not: the end */
+bool user_step_counts(User *u);  /* false: it is about to be killed */
+void thread_kick(UserThread *t); /* its channel has something new to do */
+
+/* manage_job.c: what carry.c does */
+void job_start(UserThread *t, CacheJob *job);
+void job_answered(UserThread *t); /* libdodo's call is over */
+
+/* manage_program.c: what the programs do */
+void user_think(UserThread *t);
+void user_act(UserThread *t);
+bool user_opened(const UserFile *f); /* by anybody */
+
+/* manage_oracle.c */
+void truth_begin(ManageWorld *m);
+void truth_changed(void *ctx, SimFile *file, uint64_t offset, size_t len, void *cookie);
+void truth_opened(UserRegion *r);
+void truth_call_begin(UserThread *t);
+void truth_call_over(UserThread *t);
+void truth_region_gone(UserRegion *r, bool killed); /* its file has what it has */
+void truth_job_over(UserThread *t);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* The cache's jobs on the simulated files and by the client's core: what libmanage/carry.c does
+ * with blocking calls, step by step. */
+#include <errno.h>
+
+#include "tests/sim/manage.h"
+
+static char libdodo; /* marks the handles of its own descriptions */
+
+static UserRegion *region_of(const UserThread *t)
+{
+    return t->job->file;
+}
+
+static uint64_t job_digest(const CacheJob *job)
+{
+    uint64_t h = 14695981039346656037ull;
+    if (job->kind == CACHE_WRITE || job->kind == CACHE_CLONE)
+        for (int i = 0; i < job->iov_count; i++)
+            for (size_t k = 0; k < job->iov[i].iov_len; k++)
+                h = (h ^ ((uint8_t *)job->iov[i].iov_base)[k]) * 1099511628211ull;
+    return h;
+}
+
+static void iov_scatter(const CacheJob *job, const uint8_t *from, size_t len)
+{
+    for (int i = 0; i < job->iov_count; i++) {
+        size_t n = job->iov[i].iov_len < len ? job->iov[i].iov_len : len;
+        memcpy(job->iov[i].iov_base, from, n);
+        from += n;
+        len -= n;
+    }
+}
+
+static void iov_gather(const CacheJob *job, uint8_t *to)
+{
+    for (int i = 0; i < job->iov_count; i++) {
+        memcpy(to, job->iov[i].iov_base, job->iov[i].iov_len);
+        to += job->iov[i].iov_len;
+    }
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static void job_over(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    CacheJob *job = t->job;
+    if (job_digest(job) != t->digest)
+        violate(w, "program%u: what a job writes was changed meanwhile", u->index);
+    truth_job_over(t);
+    t->result.ns = world_now(w) - t->began_ns;
+    t->job = NULL;
+    (void)user_step_counts(u);
+    SimHeap *was = sim_heap_enter(&u->heap);
+    if (job == &t->work) {
+        cache_background_done(u->cache, job, &t->result, user_now(u));
+        user_work(u);
+    } else {
+        cache_call_done(&t->cache_call, u->cache, &t->result, user_now(u));
+        user_look(t);
+    }
+    if (!cache_check(u->cache))
+        violate(w, "program%u: the cache's invariants are broken", u->index);
+    sim_heap_enter(was);
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+static void file_done(void *ctx, const SimFsResult *r)
+{
+    UserThread *t = ctx;
+    t->injected |= r->injected;
+    if (r->injected && t->job->kind == CACHE_SYNC)
+        region_of(t)->failures++;
+    t->result.count = r->count;
+    t->result.error = r->error;
+    if (t->job->kind == CACHE_READ_FILE && r->count > 0)
+        iov_scatter(t->job, t->bounce, (size_t)r->count);
+    job_over(t);
+}
+
+static void size_later(void *ctx, uint64_t arg)
+{
+    UserThread *t = ctx;
+    UserRegion *r = region_of(t);
+    (void)arg;
+    uint64_t size = r->file->sim->size > r->offset ? r->file->sim->size - r->offset : 0;
+    t->result.count = (ssize_t)(size < r->len ? size : r->len);
+    job_over(t);
+}
+
+static void file_write(UserThread *t);
+
+/* As pwritev() in a loop: a short one is followed by another. */
+static void write_part_done(void *ctx, const SimFsResult *r)
+{
+    UserThread *t = ctx;
+    t->injected |= r->injected;
+    region_of(t)->failures += r->injected;
+    if (r->count > 0)
+        t->at += (size_t)r->count;
+    if (r->count > 0 && t->at < t->job->len) {
+        file_write(t);
+        return;
+    }
+    t->result.count = t->at ? (ssize_t)t->at : r->count;
+    t->result.error = r->count < 0 ? r->error : 0;
+    job_over(t);
+}
+
+static void file_write(UserThread *t)
+{
+    UserRegion *r = region_of(t);
+    simfs_pwrite(r->handle, t->bounce + t->at, t->job->len - t->at,
+                 r->offset + t->job->offset + t->at, r, &t->user->life, write_part_done, t);
+}
+
+/* ---- remote memory -------------------------------------------------------------------------- */
+
+static bool handle_overlaps(const SimHandle *h, const UserRegion *r)
+{
+    return h->file == r->file->sim && h->user == &libdodo && h->offset < r->offset + r->len &&
+           r->offset < h->offset + h->len;
+}
+
+/* libdodo's own description of the file, locked. */
+static SimHandle *libdodo_open(UserThread *t)
+{
+    UserRegion *r = region_of(t);
+    SimFs *fs = t->user->m->w.fs[0];
+    SimHandle *conflict;
+    bool exclusive = !(t->job->flags & DODO_RDONLY);
+    for (unsigned i = 0; i < SIMFS_HANDLES_MAX; i++)
+        if (handle_overlaps(&fs->handles[i], r) && (exclusive || fs->handles[i].exclusive))
+            return NULL;
+    SimHandle *h =
+        simfs_open(r->file->sim, t->user->number, r->offset, r->len, exclusive, true, &conflict);
+    h->user = &libdodo;
+    return h;
+}
+
+static void busy_later(void *ctx, uint64_t arg)
+{
+    (void)arg;
+    job_over(ctx);
+}
+
+static void remote_open(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    UserRegion *r = region_of(t);
+    SimHandle *h = libdodo_open(t);
+    if (!h) {
+        t->result.remote_error = EBUSY;
+        simnet_at(w->net, world_now(w) + 1000, &u->life, busy_later, t, 0);
+        return;
+    }
+    FileGiven given = {.file = h,
+                       .key = r->file->sim->key,
+                       .stamp = simfs_stamp(r->file->sim),
+                       .retainable = w->fs[0]->config.honest};
+    call_open_start(&t->call, t->channel, &given, r->len, r->offset, t->job->flags, user_now(u));
+    t->in_call = true;
+    thread_kick(t);
+}
+
+static void remote_call(UserThread *t)
+{
+    User *u = t->user;
+    CacheJob *j = t->job;
+    off_t at = (off_t)j->offset;
+    uint64_t now = user_now(u);
+    if (j->kind == CACHE_WRITE)
+        call_writev_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
+    else if (j->kind == CACHE_CLONE)
+        call_offerv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
+    else if (j->kind == CACHE_CLOSE_REMOTE)
+        call_close_start(&t->call, t->channel, j->remote, now);
+    else
+        call_readv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
+    t->in_call = true;
+    thread_kick(t);
+}
+
+static void opened(UserThread *t)
+{
+    ClientRegionInfo info;
+    t->result.remote = (int)t->call.result;
+    if (t->call.result < 0)
+        t->result.remote_error = t->call.error;
+    else
+        t->result.held =
+            client_region_info(t->user->client, t->result.remote, &info) == 0 && info.reused;
+}
+
+/* Nothing reached the file: remote memory is lost. True: the file is written alone now. */
+static bool written(UserThread *t)
+{
+    const Call *c = &t->call;
+    if (c->result < 0 && (c->error == ENOMEM || c->error == EINVAL)) {
+        t->result.remote_error = ENOMEM;
+        iov_gather(t->job, t->bounce);
+        file_write(t);
+        return true;
+    }
+    t->result.count = c->result;
+    t->result.error = c->result < 0 ? c->error : 0;
+    return false;
+}
+
+void job_answered(UserThread *t)
+{
+    const Call *c = &t->call;
+    if (!t->job) { /* it has left */
+        user_left(t->user);
+        return;
+    }
+    switch ((enum CacheJobKind)t->job->kind) {
+    case CACHE_OPEN_REMOTE:
+        opened(t);
+        break;
+    case CACHE_WRITE:
+        if (written(t))
+            return;
+        break;
+    case CACHE_READ_REMOTE:
+    case CACHE_READ_FILL:
+        t->result.count = c->result;
+        if (c->result < 0)
+            t->result.remote_error = c->error;
+        break;
+    case CACHE_CLONE:
+        t->result.count = c->result;
+        if (c->result < 0)
+            t->result.remote_error = c->error;
+        break;
+    case CACHE_CLOSE_REMOTE: /* its descriptor is free whatever it says */
+    case CACHE_READ_FILE:
+    case CACHE_SYNC:
+    case CACHE_SIZE:
+        break;
+    }
+    job_over(t);
+}
+
+/* ---- the beginning -------------------------------------------------------------------------- */
+
+static void job_check(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    const CacheJob *j = t->job;
+    const UserRegion *r = j->file;
+    if (r->state == REGION_FREE || !r->handle)
+        violate(w, "program%u: a job on a region that is closed", u->index);
+    if (j->kind != CACHE_OPEN_REMOTE && j->kind != CACHE_CLOSE_REMOTE && j->kind != CACHE_SYNC &&
+        j->kind != CACHE_SIZE && (j->len == 0 || j->offset + j->len > r->len))
+        violate(w, "program%u: a job beyond its region's end", u->index);
+    if (j->kind == CACHE_WRITE && (r->flags & DODO_RDONLY))
+        violate(w, "program%u: a region opened for reading is written", u->index);
+    if (j->kind == CACHE_OPEN_REMOTE && j->start_ns > u->refraction_from_ns &&
+        j->start_ns < u->refraction_until_ns)
+        violate(w, "program%u: memory is asked for within the refraction period", u->index);
+}
+
+void job_start(UserThread *t, CacheJob *job)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    UserRegion *r = job->file;
+    t->job = job;
+    t->result = (CacheResult){.remote = -1};
+    t->began_ns = world_now(w);
+    t->at = 0;
+    if (job == &t->work)
+        t->injected = false;
+    job_check(t);
+    if (w->stopping || !user_step_counts(u))
+        return;
+    story(w, "program%u.%u job %u%s region %d [%llu, +%llu)", u->index, t->index, job->kind,
+          job->both ? " both" : "", r->rd, (unsigned long long)job->offset,
+          (unsigned long long)job->len);
+    if (job->kind <= CACHE_READ_FILL) /* until it is over, what is read there is nothing */
+        for (int i = 0; i < job->iov_count; i++)
+            memset(job->iov[i].iov_base, 0xdd, job->iov[i].iov_len);
+    t->digest = job_digest(job);
+    switch ((enum CacheJobKind)job->kind) {
+    case CACHE_READ_FILE:
+        simfs_pread(r->handle, t->bounce, job->len, r->offset + job->offset, &u->life, file_done,
+                    t);
+        break;
+    case CACHE_SYNC:
+        simfs_sync(r->handle, &u->life, file_done, t);
+        break;
+    case CACHE_SIZE:
+        simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 2000), &u->life, size_later, t, 0);
+        break;
+    case CACHE_OPEN_REMOTE:
+        remote_open(t);
+        break;
+    case CACHE_WRITE:
+        if (!job->both) {
+            iov_gather(job, t->bounce);
+            file_write(t);
+            break;
+        }
+        __attribute__((fallthrough));
+    case CACHE_READ_REMOTE:
+    case CACHE_READ_FILL:
+    case CACHE_CLONE:
+    case CACHE_CLOSE_REMOTE:
+        remote_call(t);
+        break;
+    }
+}

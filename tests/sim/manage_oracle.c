@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* The truth: what each byte of a file may be for a read, for the file when the program is killed
+ * now, and on the disk when csync has returned; and which results a file's failures excuse. */
+#include <errno.h>
+
+#include "tests/sim/manage.h"
+
+static uint64_t set_of(uint8_t value)
+{
+    return value < 64 ? 1ull << value : 0;
+}
+
+static UserFile *file_of(ManageWorld *m, const SimFile *sim)
+{
+    return &m->files[sim->index];
+}
+
+static uint64_t file_size_in(const UserRegion *r)
+{
+    uint64_t size = r->file->sim->size;
+    size = size > r->offset ? size - r->offset : 0;
+    return size < r->len ? size : r->len;
+}
+
+/* The file has what it has, and nobody holds anything else of it. */
+static void settle(UserFile *f, uint64_t from, uint64_t to)
+{
+    for (uint64_t at = from; at < to; at++) {
+        f->may[at] = f->allowed[at] = set_of(f->sim->data[at]);
+        f->reverted[at] = 0;
+    }
+}
+
+void truth_begin(ManageWorld *m)
+{
+    for (unsigned i = 0; i < USER_FILES; i++)
+        settle(&m->files[i], 0, USER_FILE_BYTES);
+}
+
+/* Runs for each thread with a call under way on file @f. */
+#define FOR_CALLS(t, m, f)                                                                \
+    for (unsigned i_##t = 0; i_##t < USERS_MAX * USER_CALLERS_MAX; i_##t++)               \
+        for (UserThread *t =                                                              \
+                 &(m)->users[i_##t / USER_CALLERS_MAX].threads[i_##t % USER_CALLERS_MAX]; \
+             t && t->channel && t->busy && t->region->file == (f); t = NULL)
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+/* A failed fdatasync has brought back what the disk has. */
+static void reverted(ManageWorld *m, UserFile *f, uint64_t offset, size_t len)
+{
+    m->cover[MANAGE_COVER_REVERTED] += len;
+    for (uint64_t at = offset; at < offset + len; at++) {
+        uint64_t set = set_of(f->sim->data[at]);
+        f->reverted[at] |= set;
+        f->allowed[at] |= set;
+        if (f->unsynced[at / 4096])
+            f->may[at] |= set;
+    }
+    FOR_CALLS(t, m, f)
+    for (uint64_t at = offset; at < offset + len; at++)
+        if (t->op <= USER_WRITE || f->unsynced[at / 4096])
+            t->may[at] |= set_of(f->sim->data[at]);
+}
+
+void truth_changed(void *ctx, SimFile *sim, uint64_t offset, size_t len, void *cookie)
+{
+    ManageWorld *m = ctx;
+    UserFile *f = file_of(m, sim);
+    const UserRegion *r = cookie;
+    if (m->poking) {
+        settle(f, offset, offset + len);
+        return;
+    }
+    if (!r) {
+        reverted(m, f, offset, len);
+        return;
+    }
+    if (r->file != f || offset < r->offset || offset + len > r->offset + r->len)
+        violate(&m->w, "region %d: the file is written beside it", r->rd);
+    for (uint64_t at = offset; at < offset + len; at++)
+        if (!((f->may[at] | f->reverted[at]) & set_of(sim->data[at]))) {
+            violate(&m->w, "region %d: the file gets at %llu what nobody wrote, or what is old",
+                    r->rd, (unsigned long long)at);
+            return;
+        }
+}
+
+void truth_opened(UserRegion *r)
+{
+    UserFile *f = r->file;
+    for (uint64_t b = r->offset / 4096; b <= (r->offset + r->len - 1) / 4096; b++)
+        f->unsynced[b] = f->sim->dirty[b];
+    r->size = file_size_in(r);
+}
+
+/* Killed: what the file has must be one of what it may have. */
+void truth_region_gone(UserRegion *r, bool killed)
+{
+    UserFile *f = r->file;
+    World *w = &r->user->m->w;
+    for (uint64_t at = r->offset; killed && at < r->offset + r->len; at++)
+        if (!(f->allowed[at] & set_of(f->sim->data[at]))) {
+            violate(w, "program%u, region %d: what was acknowledged at %llu of file %u is lost",
+                    r->user->index, r->rd, (unsigned long long)at, f->sim->index);
+            break;
+        }
+    if (!(r->flags & DODO_RDONLY))
+        settle(f, r->offset, r->offset + r->len);
+    r->state = REGION_FREE;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* From now on its value may be seen, and may be in the file. */
+static void write_begin(UserThread *t)
+{
+    UserFile *f = t->region->file;
+    uint64_t from = t->region->offset + t->offset, set = set_of(t->value);
+    for (uint64_t at = from; at < from + t->len; at++) {
+        f->may[at] |= set;
+        f->allowed[at] |= set;
+        t->may[at] = 0; /* of a write: what is brought back beside it */
+    }
+    FOR_CALLS(o, t->user->m, f)
+    for (uint64_t at = from; o != t && at < from + t->len; at++)
+        o->may[at] |= o->op == USER_WRITE ? 0 : set;
+}
+
+void truth_call_begin(UserThread *t)
+{
+    UserRegion *r = t->region;
+    UserFile *f = r->file;
+    uint64_t from = r->offset + t->offset;
+    if (t->op == USER_WRITE) {
+        write_begin(t);
+        return;
+    }
+    for (uint64_t at = from; at < from + t->len; at++)
+        t->may[at] = f->may[at] | (t->op == USER_READ ? f->reverted[at] : 0);
+    uint64_t size = file_size_in(r);
+    t->size_min = size > r->size ? size : r->size;
+    t->failures = r->failures;
+    t->must_fail = r->must_tell;
+}
+
+/* The region's bytes that a read may find: with what is just being written. */
+static uint64_t size_max(const UserThread *t)
+{
+    const UserRegion *r = t->region;
+    uint64_t size = file_size_in(r) > r->size ? file_size_in(r) : r->size;
+    for (unsigned i = 0; i < USER_CALLERS_MAX; i++) {
+        const UserThread *o = &t->user->threads[i];
+        if (o->channel && o->busy && o->op == USER_WRITE && o->region == r &&
+            o->offset + o->len > size)
+            size = o->offset + o->len;
+    }
+    return size;
+}
+
+static uint64_t inside(uint64_t size, const UserThread *t)
+{
+    uint64_t have = size > t->offset ? size - t->offset : 0;
+    return have < t->len ? have : t->len;
+}
+
+static bool file_error(int error)
+{
+    return error == EIO || error == ENOSPC;
+}
+
+static void read_over(UserThread *t)
+{
+    ManageWorld *m = t->user->m;
+    const CacheCall *c = &t->cache_call;
+    uint64_t from = t->region->offset + t->offset;
+    manage_cover(m, MANAGE_COVER_READS);
+    if (c->result < 0) {
+        manage_cover(m, MANAGE_COVER_READS_FAILED);
+        if (c->error != EIO || !t->injected)
+            violate(&m->w, "cread failed with errno %d", c->error);
+        return;
+    }
+    if ((uint64_t)c->result < inside(t->size_min, t) ||
+        (uint64_t)c->result > inside(size_max(t), t))
+        violate(&m->w, "region %d: cread [%llu, +%llu) gave %zd bytes, not %llu to %llu",
+                t->region->rd, (unsigned long long)t->offset, (unsigned long long)t->len, c->result,
+                (unsigned long long)inside(t->size_min, t),
+                (unsigned long long)inside(size_max(t), t));
+    for (uint64_t i = 0; i < (uint64_t)c->result; i++)
+        if (!(t->may[from + i] & set_of(t->buf[i]))) {
+            violate(&m->w,
+                    "program%u, region %d: cread [%llu, +%llu): the byte at %llu of file %u is "
+                    "stale or nobody's: %u",
+                    t->user->index, t->region->rd, (unsigned long long)t->offset,
+                    (unsigned long long)t->len, (unsigned long long)(from + i),
+                    t->region->file->sim->index, t->buf[i]);
+            return;
+        }
+}
+
+static void write_over(UserThread *t)
+{
+    ManageWorld *m = t->user->m;
+    UserRegion *r = t->region;
+    UserFile *f = r->file;
+    const CacheCall *c = &t->cache_call;
+    uint64_t from = r->offset + t->offset, n = c->result < 0 ? 0 : (uint64_t)c->result;
+    manage_cover(m, MANAGE_COVER_WRITES);
+    if (n < t->len) {
+        manage_cover(m, n ? MANAGE_COVER_WRITES_SHORT : MANAGE_COVER_WRITES_FAILED);
+        if (!t->injected || (c->result < 0 && !file_error(c->error)) || c->result == 0)
+            violate(&m->w, "cwrite of %llu bytes gave %zd (errno %d) and the file did not fail",
+                    (unsigned long long)t->len, c->result, c->error);
+    }
+    for (uint64_t at = from; at < from + n; at++) {
+        f->may[at] = set_of(t->value);
+        f->reverted[at] = t->may[at];
+        if (!(r->flags & MANAGE_WRITE_THROUGH))
+            continue;
+        f->allowed[at] = set_of(t->value) | t->may[at];
+        if (!(f->allowed[at] & set_of(f->sim->data[at]))) {
+            violate(&m->w, "region %d: cwrite through has not written the file at %llu", r->rd,
+                    (unsigned long long)at);
+            return;
+        }
+    }
+    if (n && t->offset + n > r->size)
+        r->size = t->offset + n;
+}
+
+/* What a call that went well promises: the disk has it. */
+static void synced(UserThread *t)
+{
+    ManageWorld *m = t->user->m;
+    UserRegion *r = t->region;
+    UserFile *f = r->file;
+    for (uint64_t at = r->offset; at < r->offset + r->len; at++) {
+        if (!(t->may[at] & set_of(f->sim->durable[at])) ||
+            !(t->may[at] & set_of(f->sim->data[at]))) {
+            violate(&m->w, "region %d: %s returned 0 but the disk has not what was written at %llu",
+                    r->rd, t->op == USER_SYNC ? "csync" : "cclose", (unsigned long long)at);
+            return;
+        }
+        f->allowed[at] &= t->may[at];
+        f->reverted[at] = 0;
+    }
+    if (file_size_in(r) < t->size_min)
+        violate(&m->w, "region %d: the file is %llu bytes long, not %llu", r->rd,
+                (unsigned long long)file_size_in(r), (unsigned long long)t->size_min);
+    for (uint64_t b = r->offset / 4096 + 1; b < (r->offset + r->len) / 4096; b++)
+        f->unsynced[b] = false;
+}
+
+static void sync_over(UserThread *t)
+{
+    ManageWorld *m = t->user->m;
+    UserRegion *r = t->region;
+    const CacheCall *c = &t->cache_call;
+    bool close = t->op == USER_CLOSE;
+    manage_cover(m, close ? MANAGE_COVER_CLOSES : MANAGE_COVER_SYNCS);
+    if (c->result < 0) {
+        manage_cover(m, close ? MANAGE_COVER_CLOSES_FAILED : MANAGE_COVER_SYNCS_FAILED);
+        if (!file_error(c->error) || (r->failures == r->failures_told && !r->lost))
+            violate(&m->w, "region %d: %s failed with errno %d and the file did not", r->rd,
+                    close ? "cclose" : "csync", c->error);
+        r->failures_told = t->failures;
+        r->must_tell = false;
+        if (close)
+            r->state = REGION_OPENED;
+        return;
+    }
+    if (r->must_tell && t->must_fail)
+        violate(&m->w, "region %d: a failed write-back was never told", r->rd);
+    if (!close || !r->lost)
+        synced(t);
+    if (close)
+        truth_region_gone(r, r->lost);
+}
+
+void truth_call_over(UserThread *t)
+{
+    static const char *const names[] = {"cread", "cwrite", "csync", "cclose"};
+    World *w = &t->user->m->w;
+    const CacheCall *c = &t->cache_call;
+    story(w, "program%u.%u %s -> %zd (%d)", t->user->index, t->index, names[t->op], c->result,
+          c->error);
+    simnet_note(w->net, (uint64_t)c->result ^ (uint64_t)c->error << 40 ^ (uint64_t)t->op << 56);
+    t->region->calls--;
+    if (t->op == USER_READ)
+        read_over(t);
+    else if (t->op == USER_WRITE)
+        write_over(t);
+    else
+        sync_over(t);
+}
+
+/* ---- jobs ----------------------------------------------------------------------------------- */
+
+static void write_job_over(UserThread *t, UserRegion *r)
+{
+    ManageWorld *m = t->user->m;
+    const CacheJob *j = t->job;
+    bool failed = t->result.count < 0 || (uint64_t)t->result.count < j->len;
+    if (j->both) {
+        manage_cover(m, MANAGE_COVER_WRITES_BOTH);
+        m->cover[MANAGE_COVER_WRITES_BOTH_LOST] += t->result.remote_error != 0;
+    }
+    if (!failed || !j->pieces)
+        return;
+    manage_cover(m, MANAGE_COVER_WRITEBACKS_FAILED);
+    r->must_tell = true;
+}
+
+void truth_job_over(UserThread *t)
+{
+    User *u = t->user;
+    ManageWorld *m = u->m;
+    const CacheJob *j = t->job;
+    const CacheResult *x = &t->result;
+    UserRegion *r = j->file;
+    switch ((enum CacheJobKind)j->kind) {
+    case CACHE_OPEN_REMOTE:
+        manage_cover(m, MANAGE_COVER_REMOTE_OPENS);
+        m->cover[MANAGE_COVER_REMOTE_HELD] += x->held;
+        m->cover[MANAGE_COVER_REMOTE_REFUSED] += x->remote_error != 0;
+        if (x->remote_error) {
+            u->refraction_from_ns = user_now(u);
+            u->refraction_until_ns = user_now(u) + m->p.cache.refraction_ns;
+        }
+        break;
+    case CACHE_READ_FILL:
+        manage_cover(m, MANAGE_COVER_FILLS);
+        __attribute__((fallthrough));
+    case CACHE_READ_REMOTE:
+        manage_cover(m, MANAGE_COVER_REMOTE_READS);
+        m->cover[MANAGE_COVER_REMOTE_LOST] += x->remote_error != 0;
+        break;
+    case CACHE_CLONE:
+        manage_cover(m, MANAGE_COVER_CLONES);
+        break;
+    case CACHE_WRITE:
+        write_job_over(t, r);
+        break;
+    case CACHE_SYNC:
+        m->cover[MANAGE_COVER_DATASYNCS_FAILED] += x->count < 0;
+        r->lost |= x->count < 0; /* perhaps: some of it may be cached no more */
+        break;
+    case CACHE_READ_FILE:
+    case CACHE_CLOSE_REMOTE:
+    case CACHE_SIZE:
+        break;
+    }
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* What the programs do: random calls from all threads; when all has healed, every region is read,
+ * synced and closed; and at last one reads all files again. */
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "tests/sim/manage.h"
+
+static bool chance(User *u, uint32_t ppm)
+{
+    return sim_rng_chance(&u->rng, ppm);
+}
+
+static UserRegion *region_some(User *u, bool free)
+{
+    unsigned n = 0;
+    UserRegion *found = NULL;
+    for (unsigned i = 0; i < u->m->p.regions; i++) {
+        UserRegion *r = &u->regions[i];
+        if (r->state == (free ? REGION_FREE : REGION_OPENED) && sim_rng_below(&u->rng, ++n) == 0)
+            found = r;
+    }
+    return found;
+}
+
+bool user_opened(const UserFile *f)
+{
+    return simfs_handles(f->sim) || f->sim->ops;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* libmanage's lock on the range: shared by those who read only. */
+static bool locked(ManageWorld *m, const UserFile *f, uint64_t offset, uint64_t len, bool rdonly)
+{
+    for (unsigned i = 0; i < USERS_MAX * USER_REGIONS_MAX; i++) {
+        const UserRegion *o = &m->users[i / USER_REGIONS_MAX].regions[i % USER_REGIONS_MAX];
+        if (o->state != REGION_FREE && o->file == f && o->offset < offset + len &&
+            offset < o->offset + o->len && !(rdonly && o->flags & DODO_RDONLY))
+            return true;
+    }
+    return false;
+}
+
+static bool region_open(User *u, UserFile *f, unsigned range, unsigned flags)
+{
+    ManageWorld *m = u->m;
+    SimHandle *conflict;
+    UserRegion *r = region_some(u, true);
+    uint64_t offset = f->ranges[range].offset, len = f->ranges[range].len;
+    if (!r || locked(m, f, offset, len, flags & DODO_RDONLY)) {
+        m->cover[MANAGE_COVER_OPENS_BUSY] += r != NULL;
+        return false;
+    }
+    *r = (UserRegion){
+        .state = REGION_BUSY, .user = u, .file = f, .flags = flags, .offset = offset, .len = len};
+    r->handle = simfs_open(f->sim, u->number, offset, len, !(flags & DODO_RDONLY), true, &conflict);
+    uint64_t size = f->sim->size > offset ? f->sim->size - offset : 0;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    r->rd = cache_open(u->cache, len, size < len ? size : len, r, flags);
+    sim_heap_enter(was);
+    if (r->rd < 0) {
+        if (r->rd != -ENOMEM || !u->heap.fail_ppm)
+            violate(&m->w, "copen failed with errno %d", -r->rd);
+        simfs_close(r->handle);
+        r->state = REGION_FREE;
+        return false;
+    }
+    r->state = REGION_OPENED;
+    manage_cover(m, MANAGE_COVER_OPENS);
+    truth_opened(r);
+    story(&m->w, "program%u copen file %u [%llu, +%llu) flags %u -> %d", u->index, f->sim->index,
+          (unsigned long long)offset, (unsigned long long)len, flags, r->rd);
+    return true;
+}
+
+static void do_open(User *u)
+{
+    const ManageParams *q = &u->m->p;
+    UserFile *f = &u->m->files[sim_rng_below(&u->rng, USER_FILES)];
+    unsigned flags = (chance(u, q->rdonly_ppm) ? DODO_RDONLY : 0) |
+                     (chance(u, q->retain_ppm) ? DODO_RETAIN : 0) |
+                     (chance(u, q->stripe_ppm) ? DODO_STRIPE : 0) |
+                     (chance(u, q->through_ppm) ? MANAGE_WRITE_THROUGH : 0);
+    (void)region_open(u, f, (unsigned)sim_rng_below(&u->rng, USER_RANGES), flags);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static bool write_overlaps(const UserThread *t)
+{
+    for (unsigned i = 0; i < USER_CALLERS_MAX; i++) {
+        const UserThread *o = &t->user->threads[i];
+        if (o != t && o->busy && o->op == USER_WRITE && o->region == t->region &&
+            o->offset < t->offset + t->len && t->offset < o->offset + o->len)
+            return true;
+    }
+    return false;
+}
+
+static void choose_piece(UserThread *t)
+{
+    User *u = t->user;
+    uint64_t len = t->region->len;
+    if (t->op == USER_READ && t->stream && t->stream < len) { /* as a program that scans */
+        t->offset = t->stream;
+        t->len = t->stream_len;
+    } else {
+        t->offset = sim_rng_below(&u->rng, len);
+        t->len = sim_rng_spread(&u->rng, 1, len);
+    }
+    if (!t->stream && !(t->op == USER_WRITE && u->m->p.small_writes) &&
+        chance(u, u->m->p.large_ppm)) { /* nearly all of it */
+        t->offset = sim_rng_below(&u->rng, len < 4096 ? len : 4096);
+        t->len = len;
+    }
+    if (!t->stream && chance(u, 300000)) {
+        t->offset = t->offset / 4096 * 4096;
+        t->len = (t->len + 4095) / 4096 * 4096;
+    }
+    if (t->len > len - t->offset)
+        t->len = len - t->offset;
+    if (t->op != USER_READ)
+        return;
+    t->stream = chance(u, u->m->p.stream_ppm) ? t->offset + t->len : 0;
+    t->stream_len = t->len;
+}
+
+static void call_start(UserThread *t)
+{
+    static const char *const names[] = {"cread", "cwrite", "csync", "cclose"};
+    User *u = t->user;
+    UserRegion *r = t->region;
+    uint64_t now = user_now(u);
+    t->busy = true;
+    t->woken = t->injected = false;
+    r->calls++;
+    truth_call_begin(t);
+    story(&u->m->w, "program%u.%u %s region %d [%llu, +%llu)", u->index, t->index, names[t->op],
+          r->rd, (unsigned long long)t->offset, (unsigned long long)t->len);
+    SimHeap *was = sim_heap_enter(&u->heap);
+    if (t->op == USER_READ)
+        cache_read_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->buf, t->len, now);
+    else if (t->op == USER_WRITE)
+        cache_write_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->buf, t->len, now);
+    else if (t->op == USER_SYNC)
+        cache_sync_start(&t->cache_call, u->cache, r->rd, now);
+    else
+        cache_close_start(&t->cache_call, u->cache, r->rd, now);
+    user_look(t);
+    sim_heap_enter(was);
+}
+
+static void call_on(UserThread *t, UserRegion *r, enum UserOp op)
+{
+    t->region = r;
+    t->op = op;
+    t->offset = 0;
+    t->len = r->len;
+    if (op == USER_CLOSE)
+        r->state = REGION_CLOSING;
+    call_start(t);
+}
+
+/* A program changes a file that nobody has open. */
+static void do_change(UserThread *t)
+{
+    User *u = t->user;
+    ManageWorld *m = u->m;
+    UserFile *f = &m->files[sim_rng_below(&u->rng, USER_FILES)];
+    uint64_t old = f->sim->mtime_ns, which = sim_rng_below(&u->rng, 8);
+    if (user_opened(f))
+        return;
+    manage_cover(m, MANAGE_COVER_FILE_CHANGED);
+    story(&m->w, "program%u changes file %u (%u)", u->index, f->sim->index, (unsigned)which);
+    m->poking = true;
+    if (which == 0) {
+        simfs_truncate(f->sim, sim_rng_below(&u->rng, f->sim->size + 1));
+    } else if (which == 1) {
+        simfs_replace(f->sim);
+    } else {
+        uint64_t len = sim_rng_spread(&u->rng, 1, USER_FILE_BYTES);
+        uint64_t offset = sim_rng_below(&u->rng, USER_FILE_BYTES - len + 1);
+        memset(t->buf, (int)sim_rng_between(&u->rng, 1, 63), len);
+        simfs_poke(f->sim, offset, t->buf, len);
+        if (which == 2)
+            simfs_set_mtime(f->sim, old);
+    }
+    m->poking = false;
+    if (chance(u, 500000)) /* at once: the stamp cannot tell the difference */
+        (void)region_open(u, f, (unsigned)sim_rng_below(&u->rng, USER_RANGES), DODO_RETAIN);
+}
+
+static void do_policy(User *u)
+{
+    SimHeap *was = sim_heap_enter(&u->heap);
+    int policy = (int)sim_rng_below(&u->rng, 4);
+    int result = cache_set_policy(u->cache, policy);
+    if (policy == 3 ? result != -EINVAL : result != 0 && !u->heap.fail_ppm)
+        violate(&u->m->w, "csetPolicy(%d) gave %d", policy, result);
+    sim_heap_enter(was);
+}
+
+static void do_call(UserThread *t, enum UserOp op)
+{
+    User *u = t->user;
+    UserRegion *r = region_some(u, false);
+    if (op == USER_READ && t->stream && t->region && t->region->state == REGION_OPENED)
+        r = t->region;
+    if (!r) {
+        do_open(u);
+        return;
+    }
+    if (op == USER_CLOSE && r->calls > 0 && chance(u, 700000)) /* else it waits for them */
+        return;
+    if (op == USER_SYNC || op == USER_CLOSE) {
+        call_on(t, r, op);
+        return;
+    }
+    if (op == USER_WRITE && r->flags & DODO_RDONLY)
+        op = USER_READ;
+    t->region = r;
+    t->op = op;
+    choose_piece(t);
+    if (op == USER_WRITE && write_overlaps(t))
+        return;
+    if (op == USER_WRITE) {
+        t->value = (uint8_t)sim_rng_between(&u->rng, 1, 63);
+        memset(t->buf, t->value, t->len);
+    } else {
+        memset(t->buf, 0xcc, t->len);
+    }
+    call_start(t);
+}
+
+static void do_something(UserThread *t)
+{
+    User *u = t->user;
+    const ManageParams *q = &u->m->p;
+    const unsigned weights[] = {100,      q->writes,  q->syncs, q->closes,
+                                q->opens, q->changes, q->exits, q->policies};
+    unsigned total = 0, op = 0;
+    for (unsigned i = 0; i < ARRAY_SIZE(weights); i++)
+        total += weights[i];
+    uint64_t pick = sim_rng_below(&u->rng, total);
+    while (pick >= weights[op])
+        pick -= weights[op++];
+    if (op <= USER_CLOSE)
+        do_call(t, (enum UserOp)op);
+    else if (op == 4)
+        do_open(u);
+    else if (op == 5)
+        do_change(t);
+    else if (op == 6)
+        u->leaving = true;
+    else
+        do_policy(u);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+/* What exit() does closes each region once; the end of a seed wants all of it to go well. */
+static UserRegion *region_left(User *u)
+{
+    for (unsigned i = 0; i < USER_REGIONS_MAX; i++)
+        if (u->regions[i].state == REGION_OPENED)
+            return &u->regions[i];
+    return NULL;
+}
+
+static bool check_next(User *u)
+{
+    while (u->check_at < USER_FILES * USER_RANGES) {
+        unsigned at = u->check_at++;
+        if (region_open(u, &u->m->files[at / USER_RANGES], at % USER_RANGES, DODO_RETAIN))
+            return true;
+    }
+    return false;
+}
+
+static void end_next(UserThread *t)
+{
+    enum { TRIES = 5 };
+    User *u = t->user;
+    UserRegion *r = region_left(u);
+    if (u->step == STEP_RUN)
+        u->step = u->exiting ? STEP_CLOSE : STEP_READ;
+    if (!r && u->checking && check_next(u)) {
+        u->step = STEP_READ;
+        r = region_left(u);
+    }
+    if (!r) {
+        u->step = STEP_LEAVE; /* the workers end */
+        t->region = NULL;
+        if (user_idle(u))
+            user_leave(t);
+        else
+            user_think(t);
+        return;
+    }
+    if (u->tries++ > 3 * TRIES)
+        violate(&u->m->w, "program%u: region %d cannot be closed after all has healed", u->index,
+                r->rd);
+    if (u->step == STEP_READ) {
+        u->step = STEP_SYNC;
+        manage_cover(u->m, MANAGE_COVER_READ_AGAIN);
+        memset(t->buf, 0xcc, r->len);
+        call_on(t, r, USER_READ);
+    } else if (u->step == STEP_SYNC) {
+        call_on(t, r, USER_SYNC);
+    } else {
+        call_on(t, r, USER_CLOSE);
+    }
+}
+
+/* After a call of the end's: which is the next? */
+static void end_step(UserThread *t)
+{
+    User *u = t->user;
+    bool good = t->cache_call.result >= 0;
+    if (t->op == USER_SYNC && (good || t->region->lost))
+        u->step = STEP_CLOSE;
+    if (t->op == USER_CLOSE && good) {
+        u->step = u->exiting ? STEP_CLOSE : STEP_READ;
+        u->tries = 0;
+    } else if (t->op == USER_CLOSE && u->exiting) {
+        t->region->state = REGION_BUSY; /* exit() closes it no second time */
+    }
+}
+
+void user_act(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    if (t->busy || w->stopping)
+        return;
+    if (u->leaving || w->phase != PHASE_RUN) {
+        if (t->index != 0 || u->step == STEP_GONE)
+            return;
+        if (u->step == STEP_RUN && !user_idle(u)) {
+            user_think(t);
+            return;
+        }
+        if (u->step == STEP_RUN)
+            u->exiting = u->leaving && w->phase == PHASE_RUN;
+        end_next(t);
+        return;
+    }
+    do_something(t);
+    if (!t->busy)
+        user_think(t);
+}
+
+static void think_over(void *ctx, uint64_t arg)
+{
+    UserThread *t = ctx;
+    (void)arg;
+    t->thinking = false;
+    if (!t->busy)
+        user_act(t);
+}
+
+void user_think(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    if (u->step != STEP_RUN && t->index == 0 && t->region)
+        end_step(t);
+    if (t->thinking)
+        return;
+    t->thinking = true;
+    uint64_t think = sim_rng_below(&u->rng, 8) == 0 ? 4 * u->m->p.think_ns : u->m->p.think_ns / 2;
+    simnet_at(w->net, world_now(w) + sim_rng_below(&u->rng, think + 1), &u->life, think_over, t, 0);
+}

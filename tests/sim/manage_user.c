@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: MIT */
+/* A program's process: the cache's core and the client's core in it, its threads, each with a
+ * channel, and what feeds them. A killed one is gone between two of its steps. */
+#include "tests/sim/manage.h"
+
+/* Runs for each thread that there is. */
+#define FOR_THREADS(t, u)                                                        \
+    for (UserThread *t = (u)->threads; t < &(u)->threads[USER_THREADS_MAX]; t++) \
+        if (t->channel)
+
+static UserThread *background_of(User *u)
+{
+    return &u->threads[USER_THREADS_MAX - 1];
+}
+
+static bool is_worker(const UserThread *t)
+{
+    return t->index >= USER_CALLERS_MAX && t->index < USER_THREADS_MAX - 1;
+}
+
+static SimNet *net_of(const User *u)
+{
+    return u->m->w.net;
+}
+
+uint64_t user_now(const User *u)
+{
+    return simnet_now(net_of(u)) + u->clock_offset_ns;
+}
+
+static uint64_t world_time(const User *u, uint64_t ns)
+{
+    return ns > u->clock_offset_ns ? ns - u->clock_offset_ns : 0;
+}
+
+static void soon(User *u, uint64_t within_ns, SimFn fn, void *ctx)
+{
+    World *w = &u->m->w;
+    simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, within_ns), &u->life, fn, ctx, 0);
+}
+
+/* ---- libdodo -------------------------------------------------------------------------------- */
+
+static void user_thread_step(UserThread *t);
+
+static void file_answer(UserThread *t, Call *c, const SimFsResult *r)
+{
+    User *u = t->user;
+    FileResult result = {.count = r->count, .error = r->error};
+    if (c->need == NEED_FILE_STAMP) {
+        const SimHandle *h = c->file;
+        result.stamp = simfs_stamp(h->file);
+        result.stamp_settled = simfs_stamp_settled(h->file);
+    }
+    t->injected |= r->injected;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    call_file_done(c, &result, user_now(u));
+    sim_heap_enter(was);
+}
+
+static void drain(UserThread *t)
+{
+    User *u = t->user;
+    uint32_t life = u->life;
+    while (u->life == life && !t->in_file && simnet_drain_one(net_of(u), t->socket))
+        ;
+}
+
+static void blocking_done(void *ctx, const SimFsResult *r)
+{
+    UserThread *t = ctx;
+    t->in_file = false;
+    simnet_hold(t->socket, false);
+    file_answer(t, t->file_call, r);
+    drain(t);
+    user_thread_step(t);
+}
+
+static void write_done(void *ctx, const SimFsResult *r)
+{
+    UserThread *t = ctx;
+    if (r->injected && t->job)
+        ((UserRegion *)t->job->file)->failures++;
+    file_answer(t, t->write_call, r);
+    user_thread_step(t);
+}
+
+static void stamp_later(void *ctx, uint64_t arg)
+{
+    SimFsResult r = {0};
+    (void)arg;
+    blocking_done(ctx, &r);
+}
+
+static void begin_blocking(UserThread *t, Call *c)
+{
+    User *u = t->user;
+    t->in_file = true;
+    t->file_call = c;
+    t->file_need = c->need;
+    simnet_hold(t->socket, true);
+    if (c->need == NEED_FILE_READ)
+        simfs_pread(c->file, c->file_buf, c->file_len, c->file_offset, &u->life, blocking_done, t);
+    else if (c->need == NEED_FILE_SYNC)
+        simfs_sync(c->file, &u->life, blocking_done, t);
+    else
+        soon(u, 50000, stamp_later, t);
+}
+
+static void begin_write(UserThread *t, Call *c)
+{
+    User *u = t->user;
+    if (!t->job || t->job->kind != CACHE_WRITE) {
+        violate(&u->m->w, "libdodo writes to the file what nobody asked for");
+        return;
+    }
+    t->write_call = c;
+    call_file_taken(c);
+    simfs_pwrite(c->file, c->file_buf, c->file_len, c->file_offset, t->job->file, &u->life,
+                 write_done, t);
+}
+
+static void look_at_calls(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    uint32_t life = u->life;
+    if (t->in_call && t->call.need == NEED_NOTHING) {
+        t->in_call = false;
+        job_answered(t);
+    }
+    if (u->life != life || t->in_file || !t->channel || w->stopping)
+        return;
+    for (Call *c = NULL; (c = channel_next(t->channel, c));) {
+        if (c->need == NEED_FILE_WRITE) {
+            begin_write(t, c);
+        } else if (c->need == NEED_FILE_READ || c->need == NEED_FILE_SYNC ||
+                   c->need == NEED_FILE_STAMP) {
+            begin_blocking(t, c);
+            return;
+        }
+        if (w->stopping)
+            return;
+    }
+}
+
+static void user_thread_step(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    uint32_t life = u->life;
+    if (t->in_file || w->stopping)
+        return;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    channel_step(t->channel, user_now(u));
+    look_at_calls(t);
+    if (u->life == life && t->channel && !t->in_file) {
+        uint64_t deadline = channel_deadline(t->channel);
+        if (deadline != TIME_NEVER)
+            sim_timer_set(&t->timer, world_time(u, deadline) + sim_rng_below(&w->rng, 20000));
+    }
+    sim_heap_enter(was);
+}
+
+static void step_event(void *ctx, uint64_t arg)
+{
+    (void)arg;
+    user_thread_step(ctx);
+}
+
+void thread_kick(UserThread *t)
+{
+    soon(t->user, 2000, step_event, t);
+}
+
+static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+{
+    UserThread *t = ctx;
+    User *u = t->user;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    channel_input(t->channel, from, datagram, len, user_now(u));
+    sim_heap_enter(was);
+    user_thread_step(t);
+}
+
+static bool any_blocked(const UserThread *t)
+{
+    Call *c = NULL;
+    while ((c = channel_next(t->channel, c)) && c->need != NEED_BLOCKED)
+        ;
+    return c;
+}
+
+static void wake_all(void *ctx, uint64_t arg)
+{
+    User *u = ctx;
+    uint32_t life = u->life;
+    (void)arg;
+    u->wake_pending = false;
+    FOR_THREADS(t, u)
+    {
+        if (u->life != life)
+            return;
+        if (any_blocked(t))
+            user_thread_step(t);
+    }
+}
+
+static void client_wake(void *ctx)
+{
+    User *u = ctx;
+    if (u->wake_pending)
+        return;
+    u->wake_pending = true;
+    soon(u, 30000, wake_all, u);
+}
+
+static void step_background(void *ctx, uint64_t arg)
+{
+    User *u = ctx;
+    (void)arg;
+    u->background_pending = false;
+    user_thread_step(background_of(u));
+}
+
+static void client_wake_background(void *ctx)
+{
+    User *u = ctx;
+    if (u->background_pending)
+        return;
+    u->background_pending = true;
+    soon(u, 100000, step_background, u);
+}
+
+static void client_file_release(void *ctx, void *file)
+{
+    User *u = ctx;
+    SimHandle *h = file;
+    if (h->ops)
+        violate(&u->m->w, "libdodo gave a file back while an operation on it ran");
+    simfs_close(h);
+}
+
+static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
+{
+    UserThread *t = ctx;
+    simnet_send(net_of(t->user), t->socket, to, datagram, len);
+}
+
+static void sink_burst(void *ctx, Session *session, const Burst *burst)
+{
+    UserThread *t = ctx;
+    sim_send_burst(&t->user->m->w, t->endpoint, t->socket, session, burst);
+}
+
+static size_t sink_datagram_max(void *ctx, const Addr *to)
+{
+    UserThread *t = ctx;
+    (void)to;
+    return t->user->m->w.p.datagram_max;
+}
+
+/* ---- the cache ------------------------------------------------------------------------------ */
+
+static void start_again(void *ctx, uint64_t arg)
+{
+    User *u = ctx;
+    (void)arg;
+    if (!u->running && u->m->w.phase == PHASE_RUN)
+        user_start(u);
+}
+
+void user_start_later(User *u)
+{
+    World *w = &u->m->w;
+    simnet_at(w->net, world_now(w) + sim_rng_spread(&w->rng, NS_PER_MS, NS_PER_S / 2), NULL,
+              start_again, u, 0);
+}
+
+static void kill_event(void *ctx, uint64_t arg)
+{
+    User *u = ctx;
+    (void)arg;
+    user_kill(u);
+    user_start_later(u);
+}
+
+/* At once, or in the midst of what comes now. */
+bool user_step_counts(User *u)
+{
+    World *w = &u->m->w;
+    if (!u->kill_after || --u->kill_after)
+        return !u->dying;
+    u->dying = sim_rng_below(&w->rng, 2);
+    soon(u, u->dying ? 1 : 4 * w->p.fs.op_ns + 1, kill_event, u);
+    return !u->dying;
+}
+
+void user_look(UserThread *t)
+{
+    User *u = t->user;
+    CacheCall *c = &t->cache_call;
+    if (c->need == CACHE_JOB) {
+        job_start(t, &c->job);
+    } else if (c->need == CACHE_OVER) {
+        t->busy = false;
+        truth_call_over(t);
+        user_think(t);
+    } else if (t->woken) {
+        sim_timer_set(&t->wait, simnet_now(net_of(u)) + sim_rng_below(&u->m->w.rng, 30000));
+    } else if (c->until_ns != TIME_NEVER) {
+        sim_timer_set(&t->wait, world_time(u, c->until_ns) + 1);
+    }
+}
+
+/* It was woken, or has waited long enough. */
+static void wait_over(void *ctx, uint64_t arg)
+{
+    UserThread *t = ctx;
+    User *u = t->user;
+    (void)arg;
+    if (!t->busy || t->cache_call.need != CACHE_BLOCKED || u->m->w.stopping)
+        return;
+    t->woken = false;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    cache_call_step(&t->cache_call, u->cache, user_now(u));
+    user_look(t);
+    sim_heap_enter(was);
+}
+
+static void cache_wake(void *ctx, CacheCall *call)
+{
+    User *u = ctx;
+    UserThread *t = CONTAINER_OF(call, UserThread, cache_call);
+    t->woken = true;
+    sim_timer_set(&t->wait, simnet_now(net_of(u)) + sim_rng_below(&u->m->w.rng, 30000));
+}
+
+static void work_event(void *ctx, uint64_t arg)
+{
+    User *u = ctx;
+    (void)arg;
+    u->work_pending = false;
+    user_work(u);
+}
+
+static void worker_wait_over(void *ctx, uint64_t arg)
+{
+    UserThread *t = ctx;
+    (void)arg;
+    user_work(t->user);
+}
+
+void user_work(User *u)
+{
+    World *w = &u->m->w;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    FOR_THREADS(t, u)
+    {
+        if (!is_worker(t) || t->job || w->stopping || u->step >= STEP_LEAVE)
+            continue;
+        if (cache_background_take(u->cache, &t->work, user_now(u))) {
+            job_start(t, &t->work);
+            continue;
+        }
+        uint64_t deadline = cache_background_deadline(u->cache);
+        if (deadline != TIME_NEVER)
+            sim_timer_set(&t->wait, world_time(u, deadline) + sim_rng_below(&w->rng, 100000));
+    }
+    sim_heap_enter(was);
+}
+
+static void cache_wake_background(void *ctx)
+{
+    User *u = ctx;
+    if (u->work_pending)
+        return;
+    u->work_pending = true;
+    soon(u, 100000, work_event, u);
+}
+
+static void cache_file_release(void *ctx, void *file)
+{
+    UserRegion *r = file;
+    (void)ctx;
+    if (r->handle->ops)
+        violate(&r->user->m->w, "a file was given back while an operation on it ran");
+    simfs_close(r->handle);
+    r->handle = NULL;
+}
+
+static void cache_locked(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Other threads run while bytes are copied: one that has nothing to do begins a call. */
+static void cache_unlocked(void *ctx)
+{
+    User *u = ctx;
+    ManageWorld *m = u->m;
+    if (u->depth >= 2 || u->step != STEP_RUN || u->leaving || m->w.phase != PHASE_RUN ||
+        m->w.stopping || !sim_rng_chance(&m->w.rng, m->p.beside_ppm))
+        return;
+    UserThread *t = &u->threads[sim_rng_below(&m->w.rng, m->p.callers)];
+    if (t->busy || !t->channel)
+        return;
+    u->depth++;
+    user_act(t);
+    u->depth--;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+static void thread_start(User *u, unsigned index)
+{
+    World *w = &u->m->w;
+    UserThread *t = &u->threads[index];
+    Env env = sim_env(&u->env);
+    EndpointConfig config;
+    ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, t};
+    unsigned slot = w->p.same_ports ? u->index : u->number % 1000 + USERS_MAX;
+    uint8_t *buf = t->buf, *bounce = t->bounce;
+    uint64_t *may = t->may;
+    SimTimer timer = t->timer, wait = t->wait;
+    *t = (UserThread){.user = u,
+                      .index = index,
+                      .buf = buf,
+                      .bounce = bounce,
+                      .may = may,
+                      .timer = timer,
+                      .wait = wait};
+    if (!t->buf) {
+        t->buf = malloc(USER_FILE_BYTES);
+        t->bounce = malloc(USER_FILE_BYTES);
+        t->may = calloc(USER_FILE_BYTES, sizeof *t->may);
+    }
+    endpoint_config_fill(w, &config, ROLE_CLIENT, &u->self, 0);
+    t->endpoint = endpoint_new(&config, &env);
+    t->channel = channel_new(u->client, t->endpoint, &sink, 1, index == USER_THREADS_MAX - 1);
+    t->socket = simnet_open(w->net, HOST_CLIENT, (uint16_t)(20000 + slot * 8 + index),
+                            QUEUE_DATAGRAMS, thread_input, t);
+    sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
+    sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
+    if (!t->endpoint || !t->channel || !t->socket || !t->buf || !t->bounce || !t->may)
+        abort();
+}
+
+static void client_log(void *ctx, int level, const char *text)
+{
+    User *u = ctx;
+    (void)level;
+    story(&u->m->w, "program%u: %s", u->index, text);
+}
+
+static void client_start(User *u)
+{
+    const Params *q = &u->m->w.p;
+    Env env = sim_env(&u->env);
+    ClientHooks hooks = {.wake = client_wake,
+                         .wake_background = client_wake_background,
+                         .file_release = client_file_release,
+                         .log = client_log,
+                         .ctx = u};
+    sim_rng_fill(&u->env.rng, &u->self, sizeof u->self);
+    ClientConfig config = {.manager = addr_sim(HOST_CMD, PORT_CMD),
+                           .self = u->self,
+                           .refraction_ns = q->refraction_ns,
+                           .transfer_deadline_ns = q->transfer_deadline_ns,
+                           .alive_ns = q->alive_ns,
+                           .reopen_ns = q->reopen_ns,
+                           .request = q->client_request,
+                           .credit_cap_bytes = q->credit_bytes,
+                           .regions_max = USER_REGIONS_MAX * (1 + STRIPES_MAX),
+                           .fill_queue_bytes = q->fill_queue_bytes,
+                           .stripe_bytes = q->stripe_bytes};
+    u->client = client_new(&config, &env, &hooks);
+    if (!u->client)
+        abort();
+}
+
+static void cache_start(User *u)
+{
+    ManageWorld *m = u->m;
+    const CacheHooks hooks = {.lock = cache_locked,
+                              .unlock = cache_unlocked,
+                              .wake = cache_wake,
+                              .wake_background = cache_wake_background,
+                              .file_release = cache_file_release,
+                              .ctx = u};
+    u->cache = cache_new(&m->p.cache, &hooks);
+    if (!u->cache)
+        abort();
+    cache_copy_cost(u->cache, 4096, m->p.copy_ns);
+    if (cache_set_policy(u->cache, (int)sim_rng_below(&u->rng, 3)) < 0)
+        abort();
+}
+
+void user_start(User *u)
+{
+    ManageWorld *m = u->m;
+    World *w = &m->w;
+    u->number = ++w->next_process;
+    sim_rng_init(&u->rng, w->seed, 0x70000000 + u->number);
+    u->env.world = w;
+    (void)snprintf(u->env.name, sizeof u->env.name, "program%u", u->index);
+    sim_rng_init(&u->env.rng, w->seed, 0x71000000 + u->number);
+    sim_heap_init(&u->heap, w->seed + u->number);
+    u->clock_offset_ns = sim_rng_below(&u->env.rng, 1000000 * NS_PER_S);
+    u->running = true;
+    u->leaving = u->dying = u->exiting = false;
+    u->wake_pending = u->background_pending = u->work_pending = false;
+    u->step = STEP_RUN;
+    u->tries = u->check_at = u->depth = 0;
+    u->refraction_from_ns = u->refraction_until_ns = 0;
+    u->kill_after = 0;
+    if (m->p.kill_steps && w->phase == PHASE_RUN)
+        u->kill_after = sim_rng_below(&u->rng, 2 * m->p.kill_steps) + 1;
+    memset(u->regions, 0, sizeof u->regions);
+    SimHeap *was = sim_heap_enter(&u->heap);
+    client_start(u);
+    cache_start(u);
+    for (unsigned i = 0; i < USER_THREADS_MAX; i++)
+        if (i >= USER_CALLERS_MAX || i < m->p.callers)
+            thread_start(u, i);
+    sim_heap_enter(was);
+    u->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
+    story(w, "program%u starts as process %u", u->index, u->number);
+    user_thread_step(background_of(u));
+    for (unsigned i = 0; i < m->p.callers; i++)
+        user_think(&u->threads[i]);
+}
+
+static void count(User *u)
+{
+    ManageWorld *m = u->m;
+    struct manage_stats st;
+    cache_stats(u->cache, &st);
+    m->cover[MANAGE_COVER_EVICTIONS] += st.evictions;
+    m->cover[MANAGE_COVER_BYPASSES] += st.bypasses;
+    m->cover[MANAGE_COVER_READAHEADS] += st.readaheads;
+    m->cover[MANAGE_COVER_REFRACTIONS] += st.refractions;
+    m->cover[MANAGE_COVER_NO_MEMORY] += u->heap.failed;
+}
+
+static void sockets_close(User *u)
+{
+    FOR_THREADS(t, u)
+    {
+        simnet_close(net_of(u), t->socket);
+        t->socket = NULL;
+    }
+}
+
+void user_kill(User *u)
+{
+    ManageWorld *m = u->m;
+    struct manage_stats st;
+    bool job = false;
+    if (!u->running)
+        return;
+    story(&m->w, "program%u is killed", u->index);
+    count(u);
+    cache_stats(u->cache, &st);
+    FOR_THREADS(t, u)
+    job = job || t->job;
+    manage_cover(m, MANAGE_COVER_KILLED);
+    m->cover[MANAGE_COVER_KILLED_DIRTY] += st.dirty_bytes > 0;
+    m->cover[MANAGE_COVER_KILLED_JOB] += job;
+    u->life++;
+    u->running = false;
+    simfs_kill(m->w.fs[0], u->number);
+    for (unsigned i = 0; i < USER_REGIONS_MAX; i++)
+        if (u->regions[i].state != REGION_FREE)
+            truth_region_gone(&u->regions[i], true);
+    SimHeap *was = sim_heap_enter(&u->heap);
+    sockets_close(u);
+    FOR_THREADS(t, u)
+    {
+        endpoint_on_close(t->endpoint, NULL, NULL);
+        endpoint_free(t->endpoint);
+        t->channel = NULL;
+        t->busy = t->in_call = t->in_file = false;
+        t->job = NULL;
+    }
+    u->client = NULL;
+    u->cache = NULL;
+    sim_heap_drop(&u->heap);
+    sim_heap_enter(was);
+}
+
+bool user_idle(const User *u)
+{
+    for (unsigned i = 0; i < USER_THREADS_MAX; i++)
+        if (u->threads[i].channel && (u->threads[i].busy || u->threads[i].job))
+            return false;
+    return true;
+}
+
+void user_end(User *u)
+{
+    World *w = &u->m->w;
+    story(w, "program%u ends", u->index);
+    manage_cover(u->m, MANAGE_COVER_EXITED);
+    count(u);
+    SimHeap *was = sim_heap_enter(&u->heap);
+    u->cache = cache_free(u->cache);
+    for (unsigned i = 0; i < USER_REGIONS_MAX; i++)
+        if (u->regions[i].state != REGION_FREE)
+            truth_region_gone(&u->regions[i], true); /* its close failed */
+    sockets_close(u);
+    FOR_THREADS(t, u)
+    t->channel = channel_free(t->channel);
+    u->client = client_free(u->client);
+    sim_heap_enter(was);
+    u->life++;
+    u->running = false;
+    if (u->heap.bytes)
+        violate(w, "program%u left %zu bytes allocated at its end", u->index, u->heap.bytes);
+    sim_heap_drop(&u->heap);
+}
+
+/* libdodo's exit handler: the manager is told. */
+void user_leave(UserThread *t)
+{
+    User *u = t->user;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    u->step = STEP_GONE;
+    call_leave_start(&t->call, t->channel, u->m->w.p.leave_deadline_ns, user_now(u));
+    t->in_call = true;
+    thread_kick(t);
+    sim_heap_enter(was);
+}
+
+static void end_event(void *ctx, uint64_t arg)
+{
+    User *u = ctx;
+    (void)arg;
+    user_end(u);
+    user_start_later(u);
+}
+
+void user_left(User *u)
+{
+    soon(u, 1, end_event, u);
+}

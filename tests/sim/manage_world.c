@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/* One seed of programs that use libmanage: the cluster is made, runs under load and faults, heals;
+ * all is read and closed; a last program reads everything again; nothing may be left. */
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "tests/sim/manage.h"
+
+enum { EVENTS_MAX = 10000000, EVENTS_SAME_TIME_MAX = 200000 };
+
+uint64_t manage_broken_guards;
+
+/* ---- what the seed decides ------------------------------------------------------------------ */
+
+static void choose_cache(CacheConfig *c, SimRng *r)
+{
+    static const uint32_t pieces[] = {4096, 8192, 16384, 65536};
+    cache_config_init(c, sim_rng_spread(r, 4096, USER_FILE_BYTES * 3));
+    c->piece_bytes = pieces[sim_rng_below(r, ARRAY_SIZE(pieces))];
+    if (sim_rng_chance(r, 50000))
+        c->limit_bytes = 0;
+    c->low_water_bytes = sim_rng_chance(r, 500000) ? c->limit_bytes / 4 : 0;
+    c->readahead_bytes = sim_rng_chance(r, 500000) ? c->limit_bytes / 2 : 0;
+    c->bypass_factor = sim_rng_chance(r, 300000) ? 20 : 0;
+    c->refraction_ns = sim_rng_spread(r, NS_PER_MS, NS_PER_S);
+    c->write_retry_ns = sim_rng_spread(r, 100000, 100 * NS_PER_MS);
+    c->cost_fresh_ns = sim_rng_spread(r, NS_PER_MS, 10 * NS_PER_S);
+    c->regions_max = 64;
+    c->remote = sim_rng_chance(r, 950000);
+}
+
+static uint32_t maybe(SimRng *r, uint32_t max_ppm)
+{
+    uint32_t ppm = (uint32_t)sim_rng_spread(r, 1, max_ppm);
+    return sim_rng_below(r, 2) ? ppm : 0;
+}
+
+static void choose_programs(ManageParams *p, SimRng *r)
+{
+    p->users = (unsigned)sim_rng_between(r, 1, USERS_MAX);
+    p->callers = (unsigned)sim_rng_between(r, 1, USER_CALLERS_MAX);
+    p->regions = (unsigned)sim_rng_between(r, 1, USER_REGIONS_MAX);
+    choose_cache(&p->cache, r);
+    p->copy_ns = sim_rng_spread(r, 100, 20000);
+    p->rdonly_ppm = maybe(r, 800000);
+    p->retain_ppm = sim_rng_below(r, 2) ? 900000 : maybe(r, 500000);
+    p->stripe_ppm = maybe(r, 800000);
+    p->through_ppm = maybe(r, 900000);
+    p->stream_ppm = maybe(r, 950000);
+    p->writes = sim_rng_below(r, 6) ? (unsigned)sim_rng_spread(r, 5, 150) : 1;
+    p->syncs = (unsigned)sim_rng_spread(r, 1, 30);
+    p->opens = (unsigned)sim_rng_spread(r, 2, 10);
+    p->closes = (unsigned)sim_rng_spread(r, 1, 20);
+    p->changes = (unsigned)sim_rng_below(r, 10);
+    p->exits = sim_rng_below(r, 2);
+    p->policies = (unsigned)sim_rng_below(r, 3);
+    p->kill_steps = sim_rng_below(r, 3) ? sim_rng_spread(r, 20, 2000) : 0;
+    p->large_ppm = maybe(r, 500000);
+    p->beside_ppm = maybe(r, 300000);
+}
+
+static void choose_files(ManageWorld *m, SimRng *r)
+{
+    SimFsConfig *f = &m->w.p.fs;
+    m->p.full_every_ns = TIME_NEVER;
+    f->read_fail_ppm = f->write_fail_ppm = f->write_short_ppm = f->write_full_ppm =
+        f->sync_fail_ppm = 0;
+    if (sim_rng_below(r, 2) == 0) {
+        f->read_fail_ppm = maybe(r, 100000);
+        f->write_fail_ppm = maybe(r, 200000);
+        f->write_short_ppm = maybe(r, 100000);
+        f->write_full_ppm = maybe(r, 200000);
+        f->sync_fail_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 400000) : 0;
+        if (sim_rng_below(r, 3) == 0)
+            m->p.full_every_ns = m->w.p.duration_ns / 4;
+    }
+    f->honest = sim_rng_below(r, 8) != 0;
+    if (sim_rng_below(r, 2)) /* as a disk that remote memory is better than */
+        f->op_ns = sim_rng_spread(r, 4 * m->w.p.link.delay_ns, 100 * NS_PER_MS);
+    f->slow_ns = f->op_ns * 10;
+    if (f->granule_ns > 50 * NS_PER_MS)
+        f->granule_ns = 50 * NS_PER_MS;
+}
+
+/* Much slower than the network, on which nothing goes wrong. */
+static void file_is_slow(ManageWorld *m, SimRng *r)
+{
+    Params *q = &m->w.p;
+    q->link.delay_ns = sim_rng_spread(r, 20, 200) * NS_PER_US;
+    q->link.jitter_ns = q->link.delay_ns;
+    q->link.rate_bps = q->link.loss_ppm = 0;
+    q->fault_every_ns = TIME_NEVER;
+    q->fs.op_ns = 20 * q->link.delay_ns;
+    q->fs.slow_ns = 5 * q->fs.op_ns;
+    q->fs.slow_ppm = 300000;
+    m->p.think_ns = q->fs.op_ns / 2;
+    q->duration_ns = 300 * NS_PER_MS + 100 * q->fs.op_ns;
+}
+
+/* Most seeds are about one thing each. */
+static void choose_focus(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    Params *q = &m->w.p;
+    SimFsConfig *f = &q->fs;
+    switch (sim_rng_below(r, 8)) {
+    case 0: /* an earlier run's data, beside writes that go to the file alone */
+        p->users = 1 + (unsigned)sim_rng_below(r, 2);
+        p->retain_ppm = 1000000;
+        p->rdonly_ppm = 100000;
+        p->stripe_ppm = 0;
+        p->through_ppm = 800000;
+        p->writes = (unsigned)sim_rng_between(r, 5, 40);
+        p->opens = p->closes = 20;
+        p->changes = 0;
+        f->honest = p->cache.remote = true;
+        f->granule_ns = NS_PER_MS;
+        p->callers = USER_CALLERS_MAX;
+        file_is_slow(m, r);
+        break;
+    case 1: /* several threads' csyncs of one region, which fail */
+        p->callers = USER_CALLERS_MAX;
+        p->users = p->regions = 1;
+        p->writes = 100;
+        p->syncs = 150;
+        p->closes = 1;
+        p->rdonly_ppm = 0;
+        p->cache.remote = sim_rng_below(r, 4) == 0;
+        f->sync_fail_ppm = (uint32_t)sim_rng_between(r, 100000, 400000);
+        break;
+    case 2: /* no room */
+        p->cache.limit_bytes = p->cache.piece_bytes * sim_rng_below(r, 3);
+        p->callers = USER_CALLERS_MAX;
+        p->regions = 1;
+        p->through_ppm = 500000;
+        p->cache.refraction_ns = NS_PER_MS;
+        p->cache.remote = true;
+        break;
+    case 3: /* hosts vanish in the midst of writes */
+        p->writes = 150;
+        p->rdonly_ppm = 0;
+        p->large_ppm = 600000;
+        p->cache.limit_bytes = 2 * USER_FILE_BYTES;
+        p->cache.piece_bytes = 16384;
+        p->cache.remote = true;
+        p->cache.refraction_ns = NS_PER_MS;
+        q->calm = q->calm_manager = false;
+        q->fault_every_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
+        q->fault_long_ns = 50 * NS_PER_MS;
+        q->faults[FAULT_IMD_CRASH] = 10;
+        break;
+    case 4: /* memory is opened beside writes of the file alone, and filled */
+        p->cache.limit_bytes = 0;
+        p->cache.remote = true;
+        p->callers = USER_CALLERS_MAX;
+        p->users = p->regions = 1;
+        p->large_ppm = 700000;
+        p->small_writes = true;
+        p->writes = 60;
+        p->opens = p->closes = 60;
+        p->rdonly_ppm = p->exits = p->changes = 0;
+        p->kill_steps = 0;
+        p->through_ppm = 900000;
+        if (sim_rng_below(r, 2))
+            p->cache.limit_bytes = USER_FILE_BYTES;
+        file_is_slow(m, r);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The cluster's own part of the parameters is as for libdodo's programs, which there are none of.
+ */
+void manage_params_choose(ManageWorld *m)
+{
+    static const int scenarios[] = {SCENARIO_GENERAL, SCENARIO_CALM,  SCENARIO_HOSTS,
+                                    SCENARIO_HOSTS,   SCENARIO_CHURN, SCENARIO_RETAIN,
+                                    SCENARIO_SILENCE, SCENARIO_CALM,  SCENARIO_STRIPES};
+    Params *q = &m->w.p;
+    SimRng rng, *r = &rng;
+    unsigned kinds = 0;
+    sim_rng_init(r, m->w.seed, 0x6d616e);
+    params_choose(q, m->w.seed, scenarios[sim_rng_below(r, ARRAY_SIZE(scenarios))]);
+    choose_programs(&m->p, r);
+    q->clients = 0;
+    q->client_hosts = q->files = 1;
+    q->file_cap = q->region_max = USER_FILE_BYTES;
+    q->stripe_bytes = sim_rng_between(r, 1, 6) * 4096;
+    q->duration_ns = sim_rng_spread(r, 300, 3000) * NS_PER_MS;
+    uint64_t calls = sim_rng_spread(r, 100, 800);
+    m->p.think_ns = q->duration_ns * m->p.users * m->p.callers / calls;
+    q->faults[FAULT_CLIENT_KILL] = q->faults[FAULT_CLIENT_KILL_WRITING] =
+        q->faults[FAULT_CLIENT_PAUSE] = 0;
+    for (unsigned f = 0; f < FAULT_COUNT; f++)
+        kinds += q->faults[f];
+    if (!kinds)
+        q->fault_every_ns = TIME_NEVER;
+    else if (q->fault_every_ns != TIME_NEVER)
+        q->fault_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
+    choose_files(m, r);
+    choose_focus(m, r);
+}
+
+/* ---- making the world ----------------------------------------------------------------------- */
+
+/* Ranges of a file: of all lengths, side by side or over each other. */
+static void make_ranges(UserFile *f, SimRng *r)
+{
+    for (unsigned i = 0; i < USER_RANGES; i++) {
+        uint64_t len = sim_rng_spread(r, i ? 1 : USER_FILE_BYTES / 2, USER_FILE_BYTES), offset;
+        if (sim_rng_below(r, 2))
+            len = (len + 4095) / 4096 * 4096;
+        offset = sim_rng_below(r, USER_FILE_BYTES - len + 1);
+        if (sim_rng_below(r, 2))
+            offset = offset / 4096 * 4096;
+        if (i && sim_rng_below(r, 3) == 0) { /* right behind the last one */
+            uint64_t end = f->ranges[i - 1].offset + f->ranges[i - 1].len;
+            if (end < USER_FILE_BYTES) {
+                offset = end;
+                len = len < USER_FILE_BYTES - end ? len : USER_FILE_BYTES - end;
+            }
+        }
+        f->ranges[i].offset = offset;
+        f->ranges[i].len = len;
+    }
+}
+
+static void make_files(ManageWorld *m)
+{
+    World *w = &m->w;
+    static uint8_t bytes[USER_FILE_BYTES];
+    w->fs[0] = simfs_new(w->net, w->seed, 0, &w->p.fs, truth_changed, m);
+    for (unsigned i = 0; i < USER_FILES; i++) {
+        SimFile *sim = simfs_create(w->fs[0], USER_FILE_BYTES);
+        uint64_t size =
+            sim_rng_below(&w->rng, 2) ? USER_FILE_BYTES : sim_rng_below(&w->rng, USER_FILE_BYTES);
+        m->files[i].sim = sim;
+        make_ranges(&m->files[i], &w->rng);
+        for (uint64_t at = 0; at < size; at++)
+            bytes[at] = (uint8_t)(1 + (at / 512 + i) % 63);
+        m->poking = true;
+        if (size)
+            simfs_poke(sim, 0, bytes, size);
+        m->poking = false;
+        memcpy(sim->durable, sim->data, USER_FILE_BYTES);
+        memset(sim->dirty, 0, USER_FILE_BYTES / 4096 + 1);
+    }
+    truth_begin(m);
+}
+
+static void start_later(void *ctx, uint64_t arg)
+{
+    ManageWorld *m = ctx;
+    World *w = &m->w;
+    if (arg == 0)
+        cmd_start(&w->cmd);
+    else if (arg <= w->p.imds)
+        imd_start(&w->imds[arg - 1]);
+    else if (w->phase == PHASE_RUN)
+        user_start(&m->users[arg - 1 - w->p.imds]);
+}
+
+static void full_turn(void *ctx, uint64_t arg)
+{
+    ManageWorld *m = ctx;
+    World *w = &m->w;
+    SimFsConfig *c = &w->fs[0]->config;
+    bool full = !arg && w->phase == PHASE_RUN;
+    c->write_full_ppm = full ? 1000000 : m->full_ppm_before;
+    if (full)
+        manage_cover(m, MANAGE_COVER_FULL);
+    if (w->phase == PHASE_RUN)
+        simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, m->p.full_every_ns), NULL,
+                  full_turn, m, full);
+    else
+        c->write_full_ppm = 0;
+}
+
+static void world_make(ManageWorld *m, uint64_t seed)
+{
+    World *w = &m->w;
+    w->seed = seed;
+    manage_params_choose(m);
+    sim_rng_init(&w->rng, seed, 0x6d776f72);
+    w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
+    w->net = simnet_new(seed, w->zero_ns);
+    sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
+    for (unsigned a = 0; a < HOSTS_COUNT; a++)
+        for (unsigned b = 0; b < HOSTS_COUNT; b++)
+            *simnet_link(w->net, a, b) = w->p.link;
+    make_files(m);
+    w->cmd.world = w;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        w->imds[i].world = w;
+        w->imds[i].index = i;
+        w->imds[i].host = (uint16_t)(HOST_IMD + i);
+    }
+    for (unsigned i = 0; i < m->p.users; i++) {
+        m->users[i].m = m;
+        m->users[i].index = i;
+    }
+    for (uint64_t i = 0; i < 1 + w->p.imds + m->p.users; i++)
+        simnet_at(w->net, w->zero_ns + sim_rng_below(&w->rng, 100 * NS_PER_MS), NULL, start_later,
+                  m, i);
+    m->full_ppm_before = w->p.fs.write_full_ppm;
+    if (m->p.full_every_ns != TIME_NEVER)
+        full_turn(m, 1);
+    faults_start(w);
+    owners_start(w);
+}
+
+static void world_end(ManageWorld *m)
+{
+    World *w = &m->w;
+    for (unsigned i = 0; i < m->p.users; i++) {
+        User *u = &m->users[i];
+        user_kill(u);
+        for (unsigned j = 0; j < USER_THREADS_MAX; j++) {
+            free(u->threads[j].buf);
+            free(u->threads[j].bounce);
+            free(u->threads[j].may);
+        }
+    }
+    cmd_stop(&w->cmd);
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        imd_stop(&w->imds[i]);
+        free(w->imds[i].pool);
+    }
+    owners_stop(w);
+    w->net = simnet_free(w->net);
+    w->fs[0] = simfs_free(w->fs[0]);
+    id_set_free(&w->written);
+}
+
+/* ---- phases --------------------------------------------------------------------------------- */
+
+static void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns)
+{
+    w->phase = phase;
+    w->phase_until_ns = world_now(w) + at_most_ns;
+    story(w, "phase %d", (int)phase);
+}
+
+static void heal(ManageWorld *m)
+{
+    World *w = &m->w;
+    SimFsConfig *c = &w->fs[0]->config;
+    faults_heal(w);
+    owners_heal(w);
+    c->read_fail_ppm = c->write_fail_ppm = c->write_short_ppm = c->write_full_ppm =
+        c->sync_fail_ppm = 0;
+    for (unsigned i = 0; i < m->p.users; i++)
+        m->users[i].heap.fail_ppm = 0;
+}
+
+static bool all_ended(const ManageWorld *m)
+{
+    for (unsigned i = 0; i < m->p.users; i++)
+        if (m->users[i].running)
+            return false;
+    return true;
+}
+
+static uint64_t settle_ns(const World *w)
+{
+    const Params *p = &w->p;
+    uint64_t dead = p->client_dead_ns > p->host_dead_ns ? p->client_dead_ns : p->host_dead_ns;
+    return 2 * (dead + p->grace_ns) + 4 * (p->alive_ns + p->beat_ns) + 4 * p->imd_deadline_ns +
+           p->client_request.deadline_ns + (p->no_memory_ppm ? 20 * NS_PER_S : 0);
+}
+
+static void phases_step(ManageWorld *m)
+{
+    World *w = &m->w;
+    uint64_t patience = 600 * NS_PER_S;
+    bool due = world_now(w) >= w->phase_until_ns;
+    if (w->phase == PHASE_RUN && due) {
+        phase_enter(w, PHASE_HEAL, patience);
+        heal(m);
+    } else if (w->phase == PHASE_HEAL && all_ended(m)) {
+        phase_enter(w, PHASE_PROBE, patience);
+        m->users[0].checking = true;
+        user_start(&m->users[0]);
+    } else if (w->phase == PHASE_PROBE && all_ended(m)) {
+        phase_enter(w, PHASE_QUIET, settle_ns(w));
+    } else if (w->phase == PHASE_QUIET && due) {
+        check_quiet(w);
+        w->phase = PHASE_DONE;
+    } else if (due) {
+        violate(w, "phase %d does not come to its end: a call is stuck", (int)w->phase);
+    }
+}
+
+static void phases_tick(void *ctx, uint64_t arg)
+{
+    ManageWorld *m = ctx;
+    (void)arg;
+    phases_step(m);
+    simnet_at(m->w.net, world_now(&m->w) + 10 * NS_PER_MS, NULL, phases_tick, m, 0);
+}
+
+void manage_run(uint64_t seed, FILE *trace, uint64_t *cover_sum, ManageResult *ret)
+{
+    static uint64_t cluster[COVER_MAX];
+    ManageWorld *m = calloc(1, sizeof *m);
+    if (!m)
+        abort();
+    World *w = &m->w;
+    w->cover = cluster;
+    w->trace = trace;
+    m->cover = cover_sum;
+    world_make(m, seed);
+    phase_enter(w, PHASE_RUN, w->p.duration_ns);
+    phases_tick(m, 0);
+    uint64_t same = 0, last = 0;
+    while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
+        uint64_t events = simnet_events(w->net);
+        if (events % 256 == 0)
+            check_invariants(w);
+        same = world_now(w) == last ? same + 1 : 0;
+        last = world_now(w);
+        if (same > EVENTS_SAME_TIME_MAX || events > EVENTS_MAX)
+            violate(w, "the cluster runs in circles: no end of events");
+    }
+    *ret = (ManageResult){.digest = simnet_digest(w->net),
+                          .virtual_ns = world_now(w) - w->zero_ns,
+                          .events = simnet_events(w->net)};
+    memcpy(ret->violation, w->violation, sizeof ret->violation);
+    world_end(m);
+    free(m);
+}
