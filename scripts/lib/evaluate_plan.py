@@ -14,7 +14,6 @@ HOSTS = 12
 POOL, CACHE, MEMORY = 100 * M, 80 * M, 128 * M
 COMPUTE_S = 10e-3  # between two requests of a synthetic benchmark, 5.2.2
 ITERATIONS = 4
-REGION = 256 * K  # of the programs' regions; the paper does not tell its own
 # 5.2.1: 10 million transactions of 20 items, 1 GB. 5.3: lu runs "over 6 hours", 9 % of it I/O.
 TRANSACTIONS = 10_000_000
 LU_ORDER, LU_FILES, LU_SLAB = 8192, 8, 64
@@ -24,8 +23,8 @@ SUPPORT = "0.01"
 SEED = 1
 # What the programs themselves take of memory, whatever the size of the data [bytes]: with the disk,
 # and what Dodo's libraries take besides.
-PROGRAM = {"synthetic": 3 * M, "dmine": 6 * M, "lu": 16 * M}
-LIBRARY = 5 * M
+PROGRAM = {"synthetic": 1 * M, "dmine": 4 * M, "lu": 10 * M}
+LIBRARY = 2 * M
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.
 DMINE_SLOWER = 4
@@ -76,6 +75,13 @@ class Stage:
 
     def bytes_of(self, full):
         return max(1, int(full / self.size))
+
+    def region(self):
+        """Of the programs; the paper does not tell its own. A pool has room for some of them."""
+        size = M
+        while size > 64 * K and 4 * size > self.bytes_of(POOL):
+            size //= 2
+        return size
 
     def memory(self, system):
         extra = LIBRARY if system == "dodo" else 0
@@ -135,7 +141,7 @@ def lu_rate(stage):
 
 
 def data_bytes(full, size):
-    return max(REGION, int(full / size) // REGION * REGION)
+    return max(256 * K, int(full / size) // (256 * K) * 256 * K)
 
 
 def synthetic_cells(stage):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 
-from evaluate_plan import CACHE, ITERATIONS, LU_SLAB, REGION, SEED, SUPPORT, lu_rate, lu_shape
+from evaluate_plan import CACHE, ITERATIONS, LU_SLAB, SEED, SUPPORT, lu_rate, lu_shape
 
 PRIORITY = -15  # of all that is measured, before other programs of this machine
 
@@ -139,12 +139,12 @@ def words_of(cell, system, transactions):
     if stage.app == "synthetic":
         words = ["dodo-synthetic", "--file", f'"$TESTBED_DISK/data.{cell.data}"', "--size", cell.data,
                  "--request", cell.request, "--iterations", ITERATIONS, "--pattern", cell.pattern,
-                 "--region-size", REGION, "--seed", SEED]
+                 "--region-size", stage.region(), "--seed", SEED]
         if stage.profile.timed:
             words += ["--compute-time", f"{round(10000 / stage.time)}us"]
     elif stage.app == "dmine":
         words = ["dmine", "--input", f'"$TESTBED_DISK/transactions.{transactions}"', "--min-support", SUPPORT,
-                 "--region-size", REGION]
+                 "--region-size", stage.region()]
         words += ["--policy", "first-in"] if backend == "manage" else []
     else:
         order, files = lu_shape_of(stage)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -34,6 +35,7 @@ typedef struct Seen {
 } Seen;
 enum { SEEN_FILES = 1024 }; /* by inode number; of two with one place the later is remembered */
 #define LATE_MAX_NS (10 * NS_PER_MS)
+enum { BESIDE_MAX = 64 };
 
 typedef struct Disk {
     int dir; /* of the files behind */
@@ -44,6 +46,10 @@ typedef struct Disk {
     uint64_t late_ns; /* by how much the last access was over too late */
     bool waited;      /* the request was there when the one before, an access, was over */
     bool served;      /* the last request was an access */
+    /* One access at a time: requests that came during one, and wait for its end. */
+    struct fuse_session *session; /* NULL: many at a time, each on a thread of its own */
+    struct fuse_buf beside[BESIDE_MAX];
+    unsigned beside_first, beside_count;
 } Disk;
 
 static Disk *disk(void)
@@ -144,6 +150,52 @@ static uint64_t came_ns(Disk *d)
     return came_ns + LATE_MAX_NS < now_ns ? now_ns - LATE_MAX_NS : came_ns;
 }
 
+/* What needs no access: a real disk's file system has it in memory, and nobody waits for the head.
+ */
+static bool without_access(const struct fuse_buf *request)
+{
+    const struct fuse_in_header *header = request->mem;
+    switch (header->opcode) {
+    case FUSE_LOOKUP:
+    case FUSE_FORGET:
+    case FUSE_BATCH_FORGET:
+    case FUSE_GETATTR:
+    case FUSE_OPEN:
+    case FUSE_FLUSH:
+    case FUSE_RELEASE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A request came during an access: it is answered, or waits for its turn. False: there is none. */
+static bool take_beside(Disk *d)
+{
+    struct fuse_buf *buf = &d->beside[(d->beside_first + d->beside_count) % BESIDE_MAX];
+    int r = fuse_session_receive_buf(d->session, buf);
+    if (r <= 0)
+        return r == -EINTR;
+    if (without_access(buf))
+        fuse_session_process_buf(d->session, buf);
+    else
+        d->beside_count++;
+    return true;
+}
+
+static void wait_until(Disk *d, uint64_t end_ns)
+{
+    struct pollfd request = {.fd = d->session ? fuse_session_fd(d->session) : -1, .events = POLLIN};
+    for (uint64_t now_ns; d->session && (now_ns = os_now_ns()) < end_ns;) {
+        struct timespec left = {.tv_sec = (time_t)((end_ns - now_ns) / NS_PER_S),
+                                .tv_nsec = (long)((end_ns - now_ns) % NS_PER_S)};
+        if (d->beside_count == BESIDE_MAX - 1 || ppoll(&request, 1, &left, NULL) < 0 ||
+            (request.revents && !take_beside(d)))
+            break;
+    }
+    disk_wait_until(end_ns);
+}
+
 /* Keeps the disk busy for an access that moved @n bytes; passes @n or the errno on. */
 static int serve(struct fuse_file_info *fi, off_t offset, ssize_t n)
 {
@@ -155,7 +207,7 @@ static int serve(struct fuse_file_info *fi, off_t offset, ssize_t n)
     uint64_t end_ns =
         disk_model_serve(&d->model, st.st_ino, (uint64_t)offset, (size_t)n, came_ns(d));
     pthread_mutex_unlock(&d->lock);
-    disk_wait_until(end_ns);
+    wait_until(d, end_ns);
     uint64_t now_ns = os_now_ns();
     pthread_mutex_lock(&d->lock);
     d->late_ns = now_ns > end_ns ? now_ns - end_ns : 0;
@@ -239,6 +291,7 @@ static void *disk_init(struct fuse_conn_info *connection, struct fuse_config *co
     (void)config;
     /* The kernel would drop a file's pages after each write to it, for its time stamp's sake. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
+    connection->want &= ~(unsigned)FUSE_CAP_SPLICE_READ; /* requests wait in memory */
     if (connection->max_background < asked) {
         connection->max_background = asked;
         connection->congestion_threshold = asked;
@@ -277,23 +330,36 @@ static const char help_text[] =
     "  --no-cache               keep the page cache from holding the files\n"
     "  --help\n";
 
-/* One thread, in the order in which the kernel asks. */
+/* The next request that waits, else the next that comes; it keeps its place until the next call. */
+static int next_request(Disk *d, struct fuse_buf **ret)
+{
+    struct pollfd request = {.fd = fuse_session_fd(d->session), .events = POLLIN};
+    d->waited = d->served && (d->beside_count > 0 || poll(&request, 1, 0) == 1);
+    d->served = false;
+    *ret = &d->beside[d->beside_first];
+    d->beside_first = (d->beside_first + 1) % BESIDE_MAX;
+    if (d->beside_count == 0)
+        return fuse_session_receive_buf(d->session, *ret);
+    d->beside_count--;
+    return 1;
+}
+
+/* One thread; accesses in the order in which the kernel asks. */
 static int loop_in_order(Disk *d, struct fuse_session *session)
 {
-    struct fuse_buf buf = {.mem = NULL};
+    struct fuse_buf *buf;
     int r = 0;
+    d->session = session;
     while (!fuse_session_exited(session)) {
-        struct pollfd request = {.fd = fuse_session_fd(session), .events = POLLIN};
-        d->waited = d->served && poll(&request, 1, 0) == 1;
-        d->served = false;
-        r = fuse_session_receive_buf(session, &buf);
+        r = next_request(d, &buf);
         if (r == -EINTR)
             continue;
         if (r <= 0)
             break;
-        fuse_session_process_buf(session, &buf);
+        fuse_session_process_buf(session, buf);
     }
-    free(buf.mem);
+    for (unsigned i = 0; i < BESIDE_MAX; i++)
+        free(d->beside[i].mem);
     return r;
 }
 
