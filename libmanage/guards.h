@@ -9,6 +9,7 @@
     X(FAILED_WRITE, "what could not be written stays dirty")                           \
     X(SHORT_WRITE, "what the file took in part counts as not written")                 \
     X(FAILED_READ, "what could not be read is not valid")                              \
+    X(HIT, "a read that takes no lock copies what is valid alone")                     \
     X(LIMIT, "the limit is kept")                                                      \
     X(BOTH, "while remote memory is open, each write of the file goes to both")        \
     X(DIRTY_HELD, "remote memory is not believed to hold what is dirty here")          \

@@ -100,7 +100,7 @@ static bool piece_claimed(const Cache *c, const Piece *p)
 void piece_open(Piece *p)
 {
     if (p->known && !p->writer)
-        p->leaf->readable[p->index % LEAF_PIECES] = p->valid;
+        p->leaf->readable[p->index % LEAF_PIECES] = GUARD(HIT) ? p->valid : UINT64_MAX;
 }
 
 bool piece_shut(const Cache *c, Piece *p)

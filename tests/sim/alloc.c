@@ -6,6 +6,7 @@
 typedef struct Block {
     ListNode link;
     SimHeap *heap;
+    void *raw; /* what malloc gave */
     size_t size;
     max_align_t bytes[];
 } Block;
@@ -39,15 +40,24 @@ static Block *block_of(void *p)
 
 void *sim_malloc(size_t n)
 {
+    return sim_aligned_alloc(_Alignof(max_align_t), n);
+}
+
+/* @align: a power of two, of max_align_t's or more. */
+void *sim_aligned_alloc(size_t align, size_t n)
+{
     if (!current || n > SIZE_MAX / 2)
         abort(); /* a core ran outside any process: the simulation's bug */
     if (current->fail_ppm && sim_rng_chance(&current->rng, current->fail_ppm)) {
         current->failed++;
         return NULL;
     }
-    Block *b = malloc(sizeof *b + n);
-    if (!b)
+    void *raw = malloc(sizeof(Block) + align + n);
+    if (!raw)
         abort();
+    uintptr_t bytes = ((uintptr_t)raw + sizeof(Block) + align - 1) & ~(uintptr_t)(align - 1);
+    Block *b = block_of((void *)bytes);
+    b->raw = raw;
     b->heap = current;
     b->size = n;
     list_push_back(&current->blocks, &b->link);
@@ -82,5 +92,5 @@ void sim_free(void *p)
     Block *b = block_of(p);
     b->heap->bytes -= b->size;
     list_remove(&b->link);
-    free(b);
+    free(b->raw);
 }

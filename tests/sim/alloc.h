@@ -28,12 +28,14 @@ SimHeap *sim_heap_enter(SimHeap *h);
 
 void *sim_malloc(size_t n) __attribute__((malloc));
 void *sim_calloc(size_t n, size_t size) __attribute__((malloc));
+void *sim_aligned_alloc(size_t align, size_t n) __attribute__((malloc));
 void *sim_realloc(void *p, size_t n);
 void sim_free(void *p);
 
 #ifdef SIM_CORES
 #define malloc(n) sim_malloc(n)
 #define calloc(n, size) sim_calloc(n, size)
+#define aligned_alloc(align, n) sim_aligned_alloc(align, n)
 #define realloc(p, n) sim_realloc(p, n)
 #define free(p) sim_free(p)
 #endif

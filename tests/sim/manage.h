@@ -28,6 +28,8 @@ enum {
     X(OPENS_BUSY, "copen: another program has it")          \
     X(READS, "cread")                                       \
     X(READS_FAILED, "cread: the file failed")               \
+    X(HITS, "... that took no lock, of local memory")       \
+    X(HITS_FILE, "... of a cheap file")                     \
     X(WRITES, "cwrite")                                     \
     X(WRITES_FAILED, "cwrite: the file failed")             \
     X(WRITES_SHORT, "cwrite: the file took less")           \
@@ -122,6 +124,9 @@ typedef struct UserThread {
     uint8_t *bounce;
     /* a call of the program's */
     bool busy, woken, thinking;
+    int lane;
+    CacheHit hit;
+    uint64_t hit_ns; /* when it began to read the file */
     CacheCall cache_call;
     enum UserOp op;
     UserRegion *region;
@@ -167,7 +172,7 @@ typedef struct ManageParams {
     uint64_t kill_steps; /* on average; 0: nobody is killed */
     uint64_t full_every_ns;
     uint32_t beside_ppm;
-    bool small_writes;
+    bool small_writes, hits;
 } ManageParams;
 
 struct ManageWorld {
@@ -214,6 +219,7 @@ void job_answered(UserThread *t); /* libdodo's call is over */
 /* manage_program.c: what the programs do */
 void user_think(UserThread *t);
 void user_act(UserThread *t);
+void user_beside(User *u);           /* perhaps another thread does something now */
 bool user_opened(const UserFile *f); /* by anybody */
 
 /* manage_oracle.c */

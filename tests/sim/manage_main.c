@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "tests/sim/manage.h"
 
-enum { GUARD_SEEDS = 1000, FAILURES_SHOWN = 10, SEEDS_THAT_PROVE = 300 };
+enum { GUARD_SEEDS = 2000, FAILURES_SHOWN = 10, SEEDS_THAT_PROVE = 300 };
 
 static const struct {
     const char *name, *text;
@@ -72,23 +73,38 @@ static int run_seeds(uint64_t first, uint64_t last, bool trace, bool twice)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The first seed that is clean, but not without the guard. */
-static bool noticed(unsigned guard, uint64_t *ret_seed, ManageResult *ret)
+/* Where the rarer guards were noticed last: tried first, because it takes a minute to come there.
+ * That such a seed notices it no more is no fault. */
+static const struct {
+    const char *name;
+    uint64_t seed;
+} noticed_before[] = {{"RACED", 109}, {"DIRECT_ALONE", 873}};
+
+/* Whether the seed is clean, but not without the guard. */
+static bool notices(unsigned guard, uint64_t seed, ManageResult *ret)
 {
     uint64_t cover[MANAGE_COVER_MAX] = {0};
-    for (uint64_t seed = 1; seed <= GUARD_SEEDS; seed++) {
-        ManageResult clean;
-        manage_broken_guards = 1ull << guard;
-        manage_run(seed, NULL, cover, ret);
-        manage_broken_guards = 0;
-        if (!ret->violation[0])
-            continue;
-        manage_run(seed, NULL, cover, &clean);
-        *ret_seed = seed;
-        if (!clean.violation[0])
-            return true;
-    }
-    return false;
+    ManageResult clean;
+    manage_broken_guards = 1ull << guard;
+    manage_run(seed, NULL, cover, ret);
+    manage_broken_guards = 0;
+    if (!ret->violation[0])
+        return false;
+    manage_run(seed, NULL, cover, &clean);
+    return !clean.violation[0];
+}
+
+/* A seed that notices the guard; 0: none of them does. */
+static uint64_t noticed(unsigned guard, ManageResult *ret)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(noticed_before); i++)
+        if (strcmp(noticed_before[i].name, guards[guard].name) == 0 &&
+            notices(guard, noticed_before[i].seed, ret))
+            return noticed_before[i].seed;
+    for (uint64_t seed = 1; seed <= GUARD_SEEDS; seed++)
+        if (notices(guard, seed, ret))
+            return seed;
+    return 0;
 }
 
 static int each_guard(void)
@@ -96,10 +112,9 @@ static int each_guard(void)
     unsigned missed = 0;
     for (unsigned g = 0; g < MANAGE_GUARD_MAX; g++) {
         ManageResult r;
-        uint64_t seed = 0;
-        bool found = noticed(g, &seed, &r);
-        missed += !found;
-        if (found)
+        uint64_t seed = noticed(g, &r);
+        missed += seed == 0;
+        if (seed)
             printf("%-16s seed %3" PRIu64 ": %s\n", guards[g].name, seed, r.violation);
         else
             printf("%-16s NOT NOTICED: %s\n", guards[g].name, guards[g].text);

@@ -126,6 +126,62 @@ static void choose_piece(UserThread *t)
     t->stream_len = t->len;
 }
 
+static void read_start(UserThread *t)
+{
+    User *u = t->user;
+    cache_read_start(&t->cache_call, u->cache, t->region->rd, (off_t)t->offset, t->buf, t->len,
+                     user_now(u));
+    user_look(t);
+}
+
+static void hit_over(UserThread *t, enum ManageCover what)
+{
+    manage_cover(t->user->m, what);
+    t->cache_call.need = CACHE_OVER;
+    t->cache_call.result = (ssize_t)t->len;
+    t->cache_call.error = 0;
+    user_look(t);
+}
+
+static void hit_file_done(void *ctx, const SimFsResult *r)
+{
+    UserThread *t = ctx;
+    User *u = t->user;
+    uint64_t now = user_now(u);
+    t->injected |= r->injected;
+    if (r->count > 0)
+        memcpy(t->buf, t->bounce, (size_t)r->count);
+    SimHeap *was = sim_heap_enter(&u->heap);
+    if (cache_hit_file_end(&t->hit, u->cache, r->count, now - t->hit_ns, now))
+        hit_over(t, MANAGE_COVER_HITS_FILE);
+    else
+        read_start(t);
+    sim_heap_enter(was);
+}
+
+/* As dodo_cread(): without the lock if it can be. */
+static void read_any(UserThread *t)
+{
+    User *u = t->user;
+    UserRegion *r = t->region;
+    enum CacheHitKind kind =
+        cache_hit_begin(&t->hit, u->cache, t->lane, r->rd, (off_t)t->offset, t->len);
+    t->cache_call.need = CACHE_OVER; /* it waits for nothing but its file */
+    if (kind == CACHE_HIT_LOCAL) {
+        user_beside(u);
+        cache_hit_copy(&t->hit, u->cache, t->buf);
+        user_beside(u);
+        cache_hit_end(&t->hit, u->cache);
+        hit_over(t, MANAGE_COVER_HITS);
+    } else if (kind == CACHE_HIT_FILE) {
+        t->hit_ns = user_now(u);
+        simfs_pread(r->handle, t->bounce, t->len, r->offset + t->offset, &u->life, hit_file_done,
+                    t);
+    } else {
+        read_start(t);
+    }
+}
+
 static void call_start(UserThread *t)
 {
     static const char *const names[] = {"cread", "cwrite", "csync", "cclose"};
@@ -139,9 +195,12 @@ static void call_start(UserThread *t)
     story(&u->m->w, "program%u.%u %s region %d [%llu, +%llu)", u->index, t->index, names[t->op],
           r->rd, (unsigned long long)t->offset, (unsigned long long)t->len);
     SimHeap *was = sim_heap_enter(&u->heap);
-    if (t->op == USER_READ)
-        cache_read_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->buf, t->len, now);
-    else if (t->op == USER_WRITE)
+    if (t->op == USER_READ) {
+        read_any(t);
+        sim_heap_enter(was);
+        return;
+    }
+    if (t->op == USER_WRITE)
         cache_write_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->buf, t->len, now);
     else if (t->op == USER_SYNC)
         cache_sync_start(&t->cache_call, u->cache, r->rd, now);

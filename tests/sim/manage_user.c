@@ -397,7 +397,11 @@ static void cache_locked(void *ctx)
 /* Other threads run while bytes are copied: one that has nothing to do begins a call. */
 static void cache_unlocked(void *ctx)
 {
-    User *u = ctx;
+    user_beside(ctx);
+}
+
+void user_beside(User *u)
+{
     ManageWorld *m = u->m;
     if (u->depth >= 2 || u->step != STEP_RUN || u->leaving || m->w.phase != PHASE_RUN ||
         m->w.stopping || !sim_rng_chance(&m->w.rng, m->p.beside_ppm))
@@ -440,6 +444,7 @@ static void thread_start(User *u, unsigned index)
     t->channel = channel_new(u->client, t->endpoint, &sink, 1, index == USER_THREADS_MAX - 1);
     t->socket = simnet_open(w->net, HOST_CLIENT, (uint16_t)(20000 + slot * 8 + index),
                             QUEUE_DATAGRAMS, thread_input, t);
+    t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : -1;
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
     if (!t->endpoint || !t->channel || !t->socket || !t->buf || !t->bounce || !t->may)

@@ -56,6 +56,7 @@ static void choose_programs(ManageParams *p, SimRng *r)
     p->policies = (unsigned)sim_rng_below(r, 3);
     p->kill_steps = sim_rng_below(r, 3) ? sim_rng_spread(r, 20, 2000) : 0;
     p->large_ppm = maybe(r, 500000);
+    p->hits = sim_rng_below(r, 2);
     p->beside_ppm = maybe(r, 300000);
 }
 

@@ -24,7 +24,7 @@ static struct {
     uint64_t file_ns, remote_ns, now_ns;
     unsigned did[CACHE_SIZE + 1], releases;
     ssize_t clone_taken; /* not 0: the next one's */
-    char story[256]; /* the jobs, by letter */
+    char story[256];     /* the jobs, by letter */
 } w;
 
 static void released(void *ctx, void *file)
