@@ -116,7 +116,8 @@ enum CacheJobKind {
     CACHE_SIZE          /* fstat(file): how many bytes the region's part of the file has */
 };
 
-/* In the caller's storage. What stands in it before `region` is what is to be done. */
+/* In the caller's storage. What stands in it before `region`, and iov, is what is to be
+ * done. */
 struct CacheJob {
     uint8_t kind;
     bool both;
@@ -124,13 +125,13 @@ struct CacheJob {
     int remote; /* as OPEN_REMOTE gave it */
     unsigned flags;
     uint64_t offset, len; /* in the region, [bytes] */
-    struct iovec iov[CACHE_JOB_PIECES];
     int iov_count;
     /* private */
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures;
     bool evict, ahead;
+    struct iovec iov[CACHE_JOB_PIECES]; /* not private; last, as few of them are used */
 };
 
 typedef struct CacheResult {

@@ -289,7 +289,8 @@ void call_over(CacheCall *call, ssize_t result, int error);
 
 /* ---- readahead.c ---------------------------------------------------------------------------- */
 
-void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
+/* The program has read; @fetch: if that is part of a stream, go on with fetching for it. */
+void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len, bool fetch);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
 

@@ -187,7 +187,9 @@ static void record_take(Cache *c, const HitRecord *h)
     }
     if (!r)
         return;
-    stream_note(c, r, h->offset, h->len);
+    /* Where all is here already nothing is to be fetched; the first read that goes the long way - a
+     * miss, or the first use of what was fetched ahead - knows the stream, and sees to it. */
+    stream_note(c, r, h->offset, h->len, false);
     if (!h->file_ns)
         take_local(c, r, h);
 }

@@ -23,15 +23,16 @@ static void remote_maps_set(Region *r, uint64_t map)
 
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
 {
-    *job = (CacheJob){.kind = kind,
-                      .both = GUARD(BOTH) && kind == CACHE_WRITE && r->remote_state == REMOTE_OPEN,
-                      .file = r->file,
-                      .remote = r->remote,
-                      .flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH,
-                      .len = r->len,
-                      .region = r,
-                      .sync_failures = r->sync_failures,
-                      .start_ns = now_ns};
+    memset(job, 0, offsetof(CacheJob, iov));
+    job->kind = kind;
+    job->both = GUARD(BOTH) && kind == CACHE_WRITE && r->remote_state == REMOTE_OPEN;
+    job->file = r->file;
+    job->remote = r->remote;
+    job->flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH;
+    job->len = r->len;
+    job->region = r;
+    job->sync_failures = r->sync_failures;
+    job->start_ns = now_ns;
     r->jobs++;
     r->remote_jobs += job_remote(job);
     if (kind == CACHE_WRITE && !job->both) {

@@ -56,7 +56,7 @@ static void stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
                                .used = c->reads};
 }
 
-void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
+void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len, bool fetch)
 {
     if (!c->cfg.readahead_bytes)
         return;
@@ -74,7 +74,7 @@ void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
     s->len = len;
     s->used = c->reads;
     s->fetched -= s->fetched > 0;
-    if (++s->run < RUN_MIN)
+    if (++s->run < RUN_MIN || !fetch)
         return;
     s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
     c->ahead_wanted = true;
