@@ -10,13 +10,14 @@ void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
 {
     *config = (CacheConfig){
         .limit_bytes = limit_bytes,
-        .piece_bytes = 16384,
+        .piece_bytes = 8192,
         .low_water_bytes = min_u64(limit_bytes / 16, 64ull << 20),
         .readahead_bytes = min_u64(limit_bytes / 8, 8ull << 20),
         .refraction_ns = 5 * NS_PER_S,
         .write_retry_ns = 1 * NS_PER_S,
         .cost_fresh_ns = 10 * NS_PER_S,
-        .bypass_factor = 8,
+        .bypass_factor = 16,
+        .known_reads = 64,
         .regions_max = 65536,
         .lanes = LANES,
         .remote = true,

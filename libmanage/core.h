@@ -65,6 +65,7 @@ typedef struct CacheConfig {
     uint64_t cost_fresh_ns; /* a measured cost older than this is measured anew */
     unsigned bypass_factor; /* a file that costs less than so many times the copying is read past
                                the cache; 0: never */
+    unsigned known_reads;   /* the file is not read ahead before so many reads were measured */
     unsigned regions_max;
     unsigned lanes; /* threads whose hits take no lock, at most; 0: none do */
     bool remote;    /* false: there is no cluster */
@@ -159,10 +160,11 @@ uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
 enum CacheHitKind {
     CACHE_HIT_NONE,  /* cache_read_start() it; nothing to be ended */
     CACHE_HIT_LOCAL, /* cache_hit_copy(), cache_hit_end() */
-    CACHE_HIT_FILE   /* read h->file at the offset, measure it, cache_hit_file_end() */
+    CACHE_HIT_FILE   /* read h->file at the offset, cache_hit_file_end() */
 };
 typedef struct CacheHit {
     void *file;
+    bool measure; /* how long reading it takes; not each time, for clocks cost, too */
     /* private */
     struct Lane *lane;
     struct Region *region;
@@ -177,7 +179,8 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t
                                   size_t len);
 void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf);
 void cache_hit_end(CacheHit *h, Cache *c);
-/* What the read gave, bytes or less than 0; false: not all, cache_read_start() it. */
+/* What the read gave, bytes or less than 0; @ns: 0: not measured. False: not all,
+ * cache_read_start() it. */
 bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint64_t now_ns);
 
 /* ---- calls ---------------------------------------------------------------------------------- */

@@ -23,11 +23,12 @@ typedef struct Leaf {
     uint8_t *_Atomic data[LEAF_PIECES];
 } Leaf;
 
-/* What a hit has read; of the file: how long that took. */
+/* What a hit has read; of the file: how long that took, if it was measured. */
 typedef struct HitRecord {
     uint64_t region, offset, file_ns, at_ns;
     uint32_t len;
     int rd;
+    bool file;
 } HitRecord;
 
 /* Of one thread at a time: of the one that has put its claim there. The tail is the lock's. */
@@ -103,6 +104,12 @@ typedef struct Stream {
     uint64_t used;     /* when, in reads of all */
 } Stream;
 
+/* Of the latest reads of the file. */
+typedef struct FileMean {
+    uint64_t sum_ns;
+    unsigned count;
+} FileMean;
+
 enum CostOf { COST_FILE, COST_REMOTE, COST_COPY, COSTS };
 
 struct Cache {
@@ -139,6 +146,7 @@ struct Cache {
     bool background_idle;
     CacheCall *waiters;
     Cost cost[COSTS];
+    FileMean file_mean[COST_CLASSES];
     struct manage_stats stats;
 
     Region *_Atomic *open; /* by descriptor: those that hits may read */
@@ -276,6 +284,8 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
 bool file_is_cheap(const Cache *c, uint64_t bytes);
+/* So many were measured that it is known whether it is. */
+bool file_is_known(const Cache *c, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns);
 /* The block at @offset of @p, which a write covers in part. */

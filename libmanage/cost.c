@@ -12,6 +12,11 @@ unsigned cost_class(uint64_t bytes)
     return k;
 }
 
+uint64_t cost_class_bytes(unsigned class)
+{
+    return (uint64_t)COST_SMALLEST << class;
+}
+
 /* The measured class nearest to that of @bytes, smaller ones first; COST_CLASSES: none. */
 static unsigned class_nearest(const Cost *cost, uint64_t bytes)
 {

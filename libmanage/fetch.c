@@ -2,6 +2,8 @@
 /* What is missing locally: from where, how much at once, and whether it is worth keeping. */
 #include "libmanage/core_private.h"
 
+enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256 };
+
 /* What remote memory holds of a piece, as a map of blocks; of pieces that were never looked at it
  * holds all or nothing. */
 static uint64_t held_map(const Region *r, uint64_t index)
@@ -54,18 +56,44 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_n
     call_job(call);
 }
 
+/* What a read of this size's class costs on average, over far more reads than a kernel's reading
+ * ahead takes in at once: of those that follow each other one in many waits for the disk, and all
+ * others find what it brought. */
+static uint64_t file_mean(const Cache *c, unsigned class)
+{
+    const FileMean *m = &c->file_mean[class];
+    return m->count ? m->sum_ns / m->count : cost_of(&c->cost[COST_FILE], cost_class_bytes(class));
+}
+
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
-    unsigned k = cost_class(bytes);
+    unsigned class = cost_class(bytes);
+    FileMean *m = &c->file_mean[class];
+    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
     cost_add(&c->cost[COST_FILE], bytes, ns, now_ns);
-    c->cheap_ns[k] =
-        file_is_cheap(c, bytes) ? cost_of(&c->cost[COST_COPY], bytes) * c->cfg.bypass_factor : 0;
+    /* One that waited for a processor, or for a drive, says no more than one that waited long. */
+    uint64_t sample = copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
+    if (class)
+        sample = sample * cost_class_bytes(class) / max_u64(bytes, 1);
+    if (m->count < MEAN_READS)
+        m->count++;
+    else
+        m->sum_ns -= m->sum_ns / MEAN_READS;
+    m->sum_ns += max_u64(sample, 1);
+    c->cheap_ns[class] = file_is_cheap(c, bytes) ? copy * c->cfg.bypass_factor : 0;
 }
 
 bool file_is_cheap(const Cache *c, uint64_t bytes)
 {
-    uint64_t file = cost_of(&c->cost[COST_FILE], bytes), copy = cost_of(&c->cost[COST_COPY], bytes);
+    unsigned class = cost_class(bytes);
+    uint64_t file = file_mean(c, class);
+    uint64_t copy = cost_of(&c->cost[COST_COPY], cost_class_bytes(class));
     return file && copy && file < copy * c->cfg.bypass_factor;
+}
+
+bool file_is_known(const Cache *c, uint64_t bytes)
+{
+    return c->file_mean[cost_class(bytes)].count >= min_u64(c->cfg.known_reads, MEAN_READS);
 }
 
 /* There is no room for it here: then perhaps in remote memory, for the next time. */

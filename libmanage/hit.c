@@ -37,6 +37,10 @@
 #include "libmanage/core_private.h"
 
 enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
+/* One read of the file in eight is measured; not every eighth, for what the kernel reads ahead has
+ * a rhythm, too. */
+#define MEASURE_MIX 0x9E3779B1u
+#define MEASURE_BELOW (UINT32_MAX / 8)
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
@@ -175,12 +179,13 @@ static void record_take(Cache *c, const HitRecord *h)
     Region *r = region_find(c, h->rd);
     if (r && (r->number != h->region || r->closing))
         r = NULL; /* closed meanwhile */
-    if (h->file_ns) {
+    if (h->file) {
         c->stats.disk_reads++;
         c->stats.disk_bytes += h->len;
         c->stats.bypasses++;
         c->stats.bypass_bytes += h->len;
-        file_cost_add(c, h->len, h->file_ns, h->at_ns);
+        if (h->file_ns)
+            file_cost_add(c, h->len, h->file_ns, h->at_ns);
     } else {
         c->stats.local_hits++;
         c->stats.local_bytes += h->len;
@@ -190,7 +195,7 @@ static void record_take(Cache *c, const HitRecord *h)
     /* Where all is here already nothing is to be fetched; the first read that goes the long way - a
      * miss, or the first use of what was fetched ahead - knows the stream, and sees to it. */
     stream_note(c, r, h->offset, h->len, false);
-    if (!h->file_ns)
+    if (!h->file)
         take_local(c, r, h);
 }
 
@@ -265,8 +270,11 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t
         if (h->region && h->offset + len <= h->region->size)
             kind = look(c, h, first, count);
     }
-    if (kind == CACHE_HIT_FILE)
+    if (kind == CACHE_HIT_FILE) {
+        uint32_t head = atomic_load_explicit(&h->lane->head, memory_order_relaxed);
         h->file = h->region->file;
+        h->measure = head * MEASURE_MIX < MEASURE_BELOW;
+    }
     if (kind == CACHE_HIT_NONE && h->lane)
         lane_give(c, h->lane);
     return kind;
@@ -293,6 +301,7 @@ static void hit_end(CacheHit *h, Cache *c, uint64_t file_ns, uint64_t now_ns)
                                                   .rd = h->rd,
                                                   .offset = h->offset,
                                                   .len = (uint32_t)h->len,
+                                                  .file = h->file,
                                                   .file_ns = file_ns,
                                                   .at_ns = now_ns};
     atomic_store_explicit(&l->head, head + 1, memory_order_release);
@@ -311,7 +320,7 @@ bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint6
         return false;
     }
     uint64_t limit_ns = c->cheap_ns[cost_class(h->len)];
-    hit_end(h, c, ns ? ns : 1, now_ns);
+    hit_end(h, c, ns, now_ns);
     if (ns > limit_ns) { /* not cheap, this one: that is to be known soon */
         cache_enter(c);
         cache_unlock(c);

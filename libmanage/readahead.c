@@ -145,7 +145,9 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     if (from >= limit)
         return false;
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    if (source == CACHE_READ_FILE && file_is_cheap(c, limit - from))
+    /* The kernel reads ahead too: whoever follows each other's reads finds out first how well. */
+    if (source == CACHE_READ_FILE &&
+        (file_is_cheap(c, s->len) || file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
         return false;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - to, now_ns) == source &&

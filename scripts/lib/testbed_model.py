@@ -11,6 +11,7 @@ import sys
 DISKS = {
     "paper": "position=12160us,bandwidth=7750000,random-bandwidth=3707000",
     "hdd": "position=8200us,bandwidth=200000000",
+    "nvme": "position=0,latency=80us,bandwidth=3000000000,parallel=64",
     "cloud": "position=0,latency=300us,bandwidth=125000000,iops=3000,burst=10ms,parallel=64",
 }
 TIMES = ("position", "latency", "burst")

@@ -149,6 +149,7 @@ static CacheConfig config(unsigned pieces)
     w.remote_ns = 100000;
     w.now_ns = NS_PER_S;
     cache_config_init(&cfg, (uint64_t)pieces * PIECE);
+    cfg.known_reads = 0;
     cfg.piece_bytes = PIECE;
     cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
     cfg.refraction_ns = 5 * NS_PER_S;
