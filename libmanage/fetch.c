@@ -209,6 +209,10 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
 {
     Region *r = call->region;
     uint64_t end = min_u64(offset + CACHE_BLOCK, r->len);
+    if (p->job) { /* never two */
+        call_block(c, call, TIME_NEVER);
+        return;
+    }
     job_begin_pieces(c, &call->job, r, fetch_source(c, r, offset, CACHE_BLOCK, now_ns), offset, end,
                      now_ns);
     call_job(call);

@@ -725,9 +725,9 @@ static void world_init(World *w, uint64_t seed)
     if (sim_rng_chance(r, 50000))
         w->cfg.limit_bytes = 0;
     w->cfg.low_water_bytes = sim_rng_chance(r, 500000) ? w->cfg.limit_bytes / 4 : 0;
-    w->cfg.readahead_bytes = sim_rng_chance(r, 700000) ? w->cfg.limit_bytes / 2 : 0;
-    w->cfg.bypass_factor = sim_rng_chance(r, 300000) ? 20 : 0;
-    w->cfg.known_reads = sim_rng_chance(r, 100000) ? 4 : 0;
+    w->cfg.readahead_bytes = sim_rng_chance(r, 900000) ? w->cfg.limit_bytes / 2 : 0;
+    w->cfg.bypass_factor = sim_rng_chance(r, 200000) ? 20 : 0;
+    w->cfg.known_reads = sim_rng_chance(r, 100000) ? 2 : 0;
     w->cfg.refraction_ns = sim_rng_spread(r, 1000000, 1000000000);
     w->cfg.write_retry_ns = sim_rng_spread(r, 100000, 100000000);
     w->cfg.cost_fresh_ns = sim_rng_spread(r, 1000000, 10000000000);
