@@ -57,6 +57,8 @@ static ssize_t finish(Entry *e)
 static int open_region(Manage *m, size_t len, int fd, off_t offset, unsigned flags)
 {
     Backing *b;
+    if (manage_ending(m)) /* by a later exit handler */
+        flags |= MANAGE_WRITE_THROUGH;
     int result = backing_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, &b);
     if (result < 0)
         return result;

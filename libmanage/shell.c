@@ -33,6 +33,7 @@ struct Manage {
     bool stop;
     pthread_t threads[WORKERS];
     unsigned threads_count;
+    atomic_bool ending; /* exit() is closing all regions, or has */
 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,6 +51,11 @@ Manage *manage_peek(void)
 Cache *manage_cache(Manage *m)
 {
     return m->cache;
+}
+
+bool manage_ending(const Manage *m)
+{
+    return m->ending;
 }
 
 int manage_lane(Manage *m)
@@ -257,6 +263,7 @@ static void at_exit(void)
     Manage *m = running;
     if (!m)
         return;
+    m->ending = true;
     for (int rd = -1, next; (next = cache_region_next(m->cache, rd)) >= 0; rd = next)
         close_at_exit(m, next);
     workers_stop(m);

@@ -23,6 +23,8 @@ int manage_get(Manage **ret);
 /* The same if it is there already, else NULL. */
 Manage *manage_peek(void);
 Cache *manage_cache(Manage *m);
+/* The process is at its end: nobody will close what is opened now. */
+bool manage_ending(const Manage *m);
 /* This thread's, for its hits; -1: none. */
 int manage_lane(Manage *m);
 /* Runs a call that was begun to its end. */

@@ -56,6 +56,9 @@ enum {
  *          description of it, so @fd may be closed or reused afterwards
  * @offset: where the region starts in the file, [bytes], at least 0; need not be inside the file
  *
+ * A region that an exit handler opens when the library's own has run is written through, as with
+ * MANAGE_WRITE_THROUGH: nobody would flush it.
+ *
  * Returns: a region descriptor >= 0 for the other calls of this header (not for libdodo's); -1 with
  *          errno set. Reads no file data.
  * Errors:  EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular

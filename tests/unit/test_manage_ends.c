@@ -77,6 +77,19 @@ static void child__exits(void)
     exit(7);
 }
 
+/* An exit handler of before the library's, so run after it, opens a region and writes. */
+static void late_handler(void)
+{
+    write_hello(open_good(FILE_BYTES, SHARED_FD, 0));
+}
+
+static void child__writes_after_the_exit_handler(void)
+{
+    CHECK(atexit(late_handler) == 0);
+    CHECK(cclose(open_good(FILE_BYTES, SHARED_FD, 0)) == 0);
+    exit(7);
+}
+
 static void child__exits_at_once(void)
 {
     write_hello(open_good(FILE_BYTES, SHARED_FD, 0));
@@ -124,6 +137,12 @@ static void end__main_returns(void)
 static void end__exit(void)
 {
     int status = run_on_file("child__exits");
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7 && file_says_hello(SHARED_FD));
+}
+
+static void end__writes_after_the_exit_handler(void)
+{
+    int status = run_on_file("child__writes_after_the_exit_handler");
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7 && file_says_hello(SHARED_FD));
 }
 
@@ -466,6 +485,7 @@ static const Scenario scenarios[] = {
     SCENARIO(end__main_returns),
     SCENARIO(end__exit),
     SCENARIO(end__exit_beside_a_close),
+    SCENARIO(end__writes_after_the_exit_handler),
     SCENARIO(end__exit_at_once_flushes_nothing),
     SCENARIO(fork__child_starts_with_nothing),
     SCENARIO(fork__child_holds_no_range),
@@ -481,11 +501,12 @@ static const Scenario scenarios[] = {
     /* which are no cases by themselves */
     SCENARIO(child__returns_from_main),
     SCENARIO(child__exits),
+    SCENARIO(child__writes_after_the_exit_handler),
     SCENARIO(child__exits_at_once),
     SCENARIO(child__exits_beside_a_close),
     SCENARIO(child__reads_a_little),
 };
-enum { CASES = ARRAY_SIZE(scenarios) - 5 };
+enum { CASES = ARRAY_SIZE(scenarios) - 6 };
 
 int main(int argc, char **argv)
 {
