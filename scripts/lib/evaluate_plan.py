@@ -23,8 +23,8 @@ SUPPORT = "0.01"
 SEED = 1
 # What the programs themselves take of memory, whatever the size of the data [bytes]: with the disk,
 # and what Dodo's libraries take besides.
-PROGRAM = {"synthetic": 1 * M, "dmine": 4 * M, "lu": 10 * M}
-LIBRARY = 2 * M
+PROGRAM = {"synthetic": 2 * M, "dmine": 5 * M, "lu": 12 * M}
+LIBRARY = 5 * M // 2
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.
 DMINE_SLOWER = 4
