@@ -111,7 +111,8 @@ class Evaluation:
 
     def all(self):
         failed = 0
-        say(f"About {max(1, round(self.left_s() / 60))} minutes to go.")
+        left = self.left_s()
+        say(f"About {-(-left // 60):.0f} minutes to go." if left else "All of it has been run already.")
         for repetition in range(1, self.options.repeat + 1):
             for stage, cells in self.missing(repetition).items():
                 failed += self.stage(stage, cells, repetition)
