@@ -212,7 +212,7 @@ def options_of(argv):
     parser.add_argument("--report")
     parser.add_argument("--build", required=True)
     options = parser.parse_args(argv)
-    options.size_scale = options.size_scale or (64.0 if options.quick else 24.0)
+    options.size_scale = options.size_scale or (64.0 if options.quick else 32.0)
     options.repeat = options.repeat or (1 if options.quick else 3)
     options.json = options.json or os.path.join(TOP, "build", "evaluate-quick.json" if options.quick else
                                                 "evaluate.json")

@@ -125,7 +125,7 @@ class Cell:
 
 def lu_shape(size):
     """Order and files: fewer files with as many columns each, so that requests are as long as the paper's."""
-    files = max(1, round(LU_FILES / math.sqrt(size)))
+    files = math.ceil(LU_FILES / math.sqrt(size) - 1e-9)
     return LU_ORDER * files // LU_FILES, files
 
 
