@@ -163,6 +163,7 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     if (call_begin(c, call, CALL_SYNC, rd)) {
         call->epoch = c->epoch;
         call->sync_failures = call->region->sync_failures;
+        call->write_failures = call->region->write_failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -175,6 +176,7 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
     if (r) {
         call->epoch = UINT64_MAX;
         call->sync_failures = r->sync_failures;
+        call->write_failures = r->write_failures;
         r->closing = true;
         region_refuse(c, r);
         stream_forget(c, r);

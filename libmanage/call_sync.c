@@ -58,21 +58,28 @@ static bool quiet(Cache *c, CacheCall *call)
     return false;
 }
 
+/* Each run of what is dirty has one try: where one fails, the others are written all the same. */
 static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    if (!GUARD(SYNC_WRITES) || call->failed || list_empty(&r->dirty))
-        return true;
-    Piece *p = CONTAINER_OF(r->dirty.next, Piece, dirty_link);
-    if (p->dirty_epoch > call->epoch)
-        return true;
-    if (p->job || p->writer || p->direct) {
-        call_block(c, call, TIME_NEVER);
+    LIST_FOREACH(n, &r->dirty)
+    {
+        Piece *p = CONTAINER_OF(n, Piece, dirty_link);
+        if (!GUARD(SYNC_WRITES) || p->dirty_epoch > call->epoch)
+            break;
+        if (p->failed_at > call->write_failures) {
+            call->failed = r->failure;
+            continue;
+        }
+        if (p->job || p->writer || p->direct) {
+            call_block(c, call, TIME_NEVER);
+            return false;
+        }
+        write_out(c, &call->job, p, CACHE_JOB_PIECES, now_ns);
+        call_job(call);
         return false;
     }
-    write_out(c, &call->job, p, CACHE_JOB_PIECES, now_ns);
-    call_job(call);
-    return false;
+    return true;
 }
 
 static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)

@@ -211,6 +211,7 @@ struct CacheCall {
     uint64_t far_bytes;              /* that did not come from local memory */
     uint64_t epoch;                  /* of what a sync must write */
     uint64_t sync_failures;          /* of the region, when it began to write */
+    uint64_t write_failures;         /* likewise */
     int failed;                      /* errno that a sync met */
     CacheJob job;                    /* not private; last, as a hit never touches it */
 };

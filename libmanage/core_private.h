@@ -54,9 +54,10 @@ typedef struct Piece {
     uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
-    unsigned pins; /* readers that copy from it */
-    bool writer;   /* somebody copies into it */
-    bool direct;   /* somebody writes the file there, past it */
+    uint64_t failed_at; /* region->write_failures, when it could not be written last */
+    unsigned pins;      /* readers that copy from it */
+    bool writer;        /* somebody copies into it */
+    bool direct;        /* somebody writes the file there, past it */
     bool ahead, known /* to the policy */, stuck /* could not be written a while ago */;
     CacheJob *job; /* is reading into it, or writing from it */
 } Piece;
@@ -83,6 +84,8 @@ typedef struct Region {
     uint8_t remote_state;
     int remote;
     uint64_t remote_not_before_ns;
+    uint64_t write_failures;     /* write-backs that failed, ever */
+    int failure;                 /* errno of the last one */
     int write_error;             /* of a write-back that no csync or cclose has told yet */
     int lost_error;              /* a sync failed for data that is in no cache any more */
     bool lost_told;              /* ... by a cclose */

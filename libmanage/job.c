@@ -234,11 +234,13 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
     if (!error && job->both && !result->remote_error)
         remote_holds(c, r, job->offset, end);
     if (error && job->pieces) {
-        r->write_error = -error;
+        r->write_error = r->failure = -error;
+        r->write_failures++;
         for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
             Piece *p = piece_find(r, i);
             c->stuck += !p->stuck;
             p->stuck = true;
+            p->failed_at = r->write_failures;
         }
         c->stuck_until_ns = time_add(now_ns, c->cfg.write_retry_ns);
         background_wake(c);

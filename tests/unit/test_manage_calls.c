@@ -23,6 +23,7 @@ static struct {
     bool no_memory, lost;
     uint64_t file_ns, remote_ns, now_ns;
     unsigned did[CACHE_SIZE + 1], releases;
+    uint64_t bad_at;     /* not 0: what is written there fails */
     ssize_t clone_taken; /* not 0: the next one's */
     char story[256];     /* the jobs, by letter */
 } w;
@@ -58,7 +59,7 @@ static CacheResult carry_out(const CacheJob *job)
     if (job->kind == CACHE_READ_FILE)
         error = w.read_error;
     else if (job->kind == CACHE_WRITE)
-        error = w.write_error;
+        error = w.bad_at && job->offset == w.bad_at ? EIO : w.write_error;
     else if (job->kind == CACHE_SYNC)
         error = w.sync_error;
     if (job->kind == CACHE_READ_FILE || job->kind == CACHE_READ_FILL)
@@ -312,6 +313,29 @@ static void full_disk__cwrite_tells_and_nothing_is_lost(void **s)
         assert_int_equal(w.file[i * PIECE], 10 + i);
     assert_int_equal(w.file[4 * PIECE], 1);
     assert_int_equal(do_close(c, rd), 0);
+    cache_free(c);
+}
+
+/* Where one write fails, what else is dirty is written all the same: it may be the last chance. */
+static void write_back__goes_on_where_one_fails(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    for (unsigned i = 0; i < 6; i += 2)
+        assert_int_equal(do_write(c, rd, i * PIECE, PIECE, 10 + (int)i), PIECE);
+    w.bad_at = 2 * PIECE;
+    assert_int_equal(do_close(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(w.file[0], 10);
+    assert_int_equal(w.file[2 * PIECE], 1);
+    assert_int_equal(w.file[4 * PIECE], 14);
+    assert_int_equal(w.did[CACHE_WRITE], 3);
+    w.bad_at = 0;
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(w.file[2 * PIECE], 12);
     cache_free(c);
 }
 
@@ -580,6 +604,7 @@ int main(void)
         cmocka_unit_test(refraction__no_allocation),
         cmocka_unit_test(remote_lost__the_file_serves),
         cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
+        cmocka_unit_test(write_back__goes_on_where_one_fails),
         cmocka_unit_test(write_back__failure_is_told_once),
         cmocka_unit_test(fdatasync__failed_is_written_again),
         cmocka_unit_test(read_error__is_the_calls),
