@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""The report of scripts/bench-owner: WORK/results (a line of JSON a measurement) and WORK/notes in;
-tables to the terminal, and all of it to a file of JSON."""
+"""The report of scripts/bench-owner.
+
+Usage: bench_owner_report.py WORK OUTPUT.json
+  WORK/results (a line of JSON a measurement), WORK/notes and WORK/command in; tables to the
+  terminal, and all of it to a file of JSON.
+Usage: bench_owner_report.py --page OUTPUT.json PAGE
+  Writes those tables into the page, between its two marks.
+"""
+import contextlib
+import io
 import json
 import statistics
 import sys
+import textwrap
 from collections import defaultdict
 
 SCENES = {"busy": "no core to spare", "spare": "a core to spare"}
@@ -23,13 +32,14 @@ def mean_and_half(values):
 
 def slowdown_rows(results):
     pairs = defaultdict(dict)
-    served = defaultdict(list)
+    served, shares = defaultdict(list), defaultdict(list)
     for r in results:
         if r["part"] != "slowdown":
             continue
         pairs[r["scene"], r["load"], r["pair"]][r["with"]] = r["run"]
         if r["with"]:
             served[r["scene"], r["load"]].append(r["reader"]["mb_s"])
+            shares[r["scene"], r["load"]].append(r["imd_permille"] / 10)
     rows = []
     for scene in SCENES:
         for load in LOADS:
@@ -48,7 +58,8 @@ def slowdown_rows(results):
             row = {"scene": scene, "load": load, "unit": unit, "pairs": len(both),
                    "without": base, "mean": mean, "half": half,
                    "median": statistics.median(changes), "changes": changes,
-                   "client_mb_s": statistics.median(served[scene, load])}
+                   "client_mb_s": statistics.median(served[scene, load]),
+                   "imd_percent": statistics.median(shares[scene, load])}
             if load == "wake":
                 for which in ("p99_us", "max_us"):
                     row[which] = [statistics.median(p[w][which] for p in both)
@@ -62,15 +73,16 @@ def print_slowdown(rows):
         return
     print("\nThe owner's own work beside a client that reads as fast as it can "
           "(mean of pairs, 95 % confidence):")
-    print(f"  {'host':18}{'work':28}{'slower by':>24}{'median':>10}{'client got':>14}")
+    print(f"  {'host':18}{'work':28}{'slower by':>24}{'median':>10}{'client got':>14}{'imd ran':>10}")
     for r in rows:
         by = f"{r['mean']:+.2f} {r['unit']} +- {r['half']:.2f}"
         print(f"  {SCENES[r['scene']]:18}{LOADS[r['load']]:28}{by:>24}{r['median']:>+10.2f}"
-              f"{r['client_mb_s']:>9.0f} MB/s")
+              f"{r['client_mb_s']:>9.0f} MB/s{r['imd_percent']:>8.1f} %")
         if r["load"] == "wake":
             print(f"  {'':18}  without: mean {r['without']:.1f} us; p99 {r['p99_us'][0]:.0f} -> "
                   f"{r['p99_us'][1]:.0f} us, latest {r['max_us'][0]:.0f} -> {r['max_us'][1]:.0f} us"
                   " (medians of the runs)")
+    print("  (client got: in all of its 1.5 s; imd ran: of one core, while the owner's program did)")
 
 
 def return_rows(results):
@@ -100,8 +112,46 @@ def print_storms(runs):
         return
     ms = sorted(r["ms"] for r in runs)
     taken = statistics.median(r["taken_bytes"] for r in runs) / 2**20
-    print(f"\nThe owner's program takes memory: the first page is back after {statistics.median(ms):.0f} ms "
-          f"(median of {len(ms)}; at most {ms[-1]:.0f} ms), when it had taken {taken:.0f} MiB.")
+    rate = statistics.median(r["storm_bytes"] / r["storm_ms"] for r in runs if r["storm_ms"]) / 1e6
+    touched = sorted(r["touched_ms"] for r in runs if r["touched_ms"] is not None)
+    storm = statistics.median(r["storm_bytes"] for r in runs) / 2**20
+    lent = statistics.median(r["lent_bytes"] for r in runs) / 2**20
+    print(f"\nThe owner's program takes {storm:.0f} MiB at {rate:.1f} GB/s while {lent:.0f} MiB are lent ({len(ms)} storms):")
+    print(f"  first page back, from the storm's start: median {statistics.median(ms):.0f} ms, "
+          f"highest {ms[-1]:.0f} ms; the storm had taken {taken:.0f} MiB (median)")
+    if touched:
+        late = sorted(r["ms"] - r["touched_ms"] for r in runs if r["touched_ms"] is not None)
+        print(f"  the headroom of 15 % was touched in {len(touched)} of them, {statistics.median(touched):.0f} ms after the "
+              f"start (median);\n  from then to the first page back: median {statistics.median(late):.0f} ms "
+              "(negative: it was back before)")
+    else:
+        print("  the headroom of 15 % was touched in none of them")
+
+
+def print_all(data):
+    print_slowdown(data["slowdown"])
+    print_returns(return_rows(data["results"]))
+    print_storms([r for r in data["results"] if r["part"] == "storm"])
+
+
+BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
+
+
+def page(source, path):
+    with open(source, encoding="utf-8") as f:
+        data = json.load(f)
+    with open(path, encoding="utf-8") as f:
+        before, rest = f.read().split(BEGIN)
+    after = rest.split(END)[1]
+    tables = io.StringIO()
+    with contextlib.redirect_stdout(tables):
+        print_all(data)
+    machine = next((n for n in data["notes"] if n.startswith("machine: ")), "")[len("machine: "):]
+    said = textwrap.fill(f"`{data['command'].strip()}`, on {machine}.", 120, break_on_hyphens=False,
+                         break_long_words=False)
+    figures = textwrap.indent(tables.getvalue().strip("\n"), "    ", lambda line: line.strip())
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"{before}{BEGIN}\n{said}\n\n{figures}\n\n{END}{after}")
 
 
 def main(work, out):
@@ -109,13 +159,15 @@ def main(work, out):
         results = [json.loads(line) for line in f]
     with open(f"{work}/notes", encoding="utf-8") as f:
         notes = f.read().splitlines()
-    slow, returns = slowdown_rows(results), return_rows(results)
-    print_slowdown(slow)
-    print_returns(returns)
-    storms = [r for r in results if r["part"] == "storm"]
-    print_storms(storms)
+    with open(f"{work}/command", encoding="utf-8") as f:
+        command = f.read()
+    data = {"command": command, "notes": notes, "slowdown": slowdown_rows(results), "results": results}
+    print_all(data)
     with open(out, "w", encoding="utf-8") as f:
-        json.dump({"notes": notes, "slowdown": slow, "returns": returns, "storms": storms}, f, indent=1)
+        json.dump(data, f, indent=1)
 
 
-main(*sys.argv[1:])
+if sys.argv[1] == "--page":
+    page(*sys.argv[2:])
+else:
+    main(*sys.argv[1:])

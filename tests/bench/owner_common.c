@@ -16,7 +16,7 @@
 #include "base/time.h"
 
 enum {
-    PATIENCE_S = 60,   /* for imd to have its memory */
+    PATIENCE_S = 150,  /* for imd to have its memory; after pressure rmd rests for a minute */
     LOOK_NS = 2000000, /* between looks for it */
 };
 

@@ -11,7 +11,7 @@ void owner_pause_ns(long ns);
 uint64_t owner_meminfo(const char *name);
 /* What the process has of the host's memory, [bytes]. */
 uint64_t owner_resident(pid_t pid);
-/* The imd of that rmd, once it has @bytes; 0, and a line on stderr: there is none within a minute.
+/* The imd of that rmd, once it has @bytes; 0, and a line on stderr: there is none in time.
  */
 pid_t owner_wait_imd(pid_t rmd, uint64_t bytes);
 

@@ -3,6 +3,8 @@
  * scripts/bench-owner. First it takes what leaves a little to lend (the ballast), waits until imd
  * has filled that, then goes on. Measures until imd gives the first page back, and when the
  * headroom that is the owner's anyway was touched first, if ever. A line of JSON. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "base/os.h"
 #include "base/parse.h"
@@ -24,6 +27,7 @@ enum {
     FILL_LOOK_NS = 10000000,
     NOTICED_BYTES = 1 << 20, /* less of imd is a page given back, and not its bookkeeping */
     PATIENCE_S = 20,
+    PAGE = 4096,
     HEADROOM_PERCENT = 15, /* of all memory stays with the owner */
 };
 
@@ -33,9 +37,11 @@ static int usage(int status)
 {
     (void)fprintf(
         status ? stderr : stdout,
-        "Usage: owner-storm RMD-PID LEND-BYTES STORM-BYTES\n"
-        "Takes memory until rmd can lend about LEND-BYTES, waits until imd is filled with\n"
-        "that, takes STORM-BYTES more at once. Prints a line of JSON.\n");
+        "Usage: owner-storm RMD-PID CONSOLE-FILE LEND-BYTES STORM-BYTES COUNT\n"
+        "Takes memory until rmd can lend about LEND-BYTES; then COUNT times: waits until an imd "
+        "is\n"
+        "filled with that, takes STORM-BYTES more at once, gives them back, and touches the file,\n"
+        "so that the next imd begins anew. Prints a line of JSON a storm.\n");
     return status;
 }
 
@@ -143,24 +149,63 @@ static int measure(pid_t imd, Taker *rest, uint64_t headroom)
     return seen.given_ns ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int run(pid_t rmd, uint64_t lend, uint64_t more)
+/* rmd takes back what is left, and lends anew. */
+static void begin_anew(pid_t imd, const char *console)
 {
-    Taker ballast, rest;
-    uint64_t total = owner_meminfo("MemTotal:"), available = owner_meminfo("MemAvailable:");
-    uint64_t headroom = total / 100 * HEADROOM_PERCENT;
-    uint64_t keep = headroom + total / 100 + lend; /* the slack is not lent, either */
-    if (available < keep + more / 2 || !reserve(&ballast, available - keep) ||
-        !reserve(&rest, more)) {
-        (void)fprintf(stderr, "owner-storm: too little memory is available for that\n");
-        return EXIT_FAILURE;
-    }
-    take(&ballast);
+    static const struct timespec touch[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
+    uint64_t until_ns = os_now_ns() + PATIENCE_S * NS_PER_S;
+    if (utimensat(AT_FDCWD, console, touch, 0) < 0)
+        (void)fprintf(stderr, "owner-storm: %s: %s\n", console, strerror(errno));
+    while (owner_resident(imd) > 0 && os_now_ns() < until_ns)
+        owner_pause_ns(LOOK_NS);
+}
+
+static int once(pid_t rmd, uint64_t lend, uint64_t more, uint64_t headroom)
+{
+    Taker rest;
     pid_t imd = owner_wait_imd(rmd, lend / 10 * 8);
-    if (!imd || !wait_settled(imd, lend / 10 * 8)) {
+    if (!imd || !wait_settled(imd, lend / 10 * 8) || !reserve(&rest, more)) {
         (void)fprintf(stderr, "owner-storm: imd does not lend that\n");
         return EXIT_FAILURE;
     }
-    return measure(imd, &rest, headroom);
+    int status = measure(imd, &rest, headroom);
+    (void)fflush(stdout);
+    (void)munmap(rest.at, rest.bytes);
+    return status;
+}
+
+/* Takes, or gives back, until @keep bytes are left beside what imd has. */
+static void fit(Taker *ballast, uint64_t keep, pid_t imd)
+{
+    uint64_t available = owner_meminfo("MemAvailable:") + owner_resident(imd);
+    uint64_t all = ballast->taken + available, want = all > keep ? (all - keep) / PAGE * PAGE : 0;
+    if (want < ballast->taken)
+        (void)madvise(ballast->at + want, ballast->taken - want, MADV_DONTNEED);
+    if (want < ballast->taken)
+        ballast->taken = want;
+    ballast->bytes = want;
+    take(ballast);
+}
+
+static int run(pid_t rmd, const char *console, uint64_t lend, uint64_t more, int count)
+{
+    Taker ballast;
+    uint64_t total = owner_meminfo("MemTotal:"), headroom = total / 100 * HEADROOM_PERCENT;
+    uint64_t keep = headroom + total / 100 + lend; /* the slack is not lent, either */
+    int status = EXIT_SUCCESS;
+    if (owner_meminfo("MemAvailable:") < keep || !reserve(&ballast, total)) {
+        (void)fprintf(stderr, "owner-storm: too little memory is available for that\n");
+        return EXIT_FAILURE;
+    }
+    for (int i = 0; i < count && status == EXIT_SUCCESS; i++) {
+        pid_t imd = owner_wait_imd(rmd, 0);
+        if (!imd)
+            return EXIT_FAILURE;
+        fit(&ballast, keep, imd); /* while other programs come and go */
+        begin_anew(imd, console); /* a new imd begins with all that is left, at once */
+        status = once(rmd, lend, more, headroom);
+    }
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -169,7 +214,7 @@ int main(int argc, char **argv)
     (void)prctl(PR_SET_PDEATHSIG, 9); /* it holds most of the memory */
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return usage(EXIT_SUCCESS);
-    if (argc != 4 || parse_size(argv[2], &lend) < 0 || parse_size(argv[3], &more) < 0)
+    if (argc != 6 || parse_size(argv[3], &lend) < 0 || parse_size(argv[4], &more) < 0)
         return usage(2);
-    return run((pid_t)atoi(argv[1]), lend, more);
+    return run((pid_t)atoi(argv[1]), argv[2], lend, more, atoi(argv[5]));
 }
