@@ -22,9 +22,9 @@ LU_FLOPS = 2 / 3 * LU_ORDER**3 / (LU_SECONDS * (1 - LU_IO_SHARE))  # a second
 SUPPORT = "0.01"
 SEED = 1
 # What the programs themselves take of memory, whatever the size of the data [bytes]: with the disk,
-# and what Dodo's libraries take besides.
+# and what Dodo's libraries take besides, with some room for the kernel to read in.
 PROGRAM = {"synthetic": 2 * M, "dmine": 5 * M, "lu": 12 * M}
-LIBRARY = 5 * M // 2
+LIBRARY = 4 * M
 # dmine's computing is this machine's own, whatever T is. With a slower disk and link it has the
 # small share of the time that it has where disks are slow beside processors.
 DMINE_SLOWER = 4
