@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,17 +327,25 @@ static void receive_asleep__a_nudge_of_another_thread_ends_it(void **state)
     transport_close(t);
 }
 
+/* The kernel keeps the time: what it was told, and that an end without a message is none. */
 static void receive_asleep__ends_when_its_patience_is_over(void **state)
 {
     static uint8_t buf[TRANSPORT_RECV_MAX];
     const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
-    const TransportOptions options = {.patience_ns = 1000000};
+    const TransportOptions options = {.patience_ns = 3600 * NS_PER_S + 2 * NS_PER_MS};
+    struct timeval told;
+    socklen_t len = sizeof told;
     Transport *t;
     (void)state;
     assert_int_equal(transport_udp_open(&any, &options, &t), 0);
+    int fd = t->ops->fd(t);
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &told, &len), 0);
+    assert_int_equal(told.tv_sec, 3600);
+    assert_in_range(told.tv_usec, 2000, 2000 + 20000); /* up to its tick */
     TransportReceive r = {.buf = buf, .cap = sizeof buf};
+    assert_int_equal(t->ops->receive(t, &r, 1), 0);      /* which never falls asleep */
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0); /* as if the time were over */
     assert_int_equal(t->ops->receive_asleep(t, &r, 1), 0);
-    assert_int_equal(t->ops->receive(t, &r, 1), 0); /* which never falls asleep */
     transport_close(t);
 }
 
