@@ -104,10 +104,12 @@ DODO_API int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags);
  * Errors:  ENOMEM  the region is not active: its host died, was reclaimed or dropped it, or @rd
  *                  is not open. Read the file instead; dodo_mclose() @rd. Never with
  *                  DODO_FALLBACK, but for an @rd that is not open
- *          EINVAL  @offset < 0 or beyond the region's end, @buf NULL with @len > 0, @len >
- * SSIZE_MAX EIO, or another errno of reading the backing file (blocks that are not yet remote) On
- * error: @buf[0..@len) is unspecified. Time:    a dead host costs one transfer deadline, once for
- * all its regions; see dodo.conf(5). Threads: safe; reads run in parallel, also on one region.
+ *          EINVAL  @offset < 0 or beyond the region's end, @buf NULL with @len > 0, or @len above
+ *                  SSIZE_MAX
+ *          EIO, or another errno of reading the backing file (blocks that are not yet remote)
+ *          After an error @buf[0..@len) is unspecified.
+ * Time:    a dead host costs one transfer deadline, once for all its regions; see dodo.conf(5).
+ * Threads: safe; reads run in parallel, also on one region.
  * Source:  paper 3.2, 4.4.  Since: 0.1
  */
 DODO_API ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len);
