@@ -66,7 +66,7 @@ uint64_t lu_files_used(const LuLayout *l)
 
 /* ---- the file "layout" ---------------------------------------------------------------------- */
 
-const char *const lu_contents_names[LU_CONTENTS_MAX] = {"matrix", "partial", "factors"};
+static const char *const lu_contents_names[LU_CONTENTS_MAX] = {"matrix", "partial", "factors"};
 
 typedef struct Parsing {
     LuHeader header;

@@ -36,7 +36,6 @@ enum LuContents {
     LU_FACTORS, /* L (whose diagonal of ones is left out) and U; the pivots stand beside */
     LU_CONTENTS_MAX
 };
-extern const char *const lu_contents_names[LU_CONTENTS_MAX];
 
 /* What the file "layout" says. */
 typedef struct LuHeader {

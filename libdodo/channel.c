@@ -15,7 +15,8 @@ static void stir_all(Channel *ch)
     ch->stir = true;
 }
 
-void call_stir(Call *call)
+/* Something happened to it: step it. */
+static void call_stir(Call *call)
 {
     call->stir = true;
     call->channel->stir = true;

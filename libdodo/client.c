@@ -348,7 +348,7 @@ void region_saw_filled(Region *r, uint64_t block, bool filled)
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
-bool client_fill_offer(Client *c, FillItem *item)
+static bool client_fill_offer(Client *c, FillItem *item)
 {
     client_lock(c);
     bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;

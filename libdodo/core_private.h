@@ -283,13 +283,11 @@ void client_region_free(Client *c, Region *r); /* releases the file; not under t
 void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
 /* The host is gone, or has started anew: all its regions are dropped at once. */
 void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns);
-bool client_fill_offer(Client *c, FillItem *item);
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
 
 /* ---- channel.c ---- */
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
-void call_stir(Call *call);                   /* something happened to it: step it */
 void call_init(Call *call, Channel *ch, uint8_t kind);
 void call_attach(Call *call); /* with a state */
 void call_attach_group(Call *call);

@@ -216,15 +216,6 @@ int cache_region_next(Cache *c, int rd)
     return found;
 }
 
-void *cache_file(Cache *c, int rd)
-{
-    cache_enter(c);
-    Region *r = region_find(c, rd);
-    void *file = r ? r->file : NULL;
-    cache_unlock(c);
-    return file;
-}
-
 bool cache_is_closing(Cache *c, int rd)
 {
     cache_enter(c);

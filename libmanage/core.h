@@ -83,7 +83,6 @@ Cache *cache_free(Cache *c);
 int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int cache_region_next(Cache *c, int rd);
-void *cache_file(Cache *c, int rd); /* NULL: not open */
 bool cache_is_closing(Cache *c, int rd);
 
 /* 0; -EINVAL: no such policy; -ENOMEM. */

@@ -141,7 +141,8 @@ static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
     return idleness_reclaims(&m->idleness, now_ns);
 }
 
-enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
+/* What speaks against a start now, apart from the last imd that is not gone. */
+static enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;

@@ -46,7 +46,5 @@ static inline bool monitor_lends(const Monitor *m)
 {
     return m->imd == IMD_STARTING || m->imd == IMD_READY;
 }
-/* What speaks against a start now, apart from the last imd that is not gone. */
-enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns);
 
 #endif

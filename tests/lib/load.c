@@ -336,11 +336,6 @@ int load_rd(Load *l, unsigned region)
     return l->shared[region].rd;
 }
 
-uint64_t load_ops(Load *l)
-{
-    return l->ops;
-}
-
 uint64_t load_lost(Load *l)
 {
     return l->lost;

@@ -41,7 +41,6 @@ void load_wait(Load *l, uint64_t ops);
 void load_stop(Load *l); /* after the call that each is in */
 pthread_t load_thread(Load *l, unsigned i);
 int load_rd(Load *l, unsigned region);
-uint64_t load_ops(Load *l);
 uint64_t load_lost(Load *l); /* calls that said ENOMEM */
 /* Joins the threads, those that were cancelled too: their number is returned. Then all cells must
  * hold what was written last, read through the regions and in the file. */

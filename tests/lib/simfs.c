@@ -72,7 +72,7 @@ static void new_identity(SimFile *f)
     sim_rng_fill(&r, f->key.bytes, sizeof f->key.bytes);
 }
 
-uint64_t simfs_realtime(const SimFs *fs)
+static uint64_t simfs_realtime(const SimFs *fs)
 {
     return fs->realtime_ns + simnet_now(fs->net);
 }

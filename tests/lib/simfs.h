@@ -76,7 +76,6 @@ SimFs *simfs_new(SimNet *net, uint64_t seed, unsigned host, const SimFsConfig *c
 SimFs *simfs_free(SimFs *fs); /* after the net whose events it waits for */
 SimFile *simfs_create(SimFs *fs, size_t cap);
 
-uint64_t simfs_realtime(const SimFs *fs);
 Stamp simfs_stamp(const SimFile *f);
 /* Both times are older than the granule: a change from now on changes the stamp. */
 bool simfs_stamp_settled(const SimFile *f);

@@ -108,11 +108,6 @@ uint64_t simnet_now(const SimNet *n)
     return n->now_ns;
 }
 
-uint64_t simnet_next_time(const SimNet *n)
-{
-    return n->heap_len ? n->heap[0].time_ns : TIME_NEVER;
-}
-
 uint64_t simnet_events(const SimNet *n)
 {
     return n->events_run;
@@ -205,11 +200,6 @@ void simnet_close(SimNet *n, SimSocket *s)
         free(d);
     }
     s->head = NULL;
-}
-
-const Addr *simnet_address(const SimSocket *s)
-{
-    return &s->addr;
 }
 
 void simnet_hold(SimSocket *s, bool held)

@@ -30,8 +30,7 @@ void simnet_at(SimNet *n, uint64_t time_ns, const uint32_t *life, SimFn fn, void
 uint64_t simnet_now(const SimNet *n);
 /* Runs the next event; false when there is none. */
 bool simnet_step(SimNet *n);
-uint64_t simnet_next_time(const SimNet *n); /* TIME_NEVER: none */
-uint64_t simnet_events(const SimNet *n);    /* run so far */
+uint64_t simnet_events(const SimNet *n); /* run so far */
 
 /* A timer that may be set again and again: at most one event fires for it. */
 typedef struct SimTimer {
@@ -70,7 +69,6 @@ typedef struct SimSocket SimSocket;
 SimSocket *simnet_open(SimNet *n, uint16_t host, uint16_t port, size_t queue_datagrams,
                        SimInputFn input, void *ctx);
 void simnet_close(SimNet *n, SimSocket *s);
-const Addr *simnet_address(const SimSocket *s);
 /* While held, datagrams queue up (to queue_datagrams, then they are lost): a process that does not
  * run, or a thread that is in a system call. */
 void simnet_hold(SimSocket *s, bool held);

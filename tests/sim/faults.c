@@ -119,7 +119,7 @@ static void resume_process(void *ctx, uint64_t arg)
     process_resume(&w->processes[arg]);
 }
 
-void faults_restart_process(Process *p)
+static void faults_restart_process(Process *p)
 {
     World *w = p->world;
     if (w->phase == PHASE_RUN)

@@ -477,7 +477,7 @@ void process_start(Process *p)
     program_start(p);
 }
 
-void process_count(Process *p)
+static void process_count(Process *p)
 {
     World *w = p->world;
     ClientStats s, *l = &p->last;

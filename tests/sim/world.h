@@ -492,8 +492,7 @@ void thread_step(Thread *t);
 void thread_begin(Thread *t); /* after call_*_start() */
 /* It has lost its processor for so long, where it is. */
 void thread_hold_up(Thread *t, uint64_t ns);
-void process_end(Process *p); /* orderly, after its last call */
-void process_count(Process *p);
+void process_end(Process *p);           /* orderly, after its last call */
 unsigned thread_calls(const Thread *t); /* of its own channel, under way */
 
 /* program.c */
@@ -569,7 +568,6 @@ void stranger_stop(Stranger *s);
 /* faults.c */
 void faults_start(World *w);
 void faults_heal(World *w);
-void faults_restart_process(Process *p);
 
 /* owners.c: the owners of the hosts, who want their memory back now and then */
 void owners_start(World *w);
