@@ -144,7 +144,8 @@ struct Cache {
     Stream streams[STREAMS];
     uint32_t stream_ids;
     uint64_t reads;
-    bool ahead_wanted; /* a stream may have something to fetch */
+    bool ahead_wanted;       /* a stream may have something to fetch */
+    unsigned ahead_of_files; /* jobs */
 
     bool background_idle;
     CacheCall *waiters;

@@ -161,6 +161,7 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     c->stats.readahead_bytes += to - from;
     job_begin_pieces(c, job, r, source, from, to, now_ns);
     job->ahead = true;
+    c->ahead_of_files += source == CACHE_READ_FILE;
     return true;
 }
 
@@ -200,7 +201,8 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
 
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
-    if (!c->ahead_wanted)
+    /* Of files one after the other: two at once would send a drive to and fro. */
+    if (!c->ahead_wanted || c->ahead_of_files)
         return false;
     for (unsigned i = 0; i < STREAMS; i++) {
         Stream *s = &c->streams[i];

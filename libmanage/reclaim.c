@@ -189,6 +189,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
 {
     cache_enter(c);
     Region *r = job->region;
+    c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
     /* What could not be written is in the region, for its csync. */
     if (job_end(c, job, result, now_ns) != 0 && job->ahead)
         stream_forget(c, r); /* whoever reads there will be told */
