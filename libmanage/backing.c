@@ -14,9 +14,22 @@
 
 enum { IOV_PIECES = 64 };
 
+/* What reads the regions of one file: the kernel reads ahead by description, and starts anew with
+ * each. Locks, writes and fdatasync stay with the region's own: an error of writing back is told
+ * once to each description. */
+typedef struct Reader {
+    ListNode link;
+    unsigned regions;
+    int fd;
+    dev_t device;
+    ino_t inode;
+    bool read_only;
+} Reader;
+
 struct Backing {
     ListNode link;
     int fd;
+    Reader *reader; /* NULL: its own description reads */
     bool read_only;
     dev_t device;
     ino_t inode;
@@ -25,6 +38,7 @@ struct Backing {
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
+static ListNode readers = {&readers, &readers};
 
 /* Regions of this process; where descriptions are shared, the kernel could not tell them apart. */
 static bool overlaps_ours(const Backing *b)
@@ -37,6 +51,64 @@ static bool overlaps_ours(const Backing *b)
             return true;
     }
     return false;
+}
+
+/* Two files never have the same numbers while both are open, where a file system keeps to the
+ * rules; where one does not, they differ in something else. */
+static bool same_file(int fd, const struct stat *st)
+{
+    struct stat other;
+    return fstat(fd, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino &&
+           other.st_size == st->st_size && other.st_ctim.tv_sec == st->st_ctim.tv_sec &&
+           other.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+/* NULL: no memory for it, or no descriptor. */
+static Reader *reader_new(const Backing *b, int fd)
+{
+    Reader *r = malloc(sizeof *r);
+    struct stat st;
+    bool shared;
+    if (!r)
+        return NULL;
+    *r = (Reader){.device = b->device, .inode = b->inode, .read_only = b->read_only};
+    r->fd = description_open(fd, b->read_only, &st, &shared);
+    if (r->fd >= 0 && !shared) {
+        list_push_back(&readers, &r->link);
+        return r;
+    }
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    free(r);
+    return NULL;
+}
+
+static Reader *reader_get(const Backing *b, int fd, const struct stat *st)
+{
+    Reader *reader = NULL;
+    LIST_FOREACH(node, &readers)
+    {
+        Reader *r = CONTAINER_OF(node, Reader, link);
+        if (r->device == b->device && r->inode == b->inode && r->read_only == b->read_only &&
+            same_file(r->fd, st)) {
+            reader = r;
+            break;
+        }
+    }
+    if (!reader)
+        reader = reader_new(b, fd);
+    if (reader)
+        reader->regions++;
+    return reader;
+}
+
+static void reader_put(Reader *r)
+{
+    if (!r || --r->regions > 0)
+        return;
+    list_remove(&r->link);
+    (void)close(r->fd);
+    free(r);
 }
 
 /* Under the lock from the description on: no child of a fork has one that the list does not. */
@@ -52,11 +124,13 @@ static int open_and_enter(Backing *b, int fd)
     int result = overlaps_ours(b)
                      ? -EBUSY
                      : description_lock(b->fd, b->offset, b->len, b->read_only ? F_RDLCK : F_WRLCK);
-    if (result == 0)
-        list_push_back(&all, &b->link);
-    else
+    if (result < 0) {
         (void)close(b->fd);
-    return result;
+        return result;
+    }
+    b->reader = shared ? NULL : reader_get(b, fd, &st);
+    list_push_back(&all, &b->link);
+    return 0;
 }
 
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret)
@@ -83,6 +157,7 @@ void backing_close(Backing *b)
     list_remove(&b->link);
     (void)description_lock(b->fd, b->offset, b->len, F_UNLCK); /* if it is shared */
     (void)close(b->fd);
+    reader_put(b->reader);
     (void)pthread_mutex_unlock(&all_lock);
     free(b);
 }
@@ -125,7 +200,8 @@ static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_
     advance(&iov, &count, 0);
     while (count > 0) {
         off_t to = (off_t)(b->offset + offset + at);
-        ssize_t n = writing ? pwritev(b->fd, iov, count, to) : preadv(b->fd, iov, count, to);
+        ssize_t n = writing ? pwritev(b->fd, iov, count, to)
+                            : preadv(b->reader ? b->reader->fd : b->fd, iov, count, to);
         if (n > 0) {
             at += (size_t)n;
             advance(&iov, &count, (size_t)n);
@@ -192,4 +268,11 @@ void backing_abandon_all(void)
         free(b);
     }
     list_init(&all);
+    LIST_FOREACH(node, &readers)
+    {
+        Reader *r = CONTAINER_OF(node, Reader, link);
+        (void)close(r->fd);
+        free(r);
+    }
+    list_init(&readers);
 }

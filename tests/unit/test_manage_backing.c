@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "libmanage/backing.h"
+
+enum { LEN = 4096 };
+
+static int file_make(char fill)
+{
+    char path[] = "/tmp/dodo-test-backing-XXXXXX", block[LEN];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && unlink(path) == 0);
+    memset(block, fill, sizeof block);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(write(fd, block, sizeof block), sizeof block);
+    return fd;
+}
+
+static int descriptors(void)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
+}
+
+static Backing *region(int fd, int number)
+{
+    Backing *b;
+    assert_int_equal(backing_open(fd, (uint64_t)number * LEN, LEN, false, &b), 0);
+    return b;
+}
+
+static void expect(Backing *b, char wanted)
+{
+    char buf[LEN];
+    const struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
+    assert_int_equal(backing_read(b, &iov, 1, 0), sizeof buf);
+    for (int i = 0; i < LEN; i++)
+        assert_int_equal(buf[i], wanted);
+}
+
+static void put(Backing *b, char value)
+{
+    char buf[LEN];
+    int error;
+    memset(buf, value, sizeof buf);
+    const struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
+    assert_int_equal(backing_write(b, &iov, 1, 0, &error), sizeof buf);
+}
+
+/* Each has its own to lock, write and sync by; one more reads for all, as the kernel reads ahead.
+ */
+static void regions_of_a_file__are_read_by_one_description(void **state)
+{
+    (void)state;
+    int fd = file_make('a'), before = descriptors();
+    Backing *b[3];
+    for (int i = 0; i < 3; i++)
+        b[i] = region(fd, i);
+    assert_int_equal(descriptors(), before + 3 + 1);
+    put(b[1], 'b');
+    expect(b[0], 'a');
+    expect(b[1], 'b');
+    backing_close(b[0]);
+    expect(b[1], 'b');
+    b[0] = region(fd, 0); /* after a write: the file is another one by its stamp */
+    expect(b[0], 'a');
+    for (int i = 0; i < 3; i++)
+        backing_close(b[i]);
+    assert_int_equal(descriptors(), before);
+    close(fd);
+}
+
+static void regions_of_two_files__are_not_mixed_up(void **state)
+{
+    (void)state;
+    int first = file_make('1'), second = file_make('2'), before = descriptors();
+    Backing *a = region(first, 0), *b = region(second, 0), *c = region(first, 1);
+    assert_int_equal(descriptors(), before + 3 + 2);
+    expect(a, '1');
+    expect(b, '2');
+    expect(c, '1');
+    backing_close(a);
+    backing_close(c);
+    close(first); /* its numbers may be another file's now */
+    int third = file_make('3');
+    Backing *d = region(third, 2);
+    expect(d, '3');
+    expect(b, '2');
+    backing_close(b);
+    backing_close(d);
+    close(second);
+    close(third);
+}
+
+static void a_range__is_open_once(void **state)
+{
+    (void)state;
+    int fd = file_make('a'), before = descriptors();
+    Backing *b = region(fd, 0), *other;
+    assert_int_equal(backing_open(fd, 0, 1, true, &other), -EBUSY);
+    assert_int_equal(backing_open(fd, LEN - 1, LEN, false, &other), -EBUSY);
+    backing_close(b);
+    assert_int_equal(descriptors(), before);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(regions_of_a_file__are_read_by_one_description),
+        cmocka_unit_test(regions_of_two_files__are_not_mixed_up),
+        cmocka_unit_test(a_range__is_open_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
