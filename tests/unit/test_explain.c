@@ -173,7 +173,7 @@ static void explain__prints_what_the_monitor_says(void **state)
 static void explain__a_text_that_changes_is_fetched_anew(void **state)
 {
     Rmd *r = *state;
-    text_of(r, 3 * EXPLAIN_PAGE_MAX);
+    text_of(r, 3 * EXPLAIN_PAGE_MAX / 60 * 60); /* whole lines */
     r->change_at = 3;
     explain_this(r);
     assert_int_equal(r->exit_status, 0);
