@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "imd/cgroup.h"
 #include "imd/priority.h"
 
 enum { HUGE_PAGE = 2 << 20, GIVE_BACK_PIECE = 16 * HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
@@ -34,67 +33,6 @@ uint64_t memory_available(void)
     }
     (void)fclose(f);
     return res;
-}
-
-/* ---- the limit of the control group --------------------------------------------------------- */
-
-/* @root and @path, put together; NULL: that cannot be opened. */
-static FILE *open_below(const char *root, const char *path)
-{
-    char name[PATH_MAX];
-    int n = snprintf(name, sizeof name, "%s%s", root, path);
-    return n > 0 && (size_t)n < sizeof name ? fopen(name, "re") : NULL;
-}
-
-static uint64_t limit_read(const char *root, const char *file)
-{
-    char text[64];
-    uint64_t res = UINT64_MAX;
-    FILE *f = open_below(root, file);
-    if (f && fgets(text, sizeof text, f))
-        res = cgroup_parse_limit(text);
-    if (f)
-        (void)fclose(f);
-    return res;
-}
-
-/* The limits of the group and of all above it, up to the mounted one. */
-static void limit_of_mount(const char *root, const CgroupMount *m, const char *group,
-                           MemoryLimit *ret)
-{
-    char at[PATH_MAX], file[PATH_MAX];
-    (void)snprintf(at, sizeof at, "%s", cgroup_below(m, group));
-    do {
-        int n = snprintf(file, sizeof file, "%s%s/%s", m->point, at, cgroup_limit_file(m->kind));
-        uint64_t bytes = n < (int)sizeof file ? limit_read(root, file) : UINT64_MAX;
-        if (bytes < ret->bytes) {
-            ret->bytes = bytes;
-            memcpy(ret->file, file, (size_t)n + 1);
-        }
-    } while (cgroup_up(at));
-}
-
-void memory_limit(const char *root, MemoryLimit *ret)
-{
-    char groups[CGROUP_KINDS][PATH_MAX] = {"", ""}, group[PATH_MAX];
-    char *line = NULL;
-    size_t cap = 0;
-    enum CgroupKind kind;
-    CgroupMount mount;
-    *ret = (MemoryLimit){.bytes = UINT64_MAX};
-    FILE *f = open_below(root, "/proc/self/cgroup");
-    while (f && getline(&line, &cap, f) > 0)
-        if (cgroup_parse_group(line, &kind, group))
-            memcpy(groups[kind], group, sizeof group);
-    if (f)
-        (void)fclose(f);
-    f = open_below(root, "/proc/self/mountinfo");
-    while (f && getline(&line, &cap, f) > 0)
-        if (cgroup_parse_mount(line, &mount) && groups[mount.kind][0])
-            limit_of_mount(root, &mount, groups[mount.kind], ret);
-    if (f)
-        (void)fclose(f);
-    free(line);
 }
 
 /* ---- the pool ------------------------------------------------------------------------------- */

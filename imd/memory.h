@@ -4,22 +4,17 @@
 #ifndef DODO_IMD_MEMORY_H
 #define DODO_IMD_MEMORY_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "daemon/memory_limit.h"
 
 typedef struct PoolMemory {
     uint8_t *base; /* NULL: none */
     uint64_t bytes;
     bool locked; /* pages stay in memory once touched; else the host may swap them out */
 } PoolMemory;
-
-/* What a control group leaves a process, whatever the host has. */
-typedef struct MemoryLimit {
-    uint64_t bytes;      /* UINT64_MAX: there is none */
-    char file[PATH_MAX]; /* that sets it */
-} MemoryLimit;
 
 /* @bytes must not exceed what the host has to give now, nor the limit of this process's control
  * group. 0; -errno, and @error says what to mend. */
@@ -32,10 +27,6 @@ void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
 void pool_memory_give_back_all(const PoolMemory *m);
 /* Memory that can be had without swapping, [bytes]; UINT64_MAX: the system does not tell. */
 uint64_t memory_available(void);
-/* The least of the limits of this process's own control group and those above it, of either version
- * of control groups. @root: before all paths; "" for this host's own files. What cannot be read
- * sets none. */
-void memory_limit(const char *root, MemoryLimit *ret);
 /* Whether a pool of @bytes may be had where so much is available under that limit: 0; -ENOMEM, and
  * @error says what to mend. */
 int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *limit, char *error,

@@ -265,7 +265,7 @@ static void add_rules(Text *t, const Monitor *m, enum Cause cause)
 
 static void add_memory(Text *t, const Monitor *m, enum Cause cause)
 {
-    char lendable[WORD_MAX], held[WORD_MAX];
+    char lendable[WORD_MAX], held[WORD_MAX], group[WORD_MAX];
     const Lending *l = &m->lending;
     mark(t, l->known && !l->far_below && cause != CAUSE_MEMORY_LITTLE,
          cause == CAUSE_MEMORY_UNKNOWN || cause == CAUSE_MEMORY_LITTLE ||
@@ -276,6 +276,9 @@ static void add_memory(Text *t, const Monitor *m, enum Cause cause)
             l->far_below ? "; memory is short" : "");
     else
         add(t, "memory to spare: not known\n");
+    if (l->known && l->group_bytes)
+        add(t, "       (the control group of rmd and imd is limited to %s)\n",
+            words_size(l->group_bytes, group));
 }
 
 static void add_wait(Text *t, const char *what, uint64_t until_ns, uint64_t now_ns, bool decides)

@@ -25,7 +25,7 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
 {
     uint64_t there = state->spare_bytes + held_bytes;
     there = there > l->slack_bytes ? there - l->slack_bytes : 0;
-    there = smaller(there, memory_ceiling_bytes(state));
+    there = smaller(there, memory_ceiling_bytes(state, held_bytes));
     return whole_steps(GUARD(CAP) ? smaller(there, l->cap_bytes) : there);
 }
 
@@ -80,9 +80,11 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
         return;
     }
     note(l, state->spare_bytes + held_bytes, state->total_bytes, now_ns);
-    l->slack_bytes = state->total_bytes / LENDING_SLACK_DIVISOR;
+    l->slack_bytes =
+        (state->limit_bytes ? state->limit_bytes : state->total_bytes) / LENDING_SLACK_DIVISOR;
     l->ceiling_bytes = ceiling(l, state, held_bytes);
     l->lendable_bytes = memory_lendable_bytes(state, held_bytes);
+    l->group_bytes = state->limit_bytes;
     l->far_below = state->spare_bytes <
                    state->reserve_bytes + memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
 }

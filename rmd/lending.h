@@ -17,7 +17,8 @@
 #define LENDING_RATE_NS (100 * NS_PER_MS)    /* the rate is one of about so long */
 enum {
     LENDING_STEP_BYTES = 64 << 10, /* limits are multiples of it */
-    LENDING_SLACK_DIVISOR = 100,   /* of all memory, above what may be lent and below */
+    LENDING_SLACK_DIVISOR = 100,   /* of all memory, or of a control group's limit, to both
+                                      sides of what may be lent */
     LENDING_FAR_BELOW_DIVISOR = 3, /* less than this part of the headroom left: everything back */
     /* What the owner takes within LENDING_RATE_NS, as parts of all memory: makes it worth to look
      * again soon; is a storm. */
@@ -37,6 +38,7 @@ typedef struct Lending {
     bool far_below;
     uint64_t lendable_bytes; /* by the last reading, cap and slack not counted */
     uint64_t slack_bytes;
+    uint64_t group_bytes;   /* the control groups' limit; 0: none */
     uint64_t held_bytes;    /* by imd, at the last reading */
     uint64_t ceiling_bytes; /* the pool that a lending may begin with, below the cap */
     uint64_t limit_bytes;

@@ -78,6 +78,20 @@ int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_
     return 0;
 }
 
+void memory_state_limit(MemoryState *m, uint64_t limit_bytes, uint64_t left_bytes)
+{
+    if (limit_bytes >= m->total_bytes)
+        return;
+    m->limit_bytes = limit_bytes > 0 ? limit_bytes : 1;
+    m->limit_left_bytes = less(left_bytes, limit_bytes / LIMIT_MARGIN_DIVISOR);
+}
+
+/* @bytes, or what a control group allows while @held_bytes of it are lent. */
+static uint64_t within_limit(const MemoryState *m, uint64_t bytes, uint64_t held_bytes)
+{
+    return m->limit_bytes ? smaller(bytes, m->limit_left_bytes + held_bytes) : bytes;
+}
+
 uint64_t memory_headroom_bytes(const MemoryState *m)
 {
     return m->total_bytes / 100 * HEADROOM_PERCENT;
@@ -85,11 +99,13 @@ uint64_t memory_headroom_bytes(const MemoryState *m)
 
 uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes)
 {
-    return less(smaller(m->spare_bytes + held_bytes, m->total_bytes),
-                m->reserve_bytes + memory_headroom_bytes(m));
+    uint64_t bytes = less(smaller(m->spare_bytes + held_bytes, m->total_bytes),
+                          m->reserve_bytes + memory_headroom_bytes(m));
+    return within_limit(m, bytes, held_bytes);
 }
 
-uint64_t memory_ceiling_bytes(const MemoryState *m)
+uint64_t memory_ceiling_bytes(const MemoryState *m, uint64_t held_bytes)
 {
-    return less(m->total_bytes, m->reserve_bytes + memory_headroom_bytes(m));
+    uint64_t bytes = less(m->total_bytes, m->reserve_bytes + memory_headroom_bytes(m));
+    return within_limit(m, bytes, held_bytes);
 }

@@ -7,23 +7,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HEADROOM_PERCENT = 15 };
+enum { HEADROOM_PERCENT = 15, LIMIT_MARGIN_DIVISOR = 16 };
 
 typedef struct MemoryState {
     uint64_t total_bytes;
     uint64_t spare_bytes; /* free, or file cache that nobody has mapped or still has to write; never
                              more than what the kernel itself takes for available */
-    uint64_t reserve_bytes; /* the zones' low marks: below them the kernel begins to reclaim */
+    uint64_t reserve_bytes;    /* the zones' low marks: below them the kernel begins to reclaim */
+    uint64_t limit_bytes;      /* of the control groups that rmd and imd are in; 0: none */
+    uint64_t limit_left_bytes; /* what may still be used of it */
 } MemoryState;
 
 /* @meminfo, @zoneinfo: the files' texts. 0, or -EINVAL: something that is needed is not there. */
 int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
                        MemoryState *ret);
 uint64_t memory_headroom_bytes(const MemoryState *m);
+/* A control group limits rmd and imd to @limit_bytes, @left_bytes are left. A sixteenth of it is
+ * for what they need beside the pool. A limit above what the host has is none. */
+void memory_state_limit(MemoryState *m, uint64_t limit_bytes, uint64_t left_bytes);
 /* What may be lent in all while @held_bytes already are; 0: more than that must come back. */
 uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes);
-/* What could be lent if nothing were in use. */
-uint64_t memory_ceiling_bytes(const MemoryState *m);
+/* What could be lent if nothing were in use; within the limit of a control group, as that is now.
+ */
+uint64_t memory_ceiling_bytes(const MemoryState *m, uint64_t held_bytes);
 
 /* The number behind @name, a word at the beginning of a line and its colon. False: it is not there,
  * or no size. */

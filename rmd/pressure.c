@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "daemon/log.h"
 
 enum { MEMINFO_BYTES = 8192, ZONEINFO_BYTES = 1 << 20 };
+static const uint64_t LIMIT_NS = 1 * NS_PER_S;  /* groups without a limit can be given one */
 static const uint64_t ZONES_NS = 60 * NS_PER_S; /* the marks change when memory is plugged in */
 
 /* Some task waited for 100 ms of 2 s. Shorter windows need CAP_SYS_RESOURCE, and those that are no
@@ -100,6 +102,20 @@ static int read_whole(int fd, char *text, size_t cap)
     return 0;
 }
 
+/* What the control groups allow, beside what the host has. */
+static void apply_limit(Pressure *p, MemoryState *m, uint64_t now_ns)
+{
+    if (p->limit_ns == 0 || p->limit.bytes < m->total_bytes || now_ns >= p->limit_ns + LIMIT_NS) {
+        bool before = p->limit_ns > 0 && p->limit.bytes < m->total_bytes;
+        memory_limit("", &p->limit);
+        p->limit_ns = now_ns;
+        if (!before && p->limit.bytes < m->total_bytes)
+            log_event(LOG_LEVEL_INFO, "memory_limited", "bytes=%" PRIu64 " by=%s", p->limit.bytes,
+                      p->limit.file);
+    }
+    memory_state_limit(m, p->limit.bytes, p->limit.left_bytes);
+}
+
 int pressure_memory(Pressure *p, MemoryState *ret, uint64_t now_ns)
 {
     char meminfo[MEMINFO_BYTES];
@@ -110,6 +126,9 @@ int pressure_memory(Pressure *p, MemoryState *ret, uint64_t now_ns)
         res = read_whole(p->zones, p->zoneinfo, ZONEINFO_BYTES);
         p->zones_ns = res == 0 ? now_ns : 0;
     }
-    return res < 0 ? res
-                   : memory_state_parse(meminfo, p->zoneinfo, (uint64_t)sysconf(_SC_PAGESIZE), ret);
+    if (res == 0)
+        res = memory_state_parse(meminfo, p->zoneinfo, (uint64_t)sysconf(_SC_PAGESIZE), ret);
+    if (res == 0)
+        apply_limit(p, ret, now_ns);
+    return res;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/memory_limit.h"
 #include "rmd/pool_size.h"
 
 typedef struct Pressure {
@@ -14,6 +15,8 @@ typedef struct Pressure {
     int meminfo, zones; /* open files; -1: not */
     uint64_t zones_ns;  /* read last; 0: never */
     char *zoneinfo;
+    MemoryLimit limit;
+    uint64_t limit_ns; /* looked for last; 0: never */
 } Pressure;
 
 /* Never fails: what is not there is logged, and done without. */

@@ -187,7 +187,7 @@ static void try_texts(const uint8_t *data, size_t size)
     text[len] = '\0';
     if (memory_state_parse(text, text, 4096, &m) == 0) {
         FUZZ_CHECK(m.spare_bytes <= m.total_bytes && m.reserve_bytes <= m.total_bytes);
-        FUZZ_CHECK(memory_lendable_bytes(&m, 0) <= memory_ceiling_bytes(&m));
+        FUZZ_CHECK(memory_lendable_bytes(&m, 0) <= memory_ceiling_bytes(&m, 0));
     }
     FUZZ_CHECK(load_parse(text, &load) != 0 || (load >= 0 && !isinf(load)));
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "imd/cgroup.h"
+#include "daemon/cgroup.h"
 #include "imd/memory.h"
 
 /* ---- lines ---------------------------------------------------------------------------------- */
@@ -129,6 +129,7 @@ static const struct System {
     const char *files[FILES_MAX][2]; /* path, content */
     uint64_t limit;
     const char *file; /* that sets it */
+    uint64_t left;    /* 0 also where no file tells what is used */
 } systems[] = {
     {.name = "nothing to read", .limit = UINT64_MAX, .file = ""},
     {"no limit", "0::/a/b\n", V2_MOUNT, {{"/cg/a/b/memory.max", "max\n"}}, UINT64_MAX, ""},
@@ -148,6 +149,24 @@ static const struct System {
       {"/cg/ab/memory.max", "1\n"}},
      3000,
      "/cg/a/memory.max"},
+    {"one above has less left",
+     "0::/a/b\n",
+     V2_MOUNT,
+     {{"/cg/a/b/memory.max", "1000\n"},
+      {"/cg/a/b/memory.current", "100\n"},
+      {"/cg/a/memory.max", "4000\n"},
+      {"/cg/a/memory.current", "3700\n"}},
+     1000,
+     "/cg/a/b/memory.max",
+     300},
+    {"version 1 tells what is used",
+     "4:memory:/a\n",
+     V1_MOUNT,
+     {{"/cg/memory/a/memory.limit_in_bytes", "600\n"},
+      {"/cg/memory/a/memory.usage_in_bytes", "599\n"}},
+     600,
+     "/cg/memory/a/memory.limit_in_bytes",
+     1},
     {"the mounted one", "0::/\n", V2_MOUNT, {{"/cg/memory.max", "700\n"}}, 700, "/cg/memory.max"},
     {"version 1",
      "5:cpu:/x\n4:memory:/a\n0::/\n",
@@ -236,6 +255,9 @@ static void limit__of_system(void **state)
     memory_limit(dir, &limit);
     if (limit.bytes != s->limit || strcmp(limit.file, s->file) != 0)
         fail_msg("%s: %llu by \"%s\"", s->name, (unsigned long long)limit.bytes, limit.file);
+    uint64_t left = limit.bytes == UINT64_MAX ? UINT64_MAX : s->left;
+    if (limit.left_bytes != left)
+        fail_msg("%s: %llu are left", s->name, (unsigned long long)limit.left_bytes);
 }
 
 /* This host's own, whatever it is: a limit has a file that says so. */

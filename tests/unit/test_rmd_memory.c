@@ -61,7 +61,7 @@ static void never_more_than_the_kernel_has_available(void **state)
     assert_int_equal(m.spare_bytes, 400 << 10);
     assert_int_equal(m.reserve_bytes, 1000 << 10); /* marks above all there is */
     assert_int_equal(memory_lendable_bytes(&m, 0), 0);
-    assert_int_equal(memory_ceiling_bytes(&m), 0);
+    assert_int_equal(memory_ceiling_bytes(&m, 0), 0);
 }
 
 static void refuses_texts_that_say_too_little(void **state)
@@ -106,7 +106,42 @@ static void what_is_lent_counts_as_the_owners_no_more(void **state)
     m = host(10 * GIB);
     assert_int_equal(memory_lendable_bytes(&m, 0), 0);
     m = host(100 * GIB);
-    assert_int_equal(memory_lendable_bytes(&m, 100 * GIB), memory_ceiling_bytes(&m));
+    assert_int_equal(memory_lendable_bytes(&m, 100 * GIB), memory_ceiling_bytes(&m, 100 * GIB));
+}
+
+/* In a container: 16 GiB, of which a sixteenth is not for the pool. */
+static void a_control_group_can_be_smaller_than_the_host(void **state)
+{
+    MemoryState m = host(60 * GIB);
+    memory_state_limit(&m, 16 * GIB, 12 * GIB);
+    assert_int_equal(memory_lendable_bytes(&m, 0), 11 * GIB);
+    assert_int_equal(memory_ceiling_bytes(&m, 0), 11 * GIB);
+    memory_state_limit(&m, 16 * GIB, 2 * GIB); /* 10 are lent meanwhile */
+    assert_int_equal(memory_lendable_bytes(&m, 10 * GIB), 11 * GIB);
+    memory_state_limit(&m, 16 * GIB, GIB / 2); /* somebody else in it took more than is left */
+    assert_int_equal(memory_lendable_bytes(&m, 0), 0);
+    m = host(5 * GIB); /* the host has less than the group may use */
+    memory_state_limit(&m, 16 * GIB, 12 * GIB);
+    assert_int_equal(memory_lendable_bytes(&m, 20 * GIB), 9 * GIB);
+    m = host(60 * GIB);
+    uint64_t all = memory_lendable_bytes(&m, 0);
+    memory_state_limit(&m, 100 * GIB, 12 * GIB);
+    assert_int_equal(memory_lendable_bytes(&m, 0), all);
+    memory_state_limit(&m, 0, 0);
+    assert_int_equal(memory_lendable_bytes(&m, 0), 0);
+}
+
+/* The noise to be borne is the group's, not the host's: else a small group would lend nothing. */
+static void a_small_group_lends_too(void **state)
+{
+    MemoryState m = host(60 * GIB);
+    Lending l;
+    memory_state_limit(&m, 512 * MIB, 500 * MIB);
+    lending_init(&l, UINT64_MAX, NS_PER_S);
+    lending_read(&l, &m, 0, NS_PER_S);
+    uint64_t limit = lending_begin(&l, NS_PER_S);
+    assert_true(limit > 450 * MIB && limit <= 468 * MIB);
+    assert_true(l.ceiling_bytes >= limit && l.ceiling_bytes <= 468 * MIB);
 }
 
 /* ---- the limit ------------------------------------------------------------------------------- */
@@ -150,7 +185,7 @@ static void the_pool_may_outgrow_the_beginning_but_not_the_host(void **state)
     assert_int_equal(lending.ceiling_bytes, 59 * GIB);
     lend(UINT64_MAX, 100 * GIB);
     assert_int_equal(lending.ceiling_bytes / MIB,
-                     memory_ceiling_bytes(&(MemoryState){100 * GIB, 0, GIB}) / MIB);
+                     memory_ceiling_bytes(&(MemoryState){100 * GIB, 0, GIB}, 0) / MIB);
     lend(5 * GIB, 60 * GIB);
     assert_int_equal(lending.ceiling_bytes, 5 * GIB);
 }
@@ -320,6 +355,8 @@ int main(void)
         cmocka_unit_test(never_more_than_the_kernel_has_available),
         cmocka_unit_test(refuses_texts_that_say_too_little),
         cmocka_unit_test(what_is_lent_counts_as_the_owners_no_more),
+        cmocka_unit_test(a_control_group_can_be_smaller_than_the_host),
+        cmocka_unit_test(a_small_group_lends_too),
         cmocka_unit_test(begins_with_what_is_there_less_a_slack),
         cmocka_unit_test(the_pool_may_outgrow_the_beginning_but_not_the_host),
         cmocka_unit_test(is_not_moved_by_noise),

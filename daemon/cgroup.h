@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory limits of control groups, as the kernel tells them in text. Pure: who reads the files is
  * memory_limit(). See cgroups(7), proc_pid_mountinfo(5). */
-#ifndef DODO_IMD_CGROUP_H
-#define DODO_IMD_CGROUP_H
+#ifndef DODO_DAEMON_CGROUP_H
+#define DODO_DAEMON_CGROUP_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -27,8 +27,9 @@ bool cgroup_parse_mount(const char *line, CgroupMount *ret);
 const char *cgroup_below(const CgroupMount *m, const char *group);
 /* Cuts the last component off; false when there was none. */
 bool cgroup_up(char *group);
-/* The file of a group that holds its limit. */
+/* The file of a group that holds its limit; what it uses. */
 const char *cgroup_limit_file(enum CgroupKind kind);
+const char *cgroup_usage_file(enum CgroupKind kind);
 /* What is in it, [bytes]; UINT64_MAX: no limit, or no number. */
 uint64_t cgroup_parse_limit(const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "imd/cgroup.h"
+#include "daemon/cgroup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +114,11 @@ bool cgroup_up(char *group)
 const char *cgroup_limit_file(enum CgroupKind kind)
 {
     return kind == CGROUP_V1 ? "memory.limit_in_bytes" : "memory.max";
+}
+
+const char *cgroup_usage_file(enum CgroupKind kind)
+{
+    return kind == CGROUP_V1 ? "memory.usage_in_bytes" : "memory.current";
 }
 
 uint64_t cgroup_parse_limit(const char *text)

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* What control groups leave a process, whatever the host has. */
+#ifndef DODO_DAEMON_MEMORY_LIMIT_H
+#define DODO_DAEMON_MEMORY_LIMIT_H
+
+#include <limits.h>
+#include <stdint.h>
+
+typedef struct MemoryLimit {
+    uint64_t bytes; /* UINT64_MAX: there is none */
+    uint64_t
+        left_bytes; /* until the first of the groups has used up its own; UINT64_MAX likewise */
+    char file[PATH_MAX]; /* that sets it */
+} MemoryLimit;
+
+/* The least of the limits of this process's own control group and those above it, of either version
+ * of control groups. @root: before all paths; "" for this host's own files. What cannot be read
+ * sets none; of a group whose use cannot be read nothing is left. */
+void memory_limit(const char *root, MemoryLimit *ret);
+
+#endif
