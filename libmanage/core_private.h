@@ -82,6 +82,7 @@ typedef struct Region {
     bool raced;               /* ... beside an OPEN_REMOTE */
     bool remote_wanted, held; /* held: remote memory may hold all of it, from an earlier run */
     uint8_t remote_state;
+    bool remote_used; /* since it is open */
     int remote;
     uint64_t remote_not_before_ns;
     uint64_t write_failures;     /* write-backs that failed, ever */
@@ -113,7 +114,7 @@ typedef struct FileMean {
     unsigned count;
 } FileMean;
 
-enum CostOf { COST_FILE, COST_REMOTE, COST_COPY, COSTS };
+enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };
 
 struct Cache {
     CacheConfig cfg;

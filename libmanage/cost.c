@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libmanage/cost.h"
 
-enum { COST_WEIGHT = 8, COST_SMALLEST = 4096 };
+enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_SMALLEST = 4096 };
 enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other look */
 
 unsigned cost_class(uint64_t bytes)
@@ -43,8 +43,9 @@ void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
         ns = 1;
     if (was == 0)
         cost->classes[k].ns = ns;
-    else if (ns > was)
-        cost->classes[k].ns = was + (ns - was) / COST_WEIGHT;
+    else if (ns > was) /* one that waited for a processor is no rule */
+        cost->classes[k].ns =
+            was + ((ns < COST_OUTLIER * was ? ns : COST_OUTLIER * was) - was) / COST_WEIGHT;
     else
         cost->classes[k].ns = was - (was - ns) / COST_WEIGHT;
     cost->classes[k].at_ns = now_ns;
@@ -76,8 +77,13 @@ uint64_t cost_of(const Cost *cost, uint64_t bytes)
     unsigned k = class_nearest(cost, bytes);
     if (k == COST_CLASSES)
         return 0;
-    if (cost_class(bytes) == k && k + 1 < COST_CLASSES)
+    unsigned at = cost_class(bytes);
+    if (at == k && k + 1 < COST_CLASSES)
         return cost->classes[k].ns;
+    if (at < k) {
+        uint64_t ns = cost->classes[k].ns >> (k - at) / 2;
+        return ((k - at) % 2 ? ns * 70 / 99 : ns) + 1; /* 1 / sqrt(2) */
+    }
     return (uint64_t)((double)cost->classes[k].ns * (double)bytes /
                       (double)((uint64_t)COST_SMALLEST << k)) +
            1;

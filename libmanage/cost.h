@@ -28,7 +28,8 @@ void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns,
                      uint64_t fresh_ns);
 uint64_t cost_again(const Cost *cost, uint64_t bytes); /* the nearest class's again_ns */
 /* [ns]; 0: nothing of the kind was measured. From the nearest class that was: a larger transfer
- * than measured is taken for as many of those, a smaller one for its share. */
+ * than measured is taken for as many of those. A smaller one can take as long, where positioning is
+ * all, or its share, where moving the bytes is: it is taken for the mean of both, the geometric. */
 uint64_t cost_of(const Cost *cost, uint64_t bytes);
 /* Was the nearest class measured since @since_ns? */
 bool cost_known_since(const Cost *cost, uint64_t bytes, uint64_t since_ns);

@@ -133,7 +133,7 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         Piece *q = piece_find(r, index + 1);
         if (q ? piece_busy(q) || q->valid & 1 : false)
             break;
-        if (fetch_source(c, r, to, limit - to, now_ns) != source ||
+        if (fetch_source(c, r, to, limit - offset, now_ns) != source ||
             direct_overlaps(c, r, index + 1, call))
             break;
         if (!q && room_at_once(c, piece_len(c, r, index + 1), r, p->index, index + 1 - p->index,

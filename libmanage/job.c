@@ -92,27 +92,37 @@ void remote_want(Cache *c, Region *r)
     background_wake(c);
 }
 
-static void remote_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+enum { CLONE_SHARE = 4 }; /* so many times as long as a read it may take */
+
+/* Of remote memory as @which. A region's first transfer may be the first with its host, which costs
+ * a session. */
+static void remote_cost_add(Cache *c, Region *r, enum CostOf which, uint64_t bytes, uint64_t ns,
+                            uint64_t now_ns)
 {
-    cost_add_beside(&c->cost[COST_REMOTE], &c->cost[COST_FILE], bytes, ns, now_ns,
-                    c->cfg.cost_fresh_ns);
+    bool first = !r->remote_used;
+    r->remote_used = true;
+    if (!first)
+        cost_add_beside(&c->cost[which], &c->cost[COST_FILE], bytes, ns, now_ns,
+                        c->cfg.cost_fresh_ns);
 }
 
 /* Is remote memory the cheaper place to read from? What is unknown is tried, and what was not
- * measured for long is measured again, the file first; dear remote memory sooner. */
+ * measured for long is measured again, the file first; dear remote memory sooner. As long as
+ * nothing was read from it, clones tell, as far as they can. */
 bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
 {
     uint64_t since = now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
     uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
-    uint64_t remote = cost_of(&c->cost[COST_REMOTE], bytes);
-    if (!file || !remote)
+    bool was_read = cost_of(&c->cost[COST_REMOTE], bytes) > 0;
+    const Cost *remote = &c->cost[was_read ? COST_REMOTE : COST_CLONE];
+    if (!file || !cost_of(remote, bytes))
         return true;
     if (!cost_known_since(&c->cost[COST_FILE], bytes, since))
         return false;
-    uint64_t again = cost_again(&c->cost[COST_REMOTE], bytes);
+    uint64_t again = cost_again(remote, bytes);
     if (again && again < now_ns)
         since = max_u64(since, now_ns - again);
-    return remote < file || !cost_known_since(&c->cost[COST_REMOTE], bytes, since);
+    return cost_of(remote, bytes) < file || !cost_known_since(remote, bytes, since);
 }
 
 static void remote_lost(Cache *c, Region *r, uint64_t now_ns)
@@ -139,6 +149,7 @@ static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t no
     }
     r->remote = result->remote;
     r->remote_state = REMOTE_OPEN;
+    r->remote_used = false;
     if (GUARD(RACED) && result->held && r->raced) {
         /* The file was written beside it: what is held may be older than that. */
         remote_lost(c, r, now_ns);
@@ -194,7 +205,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     else if (job->kind == CACHE_READ_FILE)
         file_cost_add(c, job->len, result->ns, now_ns);
     else
-        remote_cost_add(c, job->len, result->ns, now_ns);
+        remote_cost_add(c, r, COST_REMOTE, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         p->valid |= piece_mask(c, i, job->offset, job->offset + job->len);
@@ -255,7 +266,8 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
         remote_lost(c, r, now_ns);
         return;
     }
-    remote_cost_add(c, job->len, result->ns, now_ns);
+    /* It is made beside the program, and of pages that its host has to get first. */
+    remote_cost_add(c, r, COST_CLONE, job->len, result->ns / CLONE_SHARE, now_ns);
     uint64_t taken = min_u64(job->len, (uint64_t)result->count);
     remote_holds(c, r, job->offset, job->offset + taken);
     c->stats.clones += job->pieces;

@@ -150,7 +150,7 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
         (file_is_cheap(c, s->len) || file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
         return false;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
-           fetch_source(c, r, to, limit - to, now_ns) == source &&
+           fetch_source(c, r, to, limit - from, now_ns) == source &&
            ahead_piece(c, s, index, first, now_ns)) {
         c->stats.readaheads++;
         to = missing_end(c, r, to, limit, source);
