@@ -22,6 +22,7 @@ static void choose_cache(CacheConfig *c, SimRng *r)
     c->low_water_bytes = sim_rng_chance(r, 500000) ? c->limit_bytes / 4 : 0;
     c->readahead_bytes = sim_rng_chance(r, 500000) ? c->limit_bytes / 2 : 0;
     c->bypass_factor = sim_rng_chance(r, 300000) ? 20 : 0;
+    c->known_reads = c->bypass_factor ? 2 : 0; /* short lives: nothing would be read ahead */
     c->refraction_ns = sim_rng_spread(r, NS_PER_MS, NS_PER_S);
     c->write_retry_ns = sim_rng_spread(r, 100000, 100 * NS_PER_MS);
     c->cost_fresh_ns = sim_rng_spread(r, NS_PER_MS, 10 * NS_PER_S);
