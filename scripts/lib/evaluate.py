@@ -14,8 +14,9 @@ import time
 
 import evaluate_check
 import evaluate_plan as plan
+import evaluate_quiet as quiet
 import evaluate_report
-from evaluate_stage import Failed, Testbed, prepare, run_cell, shown
+from evaluate_stage import Failed, Testbed, prepare, processor_ticks, run_cell, shown
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 RIGHT = "checked"
@@ -49,14 +50,18 @@ class Results:
 
     def __init__(self, path, settings, anew):
         self.path = path
-        self.data = {"settings": settings, "machine": machine(), "started": now(), "builds": [],
-                     "calibration": {}, "mined": None, "runs": {}, "failed": [], "skipped": []}
+        self.data = {"settings": settings, "machine": machine(), "cores": os.cpu_count(), "started": now(),
+                     "builds": [], "calibrations": [], "calibration": {}, "mined": None, "runs": {}, "failed": [],
+                     "skipped": []}
         if os.path.exists(path) and not anew:
             with open(path, encoding="utf-8") as f:
                 old = json.load(f)
             if {**old["settings"], "repeat": 0} != {**settings, "repeat": 0}:
                 sys.exit(f"evaluate: {path} holds results of other settings ({words_of(old['settings'])}): give "
                          "another --json, or --anew")
+            if "calibrations" not in old:
+                sys.exit(f"evaluate: {path} is an older evaluate's, and does not tell whether the machine was quiet: "
+                         "give another --json, or --anew")
             old["settings"] = settings
             old["failed"] = []
             self.data = old
@@ -83,20 +88,24 @@ class Evaluation:
     def __init__(self, options, cells, results, work):
         self.options, self.cells, self.results, self.work = options, cells, results, work
         self.runs = results.data["runs"]
-        self.begun = time.monotonic()
+        self.watch = quiet.Watch(results.data, self.measured, say, options.strict, time.sleep, time.monotonic)
+        self.failed = set()
         self.expected_done = self.took = 0.0
+        self.calibration_s = 6 + 7 * options.measure  # as long as none has been seen
         self.transactions = round(plan.TRANSACTIONS / options.size_scale)
 
     def repetitions(self, cell):
         return 1 if cell.only_once else self.options.repeat
 
     def missing(self, repetition):
-        """Of each stage: its cells, and of each the runs that there are none of."""
+        """Of each stage: its cells, and of each the runs that are still to be had."""
         stages = {}
         for cell in self.cells:
             if repetition > self.repetitions(cell):
                 continue
-            systems = [s for s in cell.runs() if cell.run_key(s, repetition) not in self.runs]
+            keys = {s: cell.run_key(s, repetition) for s in cell.runs()}
+            systems = [s for s, key in keys.items() if key not in self.failed and
+                       self.watch.wanted(key, self.options.again)]
             if "second" in systems and "first" not in systems:
                 systems.insert(systems.index("second"), "first")  # it leaves what the second finds
             if systems:
@@ -105,22 +114,28 @@ class Evaluation:
 
     def left_s(self):
         """The models' time for all that is missing, corrected by how true they were so far."""
-        todo = sum(plan.expected_s(c, s) for n in range(1, self.options.repeat + 1)
-                   for stage in self.missing(n).values() for c, systems in stage for s in systems)
-        return todo * (self.took / self.expected_done if self.expected_done else 1.2)
+        stages = [cells for n in range(1, self.options.repeat + 1) for cells in self.missing(n).values()]
+        todo = sum(plan.expected_s(c, s) for cells in stages for c, systems in cells for s in systems)
+        todo *= self.took / self.expected_done if self.expected_done else 1.2
+        return todo + (self.calibration_s * (2 + todo / quiet.WINDOW_S) if todo else 0)
 
     def all(self):
-        failed = 0
         left = self.left_s()
         say(f"About {-(-left // 60):.0f} minutes to go." if left else "All of it has been run already.")
-        for repetition in range(1, self.options.repeat + 1):
-            for stage, cells in self.missing(repetition).items():
-                failed += self.stage(stage, cells, repetition)
-        return failed
+        for attempt in range(1 + self.options.again):
+            last = None
+            for repetition in range(1, self.options.repeat + 1):
+                for last, cells in self.missing(repetition).items():
+                    if attempt:
+                        say(f"Once more, as far as the machine was not quiet: {last.name}")
+                    self.stage(last, cells, repetition)
+            if last:
+                self.calibrate(last)
+        return len(self.failed)
 
     def stage(self, stage, cells, repetition):
-        failed = 0
-        self.calibrate(stage)
+        if self.watch.due(stage):
+            self.calibrate(stage)
         start = time.monotonic()
         with Testbed(TOP, self.options.build, stage.up_options(), self.work) as testbed:
             for line in testbed.skipped:
@@ -129,43 +144,54 @@ class Evaluation:
                     self.results.data["skipped"].append(line)
             self.took += time.monotonic() - start
             for cell, systems in cells:
-                failed += self.cell(testbed, cell, systems, repetition)
-        return failed
+                if self.watch.due():
+                    self.calibrate(stage)
+                self.cell(testbed, cell, systems, repetition)
 
     def calibrate(self, stage):
-        if stage.calibration in self.results.data["calibration"]:
-            return
         say(f"Calibrating {stage.calibration}")
-        with Testbed(TOP, self.options.build, stage.calibration_options(), self.work) as testbed:
-            self.results.data["calibration"][stage.calibration] = testbed.measure(self.options.measure)
-        self.results.save()
+        try:
+            self.watch.calibrate(stage, now)
+        finally:
+            self.results.save()
+
+    def measured(self, stage):
+        """On a testbed of its own, which may be beside the stage's."""
+        start, before = time.monotonic(), processor_ticks()
+        with Testbed(TOP, self.options.build, stage.calibration_options(), self.work, "calibration") as testbed:
+            try:
+                lines = testbed.measure(self.options.measure)
+            except Failed as error:
+                say(f"NO CALIBRATION: {error}")
+                lines = []
+        self.calibration_s = time.monotonic() - start
+        return lines, quiet.stolen_share(before, processor_ticks())
 
     def cell(self, testbed, cell, systems, repetition):
-        failed = 0
         prepare(testbed, cell, self.transactions, lambda text: say(f"  {text}"))
         order = systems if "first" in systems else plan.in_turn(systems, repetition)
         for system in order:
-            start = time.monotonic()
-            expected = plan.expected_s(cell, system)
+            start, before = time.monotonic(), processor_ticks()
+            key, expected = cell.run_key(system, repetition), plan.expected_s(cell, system)
             try:
                 run = run_cell(testbed, cell, system, self.transactions, 60 + 20 * expected)
                 wrong = evaluate_check.check(cell, system, run, self.mined(testbed, cell))
                 if wrong:
                     raise Failed(wrong)
             except Failed as error:
-                failed += 1
-                self.results.data["failed"].append({"run": cell.run_key(system, repetition), "why": str(error)})
-                say(f"NO RUN: {cell.run_key(system, repetition)}: {error}\n  {shown(cell, system, self.transactions)}")
+                self.failed.add(key)
+                self.results.data["failed"].append({"run": key, "why": str(error)})
+                say(f"NO RUN: {key}: {error}\n  {shown(cell, system, self.transactions)}")
                 self.results.save()
                 continue
             run["load"] = os.getloadavg()[0]
             run["at"] = now()
-            self.runs[cell.run_key(system, repetition)] = run
+            run["stolen"] = quiet.stolen_share(before, processor_ticks())
+            self.watch.ran(key, run)
             self.expected_done += expected
             self.took += time.monotonic() - start
             self.results.save()
             self.tell(cell, system, repetition, run)
-        return failed
 
     def mined(self, testbed, cell):
         """What another miner finds in the same transactions; once, for it takes its time."""
@@ -190,9 +216,9 @@ class Evaluation:
 
 # ---- the command line ------------------------------------------------------------------------------
 
-def positive(least, most):
+def between(kind, least, most):
     def parse(text):
-        value = float(text)
+        value = kind(text)
         if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{least:g} to {most:g}, not {text}")
         return value
@@ -202,11 +228,13 @@ def positive(least, most):
 def options_of(argv):
     parser = argparse.ArgumentParser(add_help=False, prog="evaluate")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--time-scale", type=positive(1, 20), default=20.0)
-    parser.add_argument("--size-scale", type=positive(1, 256))
+    parser.add_argument("--time-scale", type=between(float, 1, 20), default=20.0)
+    parser.add_argument("--size-scale", type=between(float, 1, 256))
     parser.add_argument("--profile", action="append", choices=list(plan.PROFILE_WORDS))
     parser.add_argument("--only", action="append", default=[])
-    parser.add_argument("--repeat", type=int)
+    parser.add_argument("--repeat", type=between(int, 1, 100))
+    parser.add_argument("--again", type=between(int, 0, 10))
+    parser.add_argument("--strict", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--anew", action="store_true")
     parser.add_argument("--report")
@@ -214,6 +242,7 @@ def options_of(argv):
     options = parser.parse_args(argv)
     options.size_scale = options.size_scale or (64.0 if options.quick else 32.0)
     options.repeat = options.repeat or (1 if options.quick else 3)
+    options.again = (0 if options.quick else 1) if options.again is None else options.again
     options.json = options.json or os.path.join(TOP, "build", "evaluate-quick.json" if options.quick else
                                                 "evaluate.json")
     options.measure = 0.5 if options.quick else 1
@@ -235,10 +264,13 @@ def work_directory():
 
 
 def run_all(options, results, cells):
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))
     with work_directory() as work:
         try:
             return Evaluation(options, cells, results, work).all()
+        except quiet.Refused as error:
+            sys.exit(f"evaluate: {error}")
         except KeyboardInterrupt:
             say("\nInterrupted: the next call goes on from here.")
             sys.exit(130)
@@ -253,11 +285,12 @@ def main(argv):
     results = Results(options.json, settings, options.anew)
     failed = run_all(options, results, cells)
     results.data["ended"] = now()
+    results.data["verdict"] = quiet.verdict(results.data)
     results.save()
     everything = plan.cells([p for w in plan.PROFILE_WORDS.values() for p in w], options.time_scale,
                             options.size_scale, True)
     evaluate_report.write(results.data, everything, options.json, options.report)
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if failed or options.strict and quiet.noisy(results.data) else 0)
 
 
 if __name__ == "__main__":

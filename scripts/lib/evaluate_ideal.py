@@ -10,6 +10,14 @@ HOT, HOT_DRAWS = 20, 80  # percent of the data, of the requests
 class Costs:
     """What the testbed's disk and network give, by `scripts/testbed measure --json` of it."""
 
+    @staticmethod
+    def of(lines):
+        """None where the disk has no model, or nothing could be measured."""
+        try:
+            return Costs([line for line in lines if line["measured"]])
+        except KeyError:
+            return None
+
     def __init__(self, lines, source="h1", sink="client"):
         found = {line["what"]: line["measured"] for line in lines}
         self.rtt_s = found[f"{source} to {sink}, there and back"] / 1e6

@@ -29,7 +29,7 @@ def bars(x, row, y_of):
     if paper:
         out += [line(x - 3, y_of(value), x + 2 * BAR + 3, y_of(value), PAPER, 2.5) for value in paper]
     label = f' transform="rotate(-45 {x + BAR:.1f} {HEIGHT + 14})"'
-    out.append(text(x + BAR, HEIGHT + 14, row.name, "end", 10, label))
+    out.append(text(x + BAR, HEIGHT + 14, row.label(), "end", 10, label))
     return out
 
 

@@ -5,6 +5,7 @@ import sys
 
 import evaluate_plan as plan
 import evaluate_plot
+import evaluate_quiet as quiet
 from evaluate_ideal import Spread
 from evaluate_targets import rows, targets
 
@@ -14,7 +15,7 @@ HEAD = ("run", "disk, s", "Dodo, s", "speedup", "ideal", "of ideal", "local/remo
 
 def table_row(row):
     paper = row.paper() if row.cell.stage.profile.timed else None
-    return (row.name, row.disk_s.text(), row.dodo_s.text(), row.speedup.text(), row.ideal.text(),
+    return (row.label(), row.disk_s.text(), row.dodo_s.text(), row.speedup.text(), row.ideal.text(),
             row.of_ideal.text(), " / ".join(f"{row.share(w):.0f}" for w in ("local", "remote", "file")) + " %",
             "-" if not paper else f"{paper[0]:g}" if paper[0] == paper[1] else f"{paper[0]:g}, {paper[1]:g}"
             if row.cell.stage.app != "synthetic" else f"{paper[0]:g} to {paper[1]:g}")
@@ -34,12 +35,14 @@ def plain(head, lines):
 def calibration_rows(results):
     lines = []
     for name, measured in sorted(results["calibration"].items()):
-        for line in measured:
-            if line["measured"] is None or "plain" in line["what"] or "at once" in line["what"]:
-                continue
+        for line in quiet.counted(measured):
             asked = line["asked"]
-            lines.append((name, line["what"], "-" if not asked else f"{asked:.4g}", f"{line['measured']:.4g}",
-                          line["unit"], "-" if not asked else f"{100 * (line['measured'] / asked - 1):+.1f} %"))
+            every = [x for c in results["calibrations"] if c["name"] == name for x in quiet.counted(c["lines"])
+                     if x["what"] == line["what"]]
+            offs = sorted((quiet.off(x) for x in every), key=abs) if asked else []
+            lines.append((name, line["what"], f"{asked:.4g}" if asked else "-", f"{line['measured']:.4g}",
+                          line["unit"], f"{100 * quiet.off(line):+.1f} %" if asked else "-",
+                          f"{100 * offs[-1]:+.1f} %" if offs else "-", str(len(every))))
     return lines
 
 
@@ -53,7 +56,7 @@ def scale_rows(table):
             if other.cell.name == row.cell.name and other is not row and \
                other.cell.stage.profile == row.cell.stage.profile:
                 for r in (other, row):
-                    lines.append((f"{r.name}, T = {r.cell.stage.time:g}", r.speedup.text(), r.ideal.text(),
+                    lines.append((f"{r.label()}, T = {r.cell.stage.time:g}", r.speedup.text(), r.ideal.text(),
                                   r.of_ideal.text()))
     return lines
 
@@ -63,6 +66,7 @@ def conditions(results):
     whole = f"{settings['size_scale']:g}"
     order, files = plan.lu_shape(settings["size_scale"])
     lines = [
+        quiet.verdict(results),
         f"From {results['started']} to {results.get('ended', '?')}; build {', '.join(results['builds'])}; "
         f"{results['machine']}; load average at the ends of the runs: {loads.text('%.1f')}.",
         f"Sizes are 1/{whole} of the paper's (--size-scale {whole}), lu's matrix is {order} x {order} in {files} "
@@ -91,7 +95,8 @@ def sections(results, cells):
         made.append(("The same at another time scale", ("run", "speedup", "ideal", "of ideal"), scaled))
     if results["calibration"]:
         made.append(("Calibration: what the testbed was asked for, and gave",
-                     ("profile@T", "what", "asked", "measured", "unit", "off by"), calibration_rows(results)))
+                     ("profile@T", "what", "asked", "measured", "unit", "off by", "at worst", "times"),
+                     calibration_rows(results)))
     return made
 
 

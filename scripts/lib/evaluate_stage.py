@@ -33,19 +33,33 @@ def descendants(root):
     return found
 
 
+def preferred(words):
+    """The command, in a session of its own that goes before other programs, where that is allowed."""
+    return ["setsid", "-w", "sh", "-c", f'{{ echo {PRIORITY} >/proc/self/autogroup; }} 2>/dev/null; exec "$@"',
+            "sh", *words]
+
+
+def processor_ticks():
+    """How the processors' time was spent until now; evaluate_quiet.stolen_share takes two of these."""
+    with open("/proc/stat", encoding="utf-8") as f:
+        return [int(word) for word in f.readline().split()[1:]]
+
+
 class Testbed:
     """Up as long as the with statement lasts; `plain` and `client` have the same files on their disks."""
 
-    def __init__(self, top, build, up_options, work):
+    def __init__(self, top, build, up_options, work, name="testbed"):
         self.command = [os.path.join(top, "scripts/testbed")]
         self.build, self.up_options = build, up_options
-        self.dir = os.path.join(work, "testbed")
+        self.dir = os.path.join(work, name)
         self.data = os.path.join(work, "data")
         self.skipped = []
 
     def testbed(self, *words, **options):
-        return subprocess.run([*self.command, words[0], "--dir", self.dir, *words[1:]], check=False,
-                              stdin=subprocess.DEVNULL, text=True, **options)
+        return subprocess.run(self.words(*words), check=False, stdin=subprocess.DEVNULL, text=True, **options)
+
+    def words(self, command, *words):
+        return [*self.command, command, "--dir", self.dir, *words]
 
     def __enter__(self):
         up = self.testbed("up", "--build", self.build, "--while", str(os.getpid()), "--data", self.data,
@@ -73,7 +87,9 @@ class Testbed:
         return os.path.join(self.data, host, name)
 
     def measure(self, seconds):
-        out = self.testbed("measure", "--json", "--seconds", str(seconds), stdout=subprocess.PIPE)
+        """With the priority that the programs have, too."""
+        out = subprocess.run(preferred(self.words("measure", "--json", "--seconds", str(seconds))), check=False,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if out.returncode != 0:
             raise Failed("measuring the testbed failed")
         return json.loads(out.stdout)
@@ -81,10 +97,7 @@ class Testbed:
     def run(self, host, words, environment, timeout):
         """One program's JSON; what it says on its standard error besides."""
         settings = [f"{k}={v}" for k, v in environment.items()]
-        inner = 'exec "$@"'
-        command = ["setsid", "-w", "sh", "-c", f'{{ echo {PRIORITY} >/proc/self/autogroup; }} 2>/dev/null; {inner}',
-                   "sh", *self.command, "exec", "--dir", self.dir, host, "--", "env", *settings,
-                   "sh", "-c", " ".join(words)]
+        command = preferred(self.words("exec", host, "--", "env", *settings, "sh", "-c", " ".join(words)))
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         timer = threading.Timer(timeout, process.kill)
@@ -116,8 +129,10 @@ def make_once(testbed, name, program, words, log):
     path, other = testbed.path("client", name), testbed.path("plain", name)
     if not os.path.exists(path):
         log(f"making {name}")
-        subprocess.run([os.path.join(testbed.build, "examples", program), *words, path + ".new"],
-                       check=True, stdin=subprocess.DEVNULL)
+        made = subprocess.run([os.path.join(testbed.build, "examples", program), *words, path + ".new"],
+                              check=False, stdin=subprocess.DEVNULL)
+        if made.returncode != 0:
+            sys.exit(f"evaluate: {name} could not be made in {testbed.data}")
         os.rename(path + ".new", path)
     if not os.path.exists(other):
         os.link(path, other)

@@ -20,18 +20,22 @@ class Row:
             if run and disk:
                 pairs.append((run, disk))
         self.pairs = pairs
-        lines = results["calibration"].get(stage.calibration)
+        costs = Costs.of(results["calibration"].get(stage.calibration, []))
+        self.quiet = all(run["quiet"] for pair in pairs for run in pair)
         self.disk_s = Spread(d["seconds"] for _, d in pairs)
         self.dodo_s = Spread(r["seconds"] for r, _ in pairs)
         self.speedup = Spread(d["seconds"] / r["seconds"] for r, d in pairs)
         self.ideal = self.of_ideal = self.of_bound = Spread(())
-        if lines:
-            costs = Costs(lines)
+        if costs:
             best = [(r, d, ideal_s(app, r, d, costs, fits(cell))) for r, d in pairs]
             self.ideal = Spread(d["seconds"] / s for _, d, s in best)
             self.of_ideal = Spread(s / r["seconds"] for r, _, s in best)
         if app == "lu":
             self.of_bound = Spread(d["seconds"] / r["seconds"] / lu_bound(r, d) for r, d in pairs)
+
+    def label(self):
+        """Its name, with a mark if the machine was not quiet."""
+        return self.name if self.quiet else self.name + " *"
 
     def share(self, which):
         """Of the bytes read, those from there [percent], in all repetitions."""

@@ -15,6 +15,7 @@ import evaluate_check as check
 import evaluate_ideal as ideal
 import evaluate_plan as plan
 import evaluate_plot as plot
+import evaluate_quiet as quiet
 import evaluate_report as report
 import evaluate_targets as judge
 
@@ -22,8 +23,8 @@ K, M = 1 << 10, 1 << 20
 # Random 8K in 10 ms, 32K in 13 ms; 4 MB/s one after the other; the network 8 MB/s after 1 ms.
 LINES = [{"what": "h1 to client", "measured": 8.0, "asked": 8.0, "unit": "MB/s"},
          {"what": "h1 to client, there and back", "measured": 1000.0, "asked": None, "unit": "us"},
-         {"what": "disk of client, random 8K", "measured": 8 * K / 10e-3 / 1e6, "asked": 1, "unit": "MB/s"},
-         {"what": "disk of client, random 32K", "measured": 32 * K / 13e-3 / 1e6, "asked": 1, "unit": "MB/s"},
+         {"what": "disk of client, random 8K", "measured": 8 * K / 10e-3 / 1e6, "asked": 0.8, "unit": "MB/s"},
+         {"what": "disk of client, random 32K", "measured": 32 * K / 13e-3 / 1e6, "asked": 2.5, "unit": "MB/s"},
          {"what": "disk of client, sequential", "measured": 4.0, "asked": 4.0, "unit": "MB/s"}]
 
 
@@ -31,7 +32,7 @@ def synthetic(seconds, pattern="random", local=0, remote=0, file=0, compute=2.0,
     return {"seconds": seconds, "read_seconds": seconds - compute, "pattern": pattern, "request_bytes": 8 * K,
             "size_bytes": size, "requests": (local + remote + file) // (8 * K), "local_bytes": local,
             "remote_bytes": remote, "file_bytes": file, "verified_bytes": local + remote + file,
-            "wrong_bytes": 0, "errors": 0, "regions_failed": 0, "load": 0.5}
+            "wrong_bytes": 0, "errors": 0, "regions_failed": 0, "load": 0.5, "quiet": True, "tries": 1, "stolen": 0.01}
 
 
 class Plan(unittest.TestCase):
@@ -99,6 +100,172 @@ class Ideal(unittest.TestCase):
         self.assertAlmostEqual(ideal.lu_bound({"io_seconds": 5.0}, disk), 1 / 0.75)
 
 
+    def test_without_a_modelled_disk_there_are_no_costs(self):
+        self.assertIsNotNone(ideal.Costs.of(LINES))
+        self.assertIsNone(ideal.Costs.of([{**x, "what": x["what"].replace("disk", "plain disk")} for x in LINES]))
+        self.assertIsNone(ideal.Costs.of([{**x, "measured": None} for x in LINES]))
+
+
+def with_line(what, measured):
+    return [{**x, "measured": measured} if x["what"] == what else x for x in LINES]
+
+
+class Stage:
+    calibration = "paper@20"
+
+
+class Machine:
+    """A machine whose calibrations come one after the other from a list; time passes when it is told to."""
+
+    def __init__(self, *calibrations, strict=False):
+        self.calibrations, self.told, self.time, self.pauses = list(calibrations), [], 0, []
+        self.data = {"runs": {}, "calibrations": [], "calibration": {}}
+        self.watch = quiet.Watch(self.data, self.measure, self.told.append, strict, self.pauses.append,
+                                 lambda: self.time)
+
+    def measure(self, _):
+        return self.calibrations.pop(0), 0.0
+
+    def calibrate(self):
+        self.watch.calibrate(Stage, lambda: "now")
+
+    def ran(self, *keys, stolen=0.0, seconds=1):
+        for key in keys:
+            self.watch.ran(key, {"seconds": seconds, "stolen": stolen})
+
+    def wanted(self, *keys, again=1):
+        return [k for k in keys if self.watch.wanted(k, again)]
+
+
+SLOW = with_line("disk of client, sequential", 0.8)
+FAST = with_line("h1 to client", 8.0 * 1.25)
+
+
+class Quiet(unittest.TestCase):
+    def test_each_line_that_is_judged_may_be_off_by_a_fifth_and_no_more(self):
+        self.assertEqual(quiet.strays(LINES), [])
+        for what in ("h1 to client", "disk of client, random 8K", "disk of client, random 32K",
+                     "disk of client, sequential"):
+            asked = next(x["asked"] for x in LINES if x["what"] == what)
+            for factor, strays in ((0.19, 1), (0.79, 1), (0.81, 0), (1.19, 0), (1.21, 1)):
+                lines = [{**x, "measured": factor * asked} if x["what"] == what else x for x in LINES]
+                self.assertEqual(len(quiet.strays(lines)), strays, (what, factor))
+
+    def test_what_was_not_asked_for_or_has_no_model_is_not_judged(self):
+        extra = [{"what": "client to h1", "measured": 0.1, "asked": None, "unit": "MB/s"},
+                 {"what": "client to h1, there and back", "measured": None, "asked": None, "unit": "us"},
+                 {"what": "plain disk of client, random 8K", "measured": 0.1, "asked": None, "unit": "MB/s"},
+                 {"what": "disk of client, random 8K, 64 at once", "measured": 1, "asked": 9, "unit": "MB/s"}]
+        self.assertEqual(quiet.strays(LINES + extra), [])
+
+    def test_what_ran_between_two_good_calibrations_is_good(self):
+        machine = Machine(LINES, LINES)
+        machine.calibrate()
+        machine.ran("a", "b")
+        self.assertEqual(machine.wanted("a", "b", "c"), ["c"])  # they have no verdict yet, but will
+        machine.calibrate()
+        self.assertEqual([r["quiet"] for r in machine.data["runs"].values()], [True, True])
+        self.assertEqual(machine.wanted("a", "b"), [])
+        self.assertEqual(machine.told, [])
+        self.assertTrue(machine.data["calibrations"][0]["quiet"])
+
+    def test_what_ran_beside_a_bad_one_is_run_again_so_often_and_no_more(self):
+        for lines in (SLOW, FAST, []):
+            machine = Machine(LINES, lines, LINES, LINES, lines, LINES)
+            for keys in (("before",), ("after",), ("later",), ("before",), ()):
+                machine.calibrate()
+                machine.ran(*keys)
+            found = {k: (r["quiet"], r["tries"]) for k, r in machine.data["runs"].items()}
+            self.assertEqual(found, {"before": (False, 2), "after": (False, 1), "later": (True, 1)})
+            self.assertEqual(machine.wanted("before", "after", "later"), ["after"])
+            self.assertEqual(machine.wanted("before", "after", "later", again=0), [])
+            self.assertEqual(machine.wanted("before", "after", "later", again=2), ["before", "after"])
+            self.assertEqual(sum(t.startswith("NOT A QUIET MACHINE: ") for t in machine.told), 2)
+            self.assertEqual([c["quiet"] for c in machine.data["calibrations"]], [True, False, True, True, False])
+
+    def test_it_says_at_once_what_is_off(self):
+        machine = Machine(SLOW)
+        machine.calibrate()
+        self.assertIn("disk of client, sequential: 0.8 MB/s of 4 (-80 %)", machine.told[0])
+
+    def test_a_host_that_steals_is_seen_without_a_calibration(self):
+        machine = Machine(LINES, LINES)
+        machine.calibrate()
+        machine.ran("a", stolen=0.1)
+        machine.ran("b", stolen=0.5)
+        machine.calibrate()
+        self.assertEqual([r["quiet"] for r in machine.data["runs"].values()], [True, False])
+        ticks = [100, 0, 50, 1000, 10, 0, 0, 7, 0, 0]
+        later = [130, 0, 60, 2000, 20, 0, 0, 47, 0, 0]
+        self.assertAlmostEqual(quiet.stolen_share(ticks, later), 0.5)
+        self.assertEqual(quiet.stolen_share(ticks, ticks), 0)
+
+    def test_a_good_run_is_not_replaced_by_a_bad_one(self):
+        machine = Machine(LINES, LINES, SLOW)
+        machine.calibrate()
+        machine.ran("first", seconds=3)
+        machine.calibrate()
+        machine.ran("first", seconds=9)
+        machine.calibrate()
+        self.assertEqual(machine.data["runs"]["first"], {"seconds": 3, "stolen": 0.0, "quiet": True, "tries": 2})
+
+    def test_what_an_interrupted_evaluation_left_without_a_verdict_is_run_again(self):
+        machine = Machine(LINES, LINES)
+        machine.data["runs"]["old"] = {"seconds": 1, "stolen": 0, "quiet": None, "tries": 1}
+        machine.calibrate()
+        self.assertEqual(machine.wanted("old", again=0), ["old"])
+
+    def test_strict_waits_and_in_the_end_refuses(self):
+        machine = Machine(LINES, SLOW, SLOW, LINES, *[SLOW] * 9, strict=True)
+        machine.calibrate()
+        machine.ran("a")
+        machine.calibrate()
+        self.assertFalse(machine.data["runs"]["a"]["quiet"])
+        self.assertEqual(len(machine.pauses), 2)
+        self.assertRaises(quiet.Refused, machine.calibrate)
+        self.assertEqual(len(machine.pauses), 2 + quiet.REPEATS)
+        self.assertEqual(len(machine.calibrations), 9 - 1 - quiet.REPEATS)
+
+    def test_it_is_due_when_the_last_is_long_ago(self):
+        machine = Machine(LINES)
+        machine.time = 1000
+        self.assertTrue(machine.watch.due(Stage))
+        machine.calibrate()
+        self.assertFalse(machine.watch.due(Stage))
+        machine.time += quiet.WINDOW_S
+        self.assertTrue(machine.watch.due(Stage))
+
+    def test_it_is_due_for_a_testbed_that_has_none_of_use(self):
+        class Other:
+            calibration = "today-1g@1"
+        machine = Machine(LINES, [])
+        machine.calibrate()
+        self.assertTrue(machine.watch.due(Other))
+        machine = Machine([])
+        machine.calibrate()
+        self.assertTrue(machine.watch.due(Stage))
+        self.assertIn("could not be measured", machine.told[0])
+
+    def test_after_a_bad_one_a_stage_has_its_own(self):
+        machine = Machine(LINES, SLOW)
+        machine.calibrate()
+        machine.calibrate()
+        self.assertTrue(machine.watch.due(Stage))
+        self.assertFalse(machine.watch.due())
+
+    def test_the_ideal_is_of_the_quiet_ones(self):
+        def of(lines, factor):
+            return [{**x, "measured": factor * x["measured"]} for x in lines]
+        machine = Machine(of(LINES, 0.9), SLOW, of(LINES, 1.0), of(LINES, 1.1), [])
+        for _ in range(5):
+            machine.calibrate()
+        for line, good in zip(machine.data["calibration"]["paper@20"], LINES):
+            self.assertAlmostEqual(line["measured"], good["measured"])
+        machine = Machine(SLOW)
+        machine.calibrate()
+        self.assertEqual(machine.data["calibration"]["paper@20"], SLOW)
+
+
 class Check(unittest.TestCase):
     def setUp(self):
         cells = plan.cells(["paper"], 20, 64, False)
@@ -137,7 +304,8 @@ class Report(unittest.TestCase):
                 dodo = synthetic(10.0 + n, cell.pattern, remote=4 * cell.data, size=cell.data)
                 runs[cell.run_key("dodo", n)] = dodo
         self.results = {"settings": {"time_scale": 20, "size_scale": 64, "repeat": 3}, "machine": "a machine",
-                        "started": "then", "builds": ["b"], "calibration": {"paper@20": LINES}, "runs": runs,
+                        "cores": 2, "started": "then", "builds": ["b"], "calibration": {"paper@20": LINES}, "runs": runs,
+                        "calibrations": [{"name": "paper@20", "at": "then", "lines": LINES, "stolen": 0}],
                         "failed": [], "skipped": []}
 
     def test_speedup_is_the_median_with_its_spread(self):
@@ -152,6 +320,29 @@ class Report(unittest.TestCase):
             self.results["runs"][self.cells[0].run_key("dodo", n)]["seconds"] = 21.0
         found = {t.what: t.reached for t in judge.targets(judge.rows(self.cells, self.results))}
         self.assertFalse(found["sequential 8K 1G"])
+
+    def test_a_noisy_machine_is_told_of_by_the_report_itself(self):
+        text = "\n".join(report.as_markdown(self.results, self.cells, "page.svg"))
+        self.assertIn("A quiet machine: none of 1 calibrations", text)
+        self.assertNotIn(" * |", text)
+        self.results["calibrations"].append({"name": "paper@20", "at": "noon", "lines": SLOW, "stolen": 0.4})
+        text = report.as_markdown(self.results, self.cells, "page.svg")
+        self.assertIn("Not always a quiet machine: 1 of 2 calibrations was off by more than 20 %; the worst was "
+                      "paper@20 at noon, disk of client, sequential: 0.8 MB/s of 4 (-80 %); what was measured then "
+                      "was measured again.\n", text)
+        self.results["runs"][self.cells[0].run_key("disk", 2)].update(quiet=False, stolen=0.6)
+        text = report.as_markdown(self.results, self.cells, "page.svg")
+        self.assertTrue(any(line.startswith("Not a quiet machine: ") and "up to 60 % of the processors" in line and
+                            f"of {len(self.results['runs'])} runs 1 were measured then" in line for line in text))
+        self.assertEqual(sum(line.startswith(f"| {self.cells[0].name} * |") for line in text), 1)
+        self.assertEqual(sum(" * |" in line for line in text), 1)
+        self.assertTrue(any("| -80.0 % | 2 |" in line for line in text))
+
+    def test_programs_that_run_beside_are_told_of(self):
+        for run in self.results["runs"].values():
+            run["load"] = 4.1
+        self.assertEqual(quiet.verdict(self.results), "Not a quiet machine: other programs ran beside all of it (the "
+                         "load average is 4.1 on 2 cores).")
 
     def test_a_section_is_replaced_and_nothing_else(self):
         with tempfile.TemporaryDirectory() as work:
