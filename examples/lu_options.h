@@ -13,7 +13,7 @@ typedef struct LuOptions {
     LuLayout layout; /* 0: not given */
     const char *dir;
     const Backend *backend;
-    const char *policy; /* NULL: the back end's usual one */
+    const char *policy; /* NULL: first-in */
     uint64_t seed, threads;
     uint64_t compute_rate; /* operations a second at most; 0: any */
     bool generate, check, json, progress;
