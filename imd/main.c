@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/os.h"
 #include "daemon/start.h"
 #include "imd/priority.h"
 #include "imd/shell.h"
@@ -12,7 +13,7 @@ static int run(ImdOptions *o)
     char error[CONFIG_ERROR_MAX] = "";
     log_init(imd_program.name, o->common.log_level);
     if (o->owner_fd != UINT64_MAX)
-        priority_open();
+        priority_open((int)o->nice, os_now_ns());
     /* Guests' data and keys must not end up in a core file. */
     start_forbid_dumps();
     Imd *imd = imd_new(o, error);

@@ -6,12 +6,18 @@
 #define DODO_IMD_PRIORITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Before the process forbids to be dumped: later its own files of /proc would be root's. What is
- * not there is done without. */
-void priority_open(void);
-/* The group of this process is as any other's, or again as it was at priority_open(). */
-void priority_group(bool hurry);
+/* The group of this process, if it leads a session, has that @nice from now on while nobody waits;
+ * 0: it is left alone. Before the process forbids to be dumped: later its own files of /proc would
+ * be root's. What is not there is done without. */
+void priority_open(int nice, uint64_t now_ns);
+/* The group is as any other's, or has its own nice again. The kernel lets all who are not root
+ * together change a group ten times a second: what it refuses for now is tried again. */
+void priority_group(bool hurry, uint64_t now_ns);
+/* When priority_expire() is to be called; TIME_NEVER: all is as it shall be. */
+uint64_t priority_due_ns(void);
+void priority_expire(uint64_t now_ns);
 /* The calling thread runs no longer at the lowest priority, where that may be had back: from now on
  * it works for the owner, who waits for his memory. */
 void hurry(void);

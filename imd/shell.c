@@ -123,12 +123,12 @@ static void tell_served(Imd *imd)
 
 /* Whoever has to do with giving memory back may not have to wait until the owner's own work, which
  * lacks that memory, has been done. */
-static void hurry_up(Imd *imd, bool on)
+static void hurry_up(Imd *imd, bool on, uint64_t now_ns)
 {
     if (imd->hurrying == on)
         return;
     imd->hurrying = on;
-    priority_group(on);
+    priority_group(on, now_ns);
     if (on)
         hurry(); /* this thread has little to do: it stays so */
     for (unsigned i = 0; i < imd->threads_count; i++)
@@ -138,7 +138,7 @@ static void hurry_up(Imd *imd, bool on)
 static void tell_owner(Imd *imd, uint64_t now_ns)
 {
     bool over = imd_control_used_bytes(imd->control) > imd_control_limit_bytes(imd->control);
-    hurry_up(imd, over || imd->leaving);
+    hurry_up(imd, over || imd->leaving, now_ns);
     owner_tell(&imd->owner, imd_control_used_bytes(imd->control),
                imd_control_limit_bytes(imd->control), now_ns);
 }
@@ -241,7 +241,7 @@ static uint64_t on_deadline(void *ctx)
 {
     Imd *imd = ctx;
     uint64_t t = time_min(port_deadline(&imd->port), imd_control_deadline(imd->control));
-    t = time_min(t, imd->reconnect_ns);
+    t = time_min(t, time_min(imd->reconnect_ns, priority_due_ns()));
     t = time_min(t, owner_deadline(&imd->owner, imd_control_used_bytes(imd->control),
                                    imd_control_limit_bytes(imd->control)));
     if (imd->leaving)
@@ -256,7 +256,7 @@ static void leave(Imd *imd, uint64_t now_ns)
         return;
     log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
     start_stopping();
-    hurry_up(imd, true);
+    hurry_up(imd, true, now_ns);
     imd->leaving = true;
     imd->leave_at_ns = time_add(now_ns, imd->options->leave_deadline_ns);
     imd_control_leave(imd->control, now_ns);
@@ -282,9 +282,9 @@ static void on_owner(void *ctx)
     uint64_t now = os_now_ns(), limit;
     enum OwnerEvent event;
     while ((event = owner_receive(&imd->owner, &limit, now)) == OWNER_LIMIT) {
-        hurry_up(imd, limit < imd_control_used_bytes(imd->control) || imd->hurrying);
+        hurry_up(imd, limit < imd_control_used_bytes(imd->control) || imd->hurrying, now);
         if (!imd->hurrying)
-            priority_group(false); /* rmd may have thought otherwise */
+            priority_group(false, now); /* rmd may have thought otherwise */
         imd_control_limit(imd->control, limit, now);
     }
     if (event == OWNER_GONE) {
@@ -313,6 +313,7 @@ static void on_expire(void *ctx, uint64_t now_ns)
 {
     Imd *imd = ctx;
     mind_silence(imd, now_ns);
+    priority_expire(now_ns);
     connect_manager(imd, now_ns);
     tell_served(imd);
     imd_control_expire(imd->control, now_ns);
