@@ -82,8 +82,12 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
     return res;
 }
 
-/* The service manager's protocol is one datagram to a local socket; without it, nothing. */
-static void notify(const char *text)
+/* For the service manager to take in that we are ready: without that it ends us, some time. */
+enum { READY_WAIT_S = 10 };
+
+/* The service manager's protocol is one datagram to a local socket; without it, nothing. It may
+ * have so much else to read that there is no room just now; it may also hang. */
+static void notify(const char *text, unsigned wait_s)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -94,8 +98,12 @@ static void notify(const char *text)
     if (*path == '@')
         to.sun_path[0] = '\0'; /* an abstract name */
     CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const struct timeval wait = {.tv_sec = wait_s};
+    bool waits =
+        fd >= 0 && wait_s > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) == 0;
     if (fd >= 0) /* a failure is the service manager's affair: it notices that nothing came */
-        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to,
+        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT),
+                     (struct sockaddr *)&to,
                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
 
@@ -110,12 +118,12 @@ void start_ready(const char *format, ...)
     line[len] = '\n';
     (void)fflush(stdout);
     (void)log_write(STDOUT_FILENO, line, len + 1); /* who does not read it does not want it */
-    notify("READY=1");
+    notify("READY=1", READY_WAIT_S);
 }
 
 void start_stopping(void)
 {
-    notify("STOPPING=1");
+    notify("STOPPING=1", 0);
 }
 
 void start_forbid_dumps(void)

@@ -10,12 +10,15 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/defaults.h"
@@ -176,6 +179,62 @@ static void ready__tells_the_service_manager(void **state)
     g_unsetenv("NOTIFY_SOCKET");
 }
 
+/* Until it waits, or has ended; then it waits no more for what it waits for. */
+static void wait_asleep(pid_t pid)
+{
+    char text[512], state = ' ';
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+    while (state != 'S' && state != 'Z') {
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+        assert_true(n > 0);
+        text[n] = '\0';
+        (void)close(file);
+        const char *name_end = strrchr(text, ')');
+        assert_non_null(name_end);
+        state = name_end[2];
+        (void)sched_yield();
+    }
+}
+
+/* The service manager has much else to read first. */
+static void ready__is_not_lost_in_a_crowd(void **state)
+{
+    g_autofree char *path = g_build_filename(dir, "notify", NULL);
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    char told[32] = "";
+    assert_true(strlen(path) < sizeof a.sun_path);
+    memcpy(a.sun_path, path, strlen(path));
+    int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int others = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_true(s >= 0 && others >= 0);
+    assert_int_equal(bind(s, (struct sockaddr *)&a, sizeof a), 0);
+    while (sendto(others, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&a, sizeof a) == 1)
+        ;
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        g_setenv("NOTIFY_SOCKET", path, TRUE);
+        (void)dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+        start_ready("rmd ready");
+        _exit(0);
+    }
+    wait_asleep(pid);
+    bool ended = false, ready = false;
+    while (!ended || !ready) {
+        ssize_t n = recv(s, told, sizeof told - 1, MSG_DONTWAIT);
+        told[n > 0 ? n : 0] = '\0';
+        ready = ready || strcmp(told, "READY=1") == 0;
+        if (n < 0 && ended)
+            break;
+        ended = ended || waitpid(pid, NULL, WNOHANG) == pid;
+    }
+    assert_true(ready);
+    (void)close(s);
+    (void)close(others);
+}
+
 static void size__is_exact_and_can_be_read_again(void **state)
 {
     static const struct {
@@ -204,6 +263,7 @@ int main(void)
         CASE(cluster_number__is_fnv_1a),
         CASE(listen__says_what_to_mend),
         CASE(ready__tells_the_service_manager),
+        CASE(ready__is_not_lost_in_a_crowd),
         CASE(size__is_exact_and_can_be_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
