@@ -111,9 +111,13 @@ bool cgroup_up(char *group)
     return slash;
 }
 
-const char *cgroup_limit_file(enum CgroupKind kind)
+const char *cgroup_limit_file(enum CgroupKind kind, unsigned i)
 {
-    return kind == CGROUP_V1 ? "memory.limit_in_bytes" : "memory.max";
+    static const char *const names[CGROUP_KINDS][CGROUP_LIMITS] = {
+        [CGROUP_V1] = {"memory.limit_in_bytes"},
+        [CGROUP_V2] = {"memory.max", "memory.high"},
+    };
+    return i < CGROUP_LIMITS ? names[kind][i] : NULL;
 }
 
 const char *cgroup_usage_file(enum CgroupKind kind)

@@ -27,8 +27,11 @@ bool cgroup_parse_mount(const char *line, CgroupMount *ret);
 const char *cgroup_below(const CgroupMount *m, const char *group);
 /* Cuts the last component off; false when there was none. */
 bool cgroup_up(char *group);
-/* The file of a group that holds its limit; what it uses. */
-const char *cgroup_limit_file(enum CgroupKind kind);
+/* The files of a group that hold its limits, beginning with the 0th; NULL: there are no more. Above
+ * memory.high processes are slowed down until pages can be had back, and a pool's cannot. */
+enum { CGROUP_LIMITS = 2 };
+const char *cgroup_limit_file(enum CgroupKind kind, unsigned i);
+/* That tells what it uses. */
 const char *cgroup_usage_file(enum CgroupKind kind);
 /* What is in it, [bytes]; UINT64_MAX: no limit, or no number. */
 uint64_t cgroup_parse_limit(const char *text);

@@ -36,6 +36,23 @@ static uint64_t level_read(const char *root, const CgroupMount *m, const char *a
     return n < PATH_MAX ? number_read(root, file) : UINT64_MAX;
 }
 
+/* The least limit of the group @at; its name into @file. UINT64_MAX: none. */
+static uint64_t level_limit(const char *root, const CgroupMount *m, const char *at,
+                            char file[PATH_MAX])
+{
+    const char *name;
+    char path[PATH_MAX];
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; (name = cgroup_limit_file(m->kind, i)); i++) {
+        uint64_t bytes = level_read(root, m, at, name, path);
+        if (bytes >= least)
+            continue;
+        least = bytes;
+        memcpy(file, path, sizeof path);
+    }
+    return least;
+}
+
 /* The limits of the group and of all above it, up to the mounted one. */
 static void limit_of_mount(const char *root, const CgroupMount *m, const char *group,
                            MemoryLimit *ret)
@@ -43,7 +60,7 @@ static void limit_of_mount(const char *root, const CgroupMount *m, const char *g
     char at[PATH_MAX], file[PATH_MAX];
     (void)snprintf(at, sizeof at, "%s", cgroup_below(m, group));
     do {
-        uint64_t bytes = level_read(root, m, at, cgroup_limit_file(m->kind), file);
+        uint64_t bytes = level_limit(root, m, at, file);
         if (bytes == UINT64_MAX)
             continue;
         if (bytes < ret->bytes) {
