@@ -55,15 +55,54 @@ static int open_procs(const char *dir)
     return fd < 0 ? -errno : fd;
 }
 
+/* Whether this process is in the group itself. */
+static bool holds_us(const char *dir)
+{
+    char path[PATH_MAX];
+    long pid = 0;
+    if ((size_t)snprintf(path, sizeof path, "%s/cgroup.procs", dir) >= sizeof path)
+        return false;
+    FILE *f = fopen(path, "re");
+    while (f && pid != getpid() && fscanf(f, "%ld", &pid) == 1)
+        ;
+    if (f)
+        (void)fclose(f);
+    return pid == getpid();
+}
+
+/* Out of the way, below. */
+static int step_aside(const char *parent)
+{
+    char dir[PATH_MAX];
+    if ((size_t)snprintf(dir, sizeof dir, "%s/rmd", parent) >= sizeof dir)
+        return -ENAMETOOLONG;
+    if (mkdir(dir, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    return write_file(dir, "cgroup.procs", "0");
+}
+
+int cgroup_enable(const char *parent, const char *controller)
+{
+    char value[VALUE_MAX];
+    (void)snprintf(value, sizeof value, "+%s", controller);
+    int res = write_file(parent, "cgroup.subtree_control", value);
+    if (res == -EBUSY && holds_us(parent) && step_aside(parent) == 0)
+        res = write_file(parent, "cgroup.subtree_control", value);
+    return res;
+}
+
 int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t cpu_percent)
 {
     *g = (Cgroup){.procs = -1};
     if ((size_t)snprintf(g->path, sizeof g->path, "%s/imd-%d", parent, (int)getpid()) >=
-        sizeof g->path)
+        sizeof g->path) {
+        g->path[0] = '\0'; /* what is left of it is somebody else's */
         return -ENAMETOOLONG;
-    /* What is not there, or is on already, is no matter: the limits tell. */
-    (void)write_file(parent, "cgroup.subtree_control", "+memory");
-    (void)write_file(parent, "cgroup.subtree_control", "+cpu");
+    }
+    /* Where there is no such controller, or no such file (v1), that is no matter: the limits tell.
+     */
+    int enabled = cgroup_enable(parent, "memory");
+    (void)cgroup_enable(parent, "cpu");
     if (mkdir(g->path, 0755) < 0 && errno != EEXIST) {
         int res = -errno;
         g->path[0] = '\0';
@@ -71,6 +110,8 @@ int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t c
     }
     int res = limit_memory(g->path, memory_bytes);
     g->memory = res == 0;
+    if (res == -ENOENT)
+        res = enabled < 0 ? enabled : res; /* it says more */
     if (cpu_percent && limit_cpu(g->path, cpu_percent) == 0)
         g->cpu_percent = cpu_percent;
     if (g->cpu_percent)
@@ -80,6 +121,15 @@ int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t c
     if (res < 0)
         cgroup_remove(g);
     return res < 0 ? res : 0;
+}
+
+int cgroup_join(const Cgroup *g, pid_t pid)
+{
+    char text[VALUE_MAX];
+    if (g->procs < 0)
+        return 0;
+    int len = snprintf(text, sizeof text, "%d", (int)pid);
+    return pwrite(g->procs, text, (size_t)len, 0) < 0 ? -errno : 0;
 }
 
 void cgroup_hurry(Cgroup *g, bool on)

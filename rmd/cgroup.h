@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef struct Cgroup {
     char path[PATH_MAX];  /* "": none */
@@ -16,10 +17,16 @@ typedef struct Cgroup {
     bool hurries;
 } Cgroup;
 
+/* Switches a controller on for the groups below @parent, of the unified hierarchy (v2). That is
+ * refused where processes are in @parent itself; if we are, we move to a group "rmd" below it, as
+ * who has been delegated a group may. 0, or -errno. */
+int cgroup_enable(const char *parent, const char *controller);
 /* @parent: a directory of the unified hierarchy (v2), or of the memory or the cpu controller's
  * (v1), which limits one of them. @cpu_percent: 0: no limit. 0; -errno: without a group, since it
  * would limit nothing. */
 int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t cpu_percent);
+/* Moves a process into the group; without one nothing happens. 0, or -errno. */
+int cgroup_join(const Cgroup *g, pid_t pid);
 /* Lifts the limit on processors for as long as the owner waits for memory. */
 void cgroup_hurry(Cgroup *g, bool on);
 /* After its processes are gone. */

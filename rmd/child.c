@@ -169,6 +169,11 @@ static int spawn(Child *c, uint64_t pool_bytes, int theirs)
     if (pid == 0)
         become_imd(c, arguments, env, theirs, parent);
     c->pid = pid;
+    /* Once more, since nobody hears of it if imd cannot do it itself. */
+    int joined = cgroup_join(&c->cgroup, pid);
+    if (joined < 0 && joined != -ESRCH)
+        log_event(LOG_LEVEL_WARN, "not_limited", "group=%s error=\"%s\"", c->cgroup.path,
+                  strerror(-joined));
     c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     int res = c->pidfd < 0 ? -errno : watch(c, c->pidfd);
     return res < 0 ? res : watch(c, c->channel);
@@ -182,7 +187,7 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
     c->channel = pair[0];
-    c->untold = false;
+    c->untold = c->leaving = false;
     c->used_bytes = 0;
     c->beat_ns = 0;
     child_limit(c, limit_bytes); /* the first thing that it reads */
@@ -257,7 +262,7 @@ uint64_t child_beat_ns(const Child *c)
 static void take_used(Child *c, uint64_t used_bytes, uint64_t limit_bytes)
 {
     c->used_bytes = used_bytes;
-    if (used_bytes <= limit_bytes && limit_bytes == c->limit_bytes)
+    if (used_bytes <= limit_bytes && limit_bytes == c->limit_bytes && !c->leaving)
         cgroup_hurry(&c->cgroup, false);
     c->ops->used(c->ctx, used_bytes, limit_bytes);
 }
@@ -302,6 +307,7 @@ static void send_signal(const Child *c, int signal)
 
 void child_terminate(Child *c)
 {
+    c->leaving = true; /* whatever it has still to say */
     hurry(c);
     send_signal(c, SIGTERM);
 }

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
+#include <sys/wait.h>
 
 #include "rmd/cgroup.h"
 #include "tests/lib/tmpdir.h"
@@ -105,6 +107,107 @@ static void none_that_limits_nothing(void **state)
     assert_true(g.path[0] == '\0' && g.procs == -1);
 }
 
+/* What fits of its path is the name of something else: that stays. */
+static void none_with_too_long_a_name(void **state)
+{
+    Cgroup g;
+    char parent[PATH_MAX];
+    size_t len = strlen(dir.path);
+    memset(parent, '/', sizeof parent);
+    memcpy(parent + sizeof parent - 1 - len, dir.path, len + 1);
+    assert_int_equal(cgroup_make(&g, parent, 1 << 20, 0), -ENAMETOOLONG);
+    cgroup_remove(&g);
+    assert_int_equal(access(dir.path, F_OK), 0);
+}
+
+static void tells_of_a_process_that_it_cannot_have(void **state)
+{
+    Cgroup g;
+    char path[256];
+    has("memory.max");
+    assert_int_equal(symlink("/dev/full", tmpdir_path(&dir, name("cgroup.procs"), path)), 0);
+    assert_int_equal(cgroup_make(&g, dir.path, 1 << 20, 0), 0);
+    assert_int_equal(cgroup_join(&g, getpid()), -ENOSPC);
+    cgroup_remove(&g);
+    assert_int_equal(cgroup_join(&g, getpid()), 0); /* none, nothing to join */
+}
+
+static void joins(void **state)
+{
+    Cgroup g;
+    char pid[TEXT_BYTES];
+    has("memory.max");
+    has("cgroup.procs");
+    assert_int_equal(cgroup_make(&g, dir.path, 1 << 20, 0), 0);
+    assert_int_equal(cgroup_join(&g, getpid()), 0);
+    (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+    assert_string_equal(value("cgroup.procs"), pid);
+    cgroup_remove(&g);
+}
+
+/* ---- the kernel's own ------------------------------------------------------------------------ */
+
+enum { NO_GROUPS = 77 };
+
+static bool read_word(const char *dir_path, const char *file, char word[TEXT_BYTES])
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", dir_path, file);
+    FILE *f = fopen(path, "re");
+    bool read = f && fscanf(f, "%63s", word) == 1;
+    if (f)
+        (void)fclose(f);
+    return read;
+}
+
+static bool enter(const char *group)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/cgroup.procs", group);
+    FILE *f = fopen(path, "we");
+    bool in = f && fputs("0", f) >= 0;
+    return f && fclose(f) == 0 && in;
+}
+
+/* As if the group had been delegated to us: we are in it when we want controllers below. */
+static int be_delegated(const char *group, const char *controller)
+{
+    char word[TEXT_BYTES];
+    if (!enter(group))
+        return NO_GROUPS;
+    if (cgroup_enable(group, controller) != 0)
+        return 1;
+    if (!read_word(group, "cgroup.subtree_control", word) || strcmp(word, controller) != 0)
+        return 2;
+    return cgroup_enable(group, controller) == 0 ? 0 : 3; /* it is on */
+}
+
+/* Where this host has a hierarchy of version 2 that we may make groups in, with a controller to
+ * give on. */
+static void delegated_group_is_left_for_one_below(void **state)
+{
+    static const char *const tops[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char group[PATH_MAX] = "", below[PATH_MAX + 8], controller[TEXT_BYTES];
+    for (unsigned i = 0; i < 2 && !group[0]; i++)
+        if (read_word(tops[i], "cgroup.subtree_control", controller))
+            (void)snprintf(group, sizeof group, "%s/dodo-test-%d", tops[i], (int)getpid());
+    if (!group[0] || mkdir(group, 0755) < 0)
+        skip();
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(be_delegated(group, controller));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    (void)snprintf(below, sizeof below, "%s/rmd", group);
+    bool aside = rmdir(below) == 0;
+    assert_int_equal(rmdir(group), 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_GROUPS)
+        skip();
+    assert_int_equal(status, 0);
+    assert_true(aside);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -113,6 +216,10 @@ int main(void)
         TEST(limits_both_in_the_unified_hierarchy),
         TEST(limits_what_the_old_hierarchy_can),
         TEST(none_that_limits_nothing),
+        TEST(none_with_too_long_a_name),
+        TEST(tells_of_a_process_that_it_cannot_have),
+        TEST(joins),
+        TEST(delegated_group_is_left_for_one_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

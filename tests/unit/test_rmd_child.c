@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What rmd starts and takes the end of, where rmd itself was started by somebody careless. The
- * program is /bin/false: that it ends is all that is wanted of it. */
+ * program is /bin/false where that it ends is all that is wanted of it, or this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "daemon/log.h"
 #include "rmd/child.h"
@@ -20,16 +21,20 @@
 enum { PATIENCE_MS = 20000, CYCLES = 300 };
 
 typedef struct Ends {
-    unsigned count;
+    unsigned count, ready, used;
     char how[CHILD_HOW_MAX];
 } Ends;
 
 static void on_ready(void *ctx, uint64_t epoch, uint64_t pool_bytes)
 {
+    Ends *e = ctx;
+    e->ready++;
 }
 
 static void on_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 {
+    Ends *e = ctx;
+    e->used++;
 }
 
 static void on_ended(void *ctx, const char *how)
@@ -152,13 +157,86 @@ static void test_gives_way_to_everybody(void **state)
     run(&least_options, least);
 }
 
-int main(void)
+/* ---- an imd that says more than it should ---------------------------------------------------- */
+
+enum { POOL = 1 << 20 };
+
+/* This program as imd: when it is told to leave, it still says that it keeps to its limit. */
+static int be_imd(int fd)
 {
+    static const char ready[] = "ready epoch=1 pool=1048576", used[] = "used 4096 limit 1048576";
+    sigset_t leave;
+    int signal;
+    (void)sigemptyset(&leave);
+    (void)sigaddset(&leave, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &leave, NULL);
+    if (send(fd, ready, sizeof ready - 1, 0) < 0 || sigwait(&leave, &signal) != 0 ||
+        send(fd, used, sizeof used - 1, 0) < 0)
+        return EXIT_FAILURE;
+    (void)sigprocmask(SIG_UNBLOCK, &leave, NULL); /* the end of a test that fails is its end, too */
+    for (;;)
+        (void)pause();
+}
+
+static void take_until(Child *c, const unsigned *count)
+{
+    struct pollfd at = {.fd = c->fd, .events = POLLIN};
+    for (unsigned i = 0; i < 10 && *count == 0; i++) {
+        assert_int_equal(poll(&at, 1, PATIENCE_MS), 1);
+        child_take(c);
+    }
+    assert_int_equal(*count, 1);
+}
+
+static RmdOptions group_options;
+
+/* It has a part of a processor, but while the owner waits for its memory: to its end. */
+static void leaves_unhindered(Child *c, Ends *e)
+{
+    static const char *const files[] = {"memory.max", "cpu.max", "cgroup.procs"};
+    TmpDir dir;
+    char name[64], text[64] = "", path[256];
+    tmpdir_make(&dir);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof name, "imd-%d/%s", (int)getpid(), files[i]);
+        tmpdir_text(&dir, name, "");
+    }
+    g_free(c->program);
+    c->program = g_strdup("/proc/self/exe");
+    group_options.cgroup = dir.path;
+    group_options.cpu_percent = 25;
+    assert_int_equal(child_start(c, POOL, POOL), 0);
+    take_until(c, &e->ready);
+    child_terminate(c);
+    take_until(c, &e->used);
+    (void)snprintf(name, sizeof name, "imd-%d/cpu.max", (int)getpid());
+    FILE *f = fopen(tmpdir_path(&dir, name, path), "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%63s", text), 1);
+    (void)fclose(f);
+    assert_string_equal(text, "max");
+    child_kill(c);
+    take_until(c, &e->count);
+    group_options.cgroup = NULL;
+    tmpdir_remove(&dir);
+}
+
+static void test_leaves_unhindered(void **state)
+{
+    run(&group_options, leaves_unhindered);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--owner-fd") == 0)
+            return be_imd(atoi(argv[i + 1]));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_left_behind),
         cmocka_unit_test(test_signal_was_ignored),
         cmocka_unit_test(test_end_that_was_taken),
         cmocka_unit_test(test_gives_way_to_everybody),
+        cmocka_unit_test(test_leaves_unhindered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
