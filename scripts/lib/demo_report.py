@@ -31,8 +31,8 @@ def line(run):
     if run['backend'] == 'dodo':
         text += ', %.0f %% from remote memory' % (100 * remote_share(run))
     if run['regions_lost']:
-        text += ', %d of %d regions lost with their host' % (
-            run['regions_lost'], -(-run['size_bytes'] // run['region_bytes']))
+        of = ' of %d' % -(-run['size_bytes'] // run['region_bytes']) if 'size_bytes' in run else ''
+        text += ', %d%s regions lost with their host' % (run['regions_lost'], of)
     if 'itemsets' in run:
         return text + ', %d scans, %d itemsets' % (len(run['pass_seconds']), run['itemsets'])
     return text + ', %d wrong bytes' % run['wrong_bytes']

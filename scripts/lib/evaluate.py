@@ -282,6 +282,8 @@ def main(argv):
     cells = chosen_cells(options)
     if not cells:
         sys.exit("evaluate: --only leaves nothing")
+    if options.report:
+        evaluate_report.around(options.report)  # said now, and not after all runs
     results = Results(options.json, settings, options.anew)
     failed = run_all(options, results, cells)
     results.data["ended"] = now()

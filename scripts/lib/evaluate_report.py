@@ -114,14 +114,23 @@ def as_markdown(results, cells, plot):
     return lines + ["", END]
 
 
-def replace(document, lines):
-    """Puts the lines where the document's section is."""
-    with open(document, encoding="utf-8") as f:
-        text = f.read()
+def around(document):
+    """What is before and after the document's section."""
+    try:
+        with open(document, encoding="utf-8") as f:
+            text = f.read()
+    except OSError as error:
+        sys.exit(f"evaluate: {document}: {error.strerror}")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         sys.exit(f"evaluate: {document} has no lines '{BEGIN}' and '{END}'")
+    return before, after
+
+
+def replace(document, lines):
+    """Puts the lines where the document's section is."""
+    before, after = around(document)
     with open(document, "w", encoding="utf-8") as f:
         f.write(before + "\n".join(lines) + after)
 

@@ -357,6 +357,14 @@ class Report(unittest.TestCase):
                 self.assertNotIn("of last week", text)
                 self.assertEqual(text.count("reached |") + text.count("MISSED |"), 12)
 
+    def test_a_document_without_the_section_is_refused(self):
+        with tempfile.TemporaryDirectory() as work:
+            path = os.path.join(work, "page.md")
+            self.assertRaisesRegex(SystemExit, "No such file", report.around, path)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"{report.END}\n{report.BEGIN}\n")
+            self.assertRaisesRegex(SystemExit, "has no lines", report.around, path)
+
     def test_the_plot_is_well_formed(self):
         import xml.dom.minidom  # pylint: disable=import-outside-toplevel
         xml.dom.minidom.parseString(plot.svg(judge.rows(self.cells, self.results)))
