@@ -101,7 +101,8 @@ def sections(results, cells):
 
 
 def as_text(results, cells):
-    lines = ["", *conditions(results)]
+    lines = ["", *conditions(results),
+             "docs/evaluation.md tells what each run is, what the ideal is, and why this scaling is fair."]
     for title, head, body in sections(results, cells):
         lines += ["", title + ":", *plain(head, body)]
     return lines

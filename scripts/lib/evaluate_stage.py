@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -62,16 +63,28 @@ class Testbed:
         return [*self.command, command, "--dir", self.dir, *words]
 
     def __enter__(self):
+        try:
+            self.up()
+        except BaseException:  # an interruption, too
+            self.__exit__()
+            raise
+        return self
+
+    def up(self):
         up = self.testbed("up", "--build", self.build, "--while", str(os.getpid()), "--data", self.data,
                           *self.up_options, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if up.returncode != 0:
             sys.exit(f"evaluate: no testbed is to be had here:\n{up.stdout}")
         self.skipped = [line.partition("SKIPPED: ")[2] for line in up.stdout.splitlines() if "SKIPPED: " in line]
         self.prefer()
-        return self
 
     def __exit__(self, *_):
+        """Not to be interrupted: who is impatient would leave something behind."""
+        ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = [signal.signal(number, signal.SIG_IGN) for number in ends]
         self.testbed("down", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for number, handler in zip(ends, before):
+            signal.signal(number, handler)
 
     def prefer(self):
         """The cluster goes before other programs, where that is allowed: it stands for machines of its own."""
