@@ -188,7 +188,12 @@ static void advance(struct iovec **iov, int *count, size_t done)
     }
 }
 
-static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_t offset,
+static int reading_fd(const Backing *b)
+{
+    return b->reader ? b->reader->fd : b->fd;
+}
+
+static ssize_t transfer(const Backing *b, const struct iovec *from, int count, uint64_t offset,
                         bool writing, int *ret_error)
 {
     struct iovec copy[IOV_PIECES], *iov = copy;
@@ -200,8 +205,8 @@ static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_
     advance(&iov, &count, 0);
     while (count > 0) {
         off_t to = (off_t)(b->offset + offset + at);
-        ssize_t n = writing ? pwritev(b->fd, iov, count, to)
-                            : preadv(b->reader ? b->reader->fd : b->fd, iov, count, to);
+        ssize_t n =
+            writing ? pwritev(b->fd, iov, count, to) : preadv(reading_fd(b), iov, count, to);
         if (n > 0) {
             at += (size_t)n;
             advance(&iov, &count, (size_t)n);
@@ -215,10 +220,15 @@ static ssize_t transfer(Backing *b, const struct iovec *from, int count, uint64_
     return (ssize_t)at;
 }
 
-ssize_t backing_read(Backing *b, const struct iovec *iov, int count, uint64_t offset)
+ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint64_t offset)
 {
     int error;
     return transfer(b, iov, count, offset, false, &error);
+}
+
+ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset)
+{
+    return pread(reading_fd(b), buf, len, (off_t)(b->offset + offset));
 }
 
 ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/os.h"
 #include "libmanage/backing.h"
@@ -105,7 +104,7 @@ static ssize_t read_hit(Manage *m, int rd, off_t offset, void *buf, size_t len)
     }
     enter(&e);
     uint64_t start_ns = h.measure ? os_now_ns() : 0;
-    ssize_t n = pread(backing_fd(h.file), buf, len, (off_t)backing_offset(h.file) + offset);
+    ssize_t n = backing_pread(h.file, buf, len, (uint64_t)offset);
     uint64_t end_ns = h.measure ? os_now_ns() : 0;
     bool whole = cache_hit_file_end(&h, c, n, end_ns - start_ns, end_ns);
     return leave(&e, whole ? (ssize_t)len : -1, e.error);

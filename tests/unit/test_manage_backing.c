@@ -16,7 +16,7 @@
 
 #include "libmanage/backing.h"
 
-enum { LEN = 4096 };
+enum { LEN = 4096, DESCRIPTORS = 64 };
 
 static int file_make(char fill)
 {
@@ -88,6 +88,39 @@ static void regions_of_a_file__are_read_by_one_description(void **state)
     close(fd);
 }
 
+/* The descriptor that reads for @b: one that is open, but was not, and is not @b's own. */
+static int reading_descriptor(const Backing *b, const bool *open_before)
+{
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        if (!open_before[fd] && fd != backing_fd(b) && fcntl(fd, F_GETFD) >= 0)
+            return fd;
+    fail_msg("nothing reads but each region's own");
+    return -1;
+}
+
+static void every_read__is_by_the_one_that_reads(void **state)
+{
+    (void)state;
+    bool open_before[DESCRIPTORS];
+    char buf[LEN];
+    int fd = file_make('a'), other = file_make('o');
+    for (int i = 0; i < DESCRIPTORS; i++)
+        open_before[i] = fcntl(i, F_GETFD) >= 0;
+    Backing *b = region(fd, 0);
+    int reader = reading_descriptor(b, open_before);
+    Backing *c = region(fd, 1);
+    assert_int_equal(dup2(other, reader), reader); /* it is seen at once who reads by it */
+    expect(b, 'o');
+    expect(c, 'o');
+    assert_int_equal(backing_pread(c, buf, sizeof buf, 0), sizeof buf);
+    assert_int_equal(buf[0], 'o');
+    assert_int_equal(backing_pread(b, buf, sizeof buf, 3 * LEN + 1), LEN - 1);
+    backing_close(b);
+    backing_close(c);
+    close(fd);
+    close(other);
+}
+
 static void regions_of_two_files__are_not_mixed_up(void **state)
 {
     (void)state;
@@ -126,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(regions_of_a_file__are_read_by_one_description),
+        cmocka_unit_test(every_read__is_by_the_one_that_reads),
         cmocka_unit_test(regions_of_two_files__are_not_mixed_up),
         cmocka_unit_test(a_range__is_open_once),
     };
