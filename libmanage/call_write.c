@@ -79,7 +79,7 @@ static bool direct_copy(Cache *c, CacheCall *call)
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
         uint64_t end = min_u64(to, start + c->cfg.piece_bytes);
-        if (p && (piece_busy(p) || !piece_take(c, p))) {
+        if (p && (piece_busy(p) || (GUARD(HIT_DIRECT) && !piece_take(c, p)))) {
             call_block(c, call, TIME_NEVER);
             return false;
         }
@@ -201,7 +201,7 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
         }
         if (!write_edges(c, call, p, call->at, to, now_ns))
             return;
-        if (!piece_take(c, p)) {
+        if (GUARD(HIT_ALONE) && !piece_take(c, p)) {
             call_block(c, call, TIME_NEVER);
             return;
         }

@@ -104,7 +104,7 @@ static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, 
     /* Not beside a write that began before remote memory was open, and so goes to the file alone:
      * what would be filled could be older. */
     if (r->remote_state == REMOTE_OPEN)
-        return r->file_writes ? source : CACHE_READ_FILL;
+        return GUARD(FILL_BESIDE) && r->file_writes ? source : CACHE_READ_FILL;
     if (remote_may_open(c, r, now_ns))
         remote_want(c, r);
     return source;

@@ -10,11 +10,14 @@
     X(SHORT_WRITE, "what the file took in part counts as not written")                 \
     X(FAILED_READ, "what could not be read is not valid")                              \
     X(HIT, "a read that takes no lock copies what is valid alone")                     \
+    X(HIT_ALONE, "nothing is written into a piece while a hit copies from it")         \
+    X(HIT_DIRECT, "... also nothing that was written past the cache")                  \
     X(LIMIT, "the limit is kept")                                                      \
     X(BOTH, "while remote memory is open, each write of the file goes to both")        \
     X(DIRTY_HELD, "remote memory is not believed to hold what is dirty here")          \
     X(LOST, "what was lost is not believed to be held")                                \
     X(RACED, "an earlier run's data is not read if a write ran beside the opening")    \
+    X(FILL_BESIDE, "nothing is filled beside a write that goes to the file alone")     \
     X(REFRACTION, "no allocation is tried within the refraction period")               \
     X(JOB_ALONE, "nothing is written into a piece while a job is at it")               \
     X(EDGES, "what a write leaves of a block is what the file has there")              \

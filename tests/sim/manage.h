@@ -29,6 +29,7 @@ enum {
     X(READS, "cread")                                       \
     X(READS_FAILED, "cread: the file failed")               \
     X(HITS, "... that took no lock, of local memory")       \
+    X(HITS_STOOD, "... whose thread stood still meanwhile") \
     X(HITS_FILE, "... of a cheap file")                     \
     X(WRITES, "cwrite")                                     \
     X(WRITES_FAILED, "cwrite: the file failed")             \

@@ -159,6 +159,44 @@ static void hit_file_done(void *ctx, const SimFsResult *r)
     sim_heap_enter(was);
 }
 
+/* What a hit copies is the same until it has ended. */
+static void hit_local_over(UserThread *t)
+{
+    User *u = t->user;
+    cache_hit_copy(&t->hit, u->cache, t->bounce);
+    if (memcmp(t->bounce, t->buf, t->len) != 0)
+        violate(&u->m->w, "program%u, region %d: what a hit copies was changed meanwhile", u->index,
+                t->region->rd);
+    cache_hit_end(&t->hit, u->cache);
+    hit_over(t, MANAGE_COVER_HITS);
+}
+
+static void hit_local_later(void *ctx, uint64_t arg)
+{
+    UserThread *t = ctx;
+    (void)arg;
+    SimHeap *was = sim_heap_enter(&t->user->heap);
+    hit_local_over(t);
+    sim_heap_enter(was);
+}
+
+/* Whoever takes no lock may stand still anywhere, for as long as others' calls take. */
+static void hit_local(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    user_beside(u);
+    cache_hit_copy(&t->hit, u->cache, t->buf);
+    user_beside(u);
+    if (!sim_rng_chance(&w->rng, u->m->p.beside_ppm)) {
+        hit_local_over(t);
+        return;
+    }
+    manage_cover(u->m, MANAGE_COVER_HITS_STOOD);
+    simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 4 * w->p.fs.op_ns + 1), &u->life,
+              hit_local_later, t, 0);
+}
+
 /* As dodo_cread(): without the lock if it can be. */
 static void read_any(UserThread *t)
 {
@@ -168,11 +206,7 @@ static void read_any(UserThread *t)
         cache_hit_begin(&t->hit, u->cache, t->lane, r->rd, (off_t)t->offset, t->len);
     t->cache_call.need = CACHE_OVER; /* it waits for nothing but its file */
     if (kind == CACHE_HIT_LOCAL) {
-        user_beside(u);
-        cache_hit_copy(&t->hit, u->cache, t->buf);
-        user_beside(u);
-        cache_hit_end(&t->hit, u->cache);
-        hit_over(t, MANAGE_COVER_HITS);
+        hit_local(t);
     } else if (kind == CACHE_HIT_FILE) {
         t->hit_ns = user_now(u);
         simfs_pread(r->handle, t->bounce, t->len, r->offset + t->offset, &u->life, hit_file_done,
