@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libmanage/cost.h"
 
-enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_SMALLEST = 4096 };
+enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_OUTLIER_MIXED = 64, COST_SMALLEST = 4096 };
 enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other look */
 
 unsigned cost_class(uint64_t bytes)
@@ -30,7 +30,8 @@ static unsigned class_nearest(const Cost *cost, uint64_t bytes)
     return COST_CLASSES;
 }
 
-void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+/* One that waited for a processor is no rule: it counts as @outlier times the average at most. */
+static void sample_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns, uint64_t outlier)
 {
     unsigned k = cost_class(bytes);
     uint64_t size = (uint64_t)COST_SMALLEST << k, was = cost->classes[k].ns;
@@ -43,12 +44,21 @@ void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
         ns = 1;
     if (was == 0)
         cost->classes[k].ns = ns;
-    else if (ns > was) /* one that waited for a processor is no rule */
-        cost->classes[k].ns =
-            was + ((ns < COST_OUTLIER * was ? ns : COST_OUTLIER * was) - was) / COST_WEIGHT;
+    else if (ns > was)
+        cost->classes[k].ns = was + ((ns < outlier * was ? ns : outlier * was) - was) / COST_WEIGHT;
     else
         cost->classes[k].ns = was - (was - ns) / COST_WEIGHT;
     cost->classes[k].at_ns = now_ns;
+}
+
+void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    sample_add(cost, bytes, ns, now_ns, COST_OUTLIER);
+}
+
+void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+{
+    sample_add(cost, bytes, ns, now_ns, COST_OUTLIER_MIXED);
 }
 
 void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns, uint64_t now_ns,

@@ -70,7 +70,7 @@ void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
     unsigned class = cost_class(bytes);
     FileMean *m = &c->file_mean[class];
     uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
-    cost_add(&c->cost[COST_FILE], bytes, ns, now_ns);
+    cost_add_mixed(&c->cost[COST_FILE], bytes, ns, now_ns);
     /* One that waited for a processor, or for a drive, says no more than one that waited long. */
     uint64_t sample = copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
     if (class)

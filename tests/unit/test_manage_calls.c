@@ -559,6 +559,84 @@ static void dear_remote__is_soon_looked_at_again(void **s)
     cache_free(c);
 }
 
+/* A read of @pieces that takes so long from either place. */
+static void read_costing(Cache *c, int rd, unsigned piece, unsigned pieces, uint64_t file_ns,
+                         uint64_t remote_ns)
+{
+    w.file_ns = file_ns;
+    w.remote_ns = remote_ns;
+    assert_int_equal(do_read(c, rd, piece * PIECE, pieces * PIECE), pieces * PIECE);
+}
+
+/* Its end alone would be cheaper from the file, and is asked of remote memory with the rest. */
+static void a_read__has_one_source(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    Cache *c = make(&cfg, 0, &rd);
+    const uint64_t large_file = 1000000, large_remote = 200000;
+    const uint64_t small_file = 50000, small_remote = 100000;
+    for (unsigned at = 0; at < 24; at += 8) { /* the third drives the first ones out */
+        read_costing(c, rd, at, 8, large_file, large_remote);
+        assert_int_equal(do_sync(c, rd), 0);
+    }
+    read_costing(c, rd, 0, 8, large_file, large_remote);
+    read_costing(c, rd, 8, 1, small_file, small_remote);
+    for (unsigned i = 24; i < 32; i++)
+        read_costing(c, rd, i, 1, small_file, small_remote);
+    memset(w.did, 0, sizeof w.did);
+    read_costing(c, rd, 16, 1, small_file, small_remote);
+    assert_int_equal(w.did[CACHE_READ_FILE], 1);
+    memset(w.did, 0, sizeof w.did);
+    read_costing(c, rd, 0, 8, large_file, large_remote);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 1);
+    assert_int_equal(w.did[CACHE_READ_FILE], 0);
+    cache_free(c);
+}
+
+/* A file that the kernel has most of, and a drive the rest: what counts is what a read of it takes
+ * on average, not what most take. */
+static void file_in_part_slow__remote_memory_is_used(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.remote_ns = 100000;
+    for (unsigned i = 0; i < 2000; i++) {
+        w.file_ns = i % 5 < 4 ? 3000 : 5000000;
+        read_on(c, rd, i * 7 % PIECES);
+        if (i == 1000)
+            memset(w.did, 0, sizeof w.did);
+    }
+    assert_true(w.did[CACHE_READ_REMOTE] > 800);
+    cache_free(c);
+}
+
+/* Whose every read finds the page cache, but for one now and then that waits for a processor. */
+static void file_seldom_late__is_read_past_the_cache(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.remote_ns = 100000;
+    for (unsigned i = 0; i < 20000; i++) {
+        w.file_ns = i % 50 < 49 ? 3000 : 10000000;
+        read_on(c, rd, i * 7 % PIECES);
+        w.now_ns += 1000000;
+        if (i == 10000)
+            memset(w.did, 0, sizeof w.did);
+    }
+    assert_true(w.did[CACHE_READ_FILE] > 9000);
+    cache_free(c);
+}
+
 /* ---- reading ahead ----------------------------------------------------------------------------
  */
 
@@ -643,6 +721,9 @@ int main(void)
         cmocka_unit_test(dear_remote__the_file_is_read),
         cmocka_unit_test(dear_remote__is_soon_looked_at_again),
         cmocka_unit_test(dear_clones__are_borne_until_reads_tell),
+        cmocka_unit_test(a_read__has_one_source),
+        cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
+        cmocka_unit_test(file_seldom_late__is_read_past_the_cache),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
     };
