@@ -24,6 +24,8 @@ enum {
     REQUEST_MAX = 1 << 20,
     ROUNDS_MAX = 101,
     THREADS_MAX = 256,
+    CALLS_MAX = 100000000,
+    LARGE_MB_MAX = 1 << 20,
     CHECK_EVERY = 61,
     WRITE_BYTES = 1 << 20,
 };
@@ -211,7 +213,7 @@ static bool data_make(void)
 static int usage(void)
 {
     fprintf(stderr, "Usage: manage-hit [--quick] [--rounds N] [--calls N] [--threads N] "
-                    "[--request BYTES]\n");
+                    "[--request BYTES] [--large MB]\n");
     return 2;
 }
 
@@ -222,25 +224,40 @@ static bool number(const char *text, unsigned long max, unsigned long *ret)
     return *text && !*end && *ret >= 1 && *ret <= max;
 }
 
+static unsigned long option_max(int k)
+{
+    switch (k) {
+    case 'b':
+        return REQUEST_MAX;
+    case 'r':
+        return ROUNDS_MAX;
+    case 't':
+        return THREADS_MAX;
+    case 'l':
+        return LARGE_MB_MAX;
+    default:
+        return CALLS_MAX;
+    }
+}
+
 static bool options(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"quick", no_argument, NULL, 'q'},         {"rounds", required_argument, NULL, 'r'},
-        {"calls", required_argument, NULL, 'c'},   {"threads", required_argument, NULL, 't'},
-        {"request", required_argument, NULL, 'b'}, {0}};
+    static const struct option known[] = {{"quick", no_argument, NULL, 'q'},
+                                          {"rounds", required_argument, NULL, 'r'},
+                                          {"calls", required_argument, NULL, 'c'},
+                                          {"threads", required_argument, NULL, 't'},
+                                          {"request", required_argument, NULL, 'b'},
+                                          {"large", required_argument, NULL, 'l'},
+                                          {0}};
     for (int k; (k = getopt_long(argc, argv, "", known, NULL)) >= 0;) {
         unsigned long n = 1;
-        if (k == '?' || (optarg && !number(optarg,
-                                           k == 'b'   ? REQUEST_MAX
-                                           : k == 'r' ? ROUNDS_MAX
-                                           : k == 't' ? THREADS_MAX
-                                                      : 100000000,
-                                           &n)))
+        if (k == '?' || (optarg && !number(optarg, option_max(k), &n)))
             return false;
         opt.rounds = k == 'r' ? (unsigned)n : k == 'q' ? 3 : opt.rounds;
         opt.calls = k == 'c' ? (unsigned)n : k == 'q' ? 4000 : opt.calls;
         opt.threads = k == 't' ? (unsigned)n : opt.threads;
         opt.request = k == 'b' ? n : opt.request;
+        opt.large = k == 'l' ? (uint64_t)n << 20 : opt.large;
     }
     return optind == argc && opt.request <= opt.small;
 }
