@@ -3,6 +3,7 @@
  * with blocking calls, step by step. */
 #include <errno.h>
 
+#include "tests/lib/cache_job.h"
 #include "tests/sim/manage.h"
 
 static char libdodo; /* marks the handles of its own descriptions */
@@ -12,34 +13,6 @@ static UserRegion *region_of(const UserThread *t)
     return t->job->file;
 }
 
-static uint64_t job_digest(const CacheJob *job)
-{
-    uint64_t h = 14695981039346656037ull;
-    if (job->kind == CACHE_WRITE || job->kind == CACHE_CLONE)
-        for (int i = 0; i < job->iov_count; i++)
-            for (size_t k = 0; k < job->iov[i].iov_len; k++)
-                h = (h ^ ((uint8_t *)job->iov[i].iov_base)[k]) * 1099511628211ull;
-    return h;
-}
-
-static void iov_scatter(const CacheJob *job, const uint8_t *from, size_t len)
-{
-    for (int i = 0; i < job->iov_count; i++) {
-        size_t n = job->iov[i].iov_len < len ? job->iov[i].iov_len : len;
-        memcpy(job->iov[i].iov_base, from, n);
-        from += n;
-        len -= n;
-    }
-}
-
-static void iov_gather(const CacheJob *job, uint8_t *to)
-{
-    for (int i = 0; i < job->iov_count; i++) {
-        memcpy(to, job->iov[i].iov_base, job->iov[i].iov_len);
-        to += job->iov[i].iov_len;
-    }
-}
-
 /* ---- the end -------------------------------------------------------------------------------- */
 
 static void job_over(UserThread *t)
@@ -47,7 +20,7 @@ static void job_over(UserThread *t)
     User *u = t->user;
     World *w = &u->m->w;
     CacheJob *job = t->job;
-    if (job_digest(job) != t->digest)
+    if (cache_job_digest(job) != t->digest)
         violate(w, "program%u: what a job writes was changed meanwhile", u->index);
     truth_job_over(t);
     t->result.ns = world_now(w) - t->began_ns;
@@ -77,7 +50,7 @@ static void file_done(void *ctx, const SimFsResult *r)
     t->result.count = r->count;
     t->result.error = r->error;
     if (t->job->kind == CACHE_READ_FILE && r->count > 0)
-        iov_scatter(t->job, t->bounce, (size_t)r->count);
+        cache_job_give(t->job, t->bounce, (uint64_t)r->count);
     job_over(t);
 }
 
@@ -202,7 +175,7 @@ static bool written(UserThread *t)
     const Call *c = &t->call;
     if (c->result < 0 && (c->error == ENOMEM || c->error == EINVAL)) {
         t->result.remote_error = ENOMEM;
-        iov_gather(t->job, t->bounce);
+        cache_job_take(t->job, t->bounce, t->job->len);
         file_write(t);
         return true;
     }
@@ -283,10 +256,8 @@ void job_start(UserThread *t, CacheJob *job)
     story(w, "program%u.%u job %u%s region %d [%llu, +%llu)", u->index, t->index, job->kind,
           job->both ? " both" : "", r->rd, (unsigned long long)job->offset,
           (unsigned long long)job->len);
-    if (job->kind <= CACHE_READ_FILL) /* until it is over, what is read there is nothing */
-        for (int i = 0; i < job->iov_count; i++)
-            memset(job->iov[i].iov_base, 0xdd, job->iov[i].iov_len);
-    t->digest = job_digest(job);
+    cache_job_spoil(job);
+    t->digest = cache_job_digest(job);
     switch ((enum CacheJobKind)job->kind) {
     case CACHE_READ_FILE:
         simfs_pread(r->handle, t->bounce, job->len, r->offset + job->offset, &u->life, file_done,
@@ -303,7 +274,7 @@ void job_start(UserThread *t, CacheJob *job)
         break;
     case CACHE_WRITE:
         if (!job->both) {
-            iov_gather(job, t->bounce);
+            cache_job_take(job, t->bounce, job->len);
             file_write(t);
             break;
         }

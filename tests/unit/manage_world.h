@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/time.h"
 #include "libmanage/core.h"
+#include "tests/lib/cache_job.h"
 #include "tests/lib/sim_rng.h"
 
 enum {
@@ -151,36 +152,6 @@ static void world_release(void *ctx, void *file)
 
 /* ---- files and remote memory ---------------------------------------------------------------- */
 
-static uint64_t job_digest(const CacheJob *job)
-{
-    uint64_t h = 14695981039346656037ull;
-    if (job->kind == CACHE_WRITE || job->kind == CACHE_CLONE)
-        for (int i = 0; i < job->iov_count; i++)
-            for (size_t k = 0; k < job->iov[i].iov_len; k++)
-                h = (h ^ ((uint8_t *)job->iov[i].iov_base)[k]) * 1099511628211ull;
-    return h;
-}
-
-static void iov_give(const CacheJob *job, const uint8_t *from, uint64_t len)
-{
-    for (int i = 0; i < job->iov_count; i++) {
-        size_t n = job->iov[i].iov_len < len ? job->iov[i].iov_len : (size_t)len;
-        memcpy(job->iov[i].iov_base, from, n);
-        from += n;
-        len -= n;
-    }
-}
-
-static void iov_take(const CacheJob *job, uint8_t *to, uint64_t len)
-{
-    for (int i = 0; i < job->iov_count; i++) {
-        size_t n = job->iov[i].iov_len < len ? job->iov[i].iov_len : (size_t)len;
-        memcpy(to, job->iov[i].iov_base, n);
-        to += n;
-        len -= n;
-    }
-}
-
 static uint64_t file_has(const WorldFile *f, uint64_t offset, uint64_t len)
 {
     uint64_t end = offset + len < f->size ? offset + len : f->size;
@@ -210,7 +181,7 @@ static void remote_read(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
         memcpy(f->remote_bytes + b * CACHE_BLOCK, f->bytes + b * CACHE_BLOCK, CACHE_BLOCK);
         f->held[b] = true;
     }
-    iov_give(job, buf, n);
+    cache_job_give(job, buf, n);
     ret->count = (ssize_t)n;
     w->remote_reads++;
 }
@@ -238,7 +209,7 @@ static void world_write(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
     else if (fails)
         n = 0;
     WORLD_CHECK(w, job->offset + job->len <= f->len);
-    iov_take(job, buf, job->len);
+    cache_job_take(job, buf, job->len);
     memcpy(f->bytes + job->offset, buf, (size_t)n);
     for (uint64_t b = job->offset / CACHE_BLOCK; b * CACHE_BLOCK < job->offset + n; b++)
         f->unsynced[b] = true;
@@ -261,7 +232,7 @@ static void world_write(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
 static void world_clone(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
 {
     static uint8_t buf[WORLD_BYTES];
-    iov_take(job, buf, job->len);
+    cache_job_take(job, buf, job->len);
     if (f->remote_gone) {
         ret->remote_error = ENOMEM;
         return;
@@ -329,7 +300,7 @@ static void world_do(World *w, CacheJob *job, CacheResult *ret)
             break;
         }
         ret->count = (ssize_t)file_has(f, job->offset, job->len);
-        iov_give(job, f->bytes + job->offset, (uint64_t)ret->count);
+        cache_job_give(job, f->bytes + job->offset, (uint64_t)ret->count);
         break;
     case CACHE_READ_FILL:
         w->fills++; /* fall through */
@@ -369,15 +340,13 @@ static void job_take(World *w, WorldJob *j, const CacheJob *job)
                        job->start_ns >= w->refraction_until_ns);
     *j = (WorldJob){.on = true,
                     .due_ns = w->now_ns + sim_rng_spread(&w->rng, 1000, 20000000),
-                    .digest = job_digest(job)};
-    if (job->kind <= CACHE_READ_FILL) /* until it is over, what is read there is nothing */
-        for (int i = 0; i < job->iov_count; i++)
-            memset(job->iov[i].iov_base, 0xdd, job->iov[i].iov_len);
+                    .digest = cache_job_digest(job)};
+    cache_job_spoil(job);
 }
 
 static void job_finish(World *w, WorldJob *j, CacheJob *job, CacheResult *result)
 {
-    WORLD_CHECK(w, j->digest == job_digest(job));
+    WORLD_CHECK(w, j->digest == cache_job_digest(job));
     j->on = false;
     world_do(w, job, result);
     if (job->kind == CACHE_OPEN_REMOTE && result->remote_error) {

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "libmanage/core.h"
+#include "tests/lib/cache_job.h"
 
 enum { PIECE = 2 * CACHE_BLOCK, PIECES = 64, BYTES = PIECE * PIECES };
 
@@ -33,14 +34,6 @@ static void released(void *ctx, void *file)
     (void)ctx;
     (void)file;
     w.releases++;
-}
-
-static void move(const CacheJob *job, uint8_t *with, bool into)
-{
-    uint64_t at = job->offset;
-    for (int i = 0; i < job->iov_count; at += job->iov[i++].iov_len)
-        memcpy(into ? with + at : (uint8_t *)job->iov[i].iov_base,
-               into ? (uint8_t *)job->iov[i].iov_base : with + at, job->iov[i].iov_len);
 }
 
 static CacheResult carry_out(const CacheJob *job)
@@ -63,16 +56,16 @@ static CacheResult carry_out(const CacheJob *job)
     else if (job->kind == CACHE_SYNC)
         error = w.sync_error;
     if (job->kind == CACHE_READ_FILE || job->kind == CACHE_READ_FILL)
-        move(job, w.file, false);
+        cache_job_give(job, w.file + job->offset, job->len);
     else if (job->kind == CACHE_READ_REMOTE) {
         result.ns = w.remote_ns;
-        move(job, w.remote, false);
+        cache_job_give(job, w.remote + job->offset, job->len);
     } else if (job->kind == CACHE_WRITE && !error)
-        move(job, w.file, true);
+        cache_job_take(job, w.file + job->offset, job->len);
     if ((job->both || job->kind == CACHE_CLONE) && !error)
-        move(job, w.remote, true);
+        cache_job_take(job, w.remote + job->offset, job->len);
     if (job->kind == CACHE_READ_FILL)
-        move(job, w.remote, true);
+        cache_job_take(job, w.remote + job->offset, job->len);
     if (job->kind == CACHE_CLONE)
         result.ns = w.remote_ns;
     if (job->kind == CACHE_CLONE && w.clone_taken) {
