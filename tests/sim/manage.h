@@ -8,6 +8,7 @@
 
 #include "libmanage/core.h"
 #include "libmanage/guards.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/world.h"
 
 enum {
@@ -191,12 +192,8 @@ static inline void manage_cover(ManageWorld *m, enum ManageCover what)
     m->cover[what]++;
 }
 
-typedef struct ManageResult {
-    char violation[512];
-    uint64_t digest, virtual_ns, events;
-} ManageResult;
 /* Runs one seed. */
-void manage_run(uint64_t seed, FILE *trace, uint64_t *cover, ManageResult *ret);
+void manage_run(uint64_t seed, FILE *trace, uint64_t *cover, SeedResult *ret);
 void manage_params_choose(ManageWorld *m);
 
 /* manage_user.c: the shell around both cores */

@@ -6,8 +6,6 @@
 #include "base/cleanup.h"
 #include "tests/sim/manage.h"
 
-enum { EVENTS_MAX = 10000000, EVENTS_SAME_TIME_MAX = 200000 };
-
 uint64_t manage_broken_guards;
 
 /* ---- what the seed decides ------------------------------------------------------------------ */
@@ -251,16 +249,9 @@ static void make_files(ManageWorld *m)
     truth_begin(m);
 }
 
-static void start_later(void *ctx, uint64_t arg)
+static void first_start(World *w, unsigned index)
 {
-    ManageWorld *m = ctx;
-    World *w = &m->w;
-    if (arg == 0)
-        cmd_start(&w->cmd);
-    else if (arg <= w->p.imds)
-        imd_start(&w->imds[arg - 1]);
-    else if (w->phase == PHASE_RUN)
-        user_start(&m->users[arg - 1 - w->p.imds]);
+    user_start(&CONTAINER_OF(w, ManageWorld, w)->users[index]);
 }
 
 static void full_turn(void *ctx, uint64_t arg)
@@ -284,27 +275,13 @@ static void world_make(ManageWorld *m, uint64_t seed)
     World *w = &m->w;
     w->seed = seed;
     manage_params_choose(m);
-    sim_rng_init(&w->rng, seed, 0x6d776f72);
-    w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
-    w->net = simnet_new(seed, w->zero_ns);
-    sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
-    for (unsigned a = 0; a < HOSTS_COUNT; a++)
-        for (unsigned b = 0; b < HOSTS_COUNT; b++)
-            *simnet_link(w->net, a, b) = w->p.link;
+    cluster_make(w, 0x6d776f72);
     make_files(m);
-    w->cmd.world = w;
-    for (unsigned i = 0; i < w->p.imds; i++) {
-        w->imds[i].world = w;
-        w->imds[i].index = i;
-        w->imds[i].host = (uint16_t)(HOST_IMD + i);
-    }
     for (unsigned i = 0; i < m->p.users; i++) {
         m->users[i].m = m;
         m->users[i].index = i;
     }
-    for (uint64_t i = 0; i < 1 + w->p.imds + m->p.users; i++)
-        simnet_at(w->net, w->zero_ns + sim_rng_below(&w->rng, 100 * NS_PER_MS), NULL, start_later,
-                  m, i);
+    cluster_start(w, m->p.users, first_start);
     m->full_ppm_before = w->p.fs.write_full_ppm;
     if (m->p.full_every_ns != TIME_NEVER)
         full_turn(m, 1);
@@ -324,25 +301,10 @@ static void world_end(ManageWorld *m)
             free(u->threads[j].may);
         }
     }
-    cmd_stop(&w->cmd);
-    for (unsigned i = 0; i < w->p.imds; i++) {
-        imd_stop(&w->imds[i]);
-        free(w->imds[i].pool);
-    }
-    owners_stop(w);
-    w->net = simnet_free(w->net);
-    w->fs[0] = simfs_free(w->fs[0]);
-    id_set_free(&w->written);
+    cluster_end(w);
 }
 
 /* ---- phases --------------------------------------------------------------------------------- */
-
-static void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns)
-{
-    w->phase = phase;
-    w->phase_until_ns = world_now(w) + at_most_ns;
-    story(w, "phase %d", (int)phase);
-}
 
 static void heal(ManageWorld *m)
 {
@@ -364,14 +326,6 @@ static bool all_ended(const ManageWorld *m)
     return true;
 }
 
-static uint64_t settle_ns(const World *w)
-{
-    const Params *p = &w->p;
-    uint64_t dead = p->client_dead_ns > p->host_dead_ns ? p->client_dead_ns : p->host_dead_ns;
-    return 2 * (dead + p->grace_ns) + 4 * (p->alive_ns + p->beat_ns) + 4 * p->imd_deadline_ns +
-           p->client_request.deadline_ns + (p->no_memory_ppm ? 20 * NS_PER_S : 0);
-}
-
 static void phases_step(ManageWorld *m)
 {
     World *w = &m->w;
@@ -385,12 +339,12 @@ static void phases_step(ManageWorld *m)
         m->users[0].checking = true;
         user_start(&m->users[0]);
     } else if (w->phase == PHASE_PROBE && all_ended(m)) {
-        phase_enter(w, PHASE_QUIET, settle_ns(w));
+        phase_enter(w, PHASE_QUIET, cluster_settle_ns(w));
     } else if (w->phase == PHASE_QUIET && due) {
         check_quiet(w);
         w->phase = PHASE_DONE;
-    } else if (due) {
-        violate(w, "phase %d does not come to its end: a call is stuck", (int)w->phase);
+    } else {
+        phase_overdue(w);
     }
 }
 
@@ -402,7 +356,7 @@ static void phases_tick(void *ctx, uint64_t arg)
     simnet_at(m->w.net, world_now(&m->w) + 10 * NS_PER_MS, NULL, phases_tick, m, 0);
 }
 
-void manage_run(uint64_t seed, FILE *trace, uint64_t *cover_sum, ManageResult *ret)
+void manage_run(uint64_t seed, FILE *trace, uint64_t *cover_sum, SeedResult *ret)
 {
     static uint64_t cluster[COVER_MAX];
     ManageWorld *m = calloc(1, sizeof *m);
@@ -415,19 +369,8 @@ void manage_run(uint64_t seed, FILE *trace, uint64_t *cover_sum, ManageResult *r
     world_make(m, seed);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);
     phases_tick(m, 0);
-    uint64_t same = 0, last = 0;
-    while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
-        uint64_t events = simnet_events(w->net);
-        if (events % 256 == 0)
-            check_invariants(w);
-        same = world_now(w) == last ? same + 1 : 0;
-        last = world_now(w);
-        if (same > EVENTS_SAME_TIME_MAX || events > EVENTS_MAX)
-            violate(w, "the cluster runs in circles: no end of events");
-    }
-    *ret = (ManageResult){.digest = simnet_digest(w->net),
-                          .virtual_ns = world_now(w) - w->zero_ns,
-                          .events = simnet_events(w->net)};
+    cluster_run(w, 256);
+    *ret = (SeedResult){.digest = simnet_digest(w->net), .events = simnet_events(w->net)};
     memcpy(ret->violation, w->violation, sizeof ret->violation);
     world_end(m);
     free(m);

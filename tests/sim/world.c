@@ -171,7 +171,24 @@ static void make_files(World *w, unsigned host)
     free(bytes);
 }
 
-static void start_later(void *ctx, uint64_t arg)
+void cluster_make(World *w, uint64_t rng_stream)
+{
+    sim_rng_init(&w->rng, w->seed, rng_stream);
+    w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
+    w->net = simnet_new(w->seed, w->zero_ns);
+    sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
+    for (unsigned a = 0; a < HOSTS_COUNT; a++)
+        for (unsigned b = 0; b < HOSTS_COUNT; b++)
+            *simnet_link(w->net, a, b) = w->p.link;
+    w->cmd.world = w;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        w->imds[i].world = w;
+        w->imds[i].index = i;
+        w->imds[i].host = (uint16_t)(HOST_IMD + i);
+    }
+}
+
+static void node_start(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     if (arg == 0)
@@ -179,36 +196,50 @@ static void start_later(void *ctx, uint64_t arg)
     else if (arg <= w->p.imds)
         imd_start(&w->imds[arg - 1]);
     else if (w->phase == PHASE_RUN)
-        process_start(&w->processes[arg - 1 - w->p.imds]);
+        w->program_first_start(w, (unsigned)(arg - 1 - w->p.imds));
+}
+
+void cluster_start(World *w, unsigned programs, void (*start)(World *w, unsigned index))
+{
+    w->program_first_start = start;
+    for (uint64_t i = 0; i < 1 + w->p.imds + programs; i++)
+        simnet_at(w->net, w->zero_ns + sim_rng_below(&w->rng, 100 * NS_PER_MS), NULL, node_start, w,
+                  i);
+}
+
+void cluster_end(World *w)
+{
+    cmd_stop(&w->cmd);
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        imd_stop(&w->imds[i]);
+        free(w->imds[i].pool);
+    }
+    stranger_stop(&w->stranger);
+    owners_stop(w);
+    w->net = simnet_free(w->net);
+    for (unsigned i = 0; i < w->p.client_hosts; i++)
+        w->fs[i] = simfs_free(w->fs[i]);
+    id_set_free(&w->written);
+}
+
+static void first_start(World *w, unsigned index)
+{
+    process_start(&w->processes[index]);
 }
 
 static void world_make(World *w, uint64_t seed, int scenario)
 {
     w->seed = seed;
     params_choose(&w->p, seed, scenario);
-    sim_rng_init(&w->rng, seed, 0x776f726c);
-    w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
-    w->net = simnet_new(seed, w->zero_ns);
-    sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
-    for (unsigned a = 0; a < HOSTS_COUNT; a++)
-        for (unsigned b = 0; b < HOSTS_COUNT; b++)
-            *simnet_link(w->net, a, b) = w->p.link;
+    cluster_make(w, 0x776f726c);
     for (unsigned i = 0; i < w->p.client_hosts; i++)
         make_files(w, i);
-    w->cmd.world = w;
-    for (unsigned i = 0; i < w->p.imds; i++) {
-        w->imds[i].world = w;
-        w->imds[i].index = i;
-        w->imds[i].host = (uint16_t)(HOST_IMD + i);
-    }
     for (unsigned i = 0; i < w->p.clients; i++) {
         w->processes[i].world = w;
         w->processes[i].index = i;
         w->processes[i].host = (uint16_t)(HOST_CLIENT + i % w->p.client_hosts);
     }
-    for (uint64_t i = 0; i < 1 + w->p.imds + w->p.clients; i++)
-        simnet_at(w->net, w->zero_ns + sim_rng_below(&w->rng, 100 * NS_PER_MS), NULL, start_later,
-                  w, i);
+    cluster_start(w, w->p.clients, first_start);
     w->stranger.world = w;
     if (sim_rng_chance(&w->rng, w->p.stranger_ppm))
         stranger_start(&w->stranger);
@@ -238,23 +269,12 @@ static void world_end(World *w)
         for (unsigned j = 0; j < THREADS_MAX * ASYNC_MAX; j++)
             free_buffers(&w->processes[i].async[j / ASYNC_MAX][j % ASYNC_MAX]);
     }
-    cmd_stop(&w->cmd);
-    for (unsigned i = 0; i < w->p.imds; i++) {
-        imd_stop(&w->imds[i]);
-        free(w->imds[i].pool);
-    }
-    stranger_stop(&w->stranger);
-    owners_stop(w);
-    w->net = simnet_free(w->net);
-    for (unsigned i = 0; i < w->p.client_hosts; i++)
-        w->fs[i] = simfs_free(w->fs[i]);
-    id_set_free(&w->written);
+    cluster_end(w);
 }
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* After so long every silence has been noticed, every list reconciled. */
-static uint64_t settle_ns(const World *w)
+uint64_t cluster_settle_ns(const World *w)
 {
     const Params *p = &w->p;
     uint64_t dead = p->client_dead_ns > p->host_dead_ns ? p->client_dead_ns : p->host_dead_ns;
@@ -290,7 +310,7 @@ static bool all_ended(const World *w)
     return true;
 }
 
-static void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns)
+void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns)
 {
     static const char *const names[] = {"run",   "heal", "settle", "probe",
                                         "close", "work", "quiet",  "done"};
@@ -306,8 +326,7 @@ static void scripts_begin(World *w)
             script_begin(&w->processes[i], SCRIPT_READ);
 }
 
-/* A phase's goal was not reached in any reasonable time: some call does not end. */
-static void phase_overdue(World *w)
+void phase_overdue(World *w)
 {
     if (world_now(w) >= w->phase_until_ns)
         violate(w, "phase %d does not come to its end: a call is stuck", (int)w->phase);
@@ -327,7 +346,7 @@ static void phases_step(World *w)
         break;
     case PHASE_HEAL:
         if (all_idle(w))
-            phase_enter(w, PHASE_SETTLE, settle_ns(w));
+            phase_enter(w, PHASE_SETTLE, cluster_settle_ns(w));
         else
             phase_overdue(w);
         break;
@@ -356,7 +375,7 @@ static void phases_step(World *w)
         break;
     case PHASE_WORK:
         if (all_ended(w))
-            phase_enter(w, PHASE_QUIET, settle_ns(w));
+            phase_enter(w, PHASE_QUIET, cluster_settle_ns(w));
         else
             phase_overdue(w);
         break;
@@ -381,6 +400,20 @@ static void phases_tick(void *ctx, uint64_t arg)
     simnet_at(w->net, world_now(w) + 10 * NS_PER_MS, NULL, phases_tick, w, 0);
 }
 
+void cluster_run(World *w, unsigned check_every)
+{
+    uint64_t same = 0, last = 0;
+    while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
+        uint64_t events = simnet_events(w->net);
+        if (events % check_every == 0)
+            check_invariants(w);
+        same = world_now(w) == last ? same + 1 : 0;
+        last = world_now(w);
+        if (same > EVENTS_SAME_TIME_MAX || events > EVENTS_MAX)
+            violate(w, "the cluster runs in circles: no end of events");
+    }
+}
+
 void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, uint64_t *cover_sum,
                SimResult *ret)
 {
@@ -401,16 +434,8 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
           w->p.no_memory_ppm);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);
     phases_tick(w, 0);
-    uint64_t checks = w->cover[COVER_CHECKS], same = 0, last = 0;
-    while (w->phase != PHASE_DONE && !w->stopping && simnet_step(w->net)) {
-        uint64_t events = simnet_events(w->net);
-        if (events % check_every == 0)
-            check_invariants(w);
-        same = world_now(w) == last ? same + 1 : 0;
-        last = world_now(w);
-        if (same > EVENTS_SAME_TIME_MAX || events > EVENTS_MAX)
-            violate(w, "the cluster runs in circles: no end of events");
-    }
+    uint64_t checks = w->cover[COVER_CHECKS];
+    cluster_run(w, check_every);
     *ret = (SimResult){.digest = simnet_digest(w->net),
                        .virtual_ns = world_now(w) - w->zero_ns,
                        .events = simnet_events(w->net),

@@ -452,6 +452,7 @@ struct World {
     uint64_t *cover; /* COVER_MAX, of the worker */
     FILE *trace;
     uint64_t zero_ns;
+    void (*program_first_start)(World *w, unsigned index);
 };
 
 /* ---- what the files share ------------------------------------------------------------------- */
@@ -580,7 +581,21 @@ void check_no_leak(World *w);
 void check_probed(World *w);
 void check_quiet(World *w);
 
-/* world.c */
+/* world.c: what every kind of program on the cluster has in common */
+/* Clock, network and links; the manager and the hosts, not started. */
+void cluster_make(World *w, uint64_t rng_stream);
+/* All of it within a tenth of a second, in any order. */
+void cluster_start(World *w, unsigned programs, void (*start)(World *w, unsigned index));
+/* Until PHASE_DONE, or something is wrong. Invariants are checked after so many events. */
+void cluster_run(World *w, unsigned check_every);
+void cluster_end(World *w);
+/* After so long every silence has been noticed, every list reconciled. */
+uint64_t cluster_settle_ns(const World *w);
+void phase_enter(World *w, enum Phase phase, uint64_t at_most_ns);
+/* If its goal was not reached in any reasonable time, some call does not end. */
+void phase_overdue(World *w);
+
+/* ... and libdodo's own programs */
 typedef struct SimResult {
     uint64_t digest;
     uint64_t virtual_ns, events, checks;
