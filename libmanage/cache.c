@@ -303,7 +303,7 @@ void cache_stats(Cache *c, struct manage_stats *ret)
 void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns)
 {
     cache_enter(c);
-    cost_add(&c->cost[COST_COPY], bytes, ns, 0);
+    cost_least(&c->cost[COST_COPY], bytes, ns);
     for (unsigned k = 0; k < COST_CLASSES; k++)
         c->cheap_ns[k] = 0; /* until the file is measured again */
     cache_unlock(c);

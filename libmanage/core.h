@@ -91,8 +91,8 @@ int cache_set_policy(Cache *c, int policy);
 int cache_register_policy(Cache *c, const struct manage_policy *policy);
 
 void cache_stats(Cache *c, struct manage_stats *ret);
-/* What the shell measured: copying @bytes took @ns. Costs of files and of remote memory are taken
- * from the results of jobs. */
+/* What the shell measured: copying @bytes took @ns; the least counts. Costs of files and of remote
+ * memory are taken from the results of jobs. */
 void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns);
 
 /* The paper's four states (3.3), of the piece that holds the region's byte @offset. */

@@ -61,6 +61,16 @@ void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
     sample_add(cost, bytes, ns, now_ns, COST_OUTLIER_MIXED);
 }
 
+void cost_least(Cost *cost, uint64_t bytes, uint64_t ns)
+{
+    for (unsigned k = 0; bytes > 0 && k < COST_CLASSES; k++) {
+        uint64_t *was = &cost->classes[k].ns;
+        uint64_t share = (uint64_t)((double)ns * (double)cost_class_bytes(k) / (double)bytes) + 1;
+        if (*was == 0 || share < *was)
+            *was = share;
+    }
+}
+
 void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns, uint64_t now_ns,
                      uint64_t fresh_ns)
 {

@@ -23,6 +23,9 @@ void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* The same of a way that has two costs, as a file of which the kernel holds a part and a drive the
  * rest: where one transfer in sixteen takes very much longer than the others, the average tells. */
 void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* Of what costs the same for each byte, and nothing besides: the least that was seen counts, in
+ * proportion, for all classes. */
+void cost_least(Cost *cost, uint64_t bytes, uint64_t ns);
 /* The same of a way that has a rival. Where it was the dearer one it is looked at again soon, and
  * ever more rarely as long as it stays so, at least every @fresh_ns: the first use of a host costs
  * a session, and somebody's load passes. What is seen then counts alone, for in an average with

@@ -41,13 +41,18 @@ sys.exit(r["local_bytes"] + r["remote_bytes"] + r["file_bytes"] != 12582912)' "$
   done
 done
 
-# Every request is in the histogram; all are to the hot data, which is one request long.
+# Every request is in the histogram; all are to the hot data, for all other data is wrong.
+dd if=/dev/zero of="$dir/set" bs=8K seek=3 count=381 conv=notrunc 2>/dev/null
 "$synthetic" --file "$dir/set" --size 3M --request 8K --pattern hotcold --hot-data 1 --hot-requests 100 \
   --backend manage --compute sleep --compute-time 10us --histogram --json >"$dir/out" ||
-  fail "synthetic fails: $(cat "$dir/out")"
+  fail "synthetic, hot data: $(cat "$dir/out")"
 python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
-sys.exit(sum(n for _, n in r["histogram_us"]) != r["requests"] or r["file_bytes"] > 64 << 10)' \
+sys.exit(sum(n for _, n in r["histogram_us"]) != r["requests"] or r["verified_bytes"] != 12582912)' \
   "$dir/out" || fail "synthetic, hot data: $(cat "$dir/out")"
+if "$synthetic" --file "$dir/set" --size 3M --request 8K --pattern hotcold --hot-data 1 --hot-requests 99 \
+  --backend manage --json >"$dir/out" 2>/dev/null; then
+  fail "synthetic, cold data: $(cat "$dir/out")"
+fi
 
 # A policy that there is not, or for a back end that has no cache.
 for wrong in "--backend manage --policy best" "--backend disk --policy lru" "--policy lru"; do

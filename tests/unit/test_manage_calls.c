@@ -476,6 +476,28 @@ static void cheap_file__is_read_past_the_cache(void **s)
     cache_free(c);
 }
 
+/* Measuring may be interrupted, and is done with more bytes than are read at a time: neither makes
+ * a disk a cheap file. */
+static void cheap_file__is_measured_by_the_least_copy(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, 1 << 20, 100 * 1000);
+    cache_copy_cost(c, 1 << 20, 30 * 1000 * 1000); /* it waited for a processor */
+    w.file_ns = 100 * 1000;                        /* a fast disk */
+    for (unsigned i = 0; i < 8; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    assert_int_equal(stats(c).bypasses, 0);
+    w.file_ns = 1000;
+    for (unsigned i = 0; i < 400; i++)
+        (void)do_read(c, rd, i % 16 * PIECE, PIECE);
+    assert_true(stats(c).bypasses > 0); /* the kernel's page cache */
+    cache_free(c);
+}
+
 /* A clone that was taken in part: what is left of it is not believed to be there. */
 static void clone__taken_in_part(void **s)
 {
@@ -710,6 +732,7 @@ int main(void)
         cmocka_unit_test(no_cache_at_all__works),
         cmocka_unit_test(write_through__is_in_the_file),
         cmocka_unit_test(cheap_file__is_read_past_the_cache),
+        cmocka_unit_test(cheap_file__is_measured_by_the_least_copy),
         cmocka_unit_test(clone__taken_in_part),
         cmocka_unit_test(dear_remote__the_file_is_read),
         cmocka_unit_test(dear_remote__is_soon_looked_at_again),
