@@ -30,10 +30,7 @@ static void cmd_step(CmdNode *n)
         manager_expire(n->manager, now);
     sim_flush_hellos(n->world, n->endpoint, n->socket, now);
     uint64_t deadline = time_min(manager_deadline(n->manager), endpoint_deadline(n->endpoint));
-    if (deadline != TIME_NEVER)
-        sim_timer_set(&n->timer,
-                      (deadline > n->clock_offset_ns ? deadline - n->clock_offset_ns : 0) +
-                          sim_rng_below(&n->world->rng, 20000));
+    sim_timer_at(n->world, &n->timer, deadline, n->clock_offset_ns);
     sim_heap_enter(was);
 }
 

@@ -265,10 +265,7 @@ static void control_step(ImdNode *n)
     uint64_t deadline = time_min(imd_control_deadline(n->control), endpoint_deadline(n->endpoint));
     if (!n->manager || !n->manager->up)
         sim_timer_set(&n->timer, n->reconnect_ns);
-    if (deadline != TIME_NEVER)
-        sim_timer_set(&n->timer,
-                      (deadline > n->clock_offset_ns ? deadline - n->clock_offset_ns : 0) +
-                          sim_rng_below(&n->world->rng, 20000));
+    sim_timer_at(n->world, &n->timer, deadline, n->clock_offset_ns);
     sim_heap_enter(was);
 }
 

@@ -110,8 +110,7 @@ typedef struct UserThread {
     User *user;
     unsigned index;
     Channel *channel;
-    Endpoint *endpoint;
-    SimSocket *socket;
+    SimPort port;
     SimTimer timer, wait;
     /* a call of libdodo's */
     Call call;

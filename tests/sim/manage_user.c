@@ -62,7 +62,7 @@ static void drain(UserThread *t)
 {
     User *u = t->user;
     uint32_t life = u->life;
-    while (u->life == life && !t->in_file && simnet_drain_one(net_of(u), t->socket))
+    while (u->life == life && !t->in_file && simnet_drain_one(net_of(u), t->port.socket))
         ;
 }
 
@@ -70,7 +70,7 @@ static void blocking_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
     t->in_file = false;
-    simnet_hold(t->socket, false);
+    simnet_hold(t->port.socket, false);
     file_answer(t, t->file_call, r);
     drain(t);
     user_thread_step(t);
@@ -98,7 +98,7 @@ static void begin_blocking(UserThread *t, Call *c)
     t->in_file = true;
     t->file_call = c;
     t->file_need = c->need;
-    simnet_hold(t->socket, true);
+    simnet_hold(t->port.socket, true);
     if (c->need == NEED_FILE_READ)
         simfs_pread(c->file, c->file_buf, c->file_len, c->file_offset, &u->life, blocking_done, t);
     else if (c->need == NEED_FILE_SYNC)
@@ -154,11 +154,8 @@ static void user_thread_step(UserThread *t)
     SimHeap *was = sim_heap_enter(&u->heap);
     channel_step(t->channel, user_now(u));
     look_at_calls(t);
-    if (u->life == life && t->channel && !t->in_file) {
-        uint64_t deadline = channel_deadline(t->channel);
-        if (deadline != TIME_NEVER)
-            sim_timer_set(&t->timer, world_time(u, deadline) + sim_rng_below(&w->rng, 20000));
-    }
+    if (u->life == life && t->channel && !t->in_file)
+        sim_timer_at(w, &t->timer, channel_deadline(t->channel), u->clock_offset_ns);
     sim_heap_enter(was);
 }
 
@@ -183,14 +180,6 @@ static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t 
     user_thread_step(t);
 }
 
-static bool any_blocked(const UserThread *t)
-{
-    Call *c = NULL;
-    while ((c = channel_next(t->channel, c)) && c->need != NEED_BLOCKED)
-        ;
-    return c;
-}
-
 static void wake_all(void *ctx, uint64_t arg)
 {
     User *u = ctx;
@@ -201,7 +190,7 @@ static void wake_all(void *ctx, uint64_t arg)
     {
         if (u->life != life)
             return;
-        if (any_blocked(t))
+        if (channel_blocked(t->channel))
             user_thread_step(t);
     }
 }
@@ -239,25 +228,6 @@ static void client_file_release(void *ctx, void *file)
     if (h->ops)
         violate(&u->m->w, "libdodo gave a file back while an operation on it ran");
     simfs_close(h);
-}
-
-static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
-{
-    UserThread *t = ctx;
-    simnet_send(net_of(t->user), t->socket, to, datagram, len);
-}
-
-static void sink_burst(void *ctx, Session *session, const Burst *burst)
-{
-    UserThread *t = ctx;
-    sim_send_burst(&t->user->m->w, t->endpoint, t->socket, session, burst);
-}
-
-static size_t sink_datagram_max(void *ctx, const Addr *to)
-{
-    UserThread *t = ctx;
-    (void)to;
-    return t->user->m->w.p.datagram_max;
 }
 
 /* ---- the cache ------------------------------------------------------------------------------ */
@@ -420,9 +390,6 @@ static void thread_start(User *u, unsigned index)
 {
     World *w = &u->m->w;
     UserThread *t = &u->threads[index];
-    Env env = sim_env(&u->env);
-    EndpointConfig config;
-    ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, t};
     unsigned slot = w->p.same_ports ? u->index : u->number % 1000 + USERS_MAX;
     uint8_t *buf = t->buf, *bounce = t->bounce;
     uint64_t *may = t->may;
@@ -439,15 +406,20 @@ static void thread_start(User *u, unsigned index)
         t->bounce = malloc(USER_FILE_BYTES);
         t->may = calloc(USER_FILE_BYTES, sizeof *t->may);
     }
-    endpoint_config_fill(w, &config, ROLE_CLIENT, &u->self, 0);
-    t->endpoint = endpoint_new(&config, &env);
-    t->channel = channel_new(u->client, t->endpoint, &sink, 1, index == USER_THREADS_MAX - 1);
-    t->socket = simnet_open(w->net, HOST_CLIENT, (uint16_t)(20000 + slot * 8 + index),
-                            QUEUE_DATAGRAMS, thread_input, t);
+    t->channel = port_open(&t->port, w,
+                           &(PortOptions){.client = u->client,
+                                          .env = &u->env,
+                                          .self = &u->self,
+                                          .calls = 1,
+                                          .background = index == USER_THREADS_MAX - 1,
+                                          .host = HOST_CLIENT,
+                                          .port = (uint16_t)(20000 + slot * 8 + index),
+                                          .input = thread_input,
+                                          .ctx = t});
     t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : -1;
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
-    if (!t->endpoint || !t->channel || !t->socket || !t->buf || !t->bounce || !t->may)
+    if (!t->buf || !t->bounce || !t->may)
         abort();
 }
 
@@ -460,7 +432,6 @@ static void client_log(void *ctx, int level, const char *text)
 
 static void client_start(User *u)
 {
-    const Params *q = &u->m->w.p;
     Env env = sim_env(&u->env);
     ClientHooks hooks = {.wake = client_wake,
                          .wake_background = client_wake_background,
@@ -468,17 +439,8 @@ static void client_start(User *u)
                          .log = client_log,
                          .ctx = u};
     sim_rng_fill(&u->env.rng, &u->self, sizeof u->self);
-    ClientConfig config = {.manager = addr_sim(HOST_CMD, PORT_CMD),
-                           .self = u->self,
-                           .refraction_ns = q->refraction_ns,
-                           .transfer_deadline_ns = q->transfer_deadline_ns,
-                           .alive_ns = q->alive_ns,
-                           .reopen_ns = q->reopen_ns,
-                           .request = q->client_request,
-                           .credit_cap_bytes = q->credit_bytes,
-                           .regions_max = USER_REGIONS_MAX * (1 + STRIPES_MAX),
-                           .fill_queue_bytes = q->fill_queue_bytes,
-                           .stripe_bytes = q->stripe_bytes};
+    ClientConfig config;
+    client_config_fill(&u->m->w, &config, &u->self, USER_REGIONS_MAX * (1 + STRIPES_MAX));
     u->client = client_new(&config, &env, &hooks);
     if (!u->client)
         abort();
@@ -551,10 +513,7 @@ static void count(User *u)
 static void sockets_close(User *u)
 {
     FOR_THREADS(t, u)
-    {
-        simnet_close(net_of(u), t->socket);
-        t->socket = NULL;
-    }
+    port_close(&t->port);
 }
 
 void user_kill(User *u)
@@ -582,8 +541,7 @@ void user_kill(User *u)
     sockets_close(u);
     FOR_THREADS(t, u)
     {
-        endpoint_on_close(t->endpoint, NULL, NULL);
-        endpoint_free(t->endpoint);
+        port_kill(&t->port);
         t->channel = NULL;
         t->busy = t->in_call = t->in_file = false;
         t->job = NULL;

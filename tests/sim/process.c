@@ -54,7 +54,7 @@ static void deliver_file(Thread *t)
         result.stamp_settled = simfs_stamp_settled(h->file);
     }
     t->file_done = t->in_file = false;
-    simnet_hold(t->socket, false);
+    simnet_hold(t->port.socket, false);
     SimHeap *was = sim_heap_enter(&t->process->heap);
     if (t->file_call) /* else it was only held up */
         call_file_done(t->file_call, &result, process_now(t->process));
@@ -75,7 +75,7 @@ static void drain(Thread *t)
 {
     World *w = t->process->world;
     uint32_t life = t->process->life;
-    while (t->process->life == life && !t->in_file && simnet_drain_one(w->net, t->socket))
+    while (t->process->life == life && !t->in_file && simnet_drain_one(w->net, t->port.socket))
         ;
 }
 
@@ -118,7 +118,7 @@ void thread_hold_up(Thread *t, uint64_t ns)
     World *w = t->process->world;
     t->in_file = true;
     t->file_call = NULL;
-    simnet_hold(t->socket, true);
+    simnet_hold(t->port.socket, true);
     simnet_at(w->net, world_now(w) + ns, &t->process->life, held_over, t, 0);
 }
 
@@ -157,7 +157,7 @@ static void begin_blocking(Thread *t, Call *c)
     t->in_file = true;
     t->file_call = c;
     t->file_need = c->need;
-    simnet_hold(t->socket, true);
+    simnet_hold(t->port.socket, true);
     if (c->need == NEED_FILE_READ)
         simfs_pread(h, c->file_buf, c->file_len, c->file_offset, &p->life, blocking_done, t);
     else if (c->need == NEED_FILE_SYNC)
@@ -267,13 +267,8 @@ void thread_step(Thread *t)
     channel_step(t->channel, process_now(p));
     uint32_t life = p->life;
     look_at_calls(t);
-    if (p->life == life && t->channel && !t->in_file) {
-        uint64_t deadline = channel_deadline(t->channel);
-        if (deadline != TIME_NEVER) /* a timer of the kernel fires a little late */
-            sim_timer_set(&t->timer,
-                          (deadline > p->clock_offset_ns ? deadline - p->clock_offset_ns : 0) +
-                              sim_rng_below(&p->world->rng, 20000));
-    }
+    if (p->life == life && t->channel && !t->in_file)
+        sim_timer_at(p->world, &t->timer, channel_deadline(t->channel), p->clock_offset_ns);
     sim_heap_enter(was);
 }
 
@@ -304,14 +299,6 @@ static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t 
 
 /* ---- hooks and sinks ------------------------------------------------------------------------ */
 
-static bool any_blocked(const Thread *t)
-{
-    Call *c = NULL;
-    while ((c = channel_next(t->channel, c)) && c->need != NEED_BLOCKED)
-        ;
-    return c;
-}
-
 static void wake_all(void *ctx, uint64_t arg)
 {
     Process *p = ctx;
@@ -319,7 +306,7 @@ static void wake_all(void *ctx, uint64_t arg)
     (void)arg;
     p->wake_pending = false;
     for (unsigned i = 0; i < p->threads_count && p->life == life; i++)
-        if (any_blocked(&p->threads[i]))
+        if (channel_blocked(p->threads[i].channel))
             thread_step(&p->threads[i]);
 }
 
@@ -363,33 +350,11 @@ static void hook_log(void *ctx, int level, const char *text)
     story(p->world, "client%u: %s", p->index, text);
 }
 
-static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
-{
-    Thread *t = ctx;
-    simnet_send(t->process->world->net, t->socket, to, datagram, len);
-}
-
-static void sink_burst(void *ctx, Session *session, const Burst *burst)
-{
-    Thread *t = ctx;
-    sim_send_burst(t->process->world, t->endpoint, t->socket, session, burst);
-}
-
-static size_t sink_datagram_max(void *ctx, const Addr *to)
-{
-    Thread *t = ctx;
-    (void)to;
-    return t->process->world->p.datagram_max;
-}
-
 /* ---- life ----------------------------------------------------------------------------------- */
 
 static void thread_start(Process *p, Thread *t, unsigned index, bool background)
 {
     World *w = p->world;
-    Env env = sim_env(&p->env);
-    EndpointConfig config;
-    ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, t};
     unsigned slot = w->p.same_ports ? p->index : p->number % 1000 + CLIENTS_MAX;
     uint16_t port = (uint16_t)(20000 + slot * 8 + index);
     SimTimer timer = t->timer;
@@ -400,13 +365,17 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
                   .timer = timer,
                   .buf = buf,
                   .scattered = scattered};
-    endpoint_config_fill(w, &config, ROLE_CLIENT, &p->self, 0);
-    t->endpoint = endpoint_new(&config, &env);
-    t->channel = channel_new(p->client, t->endpoint, &sink, 1 + w->p.async, background);
-    t->socket = simnet_open(w->net, p->host, port, QUEUE_DATAGRAMS, thread_input, t);
+    t->channel = port_open(&t->port, w,
+                           &(PortOptions){.client = p->client,
+                                          .env = &p->env,
+                                          .self = &p->self,
+                                          .calls = 1 + w->p.async,
+                                          .background = background,
+                                          .host = p->host,
+                                          .port = port,
+                                          .input = thread_input,
+                                          .ctx = t});
     sim_timer_init(&t->timer, w->net, &p->life, timer_fired, t);
-    if (!t->endpoint || !t->channel || !t->socket)
-        abort();
     for (unsigned i = 0; !background && i < ASYNC_MAX; i++) {
         Thread *a = &p->async[index][i];
         buf = a->buf;
@@ -422,8 +391,6 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
 
 static void client_start(Process *p)
 {
-    World *w = p->world;
-    const Params *q = &w->p;
     Env env = sim_env(&p->env);
     ClientHooks hooks = {.wake = hook_wake,
                          .wake_background = hook_wake_background,
@@ -431,17 +398,8 @@ static void client_start(Process *p)
                          .log = hook_log,
                          .ctx = p};
     sim_rng_fill(&p->env.rng, &p->self, sizeof p->self);
-    ClientConfig config = {.manager = addr_sim(HOST_CMD, PORT_CMD),
-                           .self = p->self,
-                           .refraction_ns = q->refraction_ns,
-                           .transfer_deadline_ns = q->transfer_deadline_ns,
-                           .alive_ns = q->alive_ns,
-                           .reopen_ns = q->reopen_ns,
-                           .request = q->client_request,
-                           .credit_cap_bytes = q->credit_bytes,
-                           .regions_max = DESCS_MAX * (1 + STRIPES_MAX),
-                           .fill_queue_bytes = q->fill_queue_bytes,
-                           .stripe_bytes = q->stripe_bytes};
+    ClientConfig config;
+    client_config_fill(p->world, &config, &p->self, DESCS_MAX * (1 + STRIPES_MAX));
     p->client = client_new(&config, &env, &hooks);
     if (!p->client)
         abort();
@@ -496,10 +454,7 @@ static void process_count(Process *p)
 static void sockets_close(Process *p)
 {
     FOR_THREADS(t, p)
-    {
-        simnet_close(p->world->net, t->socket);
-        t->socket = NULL;
-    }
+    port_close(&t->port);
 }
 
 void process_kill(Process *p)
@@ -520,8 +475,7 @@ void process_kill(Process *p)
     sockets_close(p);
     FOR_THREADS(t, p)
     {
-        endpoint_on_close(t->endpoint, NULL, NULL);
-        endpoint_free(t->endpoint); /* what it holds of the crypto library */
+        port_kill(&t->port);
         t->channel = NULL;
     }
     p->client = NULL;
@@ -538,10 +492,7 @@ void process_end(Process *p)
     FOR_THREADS(t, p)
     t->channel = channel_free(t->channel);
     for (Thread *t = p->threads; t <= &p->threads[THREADS_MAX]; t++)
-        if (t->socket) {
-            simnet_close(w->net, t->socket);
-            t->socket = NULL;
-        }
+        port_close(&t->port);
     p->client = client_free(p->client);
     sim_heap_enter(was);
     p->life++;
@@ -561,7 +512,7 @@ void process_pause(Process *p)
     p->paused = true;
     p->paused_at_ns = world_now(p->world);
     FOR_THREADS(t, p)
-    simnet_hold(t->socket, true);
+    simnet_hold(t->port.socket, true);
 }
 
 static bool is_reclaimed(World *w, const RegionAddress *a)
@@ -606,7 +557,7 @@ void process_resume(Process *p)
             deliver_file(t);
         if (t->write_done)
             deliver_write(t);
-        simnet_hold(t->socket, t->in_file);
+        simnet_hold(t->port.socket, t->in_file);
     }
     FOR_THREADS(t, p)
     {

@@ -237,13 +237,19 @@ typedef struct Desc {
     } seen[STRIPES_MAX]; /* a stripe; an ordinary region has one */
 } Desc;
 
+/* What a thread's channel sends and receives by. */
+typedef struct SimPort {
+    World *world;
+    Endpoint *endpoint;
+    SimSocket *socket; /* NULL: closed */
+} SimPort;
+
 typedef struct Thread Thread;
 struct Thread {
     Process *process;
     unsigned index;
     Channel *channel;
-    Endpoint *endpoint;
-    SimSocket *socket;
+    SimPort port;
     SimTimer timer;
     bool background;
     Thread *owner;         /* not NULL: a read that this thread does not wait for, on its channel */
@@ -482,6 +488,26 @@ void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns);
 
 void params_choose(Params *p, uint64_t seed, int scenario);
 const char *scenario_name(unsigned scenario);
+
+/* port.c: what all clients have alike */
+void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsigned regions_max);
+typedef struct PortOptions {
+    Client *client;
+    SimEnv *env;
+    const Id128 *self;
+    unsigned calls; /* on the channel at a time */
+    bool background;
+    uint16_t host, port;
+    SimInputFn input;
+    void *ctx;
+} PortOptions;
+/* The channel; channel_free() it, or port_kill(), and port_close(). */
+Channel *port_open(SimPort *p, World *w, const PortOptions *o);
+void port_close(SimPort *p);
+void port_kill(SimPort *p);             /* frees no more than what it has of the crypto library */
+bool channel_blocked(Channel *channel); /* one of its calls waits for another's */
+/* At @deadline_ns of that clock, if ever; a timer of the kernel fires a little late. */
+void sim_timer_at(World *w, SimTimer *t, uint64_t deadline_ns, uint64_t clock_offset_ns);
 
 /* process.c */
 void process_start(Process *p);
