@@ -62,7 +62,7 @@ bench_server_at() {
   local name=$1 host=$2 port=$3
   shift 3
   proc_start "$name" "$host" taskset -c 1 "${fast[@]}" "$@"
-  wait_for 10 bench_listens "$host" "$port" ||
+  wait_for 60 bench_listens "$host" "$port" ||
     die "$name did not start: $(cat "$work/$name.log" "$work/$name.out")"
 }
 bench_listens() { on "$1" ss -Hltn "sport = :$2" | grep -q .; }
@@ -92,7 +92,7 @@ bench_cluster() {
   environment[$name]="${words[*]}"
   [ -n "$pool" ] || return 0
   bench_imd "$name" "imd-$name" "$host" "$pool" "${words[@]}"
-  wait_for 10 bench_joined "$client" "$name" 1 || die "imd-$name did not join"
+  wait_for 60 bench_joined "$client" "$name" 1 || die "imd-$name did not join"
 }
 # bench_joined CLIENT-HOST CLUSTER N: so many hosts offer their memory.
 bench_joined() {

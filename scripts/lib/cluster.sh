@@ -35,7 +35,7 @@ daemon_start() {
   proc_start "$@"
   exec {fd}<"$work/$name.out"
   proc_fd[$name]=$fd # stays open: the daemon may write more
-  IFS= read -r -t 20 -u "$fd" line || true
+  IFS= read -r -t 120 -u "$fd" line || true # at once when it ends
   proc_address[$name]=$(grep -oE '(\[[0-9a-f:.]+\]|[0-9.]+):[0-9]+' <<<"$line" | head -n 1)
   if [ -z "${proc_address[$name]}" ]; then
     echo "$name did not get ready:" >&2
@@ -67,6 +67,9 @@ proc_kill() {
 }
 
 proc_gone() { ! ours "$1"; }
+
+# disk_told LOG NAME: the modelled disk of that process is ready, or has ended.
+disk_told() { grep -qs ready "$1" || proc_gone "${proc_pid[$2]}"; }
 
 # procs_end: ends all, first by asking; the managers last, because who leaves tells them.
 procs_end() {

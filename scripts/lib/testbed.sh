@@ -34,7 +34,7 @@ testbed_sweep() {
   local id
   is_testbed || return 0
   id=$(<"$work/testbed.id")
-  wait_for 3 memory_release "dodo-testbed-$id-" || true
+  wait_for 10 memory_release "dodo-testbed-$id-" || true
   rm -rf --one-file-system "$work"
 }
 
@@ -98,7 +98,8 @@ keep_disk() {
       first=(nice -n -10 sh -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' sh)
     proc_start "disk-$name" "$name" "${first[@]}" "$build/tools/diskfs/diskfs" "${words[@]}" "$data" \
       "$work/hosts/$name/disk"
-    wait_for 30 grep -q ready "$work/disk-$name.log" || give_up "the disk of $name does not start"
+    wait_for 60 disk_told "$work/disk-$name.log" "disk-$name" || true
+    grep -qs ready "$work/disk-$name.log" || give_up "the disk of $name does not start"
     echo "$work/hosts/$name/disk" >"$work/hosts/$name/mount"
     touch "$work/hosts/$name/modelled"
     keep_note "disk-$name" "$name"

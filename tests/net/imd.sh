@@ -28,7 +28,7 @@ must "reads come from remote memory" loader_remote 90 20
 
 lost=$(loader_value lost)
 proc_signal imd1 TERM
-wait_for 20 proc_gone "${proc_pid[imd1]}" || fail "imd1 does not end"
+wait_for "$patience" proc_gone "${proc_pid[imd1]}" || fail "imd1 does not end"
 proc_wait imd1 || fail "imd1 ended with status $?"
 loader_mark
 must "the client was told of the leaving host" loader_reached lost $((lost + 1))

@@ -27,7 +27,7 @@ cmp "$work/hello.data" "$work/hello.copy" || fail "hello changed its file"
 
 for name in imd1 imd2 imd3 cmd; do
   proc_signal "$name" TERM
-  wait_for 20 proc_gone "${proc_pid[$name]}" || fail "$name does not end"
+  wait_for "$patience" proc_gone "${proc_pid[$name]}" || fail "$name does not end"
   proc_wait "$name" || fail "$name ended with status $?"
 done
 told "all ended with status 0"

@@ -107,7 +107,7 @@ loader_end
 
 for name in rmd1 rmd2 cmd; do
   proc_signal "$name" TERM
-  wait_for 20 proc_gone "${proc_pid[$name]}" || fail "$name does not end"
+  wait_for "$patience" proc_gone "${proc_pid[$name]}" || fail "$name does not end"
   proc_wait "$name" || fail "$name ended with status $?"
 done
 told "all ended with status 0"

@@ -15,7 +15,7 @@ failures=0
 refused() {
   local status=$1 words=$2 got=0
   shift 2
-  timeout 20 "$@" >out 2>err </dev/null || got=$?
+  timeout 150 "$@" >out 2>err </dev/null || got=$?
   if [ "$got" -ne "$status" ] || ! grep -qF -- "$words" err || [ "$(wc -l <err)" -ne 1 ]; then
     printf 'FAILED: %s\n  status %s, expected %s and one line with "%s":\n' "${*##*/}" "$got" "$status" "$words"
     sed 's/^/  /' err
@@ -62,7 +62,7 @@ mkfifo ready
 "$cmd" --listen 127.0.0.1:0 >ready 2>cmd.log </dev/null &
 running=$!
 trap 'kill "$running" 2>/dev/null || true; rm -rf "$work"' EXIT
-read -r -t 20 line <ready || line=
+read -r -t 150 line <ready || line=
 address=$(grep -oE '127\.0\.0\.1:[0-9]+' <<<"$line")
 refused 1 "in use" "$cmd" --listen "$address"
 

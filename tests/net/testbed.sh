@@ -74,7 +74,7 @@ told "links and disks are measured"
 
 # ---- faults ----------------------------------------------------------------------------------------
 
-reaches() { testbed exec client dodo ping --timeout 300ms >/dev/null 2>&1; }
+reaches() { testbed exec client dodo ping --timeout 1s >/dev/null 2>&1; }
 cut_off() { ! reaches; }
 must "the manager is reached" reaches
 for fault in "cut client" "cut manager client" "cut client manager" "loss manager 100"; do
