@@ -17,4 +17,12 @@ evaluate
 [ "$(grep -c '; checked; ' "$work/log")" -eq 2 ] || { cat "$work/log" && exit 1; }
 evaluate --report "$work/page.md"
 ! grep -q '; checked; ' "$work/log" || { echo "it ran again" && cat "$work/log" && exit 1; }
-grep -q '^| lu | ' "$work/page.md" && grep -q '</svg>' "$work/page.svg"
+grep -qE '^\| lu( \*)? \| ' "$work/page.md" || { echo "no row" && cat "$work/page.md" && exit 1; }
+grep -q '</svg>' "$work/page.svg" || { echo "no plot" && exit 1; }
+# How quiet the machine was is not for a test to say, but somebody must.
+grep -qE '^(A|Not a|Not always a) quiet machine: ' "$work/page.md" || { echo "no verdict" && cat "$work/page.md" && exit 1; }
+/usr/bin/python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert len(r["calibrations"]) >= 2 and all(isinstance(c["quiet"], bool) for c in r["calibrations"]), r["calibrations"]
+assert len(r["runs"]) == 2 and all(isinstance(run["quiet"], bool) for run in r["runs"].values()), r["runs"]
+' "$work/runs.json"
