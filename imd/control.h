@@ -23,8 +23,9 @@ typedef struct ImdCommand {
     uint64_t id; /* echoed in imd_control_done() */
     uint8_t kind;
     unsigned thread;
-    ImdRegion region; /* DROP, CLOSE: region.region only; REOPEN: opening and capability too; PURGE:
-                         pool_offset and len, whole units of POOL_ALIGN */
+    ImdRegion
+        region; /* CLOSE: region.region only; DROP: pool_offset and len too; REOPEN: opening
+                   and capability too; PURGE: pool_offset and len, whole units of POOL_ALIGN */
 } ImdCommand;
 
 typedef struct ImdControlSink {

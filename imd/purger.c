@@ -18,7 +18,10 @@ static bool obey(Purger *p, ImdOrder *o)
     else
         pool_memory_give_back(p->pool, o->command.region.pool_offset, o->command.region.len);
     o->result = 0;
-    mailbox_post(p->done, &o->letter);
+    if (o->unasked)
+        g_free(o);
+    else
+        mailbox_post(p->done, &o->letter);
     return false;
 }
 

@@ -22,7 +22,7 @@ typedef struct Purger {
 
 int purger_start(Purger *p, const PoolMemory *pool, Mailbox *done); /* 0, or -errno */
 /* IMD_PURGE: the range of the command. IMD_LEAVE: the whole pool, as fast as it goes; comes back
- * likewise. @order was made by g_new. */
+ * likewise. @order was made by g_new. From any thread; in their order. */
 void purger_order(Purger *p, ImdOrder *order);
 /* Ends the thread when it has carried out what it was told; also of a zeroed Purger. */
 void purger_stop(Purger *p);

@@ -71,6 +71,19 @@ static void give_order(void *ctx, const ImdCommand *command)
         imd_thread_order(&imd->threads[command->thread], o);
 }
 
+/* The control thread will order the same when it hears of it; but it may be kept waiting, and the
+ * owner with it. Until that order is carried out the range is not used again. */
+static void purge_at_once(void *ctx, const ImdRegion *region)
+{
+    Imd *imd = ctx;
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->command.kind = IMD_PURGE;
+    o->command.region.pool_offset = region->pool_offset;
+    o->command.region.len = region->len;
+    o->unasked = true;
+    purger_order(&imd->purger, o);
+}
+
 /* ---- the manager ----------------------------------------------------------------------------- */
 
 static void log_manager(Imd *imd, enum LogLevel level, const char *event, const char *more)
@@ -361,6 +374,8 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
         .leave_deadline_ns = o->leave_deadline_ns / 4 * 3,
         .done = &imd->done,
         .pace = pace_is_on(&imd->pace) ? &imd->pace : NULL,
+        .dropped = imd->owner.fd >= 0 ? purge_at_once : NULL,
+        .ctx = imd,
     };
     /* What a client sends without waiting for us takes no longer than this, of the cap. */
     if (o->rate_bytes)

@@ -163,6 +163,8 @@ static void obey(ImdThread *t, ImdOrder *o)
         break;
     case IMD_DROP:
         imd_data_drop(t->data, r->region);
+        if (t->config.dropped)
+            t->config.dropped(t->config.ctx, r);
         break;
     case IMD_REOPEN:
         imd_data_reopen(t->data, r->region, r->opening, &r->capability);

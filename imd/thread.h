@@ -23,7 +23,8 @@
 typedef struct ImdOrder {
     Letter letter; /* first */
     ImdCommand command;
-    bool stop; /* instead of a command: end the thread; does not come back */
+    bool stop;    /* instead of a command: end the thread; does not come back */
+    bool unasked; /* nobody waits for it: does not come back */
     int result;
 } ImdOrder;
 
@@ -35,6 +36,10 @@ typedef struct ImdThreadConfig {
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
     Pace *pace;                 /* of all threads; kept; NULL: no cap */
+    /* A region was dropped: nobody reads or writes its range any more. From the thread; NULL:
+     * nobody wants to know before the order comes back. */
+    void (*dropped)(void *ctx, const ImdRegion *region);
+    void *ctx;
 } ImdThreadConfig;
 
 typedef struct ImdThread {

@@ -72,7 +72,7 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
 {
     l->read_ns = now_ns;
     l->known = state != NULL;
-    l->far_below = false;
+    l->far_below = l->full = false;
     l->lendable_bytes = 0;
     l->held_bytes = held_bytes;
     if (!state) {
@@ -85,6 +85,8 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     l->ceiling_bytes = ceiling(l, state, held_bytes);
     l->lendable_bytes = memory_lendable_bytes(state, held_bytes);
     l->group_bytes = state->limit_bytes;
+    l->full = held_bytes > l->slack_bytes &&
+              l->lendable_bytes < held_bytes + state->total_bytes / LENDING_FULL_DIVISOR;
     l->far_below = state->spare_bytes <
                    state->reserve_bytes + memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
 }

@@ -25,6 +25,8 @@ enum {
     LENDING_STIR_DIVISOR = 3200,
     LENDING_STORM_DIVISOR = 400,
     LENDING_READINGS = 16, /* remembered for the rate */
+    /* Less than this part of all memory left beside what is held: a storm has it soon. */
+    LENDING_FULL_DIVISOR = 8,
 };
 
 typedef struct LendingReading {
@@ -47,7 +49,7 @@ typedef struct Lending {
     unsigned next, count;
     uint64_t taken_bytes; /* by the owner, lately */
     uint64_t ahead_bytes; /* what he will have taken LENDING_AHEAD_NS from now, at that rate */
-    bool stirs;
+    bool stirs, full;
 } Lending;
 
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);
@@ -61,6 +63,12 @@ uint64_t lending_begin(Lending *l, uint64_t now_ns);
 static inline bool lending_stirs(const Lending *l)
 {
     return l->stirs;
+}
+/* Memory is lent, and hardly more is left than what stays with the owner: who takes it should be
+ * seen soon. */
+static inline bool lending_full(const Lending *l)
+{
+    return l->full;
 }
 /* True: the limit has changed. @pool_bytes: what the pool can hold. */
 bool lending_follow(Lending *l, uint64_t pool_bytes, uint64_t now_ns);

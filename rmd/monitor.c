@@ -260,10 +260,11 @@ void monitor_memory(Monitor *m, const MemoryState *state, uint64_t held_bytes, u
 
 uint64_t monitor_memory_due_ns(const Monitor *m)
 {
-    uint64_t wait = m->config.poll_ns;
-    if (m->imd != IMD_NONE)
-        wait = smaller(wait,
-                       lending_stirs(&m->lending) ? MONITOR_STORM_POLL_NS : MONITOR_MEMORY_POLL_NS);
+    uint64_t wait = lending_stirs(&m->lending)  ? MONITOR_STORM_POLL_NS
+                    : lending_full(&m->lending) ? MONITOR_FULL_POLL_NS
+                                                : MONITOR_MEMORY_POLL_NS;
+    if (m->imd == IMD_NONE || wait > m->config.poll_ns)
+        wait = m->config.poll_ns;
     return time_add(m->lending.read_ns, wait);
 }
 

@@ -23,6 +23,7 @@
 #include "rmd/pool_size.h"
 
 #define MONITOR_MEMORY_POLL_NS (100 * NS_PER_MS)  /* between memory readings while lending */
+#define MONITOR_FULL_POLL_NS (40 * NS_PER_MS)     /* likewise, while hardly more could be lent */
 #define MONITOR_STORM_POLL_NS (20 * NS_PER_MS)    /* likewise, while the owner takes memory */
 #define MONITOR_SILENCE_MIN_NS (1 * NS_PER_S)     /* of the looker; else MONITOR_SILENCE_POLLS */
 #define MONITOR_GAP_MIN_NS (2 * NS_PER_S)         /* in our own ticks; else MONITOR_GAP_POLLS */

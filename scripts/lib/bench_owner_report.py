@@ -119,6 +119,10 @@ def print_storms(runs):
     print(f"\nThe owner's program takes {storm:.0f} MiB at {rate:.1f} GB/s while {lent:.0f} MiB are lent ({len(ms)} storms):")
     print(f"  first page back, from the storm's start: median {statistics.median(ms):.0f} ms, "
           f"highest {ms[-1]:.0f} ms; the storm had taken {taken:.0f} MiB (median)")
+    still = sorted(r["still_ms"] for r in runs if "still_ms" in r)
+    if still:
+        print(f"  until then the measuring thread, which looks each half millisecond, did not run for {statistics.median(still):.0f} ms"
+              f"\n  (median; highest {still[-1]:.0f} ms) at a time: the machine was kept by the host or by its programs")
     if touched:
         late = sorted(r["ms"] - r["touched_ms"] for r in runs if r["touched_ms"] is not None)
         print(f"  the headroom of 15 % was touched in {len(touched)} of them, {statistics.median(touched):.0f} ms after the "

@@ -94,6 +94,7 @@ typedef struct Seen {
     uint64_t most, lowest;         /* bytes: of imd; available */
     uint64_t given_ns, touched_ns; /* since the start; 0: never */
     uint64_t given_taken;          /* the storm's bytes, then */
+    uint64_t still_ns;             /* the longest between two looks, until then */
 } Seen;
 
 static void look(Seen *s, pid_t imd, uint64_t headroom, uint64_t taken, uint64_t since_ns)
@@ -116,9 +117,9 @@ static void print(const Seen *s, const Taker *t, uint64_t headroom, uint64_t sto
 {
     (void)printf("{\"ms\": %.3f, \"taken_bytes\": %" PRIu64 ", \"lent_bytes\": %" PRIu64
                  ", \"storm_bytes\": %" PRIu64 ", \"storm_ms\": %.3f, \"headroom_bytes\": %" PRIu64
-                 ", \"lowest_bytes\": %" PRIu64 ", \"touched_ms\": ",
+                 ", \"lowest_bytes\": %" PRIu64 ", \"still_ms\": %.3f, \"touched_ms\": ",
                  (double)s->given_ns / 1e6, s->given_taken, s->most, t->taken,
-                 (double)storm_ns / 1e6, headroom, s->lowest);
+                 (double)storm_ns / 1e6, headroom, s->lowest, (double)s->still_ns / 1e6);
     if (s->touched_ns)
         (void)printf("%.3f}\n", (double)s->touched_ns / 1e6);
     else
@@ -130,12 +131,15 @@ static int measure(pid_t imd, Taker *rest, uint64_t headroom)
 {
     pthread_t thread;
     Seen seen = {.most = owner_resident(imd), .lowest = UINT64_MAX};
-    uint64_t start = os_now_ns(), now = start, storm_ns = 0;
+    uint64_t start = os_now_ns(), now = start, before, storm_ns = 0;
     if (pthread_create(&thread, NULL, storm, rest) != 0)
         return EXIT_FAILURE;
     do {
+        before = now;
         owner_pause_ns(LOOK_NS);
         now = os_now_ns();
+        if (!seen.given_ns && now - before > seen.still_ns)
+            seen.still_ns = now - before;
         look(&seen, imd, headroom, rest->taken, now - start);
         if (!storm_ns && rest->taken == rest->bytes)
             storm_ns = now - start;

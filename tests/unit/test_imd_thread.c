@@ -27,6 +27,9 @@ typedef struct Client {
     ImdThread thread;
     Mailbox done;
     uint8_t *pool;
+    unsigned dropped; /* of the thread's until an order comes back */
+    uint64_t dropped_offset, dropped_len;
+    bool dropped_first; /* before the order came back */
     /* what came */
     unsigned acks, goodbyes, refused;
     WireWriteAck ack;
@@ -93,6 +96,15 @@ static EndpointConfig endpoint_config(bool sealed, uint8_t role)
         (void)port_receive(&(c)->port, os_now_ns());                           \
     } while (true)
 
+static void on_dropped(void *ctx, const ImdRegion *region)
+{
+    Client *c = ctx;
+    c->dropped++;
+    c->dropped_offset = region->pool_offset;
+    c->dropped_len = region->len;
+    c->dropped_first = !mailbox_waiting(&c->done);
+}
+
 static ImdThreadConfig thread_config(Client *c, bool sealed)
 {
     return (ImdThreadConfig){
@@ -101,6 +113,8 @@ static ImdThreadConfig thread_config(Client *c, bool sealed)
             {.epoch = EPOCH, .pool = c->pool, .pool_bytes = POOL, .writes_max = 8, .fills_max = 8},
         .leave_deadline_ns = 3600 * NS_PER_S,
         .done = &c->done,
+        .dropped = on_dropped,
+        .ctx = c,
     };
 }
 
@@ -234,6 +248,26 @@ static void check_thread(bool sealed)
     g_free(c);
 }
 
+/* Whose pages can be given back is known as soon as nobody uses them. */
+static void thread__tells_what_it_has_dropped(void **state)
+{
+    Client *c = g_new0(Client, 1);
+    c->pool = g_malloc0(POOL);
+    open_client(c, false);
+    order(c, IMD_ADD, 1);
+    await_done(c, 1);
+    assert_int_equal(c->dropped, 0);
+    order(c, IMD_DROP, 2);
+    await_done(c, 2);
+    assert_int_equal(c->dropped, 1);
+    assert_int_equal(c->dropped_offset, 8192);
+    assert_int_equal(c->dropped_len, 100000);
+    assert_true(c->dropped_first);
+    close_client(c);
+    g_free(c->pool);
+    g_free(c);
+}
+
 static void thread__serves_and_leaves_unsealed(void **state)
 {
     check_thread(false);
@@ -361,6 +395,7 @@ static void thread__forgets_what_a_dead_session_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thread__tells_what_it_has_dropped),
         cmocka_unit_test(thread__serves_and_leaves_unsealed),
         cmocka_unit_test(thread__serves_and_leaves_sealed),
         cmocka_unit_test(thread__answers_a_small_ask_amid_large_ones),

@@ -604,6 +604,22 @@ static void memory_that_goes_is_looked_at_more_often(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
+static void full_host_is_looked_at_more_often(void **state)
+{
+    lend(&usual);
+    read_memory();
+    assert_int_equal(monitor_memory_due_ns(h.monitor), h.now_ns + MONITOR_MEMORY_POLL_NS);
+    h.held = 34 * GIB; /* 16 are the owner's, 10 are left */
+    h.spare = 26 * GIB;
+    read_memory();
+    assert_int_equal(monitor_memory_due_ns(h.monitor), h.now_ns + MONITOR_FULL_POLL_NS);
+    h.spare = 30 * GIB;
+    h.held = 30 * GIB;
+    read_memory();
+    assert_int_equal(monitor_memory_due_ns(h.monitor), h.now_ns + MONITOR_MEMORY_POLL_NS);
+    assert_int_equal(h.terminates, 0);
+}
+
 static void pressure_takes_all_back_and_rests(void **state)
 {
     lend(&usual);
@@ -754,6 +770,7 @@ int main(void)
         TEST(says_which_imd_is_gone),
         TEST(the_limit_follows_the_memory),
         TEST(memory_that_goes_is_looked_at_more_often),
+        TEST(full_host_is_looked_at_more_often),
         TEST(pressure_takes_all_back_and_rests),
         TEST(pressure_comes_again_later_and_later),
         TEST(no_lending_without_knowing_the_memory),

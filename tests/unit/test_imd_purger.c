@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* The thread that gives pages back: what it is told, in its order, and who hears of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <glib.h>
+#include <poll.h>
+#include <string.h>
+
+#include "imd/purger.h"
+
+enum { POOL = 1 << 20, HALF = POOL / 2, PATIENCE_MS = 60000 };
+
+static void order(Purger *p, uint64_t id, uint64_t offset, bool unasked)
+{
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->command =
+        (ImdCommand){.id = id, .kind = IMD_PURGE, .region = {.pool_offset = offset, .len = HALF}};
+    o->unasked = unasked;
+    purger_order(p, o);
+}
+
+static void gives_back_and_says_so_if_asked(void **state)
+{
+    Purger p = {.running = false};
+    PoolMemory pool;
+    Mailbox done;
+    char error[512];
+    assert_int_equal(mailbox_init(&done), 0);
+    assert_int_equal(pool_memory_map(&pool, POOL, error, sizeof error), 0);
+    memset(pool.base, 1, POOL);
+    assert_int_equal(purger_start(&p, &pool, &done), 0);
+    order(&p, 0, 0, true);
+    order(&p, 7, HALF, false);
+    struct pollfd at = {.fd = done.fd, .events = POLLIN};
+    assert_int_equal(poll(&at, 1, PATIENCE_MS), 1);
+    Letter *l = mailbox_take(&done);
+    assert_non_null(l);
+    assert_null(l->next); /* nobody asked for the other */
+    assert_int_equal(((ImdOrder *)l)->command.id, 7);
+    g_free(l);
+    for (size_t i = 0; i < POOL; i++)
+        assert_int_equal(pool.base[i], 0);
+    order(&p, 0, 0, true); /* carried out before the end, or lost: no leak */
+    purger_stop(&p);
+    assert_false(mailbox_waiting(&done));
+    pool_memory_unmap(&pool);
+    mailbox_deinit(&done);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_back_and_says_so_if_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
