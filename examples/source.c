@@ -134,6 +134,14 @@ void source_close(Source *s)
     s->fd = -1;
 }
 
+size_t source_first_part(const Source *s, uint64_t offset, size_t len, uint64_t *ret_index)
+{
+    uint64_t region_bytes = s->settings->region_bytes;
+    *ret_index = offset / region_bytes;
+    uint64_t room = (*ret_index + 1) * region_bytes - offset;
+    return len < room ? len : (size_t)room;
+}
+
 void sources_add(Sources *to, const Sources *from)
 {
     to->local_bytes += from->local_bytes;

@@ -78,6 +78,8 @@ void source_close(Source *s);
  * open. */
 int source_read_file(Source *s, uint64_t offset, void *buf, size_t len);
 int source_write_file(Source *s, uint64_t offset, const void *buf, size_t len);
+/* As much of [offset, offset + len) as lies in the first region that it touches, and that. */
+size_t source_first_part(const Source *s, uint64_t offset, size_t len, uint64_t *ret_index);
 /* Adds up what several sources tell. */
 void sources_add(Sources *to, const Sources *from);
 

@@ -91,20 +91,11 @@ static int write_piece(Source *s, uint64_t index, uint64_t offset, const void *b
     return source_write_file(s, offset, buf, len);
 }
 
-/* As much of [offset, offset + len) as lies in the first region that it touches. */
-static size_t first_part(const Source *s, uint64_t offset, size_t len, uint64_t *ret_index)
-{
-    uint64_t region_bytes = s->settings->region_bytes;
-    *ret_index = offset / region_bytes;
-    uint64_t room = (*ret_index + 1) * region_bytes - offset;
-    return len < room ? len : (size_t)room;
-}
-
 static int dodo_read(Source *s, uint64_t offset, void *buf, size_t len)
 {
     for (size_t at = 0, n; at < len; at += n) {
         uint64_t index;
-        n = first_part(s, offset + at, len - at, &index);
+        n = source_first_part(s, offset + at, len - at, &index);
         int r = read_piece(s, index, offset + at, (char *)buf + at, n);
         if (r < 0)
             return r;
@@ -116,7 +107,7 @@ static int dodo_write(Source *s, uint64_t offset, const void *buf, size_t len)
 {
     for (size_t at = 0, n; at < len; at += n) {
         uint64_t index;
-        n = first_part(s, offset + at, len - at, &index);
+        n = source_first_part(s, offset + at, len - at, &index);
         int r = write_piece(s, index, offset + at, (const char *)buf + at, n);
         if (r < 0)
             return r;

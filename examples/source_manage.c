@@ -66,20 +66,11 @@ static int region_close(Source *s, uint64_t index)
     return 0;
 }
 
-/* As much of [offset, offset + len) as lies in the first region that it touches. */
-static size_t first_part(const Source *s, uint64_t offset, size_t len, uint64_t *ret_index)
-{
-    uint64_t region_bytes = s->settings->region_bytes;
-    *ret_index = offset / region_bytes;
-    uint64_t room = (*ret_index + 1) * region_bytes - offset;
-    return len < room ? len : (size_t)room;
-}
-
 static int source_manage_read(Source *s, uint64_t offset, void *buf, size_t len)
 {
     for (size_t at = 0, n; at < len; at += n) {
         uint64_t index;
-        n = first_part(s, offset + at, len - at, &index);
+        n = source_first_part(s, offset + at, len - at, &index);
         int rd = region_descriptor(s, index);
         off_t in_region = (off_t)(offset + at - index * s->settings->region_bytes);
         ssize_t got = rd < 0 ? 0 : cread(rd, in_region, (char *)buf + at, n);
@@ -97,7 +88,7 @@ static int source_manage_write(Source *s, uint64_t offset, const void *buf, size
 {
     for (size_t at = 0, n; at < len; at += n) {
         uint64_t index;
-        n = first_part(s, offset + at, len - at, &index);
+        n = source_first_part(s, offset + at, len - at, &index);
         int rd = region_descriptor(s, index);
         off_t in_region = (off_t)(offset + at - index * s->settings->region_bytes);
         ssize_t put = rd < 0 ? 0 : cwrite(rd, in_region, (const char *)buf + at, n);

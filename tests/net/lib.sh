@@ -10,6 +10,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$root/scripts/lib/hosts.sh"
 . "$root/scripts/lib/cluster.sh"
+. "$root/tests/net/words.sh"
 
 if ! hosts_possible; then
   if [ -z "${DODO_NET_INSIDE-}" ] && unshare -Urn true 2>/dev/null; then
@@ -30,7 +31,6 @@ bin_cmd=$DODO_BUILD/cmd/cmd bin_imd=$DODO_BUILD/imd/imd bin_dodo=$DODO_BUILD/too
 bin_loader=$DODO_BUILD/tests/net/loader
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-net.XXXXXX")
-patience=150 # seconds that anything that is waited for may take, on a busy machine too
 
 # finish [STATUS]: what the programs said, when the test fails; then everything goes.
 finish() {
@@ -47,20 +47,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' INT TERM
-
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
-told() { printf '%s\n' "$*"; }
-
-# must WHAT COMMAND...: it succeeds within patience.
-must() {
-  local what=$1
-  shift
-  wait_for "$patience" "$@" || fail "$what did not happen within $patience s"
-  told "$what"
-}
 
 # ---- the cluster -------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$root/scripts/lib/hosts.sh"
 . "$root/scripts/lib/cluster.sh"
+. "$root/tests/net/words.sh"
 
 if ! hosts_possible && ! unshare -Urnpm --fork --mount-proc true 2>/dev/null; then
   echo "SKIP: network namespaces are not allowed here"
@@ -14,7 +15,6 @@ fi
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG DODO_CONFIG
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-testbed-test.XXXXXX")
 export TESTBED_DIR=$work/bed
-patience=150 # seconds that anything that is waited for may take, on a busy machine too
 
 finish() {
   local status=$? bed
@@ -27,18 +27,6 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' INT TERM
-
-fail() {
-  echo "FAILED: $*"
-  exit 1
-}
-told() { printf '%s\n' "$*"; }
-must() {
-  local what=$1
-  shift
-  wait_for "$patience" "$@" || fail "$what did not happen within $patience s"
-  told "$what"
-}
 
 testbed() { "$root/scripts/testbed" "$@"; }
 up() { testbed up --build "$DODO_BUILD" "$@" >>"$work/up.log" 2>&1; }
