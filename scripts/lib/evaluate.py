@@ -209,6 +209,8 @@ class Evaluation:
         all_bytes = max(1, run["local_bytes"] + run["remote_bytes"] + run["file_bytes"])
         places = "" if system == "disk" else ", ".join(
             f"{round(100 * run[k + '_bytes'] / all_bytes)} % {k}" for k in ("local", "remote", "file")) + "; "
+        if run["stolen"] > quiet.TOLERANCE:
+            places += f"this machine's host took {100 * run['stolen']:.0f} % of the processors' time; "
         left = self.left_s()
         say(f"  {repetition}/{self.repetitions(cell)} {cell.key:<38} {system:<6} {run['seconds']:8.2f} s; {places}"
             f"{RIGHT}; {int(left // 60)} min {int(left % 60):02d} s left")
