@@ -132,7 +132,7 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
             call_block(c, call, TIME_NEVER);
             return false;
         }
-        if (clone_out(c, &call->job, p, CACHE_JOB_PIECES, now_ns)) {
+        if (clone_out(c, &call->job, p, CACHE_JOB_PIECES, false, now_ns)) {
             call_job(call);
             return false;
         }

@@ -256,8 +256,9 @@ bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
 bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but);
 /* The job that writes what is dirty in pieces next to each other, beginning with @p's first. */
 void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns);
-/* ... that copies what remote memory does not hold. False: it holds all. */
-bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns);
+/* ... that copies what remote memory does not hold; @alike: with @p only what was last used about
+ * when it was, and so leaves soon, too. False: it holds all. */
+bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alike, uint64_t now_ns);
 
 /* ---- reclaim.c ------------------------------------------------------------------------------ */
 

@@ -5,6 +5,8 @@
 
 #include "libmanage/core_private.h"
 
+enum { USED_ALIKE = 32 }; /* in uses of any piece */
+
 static bool job_remote(const CacheJob *job)
 {
     return job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
@@ -348,10 +350,18 @@ static uint64_t blocks_unheld(const Piece *p)
     return p->valid & ~p->dirty & ~*remote_map(p->region, p->index);
 }
 
+/* Was the one used so soon after the other that they are likely to leave together? */
+static bool used_alike(const Piece *p, const Piece *q)
+{
+    uint64_t a = p->entry.last_use, b = q->entry.last_use;
+    return q->known && max_u64(a, b) - min_u64(a, b) <= USED_ALIKE;
+}
+
 /* The first run of @blocks of @p, and on into the pieces after it. */
 static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint64_t pieces_max,
-                    uint64_t *ret_from, uint64_t *ret_to)
+                    bool alike, uint64_t *ret_from, uint64_t *ret_to)
 {
+    const Piece *first = p;
     Region *r = p->region;
     uint64_t map = blocks(p), at = piece_start(c, p->index);
     if (!map)
@@ -365,7 +375,7 @@ static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint6
         if (*ret_to < at + p->len || *ret_to >= r->len || n >= pieces_max)
             break;
         p = piece_find(r, p->index + 1);
-        if (!p || p->job || p->writer || p->direct)
+        if (!p || p->job || p->writer || p->direct || (alike && !used_alike(first, p)))
             break;
         at = piece_start(c, p->index);
         map = blocks(p);
@@ -378,14 +388,15 @@ static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint6
 void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns)
 {
     uint64_t from, to;
-    if (run_out(c, p, blocks_dirty, pieces_max, &from, &to)) /* what is dirty is inside the size */
+    if (run_out(c, p, blocks_dirty, pieces_max, false, &from,
+                &to)) /* what is dirty is inside the size */
         job_begin_pieces(c, job, p->region, CACHE_WRITE, from, to, now_ns);
 }
 
-bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns)
+bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alike, uint64_t now_ns)
 {
     uint64_t from, to;
-    if (!run_out(c, p, blocks_unheld, pieces_max, &from, &to))
+    if (!run_out(c, p, blocks_unheld, pieces_max, alike, &from, &to))
         return false;
     job_begin_pieces(c, job, p->region, CACHE_CLONE, from, to, now_ns);
     return true;

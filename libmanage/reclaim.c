@@ -5,7 +5,7 @@
  * mark. */
 #include "libmanage/core_private.h"
 
-enum { WRITE_TOGETHER = 16 }; /* pieces that the background writes with a victim */
+enum { TOGETHER = 16 }; /* pieces that the background writes or copies with a victim */
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
@@ -38,7 +38,7 @@ static bool evict_begin(Cache *c, CacheJob *job, Piece *p, enum Plan plan, uint6
 {
     if (plan == PLAN_WRITE)
         write_out(c, job, p, pieces_max, now_ns);
-    else if (!clone_out(c, job, p, 1, now_ns))
+    else if (!clone_out(c, job, p, pieces_max, true, now_ns))
         return false;
     job->evict = true;
     c->evicting++;
@@ -141,7 +141,7 @@ static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
             r->remote_state = REMOTE_OPENING;
             return true;
         }
-        if (plan != PLAN_DROP && evict_begin(c, job, p, plan, WRITE_TOGETHER, now_ns))
+        if (plan != PLAN_DROP && evict_begin(c, job, p, plan, TOGETHER, now_ns))
             return true;
         (void)evict(c, p);
     }

@@ -202,6 +202,33 @@ static void states__disk_local_both_remote(void **s)
     cache_free(c);
 }
 
+/* In the background, what was used together is copied together; not what was used again since. */
+static void reclaim__clones_together(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(48);
+    cfg.low_water_bytes = 16 * PIECE;
+    Cache *c = make(&cfg, 0, &rd);
+    for (unsigned i = 0; i < 48; i += 4)
+        (void)do_read(c, rd, (uint64_t)i * PIECE, 4 * PIECE);
+    background(c); /* opens remote memory, and makes room */
+    w.did[CACHE_CLONE] = 0;
+    for (unsigned i = 48; i < 64; i += 4)
+        (void)do_read(c, rd, (uint64_t)i * PIECE, 4 * PIECE);
+    for (unsigned i = 0; i < 40; i++) /* time goes by */
+        (void)do_read(c, rd, 63 * PIECE, PIECE);
+    (void)do_read(c, rd, 20 * PIECE, PIECE);
+    background(c);
+    assert_int_equal(state(c, 16), CACHE_REMOTE);
+    assert_int_equal(state(c, 19), CACHE_REMOTE);
+    assert_int_equal(state(c, 20), CACHE_LOCAL);
+    assert_int_equal(stats(c).cached_bytes, 32 * PIECE);
+    assert_int_equal(stats(c).clone_bytes, stats(c).clones * PIECE);
+    assert_in_range(w.did[CACHE_CLONE], 1, 4);
+    cache_free(c);
+}
+
 /* In the background: a dirty victim to the disk, room allocated, a clone, and only then it leaves.
  */
 static void reclaim__as_figure_5(void **s)
@@ -720,6 +747,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states__disk_local_both_remote),
+        cmocka_unit_test(reclaim__clones_together),
         cmocka_unit_test(reclaim__as_figure_5),
         cmocka_unit_test(refraction__no_allocation),
         cmocka_unit_test(remote_lost__the_file_serves),
