@@ -349,7 +349,8 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
            !(p->dirty && p->dirty & *remote_map(r, index)) &&
            list_empty(&p->dirty_link) == !p->dirty && list_empty(&p->ahead_link) == !p->ahead &&
            ((p->entry.flags & MANAGE_ENTRY_BUSY) != 0) ==
-               (piece_busy(p) || p->direct || p->stuck || !list_empty(&p->claimed_link)) &&
+               (piece_busy(p) || p->direct || p->stuck || p->wanted_by ||
+                !list_empty(&p->claimed_link)) &&
            ((p->entry.flags & MANAGE_ENTRY_DIRTY) != 0) == (p->dirty != 0) &&
            !(p->writer && (p->pins || p->job)) && p->leaf->data[index % LEAF_PIECES] == p->data &&
            !(p->leaf->readable[index % LEAF_PIECES] & ~(p->known && !p->writer ? p->valid : 0));

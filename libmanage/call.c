@@ -250,7 +250,7 @@ void read_run(Cache *c, CacheCall *call, uint64_t now_ns)
     while (call->at < call->end) {
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t to = p ? valid_end(c, p, call->at, call->end) : 0;
-        if (p && to > call->at && p->writer) {
+        if (p && to > call->at && (p->writer || p->wanted_by)) {
             call_block(c, call, TIME_NEVER);
             return;
         }

@@ -54,7 +54,7 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     Region *r = call->region;
     for (uint64_t i = call->at / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
         Piece *p = piece_find(r, i);
-        if (direct_overlaps(c, r, i, call) || (p && piece_busy(p))) {
+        if (direct_overlaps(c, r, i, call) || (p && (p->job || p->writer))) {
             call_block(c, call, TIME_NEVER);
             return;
         }
@@ -70,7 +70,24 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     call_job(call);
 }
 
-/* The file has it: so has what is cached of it. False: a reader is in the way. */
+/* Nobody else is at the piece: it may be written into. False: the call waits. Behind readers it is
+ * the next one's turn; a job may take long, and reading goes on beside it. */
+static bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits)
+{
+    if (p->writer || (GUARD(JOB_ALONE) && p->job)) {
+        piece_unwant(c, p, call);
+        call_block(c, call, TIME_NEVER);
+        return false;
+    }
+    if (p->pins || (hits && !piece_take(c, p))) {
+        piece_want(p, call);
+        call_block(c, call, TIME_NEVER);
+        return false;
+    }
+    return true;
+}
+
+/* The file has it: so has what is cached of it. False: somebody is in the way. */
 static bool direct_copy(Cache *c, CacheCall *call)
 {
     Region *r = call->region;
@@ -79,10 +96,8 @@ static bool direct_copy(Cache *c, CacheCall *call)
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
         uint64_t end = min_u64(to, start + c->cfg.piece_bytes);
-        if (p && (piece_busy(p) || (GUARD(HIT_DIRECT) && !piece_take(c, p)))) {
-            call_block(c, call, TIME_NEVER);
+        if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT)))
             return false;
-        }
         for (uint64_t at = call->at; p && at < end;) {
             uint64_t block_end = min_u64(end, (at / CACHE_BLOCK + 1) * CACHE_BLOCK);
             if (GUARD(DIRECT_COPY) && p->valid & piece_mask(c, p->index, at, block_end))
@@ -92,8 +107,10 @@ static bool direct_copy(Cache *c, CacheCall *call)
         }
         if (p && p->known)
             piece_use(c, p, true);
-        if (p)
+        if (p) {
+            piece_unwant(c, p, call);
             piece_open(p);
+        }
         call->at = end;
     }
     return true;
@@ -159,6 +176,8 @@ static void write_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
 {
     uint64_t len = to - call->at, start = piece_start(c, p->index);
     p->writer = true;
+    if (p->wanted_by == call)
+        p->wanted_by = NULL;
     piece_flags(p);
     cache_unlock(c);
     memcpy(p->data + (call->at - start), call->buf + (call->at - call->start), (size_t)len);
@@ -195,16 +214,14 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
         if (p->index >= call->touched || !p->known)
             piece_use(c, p, true);
         call->touched = p->index + 1;
-        if (p->writer || p->pins || (GUARD(JOB_ALONE) && p->job)) {
-            call_block(c, call, TIME_NEVER);
+        if (!write_alone(c, call, p, false))
+            return;
+        if (!write_edges(c, call, p, call->at, to, now_ns)) {
+            piece_unwant(c, p, call);
             return;
         }
-        if (!write_edges(c, call, p, call->at, to, now_ns))
+        if (!write_alone(c, call, p, GUARD(HIT_ALONE)))
             return;
-        if (GUARD(HIT_ALONE) && !piece_take(c, p)) {
-            call_block(c, call, TIME_NEVER);
-            return;
-        }
         write_copy(c, call, p, to);
     }
     write_over(c, call, 0);

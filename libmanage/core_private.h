@@ -54,10 +54,11 @@ typedef struct Piece {
     uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
-    uint64_t failed_at; /* region->write_failures, when it could not be written last */
-    unsigned pins;      /* readers that copy from it */
-    bool writer;        /* somebody copies into it */
-    bool direct;        /* somebody writes the file there, past it */
+    uint64_t failed_at;   /* region->write_failures, when it could not be written last */
+    unsigned pins;        /* readers that copy from it */
+    bool writer;          /* somebody copies into it */
+    bool direct;          /* somebody writes the file there, past it */
+    CacheCall *wanted_by; /* a write that waits for its readers: no more of them begin */
     bool ahead, known /* to the policy */, stuck /* could not be written a while ago */;
     CacheJob *job; /* is reading into it, or writing from it */
 } Piece;
@@ -212,6 +213,10 @@ void piece_use(Cache *c, Piece *p, bool writing);
 void piece_dirty(Cache *c, Piece *p, uint64_t blocks);
 void piece_clean(Cache *c, Piece *p, uint64_t blocks);
 void piece_unstick(Cache *c, Piece *p);
+/* A write waits for those who copy from it; until it has had the piece, or waits for something
+ * else, no more of them begin. Else there could always be one. */
+void piece_want(Piece *p, CacheCall *call);
+void piece_unwant(Cache *c, Piece *p, const CacheCall *call); /* wakes who waited behind it */
 /* Blocks of piece @index that [from, to) of the region touches. */
 uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
 /* Remote memory's map for the piece; NULL: none. */

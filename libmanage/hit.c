@@ -21,7 +21,8 @@
  * long way; and that it is readable is stored after its bytes are, and loaded before they are.
  *
  * Why nobody waits for ever: who waits for a claim says so in c->wanted and then looks for it once
- * more; who withdraws one looks at c->wanted afterwards, and wakes whoever waits.
+ * more; who withdraws one looks at c->wanted afterwards, and wakes whoever waits. And while a write
+ * waits for the readers of a piece, no others begin (Piece.wanted_by): they come after it.
  *
  * Why the policy decides as if each hit had told it: what was read stays in the lane until the lock
  * is taken for anything else, and then all is told before anything is decided. A thread keeps to
@@ -103,7 +104,7 @@ static bool piece_claimed(const Cache *c, const Piece *p)
 
 void piece_open(Piece *p)
 {
-    if (p->known && !p->writer)
+    if (p->known && !p->writer && !p->wanted_by)
         p->leaf->readable[p->index % LEAF_PIECES] = GUARD(HIT) ? p->valid : UINT64_MAX;
 }
 

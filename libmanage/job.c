@@ -283,7 +283,8 @@ static void pieces_end(Cache *c, CacheJob *job, int error)
         Piece *p = piece_find(job->region, i);
         p->job = NULL;
         piece_flags(p);
-        if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p) && !p->direct) {
+        if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p) && !p->direct &&
+            !p->wanted_by) {
             (void)evict(c, p);
         } else if (!p->valid && !piece_busy(p) && !p->direct) {
             piece_drop(c, p); /* its fetch failed */

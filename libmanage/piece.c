@@ -157,8 +157,25 @@ bool piece_busy(const Piece *p)
 
 void piece_flags(Piece *p)
 {
-    bool busy = piece_busy(p) || p->direct || p->stuck || !list_empty(&p->claimed_link);
+    bool busy =
+        piece_busy(p) || p->direct || p->stuck || p->wanted_by || !list_empty(&p->claimed_link);
     p->entry.flags = (busy ? MANAGE_ENTRY_BUSY : 0) | (p->dirty ? MANAGE_ENTRY_DIRTY : 0);
+}
+
+void piece_want(Piece *p, CacheCall *call)
+{
+    if (!p->wanted_by)
+        p->wanted_by = call;
+    piece_flags(p);
+}
+
+void piece_unwant(Cache *c, Piece *p, const CacheCall *call)
+{
+    if (p->wanted_by != call)
+        return;
+    p->wanted_by = NULL;
+    piece_flags(p);
+    waiters_wake(c);
 }
 
 void piece_use(Cache *c, Piece *p, bool writing)

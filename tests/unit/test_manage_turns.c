@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* A piece that is always being read is written all the same: who copies from it ends, and nobody
+ * else begins before the write has had its turn. Several threads' calls, step by step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "libmanage/core.h"
+#include "tests/lib/cache_job.h"
+
+enum { PIECE = 2 * CACHE_BLOCK, BYTES = 4 * PIECE, READERS = 3 };
+
+static uint8_t file[BYTES];
+static Cache *cache;
+static int rd, lanes[READERS];
+static unsigned wakes;
+static void (*beside)(void); /* what other threads do while bytes are copied, once */
+
+static void lock(void *ctx)
+{
+    (void)ctx;
+}
+
+static void unlock(void *ctx)
+{
+    void (*now)(void) = beside;
+    (void)ctx;
+    beside = NULL;
+    if (now)
+        now();
+}
+
+static void wake(void *ctx, CacheCall *call)
+{
+    (void)ctx;
+    (void)call;
+    wakes++;
+}
+
+static void job_do(const CacheJob *job, CacheResult *ret)
+{
+    *ret = (CacheResult){.count = (ssize_t)job->len, .ns = 1000000};
+    if (job->kind == CACHE_READ_FILE)
+        cache_job_give(job, file + job->offset, job->len);
+    else if (job->kind == CACHE_WRITE)
+        cache_job_take(job, file + job->offset, job->len);
+}
+
+/* Until it waits for another's, or is over. */
+static uint8_t go_on(CacheCall *call)
+{
+    while (call->need == CACHE_JOB) {
+        CacheResult result;
+        job_do(&call->job, &result);
+        cache_call_done(call, cache, &result, 0);
+    }
+    assert_true(cache_check(cache));
+    return call->need;
+}
+
+static uint8_t step(CacheCall *call)
+{
+    cache_call_step(call, cache, 0);
+    return go_on(call);
+}
+
+static uint8_t read_begin(CacheCall *call, uint8_t *buf)
+{
+    cache_read_start(call, cache, rd, 0, buf, PIECE, 0);
+    return go_on(call);
+}
+
+static uint8_t write_begin(CacheCall *call, const uint8_t *buf)
+{
+    cache_write_start(call, cache, rd, 0, buf, PIECE, 0);
+    return go_on(call);
+}
+
+static enum CacheHitKind hit_begin(CacheHit *h, unsigned reader)
+{
+    return cache_hit_begin(h, cache, lanes[reader], rd, 0, PIECE);
+}
+
+/* All of the file is in the cache. */
+static void begin(unsigned flags)
+{
+    static uint8_t buf[BYTES];
+    CacheConfig cfg;
+    CacheCall call;
+    cache_config_init(&cfg, 2 * BYTES);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    memset(file, 1, sizeof file);
+    cache = cache_new(&cfg, &(CacheHooks){.lock = lock, .unlock = unlock, .wake = wake});
+    assert_non_null(cache);
+    rd = cache_open(cache, BYTES, BYTES, file, flags);
+    for (unsigned i = 0; i < READERS; i++)
+        lanes[i] = cache_lane(cache);
+    cache_read_start(&call, cache, rd, 0, buf, BYTES, 0);
+    assert_int_equal(go_on(&call), CACHE_OVER);
+    wakes = 0;
+}
+
+/* Readers that need no lock are at the piece, and more of them come. */
+static void write_behind_hits(unsigned flags)
+{
+    static uint8_t old[PIECE], new[PIECE], theirs[PIECE];
+    CacheHit hit, later;
+    CacheCall write, read;
+    begin(flags);
+    memset(new, 2, sizeof new);
+    assert_int_equal(hit_begin(&hit, 0), CACHE_HIT_LOCAL);
+    assert_int_equal(write_begin(&write, new), CACHE_BLOCKED);
+    assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE);
+    assert_int_equal(read_begin(&read, theirs), CACHE_BLOCKED);
+    assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE); /* still */
+    cache_hit_copy(&hit, cache, old);
+    assert_int_equal(step(&write), CACHE_BLOCKED); /* those that came in vain have woken it */
+    assert_int_equal(step(&read), CACHE_BLOCKED);
+    wakes = 0;
+    cache_hit_end(&hit, cache);
+    assert_int_equal(wakes, 2);
+    assert_int_equal(step(&read), CACHE_BLOCKED); /* whoever is first */
+    assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE);
+    assert_int_equal(step(&write), CACHE_OVER);
+    assert_int_equal(write.result, PIECE);
+    assert_int_equal(wakes, 3);
+    assert_int_equal(step(&read), CACHE_OVER);
+    assert_int_equal(old[PIECE - 1], 1);
+    assert_int_equal(theirs[PIECE - 1], 2);
+    assert_int_equal(hit_begin(&later, 1), CACHE_HIT_LOCAL);
+    cache_hit_end(&later, cache);
+    cache = cache_free(cache);
+}
+
+static void write__behind_hits(void **state)
+{
+    (void)state;
+    write_behind_hits(0);
+}
+
+static void write_past_the_cache__behind_hits(void **state)
+{
+    (void)state;
+    write_behind_hits(MANAGE_WRITE_THROUGH);
+}
+
+/* ---- readers that hold the piece while they copy --------------------------------------------- */
+
+static CacheCall other_write, other_read;
+static uint8_t other_new[PIECE], other_buf[PIECE];
+
+static void write_and_read(void)
+{
+    assert_int_equal(write_begin(&other_write, other_new), CACHE_BLOCKED);
+    assert_int_equal(read_begin(&other_read, other_buf), CACHE_BLOCKED);
+}
+
+static void write__behind_copies(void **state)
+{
+    static uint8_t buf[PIECE];
+    CacheCall read;
+    (void)state;
+    begin(0);
+    memset(other_new, 3, sizeof other_new);
+    beside = write_and_read;
+    assert_int_equal(read_begin(&read, buf), CACHE_OVER);
+    assert_int_equal(wakes, 2);
+    assert_int_equal(step(&other_read), CACHE_BLOCKED);
+    assert_int_equal(step(&other_write), CACHE_OVER);
+    assert_int_equal(step(&other_read), CACHE_OVER);
+    assert_int_equal(buf[0], 1);
+    assert_int_equal(other_buf[0], 3);
+    cache = cache_free(cache);
+}
+
+/* A write that waits for a job at the piece, which may take long, keeps no reader away. */
+static void write__behind_a_job(void **state)
+{
+    static uint8_t new[PIECE], buf[PIECE];
+    CacheHit hit;
+    CacheCall write, read, sync;
+    CacheResult result;
+    (void)state;
+    begin(0);
+    memset(new, 2, sizeof new);
+    assert_int_equal(write_begin(&write, new), CACHE_OVER);
+    assert_int_equal(hit_begin(&hit, 0), CACHE_HIT_LOCAL);
+    memset(new, 3, sizeof new);
+    assert_int_equal(write_begin(&write, new), CACHE_BLOCKED);
+    assert_int_equal(read_begin(&read, buf), CACHE_BLOCKED);
+    cache_sync_start(&sync, cache, rd, 0);
+    assert_int_equal(sync.need, CACHE_JOB); /* it writes the piece */
+    cache_hit_end(&hit, cache);
+    wakes = 0;
+    assert_int_equal(step(&read), CACHE_BLOCKED);
+    assert_int_equal(step(&write), CACHE_BLOCKED);
+    assert_int_equal(wakes, 1); /* the read, which may go on */
+    assert_int_equal(step(&read), CACHE_OVER);
+    assert_int_equal(buf[0], 2);
+    job_do(&sync.job, &result);
+    cache_call_done(&sync, cache, &result, 0);
+    assert_int_equal(step(&write), CACHE_OVER);
+    assert_int_equal(go_on(&sync), CACHE_OVER);
+    assert_int_equal(file[0], 2);
+    cache = cache_free(cache);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(write__behind_hits),
+        cmocka_unit_test(write_past_the_cache__behind_hits),
+        cmocka_unit_test(write__behind_copies),
+        cmocka_unit_test(write__behind_a_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
