@@ -121,7 +121,8 @@ typedef struct UserThread {
     CacheJob *job, work;
     CacheResult result;
     uint64_t began_ns, digest;
-    size_t at; /* of a write of the file alone */
+    size_t at;         /* of a write of the file alone */
+    bool job_injected; /* the file failed its write or sync */
     uint8_t *bounce;
     /* a call of the program's */
     bool busy, woken, thinking;

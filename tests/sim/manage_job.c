@@ -45,8 +45,7 @@ static void file_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
     t->injected |= r->injected;
-    if (r->injected && t->job->kind == CACHE_SYNC)
-        region_of(t)->failures++;
+    t->job_injected = r->injected && t->job->kind == CACHE_SYNC;
     t->result.count = r->count;
     t->result.error = r->error;
     if (t->job->kind == CACHE_READ_FILE && r->count > 0)
@@ -71,7 +70,7 @@ static void write_part_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
     t->injected |= r->injected;
-    region_of(t)->failures += r->injected;
+    t->job_injected |= r->injected;
     if (r->count > 0)
         t->at += (size_t)r->count;
     if (r->count > 0 && t->at < t->job->len) {
@@ -248,6 +247,7 @@ void job_start(UserThread *t, CacheJob *job)
     t->result = (CacheResult){.remote = -1};
     t->began_ns = world_now(w);
     t->at = 0;
+    t->job_injected = false;
     if (job == &t->work)
         t->injected = false;
     job_check(t);

@@ -261,7 +261,9 @@ static void sync_over(UserThread *t)
     manage_cover(m, close ? MANAGE_COVER_CLOSES : MANAGE_COVER_SYNCS);
     if (c->result < 0) {
         manage_cover(m, close ? MANAGE_COVER_CLOSES_FAILED : MANAGE_COVER_SYNCS_FAILED);
-        if (!file_error(c->error) || (r->failures == r->failures_told && !r->lost))
+        /* Since it began, or before, and then nobody was told. */
+        bool failed = r->failures > t->failures || r->failures > r->failures_told;
+        if (!file_error(c->error) || (!failed && !r->lost))
             violate(&m->w, "region %d: %s failed with errno %d and the file did not", r->rd,
                     close ? "cclose" : "csync", c->error);
         r->failures_told = t->failures;
@@ -319,6 +321,7 @@ void truth_job_over(UserThread *t)
     const CacheJob *j = t->job;
     const CacheResult *x = &t->result;
     UserRegion *r = j->file;
+    r->failures += t->job_injected; /* not known to anybody before */
     switch ((enum CacheJobKind)j->kind) {
     case CACHE_OPEN_REMOTE:
         manage_cover(m, MANAGE_COVER_REMOTE_OPENS);

@@ -79,8 +79,7 @@ static void blocking_done(void *ctx, const SimFsResult *r)
 static void write_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
-    if (r->injected && t->job)
-        ((UserRegion *)t->job->file)->failures++;
+    t->job_injected |= r->injected;
     file_answer(t, t->write_call, r);
     user_thread_step(t);
 }
