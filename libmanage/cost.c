@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "libmanage/cost.h"
 
-enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_OUTLIER_MIXED = 64, COST_SMALLEST = 4096 };
+enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_SMALLEST = 4096 };
+enum { COST_MEAN = 64, COST_OUTLIER_MIXED = 32 };
 enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other look */
 
 unsigned cost_class(uint64_t bytes)
@@ -30,35 +31,43 @@ static unsigned class_nearest(const Cost *cost, uint64_t bytes)
     return COST_CLASSES;
 }
 
-/* One that waited for a processor is no rule: it counts as @outlier times the average at most. */
-static void sample_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns, uint64_t outlier)
+/* As if it had been of its class's size, but that what is below a block costs a block's. */
+static uint64_t of_class(unsigned k, uint64_t bytes, uint64_t ns)
 {
-    unsigned k = cost_class(bytes);
-    uint64_t size = (uint64_t)COST_SMALLEST << k, was = cost->classes[k].ns;
-    if (bytes == 0)
-        return;
-    /* As if it had been of the class's size, but that what is below a block costs a block's. */
     if (k > 0 && k + 1 < COST_CLASSES)
-        ns = (uint64_t)((double)ns * (double)size / (double)bytes);
-    if (ns == 0)
-        ns = 1;
+        ns = (uint64_t)((double)ns * (double)cost_class_bytes(k) / (double)bytes);
+    return ns ? ns : 1;
+}
+
+/* One that waited for a processor is no rule: it counts as @outlier times the average at most. */
+static void sample_add(Cost *cost, unsigned k, uint64_t ns, uint64_t now_ns, unsigned weight,
+                       uint64_t outlier)
+{
+    uint64_t was = cost->classes[k].ns;
     if (was == 0)
         cost->classes[k].ns = ns;
     else if (ns > was)
-        cost->classes[k].ns = was + ((ns < outlier * was ? ns : outlier * was) - was) / COST_WEIGHT;
+        cost->classes[k].ns = was + ((ns < outlier * was ? ns : outlier * was) - was) / weight;
     else
-        cost->classes[k].ns = was - (was - ns) / COST_WEIGHT;
+        cost->classes[k].ns = was - (was - ns) / weight;
     cost->classes[k].at_ns = now_ns;
 }
 
 void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
-    sample_add(cost, bytes, ns, now_ns, COST_OUTLIER);
+    unsigned k = cost_class(bytes);
+    if (bytes > 0)
+        sample_add(cost, k, of_class(k, bytes, ns), now_ns, COST_WEIGHT, COST_OUTLIER);
 }
 
 void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
-    sample_add(cost, bytes, ns, now_ns, COST_OUTLIER_MIXED);
+    unsigned k = cost_class(bytes);
+    if (bytes == 0)
+        return;
+    if (cost->classes[k].count < COST_MEAN)
+        cost->classes[k].count++;
+    sample_add(cost, k, of_class(k, bytes, ns), now_ns, cost->classes[k].count, COST_OUTLIER_MIXED);
 }
 
 void cost_least(Cost *cost, uint64_t bytes, uint64_t ns)

@@ -13,15 +13,17 @@ typedef struct Cost {
         uint64_t ns;    /* average for a transfer of this class's size; 0: unknown */
         uint64_t at_ns; /* when it was measured last */
         uint64_t
-            again_ns; /* dear: so long after that it is worth another look; 0: it is not dear */
+            again_ns;   /* dear: so long after that it is worth another look; 0: it is not dear */
+        unsigned count; /* of those of a mean */
     } classes[COST_CLASSES];
 } Cost;
 
 unsigned cost_class(uint64_t bytes);
 uint64_t cost_class_bytes(unsigned class); /* of the largest transfer in it */
 void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
-/* The same of a way that has two costs, as a file of which the kernel holds a part and a drive the
- * rest: where one transfer in sixteen takes very much longer than the others, the average tells. */
+/* The same of a way that has two costs, as a file of which the kernel holds a part, or reads ahead,
+ * and a drive the rest: the mean of many, for one that waits for the drive after some that did not
+ * says nothing of the next. */
 void cost_add_mixed(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* Of what costs the same for each byte, and nothing besides: the least that was seen counts, in
  * proportion, for all classes. */

@@ -658,6 +658,25 @@ static void file_in_part_slow__remote_memory_is_used(void **s)
     cache_free(c);
 }
 
+/* The kernel reads ahead: one read in sixteen waits for the drive, and the next ones do not, though
+ * remote memory would be cheaper than that one. */
+static void file_read_ahead__is_cheaper(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 250000;
+    for (unsigned i = 0; i < 1000; i++) {
+        w.file_ns = i % 16 ? 20000 : 2000000;
+        read_on(c, rd, i % PIECES);
+        if (i == 500)
+            memset(w.did, 0, sizeof w.did);
+    }
+    assert_in_range(w.did[CACHE_READ_REMOTE], 0, 5);
+    cache_free(c);
+}
+
 /* Whose every read finds the page cache, but for one now and then that waits for a processor. */
 static void file_seldom_late__is_read_past_the_cache(void **s)
 {
@@ -767,6 +786,7 @@ int main(void)
         cmocka_unit_test(dear_clones__are_borne_until_reads_tell),
         cmocka_unit_test(a_read__has_one_source),
         cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
+        cmocka_unit_test(file_read_ahead__is_cheaper),
         cmocka_unit_test(file_seldom_late__is_read_past_the_cache),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
