@@ -48,6 +48,18 @@ static void direct_end(Cache *c, CacheCall *call)
     waiters_wake(c);
 }
 
+/* A write of [from, to) failed: what the file has there now, nobody knows. */
+static void direct_doubt(Cache *c, Region *r, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from / c->cfg.piece_bytes; from < to && piece_start(c, i) < to; i++) {
+        Piece *p = piece_find(r, i);
+        if (!p)
+            continue;
+        p->valid &= ~piece_mask(c, i, from, to) | p->dirty;
+        piece_open(p);
+    }
+}
+
 /* Writes [call->at, to) to the file. Nothing may be fetched there meanwhile: it could be older. */
 static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns)
 {
@@ -242,6 +254,7 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
         r->lone++;
     }
     if (error < 0) {
+        direct_doubt(c, r, call->at + written, call->direct_to);
         call->end = call->at + written; /* a short write is the call's end, ... */
         if (!written) {                 /* ... and none its failure */
             direct_end(c, call);
