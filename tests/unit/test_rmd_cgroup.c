@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sys/wait.h>
 
 #include "rmd/cgroup.h"
 #include "tests/lib/tmpdir.h"
@@ -145,69 +144,6 @@ static void joins(void **state)
     cgroup_remove(&g);
 }
 
-/* ---- the kernel's own ------------------------------------------------------------------------ */
-
-enum { NO_GROUPS = 77 };
-
-static bool read_word(const char *dir_path, const char *file, char word[TEXT_BYTES])
-{
-    char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", dir_path, file);
-    FILE *f = fopen(path, "re");
-    bool read = f && fscanf(f, "%63s", word) == 1;
-    if (f)
-        (void)fclose(f);
-    return read;
-}
-
-static bool enter(const char *group)
-{
-    char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/cgroup.procs", group);
-    FILE *f = fopen(path, "we");
-    bool in = f && fputs("0", f) >= 0;
-    return f && fclose(f) == 0 && in;
-}
-
-/* As if the group had been delegated to us: we are in it when we want controllers below. */
-static int be_delegated(const char *group, const char *controller)
-{
-    char word[TEXT_BYTES];
-    if (!enter(group))
-        return NO_GROUPS;
-    if (cgroup_enable(group, controller) != 0)
-        return 1;
-    if (!read_word(group, "cgroup.subtree_control", word) || strcmp(word, controller) != 0)
-        return 2;
-    return cgroup_enable(group, controller) == 0 ? 0 : 3; /* it is on */
-}
-
-/* Where this host has a hierarchy of version 2 that we may make groups in, with a controller to
- * give on. */
-static void delegated_group_is_left_for_one_below(void **state)
-{
-    static const char *const tops[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    char group[PATH_MAX] = "", below[PATH_MAX + 8], controller[TEXT_BYTES];
-    for (unsigned i = 0; i < 2 && !group[0]; i++)
-        if (read_word(tops[i], "cgroup.subtree_control", controller))
-            (void)snprintf(group, sizeof group, "%s/dodo-test-%d", tops[i], (int)getpid());
-    if (!group[0] || mkdir(group, 0755) < 0)
-        skip();
-    int status = 0;
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        _exit(be_delegated(group, controller));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    (void)snprintf(below, sizeof below, "%s/rmd", group);
-    bool aside = rmdir(below) == 0;
-    assert_int_equal(rmdir(group), 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_GROUPS)
-        skip();
-    assert_int_equal(status, 0);
-    assert_true(aside);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -219,7 +155,6 @@ int main(void)
         TEST(none_with_too_long_a_name),
         TEST(tells_of_a_process_that_it_cannot_have),
         TEST(joins),
-        TEST(delegated_group_is_left_for_one_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
