@@ -16,6 +16,7 @@ import textwrap
 from collections import defaultdict
 
 SCENES = {"busy": "no core to spare", "spare": "a core to spare"}
+STOLEN_MAX = 20  # thousandths of a core that a virtual machine's host took; more, and a pair does not count
 LOADS = {"cpu": "computing", "memory": "memory", "wake": "waking up (mean lateness)"}
 # Student's t, two-sided 95 %, by degrees of freedom; beyond the table the normal distribution's.
 T95 = [0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
@@ -31,21 +32,27 @@ def mean_and_half(values):
 
 
 def slowdown_rows(results):
-    pairs = defaultdict(dict)
+    pairs, stolen = defaultdict(dict), defaultdict(int)
     served, shares = defaultdict(list), defaultdict(list)
     for r in results:
         if r["part"] != "slowdown":
             continue
-        pairs[r["scene"], r["load"], r["pair"]][r["with"]] = r["run"]
+        key = r["scene"], r["load"], r["pair"]
+        pairs[key][r["with"]] = r["run"]
+        stolen[key] = max(stolen[key], r.get("stolen_permille", 0))
         if r["with"]:
             served[r["scene"], r["load"]].append(r["reader"]["mb_s"])
             shares[r["scene"], r["load"]].append(r["imd_permille"] / 10)
     rows = []
     for scene in SCENES:
         for load in LOADS:
-            both = [p for k, p in sorted(pairs.items()) if k[:2] == (scene, load) and len(p) == 2]
+            measured = [(k, p) for k, p in sorted(pairs.items()) if k[:2] == (scene, load) and len(p) == 2]
+            both = [p for k, p in measured if stolen[k] <= STOLEN_MAX]
+            if len(both) < 3:
+                both = [p for _, p in measured]
             if len(both) < 3:
                 continue
+            disturbed = sum(stolen[k] > STOLEN_MAX for k, _ in measured)
             if load == "wake":
                 changes = [p[True]["mean_us"] - p[False]["mean_us"] for p in both]
                 base = statistics.median(p[False]["mean_us"] for p in both)
@@ -55,7 +62,8 @@ def slowdown_rows(results):
                 base = statistics.median(p[False]["per_s"] for p in both)
                 unit = "%"
             mean, half = mean_and_half(changes)
-            row = {"scene": scene, "load": load, "unit": unit, "pairs": len(both),
+            row = {"scene": scene, "load": load, "unit": unit, "pairs": len(both), "disturbed": disturbed,
+                   "all_pairs": len(measured),
                    "without": base, "mean": mean, "half": half,
                    "median": statistics.median(changes), "changes": changes,
                    "client_mb_s": statistics.median(served[scene, load]),
@@ -83,6 +91,11 @@ def print_slowdown(rows):
                   f"{r['p99_us'][1]:.0f} us, latest {r['max_us'][0]:.0f} -> {r['max_us'][1]:.0f} us"
                   " (medians of the runs)")
     print("  (client got: in all of its 1.5 s; imd ran: of one core, while the owner's program did)")
+    for r in rows:
+        if r["disturbed"]:
+            used = "left out" if r["pairs"] < r["all_pairs"] else "counted all the same, for hardly any were not"
+            print(f"  {SCENES[r['scene']]}, {LOADS[r['load']]}: from {r['disturbed']} of {r['all_pairs']} pairs the host of "
+                  f"this virtual machine took processors; they are {used}")
 
 
 def return_rows(results):
