@@ -243,7 +243,8 @@ void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)
     if (believed)
         judge(m, &facts);
     settle(m, now_ns);
-    if (believed)
+    /* One that came late, for a source hung, is no reason to start: the owner may be back. */
+    if (believed && now_ns <= time_add(look->taken_ns, m->config.poll_ns))
         consider_start(m, now_ns);
 }
 

@@ -380,6 +380,31 @@ static void old_looks_begin_nothing(void **state)
     assert_int_equal(h.starts, 1);
 }
 
+/* A source hung: what it tells in the end is of a time before the owner came, perhaps. */
+static void late_looks_begin_nothing(void **state)
+{
+    begin(&usual);
+    h.memory_known = false;
+    pass(6 * MINUTE);
+    h.memory_known = true;
+    uint64_t taken = h.now_ns + NS_PER_MS;
+    h.now_ns += usual.poll_ns / 2;
+    read_memory();
+    h.now_ns += usual.poll_ns;
+    read_memory();
+    Look l = {.taken_ns = taken,
+              .slept_ns = h.slept_ns,
+              .clock_ns = h.clock_ns,
+              .console_source = "terminals"};
+    facts_init(&l.facts);
+    l.facts.value[FACT_console_idle] = h.console_idle;
+    l.facts.value[FACT_load] = h.load;
+    monitor_look(h.monitor, &l, h.now_ns);
+    assert_int_equal(h.starts, 0);
+    look();
+    assert_int_equal(h.starts, 1);
+}
+
 /* ---- the owner's rules ----------------------------------------------------------------------- */
 
 static MonitorConfig ruled(bool recruit, bool reclaim)
@@ -758,6 +783,7 @@ int main(void)
         TEST(after_sleep_all_begins_anew),
         TEST(old_looks_are_not_believed),
         TEST(old_looks_begin_nothing),
+        TEST(late_looks_begin_nothing),
         TEST(rules_replace_ours),
         TEST(rules_do_not_flap_either),
         TEST(a_rule_that_fails_is_busy),
