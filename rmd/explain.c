@@ -65,12 +65,18 @@ static void say_console(const Monitor *m, uint64_t now_ns, Text *t)
     const Idleness *i = &m->idleness;
     (void)words_time(since(i->touched_ns, now_ns), idle);
     (void)words_setting(m->config.idle_after_ns, wanted);
+    bool quiet = since(i->touched_ns, i->looked_ns) >= m->config.idle_after_ns;
     /* Who watches only for so long knows of no longer quiet, whatever the sources say. */
     if (i->console_idle_s > (double)since(i->touched_ns, i->looked_ns) / (double)NS_PER_S + 1)
         add(t, "the console has been watched for %s, %s are wanted", idle, wanted);
-    else
-        add(t, "the console was touched %s ago%s%s, %s are wanted", idle,
-            i->console_source ? ", says " : "", i->console_source ? i->console_source : "", wanted);
+    else {
+        add(t, "the console was touched %s ago%s%s", idle, i->console_source ? ", says " : "",
+            i->console_source ? i->console_source : "");
+        if (quiet)
+            add(t, ", since the last look");
+        else
+            add(t, ", %s are wanted", wanted);
+    }
 }
 
 static void say_wait(const char *what, uint64_t until_ns, uint64_t now_ns, Text *t)

@@ -24,6 +24,7 @@ void idleness_anew(Idleness *i, uint64_t now_ns)
     i->looked_ns = i->touched_ns = i->loaded_ns = now_ns;
     i->console_idle_s = i->load = NAN;
     i->console_source = NULL;
+    i->touched_anew = false;
     i->recruit = i->reclaim = VERDICT_UNKNOWN;
 }
 
@@ -71,7 +72,9 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
     i->console_idle_s = look->facts.value[FACT_console_idle];
     i->load = look->facts.value[FACT_load];
     i->console_source = look->console_source;
+    uint64_t looked_ns = i->looked_ns;
     i->touched_ns = clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken);
+    i->touched_anew = GUARD(TOUCHED_ANEW) && i->touched_ns > looked_ns;
     bool load_known = !isnan(i->load) || !GUARD(UNKNOWN);
     if (!load_known || i->load >= i->config->load_below)
         i->loaded_ns = taken;
@@ -95,7 +98,8 @@ static enum Cause reclaims_by_default(const Idleness *i)
     if (!c->dedicated) {
         if (GUARD(UNKNOWN) && isnan(i->console_idle_s))
             return CAUSE_CONSOLE_UNKNOWN;
-        if (GUARD(CONSOLE) && since(i->touched_ns, i->looked_ns) < c->idle_after_ns)
+        bool touched = i->touched_anew || since(i->touched_ns, i->looked_ns) < c->idle_after_ns;
+        if (GUARD(CONSOLE) && touched)
             return CAUSE_CONSOLE;
     }
     if (GUARD(UNKNOWN) && isnan(i->load))

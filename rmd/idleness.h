@@ -13,7 +13,7 @@ enum Cause {
     CAUSE_UNSEEN, /* not looked at since the beginning, or since it began anew */
     CAUSE_SILENT, /* the looker says nothing */
     CAUSE_CONSOLE_UNKNOWN,
-    CAUSE_CONSOLE, /* touched less than idle_after ago */
+    CAUSE_CONSOLE, /* touched less than idle_after ago, or since the look before */
     CAUSE_LOAD_UNKNOWN,
     CAUSE_LOAD,      /* load_below or more */
     CAUSE_LOAD_HELD, /* less, but not for idle_after yet */
@@ -43,6 +43,7 @@ typedef struct Idleness {
     bool seen;                   /* since it began anew */
     uint64_t looked_ns;          /* the last look; or when it began anew */
     uint64_t touched_ns;         /* the console: last touched, unknown or unwatched */
+    bool touched_anew;           /* since the look before, be it longer ago than idle_after */
     uint64_t loaded_ns;          /* the load: last high, unknown or unwatched */
     bool clocks_known;
     uint64_t slept_ns, clock_ns; /* as of Look */

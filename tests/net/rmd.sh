@@ -44,7 +44,11 @@ imd_of() { pgrep -P "${proc_pid[rmd$1]}" -x imd; }
 # In $old, for what becomes of it.
 found() { old=$(imd_of "$1"); }
 has_imd() { imd_of "$1" >/dev/null; }
-no_imd() { ! has_imd "$1"; }
+# works N CONDITION...: whether it holds, while the owner is at work: the host stays his meanwhile.
+works() {
+  touch -a "$work/console$1"
+  "${@:2}"
+}
 # explained N TEXT: dodo explain says so.
 explained() {
   on client timeout 10 "$bin_dodo" explain "${proc_address[rmd$1]}" 2>/dev/null | grep -qF "$2"
@@ -70,9 +74,10 @@ loader_start
 loader_mark
 must "reads come from remote memory" loader_remote 60 20
 lost=$(loader_value lost)
-touch -a "$work/console1"
-must "imd of the returned owner's host is gone" no_imd 1
-must "the manager knows that the owner is back" host_state 1 busy
+must "an imd is there" found 1
+touch -a "$work/console1" # once: it is noticed, however late the next look is
+must "imd of the returned owner's host is gone" gone "$old"
+must "the manager knows that the owner is back" works 1 host_state 1 busy
 must "the client was told" loader_reached lost $((lost + 1))
 loader_mark
 must "work goes on" loader_did 1000

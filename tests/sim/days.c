@@ -221,10 +221,11 @@ static void run_until(Days *d, uint64_t end_ns)
 static void configure(Days *d)
 {
     static const uint64_t polls[] = {NS_PER_S, NS_PER_S, NS_PER_S, 100 * NS_PER_MS, 5 * NS_PER_S};
-    static const uint64_t idle[] = {10 * NS_PER_S, MINUTE_NS, 5 * MINUTE_NS, 15 * MINUTE_NS};
+    static const uint64_t idle[] = {NS_PER_S, 10 * NS_PER_S, MINUTE_NS, 5 * MINUTE_NS,
+                                    15 * MINUTE_NS}; /* less than a poll, too */
     SimRng *rng = &d->monitor_rng;
     d->config = (MonitorConfig){
-        .idle_after_ns = idle[sim_rng_below(rng, 4)],
+        .idle_after_ns = idle[sim_rng_below(rng, 5)],
         .poll_ns = polls[sim_rng_below(rng, 5)],
         .leave_deadline_ns = sim_rng_spread(rng, 100 * NS_PER_MS, 2 * NS_PER_S),
         .load_below = 0.3,

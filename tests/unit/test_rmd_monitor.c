@@ -224,6 +224,22 @@ static void a_touch_reclaims_at_the_next_look(void **state)
     assert_int_equal(h.starts, 2);
 }
 
+static void a_touch_longer_ago_than_idle_after_reclaims_too(void **state)
+{
+    MonitorConfig c = usual;
+    c.idle_after_ns = NS_PER_S;
+    lend(&c);
+    h.now_ns += 3 * NS_PER_S / 2; /* looks come late */
+    h.console_idle = 1.2;
+    look_now();
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(),
+                        "the console was touched 1s ago, says terminals, since the last look");
+    ended();
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
 static void load_reclaims_and_must_be_low_for_as_long(void **state)
 {
     lend(&usual);
@@ -773,6 +789,7 @@ int main(void)
         TEST(lends_after_idle_after_and_not_before),
         TEST(who_only_watches_lends_nothing),
         TEST(a_touch_reclaims_at_the_next_look),
+        TEST(a_touch_longer_ago_than_idle_after_reclaims_too),
         TEST(load_reclaims_and_must_be_low_for_as_long),
         TEST(unknown_is_busy),
         TEST(dedicated_hosts_go_by_load_alone),
