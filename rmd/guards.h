@@ -15,6 +15,7 @@
     X(CLOCK, "no idle time is longer than what was watched of it")                \
     X(CLOCK_SET, "a touch hidden by a clock that was set counts")                 \
     X(SILENCE, "a looker that says nothing counts as busy")                       \
+    X(LATE, "a look that comes late starts nothing")                              \
     X(GAP, "after a gap in its own ticks the monitor starts anew")                \
     X(SLEPT, "after the host has slept the monitor starts anew")                  \
     X(CALM, "idle_after lies between a reclaim and the next start")               \

@@ -244,7 +244,8 @@ void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)
         judge(m, &facts);
     settle(m, now_ns);
     /* One that came late, for a source hung, is no reason to start: the owner may be back. */
-    if (believed && now_ns <= time_add(look->taken_ns, m->config.poll_ns))
+    bool late = GUARD(LATE) && now_ns > time_add(look->taken_ns, m->config.poll_ns);
+    if (believed && !late)
         consider_start(m, now_ns);
 }
 

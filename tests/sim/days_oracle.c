@@ -114,7 +114,7 @@ static void start_demands(Days *d)
     demand(d, !d->imd.alive, "starts an imd beside another");
     demand(d, !o->left, "starts an imd while it leaves");
     demand(d, since(o->calm_from_ns, now) >= c->idle_after_ns, "starts too soon after a reclaim");
-    demand(d, d->seen.any && since(d->seen.taken_ns, now) <= c->poll_ns,
+    demand(d, d->seen.any && since(d->seen.taken_ns, now) <= LOOK_LATENCY_MS_MAX * NS_PER_MS,
            "starts without having looked");
     demand(d, since(o->crash_ns, now) >= o->crash_pause_ns, "starts too soon after a crash");
     if (since(o->pressure_ns, now) < o->pressure_pause_ns)
