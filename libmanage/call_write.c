@@ -254,7 +254,8 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
         r->lone++;
     }
     if (error < 0) {
-        direct_doubt(c, r, call->at + written, call->direct_to);
+        if (GUARD(DIRECT_FAILED))
+            direct_doubt(c, r, call->at + written, call->direct_to);
         call->end = call->at + written; /* a short write is the call's end, ... */
         if (!written) {                 /* ... and none its failure */
             direct_end(c, call);

@@ -25,6 +25,7 @@
     X(THROUGH, "what is written through is in the file when cwrite returns")           \
     X(DIRECT_COPY, "what is written past the cache is written to the cached copy too") \
     X(DIRECT_ALONE, "nothing is fetched where somebody writes past the cache")         \
+    X(DIRECT_FAILED, "where a write past the cache failed, the file is asked again")   \
     X(SYNC_WRITES, "csync writes what is dirty")                                       \
     X(SYNC_FILE, "csync waits for the disk")                                           \
     X(SYNC_FAILED, "what an fdatasync failed for is dirty again")                      \

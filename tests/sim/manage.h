@@ -135,6 +135,7 @@ typedef struct UserThread {
     uint64_t offset, len, size_min, failures, stream, stream_len;
     uint8_t value;
     bool injected, must_fail;
+    bool beside; /* of a read: the file was written, or brought back, meanwhile */
     uint8_t *buf;
     uint64_t *may; /* of the whole file */
 } UserThread;

@@ -58,9 +58,12 @@ static void reverted(ManageWorld *m, UserFile *f, uint64_t offset, size_t len)
             f->may[at] |= set;
     }
     FOR_CALLS(t, m, f)
-    for (uint64_t at = offset; at < offset + len; at++)
-        if (t->op <= USER_WRITE || f->unsynced[at / 4096])
-            t->may[at] |= set_of(f->sim->data[at]);
+    {
+        t->beside = true;
+        for (uint64_t at = offset; at < offset + len; at++)
+            if (t->op <= USER_WRITE || f->unsynced[at / 4096])
+                t->may[at] |= set_of(f->sim->data[at]);
+    }
 }
 
 void truth_changed(void *ctx, SimFile *sim, uint64_t offset, size_t len, void *cookie)
@@ -123,8 +126,19 @@ static void write_begin(UserThread *t)
         t->may[at] = 0; /* of a write: what is brought back beside it */
     }
     FOR_CALLS(o, t->user->m, f)
-    for (uint64_t at = from; o != t && at < from + t->len; at++)
-        o->may[at] |= o->op == USER_WRITE ? 0 : set;
+    {
+        o->beside = true;
+        for (uint64_t at = from; o != t && at < from + t->len; at++)
+            o->may[at] |= o->op == USER_WRITE ? 0 : set;
+    }
+}
+
+static bool written_now(ManageWorld *m, const UserFile *f)
+{
+    bool any = false;
+    FOR_CALLS(t, m, f)
+    any = any || t->op == USER_WRITE;
+    return any;
 }
 
 void truth_call_begin(UserThread *t)
@@ -136,6 +150,7 @@ void truth_call_begin(UserThread *t)
         write_begin(t);
         return;
     }
+    t->beside = written_now(r->user->m, f);
     for (uint64_t at = from; at < from + t->len; at++)
         t->may[at] = f->may[at] | (t->op == USER_READ ? f->reverted[at] : 0);
     uint64_t size = file_size_in(r);
@@ -169,6 +184,15 @@ static bool file_error(int error)
     return error == EIO || error == ENOSPC;
 }
 
+/* What a write that failed has left, this read has told: from now on it is that. */
+static void read_settles(UserThread *t, uint64_t from, uint64_t len)
+{
+    UserFile *f = t->region->file;
+    for (uint64_t i = 0; !t->beside && i < len; i++)
+        if (f->may[from + i] & set_of(t->buf[i]))
+            f->may[from + i] = set_of(t->buf[i]);
+}
+
 static void read_over(UserThread *t)
 {
     ManageWorld *m = t->user->m;
@@ -197,6 +221,7 @@ static void read_over(UserThread *t)
                     t->region->file->sim->index, t->buf[i]);
             return;
         }
+    read_settles(t, from, (uint64_t)c->result);
 }
 
 static void write_over(UserThread *t)
