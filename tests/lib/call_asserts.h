@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -48,6 +49,33 @@ static inline int opened_active(size_t len, int fd, off_t offset, unsigned flags
             return rd;
         if (rd >= 0)
             (void)dodo_mclose(rd);
+    }
+}
+
+/* Reads all of a region into @buf, again and again, until it comes from remote memory alone. False:
+ * its host was given up meanwhile. */
+static inline bool filled_whole(int rd, void *buf, size_t len)
+{
+    for (;;) {
+        uint64_t hits = stat_of(rd).hits;
+        ssize_t n = dodo_mread(rd, 0, buf, len);
+        if ((n < 0 && errno == ENOMEM) || !stat_of(rd).active)
+            return false;
+        assert_int_equal(n, len);
+        if (stat_of(rd).hits - hits == len)
+            return true;
+    }
+}
+
+/* A region, all of which was just read from remote memory; however often a busy machine holds up
+ * its host for longer than the library waits. */
+static inline int opened_filled(size_t len, int fd, off_t offset, unsigned flags, void *buf)
+{
+    for (;;) {
+        int rd = opened_active(len, fd, offset, flags);
+        if (filled_whole(rd, buf, len))
+            return rd;
+        (void)dodo_mclose(rd);
     }
 }
 

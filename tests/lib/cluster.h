@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { CLUSTER_IMDS_MAX = 8, CLUSTER_PATIENCE_MS = 40 * 1000 };
+enum { CLUSTER_IMDS_MAX = 8, CLUSTER_PATIENCE_MS = 150 * 1000 };
 
 typedef struct Daemon {
     pid_t pid;      /* 0: not running */

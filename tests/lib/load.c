@@ -296,8 +296,10 @@ Load *load_start(const LoadConfig *config)
     file_make(l);
     for (unsigned r = 0; r < config->regions; r++) {
         size_t len = (size_t)l->region_cells * CELL;
-        l->shared[r].rd =
-            dodo_mopen_flags(len, config->fd, config->base + (off_t)(r * len), config->flags);
+        do /* again, where a busy machine may hold a host up for too long */
+            l->shared[r].rd =
+                dodo_mopen_flags(len, config->fd, config->base + (off_t)(r * len), config->flags);
+        while (l->shared[r].rd < 0 && errno == ENOMEM && config->may_lose);
         if (l->shared[r].rd < 0)
             die("mopen");
     }

@@ -23,8 +23,11 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20, FILE_BYTES = 12 * MIB };
 
-/* Nothing gives up on a busy machine, but where a test says so. */
-#define PATIENT "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
+/* Nothing gives up on a busy machine, but where a test says so: neither does the manager, which
+ * asks hosts for a region's memory. */
+#define PATIENT                                                   \
+    "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n[client]\n" \
+    "transfer_deadline = 60s\nrequest_deadline = 60s\n"
 static const char no_refraction[] = PATIENT "refraction = 1us\n";
 
 static Cluster cluster;
@@ -85,6 +88,16 @@ static inline void assert_reads(int rd, off_t start, off_t at, size_t len)
     assert_int_equal(dodo_mread(rd, at, got, len), len);
     assert_memory_equal(got, content + start + at, len);
     free(got);
+}
+
+/* With all of it in remote memory, on a host that is not given up yet. */
+static inline int opened_full(size_t len, off_t offset)
+{
+    uint8_t *got = malloc(len);
+    int rd = opened_filled(len, fd, offset, 0, got);
+    assert_memory_equal(got, content + offset, len);
+    free(got);
+    return rd;
 }
 
 /* Until all of the range is read from remote memory alone. */

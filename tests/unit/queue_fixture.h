@@ -27,6 +27,7 @@ enum { KIB = 1 << 10, MIB = 1 << 20, FILE_BYTES = 8 * MIB, READS = 64, DEPTH_MAX
 
 /* Nothing gives up on a busy machine, but where a test says so. */
 static const char patient[] =
+    "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n"
     "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\nrefraction = 1us\n";
 static const char hasty_host[] = "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\n"
                                  "refraction = 1us\nreopen = 1h\n";
@@ -88,6 +89,15 @@ static inline int opened(size_t len, off_t offset, unsigned flags)
     int rd = dodo_mopen_flags(len, fd, offset, flags);
     if (rd < 0)
         fail_msg("mopen: %s", dodo_last_error());
+    return rd;
+}
+
+/* With all of it in remote memory, on a host that is not given up yet. */
+static inline int opened_full(size_t len, unsigned flags)
+{
+    uint8_t *buf = malloc(len);
+    int rd = opened_filled(len, fd, 0, flags, buf);
+    free(buf);
     return rd;
 }
 

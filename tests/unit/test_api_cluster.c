@@ -12,8 +12,11 @@
 enum { ERRNO_KEPT = 12345 };
 
 static const char long_refraction[] = PATIENT "refraction = 1h\n";
-static const char hasty_manager[] =
-    "[client]\nrequest_deadline = 300ms\ntransfer_deadline = 60s\nrefraction = 1h\n";
+/* Who is given up so soon may be, on a busy machine, while he is there: what must succeed is tried
+ * again. */
+#define HASTY_MANAGER "[client]\nrequest_deadline = 300ms\ntransfer_deadline = 60s\n"
+static const char hasty_manager[] = HASTY_MANAGER "refraction = 1us\n";
+static const char hasty_manager_once[] = HASTY_MANAGER "refraction = 1h\n";
 static const char hasty_host[] =
     "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\nrefraction = 1us\n";
 
@@ -72,7 +75,7 @@ static void mopen__enomem_in_refraction_without_traffic(void **state)
 static void mopen__enomem_when_the_manager_is_silent(void **state)
 {
     (void)state;
-    begin(hasty_manager, "1M");
+    begin(hasty_manager_once, "1M");
     process_pause(cluster.cmd.pid);
     assert_fails(dodo_mopen(4096, fd, 0), ENOMEM);
     assert_says("manager");
@@ -96,7 +99,7 @@ static void mopen__enomem_with_another_key(void **state)
     assert_says("manager");
     assert_int_equal(dodo_shutdown(), -1);
     assert_int_equal(unsetenv("DODO_KEY"), 0);
-    assert_reads(opened(4096, 0, 0), 0, 0, 4096);
+    assert_reads(opened_again(4096, 0, 0), 0, 0, 4096);
 }
 
 static void mopen__ebusy_starts_no_refraction(void **state)
@@ -273,8 +276,7 @@ static void lost__every_call(void **state)
     (void)state;
     char buf[100] = "", again[100];
     begin(hasty_host, "16M");
-    int rd = opened(8192, 0, 0), other = opened(8192, 8192, 0);
-    fill(rd, 0, 0, 8192);
+    int other = opened_active(8192, fd, 8192, 0), rd = opened_full(8192, 0);
     daemon_kill(&cluster.imds[0]);
     assert_fails(dodo_mread(rd, 0, buf, sizeof buf), ENOMEM);
     assert_int_equal(stat_of(other).active, 0); /* one deadline for all of a host's */
@@ -286,8 +288,7 @@ static void lost__every_call(void **state)
     assert_fails(dodo_mclose(rd), EINVAL);
     assert_fails(dodo_mread(rd, 0, buf, 1), ENOMEM);
     (void)cluster_imd(&cluster, "16M");
-    rd = opened_again(8192, 0, 0); /* its lock is gone with it */
-    assert_reads(rd, 0, 0, 8192);
+    (void)opened_full(8192, 0); /* its lock is gone with it */
     assert_fails(dodo_mclose(other), EINVAL);
 }
 
@@ -297,8 +298,7 @@ static void mwrite__counts_when_only_the_remote_half_failed(void **state)
     (void)state;
     char buf[100], again[100];
     begin(hasty_host, "16M");
-    int rd = opened(8192, 0, 0);
-    fill(rd, 0, 0, 8192);
+    int rd = opened_full(8192, 0);
     process_pause(cluster.imds[0].pid);
     memset(buf, 'n', sizeof buf);
     assert_int_equal(dodo_mwrite(rd, 50, buf, sizeof buf), sizeof buf);
@@ -371,7 +371,7 @@ static void mclose__einval_when_the_manager_is_silent(void **state)
     (void)state;
     char byte;
     begin(hasty_manager, "16M");
-    int rd = opened(8192, 0, 0), other = opened(8192, 8192, 0);
+    int rd = opened_again(8192, 0, 0), other = opened_again(8192, 8192, 0);
     process_pause(cluster.cmd.pid);
     assert_reads(rd, 0, 0, 8192); /* reads and writes go on */
     assert_int_equal(dodo_mwrite(other, 0, content + 8192, 8192), 8192);

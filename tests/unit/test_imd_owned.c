@@ -97,8 +97,9 @@ static int set_up(void **state)
     char text[256];
     (void)state;
     cluster_start(&cluster,
+                  "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n"
                   "[client]\nrefraction = 1us\nreopen = 50ms\nrequest_deadline = 60s\n"
-                  "transfer_deadline = 5s\n",
+                  "transfer_deadline = 20s\n",
                   true);
     imd = cluster_imd_owned(&cluster, "64M", &owner);
     hear("ready epoch=", text);

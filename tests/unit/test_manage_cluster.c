@@ -31,7 +31,9 @@
 enum { KIB = 1 << 10, LEN = 2048 * KIB, CACHE = 512 * KIB, CHUNK = 16 * KIB };
 enum { STEPS = 450, SHARED_FD = 9, PIPE_FD = 8 };
 
-static const char patient[] = "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n";
+static const char patient[] = "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n"
+                              "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n";
+static const char no_host[] = "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n";
 static const char hasty[] = "[client]\ntransfer_deadline = 500ms\nrequest_deadline = 1s\n"
                             "reopen = 50ms\nrefraction = 50ms\n";
 
@@ -215,7 +217,7 @@ static void remote__holds_what_left_the_cache(void)
 
 static void remote__is_none(void)
 {
-    begin(patient);
+    begin(no_host);
     daemon_kill(imd); /* before it was ever asked */
     open_region(0);
     for (int i = 0; i < STEPS / 4; i++)

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
-static const char striped[] = "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
+static const char striped[] = "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n"
+                              "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
                               "refraction = 1us\nstripe = 64K\n";
 
 /* ---- arguments ------------------------------------------------------------------------------ */

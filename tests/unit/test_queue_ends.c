@@ -28,8 +28,7 @@ static void lost__all_that_are_in_flight(void **state)
 {
     (void)state;
     begin(hasty_host, 1, READS);
-    int rd = opened(4 * MIB, 0, 0);
-    fill(rd, 4 * MIB);
+    int rd = opened_full(4 * MIB, 0);
     process_pause(cluster.imds[0].pid); /* nothing is answered any more */
     for (int i = 0; i < READS; i++)
         submit(&jobs[i], rd, 0, i * 1000, 64 * KIB);
@@ -52,8 +51,7 @@ static void lost__fallback_goes_on_with_the_file(void **state)
 {
     (void)state;
     begin(hasty_host, 1, READS);
-    int rd = opened(4 * MIB, 0, DODO_FALLBACK);
-    fill(rd, 4 * MIB);
+    int rd = opened_full(4 * MIB, DODO_FALLBACK);
     process_pause(cluster.imds[0].pid);
     for (int i = 0; i < READS; i++)
         submit(&jobs[i], rd, 0, i * 1000, 64 * KIB);
@@ -140,8 +138,7 @@ static void mclose__of_a_dead_host(void **state)
 {
     (void)state;
     begin(hasty_host, 1, 16);
-    int rd = opened(MIB, 0, 0);
-    fill(rd, MIB);
+    int rd = opened_full(MIB, 0);
     process_pause(cluster.imds[0].pid);
     for (int i = 0; i < 16; i++)
         submit(&jobs[i], rd, 0, i, 64 * KIB);

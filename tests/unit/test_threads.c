@@ -35,8 +35,12 @@ enum { SCALE = 1 };
 enum { THREADS = 8, ON_TWO_HOSTS = 6 /* regions: so many do not all fall on one of two hosts */ };
 
 /* Hosts are not to be lost by a busy machine's scheduling, but where a test says so. */
-static const char patient[] = "[client]\ntransfer_deadline = 30s\nrequest_deadline = 30s\n";
-static const char mortal[] = "[client]\ntransfer_deadline = 3s\n";
+#define PATIENT_MANAGER                                 \
+    "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n" \
+    "[client]\nrequest_deadline = 60s\n"
+static const char patient[] = PATIENT_MANAGER "transfer_deadline = 60s\n";
+/* What is dead is so for good; who is only held up is back before. */
+static const char mortal[] = PATIENT_MANAGER "transfer_deadline = 15s\n";
 static const char hasty[] = "[client]\ntransfer_deadline = 500ms\nrequest_deadline = 2s\n"
                             "reopen = 50ms\nrefraction = 50ms\n[cmd]\nhost_dead = 1s\n"
                             "request_deadline = 500ms\n[imd]\nbeat = 200ms\n";
