@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-enum { PATIENCE_S = 30 };
+enum { PATIENCE_S = 150 };
 
 static void check(bool good, const char *what, const GError *error)
 {

@@ -14,7 +14,7 @@
 
 #include "daemon/log.h"
 
-enum { PATIENCE_S = 20, TEXT_BYTES = 256 << 10 };
+enum { PATIENCE_S = 150, TEXT_BYTES = 256 << 10 };
 
 typedef struct Reader {
     int fd;

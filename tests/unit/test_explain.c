@@ -20,7 +20,7 @@
 #include "proto/request.h"
 
 enum { OUTPUT_MAX = 2 * EXPLAIN_MAX, PATIENCE_NS_STEP = 5 * 1000000 };
-#define PATIENCE_NS (40 * NS_PER_S)
+#define PATIENCE_NS (200 * NS_PER_S)
 
 extern char **environ;
 static const char *dodo_path;
@@ -118,7 +118,7 @@ static pid_t start(const char *const *argv, int *ret_out)
 /* Serves until the tool has ended; what it printed is less than a pipe holds. */
 static void explain(Rmd *r, const char *host)
 {
-    const char *const argv[] = {"dodo", "explain", "--timeout", "30s", host, NULL};
+    const char *const argv[] = {"dodo", "explain", "--timeout", "150s", host, NULL};
     uint64_t until = os_now_ns() + PATIENCE_NS;
     int out, status;
     size_t len = 0;

@@ -12,7 +12,7 @@
 
 #include "imd/purger.h"
 
-enum { POOL = 1 << 20, HALF = POOL / 2, PATIENCE_MS = 60000 };
+enum { POOL = 1 << 20, HALF = POOL / 2, PATIENCE_MS = 150000 };
 
 static void order(Purger *p, uint64_t id, uint64_t offset, bool unasked)
 {

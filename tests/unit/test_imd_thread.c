@@ -17,7 +17,7 @@
 #include "imd/thread.h"
 
 enum { POOL = 1 << 20, EPOCH = 77, SEGMENT = 1000 };
-static const uint64_t PATIENCE_NS = 5 * NS_PER_S; /* then the thread is taken for stuck */
+static const uint64_t PATIENCE_NS = 150 * NS_PER_S; /* then the thread is taken for stuck */
 
 typedef struct Client {
     Transport *ends[2]; /* the second is the thread's */

@@ -18,7 +18,7 @@
 #include "rmd/child.h"
 #include "tests/lib/tmpdir.h"
 
-enum { PATIENCE_MS = 20000, CYCLES = 300 };
+enum { PATIENCE_MS = 150000, CYCLES = 300 };
 
 typedef struct Ends {
     unsigned count, ready, used;
