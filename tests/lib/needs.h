@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests that need programs which not every machine has: main() asks, and the whole test is skipped
- * aloud. (cmocka's skip() of a single case counts as a failure for meson.) */
+/* Tests that need what not every machine has: main() asks, and the whole test is skipped aloud.
+ * (cmocka's skip() of a single case counts as a failure for meson.) */
 #ifndef DODO_TESTS_LIB_NEEDS_H
 #define DODO_TESTS_LIB_NEEDS_H
 
@@ -10,9 +10,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static inline void needs_missing(const char *package)
+/* For main() to return: the whole program is skipped. */
+static inline int skip_all(const char *reason)
 {
-    printf("1..0 # SKIP %s is not installed\n", package);
+    printf("1..0 # SKIP %s\n", reason);
+    return 0;
+}
+
+static inline int needs_missing(const char *package)
+{
+    char reason[128];
+    (void)snprintf(reason, sizeof reason, "%s is not installed", package);
+    return skip_all(reason);
 }
 
 /* Whether the command can be run and says 0; else @package is what is missing. */
@@ -22,14 +31,14 @@ static inline bool needs(const char *const *argv, const char *package)
     pid_t pid = fork();
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR);
-        for (int fd = 0; fd < 3; fd++)
-            (void)dup2(null, fd);
+        for (int i = 0; i < 3; i++)
+            (void)dup2(null, i);
         (void)execvp(argv[0], (char *const *)argv);
         _exit(127);
     }
     if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
         return true;
-    needs_missing(package);
+    (void)needs_missing(package);
     return false;
 }
 

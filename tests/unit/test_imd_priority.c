@@ -17,6 +17,8 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "imd/priority.h"
+#include "tests/lib/child.h"
+#include "tests/lib/needs.h"
 
 enum { NOBODY = 65534, TRIES_MAX = 10000 };
 
@@ -93,17 +95,6 @@ static int not_a_leader(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? nice_of_group() : 1;
 }
 
-/* What @body returns in a process of its own, or -1. */
-static int in_a_child(int (*body)(void))
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(body());
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
-                                                                           : -1;
-}
-
 static void changes_as_soon_as_it_may(void **state)
 {
     assert_int_equal(in_a_child(live), 0);
@@ -116,10 +107,8 @@ static void session_of_others_is_left_alone(void **state)
 
 int main(void)
 {
-    if (in_a_child(may_begin) != 0) {
-        printf("1..0 # SKIP no groups of sessions are to be had here\n");
-        return 0;
-    }
+    if (in_a_child(may_begin) != 0)
+        return skip_all("no groups of sessions are to be had here");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes_as_soon_as_it_may),
         cmocka_unit_test(session_of_others_is_left_alone),

@@ -13,10 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rmd/cgroup.h"
+#include "tests/lib/child.h"
+#include "tests/lib/needs.h"
 
 enum { TEXT_BYTES = 64 };
 
@@ -40,17 +41,6 @@ static bool enter(void)
     FILE *f = fopen(path, "we");
     bool in = f && fputs("0", f) >= 0;
     return f && fclose(f) == 0 && in;
-}
-
-/* What @body returns in a process of its own, or -1. */
-static int in_a_child(int (*body)(void))
-{
-    int status = 0;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(body());
-    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
-                                                                           : -1;
 }
 
 static int may_enter(void)
@@ -98,10 +88,8 @@ static void delegated_group_is_left_for_one_below(void **state)
 
 int main(void)
 {
-    if (!make_group()) {
-        printf("1..0 # SKIP no control group of version 2 is to be had here\n");
-        return 0;
-    }
+    if (!make_group())
+        return skip_all("no control group of version 2 is to be had here");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delegated_group_is_left_for_one_below),
     };
