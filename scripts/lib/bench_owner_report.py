@@ -184,7 +184,8 @@ def main(work, out):
         json.dump(data, f, indent=1)
 
 
-if sys.argv[1] == "--page":
-    page(*sys.argv[2:])
-else:
-    main(*sys.argv[1:])
+if __name__ == "__main__":
+    if sys.argv[1] == "--page":
+        page(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])
