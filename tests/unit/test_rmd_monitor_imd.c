@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The monitor's decisions, one at a time: what becomes of imd, and how much memory it may have. */
+#include "tests/unit/monitor_fixture.h"
+
+/* ---- imd ------------------------------------------------------------------------------------- */
+
+static void who_does_not_leave_is_killed(void **state)
+{
+    lend(&usual);
+    h.console_idle = 0;
+    look();
+    uint64_t from = h.now_ns;
+    pass(NS_PER_S - NS_PER_MS);
+    assert_int_equal(h.kills, 0);
+    pass(NS_PER_MS);
+    assert_int_equal(h.kills, 1);
+    pass(10 * MINUTE); /* it hangs in the kernel: it is killed again, and none is started */
+    assert_true(h.kills > 10 && h.kills < 700);
+    assert_int_equal(h.starts, 1);
+    assert_string_equal(reason(), "the last imd has not ended yet");
+    ended();
+    pass(NS_PER_S);
+    assert_int_equal(h.starts, 2);
+    assert_true(from < h.now_ns);
+}
+
+static void crashes_are_answered_later_and_later(void **state)
+{
+    uint64_t last = 0;
+    lend(&usual);
+    for (unsigned i = 0; i < 14; i++) {
+        unsigned starts = h.starts;
+        uint64_t from = h.now_ns;
+        monitor_ended(h.monitor, "signal 9", h.now_ns);
+        assert_int_equal(state_now(), MONITOR_BUSY);
+        assert_non_null(strstr(reason(), "imd ended by itself with signal 9"));
+        while (h.starts == starts)
+            pass(NS_PER_S);
+        uint64_t pause = h.now_ns - from;
+        assert_true(pause >= last && pause <= MONITOR_PAUSE_MAX_NS + 2 * NS_PER_S);
+        assert_true(pause >= time_min(MONITOR_PAUSE_MAX_NS, NS_PER_S << i));
+        last = pause;
+    }
+    pass(MONITOR_PAUSE_MAX_NS + NS_PER_S); /* all went well for long */
+    monitor_ended(h.monitor, "signal 9", h.now_ns);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 16);
+}
+
+static void who_is_never_ready_is_ended(void **state)
+{
+    begin(&usual);
+    h.never_ready = true;
+    pass(5 * MINUTE + NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(MONITOR_START_DEADLINE_NS - 2 * NS_PER_S);
+    assert_int_equal(h.terminates, 0);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.terminates, 1);
+    monitor_ended(h.monitor, "signal 15", h.now_ns);
+    pass(4 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    pass(2 * MINUTE);
+    assert_int_equal(h.starts, 2);
+}
+
+static void leaves_with_its_imd(void **state)
+{
+    lend(&usual);
+    monitor_leave(h.monitor, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_false(monitor_finished(h.monitor));
+    ended();
+    assert_true(monitor_finished(h.monitor));
+    pass(10 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    begin(&usual);
+    monitor_leave(h.monitor, h.now_ns);
+    assert_true(monitor_finished(h.monitor));
+    assert_int_equal(h.terminates, 0);
+}
+
+static void says_which_imd_is_gone(void **state)
+{
+    MonitorStatus status;
+    lend(&usual);
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_int_equal(status.epoch, 0xabc);
+    unsigned changes = h.changes;
+    h.console_idle = 0;
+    look();
+    assert_true(h.changes > changes);
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_int_equal(status.state, MONITOR_BUSY);
+    assert_int_equal(status.epoch, 0xabc);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void the_limit_follows_the_memory(void **state)
+{
+    lend(&usual);
+    uint64_t limit = h.limit;
+    assert_true(limit > 40 * GIB && limit <= 43 * GIB);
+    assert_true(h.pool >= limit);
+    h.spare = 30 * GIB;
+    pass(NS_PER_S / 10);
+    assert_int_equal(h.limits, 1);
+    assert_true(h.limit <= 14 * GIB);
+    h.spare = 60 * GIB;
+    limit = h.limit;
+    pass(10 * MINUTE);
+    assert_true(h.limit > limit + 25 * GIB && h.limit <= limit + 605 * (64ull << 20));
+    assert_int_equal(h.terminates, 0);
+}
+
+static void memory_that_goes_is_looked_at_more_often(void **state)
+{
+    lend(&usual);
+    uint64_t limit = h.limit;
+    h.spare -= 200 << 20;
+    pass(MONITOR_MEMORY_POLL_NS);
+    assert_int_equal(h.limits, 0);
+    assert_true(monitor_memory_due_ns(h.monitor) <= h.now_ns + MONITOR_STORM_POLL_NS);
+    h.spare -= 200 << 20; /* more than a little: it is taken back before the headroom is touched */
+    pass(MONITOR_STORM_POLL_NS);
+    assert_int_equal(h.limits, 1);
+    assert_true(h.limit < limit);
+    pass(NS_PER_S);
+    assert_true(monitor_memory_due_ns(h.monitor) > h.now_ns + MONITOR_STORM_POLL_NS);
+    assert_int_equal(h.terminates, 0);
+}
+
+static void full_host_is_looked_at_more_often(void **state)
+{
+    lend(&usual);
+    read_memory();
+    assert_int_equal(monitor_memory_due_ns(h.monitor), h.now_ns + MONITOR_MEMORY_POLL_NS);
+    h.held = 34 * GIB; /* 16 are the owner's, 10 are left */
+    h.spare = 26 * GIB;
+    read_memory();
+    assert_int_equal(monitor_memory_due_ns(h.monitor), h.now_ns + MONITOR_FULL_POLL_NS);
+    h.spare = 30 * GIB;
+    h.held = 30 * GIB;
+    read_memory();
+    assert_int_equal(monitor_memory_due_ns(h.monitor), h.now_ns + MONITOR_MEMORY_POLL_NS);
+    assert_int_equal(h.terminates, 0);
+}
+
+static void pressure_takes_all_back_and_rests(void **state)
+{
+    lend(&usual);
+    monitor_pressure(h.monitor, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "programs had to wait for memory");
+    pass(MONITOR_EMERGENCY_DEADLINE_NS); /* no time to lose */
+    assert_int_equal(h.kills, 1);
+    ended();
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 2);
+    h.spare = 5 * GIB;
+    pass(NS_PER_S / 10);
+    assert_int_equal(h.terminates, 2);
+    assert_string_equal(reason(), "memory is short");
+    ended();
+    pass(10 * MINUTE);
+    assert_int_equal(h.starts, 2);
+    h.spare = 60 * GIB;
+    pass(2 * MINUTE);
+    assert_int_equal(h.starts, 3);
+}
+
+static void pressure_comes_again_later_and_later(void **state)
+{
+    MonitorConfig c = usual;
+    c.idle_after_ns = 10 * NS_PER_S;
+    lend(&c);
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned starts = h.starts;
+        uint64_t from = h.now_ns;
+        monitor_pressure(h.monitor, h.now_ns);
+        ended();
+        while (h.starts == starts)
+            pass(NS_PER_S);
+        assert_true(h.now_ns - from >= time_min(MONITOR_PAUSE_MAX_NS, MINUTE << i));
+    }
+}
+
+static void no_lending_without_knowing_the_memory(void **state)
+{
+    begin(&usual);
+    h.memory_known = false;
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "the state of the memory is not known");
+    h.memory_known = true;
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    h.memory_known = false;
+    pass(NS_PER_S / 10);
+    assert_int_equal(h.terminates, 1);
+}
+
+static void a_little_is_not_worth_a_start(void **state)
+{
+    MonitorConfig c = usual;
+    begin(&c);
+    h.spare = 17 * GIB + (20 << 20);
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "only 20 MiB could be lent");
+    c.pool_max_bytes = (16 << 20) + 5; /* unless no more is asked for */
+    begin(&c);
+    h.spare = 17 * GIB + (20 << 20);
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    assert_int_equal(h.pool, 16 << 20);
+    assert_int_equal(h.limit, 16 << 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(who_does_not_leave_is_killed),
+        TEST(crashes_are_answered_later_and_later),
+        TEST(who_is_never_ready_is_ended),
+        TEST(leaves_with_its_imd),
+        TEST(says_which_imd_is_gone),
+        TEST(the_limit_follows_the_memory),
+        TEST(memory_that_goes_is_looked_at_more_often),
+        TEST(full_host_is_looked_at_more_often),
+        TEST(pressure_takes_all_back_and_rests),
+        TEST(pressure_comes_again_later_and_later),
+        TEST(no_lending_without_knowing_the_memory),
+        TEST(a_little_is_not_worth_a_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
