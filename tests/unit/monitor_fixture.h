@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "rmd/monitor.h"
 
 #define GIB (1ull << 30)

@@ -1,175 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The region cache's core, call by call: the four states, Figure 5, errors of the file, refraction,
- * reading ahead, and what costs decide. One thread; the file and remote memory are two arrays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/cleanup.h"
-#include "base/time.h"
-#include "libmanage/core.h"
-#include "tests/lib/cache_job.h"
-
-enum { PIECE = 2 * CACHE_BLOCK, PIECES = 64, BYTES = PIECE * PIECES };
-
-static struct {
-    uint8_t file[BYTES], remote[BYTES], buf[BYTES];
-    int write_error, sync_error, read_error;
-    bool no_memory, lost;
-    uint64_t file_ns, remote_ns, now_ns;
-    unsigned did[CACHE_SIZE + 1], releases;
-    uint64_t bad_at;     /* not 0: what is written there fails */
-    ssize_t clone_taken; /* not 0: the next one's */
-    char story[256];     /* the jobs, by letter */
-} w;
-
-static void released(void *ctx, void *file)
-{
-    (void)ctx;
-    (void)file;
-    w.releases++;
-}
-
-static CacheResult carry_out(const CacheJob *job)
-{
-    static const char letters[] = "rRfwcoxSs"; /* as enum CacheJobKind; W: a write of both */
-    CacheResult result = {.count = (ssize_t)job->len, .ns = w.file_ns, .remote = 1};
-    bool remote = job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
-                  job->kind == CACHE_CLONE;
-    int error = 0;
-    w.did[job->kind]++;
-    size_t told = strlen(w.story);
-    if (told + 1 < sizeof w.story)
-        w.story[told] = job->both ? 'W' : letters[job->kind];
-    if ((remote && w.lost) || (job->kind == CACHE_OPEN_REMOTE && w.no_memory))
-        result.remote_error = ENOMEM;
-    if (job->kind == CACHE_READ_FILE)
-        error = w.read_error;
-    else if (job->kind == CACHE_WRITE)
-        error = w.bad_at && job->offset == w.bad_at ? EIO : w.write_error;
-    else if (job->kind == CACHE_SYNC)
-        error = w.sync_error;
-    if (job->kind == CACHE_READ_FILE || job->kind == CACHE_READ_FILL)
-        cache_job_give(job, w.file + job->offset, job->len);
-    else if (job->kind == CACHE_READ_REMOTE) {
-        result.ns = w.remote_ns;
-        cache_job_give(job, w.remote + job->offset, job->len);
-    } else if (job->kind == CACHE_WRITE && !error)
-        cache_job_take(job, w.file + job->offset, job->len);
-    if ((job->both || job->kind == CACHE_CLONE) && !error)
-        cache_job_take(job, w.remote + job->offset, job->len);
-    if (job->kind == CACHE_READ_FILL)
-        cache_job_take(job, w.remote + job->offset, job->len);
-    if (job->kind == CACHE_CLONE)
-        result.ns = w.remote_ns;
-    if (job->kind == CACHE_CLONE && w.clone_taken) {
-        result.count = w.clone_taken;
-        w.clone_taken = 0;
-    }
-    if (error)
-        result.count = -1;
-    result.error = error;
-    return result;
-}
-
-static ssize_t finish(Cache *c, CacheCall *call)
-{
-    while (call->need == CACHE_JOB) {
-        CacheResult result = carry_out(&call->job);
-        w.now_ns += result.ns;
-        cache_call_done(call, c, &result, w.now_ns);
-    }
-    assert_int_equal(call->need, CACHE_OVER);
-    assert_true(cache_check(c));
-    errno = call->error;
-    return call->result;
-}
-
-static ssize_t do_read(Cache *c, int rd, uint64_t offset, uint64_t len)
-{
-    CacheCall call;
-    memset(w.buf, 0xcc, sizeof w.buf);
-    cache_read_start(&call, c, rd, (off_t)offset, w.buf, (size_t)len, w.now_ns);
-    return finish(c, &call);
-}
-
-static ssize_t do_write(Cache *c, int rd, uint64_t offset, uint64_t len, int value)
-{
-    CacheCall call;
-    memset(w.buf, value, sizeof w.buf);
-    cache_write_start(&call, c, rd, (off_t)offset, w.buf, (size_t)len, w.now_ns);
-    return finish(c, &call);
-}
-
-static ssize_t do_sync(Cache *c, int rd)
-{
-    CacheCall call;
-    cache_sync_start(&call, c, rd, w.now_ns);
-    return finish(c, &call);
-}
-
-static ssize_t do_close(Cache *c, int rd)
-{
-    CacheCall call;
-    cache_close_start(&call, c, rd, w.now_ns);
-    return finish(c, &call);
-}
-
-static void background(Cache *c)
-{
-    CacheJob job;
-    for (unsigned n = 0; cache_background_take(c, &job, w.now_ns); n++) {
-        assert_true(n < 1000);
-        CacheResult result = carry_out(&job);
-        cache_background_done(c, &job, &result, w.now_ns);
-    }
-    assert_true(cache_check(c));
-}
-
-/* A cache of @pieces, with one region of a file of 1s; nothing is bypassed or read ahead. */
-static CacheConfig config(unsigned pieces)
-{
-    CacheConfig cfg;
-    memset(&w, 0, sizeof w);
-    memset(w.file, 1, sizeof w.file);
-    memset(w.remote, 0xee, sizeof w.remote);
-    w.file_ns = 1000000;
-    w.remote_ns = 100000;
-    w.now_ns = NS_PER_S;
-    cache_config_init(&cfg, (uint64_t)pieces * PIECE);
-    cfg.known_reads = 0;
-    cfg.piece_bytes = PIECE;
-    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
-    cfg.refraction_ns = 5 * NS_PER_S;
-    return cfg;
-}
-
-static Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
-{
-    Cache *c = cache_new(cfg, &(CacheHooks){.file_release = released});
-    assert_non_null(c);
-    *ret_rd = cache_open(c, BYTES, BYTES, &w, flags);
-    assert_int_equal(*ret_rd, 0);
-    return c;
-}
-
-static int state(Cache *c, unsigned piece)
-{
-    return cache_state(c, 0, (uint64_t)piece * PIECE);
-}
-
-static struct manage_stats stats(Cache *c)
-{
-    struct manage_stats st;
-    cache_stats(c, &st);
-    return st;
-}
+/* The region cache's core, call by call: the four states, Figure 5, errors of the file, refraction
+ * and reading ahead. */
+#include "tests/unit/cache_fixture.h"
 
 /* ---- the four states, and Figure 5 ------------------------------------------------------------
  */
@@ -252,6 +84,21 @@ static void reclaim__as_figure_5(void **s)
     assert_string_equal(w.story, "oc");
     assert_int_equal(state(c, 1), CACHE_REMOTE);
     assert_true(stats(c).cached_bytes <= 3 * PIECE);
+    cache_free(c);
+}
+
+/* A clone that was taken in part: what is left of it is not believed to be there. */
+static void clone__taken_in_part(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    w.clone_taken = PIECE;
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(cache_state(c, rd, 0), CACHE_BOTH);
+    assert_int_equal(cache_state(c, rd, PIECE), CACHE_LOCAL);
     cache_free(c);
 }
 
@@ -502,227 +349,6 @@ static void write_through__is_in_the_file(void **s)
     cache_free(c);
 }
 
-/* ---- what costs decide ------------------------------------------------------------------------
- */
-
-static void cheap_file__is_read_past_the_cache(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(8);
-    cfg.bypass_factor = 8;
-    Cache *c = make(&cfg, 0, &rd);
-    cache_copy_cost(c, PIECE, 500);
-    w.file_ns = 1500; /* as from the kernel's page cache */
-    for (unsigned i = 0; i < 20; i++)
-        (void)do_read(c, rd, i * PIECE, PIECE);
-    assert_true(stats(c).bypasses >= 18);
-    w.file_ns = 5000000; /* now it is a disk */
-    for (unsigned i = 0; i < 20; i++)
-        (void)do_read(c, rd, i * PIECE, PIECE);
-    uint64_t bypasses = stats(c).bypasses, hits = stats(c).local_hits;
-    for (unsigned i = 16; i < 20; i++)
-        (void)do_read(c, rd, i * PIECE, PIECE);
-    assert_int_equal(stats(c).bypasses, bypasses);
-    assert_int_equal(stats(c).local_hits, hits + 4);
-    cache_free(c);
-}
-
-/* Measuring may be interrupted, and is done with more bytes than are read at a time: neither makes
- * a disk a cheap file. */
-static void cheap_file__is_measured_by_the_least_copy(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(8);
-    cfg.bypass_factor = 16;
-    Cache *c = make(&cfg, 0, &rd);
-    cache_copy_cost(c, 1 << 20, 100 * 1000);
-    cache_copy_cost(c, 1 << 20, 30 * 1000 * 1000); /* it waited for a processor */
-    w.file_ns = 100 * 1000;                        /* a fast disk */
-    for (unsigned i = 0; i < 8; i++)
-        (void)do_read(c, rd, i * PIECE, PIECE);
-    assert_int_equal(stats(c).bypasses, 0);
-    w.file_ns = 1000;
-    for (unsigned i = 0; i < 400; i++)
-        (void)do_read(c, rd, i % 16 * PIECE, PIECE);
-    assert_true(stats(c).bypasses > 0); /* the kernel's page cache */
-    cache_free(c);
-}
-
-/* A clone that was taken in part: what is left of it is not believed to be there. */
-static void clone__taken_in_part(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(2);
-    Cache *c = make(&cfg, 0, &rd);
-    (void)do_read(c, rd, 0, 2 * PIECE);
-    w.clone_taken = PIECE;
-    assert_int_equal(do_sync(c, rd), 0);
-    assert_int_equal(cache_state(c, rd, 0), CACHE_BOTH);
-    assert_int_equal(cache_state(c, rd, PIECE), CACHE_LOCAL);
-    cache_free(c);
-}
-
-static void dear_remote__the_file_is_read(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(2);
-    Cache *c = make(&cfg, 0, &rd);
-    w.remote_ns = 50000000;
-    (void)do_read(c, rd, 0, 2 * PIECE);
-    (void)do_sync(c, rd);
-    for (unsigned i = 0; i < 40; i++)
-        (void)do_read(c, rd, i % 8 * PIECE, PIECE);
-    print_message("# %u reads, %u clones\n", w.did[CACHE_READ_REMOTE], w.did[CACHE_CLONE]);
-    assert_true(w.did[CACHE_READ_REMOTE] <= 2); /* what is not known is tried */
-    assert_true(w.did[CACHE_CLONE] <= 3);       /* the csync's, which does not count, and others */
-    cache_free(c);
-}
-
-static void read_on(Cache *c, int rd, unsigned piece)
-{
-    (void)do_read(c, rd, piece * PIECE, PIECE);
-    background(c);
-}
-
-/* What a host takes at first - a session, pages of its own - says little of what a read will. */
-static void dear_clones__are_borne_until_reads_tell(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(2);
-    Cache *c = make(&cfg, 0, &rd);
-    w.remote_ns = 2000000; /* twice as long as the file */
-    for (unsigned i = 0; i < 16; i++)
-        read_on(c, rd, i % 8);
-    assert_true(w.did[CACHE_CLONE] >= 6);
-    assert_true(w.did[CACHE_READ_REMOTE] >= 1);
-    unsigned clones = w.did[CACHE_CLONE], reads = w.did[CACHE_READ_REMOTE];
-    for (unsigned i = 0; i < 16; i++)
-        read_on(c, rd, i % 8);
-    assert_true(w.did[CACHE_CLONE] <= clones + 2); /* now it is known */
-    assert_true(w.did[CACHE_READ_REMOTE] <= reads + 2);
-    cache_free(c);
-}
-
-/* The first use of a host costs more than the later ones. */
-static void dear_remote__is_soon_looked_at_again(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(2);
-    Cache *c = make(&cfg, 0, &rd);
-    w.remote_ns = 5000000;
-    (void)do_read(c, rd, 0, 2 * PIECE);
-    (void)do_sync(c, rd);
-    w.remote_ns = 100000;
-    for (unsigned i = 0; i < 200; i++)
-        (void)do_read(c, rd, i % 8 * PIECE, PIECE);
-    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync's, of two pieces; six others */
-    assert_true(w.did[CACHE_READ_REMOTE] >= 50);
-    cache_free(c);
-}
-
-/* A read of @pieces that takes so long from either place. */
-static void read_costing(Cache *c, int rd, unsigned piece, unsigned pieces, uint64_t file_ns,
-                         uint64_t remote_ns)
-{
-    w.file_ns = file_ns;
-    w.remote_ns = remote_ns;
-    assert_int_equal(do_read(c, rd, piece * PIECE, pieces * PIECE), pieces * PIECE);
-}
-
-/* Its end alone would be cheaper from the file, and is asked of remote memory with the rest. */
-static void a_read__has_one_source(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(8);
-    Cache *c = make(&cfg, 0, &rd);
-    const uint64_t large_file = 1000000, large_remote = 200000;
-    const uint64_t small_file = 50000, small_remote = 100000;
-    for (unsigned at = 0; at < 24; at += 8) { /* the third drives the first ones out */
-        read_costing(c, rd, at, 8, large_file, large_remote);
-        assert_int_equal(do_sync(c, rd), 0);
-    }
-    read_costing(c, rd, 0, 8, large_file, large_remote);
-    read_costing(c, rd, 8, 1, small_file, small_remote);
-    for (unsigned i = 24; i < 32; i++)
-        read_costing(c, rd, i, 1, small_file, small_remote);
-    memset(w.did, 0, sizeof w.did);
-    read_costing(c, rd, 16, 1, small_file, small_remote);
-    assert_int_equal(w.did[CACHE_READ_FILE], 1);
-    memset(w.did, 0, sizeof w.did);
-    read_costing(c, rd, 0, 8, large_file, large_remote);
-    assert_int_equal(w.did[CACHE_READ_REMOTE], 1);
-    assert_int_equal(w.did[CACHE_READ_FILE], 0);
-    cache_free(c);
-}
-
-/* A file that the kernel has most of, and a drive the rest: what counts is what a read of it takes
- * on average, not what most take. */
-static void file_in_part_slow__remote_memory_is_used(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(8);
-    cfg.bypass_factor = 16;
-    Cache *c = make(&cfg, 0, &rd);
-    cache_copy_cost(c, PIECE, 500);
-    w.remote_ns = 100000;
-    for (unsigned i = 0; i < 2000; i++) {
-        w.file_ns = i % 5 < 4 ? 3000 : 5000000;
-        read_on(c, rd, i * 7 % PIECES);
-        if (i == 1000)
-            memset(w.did, 0, sizeof w.did);
-    }
-    assert_true(w.did[CACHE_READ_REMOTE] > 800);
-    cache_free(c);
-}
-
-/* The kernel reads ahead: one read in sixteen waits for the drive, and the next ones do not, though
- * remote memory would be cheaper than that one. */
-static void file_read_ahead__is_cheaper(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(8);
-    Cache *c = make(&cfg, 0, &rd);
-    w.remote_ns = 250000;
-    for (unsigned i = 0; i < 1000; i++) {
-        w.file_ns = i % 16 ? 20000 : 2000000;
-        read_on(c, rd, i % PIECES);
-        if (i == 500)
-            memset(w.did, 0, sizeof w.did);
-    }
-    assert_in_range(w.did[CACHE_READ_REMOTE], 0, 5);
-    cache_free(c);
-}
-
-/* Whose every read finds the page cache, but for one now and then that waits for a processor. */
-static void file_seldom_late__is_read_past_the_cache(void **s)
-{
-    (void)s;
-    int rd;
-    CacheConfig cfg = config(8);
-    cfg.bypass_factor = 16;
-    Cache *c = make(&cfg, 0, &rd);
-    cache_copy_cost(c, PIECE, 500);
-    w.remote_ns = 100000;
-    for (unsigned i = 0; i < 20000; i++) {
-        w.file_ns = i % 50 < 49 ? 3000 : 10000000;
-        read_on(c, rd, i * 7 % PIECES);
-        w.now_ns += 1000000;
-        if (i == 10000)
-            memset(w.did, 0, sizeof w.did);
-    }
-    assert_true(w.did[CACHE_READ_FILE] > 9000);
-    cache_free(c);
-}
-
 /* ---- reading ahead ----------------------------------------------------------------------------
  */
 
@@ -772,15 +398,11 @@ static void readahead__evicts_nothing_hotter(void **s)
         for (unsigned i = 0; i < 8; i++)
             (void)do_read(c, rd, (PIECES - 8 + i * 3 % 8) * PIECE, 1);
     uint64_t ahead = stats(c).readaheads;
-    CacheJob job;
     for (unsigned i = 0; i < 4; i++) {
         uint64_t evicted = stats(c).evictions;
         (void)do_read(c, rd, i * PIECE, PIECE);
         assert_int_equal(stats(c).evictions, evicted + 1); /* the call's own */
-        while (cache_background_take(c, &job, w.now_ns)) {
-            CacheResult result = carry_out(&job);
-            cache_background_done(c, &job, &result, w.now_ns);
-        }
+        background(c);
         assert_int_equal(stats(c).evictions, evicted + 1);
     }
     assert_int_equal(stats(c).readaheads, ahead);
@@ -793,6 +415,7 @@ int main(void)
         cmocka_unit_test(states__disk_local_both_remote),
         cmocka_unit_test(reclaim__clones_together),
         cmocka_unit_test(reclaim__as_figure_5),
+        cmocka_unit_test(clone__taken_in_part),
         cmocka_unit_test(refraction__no_allocation),
         cmocka_unit_test(remote_lost__the_file_serves),
         cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
@@ -804,16 +427,6 @@ int main(void)
         cmocka_unit_test(arguments__wrong),
         cmocka_unit_test(no_cache_at_all__works),
         cmocka_unit_test(write_through__is_in_the_file),
-        cmocka_unit_test(cheap_file__is_read_past_the_cache),
-        cmocka_unit_test(cheap_file__is_measured_by_the_least_copy),
-        cmocka_unit_test(clone__taken_in_part),
-        cmocka_unit_test(dear_remote__the_file_is_read),
-        cmocka_unit_test(dear_remote__is_soon_looked_at_again),
-        cmocka_unit_test(dear_clones__are_borne_until_reads_tell),
-        cmocka_unit_test(a_read__has_one_source),
-        cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
-        cmocka_unit_test(file_read_ahead__is_cheaper),
-        cmocka_unit_test(file_seldom_late__is_read_past_the_cache),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
     };

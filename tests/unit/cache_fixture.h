@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core under a test that makes call after call: one thread; the file and remote
+ * memory are two arrays, and each job takes as long as the test says. A test file includes this
+ * once. */
+#ifndef DODO_TESTS_CACHE_FIXTURE_H
+#define DODO_TESTS_CACHE_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "libmanage/core.h"
+#include "tests/lib/cache_job.h"
+
+#define FIXTURE static inline __attribute__((unused))
+
+enum { PIECE = 2 * CACHE_BLOCK, PIECES = 64, BYTES = PIECE * PIECES };
+
+static struct {
+    uint8_t file[BYTES], remote[BYTES], buf[BYTES];
+    int write_error, sync_error, read_error;
+    bool no_memory, lost;
+    uint64_t file_ns, remote_ns, now_ns;
+    unsigned did[CACHE_SIZE + 1], releases;
+    uint64_t bad_at;     /* not 0: what is written there fails */
+    ssize_t clone_taken; /* not 0: the next one's */
+    char story[256];     /* the jobs, by letter */
+} w;
+
+FIXTURE void released(void *ctx, void *file)
+{
+    (void)ctx;
+    (void)file;
+    w.releases++;
+}
+
+FIXTURE CacheResult carry_out(const CacheJob *job)
+{
+    static const char letters[] = "rRfwcoxSs"; /* as enum CacheJobKind; W: a write of both */
+    CacheResult result = {.count = (ssize_t)job->len, .ns = w.file_ns, .remote = 1};
+    bool remote = job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
+                  job->kind == CACHE_CLONE;
+    int error = 0;
+    w.did[job->kind]++;
+    size_t told = strlen(w.story);
+    if (told + 1 < sizeof w.story)
+        w.story[told] = job->both ? 'W' : letters[job->kind];
+    if ((remote && w.lost) || (job->kind == CACHE_OPEN_REMOTE && w.no_memory))
+        result.remote_error = ENOMEM;
+    if (job->kind == CACHE_READ_FILE)
+        error = w.read_error;
+    else if (job->kind == CACHE_WRITE)
+        error = w.bad_at && job->offset == w.bad_at ? EIO : w.write_error;
+    else if (job->kind == CACHE_SYNC)
+        error = w.sync_error;
+    if (job->kind == CACHE_READ_FILE || job->kind == CACHE_READ_FILL)
+        cache_job_give(job, w.file + job->offset, job->len);
+    else if (job->kind == CACHE_READ_REMOTE) {
+        result.ns = w.remote_ns;
+        cache_job_give(job, w.remote + job->offset, job->len);
+    } else if (job->kind == CACHE_WRITE && !error)
+        cache_job_take(job, w.file + job->offset, job->len);
+    if ((job->both || job->kind == CACHE_CLONE) && !error)
+        cache_job_take(job, w.remote + job->offset, job->len);
+    if (job->kind == CACHE_READ_FILL)
+        cache_job_take(job, w.remote + job->offset, job->len);
+    if (job->kind == CACHE_CLONE)
+        result.ns = w.remote_ns;
+    if (job->kind == CACHE_CLONE && w.clone_taken) {
+        result.count = w.clone_taken;
+        w.clone_taken = 0;
+    }
+    if (error)
+        result.count = -1;
+    result.error = error;
+    return result;
+}
+
+FIXTURE ssize_t finish(Cache *c, CacheCall *call)
+{
+    while (call->need == CACHE_JOB) {
+        CacheResult result = carry_out(&call->job);
+        w.now_ns += result.ns;
+        cache_call_done(call, c, &result, w.now_ns);
+    }
+    assert_int_equal(call->need, CACHE_OVER);
+    assert_true(cache_check(c));
+    errno = call->error;
+    return call->result;
+}
+
+FIXTURE ssize_t do_read(Cache *c, int rd, uint64_t offset, uint64_t len)
+{
+    CacheCall call;
+    memset(w.buf, 0xcc, sizeof w.buf);
+    cache_read_start(&call, c, rd, (off_t)offset, w.buf, (size_t)len, w.now_ns);
+    return finish(c, &call);
+}
+
+/* @count reads of a piece each: the first @pieces, in turn. */
+FIXTURE void read_in_turn(Cache *c, int rd, unsigned count, unsigned pieces)
+{
+    for (unsigned i = 0; i < count; i++)
+        (void)do_read(c, rd, i % pieces * PIECE, PIECE);
+}
+
+FIXTURE ssize_t do_write(Cache *c, int rd, uint64_t offset, uint64_t len, int value)
+{
+    CacheCall call;
+    memset(w.buf, value, sizeof w.buf);
+    cache_write_start(&call, c, rd, (off_t)offset, w.buf, (size_t)len, w.now_ns);
+    return finish(c, &call);
+}
+
+FIXTURE ssize_t do_sync(Cache *c, int rd)
+{
+    CacheCall call;
+    cache_sync_start(&call, c, rd, w.now_ns);
+    return finish(c, &call);
+}
+
+FIXTURE ssize_t do_close(Cache *c, int rd)
+{
+    CacheCall call;
+    cache_close_start(&call, c, rd, w.now_ns);
+    return finish(c, &call);
+}
+
+FIXTURE void background(Cache *c)
+{
+    CacheJob job;
+    for (unsigned n = 0; cache_background_take(c, &job, w.now_ns); n++) {
+        assert_true(n < 1000);
+        CacheResult result = carry_out(&job);
+        cache_background_done(c, &job, &result, w.now_ns);
+    }
+    assert_true(cache_check(c));
+}
+
+/* A cache of @pieces, with one region of a file of 1s; nothing is bypassed or read ahead. */
+FIXTURE CacheConfig config(unsigned pieces)
+{
+    CacheConfig cfg;
+    memset(&w, 0, sizeof w);
+    memset(w.file, 1, sizeof w.file);
+    memset(w.remote, 0xee, sizeof w.remote);
+    w.file_ns = 1000000;
+    w.remote_ns = 100000;
+    w.now_ns = NS_PER_S;
+    cache_config_init(&cfg, (uint64_t)pieces * PIECE);
+    cfg.known_reads = 0;
+    cfg.piece_bytes = PIECE;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cfg.refraction_ns = 5 * NS_PER_S;
+    return cfg;
+}
+
+FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
+{
+    Cache *c = cache_new(cfg, &(CacheHooks){.file_release = released});
+    assert_non_null(c);
+    *ret_rd = cache_open(c, BYTES, BYTES, &w, flags);
+    assert_int_equal(*ret_rd, 0);
+    return c;
+}
+
+FIXTURE int state(Cache *c, unsigned piece)
+{
+    return cache_state(c, 0, (uint64_t)piece * PIECE);
+}
+
+FIXTURE struct manage_stats stats(Cache *c)
+{
+    struct manage_stats st;
+    cache_stats(c, &st);
+    return st;
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core, call by call: what costs decide - file, remote memory, or neither. */
+#include "tests/unit/cache_fixture.h"
+
+static void cheap_file__is_read_past_the_cache(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 8;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.file_ns = 1500; /* as from the kernel's page cache */
+    read_in_turn(c, rd, 20, 20);
+    assert_true(stats(c).bypasses >= 18);
+    w.file_ns = 5000000; /* now it is a disk */
+    read_in_turn(c, rd, 20, 20);
+    uint64_t bypasses = stats(c).bypasses, hits = stats(c).local_hits;
+    for (unsigned i = 16; i < 20; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    assert_int_equal(stats(c).bypasses, bypasses);
+    assert_int_equal(stats(c).local_hits, hits + 4);
+    cache_free(c);
+}
+
+/* Measuring may be interrupted, and is done with more bytes than are read at a time: neither makes
+ * a disk a cheap file. */
+static void cheap_file__is_measured_by_the_least_copy(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, 1 << 20, 100 * 1000);
+    cache_copy_cost(c, 1 << 20, 30 * 1000 * 1000); /* it waited for a processor */
+    w.file_ns = 100 * 1000;                        /* a fast disk */
+    read_in_turn(c, rd, 8, 8);
+    assert_int_equal(stats(c).bypasses, 0);
+    w.file_ns = 1000;
+    read_in_turn(c, rd, 400, 16);
+    assert_true(stats(c).bypasses > 0); /* the kernel's page cache */
+    cache_free(c);
+}
+
+static void dear_remote__the_file_is_read(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 50000000;
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    (void)do_sync(c, rd);
+    read_in_turn(c, rd, 40, 8);
+    print_message("# %u reads, %u clones\n", w.did[CACHE_READ_REMOTE], w.did[CACHE_CLONE]);
+    assert_true(w.did[CACHE_READ_REMOTE] <= 2); /* what is not known is tried */
+    assert_true(w.did[CACHE_CLONE] <= 3);       /* the csync's, which does not count, and others */
+    cache_free(c);
+}
+
+static void read_on(Cache *c, int rd, unsigned piece)
+{
+    (void)do_read(c, rd, piece * PIECE, PIECE);
+    background(c);
+}
+
+/* What a host takes at first - a session, pages of its own - says little of what a read will. */
+static void dear_clones__are_borne_until_reads_tell(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 2000000; /* twice as long as the file */
+    for (unsigned i = 0; i < 16; i++)
+        read_on(c, rd, i % 8);
+    assert_true(w.did[CACHE_CLONE] >= 6);
+    assert_true(w.did[CACHE_READ_REMOTE] >= 1);
+    unsigned clones = w.did[CACHE_CLONE], reads = w.did[CACHE_READ_REMOTE];
+    for (unsigned i = 0; i < 16; i++)
+        read_on(c, rd, i % 8);
+    assert_true(w.did[CACHE_CLONE] <= clones + 2); /* now it is known */
+    assert_true(w.did[CACHE_READ_REMOTE] <= reads + 2);
+    cache_free(c);
+}
+
+/* The first use of a host costs more than the later ones. */
+static void dear_remote__is_soon_looked_at_again(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 5000000;
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    (void)do_sync(c, rd);
+    w.remote_ns = 100000;
+    read_in_turn(c, rd, 200, 8);
+    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync's, of two pieces; six others */
+    assert_true(w.did[CACHE_READ_REMOTE] >= 50);
+    cache_free(c);
+}
+
+/* A read of @pieces that takes so long from either place. */
+static void read_costing(Cache *c, int rd, unsigned piece, unsigned pieces, uint64_t file_ns,
+                         uint64_t remote_ns)
+{
+    w.file_ns = file_ns;
+    w.remote_ns = remote_ns;
+    assert_int_equal(do_read(c, rd, piece * PIECE, pieces * PIECE), pieces * PIECE);
+}
+
+/* Its end alone would be cheaper from the file, and is asked of remote memory with the rest. */
+static void a_read__has_one_source(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    Cache *c = make(&cfg, 0, &rd);
+    const uint64_t large_file = 1000000, large_remote = 200000;
+    const uint64_t small_file = 50000, small_remote = 100000;
+    for (unsigned at = 0; at < 24; at += 8) { /* the third drives the first ones out */
+        read_costing(c, rd, at, 8, large_file, large_remote);
+        assert_int_equal(do_sync(c, rd), 0);
+    }
+    read_costing(c, rd, 0, 8, large_file, large_remote);
+    read_costing(c, rd, 8, 1, small_file, small_remote);
+    for (unsigned i = 24; i < 32; i++)
+        read_costing(c, rd, i, 1, small_file, small_remote);
+    memset(w.did, 0, sizeof w.did);
+    read_costing(c, rd, 16, 1, small_file, small_remote);
+    assert_int_equal(w.did[CACHE_READ_FILE], 1);
+    memset(w.did, 0, sizeof w.did);
+    read_costing(c, rd, 0, 8, large_file, large_remote);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 1);
+    assert_int_equal(w.did[CACHE_READ_FILE], 0);
+    cache_free(c);
+}
+
+/* A file that the kernel has most of, and a drive the rest: what counts is what a read of it takes
+ * on average, not what most take. */
+static void file_in_part_slow__remote_memory_is_used(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.remote_ns = 100000;
+    for (unsigned i = 0; i < 2000; i++) {
+        w.file_ns = i % 5 < 4 ? 3000 : 5000000;
+        read_on(c, rd, i * 7 % PIECES);
+        if (i == 1000)
+            memset(w.did, 0, sizeof w.did);
+    }
+    assert_true(w.did[CACHE_READ_REMOTE] > 800);
+    cache_free(c);
+}
+
+/* The kernel reads ahead: one read in sixteen waits for the drive, and the next ones do not, though
+ * remote memory would be cheaper than that one. */
+static void file_read_ahead__is_cheaper(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = 250000;
+    for (unsigned i = 0; i < 1000; i++) {
+        w.file_ns = i % 16 ? 20000 : 2000000;
+        read_on(c, rd, i % PIECES);
+        if (i == 500)
+            memset(w.did, 0, sizeof w.did);
+    }
+    assert_in_range(w.did[CACHE_READ_REMOTE], 0, 5);
+    cache_free(c);
+}
+
+/* Whose every read finds the page cache, but for one now and then that waits for a processor. */
+static void file_seldom_late__is_read_past_the_cache(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.remote_ns = 100000;
+    for (unsigned i = 0; i < 20000; i++) {
+        w.file_ns = i % 50 < 49 ? 3000 : 10000000;
+        read_on(c, rd, i * 7 % PIECES);
+        w.now_ns += 1000000;
+        if (i == 10000)
+            memset(w.did, 0, sizeof w.did);
+    }
+    assert_true(w.did[CACHE_READ_FILE] > 9000);
+    cache_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cheap_file__is_read_past_the_cache),
+        cmocka_unit_test(cheap_file__is_measured_by_the_least_copy),
+        cmocka_unit_test(dear_remote__the_file_is_read),
+        cmocka_unit_test(dear_clones__are_borne_until_reads_tell),
+        cmocka_unit_test(dear_remote__is_soon_looked_at_again),
+        cmocka_unit_test(a_read__has_one_source),
+        cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
+        cmocka_unit_test(file_read_ahead__is_cheaper),
+        cmocka_unit_test(file_seldom_late__is_read_past_the_cache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
