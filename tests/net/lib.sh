@@ -51,9 +51,10 @@ trap 'exit 1' INT TERM
 # ---- the cluster -------------------------------------------------------------------------------
 
 # After how much silence who gives up whom: sooner than in production, so that a test sees it happen.
-host_silence=1s manager_silence=3s host_dead=4s client_dead=5s
-# nobody_gives_up: where nobody dies, nobody shall be taken for dead because the machine is busy.
-nobody_gives_up() { host_silence=60s manager_silence=120s host_dead=120s client_dead=120s; }
+host_silence=1s manager_silence=3s host_dead=4s client_dead=5s grace=6s
+# nobody_gives_up: where nobody dies, nobody shall be taken for dead because the machine is busy; nor
+# shall a new manager free what nobody got to claim yet.
+nobody_gives_up() { host_silence=60s manager_silence=120s host_dead=120s client_dead=120s grace=120s; }
 
 # The test's directory counts as one with honest time stamps: nobody but the test changes it.
 config() {
@@ -71,7 +72,7 @@ beat = 300ms
 [cmd]
 client_dead = $client_dead
 host_dead = $host_dead
-grace = 6s
+grace = $grace
 request_deadline = $host_silence
 END
   export DODO_CONFIG=$work/dodo.conf

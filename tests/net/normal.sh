@@ -5,7 +5,7 @@
 
 nobody_gives_up
 cluster 3
-on client "$bin_dodo" ping "$DODO_MANAGER" >"$work/ping.log" || fail "dodo ping does not reach cmd"
+on client "$bin_dodo" ping --timeout "${patience}s" "$DODO_MANAGER" >"$work/ping.log" || fail "dodo ping does not reach cmd"
 loader_start
 loader_mark
 must "reads come from remote memory" loader_remote 90 20

@@ -21,6 +21,7 @@ kept() {
 }
 
 nobody_gives_up
+grace=6s # and it waits until that is over
 cluster 2
 head -c $((8 << 20)) /dev/urandom >"$work/file"
 must "the file's stamp is settled" file_settled "$work/file"

@@ -26,7 +26,7 @@ imd_port = 0
 idle_priority = no
 leave_deadline = 5s
 [imd]
-owner_silence = 5s
+owner_silence = 15s
 END
 }
 # rmd_up N: monitor of host hN, whose console is the file consoleN.
@@ -87,9 +87,9 @@ must "reads come from remote memory" loader_remote 60 20
 
 must "an imd is there" found 2
 kill -9 "$old"
+must "dodo explain remembers" explained 2 "imd last ended by itself with signal 9"
 must "imd that was killed is started again" is_other 2 "$old"
 must "the host is lent again" host_state 2 idle
-must "dodo explain remembers" explained 2 "imd last ended by itself with signal 9"
 loader_mark
 must "reads come from remote memory" loader_remote 60 20
 
