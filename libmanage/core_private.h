@@ -51,6 +51,7 @@ typedef struct Piece {
     uint8_t *data;
     uint32_t len;
     uint32_t stream;            /* ahead: for that one */
+    uint32_t read_bytes;        /* length of the reads that brought it here; 0: none did */
     uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;

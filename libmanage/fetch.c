@@ -112,11 +112,12 @@ static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, 
 
 /* ---- into the cache ------------------------------------------------------------------------- */
 
-static void use_once(Cache *c, CacheCall *call, Piece *p, bool writing)
+static void use_once(Cache *c, CacheCall *call, Piece *p)
 {
+    p->read_bytes = (uint32_t)min_u64(call->end - call->start, UINT32_MAX);
     if (p->index < call->touched && p->known)
         return;
-    piece_use(c, p, writing);
+    piece_use(c, p, false);
     call->touched = p->index + 1;
 }
 
@@ -141,7 +142,7 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
             q = piece_new(c, r, index + 1);
         if (!q)
             break;
-        use_once(c, call, q, false);
+        use_once(c, call, q);
         to = missing_end(c, r, to, limit, source);
         index++;
     }
@@ -201,7 +202,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         fetch_past(c, call, past_source(c, r, source, limit - offset, now_ns), now_ns);
         return;
     }
-    use_once(c, call, p, false);
+    use_once(c, call, p);
     fetch_into(c, call, p, offset, limit, source, now_ns);
 }
 

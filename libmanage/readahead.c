@@ -125,6 +125,7 @@ static Piece *ahead_piece(Cache *c, const Stream *s, uint64_t index, uint64_t fi
         return NULL;
     p->ahead = true;
     p->stream = s->id;
+    p->read_bytes = (uint32_t)min_u64(s->len, UINT32_MAX);
     list_push_back(&c->ahead, &p->ahead_link);
     c->ahead_bytes += len;
     return p;

@@ -9,12 +9,15 @@ enum { TOGETHER = 16 }; /* pieces that the background writes or copies with a vi
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
+/* Whether remote memory is the place for the piece is asked for reads as the one that brought it:
+ * of a file that is read in large steps the few small reads say nothing. */
 static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
 {
     Region *r = p->region;
+    uint64_t bytes = max_u64(p->len, p->read_bytes);
     if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
-    if (!p->valid || r->closing || !remote_pays(c, p->len, now_ns))
+    if (!p->valid || r->closing || !remote_pays(c, bytes, now_ns))
         return PLAN_DROP;
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
