@@ -137,6 +137,7 @@ struct Cache {
     uint64_t dirty_bytes;
     uint64_t uses, epoch;
     unsigned evicting;
+    unsigned drops; /* victims that just left, one after the other */
     unsigned stuck;
     uint64_t stuck_until_ns;
     uint64_t refraction_until_ns;

@@ -56,6 +56,21 @@ static void stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
                                .used = c->reads};
 }
 
+/* One read after the other: what may be fetched, once half of the window is new. */
+static bool sequential_due(const Cache *c, const Stream *s, uint64_t *ret_from, uint64_t *ret_goal)
+{
+    uint64_t next = s->last + s->len, piece = c->cfg.piece_bytes, size = s->region->size;
+    uint64_t from = max_u64(next, s->ahead_to), goal = min_u64(next + s->window, size);
+    *ret_from = from;
+    *ret_goal = min_u64((goal + piece - 1) / piece * piece, size);
+    return from < goal && ((goal - from) * 2 >= s->window || goal >= size);
+}
+
+static bool is_sequential(const Stream *s)
+{
+    return s->stride == (int64_t)s->len;
+}
+
 void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len, bool fetch)
 {
     if (!c->cfg.readahead_bytes)
@@ -76,7 +91,10 @@ void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len, bool fetch)
     s->fetched -= s->fetched > 0;
     if (++s->run < RUN_MIN || !fetch)
         return;
+    uint64_t from, goal;
     s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
+    if (is_sequential(s) && !sequential_due(c, s, &from, &goal))
+        return;
     c->ahead_wanted = true;
     background_wake(c);
 }
@@ -166,14 +184,12 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     return true;
 }
 
-/* One read after the other: the window as a whole, in pieces, and not before half of it is new. */
+/* The window as a whole, in pieces. */
 static bool sequential_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
 {
-    uint64_t next = s->last + s->len, piece = c->cfg.piece_bytes;
-    uint64_t from = max_u64(next, s->ahead_to), goal = min_u64(next + s->window, s->region->size);
-    if (from >= goal || ((goal - from) * 2 < s->window && goal < s->region->size))
+    uint64_t from, goal;
+    if (!sequential_due(c, s, &from, &goal))
         return false;
-    goal = min_u64((goal + piece - 1) / piece * piece, s->region->size);
     bool taken = ahead_fetch(c, job, s, from, goal, now_ns);
     s->ahead_to = taken ? job->offset + job->len : goal;
     return taken;
@@ -208,8 +224,8 @@ bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
     for (unsigned i = 0; i < STREAMS; i++) {
         Stream *s = &c->streams[i];
         if (s->region && !s->region->closing && s->run >= RUN_MIN &&
-            (s->stride == (int64_t)s->len ? sequential_take(c, s, job, now_ns)
-                                          : strided_take(c, s, job, now_ns)))
+            (is_sequential(s) ? sequential_take(c, s, job, now_ns)
+                              : strided_take(c, s, job, now_ns)))
             return true;
     }
     c->ahead_wanted = false;

@@ -5,15 +5,18 @@
  * mark. */
 #include "libmanage/core_private.h"
 
-enum { TOGETHER = 16 }; /* pieces that the background writes or copies with a victim */
+enum {
+    TOGETHER = 16, /* pieces that the background writes or copies with a victim */
+    DROPS_ENOUGH = 64,
+};
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
 /* Whether remote memory is the place for the piece is asked for reads as the one that brought it:
  * of a file that is read in large steps the few small reads say nothing. */
-static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
+static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
 {
-    Region *r = p->region;
+    const Region *r = p->region;
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
@@ -22,6 +25,22 @@ static enum Plan plan_of(Cache *c, Piece *p, uint64_t now_ns)
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
     return remote_may_open(c, r, now_ns) ? PLAN_OPEN : PLAN_DROP;
+}
+
+static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
+{
+    enum Plan plan = plan_for(c, p, now_ns);
+    c->drops = plan == PLAN_DROP ? c->drops + 1 : 0;
+    return plan;
+}
+
+/* The background makes room before a call needs it; but where victims just leave, one after the
+ * other, the calls need nobody for it. */
+static void room_left(Cache *c, uint64_t bytes)
+{
+    if (c->drops < DROPS_ENOUGH &&
+        c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
+        background_wake(c);
 }
 
 bool evict(Cache *c, Piece *p)
@@ -104,8 +123,7 @@ enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
         else
             return ROOM_JOB;
     }
-    if (c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
-        background_wake(c);
+    room_left(c, bytes);
     return ROOM_YES;
 }
 
@@ -123,8 +141,7 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
             return false;
         (void)evict(c, p);
     }
-    if (c->cfg.limit_bytes - c->used_bytes - bytes < c->cfg.low_water_bytes)
-        background_wake(c);
+    room_left(c, bytes);
     return true;
 }
 

@@ -28,7 +28,7 @@ struct Manage {
     Cache *cache;
     pthread_mutex_t lock; /* the core's */
     pthread_mutex_t work_lock;
-    pthread_cond_t work; /* with @work_lock: works changed, or stop */
+    pthread_cond_t work; /* with @work_lock: for one worker, works changed; for all, stop */
     uint64_t works;
     bool stop;
     pthread_t threads[WORKERS];
@@ -92,13 +92,19 @@ static void hook_wake(void *ctx, CacheCall *call)
     (void)pthread_cond_signal(&e->woken);
 }
 
+/* Tells one worker that there may be something to do. That one tells the next, if there was. */
+static uint64_t worker_wake(Manage *m)
+{
+    (void)pthread_mutex_lock(&m->work_lock);
+    uint64_t works = ++m->works;
+    (void)pthread_cond_signal(&m->work);
+    (void)pthread_mutex_unlock(&m->work_lock);
+    return works;
+}
+
 static void hook_wake_background(void *ctx)
 {
-    Manage *m = ctx;
-    (void)pthread_mutex_lock(&m->work_lock);
-    m->works++;
-    (void)pthread_cond_broadcast(&m->work);
-    (void)pthread_mutex_unlock(&m->work_lock);
+    (void)worker_wake(ctx);
 }
 
 static void hook_file_release(void *ctx, void *file)
@@ -190,6 +196,7 @@ static void *worker_main(void *arg)
     do {
         seen = works_now(m);
         while (cache_background_take(m->cache, job, os_now_ns())) {
+            seen = worker_wake(m);
             job_carry_out(job, &result);
             cache_background_done(m->cache, job, &result, os_now_ns());
         }
