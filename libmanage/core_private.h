@@ -113,7 +113,7 @@ typedef struct Stream {
 /* Of the latest reads of the file. */
 typedef struct FileMean {
     uint64_t sum_ns;
-    unsigned count;
+    unsigned count, quick; /* quick: of them, about as fast as memory is copied */
 } FileMean;
 
 enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };
@@ -297,6 +297,8 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
 bool file_is_cheap(const Cache *c, uint64_t bytes);
+/* Do most reads of this length find what the kernel has read ahead, or kept? */
+bool file_is_ahead(const Cache *c, uint64_t bytes);
 /* So many were measured that it is known whether it is. */
 bool file_is_known(const Cache *c, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */

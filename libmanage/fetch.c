@@ -2,7 +2,7 @@
 /* What is missing locally: from where, how much at once, and whether it is worth keeping. */
 #include "libmanage/core_private.h"
 
-enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256 };
+enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
 /* What remote memory holds of a piece, as a map of blocks; of pieces that were never looked at it
  * holds all or nothing. */
@@ -65,6 +65,21 @@ static uint64_t file_mean(const Cache *c, unsigned class)
     return m->count ? m->sum_ns / m->count : cost_of(&c->cost[COST_FILE], cost_class_bytes(class));
 }
 
+bool file_is_ahead(const Cache *c, uint64_t bytes)
+{
+    const FileMean *m = &c->file_mean[cost_class(bytes)];
+    return m->quick * 2 > m->count * QUICK;
+}
+
+/* The file is cheap where a read of it costs less on average. Where the kernel reads ahead, most
+ * cost hardly more than a copy, and the others are those that a drive takes in any case. */
+static uint64_t cheap_below(const Cache *c, unsigned class)
+{
+    uint64_t bytes = cost_class_bytes(class);
+    uint64_t below = cost_of(&c->cost[COST_COPY], bytes) * c->cfg.bypass_factor;
+    return file_is_ahead(c, bytes) ? 2 * below : below;
+}
+
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
     unsigned class = cost_class(bytes);
@@ -75,20 +90,22 @@ void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
     uint64_t sample = copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
     if (class)
         sample = sample * cost_class_bytes(class) / max_u64(bytes, 1);
-    if (m->count < MEAN_READS)
+    if (m->count < MEAN_READS) {
         m->count++;
-    else
+    } else {
         m->sum_ns -= m->sum_ns / MEAN_READS;
+        m->quick -= m->quick / MEAN_READS;
+    }
     m->sum_ns += max_u64(sample, 1);
-    c->cheap_ns[class] = file_is_cheap(c, bytes) ? copy * c->cfg.bypass_factor : 0;
+    m->quick += ns < copy * c->cfg.bypass_factor ? QUICK : 0;
+    c->cheap_ns[class] = file_is_cheap(c, bytes) ? cheap_below(c, class) : 0;
 }
 
 bool file_is_cheap(const Cache *c, uint64_t bytes)
 {
     unsigned class = cost_class(bytes);
     uint64_t file = file_mean(c, class);
-    uint64_t copy = cost_of(&c->cost[COST_COPY], cost_class_bytes(class));
-    return file && copy && file < copy * c->cfg.bypass_factor;
+    return file && file < cheap_below(c, class);
 }
 
 bool file_is_known(const Cache *c, uint64_t bytes)

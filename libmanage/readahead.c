@@ -164,9 +164,10 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     if (from >= limit)
         return false;
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    /* The kernel reads ahead too: whoever follows each other's reads finds out first how well. */
+    /* The kernel reads ahead too: reads that follow each other find out first how well. */
     if (source == CACHE_READ_FILE &&
-        (file_is_cheap(c, s->len) || file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
+        (file_is_cheap(c, s->len) || file_is_cheap(c, limit - from) || !file_is_known(c, s->len) ||
+         (is_sequential(s) && file_is_ahead(c, s->len))))
         return false;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - from, now_ns) == source &&
