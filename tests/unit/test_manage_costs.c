@@ -199,6 +199,77 @@ static void file_seldom_late__is_read_past_the_cache(void **s)
     cache_free(c);
 }
 
+/* One small read that had to wait for the drive is no reason to copy out what is read in steps that
+ * the kernel reads ahead. */
+static void clones__are_for_reads_as_the_region_has_them(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(16);
+    Cache *c = make(&cfg, 0, &rd);
+    read_costing(c, rd, 0, 1, 5000000, 1000000);
+    for (unsigned i = 0; i < 64; i++) {
+        read_costing(c, rd, i % 8 * 8, 8, 50000, 1000000);
+        background(c);
+    }
+    assert_true(w.did[CACHE_READ_FILE] >= 64);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 0);
+    assert_true(w.did[CACHE_CLONE] <= 2); /* what is not known is tried */
+    cache_free(c);
+}
+
+/* Of which the kernel reads ahead: most reads are as fast as copying, one in four waits. */
+static void read_ahead_of(Cache *c, int rd, unsigned reads, unsigned stride, uint64_t wait_ns)
+{
+    for (unsigned i = 0; i < reads; i++) {
+        w.file_ns = i % 4 ? 3000 : wait_ns;
+        (void)do_read(c, rd, i * stride % PIECES * PIECE, PIECE);
+        w.file_ns = wait_ns;
+        background(c);
+    }
+}
+
+static void file_mostly_quick__is_read_past_the_cache(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.bypass_factor = 16;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    read_ahead_of(c, rd, 400, 1, 40000); /* 12 us on average, more than 16 copies */
+    uint64_t before = stats(c).bypasses;
+    read_ahead_of(c, rd, 100, 1, 40000);
+    assert_true(stats(c).bypasses >= before + 90); /* a few are cached still */
+    read_ahead_of(c, rd, 400, 1, 80000);
+    before = stats(c).bypasses;
+    read_ahead_of(c, rd, 100, 1, 80000);
+    assert_int_equal(stats(c).bypasses, before);
+    cache_free(c);
+}
+
+/* What was used twice stays, however long the stream is. */
+/* Who reads one after the other what the kernel reads ahead needs no second one; a stride it does
+ * not see. */
+static void readahead__of_files_is_the_kernels(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(16);
+    cfg.bypass_factor = 16;
+    cfg.readahead_bytes = 8 * PIECE;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    read_ahead_of(c, rd, 200, 1, 200000);
+    uint64_t before = stats(c).readaheads;
+    read_ahead_of(c, rd, 200, 1, 200000);
+    assert_int_equal(stats(c).readaheads, before);
+    read_ahead_of(c, rd, 200, 3, 200000);
+    assert_true(stats(c).readaheads > before + 50);
+    cache_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +282,9 @@ int main(void)
         cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
         cmocka_unit_test(file_read_ahead__is_cheaper),
         cmocka_unit_test(file_seldom_late__is_read_past_the_cache),
+        cmocka_unit_test(clones__are_for_reads_as_the_region_has_them),
+        cmocka_unit_test(file_mostly_quick__is_read_past_the_cache),
+        cmocka_unit_test(readahead__of_files_is_the_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
