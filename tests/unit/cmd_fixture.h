@@ -711,4 +711,20 @@ FIXTURE uint16_t client_close(Rig *rig, FakeClient *c, const RegionAddress *addr
     return rig_status(rig, &c->session, id);
 }
 
+/* What the manager tells the tool of its hosts, from @cursor on. */
+FIXTURE OpStatusReply rig_status_page(Rig *rig, uint64_t cursor)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpStatusReply ret;
+    WireReply reply;
+    OpStatus op = {.cursor = cursor};
+    uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_STATUS, body,
+                              wire_status_encode(&op, body));
+    request_ids_settle(&rig->tool_ids, id);
+    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
+    assert_int_equal(reply.status, STATUS_OK);
+    assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);
+    return ret;
+}
+
 #endif

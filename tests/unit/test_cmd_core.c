@@ -5,24 +5,9 @@
 
 enum { KIB = 1024 };
 
-static OpStatusReply status_ask(Rig *rig, uint64_t cursor)
-{
-    uint8_t body[WIRE_BODY_MAX];
-    OpStatusReply ret;
-    WireReply reply;
-    OpStatus op = {.cursor = cursor};
-    uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_STATUS, body,
-                              wire_status_encode(&op, body));
-    request_ids_settle(&rig->tool_ids, id);
-    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
-    assert_int_equal(reply.status, STATUS_OK);
-    assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);
-    return ret;
-}
-
 static OpStatusReply status_now(Rig *rig)
 {
-    return status_ask(rig, 0);
+    return rig_status_page(rig, 0);
 }
 
 static void part(Rig *rig, FakeImd *imd)
@@ -592,7 +577,7 @@ static void status__pages_are_stable(void **state)
     unsigned seen[24] = {0};
     uint64_t cursor = 0;
     for (unsigned page = 0; page < 10; page++) {
-        OpStatusReply s = status_ask(rig, cursor);
+        OpStatusReply s = rig_status_page(rig, cursor);
         for (unsigned i = 0; i < s.count; i++)
             seen[s.hosts[i].epoch - 0x1000]++;
         cursor = s.next;

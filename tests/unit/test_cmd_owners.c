@@ -42,20 +42,6 @@ static uint64_t tell(Rig *rig, FakeRmd *r, enum HostOwner state, uint64_t epoch,
     return id;
 }
 
-static OpStatusReply status_page(Rig *rig, uint64_t cursor)
-{
-    uint8_t body[WIRE_BODY_MAX];
-    OpStatusReply ret;
-    WireReply reply;
-    OpStatus op = {.cursor = cursor};
-    uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_STATUS, body,
-                              wire_status_encode(&op, body));
-    request_ids_settle(&rig->tool_ids, id);
-    assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
-    assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);
-    return ret;
-}
-
 static void busy__ends_its_imd_at_once(void **state)
 {
     (void)state;
@@ -150,8 +136,8 @@ static void busy__the_old_imd_stays_away_the_next_is_welcome(void **state)
     op.epoch = old + 500; /* even if it named the new one */
     rig_again(rig, &rmd.session, told, told, OP_HOST, body, wire_host_encode(&op, body));
     assert_int_equal(rig_stats(rig).hosts, 1);
-    assert_int_equal(status_page(rig, 0).count, 1);
-    assert_int_equal(status_page(rig, 0).hosts[0].state, HOST_IDLE);
+    assert_int_equal(rig_status_page(rig, 0).count, 1);
+    assert_int_equal(rig_status_page(rig, 0).hosts[0].state, HOST_IDLE);
     rig_free(rig);
 }
 
@@ -177,7 +163,7 @@ static void status__shows_busy_hosts_and_reasons(void **state)
     FakeRmd rmd = rmd_of(imd), busy = rmd_of(gone);
     tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "nobody is here");
     tell(rig, &busy, HOST_OWNER_BUSY, 0, "load is 1.5");
-    OpStatusReply s = status_page(rig, 0);
+    OpStatusReply s = rig_status_page(rig, 0);
     assert_int_equal(s.next, 0);
     assert_int_equal(s.count, 2);
     assert_int_equal(s.hosts[0].state, HOST_IDLE);
@@ -186,7 +172,7 @@ static void status__shows_busy_hosts_and_reasons(void **state)
     assert_true(addr_equal(&s.hosts[1].address, &busy.session.peer));
     assert_string_equal(s.hosts[1].reason.text, "load is 1.5");
     tell(rig, &busy, HOST_OWNER_IDLE, 0, "");
-    assert_int_equal(status_page(rig, 0).count, 1);
+    assert_int_equal(rig_status_page(rig, 0).count, 1);
     rig_free(rig);
 }
 
@@ -211,7 +197,7 @@ static void status__pages(void **state)
         tell(rig, &rmds[i / 2], HOST_OWNER_BUSY, 0, "a reason that is as long as reasons may be");
     }
     do {
-        OpStatusReply s = status_page(rig, cursor);
+        OpStatusReply s = rig_status_page(rig, cursor);
         for (unsigned i = 0; i < s.count; i++)
             seen[s.hosts[i].state == HOST_BUSY]++;
         cursor = s.next;
@@ -239,12 +225,12 @@ static void monitors__are_bounded_and_forgotten(void **state)
         uint64_t id = rig_request(rig, &rmds[i].session, &rmds[i].ids, OP_HOST, body, n);
         assert_int_equal(rig_status(rig, &rmds[i].session, id), i < 3 ? STATUS_OK : STATUS_BUSY);
     }
-    assert_int_equal(status_page(rig, 0).count, 3);
+    assert_int_equal(rig_status_page(rig, 0).count, 3);
     size_t bytes = manager_bytes(rig->m);
     rig_live(rig, 2 * config.host_dead_ns / NS_PER_S - 2);
-    assert_int_equal(status_page(rig, 0).count, 3);
+    assert_int_equal(rig_status_page(rig, 0).count, 3);
     rig_live(rig, 4);
-    assert_int_equal(status_page(rig, 0).count, 0);
+    assert_int_equal(rig_status_page(rig, 0).count, 0);
     assert_true(manager_bytes(rig->m) < bytes);
     tell(rig, &rmds[3], HOST_OWNER_BUSY, 0, "");
     rig_free(rig);
@@ -261,7 +247,7 @@ static void monitors__may_start_anew(void **state)
         tell(rig, &rmd, HOST_OWNER_BUSY, 0, "");
     anew.session.peer_id.bytes[7] = 9;
     tell(rig, &anew, HOST_OWNER_LENDING, 1, "");
-    assert_int_equal(status_page(rig, 0).count, 0);
+    assert_int_equal(rig_status_page(rig, 0).count, 0);
     rig_free(rig);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing with loss, duplicates and reordering: every byte arrives, and no more is sent again than
  * was lost. */
+#include "tests/unit/transfer_loss.h"
 #include "tests/unit/transfer_write_sim.h"
 
 static void write_transfer__gap_is_sent_again_exactly(void **state)
@@ -135,46 +136,16 @@ static void write_transfer__reordered_segments_are_not_sent_again(void **state)
     sim_free(s);
 }
 
-typedef struct LossCase {
-    uint32_t loss_ppm, dup_ppm, reorder_ppm;
-    uint64_t delay_us, jitter_us;
-} LossCase;
-
-static const LossCase loss_cases[] = {
-    {1000, 0, 0, 50, 0},           {1000, 1000, 1000, 50, 10}, {1000, 10000, 10000, 50, 0},
-    {10000, 1000, 1000, 50, 20},   {10000, 0, 0, 500, 100},    {10000, 10000, 10000, 100, 10},
-    {50000, 10000, 10000, 50, 10}, {50000, 0, 0, 20, 0},       {50000, 20000, 5000, 2000, 300},
-};
-
-static WriteSim *lossy_sim(const LossCase *c, uint64_t seed)
-{
-    WriteSim *s = sim_new(seed);
-    for (int k = 0; k < 2; k++) {
-        Wire *wire = &s->w->wires[k];
-        wire->delay_ns = c->delay_us * NS_PER_US;
-        wire->jitter_ns = c->jitter_us * NS_PER_US;
-        wire->loss_ppm = c->loss_ppm;
-        wire->dup_ppm = c->dup_ppm;
-        wire->reorder_ppm = c->reorder_ppm;
-        wire->reorder_ns = 40 * NS_PER_US;
-    }
-    return s;
-}
-
 static void write_transfer__sends_again_at_most_1_2_times_what_was_lost(void **state)
 {
     (void)state;
-    static const size_t lens[] = {8192, 8192, 8192, 57344, 200000, 1000000};
     for (size_t i = 0; i < ARRAY_SIZE(loss_cases); i++) {
-        WriteSim *s = lossy_sim(&loss_cases[i], 1000 + i);
-        uint64_t enough = loss_cases[i].loss_ppm > 1000 ? 400 : 150;
-        while (s->data_lost < enough)
+        WriteSim *s = sim_new(1000 + i);
+        wires_lossy(s->w, &loss_cases[i]);
+        while (s->data_lost < loss_enough(&loss_cases[i]))
             write_whole(s, world_chance(s->w, 500000) ? WRITE_DATA : WRITE_FILL, 4096,
-                        lens[world_below(s->w, ARRAY_SIZE(lens))]);
-        print_message("# loss %u ppm: %llu sent, %llu lost, %llu again\n", loss_cases[i].loss_ppm,
-                      (unsigned long long)s->data, (unsigned long long)s->data_lost,
-                      (unsigned long long)s->data_again);
-        assert_true(s->data_again * 10 <= s->data_lost * 12);
+                        loss_lens[world_below(s->w, ARRAY_SIZE(loss_lens))]);
+        assert_few_again(&loss_cases[i], s->data, s->data_lost, s->data_again);
         sim_free(s);
     }
 }
@@ -185,14 +156,7 @@ static void write_transfer__any_loss_and_order_gets_the_bytes_there(void **state
     for (uint64_t seed = 0; seed < 300; seed++) {
         WriteSim *s = sim_new(5000 + seed);
         s->config.deadline_ns = 20 * NS_PER_S;
-        for (int k = 0; k < 2; k++) {
-            Wire *wire = &s->w->wires[k];
-            wire->loss_ppm = (uint32_t)world_below(s->w, 300000);
-            wire->dup_ppm = (uint32_t)world_below(s->w, 300000);
-            wire->reorder_ppm = (uint32_t)world_below(s->w, 500000);
-            wire->reorder_ns = world_below(s->w, NS_PER_MS);
-            wire->jitter_ns = world_below(s->w, NS_PER_MS);
-        }
+        wires_any_loss(s->w);
         s->config.segment = (uint16_t)(WIRE_SEGMENT_MIN + world_below(s->w, 10000));
         s->grant = (uint32_t)world_below(s->w, 300 * KIB);
         for (int k = 0; k < 4; k++) {
