@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/id.h"
 #include "base/time.h"
 #include "cmd/core.h"
 #include "proto/request.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/input.h"
 
 enum {
     CLIENTS = 4,
@@ -32,8 +32,7 @@ typedef struct Asked {
 } Asked;
 
 typedef struct World {
-    const uint8_t *p;
-    size_t left;
+    Input in;
     uint64_t random, now_ns;
     Manager *m;
     Session sessions[SESSIONS]; /* two of each client, two of each imd, tool, stranger */
@@ -46,32 +45,6 @@ typedef struct World {
     unsigned opened_count;
     uint8_t payload[WIRE_PAYLOAD_MAX];
 } World;
-
-/* ---- the input as numbers; zeros after its end ---------------------------------------------- */
-
-static void take(World *w, void *ret, size_t len)
-{
-    size_t n = len < w->left ? len : w->left;
-    memset(ret, 0, len);
-    if (n > 0)
-        memcpy(ret, w->p, n);
-    w->p += n;
-    w->left -= n;
-}
-
-static uint8_t take_u8(World *w)
-{
-    uint8_t v;
-    take(w, &v, sizeof v);
-    return v;
-}
-
-static uint16_t take_u16(World *w)
-{
-    uint8_t v[2];
-    take(w, v, sizeof v);
-    return get_u16(v);
-}
 
 /* ---- effects -------------------------------------------------------------------------------- */
 
@@ -155,12 +128,12 @@ static void message(void *ctx, Session *session, uint8_t type, const uint8_t *pa
  * changed. */
 static void input(World *w, Session *session, uint8_t type, size_t len)
 {
-    uint8_t how = take_u8(w);
+    uint8_t how = take_u8(&w->in);
     uint8_t *copy = malloc(len ? len : 1);
     if (!copy)
         return;
     if (how % 8 == 7 && len > 0)
-        w->payload[take_u16(w) % len] ^= how >> 3;
+        w->payload[take_u16(&w->in) % len] ^= how >> 3;
     memcpy(copy, w->payload, len);
     session->up = true;
     manager_input(w->m, session, type, copy, len, w->now_ns);
@@ -176,7 +149,7 @@ static RequestIds *ids_of(World *w, const Session *session)
 static void request_with(World *w, Session *session, RequestIds *ids, uint16_t op,
                          const uint8_t *body, size_t len)
 {
-    uint8_t how = take_u8(w);
+    uint8_t how = take_u8(&w->in);
     WireRequest m = {.op = op, .body = body, .body_len = len};
     uint64_t back = how % 16 == 15 ? 1 + how / 16 : 0; /* now and then an older one */
     if (back == 0 && ids->next - ids->settled >= 8)
@@ -213,7 +186,7 @@ static Stamp stamp_of(uint8_t n)
 
 static RegionAddress pick_opened(World *w)
 {
-    uint8_t n = take_u8(w);
+    uint8_t n = take_u8(&w->in);
     RegionAddress a = {.epoch = 0x50 + n % IMDS, .region = 1 + n / 4 % 8, .opening = 1};
     unsigned known = w->opened_count < ASKED ? w->opened_count : ASKED;
     if (known > 0 && n % 8)
@@ -223,7 +196,7 @@ static RegionAddress pick_opened(World *w)
 
 static ImdHint hint_of(World *w, const Session *imd)
 {
-    uint8_t n = take_u8(w);
+    uint8_t n = take_u8(&w->in);
     return (ImdHint){.epoch = imd->peer_epoch + (n == 255),
                      .free_bytes = n,
                      .largest_free_bytes = n % 16,
@@ -234,15 +207,15 @@ static ImdHint hint_of(World *w, const Session *imd)
 
 static void step_raw(World *w)
 {
-    uint8_t type = take_u8(w), from = take_u8(w);
-    size_t len = take_u16(w) % WIRE_PAYLOAD_MAX;
-    take(w, w->payload, len);
+    uint8_t type = take_u8(&w->in), from = take_u8(&w->in);
+    size_t len = take_u16(&w->in) % WIRE_PAYLOAD_MAX;
+    take(&w->in, w->payload, len);
     input(w, &w->sessions[from % SESSIONS], type % 4 ? WIRE_REQUEST : WIRE_REPLY, len);
 }
 
 static void step_open(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], what = take_u8(w), how = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], what = take_u8(&w->in), how = take_u8(&w->in);
     OpOpen op = {.key = key_of(what),
                  .offset = what / 4 % 2,
                  .len = 1 + what / 8 % 16,
@@ -253,7 +226,7 @@ static void step_open(World *w)
 
 static void step_close(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], how = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(&w->in);
     OpClose op = {
         .address = pick_opened(w), .mode = how % CLOSE_MODE_MAX, .stamp = stamp_of(how / 4)};
     request(w, client_session(w, how / 8), OP_CLOSE, body, wire_close_encode(&op, body));
@@ -261,14 +234,14 @@ static void step_close(World *w)
 
 static void step_alive(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], how = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(&w->in);
     OpAlive op = {.regions = how % 2, .digest = how % 4};
     request(w, client_session(w, how / 8), OP_ALIVE, body, wire_alive_encode(&op, body));
 }
 
 static void step_claim(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], how = take_u8(w), what = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(&w->in), what = take_u8(&w->in);
     Session *s = client_session(w, how / 8);
     OpClaim op = {.list = what % 4, .pages = 1 + what / 4 % 3, .count = what / 16 % 4};
     op.page = how % op.pages;
@@ -282,13 +255,13 @@ static void step_claim(World *w)
 
 static void step_leave(World *w)
 {
-    request(w, client_session(w, take_u8(w)), OP_LEAVE, NULL, 0);
+    request(w, client_session(w, take_u8(&w->in)), OP_LEAVE, NULL, 0);
 }
 
 static void step_join(World *w)
 {
     uint8_t body[WIRE_BODY_MAX];
-    Session *s = imd_session(w, take_u8(w));
+    Session *s = imd_session(w, take_u8(&w->in));
     OpJoin op = {.hint = hint_of(w, s), .pool_bytes = 100, .ports_count = 1, .ports = {1}};
     request(w, s, OP_JOIN, body, wire_join_encode(&op, body));
 }
@@ -296,22 +269,22 @@ static void step_join(World *w)
 static void step_beat(World *w)
 {
     uint8_t body[WIRE_BODY_MAX];
-    Session *s = imd_session(w, take_u8(w));
-    OpBeat op = {.hint = hint_of(w, s), .digest = take_u8(w) % 4};
+    Session *s = imd_session(w, take_u8(&w->in));
+    OpBeat op = {.hint = hint_of(w, s), .digest = take_u8(&w->in) % 4};
     request(w, s, OP_BEAT, body, wire_beat_encode(&op, body));
 }
 
 static void step_part(World *w)
 {
     uint8_t body[WIRE_BODY_MAX];
-    Session *s = imd_session(w, take_u8(w));
+    Session *s = imd_session(w, take_u8(&w->in));
     OpPart op = {.hint = hint_of(w, s)};
     request(w, s, OP_PART, body, wire_part_encode(&op, body));
 }
 
 static RegionListing pick_listed(World *w, const Session *imd)
 {
-    uint8_t what = take_u8(w), how = take_u8(w);
+    uint8_t what = take_u8(&w->in), how = take_u8(&w->in);
     RegionListing l = {.address = {imd->peer_epoch, 1 + what % 32, 1 + what / 32, {{1}}},
                        .key = key_of(how),
                        .offset = how / 4 % 2,
@@ -326,13 +299,13 @@ static RegionListing pick_listed(World *w, const Session *imd)
 
 static void step_listing(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], how = take_u8(w), what = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], how = take_u8(&w->in), what = take_u8(&w->in);
     Session *s = imd_session(w, how / 8);
     OpListing op = {.hint = hint_of(w, s),
                     .list = what % 8,
                     .pages = 1 + how % 2,
                     .count = what / 8 % (LISTING_MAX + 1),
-                    .before = take_u8(w)};
+                    .before = take_u8(&w->in)};
     op.page = what / 64 % op.pages;
     for (uint32_t i = 0; i < op.count; i++)
         op.regions[i] = pick_listed(w, s);
@@ -342,7 +315,7 @@ static void step_listing(World *w)
 /* An answer to one of the manager's latest requests, mostly a good one. */
 static void step_answer(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], which = take_u8(w), how = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], which = take_u8(&w->in), how = take_u8(&w->in);
     unsigned known = w->asked_count < ASKED ? w->asked_count : ASKED;
     if (known == 0)
         return;
@@ -355,7 +328,7 @@ static void step_answer(World *w)
             r.address = (RegionAddress){a->imd->peer_epoch, a->region, a->opening + 1, {{9}}};
             r.port = 7;
             if (a->op == OP_ALLOC)
-                r.address.region = 1 + take_u8(w) % 32;
+                r.address.region = 1 + take_u8(&w->in) % 32;
         }
         m.body_len = wire_alloc_reply_encode(&r, body);
     } else {
@@ -368,7 +341,7 @@ static void step_answer(World *w)
 /* A monitor tells of its host: of an imd that there is, or of any. */
 static void step_owner(World *w)
 {
-    uint8_t body[WIRE_BODY_MAX], what = take_u8(w);
+    uint8_t body[WIRE_BODY_MAX], what = take_u8(&w->in);
     OpHost op = {.state = what % HOST_OWNER_MAX, .epoch = 0x50 + what / 4 % (IMDS + 1)};
     if (what >= 200)
         op.epoch = 0;
@@ -379,7 +352,7 @@ static void step_owner(World *w)
 static void step_status(World *w)
 {
     uint8_t body[WIRE_BODY_MAX];
-    uint8_t which = take_u8(w);
+    uint8_t which = take_u8(&w->in);
     OpStatus op = {.cursor = which % 8 | (uint64_t)(which >> 3 & 1) << 63};
     if (which >= 128) {
         step_owner(w);
@@ -390,7 +363,7 @@ static void step_status(World *w)
 
 static void step_close_session(World *w)
 {
-    Session *s = &w->sessions[take_u8(w) % SESSIONS];
+    Session *s = &w->sessions[take_u8(&w->in) % SESSIONS];
     manager_session_closed(w->m, s);
     s->up = false;
 }
@@ -398,7 +371,7 @@ static void step_close_session(World *w)
 /* Little by little, to the deadline, or a leap. */
 static void step_time(World *w)
 {
-    uint8_t how = take_u8(w);
+    uint8_t how = take_u8(&w->in);
     if (how < 100)
         w->now_ns += how * NS_PER_MS;
     else if (how < 220)
@@ -416,7 +389,7 @@ static void step(World *w)
         step_open,  step_open,   step_open,    step_close,   step_close,        step_alive,
         step_claim, step_leave,  step_join,    step_join,    step_beat,         step_part,
         step_raw,   step_status, step_listing, step_listing, step_close_session};
-    steps[take_u8(w) % (sizeof steps / sizeof steps[0])](w);
+    steps[take_u8(&w->in) % (sizeof steps / sizeof steps[0])](w);
     FUZZ_CHECK(manager_check(w->m));
 }
 
@@ -452,7 +425,7 @@ static void make_sessions(World *w)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static World w;
-    w = (World){.p = data, .left = size, .now_ns = 100 * NS_PER_S};
+    w = (World){.in = {data, size}, .now_ns = 100 * NS_PER_S};
     Env env = {.random = fuzz_random, .ctx = &w};
     ManagerSink sink = {.message = message, .ctx = &w};
     ManagerConfig config = {.client_dead_ns = 6 * NS_PER_S,
@@ -465,12 +438,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .clients_max = 3,
                             .regions_max = 24,
                             .opens_max = 6};
-    w.random = take_u16(&w);
+    w.random = take_u16(&w.in);
     make_sessions(&w);
     w.m = manager_new(&config, &env, &sink, &(Id128){{1}}, w.now_ns);
     if (!w.m)
         return 0;
-    for (unsigned i = 0; i < STEPS_MAX && w.left > 0; i++)
+    for (unsigned i = 0; i < STEPS_MAX && w.in.left > 0; i++)
         step(&w);
     manager_free(w.m);
     return 0;

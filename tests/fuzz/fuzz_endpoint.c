@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "proto/endpoint.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/input.h"
 
 enum {
     PEERS = 4,        /* addresses of each end */
@@ -37,11 +38,6 @@ enum Step {
     STEP_KINDS
 };
 
-typedef struct Input {
-    const uint8_t *p;
-    size_t left;
-} Input;
-
 typedef struct Mail {
     size_t len;
     unsigned to;   /* 0, 1: which end */
@@ -62,31 +58,6 @@ typedef struct World {
     bool heard[SAID_MAX];
     unsigned closed;
 } World;
-
-/* Zeros after the input's end. */
-static void take(Input *in, void *ret, size_t len)
-{
-    size_t n = len < in->left ? len : in->left;
-    memset(ret, 0, len);
-    if (n > 0)
-        memcpy(ret, in->p, n);
-    in->p += n;
-    in->left -= n;
-}
-
-static uint8_t take_u8(Input *in)
-{
-    uint8_t v;
-    take(in, &v, sizeof v);
-    return v;
-}
-
-static uint16_t take_u16(Input *in)
-{
-    uint8_t v[2];
-    take(in, v, sizeof v);
-    return get_u16(v);
-}
 
 /* ---- the two ends --------------------------------------------------------------------------- */
 

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/id.h"
 #include "base/time.h"
 #include "imd/control.h"
 #include "imd/data.h"
 #include "proto/request.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/input.h"
 
 enum {
     EPOCH = 0x51,
@@ -20,11 +20,6 @@ enum {
     PAYLOAD_MAX = WIRE_WRITE_HEADER_SIZE + WIRE_CHUNK_MAX,
     STEPS_MAX = 400,
 };
-
-typedef struct Input {
-    const uint8_t *p;
-    size_t left;
-} Input;
 
 typedef struct World {
     Input in;
@@ -38,40 +33,6 @@ typedef struct World {
     uint8_t pool[POOL_BYTES];
     uint8_t payload[PAYLOAD_MAX];
 } World;
-
-/* ---- the input as numbers; zeros after its end ------------------------------------------------
- */
-
-static void take(Input *in, void *ret, size_t len)
-{
-    size_t n = len < in->left ? len : in->left;
-    memset(ret, 0, len);
-    if (n > 0)
-        memcpy(ret, in->p, n);
-    in->p += n;
-    in->left -= n;
-}
-
-static uint8_t take_u8(Input *in)
-{
-    uint8_t v;
-    take(in, &v, sizeof v);
-    return v;
-}
-
-static uint16_t take_u16(Input *in)
-{
-    uint8_t v[2];
-    take(in, v, sizeof v);
-    return get_u16(v);
-}
-
-static uint64_t take_u64(Input *in)
-{
-    uint8_t v[8];
-    take(in, v, sizeof v);
-    return get_u64(v);
-}
 
 /* ---- effects ----------------------------------------------------------------------------------
  */
