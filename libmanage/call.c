@@ -142,7 +142,7 @@ void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf
 {
     cache_enter(c);
     if (call_begin(c, call, CALL_READ, rd) && transfer_begin(c, call, offset, buf, len)) {
-        stream_note(c, call->region, call->start, call->end - call->start, true);
+        stream_note(c, call->region, call->start, call->end - call->start);
         read_run(c, call, now_ns);
     }
     cache_unlock(c);

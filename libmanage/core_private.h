@@ -314,8 +314,10 @@ void call_over(CacheCall *call, ssize_t result, int error);
 
 /* ---- readahead.c ---------------------------------------------------------------------------- */
 
-/* The program has read; @fetch: if that is part of a stream, go on with fetching for it. */
-void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len, bool fetch);
+/* The program has read, and goes on with fetching if that is part of a stream. */
+void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
+/* A read that found all in local memory: it begins no stream, and nothing is fetched for it. */
+void stream_follow(Cache *c, const Region *r, uint64_t offset, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
 

@@ -191,13 +191,13 @@ static void record_take(Cache *c, const HitRecord *h)
         c->stats.local_hits++;
         c->stats.local_bytes += h->len;
     }
-    if (!r)
+    /* Of a file as cheap as that nothing is read ahead. */
+    if (!r || h->file)
         return;
-    /* Where all is here already nothing is to be fetched; the first read that goes the long way - a
-     * miss, or the first use of what was fetched ahead - knows the stream, and sees to it. */
-    stream_note(c, r, h->offset, h->len, false);
-    if (!h->file)
-        take_local(c, r, h);
+    /* Where all is here already nothing is to be fetched, and no stream begins; the first read that
+     * goes the long way - a miss, or the first use of what was fetched ahead - sees to it. */
+    stream_follow(c, r, h->offset, h->len);
+    take_local(c, r, h);
 }
 
 void cache_enter(Cache *c)

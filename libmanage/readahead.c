@@ -71,25 +71,39 @@ static bool is_sequential(const Stream *s)
     return s->stride == (int64_t)s->len;
 }
 
-void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len, bool fetch)
+/* The stream that the read goes on with, which is one longer then; NULL: none. */
+static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t len)
 {
-    if (!c->cfg.readahead_bytes)
-        return;
-    c->reads++;
     Stream *s = c->streams;
     while (s < c->streams + STREAMS && !expected(s, r, offset))
         s++;
-    if (s == c->streams + STREAMS) {
-        stream_begin(c, r, offset, len);
-        return;
-    }
+    c->reads++;
+    if (s == c->streams + STREAMS)
+        return NULL;
     if (s->last + s->len == offset) /* one after the other; their length may change */
         s->stride = (int64_t)len;
     s->last = offset;
     s->len = len;
     s->used = c->reads;
     s->fetched -= s->fetched > 0;
-    if (++s->run < RUN_MIN || !fetch)
+    s->run++;
+    return s;
+}
+
+void stream_follow(Cache *c, const Region *r, uint64_t offset, uint64_t len)
+{
+    if (c->cfg.readahead_bytes)
+        (void)stream_next(c, r, offset, len);
+}
+
+void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
+{
+    if (!c->cfg.readahead_bytes)
+        return;
+    Stream *s = stream_next(c, r, offset, len);
+    if (!s)
+        stream_begin(c, r, offset, len);
+    if (!s || s->run < RUN_MIN)
         return;
     uint64_t from, goal;
     s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
