@@ -42,7 +42,7 @@ void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *pa
 void manager_session_closed(Manager *m, Session *session);
 uint64_t manager_deadline(const Manager *m);
 /* Call at least at the deadline. A gap between calls longer than the deadline asked for by more
- * than a second means that the manager itself did not run: all silence clocks start anew. */
+ * than a second means that the manager itself did not run: no silence counts meanwhile. */
 void manager_expire(Manager *m, uint64_t now_ns);
 
 typedef struct ManagerStats {

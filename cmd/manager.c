@@ -215,18 +215,19 @@ static void input_reply(Manager *m, Session *session, const uint8_t *payload, si
         cmd_call_reply(m, h, &reply);
 }
 
-/* Silence counts only while the listener itself ran: after a pause all clocks start anew. */
-static void restart_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
+/* Silence counts only while the listener itself ran: all clocks stand still during a pause. What
+ * they showed before stays, or who is dead would stay as long as this host pauses now and then. */
+static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
 {
-    cmd_trace(m, "paused for %llu ms: all clocks start anew",
+    cmd_trace(m, "paused for %llu ms: all clocks stood still",
               (unsigned long long)(gap_ns / NS_PER_MS));
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
-        CONTAINER_OF(n, CmdClient, by_id)->heard_ns = now_ns;
+        CONTAINER_OF(n, CmdClient, by_id)->heard_ns += gap_ns;
     LIST_FOREACH(at, &m->hosts_order)
     {
-        CONTAINER_OF(at, Host, in_order)->heard_ns = now_ns;
+        CONTAINER_OF(at, Host, in_order)->heard_ns += gap_ns;
     }
-    cmd_owners_heard(m, now_ns);
+    cmd_owners_postpone(m, gap_ns);
     LIST_FOREACH(at, &m->tasks)
     {
         Task *t = CONTAINER_OF(at, Task, of_manager);
@@ -243,7 +244,7 @@ static void enter(Manager *m, uint64_t now_ns)
         return;
     bool late = now_ns > time_add(manager_deadline(m), OWN_GAP_NS);
     if (RULE(OWN_SILENCE) && late)
-        restart_clocks(m, now_ns - m->now_ns, now_ns);
+        postpone_clocks(m, now_ns - m->now_ns, now_ns);
     m->now_ns = now_ns;
 }
 

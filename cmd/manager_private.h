@@ -277,7 +277,7 @@ void cmd_host_free(Host *h); /* memory only */
 const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd);
 void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 void cmd_owners_tick(Manager *m);
-void cmd_owners_heard(Manager *m, uint64_t now_ns); /* all, just now: we did not listen */
+void cmd_owners_postpone(Manager *m, uint64_t gap_ns); /* of all: we did not listen */
 void cmd_owners_free(Manager *m);
 
 /* ---- placement.c: which host is asked ---- */

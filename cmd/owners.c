@@ -84,11 +84,11 @@ void cmd_owners_tick(Manager *m)
     }
 }
 
-void cmd_owners_heard(Manager *m, uint64_t now_ns)
+void cmd_owners_postpone(Manager *m, uint64_t gap_ns)
 {
     LIST_FOREACH(at, &m->owners_order)
     {
-        CONTAINER_OF(at, Owner, in_order)->heard_ns = now_ns;
+        CONTAINER_OF(at, Owner, in_order)->heard_ns += gap_ns;
     }
 }
 

@@ -506,6 +506,29 @@ static void pause__postpones_the_end_of_an_open(void **state)
     rig_free(rig);
 }
 
+/* Who is dead goes, however often we pause: what he was silent for while we ran still counts. */
+static void pause__again_and_again_keeps_nobody(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 8 }; /* between two pauses a part of the time that kills */
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    (void)imd_up(rig, 64 * KIB);
+    client_alive(rig, c);
+    for (unsigned i = 0; i < 2 * ROUNDS; i++) {
+        if (i < ROUNDS) {
+            assert_int_equal(rig_stats(rig).clients, 1);
+            assert_int_equal(rig_stats(rig).hosts, 1);
+        }
+        rig_wait(rig, rig->config.client_dead_ns / ROUNDS);
+        rig->now_ns += 500 * NS_PER_S;
+        manager_expire(rig->m, rig->now_ns);
+    }
+    assert_int_equal(rig_stats(rig).clients, 0);
+    assert_int_equal(rig_stats(rig).hosts, 0);
+    rig_free(rig);
+}
+
 /* A little lateness is no pause. */
 static void pause__short_delays_count(void **state)
 {
@@ -756,6 +779,7 @@ int main(void)
         cmocka_unit_test(pause__postpones_requests),
         cmocka_unit_test(pause__postpones_the_end_of_an_open),
         cmocka_unit_test(pause__short_delays_count),
+        cmocka_unit_test(pause__again_and_again_keeps_nobody),
         cmocka_unit_test(time__never_goes_back),
         cmocka_unit_test(status__tells_of_hosts),
         cmocka_unit_test(status__pages_are_stable),
