@@ -32,6 +32,7 @@ static struct Host {
 
 FIXTURE void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
 {
+    (void)ctx;
     h.judged = *facts;
     *recruit = h.recruit;
     *reclaim = h.reclaim;
@@ -39,6 +40,7 @@ FIXTURE void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum
 
 FIXTURE void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
 {
+    (void)ctx;
     h.starts++;
     h.pool = pool_bytes;
     h.limit = limit_bytes;
@@ -46,22 +48,26 @@ FIXTURE void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
 
 FIXTURE void on_limit(void *ctx, uint64_t limit_bytes)
 {
+    (void)ctx;
     h.limits++;
     h.limit = limit_bytes;
 }
 
 FIXTURE void on_terminate(void *ctx)
 {
+    (void)ctx;
     h.terminates++;
 }
 
 FIXTURE void on_kill(void *ctx)
 {
+    (void)ctx;
     h.kills++;
 }
 
 FIXTURE void on_changed(void *ctx)
 {
+    (void)ctx;
     h.changes++;
 }
 
@@ -92,6 +98,7 @@ FIXTURE void begin(const MonitorConfig *config)
 
 FIXTURE int tear_down(void **state)
 {
+    (void)state;
     h.monitor = monitor_free(h.monitor);
     return 0;
 }
