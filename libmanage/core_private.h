@@ -23,7 +23,8 @@ typedef struct Leaf {
     uint8_t *_Atomic data[LEAF_PIECES];
 } Leaf;
 
-/* What a hit has read; of the file: how long that took, if it was measured. */
+/* What a hit has read: of local memory, or of the file, with how long that took. Of the file only
+ * those that are measured are put down. */
 typedef struct HitRecord {
     uint64_t region, offset, file_ns, at_ns;
     uint32_t len;
@@ -35,7 +36,9 @@ typedef struct HitRecord {
 typedef struct Lane {
     _Alignas(LANE_ALIGN) _Atomic uint64_t claim; /* descriptor, count, first piece; 0: free */
     _Atomic uint32_t head;
+    _Atomic uint64_t file_reads, file_bytes; /* ever, past the cache; only the claimant adds */
     _Alignas(LANE_ALIGN) _Atomic uint32_t tail;
+    uint64_t file_reads_taken, file_bytes_taken; /* into the cache's statistics */
     _Alignas(LANE_ALIGN) HitRecord records[LANE_RECORDS];
 } Lane;
 

@@ -177,27 +177,31 @@ static void take_local(Cache *c, Region *r, const HitRecord *h)
 
 static void record_take(Cache *c, const HitRecord *h)
 {
-    Region *r = region_find(c, h->rd);
-    if (r && (r->number != h->region || r->closing))
-        r = NULL; /* closed meanwhile */
-    if (h->file) {
-        c->stats.disk_reads++;
-        c->stats.disk_bytes += h->len;
-        c->stats.bypasses++;
-        c->stats.bypass_bytes += h->len;
-        if (h->file_ns)
-            file_cost_add(c, h->len, h->file_ns, h->at_ns);
-    } else {
-        c->stats.local_hits++;
-        c->stats.local_bytes += h->len;
+    if (h->file) { /* as cheap as it is nothing of it is read ahead */
+        file_cost_add(c, h->len, h->file_ns, h->at_ns);
+        return;
     }
-    /* Of a file as cheap as that nothing is read ahead. */
-    if (!r || h->file)
+    c->stats.local_hits++;
+    c->stats.local_bytes += h->len;
+    Region *r = region_find(c, h->rd);
+    if (!r || r->number != h->region || r->closing) /* closed meanwhile */
         return;
     /* Where all is here already nothing is to be fetched, and no stream begins; the first read that
      * goes the long way - a miss, or the first use of what was fetched ahead - sees to it. */
     stream_follow(c, r, h->offset, h->len);
     take_local(c, r, h);
+}
+
+static void file_reads_take(Cache *c, Lane *l)
+{
+    uint64_t reads = atomic_load_explicit(&l->file_reads, memory_order_relaxed);
+    uint64_t bytes = atomic_load_explicit(&l->file_bytes, memory_order_relaxed);
+    c->stats.disk_reads += reads - l->file_reads_taken;
+    c->stats.bypasses += reads - l->file_reads_taken;
+    c->stats.disk_bytes += bytes - l->file_bytes_taken;
+    c->stats.bypass_bytes += bytes - l->file_bytes_taken;
+    l->file_reads_taken = reads;
+    l->file_bytes_taken = bytes;
 }
 
 void cache_enter(Cache *c)
@@ -210,6 +214,7 @@ void cache_enter(Cache *c)
         for (; tail != head; tail++)
             record_take(c, &l->records[tail % LANE_RECORDS]);
         atomic_store_explicit(&l->tail, tail, memory_order_release);
+        file_reads_take(c, l);
     }
     if (!list_empty(&c->claimed))
         claimed_look(c);
@@ -272,9 +277,9 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t
             kind = look(c, h, first, count);
     }
     if (kind == CACHE_HIT_FILE) {
-        uint32_t head = atomic_load_explicit(&h->lane->head, memory_order_relaxed);
+        uint64_t reads = atomic_load_explicit(&h->lane->file_reads, memory_order_relaxed);
         h->file = h->region->file;
-        h->measure = head * MEASURE_MIX < MEASURE_BELOW;
+        h->measure = (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
     }
     if (kind == CACHE_HIT_NONE && h->lane)
         lane_give(c, h->lane);
@@ -294,7 +299,7 @@ void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf)
     }
 }
 
-static void hit_end(CacheHit *h, Cache *c, uint64_t file_ns, uint64_t now_ns)
+static void record(const CacheHit *h, uint64_t file_ns, uint64_t now_ns)
 {
     Lane *l = h->lane;
     uint32_t head = atomic_load_explicit(&l->head, memory_order_relaxed);
@@ -306,12 +311,18 @@ static void hit_end(CacheHit *h, Cache *c, uint64_t file_ns, uint64_t now_ns)
                                                   .file_ns = file_ns,
                                                   .at_ns = now_ns};
     atomic_store_explicit(&l->head, head + 1, memory_order_release);
-    lane_give(c, l);
+}
+
+static void add(_Atomic uint64_t *to, uint64_t n)
+{
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n,
+                          memory_order_relaxed);
 }
 
 void cache_hit_end(CacheHit *h, Cache *c)
 {
-    hit_end(h, c, 0, 0);
+    record(h, 0, 0);
+    lane_give(c, h->lane);
 }
 
 bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint64_t now_ns)
@@ -320,9 +331,13 @@ bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint6
         lane_give(c, h->lane);
         return false;
     }
-    uint64_t limit_ns = c->cheap_ns[cost_class(h->len)];
-    hit_end(h, c, ns, now_ns);
-    if (ns > limit_ns) { /* not cheap, this one: that is to be known soon */
+    bool dear = h->measure && ns > c->cheap_ns[cost_class(h->len)];
+    add(&h->lane->file_reads, 1);
+    add(&h->lane->file_bytes, h->len);
+    if (h->measure)
+        record(h, ns, now_ns);
+    lane_give(c, h->lane);
+    if (dear) { /* not cheap, this one: that is to be known soon */
         cache_enter(c);
         cache_unlock(c);
     }
