@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -228,7 +229,16 @@ ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint6
 
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset)
 {
-    return pread(reading_fd(b), buf, len, (off_t)(b->offset + offset));
+    off_t at = (off_t)(b->offset + offset);
+#ifdef __LP64__ /* glibc's would be one, and switch it on and off besides */
+    return syscall(SYS_pread64, reading_fd(b), buf, len, at);
+#else
+    int state;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    ssize_t n = pread(reading_fd(b), buf, len, at);
+    (void)pthread_setcancelstate(state, NULL);
+    return n;
+#endif
 }
 
 ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,

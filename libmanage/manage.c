@@ -87,12 +87,11 @@ int dodo_copen(size_t len, int fd, off_t offset)
     return dodo_copen_flags(len, fd, offset, 0);
 }
 
-/* A read that takes no lock; -1: the long way. Copying is no cancellation point, and leaves errno
- * alone. */
+/* A read that takes no lock; -1: the long way. It is no cancellation point, and leaves errno alone.
+ */
 static ssize_t read_hit(Manage *m, int rd, off_t offset, void *buf, size_t len)
 {
     CacheHit h;
-    Entry e;
     Cache *c = manage_cache(m);
     enum CacheHitKind kind = cache_hit_begin(&h, c, manage_lane(m), rd, offset, len);
     if (kind == CACHE_HIT_NONE)
@@ -102,12 +101,13 @@ static ssize_t read_hit(Manage *m, int rd, off_t offset, void *buf, size_t len)
         cache_hit_end(&h, c);
         return (ssize_t)len;
     }
-    enter(&e);
+    int error = errno;
     uint64_t start_ns = h.measure ? os_now_ns() : 0;
     ssize_t n = backing_pread(h.file, buf, len, (uint64_t)offset);
     uint64_t end_ns = h.measure ? os_now_ns() : 0;
     bool whole = cache_hit_file_end(&h, c, n, end_ns - start_ns, end_ns);
-    return leave(&e, whole ? (ssize_t)len : -1, e.error);
+    errno = error;
+    return whole ? (ssize_t)len : -1;
 }
 
 ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len)
