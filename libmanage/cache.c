@@ -21,6 +21,7 @@ void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
         .regions_max = 65536,
         .lanes = LANES,
         .remote = true,
+        .spare = true,
     };
 }
 
@@ -374,7 +375,7 @@ bool cache_check(Cache *c)
             good = good && (r->remote_state == REMOTE_OPEN || !*remote_map(r, i));
         }
     }
-    good = good && s.used == c->used_bytes && s.used <= c->cfg.limit_bytes &&
+    good = good && s.used == c->used_bytes && s.used + c->spare_bytes <= c->cfg.limit_bytes &&
            s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
            s.known_bytes == c->dir.bytes && s.stuck == c->stuck;
     cache_unlock(c);

@@ -69,6 +69,7 @@ typedef struct CacheConfig {
     unsigned regions_max;
     unsigned lanes; /* threads whose hits take no lock, at most; 0: none do */
     bool remote;    /* false: there is no cluster */
+    bool spare;     /* the memory of pieces that leave is kept for others, until none is left */
 } CacheConfig;
 /* Defaults for a cache of @limit_bytes. */
 void cache_config_init(CacheConfig *config, uint64_t limit_bytes);
@@ -207,11 +208,12 @@ struct CacheCall {
     uint64_t at, start, end;         /* in the region */
     uint64_t touched;                /* pieces before it were counted as used by this call */
     uint64_t direct_from, direct_to; /* of what is written past the cache */
+    uint64_t doubt_from;             /* from here to direct_to that failed */
     uint64_t far_bytes;              /* that did not come from local memory */
     uint64_t epoch;                  /* of what a sync must write */
     uint64_t sync_failures;          /* of the region, when it began to write */
     uint64_t write_failures;         /* likewise */
-    int failed;                      /* errno that a sync met */
+    int failed;                      /* errno that a sync, or a write past the cache, met */
     CacheJob job;                    /* not private; last, as a hit never touches it */
 };
 

@@ -121,6 +121,11 @@ typedef struct FileMean {
 
 enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };
 
+/* In the memory itself. */
+typedef struct SpareBuffer {
+    struct SpareBuffer *next;
+} SpareBuffer;
+
 struct Cache {
     CacheConfig cfg;
     unsigned piece_shift; /* its logarithm */
@@ -139,6 +144,8 @@ struct Cache {
     uint64_t used_bytes; /* of all pieces */
     uint64_t dirty_bytes;
     uint64_t uses, epoch;
+    SpareBuffer *spare;   /* each of piece_bytes */
+    uint64_t spare_bytes; /* with used_bytes no more than the limit */
     unsigned evicting;
     unsigned drops; /* victims that just left, one after the other */
     unsigned stuck;

@@ -63,6 +63,47 @@ uint64_t *remote_map_make(Region *r, uint64_t index)
     return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
 }
 
+/* ---- their memory ---------------------------------------------------------------------------- */
+
+static void buffer_free(Cache *c)
+{
+    SpareBuffer *spare = c->spare;
+    c->spare = spare->next;
+    c->spare_bytes -= c->cfg.piece_bytes;
+    free(spare);
+}
+
+/* The buffers of pieces that left are kept for those to come. What one thread has taken from
+ * malloc() and another gives back stays with the first one's arena: a full cache would take its
+ * memory again for each of the threads that fetch. As none is made while one is spare, the limit
+ * holds for both together. */
+static uint8_t *buffer_take(Cache *c, uint32_t len)
+{
+    SpareBuffer *spare = c->spare;
+    if (spare && len == c->cfg.piece_bytes) {
+        c->spare = spare->next;
+        c->spare_bytes -= len;
+        return (uint8_t *)(void *)spare;
+    }
+    while (c->spare && c->used_bytes + c->spare_bytes + len > c->cfg.limit_bytes)
+        buffer_free(c);
+    return malloc(len);
+}
+
+static void buffer_give(Cache *c, uint8_t *data, uint32_t len)
+{
+    SpareBuffer *spare = (SpareBuffer *)(void *)data;
+    if (!c->cfg.spare || len != c->cfg.piece_bytes) {
+        free(data);
+    } else {
+        spare->next = c->spare;
+        c->spare = spare;
+        c->spare_bytes += len;
+    }
+    while (c->used_bytes == 0 && c->spare)
+        buffer_free(c);
+}
+
 Piece *piece_new(Cache *c, Region *r, uint64_t index)
 {
     Leaf *leaf = leaf_make(r, index);
@@ -70,7 +111,7 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     if (!p)
         return NULL;
     p->len = piece_len(c, r, index);
-    p->data = malloc(p->len);
+    p->data = buffer_take(c, p->len);
     if (!p->data) {
         free(p);
         return NULL;
@@ -146,7 +187,7 @@ void piece_drop(Cache *c, Piece *p)
     p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
     p->leaf->data[p->index % LEAF_PIECES] = NULL;
     c->used_bytes -= p->len;
-    free(p->data);
+    buffer_give(c, p->data, p->len);
     free(p);
 }
 

@@ -19,6 +19,10 @@
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) || \
+    defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define SANITIZER /* which has a malloc of its own */
+#endif
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 enum { SCALE = 8 };
 #else
@@ -290,11 +294,63 @@ static void threads__first_calls_together(void)
     CHECK(stats().regions == 0);
 }
 
+#ifndef SANITIZER
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+enum { SCAN_BYTES = 16 << 20, SCAN_CALL = 32 << 10, SCAN_CACHE = 4 << 20 };
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    CHECK(f && fscanf(f, "%*u %lu", &pages) == 1 && fclose(f) == 0);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void *scan_main(void *arg)
+{
+    Worker *w = arg;
+    uint8_t buf[SCAN_CALL];
+    memset(buf, 1, sizeof buf);
+    for (unsigned i = 0; i < 4 * SCAN_BYTES / SCAN_CALL; i++) {
+        off_t at = (off_t)sim_rng_below(&w->rng, SCAN_BYTES / SCAN_CALL) * SCAN_CALL;
+        CHECK(cwrite(rds[0], at, buf, SCAN_CALL) == SCAN_CALL);
+    }
+    return NULL;
+}
+
+/* The limit is of the memory that is taken, whichever threads take it and give it back. */
+static void threads__take_no_more_than_the_limit(void)
+{
+    Worker workers[THREADS];
+    fd = scenario_file(SCAN_BYTES, byte_at);
+    CHECK(dodo_manage_set(MANAGE_CACHE_BYTES, SCAN_CACHE) == 0);
+    CHECK((rds[0] = copen(SCAN_BYTES, fd, 0)) >= 0);
+    uint64_t before = resident_bytes();
+    for (unsigned i = 0; i < THREADS; i++) {
+        sim_rng_init(&workers[i].rng, i, 1);
+        CHECK(pthread_create(&workers[i].thread, NULL, scan_main, &workers[i]) == 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        CHECK(pthread_join(workers[i].thread, NULL) == 0);
+    uint64_t taken = resident_bytes() - before;
+    CHECK(taken < SCAN_CACHE * 3 / 2);
+    CHECK(cclose(rds[0]) == 0);
+}
+#endif
+
 static const Scenario scenarios[] = {
-    SCENARIO(threads__on_the_same_regions), SCENARIO(threads__on_different_regions),
-    SCENARIO(threads__write_through),       SCENARIO(threads__in_no_cache),
-    SCENARIO(threads__within_the_limit),    SCENARIO(threads__in_two_pieces),
-    SCENARIO(threads__close_once),          SCENARIO(threads__first_calls_together),
+    SCENARIO(threads__on_the_same_regions),
+    SCENARIO(threads__on_different_regions),
+    SCENARIO(threads__write_through),
+    SCENARIO(threads__in_no_cache),
+    SCENARIO(threads__within_the_limit),
+    SCENARIO(threads__in_two_pieces),
+    SCENARIO(threads__close_once),
+    SCENARIO(threads__first_calls_together),
+#ifndef SANITIZER
+    SCENARIO(threads__take_no_more_than_the_limit),
+#endif
 };
 
 int main(int argc, char **argv)
