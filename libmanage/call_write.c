@@ -48,18 +48,6 @@ static void direct_end(Cache *c, CacheCall *call)
     waiters_wake(c);
 }
 
-/* A write of [from, to) failed: what the file has there now, nobody knows. */
-static void direct_doubt(Cache *c, Region *r, uint64_t from, uint64_t to)
-{
-    for (uint64_t i = from / c->cfg.piece_bytes; from < to && piece_start(c, i) < to; i++) {
-        Piece *p = piece_find(r, i);
-        if (!p)
-            continue;
-        p->valid &= ~piece_mask(c, i, from, to) | p->dirty;
-        piece_open(p);
-    }
-}
-
 /* Writes [call->at, to) to the file. Nothing may be fetched there meanwhile: it could be older. */
 static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns)
 {
@@ -124,6 +112,26 @@ static bool direct_copy(Cache *c, CacheCall *call)
             piece_open(p);
         }
         call->at = end;
+    }
+    return true;
+}
+
+/* The write failed from call->doubt_from on: what the file has there now, nobody knows, and so what
+ * is cached of it is worth nothing. False: somebody is in the way. */
+static bool direct_doubt(Cache *c, CacheCall *call)
+{
+    uint64_t to = call->direct_to;
+    while (GUARD(DIRECT_FAILED) && call->doubt_from < to) {
+        uint64_t i = call->doubt_from / c->cfg.piece_bytes;
+        Piece *p = piece_find(call->region, i);
+        if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT)))
+            return false;
+        if (p) {
+            p->valid &= ~piece_mask(c, i, call->doubt_from, to) | p->dirty;
+            piece_unwant(c, p, call);
+            piece_open(p);
+        }
+        call->doubt_from = piece_start(c, i + 1);
     }
     return true;
 }
@@ -210,9 +218,13 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
     if (call->phase == WRITE_DIRECT_COPY) {
-        if (!direct_copy(c, call))
+        if (!direct_copy(c, call) || !direct_doubt(c, call))
             return;
         direct_end(c, call);
+        if (call->failed) {
+            write_over(c, call, -call->failed);
+            return;
+        }
     }
     if (GUARD(THROUGH) && r->flags & MANAGE_WRITE_THROUGH && call->at < call->end) {
         direct_begin(c, call, call->end, now_ns);
@@ -253,15 +265,12 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
         r->size = max_u64(r->size, call->at + written);
         r->lone++;
     }
+    call->doubt_from = call->direct_to;
+    call->failed = 0;
     if (error < 0) {
-        if (GUARD(DIRECT_FAILED))
-            direct_doubt(c, r, call->at + written, call->direct_to);
-        call->end = call->at + written; /* a short write is the call's end, ... */
-        if (!written) {                 /* ... and none its failure */
-            direct_end(c, call);
-            write_over(c, call, error);
-            return;
-        }
+        call->end = call->doubt_from =
+            call->at + written;              /* a short write is the call's end, ... */
+        call->failed = written ? 0 : -error; /* ... and none its failure */
     }
     call->phase = WRITE_DIRECT_COPY;
 }

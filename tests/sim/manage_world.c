@@ -26,6 +26,7 @@ static void choose_cache(CacheConfig *c, SimRng *r)
     c->cost_fresh_ns = sim_rng_spread(r, NS_PER_MS, 10 * NS_PER_S);
     c->regions_max = 64;
     c->remote = sim_rng_chance(r, 950000);
+    c->spare = sim_rng_chance(r, 300000); /* else sanitizers see what is used after its end */
 }
 
 static uint32_t maybe(SimRng *r, uint32_t max_ppm)
@@ -164,6 +165,20 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         if (sim_rng_below(r, 2))
             p->cache.limit_bytes = USER_FILE_BYTES;
         file_is_slow(m, r);
+        break;
+    case 5: /* writes past the cache, of what is cached, that fail half-way */
+        p->cache.limit_bytes = 2 * USER_FILE_BYTES;
+        p->cache.bypass_factor = 0;
+        p->callers = USER_CALLERS_MAX;
+        p->users = p->regions = 1;
+        p->through_ppm = 950000;
+        p->writes = 60;
+        p->opens = p->closes = 5;
+        p->rdonly_ppm = p->changes = 0;
+        p->kill_steps = 0;
+        f->write_fail_ppm = (uint32_t)sim_rng_between(r, 50000, 300000);
+        f->write_short_ppm = 100000;
+        f->sync_fail_ppm = 0;
         break;
     default:
         break;
