@@ -126,6 +126,7 @@ struct CacheJob {
     int remote; /* as OPEN_REMOTE gave it */
     unsigned flags;
     uint64_t offset, len; /* in the region, [bytes] */
+    uint64_t probe;       /* CLONE: so much of it is read back then, for nothing but read_ns */
     int iov_count;
     /* private */
     struct Region *region;
@@ -145,6 +146,7 @@ typedef struct CacheResult {
     int remote;       /* OPEN_REMOTE */
     bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
     uint64_t ns;      /* how long it took */
+    uint64_t read_ns; /* a probe's reading; 0: there was none */
 } CacheResult;
 
 /* The next job for a background thread into @job; false: none now, look again when woken or at

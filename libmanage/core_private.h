@@ -267,6 +267,10 @@ enum { JOB_REMOTE_LOST = 1 };
 int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 
 bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
+/* So much cheaper that it is worth making a copy? */
+bool clone_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
+/* Has nobody measured yet, or of late, what reading from it costs? */
+bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns);
 /* The background shall open its remote memory, if it may then. */
 void remote_want(Cache *c, Region *r);
 bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
@@ -307,8 +311,6 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
 bool file_is_cheap(const Cache *c, uint64_t bytes);
-/* Do most reads of this length find what the kernel has read ahead, or kept? */
-bool file_is_ahead(const Cache *c, uint64_t bytes);
 /* So many were measured that it is known whether it is. */
 bool file_is_known(const Cache *c, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */

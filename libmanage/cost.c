@@ -7,10 +7,10 @@ enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other lo
 
 unsigned cost_class(uint64_t bytes)
 {
-    unsigned k = 0;
-    while (k + 1 < COST_CLASSES && (uint64_t)COST_SMALLEST << k < bytes)
-        k++;
-    return k;
+    if (bytes <= COST_SMALLEST)
+        return 0;
+    unsigned k = 64 - (unsigned)__builtin_clzll((bytes - 1) / COST_SMALLEST);
+    return k < COST_CLASSES ? k : COST_CLASSES - 1;
 }
 
 uint64_t cost_class_bytes(unsigned class)
@@ -22,13 +22,12 @@ uint64_t cost_class_bytes(unsigned class)
 static unsigned class_nearest(const Cost *cost, uint64_t bytes)
 {
     unsigned at = cost_class(bytes);
-    for (unsigned d = 0; d < COST_CLASSES; d++) {
-        if (d <= at && cost->classes[at - d].ns)
-            return at - d;
-        if (at + d < COST_CLASSES && cost->classes[at + d].ns)
-            return at + d;
-    }
-    return COST_CLASSES;
+    uint32_t below = cost->known & ((2u << at) - 1), above = cost->known >> at >> 1;
+    if (!cost->known)
+        return COST_CLASSES;
+    unsigned down = below ? at - (31 - (unsigned)__builtin_clz(below)) : COST_CLASSES;
+    unsigned up = above ? 1 + (unsigned)__builtin_ctz(above) : COST_CLASSES;
+    return down <= up ? at - down : at + up;
 }
 
 /* As if it had been of its class's size, but that what is below a block costs a block's. */
@@ -51,6 +50,7 @@ static void sample_add(Cost *cost, unsigned k, uint64_t ns, uint64_t now_ns, uns
     else
         cost->classes[k].ns = was - (was - ns) / weight;
     cost->classes[k].at_ns = now_ns;
+    cost->known |= 1u << k;
 }
 
 void cost_add(Cost *cost, uint64_t bytes, uint64_t ns, uint64_t now_ns)
@@ -77,6 +77,7 @@ void cost_least(Cost *cost, uint64_t bytes, uint64_t ns)
         uint64_t share = (uint64_t)((double)ns * (double)cost_class_bytes(k) / (double)bytes) + 1;
         if (*was == 0 || share < *was)
             *was = share;
+        cost->known |= 1u << k;
     }
 }
 

@@ -9,6 +9,7 @@
 enum { COST_CLASSES = 16 }; /* up to 4 KiB, 8 KiB, ..., 64 MiB, more */
 
 typedef struct Cost {
+    uint32_t known; /* a bit for each class that was measured */
     struct {
         uint64_t ns;    /* average for a transfer of this class's size; 0: unknown */
         uint64_t at_ns; /* when it was measured last */

@@ -65,7 +65,8 @@ static uint64_t file_mean(const Cache *c, unsigned class)
     return m->count ? m->sum_ns / m->count : cost_of(&c->cost[COST_FILE], cost_class_bytes(class));
 }
 
-bool file_is_ahead(const Cache *c, uint64_t bytes)
+/* Do most reads of this length find what the kernel has read ahead, or kept? */
+static bool file_is_ahead(const Cache *c, uint64_t bytes)
 {
     const FileMean *m = &c->file_mean[cost_class(bytes)];
     return m->quick * 2 > m->count * QUICK;
@@ -118,7 +119,7 @@ bool file_is_known(const Cache *c, uint64_t bytes)
 /* There is no room for it here: then perhaps in remote memory, for the next time. */
 static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, uint64_t now_ns)
 {
-    if (source != CACHE_READ_FILE || !c->cfg.remote || !remote_pays(c, bytes, now_ns))
+    if (source != CACHE_READ_FILE || !c->cfg.remote || !clone_pays(c, bytes, now_ns))
         return source;
     /* Not beside a write that began before remote memory was open, and so goes to the file alone:
      * what would be filled could be older. */

@@ -94,7 +94,10 @@ void remote_want(Cache *c, Region *r)
     background_wake(c);
 }
 
-enum { CLONE_SHARE = 4 }; /* so many times as long as a read it may take */
+enum {
+    CLONE_SHARE = 4, /* so many times as long as a read it may take */
+    WORTH_SHARE = 4, /* a read from remote memory saves at least this share of what it takes */
+};
 
 /* Of remote memory as @which. A region's first transfer may be the first with its host, which costs
  * a session. */
@@ -108,23 +111,52 @@ static void remote_cost_add(Cache *c, Region *r, enum CostOf which, uint64_t byt
                         c->cfg.cost_fresh_ns);
 }
 
-/* Is remote memory the cheaper place to read from? What is unknown is tried, and what was not
- * measured for long is measured again, the file first; dear remote memory sooner. As long as
- * nothing was read from it, clones tell, as far as they can. */
-bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
+static uint64_t fresh_since(const Cache *c, uint64_t now_ns)
 {
-    uint64_t since = now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
+    return now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
+}
+
+/* Since when what was measured of it counts; dear remote memory is looked at again sooner. */
+static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes, uint64_t now_ns)
+{
+    uint64_t again = cost_again(remote, bytes), since = fresh_since(c, now_ns);
+    return again && again < now_ns ? max_u64(since, now_ns - again) : since;
+}
+
+/* Is remote memory the cheaper place to read from, by @saving_ns? What is unknown is tried, and
+ * what was not measured for long is measured again, the file first. As long as nothing was read
+ * from it, clones tell, as far as they can. */
+static bool remote_below(const Cache *c, uint64_t bytes, uint64_t saving_ns, uint64_t now_ns)
+{
     uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
     bool was_read = cost_of(&c->cost[COST_REMOTE], bytes) > 0;
     const Cost *remote = &c->cost[was_read ? COST_REMOTE : COST_CLONE];
     if (!file || !cost_of(remote, bytes))
         return true;
-    if (!cost_known_since(&c->cost[COST_FILE], bytes, since))
+    if (!cost_known_since(&c->cost[COST_FILE], bytes, fresh_since(c, now_ns)))
         return false;
-    uint64_t again = cost_again(remote, bytes);
-    if (again && again < now_ns)
-        since = max_u64(since, now_ns - again);
-    return cost_of(remote, bytes) < file || !cost_known_since(remote, bytes, since);
+    return cost_of(remote, bytes) + saving_ns < file ||
+           !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
+}
+
+bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
+{
+    return remote_below(c, bytes, 0, now_ns);
+}
+
+/* It takes time of processors and links, and may never be read: what saves little is left. */
+bool clone_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
+{
+    return remote_below(c, bytes, cost_of(&c->cost[COST_REMOTE], bytes) / WORTH_SHARE, now_ns);
+}
+
+/* A clone says little of what a read will cost: it runs beside the program, and its host takes
+ * pages for it. Where nothing better is known one is read again. */
+bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns)
+{
+    const Cost *remote = &c->cost[COST_REMOTE];
+    return cost_of(remote, bytes) == 0 ||
+           !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
 }
 
 static void remote_lost(Cache *c, Region *r, uint64_t now_ns)
@@ -270,6 +302,8 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
     }
     /* It is made beside the program, and of pages that its host has to get first. */
     remote_cost_add(c, r, COST_CLONE, job->len, result->ns / CLONE_SHARE, now_ns);
+    if (result->read_ns)
+        remote_cost_add(c, r, COST_REMOTE, job->probe, result->read_ns, now_ns);
     uint64_t taken = min_u64(job->len, (uint64_t)result->count);
     remote_holds(c, r, job->offset, job->offset + taken);
     c->stats.clones += job->pieces;

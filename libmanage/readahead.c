@@ -16,44 +16,36 @@ static bool expected(const Stream *s, const Region *r, uint64_t offset)
            (s->run == 0 && s->last + s->len == offset);
 }
 
-static Stream *stream_latest(Cache *c, const Region *r)
+/* Of two of which one may be NULL. */
+static Stream *used_before(Stream *a, Stream *b)
 {
-    Stream *latest = NULL;
-    for (unsigned i = 0; i < STREAMS; i++) {
-        Stream *s = &c->streams[i];
-        if (s->region == r && (!latest || s->used > latest->used))
-            latest = s;
-    }
-    return latest;
+    return !a || b->used < a->used ? b : a;
 }
 
-/* The slot for another stream: a free one, else the oldest of those that came to nothing. */
-static Stream *stream_slot(Cache *c)
-{
-    Stream *oldest = NULL, *unproven = NULL;
-    for (unsigned i = 0; i < STREAMS; i++) {
-        Stream *s = &c->streams[i];
-        if (!s->region)
-            return s;
-        if (!oldest || s->used < oldest->used)
-            oldest = s;
-        if ((s->run < RUN_MIN || c->reads - s->used > STREAM_STALE_READS) &&
-            (!unproven || s->used < unproven->used))
-            unproven = s;
-    }
-    return unproven ? unproven : oldest;
-}
-
+/* In a free slot, else in that of the oldest of those that came to nothing. */
 static void stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
-    const Stream *latest = stream_latest(c, r);
+    Stream *latest = NULL, *oldest = NULL, *unproven = NULL, *slot = NULL;
+    for (Stream *s = c->streams; s < c->streams + STREAMS; s++) {
+        if (!s->region) {
+            slot = s;
+            continue;
+        }
+        if (s->region == r && (!latest || s->used > latest->used))
+            latest = s;
+        oldest = used_before(oldest, s);
+        if (s->run < RUN_MIN || c->reads - s->used > STREAM_STALE_READS)
+            unproven = used_before(unproven, s);
+    }
+    if (!slot)
+        slot = unproven ? unproven : oldest;
     int64_t distance = latest ? (int64_t)(offset - latest->last) : 0;
-    *stream_slot(c) = (Stream){.region = r,
-                               .id = ++c->stream_ids,
-                               .last = offset,
-                               .len = len,
-                               .stride = distance,
-                               .used = c->reads};
+    *slot = (Stream){.region = r,
+                     .id = ++c->stream_ids,
+                     .last = offset,
+                     .len = len,
+                     .stride = distance,
+                     .used = c->reads};
 }
 
 /* One read after the other: what may be fetched, once half of the window is new. */
@@ -178,10 +170,10 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     if (from >= limit)
         return false;
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    /* The kernel reads ahead too: reads that follow each other find out first how well. */
-    if (source == CACHE_READ_FILE &&
-        (file_is_cheap(c, s->len) || file_is_cheap(c, limit - from) || !file_is_known(c, s->len) ||
-         (is_sequential(s) && file_is_ahead(c, s->len))))
+    /* A file that is read from its start on the kernel reads ahead: whoever did so beside it would
+     * send a drive to and fro. */
+    if (source == CACHE_READ_FILE && (is_sequential(s) || file_is_cheap(c, s->len) ||
+                                      file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
         return false;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - from, now_ns) == source &&

@@ -20,7 +20,7 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
-    if (!p->valid || r->closing || !remote_pays(c, bytes, now_ns))
+    if (!p->valid || r->closing || !clone_pays(c, bytes, now_ns))
         return PLAN_DROP;
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
@@ -147,6 +147,14 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
 
 /* ---- the background ------------------------------------------------------------------------- */
 
+/* As much as is read at a time; where the clone is far shorter it says too little. */
+static uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, uint64_t now_ns)
+{
+    uint64_t bytes = max_u64(p->len, p->read_bytes);
+    bool due = job->kind == CACHE_CLONE && job->len * 2 >= bytes;
+    return due && remote_unproven(c, bytes, now_ns) ? min_u64(bytes, job->len) : 0;
+}
+
 static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     uint64_t low = min_u64(c->cfg.low_water_bytes, c->cfg.limit_bytes);
@@ -161,8 +169,10 @@ static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
             r->remote_state = REMOTE_OPENING;
             return true;
         }
-        if (plan != PLAN_DROP && evict_begin(c, job, p, plan, TOGETHER, now_ns))
+        if (plan != PLAN_DROP && evict_begin(c, job, p, plan, TOGETHER, now_ns)) {
+            job->probe = probe_len(c, job, p, now_ns);
             return true;
+        }
         (void)evict(c, p);
     }
     return false;

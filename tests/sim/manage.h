@@ -21,6 +21,7 @@ enum {
     USER_RANGES = 4,
     USER_FILE_BLOCKS = 20,
     USER_FILE_BYTES = USER_FILE_BLOCKS * 4096,
+    USER_STREAM_READ_MAX = 8192,
 };
 
 /* X(name, text): what the seeds exercised. */
@@ -132,7 +133,12 @@ typedef struct UserThread {
     CacheCall cache_call;
     enum UserOp op;
     UserRegion *region;
-    uint64_t offset, len, size_min, failures, stream, stream_len;
+    uint64_t offset, len, size_min, failures;
+    struct {
+        UserRegion *region; /* NULL: none */
+        uint64_t next, len;
+        int64_t step;
+    } stream; /* reads at a fixed distance from each other */
     uint8_t value;
     bool injected, must_fail;
     bool beside; /* of a read: the file was written, or brought back, meanwhile */

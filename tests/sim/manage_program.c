@@ -98,32 +98,53 @@ static bool write_overlaps(const UserThread *t)
     return false;
 }
 
+static bool stream_goes_on(const UserThread *t)
+{
+    const UserRegion *r = t->stream.region;
+    return r && r->state == REGION_OPENED && t->stream.next < r->len;
+}
+
+/* One after the other, with gaps, or backwards. */
+static void stream_begin(UserThread *t)
+{
+    static const int64_t steps[] = {1, 2, 3, -1};
+    User *u = t->user;
+    t->stream.region = t->region;
+    t->stream.len = sim_rng_spread(&u->rng, 1, USER_STREAM_READ_MAX);
+    t->stream.step =
+        (int64_t)t->stream.len * steps[sim_rng_below(&u->rng, sizeof steps / sizeof *steps)];
+    t->stream.next = sim_rng_below(&u->rng, t->region->len);
+}
+
+static void stream_piece(UserThread *t)
+{
+    t->offset = t->stream.next;
+    t->len = t->stream.len;
+    t->stream.next += (uint64_t)t->stream.step; /* below 0: beyond the end */
+    if (chance(t->user, 20000))
+        t->stream.region = NULL;
+}
+
 static void choose_piece(UserThread *t)
 {
     User *u = t->user;
     uint64_t len = t->region->len;
-    if (t->op == USER_READ && t->stream && t->stream < len) { /* as a program that scans */
-        t->offset = t->stream;
-        t->len = t->stream_len;
-    } else {
-        t->offset = sim_rng_below(&u->rng, len);
-        t->len = sim_rng_spread(&u->rng, 1, len);
-    }
-    if (!t->stream && !(t->op == USER_WRITE && u->m->p.small_writes) &&
-        chance(u, u->m->p.large_ppm)) { /* nearly all of it */
+    t->offset = sim_rng_below(&u->rng, len);
+    t->len = sim_rng_spread(&u->rng, 1, len);
+    if (t->op == USER_READ && t->stream.region == t->region && stream_goes_on(t)) {
+        stream_piece(t);
+    } else if (!(t->op == USER_WRITE && u->m->p.small_writes) &&
+               chance(u, u->m->p.large_ppm)) { /* nearly all of it */
         t->offset = sim_rng_below(&u->rng, len < 4096 ? len : 4096);
         t->len = len;
-    }
-    if (!t->stream && chance(u, 300000)) {
+    } else if (chance(u, 300000)) {
         t->offset = t->offset / 4096 * 4096;
         t->len = (t->len + 4095) / 4096 * 4096;
     }
     if (t->len > len - t->offset)
         t->len = len - t->offset;
-    if (t->op != USER_READ)
-        return;
-    t->stream = chance(u, u->m->p.stream_ppm) ? t->offset + t->len : 0;
-    t->stream_len = t->len;
+    if (t->op == USER_READ && !stream_goes_on(t) && chance(u, u->m->p.stream_ppm))
+        stream_begin(t);
 }
 
 static void read_start(UserThread *t)
@@ -298,8 +319,8 @@ static void do_call(UserThread *t, enum UserOp op)
 {
     User *u = t->user;
     UserRegion *r = region_some(u, false);
-    if (op == USER_READ && t->stream && t->region && t->region->state == REGION_OPENED)
-        r = t->region;
+    if (op == USER_READ && stream_goes_on(t))
+        r = t->stream.region;
     if (!r) {
         do_open(u);
         return;

@@ -104,7 +104,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
     ManageParams *p = &m->p;
     Params *q = &m->w.p;
     SimFsConfig *f = &q->fs;
-    switch (sim_rng_below(r, 8)) {
+    switch (sim_rng_below(r, 9)) {
     case 0: /* an earlier run's data, beside writes that go to the file alone */
         p->users = 1 + (unsigned)sim_rng_below(r, 2);
         p->retain_ppm = 1000000;
@@ -179,6 +179,20 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         f->write_fail_ppm = (uint32_t)sim_rng_between(r, 50000, 300000);
         f->write_short_ppm = 100000;
         f->sync_fail_ppm = 0;
+        break;
+    case 6: /* streams, read ahead beside writes and csyncs */
+        p->cache.piece_bytes = 4096;
+        p->cache.limit_bytes = sim_rng_between(r, 6, 16) * 4096;
+        p->cache.readahead_bytes = p->cache.limit_bytes / 2;
+        p->cache.bypass_factor = 0;
+        p->callers = (unsigned)sim_rng_between(r, 2, USER_CALLERS_MAX);
+        p->users = p->regions = 1;
+        p->stream_ppm = 1000000;
+        p->large_ppm = p->changes = p->rdonly_ppm = 0;
+        p->writes = p->syncs = 10;
+        p->opens = p->closes = 3;
+        if (sim_rng_below(r, 2))
+            file_is_slow(m, r);
         break;
     default:
         break;

@@ -26,8 +26,8 @@ static struct {
     uint8_t file[BYTES], remote[BYTES], buf[BYTES];
     int write_error, sync_error, read_error;
     bool no_memory, lost;
-    uint64_t file_ns, remote_ns, now_ns;
-    unsigned did[CACHE_SIZE + 1], releases;
+    uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, now_ns;
+    unsigned did[CACHE_SIZE + 1], probes, releases;
     uint64_t bad_at;     /* not 0: what is written there fails */
     ssize_t clone_taken; /* not 0: the next one's */
     char story[256];     /* the jobs, by letter */
@@ -71,7 +71,11 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
     if (job->kind == CACHE_READ_FILL)
         cache_job_take(job, w.remote + job->offset, job->len);
     if (job->kind == CACHE_CLONE)
-        result.ns = w.remote_ns;
+        result.ns = w.clone_ns ? w.clone_ns : w.remote_ns;
+    if (job->probe) {
+        w.probes++;
+        result.read_ns = w.remote_ns;
+    }
     if (job->kind == CACHE_CLONE && w.clone_taken) {
         result.count = w.clone_taken;
         w.clone_taken = 0;

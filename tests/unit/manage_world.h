@@ -58,11 +58,13 @@ typedef struct WorldJob {
     uint64_t digest; /* of what is written: it must not change meanwhile */
 } WorldJob;
 
+enum { STREAM_READS = 8 };
+
 typedef enum WorldOp { OP_READ, OP_WRITE, OP_SYNC, OP_CLOSE, OP_KINDS } WorldOp;
 
 typedef struct WorldSlot {
     bool on, running, woken;
-    bool streaming; /* reads one piece after the other of one file */
+    int streaming; /* reads at so many lengths from each other, of one file; 0: anywhere */
     WorldOp op;
     CacheCall call;
     WorldFile *file;
@@ -515,7 +517,7 @@ static void world_open(World *w, WorldFile *f)
 static void slot_range(World *w, WorldSlot *s)
 {
     uint64_t len = s->file->len;
-    uint64_t next = s->offset + s->len;
+    uint64_t next = s->offset + (uint64_t)s->streaming * s->len; /* below 0: beyond the end */
     if (s->op == OP_READ && s->streaming && next < len) {
         s->offset = next; /* as a program that scans */
         s->len = s->len < len - next ? s->len : len - next;
@@ -529,6 +531,8 @@ static void slot_range(World *w, WorldSlot *s)
         s->len = (s->len + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK;
     if (s->len > len - s->offset)
         s->len = len - s->offset;
+    if (s->streaming && s->len > len / STREAM_READS) /* so that it is one of several */
+        s->len = len / STREAM_READS + 1;
 }
 
 /* What reading the file past the cache gives. */
@@ -570,8 +574,9 @@ static bool slot_hit(World *w, WorldSlot *s)
 
 static void slot_start(World *w, WorldSlot *s)
 {
+    static const int steps[] = {1, 2, -1};
     if (sim_rng_chance(&w->rng, 50000))
-        s->streaming = !s->streaming;
+        s->streaming = s->streaming ? 0 : steps[sim_rng_below(&w->rng, ARRAY_SIZE(steps))];
     WorldFile *f =
         s->streaming && s->file ? s->file : &w->files[sim_rng_below(&w->rng, WORLD_REGIONS)];
     unsigned pick = (unsigned)sim_rng_below(&w->rng, 100);
@@ -694,6 +699,10 @@ static void world_init(World *w, uint64_t seed)
     if (sim_rng_chance(r, 50000))
         w->cfg.limit_bytes = 0;
     w->cfg.low_water_bytes = sim_rng_chance(r, 500000) ? w->cfg.limit_bytes / 4 : 0;
+    if (sim_rng_chance(r, 200000)) { /* streams that do not fit */
+        w->cfg.piece_bytes = CACHE_BLOCK;
+        w->cfg.limit_bytes = sim_rng_between(r, 4, 12) * CACHE_BLOCK;
+    }
     w->cfg.readahead_bytes = sim_rng_chance(r, 900000) ? w->cfg.limit_bytes / 2 : 0;
     w->cfg.bypass_factor = sim_rng_chance(r, 200000) ? 20 : 0;
     w->cfg.known_reads = sim_rng_chance(r, 100000) ? 2 : 0;
