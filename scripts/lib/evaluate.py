@@ -230,7 +230,7 @@ def between(kind, least, most):
 def options_of(argv):
     parser = argparse.ArgumentParser(add_help=False, prog="evaluate")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--time-scale", type=between(float, 1, 20), default=20.0)
+    parser.add_argument("--time-scale", type=between(float, 1, 20), default=None)
     parser.add_argument("--size-scale", type=between(float, 1, 256))
     parser.add_argument("--profile", action="append", choices=list(plan.PROFILE_WORDS))
     parser.add_argument("--only", action="append", default=[])
@@ -242,7 +242,8 @@ def options_of(argv):
     parser.add_argument("--report")
     parser.add_argument("--build", required=True)
     options = parser.parse_args(argv)
-    options.size_scale = options.size_scale or (64.0 if options.quick else 32.0)
+    options.time_scale = options.time_scale or (20.0 if options.quick else 10.0)
+    options.size_scale = options.size_scale or 64.0
     options.repeat = options.repeat or (1 if options.quick else 3)
     options.again = (0 if options.quick else 1) if options.again is None else options.again
     options.json = options.json or os.path.join(TOP, "build", "evaluate-quick.json" if options.quick else

@@ -7,7 +7,7 @@ TOLERANCE = 0.2   # so far may a calibration be off; so much of the processors m
 REPEATS = 5       # of a calibration that is off, with --strict
 PAUSE_S = 15      # before each of them
 WINDOW_S = 120    # between two calibrations, if a program ends then
-LOAD = 2          # a core; on a machine that has nothing else to do it is at most about one
+LOAD = 3          # a core; on a machine that has nothing else to do, and is kept awake, at most about two
 
 
 class Refused(Exception):
