@@ -82,6 +82,7 @@ typedef struct UserFile {
     uint64_t may[USER_FILE_BYTES];      /* a read */
     uint64_t allowed[USER_FILE_BYTES];  /* the file, when the program is killed now */
     uint64_t reverted[USER_FILE_BYTES]; /* what a failed fdatasync brought back */
+    uint64_t lost[USER_FILE_BYTES];     /* the same, of what no program that has it open wrote */
     bool
         unsynced[USER_FILE_BLOCKS + 1]; /* by an earlier opening: it may be lost with nobody told */
     struct {

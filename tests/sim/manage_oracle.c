@@ -27,7 +27,7 @@ static void settle(UserFile *f, uint64_t from, uint64_t to)
 {
     for (uint64_t at = from; at < to; at++) {
         f->may[at] = f->allowed[at] = set_of(f->sim->data[at]);
-        f->reverted[at] = 0;
+        f->reverted[at] = f->lost[at] = 0;
     }
 }
 
@@ -46,7 +46,8 @@ void truth_begin(ManageWorld *m)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-/* A failed fdatasync has brought back what the disk has. */
+/* A failed fdatasync has brought back what the disk has. What was lost may have been read before,
+ * and is in a cache still; nobody writes it again but who wrote it. */
 static void reverted(ManageWorld *m, UserFile *f, uint64_t offset, size_t len)
 {
     m->cover[MANAGE_COVER_REVERTED] += len;
@@ -55,7 +56,7 @@ static void reverted(ManageWorld *m, UserFile *f, uint64_t offset, size_t len)
         f->reverted[at] |= set;
         f->allowed[at] |= set;
         if (f->unsynced[at / 4096])
-            f->may[at] |= set;
+            f->lost[at] |= set;
     }
     FOR_CALLS(t, m, f)
     {
@@ -82,7 +83,7 @@ void truth_changed(void *ctx, SimFile *sim, uint64_t offset, size_t len, void *c
     if (r->file != f || offset < r->offset || offset + len > r->offset + r->len)
         violate(&m->w, "region %d: the file is written beside it", r->rd);
     for (uint64_t at = offset; at < offset + len; at++)
-        if (!((f->may[at] | f->reverted[at]) & set_of(sim->data[at]))) {
+        if (!((f->may[at] | f->lost[at] | f->reverted[at]) & set_of(sim->data[at]))) {
             violate(&m->w, "region %d: the file gets at %llu what nobody wrote, or what is old",
                     r->rd, (unsigned long long)at);
             return;
@@ -152,7 +153,7 @@ void truth_call_begin(UserThread *t)
     }
     t->beside = written_now(r->user->m, f);
     for (uint64_t at = from; at < from + t->len; at++)
-        t->may[at] = f->may[at] | (t->op == USER_READ ? f->reverted[at] : 0);
+        t->may[at] = f->may[at] | f->lost[at] | (t->op == USER_READ ? f->reverted[at] : 0);
     uint64_t size = file_size_in(r);
     t->size_min = size > r->size ? size : r->size;
     t->failures = r->failures;
@@ -240,6 +241,7 @@ static void write_over(UserThread *t)
     }
     for (uint64_t at = from; at < from + n; at++) {
         f->may[at] = set_of(t->value);
+        f->lost[at] = 0;
         f->reverted[at] = t->may[at];
         if (!(r->flags & MANAGE_WRITE_THROUGH))
             continue;
