@@ -27,7 +27,7 @@ die() {
 keep_awake() {
   local cpu
   grep -q '^flags.* hypervisor' /proc/cpuinfo || return 0
-  say "Until this ends its virtual processors are kept from idling: else their host's other guests would be measured."
+  say "A virtual machine: its processors are kept from idling until this ends, as else its host would be measured."
   for ((cpu = 0; cpu < $(nproc --all); cpu++)); do
     # shellcheck disable=SC2016 # its own $1
     setsid setpriv --pdeathsig KILL sh -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null
