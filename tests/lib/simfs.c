@@ -206,8 +206,8 @@ static void lose_unsynced(FileOp *op)
     for (uint64_t b = h->offset / BLOCK; b * BLOCK < end; b++) {
         uint64_t from = b * BLOCK > h->offset ? b * BLOCK : h->offset;
         uint64_t to = (b + 1) * BLOCK < end ? (b + 1) * BLOCK : end;
-        if (!f->dirty[b] || sim_rng_chance(&f->fs->rng, 500000))
-            continue;
+        if (from >= to || !f->dirty[b] || sim_rng_chance(&f->fs->rng, 500000))
+            continue; /* the file may end before the range */
         memcpy(f->data + from, f->durable + from, to - from);
         f->fs->changed(f->fs->ctx, f, from, to - from, NULL);
     }
