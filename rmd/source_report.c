@@ -29,5 +29,6 @@ void source_unknown(SourceReport *ret, const char *format, ...)
 
 char *source_age(uint64_t ns, char buf[32])
 {
-    return format_time(ns / NS_PER_S * NS_PER_S, buf, 32);
+    ns += 1; /* right after the look before is as long ago as that look */
+    return format_time(ns - ns % NS_PER_S, buf, 32);
 }

@@ -3,9 +3,10 @@
  *
  * The clock of the stamps may jump, and a stamp may lie in the future. So it is believed only at
  * the first look, and never beyond the start of the host; after that any change of a stamp, or of
- * which files there are, is activity since the look before, and time is counted by the clock that
- * does not jump. That one stands still while the host sleeps: too little idleness is claimed then,
- * never too much. */
+ * which files there are, is activity after the look before, whatever the stamp says (its clock
+ * moves in steps, of 4 ms or of a quarter of a second on a virtual machine that is held up), and
+ * time is counted by the clock that does not jump. That one stands still while the host sleeps: too
+ * little idleness is claimed then, never too much. */
 #ifndef DODO_RMD_STAMPS_H
 #define DODO_RMD_STAMPS_H
 

@@ -75,6 +75,20 @@ static void a_touch_longer_ago_than_idle_after_reclaims_too(void **state)
     assert_int_equal(h.starts, 2);
 }
 
+/* The least that a source can tell of, at the longest time between two looks that it may be. */
+static void a_touch_right_after_a_look_reclaims(void **state)
+{
+    MonitorConfig c = usual;
+    c.idle_after_ns = NS_PER_S;
+    for (unsigned ms = 1000; ms < 2900; ms += 100) {
+        lend(&c);
+        h.now_ns += ms * NS_PER_MS;
+        h.console_idle = (double)(ms * NS_PER_MS - 1) / (double)NS_PER_S;
+        look_now();
+        assert_int_equal(h.terminates, 1);
+    }
+}
+
 static void load_reclaims_and_must_be_low_for_as_long(void **state)
 {
     lend(&usual);
@@ -400,6 +414,7 @@ int main(void)
         TEST(who_only_watches_lends_nothing),
         TEST(a_touch_reclaims_at_the_next_look),
         TEST(a_touch_longer_ago_than_idle_after_reclaims_too),
+        TEST(a_touch_right_after_a_look_reclaims),
         TEST(load_reclaims_and_must_be_low_for_as_long),
         TEST(unknown_is_busy),
         TEST(dedicated_hosts_go_by_load_alone),
