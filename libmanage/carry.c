@@ -84,10 +84,7 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         r->count = dodo_mfillv(j->remote, j->iov, j->iov_count, (off_t)j->offset);
         if (r->count < 0)
             r->remote_error = errno;
-        r->ns = os_now_ns() - start;
-        if (j->probe && r->count == (ssize_t)j->len)
-            probe(j, r);
-        return;
+        break;
     case CACHE_OPEN_REMOTE:
         open_remote(j, r);
         break;
@@ -102,4 +99,6 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         break;
     }
     r->ns = os_now_ns() - start;
+    if (j->probe && r->count == (ssize_t)j->len)
+        probe(j, r);
 }

@@ -116,7 +116,7 @@ typedef struct Stream {
 /* Of the latest reads of the file. */
 typedef struct FileMean {
     uint64_t sum_ns;
-    unsigned count, quick; /* quick: of them, far below the mean, or hardly above copying */
+    unsigned count, quick; /* quick: of them, hardly above copying */
 } FileMean;
 
 enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };

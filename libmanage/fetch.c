@@ -98,9 +98,7 @@ void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
         m->quick -= m->quick / MEAN_READS;
     }
     m->sum_ns += max_u64(sample, 1);
-    /* Of what the kernel reads ahead most takes far less than the mean, and of a bare drive
-     * nothing. */
-    m->quick += ns < max_u64(copy * c->cfg.bypass_factor, file_mean(c, class) / 2) ? QUICK : 0;
+    m->quick += ns < copy * c->cfg.bypass_factor ? QUICK : 0;
     c->cheap_ns[class] = file_is_cheap(c, bytes) ? cheap_below(c, class) : 0;
 }
 

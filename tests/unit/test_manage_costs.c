@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core, call by call: what costs decide - file, remote memory, or neither. */
+#include "libmanage/cost.h"
 #include "tests/unit/cache_fixture.h"
 
 static void cheap_file__is_read_past_the_cache(void **s)
@@ -117,12 +118,40 @@ static void clones__are_not_for_little(void **s)
         w.remote_ns = remote_ns[k];
         for (unsigned i = 0; i < 32; i++)
             read_on(c, rd, i);
-        print_message("# %u probes, %u jobs\n", w.probes, w.did[CACHE_CLONE]);
         clones[k] = (unsigned)stats(c).clones;
         cache_free(c);
     }
     assert_true(clones[0] >= 24);
     assert_in_range(clones[1], 1, 4);
+}
+
+/* The nearest class that was measured tells, of two as near the smaller one. */
+static void cost__of_the_nearest_class(void **s)
+{
+    (void)s;
+    for (unsigned known = 0; known < 1u << COST_CLASSES; known += 37) {
+        Cost cost = {0};
+        for (unsigned k = 0; k < COST_CLASSES; k++)
+            if (known >> k & 1)
+                cost_add(&cost, cost_class_bytes(k), NS_PER_S, k + 1); /* told apart by its time */
+        for (unsigned at = 0; at < COST_CLASSES; at++) {
+            unsigned want = 0;
+            for (unsigned d = COST_CLASSES; d-- > 0;) {
+                if (at + d < COST_CLASSES && known >> (at + d) & 1)
+                    want = at + d + 1;
+                if (d <= at && known >> (at - d) & 1)
+                    want = at - d + 1;
+            }
+            uint64_t bytes = cost_class_bytes(at);
+            assert_int_equal(cost_class(bytes), at);
+            assert_int_equal(cost_class(bytes + 1), at + 1 < COST_CLASSES ? at + 1 : at);
+            assert_int_equal(cost_of(&cost, bytes) > 0, want > 0);
+            if (want) {
+                assert_true(cost_known_since(&cost, bytes, want));
+                assert_false(cost_known_since(&cost, bytes, want + 1));
+            }
+        }
+    }
 }
 
 /* Of less than is read at a time it would say too little. */
@@ -359,6 +388,7 @@ int main(void)
         cmocka_unit_test(clones__are_read_back_at_first),
         cmocka_unit_test(dear_clones__are_borne_where_reads_are_not),
         cmocka_unit_test(clones__are_not_for_little),
+        cmocka_unit_test(cost__of_the_nearest_class),
         cmocka_unit_test(small_clones__are_not_read_back),
         cmocka_unit_test(dear_remote__is_soon_looked_at_again),
         cmocka_unit_test(a_read__has_one_source),
