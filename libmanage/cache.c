@@ -21,7 +21,7 @@ void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
         .regions_max = 65536,
         .lanes = LANES,
         .remote = true,
-        .spare = true,
+        .mapped = true,
     };
 }
 
@@ -55,6 +55,8 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
         free(c);
         return NULL;
     }
+    if (c->cfg.mapped)
+        (void)buffers_init(&c->buffers, c->cfg.limit_bytes, c->cfg.piece_bytes); /* or the heap */
     return c;
 }
 
@@ -73,6 +75,7 @@ Cache *cache_free(Cache *c)
     if (c->policy->destroy)
         c->policy->destroy(c->policy_self);
     lanes_free(c);
+    buffers_deinit(&c->buffers);
     free(c->open);
     free(c->table);
     free(c);
@@ -375,7 +378,7 @@ bool cache_check(Cache *c)
             good = good && (r->remote_state == REMOTE_OPEN || !*remote_map(r, i));
         }
     }
-    good = good && s.used == c->used_bytes && s.used + c->spare_bytes <= c->cfg.limit_bytes &&
+    good = good && s.used == c->used_bytes && s.used + buffers_kept(c) <= c->cfg.limit_bytes &&
            s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
            s.known_bytes == c->dir.bytes && s.stuck == c->stuck;
     cache_unlock(c);

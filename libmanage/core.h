@@ -69,7 +69,8 @@ typedef struct CacheConfig {
     unsigned regions_max;
     unsigned lanes; /* threads whose hits take no lock, at most; 0: none do */
     bool remote;    /* false: there is no cluster */
-    bool spare;     /* the memory of pieces that leave is kept for others, until none is left */
+    bool mapped; /* whole pieces have a mapping of their own, and keep its memory for others until
+                    none is left; false: the heap */
 } CacheConfig;
 /* Defaults for a cache of @limit_bytes. */
 void cache_config_init(CacheConfig *config, uint64_t limit_bytes);

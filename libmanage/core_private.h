@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/time.h"
+#include "libmanage/buffers.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
 #include "libmanage/guards.h"
@@ -121,11 +122,6 @@ typedef struct FileMean {
 
 enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };
 
-/* In the memory itself. */
-typedef struct SpareBuffer {
-    struct SpareBuffer *next;
-} SpareBuffer;
-
 struct Cache {
     CacheConfig cfg;
     unsigned piece_shift; /* its logarithm */
@@ -144,8 +140,7 @@ struct Cache {
     uint64_t used_bytes; /* of all pieces */
     uint64_t dirty_bytes;
     uint64_t uses, epoch;
-    SpareBuffer *spare;   /* each of piece_bytes */
-    uint64_t spare_bytes; /* with used_bytes no more than the limit */
+    Buffers buffers; /* the kept ones with used_bytes no more than the limit */
     unsigned evicting;
     unsigned drops; /* victims that just left, one after the other */
     unsigned stuck;
@@ -191,6 +186,10 @@ static inline void cache_unlock(Cache *c)
 static inline Piece *piece_of(struct manage_entry *e)
 {
     return CONTAINER_OF(e, Piece, entry);
+}
+static inline uint64_t buffers_kept(const Cache *c)
+{
+    return c->buffers.kept_count * c->cfg.piece_bytes;
 }
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {

@@ -65,43 +65,27 @@ uint64_t *remote_map_make(Region *r, uint64_t index)
 
 /* ---- their memory ---------------------------------------------------------------------------- */
 
-static void buffer_free(Cache *c)
-{
-    SpareBuffer *spare = c->spare;
-    c->spare = spare->next;
-    c->spare_bytes -= c->cfg.piece_bytes;
-    free(spare);
-}
-
-/* The buffers of pieces that left are kept for those to come. What one thread has taken from
- * malloc() and another gives back stays with the first one's arena: a full cache would take its
- * memory again for each of the threads that fetch. As none is made while one is spare, the limit
- * holds for both together. */
+/* The buffers of whole pieces that left are kept for those to come, while there is any piece. As
+ * none is made while one is kept, the limit holds for both together. */
 static uint8_t *buffer_take(Cache *c, uint32_t len)
 {
-    SpareBuffer *spare = c->spare;
-    if (spare && len == c->cfg.piece_bytes) {
-        c->spare = spare->next;
-        c->spare_bytes -= len;
-        return (uint8_t *)(void *)spare;
-    }
-    while (c->spare && c->used_bytes + c->spare_bytes + len > c->cfg.limit_bytes)
-        buffer_free(c);
+    uint8_t *buffer = len == c->cfg.piece_bytes ? buffers_take(&c->buffers) : NULL;
+    if (buffer)
+        return buffer;
+    while (buffers_kept(c) && c->used_bytes + buffers_kept(c) + len > c->cfg.limit_bytes)
+        buffers_release(&c->buffers);
     return malloc(len);
 }
 
-static void buffer_give(Cache *c, uint8_t *data, uint32_t len)
+static void buffer_give(Cache *c, uint8_t *data)
 {
-    SpareBuffer *spare = (SpareBuffer *)(void *)data;
-    if (!c->cfg.spare || len != c->cfg.piece_bytes) {
+    if (!buffers_have(&c->buffers, data)) {
         free(data);
-    } else {
-        spare->next = c->spare;
-        c->spare = spare;
-        c->spare_bytes += len;
+        return;
     }
-    while (c->used_bytes == 0 && c->spare)
-        buffer_free(c);
+    buffers_give(&c->buffers, data);
+    if (c->used_bytes == 0)
+        buffers_release_all(&c->buffers);
 }
 
 Piece *piece_new(Cache *c, Region *r, uint64_t index)
@@ -187,7 +171,7 @@ void piece_drop(Cache *c, Piece *p)
     p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
     p->leaf->data[p->index % LEAF_PIECES] = NULL;
     c->used_bytes -= p->len;
-    buffer_give(c, p->data, p->len);
+    buffer_give(c, p->data);
     free(p);
 }
 

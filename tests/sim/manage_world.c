@@ -26,7 +26,7 @@ static void choose_cache(CacheConfig *c, SimRng *r)
     c->cost_fresh_ns = sim_rng_spread(r, NS_PER_MS, 10 * NS_PER_S);
     c->regions_max = 64;
     c->remote = sim_rng_chance(r, 950000);
-    c->spare = sim_rng_chance(r, 300000); /* else sanitizers see what is used after its end */
+    c->mapped = sim_rng_chance(r, 300000); /* else sanitizers see what is used after its end */
 }
 
 static uint32_t maybe(SimRng *r, uint32_t max_ppm)

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libmanage/buffers.h"
+
+enum { EACH = 64 << 10, COUNT = 130 }; /* pages of up to 64 KiB; three words of the map */
+
+static Buffers b;
+static uint8_t *taken[COUNT];
+
+static int set_up(void **state)
+{
+    (void)state;
+    assert_true(buffers_init(&b, (uint64_t)COUNT * EACH + EACH - 1, EACH));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    buffers_deinit(&b);
+    return 0;
+}
+
+/* All of them, each filled with its number. */
+static void take_all(void)
+{
+    for (unsigned i = 0; i < COUNT; i++) {
+        taken[i] = buffers_take(&b);
+        assert_non_null(taken[i]);
+        assert_true(buffers_have(&b, taken[i]));
+        memset(taken[i], (int)i + 1, EACH);
+    }
+    assert_null(buffers_take(&b));
+}
+
+static void assert_filled(unsigned i)
+{
+    for (size_t k = 0; k < EACH; k++)
+        assert_int_equal(taken[i][k], i + 1);
+}
+
+static unsigned pages_held(void)
+{
+    static unsigned char map[COUNT * EACH / 4096];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (size_t)COUNT * EACH / page;
+    unsigned held = 0;
+    assert_int_equal(mincore(b.base, (size_t)COUNT * EACH, map), 0);
+    for (size_t i = 0; i < pages; i++)
+        held += map[i] & 1;
+    return held;
+}
+
+static unsigned pages_of(unsigned buffers)
+{
+    return (unsigned)(buffers * (size_t)EACH / (size_t)sysconf(_SC_PAGESIZE));
+}
+
+static void each_is_taken_once(void **state)
+{
+    (void)state;
+    take_all();
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_filled(i);
+    for (unsigned i = 0; i < COUNT; i += 2)
+        buffers_give(&b, taken[i]);
+    for (unsigned i = 1; i < COUNT; i += 2)
+        assert_filled(i);
+    assert_int_equal(b.kept_count, COUNT / 2);
+    for (unsigned i = 0; i < COUNT; i += 2) {
+        taken[i] = buffers_take(&b);
+        assert_non_null(taken[i]);
+        memset(taken[i], (int)i + 1, EACH);
+    }
+    assert_null(buffers_take(&b));
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_filled(i);
+    assert_int_equal(b.kept_count, 0);
+}
+
+static void memory_is_kept_until_released(void **state)
+{
+    (void)state;
+    assert_int_equal(pages_held(), 0);
+    take_all();
+    assert_int_equal(pages_held(), pages_of(COUNT));
+    for (unsigned i = 0; i < 70; i++)
+        buffers_give(&b, taken[i]);
+    assert_int_equal(pages_held(), pages_of(COUNT));
+    for (unsigned i = 0; i < 60; i++)
+        buffers_release(&b);
+    assert_int_equal(b.kept_count, 10);
+    assert_int_equal(pages_held(), pages_of(COUNT - 60));
+    for (unsigned i = 0; i < 10; i++) /* those with memory first */
+        assert_non_null(buffers_take(&b));
+    assert_int_equal(pages_held(), pages_of(COUNT - 60));
+    for (unsigned i = 0; i < 60; i++) {
+        uint8_t *buffer = buffers_take(&b);
+        assert_non_null(buffer);
+        for (size_t k = 0; k < EACH; k++)
+            assert_int_equal(buffer[k], 0);
+    }
+    assert_null(buffers_take(&b));
+    for (unsigned i = 70; i < COUNT; i++)
+        assert_filled(i);
+    buffers_release(&b); /* none is kept: nothing happens */
+}
+
+static void all_at_once(void **state)
+{
+    (void)state;
+    take_all();
+    for (unsigned i = 0; i < COUNT; i++)
+        buffers_give(&b, taken[i]);
+    buffers_release_all(&b);
+    assert_int_equal(pages_held(), 0);
+    assert_int_equal(b.kept_count, 0);
+    take_all();
+}
+
+static void none(void **state)
+{
+    (void)state;
+    uint8_t other[16];
+    Buffers n;
+    assert_false(buffers_init(&n, EACH - 1, EACH));
+    assert_false(buffers_init(&n, UINT64_MAX / 2, EACH)); /* no such address space */
+    assert_null(buffers_take(&n));
+    assert_false(buffers_have(&n, other));
+    buffers_release(&n);
+    buffers_deinit(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_is_taken_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_is_kept_until_released, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_at_once, set_up, tear_down),
+        cmocka_unit_test(none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
