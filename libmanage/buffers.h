@@ -2,7 +2,8 @@
 /* The memory of whole pieces: slots of one mapping, which takes no memory before they are used, and
  * gives back that of each one that is released. Not the heap's: what one thread has taken there and
  * another gives back stays with the first one's arena, so a full cache would take its memory again
- * for each of the threads that fetch; and what is freed below the heap's end is never given back. */
+ * for each of the threads that fetch; and what is freed below the heap's end is never given back.
+ */
 #ifndef DODO_LIBMANAGE_BUFFERS_H
 #define DODO_LIBMANAGE_BUFFERS_H
 
@@ -15,7 +16,7 @@ typedef struct Buffers {
     uint8_t *base; /* NULL: there are none */
     uint32_t each;
     uint64_t count;
-    FreeBuffer *kept;   /* free, with their memory; in the memory itself */
+    FreeBuffer *kept; /* free, with their memory; in the memory itself */
     uint64_t kept_count;
     uint64_t *released; /* map of those without memory */
     uint64_t low;       /* no word of the map before it has any */

@@ -44,6 +44,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     list_init(&c->ahead);
     list_init(&c->claimed);
     c->dir.limit_bytes = config->limit_bytes;
+    worth_init(&c->worth, config->lets_go ? config->limit_bytes : 0);
     c->background_idle = true;
     c->policy = policy_builtin(MANAGE_LRU);
     c->policy_self = c->policy->create(config->limit_bytes);
@@ -333,6 +334,14 @@ int cache_state(Cache *c, int rd, uint64_t offset)
     int state = state_locked(c, rd, offset);
     cache_unlock(c);
     return state;
+}
+
+unsigned cache_turns(Cache *c)
+{
+    cache_enter(c);
+    unsigned turns = c->worth.turns;
+    cache_unlock(c);
+    return turns;
 }
 
 typedef struct Sums {

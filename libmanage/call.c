@@ -92,7 +92,7 @@ void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint6
     int error = job_end(c, &call->job, result, now_ns);
     if (!evicting) { /* whether a victim could leave is found out by looking for room again */
         if (call->kind == CALL_READ)
-            read_done(c, call, error);
+            read_done(c, call, error, now_ns);
         else if (call->kind == CALL_WRITE)
             write_done(c, call, error, result);
         else
@@ -142,6 +142,7 @@ void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf
 {
     cache_enter(c);
     if (call_begin(c, call, CALL_READ, rd) && transfer_begin(c, call, offset, buf, len)) {
+        call->began_ns = now_ns;
         stream_note(c, call->region, call->start, call->end - call->start);
         read_run(c, call, now_ns);
     }
@@ -188,7 +189,7 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 
 /* ---- reads ---------------------------------------------------------------------------------- */
 
-static void read_over(Cache *c, CacheCall *call, int error)
+static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
 {
     uint64_t bytes = call->at - call->start;
     call_leave(c, call);
@@ -204,6 +205,11 @@ static void read_over(Cache *c, CacheCall *call, int error)
         c->stats.local_hits++;
     c->stats.bypasses += call->past_cache;
     c->stats.local_bytes += bytes - call->far_bytes;
+    worth_note(c, bytes, now_ns - call->began_ns,
+               call->from_disk     ? WORTH_FILE
+               : call->from_remote ? WORTH_REMOTE
+                                   : WORTH_LOCAL,
+               now_ns);
     call_over(call, (ssize_t)bytes, 0);
 }
 
@@ -261,17 +267,17 @@ void read_run(Cache *c, CacheCall *call, uint64_t now_ns)
         fetch_for_read(c, call, p, now_ns);
         return;
     }
-    read_over(c, call, 0);
+    read_over(c, call, 0, now_ns);
 }
 
 /* A job of the read itself is over. */
-void read_done(Cache *c, CacheCall *call, int error)
+void read_done(Cache *c, CacheCall *call, int error, uint64_t now_ns)
 {
     const CacheJob *job = &call->job;
     if (error == JOB_REMOTE_LOST)
         return; /* the file serves */
     if (error < 0) {
-        read_over(c, call, error);
+        read_over(c, call, error, now_ns);
         return;
     }
     if (job->kind == CACHE_SIZE) {

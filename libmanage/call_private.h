@@ -12,7 +12,7 @@ void read_run(Cache *c, CacheCall *call, uint64_t now_ns);
 void write_run(Cache *c, CacheCall *call, uint64_t now_ns);
 void sync_run(Cache *c, CacheCall *call, uint64_t now_ns);
 /* What came of the call's own job: what job_end() returned. */
-void read_done(Cache *c, CacheCall *call, int error);
+void read_done(Cache *c, CacheCall *call, int error, uint64_t now_ns);
 void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
 void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
 /* The call has nothing to do with its region any more. */

@@ -69,6 +69,7 @@ typedef struct CacheConfig {
     unsigned regions_max;
     unsigned lanes; /* threads whose hits take no lock, at most; 0: none do */
     bool remote;    /* false: there is no cluster */
+    bool lets_go;   /* a cache of which the kernel's would make more gives it its memory */
     bool mapped; /* whole pieces have a mapping of their own, and keep its memory for others until
                     none is left; false: the heap */
 } CacheConfig;
@@ -100,6 +101,8 @@ void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns);
 /* The paper's four states (3.3), of the piece that holds the region's byte @offset. */
 enum CacheState { CACHE_DISK, CACHE_LOCAL, CACHE_REMOTE, CACHE_BOTH };
 int cache_state(Cache *c, int rd, uint64_t offset); /* -EINVAL */
+/* How often it has begun to let go, and been kept again, in all; for tests. */
+unsigned cache_turns(Cache *c);
 /* Invariants, for tests: lists, counts and flags agree; the limit is kept. */
 bool cache_check(Cache *c);
 
@@ -169,6 +172,7 @@ typedef struct CacheHit {
     void *file;
     bool measure; /* how long reading it takes; not each time, for clocks cost, too */
     /* private */
+    uint64_t cheap_ns; /* what it may take; 0: anything */
     struct Lane *lane;
     struct Region *region;
     uint64_t offset;
@@ -213,6 +217,7 @@ struct CacheCall {
     uint64_t direct_from, direct_to; /* of what is written past the cache */
     uint64_t doubt_from;             /* from here to direct_to that failed */
     uint64_t far_bytes;              /* that did not come from local memory */
+    uint64_t began_ns;               /* of a read */
     uint64_t epoch;                  /* of what a sync must write */
     uint64_t sync_failures;          /* of the region, when it began to write */
     uint64_t write_failures;         /* likewise */

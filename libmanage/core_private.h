@@ -12,6 +12,7 @@
 #include "libmanage/cost.h"
 #include "libmanage/guards.h"
 #include "libmanage/policies/policies.h"
+#include "libmanage/worth.h"
 
 enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
 
@@ -160,6 +161,7 @@ struct Cache {
     CacheCall *waiters;
     Cost cost[COSTS];
     FileMean file_mean[COST_CLASSES];
+    Worth worth;
     struct manage_stats stats;
 
     Region *_Atomic *open; /* by descriptor: those that hits may read */
@@ -169,6 +171,7 @@ struct Cache {
     ListNode claimed;    /* victims that were not to be had for a hit */
     /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
     _Atomic uint64_t cheap_ns[COST_CLASSES];
+    _Atomic bool left; /* worth.left: reads go past it, and it gives up what it holds */
 };
 
 /* ---- cache.c, piece.c: the directory -------------------------------------------------------- */
@@ -297,6 +300,9 @@ bool evict(Cache *c, Piece *p);
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
                   bool cold, uint64_t now_ns);
 
+/* A read of the program's is over: whether the cache is worth its memory goes by that. */
+void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns);
+
 /* ---- fetch.c -------------------------------------------------------------------------------- */
 
 /* Where the block at @offset is best read from. */
@@ -306,6 +312,9 @@ uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t 
  * CACHE_READ_REMOTE), within its piece, before @limit. */
 uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
                      uint8_t source);
+/* What a read that took @ns counts: one that waited for a processor, or for a drive, says no more
+ * than one that waited long. */
+uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
 /* A read of the file was measured. */
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */

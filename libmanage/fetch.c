@@ -81,14 +81,18 @@ static uint64_t cheap_below(const Cache *c, unsigned class)
     return file_is_ahead(c, bytes) ? 2 * below : below;
 }
 
+uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns)
+{
+    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
+    return copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
+}
+
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
 {
     unsigned class = cost_class(bytes);
     FileMean *m = &c->file_mean[class];
-    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
+    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes), sample = sample_ns(c, bytes, ns);
     cost_add_mixed(&c->cost[COST_FILE], bytes, ns, now_ns);
-    /* One that waited for a processor, or for a drive, says no more than one that waited long. */
-    uint64_t sample = copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
     if (class)
         sample = sample * cost_class_bytes(class) / max_u64(bytes, 1);
     if (m->count < MEAN_READS) {
@@ -199,8 +203,9 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         fetch_beside(c, call, p, now_ns);
         return;
     }
-    uint8_t source = fetch_source(c, r, offset, limit - offset, now_ns);
-    if (direct_overlaps(c, r, index, NULL) ||
+    bool left = !p && c->left;
+    uint8_t source = left ? CACHE_READ_FILE : fetch_source(c, r, offset, limit - offset, now_ns);
+    if (left || direct_overlaps(c, r, index, NULL) ||
         (source == CACHE_READ_FILE && file_is_cheap(c, limit - offset))) {
         fetch_past(c, call, source, now_ns);
         return;

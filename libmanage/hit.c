@@ -31,7 +31,8 @@
  * the long way.
  *
  * Files that cost hardly more than copying are read past the cache in the same way: where nothing
- * of the range is cached when one looks, the file has the newest bytes, and none older later on. */
+ * of the range is cached when one looks, the file has the newest bytes, and none older later on. So
+ * are all while the cache lets go of what it holds (worth.h); these are measured, each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,6 +180,7 @@ static void record_take(Cache *c, const HitRecord *h)
 {
     if (h->file) { /* as cheap as it is nothing of it is read ahead */
         file_cost_add(c, h->len, h->file_ns, h->at_ns);
+        worth_note(c, h->len, h->file_ns, WORTH_FILE, h->at_ns);
         return;
     }
     c->stats.local_hits++;
@@ -190,6 +192,7 @@ static void record_take(Cache *c, const HitRecord *h)
      * goes the long way - a miss, or the first use of what was fetched ahead - sees to it. */
     stream_follow(c, r, h->offset, h->len);
     take_local(c, r, h);
+    worth_note(c, h->len, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
 }
 
 static void file_reads_take(Cache *c, Lane *l)
@@ -259,7 +262,8 @@ static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first,
     }
     if (!missing)
         return CACHE_HIT_LOCAL;
-    return missing == count && c->cheap_ns[cost_class(h->len)] ? CACHE_HIT_FILE : CACHE_HIT_NONE;
+    bool past = c->cheap_ns[cost_class(h->len)] || c->left;
+    return missing == count && past ? CACHE_HIT_FILE : CACHE_HIT_NONE;
 }
 
 enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t offset, size_t len)
@@ -279,7 +283,8 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t
     if (kind == CACHE_HIT_FILE) {
         uint64_t reads = atomic_load_explicit(&h->lane->file_reads, memory_order_relaxed);
         h->file = h->region->file;
-        h->measure = (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
+        h->cheap_ns = c->cheap_ns[cost_class(len)];
+        h->measure = !h->cheap_ns || (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
     }
     if (kind == CACHE_HIT_NONE && h->lane)
         lane_give(c, h->lane);
@@ -331,7 +336,7 @@ bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint6
         lane_give(c, h->lane);
         return false;
     }
-    bool dear = h->measure && ns > c->cheap_ns[cost_class(h->len)];
+    bool dear = h->measure && h->cheap_ns && ns > h->cheap_ns;
     add(&h->lane->file_reads, 1);
     add(&h->lane->file_bytes, h->len);
     if (h->measure)

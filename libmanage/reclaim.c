@@ -145,6 +145,42 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
     return true;
 }
 
+/* ---- left to the kernel's cache ------------------------------------------------------------- */
+
+/* About as much as a read has brought into the kernel's cache. What is dirty stays until it is
+ * written. */
+static void let_go(Cache *c, uint64_t bytes)
+{
+    uint64_t to = c->used_bytes > bytes ? c->used_bytes - bytes : 0;
+    while (c->used_bytes > to) {
+        Piece *p = policy_victim(c);
+        if (!p || p->dirty || !evict(c, p))
+            break;
+    }
+    while (buffers_kept(c))
+        buffers_release(&c->buffers);
+}
+
+/* Where what leaves is not dirty, and goes to no other host. Another policy than LRU is somebody's
+ * choice, who knows better than the kernel. */
+static bool may_leave(const Cache *c)
+{
+    uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
+    return c->drops >= enough && c->policy == policy_builtin(MANAGE_LRU);
+}
+
+void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns)
+{
+    if (from == WORTH_FILE && file_is_cheap(c, bytes))
+        return; /* it is read past the cache in any case */
+    ns = sample_ns(c, bytes, ns);
+    bool left = worth_read(&c->worth, bytes, ns, from, may_leave(c), now_ns);
+    if (left != c->left)
+        c->left = left;
+    if (left)
+        let_go(c, bytes);
+}
+
 /* ---- the background ------------------------------------------------------------------------- */
 
 /* As much as is read at a time; where the clone is far shorter it says too little. */

@@ -343,6 +343,7 @@ static void configure(const ManageSettings *s, CacheConfig *config)
         config->readahead_bytes = preset.readahead_bytes;
     else if (s->readahead_bytes != UINT64_MAX)
         config->readahead_bytes = s->readahead_bytes;
+    config->lets_go = true;
     config->remote = s->cluster && start_libdodo();
 }
 

@@ -60,6 +60,8 @@ enum {
     X(EVICTIONS, "pieces evicted")                          \
     X(BYPASSES, "read past the cache")                      \
     X(READAHEADS, "pieces read ahead")                      \
+    X(LET_GO, "caches that let go of what they held")       \
+    X(KEPT_AGAIN, "... and were kept again")                \
     X(REFRACTIONS, "refractions")                           \
     X(NO_MEMORY, "allocations that failed")                 \
     X(FILE_CHANGED, "files changed while nobody had them")  \

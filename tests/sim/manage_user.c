@@ -505,6 +505,8 @@ static void count(User *u)
     m->cover[MANAGE_COVER_EVICTIONS] += st.evictions;
     m->cover[MANAGE_COVER_BYPASSES] += st.bypasses;
     m->cover[MANAGE_COVER_READAHEADS] += st.readaheads;
+    m->cover[MANAGE_COVER_LET_GO] += (cache_turns(u->cache) + 1) / 2;
+    m->cover[MANAGE_COVER_KEPT_AGAIN] += cache_turns(u->cache) / 2;
     m->cover[MANAGE_COVER_REFRACTIONS] += st.refractions;
     m->cover[MANAGE_COVER_NO_MEMORY] += u->heap.failed;
 }

@@ -26,6 +26,7 @@ static void choose_cache(CacheConfig *c, SimRng *r)
     c->cost_fresh_ns = sim_rng_spread(r, NS_PER_MS, 10 * NS_PER_S);
     c->regions_max = 64;
     c->remote = sim_rng_chance(r, 950000);
+    c->lets_go = sim_rng_chance(r, 500000);
     c->mapped = sim_rng_chance(r, 300000); /* else sanitizers see what is used after its end */
 }
 
@@ -104,7 +105,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
     ManageParams *p = &m->p;
     Params *q = &m->w.p;
     SimFsConfig *f = &q->fs;
-    switch (sim_rng_below(r, 9)) {
+    switch (sim_rng_below(r, 10)) {
     case 0: /* an earlier run's data, beside writes that go to the file alone */
         p->users = 1 + (unsigned)sim_rng_below(r, 2);
         p->retain_ppm = 1000000;
@@ -193,6 +194,18 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->opens = p->closes = 3;
         if (sim_rng_below(r, 2))
             file_is_slow(m, r);
+        break;
+    case 7: /* a cache that lets go, and is kept again, beside writes and csyncs */
+        p->cache.piece_bytes = 4096;
+        p->cache.limit_bytes = sim_rng_between(r, 4, 8) * 4096;
+        p->cache.lets_go = true;
+        p->cache.bypass_factor = 0;
+        p->cache.readahead_bytes = 0;
+        p->cache.remote = sim_rng_below(r, 2);
+        p->users = p->regions = 1;
+        p->rdonly_ppm = p->changes = 0;
+        p->writes = p->syncs = 5;
+        p->opens = p->closes = 2;
         break;
     default:
         break;

@@ -711,6 +711,7 @@ static void world_init(World *w, uint64_t seed)
     w->cfg.cost_fresh_ns = sim_rng_spread(r, 1000000, 10000000000);
     w->cfg.lanes = sim_rng_chance(r, 800000) ? WORLD_LANES : 0;
     w->cfg.remote = sim_rng_chance(r, 850000);
+    w->cfg.lets_go = seed % 3 == 0;
     w->cfg.mapped = seed % 2; /* else sanitizers see what is beside a piece */
     if (sim_rng_chance(r, 600000))
         w->file_fail_ppm = (uint32_t)sim_rng_spread(r, 1000, 200000);

@@ -125,6 +125,49 @@ static void clones__are_not_for_little(void **s)
     assert_in_range(clones[1], 1, 4);
 }
 
+static void read_until_turn(Cache *c, int rd, unsigned turns)
+{
+    for (unsigned i = 0; cache_turns(c) < turns && i < 4000; i++)
+        read_on(c, rd, i % 32);
+    assert_int_equal(cache_turns(c), turns);
+}
+
+/* The kernel keeps more of the file in the memory than the cache did: it gets it, but for what is
+ * dirty, and until reads take longer again. */
+static void a_cache_worth_less_than_the_kernels__lets_go(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.lets_go = true;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.file_ns = 100000;
+    read_until_turn(c, rd, 1);
+    w.file_ns = 50000;
+    assert_int_equal(stats(c).cached_bytes, 7 * PIECE); /* it goes with the reads */
+    for (unsigned i = 0; i < 7; i++)
+        read_on(c, rd, i);
+    assert_int_equal(stats(c).cached_bytes, 0);
+    assert_int_equal(do_write(c, rd, 3 * PIECE, PIECE, 1), PIECE);
+    uint64_t bypasses = stats(c).bypasses;
+    for (unsigned i = 0; i < 100; i++)
+        read_on(c, rd, 4 + i % 20);
+    assert_int_equal(stats(c).bypasses, bypasses + 100);
+    assert_int_equal(stats(c).cached_bytes, PIECE);
+    assert_int_equal(cache_turns(c), 1);
+    assert_int_equal(do_read(c, rd, 3 * PIECE, PIECE), PIECE); /* the dirty one */
+    assert_int_equal(stats(c).bypasses, bypasses + 100);
+    w.file_ns = 130000;
+    read_until_turn(c, rd, 2);
+    for (unsigned i = 0; i < 16; i++)
+        read_on(c, rd, i);
+    assert_int_equal(stats(c).cached_bytes, 8 * PIECE);
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
 /* The nearest class that was measured tells, of two as near the smaller one. */
 static void cost__of_the_nearest_class(void **s)
 {
@@ -399,6 +442,7 @@ int main(void)
         cmocka_unit_test(file_mostly_quick__is_read_past_the_cache),
         cmocka_unit_test(readahead__of_files_is_the_kernels),
         cmocka_unit_test(readahead__of_remote_memory),
+        cmocka_unit_test(a_cache_worth_less_than_the_kernels__lets_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

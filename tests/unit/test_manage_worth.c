@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* When a cache lets go of what it holds, because the kernel's would make more of the memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+
+#include "base/time.h"
+#include "libmanage/worth.h"
+
+enum { EACH = 8192, PIECES = 100 };
+#define HIT_NS 1000
+#define FILE_NS (100 * NS_PER_US)
+
+/* A program that reads, of which each file read takes what it takes with the cache, or without. */
+static struct {
+    Worth w;
+    uint64_t now_ns, reads, kept_ns, left_ns;
+    unsigned hits_of_10, remote_of_10;
+    bool may_leave;
+    unsigned turns; /* from one to the other */
+} h;
+
+static void begin(uint64_t kept_ns, uint64_t left_ns)
+{
+    worth_init(&h.w, PIECES * EACH);
+    h.now_ns = 5 * NS_PER_S;
+    h.reads = h.turns = 0;
+    h.hits_of_10 = 3;
+    h.remote_of_10 = 0;
+    h.may_leave = true;
+    h.kept_ns = kept_ns;
+    h.left_ns = left_ns;
+}
+
+static void read_once(void)
+{
+    bool was = h.w.left;
+    unsigned nth = h.reads++ % 10;
+    uint64_t ns = was ? h.left_ns : nth < h.hits_of_10 ? HIT_NS : h.kept_ns;
+    enum WorthFrom from = was                                  ? WORTH_FILE
+                          : nth < h.hits_of_10                  ? WORTH_LOCAL
+                          : nth < h.hits_of_10 + h.remote_of_10 ? WORTH_REMOTE
+                                                                : WORTH_FILE;
+    h.now_ns += ns;
+    uint64_t told_ns = from == WORTH_LOCAL ? 0 : h.now_ns;
+    h.turns += worth_read(&h.w, EACH, ns, from, h.may_leave, told_ns) != was;
+    assert_int_equal(h.w.left, (h.turns & 1) != 0);
+}
+
+static void reads(unsigned count)
+{
+    while (count--)
+        read_once();
+}
+
+/* Until it turns; how many reads that took. */
+static unsigned reads_until_turn(void)
+{
+    unsigned before = h.turns, count = 0;
+    while (h.turns == before && count < 10000000) {
+        read_once();
+        count++;
+    }
+    assert_true(h.turns > before);
+    return count;
+}
+
+/* Misses of twice the cache's size: one to fill it, one that is measured. */
+static void a_full_cache_that_misses_is_tried_without(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS / 2);
+    h.hits_of_10 = 0;
+    assert_int_equal(reads_until_turn(), 2 * PIECES);
+    begin(FILE_NS, FILE_NS / 2);
+    h.hits_of_10 = 4;
+    unsigned count = reads_until_turn();
+    assert_true(count >= 2 * PIECES * 10 / 6 && count <= 2 * PIECES * 10 / 6 + 10);
+}
+
+static void what_speaks_for_it(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS / 2);
+    h.hits_of_10 = 5; /* it hits as often as it misses */
+    reads(100 * PIECES);
+    assert_int_equal(h.turns, 0);
+    begin(FILE_NS, FILE_NS / 2);
+    h.remote_of_10 = 2; /* remote memory is of use */
+    reads(100 * PIECES);
+    assert_int_equal(h.turns, 0);
+    begin(FILE_NS, FILE_NS / 2);
+    h.may_leave = false;
+    reads(100 * PIECES);
+    assert_int_equal(h.turns, 0);
+    worth_init(&h.w, 0);
+    h.may_leave = true;
+    reads(100 * PIECES);
+    assert_int_equal(h.turns, 0);
+}
+
+static void a_little_of_remote_memory_does_not(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS / 2);
+    h.hits_of_10 = 0;
+    h.remote_of_10 = 1;
+    assert_int_equal(reads_until_turn(), 2 * PIECES);
+}
+
+/* It is kept again after a stretch to settle, as long as it takes to go and to be the kernel's, and
+ * one that is measured; and the next time comes later each time. */
+static void where_it_was_better_it_comes_back(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS); /* the hits are lost */
+    reads_until_turn();
+    assert_int_equal(reads_until_turn(), 3 * PIECES);
+    unsigned waits[4];
+    for (unsigned i = 0; i < 4; i++) {
+        waits[i] = reads_until_turn();
+        assert_int_equal(reads_until_turn(), 3 * PIECES);
+    }
+    assert_true(waits[0] >= 16 * 3 * PIECES);
+    for (unsigned i = 1; i < 4; i++)
+        assert_in_range(waits[i], waits[i - 1] * 3, waits[i - 1] * 5);
+}
+
+static void where_it_was_not_it_stays_away(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS / 2);
+    reads_until_turn();
+    unsigned away = reads_until_turn(), back = reads_until_turn();
+    assert_in_range(away, 16 * 3 * PIECES, 20 * 3 * PIECES);
+    assert_in_range(back, 2 * PIECES, 4 * PIECES); /* and is looked at again */
+    unsigned longer = reads_until_turn();
+    assert_in_range(longer, away * 3 / 2, away * 5 / 2);
+}
+
+/* Somebody may lend memory meanwhile. */
+static void it_does_not_stay_away_for_ever(void **state)
+{
+    (void)state;
+    begin(1000 * FILE_NS, 500 * FILE_NS);
+    reads_until_turn();
+    uint64_t since_ns = h.now_ns;
+    reads_until_turn();
+    assert_in_range(h.now_ns - since_ns, 60 * NS_PER_S, 82 * NS_PER_S);
+}
+
+static void it_comes_back_when_reads_get_slower(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS / 2);
+    reads_until_turn();
+    reads(4 * PIECES); /* that is the better way */
+    h.left_ns = FILE_NS;
+    assert_true(reads_until_turn() <= 2 * PIECES);
+    h.left_ns = FILE_NS / 2;
+    reads_until_turn(); /* and is tried at once */
+    reads(4 * PIECES);
+    assert_true(h.w.left);
+}
+
+static void a_long_time_is_no_overflow(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS);
+    for (unsigned i = 0; i < 100; i++) {
+        h.w.lost = h.w.won = UINT32_MAX / 4;
+        reads_until_turn();
+        reads(2 * PIECES);
+        h.now_ns += UINT64_MAX / 256;
+        reads_until_turn();
+        assert_true(h.w.until_ns > h.now_ns);
+        h.now_ns = h.w.until_ns;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_cache_that_misses_is_tried_without),
+        cmocka_unit_test(what_speaks_for_it),
+        cmocka_unit_test(a_little_of_remote_memory_does_not),
+        cmocka_unit_test(where_it_was_better_it_comes_back),
+        cmocka_unit_test(where_it_was_not_it_stays_away),
+        cmocka_unit_test(it_does_not_stay_away_for_ever),
+        cmocka_unit_test(it_comes_back_when_reads_get_slower),
+        cmocka_unit_test(a_long_time_is_no_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
