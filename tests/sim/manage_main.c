@@ -39,13 +39,13 @@ int main(int argc, char **argv)
         MANAGE_GUARDS(X){0}
 #undef X
     };
-    static const SeedsNoticed noticed_before[] = {{"RACED", 64},         {"FILL_BESIDE", 3673},
-                                                  {"DIRECT_ALONE", 239}, {"SYNC_BESIDE", 146},
-                                                  {"TOLD", 272},         {0}};
+    static const SeedsNoticed noticed_before[] = {{"RACED", 171},        {"FILL_BESIDE", 104},
+                                                  {"DIRECT_ALONE", 664}, {"SYNC_BESIDE", 239},
+                                                  {"DOUBT", 202},        {0}};
     const Seeds seeds = {.program = "manage",
                          .guards = guards,
                          .noticed_before = noticed_before,
-                         .guard_seeds = 4000,
+                         .guard_seeds = 2000,
                          .run = run,
                          .report = report,
                          .report_seeds = 300};
