@@ -28,13 +28,15 @@ typedef struct Reader {
 } Reader;
 
 struct Backing {
-    ListNode link;
+    uint64_t offset;
+    int reading; /* the reader's description, or its own */
     int fd;
+    uint64_t len;
+    ListNode link;
     Reader *reader; /* NULL: its own description reads */
     bool read_only;
     dev_t device;
     ino_t inode;
-    uint64_t offset, len;
 };
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -130,6 +132,7 @@ static int open_and_enter(Backing *b, int fd)
         return result;
     }
     b->reader = shared ? NULL : reader_get(b, fd, &st);
+    b->reading = b->reader ? b->reader->fd : b->fd;
     list_push_back(&all, &b->link);
     return 0;
 }
@@ -189,11 +192,6 @@ static void advance(struct iovec **iov, int *count, size_t done)
     }
 }
 
-static int reading_fd(const Backing *b)
-{
-    return b->reader ? b->reader->fd : b->fd;
-}
-
 static ssize_t transfer(const Backing *b, const struct iovec *from, int count, uint64_t offset,
                         bool writing, int *ret_error)
 {
@@ -206,8 +204,7 @@ static ssize_t transfer(const Backing *b, const struct iovec *from, int count, u
     advance(&iov, &count, 0);
     while (count > 0) {
         off_t to = (off_t)(b->offset + offset + at);
-        ssize_t n =
-            writing ? pwritev(b->fd, iov, count, to) : preadv(reading_fd(b), iov, count, to);
+        ssize_t n = writing ? pwritev(b->fd, iov, count, to) : preadv(b->reading, iov, count, to);
         if (n > 0) {
             at += (size_t)n;
             advance(&iov, &count, (size_t)n);
@@ -231,11 +228,11 @@ ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset)
 {
     off_t at = (off_t)(b->offset + offset);
 #ifdef __LP64__ /* glibc's would be one, and switch it on and off besides */
-    return syscall(SYS_pread64, reading_fd(b), buf, len, at);
+    return syscall(SYS_pread64, b->reading, buf, len, at);
 #else
     int state;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    ssize_t n = pread(reading_fd(b), buf, len, at);
+    ssize_t n = pread(b->reading, buf, len, at);
     (void)pthread_setcancelstate(state, NULL);
     return n;
 #endif

@@ -34,10 +34,13 @@ static bool config_fits(const CacheConfig *cfg)
 
 Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
 {
-    Cache *c = config_fits(config) ? calloc(1, sizeof *c) : NULL;
+    size_t size = (sizeof(Cache) + LANE_ALIGN - 1) / LANE_ALIGN * LANE_ALIGN;
+    Cache *c = config_fits(config) ? aligned_alloc(LANE_ALIGN, size) : NULL;
     if (!c)
         return NULL;
+    memset(c, 0, size);
     c->cfg = *config;
+    c->open_len = config->regions_max;
     c->piece_shift = (unsigned)__builtin_ctz(config->piece_bytes);
     c->hooks = *hooks;
     list_init(&c->regions);

@@ -73,15 +73,17 @@ typedef struct Piece {
 enum RemoteState { REMOTE_NONE, REMOTE_OPENING, REMOTE_OPEN, REMOTE_CLOSING, REMOTE_CLOSE_JOB };
 
 typedef struct Region {
-    ListNode link; /* cache->regions */
-    int rd;
-    uint64_t number;
-    unsigned flags;
-    void *file;
-    uint64_t len;
-    _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
-    uint64_t leaf_count;
+    /* What a hit looks at. */
     Leaf *_Atomic *leaves;
+    _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
+    void *file;
+    uint64_t number;
+    int rd;
+
+    unsigned flags;
+    ListNode link; /* cache->regions */
+    uint64_t len;
+    uint64_t leaf_count;
     unsigned calls, jobs, remote_jobs;
     bool closing, syncing;
     uint64_t sync_failures;
@@ -124,8 +126,17 @@ typedef struct FileMean {
 enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };
 
 struct Cache {
+    /* What a hit looks at, side by side: between two reads a program's data takes the caches. */
+    unsigned piece_shift; /* the logarithm of a piece's size */
+    unsigned open_len;
+    Region *_Atomic *open; /* by descriptor: those that hits may read */
+    _Atomic bool wanted;   /* somebody waits for a hit to end */
+    _Atomic bool left;     /* worth.left: reads go past it, and it gives up what it holds */
+    /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
+    _Atomic uint64_t cheap_ns[COST_CLASSES];
+    Lane *lanes[LANES];
+
     CacheConfig cfg;
-    unsigned piece_shift; /* its logarithm */
     CacheHooks hooks;
     Region **table;
     unsigned table_len, region_count;
@@ -164,14 +175,8 @@ struct Cache {
     Worth worth;
     struct manage_stats stats;
 
-    Region *_Atomic *open; /* by descriptor: those that hits may read */
-    Lane *lanes[LANES];
     unsigned lane_count, lanes_given;
-    _Atomic bool wanted; /* somebody waits for a hit to end */
-    ListNode claimed;    /* victims that were not to be had for a hit */
-    /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
-    _Atomic uint64_t cheap_ns[COST_CLASSES];
-    _Atomic bool left; /* worth.left: reads go past it, and it gives up what it holds */
+    ListNode claimed; /* victims that were not to be had for a hit */
 };
 
 /* ---- cache.c, piece.c: the directory -------------------------------------------------------- */

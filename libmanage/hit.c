@@ -268,7 +268,7 @@ static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first,
 
 enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t offset, size_t len)
 {
-    if (lane < 0 || rd < 0 || (unsigned)rd >= c->cfg.regions_max || offset < 0 || !len ||
+    if (lane < 0 || rd < 0 || (unsigned)rd >= c->open_len || offset < 0 || !len ||
         len > (uint64_t)CLAIM_PIECES << c->piece_shift)
         return CACHE_HIT_NONE;
     uint64_t first = (uint64_t)offset >> c->piece_shift;

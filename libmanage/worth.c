@@ -5,8 +5,8 @@
 
 enum {
     MARGIN = 4,       /* such a part more than the cache had cost ends it early */
-    REMOTE_SHARE = 8, /* of the misses: remote memory is of use */
-    PATIENCE = 16, /* times what it took to find out, before it is looked again; doubles */
+    REMOTE_SHARE = 8, /* of the misses come from remote memory, or go there: it is of use */
+    PATIENCE = 16,    /* times what it took to find out, before it is looked again; doubles */
     DOUBLINGS = 10,
 };
 /* A cluster may come, a file may get slow. */
@@ -65,8 +65,7 @@ static void left(Worth *w, uint64_t now_ns)
     }
     if (first) {
         w->lost = 0;
-        w->until_ns =
-            time_min(patience_ns(w, w->won++, now_ns), time_add(now_ns, LEFT_MAX_NS));
+        w->until_ns = time_min(patience_ns(w, w->won++, now_ns), time_add(now_ns, LEFT_MAX_NS));
     }
     if (now_ns >= w->until_ns || cost * MARGIN > w->kept_cost * (MARGIN + 1)) {
         w->until_ns = 0;
@@ -105,4 +104,9 @@ bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, bool
     else
         kept(w, may_leave, w->now_ns);
     return w->left;
+}
+
+void worth_cloned(Worth *w, uint64_t bytes)
+{
+    w->remote_bytes += bytes;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Is a local cache worth its memory here, or would the kernel's cache make more of it? Where remote
- * memory saves nothing, a miss costs what the file costs and our bookkeeping besides, and the kernel
- * could keep as much of the file in the same memory. That is measured, not guessed: when a full cache
- * misses more than it hits, it lets go of its pieces, one for each that is read past it, and what
- * reads take then decides. Later it is looked again.
+ * memory saves nothing, a miss costs what the file costs and our bookkeeping besides, and the
+ * kernel could keep as much of the file in the same memory. That is measured, not guessed: when a
+ * full cache misses more than it hits, it lets go of its pieces, one for each that is read past it,
+ * and what reads take then decides. Later it is looked again.
  *
  * Time is counted in stretches of the cache's size, of what is read: one for the change to take
  * effect, and one that is measured. Pure. */
@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 typedef struct Worth {
-    uint64_t limit_bytes; /* the cache's; 0: never let go */
-    bool left;            /* it lets go, or has */
-    bool settled;         /* this stretch counts */
+    uint64_t limit_bytes;                                     /* the cache's; 0: never let go */
+    bool left;                                                /* it lets go, or has */
+    bool settled;                                             /* this stretch counts */
     uint64_t read_bytes, read_ns, missed_bytes, remote_bytes; /* in this stretch */
-    uint64_t now_ns;   /* the latest that was told */
-    uint64_t since_ns; /* it keeps, or has let go, since */
-    uint64_t until_ns; /* that is not changed before; 0 while letting go: nor known to be right */
+    uint64_t now_ns;                                          /* the latest that was told */
+    uint64_t since_ns;                                        /* it keeps, or has let go, since */
+    uint64_t until_ns;  /* that is not changed before; 0 while letting go: nor known to be right */
     unsigned won, lost; /* times in a row that letting go was better, or not */
     unsigned turns;     /* from one to the other, ever */
     double kept_cost;   /* ns a byte, of the last stretch that counted */
@@ -28,9 +28,12 @@ typedef struct Worth {
 
 void worth_init(Worth *w, uint64_t limit_bytes);
 enum WorthFrom { WORTH_LOCAL, WORTH_FILE, WORTH_REMOTE };
-/* A read of @bytes took @ns, and ended at @now_ns (0: nobody looked). @may_leave: nothing but its worth speaks for the cache. Returns whether
- * it lets go from now on. */
+/* A read of @bytes took @ns, and ended at @now_ns (0: nobody looked). @may_leave: nothing but its
+ * worth speaks for the cache. Returns whether it lets go from now on. */
 bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, bool may_leave,
                 uint64_t now_ns);
+
+/* So many bytes went to remote memory: that is to be of use, soon. */
+void worth_cloned(Worth *w, uint64_t bytes);
 
 #endif

@@ -40,7 +40,7 @@ static void read_once(void)
     bool was = h.w.left;
     unsigned nth = h.reads++ % 10;
     uint64_t ns = was ? h.left_ns : nth < h.hits_of_10 ? HIT_NS : h.kept_ns;
-    enum WorthFrom from = was                                  ? WORTH_FILE
+    enum WorthFrom from = was                                   ? WORTH_FILE
                           : nth < h.hits_of_10                  ? WORTH_LOCAL
                           : nth < h.hits_of_10 + h.remote_of_10 ? WORTH_REMOTE
                                                                 : WORTH_FILE;
@@ -100,6 +100,22 @@ static void what_speaks_for_it(void **state)
     h.may_leave = true;
     reads(100 * PIECES);
     assert_int_equal(h.turns, 0);
+}
+
+/* What is copied to remote memory is to be read from there; while the cache fills that says nothing
+ * yet of what is done with a full one. */
+static void so_does_what_goes_to_remote_memory(void **state)
+{
+    (void)state;
+    begin(FILE_NS, FILE_NS / 2);
+    h.hits_of_10 = 0;
+    for (unsigned i = 0; i < 10 * PIECES; i++) {
+        read_once();
+        if (i % 7 == 0)
+            worth_cloned(&h.w, EACH);
+    }
+    assert_int_equal(h.turns, 0);
+    assert_in_range(reads_until_turn(), 1, 2 * PIECES); /* no more of it */
 }
 
 static void a_little_of_remote_memory_does_not(void **state)
@@ -186,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_cache_that_misses_is_tried_without),
         cmocka_unit_test(what_speaks_for_it),
+        cmocka_unit_test(so_does_what_goes_to_remote_memory),
         cmocka_unit_test(a_little_of_remote_memory_does_not),
         cmocka_unit_test(where_it_was_better_it_comes_back),
         cmocka_unit_test(where_it_was_not_it_stays_away),
