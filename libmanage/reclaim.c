@@ -10,6 +10,8 @@ enum {
     DROPS_ENOUGH = 64,
 };
 
+static const uint64_t DEAR_FOR_NS = 100 * NS_PER_MS;
+
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
 /* Whether remote memory is the place for the piece is asked for reads as the one that brought it:
@@ -161,12 +163,21 @@ static void let_go(Cache *c, uint64_t bytes)
         buffers_release(&c->buffers);
 }
 
+/* Is nothing to be had from remote memory? One measurement that it is dear says little, beside
+ * clones on the same link; it is measured again, after twice as long each time. */
+static bool remote_is_no_use(const Cache *c, uint64_t bytes)
+{
+    bool known = cost_of(&c->cost[COST_REMOTE], bytes) || cost_of(&c->cost[COST_CLONE], bytes);
+    return !known || cost_again(&c->cost[COST_REMOTE], bytes) >= DEAR_FOR_NS;
+}
+
 /* Where what leaves is not dirty, and goes to no other host. Another policy than LRU is somebody's
  * choice, who knows better than the kernel. */
-static bool may_leave(const Cache *c)
+static bool may_leave(const Cache *c, uint64_t bytes)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && c->policy == policy_builtin(MANAGE_LRU);
+    return c->drops >= enough && c->policy == policy_builtin(MANAGE_LRU) &&
+           remote_is_no_use(c, bytes);
 }
 
 void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns)
@@ -174,7 +185,7 @@ void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint
     if (from == WORTH_FILE && file_is_cheap(c, bytes))
         return; /* it is read past the cache in any case */
     ns = sample_ns(c, bytes, ns);
-    bool left = worth_read(&c->worth, bytes, ns, from, may_leave(c), now_ns);
+    bool left = worth_read(&c->worth, bytes, ns, from, may_leave(c, bytes), now_ns);
     if (left != c->left)
         c->left = left;
     if (left)
