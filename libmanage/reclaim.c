@@ -184,11 +184,9 @@ void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint
 {
     if (from == WORTH_FILE && file_is_cheap(c, bytes))
         return; /* it is read past the cache in any case */
-    ns = sample_ns(c, bytes, ns);
-    bool left = worth_read(&c->worth, bytes, ns, from, may_leave(c, bytes), now_ns);
-    if (left != c->left)
-        c->left = left;
-    if (left)
+    if (worth_read(&c->worth, bytes, sample_ns(c, bytes, ns), from, now_ns))
+        c->left = worth_turn(&c->worth, may_leave(c, bytes));
+    if (c->left)
         let_go(c, bytes);
 }
 

@@ -84,8 +84,7 @@ static bool is_over(const Worth *w)
     return bytes >= (w->settled ? w->limit_bytes : settling * w->limit_bytes);
 }
 
-bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, bool may_leave,
-                uint64_t now_ns)
+bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns)
 {
     if (!w->limit_bytes)
         return false;
@@ -95,8 +94,11 @@ bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, bool
     w->read_ns += ns;
     w->missed_bytes += from != WORTH_LOCAL ? bytes : 0;
     w->remote_bytes += from == WORTH_REMOTE ? bytes : 0;
-    if (!is_over(w))
-        return w->left;
+    return is_over(w);
+}
+
+bool worth_turn(Worth *w, bool may_leave)
+{
     if (!w->settled)
         stretch_begin(w, true);
     else if (w->left)

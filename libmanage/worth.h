@@ -28,11 +28,11 @@ typedef struct Worth {
 
 void worth_init(Worth *w, uint64_t limit_bytes);
 enum WorthFrom { WORTH_LOCAL, WORTH_FILE, WORTH_REMOTE };
-/* A read of @bytes took @ns, and ended at @now_ns (0: nobody looked). @may_leave: nothing but its
- * worth speaks for the cache. Returns whether it lets go from now on. */
-bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, bool may_leave,
-                uint64_t now_ns);
-
+/* A read of @bytes took @ns, and ended at @now_ns (0: nobody looked). True: a stretch is over, ask
+ * worth_turn(). */
+bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns);
+/* Whether the cache lets go from now on. @may_leave: nothing but its worth speaks for it. */
+bool worth_turn(Worth *w, bool may_leave);
 /* So many bytes went to remote memory: that is to be of use, soon. */
 void worth_cloned(Worth *w, uint64_t bytes);
 

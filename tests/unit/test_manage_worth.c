@@ -46,7 +46,8 @@ static void read_once(void)
                                                                 : WORTH_FILE;
     h.now_ns += ns;
     uint64_t told_ns = from == WORTH_LOCAL ? 0 : h.now_ns;
-    h.turns += worth_read(&h.w, EACH, ns, from, h.may_leave, told_ns) != was;
+    if (worth_read(&h.w, EACH, ns, from, told_ns))
+        h.turns += worth_turn(&h.w, h.may_leave) != was;
     assert_int_equal(h.w.left, (h.turns & 1) != 0);
 }
 
