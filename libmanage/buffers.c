@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* With AddressSanitizer, what is free must not be touched. */
+/* With (gcc's) AddressSanitizer, what is free must not be touched. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -38,12 +38,11 @@ bool buffers_init(Buffers *b, uint64_t limit_bytes, uint32_t each)
         return false;
     void *base = mmap(NULL, count * each, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return false;
     b->released = malloc(words * sizeof *b->released);
-    if (base == MAP_FAILED || !b->released) {
-        if (base != MAP_FAILED)
-            (void)munmap(base, count * each);
-        free(b->released);
-        b->released = NULL;
+    if (!b->released) {
+        (void)munmap(base, count * each);
         return false;
     }
     /* Hits in a large cache miss the TLB less. */
