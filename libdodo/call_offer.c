@@ -11,9 +11,25 @@
 enum OfferPhase { OFFER_ENTER, OFFER_RUN };
 
 /* A counter taken after a write says nothing about bytes that were given before it: who is held up
- * on the way to its counter, or has many pieces, is told of each write meanwhile. */
+ * on the way to its counter, or has many pieces, is told of each write meanwhile, and of those that
+ * were under way when it began. */
+static bool write_under_way(Region *r, uint64_t from, uint64_t to)
+{
+    while (from < to) {
+        uint64_t inner, len = to - from;
+        Region *part = region_part(r, from, &inner);
+        if (len > part->len - inner)
+            len = part->len - inner;
+        if (region_write_overlaps(part, block_of(inner), block_of(inner + len - 1)))
+            return true;
+        from += len;
+    }
+    return false;
+}
+
 void offer_enter(Call *call, Region *r, uint64_t from, uint64_t to)
 {
+    call->overtaken = write_under_way(r, from, to); /* it may have ended by then, too */
     call->offer_from = from;
     call->offer_to = to;
     call->next_offer = r->offers;

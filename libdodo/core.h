@@ -219,7 +219,7 @@ struct Call {
     struct Call *parent;     /* it is a piece of that one */
     struct Call *next_offer; /* of the region's: what the program gives of [offer_from, offer_to) */
     uint64_t offer_from, offer_to;
-    bool overtaken; /* ... may be older than a write that began since */
+    bool overtaken; /* ... may be older than a write that was under way, or began since */
     CallGroup group;
 };
 

@@ -145,6 +145,34 @@ static void offer__is_overtaken_by_a_write(void **state)
     }
 }
 
+/* Nor of a write's that was under way when it was offered, and has ended before the offer's thread
+ * goes on. */
+static void offer__of_before_a_write_that_ends(void **state)
+{
+    (void)state;
+    static uint8_t data[8192], old[65536];
+    const unsigned flags[] = {0, DODO_STRIPE};
+    for (unsigned k = 0; k < 2; k++) {
+        Call giver, writer;
+        struct iovec one = {old, sizeof old};
+        int rd = open_at(LEN, 0, flags[k]);
+        memcpy(old, w.file, sizeof old);
+        memset(data, (int)(21 + k), sizeof data);
+        call_write_start(&writer, w.channels[1], rd, 40960, data, sizeof data, w.now);
+        Call *needs = run_to_file(&writer);
+        call_offerv_start(&giver, w.channels[2], rd, 0, &one, 1, w.now);
+        w.asleep = 2;
+        do_file(needs);
+        assert_int_equal(done(&writer), sizeof data);
+        w.asleep = 0;
+        assert_in_range(done(&giver), 0, 40960);
+        settle();
+        assert_reads_file(rd, 0, 0, LEN);
+        assert_reads_file(rd, 0, 0, LEN);
+        assert_int_equal(close_rd(rd), 0);
+    }
+}
+
 static void offer__to_a_dead_host(void **state)
 {
     (void)state;
@@ -196,6 +224,7 @@ int main(void)
         T(offer__beside_a_write_fills_nothing),
         T(offer__never_overtakes_a_write),
         T(offer__is_overtaken_by_a_write),
+        T(offer__of_before_a_write_that_ends),
         T(offer__to_a_dead_host),
         T(offer__of_a_fallback_region_without_memory),
         T(offer__close_waits),
