@@ -99,7 +99,7 @@ int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
         DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_RANGE_HELD;
     if (len < 1 || offset < 0 || (flags & ~known))
         return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
-    if (runtime_get(&e.rt) < 0)
+    if (runtime_get(&e.rt) < 0 || runtime_serve(e.rt) < 0)
         return fail(&e, ENOMEM, reason_get()); /* a program goes on with its file */
     e.link = runtime_link_take(e.rt);
     int result = open_file(e.rt, len, fd, offset, flags, &given, &reason);

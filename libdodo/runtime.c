@@ -41,7 +41,8 @@ struct Runtime {
     unsigned links;
     _Atomic unsigned waiters; /* for an idle link */
     Link *background;
-    pthread_t thread;
+    pthread_t thread;     /* the background's, from the first region on */
+    _Atomic bool serving; /* it was started; changed under start_lock */
     int background_fd;
     _Atomic bool stop;  /* the background's thread */
     _Atomic bool ended; /* the process is in exit() */
@@ -377,21 +378,32 @@ static void *background_main(void *arg)
     }
 }
 
-static int background_start(Runtime *rt)
+static int background_make(Runtime *rt)
 {
-    sigset_t all, old;
     rt->background = link_new(rt->client, &rt->settings, &rt->self, 1, true);
     if (!rt->background)
         return -ENOMEM;
     file_worker_init(&rt->background->worker, rt->background_fd);
     client_receive_granted(rt->client, rt->background->transport->receive_bytes);
+    return 0;
+}
+
+/* Not before it is needed: system calls on descriptors are cheaper in a process of one thread. */
+static int background_start(Runtime *rt)
+{
+    sigset_t all, old;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     int result = pthread_create(&rt->thread, NULL, background_main, rt);
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (result != 0)
-        rt->background = link_free(rt->background);
+    rt->serving = result == 0;
     return -result;
+}
+
+static void background_stop(Runtime *rt)
+{
+    rt->stop = true;
+    hook_wake_background(rt);
 }
 
 /* ---- fork ----------------------------------------------------------------------------------- */
@@ -549,7 +561,7 @@ static int runtime_begin(Runtime *rt)
     if (rt->background_fd < 0 || !rt->all)
         return -ENOMEM;
     rt->links = 1;
-    return background_start(rt);
+    return background_make(rt);
 }
 
 static void at_exit(void);
@@ -606,21 +618,29 @@ int runtime_get(Runtime **ret)
         log_line(DODO_LOG_ERROR, error);
         reason_set_copy(error);
     } else if (result < 0) {
-        reason_set("no memory, socket or thread for the library itself");
+        reason_set("no memory or socket for the library itself");
     }
     *ret = rt;
+    return result;
+}
+
+int runtime_serve(Runtime *rt)
+{
+    int result = 0;
+    if (rt->serving)
+        return 0;
+    (void)pthread_mutex_lock(&start_lock);
+    if (!rt->serving && !rt->ended)
+        result = background_start(rt);
+    (void)pthread_mutex_unlock(&start_lock);
+    if (result < 0)
+        reason_set("no thread for the library itself");
     return result;
 }
 
 bool runtime_ended(const Runtime *rt)
 {
     return rt->ended;
-}
-
-static void background_stop(Runtime *rt)
-{
-    rt->stop = true;
-    hook_wake_background(rt);
 }
 
 /* Says good-bye to the manager, if that knows us. */
@@ -668,7 +688,8 @@ int runtime_stop(void)
         queue_shut_all();
         result = close_all(rt);
         background_stop(rt);
-        (void)pthread_join(rt->thread, NULL);
+        if (rt->serving)
+            (void)pthread_join(rt->thread, NULL);
         if (leave(rt) < 0)
             result = -EINVAL;
         running = NULL;
@@ -703,7 +724,8 @@ static void runtime_end(Runtime *rt)
     client_stop(rt->client, os_now_ns());
     gate_open();
     struct timespec until = exit_deadline();
-    (void)pthread_timedjoin_np(rt->thread, NULL, &until);
+    if (rt->serving)
+        (void)pthread_timedjoin_np(rt->thread, NULL, &until);
 }
 
 /* The lock is another thread's that is starting or shutting down, or it is this one's, and exit()

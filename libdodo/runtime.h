@@ -9,10 +9,13 @@
 
 typedef struct Runtime Runtime;
 
-/* The process's runtime, started if need be. 0; -errno with the reason set. */
+/* The process's runtime, made if need be. 0; -errno with the reason set. */
 int runtime_get(Runtime **ret);
-/* The same if it runs already, else NULL. */
+/* The same if it is there already, else NULL. */
 Runtime *runtime_peek(void);
+/* Its thread runs, started if need be: before a region is opened. Not inside the gate. 0; -errno
+ * with the reason set. */
+int runtime_serve(Runtime *rt);
 /* Ends it: closes all regions, says good-bye. 0, or -EINVAL: the manager was not told. No other
  * thread may be in the library. In exit() it has happened already, as far as it can. */
 int runtime_stop(void);

@@ -20,6 +20,7 @@
 #include <dodo/dodo.h>
 
 #include "tests/lib/call_asserts.h"
+#include "tests/lib/tasks.h"
 
 enum { FILE_BYTES = 100000 };
 
@@ -343,6 +344,28 @@ static void shutdown__starts_anew(void **state)
     assert_int_equal(mclose(rd), 0);
 }
 
+/* What has no region yet costs a program no thread. */
+static void thread__with_the_first_region(void **state)
+{
+    (void)state;
+    assert_int_equal(dodo_shutdown(), 0);
+    unsigned before = tasks_count();
+    assert_true(before > 0);
+    DodoQueue *q = dodo_queue_open(1);
+    assert_non_null(q);
+    assert_int_equal(tasks_count(), before);
+    assert_int_equal(dodo_queue_close(q), 0);
+    assert_int_equal(dodo_shutdown(), 0); /* nor does it need one to end */
+    assert_non_null(q = dodo_queue_open(1));
+    int rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    assert_int_equal(tasks_count(), before + 1);
+    assert_int_equal(mclose(rd), 0);
+    assert_int_equal(dodo_queue_close(q), 0);
+    assert_int_equal(dodo_shutdown(), 0);
+    assert_int_equal(tasks_count(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +391,7 @@ int main(void)
         cmocka_unit_test(fork__child_starts_with_nothing),
         cmocka_unit_test(msync__posix_keeps_its_own),
         cmocka_unit_test(shutdown__starts_anew),
+        cmocka_unit_test(thread__with_the_first_region),
     };
     (void)unsetenv("DODO_MANAGER");
     (void)setenv("DODO_CONFIG", "/dev/null", 1);
