@@ -3,10 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-/* With (gcc's) AddressSanitizer, what is free must not be touched. */
-#if defined(__SANITIZE_ADDRESS__)
+/* With AddressSanitizer, what is free must not be touched. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISON
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define POISON
+#endif
+#ifdef POISON
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(at, len) ((void)(at), (void)(len))
@@ -17,7 +23,43 @@ struct FreeBuffer {
     FreeBuffer *next;
 };
 
-enum { WORD_BITS = 64 };
+enum { WORD_BITS = 64, ALIGN = 64 };
+
+static uint64_t slot_of(const Buffers *b, const uint8_t *buffer)
+{
+    return (uint64_t)(buffer - b->base) / b->each;
+}
+
+void *buffers_beside(const Buffers *b, const uint8_t *buffer)
+{
+    return b->beside + slot_of(b, buffer) * b->beside_each;
+}
+
+static void poison(const Buffers *b, uint8_t *buffer)
+{
+    ASAN_POISON_MEMORY_REGION(buffer, b->each);
+    ASAN_POISON_MEMORY_REGION(buffers_beside(b, buffer), b->beside_each);
+}
+
+static void unpoison(const Buffers *b, uint8_t *buffer)
+{
+    ASAN_UNPOISON_MEMORY_REGION(buffer, b->each);
+    ASAN_UNPOISON_MEMORY_REGION(buffers_beside(b, buffer), b->beside_each);
+}
+
+static void unpoison_all(const Buffers *b)
+{
+    ASAN_UNPOISON_MEMORY_REGION(b->base, b->count * b->each);
+    ASAN_UNPOISON_MEMORY_REGION(b->beside, b->count * b->beside_each);
+}
+
+static void unmap(const Buffers *b)
+{
+    if (b->base)
+        b->pages->unmap(b->base, b->count * b->each);
+    if (b->beside)
+        b->pages->unmap(b->beside, b->count * b->beside_each);
+}
 
 static void all_released(Buffers *b)
 {
@@ -28,26 +70,27 @@ static void all_released(Buffers *b)
     b->low = b->kept_count = 0;
     b->kept = NULL;
     ASAN_POISON_MEMORY_REGION(b->base, b->count * b->each);
+    ASAN_POISON_MEMORY_REGION(b->beside, b->count * b->beside_each);
 }
 
-bool buffers_init(Buffers *b, uint64_t limit_bytes, uint32_t each)
+bool buffers_init(Buffers *b, const BufferPages *pages, uint64_t limit_bytes, uint32_t each,
+                  uint32_t beside)
 {
     uint64_t count = limit_bytes / each, words = (count + WORD_BITS - 1) / WORD_BITS;
-    *b = (Buffers){.each = each, .count = count};
-    if (count == 0 || limit_bytes > SIZE_MAX)
+    *b = (Buffers){.pages = pages,
+                   .each = each,
+                   .beside_each = (beside + ALIGN - 1) / ALIGN * ALIGN,
+                   .count = count};
+    if (!pages || count == 0 || limit_bytes > SIZE_MAX / 2)
         return false;
-    void *base = mmap(NULL, count * each, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED)
-        return false;
-    b->released = malloc(words * sizeof *b->released);
+    b->base = pages->map(count * each);
+    b->beside = b->base ? pages->map(count * b->beside_each) : NULL;
+    b->released = b->beside ? malloc(words * sizeof *b->released) : NULL;
     if (!b->released) {
-        (void)munmap(base, count * each);
+        unmap(b);
+        b->base = b->beside = NULL;
         return false;
     }
-    /* Hits in a large cache miss the TLB less. */
-    (void)madvise(base, count * each, MADV_HUGEPAGE);
-    b->base = base;
     all_released(b);
     return true;
 }
@@ -56,10 +99,10 @@ void buffers_deinit(Buffers *b)
 {
     if (!b->base)
         return;
-    ASAN_UNPOISON_MEMORY_REGION(b->base, b->count * b->each);
-    (void)munmap(b->base, b->count * b->each);
+    unpoison_all(b);
+    unmap(b);
     free(b->released);
-    b->base = NULL;
+    b->base = b->beside = NULL;
 }
 
 static uint8_t *take_released(Buffers *b)
@@ -87,7 +130,7 @@ uint8_t *buffers_take(Buffers *b)
 {
     uint8_t *buffer = b->kept ? take_kept(b) : b->base ? take_released(b) : NULL;
     if (buffer)
-        ASAN_UNPOISON_MEMORY_REGION(buffer, b->each);
+        unpoison(b, buffer);
     return buffer;
 }
 
@@ -97,7 +140,7 @@ void buffers_give(Buffers *b, uint8_t *buffer)
     f->next = b->kept;
     b->kept = f;
     b->kept_count++;
-    ASAN_POISON_MEMORY_REGION(buffer, b->each);
+    poison(b, buffer);
 }
 
 void buffers_release(Buffers *b)
@@ -105,9 +148,9 @@ void buffers_release(Buffers *b)
     if (!b->kept)
         return;
     uint8_t *buffer = take_kept(b);
-    uint64_t slot = (uint64_t)(buffer - b->base) / b->each, word = slot / WORD_BITS;
-    /* Where a page is larger than a buffer it keeps its memory. */
-    (void)madvise(buffer, b->each, MADV_DONTNEED);
+    uint64_t slot = slot_of(b, buffer), word = slot / WORD_BITS;
+    ASAN_UNPOISON_MEMORY_REGION(buffer, b->each); /* whoever releases it may write */
+    b->pages->release(buffer, b->each);
     ASAN_POISON_MEMORY_REGION(buffer, b->each);
     b->released[word] |= 1ull << slot % WORD_BITS;
     b->low = word < b->low ? word : b->low;
@@ -115,6 +158,8 @@ void buffers_release(Buffers *b)
 
 void buffers_release_all(Buffers *b)
 {
-    (void)madvise(b->base, b->count * b->each, MADV_DONTNEED);
+    unpoison_all(b); /* whoever releases may write */
+    b->pages->release(b->base, b->count * b->each);
+    b->pages->release(b->beside, b->count * b->beside_each);
     all_released(b);
 }

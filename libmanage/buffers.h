@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory of whole pieces: slots of one mapping, which takes no memory before they are used, and
- * gives back that of each one that is released. Not the heap's: what one thread has taken there and
- * another gives back stays with the first one's arena, so a full cache would take its memory again
- * for each of the threads that fetch; and what is freed below the heap's end is never given back.
+ * gives back that of each one that is released; and beside each some more, for what is to be known
+ * of it, which is given back when that of all is. Not the heap's: what one thread has taken there
+ * and another gives back stays with the first one's arena, so a full cache would take its memory
+ * again for each of the threads that fetch; and what is freed below the heap's end is never given
+ * back.
  */
 #ifndef DODO_LIBMANAGE_BUFFERS_H
 #define DODO_LIBMANAGE_BUFFERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct FreeBuffer FreeBuffer;
 
+/* Whose memory the mapping is of. */
+typedef struct BufferPages {
+    void *(*map)(size_t bytes); /* it takes none yet; NULL: not to be had */
+    void (*unmap)(void *base, size_t bytes);
+    void (*release)(void *at, size_t bytes); /* a part takes none any more, until it is written */
+} BufferPages;
+
 typedef struct Buffers {
+    const BufferPages *pages;
     uint8_t *base; /* NULL: there are none */
-    uint32_t each;
+    uint8_t *beside;
+    uint32_t each, beside_each;
     uint64_t count;
     FreeBuffer *kept; /* free, with their memory; in the memory itself */
     uint64_t kept_count;
@@ -22,8 +34,10 @@ typedef struct Buffers {
     uint64_t low;       /* no word of the map before it has any */
 } Buffers;
 
-/* As many of @each bytes as @limit_bytes hold. False: there is no room for them here. */
-bool buffers_init(Buffers *b, uint64_t limit_bytes, uint32_t each);
+/* As many of @each bytes as @limit_bytes hold, with @beside bytes for each. False: there is no room
+ * for them here, or @pages is NULL. */
+bool buffers_init(Buffers *b, const BufferPages *pages, uint64_t limit_bytes, uint32_t each,
+                  uint32_t beside);
 void buffers_deinit(Buffers *b);
 /* NULL: all are taken, or there are none. One that has been kept, if there is one. */
 uint8_t *buffers_take(Buffers *b);
@@ -33,6 +47,8 @@ void buffers_give(Buffers *b, uint8_t *buffer);
 void buffers_release(Buffers *b);
 /* None is taken: that of all. */
 void buffers_release_all(Buffers *b);
+/* What is beside one that is taken: aligned for anything, and of any content. */
+void *buffers_beside(const Buffers *b, const uint8_t *buffer);
 static inline bool buffers_have(const Buffers *b, const uint8_t *buffer)
 {
     return b->base && buffer >= b->base && buffer < b->base + b->count * b->each;

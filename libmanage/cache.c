@@ -21,7 +21,6 @@ void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
         .regions_max = 65536,
         .lanes = LANES,
         .remote = true,
-        .mapped = true,
     };
 }
 
@@ -59,8 +58,8 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
         free(c);
         return NULL;
     }
-    if (c->cfg.mapped)
-        (void)buffers_init(&c->buffers, c->cfg.limit_bytes, c->cfg.piece_bytes); /* or the heap */
+    (void)buffers_init(&c->buffers, c->cfg.pages, c->cfg.limit_bytes, c->cfg.piece_bytes,
+                       sizeof(Piece));
     return c;
 }
 
@@ -88,10 +87,8 @@ Cache *cache_free(Cache *c)
 
 void background_wake(Cache *c)
 {
-    if (c->background_idle && c->hooks.wake_background) {
-        c->background_idle = false;
-        c->hooks.wake_background(c->hooks.ctx);
-    }
+    if (c->background_idle && c->hooks.wake_background)
+        c->background_idle = !c->hooks.wake_background(c->hooks.ctx);
 }
 
 void waiters_wake(Cache *c)
@@ -386,7 +383,8 @@ bool cache_check(Cache *c)
                 continue;
             }
             Piece *p = piece_find(r, i);
-            good = good && (!p || piece_check(c, r, p, i, &s));
+            bool present = r->leaves[i / LEAF_PIECES]->present[i % LEAF_PIECES / 64] >> i % 64 & 1;
+            good = good && present == (p != NULL) && (!p || piece_check(c, r, p, i, &s));
             good = good && (r->remote_state == REMOTE_OPEN || !*remote_map(r, i));
         }
     }

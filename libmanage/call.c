@@ -6,6 +6,9 @@
 
 #include "libmanage/call_private.h"
 
+/* Who waits for a hit looks again after so long: see hit.c. */
+#define HIT_LOOK_NS NS_PER_MS
+
 /* ---- all calls ------------------------------------------------------------------------------ */
 
 void call_job(CacheCall *call)
@@ -25,6 +28,11 @@ void call_block(Cache *c, CacheCall *call, uint64_t until_ns)
     if (call->next)
         call->next->prev = &call->next;
     c->waiters = call;
+}
+
+void call_block_hit(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    call_block(c, call, time_add(now_ns, HIT_LOOK_NS));
 }
 
 static void call_unblock(CacheCall *call)

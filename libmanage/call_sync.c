@@ -50,11 +50,16 @@ static void file_sync_end(Cache *c, Region *r, int error)
 
 /* ---- phases: each returns true when it is over, else the call needs something ---------------- */
 
-static bool quiet(Cache *c, CacheCall *call)
+static bool quiet(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    if (call->kind != CALL_CLOSE || (call->region->calls == 1 && region_take(c, call->region)))
+    if (call->kind != CALL_CLOSE)
         return true;
-    call_block(c, call, TIME_NEVER);
+    if (call->region->calls > 1)
+        call_block(c, call, TIME_NEVER);
+    else if (region_take(c, call->region))
+        return true;
+    else
+        call_block_hit(c, call, now_ns);
     return false;
 }
 
@@ -201,7 +206,7 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
     for (;;) {
         bool over = true;
         if (call->phase == SYNC_QUIET)
-            over = quiet(c, call);
+            over = quiet(c, call, now_ns);
         else if (call->phase == SYNC_WRITE)
             over = write_back(c, call, now_ns);
         else if (call->phase == SYNC_FILE)

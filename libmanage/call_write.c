@@ -72,23 +72,25 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
 
 /* Nobody else is at the piece: it may be written into. False: the call waits. Behind readers it is
  * the next one's turn; a job may take long, and reading goes on beside it. */
-static bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits)
+static bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits, uint64_t now_ns)
 {
     if (p->writer || (GUARD(JOB_ALONE) && p->job)) {
         piece_unwant(c, p, call);
         call_block(c, call, TIME_NEVER);
         return false;
     }
-    if (p->pins || (hits && !piece_take(c, p))) {
-        piece_want(p, call);
+    if (!p->pins && (!hits || piece_take(c, p)))
+        return true;
+    piece_want(p, call);
+    if (p->pins)
         call_block(c, call, TIME_NEVER);
-        return false;
-    }
-    return true;
+    else
+        call_block_hit(c, call, now_ns);
+    return false;
 }
 
 /* The file has it: so has what is cached of it. False: somebody is in the way. */
-static bool direct_copy(Cache *c, CacheCall *call)
+static bool direct_copy(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
     uint64_t to = min_u64(call->direct_to, call->end); /* a short write has moved the end */
@@ -96,7 +98,7 @@ static bool direct_copy(Cache *c, CacheCall *call)
         Piece *p = piece_find(r, call->at / c->cfg.piece_bytes);
         uint64_t start = call->at / c->cfg.piece_bytes * c->cfg.piece_bytes;
         uint64_t end = min_u64(to, start + c->cfg.piece_bytes);
-        if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT)))
+        if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT), now_ns))
             return false;
         for (uint64_t at = call->at; p && at < end;) {
             uint64_t block_end = min_u64(end, (at / CACHE_BLOCK + 1) * CACHE_BLOCK);
@@ -118,13 +120,13 @@ static bool direct_copy(Cache *c, CacheCall *call)
 
 /* The write failed from call->doubt_from on: what the file has there now, nobody knows, and so what
  * is cached of it is worth nothing. False: somebody is in the way. */
-static bool direct_doubt(Cache *c, CacheCall *call)
+static bool direct_doubt(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     uint64_t to = call->direct_to;
     while (GUARD(DIRECT_FAILED) && call->doubt_from < to) {
         uint64_t i = call->doubt_from / c->cfg.piece_bytes;
         Piece *p = piece_find(call->region, i);
-        if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT)))
+        if (p && !write_alone(c, call, p, GUARD(HIT_DIRECT), now_ns))
             return false;
         if (p) {
             p->valid &= ~piece_mask(c, i, call->doubt_from, to) | p->dirty;
@@ -218,7 +220,7 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
     if (call->phase == WRITE_DIRECT_COPY) {
-        if (!direct_copy(c, call) || !direct_doubt(c, call))
+        if (!direct_copy(c, call, now_ns) || !direct_doubt(c, call, now_ns))
             return;
         direct_end(c, call);
         if (call->failed) {
@@ -238,13 +240,13 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
         if (p->index >= call->touched || !p->known)
             piece_use(c, p, true);
         call->touched = p->index + 1;
-        if (!write_alone(c, call, p, false))
+        if (!write_alone(c, call, p, false, now_ns))
             return;
         if (!write_edges(c, call, p, call->at, to, now_ns)) {
             piece_unwant(c, p, call);
             return;
         }
-        if (!write_alone(c, call, p, GUARD(HIT_ALONE)))
+        if (!write_alone(c, call, p, GUARD(HIT_ALONE), now_ns))
             return;
         write_copy(c, call, p, to);
     }

@@ -47,8 +47,9 @@ typedef struct CacheHooks {
     void (*unlock)(void *ctx);
     /* A call that is CACHE_BLOCKED may go on: cache_call_step() it. Any thread's. */
     void (*wake)(void *ctx, CacheCall *call);
-    /* There is something for cache_background_take(). */
-    void (*wake_background)(void *ctx);
+    /* There is something for cache_background_take(). False: nobody is there to take it, and it is
+     * told again. */
+    bool (*wake_background)(void *ctx);
     /* The region is gone: close its file. Not with the lock held. */
     void (*file_release)(void *ctx, void *file);
     void *ctx;
@@ -70,8 +71,9 @@ typedef struct CacheConfig {
     unsigned lanes; /* threads whose hits take no lock, at most; 0: none do */
     bool remote;    /* false: there is no cluster */
     bool lets_go;   /* a cache of which the kernel's would make more gives it its memory */
-    bool mapped; /* whole pieces have a mapping of their own, and keep its memory for others until
-                    none is left; false: the heap */
+    /* Whole pieces have a mapping of it for themselves, and keep its memory for others until none
+     * is left; NULL: they are of the heap. */
+    const struct BufferPages *pages;
 } CacheConfig;
 /* Defaults for a cache of @limit_bytes. */
 void cache_config_init(CacheConfig *config, uint64_t limit_bytes);
@@ -180,9 +182,9 @@ typedef struct CacheHit {
     int rd;
 } CacheHit;
 
-/* A lane for a thread, to be kept; -1: none. Threads may share one. */
-int cache_lane(Cache *c);
-enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t offset,
+/* A lane for a thread, to be kept as long as the cache is; NULL: none. Threads may share one. */
+struct Lane *cache_lane(Cache *c);
+enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, struct Lane *lane, int rd, off_t offset,
                                   size_t len);
 void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf);
 void cache_hit_end(CacheHit *h, Cache *c);

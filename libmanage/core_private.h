@@ -18,11 +18,13 @@ enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALI
 
 /* A part of a region's directory, made when the first of its pieces comes. */
 typedef struct Leaf {
-    struct Piece *pieces[LEAF_PIECES];
-    uint64_t remote[LEAF_PIECES]; /* map of blocks that remote memory is believed to hold */
-    /* For hits: which blocks they may copy, and the piece's data, NULL where there is no piece. */
+    /* For hits: a map of the pieces that there are, which blocks of each they may copy, and its
+     * data. */
+    _Atomic uint64_t present[LEAF_PIECES / 64];
     _Atomic uint64_t readable[LEAF_PIECES];
     uint8_t *_Atomic data[LEAF_PIECES];
+    struct Piece *pieces[LEAF_PIECES];
+    uint64_t remote[LEAF_PIECES]; /* map of blocks that remote memory is believed to hold */
 } Leaf;
 
 /* What a hit has read: of local memory, or of the file, with how long that took. Of the file only
@@ -247,8 +249,8 @@ uint64_t *remote_map_make(Region *r, uint64_t index); /* NULL: no memory for it 
 void lanes_free(Cache *c);
 /* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
 void piece_open(Piece *p);
-/* No hit begins to read it until it is opened. False: one is at it; piece_take: the caller waits,
- * and is woken. */
+/* No hit begins to read it until it is opened. False: one is at it; piece_take: the caller waits by
+ * call_block_hit(). */
 bool piece_shut(const Cache *c, Piece *p);
 bool piece_take(Cache *c, Piece *p);
 /* It was to leave, but a hit is at it: it is busy for the policy as long as that lasts. */
@@ -335,6 +337,8 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
 
 void call_job(CacheCall *call);
 void call_block(Cache *c, CacheCall *call, uint64_t until_ns);
+/* Until a hit has ended: it wakes who waits, or nearly always. */
+void call_block_hit(Cache *c, CacheCall *call, uint64_t now_ns);
 void call_over(CacheCall *call, ssize_t result, int error);
 
 /* ---- readahead.c ---------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
 
 enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_SMALLEST = 4096 };
 enum { COST_MEAN = 64, COST_OUTLIER_MIXED = 32 };
-enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other look */
+enum { COST_AGAIN = 16 };         /* in times of what it cost: before the first other look */
+enum { COST_NOTHING_NS = 40000 }; /* what saves less a transfer is of no use, if little, too */
 
 unsigned cost_class(uint64_t bytes)
 {
@@ -88,18 +89,28 @@ void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns,
     uint64_t again_ns = cost->classes[k].again_ns, other_ns = cost_of(rival, bytes);
     if (bytes == 0)
         return;
-    if (again_ns)
+    if (cost->classes[k].dear)
         cost->classes[k].ns = 0;
     cost_add(cost, bytes, ns, now_ns);
-    bool dear = other_ns && cost_of(cost, bytes) >= other_ns;
+    uint64_t own_ns = cost_of(cost, bytes);
+    bool little = other_ns && own_ns + own_ns / COST_SAVES >= other_ns;
     again_ns = 2 * again_ns > COST_AGAIN * ns ? 2 * again_ns : COST_AGAIN * ns;
-    cost->classes[k].again_ns = !dear ? 0 : again_ns < fresh_ns ? again_ns : fresh_ns;
+    cost->classes[k].again_ns = !little ? 0 : again_ns < fresh_ns ? again_ns : fresh_ns;
+    bool nothing = little && own_ns + COST_NOTHING_NS >= other_ns;
+    cost->classes[k].looks = nothing ? cost->classes[k].looks + 1 : cost->classes[k].looks / 2;
+    cost->classes[k].dear = other_ns && own_ns >= other_ns;
 }
 
 uint64_t cost_again(const Cost *cost, uint64_t bytes)
 {
     unsigned k = class_nearest(cost, bytes);
     return k < COST_CLASSES ? cost->classes[k].again_ns : 0;
+}
+
+unsigned cost_looks(const Cost *cost, uint64_t bytes)
+{
+    unsigned k = class_nearest(cost, bytes);
+    return k < COST_CLASSES ? cost->classes[k].looks : 0;
 }
 
 uint64_t cost_of(const Cost *cost, uint64_t bytes)

@@ -12,6 +12,7 @@
     X(HIT, "a read that takes no lock copies what is valid alone")                     \
     X(HIT_ALONE, "nothing is written into a piece while a hit copies from it")         \
     X(HIT_DIRECT, "... also nothing that was written past the cache")                  \
+    X(PAST, "a cache that lets go is not read past where it still has something")      \
     X(LIMIT, "the limit is kept")                                                      \
     X(BOTH, "while remote memory is open, each write of the file goes to both")        \
     X(DIRTY_HELD, "remote memory is not believed to hold what is dirty here")          \

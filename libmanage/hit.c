@@ -14,15 +14,19 @@
  * look for claims, which then finds it; or it comes after, and so the hit's own look, which is
  * later still, finds the blocks unreadable or the region gone. (What lies on the way from the table
  * to the maps - the region, its leaves - is freed by a close alone, which looks for claims on the
- * region.)
+ * region.) A claim is withdrawn by a release, and who finds it gone acquires that.
  *
  * Why it never gives old bytes: a block is unreadable from before a cwrite copies into it until
  * after that. A hit that begins when the cwrite has returned finds it readable again, or goes the
  * long way; and that it is readable is stored after its bytes are, and loaded before they are.
  *
  * Why nobody waits for ever: who waits for a claim says so in c->wanted and then looks for it once
- * more; who withdraws one looks at c->wanted afterwards, and wakes whoever waits. And while a write
- * waits for the readers of a piece, no others begin (Piece.wanted_by): they come after it.
+ * more; who withdraws one looks at c->wanted afterwards, and wakes whoever waits. To be sure that
+ * one of the two sees the other, a hit would have to wait until all that it has copied is in the
+ * caches, a third of what it costs beside the copy; so it does not, and may look before its own
+ * withdrawal can be seen. Who was not woken therefore looks again by itself (call_block_hit()). And
+ * while a write waits for the readers of a piece, no others begin (Piece.wanted_by): they come
+ * after it.
  *
  * Why the policy decides as if each hit had told it: what was read stays in the lane until the lock
  * is taken for anything else, and then all is told before anything is decided. A thread keeps to
@@ -46,9 +50,9 @@ enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
-int cache_lane(Cache *c)
+Lane *cache_lane(Cache *c)
 {
-    int lane = -1;
+    Lane *lane = NULL;
     cache_enter(c);
     if (c->cfg.lanes) {
         unsigned n = c->lanes_given++ % (c->cfg.lanes < LANES ? c->cfg.lanes : LANES);
@@ -60,8 +64,8 @@ int cache_lane(Cache *c)
             }
         }
         /* Lanes are made in order: those before lane_count are there. */
-        lane = n < c->lane_count ? (int)n : -1;
-        c->lanes_given -= lane < 0;
+        lane = n < c->lane_count ? c->lanes[n] : NULL;
+        c->lanes_given -= !lane;
     }
     cache_unlock(c);
     return lane;
@@ -225,21 +229,22 @@ void cache_enter(Cache *c)
 
 /* ---- a hit ----------------------------------------------------------------------------------- */
 
-static bool lane_take(Cache *c, CacheHit *h, unsigned lane, uint64_t claim)
+static bool lane_take(Lane *l, uint64_t claim)
 {
     uint64_t none = 0;
-    Lane *l = c->lanes[lane];
-    if (!atomic_compare_exchange_strong(&l->claim, &none, claim))
-        return false;
-    h->lane = l;
+    return atomic_compare_exchange_strong(&l->claim, &none, claim);
+}
+
+static bool lane_has_room(const Lane *l)
+{
     uint32_t tail = atomic_load_explicit(&l->tail, memory_order_acquire);
     return atomic_load_explicit(&l->head, memory_order_relaxed) - tail < LANE_RECORDS;
 }
 
 static void lane_give(Cache *c, Lane *l)
 {
-    l->claim = 0;
-    if (!c->wanted)
+    atomic_store_explicit(&l->claim, 0, memory_order_release);
+    if (!atomic_load_explicit(&c->wanted, memory_order_relaxed))
         return;
     cache_enter(c);
     c->wanted = false;
@@ -254,10 +259,11 @@ static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first,
     uint64_t missing = 0;
     for (uint64_t i = first; i < first + count; i++) {
         Leaf *leaf = r->leaves[i / LEAF_PIECES];
-        uint64_t mask = piece_mask(c, i, h->offset, h->offset + h->len);
-        if (!leaf || !leaf->data[i % LEAF_PIECES])
+        uint64_t k = i % LEAF_PIECES;
+        bool blind = !GUARD(PAST) && c->left;
+        if (blind || !leaf || !(leaf->present[k / 64] >> k % 64 & 1))
             missing++;
-        else if (missing || mask & ~leaf->readable[i % LEAF_PIECES])
+        else if (missing || piece_mask(c, i, h->offset, h->offset + h->len) & ~leaf->readable[k])
             return CACHE_HIT_NONE;
     }
     if (!missing)
@@ -266,28 +272,35 @@ static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first,
     return missing == count && past ? CACHE_HIT_FILE : CACHE_HIT_NONE;
 }
 
-enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, int lane, int rd, off_t offset, size_t len)
+static void file_begin(CacheHit *h, const Cache *c)
 {
-    if (lane < 0 || rd < 0 || (unsigned)rd >= c->open_len || offset < 0 || !len ||
+    uint64_t reads = atomic_load_explicit(&h->lane->file_reads, memory_order_relaxed);
+    h->file = h->region->file;
+    h->cheap_ns = c->cheap_ns[cost_class(h->len)];
+    h->measure = !h->cheap_ns || (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
+}
+
+enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, Lane *lane, int rd, off_t offset,
+                                  size_t len)
+{
+    if (!lane || rd < 0 || (unsigned)rd >= c->open_len || offset < 0 || !len ||
         len > (uint64_t)CLAIM_PIECES << c->piece_shift)
         return CACHE_HIT_NONE;
     uint64_t first = (uint64_t)offset >> c->piece_shift;
     uint64_t count = (((uint64_t)offset + len - 1) >> c->piece_shift) - first + 1;
-    *h = (CacheHit){.rd = rd, .offset = (uint64_t)offset, .len = len};
+    if (!lane_take(lane, claim_of(rd, first, count)))
+        return CACHE_HIT_NONE;
+    *h = (CacheHit){
+        .lane = lane, .region = c->open[rd], .rd = rd, .offset = (uint64_t)offset, .len = len};
     enum CacheHitKind kind = CACHE_HIT_NONE;
-    if (lane_take(c, h, (unsigned)lane, claim_of(rd, first, count))) {
-        h->region = c->open[rd];
-        if (h->region && h->offset + len <= h->region->size)
-            kind = look(c, h, first, count);
-    }
-    if (kind == CACHE_HIT_FILE) {
-        uint64_t reads = atomic_load_explicit(&h->lane->file_reads, memory_order_relaxed);
-        h->file = h->region->file;
-        h->cheap_ns = c->cheap_ns[cost_class(len)];
-        h->measure = !h->cheap_ns || (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
-    }
-    if (kind == CACHE_HIT_NONE && h->lane)
-        lane_give(c, h->lane);
+    if (h->region && h->offset + len <= h->region->size)
+        kind = look(c, h, first, count);
+    if (kind == CACHE_HIT_FILE)
+        file_begin(h, c);
+    if ((kind == CACHE_HIT_LOCAL || h->measure) && !lane_has_room(lane))
+        kind = CACHE_HIT_NONE;
+    if (kind == CACHE_HIT_NONE)
+        lane_give(c, lane);
     return kind;
 }
 

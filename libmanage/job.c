@@ -94,10 +94,7 @@ void remote_want(Cache *c, Region *r)
     background_wake(c);
 }
 
-enum {
-    CLONE_SHARE = 4, /* so many times as long as a read it may take */
-    WORTH_SHARE = 4, /* a read from remote memory saves at least this share of what it takes */
-};
+enum { CLONE_SHARE = 4 }; /* so many times as long as a read it may take */
 
 /* Of remote memory as @which. A region's first transfer may be the first with its host, which costs
  * a session. */
@@ -116,7 +113,7 @@ static uint64_t fresh_since(const Cache *c, uint64_t now_ns)
     return now_ns > c->cfg.cost_fresh_ns ? now_ns - c->cfg.cost_fresh_ns : 0;
 }
 
-/* Since when what was measured of it counts; dear remote memory is looked at again sooner. */
+/* Since when what was measured of it counts; where it saves little it is looked at again sooner. */
 static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes, uint64_t now_ns)
 {
     uint64_t again = cost_again(remote, bytes), since = fresh_since(c, now_ns);
@@ -147,7 +144,7 @@ bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
 /* It takes time of processors and links, and may never be read: what saves little is left. */
 bool clone_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
 {
-    return remote_below(c, bytes, cost_of(&c->cost[COST_REMOTE], bytes) / WORTH_SHARE, now_ns);
+    return remote_below(c, bytes, cost_of(&c->cost[COST_REMOTE], bytes) / COST_SAVES, now_ns);
 }
 
 /* A clone says little of what a read will cost: it runs beside the program, and its host takes

@@ -92,8 +92,9 @@ int dodo_copen(size_t len, int fd, off_t offset)
 static ssize_t read_hit(Manage *m, int rd, off_t offset, void *buf, size_t len)
 {
     CacheHit h;
-    Cache *c = manage_cache(m);
-    enum CacheHitKind kind = cache_hit_begin(&h, c, manage_lane(m), rd, offset, len);
+    const ManageLane *mine = manage_lane(m);
+    Cache *c = mine->cache;
+    enum CacheHitKind kind = cache_hit_begin(&h, c, mine->lane, rd, offset, len);
     if (kind == CACHE_HIT_NONE)
         return -1;
     if (kind == CACHE_HIT_LOCAL) {

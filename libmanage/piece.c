@@ -88,21 +88,24 @@ static void buffer_give(Cache *c, uint8_t *data)
         buffers_release_all(&c->buffers);
 }
 
+/* Where what is known of the piece with that data is. */
+static Piece *piece_beside(const Cache *c, const uint8_t *data)
+{
+    return buffers_have(&c->buffers, data) ? buffers_beside(&c->buffers, data)
+                                           : malloc(sizeof(Piece));
+}
+
 Piece *piece_new(Cache *c, Region *r, uint64_t index)
 {
+    uint32_t len = piece_len(c, r, index);
     Leaf *leaf = leaf_make(r, index);
-    Piece *p = leaf ? calloc(1, sizeof *p) : NULL;
-    if (!p)
-        return NULL;
-    p->len = piece_len(c, r, index);
-    p->data = buffer_take(c, p->len);
-    if (!p->data) {
-        free(p);
+    uint8_t *data = leaf ? buffer_take(c, len) : NULL;
+    Piece *p = data ? piece_beside(c, data) : NULL;
+    if (!p) {
+        free(data); /* the heap's, if it is any */
         return NULL;
     }
-    p->region = r;
-    p->leaf = leaf;
-    p->index = index;
+    *p = (Piece){.region = r, .leaf = leaf, .index = index, .data = data, .len = len};
     p->entry.prev = p->entry.next = &p->entry;
     p->entry.region = r->number;
     p->entry.offset = piece_start(c, index);
@@ -113,6 +116,7 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     list_init(&p->claimed_link);
     leaf->pieces[index % LEAF_PIECES] = p;
     leaf->data[index % LEAF_PIECES] = p->data;
+    leaf->present[index % LEAF_PIECES / 64] |= 1ull << index % 64;
     c->used_bytes += p->len;
     return p;
 }
@@ -169,10 +173,13 @@ void piece_drop(Cache *c, Piece *p)
         directory_remove(c, p);
     list_remove(&p->claimed_link);
     p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
+    uint8_t *data = p->data;
     p->leaf->data[p->index % LEAF_PIECES] = NULL;
+    p->leaf->present[p->index % LEAF_PIECES / 64] &= ~(1ull << p->index % 64);
     c->used_bytes -= p->len;
-    buffer_give(c, p->data);
-    free(p);
+    if (!buffers_have(&c->buffers, data))
+        free(p);
+    buffer_give(c, data);
 }
 
 bool piece_busy(const Piece *p)

@@ -99,8 +99,14 @@ void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
         return;
     uint64_t from, goal;
     s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
-    if (is_sequential(s) && !sequential_due(c, s, &from, &goal))
-        return;
+    if (is_sequential(s)) {
+        if (!sequential_due(c, s, &from, &goal))
+            return;
+        if (r->remote_state != REMOTE_OPEN) { /* of the file the kernel reads ahead */
+            s->ahead_to = goal;
+            return;
+        }
+    }
     c->ahead_wanted = true;
     background_wake(c);
 }

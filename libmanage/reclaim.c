@@ -8,9 +8,8 @@
 enum {
     TOGETHER = 16, /* pieces that the background writes or copies with a victim */
     DROPS_ENOUGH = 64,
+    LOOKS_ENOUGH = 6, /* each after twice as long as the one before */
 };
-
-static const uint64_t DEAR_FOR_NS = 100 * NS_PER_MS;
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
@@ -163,12 +162,16 @@ static void let_go(Cache *c, uint64_t bytes)
         buffers_release(&c->buffers);
 }
 
-/* Is nothing to be had from remote memory? One measurement that it is dear says little, beside
- * clones on the same link; it is measured again, after twice as long each time. */
+/* Is nothing to be had from remote memory? What saves more than some 40 us may be worth its copy
+ * the next time that is looked. One measurement that it saves little says little: it
+ * was made beside clones on the same link, or a host was held up. More of them count, and twice as
+ * many where it was of use before. */
 static bool remote_is_no_use(const Cache *c, uint64_t bytes)
 {
     bool known = cost_of(&c->cost[COST_REMOTE], bytes) || cost_of(&c->cost[COST_CLONE], bytes);
-    return !known || cost_again(&c->cost[COST_REMOTE], bytes) >= DEAR_FOR_NS;
+    bool was_of_use = c->stats.remote_bytes > c->cfg.limit_bytes / 2;
+    return !known ||
+           cost_looks(&c->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
 }
 
 /* Where what leaves is not dirty, and goes to no other host. Another policy than LRU is somebody's
@@ -192,6 +195,14 @@ void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint
 
 /* ---- the background ------------------------------------------------------------------------- */
 
+/* Where it is to be seen what remote memory costs, no more is copied than that takes. */
+static uint64_t pieces_together(const Cache *c, const Piece *p, enum Plan plan, uint64_t now_ns)
+{
+    uint64_t bytes = max_u64(p->len, p->read_bytes), piece = c->cfg.piece_bytes;
+    bool look = plan == PLAN_CLONE && remote_unproven(c, bytes, now_ns);
+    return look ? min_u64((bytes + piece - 1) / piece, TOGETHER) : TOGETHER;
+}
+
 /* As much as is read at a time; where the clone is far shorter it says too little. */
 static uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, uint64_t now_ns)
 {
@@ -214,7 +225,8 @@ static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)
             r->remote_state = REMOTE_OPENING;
             return true;
         }
-        if (plan != PLAN_DROP && evict_begin(c, job, p, plan, TOGETHER, now_ns)) {
+        if (plan != PLAN_DROP &&
+            evict_begin(c, job, p, plan, pieces_together(c, p, plan, now_ns), now_ns)) {
             job->probe = probe_len(c, job, p, now_ns);
             return true;
         }

@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/list.h"
 #include "base/os.h"
 #include "base/time.h"
 #include "libmanage/backing.h"
 #include "libmanage/carry.h"
+#include "libmanage/pages.h"
 
 enum {
     WORKERS = 2, /* one may wait for a disk, the other for the network */
@@ -31,8 +31,8 @@ struct Manage {
     pthread_cond_t work; /* with @work_lock: for one worker, works changed; for all, stop */
     uint64_t works;
     bool stop;
-    pthread_t threads[WORKERS];
-    unsigned threads_count;
+    pthread_t threads[WORKERS]; /* started when there is work and no other waits for it */
+    unsigned threads_count, threads_waiting;
     atomic_bool ending; /* exit() is closing all regions, or has */
 };
 
@@ -58,17 +58,15 @@ bool manage_ending(const Manage *m)
     return m->ending;
 }
 
-int manage_lane(Manage *m)
+/* Initial-exec: found without a call. There is room for a few words in programs that load the
+ * library later, too. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) ManageLane mine;
+
+const ManageLane *manage_lane(Manage *m)
 {
-    static _Thread_local struct {
-        Manage *of; /* a child's is another one */
-        int lane;
-    } mine;
-    if (mine.of != m) {
-        mine.of = m;
-        mine.lane = cache_lane(m->cache);
-    }
-    return mine.lane;
+    if (mine.of != m) /* a child's is another one */
+        mine = (ManageLane){.of = m, .cache = m->cache, .lane = cache_lane(m->cache)};
+    return &mine;
 }
 
 /* ---- the core's hooks ----------------------------------------------------------------------- */
@@ -92,19 +90,40 @@ static void hook_wake(void *ctx, CacheCall *call)
     (void)pthread_cond_signal(&e->woken);
 }
 
-/* Tells one worker that there may be something to do. That one tells the next, if there was. */
-static uint64_t worker_wake(Manage *m)
+static void *worker_main(void *arg);
+
+/* Signals are the program's. Without a single thread nothing moves in the background: what must,
+ * the calls do themselves. */
+static void worker_start(Manage *m)
 {
-    (void)pthread_mutex_lock(&m->work_lock);
-    uint64_t works = ++m->works;
-    (void)pthread_cond_signal(&m->work);
-    (void)pthread_mutex_unlock(&m->work_lock);
-    return works;
+    sigset_t every, old;
+    (void)sigfillset(&every);
+    (void)pthread_sigmask(SIG_SETMASK, &every, &old);
+    if (pthread_create(&m->threads[m->threads_count], NULL, worker_main, m) == 0)
+        m->threads_count++;
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void hook_wake_background(void *ctx)
+/* Tells one worker that there may be something to do. That one tells the next, if there was. A
+ * process whose files are as fast as its memory has none: system calls on descriptors are cheaper
+ * in a process of one thread. False: there is none, and none could be started. */
+static bool worker_wake(Manage *m, uint64_t *ret_works)
 {
-    (void)worker_wake(ctx);
+    (void)pthread_mutex_lock(&m->work_lock);
+    *ret_works = ++m->works;
+    if (!m->threads_waiting && !m->stop && m->threads_count < WORKERS)
+        worker_start(m);
+    else
+        (void)pthread_cond_signal(&m->work);
+    bool somebody = m->threads_count > 0;
+    (void)pthread_mutex_unlock(&m->work_lock);
+    return somebody;
+}
+
+static bool hook_wake_background(void *ctx)
+{
+    uint64_t works;
+    return worker_wake(ctx, &works);
 }
 
 static void hook_file_release(void *ctx, void *file)
@@ -168,10 +187,12 @@ static bool wait_work(Manage *m, uint64_t seen)
     struct timespec until = timespec_of(until_ns);
     int result = 0;
     (void)pthread_mutex_lock(&m->work_lock);
+    m->threads_waiting++;
     while (!m->stop && m->works == seen && result == 0)
         result = until_ns == TIME_NEVER
                      ? pthread_cond_wait(&m->work, &m->work_lock)
                      : pthread_cond_clockwait(&m->work, &m->work_lock, CLOCK_MONOTONIC, &until);
+    m->threads_waiting--;
     bool go_on = !m->stop;
     (void)pthread_mutex_unlock(&m->work_lock);
     return go_on;
@@ -196,26 +217,13 @@ static void *worker_main(void *arg)
     do {
         seen = works_now(m);
         while (cache_background_take(m->cache, job, os_now_ns())) {
-            seen = worker_wake(m);
+            (void)worker_wake(m, &seen);
             job_carry_out(job, &result);
             cache_background_done(m->cache, job, &result, os_now_ns());
         }
     } while (wait_work(m, seen));
     free(job);
     return NULL;
-}
-
-/* Signals are the program's. Without a single thread nothing moves in the background: what must,
- * the calls do themselves. */
-static void workers_start(Manage *m)
-{
-    sigset_t every, old;
-    (void)sigfillset(&every);
-    (void)pthread_sigmask(SIG_SETMASK, &every, &old);
-    while (m->threads_count < WORKERS &&
-           pthread_create(&m->threads[m->threads_count], NULL, worker_main, m) == 0)
-        m->threads_count++;
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void workers_stop(Manage *m)
@@ -309,21 +317,23 @@ __attribute__((constructor)) static void at_load(void)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* What it costs to copy a byte here: what a file must not be cheaper than to be worth caching. */
+/* What it costs to copy a byte here: what a file must not be cheaper than to be worth caching. Not
+ * the heap's memory: who gives back so much of that once has all large blocks in it from then on,
+ * where they take their memory at once, and keep it. */
 static void measure_copy(Cache *c)
 {
-    CLEANUP_FREE uint8_t *from = malloc(COPY_BYTES);
-    CLEANUP_FREE uint8_t *to = malloc(COPY_BYTES);
-    if (!from || !to)
+    uint8_t *from = manage_pages.map(2 * COPY_BYTES);
+    if (!from)
         return;
-    memset(from, 1, COPY_BYTES);
-    memset(to, 2, COPY_BYTES);
+    uint8_t *to = from + COPY_BYTES;
+    memset(from, 1, 2 * COPY_BYTES);
     for (unsigned i = 0; i < COPY_ROUNDS; i++) {
         uint64_t start = os_now_ns();
         memcpy(to, from, COPY_BYTES);
         __asm__ volatile("" : : "r"(to) : "memory"); /* or it would not be copied at all */
         cache_copy_cost(c, COPY_BYTES, os_now_ns() - start);
     }
+    manage_pages.unmap(from, 2 * COPY_BYTES);
 }
 
 /* libdodo's exit handler must run after ours, so be registered before; and if it cannot start,
@@ -344,6 +354,7 @@ static void configure(const ManageSettings *s, CacheConfig *config)
     else if (s->readahead_bytes != UINT64_MAX)
         config->readahead_bytes = s->readahead_bytes;
     config->lets_go = true;
+    config->pages = &manage_pages;
     config->remote = s->cluster && start_libdodo();
 }
 
@@ -381,7 +392,6 @@ static int manage_start(Manage **ret)
     }
     (void)pthread_once(&once, register_exit);
     measure_copy(m->cache);
-    workers_start(m);
     *ret = m;
     return 0;
 }

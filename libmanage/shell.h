@@ -25,8 +25,13 @@ Manage *manage_peek(void);
 Cache *manage_cache(Manage *m);
 /* The process is at its end: nobody will close what is opened now. */
 bool manage_ending(const Manage *m);
-/* This thread's, for its hits; -1: none. */
-int manage_lane(Manage *m);
+/* What a hit needs, side by side. */
+typedef struct ManageLane {
+    const Manage *of;
+    Cache *cache;
+    struct Lane *lane; /* this thread's; NULL: none */
+} ManageLane;
+const ManageLane *manage_lane(Manage *m);
 /* Runs a call that was begun to its end. */
 void manage_run(Manage *m, ManageCall *e);
 void manage_call_init(ManageCall *e);

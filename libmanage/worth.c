@@ -4,10 +4,12 @@
 #include "base/time.h"
 
 enum {
+    SURE = 16,        /* the cache is to be cheaper by such a part, to be kept */
     MARGIN = 4,       /* such a part more than the cache had cost ends it early */
     REMOTE_SHARE = 8, /* of the misses come from remote memory, or go there: it is of use */
     PATIENCE = 16,    /* times what it took to find out, before it is looked again; doubles */
     DOUBLINGS = 10,
+    KEPT_SHARE = 8, /* of the cache's size: what is measured while it is kept */
 };
 /* A cluster may come, a file may get slow. */
 static const uint64_t LEFT_MAX_NS = 60 * NS_PER_S;
@@ -21,7 +23,18 @@ void worth_init(Worth *w, uint64_t limit_bytes)
 static void stretch_begin(Worth *w, bool settled)
 {
     w->settled = settled;
-    w->read_bytes = w->read_ns = w->missed_bytes = w->remote_bytes = 0;
+    w->read_bytes = w->read_ns = w->missed_bytes = w->remote_bytes = w->fresh_bytes = 0;
+}
+
+/* The next one, in which what was before counts, too: as much as if it had been as long as the
+ * cache is large. */
+static void stretch_go_on(Worth *w)
+{
+    w->read_bytes -= w->read_bytes / KEPT_SHARE;
+    w->read_ns -= w->read_ns / KEPT_SHARE;
+    w->missed_bytes -= w->missed_bytes / KEPT_SHARE;
+    w->remote_bytes -= w->remote_bytes / KEPT_SHARE;
+    w->fresh_bytes = 0;
 }
 
 static void turn(Worth *w, bool left, uint64_t now_ns)
@@ -34,40 +47,49 @@ static void turn(Worth *w, bool left, uint64_t now_ns)
 
 static uint64_t patience_ns(const Worth *w, unsigned times, uint64_t now_ns)
 {
-    uint64_t took_ns = time_min(now_ns - w->since_ns, TOOK_MAX_NS);
     unsigned shift = times < DOUBLINGS ? times : DOUBLINGS;
-    return time_add(now_ns, (took_ns * PATIENCE) << shift);
+    return time_add(now_ns, (w->took_ns * PATIENCE) << shift);
 }
 
 /* A full cache that misses more than it hits: would the kernel do better? */
 static void kept(Worth *w, bool may_leave, uint64_t now_ns)
 {
     w->kept_cost = (double)w->read_ns / (double)w->read_bytes;
-    bool misses = w->missed_bytes * 2 > w->read_bytes;
+    bool misses = w->missed_bytes * 16 > w->read_bytes * 9; /* clearly more than half */
     bool remote = w->remote_bytes * REMOTE_SHARE > w->missed_bytes;
     if (misses && !remote && may_leave && now_ns >= w->until_ns) {
         turn(w, true, now_ns);
         w->until_ns = 0; /* not known yet how long */
     } else {
-        stretch_begin(w, true);
+        stretch_go_on(w);
     }
 }
 
+static void lost(Worth *w, uint64_t now_ns)
+{
+    w->won = 0;
+    w->until_ns = patience_ns(w, 2 * w->lost++, now_ns);
+    turn(w, false, now_ns);
+}
+
+/* What a trial sees varies from one to the next by more than there often is between the two. In
+ * doubt it is let go: that is never slower than the file, and that was promised. */
 static void left(Worth *w, uint64_t now_ns)
 {
     double cost = (double)w->read_ns / (double)w->read_bytes;
     bool first = w->until_ns == 0;
-    if (first && cost >= w->kept_cost) {
-        w->won = 0;
-        w->until_ns = patience_ns(w, 2 * w->lost++, now_ns);
-        turn(w, false, now_ns);
+    unsigned part = first ? SURE : MARGIN;
+    if (first)
+        w->took_ns = time_min(now_ns - w->since_ns, TOOK_MAX_NS);
+    if (cost * part > w->kept_cost * (part + 1)) {
+        lost(w, now_ns);
         return;
     }
     if (first) {
         w->lost = 0;
         w->until_ns = time_min(patience_ns(w, w->won++, now_ns), time_add(now_ns, LEFT_MAX_NS));
     }
-    if (now_ns >= w->until_ns || cost * MARGIN > w->kept_cost * (MARGIN + 1)) {
+    if (now_ns >= w->until_ns) {
         w->until_ns = 0;
         turn(w, false, now_ns);
         return;
@@ -76,12 +98,12 @@ static void left(Worth *w, uint64_t now_ns)
 }
 
 /* A miss brings a piece, or lets one go: what was here before has gone after as many. While it is
- * kept, only misses change it. */
+ * kept, only misses change it; and where that is the slower way, each stretch is one too many. */
 static bool is_over(const Worth *w)
 {
-    uint64_t bytes = w->left ? w->read_bytes : w->missed_bytes;
-    uint64_t settling = w->left ? 2 : 1; /* the first misses of all fill it */
-    return bytes >= (w->settled ? w->limit_bytes : settling * w->limit_bytes);
+    if (w->left)
+        return w->read_bytes >= (w->settled ? 1 : 2) * w->limit_bytes;
+    return w->fresh_bytes >= w->limit_bytes / (w->settled ? KEPT_SHARE : 1);
 }
 
 bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns)
@@ -93,6 +115,7 @@ bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint
     w->read_bytes += bytes;
     w->read_ns += ns;
     w->missed_bytes += from != WORTH_LOCAL ? bytes : 0;
+    w->fresh_bytes += from != WORTH_LOCAL ? bytes : 0;
     w->remote_bytes += from == WORTH_REMOTE ? bytes : 0;
     return is_over(w);
 }

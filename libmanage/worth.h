@@ -5,8 +5,8 @@
  * full cache misses more than it hits, it lets go of its pieces, one for each that is read past it,
  * and what reads take then decides. Later it is looked again.
  *
- * Time is counted in stretches of the cache's size, of what is read: one for the change to take
- * effect, and one that is measured. Pure. */
+ * Time is counted in stretches of what is read, about as long as the cache is large: one for the
+ * change to take effect, and one that is measured. Pure. */
 #ifndef DODO_LIBMANAGE_WORTH_H
 #define DODO_LIBMANAGE_WORTH_H
 
@@ -14,16 +14,19 @@
 #include <stdint.h>
 
 typedef struct Worth {
-    uint64_t limit_bytes;                                     /* the cache's; 0: never let go */
-    bool left;                                                /* it lets go, or has */
-    bool settled;                                             /* this stretch counts */
-    uint64_t read_bytes, read_ns, missed_bytes, remote_bytes; /* in this stretch */
-    uint64_t now_ns;                                          /* the latest that was told */
-    uint64_t since_ns;                                        /* it keeps, or has let go, since */
+    uint64_t limit_bytes; /* the cache's; 0: never let go */
+    bool left;            /* it lets go, or has */
+    bool settled;         /* this stretch counts */
+    /* In this stretch; while it is kept also in those before, each less the longer ago it is. */
+    uint64_t read_bytes, read_ns, missed_bytes, remote_bytes;
+    uint64_t fresh_bytes; /* missed in this stretch alone */
+    uint64_t now_ns;      /* the latest that was told */
+    uint64_t since_ns;    /* it keeps, or has let go, since */
+    uint64_t took_ns;     /* the last trial */
     uint64_t until_ns;  /* that is not changed before; 0 while letting go: nor known to be right */
     unsigned won, lost; /* times in a row that letting go was better, or not */
     unsigned turns;     /* from one to the other, ever */
-    double kept_cost;   /* ns a byte, of the last stretch that counted */
+    double kept_cost;   /* ns a byte, when it was kept last */
 } Worth;
 
 void worth_init(Worth *w, uint64_t limit_bytes);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # pure.sh ARCHIVE...: the cores are pure. What they leave undefined is defined by another of these
 # archives or is one of the functions below, none of which reads a clock, opens, prints, waits or
-# starts anything. What maps memory for libmanage's pieces may call three more, and nothing else may.
+# starts anything.
 . "$(dirname "$0")/lib.sh"
 
 need nm
@@ -22,8 +22,7 @@ nm --defined-only "$@" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u >"$def
 for archive; do
   while read -r symbol; do
     complain "${archive##*/} calls $symbol"
-  done < <(nm -uA "$archive" |
-    awk '!(/\/libmanage_core\.a.*buffers\.c\.o: / && $NF ~ /^(mmap(64)?|munmap|madvise)$/) && NF > 1 { print $NF }' |
-    sort -u | comm -23 - "$defined" | grep -vE "$allowed")
+  done < <(nm -u "$archive" | awk 'NF == 2 { print $2 }' | sort -u | comm -23 - "$defined" |
+    grep -vE "$allowed")
 done
 finish

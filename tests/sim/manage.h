@@ -130,7 +130,7 @@ typedef struct UserThread {
     uint8_t *bounce;
     /* a call of the program's */
     bool busy, woken, thinking;
-    int lane;
+    struct Lane *lane; /* NULL: it has no hits */
     CacheHit hit;
     uint64_t hit_ns; /* when it began to read the file */
     CacheCall cache_call;

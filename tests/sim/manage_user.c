@@ -339,13 +339,13 @@ void user_work(User *u)
     sim_heap_enter(was);
 }
 
-static void cache_wake_background(void *ctx)
+static bool cache_wake_background(void *ctx)
 {
     User *u = ctx;
-    if (u->work_pending)
-        return;
+    if (!u->work_pending)
+        soon(u, 100000, work_event, u);
     u->work_pending = true;
-    soon(u, 100000, work_event, u);
+    return true;
 }
 
 static void cache_file_release(void *ctx, void *file)
@@ -415,7 +415,7 @@ static void thread_start(User *u, unsigned index)
                                           .port = (uint16_t)(20000 + slot * 8 + index),
                                           .input = thread_input,
                                           .ctx = t});
-    t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : -1;
+    t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : NULL;
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
     if (!t->buf || !t->bounce || !t->may)

@@ -4,11 +4,27 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/heap_pages.h"
 #include "tests/sim/manage.h"
 
 uint64_t manage_broken_guards;
 
 /* ---- what the seed decides ------------------------------------------------------------------ */
+
+/* Of the process that it runs in. */
+static void *pages_map(size_t bytes)
+{
+    return sim_malloc(bytes);
+}
+
+static void pages_unmap(void *base, size_t bytes)
+{
+    (void)bytes;
+    sim_free(base);
+}
+
+static const BufferPages sim_pages = {
+    .map = pages_map, .unmap = pages_unmap, .release = heap_pages_release};
 
 static void choose_cache(CacheConfig *c, SimRng *r)
 {
@@ -27,7 +43,9 @@ static void choose_cache(CacheConfig *c, SimRng *r)
     c->regions_max = 64;
     c->remote = sim_rng_chance(r, 950000);
     c->lets_go = sim_rng_chance(r, 500000);
-    c->mapped = sim_rng_chance(r, 300000); /* else sanitizers see what is used after its end */
+    c->pages = sim_rng_chance(r, 300000)
+                   ? &sim_pages
+                   : NULL; /* else sanitizers see what is used after its end */
 }
 
 static uint32_t maybe(SimRng *r, uint32_t max_ppm)

@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "libmanage/core.h"
 #include "tests/lib/cache_job.h"
+#include "tests/lib/heap_pages.h"
 #include "tests/lib/sim_rng.h"
 
 enum {
@@ -101,7 +102,7 @@ typedef struct World {
     /* what happened */
     uint64_t reads, writes, syncs, closes, failed_writes, failed_syncs, opens, opens_failed, clones,
         losses, released, remote_reads, fills, jobs, hits, file_hits;
-    int lanes[WORLD_SLOTS];
+    struct Lane *lanes[WORLD_SLOTS];
 } World;
 
 #define WORLD_CHECK(w, condition)                                                              \
@@ -712,7 +713,7 @@ static void world_init(World *w, uint64_t seed)
     w->cfg.lanes = sim_rng_chance(r, 800000) ? WORLD_LANES : 0;
     w->cfg.remote = sim_rng_chance(r, 850000);
     w->cfg.lets_go = seed % 3 == 0;
-    w->cfg.mapped = seed % 2; /* else sanitizers see what is beside a piece */
+    w->cfg.pages = seed % 2 ? &heap_pages : NULL; /* else sanitizers see what is beside a piece */
     if (sim_rng_chance(r, 600000))
         w->file_fail_ppm = (uint32_t)sim_rng_spread(r, 1000, 200000);
     if (sim_rng_chance(r, 400000))

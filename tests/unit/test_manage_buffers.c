@@ -11,9 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "libmanage/buffers.h"
+#include "libmanage/pages.h"
 
-enum { EACH = 64 << 10, COUNT = 130 }; /* pages of up to 64 KiB; three words of the map */
+enum {
+    EACH = 64 << 10,
+    COUNT = 130,
+    BESIDE = 100
+}; /* pages of up to 64 KiB; three words of the map */
 
 static Buffers b;
 static uint8_t *taken[COUNT];
@@ -21,7 +25,7 @@ static uint8_t *taken[COUNT];
 static int set_up(void **state)
 {
     (void)state;
-    assert_true(buffers_init(&b, (uint64_t)COUNT * EACH + EACH - 1, EACH));
+    assert_true(buffers_init(&b, &manage_pages, (uint64_t)COUNT * EACH + EACH - 1, EACH, BESIDE));
     return 0;
 }
 
@@ -40,14 +44,19 @@ static void take_all(void)
         assert_non_null(taken[i]);
         assert_true(buffers_have(&b, taken[i]));
         memset(taken[i], (int)i + 1, EACH);
+        assert_int_equal((uintptr_t)buffers_beside(&b, taken[i]) % _Alignof(max_align_t), 0);
+        memset(buffers_beside(&b, taken[i]), (int)i + 1, BESIDE);
     }
     assert_null(buffers_take(&b));
 }
 
 static void assert_filled(unsigned i)
 {
+    const uint8_t *beside = buffers_beside(&b, taken[i]);
     for (size_t k = 0; k < EACH; k++)
         assert_int_equal(taken[i][k], i + 1);
+    for (size_t k = 0; k < BESIDE; k++)
+        assert_int_equal(beside[k], i + 1);
 }
 
 static unsigned pages_held(void)
@@ -81,6 +90,7 @@ static void each_is_taken_once(void **state)
         taken[i] = buffers_take(&b);
         assert_non_null(taken[i]);
         memset(taken[i], (int)i + 1, EACH);
+        memset(buffers_beside(&b, taken[i]), (int)i + 1, BESIDE);
     }
     assert_null(buffers_take(&b));
     for (unsigned i = 0; i < COUNT; i++)
@@ -133,8 +143,10 @@ static void none(void **state)
     (void)state;
     uint8_t other[16];
     Buffers n;
-    assert_false(buffers_init(&n, EACH - 1, EACH));
-    assert_false(buffers_init(&n, UINT64_MAX / 2, EACH)); /* no such address space */
+    assert_false(buffers_init(&n, &manage_pages, EACH - 1, EACH, BESIDE));
+    assert_false(
+        buffers_init(&n, &manage_pages, UINT64_MAX / 4, EACH, BESIDE)); /* no such address space */
+    assert_false(buffers_init(&n, NULL, EACH, EACH, BESIDE));
     assert_null(buffers_take(&n));
     assert_false(buffers_have(&n, other));
     buffers_release(&n);

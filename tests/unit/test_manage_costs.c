@@ -168,6 +168,72 @@ static void a_cache_worth_less_than_the_kernels__lets_go(void **s)
     cache_free(c);
 }
 
+/* A cache that may let go, beside a file and remote memory of such costs. */
+static Cache *letting_go(int *rd, uint64_t file_ns, uint64_t remote_ns)
+{
+    CacheConfig cfg = config(8);
+    cfg.lets_go = true;
+    cfg.low_water_bytes = 2 * PIECE;
+    Cache *c = make(&cfg, 0, rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.file_ns = file_ns;
+    w.remote_ns = remote_ns;
+    return c;
+}
+
+/* So it does where remote memory saves too little for a copy, as soon as that has been seen a few
+ * times. */
+static void a_cache_beside_remote_memory_of_little_use__lets_go(void **s)
+{
+    (void)s;
+    const uint64_t remote_ns[] = {90000, 120000}; /* of the file's 100000 */
+    for (unsigned k = 0; k < 2; k++) {
+        int rd;
+        Cache *c = letting_go(&rd, 100000, remote_ns[k]);
+        read_until_turn(c, rd, 1);
+        assert_in_range(w.did[CACHE_READ_REMOTE] + w.probes, 6, 40);
+        cache_free(c);
+    }
+}
+
+/* It may be worth the copy the next time that is looked. */
+static void a_cache_beside_remote_memory_that_saves_much__is_kept(void **s)
+{
+    (void)s;
+    int rd;
+    Cache *c = letting_go(&rd, 335000, 275000); /* less than the quarter that a copy needs */
+    for (unsigned i = 0; i < 4000; i++)
+        read_on(c, rd, i % 32);
+    assert_true(w.did[CACHE_READ_REMOTE] + w.probes >= 3);
+    assert_int_equal(cache_turns(c), 0);
+    cache_free(c);
+}
+
+/* For as long as @ms remote memory is slower than the file, after it was of use. */
+static unsigned turns_of_a_spell(uint64_t ms)
+{
+    int rd;
+    Cache *c = letting_go(&rd, 400000, 100000);
+    for (unsigned i = 0; i < 128; i++)
+        read_on(c, rd, i % 32);
+    assert_true(w.did[CACHE_READ_REMOTE] >= 64);
+    assert_int_equal(cache_turns(c), 0);
+    w.remote_ns = 1000000;
+    uint64_t until_ns = w.now_ns + ms * NS_PER_MS;
+    for (unsigned i = 0; w.now_ns < until_ns; i++)
+        read_on(c, rd, i % 32);
+    unsigned turns = cache_turns(c);
+    cache_free(c);
+    return turns;
+}
+
+static void remote_memory_that_was_of_use__is_not_given_up_for_a_spell(void **s)
+{
+    (void)s;
+    assert_int_equal(turns_of_a_spell(300), 0);
+    assert_true(turns_of_a_spell(60000) > 0);
+}
+
 /* The nearest class that was measured tells, of two as near the smaller one. */
 static void cost__of_the_nearest_class(void **s)
 {
@@ -443,6 +509,9 @@ int main(void)
         cmocka_unit_test(readahead__of_files_is_the_kernels),
         cmocka_unit_test(readahead__of_remote_memory),
         cmocka_unit_test(a_cache_worth_less_than_the_kernels__lets_go),
+        cmocka_unit_test(a_cache_beside_remote_memory_of_little_use__lets_go),
+        cmocka_unit_test(a_cache_beside_remote_memory_that_saves_much__is_kept),
+        cmocka_unit_test(remote_memory_that_was_of_use__is_not_given_up_for_a_spell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

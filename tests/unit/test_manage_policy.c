@@ -63,7 +63,7 @@ static void released(void *ctx, void *file)
     (void)file;
 }
 
-static int lane;
+static struct Lane *lane;
 static unsigned without_lock; /* reads */
 
 static Cache *make(unsigned room, int policy, int *ret_rd)
@@ -78,7 +78,7 @@ static Cache *make(unsigned room, int policy, int *ret_rd)
     assert_non_null(c);
     assert_int_equal(cache_set_policy(c, policy), 0);
     lane = cache_lane(c);
-    assert_true(lane >= 0);
+    assert_non_null(lane);
     *ret_rd =
         cache_open(c, (uint64_t)TRACE_PIECES * PIECE, (uint64_t)TRACE_PIECES * PIECE, &file, 0);
     assert_true(*ret_rd >= 0);

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "tests/lib/scenario.h"
 #include "tests/lib/sim_rng.h"
+#include "tests/lib/tasks.h"
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -294,6 +295,40 @@ static void threads__first_calls_together(void)
     CHECK(stats().regions == 0);
 }
 
+/* ---- its own --------------------------------------------------------------------------------- */
+
+/* Reads of what has room cost a program no thread, though there is a cluster. */
+static void threads__none_without_need(void)
+{
+    uint8_t buf[CELL];
+    fd = scenario_file(LEN, byte_at);
+    CHECK(setenv("DODO_MANAGER", "127.0.0.1:1", 1) == 0);
+    unsigned before = tasks_count();
+    CHECK(before > 0);
+    int rd = copen(LEN, fd, 0);
+    CHECK(rd >= 0);
+    for (unsigned i = 0; i < 3 * CELLS; i++) { /* one after the other, then not */
+        unsigned cell = i < CELLS ? i : i * 7919 % CELLS;
+        CHECK(cread(rd, (off_t)cell * CELL, buf, CELL) == CELL && buf[0] == cell_byte(cell, 0));
+    }
+    CHECK(tasks_count() == before);
+    CHECK(cclose(rd) == 0);
+}
+
+static void threads__when_room_gets_short(void)
+{
+    enum { CACHE = 16 << 10 };
+    uint8_t buf[CACHE] = {1};
+    fd = scenario_file(LEN, byte_at);
+    CHECK(dodo_manage_set(MANAGE_CACHE_BYTES, CACHE) == 0);
+    unsigned before = tasks_count();
+    int rd = copen(LEN, fd, 0);
+    CHECK(rd >= 0 && tasks_count() == before);
+    CHECK(cwrite(rd, 0, buf, CACHE) == CACHE); /* somebody is to write it, and nobody waits */
+    CHECK(tasks_count() > before);
+    CHECK(cclose(rd) == 0);
+}
+
 #ifndef SANITIZER
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -348,6 +383,8 @@ static const Scenario scenarios[] = {
     SCENARIO(threads__in_two_pieces),
     SCENARIO(threads__close_once),
     SCENARIO(threads__first_calls_together),
+    SCENARIO(threads__none_without_need),
+    SCENARIO(threads__when_room_gets_short),
 #ifndef SANITIZER
     SCENARIO(threads__take_no_more_than_the_limit),
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A piece that is always being read is written all the same: who copies from it ends, and nobody
- * else begins before the write has had its turn. Several threads' calls, step by step. */
+ * else begins before the write has had its turn. Several threads' calls, step by step. And the
+ * background's turn. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/time.h"
 #include "libmanage/core.h"
 #include "tests/lib/cache_job.h"
 
@@ -16,7 +18,8 @@ enum { PIECE = 2 * CACHE_BLOCK, BYTES = 4 * PIECE, READERS = 3 };
 
 static uint8_t file[BYTES];
 static Cache *cache;
-static int rd, lanes[READERS];
+static int rd;
+static struct Lane *lanes[READERS];
 static unsigned wakes;
 static void (*beside)(void); /* what other threads do while bytes are copied, once */
 
@@ -116,6 +119,7 @@ static void write_behind_hits(unsigned flags)
     memset(new, 2, sizeof new);
     assert_int_equal(hit_begin(&hit, 0), CACHE_HIT_LOCAL);
     assert_int_equal(write_begin(&write, new), CACHE_BLOCKED);
+    assert_true(write.until_ns < TIME_NEVER); /* a hit that ends may not see that it waits */
     assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE);
     assert_int_equal(read_begin(&read, theirs), CACHE_BLOCKED);
     assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE); /* still */
@@ -211,6 +215,48 @@ static void write__behind_a_job(void **state)
     cache = cache_free(cache);
 }
 
+/* ---- the background -------------------------------------------------------------------------- */
+
+static bool somebody;
+static unsigned told;
+
+static bool wake_background(void *ctx)
+{
+    (void)ctx;
+    told++;
+    return somebody;
+}
+
+/* It is told of work once; where nobody could be told, again. */
+static void background__is_told_until_somebody_is_there(void **state)
+{
+    static uint8_t buf[PIECE];
+    CacheConfig cfg;
+    CacheCall call;
+    (void)state;
+    cache_config_init(&cfg, BYTES);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    cfg.low_water_bytes = BYTES; /* each piece is one too many */
+    cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
+    assert_non_null(cache);
+    rd = cache_open(cache, BYTES, BYTES, file, 0);
+    somebody = false;
+    told = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        cache_write_start(&call, cache, rd, (off_t)i * PIECE, buf, PIECE, 0);
+        assert_int_equal(go_on(&call), CACHE_OVER);
+        assert_int_equal(told, i + 1);
+    }
+    somebody = true;
+    for (unsigned i = 2; i < 4; i++) {
+        cache_write_start(&call, cache, rd, (off_t)i * PIECE, buf, PIECE, 0);
+        assert_int_equal(go_on(&call), CACHE_OVER);
+        assert_int_equal(told, 3);
+    }
+    cache = cache_free(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +264,7 @@ int main(void)
         cmocka_unit_test(write_past_the_cache__behind_hits),
         cmocka_unit_test(write__behind_copies),
         cmocka_unit_test(write__behind_a_job),
+        cmocka_unit_test(background__is_told_until_somebody_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "libmanage/worth.h"
 
-enum { EACH = 8192, PIECES = 100 };
+enum { EACH = 8192, PIECES = 800, MEASURED = (PIECES + 7) / 8 };
 #define HIT_NS 1000
 #define FILE_NS (100 * NS_PER_US)
 
@@ -69,17 +69,18 @@ static unsigned reads_until_turn(void)
     return count;
 }
 
-/* Misses of twice the cache's size: one to fill it, one that is measured. */
+/* Misses of the cache's size to fill it, and an eighth of that to be measured. */
 static void a_full_cache_that_misses_is_tried_without(void **state)
 {
     (void)state;
     begin(FILE_NS, FILE_NS / 2);
     h.hits_of_10 = 0;
-    assert_int_equal(reads_until_turn(), 2 * PIECES);
+    assert_int_equal(reads_until_turn(), PIECES + MEASURED);
     begin(FILE_NS, FILE_NS / 2);
     h.hits_of_10 = 4;
     unsigned count = reads_until_turn();
-    assert_true(count >= 2 * PIECES * 10 / 6 && count <= 2 * PIECES * 10 / 6 + 10);
+    unsigned at_least = (PIECES + MEASURED) * 10 / 6;
+    assert_in_range(count, at_least, at_least + 10);
 }
 
 static void what_speaks_for_it(void **state)
@@ -125,7 +126,7 @@ static void a_little_of_remote_memory_does_not(void **state)
     begin(FILE_NS, FILE_NS / 2);
     h.hits_of_10 = 0;
     h.remote_of_10 = 1;
-    assert_int_equal(reads_until_turn(), 2 * PIECES);
+    assert_int_equal(reads_until_turn(), PIECES + MEASURED);
 }
 
 /* It is kept again after a stretch to settle, as long as it takes to go and to be the kernel's, and
@@ -153,7 +154,7 @@ static void where_it_was_not_it_stays_away(void **state)
     reads_until_turn();
     unsigned away = reads_until_turn(), back = reads_until_turn();
     assert_in_range(away, 16 * 3 * PIECES, 20 * 3 * PIECES);
-    assert_in_range(back, 2 * PIECES, 4 * PIECES); /* and is looked at again */
+    assert_in_range(back, PIECES, 3 * PIECES); /* and is looked at again */
     unsigned longer = reads_until_turn();
     assert_in_range(longer, away * 3 / 2, away * 5 / 2);
 }
@@ -162,7 +163,7 @@ static void where_it_was_not_it_stays_away(void **state)
 static void it_does_not_stay_away_for_ever(void **state)
 {
     (void)state;
-    begin(1000 * FILE_NS, 500 * FILE_NS);
+    begin(100 * FILE_NS, 50 * FILE_NS);
     reads_until_turn();
     uint64_t since_ns = h.now_ns;
     reads_until_turn();
@@ -178,9 +179,22 @@ static void it_comes_back_when_reads_get_slower(void **state)
     h.left_ns = FILE_NS;
     assert_true(reads_until_turn() <= 2 * PIECES);
     h.left_ns = FILE_NS / 2;
-    reads_until_turn(); /* and is tried at once */
+    assert_true(reads_until_turn() >= 10 * 3 * PIECES); /* as after any that it lost */
     reads(4 * PIECES);
     assert_true(h.w.left);
+}
+
+/* What a trial sees varies: a cache that is not clearly better is no slower where it is let go. */
+static void in_doubt_it_is_let_go(void **state)
+{
+    (void)state;
+    const uint64_t kept_mean_ns = (7 * FILE_NS + 3 * HIT_NS) / 10;
+    begin(FILE_NS, kept_mean_ns * 105 / 100);
+    reads_until_turn();
+    assert_true(reads_until_turn() >= 16 * 3 * PIECES);
+    begin(FILE_NS, kept_mean_ns * 108 / 100);
+    reads_until_turn();
+    assert_int_equal(reads_until_turn(), 3 * PIECES);
 }
 
 static void a_long_time_is_no_overflow(void **state)
@@ -209,6 +223,7 @@ int main(void)
         cmocka_unit_test(where_it_was_not_it_stays_away),
         cmocka_unit_test(it_does_not_stay_away_for_ever),
         cmocka_unit_test(it_comes_back_when_reads_get_slower),
+        cmocka_unit_test(in_doubt_it_is_let_go),
         cmocka_unit_test(a_long_time_is_no_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
