@@ -21,12 +21,18 @@ def mean_us(run):
     return run["read_seconds"] * 1e6 / run["requests"]
 
 
+def quieter_half(pairs):
+    """Those during which the host took least of the processors, whatever came of them."""
+    return sorted(pairs, key=lambda p: max(r["stolen"] for r in p.values()))[:(len(pairs) + 1) // 2]
+
+
 def cells(results):
     rounds = defaultdict(lambda: defaultdict(dict))
     for r in results:
-        rounds[r["file"], r["link"], r["pattern"]][r["round"]][r["backend"]] = r["run"]
-    for (file, link, pattern), pairs in rounds.items():
-        pairs = [p for p in pairs.values() if len(p) == 2]
+        rounds[r["file"], r["link"], r["pattern"]][r["round"]][r["backend"]] = {**r["run"], "stolen": r["stolen"]}
+    for (file, link, pattern), all_pairs in rounds.items():
+        all_pairs = [p for p in all_pairs.values() if len(p) == 2]
+        pairs = quieter_half(all_pairs)
         of = {b: [p[b] for p in pairs] for b in ("disk", "manage")}
         read = sum(r["verified_bytes"] for r in of["manage"])
         yield {
@@ -37,8 +43,11 @@ def cells(results):
             "p50_us": {b: statistics.median(r["request_us_p50"] for r in of[b]) for b in of},
             "local_percent": 100 * sum(r["local_bytes"] for r in of["manage"]) / read,
             "remote_percent": 100 * sum(r["remote_bytes"] for r in of["manage"]) / read,
-            "wrong_bytes": sum(r["wrong_bytes"] for b in of for r in of[b]),
-            "errors": sum(r["errors"] for b in of for r in of[b]),
+            "rounds_in_all": len(all_pairs),
+            "stolen_percent": 100 * max(r["stolen"] for p in pairs for r in p.values()),
+            "all_ratios": [mean_us(p["manage"]) / mean_us(p["disk"]) for p in all_pairs],
+            "wrong_bytes": sum(r["wrong_bytes"] for p in all_pairs for r in p.values()),
+            "errors": sum(r["errors"] for p in all_pairs for r in p.values()),
         }
 
 
@@ -85,6 +94,9 @@ def summary(all_cells):
         faster = (f"{name(c)}: {1 / c['ratio']['median']:.1f} times as fast" for c in wins)
         yield f"Wins: {'; '.join(faster)}."
     bad = sum(c["wrong_bytes"] for c in all_cells) + sum(c["errors"] for c in all_cells)
+    most = max(all_cells, key=lambda c: c["stolen_percent"])
+    yield (f"Of {'/'.join(sorted({str(c['rounds_in_all']) for c in all_cells}))} rounds the half counts in which the host "
+           f"took least of the processors: up to {most['stolen_percent']:.0f} % ({name(most)}).")
     yield f"Every byte was checked: {'all were right' if not bad else f'{bad} WRONG'}."
 
 
