@@ -276,6 +276,11 @@ const ImdDataStats *imd_data_stats(const ImdData *d)
     return &d->stats;
 }
 
+ImdAwaited imd_data_awaited(const ImdData *d)
+{
+    return d->awaited;
+}
+
 size_t imd_data_bytes(const ImdData *d)
 {
     return d->bytes + hmap_bytes(&d->regions);
@@ -300,9 +305,25 @@ static size_t list_length(const ListNode *head)
     return n;
 }
 
+static void add_missing(ImdAwaited *sum, const Assembly *a)
+{
+    ImdAwaited m = assembly_missing(a);
+    sum->bytes += m.bytes;
+    sum->segments += m.segments;
+}
+
+static void add_awaited(ImdAwaited *sum, const DataRegion *r)
+{
+    LIST_FOREACH(node, &r->writes)
+    add_missing(sum, &CONTAINER_OF(node, DataWrite, in_region)->chunk);
+    LIST_FOREACH(node, &r->fills)
+    add_missing(sum, &CONTAINER_OF(node, DataFill, in_region)->chunk);
+}
+
 bool imd_data_check(const ImdData *d)
 {
     size_t bytes = sizeof *d, writes = 0, fills = 0;
+    ImdAwaited awaited = {0};
     for (HmapNode *node = hmap_walk(&d->regions, NULL); node; node = hmap_walk(&d->regions, node)) {
         const DataRegion *r = CONTAINER_OF(node, DataRegion, node);
         if (!data_writes_check(r) ||
@@ -310,10 +331,12 @@ bool imd_data_check(const ImdData *d)
             return false;
         writes += list_length(&r->writes);
         fills += list_length(&r->fills);
+        add_awaited(&awaited, r);
         bytes += region_bytes(r->blocks);
     }
     bytes += writes * sizeof(DataWrite) + fills * sizeof(DataFill);
     return bytes == d->bytes && writes == d->writes_open && fills == d->fills_open &&
            fills == list_length(&d->fills) && writes <= d->config.writes_max &&
-           fills <= d->config.fills_max;
+           fills <= d->config.fills_max && awaited.bytes == d->awaited.bytes &&
+           awaited.segments == d->awaited.segments;
 }

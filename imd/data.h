@@ -66,6 +66,11 @@ typedef struct ImdDataStats {
     uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled, malformed;
 } ImdDataStats;
 
+/* Of the open writes and fills: what has not come yet. */
+typedef struct ImdAwaited {
+    uint64_t bytes, segments;
+} ImdAwaited;
+
 ImdData *imd_data_new(const ImdDataConfig *config, const Env *env, const ImdDataSink *sink);
 ImdData *imd_data_free(ImdData *d);
 
@@ -95,12 +100,13 @@ void imd_data_busy(ImdData *d, void *session, const uint8_t *payload, size_t len
 void imd_data_session_closed(ImdData *d, void *session);
 
 const ImdDataStats *imd_data_stats(const ImdData *d);
+ImdAwaited imd_data_awaited(const ImdData *d);
 size_t imd_data_bytes(const ImdData *d); /* allocated for bookkeeping: accounted to the byte */
 /* For tests and the simulation. */
 bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block);
 size_t imd_data_regions(const ImdData *d);
 /* Invariants: no block is filled while a write of it is under way, every open write is one that
- * may be, all memory is accounted for. */
+ * may be, all memory and all that is awaited is accounted for. */
 bool imd_data_check(const ImdData *d);
 
 #endif

@@ -72,26 +72,57 @@ uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map)
     return here & s->touched;
 }
 
-void assembly_begin(Assembly *a, const WireWrite *m)
+static uint32_t segment_bytes(const Assembly *a, unsigned index)
 {
-    *a = (Assembly){.offset = m->offset, .len = m->len, .segment = m->segment};
+    uint32_t from = index * (uint32_t)a->segment, left = a->len - from;
+    return left < a->segment ? left : a->segment;
 }
 
-bool assembly_matches(Assembly *a, const WireWrite *m)
+ImdAwaited assembly_missing(const Assembly *a)
+{
+    unsigned count = wire_segment_count(a->len, a->segment), last = count - 1;
+    uint64_t map = wire_segment_mask(count) & ~a->received;
+    unsigned segments = (unsigned)__builtin_popcountll(map);
+    uint32_t bytes = segments * a->segment;
+    if (map >> last & 1)
+        bytes -= a->segment - segment_bytes(a, last);
+    return (ImdAwaited){.bytes = bytes, .segments = segments};
+}
+
+void assembly_begin(Assembly *a, const WireWrite *m, ImdAwaited *awaited)
+{
+    *a = (Assembly){.offset = m->offset, .len = m->len, .segment = m->segment};
+    ImdAwaited all = assembly_missing(a);
+    awaited->bytes += all.bytes;
+    awaited->segments += all.segments;
+}
+
+void assembly_end(const Assembly *a, ImdAwaited *awaited)
+{
+    ImdAwaited rest = assembly_missing(a);
+    awaited->bytes -= rest.bytes;
+    awaited->segments -= rest.segments;
+}
+
+bool assembly_matches(Assembly *a, const WireWrite *m, ImdAwaited *awaited)
 {
     if (a->offset != m->offset || a->len != m->len)
         return false;
-    if (a->segment != m->segment)
-        assembly_begin(a, m);
+    if (a->segment != m->segment) {
+        assembly_end(a, awaited);
+        assembly_begin(a, m, awaited);
+    }
     return true;
 }
 
-unsigned assembly_take(Assembly *a, unsigned index)
+unsigned assembly_take(Assembly *a, unsigned index, ImdAwaited *awaited)
 {
     uint64_t bit = (uint64_t)1 << index;
     if (a->received & bit)
         return 0;
     a->received |= bit;
+    awaited->bytes -= segment_bytes(a, index);
+    awaited->segments--;
     /* Told too when a gap closes: the client tells reordering from loss by it. */
     bool gap = index > a->expected || index + 1 < a->expected;
     unsigned outcome = SEGMENT_NEW | (gap ? SEGMENT_GAP : 0);

@@ -29,7 +29,7 @@ static DataFill *fill_begin(ImdData *d, DataRegion *r, void *session, const Wire
     f->session = session;
     f->transfer = m->transfer;
     f->number = m->number;
-    assembly_begin(&f->chunk, m);
+    assembly_begin(&f->chunk, m, &d->awaited);
     list_push_back(&r->fills, &f->in_region);
     list_push_back(&d->fills, &f->in_order);
     d->fills_open++;
@@ -41,6 +41,7 @@ void data_fill_end(ImdData *d, DataFill *f)
 {
     list_remove(&f->in_region);
     list_remove(&f->in_order);
+    assembly_end(&f->chunk, &d->awaited);
     d->fills_open--;
     d->bytes -= sizeof *f;
     free(f);
@@ -105,7 +106,7 @@ static void fill_take(ImdData *d, void *session, DataRegion *r, DataFill *f, con
 {
     unsigned seen = 0;
     if (m->index != WIRE_INDEX_NONE) {
-        seen = assembly_take(&f->chunk, m->index);
+        seen = assembly_take(&f->chunk, m->index, &d->awaited);
         if (seen & SEGMENT_NEW)
             segment_store(d, r, f, m, s);
     }
@@ -121,7 +122,7 @@ void data_fill(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
 {
     BlockSpan span = block_span(r, m->offset, m->len);
     DataFill *f = fill_find(r, session, m->transfer);
-    if (f && (f->number != m->number || !assembly_matches(&f->chunk, m))) {
+    if (f && (f->number != m->number || !assembly_matches(&f->chunk, m, &d->awaited))) {
         fill_refuse(d, session, m, NULL, STATUS_INVALID);
         return;
     }

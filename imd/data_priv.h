@@ -62,7 +62,8 @@ struct ImdData {
     unsigned writes_open;
     unsigned fills_open;
     bool leaving;
-    bool paced;    /* imd_data_pace() */
+    bool paced; /* imd_data_pace() */
+    ImdAwaited awaited;
     uint64_t tick; /* of the message being taken in */
     size_t bytes;  /* allocated, but for the map's buckets */
     ImdDataStats stats;
@@ -89,13 +90,16 @@ void blocks_note_write(DataRegion *r, const BlockSpan *s, uint64_t number);
 /* The blocks of @s that also are among @other's, whose map is @map. */
 uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map);
 
-void assembly_begin(Assembly *a, const WireWrite *m);
+/* What has not come yet counts in @awaited, from here to assembly_end(). */
+void assembly_begin(Assembly *a, const WireWrite *m, ImdAwaited *awaited);
+void assembly_end(const Assembly *a, ImdAwaited *awaited);
+ImdAwaited assembly_missing(const Assembly *a);
 /* The same chunk? Cut otherwise (the path's MTU changed), it starts anew. */
-bool assembly_matches(Assembly *a, const WireWrite *m);
+bool assembly_matches(Assembly *a, const WireWrite *m, ImdAwaited *awaited);
 enum { SEGMENT_NEW = 1, SEGMENT_GAP = 2 };
 /* Notes segment @index: 0 for a duplicate, or SEGMENT_NEW, with SEGMENT_GAP when it leaves a gap
  * below it, or closes one. */
-unsigned assembly_take(Assembly *a, unsigned index);
+unsigned assembly_take(Assembly *a, unsigned index, ImdAwaited *awaited);
 bool assembly_complete(const Assembly *a);
 
 /* ---- data.c --------------------------------------------------------------------------------- */

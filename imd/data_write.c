@@ -110,7 +110,7 @@ static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
     BlockSpan span = block_span(r, m->offset, m->len);
     w->number = m->number;
     w->were_filled = blocks_filled(r, &span);
-    assembly_begin(&w->chunk, m);
+    assembly_begin(&w->chunk, m, &d->awaited);
     if (RULE(WRITE_UNFILLS))
         blocks_unfill(r, &span, span.touched);
     blocks_note_write(r, &span, m->number);
@@ -123,6 +123,7 @@ static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
 void data_write_end(ImdData *d, DataWrite *w)
 {
     list_remove(&w->in_region);
+    assembly_end(&w->chunk, &d->awaited);
     d->writes_open--;
     d->bytes -= sizeof *w;
     free(w);
@@ -163,7 +164,7 @@ static DataWrite *write_open(ImdData *d, DataRegion *r, const WireWrite *m, enum
     DataWrite *w = write_find(r, m->number);
     if (w) {
         *ret_status = STATUS_INVALID;
-        return assembly_matches(&w->chunk, m) ? w : NULL;
+        return assembly_matches(&w->chunk, m, &d->awaited) ? w : NULL;
     }
     if (d->leaving) {
         *ret_status = STATUS_LEAVING;
@@ -196,7 +197,7 @@ void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     }
     unsigned seen = 0;
     if (m->index != WIRE_INDEX_NONE) {
-        seen = assembly_take(&w->chunk, m->index);
+        seen = assembly_take(&w->chunk, m->index, &d->awaited);
         if (seen & SEGMENT_NEW)
             segment_store(d, r, m);
     }

@@ -108,16 +108,26 @@ static uint32_t answer_read(ImdThread *t, uint64_t now_ns)
     return ask.bytes;
 }
 
-/* What is refused for the cap's sake is not charged: else those who come again and again in vain
- * would keep all from ever being served. */
+/* What came, and what will come of it, without what was to come before. */
+static uint64_t promised(uint64_t came, uint64_t before, uint64_t after)
+{
+    return came + after > before ? came + after - before : 0;
+}
+
+/* A write or a fill is charged whole when it begins, be it by a poll, which is nothing itself: no
+ * more of them begin than the cap allows. What is refused for the cap's sake is not charged: else
+ * those who come again and again in vain would keep all from ever being served. */
 static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     uint64_t busy = imd_data_stats(t->data)->busy;
+    const ImdAwaited before = imd_data_awaited(t->data);
     if (t->config.pace)
         imd_data_pace(t->data, debt(t, t->now_ns) > PACE_WRITE_NS);
     imd_data_input(t->data, s, type, payload, len, t->now_ns);
+    const ImdAwaited after = imd_data_awaited(t->data);
     if (imd_data_stats(t->data)->busy == busy)
-        charge(t, len, 1);
+        charge(t, promised(len, before.bytes, after.bytes),
+               promised(1, before.segments, after.segments));
 }
 
 /* READs wait for their turn. All else is done at once, a WRITE even before the READs that came

@@ -31,7 +31,7 @@ typedef struct Client {
     uint64_t dropped_offset, dropped_len;
     bool dropped_first; /* before the order came back */
     /* what came */
-    unsigned acks, goodbyes, refused;
+    unsigned acks, opened, goodbyes, refused;
     WireWriteAck ack;
     uint64_t segments;
     uint8_t got[WIRE_CHUNK_MAX];
@@ -60,6 +60,7 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     } else if (type == WIRE_WRITE_ACK) {
         assert_int_equal(wire_write_ack_decode(payload, len, &c->ack), 0);
         c->acks++;
+        c->opened += c->ack.state == WRITE_OPEN;
     } else if (type == WIRE_GOODBYE) {
         assert_int_equal(wire_goodbye_decode(payload, len, &epoch), 0);
         assert_int_equal(epoch, EPOCH);
@@ -283,6 +284,7 @@ static void thread__serves_and_leaves_sealed(void **state)
 /* A thread that is not started, and two clients on sockets of their own. */
 typedef struct Turns {
     ImdThread *thread; /* the first client's */
+    Pace pace;
     Client *clients[2];
 } Turns;
 
@@ -296,7 +298,8 @@ static void turn(Turns *t)
             ;
 }
 
-static void open_turns(Turns *t)
+/* @rate: bytes a second; 0: no cap. */
+static void open_turns(Turns *t, uint64_t rate)
 {
     const Addr loopback = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
     const ImdRegion region = {
@@ -315,6 +318,8 @@ static void open_turns(Turns *t)
     first->pool = g_malloc0(POOL);
     t->thread = &first->thread;
     ImdThreadConfig config = thread_config(first, false);
+    pace_init(&t->pace, rate, 0);
+    config.pace = pace_is_on(&t->pace) ? &t->pace : NULL;
     assert_int_equal(mailbox_init(&first->done), 0);
     assert_int_equal(imd_thread_init(t->thread, &config, ends[2]), 0);
     assert_int_equal(imd_data_add(t->thread->data, &region), 0);
@@ -358,7 +363,7 @@ static void thread__answers_a_small_ask_amid_large_ones(void **state)
 {
     const uint64_t all = wire_segment_mask(wire_segment_count(SMALL, SEGMENT));
     Turns t;
-    open_turns(&t);
+    open_turns(&t, 0);
     Client *little = t.clients[1];
     ask_for_much(&t);
     ask(little, 1, SMALL);
@@ -374,7 +379,7 @@ static void thread__answers_a_small_ask_amid_large_ones(void **state)
 static void thread__forgets_what_a_dead_session_asked_for(void **state)
 {
     Turns t;
-    open_turns(&t);
+    open_turns(&t, 0);
     Client *c = t.clients[0];
     ask_for_much(&t);
     unsigned waiting = t.thread->reads->count;
@@ -392,6 +397,36 @@ static void thread__forgets_what_a_dead_session_asked_for(void **state)
     close_turns(&t);
 }
 
+/* With a cap, what a write begins with is little, and all of it will come: it is paid for when it
+ * begins. Polls take no room of the cap, but open what they ask about. */
+static void thread__writes_are_paid_for_when_they_begin(void **state)
+{
+    enum { RATE = 16 << 10, WRITES = 6 };
+    static uint8_t data[LARGE];
+    const uint64_t cost = LARGE * NS_PER_S / RATE; /* 3.5 s: this test's time is nothing beside */
+    Turns t;
+    open_turns(&t, RATE);
+    Client *c = t.clients[0];
+    uint64_t start = os_now_ns();
+    for (unsigned i = 1; i <= WRITES; i++)
+        poll_write(c, LARGE, i);
+    while (c->acks < WRITES)
+        turn(&t);
+    assert_int_equal(c->opened, 1); /* the others are to come again */
+    assert_in_range(pace_debt_ns(&t.pace, start), cost - PACE_SAVED_NS, cost + NS_PER_S);
+
+    /* What was paid for is not paid again. */
+    for (uint64_t want = UINT64_MAX; c->ack.state != WRITE_DONE; want = ~c->ack.received) {
+        unsigned acks = c->acks;
+        write_blocks(c, data, LARGE, 1, want);
+        poll_write(c, LARGE, 1);
+        while (c->acks == acks)
+            turn(&t);
+    }
+    assert_in_range(pace_debt_ns(&t.pace, start), cost - PACE_SAVED_NS, cost + cost / 2);
+    close_turns(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +435,7 @@ int main(void)
         cmocka_unit_test(thread__serves_and_leaves_sealed),
         cmocka_unit_test(thread__answers_a_small_ask_amid_large_ones),
         cmocka_unit_test(thread__forgets_what_a_dead_session_asked_for),
+        cmocka_unit_test(thread__writes_are_paid_for_when_they_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
