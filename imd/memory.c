@@ -14,6 +14,9 @@
 #include "imd/priority.h"
 
 enum { HUGE_PAGE = 2 << 20, GIVE_BACK_PIECE = 16 * HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* likewise */
+#endif
 #ifndef MADV_DONTNEED_LOCKED
 #define MADV_DONTNEED_LOCKED 24 /* headers older than the kernel */
 #endif
@@ -73,7 +76,14 @@ static uint8_t *map_aligned(uint64_t bytes)
     return p + before;
 }
 
-int pool_memory_map(PoolMemory *m, uint64_t bytes, char *error, size_t error_cap)
+/* Kernels before 5.14 have no call for it. */
+static void populate_all(const PoolMemory *m)
+{
+    if (madvise(m->base, m->bytes, MADV_POPULATE_WRITE) != 0)
+        memset(m->base, 0, m->bytes);
+}
+
+int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, size_t error_cap)
 {
     char wanted[32];
     MemoryLimit limit;
@@ -81,7 +91,7 @@ int pool_memory_map(PoolMemory *m, uint64_t bytes, char *error, size_t error_cap
     int refused = pool_memory_check(bytes, memory_available(), &limit, error, error_cap);
     if (refused < 0)
         return refused;
-    *m = (PoolMemory){.base = map_aligned(bytes), .bytes = bytes};
+    *m = (PoolMemory){.base = map_aligned(bytes), .bytes = bytes, .kept = populate};
     if (!m->base) {
         int res = -errno;
         (void)snprintf(error, error_cap,
@@ -93,6 +103,8 @@ int pool_memory_map(PoolMemory *m, uint64_t bytes, char *error, size_t error_cap
     (void)madvise(m->base, bytes, MADV_HUGEPAGE);
     (void)madvise(m->base, bytes, MADV_DONTDUMP);
     m->locked = mlock2(m->base, bytes, MLOCK_ONFAULT) == 0;
+    if (populate)
+        populate_all(m);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool's memory: one anonymous mapping whose pages are taken from the host when they are first
- * touched. Never in a core dump, in huge pages and locked where the host allows it. */
+ * touched, or all at once. Never in a core dump, in huge pages and locked where the host allows it.
+ */
 #ifndef DODO_IMD_MEMORY_H
 #define DODO_IMD_MEMORY_H
 
@@ -14,11 +15,13 @@ typedef struct PoolMemory {
     uint8_t *base; /* NULL: none */
     uint64_t bytes;
     bool locked; /* pages stay in memory once touched; else the host may swap them out */
+    bool kept;   /* taken at once: not given back before the end */
 } PoolMemory;
 
 /* @bytes must not exceed what the host has to give now, nor the limit of this process's control
- * group. 0; -errno, and @error says what to mend. */
-int pool_memory_map(PoolMemory *m, uint64_t bytes, char *error, size_t error_cap);
+ * group. @populate: all of it is taken from the host at once, and is to be kept. 0; -errno, and
+ * @error says what to mend. */
+int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, size_t error_cap);
 void pool_memory_unmap(PoolMemory *m);
 /* The pages of a range go back to the host, and read as zeros when they are touched again. A huge
  * page that lies in the range only partly may stay until its rest goes, too. */

@@ -20,6 +20,8 @@ static const ConfigKey keys[] = {
      FIELD(listen), DEFAULT_IMD_PORT, 0},
     {"imd", "pool", NULL, "Memory to lend, as 64M or 1.5G", "SIZE", CONFIG_SIZE, FIELD(pool_bytes),
      64 << 10, 1ull << 48},
+    {"imd", "populate", NULL, "Take all of the pool from the host at once, and keep it to the end",
+     NULL, CONFIG_BOOL, FIELD(populate), 0, 0},
     {"imd", "threads", NULL, "Data threads; as many as cores, at most 4, if not given", "N",
      CONFIG_COUNT, FIELD(threads), 1, JOIN_PORTS_MAX},
     {"imd", "nice", NULL, "CPU priority, 0 to 19; 19, the lowest, if not given", "N", CONFIG_COUNT,
@@ -93,6 +95,12 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
         return missing("--listen ADDR[:PORT]", "[imd] listen", error);
     if (o->pool_bytes == 0)
         return missing("--pool SIZE", "[imd] pool", error);
+    if (o->populate && o->owner_fd != UINT64_MAX) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "[imd] populate is for hosts without an owner: what rmd lends must be there "
+                       "to be given back");
+        return -EINVAL;
+    }
     if (o->common.manager.kind != o->listen.kind) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "--manager and --listen must both be IPv4 or both IPv6 addresses");

@@ -9,6 +9,7 @@ typedef struct ImdOptions {
     CommonOptions common; /* first */
     Addr listen;
     uint64_t pool_bytes; /* 0: not given */
+    bool populate;       /* takes all of it at once */
     uint64_t threads;    /* 0: as many as cores, up to DEFAULT_IMD_THREADS_MAX */
     uint64_t data_port;  /* 0: any */
     uint64_t nice;

@@ -15,7 +15,7 @@ static bool obey(Purger *p, ImdOrder *o)
     }
     if (o->command.kind == IMD_LEAVE)
         pool_memory_give_back_all(p->pool);
-    else
+    else if (!p->pool->kept)
         pool_memory_give_back(p->pool, o->command.region.pool_offset, o->command.region.len);
     o->result = 0;
     if (o->unasked)

@@ -335,7 +335,11 @@ static void imd_check__what_is_needed(void **state)
          "--manager and --listen must both be IPv4 or both IPv6 addresses"},
         {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --threads 9",
          "[imd] data_port: the ports of all 9 threads must be below 65536"},
+        {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --owner-fd 3 --populate",
+         "[imd] populate is for hosts without an owner: what rmd lends must be there to be given "
+         "back"},
         {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --threads 8", ""},
+        {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 1M --threads 8 --populate", ""},
         {"--manager 127.0.0.1 --listen 127.0.0.1 --pool 70001", ""},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -20,7 +20,7 @@ static void map__is_zeroed_aligned_and_writable(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         PoolMemory m;
         char error[256] = "";
-        assert_int_equal(pool_memory_map(&m, sizes[i], error, sizeof error), 0);
+        assert_int_equal(pool_memory_map(&m, sizes[i], false, error, sizeof error), 0);
         assert_string_equal(error, "");
         assert_int_equal((uintptr_t)m.base % (2 << 20), 0);
         assert_int_equal(m.bytes, sizes[i]);
@@ -38,7 +38,7 @@ static void map__more_than_there_is(void **state)
     char error[256] = "";
     assert_true(memory_available() > 0);
     /* Far more than could become available meanwhile. */
-    assert_int_equal(pool_memory_map(&m, (uint64_t)1 << 47, error, sizeof error), -ENOMEM);
+    assert_int_equal(pool_memory_map(&m, (uint64_t)1 << 47, false, error, sizeof error), -ENOMEM);
     assert_non_null(strstr(error, "a pool of 128 TiB is more than this host has"));
     assert_non_null(strstr(error, "choose a smaller --pool"));
     assert_null(m.base);
@@ -56,13 +56,29 @@ static uint64_t resident(const PoolMemory *m)
     return pages * 4096;
 }
 
+static void map__all_at_once(void **state)
+{
+    enum { BYTES = 8 << 20 };
+    PoolMemory m;
+    char error[256] = "";
+    assert_int_equal(pool_memory_map(&m, BYTES, false, error, sizeof error), 0);
+    assert_int_equal(resident(&m), 0);
+    pool_memory_unmap(&m);
+    assert_int_equal(pool_memory_map(&m, BYTES, true, error, sizeof error), 0);
+    assert_int_equal(resident(&m), BYTES);
+    assert_int_equal(m.base[0] | m.base[BYTES - 1], 0);
+    pool_memory_give_back_all(&m); /* the end */
+    assert_int_equal(resident(&m), 0);
+    pool_memory_unmap(&m);
+}
+
 static void give_back__frees_the_pages_and_only_those(void **state)
 {
     enum { BYTES = 64 << 20, AT = 6 << 20, LEN = 40 << 20 };
     PoolMemory m;
     char error[256] = "";
     (void)state;
-    assert_int_equal(pool_memory_map(&m, BYTES, error, sizeof error), 0);
+    assert_int_equal(pool_memory_map(&m, BYTES, false, error, sizeof error), 0);
     memset(m.base, 0x5a, BYTES);
     assert_int_equal(resident(&m), BYTES);
     pool_memory_give_back(&m, AT, LEN);
@@ -86,6 +102,7 @@ int main(void)
         case_if(memory_available() != UINT64_MAX,
                 (struct CMUnitTest)cmocka_unit_test(map__more_than_there_is),
                 "this system does not tell how much memory is available"),
+        cmocka_unit_test(map__all_at_once),
         cmocka_unit_test(give_back__frees_the_pages_and_only_those),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

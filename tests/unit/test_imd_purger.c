@@ -30,7 +30,7 @@ static void gives_back_and_says_so_if_asked(void **state)
     Mailbox done;
     char error[512];
     assert_int_equal(mailbox_init(&done), 0);
-    assert_int_equal(pool_memory_map(&pool, POOL, error, sizeof error), 0);
+    assert_int_equal(pool_memory_map(&pool, POOL, false, error, sizeof error), 0);
     memset(pool.base, 1, POOL);
     assert_int_equal(purger_start(&p, &pool, &done), 0);
     order(&p, 0, 0, true);
@@ -51,10 +51,35 @@ static void gives_back_and_says_so_if_asked(void **state)
     mailbox_deinit(&done);
 }
 
+/* What was taken at once stays, whatever leaves it. */
+static void keeps_what_is_to_be_kept(void **state)
+{
+    Purger p = {.running = false};
+    PoolMemory pool;
+    Mailbox done;
+    char error[512];
+    assert_int_equal(mailbox_init(&done), 0);
+    assert_int_equal(pool_memory_map(&pool, POOL, true, error, sizeof error), 0);
+    memset(pool.base, 1, POOL);
+    assert_int_equal(purger_start(&p, &pool, &done), 0);
+    order(&p, 7, 0, false);
+    struct pollfd at = {.fd = done.fd, .events = POLLIN};
+    assert_int_equal(poll(&at, 1, PATIENCE_MS), 1);
+    Letter *l = mailbox_take(&done);
+    assert_int_equal(((ImdOrder *)l)->command.id, 7);
+    g_free(l);
+    purger_stop(&p);
+    assert_int_equal(pool.base[0], 1);
+    assert_int_equal(pool.base[HALF - 1], 1);
+    pool_memory_unmap(&pool);
+    mailbox_deinit(&done);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_back_and_says_so_if_asked),
+        cmocka_unit_test(keeps_what_is_to_be_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
