@@ -305,7 +305,6 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
     remote_holds(c, r, job->offset, job->offset + taken);
     c->stats.clones += job->pieces;
     c->stats.clone_bytes += taken;
-    worth_cloned(&c->worth, taken);
 }
 
 /* The pieces are free again; a victim leaves, if nobody came for it meanwhile. */

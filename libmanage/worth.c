@@ -6,7 +6,7 @@
 enum {
     SURE = 16,        /* the cache is to be cheaper by such a part, to be kept */
     MARGIN = 4,       /* such a part more than the cache had cost ends it early */
-    REMOTE_SHARE = 8, /* of the misses come from remote memory, or go there: it is of use */
+    REMOTE_SHARE = 8, /* of the misses come from remote memory: it is of use */
     PATIENCE = 16,    /* times what it took to find out, before it is looked again; doubles */
     DOUBLINGS = 10,
     KEPT_SHARE = 8, /* of the cache's size: what is measured while it is kept */
@@ -129,9 +129,4 @@ bool worth_turn(Worth *w, bool may_leave)
     else
         kept(w, may_leave, w->now_ns);
     return w->left;
-}
-
-void worth_cloned(Worth *w, uint64_t bytes)
-{
-    w->remote_bytes += bytes;
 }

@@ -36,7 +36,5 @@ enum WorthFrom { WORTH_LOCAL, WORTH_FILE, WORTH_REMOTE };
 bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns);
 /* Whether the cache lets go from now on. @may_leave: nothing but its worth speaks for it. */
 bool worth_turn(Worth *w, bool may_leave);
-/* So many bytes went to remote memory: that is to be of use, soon. */
-void worth_cloned(Worth *w, uint64_t bytes);
 
 #endif

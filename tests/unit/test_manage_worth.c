@@ -104,22 +104,6 @@ static void what_speaks_for_it(void **state)
     assert_int_equal(h.turns, 0);
 }
 
-/* What is copied to remote memory is to be read from there; while the cache fills that says nothing
- * yet of what is done with a full one. */
-static void so_does_what_goes_to_remote_memory(void **state)
-{
-    (void)state;
-    begin(FILE_NS, FILE_NS / 2);
-    h.hits_of_10 = 0;
-    for (unsigned i = 0; i < 10 * PIECES; i++) {
-        read_once();
-        if (i % 7 == 0)
-            worth_cloned(&h.w, EACH);
-    }
-    assert_int_equal(h.turns, 0);
-    assert_in_range(reads_until_turn(), 1, 2 * PIECES); /* no more of it */
-}
-
 static void a_little_of_remote_memory_does_not(void **state)
 {
     (void)state;
@@ -217,7 +201,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_cache_that_misses_is_tried_without),
         cmocka_unit_test(what_speaks_for_it),
-        cmocka_unit_test(so_does_what_goes_to_remote_memory),
         cmocka_unit_test(a_little_of_remote_memory_does_not),
         cmocka_unit_test(where_it_was_better_it_comes_back),
         cmocka_unit_test(where_it_was_not_it_stays_away),
