@@ -151,7 +151,7 @@ void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf
     cache_enter(c);
     if (call_begin(c, call, CALL_READ, rd) && transfer_begin(c, call, offset, buf, len)) {
         call->began_ns = now_ns;
-        stream_note(c, call->region, call->start, call->end - call->start);
+        call->in_order = stream_note(c, call->region, call->start, call->end - call->start);
         read_run(c, call, now_ns);
     }
     cache_unlock(c);
@@ -213,7 +213,7 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
         c->stats.local_hits++;
     c->stats.bypasses += call->past_cache;
     c->stats.local_bytes += bytes - call->far_bytes;
-    worth_note(c, bytes, now_ns - call->began_ns,
+    worth_note(c, bytes, call->in_order, now_ns - call->began_ns,
                call->from_disk     ? WORTH_FILE
                : call->from_remote ? WORTH_REMOTE
                                    : WORTH_LOCAL,

@@ -208,7 +208,7 @@ struct CacheCall {
     int error;
     /* private */
     uint8_t kind, phase;
-    bool waiting, sized, from_remote, from_disk, past_cache;
+    bool waiting, sized, from_remote, from_disk, past_cache, in_order;
     struct CacheCall *next, **prev; /* of those that wait */
     struct CacheCall *next_direct;  /* of the region's that write past the cache */
     struct Region *region;

@@ -59,6 +59,7 @@ typedef struct Piece {
     uint32_t len;
     uint32_t stream;            /* ahead: for that one */
     uint32_t read_bytes;        /* length of the reads that brought it here; 0: none did */
+    bool in_order;              /* ... which followed each other */
     uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
@@ -276,8 +277,9 @@ enum { JOB_REMOTE_LOST = 1 };
 int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 
 bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
-/* So much cheaper that it is worth making a copy? */
-bool clone_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
+/* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
+ */
+bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns);
 /* Has nobody measured yet, or of late, what reading from it costs? */
 bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns);
 /* The background shall open its remote memory, if it may then. */
@@ -308,7 +310,8 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
                   bool cold, uint64_t now_ns);
 
 /* A read of the program's is over: whether the cache is worth its memory goes by that. */
-void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns);
+void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum WorthFrom from,
+                uint64_t now_ns);
 
 /* ---- fetch.c -------------------------------------------------------------------------------- */
 
@@ -343,8 +346,9 @@ void call_over(CacheCall *call, ssize_t result, int error);
 
 /* ---- readahead.c ---------------------------------------------------------------------------- */
 
-/* The program has read, and goes on with fetching if that is part of a stream. */
-void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
+/* The program has read, and goes on with fetching if that is part of a stream. True: it reads one
+ * after the other. */
+bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
 /* A read that found all in local memory: it begins no stream, and nothing is fetched for it. */
 void stream_follow(Cache *c, const Region *r, uint64_t offset, uint64_t len);
 void stream_forget(Cache *c, const Region *r);

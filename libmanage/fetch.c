@@ -119,9 +119,12 @@ bool file_is_known(const Cache *c, uint64_t bytes)
 }
 
 /* There is no room for it here: then perhaps in remote memory, for the next time. */
-static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, uint64_t now_ns)
+static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint64_t bytes,
+                           uint64_t now_ns)
 {
-    if (source != CACHE_READ_FILE || !c->cfg.remote || !clone_pays(c, bytes, now_ns))
+    Region *r = call->region;
+    if (source != CACHE_READ_FILE || !c->cfg.remote ||
+        !clone_pays(c, bytes, call->in_order, now_ns))
         return source;
     /* Not beside a write that began before remote memory was open, and so goes to the file alone:
      * what would be filled could be older. */
@@ -137,6 +140,7 @@ static uint8_t past_source(Cache *c, Region *r, uint8_t source, uint64_t bytes, 
 static void use_once(Cache *c, CacheCall *call, Piece *p)
 {
     p->read_bytes = (uint32_t)min_u64(call->end - call->start, UINT32_MAX);
+    p->in_order = call->in_order;
     if (p->index < call->touched && p->known)
         return;
     piece_use(c, p, false);
@@ -222,7 +226,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     if (room == ROOM_YES && !p)
         p = piece_new(c, r, index);
     if (!p) {
-        fetch_past(c, call, past_source(c, r, source, limit - offset, now_ns), now_ns);
+        fetch_past(c, call, past_source(c, call, source, limit - offset, now_ns), now_ns);
         return;
     }
     use_once(c, call, p);

@@ -184,7 +184,7 @@ static void record_take(Cache *c, const HitRecord *h)
 {
     if (h->file) { /* as cheap as it is nothing of it is read ahead */
         file_cost_add(c, h->len, h->file_ns, h->at_ns);
-        worth_note(c, h->len, h->file_ns, WORTH_FILE, h->at_ns);
+        worth_note(c, h->len, false, h->file_ns, WORTH_FILE, h->at_ns);
         return;
     }
     c->stats.local_hits++;
@@ -196,7 +196,7 @@ static void record_take(Cache *c, const HitRecord *h)
      * goes the long way - a miss, or the first use of what was fetched ahead - sees to it. */
     stream_follow(c, r, h->offset, h->len);
     take_local(c, r, h);
-    worth_note(c, h->len, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
+    worth_note(c, h->len, false, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
 }
 
 static void file_reads_take(Cache *c, Lane *l)

@@ -141,10 +141,15 @@ bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
     return remote_below(c, bytes, 0, now_ns);
 }
 
-/* It takes time of processors and links, and may never be read: what saves little is left. */
-bool clone_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
+/* It takes time of processors and links, and may never be read: what saves little is left. Where a
+ * file is read one after the other, its kernel and its drive work ahead meanwhile; they do no more
+ * where a part of it is read from elsewhere, and the drive goes to and fro. There remote memory is
+ * to be far cheaper. */
+bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
-    return remote_below(c, bytes, cost_of(&c->cost[COST_REMOTE], bytes) / COST_SAVES, now_ns);
+    uint64_t remote = cost_of(&c->cost[COST_REMOTE], bytes);
+    uint64_t saving = in_order ? (COST_IN_ORDER - 1) * remote : remote / COST_SAVES;
+    return remote_below(c, bytes, saving, now_ns);
 }
 
 /* A clone says little of what a read will cost: it runs beside the program, and its host takes

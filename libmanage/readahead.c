@@ -88,27 +88,27 @@ void stream_follow(Cache *c, const Region *r, uint64_t offset, uint64_t len)
         (void)stream_next(c, r, offset, len);
 }
 
-void stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
+bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
     if (!c->cfg.readahead_bytes)
-        return;
+        return false;
     Stream *s = stream_next(c, r, offset, len);
     if (!s)
         stream_begin(c, r, offset, len);
     if (!s || s->run < RUN_MIN)
-        return;
+        return false;
     uint64_t from, goal;
+    bool in_order = is_sequential(s);
     s->window = min_u64(c->cfg.readahead_bytes, s->window ? s->window * 2 : len * WINDOW_READS);
-    if (is_sequential(s)) {
-        if (!sequential_due(c, s, &from, &goal))
-            return;
-        if (r->remote_state != REMOTE_OPEN) { /* of the file the kernel reads ahead */
-            s->ahead_to = goal;
-            return;
-        }
+    if (in_order && !sequential_due(c, s, &from, &goal))
+        return true;
+    if (in_order && r->remote_state != REMOTE_OPEN) { /* of the file the kernel reads ahead */
+        s->ahead_to = goal;
+        return true;
     }
     c->ahead_wanted = true;
     background_wake(c);
+    return in_order;
 }
 
 void stream_forget(Cache *c, const Region *r)
@@ -156,6 +156,7 @@ static Piece *ahead_piece(Cache *c, const Stream *s, uint64_t index, uint64_t fi
     p->ahead = true;
     p->stream = s->id;
     p->read_bytes = (uint32_t)min_u64(s->len, UINT32_MAX);
+    p->in_order = is_sequential(s);
     list_push_back(&c->ahead, &p->ahead_link);
     c->ahead_bytes += len;
     return p;

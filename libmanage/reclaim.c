@@ -21,7 +21,7 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
-    if (!p->valid || r->closing || !clone_pays(c, bytes, now_ns))
+    if (!p->valid || r->closing || !clone_pays(c, bytes, p->in_order, now_ns))
         return PLAN_DROP;
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
@@ -166,29 +166,30 @@ static void let_go(Cache *c, uint64_t bytes)
  * the next time that is looked. One measurement that it saves little says little: it
  * was made beside clones on the same link, or a host was held up. More of them count, and twice as
  * many where it was of use before. */
-static bool remote_is_no_use(const Cache *c, uint64_t bytes)
+static bool remote_is_no_use(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
     bool known = cost_of(&c->cost[COST_REMOTE], bytes) || cost_of(&c->cost[COST_CLONE], bytes);
     bool was_of_use = c->stats.remote_bytes > c->cfg.limit_bytes / 2;
-    return !known ||
+    return !known || (in_order && !clone_pays(c, bytes, true, now_ns)) ||
            cost_looks(&c->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
 }
 
 /* Where what leaves is not dirty, and goes to no other host. Another policy than LRU is somebody's
  * choice, who knows better than the kernel. */
-static bool may_leave(const Cache *c, uint64_t bytes)
+static bool may_leave(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
     return c->drops >= enough && c->policy == policy_builtin(MANAGE_LRU) &&
-           remote_is_no_use(c, bytes);
+           remote_is_no_use(c, bytes, in_order, now_ns);
 }
 
-void worth_note(Cache *c, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns)
+void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum WorthFrom from,
+                uint64_t now_ns)
 {
     if (from == WORTH_FILE && file_is_cheap(c, bytes))
         return; /* it is read past the cache in any case */
     if (worth_read(&c->worth, bytes, sample_ns(c, bytes, ns), from, now_ns))
-        c->left = worth_turn(&c->worth, may_leave(c, bytes));
+        c->left = worth_turn(&c->worth, may_leave(c, bytes, in_order, now_ns));
     if (c->left)
         let_go(c, bytes);
 }

@@ -125,6 +125,49 @@ static void clones__are_not_for_little(void **s)
     assert_in_range(clones[1], 1, 4);
 }
 
+/* How many pieces are cloned of 64 that are read at such a distance. */
+static unsigned clones_of(unsigned distance, uint64_t remote_ns)
+{
+    int rd;
+    CacheConfig cfg = config(4);
+    cfg.low_water_bytes = 2 * PIECE;
+    cfg.readahead_bytes = 2 * PIECE;
+    Cache *c = make(&cfg, 0, &rd);
+    w.remote_ns = remote_ns; /* of the file's 1000000 */
+    for (unsigned i = 0; i < 64; i++)
+        read_on(c, rd, i * distance % 32);
+    unsigned clones = (unsigned)stats(c).clones;
+    cache_free(c);
+    return clones;
+}
+
+/* What a drive works ahead for: remote memory has to be far cheaper. */
+static void clones_of_what_is_read_in_order__are_for_much(void **s)
+{
+    (void)s;
+    assert_in_range(clones_of(1, 400000), 1, 6);
+    assert_true(clones_of(1, 250000) >= 24);
+    assert_true(clones_of(7, 400000) >= 24);
+}
+
+/* And where it is not, the cache is nothing to such reads either. */
+static void a_cache_of_what_is_read_in_order__lets_go(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(8);
+    cfg.lets_go = true;
+    cfg.low_water_bytes = cfg.readahead_bytes = 2 * PIECE;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 500);
+    w.file_ns = 1000000;
+    w.remote_ns = 400000;
+    for (unsigned i = 0; cache_turns(c) == 0 && i < 400; i++)
+        read_on(c, rd, i % 32);
+    assert_int_equal(cache_turns(c), 1);
+    cache_free(c);
+}
+
 static void read_until_turn(Cache *c, int rd, unsigned turns)
 {
     for (unsigned i = 0; cache_turns(c) < turns && i < 4000; i++)
@@ -497,6 +540,8 @@ int main(void)
         cmocka_unit_test(clones__are_read_back_at_first),
         cmocka_unit_test(dear_clones__are_borne_where_reads_are_not),
         cmocka_unit_test(clones__are_not_for_little),
+        cmocka_unit_test(clones_of_what_is_read_in_order__are_for_much),
+        cmocka_unit_test(a_cache_of_what_is_read_in_order__lets_go),
         cmocka_unit_test(cost__of_the_nearest_class),
         cmocka_unit_test(small_clones__are_not_read_back),
         cmocka_unit_test(dear_remote__is_soon_looked_at_again),
