@@ -163,3 +163,27 @@ void buffers_release_all(Buffers *b)
     b->pages->release(b->beside, b->count * b->beside_each);
     all_released(b);
 }
+
+/* Of one mapping. Counts @number down by its parts. */
+static bool mapping_part(uint8_t *base, size_t bytes, unsigned *number, void **ret_at,
+                         size_t *ret_bytes)
+{
+    size_t before = (uintptr_t)base % BUFFERS_PART; /* in the first part, but another's */
+    size_t parts = (before + bytes + BUFFERS_PART - 1) / BUFFERS_PART;
+    if (*number >= parts) {
+        *number -= (unsigned)parts;
+        return false;
+    }
+    size_t from = *number ? *number * (size_t)BUFFERS_PART - before : 0;
+    size_t to = (*number + 1) * (size_t)BUFFERS_PART - before;
+    *ret_at = base + from;
+    *ret_bytes = (to < bytes ? to : bytes) - from;
+    return true;
+}
+
+bool buffers_part(const Buffers *b, unsigned number, void **ret_at, size_t *ret_bytes)
+{
+    return b->base &&
+           (mapping_part(b->base, b->count * b->each, &number, ret_at, ret_bytes) ||
+            mapping_part(b->beside, b->count * b->beside_each, &number, ret_at, ret_bytes));
+}

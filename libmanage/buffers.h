@@ -15,6 +15,8 @@
 
 typedef struct FreeBuffer FreeBuffer;
 
+enum { BUFFERS_PART = 4 << 20 };
+
 /* Whose memory the mapping is of. */
 typedef struct BufferPages {
     void *(*map)(size_t bytes); /* it takes none yet; NULL: not to be had */
@@ -47,6 +49,9 @@ void buffers_give(Buffers *b, uint8_t *buffer);
 void buffers_release(Buffers *b);
 /* None is taken: that of all. */
 void buffers_release_all(Buffers *b);
+/* Its memory, and what is beside it, in parts of BUFFERS_PART bytes that begin at multiples of that
+ * where they can: the one of that number. False: there is none any more. */
+bool buffers_part(const Buffers *b, unsigned number, void **ret_at, size_t *ret_bytes);
 /* What is beside one that is taken: aligned for anything, and of any content. */
 void *buffers_beside(const Buffers *b, const uint8_t *buffer);
 static inline bool buffers_have(const Buffers *b, const uint8_t *buffer)

@@ -58,8 +58,9 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
         free(c);
         return NULL;
     }
-    (void)buffers_init(&c->buffers, c->cfg.pages, c->cfg.limit_bytes, c->cfg.piece_bytes,
-                       sizeof(Piece));
+    bool mapped = buffers_init(&c->buffers, c->cfg.pages, c->cfg.limit_bytes, c->cfg.piece_bytes,
+                               sizeof(Piece));
+    c->collapse_at = mapped ? collapse_after(c) : UINT64_MAX;
     return c;
 }
 

@@ -161,6 +161,10 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
 void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
 
+/* Memory of the cache that is to be moved to huge pages: a part after the other, each once, when
+ * hits have read several times as much as it holds. Told as jobs are. False: none now. */
+bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes);
+
 /* ---- hits ----------------------------------------------------------------------------------- */
 
 /* A read that needs no lock: from local memory, or from a file that costs hardly more than copying

@@ -155,7 +155,10 @@ struct Cache {
     uint64_t used_bytes; /* of all pieces */
     uint64_t dirty_bytes;
     uint64_t uses, epoch;
-    Buffers buffers; /* the kept ones with used_bytes no more than the limit */
+    Buffers buffers;      /* the kept ones with used_bytes no more than the limit */
+    uint64_t collapse_at; /* as local_bytes is so much, huge pages are worth it; then UINT64_MAX */
+    bool collapsing;
+    unsigned collapsed; /* of the buffers' parts */
     unsigned evicting;
     unsigned drops; /* victims that just left, one after the other */
     unsigned stuck;
@@ -244,6 +247,10 @@ uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
 /* Remote memory's map for the piece; NULL: none. */
 uint64_t *remote_map(const Region *r, uint64_t index);
 uint64_t *remote_map_make(Region *r, uint64_t index); /* NULL: no memory for it */
+
+/* Asks for huge pages for what the pieces are in. */
+void collapse_begin(Cache *c);
+uint64_t collapse_after(const Cache *c); /* bytes that hits have read */
 
 /* ---- hit.c ---------------------------------------------------------------------------------- */
 

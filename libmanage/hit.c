@@ -225,6 +225,8 @@ void cache_enter(Cache *c)
     }
     if (!list_empty(&c->claimed))
         claimed_look(c);
+    if (c->stats.local_bytes >= c->collapse_at)
+        collapse_begin(c);
 }
 
 /* ---- a hit ----------------------------------------------------------------------------------- */

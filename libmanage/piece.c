@@ -88,6 +88,33 @@ static void buffer_give(Cache *c, uint8_t *data)
         buffers_release_all(&c->buffers);
 }
 
+/* To move all of it takes as long as a few hits for each of its pages lose without. Before, it may
+ * be let go, and pages of which a part was given back keep their memory. */
+enum { COLLAPSE_USES = 4 };
+
+uint64_t collapse_after(const Cache *c)
+{
+    return COLLAPSE_USES * c->buffers.count * c->buffers.each;
+}
+
+void collapse_begin(Cache *c)
+{
+    c->collapsing = !c->left;
+    c->collapse_at = c->left ? c->stats.local_bytes + collapse_after(c) : UINT64_MAX;
+    if (c->collapsing)
+        background_wake(c);
+}
+
+bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes)
+{
+    cache_enter(c);
+    bool taken =
+        c->collapsing && !c->left && buffers_part(&c->buffers, c->collapsed, ret_at, ret_bytes);
+    c->collapsed += taken;
+    cache_unlock(c);
+    return taken;
+}
+
 /* Where what is known of the piece with that data is. */
 static Piece *piece_beside(const Cache *c, const uint8_t *data)
 {

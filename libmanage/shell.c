@@ -206,6 +206,18 @@ static uint64_t works_now(Manage *m)
     return works;
 }
 
+/* What is to be done for the data first, then for its memory. */
+static bool work_take(Manage *m, CacheJob *job)
+{
+    void *at;
+    size_t bytes;
+    bool taken;
+    while (!(taken = cache_background_take(m->cache, job, os_now_ns())) &&
+           cache_collapse_take(m->cache, &at, &bytes))
+        manage_pages_collapse(at, bytes);
+    return taken;
+}
+
 static void *worker_main(void *arg)
 {
     Manage *m = arg;
@@ -216,7 +228,7 @@ static void *worker_main(void *arg)
         return NULL;
     do {
         seen = works_now(m);
-        while (cache_background_take(m->cache, job, os_now_ns())) {
+        while (work_take(m, job)) {
             (void)worker_wake(m, &seen);
             job_carry_out(job, &result);
             cache_background_done(m->cache, job, &result, os_now_ns());

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,16 +139,64 @@ static void all_at_once(void **state)
     take_all();
 }
 
+/* Some host's huge pages, or none: what is held is the same. */
+static void collapsed_while_in_use(void **state)
+{
+    void *at;
+    size_t bytes;
+    (void)state;
+    take_all();
+    for (unsigned i = 100; i < COUNT; i++)
+        buffers_give(&b, taken[i]);
+    for (unsigned n = 0; buffers_part(&b, n, &at, &bytes); n++)
+        manage_pages_collapse(at, bytes);
+    for (unsigned i = 0; i < 100; i++)
+        assert_filled(i);
+    for (unsigned i = 0; i < 100; i++)
+        buffers_give(&b, taken[i]);
+    buffers_release_all(&b);
+    assert_int_equal(pages_held(), 0);
+    take_all();
+}
+
+static void covers(const uint8_t *base, size_t all, unsigned *n)
+{
+    void *at;
+    size_t bytes;
+    for (size_t done = 0; done < all; done += bytes, ++*n) {
+        assert_true(buffers_part(&b, *n, &at, &bytes));
+        assert_ptr_equal(at, base + done);
+        assert_in_range(bytes, 1, BUFFERS_PART);
+        assert_true(done == 0 || (uintptr_t)at % BUFFERS_PART == 0);
+        assert_true(done + bytes == all || ((uintptr_t)at + bytes) % BUFFERS_PART == 0);
+    }
+}
+
+static void parts_cover_all(void **state)
+{
+    (void)state;
+    void *at;
+    size_t bytes;
+    unsigned n = 0;
+    covers(b.base, (size_t)b.count * b.each, &n);
+    covers(b.beside, (size_t)b.count * b.beside_each, &n);
+    assert_false(buffers_part(&b, n, &at, &bytes));
+    assert_false(buffers_part(&b, UINT_MAX, &at, &bytes));
+}
+
 static void none(void **state)
 {
     (void)state;
     uint8_t other[16];
     Buffers n;
+    void *at;
+    size_t bytes;
     assert_false(buffers_init(&n, &manage_pages, EACH - 1, EACH, BESIDE));
     assert_false(
         buffers_init(&n, &manage_pages, UINT64_MAX / 4, EACH, BESIDE)); /* no such address space */
     assert_false(buffers_init(&n, NULL, EACH, EACH, BESIDE));
     assert_null(buffers_take(&n));
+    assert_false(buffers_part(&n, 0, &at, &bytes));
     assert_false(buffers_have(&n, other));
     buffers_release(&n);
     buffers_deinit(&n);
@@ -159,6 +208,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_is_taken_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_is_kept_until_released, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(collapsed_while_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parts_cover_all, set_up, tear_down),
         cmocka_unit_test(none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core, call by call: what costs decide - file, remote memory, or neither. */
 #include "libmanage/cost.h"
+#include "tests/lib/heap_pages.h"
 #include "tests/unit/cache_fixture.h"
 
 static void cheap_file__is_read_past_the_cache(void **s)
@@ -175,6 +176,16 @@ static void read_until_turn(Cache *c, int rd, unsigned turns)
     assert_int_equal(cache_turns(c), turns);
 }
 
+/* After as many hits as they are worth it for. */
+static bool huge_pages_wanted(Cache *c, int rd)
+{
+    void *at;
+    size_t bytes;
+    for (unsigned i = 0; i < 40; i++) /* of a cache of 8 */
+        assert_int_equal(do_read(c, rd, 3 * PIECE, PIECE), PIECE);
+    return cache_collapse_take(c, &at, &bytes);
+}
+
 /* The kernel keeps more of the file in the memory than the cache did: it gets it, but for what is
  * dirty, and until reads take longer again. */
 static void a_cache_worth_less_than_the_kernels__lets_go(void **s)
@@ -184,6 +195,7 @@ static void a_cache_worth_less_than_the_kernels__lets_go(void **s)
     CacheConfig cfg = config(8);
     cfg.lets_go = true;
     cfg.remote = false;
+    cfg.pages = &heap_pages;
     Cache *c = make(&cfg, 0, &rd);
     cache_copy_cost(c, PIECE, 500);
     w.file_ns = 100000;
@@ -202,11 +214,13 @@ static void a_cache_worth_less_than_the_kernels__lets_go(void **s)
     assert_int_equal(cache_turns(c), 1);
     assert_int_equal(do_read(c, rd, 3 * PIECE, PIECE), PIECE); /* the dirty one */
     assert_int_equal(stats(c).bypasses, bypasses + 100);
+    assert_false(huge_pages_wanted(c, rd)); /* not for what it holds on its way out */
     w.file_ns = 130000;
     read_until_turn(c, rd, 2);
     for (unsigned i = 0; i < 16; i++)
         read_on(c, rd, i);
     assert_int_equal(stats(c).cached_bytes, 8 * PIECE);
+    assert_true(huge_pages_wanted(c, rd));
     assert_true(cache_check(c));
     cache_free(c);
 }

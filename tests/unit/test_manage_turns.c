@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "libmanage/core.h"
 #include "tests/lib/cache_job.h"
+#include "tests/lib/heap_pages.h"
 
 enum { PIECE = 2 * CACHE_BLOCK, BYTES = 4 * PIECE, READERS = 3 };
 
@@ -257,6 +258,51 @@ static void background__is_told_until_somebody_is_there(void **state)
     cache = cache_free(cache);
 }
 
+static void read_all(void)
+{
+    static uint8_t buf[BYTES];
+    CacheCall call;
+    cache_read_start(&call, cache, rd, 0, buf, BYTES, 0);
+    assert_int_equal(go_on(&call), CACHE_OVER);
+}
+
+/* Not for what may never be read again; and then each part once. */
+static void huge_pages__for_what_is_read_again_and_again(void **state)
+{
+    CacheConfig cfg;
+    void *at, *first;
+    size_t bytes;
+    (void)state;
+    cache_config_init(&cfg, BYTES);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cfg.pages = &heap_pages;
+    cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
+    assert_non_null(cache);
+    rd = cache_open(cache, BYTES, BYTES, file, 0);
+    somebody = true;
+    told = 0;
+    for (unsigned i = 0; i < 4; i++) { /* a miss, and three times all of it */
+        read_all();
+        assert_false(cache_collapse_take(cache, &at, &bytes));
+    }
+    assert_int_equal(told, 0);
+    read_all();
+    assert_true(cache_collapse_take(cache, &first, &bytes));
+    assert_int_equal(told, 1);
+    unsigned parts = 1;
+    for (; cache_collapse_take(cache, &at, &bytes); parts++)
+        assert_ptr_not_equal(at, first);
+    assert_in_range(parts, 2, 4); /* of two mappings, each with a boundary in it at most */
+    for (unsigned i = 0; i < 8; i++) {
+        read_all();
+        assert_false(cache_collapse_take(cache, &at, &bytes));
+    }
+    assert_int_equal(told, 1);
+    cache = cache_free(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +311,7 @@ int main(void)
         cmocka_unit_test(write__behind_copies),
         cmocka_unit_test(write__behind_a_job),
         cmocka_unit_test(background__is_told_until_somebody_is_there),
+        cmocka_unit_test(huge_pages__for_what_is_read_again_and_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
