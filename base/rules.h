@@ -24,6 +24,7 @@
     X(READ_BESIDE_WRITE, "a read that overlaps a write in progress takes the file, no fill")  \
     X(FILE_FAILURE, "a failed file write unfills the blocks before mwrite returns")           \
     X(POISON, "a copy whose remote half failed is never read again")                          \
+    X(CHECKED, "what a host returns is used only if it is what the host was given")           \
     X(WRITE_ONCE, "a finished write is never applied again")                                  \
     X(WRITE_IN_TURN, "of a write in pieces one reaches the file after the other")             \
     X(FIRST_END, "a read in pieces ends where the first of them is short")                    \

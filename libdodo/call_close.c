@@ -7,7 +7,15 @@
 
 /* ---- mclose --------------------------------------------------------------------------------- */
 
-enum ClosePhase { CLOSE_ENTER, CLOSE_WAIT, CLOSE_SYNC, CLOSE_STAMP, CLOSE_SEND, CLOSE_RUNNING };
+enum ClosePhase {
+    CLOSE_ENTER,
+    CLOSE_WAIT,
+    CLOSE_SYNC,
+    CLOSE_STAMP,
+    CLOSE_KEEP,
+    CLOSE_SEND,
+    CLOSE_RUNNING
+};
 
 /* The descriptor goes whatever the result; the file's lock goes last. */
 static void close_end(Call *call, int result, int error, const char *reason)
@@ -46,7 +54,7 @@ bool close_may_release(const Region *r)
            !(RULE(RELEASE_UNWRITTEN) && r->written);
 }
 
-static bool stamp_equal(const Stamp *a, const Stamp *b)
+bool stamp_equal(const Stamp *a, const Stamp *b)
 {
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
@@ -76,6 +84,26 @@ static void close_wait(Call *call)
         call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
     } else
         call->phase = CLOSE_SEND;
+}
+
+/* What a retained region's blocks must be is written down before it is released: without that the
+ * next opening believes nothing of it. */
+static void close_keep(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    call->phase = CLOSE_SEND;
+    if (!st->release || !c->config.block_sum)
+        return;
+    client_lock(c);
+    st->record = checks_record(c, call->region, &st->stamp, &st->record_len);
+    client_unlock(c);
+    st->release = st->record;
+    if (!st->record)
+        return;
+    call->phase = CLOSE_KEEP;
+    call_need_file(call, NEED_CHECKS_SAVE, call->region->file, (uint8_t *)st->record,
+                   st->record_len, 0);
 }
 
 static void close_send(Call *call, uint64_t now_ns)
@@ -150,7 +178,11 @@ void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
     if (call->phase == CLOSE_STAMP) {
         st->stamp = result->stamp;
         st->release = close_is_fresh(r, result);
+        close_keep(call);
+        return;
     }
+    if (call->phase == CLOSE_KEEP)
+        st->release = result->count >= 0;
     call->phase = CLOSE_SEND; /* free it if the file would not tell */
 }
 
@@ -158,9 +190,9 @@ void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *sta
 {
     CallState *st = call->state;
     call->region = stripe;
-    call->phase = CLOSE_SEND;
     st->release = release;
     st->stamp = *stamp;
+    close_keep(call);
 }
 
 void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns)

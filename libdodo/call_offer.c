@@ -88,6 +88,12 @@ static void offer_window(Call *call, uint64_t now_ns)
     from += st->done;
     st->window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
     client_lock(c);
+    uint64_t seed = r->checks_seed;
+    client_unlock(c);
+    const uint8_t *data = st->user_buf + (from - st->user_offset);
+    BlockSums sums;
+    block_sums(c, r->len, seed, from, data, st->window, &sums);
+    client_lock(c);
     bool active = r->active;
     bool beside = (RULE(OFFER_OVERTAKEN) && whole->overtaken) ||
                   (RULE(READ_BESIDE_WRITE) &&
@@ -96,6 +102,8 @@ static void offer_window(Call *call, uint64_t now_ns)
     RegionAddress address = r->address;
     uint64_t counter = r->counter;
     c->stats.fills_offered += active && !beside;
+    if (active && !beside && seed == r->checks_seed)
+        checks_read(r, &sums, counter);
     client_unlock(c);
     if (!active) {
         offer_end(call, -1, ENOMEM, "the region's host is lost");
@@ -103,8 +111,7 @@ static void offer_window(Call *call, uint64_t now_ns)
         offer_end(call, 0, 0, NULL);
     } else {
         call->phase = OFFER_RUN;
-        run_write(call, &host, &address, WRITE_FILL, from, st->user_buf + (from - st->user_offset),
-                  st->window, counter, now_ns);
+        run_write(call, &host, &address, WRITE_FILL, from, data, st->window, counter, now_ns);
     }
 }
 

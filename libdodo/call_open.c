@@ -6,6 +6,8 @@
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
+enum OpenPhase { OPEN_ENTER, OPEN_LOADING };
+
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
                  uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out)
 {
@@ -29,12 +31,23 @@ static void open_fail(Call *call, int error, const char *reason)
         c->hooks.file_release(c->hooks.ctx, file);
 }
 
+/* The region has its memory. A former opening's blocks are believed as far as what is known of them
+ * was kept. */
+static void open_activate(Call *call, Region *r, const OpOpenReply *reply)
+{
+    Client *c = call->channel->client;
+    const CallState *st = call->state;
+    client_region_activate(c, r, &reply->host, &reply->address, reply->reused);
+    if (r->reused && c->config.block_sum)
+        r->reused = checks_restore(r, st->record, st->record_len);
+}
+
 /* A stripe of a region that is being made. */
 static void open_install_stripe(Call *call, const OpOpenReply *reply)
 {
     Client *c = call->channel->client;
     client_lock(c);
-    client_region_activate(c, call->region, &reply->host, &reply->address, reply->reused);
+    open_activate(call, call->region, reply);
     request_ids_settle(&c->ids, call->state->id);
     c->alive_due = true;
     client_unlock(c);
@@ -63,7 +76,7 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
         r->retainable = st->given.retainable;
         client_region_idle(c, r, now_ns);
         if (reply)
-            client_region_activate(c, r, &reply->host, &reply->address, reply->reused);
+            open_activate(call, r, reply);
     }
     if (reply) { /* the id is settled in the moment in which the region joins the claims */
         request_ids_settle(&c->ids, st->id);
@@ -103,6 +116,21 @@ static void open_over(Call *call, bool refract, uint64_t now_ns)
     c->hooks.wake(c->hooks.ctx);
 }
 
+/* What a former opening knew of a retained region's blocks. False: no memory for it. */
+static bool open_load(Call *call, const OpOpenReply *reply)
+{
+    CallState *st = call->state;
+    const CheckName name = {.key = st->given.key, .offset = st->open_offset, .len = st->open_len};
+    st->record = checks_record_new(&name, &st->record_len);
+    if (!st->record)
+        return false;
+    st->reply = *reply;
+    call->phase = OPEN_LOADING;
+    call_need_file(call, NEED_CHECKS_LOAD, st->given.file, (uint8_t *)st->record, st->record_len,
+                   0);
+    return true;
+}
+
 static void open_answered(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
@@ -113,6 +141,8 @@ static void open_answered(Call *call, uint64_t now_ns)
         open_no_memory(call, "the manager's answer made no sense", now_ns);
         return;
     }
+    if (reply.reused && c->config.block_sum && open_load(call, &reply))
+        return;
     open_install(call, &reply, now_ns);
     c->hooks.wake(c->hooks.ctx);
 }
@@ -168,7 +198,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
 void call_open_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (st->run == RUN_NONE && !open_begin(call, now_ns))
+    if (call->phase == OPEN_LOADING || (st->run == RUN_NONE && !open_begin(call, now_ns)))
         return;
     switch (run_step(call, now_ns)) {
     case RUN_RUNNING:
@@ -192,7 +222,12 @@ void call_open_step(Call *call, uint64_t now_ns)
 
 void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
-    (void)call, (void)result, (void)now_ns; /* mopen needs no file operation of the core's */
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    const OpOpenReply reply = st->reply;
+    st->record_len = result->count > 0 ? (size_t)result->count : 0;
+    open_install(call, &reply, now_ns);
+    c->hooks.wake(c->hooks.ctx);
 }
 
 void call_open_begin(Call *call, Region *stripe)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mread: remote memory first; what is not filled there comes from the backing file, whole blocks
  * of it, and is offered as a fill. Blocks that a write of this process is under way for come from
- * the file too: their remote copy may be older than the file. */
+ * the file too: their remote copy may be older than the file. So do blocks that cannot be checked,
+ * and those that are not what the host was given: checks.c. As only whole blocks can be checked,
+ * whole blocks are asked for; of the first and the last one the caller may want a part only, so
+ * these two come to a place of their own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +56,32 @@ static void read_inactive(Call *call, const char *reason)
         read_end(call, -1, ENOMEM, reason);
 }
 
+/* Widens the window to whole blocks: [*ret_from, the result), in the region. Those of which only a
+ * part is wanted are the edges. False: there is no memory for them. */
+static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
+{
+    CallState *st = call->state;
+    uint64_t from = window_start(st), end = from + st->window;
+    *ret_from = from;
+    *ret_end = end;
+    st->edge_head = st->edge_tail = 0;
+    if (!call->channel->client->config.block_sum)
+        return true;
+    uint64_t len = call->region->len;
+    *ret_from = block_of(from) * WIRE_BLOCK_SIZE;
+    *ret_end = block_of(end - 1) * WIRE_BLOCK_SIZE + WIRE_BLOCK_SIZE;
+    if (*ret_end > len)
+        *ret_end = len;
+    uint64_t first_end = *ret_from + WIRE_BLOCK_SIZE, last = block_of(end - 1) * WIRE_BLOCK_SIZE;
+    if (*ret_from < from)
+        st->edge_head = (first_end < *ret_end ? first_end : *ret_end) - *ret_from;
+    if (end < *ret_end && last >= *ret_from + st->edge_head)
+        st->edge_tail = *ret_end - last;
+    if (st->edge_head + st->edge_tail > 0 && !st->edges)
+        st->edges = malloc(2 * (size_t)WIRE_BLOCK_SIZE);
+    return st->edge_head + st->edge_tail == 0 || st->edges;
+}
+
 /* Begins the next window, or ends the call. */
 static void read_window(Call *call, uint64_t now_ns)
 {
@@ -63,9 +92,14 @@ static void read_window(Call *call, uint64_t now_ns)
         read_end(call, (ssize_t)st->done, 0, NULL);
         return;
     }
+    size_t most = TRANSFER_BYTES_MAX;
+    if (c->config.block_sum)
+        most -= window_start(st) % WIRE_BLOCK_SIZE;
     st->window = st->user_len - st->done;
-    if (st->window > TRANSFER_BYTES_MAX)
-        st->window = TRANSFER_BYTES_MAX;
+    if (st->window > most)
+        st->window = most;
+    uint64_t from, end;
+    bool widened = window_widen(call, &from, &end);
     uint64_t first = block_of(window_start(st));
     uint64_t last = block_of(window_start(st) + st->window - 1);
     client_lock(c);
@@ -76,15 +110,19 @@ static void read_window(Call *call, uint64_t now_ns)
     Addr host = r->host;
     RegionAddress address = r->address;
     st->losses = c->losses;
+    st->counter = r->counter;
+    st->seed = r->checks_seed;
     client_unlock(c);
     if (!active) {
         read_inactive(call, "the region's host is lost");
-    } else if (beside) {
+    } else if (beside || !widened) {
         read_from_file(call);
     } else {
         call->phase = READ_REMOTE;
-        run_read(call, &host, &address, window_start(st), st->user_buf + st->done, st->window,
-                 now_ns);
+        uint8_t *buf = st->edge_head ? st->edges : st->user_buf + st->done;
+        if (st->edge_head + st->edge_tail < end - from)
+            buf = st->user_buf + (from + st->edge_head - st->user_offset);
+        run_read(call, &host, &address, from, buf, end - from, now_ns);
     }
 }
 
@@ -106,20 +144,83 @@ static void read_missed(Call *call, uint64_t bytes, bool instead)
     client_unlock(c);
 }
 
-static void read_saw(Call *call)
+/* What came for a block of the window that is no edge, or for all of one that is. */
+static const uint8_t *block_bytes(const CallState *st, uint64_t block)
+{
+    uint64_t at = block * WIRE_BLOCK_SIZE, from = st->offset, end = st->offset + st->len;
+    if (at < from + st->edge_head)
+        return st->edges;
+    if (at >= end - st->edge_tail)
+        return st->edges + st->edge_head;
+    return st->user_buf + (at - st->user_offset);
+}
+
+/* Checksums of what came, 0 where nothing did. */
+static void window_sums(const Call *call, BlockSums *ret)
+{
+    const Client *c = call->channel->client;
+    const CallState *st = call->state;
+    ret->first = block_of(st->offset);
+    ret->count = (unsigned)(block_of(st->offset + st->len - 1) - ret->first + 1);
+    for (unsigned i = 0; i < ret->count; i++) {
+        uint64_t block = ret->first + i, left = call->region->len - block * WIRE_BLOCK_SIZE;
+        size_t len = left < WIRE_BLOCK_SIZE ? left : WIRE_BLOCK_SIZE;
+        bool here = c->config.block_sum && !block_missing(st, block);
+        ret->sum[i] = here ? c->config.block_sum(block_bytes(st, block), len, st->seed) : 0;
+    }
+}
+
+/* The caller's part of the edges. */
+static void edge_copy(CallState *st, size_t at, size_t len)
+{
+    uint64_t from = st->offset + (at < st->edge_head ? 0 : st->len - st->edge_tail),
+             to = from + len;
+    uint64_t start = window_start(st), end = start + st->window;
+    uint64_t low = from > start ? from : start, high = to < end ? to : end;
+    if (len > 0 && low < high)
+        memcpy(st->user_buf + (low - st->user_offset), st->edges + at + (low - from), high - low);
+}
+
+/* Under the lock: blocks that are not proven count as unfilled. True: the host lied. */
+static bool window_compare(Call *call, const BlockSums *sums)
+{
+    CallState *st = call->state;
+    const Region *r = call->region;
+    bool same = r->active && region_address_equal(&r->address, &st->address), bad = false;
+    for (unsigned i = 0; i < sums->count; i++) {
+        if (!sums->sum[i])
+            continue;
+        enum CheckVerdict v =
+            same ? checks_compare(r, sums->first + i, sums->sum[i], st->counter) : CHECK_UNKNOWN;
+        if (v != CHECK_GOOD)
+            read_transfer_discard(&st->u.read, sums->first + i);
+        bad |= v == CHECK_BAD;
+    }
+    return bad;
+}
+
+/* The window has come, as far as it is filled. */
+static void read_saw(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
+    BlockSums sums;
+    window_sums(call, &sums);
     uint64_t first = block_of(window_start(st));
     uint64_t last = block_of(window_start(st) + st->window - 1);
-    bool all = read_transfer_all_filled(&st->u.read);
     client_lock(c);
+    bool bad = window_compare(call, &sums);
+    bool all = read_transfer_all_filled(&st->u.read);
     r->hits += st->window;
     if (r->active && region_address_equal(&r->address, &st->address))
         for (uint64_t b = first; b <= last; b++)
             region_saw_filled(r, b, all || !block_missing(st, b));
     client_unlock(c);
+    edge_copy(st, 0, st->edge_head);
+    edge_copy(st, st->edge_head, st->edge_tail);
+    if (bad)
+        client_region_corrupt(c, r->rd, &st->address, now_ns);
 }
 
 /* A buffer for whole blocks that may be offered, or NULL: then no fill. Under the lock it is
@@ -142,6 +243,8 @@ static FillItem *fill_prepare(Call *call, uint64_t offset, size_t len)
                        .host = r->host,
                        .address = r->address,
                        .counter = r->counter,
+                       .region_len = r->len,
+                       .seed = r->checks_seed,
                        .offset = offset,
                        .len = len,
                        .cap = cap};
@@ -305,7 +408,7 @@ void call_read_step(Call *call, uint64_t now_ns)
         break;
     case RUN_DONE:
         call->phase = READ_MISSES;
-        read_saw(call);
+        read_saw(call, now_ns);
         st->miss_end = block_of(window_start(st));
         if (read_transfer_all_filled(&st->u.read))
             st->miss_end = block_of(window_start(st) + st->window - 1) + 1;

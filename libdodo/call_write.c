@@ -18,8 +18,10 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     CallState *st = call->state;
     Region *r = call->region;
     client_lock(c);
-    if (st->recorded)
-        list_remove(&st->record.link);
+    if (st->recorded) {
+        list_remove(&st->writing.link);
+        checks_write_over(r, st->writing.first_block, st->writing.last_block);
+    }
     region_top(r)->refs--;
     if (result > 0)
         r->written_bytes += (uint64_t)result;
@@ -139,11 +141,15 @@ static void window_saw(Call *call)
     CallState *st = call->state;
     Region *r = call->region;
     uint64_t start = st->user_offset + st->sent, end = start + st->window;
+    BlockSums sums;
+    block_sums(c, r->len, st->seed, start, st->user_buf + st->sent, st->window, &sums);
     client_lock(c);
-    if (r->active && region_address_equal(&r->address, &st->address))
+    if (r->active && region_address_equal(&r->address, &st->address)) {
+        checks_written(r, &sums);
         for (uint64_t b = block_of(start); b <= block_of(end - 1); b++)
             if (b * WIRE_BLOCK_SIZE >= start && ((b + 1) * WIRE_BLOCK_SIZE <= end || end == r->len))
                 region_saw_filled(r, b, true);
+    }
     client_unlock(c);
 }
 
@@ -244,6 +250,7 @@ static void void_begin(Call *call, uint64_t now_ns)
     client_lock(c);
     for (uint64_t b = first; b <= last && r->active; b++)
         region_saw_filled(r, b, false);
+    checks_forget(r, first, last);
     client_unlock(c);
     if (!RULE(FILE_FAILURE)) {
         run_end(call);
@@ -275,13 +282,15 @@ static bool write_enter(Call *call)
     if (wait) {
         c->stats.blocked++;
     } else if (active || fallback) {
-        st->record.first_block = first;
-        st->record.last_block = last;
-        list_push_back(&r->writes, &st->record.link);
+        st->writing.first_block = first;
+        st->writing.last_block = last;
+        list_push_back(&r->writes, &st->writing.link);
         offers_overtaken(r, st->user_offset, st->user_offset + st->user_len);
         st->recorded = true;
         st->remote = active;
         st->address = r->address;
+        st->seed = r->checks_seed;
+        checks_forget(r, first, last);
         r->written = true;
         c->stats.writes++;
     }

@@ -82,6 +82,8 @@ Channel *channel_abandon(Channel *ch)
         free(ch->states[i].fill);
         free(ch->states[i].names);
         free(ch->states[i].stage);
+        free(ch->states[i].edges);
+        free(ch->states[i].record);
     }
     for (Session *s = NULL; (s = endpoint_walk(ch->endpoint, s));) {
         free(s->user);
@@ -123,7 +125,7 @@ static CallState *state_find(Channel *ch)
     CallState *st = &ch->states[word * 64 + (unsigned)__builtin_ctzll(ch->states_free[word])];
     ch->states_free[word] &= ch->states_free[word] - 1;
     memset(st, 0, offsetof(CallState, next_ask));
-    list_init(&st->record.link);
+    list_init(&st->writing.link);
     return st;
 }
 
@@ -203,6 +205,8 @@ static void call_drop_state(Call *call)
     free(st->fill);
     free(st->names);
     free(st->stage);
+    free(st->edges);
+    free(st->record);
     st->call = NULL;
     call->state = NULL;
     unsigned i = (unsigned)(st - call->channel->states);

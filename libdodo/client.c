@@ -184,6 +184,7 @@ void client_region_free(Client *c, Region *r)
         c->hooks.file_release(c->hooks.ctx, r->file);
     free(r->stripes);
     free(r->filled);
+    checks_end(r);
     free(r);
 }
 
@@ -229,6 +230,7 @@ void client_region_activate(Client *c, Region *r, const Addr *host, const Region
     free(r->filled);
     r->filled = calloc((blocks + 63) / 64, sizeof *r->filled); /* without it filled_bytes is 0 */
     r->filled_blocks = 0;
+    checks_begin(c, r);
 }
 
 void client_region_idle(Client *c, Region *r, uint64_t now_ns)
@@ -265,11 +267,12 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
     r->filled_blocks = 0;
     free(r->filled);
     r->filled = NULL;
+    checks_end(r);
     c->stats.regions_lost++;
     c->losses++;
 }
 
-void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+static bool region_drop(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
 {
     client_lock(c);
     Region *r = client_region(c, rd);
@@ -277,10 +280,15 @@ void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_
     if (lost)
         client_region_deactivate(c, r, now_ns);
     client_unlock(c);
-    if (!lost)
-        return;
-    client_log(c, DODO_LOG_INFO, "region %d is lost: its host has dropped it", rd);
-    c->hooks.wake_background(c->hooks.ctx);
+    if (lost)
+        c->hooks.wake_background(c->hooks.ctx);
+    return lost;
+}
+
+void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+{
+    if (region_drop(c, rd, address, now_ns))
+        client_log(c, DODO_LOG_INFO, "region %d is lost: its host has dropped it", rd);
 }
 
 /* The manager may reach a host that we cannot (a one-way cut, a firewall): it is told with the next
@@ -295,6 +303,20 @@ static void client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
         c->lost_next = (c->lost_next + 1) % OPEN_AVOID_MAX;
     c->lost[at].epoch = epoch;
     c->lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
+}
+
+void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+{
+    client_lock(c);
+    client_avoid(c, address->epoch, now_ns);
+    c->stats.corrupt++;
+    client_unlock(c);
+    if (region_drop(c, rd, address, now_ns))
+        client_log(
+            c, DODO_LOG_WARN,
+            "region %d: host of epoch %016llx returned other bytes than it was given; its copy "
+            "is dropped. Check that host's memory",
+            rd, (unsigned long long)address->epoch);
 }
 
 /* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */
@@ -348,9 +370,12 @@ void region_saw_filled(Region *r, uint64_t block, bool filled)
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
-static bool client_fill_offer(Client *c, FillItem *item)
+static bool client_fill_offer(Client *c, FillItem *item, const BlockSums *sums)
 {
     client_lock(c);
+    Region *r = client_region(c, item->rd);
+    if (r && r->active && region_address_equal(&r->address, &item->address))
+        checks_read(r, sums, item->counter);
     bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
     if (taken) {
         list_push_back(&c->fills, &item->link);
@@ -375,10 +400,13 @@ void client_fill_read(Client *c, FillItem *item, size_t count)
         else
             memset(item->data + count, 0, item->len - count);
     }
-    if (item->len > 0)
-        (void)client_fill_offer(c, item);
-    else
+    if (item->len == 0) {
         free(item);
+        return;
+    }
+    BlockSums sums;
+    block_sums(c, item->region_len, item->seed, item->offset, item->data, item->len, &sums);
+    (void)client_fill_offer(c, item, &sums);
 }
 
 /* ---- what it tells -------------------------------------------------------------------------- */

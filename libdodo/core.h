@@ -18,6 +18,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/blocksum.h"
 #include "base/env.h"
 #include "proto/endpoint.h"
 #include "proto/request.h"
@@ -54,6 +55,7 @@ typedef struct ClientConfig {
     RequestTimes request;          /* to the manager */
     uint64_t credit_cap_bytes;     /* until client_receive_granted() tells better */
     unsigned regions_max;          /* stripes count */
+    BlockSumFn *block_sum;         /* what a host returns is checked by it; NULL: it is believed */
     size_t fill_queue_bytes;       /* offered fills beyond it are not made */
     unsigned generation;   /* of the first descriptors: client_generation() of the client before */
     uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
@@ -75,7 +77,7 @@ typedef struct ClientStats {
     uint64_t regions, active; /* now */
     uint64_t requests;        /* to the manager */
     uint64_t fills_offered, fills_done, fills_refused, fills_dropped;
-    uint64_t hosts_lost, regions_lost, poisoned, voided, refractions, reads_beside_writes;
+    uint64_t hosts_lost, regions_lost, corrupt, poisoned, voided, refractions, reads_beside_writes;
     uint64_t reads, writes, blocked;
     uint64_t prefetches; /* pieces read from the file */
 } ClientStats;
@@ -151,15 +153,34 @@ bool channel_is_brief(const Channel *ch);
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 enum CallNeed {
-    NEED_NETWORK,    /* datagrams, or the channel's deadline */
-    NEED_BLOCKED,    /* hooks.wake */
-    NEED_FILE_READ,  /* pread(file, file_buf, file_len, file_offset), whole or to the file's end */
-    NEED_FILE_WRITE, /* pwrite(file, file_buf, file_len, file_offset): start it. Until
-                        call_file_done() the channel may be served: the halves overlap */
-    NEED_FILE_SYNC,  /* fdatasync(file) */
-    NEED_FILE_STAMP, /* the file's stamp now */
-    NEED_NOTHING,    /* over: result, error */
+    NEED_NETWORK,     /* datagrams, or the channel's deadline */
+    NEED_BLOCKED,     /* hooks.wake */
+    NEED_FILE_READ,   /* pread(file, file_buf, file_len, file_offset), whole or to the file's end */
+    NEED_FILE_WRITE,  /* pwrite(file, file_buf, file_len, file_offset): start it. Until
+                         call_file_done() the channel may be served: the halves overlap */
+    NEED_FILE_SYNC,   /* fdatasync(file) */
+    NEED_CHECKS_SAVE, /* keep the CheckRecord in [file_buf, file_len) for later processes of this
+                         user, in place of any with the same name */
+    NEED_CHECKS_LOAD, /* read the record kept under the name that file_buf begins with, whole, up to
+                         file_len bytes; the result is how many, 0: there is none */
+    NEED_FILE_STAMP,  /* the file's stamp now */
+    NEED_NOTHING,     /* over: result, error */
 };
+
+/* What must be known of a retained region's blocks to believe what its host returns: it is kept by
+ * the client's host, not by that one. */
+typedef struct CheckName {
+    FileKey key;
+    uint64_t offset, len; /* of the region (of the stripe), in the file */
+} CheckName;
+typedef struct CheckRecord {
+    CheckName name;
+    uint64_t version;
+    Stamp stamp;
+    uint64_t seed;
+    uint32_t sums[]; /* one a block; 0: not known */
+} CheckRecord;
+enum { CHECK_RECORD_VERSION = 1 };
 
 typedef struct FileResult {
     ssize_t count; /* bytes, or 0 for SYNC and STAMP; -1: failed with error */

@@ -36,6 +36,12 @@ typedef struct WriteRecord {
     uint64_t first_block, last_block;
 } WriteRecord;
 
+/* What a host must return for a block. */
+typedef struct BlockCheck {
+    uint32_t sum;     /* of the file's bytes; 0: not known */
+    uint32_t written; /* the write counter, cut, when a write last touched it */
+} BlockCheck;
+
 typedef struct Region {
     int rd;
     bool active;  /* the address below is good as far as we know */
@@ -60,6 +66,8 @@ typedef struct Region {
     Call *offers;        /* under way; a striped region has those of its stripes */
     uint64_t *filled;    /* what we saw filled, a bit a block; NULL: not tracked */
     uint64_t filled_blocks;
+    BlockCheck *checks; /* of this address, one a block; NULL: none are kept */
+    uint64_t checks_seed;
     uint64_t hits, misses, written_bytes;
     uint64_t reopen_ns; /* FALLBACK or a stripe, and inactive: try again then */
     ListNode idle;      /* ... in Client.idle, by that time */
@@ -78,10 +86,11 @@ typedef struct FillItem {
     int rd;
     Addr host;
     RegionAddress address;
-    uint64_t counter; /* before the file read */
-    uint64_t offset;  /* in the region, a multiple of the block size */
-    size_t len;       /* whole blocks, or to the region's end */
-    size_t cap;       /* charged to the queue */
+    uint64_t counter;          /* before the file read */
+    uint64_t region_len, seed; /* for its checksums */
+    uint64_t offset;           /* in the region, a multiple of the block size */
+    size_t len;                /* whole blocks, or to the region's end */
+    size_t cap;                /* charged to the queue */
     uint8_t data[];
 } FillItem;
 
@@ -163,12 +172,15 @@ typedef struct CallState {
     size_t user_len;               /* clipped to the region */
     size_t done;                   /* windows before this one */
     size_t window;                 /* bytes of this one */
+    uint8_t *edges;                /* blocks of which only a part is asked for: first, last */
+    size_t edge_head, edge_tail;   /* bytes there */
+    uint64_t counter, seed;        /* of the region, when the window was asked for */
     uint64_t miss_block, miss_end; /* block run being read from the file */
     FillItem *fill;                /* being read; NULL: straight into the user's buffer */
     bool short_file;               /* the file ended: the call ends too */
 
     /* write */
-    WriteRecord record;
+    WriteRecord writing;
     bool recorded;
     bool remote; /* the remote half is wanted */
     bool remote_failed;
@@ -179,8 +191,12 @@ typedef struct CallState {
     size_t void_at;   /* start of the window being voided */
     unsigned numbers; /* taken for the window */
 
+    CheckRecord *record; /* of a retained region: opening, closing */
+    size_t record_len;
+
     /* open */
     FileGiven given;
+    OpOpenReply reply; /* while the record is read */
     uint64_t open_len, open_offset;
     unsigned open_flags;
     uint64_t id; /* of the request */
@@ -286,6 +302,45 @@ void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_n
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
 
+/* The host returned something else than it was given: its copy is never read again. */
+void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
+
+/* ---- checks.c ---- */
+/* Of consecutive whole blocks. */
+enum { BLOCK_SUMS_MAX = TRANSFER_BLOCKS_MAX };
+typedef struct BlockSums {
+    uint64_t first;
+    unsigned count;
+    uint32_t sum[BLOCK_SUMS_MAX];
+} BlockSums;
+/* Of the whole blocks in [from, from + len) of the region, at most BLOCK_SUMS_MAX; the region's end
+ * ends its last block. None where nothing is checked. @seed: the region's, read under the lock. */
+void block_sums(const Client *c, uint64_t region_len, uint64_t seed, uint64_t from,
+                const uint8_t *data, size_t len, BlockSums *ret);
+/* All below under the lock. The region has a new address: nothing is known of it. */
+void checks_begin(Client *c, Region *r);
+void checks_end(Region *r);
+void checks_forget(Region *r, uint64_t first, uint64_t last);
+/* The file held these bytes, as it was read after the write counter stood at @counter. */
+void checks_read(Region *r, const BlockSums *sums, uint64_t counter);
+/* The write that is on record for these blocks writes these bytes. */
+void checks_written(Region *r, const BlockSums *sums);
+/* It is over: bytes that were read from the file before it say nothing now. */
+void checks_write_over(Region *r, uint64_t first, uint64_t last);
+/* What a host returned, asked when the write counter stood at @counter. UNKNOWN: it cannot be told,
+ * so it is not used. BAD: it is not what the host was given. */
+enum CheckVerdict { CHECK_GOOD, CHECK_UNKNOWN, CHECK_BAD };
+enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter);
+
+/* ---- ... those of a retained region, from one opening to the next ---- */
+/* The record of @r, or NULL: nothing is checked, or there is no memory. free() it. Under the lock.
+ */
+CheckRecord *checks_record(const Client *c, const Region *r, const Stamp *stamp, size_t *ret_len);
+/* An empty one, to be read into. */
+CheckRecord *checks_record_new(const CheckName *name, size_t *ret_len);
+/* The region was just activated with what a former opening left. False: the record is not of it. */
+bool checks_restore(Region *r, const CheckRecord *record, size_t len);
+
 /* ---- channel.c ---- */
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
 void call_init(Call *call, Channel *ch, uint8_t kind);
@@ -347,6 +402,7 @@ void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
 /* One more stripe, in the order of stripe_open_start() or stripe_close_start(). */
 void call_open_begin(Call *call, Region *stripe);
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
+bool stamp_equal(const Stamp *a, const Stamp *b);
 bool close_may_release(const Region *r);
 bool close_is_fresh(const Region *r, const FileResult *stamp);
 void call_open_step(Call *call, uint64_t now_ns);

@@ -85,6 +85,8 @@ static FillItem *piece_new(const Client *c, Region *r, uint64_t start, uint64_t 
                        .host = r->host,
                        .address = r->address,
                        .counter = r->counter, /* before the file is read */
+                       .region_len = r->len,
+                       .seed = r->checks_seed,
                        .offset = start,
                        .len = len,
                        .cap = cap};

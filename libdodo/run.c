@@ -167,6 +167,7 @@ static bool run_begin(Call *call, Session *s, uint64_t deadline_ns, uint64_t now
         config.segment = peer->read_segment;
         read_transfer_start(&st->u.read, &config, &st->address, st->offset, st->buf, st->len,
                             &st->next_ask, now_ns);
+        read_transfer_edges(&st->u.read, st->edges, st->edge_head, st->edge_tail);
     } else {
         st->transfer = ch->next_transfer; /* a new name each time it is begun */
         ch->next_transfer += write_chunk_count(st->offset, st->len);

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "dodo/dodo.h"
 #include "libdodo/gate.h"
+#include "libdodo/kept.h"
 #include "libdodo/link.h"
 #include "libdodo/queue.h"
 
@@ -175,9 +176,13 @@ static void write_file(Link *link, Call *call)
 
 static void do_file(Call *call)
 {
-    FileResult result;
+    FileResult result = {0};
     gate_leave();
-    if (call->need == NEED_FILE_READ)
+    if (call->need == NEED_CHECKS_SAVE)
+        result.count = kept_save(call->file_buf, call->file_len);
+    else if (call->need == NEED_CHECKS_LOAD)
+        result.count = kept_load(call->file_buf, call->file_len);
+    else if (call->need == NEED_FILE_READ)
         file_read(call->file, call->file_buf, call->file_len, call->file_offset, &result);
     else if (call->need == NEED_FILE_SYNC)
         file_sync(call->file, &result);
@@ -198,6 +203,8 @@ static bool serve_file(Link *link)
         case NEED_FILE_READ:
         case NEED_FILE_SYNC:
         case NEED_FILE_STAMP:
+        case NEED_CHECKS_SAVE:
+        case NEED_CHECKS_LOAD:
             do_file(call);
             return true;
         case NEED_NETWORK:
@@ -505,6 +512,7 @@ static Client *client_make(Runtime *rt)
         .fill_queue_bytes = s->fill_queue_bytes,
         .generation = generation,
         .stripe_bytes = s->stripe_bytes,
+        .block_sum = s->verify ? blocksum_fastest() : NULL,
     };
     ClientHooks hooks = {.lock = hook_lock,
                          .unlock = hook_unlock,

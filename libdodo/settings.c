@@ -83,6 +83,8 @@ static int set_client(Settings *s, const char *key, const char *value)
     }
     if (strcmp(key, "spin") == 0)
         return parse_time(value, &s->spin_ns);
+    if (strcmp(key, "verify") == 0)
+        return parse_bool(value, &s->verify);
     if (strcmp(key, "regions_max") == 0)
         return parse_u64(value, 1, 1 << 20, &s->regions_max);
     if (strcmp(key, "fill_queue") == 0)
@@ -124,10 +126,14 @@ static int load_environment(Settings *s, char *error)
             return -EINVAL;
         }
     }
-    const char *spin = getenv("DODO_SPIN");
-    if (spin && *spin && set_client(s, "spin", spin) < 0) {
-        (void)snprintf(error, SETTINGS_ERROR_MAX, "DODO_SPIN: bad value \"%s\"", spin);
-        return -EINVAL;
+    static const char *const client_names[][2] = {{"DODO_SPIN", "spin"}, {"DODO_VERIFY", "verify"}};
+    for (size_t i = 0; i < ARRAY_SIZE(client_names); i++) {
+        const char *value = getenv(client_names[i][0]);
+        if (value && *value && set_client(s, client_names[i][1], value) < 0) {
+            (void)snprintf(error, SETTINGS_ERROR_MAX, "%s: bad value \"%s\"", client_names[i][0],
+                           value);
+            return -EINVAL;
+        }
     }
     return 0;
 }
@@ -164,6 +170,7 @@ int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
         .request_retry_max_ns = DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS,
         .request_deadline_ns = DEFAULT_CLIENT_REQUEST_DEADLINE_NS,
         .spin_ns = DEFAULT_CLIENT_SPIN_NS,
+        .verify = true,
         .regions_max = DEFAULT_CLIENT_REGIONS_MAX,
         .fill_queue_bytes = DEFAULT_CLIENT_FILL_QUEUE_BYTES,
         .stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES,

@@ -21,6 +21,7 @@ typedef struct Settings {
     uint64_t alive_ns, refraction_ns, transfer_deadline_ns, reopen_ns;
     uint64_t request_retry_ns, request_retry_max_ns, request_deadline_ns;
     uint64_t spin_ns;
+    bool verify; /* what hosts return */
     uint64_t regions_max, fill_queue_bytes, stripe_bytes, receive_bytes;
     int64_t filesystems[SETTINGS_FILESYSTEMS_MAX]; /* f_type of more with honest stamps */
     unsigned filesystems_count;

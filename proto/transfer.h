@@ -144,7 +144,9 @@ typedef struct ReadTransfer {
     RegionAddress address;
     uint64_t offset; /* in the region */
     size_t len;
-    uint8_t *buf;       /* borrowed until the end */
+    uint8_t *buf;   /* borrowed until the end: the bytes [body, body_end) of the transfer, */
+    uint8_t *edges; /* ... those before them, and from edges_tail on those after them */
+    size_t body, body_end, edges_tail;
     uint64_t *next_ask; /* the lane's ask counter: numbers are never used again on it */
     uint8_t state;      /* enum TransferState */
     uint16_t status;    /* enum Status, when refused */
@@ -173,6 +175,9 @@ typedef struct ReadTransfer {
 void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
                          const RegionAddress *address, uint64_t offset, void *buf, size_t len,
                          uint64_t *next_ask, uint64_t now_ns);
+/* Right after the start: the first @head bytes and the last @tail bytes go to @edges, one after the
+ * other; what lies between goes to the buffer. @edges stays the caller's. */
+void read_transfer_edges(ReadTransfer *t, uint8_t *edges, size_t head, size_t tail);
 /* Next READ payload to send now, 0 when there is none now. */
 size_t read_transfer_output(ReadTransfer *t, uint8_t *out, uint64_t now_ns);
 /* One DATA message of the region's host. Copies what counts straight into the caller's buffer. */
@@ -194,6 +199,8 @@ void read_transfer_end(ReadTransfer *t);
  * is not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here
  * likewise. True for every block of a transfer that is not complete. */
 bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block);
+/* What came for @block of a complete transfer is not to be used: it counts as unfilled. */
+void read_transfer_discard(ReadTransfer *t, uint64_t block);
 bool read_transfer_all_filled(const ReadTransfer *t);
 
 /* ---- writing and filling -------------------------------------------------------------------- */

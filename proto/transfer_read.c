@@ -128,6 +128,9 @@ void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
     t->offset = offset;
     t->len = len;
     t->buf = buf;
+    t->edges = NULL;
+    t->body = 0;
+    t->body_end = len;
     t->next_ask = next_ask;
     t->state = TRANSFER_RUNNING;
     t->status = STATUS_OK;
@@ -144,6 +147,15 @@ void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
     memset(t->unfilled, 0, (blocks_of(offset, len) / 64 + 1) * sizeof t->unfilled[0]);
     for (unsigned i = 0; i < t->chunks_count; i++)
         chunk_start(t, &t->chunks[i], i * (uint32_t)WIRE_CHUNK_MAX);
+}
+
+void read_transfer_edges(ReadTransfer *t, uint8_t *edges, size_t head, size_t tail)
+{
+    assert(head + tail <= t->len && (edges || head + tail == 0));
+    t->edges = edges;
+    t->edges_tail = head;
+    t->body = head;
+    t->body_end = t->len - tail;
 }
 
 bool read_transfer_starved(const ReadTransfer *t)
@@ -388,12 +400,44 @@ bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block)
     return t->unfilled[(block - first) / 64] >> (block - first) % 64 & 1;
 }
 
+void read_transfer_discard(ReadTransfer *t, uint64_t block)
+{
+    uint64_t i = block - t->offset / WIRE_BLOCK_SIZE;
+    assert(t->state == TRANSFER_COMPLETE && i < blocks_of(t->offset, t->len));
+    t->unfilled[i / 64] |= (uint64_t)1 << i % 64;
+    t->p.any_unfilled = true;
+}
+
 bool read_transfer_all_filled(const ReadTransfer *t)
 {
     return t->state == TRANSFER_COMPLETE && !t->p.any_unfilled;
 }
 
 /* ---- receiving ------------------------------------------------------------------------------ */
+
+/* Some of it belongs to the edges. */
+static void place_split(const ReadTransfer *t, size_t at, const uint8_t *data, size_t len)
+{
+    size_t end = at + len;
+    size_t head = at < t->body ? (end < t->body ? end : t->body) - at : 0;
+    size_t tail = end > t->body_end ? end - (at > t->body_end ? at : t->body_end) : 0;
+    size_t middle = len - head - tail;
+    if (head > 0)
+        memcpy(t->edges + at, data, head);
+    if (middle > 0)
+        memcpy(t->buf + (at + head - t->body), data + head, middle);
+    if (tail > 0)
+        memcpy(t->edges + t->edges_tail + (end - tail - t->body_end), data + head + middle, tail);
+}
+
+/* Bytes that came, to where they belong; @at counts from the transfer's start. */
+static inline void place(const ReadTransfer *t, size_t at, const uint8_t *data, size_t len)
+{
+    if (at >= t->body && at + len <= t->body_end)
+        memcpy(t->buf + (at - t->body), data, len);
+    else
+        place_split(t, at, data, len);
+}
 
 /* Where data of an unknown ask would fit: only reached when the rule is broken on purpose. */
 static ReadChunk *stray_chunk(ReadTransfer *t, const WireData *m)
@@ -444,7 +488,7 @@ static void take_segment(ReadTransfer *t, ReadChunk *c, ReadAsk *a, const WireDa
         COUNT(t, ignored, 1);
         return;
     }
-    memcpy(t->buf + c->offset + (size_t)m->index * t->config.segment, m->data, m->data_len);
+    place(t, c->offset + (size_t)m->index * t->config.segment, m->data, m->data_len);
     chunk_settle(t, c, bit);
     if (!a)
         return;
@@ -486,7 +530,7 @@ static inline bool take_next(ReadTransfer *t, ReadAsk *a, const WireData *m, uin
     if (!next || m->data_len != cut_segment_len(&cut, m->index) ||
         (c->blocks & ~m->filled & ~(unsigned)c->unfilled) != 0)
         return false;
-    memcpy(t->buf + c->offset + (size_t)m->index * cut.segment, m->data, m->data_len);
+    place(t, c->offset + (size_t)m->index * cut.segment, m->data, m->data_len);
     clock_heard(&t->p.clock, now_ns);
     clock_served(&t->p.clock);
     COUNT(t, datagrams, 1);

@@ -6,7 +6,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly top
 
 # What Dodo is built from; what the demonstration and the tests need besides.
-packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libglib2.0-dev libevent-dev
+packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libxxhash-dev libglib2.0-dev libevent-dev
   libcmocka-dev liblua5.4-dev libxcb-screensaver0-dev)
 packages_demo=(fuse3 libfuse3-dev iproute2 libopenblas-dev)
 packages_peers=(memcached redis-server nbdkit libnbd-dev iproute2 ethtool nftables) # scripts/bench-peers

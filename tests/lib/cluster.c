@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -206,6 +207,7 @@ void cluster_start(Cluster *c, const char *config, bool sealed)
     (void)snprintf(c->dir, sizeof c->dir, "%s/dodo-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!mkdtemp(c->dir))
         die(c->dir);
+    (void)setenv("XDG_STATE_HOME", c->dir, 1); /* what the library keeps goes with it */
     (void)unsetenv("DODO_KEY");
     (void)unsetenv("DODO_MANAGER");
     (void)unsetenv("DODO_LOG");
@@ -273,18 +275,18 @@ bool cluster_is_host(const Daemon *imd, const char *host)
     return false;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
 void cluster_end(Cluster *c)
 {
     for (unsigned i = 0; i < c->imds_count; i++)
         daemon_kill(&c->imds[i]);
     daemon_kill(&c->cmd);
-    DIR *d = opendir(c->dir);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] != '.')
-            (void)unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        (void)closedir(d);
-    (void)rmdir(c->dir);
+    (void)nftw(c->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 int cluster_file(Cluster *c, char ret_path[128])

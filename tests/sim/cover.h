@@ -45,6 +45,8 @@
     X(WRITES_REPEATED, 1, "duplicate writes refused: answered done")                 \
     X(WRITES_VOIDED, 1, "writes voided at the host")                                 \
     X(POISONED, 1, "copies poisoned")                                                \
+    X(LIES, 1, "host's memory changed by itself")                                    \
+    X(CORRUPT, 1, "copies dropped: not what the host was given")                     \
     X(BUSY, 1, "refused by a busy host")                                             \
     X(DENIED, 1, "addresses refused by a host")                                      \
     X(REQUESTS_REPEATED, 1, "control requests that came again")                      \

@@ -51,6 +51,8 @@ static void file_answer(UserThread *t, Call *c, const SimFsResult *r)
         const SimHandle *h = c->file;
         result.stamp = simfs_stamp(h->file);
         result.stamp_settled = simfs_stamp_settled(h->file);
+    } else if (c->need == NEED_CHECKS_SAVE || c->need == NEED_CHECKS_LOAD) {
+        result.count = records_do(&u->m->w, c);
     }
     t->injected |= r->injected;
     SimHeap *was = sim_heap_enter(&u->heap);
@@ -134,7 +136,8 @@ static void look_at_calls(UserThread *t)
         if (c->need == NEED_FILE_WRITE) {
             begin_write(t, c);
         } else if (c->need == NEED_FILE_READ || c->need == NEED_FILE_SYNC ||
-                   c->need == NEED_FILE_STAMP) {
+                   c->need == NEED_FILE_STAMP || c->need == NEED_CHECKS_SAVE ||
+                   c->need == NEED_CHECKS_LOAD) {
             begin_blocking(t, c);
             return;
         }

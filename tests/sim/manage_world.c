@@ -347,6 +347,7 @@ static void world_make(ManageWorld *m, uint64_t seed)
         full_turn(m, 1);
     faults_start(w);
     owners_start(w);
+    lies_start(w);
 }
 
 static void world_end(ManageWorld *m)

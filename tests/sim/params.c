@@ -178,6 +178,17 @@ static void choose_owners(Params *p, uint64_t seed)
         p->reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
 }
 
+static void choose_lies(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x6c6965);
+    p->lie_every_ns = TIME_NEVER;
+    if (!p->calm && sim_rng_below(r, 3) == 0)
+        p->lie_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+    /* Checks would hide what the other rules are there for: half of the seeds do without. */
+    p->checked = p->lie_every_ns != TIME_NEVER || sim_rng_below(r, 2);
+}
+
 /* ---- scenarios ------------------------------------------------------------------------------ */
 
 static void make_calm(Params *p)
@@ -429,6 +440,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     }
     choose_calls(p, seed);
     choose_owners(p, seed);
+    choose_lies(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
         p->think_ns = 50 * NS_PER_US;
 }

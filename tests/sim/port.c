@@ -16,7 +16,8 @@ void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsi
                         .credit_cap_bytes = p->credit_bytes,
                         .regions_max = regions_max,
                         .fill_queue_bytes = p->fill_queue_bytes,
-                        .stripe_bytes = p->stripe_bytes};
+                        .stripe_bytes = p->stripe_bytes,
+                        .block_sum = p->checked ? blocksum : NULL};
 }
 
 /* ---- ports ---------------------------------------------------------------------------------- */

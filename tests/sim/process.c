@@ -52,6 +52,9 @@ static void deliver_file(Thread *t)
         const SimHandle *h = t->file_call->file;
         result.stamp = simfs_stamp(h->file);
         result.stamp_settled = simfs_stamp_settled(h->file);
+    } else if (t->file_call &&
+               (t->file_need == NEED_CHECKS_SAVE || t->file_need == NEED_CHECKS_LOAD)) {
+        result.count = records_do(t->process->world, t->file_call);
     }
     t->file_done = t->in_file = false;
     simnet_hold(t->port.socket, false);
@@ -229,6 +232,8 @@ static bool look_at_file(Thread *t, Call *c)
     case NEED_FILE_READ:
     case NEED_FILE_SYNC:
     case NEED_FILE_STAMP:
+    case NEED_CHECKS_SAVE:
+    case NEED_CHECKS_LOAD:
         begin_blocking(t, c);
         return false;
     case NEED_NOTHING:
@@ -445,6 +450,7 @@ static void process_count(Process *p)
     cover_add(w, COVER_FILLS_ACCEPTED, s.fills_done - l->fills_done);
     cover_add(w, COVER_FILLS_REFUSED, s.fills_refused - l->fills_refused);
     cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
+    cover_add(w, COVER_CORRUPT, s.corrupt - l->corrupt);
     cover_add(w, COVER_HOST_DEATHS, s.hosts_lost - l->hosts_lost);
     cover_add(w, COVER_REFRACTIONS, s.refractions - l->refractions);
     cover_add(w, COVER_WRITES_QUEUED, s.blocked - l->blocked);

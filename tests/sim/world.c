@@ -174,6 +174,7 @@ static void make_files(World *w, unsigned host)
 void cluster_make(World *w, uint64_t rng_stream)
 {
     sim_rng_init(&w->rng, w->seed, rng_stream);
+    list_init(&w->records);
     w->zero_ns = NS_PER_S + sim_rng_below(&w->rng, 1000 * NS_PER_S);
     w->net = simnet_new(w->seed, w->zero_ns);
     sim_rng_fill(&w->rng, w->keys, sizeof w->keys);
@@ -220,6 +221,7 @@ void cluster_end(World *w)
     for (unsigned i = 0; i < w->p.client_hosts; i++)
         w->fs[i] = simfs_free(w->fs[i]);
     id_set_free(&w->written);
+    records_free(w);
 }
 
 static void first_start(World *w, unsigned index)
@@ -246,6 +248,7 @@ static void world_make(World *w, uint64_t seed, int scenario)
     cover_add(w, COVER_SEALED_SEEDS, w->p.sealed);
     faults_start(w);
     owners_start(w);
+    lies_start(w);
 }
 
 static void free_buffers(Thread *t)

@@ -124,6 +124,8 @@ typedef struct Params {
     bool give_back;            /* hosts give back what is freed */
     bool owners;               /* there are monitors, which talk to the manager */
     uint64_t limit_every_ns;   /* owners change their pools' limits; TIME_NEVER: never */
+    bool checked;              /* clients check what hosts return */
+    uint64_t lie_every_ns;     /* bits of a host's pool flip; TIME_NEVER: never */
     uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
     bool same_ports;           /* a process started anew uses the same ports */
     SimLink link;
@@ -436,7 +438,7 @@ struct World {
     Params p;
     SimNet *net;
     SimRng rng; /* faults, schedules of the shells */
-    SimRng owners_rng;
+    SimRng owners_rng, lies_rng;
     SimFs *fs[CLIENTS_MAX];
     FileModel models[CLIENTS_MAX][SIMFS_FILES_MAX];
     Process processes[CLIENTS_MAX];
@@ -458,6 +460,7 @@ struct World {
     uint64_t *cover; /* COVER_MAX, of the worker */
     FILE *trace;
     uint64_t zero_ns;
+    ListNode records; /* of KeptRecord: what clients keep of retained regions' blocks */
     void (*program_first_start)(World *w, unsigned index);
 };
 
@@ -485,6 +488,10 @@ void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
               const uint8_t *payload, size_t len);
 void sim_send_burst(World *w, Endpoint *e, SimSocket *from, Session *s, const Burst *b);
 void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns);
+
+/* records.c: NEED_CHECKS_SAVE and NEED_CHECKS_LOAD. What they give call_file_done(). */
+ssize_t records_do(World *w, const Call *call);
+void records_free(World *w);
 
 void params_choose(Params *p, uint64_t seed, int scenario);
 const char *scenario_name(unsigned scenario);
@@ -595,6 +602,9 @@ void stranger_stop(Stranger *s);
 /* faults.c */
 void faults_start(World *w);
 void faults_heal(World *w);
+
+/* lies.c: until the faults heal; what was changed stays so */
+void lies_start(World *w);
 
 /* owners.c: the owners of the hosts, who want their memory back now and then */
 void owners_start(World *w);

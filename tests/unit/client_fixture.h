@@ -527,7 +527,8 @@ static int set_up(void **state)
                            .credit_cap_bytes = 1 << 20,
                            .regions_max = 3000,
                            .fill_queue_bytes = 4 << 20,
-                           .stripe_bytes = STRIPE_BYTES};
+                           .stripe_bytes = STRIPE_BYTES,
+                           .block_sum = blocksum};
     ClientHooks hooks = {
         .wake = hook_nothing, .wake_background = hook_nothing, .file_release = hook_release};
     w.client = client_new(&config, &env, &hooks);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* What a host returns is compared with what it was given. A host's memory flips bits, and its owner
+ * may change it: so the client keeps a checksum of each block, of the bytes that the file held when
+ * the block was read from it or written to it. What a host returns for a block is used only if its
+ * checksum is that one. A block without a checksum counts as unfilled: its bytes come from the
+ * file, and give it one.
+ *
+ * A checksum is of the file's bytes, not of the host's: so it is kept or forgotten by what happens
+ * to the file alone, and neither a refused nor a repeated fill has to be looked at. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libdodo/core_private.h"
+
+/* ---- under the lock ------------------------------------------------------------------------- */
+
+static uint64_t blocks_in(uint64_t len)
+{
+    return (len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+}
+
+void checks_begin(Client *c, Region *r)
+{
+    checks_end(r);
+    if (!c->config.block_sum)
+        return;
+    r->checks = calloc(blocks_in(r->len), sizeof *r->checks); /* without it no block is believed */
+    r->checks_seed = env_random_u64(&c->env);
+}
+
+void checks_end(Region *r)
+{
+    free(r->checks);
+    r->checks = NULL;
+}
+
+void checks_forget(Region *r, uint64_t first, uint64_t last)
+{
+    for (uint64_t b = first; r->checks && b <= last; b++)
+        r->checks[b].sum = 0;
+}
+
+void checks_write_over(Region *r, uint64_t first, uint64_t last)
+{
+    for (uint64_t b = first; r->checks && b <= last; b++)
+        r->checks[b].written = (uint32_t)r->counter;
+}
+
+/* A write that has begun since @counter was taken may have changed the file after these bytes were
+ * read from it. */
+static bool is_current(const Region *r, uint64_t block, uint64_t counter)
+{
+    return (int32_t)((uint32_t)counter - r->checks[block].written) >= 0 &&
+           !region_write_overlaps(r, block, block);
+}
+
+void checks_read(Region *r, const BlockSums *sums, uint64_t counter)
+{
+    for (unsigned i = 0; r->checks && i < sums->count; i++)
+        if (is_current(r, sums->first + i, counter))
+            r->checks[sums->first + i].sum = sums->sum[i];
+}
+
+void checks_written(Region *r, const BlockSums *sums)
+{
+    for (unsigned i = 0; r->checks && i < sums->count; i++)
+        r->checks[sums->first + i].sum = sums->sum[i];
+}
+
+enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter)
+{
+    if (!RULE(CHECKED))
+        return CHECK_GOOD;
+    if (!r->checks || r->checks[block].sum == 0)
+        return CHECK_UNKNOWN;
+    if (r->checks[block].sum == sum)
+        return CHECK_GOOD;
+    return is_current(r, block, counter) ? CHECK_BAD : CHECK_UNKNOWN;
+}
+
+/* ---- from one opening to the next ----------------------------------------------------------- */
+
+CheckRecord *checks_record_new(const CheckName *name, size_t *ret_len)
+{
+    *ret_len = sizeof(CheckRecord) + blocks_in(name->len) * sizeof(uint32_t);
+    CheckRecord *record = calloc(1, *ret_len);
+    if (record)
+        record->name = *name;
+    return record;
+}
+
+CheckRecord *checks_record(const Client *c, const Region *r, const Stamp *stamp, size_t *ret_len)
+{
+    const CheckName name = {.key = r->key, .offset = r->file_offset, .len = r->len};
+    if (!c->config.block_sum || !r->checks)
+        return NULL;
+    CheckRecord *record = checks_record_new(&name, ret_len);
+    if (!record)
+        return NULL;
+    record->version = CHECK_RECORD_VERSION;
+    record->stamp = *stamp;
+    record->seed = r->checks_seed;
+    for (uint64_t b = 0; b < blocks_in(r->len); b++)
+        record->sums[b] = r->checks[b].sum;
+    return record;
+}
+
+bool checks_restore(Region *r, const CheckRecord *record, size_t len)
+{
+    const CheckName name = {.key = r->key, .offset = r->file_offset, .len = r->len};
+    if (!r->checks || !record ||
+        len != sizeof *record + blocks_in(r->len) * sizeof record->sums[0] ||
+        record->version != CHECK_RECORD_VERSION || memcmp(&record->name, &name, sizeof name) != 0 ||
+        !stamp_equal(&record->stamp, &r->stamp))
+        return false;
+    r->checks_seed = record->seed;
+    for (uint64_t b = 0; b < blocks_in(r->len); b++)
+        r->checks[b].sum = record->sums[b];
+    return true;
+}
+
+/* ---- without the lock ----------------------------------------------------------------------- */
+
+void block_sums(const Client *c, uint64_t region_len, uint64_t seed, uint64_t from,
+                const uint8_t *data, size_t len, BlockSums *ret)
+{
+    uint64_t skip = (WIRE_BLOCK_SIZE - from % WIRE_BLOCK_SIZE) % WIRE_BLOCK_SIZE;
+    uint64_t at = from + skip, end = from + len;
+    ret->first = at / WIRE_BLOCK_SIZE;
+    ret->count = 0;
+    for (; c->config.block_sum && at < end && ret->count < BLOCK_SUMS_MAX; at += WIRE_BLOCK_SIZE) {
+        uint64_t n = region_len - at < WIRE_BLOCK_SIZE ? region_len - at : WIRE_BLOCK_SIZE;
+        if (at + n > end)
+            break;
+        ret->sum[ret->count++] = c->config.block_sum(data + (at - from), n, seed);
+    }
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* What a host returns is used only if it is what the host was given. The host's memory is the
+ * test's to change; after a fill the file is changed behind Dodo's back, which shows where bytes
+ * come from. */
+#include "base/cleanup.h"
+#include "tests/unit/client_fixture.h"
+
+enum { LEN = 300000, BLOCK = 4096 };
+
+static uint8_t original[FILE_BYTES];
+
+/* A region of which all is in remote memory, and a file that holds something else. */
+static int open_filled(unsigned flags)
+{
+    int rd = open_at(LEN, 0, flags);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    memcpy(original, w.file, sizeof original);
+    memset(w.file, 0xEE, sizeof w.file);
+    return rd;
+}
+
+static void assert_reads_remote(int rd, off_t offset, size_t len)
+{
+    static uint8_t buf[LEN + 2];
+    uint64_t misses = info(rd).misses;
+    memset(buf, 0x11, sizeof buf);
+    assert_int_equal(read_at(rd, offset, buf + 1, len), len);
+    assert_memory_equal(buf + 1, original + offset, len);
+    assert_int_equal(buf[0], 0x11); /* nothing before or behind it is touched */
+    assert_int_equal(buf[len + 1], 0x11);
+    assert_int_equal(info(rd).misses, misses);
+}
+
+static void file_restore(void)
+{
+    memcpy(w.file, original, sizeof original);
+}
+
+/* ---- reads of parts of blocks --------------------------------------------------------------- */
+
+static void checks__any_part_of_a_block_is_read_remotely(void **state)
+{
+    (void)state;
+    static const struct {
+        off_t at;
+        size_t len;
+    } parts[] = {{0, 1},
+                 {1, 1},
+                 {4095, 1},
+                 {4095, 2},
+                 {100, 3000},
+                 {0, 4096},
+                 {0, 4095},
+                 {1, 4095},
+                 {1, 4096},
+                 {4096, 4097},
+                 {4000, 5000},
+                 {4000, 100000},
+                 {8192, 57345},
+                 {57343, 2},
+                 {1, LEN - 2},
+                 {0, LEN},
+                 {LEN - 1, 1},
+                 {LEN - 992, 992},
+                 {LEN - 993, 992},
+                 {LEN - 5000, 4999},
+                 {LEN - 5000, 5000}};
+    int rd = open_filled(0);
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+        assert_reads_remote(rd, parts[i].at, parts[i].len);
+    assert_int_equal(stats().corrupt, 0);
+}
+
+static void checks__parts_of_blocks_beside_unfilled_ones(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, 0);
+    assert_reads_file(rd, 0, 2 * BLOCK, 3 * BLOCK); /* blocks 2, 3, 4 */
+    settle();
+    assert_reads_file(rd, 0, BLOCK + 7, 5 * BLOCK - 9);
+    settle();
+    assert_int_equal(info(rd).filled_bytes, 5 * BLOCK);
+    assert_reads_file(rd, 0, 3, 7 * BLOCK);
+    assert_int_equal(stats().corrupt, 0);
+}
+
+/* ---- a host that returns something else ----------------------------------------------------- */
+
+static void checks__a_flipped_bit_is_never_returned(void **state)
+{
+    (void)state;
+    int rd = open_filled(0);
+    file_restore();
+    w.pool[20 * BLOCK + 77] ^= 4;
+    assert_reads_file(rd, 0, 10 * BLOCK, 5 * BLOCK); /* far from it */
+    assert_int_equal(stats().corrupt, 0);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(stats().corrupt, 1);
+    assert_false(info(rd).active); /* the copy is not read again */
+    uint8_t byte;
+    assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_int_equal(fail_error, ENOMEM);
+}
+
+static void checks__a_flipped_bit_beside_the_bytes_that_are_read(void **state)
+{
+    (void)state;
+    int rd = open_filled(DODO_FALLBACK);
+    file_restore();
+    w.pool[20 * BLOCK + 77] ^= 4;
+    assert_reads_file(rd, 0, 20 * BLOCK + 2000, 10);
+    assert_int_equal(stats().corrupt, 1);
+    assert_reads_file(rd, 0, 0, LEN); /* from the file */
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(w.avoided, 1);
+    assert_true(info(rd).active);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(stats().corrupt, 1);
+}
+
+static void checks__new_regions_avoid_the_host(void **state)
+{
+    (void)state;
+    int rd = open_filled(0);
+    file_restore();
+    memset(w.pool, 0xFF, sizeof w.pool);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_true(open_at(LEN, 0, 0) >= 0);
+    assert_int_equal(w.avoided, 1);
+}
+
+/* ---- writes --------------------------------------------------------------------------------- */
+
+static void checks__what_was_written_is_checked(void **state)
+{
+    (void)state;
+    static uint8_t data[50000];
+    memset(data, 0x5A, sizeof data);
+    int rd = open_filled(0);
+    file_restore();
+    assert_int_equal(write_at(rd, 2 * BLOCK, data, sizeof data), sizeof data);
+    memcpy(original, w.file, sizeof original);
+    memset(w.file, 0xEE, sizeof w.file);
+    assert_reads_remote(rd, 0, 14 * BLOCK); /* block 14 was written in part */
+    file_restore();
+    w.pool[3 * BLOCK] ^= 1;
+    assert_reads_file(rd, 0, 3 * BLOCK + 1, 1);
+    assert_int_equal(stats().corrupt, 1);
+}
+
+/* A block that was written in part is known again when it was read from the file. */
+static void checks__a_partial_write_makes_a_block_unknown(void **state)
+{
+    (void)state;
+    int rd = open_filled(0);
+    file_restore();
+    assert_int_equal(write_at(rd, 5 * BLOCK + 1, "abc", 3), 3);
+    uint64_t misses = info(rd).misses;
+    assert_reads_file(rd, 0, 4 * BLOCK, 3 * BLOCK);
+    assert_int_equal(info(rd).misses, misses + BLOCK);
+    settle();
+    memcpy(original, w.file, sizeof original);
+    memset(w.file, 0xEE, sizeof w.file);
+    assert_reads_remote(rd, 4 * BLOCK, 3 * BLOCK);
+    assert_int_equal(stats().corrupt, 0);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+static void checks__a_failed_write_makes_blocks_unknown(void **state)
+{
+    (void)state;
+    static uint8_t data[3 * BLOCK];
+    int rd = open_filled(0);
+    file_restore();
+    w.write_error = EIO;
+    assert_int_equal(write_at(rd, 5 * BLOCK, data, sizeof data), -1);
+    w.write_error = 0;
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(stats().corrupt, 0);
+    assert_true(info(rd).active);
+}
+
+/* What was read from the file before a write, and comes to be known after it, is not of the file.
+ */
+static void checks__a_read_that_a_write_overtakes(void **state)
+{
+    (void)state;
+    static uint8_t buf[BLOCK], data[BLOCK];
+    int rd = open_at(LEN, 0, 0);
+    Call slow;
+    call_read_start(&slow, w.channels[2], rd, 0, buf, sizeof buf, w.now);
+    Call *needs = run_to_file(&slow);
+    assert_non_null(needs);
+    assert_int_equal(needs->need, NEED_FILE_READ);
+    memcpy(needs->file_buf, w.file, BLOCK); /* it has read, and is held up */
+    w.asleep = 2;
+    memset(data, 0x77, sizeof data);
+    assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
+    w.asleep = 0;
+    FileResult r = {.count = BLOCK};
+    call_file_done(needs, &r, w.now);
+    assert_int_equal(finish(&slow), BLOCK);
+    settle();
+    assert_reads_file(rd, 0, 0, BLOCK); /* what was written */
+    assert_int_equal(stats().corrupt, 0);
+    assert_true(info(rd).active);
+}
+
+/* What a host sent before a write changed the block is no lie. */
+static void checks__an_answer_that_a_write_overtakes(void **state)
+{
+    (void)state;
+    static uint8_t buf[BLOCK], data[BLOCK];
+    int rd = open_filled(0);
+    file_restore();
+    Call slow;
+    call_read_start(&slow, w.channels[2], rd, 0, buf, sizeof buf, w.now);
+    channel_step(w.channels[2], w.now); /* the READ is on its way */
+    memset(data, 0x77, sizeof data);
+    for (int i = 0; i < 8; i++) /* the host answers; its answer stays on the wire */
+        if (w.head != w.tail && w.queue[w.head % QUEUE_MAX].to.host[0] != HOST_CLIENT + 2)
+            pump();
+    w.asleep = 2;
+    Datagram kept[8];
+    unsigned count = 0;
+    for (unsigned n = w.tail - w.head; n > 0; n--) {
+        Datagram d = w.queue[w.head++ % QUEUE_MAX];
+        assert_true(count < ARRAY_SIZE(kept));
+        kept[count++] = d;
+    }
+    assert_true(count > 0);
+    assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
+    for (unsigned i = 0; i < count; i++)
+        deliver(&kept[i]);
+    w.asleep = 0;
+    assert_int_equal(finish(&slow), BLOCK);
+    assert_memory_equal(buf, data, BLOCK);
+    assert_int_equal(stats().corrupt, 0);
+    assert_true(info(rd).active);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(checks__any_part_of_a_block_is_read_remotely),
+        TEST(checks__parts_of_blocks_beside_unfilled_ones),
+        TEST(checks__a_flipped_bit_is_never_returned),
+        TEST(checks__a_flipped_bit_beside_the_bytes_that_are_read),
+        TEST(checks__new_regions_avoid_the_host),
+        TEST(checks__what_was_written_is_checked),
+        TEST(checks__a_partial_write_makes_a_block_unknown),
+        TEST(checks__a_failed_write_makes_blocks_unknown),
+        TEST(checks__a_read_that_a_write_overtakes),
+        TEST(checks__an_answer_that_a_write_overtakes),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

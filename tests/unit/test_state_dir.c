@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* The user's state directory, and the records of checksums in it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "libdodo/core.h"
+#include "libdodo/kept.h"
+#include "libdodo/state_dir.h"
+#include "tests/lib/tmpdir.h"
+
+static TmpDir tmp;
+static const char *dir = tmp.path;
+
+static int set_up(void **state)
+{
+    (void)state;
+    tmpdir_make(&tmp);
+    (void)setenv("XDG_STATE_HOME", dir, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tmpdir_remove(&tmp);
+    return 0;
+}
+
+static void assert_mode(const char *name, mode_t mode)
+{
+    char path[4096];
+    struct stat st;
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, mode);
+}
+
+static void state_dir__is_made_for_its_user_alone(void **state)
+{
+    (void)state;
+    char path[4096];
+    CLEANUP_CLOSE int fd = state_dir_open(NULL);
+    assert_true(fd >= 0);
+    assert_mode("dodo", 0700);
+    CLEANUP_CLOSE int part = state_dir_open("part");
+    assert_true(part >= 0);
+    assert_mode("dodo/part", 0700);
+    (void)snprintf(path, sizeof path, "%s/deep/er", dir);
+    (void)setenv("XDG_STATE_HOME", path, 1);
+    CLEANUP_CLOSE int deep = state_dir_open(NULL);
+    assert_true(deep >= 0);
+    assert_mode("deep/er/dodo", 0700);
+}
+
+static void state_dir__without_xdg_lies_in_the_home(void **state)
+{
+    (void)state;
+    char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
+    (void)unsetenv("XDG_STATE_HOME");
+    (void)setenv("HOME", dir, 1);
+    CLEANUP_CLOSE int fd = state_dir_open(NULL);
+    assert_true(fd >= 0);
+    assert_mode(".local/state/dodo", 0700);
+    (void)unsetenv("HOME");
+    assert_int_equal(state_dir_open(NULL), -ENOENT);
+    (void)setenv("HOME", home, 1);
+    free(home);
+}
+
+static void state_dir__of_others_is_refused(void **state)
+{
+    (void)state;
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/dodo", dir);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(state_dir_open(NULL), -EPERM);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink("/tmp", path), 0);
+    assert_true(state_dir_open(NULL) < 0);
+    assert_int_equal(unlink(path), 0);
+    if (geteuid() == 0) {
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(chown(path, 12345, 12345), 0);
+        assert_int_equal(state_dir_open(NULL), -EPERM);
+    }
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+typedef struct Record {
+    CheckRecord head;
+    uint32_t sums[3];
+} Record;
+
+static Record record_of(uint8_t key, uint64_t offset)
+{
+    Record r = {.head = {.name = {.key = {{key}}, .offset = offset, .len = 12288}, .seed = key},
+                .sums = {1, 2, key}};
+    return r;
+}
+
+static ssize_t load(Record *r, uint8_t key, uint64_t offset)
+{
+    memset(r, 0, sizeof *r);
+    r->head.name = record_of(key, offset).head.name;
+    return kept_load(r, sizeof *r);
+}
+
+static void kept__is_found_by_its_name(void **state)
+{
+    (void)state;
+    Record one = record_of(1, 0), other = record_of(1, 4096), got;
+    assert_int_equal(load(&got, 1, 0), 0);
+    assert_int_equal(kept_save(&one, sizeof one), 0);
+    assert_int_equal(kept_save(&other, sizeof other), 0);
+    assert_int_equal(load(&got, 1, 0), sizeof got);
+    assert_memory_equal(&got, &one, sizeof one);
+    assert_int_equal(load(&got, 1, 4096), sizeof got);
+    assert_memory_equal(&got, &other, sizeof other);
+    assert_int_equal(load(&got, 2, 0), 0);
+    one.sums[0] = 77; /* a later one takes its place */
+    assert_int_equal(kept_save(&one, sizeof one), 0);
+    assert_int_equal(load(&got, 1, 0), sizeof got);
+    assert_int_equal(got.sums[0], 77);
+    assert_int_equal(kept_load(&got, sizeof got - 1), 0); /* no room for it */
+}
+
+static void kept__of_before_the_hosts_start_goes(void **state)
+{
+    (void)state;
+    Record one = record_of(1, 0), got;
+    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    CLEANUP_CLOSE int fd = state_dir_open("checks");
+    int file = openat(fd, "old", O_CREAT | O_WRONLY, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(futimens(file, long_ago), 0);
+    (void)close(file);
+    kept_sweep();
+    assert_int_equal(faccessat(fd, "old", F_OK, 0), -1);
+    assert_int_equal(kept_save(&one, sizeof one), 0);
+    kept_sweep();
+    assert_int_equal(load(&got, 1, 0), sizeof got);
+}
+
+static void kept__without_a_directory_nothing_is_kept(void **state)
+{
+    (void)state;
+    Record one = record_of(1, 0), got;
+    (void)setenv("XDG_STATE_HOME", "/proc/nowhere", 1);
+    assert_int_equal(kept_save(&one, sizeof one), -1);
+    assert_int_equal(load(&got, 1, 0), 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(state_dir__is_made_for_its_user_alone), T(state_dir__without_xdg_lies_in_the_home),
+        T(state_dir__of_others_is_refused),       T(kept__is_found_by_its_name),
+        T(kept__of_before_the_hosts_start_goes),  T(kept__without_a_directory_nothing_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
