@@ -103,6 +103,8 @@
 #define DEFAULT_CLIENT_DEAD_NS (30 * NS_PER_S)
 /* [cmd] host_dead: silence after which an imd is dropped [ns] */
 #define DEFAULT_HOST_DEAD_NS (15 * NS_PER_S)
+/* [cmd] distrust: a host that a client reported gets no new regions for so long [ns] */
+#define DEFAULT_DISTRUST_NS (600 * NS_PER_S)
 /* [cmd] grace: after cmd's own start, before it frees what nobody claims [ns] */
 #define DEFAULT_GRACE_NS (45 * NS_PER_S)
 /* [cmd] request_retry: first repetition of a request to an imd [ns]; doubles */

@@ -147,6 +147,9 @@ static void client_execute(Manager *m, CmdClient *c, Session *session, const Wir
     case OP_CLAIM:
         client_claim(m, c, session, request);
         break;
+    case OP_REPORT:
+        cmd_report(m, c, session, request);
+        break;
     default:
         client_leave(m, c, session, request);
         break;
@@ -178,12 +181,17 @@ static bool close_comes_early(const Manager *m, const WireRequest *request)
     return !h || (!h->listed && !h->leaving && !cmd_region_find(m, h, op.address.region));
 }
 
+static bool is_client_op(uint16_t op)
+{
+    return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT;
+}
+
 void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
 {
     CmdClient *c = NULL;
     uint16_t status = STATUS_OK;
 
-    if (request->op < OP_OPEN || request->op > OP_LEAVE || id128_is_null(&session->peer_id))
+    if (!is_client_op(request->op) || id128_is_null(&session->peer_id))
         status = STATUS_DENIED;
     else if (request->op == OP_LEAVE)
         c = cmd_client_find(m, &session->peer_id);

@@ -28,6 +28,7 @@ enum {
     ROOM_BLOCK = 64,         /* hosts whose greatest room is known together */
     RANDOM_POOL = 32,        /* numbers taken from the environment at once */
     OPEN_DEADLINES = 2,      /* an OPEN is over after so many request_deadline_ns at the latest */
+    ACCUSED_MAX = 2,         /* hosts that one client's word keeps from being chosen */
     DIFFERS_MAX = 3,         /* keep-alives that differ before a list is asked of a busy peer */
 };
 
@@ -66,7 +67,8 @@ typedef struct Host {
     Session *session; /* NULL: until it is heard again nothing can be sent */
     Addr address;     /* of its control socket */
     uint64_t heard_ns;
-    uint64_t avoid_until_ns; /* it left a request unanswered: not chosen before */
+    uint64_t distrust_until_ns; /* a client reported it: not chosen before */
+    uint64_t avoid_until_ns;    /* it left a request unanswered: not chosen before */
     bool leaving;
     bool lost;   /* on its way out of the directory: nothing is begun with it any more */
     bool listed; /* a whole LISTING came */
@@ -114,6 +116,8 @@ typedef struct CmdClient {
     uint64_t regions_count, digest;
     ListNode tasks;
     uint64_t request_last; /* highest id of its requests so far */
+    unsigned accused;      /* hosts that it reported, until ... */
+    uint64_t accused_until_ns;
     ListProgress list;
     ReplyCache replies;
 } CmdClient;
@@ -287,8 +291,9 @@ void cmd_rooms_deinit(Manager *m);
 void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);
 size_t cmd_rooms_bytes(const Manager *m);
 bool cmd_rooms_check(const Manager *m);
-/* The client that opens could not reach it of late. */
-bool cmd_host_avoided(const Host *h, const OpOpen *open);
+/* It can be reached, and nothing is said against it: by us, by any client, by the one that opens.
+ */
+bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
 
@@ -324,6 +329,9 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request);
 void cmd_clients_tick(Manager *m);
 void cmd_client_session_closed(Manager *m, const Session *session);
 void cmd_client_free(CmdClient *c); /* memory only */
+
+/* ---- reports.c: what clients find wrong with hosts ---- */
+void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 
 /* ---- open.c, close.c ---- */
 void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);

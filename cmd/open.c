@@ -213,8 +213,7 @@ static Region *find_kept(Manager *m, const Task *t)
         next = cmd_kept_next(m, r);
         if (RULE(STAMP) && !cmd_stamp_equal(&r->kept.stamp, &t->open.stamp))
             cmd_region_doom(m, r);
-        else if (!found && cmd_host_reachable(m, r->host) && m->now_ns >= r->host->avoid_until_ns &&
-                 !cmd_host_avoided(r->host, &t->open))
+        else if (!found && cmd_host_chosen(m, r->host, &t->open))
             found = r;
     }
     return found;

@@ -14,6 +14,7 @@ static const ConfigKey keys[] = {
      FIELD(listen), DEFAULT_CMD_PORT, 0},
     {"cmd", "client_dead", NULL, NULL, NULL, CONFIG_TIME, FIELD(client_dead_ns), NS_PER_MS, DAY},
     {"cmd", "host_dead", NULL, NULL, NULL, CONFIG_TIME, FIELD(host_dead_ns), NS_PER_MS, DAY},
+    {"cmd", "distrust", NULL, NULL, NULL, CONFIG_TIME, FIELD(distrust_ns), 0, DAY},
     {"cmd", "grace", NULL, NULL, NULL, CONFIG_TIME, FIELD(grace_ns), NS_PER_MS, DAY},
     {"cmd", "request_retry", NULL, NULL, NULL, CONFIG_TIME, FIELD(request_retry_ns), NS_PER_MS,
      DAY},
@@ -42,6 +43,7 @@ void cmd_options_init(CmdOptions *o)
     *o = (CmdOptions){
         .client_dead_ns = DEFAULT_CLIENT_DEAD_NS,
         .host_dead_ns = DEFAULT_HOST_DEAD_NS,
+        .distrust_ns = DEFAULT_DISTRUST_NS,
         .grace_ns = DEFAULT_GRACE_NS,
         .request_retry_ns = DEFAULT_CMD_REQUEST_RETRY_NS,
         .request_retry_max_ns = DEFAULT_CMD_REQUEST_RETRY_MAX_NS,

@@ -89,7 +89,8 @@ static bool tried(const Task *t, unsigned slot)
     return t->tried[slot / 64] >> (slot % 64) & 1;
 }
 
-bool cmd_host_avoided(const Host *h, const OpOpen *open)
+/* The client that opens could not reach it of late. */
+static bool host_avoided(const Host *h, const OpOpen *open)
 {
     for (uint32_t i = 0; i < open->avoid_count; i++)
         if (open->avoid[i] == h->epoch)
@@ -97,13 +98,18 @@ bool cmd_host_avoided(const Host *h, const OpOpen *open)
     return false;
 }
 
+bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open)
+{
+    return cmd_host_reachable(m, h) && m->now_ns >= h->avoid_until_ns &&
+           m->now_ns >= h->distrust_until_ns && !host_avoided(h, open);
+}
+
 static bool host_fits(const Manager *m, unsigned slot, const Task *t)
 {
     if (m->rooms[t->evict].of_slot[slot] < t->open.len || tried(t, slot))
         return false;
     const Host *h = m->slots[slot]; /* it is there: its room is not 0, as no region's length is */
-    return cmd_host_reachable(m, h) && m->now_ns >= h->avoid_until_ns &&
-           !cmd_host_avoided(h, &t->open);
+    return cmd_host_chosen(m, h, &t->open);
 }
 
 /* All hosts with room are looked at; each that fits is taken with the same chance. */

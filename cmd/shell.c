@@ -154,6 +154,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     const ManagerConfig config = {
         .client_dead_ns = o->client_dead_ns,
         .host_dead_ns = o->host_dead_ns,
+        .distrust_ns = o->distrust_ns,
         .grace_ns = o->grace_ns,
         .request_first_retry_ns = o->request_retry_ns,
         .request_retry_max_ns = o->request_retry_max_ns,

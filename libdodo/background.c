@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions anew, and
- * prefetches.
+/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions anew,
+ * prefetches, and reports of hosts.
  * Each is a call of its own on the background channel. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
-enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN, OWN_PREFETCH };
+enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN, OWN_PREFETCH, OWN_REPORT };
 
 static Call *own_start(Channel *ch, enum OwnCall which, uint8_t kind)
 {
@@ -269,6 +269,35 @@ void call_reopen_step(Call *call, uint64_t now_ns)
     call_finish(call, 0, 0, NULL);
 }
 
+/* ---- reports ----------------------------------------------------------------------------------
+ */
+
+static void report_start(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    uint8_t body[WIRE_BODY_MAX];
+    uint64_t id = 0;
+    size_t n = 0;
+    client_lock(c);
+    if (c->reports_count > 0) {
+        n = wire_report_encode(&c->reports[--c->reports_count], body);
+        id = request_ids_take(&c->ids);
+    }
+    client_unlock(c);
+    if (id)
+        run_request(own_start(ch, OWN_REPORT, CALL_REPORT), id, OP_REPORT, body, n,
+                    &c->config.request, now_ns);
+}
+
+/* A report that the manager did not hear of is not repeated: other clients find out, too. */
+void call_report_step(Call *call, uint64_t now_ns)
+{
+    if (run_step(call, now_ns) == RUN_RUNNING)
+        return;
+    settle(call->channel->client, call->state->id);
+    call_finish(call, 0, 0, NULL);
+}
+
 /* ---- prefetches ----------------------------------------------------------------------------- */
 
 static void prefetch_begin(Channel *ch)
@@ -288,6 +317,8 @@ static void prefetch_begin(Channel *ch)
 
 void background_step(Channel *ch, uint64_t now_ns)
 {
+    if (!ch->own_busy[OWN_REPORT])
+        report_start(ch, now_ns);
     if (!ch->own_busy[OWN_ALIVE] && now_ns >= ch->alive_at_ns)
         alive_start(ch, now_ns);
     if (!ch->own_busy[OWN_CLAIM] && ch->want_list)
@@ -310,6 +341,8 @@ void background_step(Channel *ch, uint64_t now_ns)
             call_fill_step(call, now_ns);
         else if (call->kind == CALL_REOPEN)
             call_reopen_step(call, now_ns);
+        else if (call->kind == CALL_REPORT)
+            call_report_step(call, now_ns);
     }
 }
 
@@ -320,6 +353,7 @@ uint64_t background_deadline(Channel *ch)
     client_lock(c);
     bool keep = c->claimed > 0 || c->alive_due;
     bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
+    bool reports = c->reports_count > 0;
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
     client_unlock(c);
     (void)due;
@@ -327,7 +361,7 @@ uint64_t background_deadline(Channel *ch)
         deadline = ch->alive_at_ns;
     if ((fills && !ch->own_busy[OWN_FILL]) || (ch->want_list && !ch->own_busy[OWN_CLAIM]))
         deadline = 0;
-    if (prefetches && !ch->own_busy[OWN_PREFETCH])
+    if ((prefetches && !ch->own_busy[OWN_PREFETCH]) || (reports && !ch->own_busy[OWN_REPORT]))
         deadline = 0;
     if (!ch->own_busy[OWN_REOPEN])
         deadline = time_min(deadline, reopen);

@@ -289,6 +289,7 @@ static void call_step(Call *call, uint64_t now_ns)
         [CALL_ALIVE] = call_alive_step,       [CALL_CLAIM] = call_claim_step,
         [CALL_FILL] = call_fill_step,         [CALL_REOPEN] = call_reopen_step,
         [CALL_PREFETCH] = call_prefetch_step, [CALL_OFFER] = call_offer_step,
+        [CALL_REPORT] = call_report_step,
     };
     if (call->group.on)
         call_group_step(call, now_ns);

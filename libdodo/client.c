@@ -305,10 +305,20 @@ static void client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
     c->lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
 }
 
+void client_report(Client *c, uint64_t epoch, uint8_t fault)
+{
+    for (unsigned i = 0; i < c->reports_count; i++)
+        if (c->reports[i].epoch == epoch)
+            return;
+    if (c->reports_count < REPORTS_MAX)
+        c->reports[c->reports_count++] = (OpReport){.epoch = epoch, .fault = fault};
+}
+
 void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
 {
     client_lock(c);
     client_avoid(c, address->epoch, now_ns);
+    client_report(c, address->epoch, HOST_FAULT_CORRUPT);
     c->stats.corrupt++;
     client_unlock(c);
     if (region_drop(c, rd, address, now_ns))

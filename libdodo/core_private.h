@@ -17,7 +17,8 @@ enum {
     WRITE_NUMBERS = 64,             /* between the lowest unfinished write number and the highest */
     WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
     FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
-    BACKGROUND_CALLS = 5,           /* alive, claim, fill, reopen, prefetch */
+    BACKGROUND_CALLS = 6,           /* alive, claim, fill, reopen, prefetch, report */
+    REPORTS_MAX = 4,                /* of hosts, that wait to be sent; more are not taken */
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
     PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
     OWN_GAP_NS = 100 * 1000000,     /* later than asked for by so much: this process was stopped */
@@ -119,6 +120,8 @@ struct Client {
         uint64_t epoch, until_ns;
     } lost[OPEN_AVOID_MAX]; /* hosts that did not answer of late: new regions go elsewhere */
     unsigned lost_next;
+    OpReport reports[REPORTS_MAX];
+    unsigned reports_count;
     ListNode fills;
     size_t fill_bytes;
     PrefetchRange prefetch[PREFETCH_RANGES_MAX]; /* a ring */
@@ -240,6 +243,7 @@ enum CallKind {
     CALL_REOPEN,
     CALL_PREFETCH,
     CALL_OFFER,
+    CALL_REPORT,
     CALL_KIND_MAX
 };
 
@@ -302,6 +306,8 @@ void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_n
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
 
+/* Under the lock: the manager is to know. */
+void client_report(Client *c, uint64_t epoch, uint8_t fault);
 /* The host returned something else than it was given: its copy is never read again. */
 void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
 
@@ -436,6 +442,7 @@ bool prefetch_due(const Client *c); /* under the lock */
 /* The next piece, whose region has one call more in progress. False: none now. */
 bool prefetch_start(Client *c, Region **ret, FillItem **ret_item);
 void call_prefetch_step(Call *call, uint64_t now_ns);
+void call_report_step(Call *call, uint64_t now_ns);
 void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns);
 
 /* Under the lock: the OPEN request of a region, for mopen and for establishing anew. */

@@ -232,6 +232,7 @@ enum Op {
     OP_LEAVE = 5,    /* client -> cmd */
     OP_STATUS = 6,   /* tool -> cmd */
     OP_EXPLAIN = 7,  /* tool -> rmd */
+    OP_REPORT = 8,   /* client -> cmd */
     OP_JOIN = 16,    /* imd -> cmd */
     OP_BEAT = 17,    /* imd -> cmd */
     OP_LISTING = 18, /* imd -> cmd */
@@ -350,6 +351,17 @@ typedef struct OpClaim {
 } OpClaim; /* the reply has no body */
 
 /* OP_LEAVE: no body either way. */
+
+/* What a client found wrong with a host. */
+enum HostFault {
+    HOST_FAULT_CORRUPT, /* it returned other bytes than it was given */
+    HOST_FAULT_SLOW,    /* it answers, but too slowly to be of use */
+    HOST_FAULT_MAX
+};
+typedef struct OpReport {
+    uint64_t epoch; /* the host's */
+    uint8_t fault;  /* enum HostFault */
+} OpReport;         /* the reply has no body */
 
 /* In plain words, why a host lends or not: printable ASCII; "" where nothing is to be said. Who
  * makes the text sees to both, decoders refuse anything else. Travels as its length (1) and its
@@ -492,6 +504,7 @@ typedef struct OpFreeReply {
     X(alive, OpAlive)                \
     X(alive_reply, OpAliveReply)     \
     X(claim, OpClaim)                \
+    X(report, OpReport)              \
     X(status, OpStatus)              \
     X(status_reply, OpStatusReply)   \
     X(explain, OpExplain)            \

@@ -260,6 +260,29 @@ int wire_alive_decode(const uint8_t *p, size_t len, OpAlive *ret)
     return 0;
 }
 
+size_t wire_report_encode(const OpReport *m, uint8_t *out)
+{
+    Writer w = writer_on(out);
+    write_u64(&w, m->epoch);
+    write_u8(&w, m->fault);
+    write_zeros(&w, 7);
+    return writer_len(&w);
+}
+
+int wire_report_decode(const uint8_t *p, size_t len, OpReport *ret)
+{
+    Reader r = reader_on(p, len);
+    OpReport m = {.epoch = read_u64(&r)};
+
+    m.fault = read_u8(&r);
+    read_zeros(&r, 7);
+    reader_demand(&r, m.epoch != 0 && m.fault < HOST_FAULT_MAX);
+    if (reader_finish(&r) != 0)
+        return -EBADMSG;
+    *ret = m;
+    return 0;
+}
+
 size_t wire_alive_reply_encode(const OpAliveReply *m, uint8_t *out)
 {
     Writer w = writer_on(out);

@@ -124,6 +124,7 @@ LoadRig *load_rig_new(unsigned hosts, unsigned clients, size_t regions_room, siz
     rig->config = (ManagerConfig){
         .client_dead_ns = DEFAULT_CLIENT_DEAD_NS,
         .host_dead_ns = DEFAULT_HOST_DEAD_NS,
+        .distrust_ns = DEFAULT_DISTRUST_NS,
         .grace_ns = DEFAULT_GRACE_NS,
         .request_first_retry_ns = DEFAULT_CMD_REQUEST_RETRY_NS,
         .request_retry_max_ns = DEFAULT_CMD_REQUEST_RETRY_MAX_NS,

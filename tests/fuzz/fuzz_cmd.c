@@ -430,6 +430,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ManagerSink sink = {.message = message, .ctx = &w};
     ManagerConfig config = {.client_dead_ns = 6 * NS_PER_S,
                             .host_dead_ns = 3 * NS_PER_S,
+                            .distrust_ns = 3 * NS_PER_S,
                             .grace_ns = 8 * NS_PER_S,
                             .request_first_retry_ns = 50 * NS_PER_MS,
                             .request_retry_max_ns = 400 * NS_PER_MS,

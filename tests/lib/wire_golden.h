@@ -175,6 +175,7 @@ static const OpOpenReply golden_open_reply_ip6 = {
 static const OpClose golden_close = {
     .address = GOLDEN_ADDRESS, .mode = CLOSE_RELEASE, .stamp = GOLDEN_STAMP};
 static const OpAlive golden_alive = {.regions = 0x01020304, .digest = 0x1112131415161718};
+static const OpReport golden_report = {.epoch = 0x6162636465666768, .fault = HOST_FAULT_SLOW};
 static const OpAliveReply golden_alive_reply = {ALIVE_WANT_LIST};
 static const OpClaim golden_claim = {.list = 0x01020304,
                                      .page = 1,
@@ -311,6 +312,8 @@ static const WireGolden wire_goldens[] = {
     {"close", "release", &golden_close, HEX_ADDRESS "01 " HEX_STAMP, ""},
     {"alive", "some", &golden_alive, "04030201 1817161514131211", ""},
     {"alive_reply", "list", &golden_alive_reply, "01000000", "..zzzzzz"},
+    {"report", "slow", &golden_report, "6867666564636261 01 00000000000000",
+     "................ .. zzzzzzzzzzzzzz"},
     {"claim", "second page", &golden_claim,
      "04030201 01000000 02000000 02000000 1817161514131211 "
      "0807060504030201 1817161514131211 24232221 "

@@ -115,6 +115,7 @@ void cmd_start(CmdNode *n)
     ManagerSink sink = {sink_message, n};
     ManagerConfig config = {.client_dead_ns = q->client_dead_ns,
                             .host_dead_ns = q->host_dead_ns,
+                            .distrust_ns = q->host_dead_ns,
                             .grace_ns = q->grace_ns,
                             .request_first_retry_ns = q->imd_retry_ns,
                             .request_retry_max_ns = q->imd_retry_max_ns,

@@ -58,7 +58,8 @@ typedef struct World {
     uint64_t regions; /* ids given */
     RegionAddress last;
     unsigned avoided; /* hosts that the last OPEN named */
-    unsigned opens, closes, releases, alives, claims;
+    unsigned opens, closes, releases, alives, claims, reports;
+    OpReport report; /* the last one */
     OpClaim claim;
     bool want_list;
     /* how the file behaves */
@@ -213,6 +214,10 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         w.alives++;
         w.want_list = false;
         return wire_alive_reply_encode(&alive, body);
+    case OP_REPORT:
+        w.reports++;
+        assert_int_equal(wire_report_decode(q->body, q->body_len, &w.report), 0);
+        return 0;
     case OP_CLAIM:
         w.claims++;
         assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);

@@ -122,6 +122,7 @@ FIXTURE ManagerConfig rig_config(void)
 {
     return (ManagerConfig){.client_dead_ns = 30 * NS_PER_S,
                            .host_dead_ns = 15 * NS_PER_S,
+                           .distrust_ns = 600 * NS_PER_S,
                            .grace_ns = 45 * NS_PER_S,
                            .request_first_retry_ns = 50 * NS_PER_MS,
                            .request_retry_max_ns = 400 * NS_PER_MS,

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* REPORT at the manager: a host that a client found wrong gets no new regions for a while, and one
+ * client cannot take all hosts away from all others. */
+#include "tests/unit/cmd_fixture.h"
+
+enum { KIB = 1024, OPENINGS = 12 };
+
+static uint16_t client_report(Rig *rig, FakeClient *c, const FakeImd *imd, uint8_t fault)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpReport report = {.epoch = imd->session.peer_epoch, .fault = fault};
+    uint64_t id = client_request(rig, c, OP_REPORT, body, wire_report_encode(&report, body));
+    request_ids_settle(&c->ids, id);
+    return rig_status(rig, &c->session, id);
+}
+
+static void open_some(Rig *rig, FakeClient *c)
+{
+    OpOpen open = open_of(1, KIB, 0);
+    for (unsigned i = 0; i < OPENINGS; i++)
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+}
+
+static void report__sets_the_host_aside_for_all(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *bad = imd_up(rig, 1024 * KIB), *good = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig), *other = client_new(rig);
+    assert_int_equal(client_report(rig, c, bad, HOST_FAULT_CORRUPT), STATUS_OK);
+    open_some(rig, other);
+    assert_int_equal(bad->got[OP_ALLOC], 0);
+    assert_int_equal(good->got[OP_ALLOC], OPENINGS);
+    assert_int_equal(rig_stats(rig).reported_hosts, 1);
+    rig_live(rig, 590);
+    open_some(rig, other);
+    assert_int_equal(bad->got[OP_ALLOC], 0);
+    rig_live(rig, 20); /* forgiven */
+    open_some(rig, other);
+    assert_true(bad->got[OP_ALLOC] > 0);
+    rig_free(rig);
+}
+
+/* A retained region on it is not given either. */
+static void report__a_retained_region_there_is_not_found(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *bad = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, KIB, REGION_RDONLY | REGION_RETAIN);
+    OpOpenReply reply;
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_int_equal(client_report(rig, c, bad, HOST_FAULT_SLOW), STATUS_OK);
+    FakeImd *good = imd_up(rig, 1024 * KIB);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 0);
+    assert_int_equal(good->got[OP_ALLOC], 1);
+    rig_free(rig);
+}
+
+static void report__one_client_sets_few_hosts_aside(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imds[5];
+    FakeClient *mad = client_new(rig), *other = client_new(rig);
+    for (unsigned i = 0; i < 5; i++)
+        imds[i] = imd_up(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(client_report(rig, mad, imds[i], HOST_FAULT_CORRUPT), STATUS_OK);
+        assert_int_equal(client_report(rig, mad, imds[i], HOST_FAULT_CORRUPT), STATUS_OK);
+    }
+    assert_int_equal(rig_stats(rig).reported_hosts, 2);
+    for (unsigned i = 0; i < 4; i++)
+        open_some(rig, other);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(imds[i]->got[OP_ALLOC] > 0, i >= 2);
+    assert_int_equal(client_report(rig, other, imds[2], HOST_FAULT_CORRUPT), STATUS_OK);
+    assert_int_equal(rig_stats(rig).reported_hosts, 3); /* another's word counts by itself */
+    rig_free(rig);
+}
+
+static void report__nonsense_is_refused(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    uint64_t id = client_request(rig, c, OP_REPORT, (const uint8_t *)"nonsense", 8);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_INVALID);
+    assert_int_equal(client_report(rig, c, imd, HOST_FAULT_MAX), STATUS_INVALID);
+    imd->session.peer_epoch++; /* no host of ours: nothing to do */
+    assert_int_equal(client_report(rig, c, imd, HOST_FAULT_SLOW), STATUS_OK);
+    assert_int_equal(rig_stats(rig).reported_hosts, 0);
+    imd->session.peer_epoch--;
+    rig_free(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(report__sets_the_host_aside_for_all),
+        cmocka_unit_test(report__a_retained_region_there_is_not_found),
+        cmocka_unit_test(report__one_client_sets_few_hosts_aside),
+        cmocka_unit_test(report__nonsense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
