@@ -3,6 +3,7 @@
  * test's to change; after a fill the file is changed behind Dodo's back, which shows where bytes
  * come from. */
 #include "base/cleanup.h"
+#define CLIENT_BLOCK_SUM blocksum
 #include "tests/unit/client_fixture.h"
 
 enum { LEN = 300000, BLOCK = 4096 };

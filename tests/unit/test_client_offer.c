@@ -173,6 +173,35 @@ static void offer__of_before_a_write_that_ends(void **state)
     }
 }
 
+/* The same in a stripe that is not the first: the write's place counts from the region's start. */
+static void offer__is_overtaken_in_a_later_stripe(void **state)
+{
+    (void)state;
+    static uint8_t data[100], old[STRIPE_BYTES];
+    const off_t at = 2 * STRIPE_BYTES;
+    Call giver;
+    struct iovec one = {old, sizeof old};
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    memcpy(old, w.file + at, sizeof old);
+    call_offerv_start(&giver, w.channels[2], rd, at, &one, 1, w.now);
+    w.asleep = 2;
+    memset(data, 31, sizeof data);
+    assert_int_equal(write_at(rd, at + 50, data, sizeof data), sizeof data);
+    w.asleep = 0;
+    (void)done(&giver);
+    settle();
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_reads_file(rd, 0, 0, LEN);
+    /* A write elsewhere overtakes nothing. */
+    call_offerv_start(&giver, w.channels[2], rd, at, &one, 1, w.now);
+    memcpy(old, w.file + at, sizeof old);
+    w.asleep = 2;
+    assert_int_equal(write_at(rd, 50, data, sizeof data), sizeof data);
+    w.asleep = 0;
+    assert_int_equal(done(&giver), sizeof old);
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
 static void offer__to_a_dead_host(void **state)
 {
     (void)state;
@@ -225,6 +254,7 @@ int main(void)
         T(offer__never_overtakes_a_write),
         T(offer__is_overtaken_by_a_write),
         T(offer__of_before_a_write_that_ends),
+        T(offer__is_overtaken_in_a_later_stripe),
         T(offer__to_a_dead_host),
         T(offer__of_a_fallback_region_without_memory),
         T(offer__close_waits),

@@ -463,6 +463,19 @@ static void retain__each_by_itself(void **state)
     assert_int_equal(w.releases, 2 * STRIPES - 1);
 }
 
+/* Nobody knows what the disk holds. */
+static void retain__none_after_a_failed_sync(void **state)
+{
+    (void)state;
+    int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
+    assert_reads_file(rd, 0, 0, LEN);
+    w.sync_error = EIO;
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.syncs, 1);
+    assert_int_equal(w.closes, STRIPES);
+    assert_int_equal(w.releases, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -488,6 +501,7 @@ int main(void)
         T(across__writes_of_a_common_block_queue),
         T(across__close_waits_for_a_call_of_many_pieces),
         T(retain__each_by_itself),
+        T(retain__none_after_a_failed_sync),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

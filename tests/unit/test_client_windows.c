@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes of several windows: what becomes of those that are over when the file's half fails. */
+#define CLIENT_FILE_BYTES (3 << 20)
+#include "tests/unit/client_fixture.h"
+
+enum { CHUNKS = 40, BYTES = CHUNKS * WIRE_CHUNK_MAX, BLOCKS = BYTES / WIRE_BLOCK_SIZE };
+enum { WINDOW_BLOCKS = 32 * WIRE_CHUNK_MAX / WIRE_BLOCK_SIZE };
+
+static unsigned blocks_filled(uint64_t first, uint64_t end)
+{
+    unsigned n = 0;
+    for (uint64_t b = first; b < end; b++)
+        n += imd_data_block_filled(w.data, w.last.region, b);
+    return n;
+}
+
+/* One datagram, if there is one. */
+static void step_on(void)
+{
+    channel_step(w.channels[1], w.now);
+    if (w.head != w.tail)
+        pump();
+    channel_step(w.channels[1], w.now);
+}
+
+/* The first window is done at the host, the second one begun, and the file still has nothing. */
+static void write_into_second_window(Call *call, const uint8_t *data, int rd)
+{
+    call_write_start(call, w.channels[1], rd, 0, data, BYTES, w.now);
+    for (unsigned guard = 0; call->need != NEED_FILE_WRITE; guard++) {
+        assert_true(guard < 100);
+        channel_step(w.channels[1], w.now);
+    }
+    call_file_taken(call);
+    for (unsigned guard = 0; blocks_filled(0, WINDOW_BLOCKS) < WINDOW_BLOCKS; guard++) {
+        assert_true(guard < 100000);
+        step_on();
+    }
+    for (unsigned i = 0; i < 40; i++)
+        step_on();
+    assert_true(blocks_filled(WINDOW_BLOCKS, BLOCKS) < BLOCKS - WINDOW_BLOCKS);
+}
+
+static void windows__all_are_voided_when_the_file_fails(void **state)
+{
+    (void)state;
+    static uint8_t data[BYTES];
+    memset(data, 0x66, sizeof data);
+    int rd = open_at(BYTES, 0, 0);
+    Call call;
+    write_into_second_window(&call, data, rd);
+    FileResult failed = {.count = -1, .error = EIO};
+    call_file_done(&call, &failed, w.now);
+    assert_int_equal(done(&call), -1);
+    assert_int_equal(fail_error, EIO);
+    assert_int_equal(blocks_filled(0, BLOCKS), 0);
+    assert_true(info(rd).active);
+    assert_reads_file(rd, 0, 0, BYTES);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* The file took a part of it: none of the others is read from the host either. */
+static void windows__all_are_voided_when_the_file_takes_less(void **state)
+{
+    (void)state;
+    static uint8_t data[BYTES];
+    memset(data, 0x66, sizeof data);
+    int rd = open_at(BYTES, 0, 0);
+    Call call;
+    write_into_second_window(&call, data, rd);
+    memcpy(w.file, data, 100000);
+    FileResult less = {.count = 100000};
+    call_file_done(&call, &less, w.now);
+    assert_int_equal(done(&call), 100000);
+    assert_int_equal(blocks_filled(0, BLOCKS), 0);
+    assert_int_equal(stats().regions, 1);
+    assert_reads_file(rd, 0, 0, BYTES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(windows__all_are_voided_when_the_file_fails, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(windows__all_are_voided_when_the_file_takes_less, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
