@@ -272,11 +272,14 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
     c->losses++;
 }
 
-static bool region_drop(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+/* False: that address is not the region's any more. Else *ret_host is its host's. */
+static bool region_drop(Client *c, int rd, const RegionAddress *address, Addr *ret_host,
+                        uint64_t now_ns)
 {
     client_lock(c);
     Region *r = client_region(c, rd);
     bool lost = r && r->active && region_address_equal(&r->address, address);
+    *ret_host = lost ? r->host : (Addr){0};
     if (lost)
         client_region_deactivate(c, r, now_ns);
     client_unlock(c);
@@ -287,8 +290,11 @@ static bool region_drop(Client *c, int rd, const RegionAddress *address, uint64_
 
 void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
 {
-    if (region_drop(c, rd, address, now_ns))
-        client_log(c, DODO_LOG_INFO, "region %d is lost: its host has dropped it", rd);
+    Addr host;
+    char text[ADDR_TEXT_MAX];
+    if (region_drop(c, rd, address, &host, now_ns))
+        client_log(c, DODO_LOG_INFO, "region %d is lost: host %s has dropped it", rd,
+                   addr_format(&host, text, sizeof text));
 }
 
 /* The manager may reach a host that we cannot (a one-way cut, a firewall): it is told with the next
@@ -321,12 +327,14 @@ void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint
     client_report(c, address->epoch, HOST_FAULT_CORRUPT);
     c->stats.corrupt++;
     client_unlock(c);
-    if (region_drop(c, rd, address, now_ns))
+    Addr host;
+    char text[ADDR_TEXT_MAX];
+    if (region_drop(c, rd, address, &host, now_ns))
         client_log(
             c, DODO_LOG_WARN,
-            "region %d: host of epoch %016llx returned other bytes than it was given; its copy "
-            "is dropped. Check that host's memory",
-            rd, (unsigned long long)address->epoch);
+            "region %d: host %s returned other bytes than it was given: its copy is dropped; "
+            "check that host's memory",
+            rd, addr_format(&host, text, sizeof text));
 }
 
 /* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */
