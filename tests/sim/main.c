@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -446,7 +445,8 @@ int main(int argc, char **argv)
     if (optind != argc)
         return fail_usage();
     if (o.random) {
-        (void)getrandom(&o.start, sizeof o.start, 0);
+        if (getentropy(&o.start, sizeof o.start) != 0)
+            return fail_usage();
         o.start >>= 16;
     }
     if (!o.count)
