@@ -111,6 +111,15 @@ static void be_least(const Child *c)
     (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
+/* Groups such as input are rmd's alone; only root may drop them, and imd, which opens nothing once
+ * it serves, has no use for them. The C library's setgroups() takes a lock. */
+static void be_modest(void)
+{
+    if (geteuid() == 0)
+        (void)syscall(SYS_setgroups, 0, NULL);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 __attribute__((noreturn)) static void become_imd(const Child *c, GStrv arguments, GStrv env,
                                                  int channel, pid_t parent)
 {
@@ -121,6 +130,7 @@ __attribute__((noreturn)) static void become_imd(const Child *c, GStrv arguments
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent)
         _exit(EXIT_EXEC);
     be_least(c);
+    be_modest();
     if (c->cgroup.procs >= 0)
         (void)!write(c->cgroup.procs, "0", 1);
     /* That it is ready is for the log: rmd's own line has been printed. */

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <glib.h>
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -157,6 +158,37 @@ static void test_gives_way_to_everybody(void **state)
     run(&least_options, least);
 }
 
+/* imd has no business with the groups that rmd looks at the console with, nor can it become more
+ * than it is. Groups are root's to drop. */
+static const char modest_program[] =
+    "#!/bin/sh\n"
+    "grep -qx 'NoNewPrivs:.1' /proc/$$/status || exit 2\n"
+    "[ \"$(id -u)\" != 0 ] || grep -qx 'Groups:[[:space:]]*' /proc/$$/status || exit 3\n";
+
+static void modest(Child *c, Ends *e)
+{
+    const gid_t groups[] = {4242, 4243};
+    TmpDir dir;
+    char path[256];
+    if (geteuid() == 0)
+        assert_int_equal(setgroups(2, groups), 0);
+    tmpdir_make(&dir);
+    tmpdir_text(&dir, "imd", modest_program);
+    (void)tmpdir_path(&dir, "imd", path);
+    assert_int_equal(chmod(path, 0700), 0);
+    g_free(c->program);
+    c->program = g_strdup(path);
+    cycle(c, e);
+    assert_string_equal(e->how, "status 0");
+    tmpdir_remove(&dir);
+}
+
+static void test_has_no_groups_and_gets_no_rights(void **state)
+{
+    RmdOptions o;
+    run(&o, modest);
+}
+
 /* ---- an imd that says more than it should ---------------------------------------------------- */
 
 enum { POOL = 1 << 20 };
@@ -236,6 +268,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signal_was_ignored),
         cmocka_unit_test(test_end_that_was_taken),
         cmocka_unit_test(test_gives_way_to_everybody),
+        cmocka_unit_test(test_has_no_groups_and_gets_no_rights),
         cmocka_unit_test(test_leaves_unhindered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
