@@ -85,6 +85,14 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
 /* For the service manager to take in that we are ready: without that it ends us, some time. */
 enum { READY_WAIT_S = 10 };
 
+static int notifier = -1; /* kept open; -1: it is opened when it is needed */
+
+void start_keep_notifier(void)
+{
+    if (getenv("NOTIFY_SOCKET") && notifier < 0)
+        notifier = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
 /* The service manager's protocol is one datagram to a local socket; without it, nothing. It may
  * have so much else to read that there is no room just now; it may also hang. */
 static void notify(const char *text, unsigned wait_s)
@@ -97,7 +105,8 @@ static void notify(const char *text, unsigned wait_s)
     memcpy(to.sun_path, path, len);
     if (*path == '@')
         to.sun_path[0] = '\0'; /* an abstract name */
-    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CLEANUP_CLOSE int own = notifier < 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    const int fd = notifier < 0 ? own : notifier;
     const struct timeval wait = {.tv_sec = wait_s};
     bool waits =
         fd >= 0 && wait_s > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) == 0;

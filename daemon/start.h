@@ -27,6 +27,8 @@ void start_allow_dumps(void);
 char *start_size(uint64_t bytes, char *buf, size_t cap);
 /* Prints the line to stdout and tells the service manager (NOTIFY_SOCKET). */
 void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The way to the service manager, for who gives up the right to open sockets. */
+void start_keep_notifier(void);
 /* Tells the service manager that the end has begun. */
 void start_stopping(void);
 /* Prints "PROGRAM: ERROR" to stderr for a config_load() that was not CONFIG_OK; the exit status. */

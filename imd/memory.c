@@ -91,7 +91,11 @@ int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, s
     int refused = pool_memory_check(bytes, memory_available(), &limit, error, error_cap);
     if (refused < 0)
         return refused;
-    *m = (PoolMemory){.base = map_aligned(bytes), .bytes = bytes, .kept = populate};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *m = (PoolMemory){.base = map_aligned(bytes),
+                      .bytes = bytes,
+                      .kept = populate,
+                      .processors = cores < 1 ? 1 : (unsigned)cores};
     if (!m->base) {
         int res = -errno;
         (void)snprintf(error, error_cap,
@@ -153,10 +157,9 @@ void pool_memory_give_back_all(const PoolMemory *m)
     pthread_t threads[GIVE_BACK_THREADS_MAX];
     Share shares[GIVE_BACK_THREADS_MAX];
     bool running[GIVE_BACK_THREADS_MAX] = {false};
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned count = cores < 1                       ? 1
-                     : cores > GIVE_BACK_THREADS_MAX ? GIVE_BACK_THREADS_MAX
-                                                     : (unsigned)cores;
+    unsigned count = m->processors < 1                       ? 1
+                     : m->processors > GIVE_BACK_THREADS_MAX ? GIVE_BACK_THREADS_MAX
+                                                             : m->processors;
     uint64_t part = (m->bytes / count / GIVE_BACK_PIECE + 1) * GIVE_BACK_PIECE;
 
     for (unsigned i = 0; i < count; i++) {

@@ -14,8 +14,9 @@
 typedef struct PoolMemory {
     uint8_t *base; /* NULL: none */
     uint64_t bytes;
-    bool locked; /* pages stay in memory once touched; else the host may swap them out */
-    bool kept;   /* taken at once: not given back before the end */
+    bool locked;         /* pages stay in memory once touched; else the host may swap them out */
+    bool kept;           /* taken at once: not given back before the end */
+    unsigned processors; /* as counted at the start: later no file can be opened to count them */
 } PoolMemory;
 
 /* @bytes must not exceed what the host has to give now, nor the limit of this process's control

@@ -18,6 +18,7 @@
 #include "imd/owner.h"
 #include "imd/priority.h"
 #include "imd/purger.h"
+#include "imd/sandbox.h"
 #include "imd/thread.h"
 
 enum {
@@ -443,6 +444,16 @@ static int open_all(Imd *imd, char *error)
     return res < 0 ? res : open_core(imd, error);
 }
 
+/* All is open, and no thread runs yet. */
+static void confine(void)
+{
+    char missing[SANDBOX_TEXT_MAX];
+    start_keep_notifier();
+    sandbox_enter(missing, sizeof missing);
+    if (*missing)
+        log_event(LOG_LEVEL_INFO, "not_all_confined", "missing=\"%s\"", missing);
+}
+
 static int start_threads(Imd *imd, char *error)
 {
     int started = purger_start(&imd->purger, &imd->pool, &imd->done);
@@ -478,7 +489,10 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
         g_free(imd);
         return NULL;
     }
-    if (open_all(imd, error) < 0 || start_threads(imd, error) < 0)
+    if (open_all(imd, error) < 0)
+        return imd_free(imd);
+    confine();
+    if (start_threads(imd, error) < 0)
         return imd_free(imd);
     return imd;
 }
