@@ -11,7 +11,7 @@ packages_build=(gcc libc6-dev meson ninja-build pkg-config libssl-dev libxxhash-
 packages_demo=(fuse3 libfuse3-dev iproute2 libopenblas-dev)
 packages_peers=(memcached redis-server nbdkit libnbd-dev iproute2 ethtool nftables) # scripts/bench-peers
 packages_test=(g++ clang clang-format libclang-rt-14-dev shellcheck nftables groff-base dbus-daemon
-  python3-dbusmock xvfb xdotool)
+  python3-dbusmock systemd xvfb xdotool)
 # How Debian builds: -O2 (meson's own release is -O3, where gcc warns of what is not there).
 release_options=(-Doptimization=2 -Ddebug=false -Db_ndebug=true)
 

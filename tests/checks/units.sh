@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# units.sh DIRECTORY: the service manager understands the units in it, and finds little that the
+# daemons which talk to the whole network could do beside their work.
+. "$(dirname "$0")/lib.sh"
+
+if ! command -v systemd-analyze >/dev/null; then
+  echo "SKIP: systemd-analyze is not installed"
+  exit 77
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# exposed UNIT TENTHS: at most so much.
+exposed() {
+  systemd-analyze security --offline=true --no-pager --threshold="$2" "$1" >"$dir/report" 2>&1 ||
+    complain "$(grep -E '✗|Overall|rror' "$dir/report")"
+}
+exposed "$1/dodo-cmd.service" 20
+exposed "$1/dodo-imd.service" 20
+exposed "$1/dodo-rmd.service" 20
+
+# Programs and pages are where the unit will be installed, perhaps not here.
+for unit in "$1"/dodo-*.service; do
+  systemd-analyze verify --man=no "$unit" >"$dir/report" 2>&1 || true
+  while read -r line; do complain "$line"; done < <(
+    grep -F 'dodo-' "$dir/report" | grep -vF 'is not executable: No such file' || true
+  )
+  grep -q '^RestartSec=' "$unit" || complain "$unit: tries again at once (no RestartSec)"
+  grep -q '^StartLimitIntervalSec=0$' "$unit" || complain "$unit: stops trying to start (no StartLimitIntervalSec=0)"
+done
+finish
