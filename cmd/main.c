@@ -9,6 +9,8 @@ static int run(const CmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(cmd_program.name, o->common.log_level);
+    if (start_as_user(&o->common, error) < 0)
+        return start_failed(&cmd_program, EXIT_START, error);
     start_forbid_dumps(); /* capabilities and keys are in here */
     Cmd *cmd = cmd_new(o, error);
     if (!cmd)

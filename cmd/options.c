@@ -35,7 +35,7 @@ static const ConfigTable own = CONFIG_TABLE(keys);
 const ConfigProgram cmd_program = {
     .name = "cmd",
     .summary = "The central manager of Dodo: knows the idle hosts and their regions.",
-    .tables = {&own, &config_common, &config_manager_unused},
+    .tables = {&own, &config_common, &config_manager_unused, &config_daemon},
 };
 
 void cmd_options_init(CmdOptions *o)

@@ -12,7 +12,7 @@
 
 /* Groups of the one config file; each program checks its own and [dodo], and leaves the others to
  * those they are for. */
-static const char *const groups[] = {"dodo", "client", "cmd", "imd", "rmd", "manage"};
+static const char *const groups[] = {"dodo", "daemon", "client", "cmd", "imd", "rmd", "manage"};
 
 static const ConfigKey common_keys[] = {
     {"dodo", "key", "DODO_KEY", "Cluster key file (made by dodo keygen)", "FILE", CONFIG_TEXT,
@@ -34,7 +34,12 @@ static const ConfigKey manager_unused_keys[] = {
     {"dodo", "manager", NULL, NULL, NULL, CONFIG_ADDR, offsetof(CommonOptions, manager),
      DEFAULT_CMD_PORT, 0},
 };
+static const ConfigKey daemon_keys[] = {
+    {"daemon", "user", NULL, "Started as root: become this user", "NAME", CONFIG_TEXT,
+     offsetof(CommonOptions, user), 0, 0},
+};
 const ConfigTable config_common = CONFIG_TABLE(common_keys);
+const ConfigTable config_daemon = CONFIG_TABLE(daemon_keys);
 const ConfigTable config_manager = CONFIG_TABLE(manager_keys);
 const ConfigTable config_manager_unused = CONFIG_TABLE(manager_unused_keys);
 

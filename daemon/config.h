@@ -81,6 +81,7 @@ typedef struct CommonOptions {
     char *key; /* key file */
     char *cluster;
     char *config; /* --config FILE; NULL: not given */
+    char *user;   /* of a daemon that root starts; NULL: it stays root */
     bool insecure;
     enum LogLevel log_level;
     uint64_t hello_retry_ns;
@@ -88,6 +89,7 @@ typedef struct CommonOptions {
 /* The fields that have one get their defaults. */
 void config_common_init(CommonOptions *o);
 extern const ConfigTable config_common;         /* all but the manager */
+extern const ConfigTable config_daemon;         /* what daemons alone have: the user */
 extern const ConfigTable config_manager;        /* [dodo] manager, with --manager */
 extern const ConfigTable config_manager_unused; /* accepted in the file, used for nothing */
 

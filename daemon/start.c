@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,34 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
         return -EACCES;
     }
     return 0;
+}
+
+/* The pool is locked by whoever we become, too. */
+static int become(const struct passwd *user)
+{
+    const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    (void)setrlimit(RLIMIT_MEMLOCK, &all);
+    return initgroups(user->pw_name, user->pw_gid) == 0 &&
+                   setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
+                   setresuid(user->pw_uid, user->pw_uid, user->pw_uid) == 0
+               ? 0
+               : -errno;
+}
+
+int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
+{
+    if (!o->user)
+        return 0;
+    const struct passwd *user = getpwnam(o->user);
+    if (user && user->pw_uid == geteuid())
+        return 0;
+    int res = !user ? -ENOENT : geteuid() != 0 ? -EPERM : become(user);
+    if (res == -ENOENT)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "--user %s: there is no such user", o->user);
+    else if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "--user %s: %s; only root can become another user",
+                       o->user, strerror(-res));
+    return res;
 }
 
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
@@ -128,6 +158,9 @@ void start_ready(const char *format, ...)
     (void)fflush(stdout);
     (void)log_write(STDOUT_FILENO, line, len + 1); /* who does not read it does not want it */
     notify("READY=1", READY_WAIT_S);
+    if (geteuid() == 0)
+        log_event(LOG_LEVEL_WARN, "runs_as_root",
+                  "fix=\"give --user NAME, or [daemon] user: no daemon needs to be root\"");
 }
 
 void start_stopping(void)

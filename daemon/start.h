@@ -19,13 +19,17 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX]);
+/* Started by root: becomes the user that the options name, for good, before anything is opened.
+ * Who is not root cannot become another. 0, -errno. */
+int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX]);
 /* No core file holds what this process does, and no other process of the user may look into it.
  * Allowed again when keys and data are gone. */
 void start_forbid_dumps(void);
 void start_allow_dumps(void);
 /* "64M": exact, and as --pool takes it. Returns @buf. */
 char *start_size(uint64_t bytes, char *buf, size_t cap);
-/* Prints the line to stdout and tells the service manager (NOTIFY_SOCKET). */
+/* Prints the line to stdout and tells the service manager (NOTIFY_SOCKET). Who runs as root says so
+ * in the log. */
 void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The way to the service manager, for who gives up the right to open sockets. */
 void start_keep_notifier(void);

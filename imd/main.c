@@ -12,6 +12,8 @@ static int run(ImdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(imd_program.name, o->common.log_level);
+    if (start_as_user(&o->common, error) < 0)
+        return start_failed(&imd_program, EXIT_START, error);
     if (o->owner_fd != UINT64_MAX)
         priority_open((int)o->nice, os_now_ns());
     /* Guests' data and keys must not end up in a core file. */

@@ -54,7 +54,7 @@ static const ConfigTable own = CONFIG_TABLE(keys);
 const ConfigProgram imd_program = {
     .name = "imd",
     .summary = "The idle memory daemon of Dodo: lends this host's memory to the cluster.",
-    .tables = {&config_manager, &own, &config_common},
+    .tables = {&config_manager, &own, &config_common, &config_daemon},
 };
 
 void imd_options_init(ImdOptions *o)

@@ -9,6 +9,8 @@
 static int serve(const RmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
+    if (start_as_user(&o->common, error) < 0)
+        return start_failed(&rmd_program, EXIT_START, error);
     start_forbid_dumps(); /* of the cluster's key */
     Rmd *rmd = rmd_new(o, error);
     if (!rmd)

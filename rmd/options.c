@@ -59,7 +59,7 @@ static const ConfigTable own = CONFIG_TABLE(keys);
 const ConfigProgram rmd_program = {
     .name = "rmd",
     .summary = "The resource monitor of Dodo: lends this host's memory while its owner is away.",
-    .tables = {&config_manager, &own, &config_common},
+    .tables = {&config_manager, &own, &config_common, &config_daemon},
 };
 
 static const char *const consoles[] = {"/dev/tty[0-9]*", "/dev/pts/*", NULL};

@@ -57,7 +57,7 @@ def taken():
     """The keys that daemons and library take."""
     found = set()
     for path in ('daemon/config.c', 'cmd/options.c', 'imd/options.c', 'rmd/options.c'):
-        found |= set(re.findall(r'\{"(dodo|imd|cmd|rmd)", "(\w+)",\s*(?:NULL|"DODO_)', text_of(path)))
+        found |= set(re.findall(r'\{"(dodo|daemon|imd|cmd|rmd)", "(\w+)",\s*(?:NULL|"DODO_)', text_of(path)))
     library = text_of('libdodo/settings.c')
     client = library[library.index('static int set_client'):]
     found |= {('client', k) for k in re.findall(r'strcmp\(key, "(\w+)"\)', client)}

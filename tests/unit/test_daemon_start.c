@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <grp.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@
 
 #include "base/defaults.h"
 #include "daemon/start.h"
+#include "tests/lib/child.h"
+#include "tests/lib/needs.h"
 
 static char *dir; /* of the test under way */
 
@@ -254,6 +257,70 @@ static void size__is_exact_and_can_be_read_again(void **state)
     }
 }
 
+/* ---- whose rights it has --------------------------------------------------------------------- */
+
+static char error_of_child[CONFIG_ERROR_MAX];
+
+static int as(const char *name)
+{
+    CommonOptions o = {.user = (char *)name};
+    return start_as_user(&o, error_of_child);
+}
+
+/* What is left of root; 0: nothing. */
+static int become_nobody(void)
+{
+    const gid_t groups[] = {4242, 4243};
+    gid_t left[64];
+    uid_t real, effective, saved;
+    if (setgroups(2, groups) != 0 || as("nobody") != 0)
+        return 1;
+    int count = getgroups(64, left);
+    for (int i = 0; i < count; i++)
+        if (left[i] == 4242 || left[i] == 4243 || left[i] == 0)
+            return 2;
+    if (getresuid(&real, &effective, &saved) != 0 || !real || !effective || !saved)
+        return 3;
+    if (setuid(0) == 0 || getgid() == 0 || setgid(0) == 0)
+        return 4;
+    return as("nobody") == 0 ? 0 : 5; /* as imd, which rmd starts with the same file */
+}
+
+/* It says so, in one line. */
+static int stay_root(void)
+{
+    char text[512] = "";
+    FILE *said = tmpfile();
+    if (!said || dup2(fileno(said), STDERR_FILENO) < 0 || as(NULL) != 0 || geteuid() != 0)
+        return 1;
+    start_ready("ready");
+    rewind(said);
+    return fgets(text, sizeof text, said) && strstr(text, "runs_as_root") &&
+                   strstr(text, "--user") && !fgets(text, sizeof text, said)
+               ? 0
+               : 2;
+}
+
+static int be_nobody_and_become_root(void)
+{
+    return setuid(65534) == 0 && as("root") == -EPERM && strstr(error_of_child, "only root") ? 0
+                                                                                             : 1;
+}
+
+static void user__is_dropped_to(void **state)
+{
+    assert_int_equal(in_a_child(become_nobody), 0);
+    assert_int_equal(in_a_child(stay_root), 0);
+    assert_int_equal(in_a_child(be_nobody_and_become_root), 0);
+}
+
+static void user__must_be_there(void **state)
+{
+    assert_int_equal(as("no-such-user-here"), -ENOENT);
+    assert_non_null(strstr(error_of_child, "no such user"));
+    assert_int_equal(as(NULL), 0);
+}
+
 int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -265,6 +332,9 @@ int main(void)
         CASE(ready__tells_the_service_manager),
         CASE(ready__is_not_lost_in_a_crowd),
         CASE(size__is_exact_and_can_be_read_again),
+        CASE(user__must_be_there),
+        case_if(geteuid() == 0, (struct CMUnitTest)cmocka_unit_test(user__is_dropped_to),
+                "no root"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
