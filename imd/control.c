@@ -124,6 +124,13 @@ bool imd_control_joined(const ImdControl *c)
     return c->joined;
 }
 
+bool imd_control_lost(ImdControl *c)
+{
+    bool lost = c->lost;
+    c->lost = false;
+    return lost;
+}
+
 size_t imd_control_regions(const ImdControl *c)
 {
     return c->directory.by_region.count;

@@ -43,6 +43,7 @@ typedef struct ImdControlConfig {
     uint16_t ports[JOIN_PORTS_MAX]; /* of the data threads */
     unsigned regions_max;           /* ALLOC beyond it: NO_MEMORY */
     uint64_t beat_ns;               /* between BEATs */
+    uint64_t manager_dead_ns;       /* silence after BEATs: it is lost; 0: never */
     uint64_t retained_age_max_ns;   /* released regions older than it go; 0: no limit */
     bool give_back; /* each range that comes back is PURGEd before it is used again */
 } ImdControlConfig;
@@ -75,6 +76,8 @@ uint64_t imd_control_deadline(const ImdControl *c);
 void imd_control_expire(ImdControl *c, uint64_t now_ns);
 
 bool imd_control_joined(const ImdControl *c);
+/* Since the last call the manager was silent for too long: a session anew may find it. */
+bool imd_control_lost(ImdControl *c);
 size_t imd_control_regions(const ImdControl *c); /* that hold a range of the pool */
 uint64_t imd_control_free_bytes(const ImdControl *c);
 bool imd_control_check(const ImdControl *c); /* invariants: directory and pool agree to the byte */

@@ -71,6 +71,7 @@ static void beat_start(ImdControl *c, uint64_t now_ns)
     directory_hint(&c->directory, &m.hint);
     c->next_ns = time_add(now_ns, c->config.beat_ns);
     c->beat_ns = now_ns;
+    silence_asked(&c->silence, now_ns);
     (void)slot_start(c, SLOT_BEAT, OP_BEAT, body, wire_beat_encode(&m, body), &times, now_ns);
 }
 
@@ -196,6 +197,7 @@ void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns)
 {
     for (unsigned i = 0; i < SLOT_MAX; i++) {
         if (c->slots[i].on && request_input(&c->slots[i].request, reply, now_ns)) {
+            silence_answered(&c->silence);
             slot_answered(c, i, now_ns);
             return;
         }
@@ -235,6 +237,7 @@ static void slots_renew(ImdControl *c, bool same, uint64_t now_ns)
 void manager_link_up(ImdControl *c, bool same, uint64_t now_ns)
 {
     slots_renew(c, same, now_ns);
+    silence_answered(&c->silence);
     if (!same) {
         c->joined = false;
         listing_end(c);
@@ -285,8 +288,21 @@ static void slots_run(ImdControl *c, uint64_t now_ns)
     }
 }
 
+/* Nobody answers: it has ended, or no datagram comes through. Asked to take us in from now on. */
+static void mind_silence(ImdControl *c, uint64_t now_ns)
+{
+    if (c->config.manager_dead_ns == 0 || !c->joined || c->leaving ||
+        !silence_is_long(&c->silence, c->config.beat_ns, c->config.manager_dead_ns, now_ns))
+        return;
+    control_trace(c, "manager silent, regions:", c->directory.by_region.count);
+    silence_answered(&c->silence);
+    c->lost = true;
+    rejoin(c, now_ns);
+}
+
 void manager_link_run(ImdControl *c, uint64_t now_ns)
 {
+    mind_silence(c, now_ns);
     if (c->up && !c->leaving) {
         if (c->joined && now_ns >= c->next_ns)
             beat_start(c, now_ns);
@@ -302,6 +318,8 @@ uint64_t manager_link_deadline(const ImdControl *c)
     uint64_t t = TIME_NEVER;
     if (c->up && !c->leaving && (c->joined || !c->slots[SLOT_JOIN].on))
         t = c->next_ns;
+    if (c->config.manager_dead_ns && c->joined && !c->leaving)
+        t = time_min(t, silence_deadline(&c->silence, c->config.manager_dead_ns));
     for (unsigned i = 0; i < SLOT_MAX; i++)
         if (c->slots[i].on)
             t = time_min(t, request_deadline(&c->slots[i].request));

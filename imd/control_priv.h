@@ -11,6 +11,7 @@
 #include "imd/control.h"
 #include "imd/directory.h"
 #include "proto/request.h"
+#include "proto/silence.h"
 
 enum {
     LISTING_WINDOW = 8,   /* pages under way at once */
@@ -80,10 +81,11 @@ struct ImdControl {
     RequestIds ids;
     Slot slots[SLOT_MAX];
     Listing listing;
-    bool joined;
-    uint64_t next_ns; /* of the next BEAT, or JOIN */
-    uint64_t beat_ns; /* the last BEAT was sent */
-    uint64_t now_ns;  /* of what is going on */
+    bool joined, lost; /* lost: it was silent for too long, and nobody has asked since */
+    Silence silence;   /* of the manager */
+    uint64_t next_ns;  /* of the next BEAT, or JOIN */
+    uint64_t beat_ns;  /* the last BEAT was sent */
+    uint64_t now_ns;   /* of what is going on */
     uint64_t read_bytes, write_bytes;
     bool leaving, parted;
 };

@@ -42,6 +42,7 @@ static const ConfigKey keys[] = {
     {"imd", "rate_packets", NULL, "At most so many datagrams a second; no cap if not given", "N",
      CONFIG_COUNT, FIELD(rate_packets), 0, 1 << 30},
     {"imd", "beat", NULL, NULL, NULL, CONFIG_TIME, FIELD(beat_ns), NS_PER_MS, DAY},
+    {"imd", "manager_dead", NULL, NULL, NULL, CONFIG_TIME, FIELD(manager_dead_ns), NS_PER_MS, DAY},
     {"imd", "retained_age", NULL, NULL, NULL, CONFIG_TIME, FIELD(retained_age_ns), 0, 36500 * DAY},
     {"imd", "owner_silence", NULL, NULL, NULL, CONFIG_TIME, FIELD(owner_silence_ns), 2 * NS_PER_S,
      DAY},
@@ -74,6 +75,7 @@ void imd_options_init(ImdOptions *o)
         .rate_bytes = DEFAULT_IMD_RATE_BYTES,
         .rate_packets = DEFAULT_IMD_RATE_PACKETS,
         .beat_ns = DEFAULT_BEAT_NS,
+        .manager_dead_ns = DEFAULT_MANAGER_DEAD_NS,
         .retained_age_ns = DEFAULT_RETAINED_AGE_NS,
         .leave_deadline_ns = DEFAULT_LEAVE_DEADLINE_NS,
     };

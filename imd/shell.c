@@ -115,14 +115,26 @@ static void complain(Imd *imd, uint64_t now_ns)
     imd->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
+/* Who starts anew knows nothing of this session, and need not say so. */
+static void reconnect(Imd *imd)
+{
+    if (imd->manager)
+        endpoint_forget(imd->port.endpoint, imd->manager);
+    imd->manager = NULL;
+    imd->reconnect_ns = 0;
+}
+
 static void follow_joined(Imd *imd, uint64_t now_ns)
 {
-    bool joined = imd_control_joined(imd->control);
-    if (joined == imd->joined)
-        return;
+    bool joined = imd_control_joined(imd->control), lost = imd_control_lost(imd->control);
+    if (joined != imd->joined) {
+        imd->complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS);
+        log_manager(imd, lost ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, joined ? "joined" : "manager_lost",
+                    lost ? " fix=\"see whether cmd runs there\"" : "");
+    }
     imd->joined = joined;
-    imd->complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS);
-    log_manager(imd, LOG_LEVEL_INFO, joined ? "joined" : "manager_lost", "");
+    if (lost)
+        reconnect(imd);
 }
 
 static void tell_served(Imd *imd)
@@ -406,6 +418,7 @@ static int open_core(Imd *imd, char *error)
                                .threads = imd->threads_count,
                                .regions_max = (unsigned)imd->options->regions_max,
                                .beat_ns = imd->options->beat_ns,
+                               .manager_dead_ns = imd->options->manager_dead_ns,
                                .retained_age_max_ns = imd->options->retained_age_ns,
                                .give_back = imd->owner.fd >= 0};
     for (unsigned i = 0; i < imd->threads_count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rmd/manager_link.h"
 
+#include "base/defaults.h"
 #include "base/time.h"
 
 #include "daemon/log.h"
@@ -8,6 +9,8 @@
 /* The HELLO's back-off starts anew so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
 static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
+/* Then cmd is lost, as an imd is for it. */
+enum { SILENT_BEATS = DEFAULT_HOST_DEAD_NS / DEFAULT_RMD_BEAT_NS };
 /* An answer that does not come before the next beat is not waited for. */
 static const RequestTimes times = {
     .first_retry_ns = 50 * NS_PER_MS, .retry_max_ns = NS_PER_S, .deadline_ns = 5 * NS_PER_S};
@@ -49,6 +52,7 @@ void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns)
     size_t len = wire_host_encode(host, body);
     request_start(&l->request, request_ids_take(&l->ids), OP_HOST, body, len, &times, now_ns);
     l->tell_ns = time_add(now_ns, l->beat_ns);
+    silence_asked(&l->silence, now_ns);
     push(l, now_ns);
 }
 
@@ -68,6 +72,7 @@ void manager_link_input(ManagerLink *l, const uint8_t *payload, size_t len, uint
     if (!l->request.id || wire_reply_decode(payload, len, &reply) != 0 ||
         !request_input(&l->request, &reply, now_ns))
         return;
+    silence_answered(&l->silence);
     if (!l->heard)
         log_manager(l, LOG_LEVEL_INFO, "manager_answers", "");
     l->heard = true;
@@ -119,18 +124,29 @@ static void complain(ManagerLink *l, uint64_t now_ns)
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
+/* Each beat asks anew before the last one's time is over: what counts is since when nobody has
+ * answered. */
+static void mind_silence(ManagerLink *l, uint64_t now_ns)
+{
+    if (!silence_is_long(&l->silence, l->beat_ns, SILENT_BEATS * l->beat_ns, now_ns))
+        return;
+    silence_answered(&l->silence);
+    if (l->heard)
+        log_manager(l, LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\"");
+    l->heard = false;
+    if (l->session) /* who starts anew knows nothing of it, and need not say so */
+        endpoint_forget(l->port->endpoint, l->session);
+    l->session = NULL;
+    l->reconnect_ns = 0;
+    l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
+}
+
 void manager_link_expire(ManagerLink *l, uint64_t now_ns)
 {
     reconnect(l, now_ns);
-    if (l->request.id) {
-        enum RequestState before = l->request.state;
+    if (l->request.id)
         request_expire(&l->request, now_ns);
-        if (before == REQUEST_RUNNING && l->request.state == REQUEST_TIMED_OUT) {
-            if (l->heard)
-                log_manager(l, LOG_LEVEL_INFO, "manager_lost", "");
-            l->heard = false;
-        }
-    }
+    mind_silence(l, now_ns);
     push(l, now_ns);
     complain(l, now_ns);
 }

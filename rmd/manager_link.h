@@ -9,6 +9,7 @@
 
 #include "daemon/port.h"
 #include "proto/request.h"
+#include "proto/silence.h"
 
 typedef struct ManagerLink {
     Port *port; /* borrowed */
@@ -18,6 +19,7 @@ typedef struct ManagerLink {
     RequestIds ids;
     Request request; /* the newest; id 0: none yet */
     bool heard;      /* cmd answers; as last logged */
+    Silence silence; /* of cmd */
     uint64_t reconnect_ns, tell_ns, complain_ns;
 } ManagerLink;
 

@@ -455,6 +455,7 @@ static void control_start(ImdNode *n)
                                .threads = q->imd_threads,
                                .regions_max = q->imd_regions_max,
                                .beat_ns = q->beat_ns,
+                               .manager_dead_ns = q->host_dead_ns,
                                .retained_age_max_ns = q->retained_age_ns,
                                .give_back = q->give_back};
     for (unsigned i = 0; i < q->imd_threads; i++)

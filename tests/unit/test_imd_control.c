@@ -108,6 +108,85 @@ static void beat__unknown_peer_joins_again(void **state)
     expect_request(f, OP_JOIN, &m);
 }
 
+/* ---- a manager that is silent ---------------------------------------------------------------- */
+
+enum { DEAD_BEATS = 3 };
+
+static void start_minding(Fixture *f)
+{
+    ImdControlConfig config = config_default();
+    config.manager_dead_ns = DEAD_BEATS * BEAT_NS;
+    control_start(f, &config);
+    join(f);
+}
+
+static void beats_answered(Fixture *f, unsigned count)
+{
+    OpBeat beat;
+    for (unsigned i = 0; i < count; i++) {
+        elapse(f, BEAT_NS);
+        expect_beat(f, &beat);
+        answer(f, STATUS_OK, 0);
+    }
+}
+
+static void silence__of_the_manager_is_its_loss(void **state)
+{
+    Fixture *f = *state;
+    Message m;
+    start_minding(f);
+    beats_answered(f, 10);
+    assert_true(imd_control_joined(f->c));
+    elapse(f, BEAT_NS); /* the first BEAT that nobody answers */
+    elapse(f, DEAD_BEATS * BEAT_NS - 1);
+    assert_true(imd_control_joined(f->c));
+    f->messages_count = 0;
+    elapse(f, 1);
+    assert_false(imd_control_joined(f->c));
+    assert_true(imd_control_lost(f->c));
+    assert_false(imd_control_lost(f->c)); /* said once */
+    expect_request(f, OP_JOIN, &m);
+    elapse(f, 20 * BEAT_NS); /* it asks to be taken in, again and again, and beats no more */
+    while (f->messages_count > 0)
+        expect_request(f, OP_JOIN, &m);
+    answer(f, STATUS_OK, 0);
+    assert_true(imd_control_joined(f->c));
+    beats_answered(f, 1);
+}
+
+static void silence__ends_with_any_answer(void **state)
+{
+    Fixture *f = *state;
+    OpBeat beat;
+    start_minding(f);
+    for (unsigned i = 0; i < 20; i++) { /* every second one is lost */
+        elapse(f, BEAT_NS);
+        f->messages_count = 0;
+        elapse(f, BEAT_NS);
+        while (f->messages_count > 0)
+            expect_beat(f, &beat);
+        answer(f, STATUS_OK, 0);
+        assert_true(imd_control_joined(f->c));
+    }
+}
+
+/* Answers may wait for us to read them, and nothing was asked meanwhile. */
+static void silence__counts_only_while_we_run(void **state)
+{
+    Fixture *f = *state;
+    OpBeat beat;
+    start_minding(f);
+    elapse(f, BEAT_NS);
+    expect_beat(f, &beat);
+    f->now_ns += 100 * BEAT_NS; /* paused */
+    imd_control_expire(f->c, f->now_ns);
+    assert_true(imd_control_joined(f->c));
+    elapse(f, DEAD_BEATS * BEAT_NS - 1);
+    assert_true(imd_control_joined(f->c));
+    elapse(f, 1);
+    assert_false(imd_control_joined(f->c));
+}
+
 /* ---- listings -------------------------------------------------------------------------------- */
 
 static void want_list(Fixture *f)
@@ -374,6 +453,9 @@ int main(void)
         T(beat__tells_hint_digest_and_traffic),
         T(beat__latest_takes_the_place_of_an_unanswered),
         T(beat__unknown_peer_joins_again),
+        T(silence__of_the_manager_is_its_loss),
+        T(silence__ends_with_any_answer),
+        T(silence__counts_only_while_we_run),
         T(listing__of_nothing_is_one_empty_page),
         T(listing__shows_all_a_directory_needs),
         T(listing__of_many_pages),
