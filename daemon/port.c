@@ -36,6 +36,7 @@ int port_open(Port *p, Transport *transport, const EndpointConfig *config, const
         p->receives[i] = (TransportReceive){.buf = p->buffers + (size_t)i * TRANSPORT_RECV_MAX,
                                             .cap = TRANSPORT_RECV_MAX};
     p->transport = transport;
+    p->way.cut = transport->late;
     endpoint_on_close(p->endpoint, on_close, p);
     return 0;
 }
@@ -69,6 +70,34 @@ void port_flush(Port *p)
     int res = p->transport->ops->send(p->transport, sends, n);
     if (res < 0)
         log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
+}
+
+static void log_way(const Port *p, bool cut)
+{
+    char text[ADDR_TEXT_MAX];
+    (void)addr_format(&p->transport->local, text, sizeof text);
+    if (cut)
+        log_event(
+            LOG_LEVEL_WARN, "cut_off",
+            "local=%s error=\"%s\" fix=\"is it still an address of this host, with a route to "
+            "the others? see ip addr, ip route\"",
+            text, strerror(p->transport->astray_error));
+    else
+        log_event(LOG_LEVEL_INFO, "reaches_others_again", "local=%s", text);
+}
+
+/* One peer without a route does not count, as long as others are reached. */
+static void mind_way(Port *p, uint64_t now_ns)
+{
+    const Transport *t = p->transport;
+    bool sent = t->sent != p->way.sent, astray = t->astray != p->way.astray;
+    p->way.sent = t->sent;
+    p->way.astray = t->astray;
+    if ((!sent && !astray) || sent != p->way.cut || (!sent && now_ns < p->way.from_ns))
+        return;
+    p->way.cut = !sent;
+    p->way.from_ns = time_add(now_ns, COMPLAIN_EVERY_NS);
+    log_way(p, p->way.cut);
 }
 
 static PortDatagram *next_datagram(Port *p, const Addr *to)
@@ -193,6 +222,7 @@ void port_expire(Port *p, uint64_t now_ns)
 {
     take_output(p, now_ns);
     port_flush(p);
+    mind_way(p, now_ns);
 }
 
 uint64_t port_deadline(const Port *p)

@@ -41,6 +41,11 @@ typedef struct Port {
     int came;                  /* messages that port_sleep() brought */
     uint64_t complain_from_ns; /* no line in the log before then, see complain() */
     EndpointCounters complained;
+    struct {
+        bool cut;              /* nothing that was sent has left this host, as last logged */
+        uint64_t sent, astray; /* the transport's, as last seen */
+        uint64_t from_ns;      /* no line in the log before then */
+    } way;
 } Port;
 
 /* @transport and the endpoint made of @config are the port's. 0, or -ENOMEM (then the transport
@@ -57,6 +62,11 @@ unsigned port_receive(Port *p, uint64_t now_ns);
 void port_sleep(Port *p);
 /* The same without sleeping. False: nothing is there. */
 bool port_look(Port *p);
+/* Nothing that is sent leaves this host: our address has gone, or has not come yet. */
+static inline bool port_is_cut_off(const Port *p)
+{
+    return p->way.cut;
+}
 /* HELLOs that are due. */
 void port_expire(Port *p, uint64_t now_ns);
 uint64_t port_deadline(const Port *p);

@@ -99,7 +99,13 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
                        text);
         return -EINVAL;
     }
-    int res = transport_udp_open(listen, options, ret);
+    TransportOptions late = options ? *options : (TransportOptions){0};
+    late.free_bind = true;
+    int res = transport_udp_open(listen, &late, ret);
+    if (res == 0 && (*ret)->late)
+        log_event(LOG_LEVEL_WARN, "address_not_there",
+                  "listen=%s fix=\"not an address of this host (see ip addr): waiting for it\"",
+                  text);
     if (res == -EADDRINUSE)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "cannot listen on %s: the port is in use; choose another, or 0 for any",

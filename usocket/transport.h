@@ -69,14 +69,18 @@ typedef struct TransportOps {
 
 struct Transport {
     const TransportOps *ops;
-    Addr local;           /* bound, with the port that was given */
-    size_t receive_bytes; /* granted receive buffer, as the kernel counts it (half is usable) */
+    Addr local;            /* bound, with the port that was given */
+    size_t receive_bytes;  /* granted receive buffer, as the kernel counts it (half is usable) */
+    bool late;             /* the address was not this host's when it was bound */
+    uint64_t sent, astray; /* messages; those that have no way out of this host */
+    int astray_error;      /* why the last of those had none */
 };
 
 typedef struct TransportOptions {
     size_t receive_bytes; /* wanted; 0: the system's default */
     size_t send_bytes;
     uint64_t patience_ns; /* of receive_asleep(); 0: without end */
+    bool free_bind;       /* an address that is not this host's yet will do */
     bool no_gso, no_gro;  /* switch techniques off (tests, odd kernels) */
 } TransportOptions;
 

@@ -259,6 +259,17 @@ static int send_failed(Udp *u, Batch *b, unsigned at, int error)
     }
 }
 
+/* The address that we send from has gone, or the way to the peer. (For a run EINVAL may as well say
+ * that there is no GSO.) */
+static void note_astray(Udp *u, const Piece *p, int error)
+{
+    if (error != ENETUNREACH && error != EADDRNOTAVAIL && error != ENETDOWN &&
+        (error != EINVAL || p->count > 1))
+        return;
+    u->base.astray++;
+    u->base.astray_error = error;
+}
+
 static int flush(Udp *u, Batch *b)
 {
     int res = 0;
@@ -266,9 +277,12 @@ static int flush(Udp *u, Batch *b)
         int n = sendmmsg(u->fd, b->messages + at, b->count - at, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             at += (unsigned)n;
+            u->base.sent += (unsigned)n;
             continue;
         }
-        res = send_failed(u, b, at, errno);
+        int error = errno;
+        note_astray(u, &b->pieces[at], error);
+        res = send_failed(u, b, at, error);
         at += res == SEND_NEXT;
     }
     b->count = 0;
@@ -500,6 +514,23 @@ static int set_local(Udp *u)
     return 0;
 }
 
+/* Wi-Fi, DHCP and VPNs bring addresses when they please: once it is there, the socket works. */
+static int bind_to(Udp *u, const SockAddr *address, socklen_t len, bool free_bind)
+{
+    const int one = 1;
+    if (bind(u->fd, &address->any, len) == 0)
+        return 0;
+    if (errno != EADDRNOTAVAIL || !free_bind)
+        return -errno;
+    bool ip4 = address->any.sa_family == AF_INET;
+    if (setsockopt(u->fd, ip4 ? IPPROTO_IP : IPPROTO_IPV6, ip4 ? IP_FREEBIND : IPV6_FREEBIND, &one,
+                   sizeof one) != 0 ||
+        bind(u->fd, &address->any, len) != 0)
+        return -EADDRNOTAVAIL;
+    u->base.late = true;
+    return 0;
+}
+
 int transport_udp_open(const Addr *local, const TransportOptions *options, Transport **ret)
 {
     static const TransportOptions defaults;
@@ -516,8 +547,8 @@ int transport_udp_open(const Addr *local, const TransportOptions *options, Trans
     int res = u->fd < 0 ? -errno : 0;
     if (res == 0)
         res = set_options(u, address.any.sa_family, options ? options : &defaults);
-    if (res == 0 && bind(u->fd, &address.any, len) != 0)
-        res = -errno;
+    if (res == 0)
+        res = bind_to(u, &address, len, options && options->free_bind);
     if (res == 0)
         res = set_local(u);
     if (res < 0) {

@@ -70,6 +70,7 @@ request_deadline = $manager_silence
 honest_filesystems = $(stat -f -c %t "$work")
 [imd]
 beat = 300ms
+manager_dead = $host_dead
 [cmd]
 client_dead = $client_dead
 host_dead = $host_dead

@@ -150,12 +150,55 @@ static void closed__the_owner_is_told(void **state)
     assert_int_equal(e[0].closed, 1); /* not at the end */
 }
 
+/* Whether anything leaves this host; the pair's ends count nothing by themselves. */
+static void way__is_noticed_when_it_goes_and_comes(void **state)
+{
+    static End e[2];
+    Transport *pair[2];
+    open_ends(e, pair);
+    Port *p = &e[0].port;
+    uint64_t now = os_now_ns();
+    port_expire(p, now);
+    assert_false(port_is_cut_off(p));
+    pair[0]->astray++;
+    pair[0]->sent++; /* another peer is reached */
+    port_expire(p, ++now);
+    assert_false(port_is_cut_off(p));
+    pair[0]->astray++;
+    port_expire(p, ++now);
+    assert_true(port_is_cut_off(p));
+    port_expire(p, ++now); /* nothing was sent */
+    assert_true(port_is_cut_off(p));
+    pair[0]->sent++;
+    port_expire(p, ++now);
+    assert_false(port_is_cut_off(p));
+    close_ends(e);
+}
+
+static void way__of_an_address_that_comes_late(void **state)
+{
+    static End e[2];
+    Transport *pair[2];
+    assert_int_equal(transport_pair_open(pair), 0);
+    const EndpointConfig c = {.cluster = 3, .role = ROLE_TOOL, .self = {{1}}, .sessions_max = 1};
+    pair[0]->late = true;
+    assert_int_equal(port_open(&e[0].port, pair[0], &c, &ops, &e[0]), 0);
+    assert_true(port_is_cut_off(&e[0].port));
+    pair[0]->sent++;
+    port_expire(&e[0].port, os_now_ns());
+    assert_false(port_is_cut_off(&e[0].port));
+    port_close(&e[0].port);
+    (void)transport_close(pair[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(message__many_arrive_in_order),
         cmocka_unit_test(pong__answers_pings_only),
         cmocka_unit_test(closed__the_owner_is_told),
+        cmocka_unit_test(way__is_noticed_when_it_goes_and_comes),
+        cmocka_unit_test(way__of_an_address_that_comes_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

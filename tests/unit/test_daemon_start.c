@@ -126,8 +126,10 @@ static void listen__says_what_to_mend(void **state)
     assert_int_equal(start_listen(&t->local, NULL, &second, error), -EADDRINUSE);
     assert_non_null(strstr(error, "the port is in use"));
     a = address("198.51.100.77:0");
-    assert_int_equal(start_listen(&a, NULL, &second, error), -EADDRNOTAVAIL);
-    assert_non_null(strstr(error, "not an address of this host"));
+    assert_int_equal(start_listen(&a, NULL, &second, error), 0); /* it may come yet */
+    assert_true(second->late);
+    assert_false(t->late);
+    transport_close(second);
     transport_close(t);
 }
 

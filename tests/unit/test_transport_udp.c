@@ -296,6 +296,31 @@ static void open__refuses(void **state)
     assert_null(transport_close(NULL));
 }
 
+/* An address that this host does not have, or no longer: what is sent goes astray, and is counted.
+ */
+static void open__an_address_that_is_not_there_yet(void **state)
+{
+    const TransportOptions o = {.free_bind = true};
+    Transport *t = NULL;
+    Addr a, to;
+    struct iovec iov = {(char[]){"x"}, 1};
+    assert_int_equal(addr_parse("198.51.100.77:0", 0, &a), 0);
+    assert_int_equal(addr_parse("127.0.0.1:9", 0, &to), 0);
+    assert_int_equal(transport_udp_open(&a, &o, &t), 0);
+    assert_true(t->late);
+    TransportSend send = {.to = &to, .iov = &iov, .iov_count = 1};
+    assert_int_equal(t->ops->send(t, &send, 1), 0);
+    assert_int_equal(t->sent, 0);
+    assert_int_equal(t->astray, 1);
+    t = transport_close(t);
+    assert_int_equal(transport_udp_open(&to, &o, &t), 0);
+    assert_false(t->late);
+    assert_int_equal(t->ops->send(t, &send, 1), 0);
+    assert_int_equal(t->sent, 1);
+    assert_int_equal(t->astray, 0);
+    t = transport_close(t);
+}
+
 /* ---- asleep ---------------------------------------------------------------------------------- */
 
 static void *nudge_later(void *arg)
@@ -360,6 +385,7 @@ int main(void)
         cmocka_unit_test(datagram_max__goes_through),
         cmocka_unit_test(datagram_max__unknown_route_is_the_least),
         cmocka_unit_test(open__refuses),
+        cmocka_unit_test(open__an_address_that_is_not_there_yet),
         cmocka_unit_test(receive_asleep__a_nudge_of_another_thread_ends_it),
         cmocka_unit_test(receive_asleep__ends_when_its_patience_is_over),
     };
