@@ -69,7 +69,7 @@
 
 /* [imd] beat: between keep-alives to cmd [ns] */
 #define DEFAULT_BEAT_NS (5 * NS_PER_S)
-/* [imd] manager_dead: BEATs without an answer for so long: the manager is lost; as host_dead [ns] */
+/* [imd] manager_dead: no BEAT is answered for so long: the manager is lost; as host_dead [ns] */
 #define DEFAULT_MANAGER_DEAD_NS (15 * NS_PER_S)
 /* [imd] retained_age: released regions older than it go [ns]; 0: no limit */
 #define DEFAULT_RETAINED_AGE_NS (24 * 3600 * NS_PER_S)

@@ -339,3 +339,48 @@ char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap)
     add_events(&t, m, cause, now_ns);
     return buf;
 }
+
+/* ---- one look -------------------------------------------------------------------------------- */
+
+static const uint64_t WATCHED_MAX_NS = 7 * 24 * 3600 * NS_PER_S;
+
+/* For how long a monitor must have run that knows of all that this look tells. */
+static uint64_t watched_ns(const MonitorConfig *config, const Look *look)
+{
+    double idle_s = look->facts.value[FACT_console_idle];
+    uint64_t idle = isnan(idle_s) || idle_s < 0 ? 0
+                    : idle_s >= (double)(WATCHED_MAX_NS / NS_PER_S)
+                        ? WATCHED_MAX_NS
+                        : (uint64_t)(idle_s * (double)NS_PER_S);
+    uint64_t least = idle > config->idle_after_ns ? idle : config->idle_after_ns;
+    return time_min(least, WATCHED_MAX_NS) + 2 * config->poll_ns;
+}
+
+/* The look before it: what has been touched earlier has been seen there. */
+static Look earlier(const Look *look, uint64_t ns)
+{
+    Look l = *look;
+    double *idle_s = &l.facts.value[FACT_console_idle], s = (double)ns / (double)NS_PER_S;
+    l.taken_ns -= ns;
+    if (!isnan(*idle_s))
+        *idle_s = *idle_s > s ? *idle_s - s : 0;
+    return l;
+}
+
+Monitor *monitor_once(const MonitorConfig *config, const MonitorSink *sink, Look *look,
+                      const MemoryState *memory, uint64_t *ret_now_ns)
+{
+    uint64_t now = 0, end = watched_ns(config, look);
+    Monitor *m = monitor_new(config, sink, now);
+    if (!m)
+        return NULL;
+    for (; now + NS_PER_S < end; now += NS_PER_S)
+        monitor_expire(m, now);
+    look->taken_ns = end;
+    const Look before = earlier(look, config->poll_ns);
+    monitor_look(m, &before, before.taken_ns);
+    monitor_memory(m, memory, 0, end);
+    monitor_look(m, look, end);
+    *ret_now_ns = end;
+    return m;
+}

@@ -122,5 +122,10 @@ void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret);
 /* Each condition with what it says now, a line each, and which of them decides. @cap bytes at
  * most, terminated; returns @buf. */
 char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
+/* For a single look: a monitor that has watched for long enough on a clock of its own, as if the
+ * load had been what it is, and has seen the last touch of the console at an earlier look. Sets
+ * @look->taken_ns. @memory NULL: not known. NULL: no memory. */
+Monitor *monitor_once(const MonitorConfig *config, const MonitorSink *sink, Look *look,
+                      const MemoryState *memory, uint64_t *ret_now_ns);
 
 #endif

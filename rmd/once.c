@@ -52,7 +52,6 @@ static void on_nothing(void *ctx)
 {
 }
 
-/* A monitor that has run for long enough by now, on a clock of its own, and sees this look. */
 static Monitor *watch_once(const RmdOptions *o, Verdicts *v, Observation *seen,
                            uint64_t *ret_now_ns)
 {
@@ -64,25 +63,12 @@ static Monitor *watch_once(const RmdOptions *o, Verdicts *v, Observation *seen,
                               .kill = on_nothing,
                               .changed = on_nothing,
                               .ctx = v};
-    uint64_t now = 0, idle = seen->sources.known ? seen->sources.idle_ns : 0;
-    uint64_t end = (idle > o->idle_after_ns ? idle : o->idle_after_ns) + NS_PER_S;
-    Monitor *m = monitor_new(&config, &sink, now);
     MemoryState memory;
     Pressure p;
-    if (!m)
-        return NULL;
-    if (end > 7 * 24 * 3600 * NS_PER_S)
-        end = 7 * 24 * 3600 * NS_PER_S;
-    for (; now < end; now += NS_PER_S)
-        monitor_expire(m, now);
     pressure_open(&p);
     bool known = pressure_memory(&p, &memory, os_now_ns()) == 0;
     pressure_close(&p);
-    monitor_memory(m, known ? &memory : NULL, 0, now);
-    seen->look.taken_ns = now;
-    monitor_look(m, &seen->look, now);
-    *ret_now_ns = now;
-    return m;
+    return monitor_once(&config, &sink, &seen->look, known ? &memory : NULL, ret_now_ns);
 }
 
 int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])

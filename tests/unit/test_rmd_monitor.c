@@ -383,6 +383,46 @@ static void explains_itself(void **state)
     assert_int_equal(strlen(small), sizeof small - 1);
 }
 
+/* What `rmd --explain` says of a host that nobody has touched for @idle_s. */
+static const char *explained_once(double idle_s, double load)
+{
+    static char text[2048];
+    const MonitorSink sink = {.judge = on_judge,
+                              .start = on_start,
+                              .limit = on_limit,
+                              .terminate = on_terminate,
+                              .kill = on_kill,
+                              .changed = on_changed};
+    const MemoryState memory = {
+        .total_bytes = 100 * GIB, .spare_bytes = 60 * GIB, .reserve_bytes = GIB};
+    Look l = {.console_source = "terminals"};
+    uint64_t now;
+    facts_init(&l.facts);
+    l.facts.value[FACT_console_idle] = idle_s;
+    l.facts.value[FACT_load] = load;
+    Monitor *m = monitor_once(&usual, &sink, &l, &memory, &now);
+    assert_non_null(m);
+    (void)monitor_explain(m, now, text, sizeof text);
+    m = monitor_free(m);
+    return text;
+}
+
+static void explains_a_single_look(void **state)
+{
+    static const double idle_s[] = {301, 3600, 4355.03, 30 * 24 * 3600.0};
+    for (unsigned i = 0; i < sizeof idle_s / sizeof *idle_s; i++) {
+        const char *text = explained_once(idle_s[i], 0.05);
+        assert_non_null(strstr(text, "The host is about to be lent"));
+        assert_null(strstr(text, "since the last look"));
+    }
+    assert_non_null(strstr(explained_once(4380, 0.05), "for 73min, says terminals"));
+    assert_non_null(strstr(explained_once(4380, 0.5), "the load is 0.50"));
+    assert_non_null(
+        strstr(explained_once(100, 0.05), "touched 100s ago, says terminals, 5min are"));
+    assert_non_null(strstr(explained_once(0, 0.05), "touched 0ms ago"));
+    assert_non_null(strstr(explained_once(NAN, 0.05), "no source knows"));
+}
+
 static void explains_rules_and_rests(void **state)
 {
     char text[4096];
@@ -432,6 +472,7 @@ int main(void)
         TEST(our_reclaim_stays_beside_their_recruit),
         TEST(rules_see_all_facts),
         TEST(explains_itself),
+        TEST(explains_a_single_look),
         TEST(explains_rules_and_rests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
