@@ -130,6 +130,7 @@ static bool direct_doubt(Cache *c, CacheCall *call, uint64_t now_ns)
             return false;
         if (p) {
             p->valid &= ~piece_mask(c, i, call->doubt_from, to) | p->dirty;
+            p->from_remote &= p->valid;
             piece_unwant(c, p, call);
             piece_open(p);
         }
@@ -173,6 +174,31 @@ static bool rest_in_file(const Region *r, uint64_t block, uint64_t from, uint64_
     return block < end && (block < from || to < end);
 }
 
+/* Of the blocks at the ends of [from, to) those that remote memory gave, and of which something
+ * would stay. */
+static uint64_t edges_from_remote(const Cache *c, const Piece *p, uint64_t from, uint64_t to)
+{
+    uint64_t start = piece_start(c, p->index), end = start + p->len, edges = 0;
+    if (from % CACHE_BLOCK)
+        edges |= piece_mask(c, p->index, from, from + 1);
+    if (to % CACHE_BLOCK && to < end)
+        edges |= piece_mask(c, p->index, to - 1, to);
+    return GUARD(FILE_EDGES) ? edges & p->from_remote : 0;
+}
+
+/* They count as missing: the file is asked. False: somebody is in the way. */
+static bool edges_forget(Cache *c, CacheCall *call, Piece *p, uint64_t edges, uint64_t now_ns)
+{
+    if (!edges)
+        return true;
+    if (!write_alone(c, call, p, GUARD(HIT_ALONE), now_ns))
+        return false;
+    p->valid &= ~edges;
+    p->from_remote &= ~edges;
+    piece_open(p);
+    return true;
+}
+
 /* The blocks at the ends of [from, to) that are not valid yet: what the file has of their rest must
  * be fetched, else it is zeros. False: the call needs a job for it first. */
 static bool write_edges(Cache *c, CacheCall *call, Piece *p, uint64_t from, uint64_t to,
@@ -207,6 +233,7 @@ static void write_copy(Cache *c, CacheCall *call, Piece *p, uint64_t to)
     p->writer = false;
     uint64_t blocks = piece_mask(c, p->index, call->at, to);
     p->valid |= blocks;
+    p->from_remote &= ~blocks;
     call->region->size = max_u64(call->region->size, to);
     piece_dirty(c, p, blocks);
     piece_flags(p);
@@ -240,7 +267,8 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
         if (p->index >= call->touched || !p->known)
             piece_use(c, p, true);
         call->touched = p->index + 1;
-        if (!write_alone(c, call, p, false, now_ns))
+        if (!write_alone(c, call, p, false, now_ns) ||
+            !edges_forget(c, call, p, edges_from_remote(c, p, call->at, to), now_ns))
             return;
         if (!write_edges(c, call, p, call->at, to, now_ns)) {
             piece_unwant(c, p, call);

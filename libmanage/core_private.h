@@ -61,6 +61,7 @@ typedef struct Piece {
     uint32_t read_bytes;        /* length of the reads that brought it here; 0: none did */
     bool in_order;              /* ... which followed each other */
     uint64_t valid, dirty;      /* maps of blocks; dirty ones are valid */
+    uint64_t from_remote;       /* valid ones that remote memory gave: never written to the file */
     uint64_t unsynced, syncing; /* written to the file: not synced yet, or just being so */
     uint64_t dirty_epoch;
     uint64_t failed_at;   /* region->write_failures, when it could not be written last */
@@ -340,7 +341,7 @@ bool file_is_cheap(const Cache *c, uint64_t bytes);
 bool file_is_known(const Cache *c, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns);
-/* The block at @offset of @p, which a write covers in part. */
+/* The block at @offset of @p, which a write covers in part: the rest is the file's. */
 void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint64_t now_ns);
 
 /* ---- call.c --------------------------------------------------------------------------------- */

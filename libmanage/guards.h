@@ -22,6 +22,8 @@
     X(REFRACTION, "no allocation is tried within the refraction period")               \
     X(JOB_ALONE, "nothing is written into a piece while a job is at it")               \
     X(EDGES, "what a write leaves of a block is what the file has there")              \
+    X(FILE_EDGES, "... and never what remote memory says that it has")                 \
+    X(FILE_BETWEEN, "nor is what remote memory gave written with dirty blocks")        \
     X(TAIL, "what the file does not have is zeros")                                    \
     X(THROUGH, "what is written through is in the file when cwrite returns")           \
     X(DIRECT_COPY, "what is written past the cache is written to the cached copy too") \

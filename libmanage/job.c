@@ -244,7 +244,10 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
         remote_cost_add(c, r, COST_REMOTE, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
-        p->valid |= piece_mask(c, i, job->offset, job->offset + job->len);
+        uint64_t blocks = piece_mask(c, i, job->offset, job->offset + job->len);
+        p->valid |= blocks;
+        p->from_remote &= ~blocks;
+        p->from_remote |= job->kind == CACHE_READ_FILE ? 0 : blocks;
     }
     return 0;
 }
@@ -371,15 +374,17 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 
 /* ---- what leaves ---------------------------------------------------------------------------- */
 
-/* What is valid between dirty blocks is written with them: one write instead of several. */
+/* What lies between dirty blocks is written with them, one write instead of several, if it came
+ * from the file or the program: a host may return other bytes than it was given. */
 static uint64_t blocks_dirty(const Piece *p)
 {
     if (!p->dirty)
         return 0;
+    uint64_t own = p->valid & ~(GUARD(FILE_BETWEEN) ? p->from_remote : 0);
     uint64_t first = 1ull << __builtin_ctzll(p->dirty);
     uint64_t last = 1ull << (63 - __builtin_clzll(p->dirty));
     uint64_t all = (last - first) | last;
-    return all & ~p->valid ? p->dirty : all;
+    return all & ~own ? p->dirty : all;
 }
 
 static uint64_t blocks_unheld(const Piece *p)

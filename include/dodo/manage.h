@@ -123,6 +123,8 @@ DODO_API ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len);
  *          ENOSPC, EDQUOT, EFBIG, EIO, ...: unwritten data fills the cache and the file does not
  *                  take it, or MANAGE_WRITE_THROUGH: make room, write again; what earlier calls
  *                  wrote is kept
+ *          EIO, ...: the rest of a block that @offset or @offset + @len is in cannot be read from
+ *                  the file, from where alone it is taken
  * Threads: safe; writes to a piece queue behind each other and its readers.
  * Source:  paper 3.3.  Since: 0.1
  */

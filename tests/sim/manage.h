@@ -22,7 +22,10 @@ enum {
     USER_FILE_BLOCKS = 20,
     USER_FILE_BYTES = USER_FILE_BLOCKS * 4096,
     USER_STREAM_READ_MAX = 8192,
+    USER_VALUES = 62,            /* 1 .. 62: what programs write */
+    LIE_VALUE = USER_VALUES + 1, /* what nobody writes, and a lying host returns */
 };
+#define LIE_SET (1ull << LIE_VALUE)
 
 /* X(name, text): what the seeds exercised. */
 #define MANAGE_COVERS(X)                                    \
@@ -49,6 +52,7 @@ enum {
     X(REMOTE_REFUSED, "... refused")                        \
     X(REMOTE_READS, "read from remote memory")              \
     X(REMOTE_LOST, "... lost meanwhile")                    \
+    X(LIED, "... and got other bytes than it was given")    \
     X(FILLS, "read past the cache, and filled")             \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
@@ -77,8 +81,9 @@ enum ManageCover {
 typedef struct ManageWorld ManageWorld;
 typedef struct User User;
 
-/* A file, with what each of its bytes may be. A write fills its range with one value of 1 .. 63, so
- * that this is a set in 64 bits. */
+/* A file, with what each of its bytes may be. A write fills its range with one value, so that this
+ * is a set in 64 bits. LIE_VALUE is in `may` where a host returned it and no write has replaced it
+ * since: a read may give it; the file never has it. */
 typedef struct UserFile {
     SimFile *sim;
     uint64_t may[USER_FILE_BYTES];      /* a read */
@@ -184,6 +189,7 @@ typedef struct ManageParams {
     uint64_t kill_steps; /* on average; 0: nobody is killed */
     uint64_t full_every_ns;
     uint32_t beside_ppm;
+    uint32_t lie_ppm; /* of the reads from remote memory: a host returns something else */
     bool small_writes, hits;
 } ManageParams;
 
@@ -192,6 +198,7 @@ struct ManageWorld {
     ManageParams p;
     UserFile files[USER_FILES];
     User users[USERS_MAX];
+    SimRng lies;
     bool poking;
     uint32_t full_ppm_before;
     uint64_t *cover;
@@ -234,6 +241,7 @@ bool user_opened(const UserFile *f); /* by anybody */
 void truth_begin(ManageWorld *m);
 void truth_changed(void *ctx, SimFile *file, uint64_t offset, size_t len, void *cookie);
 void truth_opened(UserRegion *r);
+void truth_lied(UserRegion *r, uint64_t offset); /* a host returned LIE_VALUE for that byte */
 void truth_call_begin(UserThread *t);
 void truth_call_over(UserThread *t);
 void truth_region_gone(UserRegion *r, bool killed); /* its file has what it has */

@@ -184,6 +184,27 @@ static bool written(UserThread *t)
     return false;
 }
 
+/* A lying host: some of what was read is something else. What an earlier lie has left in remote
+ * memory counts, too: it may have been cloned. */
+static void remote_read(UserThread *t, uint64_t len)
+{
+    ManageWorld *m = t->user->m;
+    const CacheJob *j = t->job;
+    uint64_t from = len, to = len, at = 0;
+    if (len && sim_rng_chance(&m->lies, m->p.lie_ppm)) {
+        from = sim_rng_below(&m->lies, len);
+        to = from + sim_rng_spread(&m->lies, 1, len - from);
+        manage_cover(m, MANAGE_COVER_LIED);
+    }
+    for (int i = 0; i < j->iov_count; i++)
+        for (uint8_t *b = j->iov[i].iov_base, *end = b + j->iov[i].iov_len; b < end; b++, at++) {
+            if (at >= from && at < to)
+                *b = LIE_VALUE;
+            if (at < len && *b == LIE_VALUE)
+                truth_lied(region_of(t), j->offset + at);
+        }
+}
+
 void job_answered(UserThread *t)
 {
     const Call *c = &t->call;
@@ -204,6 +225,8 @@ void job_answered(UserThread *t)
         t->result.count = c->result;
         if (c->result < 0)
             t->result.remote_error = c->error;
+        else
+            remote_read(t, (uint64_t)c->result);
         break;
     case CACHE_CLONE:
         t->result.count = c->result;

@@ -83,7 +83,7 @@ void truth_changed(void *ctx, SimFile *sim, uint64_t offset, size_t len, void *c
     if (r->file != f || offset < r->offset || offset + len > r->offset + r->len)
         violate(&m->w, "region %d: the file is written beside it", r->rd);
     for (uint64_t at = offset; at < offset + len; at++)
-        if (!((f->may[at] | f->lost[at] | f->reverted[at]) & set_of(sim->data[at]))) {
+        if (!((f->may[at] | f->lost[at] | f->reverted[at]) & ~LIE_SET & set_of(sim->data[at]))) {
             violate(&m->w, "region %d: the file gets at %llu what nobody wrote, or what is old",
                     r->rd, (unsigned long long)at);
             return;
@@ -142,6 +142,15 @@ static bool written_now(ManageWorld *m, const UserFile *f)
     return any;
 }
 
+void truth_lied(UserRegion *r, uint64_t offset)
+{
+    UserFile *f = r->file;
+    f->may[r->offset + offset] |= LIE_SET;
+    FOR_CALLS(t, r->user->m, f)
+    if (t->op == USER_READ)
+        t->may[r->offset + offset] |= LIE_SET;
+}
+
 void truth_call_begin(UserThread *t)
 {
     UserRegion *r = t->region;
@@ -190,8 +199,8 @@ static void read_settles(UserThread *t, uint64_t from, uint64_t len)
 {
     UserFile *f = t->region->file;
     for (uint64_t i = 0; !t->beside && i < len; i++)
-        if (f->may[from + i] & set_of(t->buf[i]))
-            f->may[from + i] = set_of(t->buf[i]);
+        if (f->may[from + i] & ~LIE_SET & set_of(t->buf[i]))
+            f->may[from + i] = set_of(t->buf[i]) | (f->may[from + i] & LIE_SET);
 }
 
 static void read_over(UserThread *t)

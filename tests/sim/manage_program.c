@@ -295,7 +295,7 @@ static void do_change(UserThread *t)
     } else {
         uint64_t len = sim_rng_spread(&u->rng, 1, USER_FILE_BYTES);
         uint64_t offset = sim_rng_below(&u->rng, USER_FILE_BYTES - len + 1);
-        memset(t->buf, (int)sim_rng_between(&u->rng, 1, 63), len);
+        memset(t->buf, (int)sim_rng_between(&u->rng, 1, USER_VALUES), len);
         simfs_poke(f->sim, offset, t->buf, len);
         if (which == 2)
             simfs_set_mtime(f->sim, old);
@@ -339,7 +339,7 @@ static void do_call(UserThread *t, enum UserOp op)
     if (op == USER_WRITE && write_overlaps(t))
         return;
     if (op == USER_WRITE) {
-        t->value = (uint8_t)sim_rng_between(&u->rng, 1, 63);
+        t->value = (uint8_t)sim_rng_between(&u->rng, 1, USER_VALUES);
         memset(t->buf, t->value, t->len);
     } else {
         memset(t->buf, 0xcc, t->len);

@@ -230,6 +230,31 @@ static void choose_focus(ManageWorld *m, SimRng *r)
     }
 }
 
+/* Hosts that return something else; some seeds are about small writes beside it. By numbers of its
+ * own: all else is as it is without. */
+static void choose_lies(ManageWorld *m)
+{
+    ManageParams *p = &m->p;
+    SimRng *r = &m->lies;
+    sim_rng_init(r, m->w.seed, 0x6c6965);
+    if (sim_rng_below(r, 3))
+        return;
+    p->lie_ppm = (uint32_t)sim_rng_spread(r, 50000, 1000000);
+    if (sim_rng_below(r, 3))
+        return;
+    p->users = p->regions = 1;
+    p->cache.piece_bytes = 16384;
+    p->cache.limit_bytes = sim_rng_between(r, 1, 3) * p->cache.piece_bytes;
+    p->cache.bypass_factor = 0;
+    p->cache.remote = true;
+    p->cache.lets_go = false;
+    p->writes = 50;
+    p->opens = p->closes = 3;
+    p->small_writes = true;
+    p->rdonly_ppm = p->through_ppm = p->changes = 0;
+    file_is_slow(m, r);
+}
+
 /* The cluster's own part of the parameters is as for libdodo's programs, which there are none of.
  */
 void manage_params_choose(ManageWorld *m)
@@ -260,6 +285,7 @@ void manage_params_choose(ManageWorld *m)
         q->fault_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
     choose_files(m, r);
     choose_focus(m, r);
+    choose_lies(m);
 }
 
 /* ---- making the world ----------------------------------------------------------------------- */
@@ -298,7 +324,7 @@ static void make_files(ManageWorld *m)
         m->files[i].sim = sim;
         make_ranges(&m->files[i], &w->rng);
         for (uint64_t at = 0; at < size; at++)
-            bytes[at] = (uint8_t)(1 + (at / 512 + i) % 63);
+            bytes[at] = (uint8_t)(1 + (at / 512 + i) % USER_VALUES);
         m->poking = true;
         if (size)
             simfs_poke(sim, 0, bytes, size);
@@ -377,6 +403,7 @@ static void heal(ManageWorld *m)
         c->sync_fail_ppm = 0;
     for (unsigned i = 0; i < m->p.users; i++)
         m->users[i].heap.fail_ppm = 0;
+    m->p.lie_ppm = 0;
 }
 
 static bool all_ended(const ManageWorld *m)

@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "tests/unit/manage_world.h"
 
-static uint64_t seed_first = 1, seed_last = 300;
+static uint64_t seed_first = 1, seed_last = 400;
 static World world;
 
 static struct {

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core above remote memory that returns other bytes than it was given: reads
+ * may be wrong, the file never is. */
+#include "tests/unit/cache_fixture.h"
+
+enum { LIE = 0x99, OWN = 7 };
+
+/* Remote memory holds the first @pieces, the cache nothing of them. Whatever is read from there is
+ * LIE from now on; the file has 1s. */
+static Cache *lied_to(CacheConfig *cfg, unsigned pieces, int *ret_rd)
+{
+    Cache *c = make(cfg, 0, ret_rd);
+    uint64_t cached = cfg->limit_bytes / cfg->piece_bytes;
+    for (uint64_t i = 0; i < pieces; i++)
+        (void)do_read(c, *ret_rd, i * cfg->piece_bytes, cfg->piece_bytes);
+    assert_int_equal(do_sync(c, *ret_rd), 0);
+    for (uint64_t i = 0; i < cached; i++)
+        (void)do_read(c, *ret_rd, (pieces + i) * cfg->piece_bytes, cfg->piece_bytes);
+    for (uint64_t i = 0; i < pieces; i++)
+        assert_int_equal(cache_state(c, *ret_rd, i * cfg->piece_bytes), CACHE_REMOTE);
+    memset(w.remote, LIE, sizeof w.remote);
+    return c;
+}
+
+/* Of the file's first @len bytes, OWN in [from, to), 1 elsewhere. */
+static void file_has(uint64_t len, uint64_t from, uint64_t to)
+{
+    for (uint64_t at = 0; at < len; at++)
+        if (w.file[at] != (at >= from && at < to ? OWN : 1))
+            fail_msg("byte %llu of the file is %#x", (unsigned long long)at, w.file[at]);
+}
+
+static void edges__of_a_block_that_is_remote(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = lied_to(&cfg, 1, &rd);
+    assert_int_equal(do_write(c, rd, 100, 10, OWN), 10);
+    assert_int_equal(do_sync(c, rd), 0);
+    file_has(PIECE, 100, 110);
+    (void)do_read(c, rd, 0, CACHE_BLOCK);
+    assert_int_equal(w.buf[99], 1);
+    assert_int_equal(w.buf[100], OWN);
+    cache_free(c);
+}
+
+/* Both ends of a write, in two pieces. */
+static void edges__of_a_write_across_pieces(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = lied_to(&cfg, 2, &rd);
+    assert_int_equal(do_write(c, rd, 5000, PIECE, OWN), PIECE);
+    assert_int_equal(do_close(c, rd), 0);
+    file_has(2 * PIECE, 5000, 5000 + PIECE);
+    cache_free(c);
+}
+
+static void edges__of_a_block_read_from_there_before(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = lied_to(&cfg, 1, &rd);
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    assert_int_equal(w.buf[0], LIE);
+    assert_int_equal(do_write(c, rd, 100, 10, OWN), 10);
+    assert_int_equal(do_sync(c, rd), 0);
+    file_has(PIECE, 100, 110);
+    (void)do_read(c, rd, 0, CACHE_BLOCK); /* what the program sees is what the file has */
+    assert_int_equal(w.buf[0], 1);
+    cache_free(c);
+}
+
+/* What was written whole needs nothing of the file. */
+static void edges__of_a_whole_block(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = lied_to(&cfg, 1, &rd);
+    (void)do_read(c, rd, 0, PIECE);
+    w.did[CACHE_READ_FILE] = 0;
+    assert_int_equal(do_write(c, rd, CACHE_BLOCK, CACHE_BLOCK, OWN), CACHE_BLOCK);
+    assert_int_equal(do_write(c, rd, CACHE_BLOCK + 5, 10, OWN), 10); /* the program's own now */
+    assert_int_equal(w.did[CACHE_READ_FILE], 0);
+    assert_int_equal(do_sync(c, rd), 0);
+    file_has(PIECE, CACHE_BLOCK, PIECE);
+    cache_free(c);
+}
+
+/* The file cannot be read: the write fails, and what is in the cache stays readable. */
+static void edges__that_cannot_be_read(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = lied_to(&cfg, 1, &rd);
+    (void)do_read(c, rd, 0, PIECE);
+    w.read_error = EIO;
+    assert_int_equal(do_write(c, rd, 100, 10, OWN), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(do_sync(c, rd), 0);
+    file_has(PIECE, 0, 0);
+    assert_int_equal(do_read(c, rd, CACHE_BLOCK, CACHE_BLOCK), CACHE_BLOCK);
+    w.read_error = 0;
+    assert_int_equal(do_write(c, rd, 100, 10, OWN), 10);
+    assert_int_equal(do_sync(c, rd), 0);
+    file_has(PIECE, 100, 110);
+    cache_free(c);
+}
+
+/* Clean blocks between dirty ones are written with them, where the file has them already. */
+static void between__only_what_came_from_the_file(void **s)
+{
+    enum { FOUR = 4 * CACHE_BLOCK };
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    cfg.piece_bytes = FOUR;
+    Cache *c = lied_to(&cfg, 1, &rd);
+    (void)do_read(c, rd, CACHE_BLOCK, CACHE_BLOCK);
+    assert_int_equal(w.buf[0], LIE);
+    assert_int_equal(do_write(c, rd, 0, CACHE_BLOCK, 1), CACHE_BLOCK);
+    assert_int_equal(do_write(c, rd, 2 * CACHE_BLOCK, CACHE_BLOCK, OWN), CACHE_BLOCK);
+    w.did[CACHE_WRITE] = 0;
+    assert_int_equal(do_sync(c, rd), 0);
+    file_has(FOUR, 2 * CACHE_BLOCK, 3 * CACHE_BLOCK);
+    assert_int_equal(w.did[CACHE_WRITE], 2);
+    uint64_t at = 2 * FOUR; /* which was never remote */
+    (void)do_read(c, rd, at, FOUR);
+    (void)do_write(c, rd, at, CACHE_BLOCK, 1);
+    (void)do_write(c, rd, at + 2 * CACHE_BLOCK, CACHE_BLOCK, 1);
+    w.did[CACHE_WRITE] = 0;
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.did[CACHE_WRITE], 1);
+    cache_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edges__of_a_block_that_is_remote),
+        cmocka_unit_test(edges__of_a_write_across_pieces),
+        cmocka_unit_test(edges__of_a_block_read_from_there_before),
+        cmocka_unit_test(edges__of_a_whole_block),
+        cmocka_unit_test(edges__that_cannot_be_read),
+        cmocka_unit_test(between__only_what_came_from_the_file),
+    };
+    return cmocka_run_group_tests_name("manage_trust", tests, NULL, NULL);
+}
