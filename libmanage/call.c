@@ -112,12 +112,17 @@ void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint6
     call_release(c, call);
 }
 
-/* The region of a call that begins, or NULL: it is over. */
-static Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd)
+static void call_init(CacheCall *call, uint8_t kind)
 {
     memset(call, 0, offsetof(CacheCall, job));
     call->kind = kind;
     call->until_ns = TIME_NEVER;
+}
+
+/* The region of a call that begins, or NULL: it is over. */
+static Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd)
+{
+    call_init(call, kind);
     Region *r = region_find(c, rd);
     if (!r || r->closing) {
         call_over(call, -1, EINVAL);
@@ -145,14 +150,37 @@ static bool transfer_begin(Cache *c, CacheCall *call, off_t offset, const void *
     return true;
 }
 
+static void read_begin(Cache *c, CacheCall *call, off_t offset, void *buf, size_t len,
+                       uint64_t now_ns)
+{
+    if (!transfer_begin(c, call, offset, buf, len))
+        return;
+    call->began_ns = now_ns;
+    call->in_order = stream_note(c, call->region, call->start, call->end - call->start);
+    read_run(c, call, now_ns);
+}
+
 void cache_read_start(CacheCall *call, Cache *c, int rd, off_t offset, void *buf, size_t len,
                       uint64_t now_ns)
 {
     cache_enter(c);
-    if (call_begin(c, call, CALL_READ, rd) && transfer_begin(c, call, offset, buf, len)) {
-        call->began_ns = now_ns;
-        call->in_order = stream_note(c, call->region, call->start, call->end - call->start);
-        read_run(c, call, now_ns);
+    if (call_begin(c, call, CALL_READ, rd))
+        read_begin(c, call, offset, buf, len, now_ns);
+    cache_unlock(c);
+}
+
+/* A close that waits for the hit waits for the call then: it finds the one or the other. */
+void cache_hit_read_start(CacheCall *call, CacheHit *h, Cache *c, void *buf, uint64_t now_ns)
+{
+    cache_enter(c);
+    call_init(call, CALL_READ);
+    Region *r = hit_give(c, h);
+    if (r && (!r->closing || GUARD(HIT_HANDS_OVER))) {
+        call->region = r;
+        r->calls++;
+        read_begin(c, call, (off_t)h->offset, buf, h->len, now_ns);
+    } else {
+        call_over(call, -1, EINVAL);
     }
     cache_unlock(c);
 }

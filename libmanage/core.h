@@ -172,7 +172,8 @@ bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes);
 enum CacheHitKind {
     CACHE_HIT_NONE,  /* cache_read_start() it; nothing to be ended */
     CACHE_HIT_LOCAL, /* cache_hit_copy(), cache_hit_end() */
-    CACHE_HIT_FILE   /* read h->file at the offset, cache_hit_file_end() */
+    CACHE_HIT_FILE   /* read h->file at the offset; all: cache_hit_file_end(), else or when that
+                        failed: cache_hit_read_start() */
 };
 typedef struct CacheHit {
     void *file;
@@ -192,9 +193,10 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, struct Lane *lane, int 
                                   size_t len);
 void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf);
 void cache_hit_end(CacheHit *h, Cache *c);
-/* What the read gave, bytes or less than 0; @ns: 0: not measured. False: not all,
- * cache_read_start() it. */
-bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint64_t now_ns);
+/* @ns: how long reading it took; 0: not measured. */
+void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns);
+/* The hit ends, and its read begins as a call, of the same region whoever is closing it. */
+void cache_hit_read_start(CacheCall *call, CacheHit *h, Cache *c, void *buf, uint64_t now_ns);
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 

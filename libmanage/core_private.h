@@ -256,6 +256,9 @@ uint64_t collapse_after(const Cache *c); /* bytes that hits have read */
 /* ---- hit.c ---------------------------------------------------------------------------------- */
 
 void lanes_free(Cache *c);
+/* With the lock held, the hit ends. Its region, which may be closing, but stays until the lock is
+ * given up. */
+Region *hit_give(Cache *c, CacheHit *h);
 /* Hits may read what is valid of it, if the policy knows it and nobody writes into it. */
 void piece_open(Piece *p);
 /* No hit begins to read it until it is opened. False: one is at it; piece_take: the caller waits by

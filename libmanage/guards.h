@@ -12,6 +12,7 @@
     X(HIT, "a read that takes no lock copies what is valid alone")                     \
     X(HIT_ALONE, "nothing is written into a piece while a hit copies from it")         \
     X(HIT_DIRECT, "... also nothing that was written past the cache")                  \
+    X(HIT_HANDS_OVER, "a read that takes no lock keeps its region when it needs one")  \
     X(PAST, "a cache that lets go is not read past where it still has something")      \
     X(LIMIT, "the limit is kept")                                                      \
     X(BOTH, "while remote memory is open, each write of the file goes to both")        \

@@ -36,7 +36,9 @@
  *
  * Files that cost hardly more than copying are read past the cache in the same way: where nothing
  * of the range is cached when one looks, the file has the newest bytes, and none older later on. So
- * are all while the cache lets go of what it holds (worth.h); these are measured, each. */
+ * are all while the cache lets go of what it holds (worth.h); these are measured, each. One that
+ * fails or comes short becomes a call under the lock before its claim is withdrawn there: a close
+ * finds the one or the other, and the descriptor means this region until the read has ended. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -345,12 +347,8 @@ void cache_hit_end(CacheHit *h, Cache *c)
     lane_give(c, h->lane);
 }
 
-bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint64_t now_ns)
+void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)
 {
-    if (count < 0 || (size_t)count != h->len) {
-        lane_give(c, h->lane);
-        return false;
-    }
     bool dear = h->measure && h->cheap_ns && ns > h->cheap_ns;
     add(&h->lane->file_reads, 1);
     add(&h->lane->file_bytes, h->len);
@@ -361,5 +359,15 @@ bool cache_hit_file_end(CacheHit *h, Cache *c, ssize_t count, uint64_t ns, uint6
         cache_enter(c);
         cache_unlock(c);
     }
-    return true;
+}
+
+Region *hit_give(Cache *c, CacheHit *h)
+{
+    Region *r = h->region;
+    atomic_store_explicit(&h->lane->claim, 0, memory_order_release);
+    if (c->wanted) {
+        c->wanted = false;
+        waiters_wake(c);
+    }
+    return GUARD(HIT_HANDS_OVER) ? r : region_find(c, h->rd);
 }

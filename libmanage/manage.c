@@ -87,40 +87,47 @@ int dodo_copen(size_t len, int fd, off_t offset)
     return dodo_copen_flags(len, fd, offset, 0);
 }
 
-/* A read that takes no lock; -1: the long way. It is no cancellation point, and leaves errno alone.
- */
-static ssize_t read_hit(Manage *m, int rd, off_t offset, void *buf, size_t len)
+/* PART: the hit has not ended yet. */
+enum HitRead { HIT_READ_NONE, HIT_READ_ALL, HIT_READ_PART };
+
+/* A read that takes no lock. It is no cancellation point, and leaves errno alone. */
+static enum HitRead read_hit(CacheHit *h, Manage *m, int rd, off_t offset, void *buf, size_t len)
 {
-    CacheHit h;
     const ManageLane *mine = manage_lane(m);
     Cache *c = mine->cache;
-    enum CacheHitKind kind = cache_hit_begin(&h, c, mine->lane, rd, offset, len);
+    enum CacheHitKind kind = cache_hit_begin(h, c, mine->lane, rd, offset, len);
     if (kind == CACHE_HIT_NONE)
-        return -1;
+        return HIT_READ_NONE;
     if (kind == CACHE_HIT_LOCAL) {
-        cache_hit_copy(&h, c, buf);
-        cache_hit_end(&h, c);
-        return (ssize_t)len;
+        cache_hit_copy(h, c, buf);
+        cache_hit_end(h, c);
+        return HIT_READ_ALL;
     }
     int error = errno;
-    uint64_t start_ns = h.measure ? os_now_ns() : 0;
-    ssize_t n = backing_pread(h.file, buf, len, (uint64_t)offset);
-    uint64_t end_ns = h.measure ? os_now_ns() : 0;
-    bool whole = cache_hit_file_end(&h, c, n, end_ns - start_ns, end_ns);
+    uint64_t start_ns = h->measure ? os_now_ns() : 0;
+    ssize_t n = backing_pread(h->file, buf, len, (uint64_t)offset);
+    uint64_t end_ns = h->measure ? os_now_ns() : 0;
     errno = error;
-    return whole ? (ssize_t)len : -1;
+    if (n != (ssize_t)len)
+        return HIT_READ_PART;
+    cache_hit_file_end(h, c, end_ns - start_ns, end_ns);
+    return HIT_READ_ALL;
 }
 
 ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len)
 {
     Entry e;
+    CacheHit h;
     Manage *m = manage_peek();
-    ssize_t n = m && buf ? read_hit(m, rd, offset, buf, len) : -1;
-    if (n >= 0)
-        return n;
+    enum HitRead how = m && buf ? read_hit(&h, m, rd, offset, buf, len) : HIT_READ_NONE;
+    if (how == HIT_READ_ALL)
+        return (ssize_t)len;
     if (!begin(&e))
         return leave(&e, -1, EINVAL);
-    cache_read_start(&e.call.call, manage_cache(e.m), rd, offset, buf, len, os_now_ns());
+    if (how == HIT_READ_PART)
+        cache_hit_read_start(&e.call.call, &h, manage_cache(e.m), buf, os_now_ns());
+    else
+        cache_read_start(&e.call.call, manage_cache(e.m), rd, offset, buf, len, os_now_ns());
     return finish(&e);
 }
 

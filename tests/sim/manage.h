@@ -36,6 +36,7 @@ enum {
     X(HITS, "... that took no lock, of local memory")       \
     X(HITS_STOOD, "... whose thread stood still meanwhile") \
     X(HITS_FILE, "... of a cheap file")                     \
+    X(HITS_PART, "... that failed or came short")           \
     X(WRITES, "cwrite")                                     \
     X(WRITES_FAILED, "cwrite: the file failed")             \
     X(WRITES_SHORT, "cwrite: the file took less")           \

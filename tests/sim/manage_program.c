@@ -173,10 +173,14 @@ static void hit_file_done(void *ctx, const SimFsResult *r)
     if (r->count > 0)
         memcpy(t->buf, t->bounce, (size_t)r->count);
     SimHeap *was = sim_heap_enter(&u->heap);
-    if (cache_hit_file_end(&t->hit, u->cache, r->count, now - t->hit_ns, now))
+    if (r->count == (ssize_t)t->len) {
+        cache_hit_file_end(&t->hit, u->cache, now - t->hit_ns, now);
         hit_over(t, MANAGE_COVER_HITS_FILE);
-    else
-        read_start(t);
+    } else {
+        manage_cover(u->m, MANAGE_COVER_HITS_PART);
+        cache_hit_read_start(&t->cache_call, &t->hit, u->cache, t->buf, now);
+        user_look(t);
+    }
     sim_heap_enter(was);
 }
 

@@ -255,6 +255,29 @@ static void choose_lies(ManageWorld *m)
     file_is_slow(m, r);
 }
 
+/* Reads past the cache that fail, beside closes. By numbers of its own, likewise. */
+static void choose_failing_hits(ManageWorld *m)
+{
+    ManageParams *p = &m->p;
+    SimFsConfig *f = &m->w.p.fs;
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, m->w.seed, 0x686974);
+    if (sim_rng_below(r, 12))
+        return;
+    p->hits = true;
+    p->callers = USER_CALLERS_MAX;
+    p->users = p->regions = 1;
+    p->cache.bypass_factor = 20;
+    p->cache.known_reads = 2;
+    p->opens = p->closes = 60;
+    p->writes = 2;
+    p->changes = p->exits = 0;
+    p->kill_steps = 0;
+    p->copy_ns = p->think_ns = f->op_ns = sim_rng_between(r, 1, 4) * NS_PER_MS;
+    m->w.p.duration_ns = 400 * NS_PER_MS;
+    f->read_fail_ppm = (uint32_t)sim_rng_between(r, 100000, 400000);
+}
+
 /* The cluster's own part of the parameters is as for libdodo's programs, which there are none of.
  */
 void manage_params_choose(ManageWorld *m)
@@ -286,6 +309,7 @@ void manage_params_choose(ManageWorld *m)
     choose_files(m, r);
     choose_focus(m, r);
     choose_lies(m);
+    choose_failing_hits(m);
 }
 
 /* ---- making the world ----------------------------------------------------------------------- */

@@ -553,8 +553,7 @@ static bool slot_hit(World *w, WorldSlot *s)
     CacheHit h;
     enum CacheHitKind kind = cache_hit_begin(&h, w->cache, w->lanes[s - w->slots], s->file->rd,
                                              (off_t)s->offset, (size_t)s->len);
-    bool whole = kind != CACHE_HIT_NONE;
-    if (!whole)
+    if (kind == CACHE_HIT_NONE)
         return false;
     world_beside(w);
     if (kind == CACHE_HIT_LOCAL) {
@@ -563,14 +562,17 @@ static bool slot_hit(World *w, WorldSlot *s)
     }
     ssize_t n = kind == CACHE_HIT_FILE ? hit_file(w, s) : 0;
     world_beside(w);
+    uint64_t ns = kind == CACHE_HIT_FILE && h.measure ? sim_rng_spread(&w->rng, 100, 200000) : 0;
+    if (kind == CACHE_HIT_FILE && n != (ssize_t)s->len) {
+        cache_hit_read_start(&s->call, &h, w->cache, s->buf, w->now_ns);
+        return true;
+    }
     if (kind == CACHE_HIT_LOCAL)
         cache_hit_end(&h, w->cache);
     else
-        whole = cache_hit_file_end(&h, w->cache, n,
-                                   h.measure ? sim_rng_spread(&w->rng, 100, 200000) : 0, w->now_ns);
-    if (whole)
-        s->call = (CacheCall){.need = CACHE_OVER, .result = (ssize_t)s->len};
-    return whole;
+        cache_hit_file_end(&h, w->cache, ns, w->now_ns);
+    s->call = (CacheCall){.need = CACHE_OVER, .result = (ssize_t)s->len};
+    return true;
 }
 
 static void slot_start(World *w, WorldSlot *s)

@@ -49,9 +49,9 @@ static void job_do(const CacheJob *job, CacheResult *ret)
 {
     *ret = (CacheResult){.count = (ssize_t)job->len, .ns = 1000000};
     if (job->kind == CACHE_READ_FILE)
-        cache_job_give(job, file + job->offset, job->len);
+        cache_job_give(job, (uint8_t *)job->file + job->offset, job->len);
     else if (job->kind == CACHE_WRITE)
-        cache_job_take(job, file + job->offset, job->len);
+        cache_job_take(job, (uint8_t *)job->file + job->offset, job->len);
 }
 
 /* Until it waits for another's, or is over. */
@@ -303,6 +303,55 @@ static void huge_pages__for_what_is_read_again_and_again(void **state)
     cache = cache_free(cache);
 }
 
+/* ---- closing --------------------------------------------------------------------------------- */
+
+/* A file so cheap that it is read past the cache. */
+static void begin_cheap(void)
+{
+    static uint8_t buf[PIECE];
+    CacheConfig cfg;
+    CacheCall call;
+    cache_config_init(&cfg, 0);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    memset(file, 1, sizeof file);
+    cache = cache_new(&cfg, &(CacheHooks){.lock = lock, .unlock = unlock, .wake = wake});
+    assert_non_null(cache);
+    cache_copy_cost(cache, PIECE, 1000000);
+    rd = cache_open(cache, BYTES, BYTES, file, 0);
+    lanes[0] = cache_lane(cache);
+    cache_read_start(&call, cache, rd, 0, buf, PIECE, 0);
+    assert_int_equal(go_on(&call), CACHE_OVER);
+}
+
+/* The read of the file comes short or fails, so the lock is needed after all. A close that has
+ * waited for the read goes on waiting, and whoever opens a region meanwhile gets another
+ * descriptor: else the read would end in that one, with another file's bytes. */
+static void close__behind_a_read_that_takes_the_lock_after_all(void **s)
+{
+    static uint8_t other[BYTES], buf[PIECE];
+    CacheHit hit;
+    CacheCall read, close;
+    (void)s;
+    begin_cheap();
+    memset(other, 2, sizeof other);
+    assert_int_equal(hit_begin(&hit, 0), CACHE_HIT_FILE);
+    cache_close_start(&close, cache, rd, 0);
+    assert_int_equal(go_on(&close), CACHE_BLOCKED);
+    wakes = 0;
+    cache_hit_read_start(&read, &hit, cache, buf, 0);
+    assert_int_equal(wakes, 1);
+    assert_int_equal(read.need, CACHE_JOB);
+    assert_int_equal(step(&close), CACHE_BLOCKED);
+    assert_int_not_equal(cache_open(cache, BYTES, BYTES, other, 0), rd);
+    assert_int_equal(go_on(&read), CACHE_OVER);
+    assert_int_equal(read.result, PIECE);
+    assert_int_equal(buf[0], 1);
+    assert_int_equal(step(&close), CACHE_OVER);
+    assert_int_equal(close.result, 0);
+    cache = cache_free(cache);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +359,7 @@ int main(void)
         cmocka_unit_test(write_past_the_cache__behind_hits),
         cmocka_unit_test(write__behind_copies),
         cmocka_unit_test(write__behind_a_job),
+        cmocka_unit_test(close__behind_a_read_that_takes_the_lock_after_all),
         cmocka_unit_test(background__is_told_until_somebody_is_there),
         cmocka_unit_test(huge_pages__for_what_is_read_again_and_again),
     };
