@@ -124,7 +124,10 @@ static int open_and_enter(Backing *b, int fd)
         return b->fd;
     b->device = st.st_dev;
     b->inode = st.st_ino;
-    int result = overlaps_ours(b)
+    /* An error of writing back is told once to a description: with the program's own, its fsync()
+     * would have it, and ours succeed. */
+    int result = shared && !b->read_only ? -EACCES
+                 : overlaps_ours(b)
                      ? -EBUSY
                      : description_lock(b->fd, b->offset, b->len, b->read_only ? F_RDLCK : F_WRLCK);
     if (result < 0) {

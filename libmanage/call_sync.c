@@ -11,6 +11,7 @@ static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
     r->syncing = true;
+    r->written = false;
     r->lone_syncing = r->lone;
     r->lone = 0;
     LIST_FOREACH(n, &r->unsynced)
@@ -29,6 +30,7 @@ static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
 static void file_sync_end(Cache *c, Region *r, int error)
 {
     r->syncing = false;
+    r->written |= error != 0;
     r->sync_failures += error != 0;
     LIST_FOREACH(n, &r->unsynced)
     {
@@ -87,6 +89,16 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
+/* What others have written is of no concern to who closes, nor to who only reads; a csync of what
+ * may be written is for all that the file has. */
+static bool needs_sync(const CacheCall *call)
+{
+    const Region *r = call->region;
+    if (call->kind == CALL_CLOSE)
+        return r->written && GUARD(SYNC_WRITTEN);
+    return r->written || !(r->flags & DODO_RDONLY);
+}
+
 static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
@@ -99,6 +111,8 @@ static bool to_disk(Cache *c, CacheCall *call, uint64_t now_ns)
             call->epoch = c->epoch;
         call->phase = SYNC_WRITE;
         sync_run(c, call, now_ns);
+    } else if (!needs_sync(call)) {
+        return true;
     } else {
         file_sync_begin(c, call, now_ns);
     }

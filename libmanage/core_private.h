@@ -90,6 +90,7 @@ typedef struct Region {
     uint64_t leaf_count;
     unsigned calls, jobs, remote_jobs;
     bool closing, syncing;
+    bool written; /* since an fdatasync began that did not fail */
     uint64_t sync_failures;
     unsigned file_writes;     /* jobs that write the file alone */
     bool raced;               /* ... beside an OPEN_REMOTE */

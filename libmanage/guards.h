@@ -32,6 +32,8 @@
     X(DIRECT_FAILED, "where a write past the cache failed, the file is asked again")   \
     X(SYNC_WRITES, "csync writes what is dirty")                                       \
     X(SYNC_FILE, "csync waits for the disk")                                           \
+    X(SYNC_WRITTEN, "... and so does cclose, if anything was written since")           \
+    X(WRITTEN_BESIDE, "... also while the last fdatasync ran")                         \
     X(SYNC_FAILED, "what an fdatasync failed for is dirty again")                      \
     X(SYNC_BESIDE, "... also what was written to the file while it ran")               \
     X(DOUBT, "... also what was being written when it ended")                          \

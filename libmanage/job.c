@@ -37,6 +37,7 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
     job->start_ns = now_ns;
     r->jobs++;
     r->remote_jobs += job_remote(job);
+    r->written |= kind == CACHE_WRITE;
     if (kind == CACHE_WRITE && !job->both) {
         r->file_writes++;
         r->raced = true;
@@ -260,6 +261,7 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
                 : GUARD(SHORT_WRITE) && (uint64_t)result->count < job->len
                     ? -(result->error ? result->error : ENOSPC)
                     : 0;
+    r->written |= GUARD(WRITTEN_BESIDE); /* an fdatasync that ran meanwhile may have missed it */
     if (!job->both)
         r->file_writes--;
     else if (result->remote_error)

@@ -66,6 +66,9 @@ enum {
  *          EBUSY   the range is part of an open region already, of the cache or of dodo_mopen(),
  *                  here or in another process of this host: close that one first
  *          ENOMEM  this process has no memory for the region's record: close some
+ *          EACCES  the region is to be written, and the library cannot open the file anew, for
+ *                  want of /proc or of a permission that the program has given up: open the region
+ *                  before, or with DODO_RDONLY
  *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
  * Time:    asks nobody; remote memory is asked for in the background when it is wanted.
  * Threads: safe.  Ownership: the descriptor is the caller's until dodo_cclose() returned 0.
@@ -152,7 +155,8 @@ DODO_API int dodo_csync(int rd);
  * dodo_cclose() - write a region back and close it
  * @rd:     region descriptor
  *
- * Does as dodo_csync(), but for remote memory, which is given back (DODO_RETAIN: kept). Waits for
+ * Does as dodo_csync(), but for remote memory, which is given back (DODO_RETAIN: kept), and what
+ * others have written: where nothing was written since the last sync it waits for none. Waits for
  * calls in progress on @rd; others fail with EINVAL meanwhile. The descriptor that was given to
  * dodo_copen() is not touched. A failed fdatasync for what is cached no more is told once: the
  * second call closes the region.

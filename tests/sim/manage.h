@@ -43,6 +43,7 @@ enum {
     X(SYNCS, "csync")                                       \
     X(SYNCS_FAILED, "csync: the file failed")               \
     X(CLOSES, "cclose")                                     \
+    X(CLOSES_QUIET, "... that waited for no fdatasync")     \
     X(CLOSES_FAILED, "cclose: the file failed")             \
     X(KILLED, "programs killed")                            \
     X(KILLED_DIRTY, "... with dirty data")                  \
@@ -107,6 +108,7 @@ typedef struct UserRegion {
     int rd;
     unsigned flags, calls;
     uint64_t offset, len;
+    bool synced;                           /* an fdatasync went well since it is open */
     uint64_t size;                         /* that its own writes gave it */
     uint64_t failures, failures_told;      /* of the file: writes, syncs */
     bool must_tell;                        /* a write-back failed, and no call has told it yet */

@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libmanage/backing.h"
@@ -155,6 +157,32 @@ static void a_range__is_open_once(void **state)
     close(fd);
 }
 
+/* A program that has given up its right to the file since it opened it: there is no description
+ * but its own, whose errors of writing back its own fsync() may have been told. */
+static void a_file_that_cannot_be_opened_anew__is_not_written(void **state)
+{
+    (void)state;
+    int fd = file_make('a'), status;
+    assert_int_equal(fchmod(fd, 0), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        Backing *b;
+        char buf[LEN];
+        const struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
+        if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
+            _exit(1);
+        if (backing_open(fd, 0, LEN, false, &b) != -EACCES)
+            _exit(2);
+        if (backing_open(fd, 0, LEN, true, &b) != 0 || backing_read(b, &iov, 1, 0) != LEN)
+            _exit(3);
+        backing_close(b);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +190,7 @@ int main(void)
         cmocka_unit_test(every_read__is_by_the_one_that_reads),
         cmocka_unit_test(regions_of_two_files__are_not_mixed_up),
         cmocka_unit_test(a_range__is_open_once),
+        cmocka_unit_test(a_file_that_cannot_be_opened_anew__is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

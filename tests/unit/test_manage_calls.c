@@ -270,6 +270,99 @@ static void fdatasync__failed_is_written_again(void **s)
     cache_free(c);
 }
 
+/* ---- whose data a close waits for -------------------------------------------------------------
+ */
+
+static unsigned syncs_of_a_close(Cache *c, int rd)
+{
+    w.did[CACHE_SYNC] = 0;
+    assert_int_equal(do_close(c, rd), 0);
+    return w.did[CACHE_SYNC];
+}
+
+/* Not for what others have written: and so their errors are none of its own. */
+static void close__of_what_wrote_nothing(void **s)
+{
+    (void)s;
+    static const unsigned flags[] = {0, DODO_RDONLY, MANAGE_WRITE_THROUGH};
+    for (unsigned i = 0; i < 3; i++) {
+        int rd;
+        CacheConfig cfg = config(4);
+        Cache *c = make(&cfg, flags[i], &rd);
+        (void)do_read(c, rd, 0, PIECE);
+        w.sync_error = EIO;
+        assert_int_equal(syncs_of_a_close(c, rd), 0);
+        cache_free(c);
+    }
+}
+
+static void close__of_what_is_synced(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, 100, 5);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(syncs_of_a_close(c, rd), 0);
+    cache_free(c);
+}
+
+/* Written back, written through, or synced in vain. */
+static void close__of_what_is_not_synced(void **s)
+{
+    (void)s;
+    static const unsigned flags[] = {0, MANAGE_WRITE_THROUGH};
+    for (unsigned i = 0; i < 4; i++) {
+        int rd;
+        CacheConfig cfg = config(1);
+        Cache *c = make(&cfg, flags[i % 2], &rd);
+        (void)do_write(c, rd, 0, PIECE, 5);
+        if (i < 2)
+            (void)do_read(c, rd, 5 * PIECE, PIECE); /* it leaves */
+        w.sync_error = EIO;
+        if (i >= 2)
+            assert_int_equal(do_sync(c, rd), -1);
+        assert_int_equal(do_close(c, rd), -1);
+        w.sync_error = 0;
+        assert_int_equal(syncs_of_a_close(c, rd), 1);
+        cache_free(c);
+    }
+}
+
+/* A write that an fdatasync may have missed. */
+static void close__of_what_was_written_beside_a_csync(void **s)
+{
+    static uint8_t buf[PIECE];
+    (void)s;
+    int rd;
+    CacheCall write;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    cache_write_start(&write, c, rd, 0, buf, PIECE, w.now_ns);
+    assert_int_equal(write.need, CACHE_JOB);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(finish(c, &write), PIECE);
+    assert_int_equal(syncs_of_a_close(c, rd), 1);
+    cache_free(c);
+}
+
+/* What another description has written is on the disk, too, but not for who reads only. */
+static void sync__is_for_all_of_the_file(void **s)
+{
+    (void)s;
+    static const unsigned flags[] = {0, DODO_RDONLY};
+    for (unsigned i = 0; i < 2; i++) {
+        int rd;
+        CacheConfig cfg = config(4);
+        Cache *c = make(&cfg, flags[i], &rd);
+        assert_int_equal(do_sync(c, rd), 0);
+        assert_int_equal(do_sync(c, rd), 0);
+        assert_int_equal(w.did[CACHE_SYNC], i == 0 ? 2 : 0);
+        cache_free(c);
+    }
+}
+
 static void read_error__is_the_calls(void **s)
 {
     (void)s;
@@ -422,6 +515,11 @@ int main(void)
         cmocka_unit_test(write_back__goes_on_where_one_fails),
         cmocka_unit_test(write_back__failure_is_told_once),
         cmocka_unit_test(fdatasync__failed_is_written_again),
+        cmocka_unit_test(close__of_what_wrote_nothing),
+        cmocka_unit_test(close__of_what_is_synced),
+        cmocka_unit_test(close__of_what_is_not_synced),
+        cmocka_unit_test(close__of_what_was_written_beside_a_csync),
+        cmocka_unit_test(sync__is_for_all_of_the_file),
         cmocka_unit_test(read_error__is_the_calls),
         cmocka_unit_test(arguments__wrong),
         cmocka_unit_test(no_cache_at_all__works),
