@@ -222,15 +222,6 @@ int cache_region_next(Cache *c, int rd)
     return found;
 }
 
-bool cache_is_closing(Cache *c, int rd)
-{
-    cache_enter(c);
-    const Region *r = region_find(c, rd);
-    bool closing = r && r->closing;
-    cache_unlock(c);
-    return closing;
-}
-
 /* ---- the policy ----------------------------------------------------------------------------- */
 
 static int by_last_use(const void *a, const void *b)

@@ -35,7 +35,7 @@ void call_block_hit(Cache *c, CacheCall *call, uint64_t now_ns)
     call_block(c, call, time_add(now_ns, HIT_LOOK_NS));
 }
 
-static void call_unblock(CacheCall *call)
+void call_unblock(CacheCall *call)
 {
     if (!call->waiting)
         return;
@@ -201,6 +201,20 @@ void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
         call->epoch = c->epoch;
         call->sync_failures = call->region->sync_failures;
         call->write_failures = call->region->write_failures;
+        sync_run(c, call, now_ns);
+    }
+    cache_unlock(c);
+}
+
+void cache_retain_start(CacheCall *call, Cache *c, int rd, uint64_t patience_ns, uint64_t now_ns)
+{
+    cache_enter(c);
+    c->retain_patience_ns = patience_ns;
+    Region *r = call_begin(c, call, CALL_RETAIN, rd);
+    if (r) {
+        call->epoch = c->epoch;
+        call->sync_failures = r->sync_failures;
+        call->write_failures = r->write_failures;
         sync_run(c, call, now_ns);
     }
     cache_unlock(c);

@@ -5,7 +5,7 @@
 
 #include "libmanage/core_private.h"
 
-enum CallKind { CALL_READ, CALL_WRITE, CALL_SYNC, CALL_CLOSE };
+enum CallKind { CALL_READ, CALL_WRITE, CALL_SYNC, CALL_CLOSE, CALL_RETAIN };
 
 /* Each moves its call on until it needs something or is over. */
 void read_run(Cache *c, CacheCall *call, uint64_t now_ns);

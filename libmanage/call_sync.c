@@ -94,7 +94,7 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 static bool needs_sync(const CacheCall *call)
 {
     const Region *r = call->region;
-    if (call->kind == CALL_CLOSE)
+    if (call->kind != CALL_SYNC)
         return r->written && GUARD(SYNC_WRITTEN);
     return r->written || !(r->flags & DODO_RDONLY);
 }
@@ -159,6 +159,15 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
+static void remote_close_begin(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    c->remotes_closing -= r->remote_state == REMOTE_CLOSING;
+    job_begin(&call->job, r, CACHE_CLOSE_REMOTE, now_ns);
+    r->remote_state = REMOTE_CLOSE_JOB;
+    call_job(call);
+}
+
 /* A close: no job of anybody's is left, and remote memory is given back. */
 static bool close_remote(Cache *c, CacheCall *call, uint64_t now_ns)
 {
@@ -169,10 +178,23 @@ static bool close_remote(Cache *c, CacheCall *call, uint64_t now_ns)
     }
     if (r->remote_state != REMOTE_OPEN && r->remote_state != REMOTE_CLOSING)
         return true;
-    c->remotes_closing -= r->remote_state == REMOTE_CLOSING;
-    job_begin(&call->job, r, CACHE_CLOSE_REMOTE, now_ns);
-    r->remote_state = REMOTE_CLOSE_JOB;
-    call_job(call);
+    remote_close_begin(c, call, now_ns);
+    return false;
+}
+
+/* The end of the process: as close_remote(), beside others' calls. What was to be kept for the next
+ * run is, if all that was written is in the file. */
+static bool retain_remote(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    if (r->remote_state == REMOTE_NONE || r->remote_state == REMOTE_OPENING)
+        return true;
+    remote_lost(c, r, now_ns);
+    r->remote_not_before_ns = TIME_NEVER;
+    if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs)
+        remote_close_begin(c, call, now_ns);
+    else
+        call_block(c, call, TIME_NEVER);
     return false;
 }
 
@@ -197,7 +219,8 @@ static void sync_over(Cache *c, CacheCall *call)
     Region *r = call->region;
     int error = sync_error(call);
     bool goes = closes(call);
-    r->write_error = 0;
+    if (call->kind != CALL_RETAIN) /* which tells nobody */
+        r->write_error = 0;
     if (call->kind == CALL_CLOSE) {
         r->lost_told = r->lost_error != 0;
         r->closing = false;
@@ -214,10 +237,20 @@ static void sync_over(Cache *c, CacheCall *call)
     call_over(call, error ? -1 : 0, error);
 }
 
+/* A call that retains is in the way of others. True: it has waited long enough. */
+static bool retain_waits(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    if (!c->retain_until_ns)
+        c->retain_until_ns = time_add(now_ns, c->retain_patience_ns);
+    call->until_ns = min_u64(call->until_ns, c->retain_until_ns);
+    return now_ns >= c->retain_until_ns;
+}
+
 void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
 {
-    bool closing = call->kind == CALL_CLOSE;
-    for (;;) {
+    bool syncing = call->kind == CALL_SYNC, retaining = call->kind == CALL_RETAIN;
+    bool nothing = retaining && !(call->region->flags & DODO_RETAIN);
+    while (!nothing) {
         bool over = true;
         if (call->phase == SYNC_QUIET)
             over = quiet(c, call, now_ns);
@@ -226,13 +259,19 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
         else if (call->phase == SYNC_FILE)
             over = call->failed || !GUARD(SYNC_FILE) || to_disk(c, call, now_ns);
         else if (call->phase == SYNC_OPEN)
-            over = closing || call->failed || open_remote(c, call, now_ns);
+            over = !syncing || call->failed || open_remote(c, call, now_ns);
         else if (call->phase == SYNC_CLONE)
-            over = closing || call->failed || clone_all(c, call, now_ns);
+            over = !syncing || call->failed || clone_all(c, call, now_ns);
+        else if (call->phase == SYNC_REMOTE_CLOSE && retaining)
+            over = call->failed || retain_remote(c, call, now_ns);
         else if (call->phase == SYNC_REMOTE_CLOSE)
             over = !closes(call) || close_remote(c, call, now_ns);
         else
             break;
+        if (!over && retaining && call->need == CACHE_BLOCKED && retain_waits(c, call, now_ns)) {
+            call_unblock(call);
+            break;
+        }
         if (!over)
             return;
         call->phase++;

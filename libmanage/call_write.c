@@ -255,7 +255,8 @@ void write_run(Cache *c, CacheCall *call, uint64_t now_ns)
             return;
         }
     }
-    if (GUARD(THROUGH) && r->flags & MANAGE_WRITE_THROUGH && call->at < call->end) {
+    bool through = c->ending || r->flags & MANAGE_WRITE_THROUGH;
+    if (GUARD(THROUGH) && through && call->at < call->end) {
         direct_begin(c, call, call->end, now_ns);
         return;
     }

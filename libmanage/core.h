@@ -88,7 +88,6 @@ Cache *cache_free(Cache *c);
 int cache_open(Cache *c, uint64_t len, uint64_t size, void *file, unsigned flags);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int cache_region_next(Cache *c, int rd);
-bool cache_is_closing(Cache *c, int rd);
 
 /* 0; -EINVAL: no such policy; -ENOMEM. */
 int cache_set_policy(Cache *c, int policy);
@@ -165,6 +164,21 @@ uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
  * hits have read several times as much as it holds. Told as jobs are. False: none now. */
 bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes);
 
+/* ---- the end of the process ------------------------------------------------------------------ */
+
+typedef struct CacheEnd {
+    /* private; zero at the beginning */
+    struct ListNode *region, *dirty;
+    uint64_t map;
+    bool begun, synced;
+} CacheEnd;
+
+/* What is to be written and synced before the process ends: the next job, whose result nobody asks
+ * for. The caller holds the lock from the first one to the last, while it carries them out; so it
+ * waits for no other call or job, however long those take. What is written from now on is written
+ * through. */
+bool cache_end_take(CacheEnd *end, Cache *c, CacheJob *job, uint64_t now_ns);
+
 /* ---- hits ----------------------------------------------------------------------------------- */
 
 /* A read that needs no lock: from local memory, or from a file that costs hardly more than copying
@@ -240,6 +254,10 @@ void cache_write_start(CacheCall *call, Cache *c, int rd, off_t offset, const vo
                        uint64_t now_ns);
 void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
 void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
+/* Keeps what is in remote memory for the next run, if the region has DODO_RETAIN, as a close does,
+ * but leaves the region open: the file serves. All calls of this kind together wait for others'
+ * jobs no longer than @patience_ns; then nothing is kept. */
+void cache_retain_start(CacheCall *call, Cache *c, int rd, uint64_t patience_ns, uint64_t now_ns);
 void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns);
 void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns);
 

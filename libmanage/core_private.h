@@ -167,6 +167,8 @@ struct Cache {
     uint64_t stuck_until_ns;
     uint64_t refraction_until_ns;
     unsigned remotes_wanted, remotes_closing;
+    bool ending;                                  /* all is written through */
+    uint64_t retain_patience_ns, retain_until_ns; /* until: 0 before anything was waited for */
 
     ListNode ahead;
     uint64_t ahead_bytes;
@@ -294,6 +296,8 @@ bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
 bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns);
 /* Has nobody measured yet, or of late, what reading from it costs? */
 bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns);
+/* Nobody may read it any more; it is closed when its last job is over. */
+void remote_lost(Cache *c, Region *r, uint64_t now_ns);
 /* The background shall open its remote memory, if it may then. */
 void remote_want(Cache *c, Region *r);
 bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
@@ -352,6 +356,7 @@ void fetch_for_write(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint6
 
 void call_job(CacheCall *call);
 void call_block(Cache *c, CacheCall *call, uint64_t until_ns);
+void call_unblock(CacheCall *call);
 /* Until a hit has ended: it wakes who waits, or nearly always. */
 void call_block_hit(Cache *c, CacheCall *call, uint64_t now_ns);
 void call_over(CacheCall *call, ssize_t result, int error);

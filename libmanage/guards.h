@@ -40,6 +40,7 @@
     X(SYNC_JOINED, "a csync beside which another's failed writes once more")           \
     X(LONE, "that an fdatasync failed for what is cached no more is told")             \
     X(TOLD, "a failed write-back is told by the next csync or cclose")                 \
+    X(EXIT_WRITES, "what is dirty is in the file when the process has ended")          \
     X(CLOSE_FAILED, "a close that the file fails leaves the region open")
 
 enum ManageGuard {

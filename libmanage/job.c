@@ -162,7 +162,7 @@ bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns)
            !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
 }
 
-static void remote_lost(Cache *c, Region *r, uint64_t now_ns)
+void remote_lost(Cache *c, Region *r, uint64_t now_ns)
 {
     if (r->remote_state != REMOTE_OPEN)
         return;

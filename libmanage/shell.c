@@ -21,6 +21,7 @@ enum {
     WORKERS = 2, /* one may wait for a disk, the other for the network */
     COPY_BYTES = 1 << 20,
     COPY_ROUNDS = 3,
+    EXIT_DEADLINE_MS = 250, /* what exit() waits for others at most; files take what they take */
 };
 
 struct Manage {
@@ -28,16 +29,16 @@ struct Manage {
     Cache *cache;
     pthread_mutex_t lock; /* the core's */
     pthread_mutex_t work_lock;
-    pthread_cond_t work; /* with @work_lock: for one worker, works changed; for all, stop */
+    pthread_cond_t work; /* with @work_lock: for one worker, works changed */
     uint64_t works;
-    bool stop;
-    pthread_t threads[WORKERS]; /* started when there is work and no other waits for it */
-    unsigned threads_count, threads_waiting;
-    atomic_bool ending; /* exit() is closing all regions, or has */
+    unsigned threads_count; /* started when there is work and no other waits for it */
+    unsigned threads_waiting;
+    pid_t pid;
+    atomic_bool ending; /* the process ends: what was written has been flushed, or is being */
 };
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
-static Manage *_Atomic running; /* never freed but in a child, and by exit() */
+static Manage *_Atomic running; /* never freed */
 static struct {
     bool cache, readahead;
     uint64_t cache_bytes, readahead_bytes;
@@ -97,10 +98,13 @@ static void *worker_main(void *arg);
 static void worker_start(Manage *m)
 {
     sigset_t every, old;
+    pthread_t thread;
     (void)sigfillset(&every);
     (void)pthread_sigmask(SIG_SETMASK, &every, &old);
-    if (pthread_create(&m->threads[m->threads_count], NULL, worker_main, m) == 0)
+    if (pthread_create(&thread, NULL, worker_main, m) == 0) {
+        (void)pthread_detach(thread); /* its file may hang: nobody waits for it */
         m->threads_count++;
+    }
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -111,7 +115,7 @@ static bool worker_wake(Manage *m, uint64_t *ret_works)
 {
     (void)pthread_mutex_lock(&m->work_lock);
     *ret_works = ++m->works;
-    if (!m->threads_waiting && !m->stop && m->threads_count < WORKERS)
+    if (!m->threads_waiting && m->threads_count < WORKERS)
         worker_start(m);
     else
         (void)pthread_cond_signal(&m->work);
@@ -164,12 +168,22 @@ static void wait_woken(Manage *m, ManageCall *e)
     (void)pthread_mutex_unlock(&m->lock);
 }
 
+static void register_retain(void);
+
+static void carry_out(const CacheJob *job, CacheResult *result)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    job_carry_out(job, result);
+    if (job->kind == CACHE_OPEN_REMOTE && !result->remote_error)
+        (void)pthread_once(&once, register_retain);
+}
+
 void manage_run(Manage *m, ManageCall *e)
 {
     while (e->call.need != CACHE_OVER) {
         if (e->call.need == CACHE_JOB) {
             CacheResult result;
-            job_carry_out(&e->call.job, &result);
+            carry_out(&e->call.job, &result);
             cache_call_done(&e->call, m->cache, &result, os_now_ns());
         } else {
             wait_woken(m, e);
@@ -180,22 +194,20 @@ void manage_run(Manage *m, ManageCall *e)
 
 /* ---- background threads --------------------------------------------------------------------- */
 
-/* Until there may be something to do; false: the end. */
-static bool wait_work(Manage *m, uint64_t seen)
+/* Until there may be something to do. */
+static void wait_work(Manage *m, uint64_t seen)
 {
     uint64_t until_ns = cache_background_deadline(m->cache);
     struct timespec until = timespec_of(until_ns);
     int result = 0;
     (void)pthread_mutex_lock(&m->work_lock);
     m->threads_waiting++;
-    while (!m->stop && m->works == seen && result == 0)
+    while (m->works == seen && result == 0)
         result = until_ns == TIME_NEVER
                      ? pthread_cond_wait(&m->work, &m->work_lock)
                      : pthread_cond_clockwait(&m->work, &m->work_lock, CLOCK_MONOTONIC, &until);
     m->threads_waiting--;
-    bool go_on = !m->stop;
     (void)pthread_mutex_unlock(&m->work_lock);
-    return go_on;
 }
 
 static uint64_t works_now(Manage *m)
@@ -226,27 +238,15 @@ static void *worker_main(void *arg)
     uint64_t seen;
     if (!job)
         return NULL;
-    do {
+    for (;;) {
         seen = works_now(m);
         while (work_take(m, job)) {
             (void)worker_wake(m, &seen);
-            job_carry_out(job, &result);
+            carry_out(job, &result);
             cache_background_done(m->cache, job, &result, os_now_ns());
         }
-    } while (wait_work(m, seen));
-    free(job);
-    return NULL;
-}
-
-static void workers_stop(Manage *m)
-{
-    (void)pthread_mutex_lock(&m->work_lock);
-    m->stop = true;
-    (void)pthread_cond_broadcast(&m->work);
-    (void)pthread_mutex_unlock(&m->work_lock);
-    for (unsigned i = 0; i < m->threads_count; i++)
-        (void)pthread_join(m->threads[i], NULL);
-    m->threads_count = 0;
+        wait_work(m, seen);
+    }
 }
 
 /* ---- exit ------------------------------------------------------------------------------------ */
@@ -266,34 +266,59 @@ static void print_stats(Manage *m)
                   (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes);
 }
 
-/* Another thread may be closing it just now: the process does not end before what that one has
- * begun is in the file. */
-static void close_at_exit(Manage *m, int rd)
+/* The process's cache, if this is no child of a fork that went by unseen. */
+static Manage *ending_cache(void)
 {
-    const struct timespec pause = timespec_of(NS_PER_MS);
+    Manage *m = running;
+    return m && m->pid == getpid() ? m : NULL;
+}
+
+/* False: this thread has it, and was interrupted by a signal whose handler has called exit(); or
+ * another one stands still. */
+static bool lock_in_time(Manage *m)
+{
+    struct timespec now; /* realtime is what a timed lock goes by */
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    struct timespec until = timespec_of(now_ns + EXIT_DEADLINE_MS * NS_PER_MS);
+    return pthread_mutex_timedlock(&m->lock, &until) == 0;
+}
+
+/* An exit handler, for libdodo's own, which is registered before it, ends remote memory. */
+static void at_exit_retain(void)
+{
+    Manage *m = ending_cache();
     ManageCall e;
-    for (;;) {
+    if (!m || !lock_in_time(m))
+        return;
+    hook_unlock(m);
+    for (int rd = -1; (rd = cache_region_next(m->cache, rd)) >= 0;) {
         manage_call_init(&e);
-        cache_close_start(&e.call, m->cache, rd, os_now_ns());
+        cache_retain_start(&e.call, m->cache, rd, EXIT_DEADLINE_MS * NS_PER_MS, os_now_ns());
         manage_run(m, &e);
         manage_call_deinit(&e);
-        if (!cache_is_closing(m->cache, rd))
-            return;
-        (void)nanosleep(&pause, NULL);
     }
 }
 
-/* As stdio: what was written is in the files when the program ends in order. Regions are closed, so
- * that those to be retained are. */
-static void at_exit(void)
+static void register_retain(void)
 {
-    Manage *m = running;
-    if (!m)
+    (void)atexit(at_exit_retain);
+}
+
+/* As stdio: what was written is in the files when the program ends in order. When all exit handlers
+ * have run, which may still write. Other threads may go on, and hang: none is waited for. */
+__attribute__((destructor)) static void at_unload(void)
+{
+    Manage *m = ending_cache();
+    CacheEnd end = {0};
+    CacheJob job;
+    CacheResult result;
+    if (!m || !lock_in_time(m))
         return;
     m->ending = true;
-    for (int rd = -1, next; (next = cache_region_next(m->cache, rd)) >= 0; rd = next)
-        close_at_exit(m, next);
-    workers_stop(m);
+    while (cache_end_take(&end, m->cache, &job, os_now_ns()))
+        job_carry_out(&job, &result);
+    hook_unlock(m);
     if (m->settings.stats)
         print_stats(m);
 }
@@ -348,16 +373,6 @@ static void measure_copy(Cache *c)
     manage_pages.unmap(from, 2 * COPY_BYTES);
 }
 
-/* libdodo's exit handler must run after ours, so be registered before; and if it cannot start,
- * there is no remote memory. */
-static bool start_libdodo(void)
-{
-    DodoQueue *q = dodo_queue_open(1);
-    if (q)
-        (void)dodo_queue_close(q);
-    return q != NULL;
-}
-
 static void configure(const ManageSettings *s, CacheConfig *config)
 {
     cache_config_init(config, preset.cache ? preset.cache_bytes : s->cache_bytes);
@@ -367,17 +382,11 @@ static void configure(const ManageSettings *s, CacheConfig *config)
         config->readahead_bytes = s->readahead_bytes;
     config->lets_go = true;
     config->pages = &manage_pages;
-    config->remote = s->cluster && start_libdodo();
-}
-
-static void register_exit(void)
-{
-    (void)atexit(at_exit);
+    config->remote = s->cluster;
 }
 
 static int manage_start(Manage **ret)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     CacheConfig config;
     Manage *m = calloc(1, sizeof *m);
     if (!m)
@@ -402,7 +411,7 @@ static int manage_start(Manage **ret)
         free(m);
         return -ENOMEM;
     }
-    (void)pthread_once(&once, register_exit);
+    m->pid = getpid();
     measure_copy(m->cache);
     *ret = m;
     return 0;

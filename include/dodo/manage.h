@@ -56,8 +56,8 @@ enum {
  *          description of it, so @fd may be closed or reused afterwards
  * @offset: where the region starts in the file, [bytes], at least 0; need not be inside the file
  *
- * A region that an exit handler opens when the library's own has run is written through, as with
- * MANAGE_WRITE_THROUGH: nobody would flush it.
+ * At normal exit, when all exit handlers have run, what is dirty is written and made durable. No
+ * call in progress is waited for. dodo_copen(3) says what holds when a signal handler calls exit().
  *
  * Returns: a region descriptor >= 0 for the other calls of this header (not for libdodo's); -1 with
  *          errno set. Reads no file data.

@@ -49,6 +49,7 @@ enum {
     X(KILLED_DIRTY, "... with dirty data")                  \
     X(KILLED_JOB, "... in the midst of a job")              \
     X(EXITED, "programs that ended in order")               \
+    X(EXITED_WRITES, "... and wrote what was dirty then")   \
     X(REMOTE_OPENS, "remote memory opened")                 \
     X(REMOTE_HELD, "... with an earlier run's data")        \
     X(REMOTE_REFUSED, "... refused")                        \
@@ -116,7 +117,7 @@ typedef struct UserRegion {
     uint64_t refused_ns, refused_until_ns; /* remote memory */
 } UserRegion;
 
-enum UserOp { USER_READ, USER_WRITE, USER_SYNC, USER_CLOSE };
+enum UserOp { USER_READ, USER_WRITE, USER_SYNC, USER_CLOSE, USER_RETAIN /* exit()'s */ };
 
 typedef struct UserThread {
     User *user;
@@ -157,8 +158,8 @@ typedef struct UserThread {
     uint64_t *may; /* of the whole file */
 } UserThread;
 
-/* What a program does when it is to end. */
-enum UserStep { STEP_RUN, STEP_READ, STEP_SYNC, STEP_CLOSE, STEP_LEAVE, STEP_GONE };
+/* What a program does when it is to end; RETAIN: by exit(). */
+enum UserStep { STEP_RUN, STEP_READ, STEP_SYNC, STEP_CLOSE, STEP_RETAIN, STEP_LEAVE, STEP_GONE };
 
 struct User {
     ManageWorld *m;
@@ -166,7 +167,9 @@ struct User {
     uint32_t life, number;
     bool running, leaving, dying, exiting;
     bool checking; /* the last run: reads all that is there */
-    unsigned tries, check_at;
+    unsigned tries, check_at, retain_at;
+    CacheEnd end;    /* what exit() writes at last */
+    bool end_failed; /* the file did not take it */
     enum UserStep step;
     unsigned depth;      /* of what runs beside a copy */
     uint64_t kill_after; /* steps */
@@ -226,13 +229,15 @@ bool user_idle(const User *u);
 void user_look(UserThread *t);   /* at its call of the cache's */
 void user_work(User *u);         /* there may be something for the workers */
 void user_leave(UserThread *t);  /* tells the manager */
-void user_left(User *u);         /* ... has heard it, or will not: the end */
+void user_left(User *u);         /* ... has heard it, or will not: all is written at last */
+void user_flushed(User *u);      /* the end */
 bool user_step_counts(User *u);  /* false: it is about to be killed */
 void thread_kick(UserThread *t); /* its channel has something new to do */
 
 /* manage_job.c: what carry.c does */
 void job_start(UserThread *t, CacheJob *job);
 void job_answered(UserThread *t); /* libdodo's call is over */
+void job_flush(User *u);          /* what exit() writes; then user_flushed() */
 
 /* manage_program.c: what the programs do */
 void user_think(UserThread *t);
@@ -249,5 +254,6 @@ void truth_call_begin(UserThread *t);
 void truth_call_over(UserThread *t);
 void truth_region_gone(UserRegion *r, bool killed); /* its file has what it has */
 void truth_job_over(UserThread *t);
+void truth_exited(User *u); /* exit() has written all */
 
 #endif

@@ -311,3 +311,50 @@ void job_start(UserThread *t, CacheJob *job)
         break;
     }
 }
+
+/* ---- the end of the process ----------------------------------------------------------------- */
+
+static void flush_done(void *ctx, const SimFsResult *r);
+
+static void flush_write(UserThread *t)
+{
+    UserRegion *r = t->work.file;
+    simfs_pwrite(r->handle, t->bounce + t->at, t->work.len - t->at,
+                 r->offset + t->work.offset + t->at, r, &t->user->life, flush_done, t);
+}
+
+static void flush_done(void *ctx, const SimFsResult *r)
+{
+    UserThread *t = ctx;
+    t->at += r->count > 0 ? (size_t)r->count : 0;
+    t->user->end_failed |= r->count < 0;
+    if (t->work.kind == CACHE_SYNC && r->count == 0)
+        ((UserRegion *)t->work.file)->synced = true;
+    if (t->work.kind == CACHE_WRITE && r->count > 0 && t->at < t->work.len)
+        flush_write(t);
+    else
+        job_flush(t->user);
+}
+
+/* Nobody else of the program does anything meanwhile: it has the lock. */
+void job_flush(User *u)
+{
+    UserThread *t = &u->threads[0];
+    if (u->m->w.stopping || !user_step_counts(u))
+        return;
+    SimHeap *was = sim_heap_enter(&u->heap);
+    bool more = cache_end_take(&u->end, u->cache, &t->work, user_now(u));
+    sim_heap_enter(was);
+    UserRegion *r = more ? t->work.file : NULL;
+    t->at = 0;
+    if (!more) {
+        truth_exited(u);
+        user_flushed(u);
+    } else if (t->work.kind == CACHE_SYNC) {
+        simfs_sync(r->handle, &u->life, flush_done, t);
+    } else {
+        manage_cover(u->m, MANAGE_COVER_EXITED_WRITES);
+        cache_job_take(&t->work, t->bounce, t->work.len);
+        flush_write(t);
+    }
+}

@@ -296,6 +296,26 @@ static void synced(UserThread *t)
         f->unsynced[b] = false;
 }
 
+/* Nobody tells an exiting program what failed. */
+void truth_exited(User *u)
+{
+    World *w = &u->m->w;
+    for (unsigned i = 0; i < USER_REGIONS_MAX && !u->end_failed; i++) {
+        const UserRegion *r = &u->regions[i];
+        const UserFile *f = r->file;
+        bool written = r->state == REGION_OPENED && !(r->flags & DODO_RDONLY) && !r->lost;
+        for (uint64_t at = r->offset; written && at < r->offset + r->len; at++) {
+            uint64_t may = (f->may[at] | f->lost[at]) & ~LIE_SET;
+            bool on_disk = may & set_of(f->sim->durable[at]) || others_unsynced(r, at);
+            if (!(may & set_of(f->sim->data[at])) || (r->synced && !on_disk)) {
+                violate(w, "program%u, region %d: exit has not written at %llu", u->index, r->rd,
+                        (unsigned long long)at);
+                return;
+            }
+        }
+    }
+}
+
 static void sync_over(UserThread *t)
 {
     ManageWorld *m = t->user->m;
@@ -327,7 +347,7 @@ static void sync_over(UserThread *t)
 
 void truth_call_over(UserThread *t)
 {
-    static const char *const names[] = {"cread", "cwrite", "csync", "cclose"};
+    static const char *const names[] = {"cread", "cwrite", "csync", "cclose", "exit"};
     World *w = &t->user->m->w;
     const CacheCall *c = &t->cache_call;
     story(w, "program%u.%u %s -> %zd (%d)", t->user->index, t->index, names[t->op], c->result,
@@ -338,7 +358,7 @@ void truth_call_over(UserThread *t)
         read_over(t);
     else if (t->op == USER_WRITE)
         write_over(t);
-    else
+    else if (t->op != USER_RETAIN)
         sync_over(t);
 }
 

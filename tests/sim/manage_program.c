@@ -243,7 +243,7 @@ static void read_any(UserThread *t)
 
 static void call_start(UserThread *t)
 {
-    static const char *const names[] = {"cread", "cwrite", "csync", "cclose"};
+    static const char *const names[] = {"cread", "cwrite", "csync", "cclose", "exit"};
     User *u = t->user;
     UserRegion *r = t->region;
     uint64_t now = user_now(u);
@@ -263,8 +263,10 @@ static void call_start(UserThread *t)
         cache_write_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->buf, t->len, now);
     else if (t->op == USER_SYNC)
         cache_sync_start(&t->cache_call, u->cache, r->rd, now);
-    else
+    else if (t->op == USER_CLOSE)
         cache_close_start(&t->cache_call, u->cache, r->rd, now);
+    else
+        cache_retain_start(&t->cache_call, u->cache, r->rd, 250 * NS_PER_MS, now);
     user_look(t);
     sim_heap_enter(was);
 }
@@ -377,7 +379,19 @@ static void do_something(UserThread *t)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-/* What exit() does closes each region once; the end of a seed wants all of it to go well. */
+/* What exit() keeps in remote memory, region by region; what is dirty it writes at last, when
+ * libdodo has ended. */
+static UserRegion *region_to_retain(User *u)
+{
+    while (u->retain_at < USER_REGIONS_MAX) {
+        UserRegion *r = &u->regions[u->retain_at++];
+        if (r->state == REGION_OPENED)
+            return r;
+    }
+    return NULL;
+}
+
+/* The end of a seed wants all closes to go well. */
 static UserRegion *region_left(User *u)
 {
     for (unsigned i = 0; i < USER_REGIONS_MAX; i++)
@@ -400,9 +414,9 @@ static void end_next(UserThread *t)
 {
     enum { TRIES = 5 };
     User *u = t->user;
-    UserRegion *r = region_left(u);
     if (u->step == STEP_RUN)
-        u->step = u->exiting ? STEP_CLOSE : STEP_READ;
+        u->step = u->exiting ? STEP_RETAIN : STEP_READ;
+    UserRegion *r = u->exiting ? region_to_retain(u) : region_left(u);
     if (!r && u->checking && check_next(u)) {
         u->step = STEP_READ;
         r = region_left(u);
@@ -414,6 +428,10 @@ static void end_next(UserThread *t)
             user_leave(t);
         else
             user_think(t);
+        return;
+    }
+    if (u->exiting) {
+        call_on(t, r, USER_RETAIN);
         return;
     }
     if (u->tries++ > 3 * TRIES)
@@ -439,10 +457,8 @@ static void end_step(UserThread *t)
     if (t->op == USER_SYNC && (good || t->region->lost))
         u->step = STEP_CLOSE;
     if (t->op == USER_CLOSE && good) {
-        u->step = u->exiting ? STEP_CLOSE : STEP_READ;
+        u->step = STEP_READ;
         u->tries = 0;
-    } else if (t->op == USER_CLOSE && u->exiting) {
-        t->region->state = REGION_BUSY; /* exit() closes it no second time */
     }
 }
 

@@ -480,7 +480,9 @@ void user_start(User *u)
     u->leaving = u->dying = u->exiting = false;
     u->wake_pending = u->background_pending = u->work_pending = false;
     u->step = STEP_RUN;
-    u->tries = u->check_at = u->depth = 0;
+    u->tries = u->check_at = u->retain_at = u->depth = 0;
+    u->end = (CacheEnd){0};
+    u->end_failed = false;
     u->refraction_from_ns = u->refraction_until_ns = 0;
     u->kill_after = 0;
     if (m->p.kill_steps && w->phase == PHASE_RUN)
@@ -607,7 +609,15 @@ static void end_event(void *ctx, uint64_t arg)
     user_start_later(u);
 }
 
-void user_left(User *u)
+void user_flushed(User *u)
 {
     soon(u, 1, end_event, u);
+}
+
+void user_left(User *u)
+{
+    if (u->exiting)
+        job_flush(u);
+    else
+        user_flushed(u);
 }

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* The region cache's core at the end of its process: what is dirty is written whoever is at it, and
+ * what was to be kept in remote memory is, beside calls that do not end. */
+#include "tests/unit/cache_fixture.h"
+
+enum { OWN = 7, PATIENCE_NS = 1000000 };
+
+static void end(Cache *c)
+{
+    CacheEnd e = {0};
+    CacheJob job;
+    memset(w.did, 0, sizeof w.did);
+    for (unsigned n = 0; cache_end_take(&e, c, &job, w.now_ns); n++) {
+        assert_true(n < 1000);
+        assert_true(job.kind == CACHE_WRITE || job.kind == CACHE_SYNC);
+        assert_false(job.both);
+        (void)carry_out(&job);
+    }
+    assert_true(cache_check(c));
+}
+
+static void file_has(uint64_t from, uint64_t to, int value)
+{
+    for (uint64_t at = from; at < to; at++)
+        assert_int_equal(w.file[at], value);
+}
+
+static void end__writes_all_that_is_dirty(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(16);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, 3 * PIECE, OWN);
+    (void)do_write(c, rd, 9 * PIECE + 100, 10, OWN);
+    (void)do_write(c, rd, 5 * PIECE + CACHE_BLOCK, CACHE_BLOCK, OWN);
+    end(c);
+    file_has(0, 3 * PIECE, OWN);
+    file_has(3 * PIECE, 5 * PIECE + CACHE_BLOCK, 1);
+    file_has(5 * PIECE + CACHE_BLOCK, 6 * PIECE, OWN);
+    file_has(9 * PIECE, 9 * PIECE + 100, 1);
+    file_has(9 * PIECE + 100, 9 * PIECE + 110, OWN);
+    assert_int_equal(w.did[CACHE_WRITE], 3); /* pieces next to each other at once */
+    assert_int_equal(w.did[CACHE_SYNC], 1);
+    assert_int_equal(stats(c).writebacks, 5);
+    cache_free(c);
+}
+
+/* In the last block of a file, and no more than there is of it. */
+static void end__makes_no_file_longer(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    Cache *c = cache_new(&cfg, &(CacheHooks){.file_release = released});
+    rd = cache_open(c, BYTES, 10, &w, 0);
+    (void)do_write(c, rd, 0, 100, OWN);
+    end(c);
+    file_has(0, 100, OWN);
+    file_has(100, PIECE, 1);
+    cache_free(c);
+}
+
+static void end__waits_for_nobody(void **s)
+{
+    static uint8_t buf[PIECE], nothing;
+    (void)s;
+    int rd;
+    CacheCall read, write, close;
+    CacheConfig cfg = config(8);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, CACHE_BLOCK, OWN);
+    (void)do_write(c, rd, 2 * PIECE, PIECE, OWN);
+    cache_read_start(&read, c, rd, CACHE_BLOCK, buf, CACHE_BLOCK, w.now_ns);
+    assert_int_equal(read.need, CACHE_JOB); /* in the piece that is dirty */
+    cache_write_start(&write, c, rd, 4 * PIECE + 1, &nothing, 1, w.now_ns);
+    assert_int_equal(write.need, CACHE_JOB);
+    cache_close_start(&close, c, rd, w.now_ns);
+    assert_int_equal(close.need, CACHE_BLOCKED);
+    end(c);
+    file_has(0, CACHE_BLOCK, OWN);
+    file_has(2 * PIECE, 3 * PIECE, OWN);
+    assert_int_equal(w.did[CACHE_SYNC], 1);
+    assert_int_equal(finish(c, &read), CACHE_BLOCK); /* which may go on all the same */
+    assert_int_equal(finish(c, &write), 1);
+    assert_int_equal(w.file[4 * PIECE + 1], 0); /* written through */
+    cache_call_step(&close, c, w.now_ns);
+    assert_int_equal(finish(c, &close), 0);
+    cache_free(c);
+}
+
+static void end__of_what_wrote_nothing(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, DODO_RDONLY, &rd);
+    (void)do_read(c, rd, 0, PIECE);
+    end(c);
+    assert_int_equal(w.did[CACHE_WRITE] + w.did[CACHE_SYNC], 0);
+    cache_free(c);
+}
+
+/* ---- remote memory ----------------------------------------------------------------------------
+ */
+
+static ssize_t retain(Cache *c, int rd)
+{
+    CacheCall call;
+    memset(w.story, 0, sizeof w.story);
+    cache_retain_start(&call, c, rd, PATIENCE_NS, w.now_ns);
+    return finish(c, &call);
+}
+
+/* A region that is in remote memory, with something dirty. */
+static Cache *remote_region(const CacheConfig *cfg, unsigned flags, int *ret_rd)
+{
+    Cache *c = make(cfg, flags, ret_rd);
+    (void)do_read(c, *ret_rd, 0, 4 * PIECE);
+    assert_int_equal(do_sync(c, *ret_rd), 0);
+    (void)do_write(c, *ret_rd, 0, PIECE, OWN);
+    return c;
+}
+
+static void retain__gives_remote_memory_back_and_goes_on(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = remote_region(&cfg, DODO_RETAIN, &rd);
+    assert_int_equal(retain(c, rd), 0);
+    assert_string_equal(w.story, "WSx");
+    file_has(0, PIECE, OWN);
+    w.now_ns += 100 * cfg.refraction_ns;
+    memset(w.did, 0, sizeof w.did);
+    for (unsigned i = 0; i < 8; i++)
+        (void)do_read(c, rd, i * PIECE, PIECE);
+    background(c);
+    assert_int_equal(w.did[CACHE_READ_REMOTE] + w.did[CACHE_OPEN_REMOTE], 0);
+    (void)do_write(c, rd, 0, PIECE, 9);
+    end(c);
+    file_has(0, PIECE, 9);
+    cache_free(c);
+}
+
+static void retain__only_what_shall_be(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = remote_region(&cfg, 0, &rd);
+    assert_int_equal(retain(c, rd), 0);
+    assert_string_equal(w.story, "");
+    cache_free(c);
+}
+
+/* What is in the midst of remote memory is waited for, but not without end, and what could not be
+ * written is not kept. */
+static void retain__waits_so_long(void **s)
+{
+    static uint8_t buf[PIECE];
+    (void)s;
+    int rd;
+    CacheCall read, call, again;
+    CacheConfig cfg = config(2);
+    Cache *c = remote_region(&cfg, DODO_RETAIN, &rd);
+    (void)do_read(c, rd, 8 * PIECE, 2 * PIECE);
+    cache_read_start(&read, c, rd, 3 * PIECE, buf, PIECE, w.now_ns);
+    while (read.need == CACHE_JOB && read.job.kind != CACHE_READ_REMOTE) { /* victims leave */
+        CacheResult result = carry_out(&read.job);
+        cache_call_done(&read, c, &result, w.now_ns);
+    }
+    assert_int_equal(read.job.kind, CACHE_READ_REMOTE);
+    memset(w.did, 0, sizeof w.did);
+    cache_retain_start(&call, c, rd, PATIENCE_NS, w.now_ns);
+    while (call.need == CACHE_JOB) {
+        CacheResult result = carry_out(&call.job);
+        cache_call_done(&call, c, &result, w.now_ns);
+    }
+    assert_int_equal(call.need, CACHE_BLOCKED);
+    assert_int_equal(call.until_ns, w.now_ns + PATIENCE_NS);
+    w.now_ns += PATIENCE_NS;
+    cache_call_step(&call, c, w.now_ns);
+    assert_int_equal(call.need, CACHE_OVER);
+    cache_retain_start(&again, c, rd, PATIENCE_NS, w.now_ns);
+    assert_int_equal(again.need, CACHE_OVER); /* all of them together */
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 0);
+    assert_int_equal(finish(c, &read), PIECE);
+    cache_free(c);
+}
+
+static void retain__not_what_could_not_be_written(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = remote_region(&cfg, DODO_RETAIN, &rd);
+    w.write_error = ENOSPC;
+    (void)retain(c, rd);
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 0);
+    w.write_error = 0;
+    cache_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(end__writes_all_that_is_dirty),
+        cmocka_unit_test(end__makes_no_file_longer),
+        cmocka_unit_test(end__waits_for_nobody),
+        cmocka_unit_test(end__of_what_wrote_nothing),
+        cmocka_unit_test(retain__gives_remote_memory_back_and_goes_on),
+        cmocka_unit_test(retain__only_what_shall_be),
+        cmocka_unit_test(retain__waits_so_long),
+        cmocka_unit_test(retain__not_what_could_not_be_written),
+    };
+    return cmocka_run_group_tests_name("manage_end", tests, NULL, NULL);
+}
