@@ -29,6 +29,12 @@ memory_limit() {
   return 1
 }
 
+# memory_set BYTES: another limit for the group in memory_group, if there is one.
+memory_set() {
+  [ -z "$memory_group" ] ||
+    { echo "$1" >"$memory_group/memory.limit_in_bytes" || echo "$1" >"$memory_group/memory.max"; } 2>/dev/null
+}
+
 # memory_release PREFIX: removes the groups of that name; false if one has processes still.
 memory_release() {
   local parent group status=0

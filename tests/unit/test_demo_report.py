@@ -32,7 +32,7 @@ def mining(backend, seconds, remote=0, file=0, lost=0, sums=(9,)):
             "support_sums": list(sums)}
 
 
-RUNS = {"sequential-disk": synthetic("disk", 2.3, 0, 96 * M), "sequential-dodo": synthetic("dodo", 5, 72 * M, 24 * M),
+RUNS = {"sequential-disk": synthetic("disk", 2.3, 0, 96 * M), "sequential-manage": synthetic("manage", 2.3, 0, 96 * M),
         "hotcold-disk": synthetic("disk", 36.6, 0, 96 * M), "hotcold-dodo": synthetic("dodo", 13.3, 80 * M, 16 * M),
         "random-disk": synthetic("disk", 51, 0, 96 * M), "random-dodo": synthetic("dodo", 18.7, 72 * M, 24 * M),
         "random-killed": synthetic("dodo", 23.1, 68 * M, 28 * M, 6), "mine-disk": mining("disk", 9, 0, 30 * M),
