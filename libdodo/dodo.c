@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/os.h"
@@ -72,6 +73,15 @@ static const char no_region[] = "no such region";
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
+static void identify(FileGiven *given)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    char why[512];
+    file_identify(given, why, sizeof why);
+    if (why[0] && !atomic_flag_test_and_set(&told))
+        log_line(1, why);
+}
+
 /* Opens the file, inside the gate: no child of a fork gets a share in its description. */
 static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsigned flags,
                      FileGiven *ret_given, const char **ret_reason)
@@ -83,6 +93,8 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     }
     int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, flags & DODO_RANGE_HELD,
                            s->filesystems, s->filesystems_count, ret_given);
+    if (result == 0 && (flags & DODO_RETAIN))
+        identify(ret_given);
     *ret_reason = result == -EBUSY    ? "the range is part of an open region"
                   : result == -EINVAL ? "not a regular file that is open for reading and writing"
                                       : strerrordesc_np(-result);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "base/os.h"
 #include "base/rules.h"
 #include "base/time.h"
+#include "libdodo/secret.h"
 
 enum {
     /* Older than this, a time stamp differs from that of any later change: the kernel stamps
@@ -138,7 +140,9 @@ static void boot_id(uint8_t out[16])
         os_random(NULL, out, 16);
 }
 
-static void identify(int fd, const struct stat *st, const struct statfs *fs, FileKey *ret)
+/* Only who knows @secret can tell the key of a file, and so find or leave a region of it. */
+static void file_key(const File *f, const uint8_t secret[SECRET_BYTES], const struct stat *st,
+                     const struct statfs *fs, FileKey *ret)
 {
     struct {
         uint8_t boot[16];
@@ -148,9 +152,9 @@ static void identify(int fd, const struct stat *st, const struct statfs *fs, Fil
     unsigned int n = sizeof ret->bytes;
     boot_id(id.boot);
     memcpy(&id.fsid, &fs->f_fsid, sizeof fs->f_fsid < 8 ? sizeof fs->f_fsid : 8);
-    if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+    if (ioctl(f->fd, FS_IOC_GETVERSION, &generation) == 0)
         id.generation = (uint64_t)generation;
-    if (EVP_Digest(&id, sizeof id, ret->bytes, &n, EVP_sha256(), NULL) != 1)
+    if (!HMAC(EVP_sha256(), secret, SECRET_BYTES, (const uint8_t *)&id, sizeof id, ret->bytes, &n))
         os_random(NULL, ret->bytes, sizeof ret->bytes);
 }
 
@@ -217,15 +221,27 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
         return result;
     }
     *ret_given = (FileGiven){.file = f};
-    bool known = fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0; /* the stamp, locked now */
-    if (known) {
+    os_random(NULL, ret_given->key.bytes, sizeof ret_given->key.bytes);
+    if (fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0) { /* the stamp, locked now */
         ret_given->retainable = honest(&fs, more_honest, honest_count);
         ret_given->stamp = stamp_of(&st);
-        identify(f->fd, &st, &fs, &ret_given->key);
-    } else {
-        os_random(NULL, ret_given->key.bytes, sizeof ret_given->key.bytes);
     }
     return 0;
+}
+
+void file_identify(FileGiven *given, char *why, size_t cap)
+{
+    const File *f = given->file;
+    uint8_t secret[SECRET_BYTES];
+    struct stat st;
+    struct statfs fs;
+    why[0] = '\0';
+    bool known = given->retainable && fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0 &&
+                 secret_get(secret, why, cap) == 0;
+    if (known)
+        file_key(f, secret, &st, &fs, &given->key);
+    given->retainable = known;
+    explicit_bzero(secret, sizeof secret);
 }
 
 /* ---- reading and writing -------------------------------------------------------------------- */

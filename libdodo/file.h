@@ -19,6 +19,10 @@ typedef struct File File;
  * @honest: f_type of file systems beyond those known to keep honest stamps. */
 int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
               const int64_t *honest, unsigned honest_count, FileGiven *ret_given);
+/* For DODO_RETAIN: the key that @given's file has for this user in each process until the host
+ * starts again. Else the key is random, and nothing is found by it. Where the user's secret cannot
+ * be used, the file is not retainable, and *why is a line for the log; else empty. */
+void file_identify(FileGiven *given, char *why, size_t cap);
 /* Unlocks, if the lock is its own, and closes. */
 void file_close(File *f);
 /* For fork: no file is being opened or closed in between. */

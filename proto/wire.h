@@ -264,8 +264,8 @@ typedef struct WireReply {
 size_t wire_reply_encode(const WireReply *m, uint8_t *out);
 int wire_reply_decode(const uint8_t *p, size_t len, WireReply *ret);
 
-/* What names a piece of a file in the whole cluster: a hash over (boot id, uid, file system id,
- * device, inode, generation). Opaque to everyone but the client's host. */
+/* What names a piece of a file in the whole cluster: an HMAC over (boot id, uid, file system id,
+ * device, inode, generation) under a secret of the user's, or random. Opaque to everyone else. */
 typedef struct FileKey {
     uint8_t bytes[32];
 } FileKey;

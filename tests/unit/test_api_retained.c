@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -96,6 +97,49 @@ static void retain__not_what_was_written(void **state)
     run("nothing", "read", "close");
 }
 
+static void state_rename(const char *from, const char *to)
+{
+    char a[160], b[160];
+    (void)snprintf(a, sizeof a, "%s/dodo/%s", cluster.dir, from);
+    (void)snprintf(b, sizeof b, "%s/dodo/%s", cluster.dir, to);
+    assert_int_equal(rename(a, b), 0);
+}
+
+/* Nobody finds or replaces a region who does not know the user's secret, though he knows all else
+ * of the file. */
+static void retain__only_for_the_same_secret(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    await_settled();
+    run("nothing", "read", "close");
+    state_rename("secret", "first");
+    run("nothing", "read", "close");
+    run("found", "read", "close");
+    state_rename("secret", "second");
+    state_rename("first", "secret");
+    run("found", "read", "close");
+}
+
+/* Without a secret nothing is retained; a program that retains nothing needs none. */
+static void retain__not_without_a_secret(void **state)
+{
+    (void)state;
+    char name[160];
+    struct stat st;
+    begin(no_refraction, "16M");
+    await_settled();
+    (void)snprintf(name, sizeof name, "%s/dodo/secret", cluster.dir);
+    assert_int_equal(dodo_mclose(opened(MIB, 0, DODO_RDONLY)), 0);
+    assert_int_equal(stat(name, &st), -1);
+    run("nothing", "read", "close");
+    assert_int_equal(chmod(name, 0644), 0);
+    run("nothing", "read", "close");
+    run("nothing", "read", "close");
+    assert_int_equal(chmod(name, 0600), 0);
+    run("found", "read", "close");
+}
+
 static void retain__not_without_a_clean_release(void **state)
 {
     (void)state;
@@ -133,6 +177,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         T(retain__the_next_run_has_hits_alone),   T(retain__not_after_a_change),
         T(retain__not_what_was_written),          T(retain__not_without_a_clean_release),
+        T(retain__only_for_the_same_secret),      T(retain__not_without_a_secret),
         T(retain__gives_way_when_room_is_needed),
     };
     if (argc == 6 && strcmp(argv[1], "child") == 0)

@@ -18,15 +18,19 @@
 
 #include "base/description.h"
 #include "libdodo/file.h"
+#include "tests/lib/tmpdir.h"
 
 static char path[64];
 static int fd;
+static TmpDir state_dir;
 
 static int set_up(void **state)
 {
     (void)state;
     (void)strcpy(path, "/tmp/dodo-test-file-XXXXXX");
     fd = mkstemp(path);
+    tmpdir_make(&state_dir);
+    (void)setenv("XDG_STATE_HOME", state_dir.path, 1);
     return ftruncate(fd, 1 << 20);
 }
 
@@ -34,6 +38,7 @@ static int tear_down(void **state)
 {
     (void)state;
     close(fd);
+    tmpdir_remove(&state_dir);
     return unlink(path);
 }
 
@@ -47,12 +52,26 @@ static FileGiven given(uint64_t offset, uint64_t len, bool read_only)
 static void file__same_file_same_key(void **state)
 {
     (void)state;
-    char other[] = "/tmp/dodo-test-file-XXXXXX";
+    char other[] = "/tmp/dodo-test-file-XXXXXX", why[512];
     FileGiven a = given(0, 4096, false), b = given(4096, 4096, false), c;
-    assert_memory_equal(&a.key, &b.key, sizeof a.key);
+    assert_memory_not_equal(&a.key, &b.key, sizeof a.key); /* nobody has asked for it */
     int fd2 = mkstemp(other);
     assert_int_equal(file_open(fd2, 0, 1, false, false, NULL, 0, &c), 0);
+    a.retainable = b.retainable = c.retainable = true; /* whatever this directory lies on */
+    file_identify(&a, why, sizeof why);
+    file_identify(&b, why, sizeof why);
+    file_identify(&c, why, sizeof why);
+    assert_memory_equal(&a.key, &b.key, sizeof a.key);
     assert_memory_not_equal(&a.key, &c.key, sizeof a.key);
+    assert_string_equal(why, "");
+    assert_true(a.retainable);
+    tmpdir_delete(&state_dir, "dodo/secret");
+    file_identify(&b, why, sizeof why);
+    assert_memory_not_equal(&a.key, &b.key, sizeof a.key);
+    (void)setenv("XDG_STATE_HOME", "/proc/none", 1);
+    file_identify(&b, why, sizeof why);
+    assert_false(b.retainable);
+    assert_non_null(strstr(why, "nothing is retained"));
     file_close(a.file);
     file_close(b.file);
     file_close(c.file);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* The user's secret: made once, the same for all processes, used only if it is this user's alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libdodo/secret.h"
+#include "tests/lib/tmpdir.h"
+
+static TmpDir tmp;
+static uint8_t secret[SECRET_BYTES];
+static char why[512];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tmpdir_make(&tmp);
+    (void)setenv("XDG_STATE_HOME", tmp.path, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tmpdir_remove(&tmp);
+    return 0;
+}
+
+static void assert_refused(int error, const char *advice)
+{
+    why[0] = '\0';
+    assert_int_equal(secret_get(secret, why, sizeof why), -error);
+    if (!strstr(why, advice))
+        fail_msg("no \"%s\" in: %s", advice, why);
+}
+
+/* Names in the state directory. */
+static unsigned files(void)
+{
+    char path[256];
+    unsigned n = 0;
+    DIR *d = opendir(tmpdir_path(&tmp, "dodo", path));
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    (void)closedir(d);
+    return n;
+}
+
+static void secret__is_made_once(void **state)
+{
+    (void)state;
+    uint8_t again[SECRET_BYTES];
+    char path[256];
+    struct stat st;
+    mode_t old = umask(0);
+    assert_int_equal(secret_get(secret, why, sizeof why), 0);
+    (void)umask(old);
+    assert_int_equal(stat(tmpdir_path(&tmp, "dodo/secret", path), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(st.st_size, SECRET_BYTES);
+    assert_int_equal(files(), 1);
+    assert_int_equal(secret_get(again, why, sizeof why), 0);
+    assert_memory_equal(secret, again, SECRET_BYTES);
+    tmpdir_delete(&tmp, "dodo/secret");
+    assert_int_equal(secret_get(again, why, sizeof why), 0);
+    assert_memory_not_equal(secret, again, SECRET_BYTES);
+}
+
+enum { AT_ONCE = 8, ROUNDS = 25 };
+
+/* Those that need it first at the same time agree on one. */
+static void secret__is_one_for_all_processes(void **state)
+{
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        int go[2], out[2];
+        uint8_t first[SECRET_BYTES];
+        char byte;
+        assert_int_equal(pipe(go), 0);
+        assert_int_equal(pipe(out), 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            if (fork() == 0) {
+                (void)close(go[1]);
+                (void)!read(go[0], &byte, 1); /* until the parent closes it */
+                if (secret_get(secret, why, sizeof why) == 0)
+                    (void)!write(out[1], secret, sizeof secret);
+                _exit(0);
+            }
+        (void)close(go[0]);
+        (void)close(go[1]);
+        for (int i = 0; i < AT_ONCE; i++) {
+            assert_int_equal(read(out[0], secret, sizeof secret), sizeof secret);
+            if (i == 0)
+                memcpy(first, secret, sizeof secret);
+            assert_memory_equal(first, secret, sizeof secret);
+            assert_true(wait(NULL) > 0);
+        }
+        (void)close(out[0]);
+        (void)close(out[1]);
+        assert_int_equal(files(), 1); /* no draft is left */
+        tmpdir_delete(&tmp, "dodo/secret");
+    }
+}
+
+static void secret__others_may_know_is_none(void **state)
+{
+    (void)state;
+    char path[256];
+    assert_int_equal(secret_get(secret, why, sizeof why), 0);
+    (void)tmpdir_path(&tmp, "dodo/secret", path);
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_refused(EPERM, "remove it");
+    assert_int_equal(chmod(path, 0601), 0);
+    assert_refused(EPERM, "remove it");
+    assert_int_equal(chmod(path, 0400), 0);
+    assert_int_equal(secret_get(secret, why, sizeof why), 0);
+    assert_int_equal(truncate(path, SECRET_BYTES - 1), 0);
+    assert_refused(EBADMSG, "remove it");
+    tmpdir_delete(&tmp, "dodo/secret");
+    assert_int_equal(symlink("/dev/zero", path), 0);
+    assert_refused(ELOOP, "readable");
+}
+
+static void secret__needs_a_directory_of_its_user(void **state)
+{
+    (void)state;
+    char path[256];
+    char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
+    assert_int_equal(mkdir(tmpdir_path(&tmp, "dodo", path), 0700), 0);
+    assert_int_equal(chmod(path, 0770), 0);
+    assert_refused(EPERM, "mode 700");
+    (void)unsetenv("XDG_STATE_HOME");
+    (void)unsetenv("HOME");
+    assert_refused(ENOENT, "XDG_STATE_HOME");
+    (void)setenv("HOME", home, 1);
+    free(home);
+}
+
+/* A process that changes its user neither keeps the former one's nor takes it from its file. */
+static void secret__belongs_to_the_effective_user(void **state)
+{
+    (void)state;
+    char path[256];
+    if (geteuid() != 0) {
+        print_message("no root, so no other user\n");
+        skip();
+    }
+    assert_int_equal(chmod(tmp.path, 0777), 0);
+    assert_int_equal(secret_get(secret, why, sizeof why), 0);
+    assert_int_equal(seteuid(1001), 0);
+    int result = secret_get(secret, why, sizeof why);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(result, -EACCES); /* the directory is root's alone */
+    assert_int_equal(chmod(tmpdir_path(&tmp, "dodo", path), 0755), 0);
+    assert_int_equal(chmod(tmpdir_path(&tmp, "dodo/secret", path), 0644), 0);
+    assert_int_equal(seteuid(1001), 0);
+    result = secret_get(secret, why, sizeof why);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(result, -EPERM);
+    assert_int_equal(chown(path, 1001, 1001), 0); /* root's no more, whatever its mode */
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_refused(EPERM, "remove it");
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(secret__is_made_once),
+        T(secret__is_one_for_all_processes),
+        T(secret__others_may_know_is_none),
+        T(secret__needs_a_directory_of_its_user),
+        T(secret__belongs_to_the_effective_user),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
