@@ -249,9 +249,7 @@ void call_reopen_step(Call *call, uint64_t now_ns)
     if (result == RUN_RUNNING)
         return;
     const Request *q = &st->u.request;
-    bool got = result == RUN_DONE &&
-               wire_open_reply_decode(q->answer, q->answer_len, &reply) == 0 &&
-               reply.address.region != 0;
+    bool got = result == RUN_DONE && open_answer(c, q, &reply) == OPEN_ANSWER_GOOD;
     client_lock(c);
     Region *r = client_region(c, st->rd);
     if (got && r && region_wants_memory(r)) {

@@ -131,14 +131,31 @@ static bool open_load(Call *call, const OpOpenReply *reply)
     return true;
 }
 
+/* Without a key anybody on this machine can be the manager, and would have the program's data sent
+ * where it likes. */
+enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret)
+{
+    if (wire_open_reply_decode(q->answer, q->answer_len, ret) < 0 || ret->address.region == 0)
+        return OPEN_ANSWER_SENSELESS;
+    return c->config.loopback_only && !addr_is_loopback(&ret->host) ? OPEN_ANSWER_ELSEWHERE
+                                                                    : OPEN_ANSWER_GOOD;
+}
+
 static void open_answered(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     const Request *q = &call->state->u.request;
     OpOpenReply reply;
-    if (wire_open_reply_decode(q->answer, q->answer_len, &reply) < 0 || reply.address.region == 0) {
+    enum OpenAnswer answer = open_answer(c, q, &reply);
+    if (answer != OPEN_ANSWER_GOOD) {
         open_over(call, true, now_ns);
-        open_no_memory(call, "the manager's answer made no sense", now_ns);
+        open_no_memory(
+            call,
+            answer == OPEN_ANSWER_ELSEWHERE
+                ? "the manager named a host on the network, and there is no cluster key: "
+                  "name one with DODO_KEY=FILE (or set DODO_INSECURE=1)"
+                : "the manager's answer made no sense",
+            now_ns);
         return;
     }
     if (reply.reused && c->config.block_sum && open_load(call, &reply))

@@ -60,6 +60,7 @@ typedef struct ClientConfig {
     unsigned generation;   /* of the first descriptors: client_generation() of the client before */
     uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
                               0: the default */
+    bool loopback_only; /* no key, and not told that none is needed: a host elsewhere is refused */
 } ClientConfig;
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);

@@ -446,6 +446,10 @@ void call_report_step(Call *call, uint64_t now_ns);
 void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns);
 
 /* Under the lock: the OPEN request of a region, for mopen and for establishing anew. */
+/* What the manager answered to OP_OPEN. 0: it is a region on a host that may be used; else why not.
+ */
+enum OpenAnswer { OPEN_ANSWER_GOOD, OPEN_ANSWER_SENSELESS, OPEN_ANSWER_ELSEWHERE };
+enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret);
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
                  uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out);
 

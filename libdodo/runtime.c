@@ -513,6 +513,7 @@ static Client *client_make(Runtime *rt)
         .generation = generation,
         .stripe_bytes = s->stripe_bytes,
         .block_sum = s->verify ? blocksum_fastest() : NULL,
+        .loopback_only = s->keys_count == 0 && !s->insecure,
     };
     ClientHooks hooks = {.lock = hook_lock,
                          .unlock = hook_unlock,

@@ -59,7 +59,8 @@ typedef struct World {
     /* how the manager behaves */
     bool manager_dead, imd_dead;
     uint16_t open_status, close_status;
-    bool limited; /* it has room for so many regions only: */
+    bool elsewhere; /* the manager names a host on the network */
+    bool limited;   /* it has room for so many regions only: */
     unsigned room;
     uint64_t regions; /* ids given */
     RegionAddress last;
@@ -196,7 +197,8 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     w.pool_used += (open.len + 4095) / 4096 * 4096;
     assert_true(w.pool_used <= POOL_BYTES);
     assert_int_equal(imd_data_add(w.data, &region), 0);
-    OpOpenReply reply = {.host = addr_of(HOST_IMD),
+    const Addr network = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 9}};
+    OpOpenReply reply = {.host = w.elsewhere ? network : addr_of(HOST_IMD),
                          .address = {w.epoch, region.region, 1, region.capability}};
     w.last = reply.address;
     return wire_open_reply_encode(&reply, body);

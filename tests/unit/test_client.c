@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core, call by call: what each row of the interface's contract asks of it. */
+#include "libdodo/core_private.h"
 #include "tests/unit/client_fixture.h"
 
 /* ---- opening and closing -------------------------------------------------------------------- */
@@ -45,6 +46,24 @@ static void open__dead_manager_costs_one_deadline(void **state)
     begun = w.now;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(w.now, begun);
+}
+
+/* A manager that needs no key may be anybody on this machine. */
+static void open__without_a_key_only_hosts_of_this_machine(void **state)
+{
+    (void)state;
+    w.client->config.loopback_only = w.elsewhere = true;
+    assert_int_equal(open_at(4096, 0, 0), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    w.now += 5 * NS_PER_S;
+    int rd = open_at(4096, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    run_until(w.now + 30 * NS_PER_S); /* nor is it established there later */
+    assert_false(info(rd).active);
+    w.elsewhere = false;
+    run_until(w.now + 30 * NS_PER_S);
+    assert_true(info(rd).active);
+    assert_int_equal(close_rd(rd), 0);
 }
 
 static void close__manager_gone_frees_all_the_same(void **state)
@@ -567,6 +586,7 @@ int main(void)
         T(open__reads_no_file),
         T(open__no_memory_begins_refraction),
         T(open__dead_manager_costs_one_deadline),
+        T(open__without_a_key_only_hosts_of_this_machine),
         T(close__manager_gone_frees_all_the_same),
         T(read__fills_then_hits),
         T(read__ends_at_region_and_file),
