@@ -76,7 +76,7 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
                              .role = ROLE_CLIENT,
                              .self = *self,
                              .sessions_max = LINK_SESSIONS_MAX,
-                             .half_open_max = 1,
+                             .half_open_max = 0, /* nobody calls on a program */
                              .hello_retry_ns = s->hello_retry_ns};
     memcpy(config.keys, s->keys, sizeof config.keys);
     Env env = os_env();

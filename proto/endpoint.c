@@ -69,7 +69,38 @@ static bool endpoint_derive_keys(Endpoint *e)
     return true;
 }
 
+/* ---- limits of rate ------------------------------------------------------------------------- */
+
+bool bucket_take(uint64_t *even_ns, uint64_t now_ns)
+{
+    const uint64_t each_ns = NS_PER_S / HELLO_RATE, burst_ns = each_ns * HELLO_BURST;
+    uint64_t even = *even_ns > now_ns ? *even_ns : now_ns;
+    if (even - now_ns > burst_ns - each_ns)
+        return false;
+    *even_ns = even + each_ns;
+    return true;
+}
+
 /* ---- life ----------------------------------------------------------------------------------- */
+
+/* As many as there are sessions: whoever is evicted can be told. A later one takes the place of
+ * another of the same hash, who then finds out by his own silence. */
+static bool former_init(Endpoint *e)
+{
+    size_t count = 64;
+    if (e->config.half_open_max == 0)
+        return true;
+    while (count < e->config.sessions_max && count < FORMER_MAX)
+        count *= 2;
+    e->former = calloc(count, sizeof *e->former);
+    e->former_mask = count - 1;
+    return e->former;
+}
+
+static Addr *former_of(const Endpoint *e, const Addr *peer)
+{
+    return &e->former[mix64(addr_hash(peer) ^ e->salt) & e->former_mask];
+}
 
 Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
 {
@@ -87,7 +118,8 @@ Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
     list_init(&e->hellos);
     if (hmap_init(&e->by_tag, env_random_u64(env)) != 0 ||
         hmap_init(&e->by_peer, env_random_u64(env)) != 0 ||
-        hmap_init(&e->by_hello, env_random_u64(env)) != 0 || !endpoint_derive_keys(e))
+        hmap_init(&e->by_hello, env_random_u64(env)) != 0 || !endpoint_derive_keys(e) ||
+        !former_init(e))
         return endpoint_free(e);
     return e;
 }
@@ -108,6 +140,7 @@ Endpoint *endpoint_free(Endpoint *e)
     hmap_deinit(&e->by_peer);
     hmap_deinit(&e->by_hello);
     seal_suite_deinit(&e->suite);
+    free(e->former);
     seal_wipe(e, sizeof *e);
     free(e);
     return NULL;
@@ -173,6 +206,8 @@ void session_free(Endpoint *e, SessionCore *s)
 {
     own_tag_drop(e, &s->own);
     own_tag_drop(e, &s->next);
+    if (e->former && !s->half_open && !s->initiated && s->session.up)
+        *former_of(e, &s->session.peer) = s->session.peer;
     if (!list_empty(&s->order)) {
         hmap_remove(s->half_open ? &e->by_hello : &e->by_peer, &s->by_peer);
         if (s->half_open)
@@ -196,10 +231,34 @@ void session_close(Endpoint *e, SessionCore *s)
     session_free(e, s);
 }
 
+/* The peer may have started anew, and not say so to an address that it does not know: it is said
+ * HELLO again, in a while, unless it is heard till then. The session stays until the answer. */
+static void session_unheard(Endpoint *e, SessionCore *s)
+{
+    if (s->unheard++ == 0)
+        s->unheard_ns = e->now_ns;
+    if (s->unheard < UNHEARD_SENDS || !s->initiated || !list_empty(&s->hello))
+        return;
+    hello_start(e, s, time_add(s->unheard_ns, UNHEARD_RETRIES * e->config.hello_retry_ns));
+    s->hello_unsure = true;
+}
+
+void session_not_unheard(Endpoint *e, SessionCore *s)
+{
+    s->unheard = 0;
+    if (!s->hello_unsure || s->hello_tries > 0)
+        return;
+    list_remove(&s->hello);
+    own_tag_drop(e, &s->next);
+    s->hello_unsure = false;
+}
+
 /* Called for authentic datagrams alone. */
 void session_heard(Endpoint *e, SessionCore *s, uint64_t now_ns)
 {
     s->session.heard_ns = now_ns;
+    if (s->unheard > 0)
+        session_not_unheard(e, s);
     if (s->order.next != &e->sessions) {
         list_remove(&s->order);
         list_push_back(&e->sessions, &s->order);
@@ -216,11 +275,25 @@ SessionCore *session_at(const Endpoint *e, const Addr *peer, bool initiated)
     return NULL;
 }
 
-bool endpoint_make_room(Endpoint *e, uint64_t unless_ns)
+/* A session that a peer initiates takes no place of one that we did: else who has the key could cut
+ * an imd off from its manager by calling on it often enough. */
+static SessionCore *least_recent(const Endpoint *e, bool for_us)
+{
+    for (ListNode *n = e->sessions.next; n != &e->sessions; n = n->next) {
+        SessionCore *s = CONTAINER_OF(n, SessionCore, order);
+        if (for_us || !s->initiated)
+            return s;
+    }
+    return NULL;
+}
+
+bool endpoint_make_room(Endpoint *e, bool for_us, uint64_t unless_ns)
 {
     if (e->sessions_count < e->config.sessions_max)
         return true;
-    SessionCore *s = CONTAINER_OF(e->sessions.next, SessionCore, order);
+    SessionCore *s = least_recent(e, for_us);
+    if (!s)
+        return false;
     uint64_t used_ns = s->session.heard_ns > s->created_ns ? s->session.heard_ns : s->created_ns;
     if (used_ns >= unless_ns)
         return false;
@@ -231,6 +304,7 @@ bool endpoint_make_room(Endpoint *e, uint64_t unless_ns)
 
 Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns)
 {
+    e->now_ns = now_ns;
     SessionCore *s = session_at(e, peer, true);
     if (s) {
         /* Somebody wants it now: the back-off starts anew, at the rate of the first retry. */
@@ -241,7 +315,7 @@ Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns)
         }
         return &s->session;
     }
-    if (!endpoint_make_room(e, now_ns))
+    if (!endpoint_make_room(e, true, now_ns))
         return NULL;
     s = session_new(e, peer, now_ns);
     if (!s)
@@ -290,12 +364,23 @@ static SessionCore *session_by_tag(const Endpoint *e, uint64_t tag, const Addr *
     return own == &s->own && addr_equal(&s->session.peer, from) ? s : NULL;
 }
 
-/* Only an initiator has use for a RESET, so only an endpoint that has some sends it. Never larger
- * than what it answers. */
-static enum EndpointOutcome unknown_tag(Endpoint *e, uint64_t tag, size_t len, EndpointInput *ret)
+/* Only who has, or had, a session here has use for a RESET; anybody else could have us send to an
+ * address that is not his. */
+static bool reset_is_due(Endpoint *e, const Addr *to, uint64_t now_ns)
+{
+    if (e->config.half_open_max == 0)
+        return false;
+    bool known = now_ns < time_add(e->began_ns, RESET_ANYBODY_NS) || session_at(e, to, false) ||
+                 addr_equal(former_of(e, to), to);
+    return known && bucket_take(&e->reset_even_ns, now_ns);
+}
+
+/* Never larger than what it answers. */
+static enum EndpointOutcome unknown_tag(Endpoint *e, const Addr *from, uint64_t tag, size_t len,
+                                        uint64_t now_ns, EndpointInput *ret)
 {
     e->count.unknown_tag++;
-    if (tag != 0 && len >= RESET_DATAGRAM_SIZE && e->config.half_open_max > 0) {
+    if (tag != 0 && len >= RESET_DATAGRAM_SIZE && reset_is_due(e, from, now_ns)) {
         WireHeader h = {.version = WIRE_VERSION, .type = WIRE_RESET, .cluster = e->config.cluster};
         wire_header_encode(&h, ret->reply);
         ret->reply_len = WIRE_HEADER_SIZE + wire_reset_encode(tag, ret->reply + WIRE_HEADER_SIZE);
@@ -346,8 +431,11 @@ static enum EndpointOutcome session_input(Endpoint *e, SessionCore *s, const Wir
         after = WIRE_TAG_SIZE;
     }
     /* From here on the datagram is authentic. */
-    if (s->half_open && !hello_promote(e, s))
-        return unknown_tag(e, header->tag, len, ret);
+    if (s->half_open) {
+        const Addr from = s->session.peer;
+        if (!hello_promote(e, s))
+            return unknown_tag(e, &from, header->tag, len, now_ns, ret);
+    }
     session_heard(e, s, now_ns);
     session_renew_before_overflow(e, s, now_ns);
     ret->session = &s->session;
@@ -367,7 +455,7 @@ static enum EndpointOutcome message_input(Endpoint *e, const Addr *from, const W
     }
     SessionCore *s = session_by_tag(e, header->tag, from);
     if (!s)
-        return unknown_tag(e, header->tag, len, ret);
+        return unknown_tag(e, from, header->tag, len, now_ns, ret);
     memcpy(e->last.bytes, dgram, WIRE_HEADER_SIZE);
     e->last.header = *header;
     e->last.from = *from;
@@ -401,6 +489,9 @@ enum EndpointOutcome endpoint_input(Endpoint *e, const Addr *from, uint8_t *dgra
     ret->payload = NULL;
     ret->payload_len = 0;
     ret->reply_len = 0;
+    e->now_ns = now_ns;
+    if (e->began_ns == 0)
+        e->began_ns = now_ns;
 
     if (is_as_last(e, from, dgram, len))
         return session_input(e, e->last.core, &e->last.header, dgram, len, now_ns, ret);
@@ -462,6 +553,7 @@ size_t endpoint_seal(Endpoint *e, Session *s, uint8_t type, const uint8_t *paylo
     if (!s->up)
         return 0;
     endpoint_header(e, s, type, out);
+    session_unheard(e, core);
     if (!endpoint_keyed(e)) {
         if (len > 0 && payload != out + WIRE_HEADER_SIZE)
             memcpy(out + WIRE_HEADER_SIZE, payload, len);

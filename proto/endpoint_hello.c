@@ -150,19 +150,12 @@ static SessionCore *responder_find(const Endpoint *e, const Addr *from, const Wi
     return s && session_is_of(s, from, m, key) ? s : NULL;
 }
 
-/* A token bucket, as the time at which it is full again. */
 static bool hello_may_make_keys(Endpoint *e, uint64_t now_ns)
 {
-    const uint64_t each_ns = NS_PER_S / HELLO_RATE, burst_ns = each_ns * HELLO_BURST;
-    uint64_t even = e->hello_even_ns > now_ns ? e->hello_even_ns : now_ns;
-    if (!endpoint_keyed(e))
+    if (!endpoint_keyed(e) || bucket_take(&e->hello_even_ns, now_ns))
         return true;
-    if (even - now_ns > burst_ns - each_ns) {
-        e->count.hello_limited++;
-        return false;
-    }
-    e->hello_even_ns = even + each_ns;
-    return true;
+    e->count.hello_limited++;
+    return false;
 }
 
 /* A half-open session: it costs a replayed or spoofed HELLO's sender nothing, so it displaces
@@ -225,8 +218,11 @@ bool hello_promote(Endpoint *e, SessionCore *s)
     }
     if (old)
         session_close(e, old);
-    else
-        (void)endpoint_make_room(e, TIME_NEVER);
+    else if (!endpoint_make_room(e, false,
+                                 TIME_NEVER)) { /* all that there are were initiated here */
+        session_free(e, s);
+        return false;
+    }
     hmap_remove(&e->by_hello, &s->by_peer);
     list_remove(&s->order);
     e->half_open_count--;
@@ -244,6 +240,7 @@ void hello_start(Endpoint *e, SessionCore *s, uint64_t now_ns)
     own_tag_choose(e, s, &s->next);
     e->env.random(e->env.ctx, s->next_salt, sizeof s->next_salt);
     s->hello_tries = 0;
+    s->hello_unsure = false;
     s->hello_ns = now_ns;
     s->hello_wait_ns = e->config.hello_retry_ns;
     list_push_back(&e->hellos, &s->hello);
@@ -273,6 +270,7 @@ static size_t hello_send(Endpoint *e, SessionCore *s, uint8_t *out, uint64_t now
 
 size_t endpoint_output(Endpoint *e, uint8_t *out, size_t cap, Addr *ret_to, uint64_t now_ns)
 {
+    e->now_ns = now_ns;
     if (cap < HELLO_DATAGRAM_SIZE)
         return 0;
     LIST_FOREACH(n, &e->hellos)
@@ -367,6 +365,8 @@ enum EndpointOutcome reset_input(Endpoint *e, const Addr *from, const uint8_t *d
         return ENDPOINT_NOTHING;
     }
     /* Anybody on the way can say RESET: it costs a HELLO now and then, and the session stays. */
+    if (s->hello_unsure && s->hello_tries == 0)
+        session_not_unheard(e, s);
     if (!list_empty(&s->hello) || now_ns < s->renew_after_ns)
         return ENDPOINT_NOTHING;
     s->renew_after_ns = time_add(now_ns, e->config.hello_retry_ns);

@@ -18,7 +18,18 @@ enum {
      * who recorded HELLOs can send them again without any key. So many a second, and at once. */
     HELLO_RATE = 20000,
     HELLO_BURST = 4096,
+    /* Of a session initiated here: after so many datagrams since the peer was heard, and so long
+     * (of HELLO's first retries), it may have been forgotten there. */
+    UNHEARD_SENDS = 4,
+    UNHEARD_RETRIES = 8,
+    FORMER_MAX = 1 << 16,
 };
+
+/* Who starts anew knows nobody: for so long it tells everybody so. All who had a session with the
+ * one before it, at that address, speak several times in that while. */
+#ifndef RESET_ANYBODY_NS
+#define RESET_ANYBODY_NS 60000000000ull
+#endif
 
 #define HELLO_RETRY_DEFAULT_NS 1000000000ull
 
@@ -47,7 +58,10 @@ typedef struct SessionCore {
     uint8_t own_salt[WIRE_SALT_SIZE], peer_salt[WIRE_SALT_SIZE];
     unsigned key; /* index of the cluster key */
     SealKey seal, open;
-    uint64_t sent; /* counter of the last datagram sent */
+    uint64_t sent;       /* counter of the last datagram sent */
+    uint64_t unheard;    /* datagrams sealed since the peer was heard */
+    uint64_t unheard_ns; /* the first of them */
+    bool hello_unsure;   /* HELLO is to be said because of them */
     ReplayWindow window;
 
     /* Our HELLO under way, beside the session that it renews, if that is up. */
@@ -68,7 +82,12 @@ struct Endpoint {
     uint8_t version_seen;
     uint64_t serial;
     uint64_t hello_even_ns; /* when HELLOs were no more than their rate again */
-    uint64_t salt;          /* of the hash of half-open peers, who choose their tags */
+    uint64_t reset_even_ns; /* the same for RESETs: each brings a HELLO */
+    uint64_t now_ns;        /* as last told */
+    uint64_t began_ns;      /* the first datagram came; 0: none has */
+    Addr *former;           /* peers whose sessions are gone, by hash; NULL: answers no HELLO */
+    size_t former_mask;
+    uint64_t salt; /* of the hash of half-open peers, who choose their tags */
 
     SealSuite suite; /* unsealed: zero */
     uint32_t key_ids[CLUSTER_KEYS_MAX];
@@ -101,6 +120,9 @@ static inline bool endpoint_keyed(const Endpoint *e)
     return e->config.keys_count > 0;
 }
 
+/* Of a token bucket of HELLO_RATE and HELLO_BURST, kept as the time at which it is full again. */
+bool bucket_take(uint64_t *even_ns, uint64_t now_ns);
+
 void endpoint_trace(const Endpoint *e, const char *what, const Addr *peer);
 
 /* Sessions and tables (endpoint.c). */
@@ -108,10 +130,13 @@ SessionCore *session_new(Endpoint *e, const Addr *peer, uint64_t now_ns);
 void session_enter(Endpoint *e, SessionCore *s); /* into the table of sessions, as the last heard */
 void session_free(Endpoint *e, SessionCore *s);  /* leaves all tables, wipes */
 void session_close(Endpoint *e, SessionCore *s); /* tells the upper layer, then frees */
+/* No HELLO because of datagrams without an answer, if it has not been said yet. */
+void session_not_unheard(Endpoint *e, SessionCore *s);
 void session_heard(Endpoint *e, SessionCore *s, uint64_t now_ns);
 SessionCore *session_at(const Endpoint *e, const Addr *peer, bool initiated);
-/* Makes room for one more session: false when it would cost one in use at @unless_ns. */
-bool endpoint_make_room(Endpoint *e, uint64_t unless_ns);
+/* Makes room for one more session, initiated by us or by a peer: false when it would cost one in
+ * use at @unless_ns, or a peer's would cost one of ours. */
+bool endpoint_make_room(Endpoint *e, bool for_us, uint64_t unless_ns);
 void own_tag_choose(Endpoint *e, SessionCore *s, OwnTag *tag);
 void own_tag_drop(Endpoint *e, OwnTag *tag);
 

@@ -199,6 +199,12 @@ static void connect_manager(ImdNode *n)
 {
     Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
     uint64_t now = world_now(n->world);
+    if (imd_control_lost(n->control)) {
+        if (n->manager)
+            endpoint_forget(n->endpoint, n->manager);
+        n->manager = NULL;
+        n->reconnect_ns = 0;
+    }
     if ((n->manager && n->manager->up) || now < n->reconnect_ns)
         return;
     n->manager = endpoint_connect(n->endpoint, &cmd, node_now(n));

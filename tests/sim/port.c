@@ -47,7 +47,9 @@ Channel *port_open(SimPort *p, World *w, const PortOptions *o)
     EndpointConfig config;
     const ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, p};
     endpoint_config_fill(w, &config, ROLE_CLIENT, o->self, 0);
+    config.half_open_max = 0; /* as in libdodo/link.c */
     p->world = w;
+    p->at = addr_sim(o->host, o->port);
     p->endpoint = endpoint_new(&config, &env);
     Channel *channel = channel_new(o->client, p->endpoint, &sink, o->calls, o->background);
     p->socket = simnet_open(w->net, o->host, o->port, QUEUE_DATAGRAMS, o->input, o->ctx);

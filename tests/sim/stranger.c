@@ -74,6 +74,21 @@ static void try_write(Stranger *s, Session *to, const RegionAddress *a, uint64_t
     sim_send(s->world, s->endpoint, s->socket, to, WIRE_WRITE, payload, n);
 }
 
+/* A program's own sockets take no session from anybody: who could be a host there could say
+ * good-bye in another's name. */
+static void call_on_a_program(Stranger *s, uint64_t now_ns)
+{
+    World *w = s->world;
+    Process *p = &w->processes[sim_rng_below(&s->rng, w->p.clients)];
+    SimPort *port = &p->threads[0].port;
+    if (!p->running || !port->socket)
+        return;
+    Session *to = endpoint_connect(s->endpoint, &port->at, now_ns);
+    sim_flush_hellos(w, s->endpoint, s->socket, now_ns);
+    if (to && to->up)
+        violate(w, "a program took a stranger's session");
+}
+
 static void stranger_step(void *ctx, uint64_t arg)
 {
     Stranger *s = ctx;
@@ -85,6 +100,7 @@ static void stranger_step(void *ctx, uint64_t arg)
     if (w->phase != PHASE_RUN || w->stopping)
         return;
     SimHeap *was = sim_heap_enter(&s->heap);
+    call_on_a_program(s, now);
     if (find_target(s, &a, &host, &len)) {
         Session *to = endpoint_connect(s->endpoint, &host, now);
         sim_flush_hellos(w, s->endpoint, s->socket, now);

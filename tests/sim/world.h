@@ -244,6 +244,7 @@ typedef struct SimPort {
     World *world;
     Endpoint *endpoint;
     SimSocket *socket; /* NULL: closed */
+    Addr at;
 } SimPort;
 
 typedef struct Thread Thread;

@@ -149,12 +149,39 @@ static void half_open__keys_are_made_at_a_bounded_rate(void **state)
     }
 }
 
+/* Peers who call on us never make us lose whom we called on. */
+static void whole__takes_no_place_of_one_initiated_here(void **state)
+{
+    (void)state;
+    Pair p;
+    pair_prepare(&p, 1);
+    p.b_config.sessions_max = 1;
+    pair_start_a(&p);
+    pair_start_b(&p);
+    Addr manager = addr_sim(7, 700);
+    Session *ours = endpoint_connect(p.b, &manager, p.now_ns);
+    assert_non_null(ours);
+    p.now_ns += NS_PER_S;
+    Session *s = pair_greet(&p);
+    assert_non_null(s);
+    Dgram first = message(p.a, s, WIRE_PING, "first");
+    assert_int_equal(give_b(&p, &first).outcome, ENDPOINT_NOTHING);
+    assert_int_equal(p.closed, 0);
+    assert_ptr_equal(endpoint_connect(p.b, &manager, p.now_ns), ours);
+    assert_int_equal(p.b->half_open_count, 0);
+    endpoint_forget(p.b, ours);
+    endpoint_forget(p.a, s);
+    assert_non_null(pair_up(&p, NULL)); /* now there is room */
+    pair_deinit(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(half_open__oldest_is_replaced),
         cmocka_unit_test(half_open__disturbs_nothing_until_it_is_whole),
         cmocka_unit_test(half_open__outdated),
+        cmocka_unit_test(whole__takes_no_place_of_one_initiated_here),
         cmocka_unit_test(half_open__keys_are_made_at_a_bounded_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

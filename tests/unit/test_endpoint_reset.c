@@ -153,6 +153,122 @@ static void reset__never_starts_a_quarrel(void **state)
     pair_deinit(&p);
 }
 
+static Dgram of_unknown_session(void)
+{
+    Dgram d = {.len = 100};
+    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
+    wire_header_encode(&h, d.bytes);
+    return d;
+}
+
+/* Whoever forges where he is would have us send there. */
+static void reset__not_to_strangers(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        Session *t;
+        pair_init(&p, keys);
+        Dgram d = of_unknown_session();
+        if (keys)
+            d.bytes[3] = WIRE_FLAG_SEALED;
+        Addr elsewhere = addr_sim(3, 300);
+        assert_int_equal(give(p.b, &elsewhere, &d, p.now_ns).reply.len, RESET_DATAGRAM_SIZE);
+        p.now_ns += RESET_ANYBODY_NS; /* all who knew the one before have heard of it */
+        assert_int_equal(give(p.b, &elsewhere, &d, p.now_ns).reply.len, 0);
+        assert_int_equal(give_b(&p, &d).reply.len, 0);
+        Session *s = pair_greet(&p);
+        assert_non_null(s);
+        assert_int_equal(give_b(&p, &d).reply.len, 0); /* it has proven nothing yet */
+        Dgram first = message(p.a, s, WIRE_PING, "first");
+        t = give_b(&p, &first).session;
+        assert_non_null(t);
+        assert_int_equal(give_b(&p, &d).reply.len, RESET_DATAGRAM_SIZE);
+        session_close(p.b, session_core(t)); /* as when it has to make room */
+        assert_int_equal(give_b(&p, &d).reply.len, RESET_DATAGRAM_SIZE);
+        assert_int_equal(give(p.b, &elsewhere, &d, p.now_ns).reply.len, 0);
+        pair_deinit(&p);
+    }
+}
+
+static void reset__no_more_than_helloes_are_taken(void **state)
+{
+    (void)state;
+    Pair p;
+    pair_init(&p, 0);
+    Dgram d = of_unknown_session();
+    unsigned answers = 0;
+    for (unsigned i = 0; i < 2 * HELLO_BURST; i++)
+        answers += give_b(&p, &d).reply.len > 0;
+    assert_int_equal(answers, HELLO_BURST);
+    p.now_ns += NS_PER_S / HELLO_RATE;
+    assert_int_equal(give_b(&p, &d).reply.len, RESET_DATAGRAM_SIZE);
+    assert_int_equal(give_b(&p, &d).reply.len, 0);
+    pair_deinit(&p);
+}
+
+/* The peer started anew long ago, and tells nobody any more: who speaks to it finds out. */
+static void unheard__hello_is_said_again(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        pair_init(&p, keys);
+        Session *s = pair_up(&p, NULL); /* with a first datagram that was not answered */
+        uint64_t since_ns = p.now_ns;
+        for (unsigned i = 1; i < UNHEARD_SENDS; i++) {
+            assert_int_equal(endpoint_deadline(p.a), TIME_NEVER);
+            (void)message(p.a, s, WIRE_PING, "lost");
+        }
+        assert_int_equal(endpoint_deadline(p.a), since_ns + UNHEARD_RETRIES * PAIR_RETRY_NS);
+        p.now_ns = endpoint_deadline(p.a);
+        assert_true(s->up);
+        pair_start_b(&p);
+        Dgram hello = output(p.a, p.now_ns);
+        Got got = give_b(&p, &hello);
+        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+        Dgram there = message(p.a, s, WIRE_PING, "there");
+        got = give_b(&p, &there);
+        assert_true(is_message(&got, WIRE_PING, "there"));
+        pair_deinit(&p);
+    }
+}
+
+/* Many datagrams may be on their way before the first answer can be here. */
+static void unheard__an_answer_in_time_is_enough(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        Pair p;
+        Session *t;
+        pair_init(&p, keys);
+        Session *s = pair_up(&p, &t);
+        for (unsigned round = 0; round < 3; round++) {
+            for (unsigned i = 0; i < 100; i++)
+                (void)message(p.a, s, WIRE_PING, "on its way");
+            assert_int_not_equal(endpoint_deadline(p.a), TIME_NEVER);
+            Dgram back = message(p.b, t, WIRE_PONG, "back");
+            Got got = give_a(&p, &back);
+            assert_true(is_message(&got, WIRE_PONG, "back"));
+            assert_int_equal(endpoint_deadline(p.a), TIME_NEVER);
+            assert_int_equal(p.a->by_tag.count, 1);
+        }
+        for (unsigned i = 0; i < 100; i++)
+            (void)message(p.a, s, WIRE_PING, "on its way");
+        Dgram reset = reset_for(session_core(s)->peer_tag);
+        assert_int_equal(give_a(&p, &reset).outcome, ENDPOINT_RESET); /* then it is said at once */
+        assert_int_equal(endpoint_deadline(p.a), p.now_ns);
+        /* What the other end initiated is the other end's to renew. */
+        for (unsigned i = 0; i < 100; i++)
+            (void)message(p.b, t, WIRE_PONG, "lost");
+        assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
+        pair_deinit(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +276,10 @@ int main(void)
         cmocka_unit_test(reset__is_only_a_hint),
         cmocka_unit_test(reset__not_for_a_session_that_the_peer_initiated),
         cmocka_unit_test(reset__never_starts_a_quarrel),
+        cmocka_unit_test(reset__not_to_strangers),
+        cmocka_unit_test(reset__no_more_than_helloes_are_taken),
+        cmocka_unit_test(unheard__hello_is_said_again),
+        cmocka_unit_test(unheard__an_answer_in_time_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

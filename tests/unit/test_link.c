@@ -14,6 +14,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "libdodo/link.h"
+#include "libdodo/core_private.h"
 
 static Client *client;
 static Link *the_link;
@@ -114,6 +115,37 @@ static void link_wait__a_datagram_ends_it(void **state)
     transport_close(other);
 }
 
+/* Whoever has the key could say that it is a host, and say good-bye in that host's name. */
+static void link__takes_no_session_from_others(void **state)
+{
+    Transport *other;
+    Addr local = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}}, to = local;
+    const Env env = os_env();
+    const EndpointConfig config = {
+        .role = ROLE_IMD, .self = {{9}}, .epoch = 5, .sessions_max = 1, .hello_retry_ns = NS_PER_S};
+    uint8_t hello[512];
+    struct iovec iov = {hello, 0};
+    (void)state;
+    assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
+    to.port = the_link->transport->local.port;
+    Endpoint *e = endpoint_new(&config, &env);
+    assert_non_null(e);
+    assert_non_null(endpoint_connect(e, &to, os_now_ns()));
+    iov.iov_len = endpoint_output(e, hello, sizeof hello, &to, os_now_ns());
+    assert_true(iov.iov_len > 0);
+    TransportSend send = {.to = &to, .iov = &iov, .iov_count = 1};
+    assert_int_equal(other->ops->send(other, &send, 1), 0);
+    const EndpointCounters *count = endpoint_counters(the_link->channel->endpoint);
+    while (count->hello_refused == 0 && transport_wait(other, 0) == 0) {
+        link_wait(the_link, -1, TIME_NEVER);
+        link_receive(the_link);
+    }
+    assert_int_equal(count->hello_refused, 1);
+    assert_int_equal(transport_wait(other, 0), 0); /* on loopback an answer would be here */
+    e = endpoint_free(e);
+    transport_close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +156,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(link_wait__without_a_timer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(link_wait__a_datagram_ends_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(link__takes_no_session_from_others, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
