@@ -32,9 +32,9 @@ static int file_fail(const char *path, int r, char *error, size_t error_cap)
     return r;
 }
 
-static int file_open(const char *path, char *error, size_t error_cap)
+static int file_open(const char *path, int flags, char *error, size_t error_cap)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
     return fd >= 0 ? fd : file_fail(path, -errno, error, error_cap);
 }
 
@@ -66,7 +66,7 @@ static int file_read(const char *path, int fd, Text *ret, char *error, size_t er
 int key_file_read(const char *path, KeyFileFn fn, void *ctx, char *error, size_t error_cap)
 {
     CLEANUP(text_wipe) Text text = {0};
-    CLEANUP_CLOSE int fd = file_open(path, error, error_cap);
+    CLEANUP_CLOSE int fd = file_open(path, 0, error, error_cap);
 
     if (fd < 0)
         return fd;
@@ -76,25 +76,40 @@ int key_file_read(const char *path, KeyFileFn fn, void *ctx, char *error, size_t
     return key_text_parse(path, text.bytes, text.len, fn, ctx, error, error_cap);
 }
 
-/* Asked of the open file, so that what is checked is what is read. */
+static int refuse(const char *path, int r, char *error, size_t error_cap, const char *why)
+{
+    (void)snprintf(error, error_cap, "%s: %s %s", path, why, path);
+    return r;
+}
+
+/* Asked of the open file, so that what is checked is what is read: nobody but its owner, who is
+ * root or this user, may have put a key of his own there, and nobody but the group may know it. */
 static int check_private(const char *path, int fd, char *error, size_t error_cap)
 {
     struct stat st;
 
     if (fstat(fd, &st) != 0)
         return file_fail(path, -errno, error, error_cap);
-    if ((st.st_mode & S_IRWXO) == 0)
-        return 0;
-    (void)snprintf(error, error_cap, "%s: %s by others; run chmod o-rwx %s", path,
-                   st.st_mode & S_IROTH ? "readable" : "usable", path);
-    return -EACCES;
+    if (!S_ISREG(st.st_mode))
+        return refuse(path, -EINVAL, error, error_cap,
+                      "not a regular file; make one with dodo keygen");
+    if (st.st_mode & S_IRWXO)
+        return refuse(path, -EACCES, error, error_cap,
+                      st.st_mode & S_IROTH ? "readable by others; run chmod o-rwx"
+                                           : "usable by others; run chmod o-rwx");
+    if (st.st_mode & S_IWGRP)
+        return refuse(path, -EACCES, error, error_cap, "its group can change it; run chmod g-w");
+    if (st.st_uid != 0 && st.st_uid != geteuid())
+        return refuse(path, -EACCES, error, error_cap,
+                      "belongs to another user; run, as root: chown root");
+    return 0;
 }
 
 int cluster_key_read(const char *path, uint8_t ret_keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count,
                      char *error, size_t error_cap)
 {
     CLEANUP(text_wipe) Text text = {0};
-    CLEANUP_CLOSE int fd = file_open(path, error, error_cap);
+    CLEANUP_CLOSE int fd = file_open(path, O_NONBLOCK, error, error_cap);
 
     if (fd < 0)
         return fd;

@@ -27,8 +27,7 @@ static int read_keys(const char *path, EndpointConfig *ret, char *error)
     int res = cluster_key_read(path, keys, &ret->keys_count, error, CONFIG_ERROR_MAX);
     if (res == -ENOENT)
         (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "there is no key file %s; make it with: (umask 077; dodo keygen > %s)", path,
-                       path);
+                       "there is no key file %s; make it with: dodo keygen %s", path, path);
     if (res < 0)
         return res;
     static_assert((int)KEYS_MAX == (int)CLUSTER_KEYS_MAX && sizeof keys == sizeof ret->keys,

@@ -1,36 +1,95 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo keygen: a new cluster key. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/os.h"
 #include "base/parse.h"
 #include "daemon/config.h"
 #include "daemon/start.h"
 #include "tools/command.h"
 
+enum { KEY_TEXT_SIZE = 2 * KEY_BYTES + 1 }; /* digits, and the end of the line */
+
 static const ConfigProgram program = {
     .name = "dodo keygen",
-    .summary = "Prints a new cluster key. Keep it where only Dodo's users can read it:\n"
-               "  (umask 027; dodo keygen > /etc/dodo/key)",
+    .arguments = "[FILE]",
+    .summary =
+        "Makes a new cluster key: in FILE, which must not be there yet, and which only its owner\n"
+        "can read (and, where root makes it, the group dodo); or prints it.",
 };
 
-static int run(int argc, char **argv)
+static void make_text(char text[KEY_TEXT_SIZE])
 {
-    char error[CONFIG_ERROR_MAX] = "", text[2 * KEY_BYTES + 2];
     uint8_t key[KEY_BYTES];
-    enum ConfigOutcome outcome = config_load(&program, &argc, &argv, NULL, error);
-    if (outcome != CONFIG_OK)
-        return start_config_failed(&program, outcome, error);
     os_random(NULL, key, sizeof key);
     for (size_t i = 0; i < sizeof key; i++)
         (void)snprintf(text + 2 * i, 3, "%02x", key[i]);
-    bool written = puts(text) >= 0 && fflush(stdout) == 0;
+    text[2 * sizeof key] = '\n';
     explicit_bzero(key, sizeof key);
-    explicit_bzero(text, sizeof text);
-    return written ? EXIT_SUCCESS
-                   : start_failed(&program, EXIT_START, "cannot write to the standard output");
 }
 
-const Command command_keygen = {"keygen", "Print a new cluster key", run};
+static int fail(const char *path, const char *mend)
+{
+    char error[CONFIG_ERROR_MAX];
+    (void)snprintf(error, sizeof error, "cannot make %s: %s%s", path, strerror(errno), mend);
+    return start_failed(&program, EXIT_START, error);
+}
+
+/* Those who run Dodo's daemons and programs, where an administrator makes the key. */
+static void share_with_group(int fd)
+{
+    const struct group *g = geteuid() == 0 ? getgrnam("dodo") : NULL;
+    if (g && fchown(fd, (uid_t)-1, g->gr_gid) == 0)
+        (void)fchmod(fd, 0640);
+}
+
+static int write_file(const char *path, const char text[KEY_TEXT_SIZE])
+{
+    CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail(path, errno == EEXIST ? "; a key that is in use is not overwritten" : "");
+    if (write(fd, text, KEY_TEXT_SIZE) != KEY_TEXT_SIZE || fsync(fd) != 0) {
+        int res = fail(path, "");
+        (void)unlink(path);
+        return res;
+    }
+    share_with_group(fd);
+    return EXIT_SUCCESS;
+}
+
+static int print(const char text[KEY_TEXT_SIZE])
+{
+    struct stat st;
+    if (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH))
+        (void)fprintf(stderr,
+                      "%s: warning: others can read the file that this goes to; better: "
+                      "dodo keygen FILE\n",
+                      program.name);
+    return fwrite(text, KEY_TEXT_SIZE, 1, stdout) == 1 && fflush(stdout) == 0
+               ? EXIT_SUCCESS
+               : start_failed(&program, EXIT_START, "cannot write to the standard output");
+}
+
+static int run(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "", text[KEY_TEXT_SIZE];
+    enum ConfigOutcome outcome = config_load(&program, &argc, &argv, NULL, error);
+    if (outcome != CONFIG_OK)
+        return start_config_failed(&program, outcome, error);
+    if (argc > 2)
+        return start_failed(&program, EXIT_USAGE, "one file at most");
+    make_text(text);
+    int status = argc == 2 ? write_file(argv[1], text) : print(text);
+    explicit_bzero(text, sizeof text);
+    return status;
+}
+
+const Command command_keygen = {"keygen", "Make a new cluster key", run};

@@ -24,7 +24,8 @@ refused() {
   fi
 }
 
-"$dodo" keygen >key
+"$dodo" keygen key
+[ "$(stat -c %a key)" = 600 ] || [ "$(stat -c '%a %G' key)" = '640 dodo' ] || { stat key && exit 1; }
 cp key open.key
 echo rubbish >bad.key
 chmod 600 key bad.key
@@ -45,6 +46,16 @@ refused 2 "both be IPv4 or both IPv6" "$imd" --manager '[::1]:1' --listen 127.0.
 refused 2 "unknown command" "$dodo" nonsense
 refused 2 "--timeout" "$dodo" status --timeout soon
 refused 1 "there is no key file" "$cmd" --listen 127.0.0.1:0 --key nofile
+refused 1 "is not overwritten" "$dodo" keygen key
+refused 2 "one file at most" "$dodo" keygen key2 key3
+if ! (umask 022 && "$dodo" keygen >printed 2>err && grep -q 'others can read' err); then
+  echo "FAILED: a key that others can read, without a warning"
+  failures=$((failures + 1))
+fi
+if ! (umask 077 && rm printed && "$dodo" keygen >printed 2>err && [ ! -s err ] && [ "$(wc -c <printed)" -eq 65 ]); then
+  echo "FAILED: a key printed"
+  failures=$((failures + 1))
+fi
 refused 1 "readable by others" "$cmd" --listen 127.0.0.1:0 --key open.key
 refused 1 "64 hexadecimal digits" "$cmd" --listen 127.0.0.1:0 --key bad.key
 refused 1 "not a loopback address" "$cmd" --listen 192.0.2.1:0

@@ -200,6 +200,45 @@ static void cluster_key_read__missing_file(void **state)
 
 #define IN_TEMP(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
 
+static int read_key(const TempFile *t, char error[512])
+{
+    uint8_t keys[KEYS_MAX][KEY_BYTES];
+    unsigned count;
+    *error = '\0';
+    return cluster_key_read(t->path, keys, &count, error, 512);
+}
+
+/* Whoever can change it can put a key there that he knows. */
+static void cluster_key_read__only_what_nobody_else_can_change(void **state)
+{
+    const TempFile *t = *state;
+    char error[512];
+    static const mode_t modes[] = {0660, 0620, 0460};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        write_file(t, DIGITS, strlen(DIGITS), 0600);
+        assert_int_equal(chmod(t->path, modes[i]), 0);
+        assert_int_equal(read_key(t, error), -EACCES);
+        assert_non_null(strstr(error, "chmod g-w"));
+        assert_int_equal(chmod(t->path, 0600), 0);
+    }
+    assert_int_equal(read_key(t, error), 0);
+    if (geteuid() != 0)
+        return; /* one cannot give a file away */
+    assert_int_equal(chown(t->path, 1002, 0), 0);
+    assert_int_equal(read_key(t, error), -EACCES);
+    assert_non_null(strstr(error, "belongs to another user"));
+}
+
+/* A FIFO would keep who reads it waiting. */
+static void cluster_key_read__only_files(void **state)
+{
+    const TempFile *t = *state;
+    char error[512];
+    assert_int_equal(mkfifo(t->path, 0600), 0);
+    assert_int_equal(read_key(t, error), -EINVAL);
+    assert_non_null(strstr(error, "not a regular file"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +248,8 @@ int main(void)
         IN_TEMP(key_file_read__missing_file),
         IN_TEMP(key_file_read__directory),
         IN_TEMP(key_file_read__size_limit),
+        IN_TEMP(cluster_key_read__only_what_nobody_else_can_change),
+        IN_TEMP(cluster_key_read__only_files),
         IN_TEMP(cluster_key_read__one_key),
         IN_TEMP(cluster_key_read__refuses_what_others_can_use),
         IN_TEMP(cluster_key_read__says_what_is_wrong_inside),
