@@ -56,8 +56,17 @@ static void client_abandon(Manager *m, CmdClient *c)
     }
 }
 
+void cmd_client_unname(Manager *m, CmdClient *c)
+{
+    Host *h = c->named_by ? cmd_host_find(m, c->named_by) : NULL;
+    if (h && h->named > 0)
+        h->named--;
+    c->named_by = 0;
+}
+
 static void client_remove(Manager *m, CmdClient *c)
 {
+    cmd_client_unname(m, c);
     client_abandon(m, c);
     client_unleave(m, c);
     hmap_remove(&m->clients, &c->by_id);
@@ -130,6 +139,7 @@ static void client_leave(Manager *m, CmdClient *c, Session *session, const WireR
 static void client_execute(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     c->confirmed = true;
+    cmd_client_unname(m, c);
     if (request->id > c->request_last)
         c->request_last = request->id;
     if (request->op != OP_LEAVE)

@@ -30,6 +30,7 @@ typedef struct ManagerConfig {
     uint64_t request_first_retry_ns, request_retry_max_ns, request_deadline_ns;
     uint64_t distrust_ns; /* a host that a client reported is not chosen for so long */
     unsigned hosts_max, clients_max, regions_max, opens_max; /* opens_max: under way at once */
+    uint64_t client_bytes, client_regions; /* that a client may have open; 0: no limit */
 } ManagerConfig;
 
 Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerSink *sink,
@@ -49,7 +50,7 @@ void manager_expire(Manager *m, uint64_t now_ns);
 typedef struct ManagerStats {
     uint64_t hosts, clients, regions;
     uint64_t opens, opens_reused, opens_failed, closes, reclaimed_clients, reclaimed_regions,
-        lost_hosts, reported_hosts, reconciled, retries_next_host;
+        lost_hosts, reported_hosts, reconciled, retries_next_host, opens_refused;
 } ManagerStats;
 void manager_stats(const Manager *m, ManagerStats *ret);
 size_t manager_bytes(const Manager *m); /* allocated, for all that it holds */

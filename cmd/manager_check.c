@@ -133,10 +133,11 @@ static bool owners_check(const Manager *m)
 
 static bool client_check(const CmdClient *c, size_t *tasks)
 {
-    uint64_t digest = 0;
+    uint64_t digest = 0, bytes = 0;
     LIST_FOREACH(at, &c->regions)
     {
         const Region *r = CONTAINER_OF(at, Region, open.of_client);
+        bytes += r->len;
         if (r->state != REGION_OPENED || r->open.client != c)
             return false;
         digest ^= digest_of(r);
@@ -147,8 +148,9 @@ static bool client_check(const CmdClient *c, size_t *tasks)
             return false;
         ++*tasks;
     }
-    return digest == c->digest && list_length(&c->regions) == c->regions_count &&
-           c->left == !list_empty(&c->of_left) && (!c->left || c->regions_count == 0);
+    return digest == c->digest && bytes == c->bytes && !(c->confirmed && c->named_by) &&
+           list_length(&c->regions) == c->regions_count && c->left == !list_empty(&c->of_left) &&
+           (!c->left || c->regions_count == 0);
 }
 
 static bool clients_check(const Manager *m)

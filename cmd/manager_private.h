@@ -29,7 +29,9 @@ enum {
     RANDOM_POOL = 32,        /* numbers taken from the environment at once */
     OPEN_DEADLINES = 2,      /* an OPEN is over after so many request_deadline_ns at the latest */
     ACCUSED_MAX = 2,         /* hosts that one client's word keeps from being chosen */
-    DIFFERS_MAX = 3,         /* keep-alives that differ before a list is asked of a busy peer */
+    LISTED_ALIGN = 4096,     /* no region is smaller at its imd */
+    LISTED_SLACK = 64, /* regions that a host may list beyond: what has just been freed there */
+    DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
 };
 
 /* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled:
@@ -77,6 +79,7 @@ typedef struct Host {
 
     ListNode regions;
     uint64_t regions_count, digest;
+    uint64_t named;  /* clients that it alone has told of */
     ListNode doomed; /* regions to be freed, nobody waits for it */
 
     RequestIds ids;
@@ -109,11 +112,12 @@ typedef struct CmdClient {
     HmapNode by_id;
     Id128 id;
     uint64_t heard_ns;
-    bool confirmed; /* heard itself, not only named by an imd */
-    bool left;      /* sent LEAVE: the entry stays a while for late duplicates */
+    bool confirmed;    /* heard itself, not only named by an imd */
+    uint64_t named_by; /* epoch of that imd, until it is heard itself; 0: none */
+    bool left;         /* sent LEAVE: the entry stays a while for late duplicates */
     ListNode of_left;
-    ListNode regions; /* Region.open.of_client */
-    uint64_t regions_count, digest;
+    ListNode regions;                      /* Region.open.of_client */
+    uint64_t regions_count, bytes, digest; /* of .regions */
     ListNode tasks;
     uint64_t request_last; /* highest id of its requests so far */
     unsigned accused;      /* hosts that it reported, until ... */
@@ -325,6 +329,8 @@ bool cmd_stamp_equal(const Stamp *a, const Stamp *b);
 CmdClient *cmd_client_find(const Manager *m, const Id128 *id);
 /* Finds or makes it; NULL: too many, or no memory. */
 CmdClient *cmd_client_get(Manager *m, const Id128 *id);
+/* It is heard itself, or goes: it counts no longer as named by a host. */
+void cmd_client_unname(Manager *m, CmdClient *c);
 void cmd_client_input(Manager *m, Session *session, const WireRequest *request);
 void cmd_clients_tick(Manager *m);
 void cmd_client_session_closed(Manager *m, const Session *session);

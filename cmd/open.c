@@ -275,6 +275,22 @@ void cmd_open_reopened(Manager *m, const Call *call, int status, const uint8_t *
 
 /* ---- OPEN ---------------------------------------------------------------------------------- */
 
+/* What it has, and what it has asked for: else a burst of OPENs would pass all at once. */
+static bool within_quota(const Manager *m, const CmdClient *c, uint64_t len)
+{
+    uint64_t bytes = c->bytes, regions = c->regions_count, most = m->config.client_bytes;
+    LIST_FOREACH(at, &c->tasks)
+    {
+        const Task *t = CONTAINER_OF(at, Task, of_client);
+        if (t->op != OP_OPEN)
+            continue;
+        bytes += t->open.len;
+        regions++;
+    }
+    return (most == 0 || (len <= most && bytes <= most - len)) &&
+           (m->config.client_regions == 0 || regions < m->config.client_regions);
+}
+
 static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
                            Task **ret_task)
 {
@@ -282,6 +298,10 @@ static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const Wir
 
     if (wire_open_decode(request->body, request->body_len, &open) != 0)
         return STATUS_INVALID;
+    if (!within_quota(m, c, open.len)) {
+        m->stats.opens_refused++;
+        return STATUS_QUOTA;
+    }
     if (m->opens >= m->config.opens_max)
         return STATUS_BUSY;
     Task *t = cmd_task_new(m, c, session, request, tried_bytes(m));

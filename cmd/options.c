@@ -26,6 +26,8 @@ static const ConfigKey keys[] = {
     {"cmd", "clients_max", NULL, NULL, NULL, CONFIG_COUNT, FIELD(clients_max), 1, 1 << 20},
     {"cmd", "regions_max", NULL, NULL, NULL, CONFIG_COUNT, FIELD(regions_max), 1, 1 << 28},
     {"cmd", "opens_max", NULL, NULL, NULL, CONFIG_COUNT, FIELD(opens_max), 1, 1 << 20},
+    {"cmd", "client_bytes", NULL, NULL, NULL, CONFIG_SIZE, FIELD(client_bytes), 0, 1ull << 60},
+    {"cmd", "client_regions", NULL, NULL, NULL, CONFIG_COUNT, FIELD(client_regions), 0, 1 << 28},
     {"cmd", "sessions_max", NULL, NULL, NULL, CONFIG_COUNT, FIELD(sessions_max), 1, 1 << 22},
     {"cmd", "receive_buffer", NULL, NULL, NULL, CONFIG_SIZE, FIELD(receive_bytes), 64 << 10,
      1 << 30},

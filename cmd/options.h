@@ -11,6 +11,7 @@ typedef struct CmdOptions {
     uint64_t client_dead_ns, host_dead_ns, distrust_ns, grace_ns;
     uint64_t request_retry_ns, request_retry_max_ns, request_deadline_ns;
     uint64_t hosts_max, clients_max, regions_max, opens_max, sessions_max;
+    uint64_t client_bytes, client_regions; /* a client may have open; 0: no limit */
     uint64_t receive_bytes;
 } CmdOptions;
 

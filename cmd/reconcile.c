@@ -149,13 +149,35 @@ static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
         cmd_region_open(r, c, c->request_last);
 }
 
+/* A host has room for so many regions, and each is open for one client at most: one that lists
+ * more, or names ever other clients, takes from the others what the directory has room for. */
+static uint64_t listed_most(const Host *h)
+{
+    return h->pool_bytes / LISTED_ALIGN + LISTED_SLACK;
+}
+
+static CmdClient *named_client(Manager *m, Host *h, const Id128 *id)
+{
+    CmdClient *c = cmd_client_find(m, id);
+    if (c)
+        return c;
+    if (h->named >= listed_most(h))
+        return NULL;
+    c = cmd_client_get(m, id);
+    if (c) {
+        c->named_by = h->epoch;
+        h->named++;
+    }
+    return c;
+}
+
 /* The client that a listed region is open for; NULL with true: nobody can have it. */
-static bool listed_client(Manager *m, const RegionListing *l, CmdClient **ret_client)
+static bool listed_client(Manager *m, Host *h, const RegionListing *l, CmdClient **ret_client)
 {
     *ret_client = NULL;
     if (l->flags & REGION_RELEASED || id128_is_null(&l->client))
         return true;
-    *ret_client = cmd_client_get(m, &l->client);
+    *ret_client = named_client(m, h, &l->client);
     return *ret_client;
 }
 
@@ -163,6 +185,8 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
 {
     CmdClient *c;
 
+    if (h->regions_count >= listed_most(h))
+        return;
     /* A full directory takes no more until there is room. A released region may stay the imd's
      * affair so long; an open one must be known to be freed: kept ones give way to it. */
     if (!cmd_regions_room(m)) {
@@ -171,7 +195,7 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
             (void)cmd_regions_give_way(m);
         return;
     }
-    Region *r = listed_client(m, l, &c) ? calloc(1, sizeof *r) : NULL;
+    Region *r = listed_client(m, h, l, &c) ? calloc(1, sizeof *r) : NULL;
     if (!r) { /* no memory: the next list may find some */
         h->list.doubtful = true;
         return;
@@ -214,7 +238,7 @@ static void listed_known(Manager *m, Host *h, Region *r, const RegionListing *l,
     }
     if (entry_agrees(r, l))
         return;
-    if (!listed_client(m, l, &c)) {
+    if (!listed_client(m, h, l, &c)) {
         h->list.doubtful = true;
         return;
     }

@@ -109,6 +109,7 @@ void cmd_region_detach(Manager *m, Region *r)
     case REGION_OPENED:
         list_remove(&r->open.of_client);
         r->open.client->regions_count--;
+        r->open.client->bytes -= r->len;
         r->open.client->digest ^= digest_of(r);
         break;
     case REGION_KEPT:
@@ -131,6 +132,7 @@ void cmd_region_open(Region *r, CmdClient *c, uint64_t request)
     r->open.mark = 0;
     list_push_back(&c->regions, &r->open.of_client);
     c->regions_count++;
+    c->bytes += r->len;
     c->digest ^= digest_of(r);
 }
 

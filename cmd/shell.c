@@ -163,6 +163,8 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         .clients_max = (unsigned)o->clients_max,
         .regions_max = (unsigned)o->regions_max,
         .opens_max = (unsigned)o->opens_max,
+        .client_bytes = o->client_bytes,
+        .client_regions = o->client_regions,
     };
     const ManagerSink sink = {.message = send_message, .ctx = cmd};
     Env env = os_env();

@@ -171,6 +171,9 @@ static const char *open_refusal(uint16_t status)
         return "no host has that much idle memory";
     case STATUS_BUSY:
         return "the manager is busy";
+    case STATUS_QUOTA:
+        return "this program has as much as the manager allows one: see client_bytes and "
+               "client_regions in dodo.conf(5)";
     case STATUS_DENIED:
         return "the manager denied the request";
     default:

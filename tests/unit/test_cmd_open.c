@@ -547,11 +547,61 @@ static void open__all_that_is_kept_gives_way(void **state)
     rig_free(rig);
 }
 
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+static void quota__of_bytes(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.client_bytes = 20 * KIB;
+    Rig *rig = rig_new_with(config, 1);
+    imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig), *other = client_new(rig);
+    OpOpen open = open_of(1, 8 * KIB, 0), large = open_of(2, 20 * KIB + 1, 0);
+    OpOpenReply first;
+
+    assert_int_equal(client_open(rig, c, &large, NULL), STATUS_QUOTA);
+    assert_int_equal(client_open(rig, c, &open, &first), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_QUOTA);
+    open.len = 4 * KIB;
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK); /* to the last byte */
+    open.len = 1;
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_QUOTA);
+    open.len = 20 * KIB;
+    assert_int_equal(client_open(rig, other, &open, NULL), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &first.address, CLOSE_FREE, 0), STATUS_OK);
+    open.len = 8 * KIB;
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(rig_stats(rig).opens_refused, 3);
+    rig_free(rig);
+}
+
+static void quota__of_regions_under_way_too(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.client_regions = 2;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+
+    imd->dead = imd->deaf = true; /* nothing is answered before the deadline */
+    (void)client_open_send(rig, c, &open);
+    (void)client_open_send(rig, c, &open);
+    uint64_t id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_QUOTA);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open__gives_a_region_and_says_where),
         cmocka_unit_test(open__without_hosts_fails_at_once),
+        cmocka_unit_test(quota__of_bytes),
+        cmocka_unit_test(quota__of_regions_under_way_too),
         cmocka_unit_test(open__asks_no_host_without_room),
         cmocka_unit_test(open__avoids_what_the_client_cannot_reach),
         cmocka_unit_test(open__spreads_over_hosts),

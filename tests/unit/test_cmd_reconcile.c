@@ -691,10 +691,73 @@ static void beat__differing_while_busy(void **state)
     rig_free(rig);
 }
 
+/* ---- a host that lists what it likes --------------------------------------------------------- */
+
+enum { SMALL_POOL = 16 * KIB, SMALL_MOST = SMALL_POOL / (4 * KIB) + 64 };
+
+/* @count regions that nobody else knows, from number @first on, each open for a client of its own,
+ * or all for none. */
+static void list_invented(Rig *rig, FakeImd *imd, unsigned first, unsigned count, bool named)
+{
+    imd->count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        RegionListing *l = &imd->regions[imd->count++];
+        *l = (RegionListing){.address = {.epoch = imd->session.peer_epoch,
+                                         .region = 1000 + i,
+                                         .opening = 1,
+                                         .capability = {{7}}},
+                             .key = key_of(1),
+                             .offset = i * (uint64_t)KIB,
+                             .len = 4 * KIB,
+                             .port = 9000};
+        if (!named) {
+            l->flags = REGION_RETAIN | REGION_RELEASED;
+            l->stamp = stamp_of(1);
+        } else {
+            l->client.bytes[0] = 0xcc;
+            l->client.bytes[1] = (uint8_t)(first + i);
+            l->client.bytes[2] = (uint8_t)((first + i) >> 8);
+        }
+    }
+    imd_list(rig, imd);
+}
+
+static void listing__of_more_than_the_pool_has_room_for(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *liar = imd_up(rig, SMALL_POOL), *honest = imd_up(rig, 1024 * KIB);
+    list_invented(rig, liar, 0, 400, false);
+    assert_int_equal(rig_stats(rig).regions, SMALL_MOST);
+    list_invented(rig, honest, 0, 200, false);
+    assert_int_equal(rig_stats(rig).regions, SMALL_MOST + 200);
+    rig_free(rig);
+}
+
+static void listing__of_ever_other_clients(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.clients_max = 1000;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *liar = imd_up(rig, SMALL_POOL), *honest = imd_up(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 40; i++)
+        list_invented(rig, liar, i * 10, 10, true);
+    assert_int_equal(rig_stats(rig).clients, SMALL_MOST);
+    list_invented(rig, honest, 5000, 100, true);
+    assert_int_equal(rig_stats(rig).clients, SMALL_MOST + 100);
+    liar->count = honest->count = 0;
+    rig_wait(rig, 200 * NS_PER_S); /* none of them is ever heard: they go, and count no more */
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists__are_not_asked_for_when_digests_agree),
+        cmocka_unit_test(listing__of_ever_other_clients),
+        cmocka_unit_test(listing__of_more_than_the_pool_has_room_for),
         cmocka_unit_test(join__asks_for_a_list_until_it_came),
         cmocka_unit_test(amnesia__everything_is_found_again),
         cmocka_unit_test(amnesia__unclaimed_is_freed_after_the_grace),
