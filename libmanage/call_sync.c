@@ -78,7 +78,7 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
             call->failed = r->failure;
             continue;
         }
-        if (p->job || p->writer || p->direct) {
+        if (piece_no_write(p) || p->direct) {
             call_block(c, call, TIME_NEVER);
             return false;
         }
@@ -147,7 +147,7 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
         Piece *p = piece_find(r, call->at);
         if (!p || p->writer || p->direct)
             continue;
-        if (p->job) {
+        if (piece_no_clone(p)) {
             call_block(c, call, TIME_NEVER);
             return false;
         }

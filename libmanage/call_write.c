@@ -54,7 +54,7 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     Region *r = call->region;
     for (uint64_t i = call->at / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
         Piece *p = piece_find(r, i);
-        if (direct_overlaps(c, r, i, call) || (p && (p->job || p->writer))) {
+        if (direct_overlaps(c, r, i, call) || (p && piece_no_write(p))) {
             call_block(c, call, TIME_NEVER);
             return;
         }

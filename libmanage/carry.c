@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/os.h"
@@ -70,6 +71,14 @@ static void open_remote(const CacheJob *j, CacheResult *r)
         r->remote_error = errno;
     else
         r->held = dodo_stat(r->remote, &st) == 0 && st.reused;
+}
+
+uint8_t *job_copy(const CacheJob *j)
+{
+    uint8_t *copy = malloc((size_t)j->len), *at = copy;
+    for (int i = 0; copy && i < j->iov_count; at += j->iov[i].iov_len, i++)
+        memcpy(at, j->iov[i].iov_base, j->iov[i].iov_len);
+    return copy;
 }
 
 void job_carry_out(const CacheJob *j, CacheResult *r)

@@ -5,6 +5,8 @@
 
 #include "libmanage/core.h"
 
+/* What a CLONE is of; NULL: no memory. To be freed. */
+uint8_t *job_copy(const CacheJob *j);
 void job_carry_out(const CacheJob *job, CacheResult *ret);
 
 #endif

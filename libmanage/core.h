@@ -157,6 +157,10 @@ typedef struct CacheResult {
 /* The next job for a background thread into @job; false: none now, look again when woken or at
  * cache_background_deadline(). Any number of threads may take some. */
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
+/* Whoever carries out a CLONE has copied what it is of, before he asks a host: the program may
+ * write there from now on, however long that takes. The file may not, until the job is over: what
+ * the host gets must not be older. */
+void cache_clone_copied(Cache *c, const CacheJob *job);
 void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
 

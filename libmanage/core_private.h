@@ -70,7 +70,8 @@ typedef struct Piece {
     bool direct;          /* somebody writes the file there, past it */
     CacheCall *wanted_by; /* a write that waits for its readers: no more of them begin */
     bool ahead, known /* to the policy */, stuck /* could not be written a while ago */;
-    CacheJob *job; /* is reading into it, or writing from it */
+    CacheJob *job;           /* is reading into it, or writing from it */
+    const CacheJob *cloning; /* copies it to remote memory, from a copy of its own */
 } Piece;
 
 /* CLOSING: nobody may read it any more, and it is closed when its last job is over. */
@@ -237,6 +238,15 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index);
 void piece_drop(Cache *c, Piece *p); /* whatever it holds */
 void piece_flags(Piece *p);          /* after anything that makes it busy or not */
 bool piece_busy(const Piece *p);
+/* Nothing of it may be cloned now, or written to the file. */
+static inline bool piece_no_clone(const Piece *p)
+{
+    return p->job || p->writer || p->cloning || p->direct;
+}
+static inline bool piece_no_write(const Piece *p)
+{
+    return p->job || p->writer || (p->cloning && GUARD(CLONE_BESIDE));
+}
 /* The program reads or writes it: the policy is told. */
 void piece_use(Cache *c, Piece *p, bool writing);
 void piece_dirty(Cache *c, Piece *p, uint64_t blocks);

@@ -20,6 +20,7 @@
     X(LOST, "what was lost is not believed to be held")                                \
     X(RACED, "an earlier run's data is not read if a write ran beside the opening")    \
     X(FILL_BESIDE, "nothing is filled beside a write that goes to the file alone")     \
+    X(CLONE_BESIDE, "the file is not written where a clone of it is under way")        \
     X(REFRACTION, "no allocation is tried within the refraction period")               \
     X(JOB_ALONE, "nothing is written into a piece while a job is at it")               \
     X(EDGES, "what a write leaves of a block is what the file has there")              \

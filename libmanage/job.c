@@ -317,12 +317,27 @@ static void clone_end(Cache *c, CacheJob *job, const CacheResult *result, uint64
     c->stats.clone_bytes += taken;
 }
 
+void cache_clone_copied(Cache *c, const CacheJob *job)
+{
+    cache_enter(c);
+    for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
+        Piece *p = piece_find(job->region, i);
+        p->job = NULL;
+        p->cloning = job;
+    }
+    waiters_wake(c);
+    cache_unlock(c);
+}
+
 /* The pieces are free again; a victim leaves, if nobody came for it meanwhile. */
 static void pieces_end(Cache *c, CacheJob *job, int error)
 {
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(job->region, i);
-        p->job = NULL;
+        if (p->cloning == job)
+            p->cloning = NULL;
+        else
+            p->job = NULL;
         piece_flags(p);
         if (job->evict && i == job->first && !error && !p->dirty && !piece_busy(p) && !p->direct &&
             !p->wanted_by) {
@@ -419,7 +434,7 @@ static bool run_out(Cache *c, Piece *p, uint64_t (*blocks)(const Piece *), uint6
         if (*ret_to < at + p->len || *ret_to >= r->len || n >= pieces_max)
             break;
         p = piece_find(r, p->index + 1);
-        if (!p || p->job || p->writer || p->direct || (alike && !used_alike(first, p)))
+        if (!p || piece_no_clone(p) || (alike && !used_alike(first, p)))
             break;
         at = piece_start(c, p->index);
         map = blocks(p);

@@ -211,7 +211,7 @@ void piece_drop(Cache *c, Piece *p)
 
 bool piece_busy(const Piece *p)
 {
-    return p->job || p->pins || p->writer;
+    return p->job || p->pins || p->writer || p->cloning;
 }
 
 void piece_flags(Piece *p)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/list.h"
 #include "base/os.h"
 #include "base/time.h"
@@ -170,10 +171,25 @@ static void wait_woken(Manage *m, ManageCall *e)
 
 static void register_retain(void);
 
-static void carry_out(const CacheJob *job, CacheResult *result)
+/* No write of the program's waits for a host: what goes there is copied first. */
+static bool carry_out_copied(Manage *m, const CacheJob *job, CacheResult *result)
+{
+    CLEANUP_FREE uint8_t *copy = job->kind == CACHE_CLONE ? job_copy(job) : NULL;
+    if (!copy)
+        return false;
+    CacheJob of_copy = *job;
+    of_copy.iov[0] = (struct iovec){.iov_base = copy, .iov_len = (size_t)job->len};
+    of_copy.iov_count = 1;
+    cache_clone_copied(m->cache, job);
+    job_carry_out(&of_copy, result);
+    return true;
+}
+
+static void carry_out(Manage *m, const CacheJob *job, CacheResult *result)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    job_carry_out(job, result);
+    if (!carry_out_copied(m, job, result))
+        job_carry_out(job, result);
     if (job->kind == CACHE_OPEN_REMOTE && !result->remote_error)
         (void)pthread_once(&once, register_retain);
 }
@@ -183,7 +199,7 @@ void manage_run(Manage *m, ManageCall *e)
     while (e->call.need != CACHE_OVER) {
         if (e->call.need == CACHE_JOB) {
             CacheResult result;
-            carry_out(&e->call.job, &result);
+            carry_out(m, &e->call.job, &result);
             cache_call_done(&e->call, m->cache, &result, os_now_ns());
         } else {
             wait_woken(m, e);
@@ -242,7 +258,7 @@ static void *worker_main(void *arg)
         seen = works_now(m);
         while (work_take(m, job)) {
             (void)worker_wake(m, &seen);
-            carry_out(job, &result);
+            carry_out(m, job, &result);
             cache_background_done(m->cache, job, &result, os_now_ns());
         }
         wait_work(m, seen);

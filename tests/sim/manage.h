@@ -137,6 +137,8 @@ typedef struct UserThread {
     size_t at;         /* of a write of the file alone */
     bool job_injected; /* the file failed its write or sync */
     uint8_t *bounce;
+    bool copied; /* a clone: into there */
+    struct iovec copy;
     /* a call of the program's */
     bool busy, woken, thinking;
     struct Lane *lane; /* NULL: it has no hits */

@@ -20,7 +20,7 @@ static void job_over(UserThread *t)
     User *u = t->user;
     World *w = &u->m->w;
     CacheJob *job = t->job;
-    if (cache_job_digest(job) != t->digest)
+    if (!t->copied && cache_job_digest(job) != t->digest)
         violate(w, "program%u: what a job writes was changed meanwhile", u->index);
     truth_job_over(t);
     t->result.ns = world_now(w) - t->began_ns;
@@ -148,6 +148,8 @@ static void remote_call(UserThread *t)
     uint64_t now = user_now(u);
     if (j->kind == CACHE_WRITE)
         call_writev_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
+    else if (t->copied)
+        call_offerv_start(&t->call, t->channel, j->remote, at, &t->copy, 1, now);
     else if (j->kind == CACHE_CLONE)
         call_offerv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
     else if (j->kind == CACHE_CLOSE_REMOTE)
@@ -262,6 +264,29 @@ static void job_check(UserThread *t)
         violate(w, "program%u: memory is asked for within the refraction period", u->index);
 }
 
+static void remote_later(void *ctx, uint64_t arg)
+{
+    (void)arg;
+    remote_call(ctx);
+}
+
+/* As the shell does; then its thread may stand still. */
+static void clone_start(UserThread *t)
+{
+    User *u = t->user;
+    World *w = &u->m->w;
+    t->copied = !sim_rng_chance(&w->rng, 200000); /* there is no memory for it */
+    if (!t->copied) {
+        remote_call(t);
+        return;
+    }
+    cache_job_take(t->job, t->bounce, t->job->len);
+    t->copy = (struct iovec){.iov_base = t->bounce, .iov_len = (size_t)t->job->len};
+    cache_clone_copied(u->cache, t->job);
+    simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 4 * w->p.fs.op_ns + 1), &u->life,
+              remote_later, t, 0);
+}
+
 void job_start(UserThread *t, CacheJob *job)
 {
     User *u = t->user;
@@ -271,7 +296,7 @@ void job_start(UserThread *t, CacheJob *job)
     t->result = (CacheResult){.remote = -1};
     t->began_ns = world_now(w);
     t->at = 0;
-    t->job_injected = false;
+    t->job_injected = t->copied = false;
     if (job == &t->work)
         t->injected = false;
     job_check(t);
@@ -305,9 +330,11 @@ void job_start(UserThread *t, CacheJob *job)
         __attribute__((fallthrough));
     case CACHE_READ_REMOTE:
     case CACHE_READ_FILL:
-    case CACHE_CLONE:
     case CACHE_CLOSE_REMOTE:
         remote_call(t);
+        break;
+    case CACHE_CLONE:
+        clone_start(t);
         break;
     }
 }

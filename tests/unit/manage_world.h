@@ -57,6 +57,8 @@ typedef struct WorldJob {
     bool on;
     uint64_t due_ns;
     uint64_t digest; /* of what is written: it must not change meanwhile */
+    bool copied;     /* a clone: the program may write there meanwhile */
+    uint8_t copy[WORLD_BYTES];
 } WorldJob;
 
 enum { STREAM_READS = 8 };
@@ -232,10 +234,8 @@ static void world_write(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
         remote_put(f, buf, job->offset, n);
 }
 
-static void world_clone(World *w, WorldFile *f, CacheJob *job, CacheResult *ret)
+static void world_clone(World *w, WorldFile *f, const uint8_t *buf, CacheJob *job, CacheResult *ret)
 {
-    static uint8_t buf[WORLD_BYTES];
-    cache_job_take(job, buf, job->len);
     if (f->remote_gone) {
         ret->remote_error = ENOMEM;
         return;
@@ -281,7 +281,7 @@ static void world_sync(World *w, WorldFile *f, CacheResult *ret)
 }
 
 /* Carries a job out, all at once. */
-static void world_do(World *w, CacheJob *job, CacheResult *ret)
+static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
 {
     WorldFile *f = job->file;
     *ret = (CacheResult){.ns = sim_rng_between(&w->rng, 1000, 200000)};
@@ -318,7 +318,9 @@ static void world_do(World *w, CacheJob *job, CacheResult *ret)
         world_write(w, f, job, ret);
         break;
     case CACHE_CLONE:
-        world_clone(w, f, job, ret);
+        if (!j->copied)
+            cache_job_take(job, j->copy, job->len);
+        world_clone(w, f, j->copy, job, ret);
         break;
     case CACHE_OPEN_REMOTE:
         world_open_remote(w, f, ret);
@@ -341,17 +343,22 @@ static void job_take(World *w, WorldJob *j, const CacheJob *job)
     /* No allocation during the refraction period; what began at the same instant as it may. */
     WORLD_CHECK(w, job->kind != CACHE_OPEN_REMOTE || job->start_ns <= w->refraction_from_ns ||
                        job->start_ns >= w->refraction_until_ns);
-    *j = (WorldJob){.on = true,
-                    .due_ns = w->now_ns + sim_rng_spread(&w->rng, 1000, 20000000),
-                    .digest = cache_job_digest(job)};
+    j->on = true;
+    j->due_ns = w->now_ns + sim_rng_spread(&w->rng, 1000, 20000000);
+    j->digest = cache_job_digest(job);
     cache_job_spoil(job);
+    j->copied = job->kind == CACHE_CLONE && sim_rng_chance(&w->rng, 800000);
+    if (!j->copied)
+        return;
+    cache_job_take(job, j->copy, job->len);
+    cache_clone_copied(w->cache, job);
 }
 
 static void job_finish(World *w, WorldJob *j, CacheJob *job, CacheResult *result)
 {
-    WORLD_CHECK(w, j->digest == cache_job_digest(job));
+    WORLD_CHECK(w, j->copied || j->digest == cache_job_digest(job));
     j->on = false;
-    world_do(w, job, result);
+    world_do(w, j, job, result);
     if (job->kind == CACHE_OPEN_REMOTE && result->remote_error) {
         w->refraction_from_ns = w->now_ns;
         w->refraction_until_ns = w->now_ns + w->cfg.refraction_ns;

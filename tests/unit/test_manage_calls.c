@@ -102,6 +102,96 @@ static void clone__taken_in_part(void **s)
     cache_free(c);
 }
 
+/* A csync of pieces 0 and 1 that has come to its clone. */
+static void clone_begin(Cache *c, CacheCall *sync, int rd)
+{
+    (void)do_read(c, rd, 0, 2 * PIECE);
+    cache_sync_start(sync, c, rd, w.now_ns);
+    while (sync->need == CACHE_JOB && sync->job.kind != CACHE_CLONE) {
+        CacheResult result = carry_out(&sync->job);
+        cache_call_done(sync, c, &result, w.now_ns);
+    }
+    assert_int_equal(sync->job.kind, CACHE_CLONE);
+}
+
+/* What goes to the host was copied before. The file stays as it is meanwhile. */
+static void clone__is_not_waited_for_by_a_write(void **s)
+{
+    static uint8_t buf[PIECE];
+    (void)s;
+    int rd;
+    CacheCall sync, other, write;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, 0, &rd);
+    clone_begin(c, &sync, rd);
+    memset(buf, 7, sizeof buf);
+    cache_write_start(&write, c, rd, 0, buf, PIECE, w.now_ns);
+    assert_int_equal(write.need, CACHE_BLOCKED); /* nothing was copied yet */
+    CacheResult result = carry_out(&sync.job);
+    cache_clone_copied(c, &sync.job);
+    cache_call_step(&write, c, w.now_ns);
+    assert_int_equal(write.need, CACHE_OVER);
+    cache_sync_start(&other, c, rd, w.now_ns);
+    assert_int_equal(other.need, CACHE_BLOCKED); /* what it writes, the clone could overtake */
+    assert_true(cache_check(c));
+    cache_call_done(&sync, c, &result, w.now_ns);
+    assert_int_equal(state(c, 0), CACHE_LOCAL); /* what is there is old */
+    assert_int_equal(state(c, 1), CACHE_BOTH);
+    assert_int_equal(finish(c, &sync), 0);
+    assert_int_equal(w.file[0], 1);
+    cache_call_step(&other, c, w.now_ns);
+    assert_int_equal(finish(c, &other), 0);
+    assert_int_equal(w.file[0], 7);
+    assert_int_equal(w.remote[0], 7);
+    assert_int_equal(state(c, 0), CACHE_BOTH);
+    cache_free(c);
+}
+
+/* Nor by one that needs something of the file first. */
+static void clone__is_not_waited_for_by_a_fetch(void **s)
+{
+    (void)s;
+    int rd;
+    CacheCall sync;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 2 * PIECE, CACHE_BLOCK, 7); /* the rest of that piece is missing */
+    clone_begin(c, &sync, rd);
+    CacheResult result = carry_out(&sync.job);
+    cache_clone_copied(c, &sync.job);
+    assert_int_equal(do_write(c, rd, PIECE - 10, PIECE + CACHE_BLOCK + 20, 9),
+                     PIECE + CACHE_BLOCK + 20);
+    cache_call_done(&sync, c, &result, w.now_ns);
+    assert_int_equal(finish(c, &sync), 0);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(w.file[PIECE - 11], 1);
+    assert_int_equal(w.file[PIECE - 10], 9);
+    assert_int_equal(w.file[2 * PIECE + CACHE_BLOCK + 9], 9);
+    assert_int_equal(w.file[2 * PIECE + CACHE_BLOCK + 10], 1);
+    cache_free(c);
+}
+
+/* A write past the cache goes to the file at once, and so waits. */
+static void clone__is_waited_for_by_a_write_through(void **s)
+{
+    static uint8_t buf[PIECE];
+    (void)s;
+    int rd;
+    CacheCall sync, write;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    clone_begin(c, &sync, rd);
+    CacheResult result = carry_out(&sync.job);
+    cache_clone_copied(c, &sync.job);
+    cache_write_start(&write, c, rd, 0, buf, PIECE, w.now_ns);
+    assert_int_equal(write.need, CACHE_BLOCKED);
+    cache_call_done(&sync, c, &result, w.now_ns);
+    assert_int_equal(finish(c, &sync), 0);
+    cache_call_step(&write, c, w.now_ns);
+    assert_int_equal(finish(c, &write), PIECE);
+    cache_free(c);
+}
+
 static void refraction__no_allocation(void **s)
 {
     (void)s;
@@ -508,6 +598,9 @@ int main(void)
         cmocka_unit_test(reclaim__clones_together),
         cmocka_unit_test(reclaim__as_figure_5),
         cmocka_unit_test(clone__taken_in_part),
+        cmocka_unit_test(clone__is_not_waited_for_by_a_write),
+        cmocka_unit_test(clone__is_not_waited_for_by_a_fetch),
+        cmocka_unit_test(clone__is_waited_for_by_a_write_through),
         cmocka_unit_test(refraction__no_allocation),
         cmocka_unit_test(remote_lost__the_file_serves),
         cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
