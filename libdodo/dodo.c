@@ -12,6 +12,7 @@
 #include "libdodo/gate.h"
 #include "libdodo/queue.h"
 #include "libdodo/range_held.h"
+#include "libdodo/reason.h"
 #include "libdodo/runtime.h"
 
 /* ---- what all calls share ------------------------------------------------------------------- */
@@ -313,6 +314,11 @@ int dodo_queue_close(DodoQueue *q)
 void dodo_set_log(dodo_log_fn fn, void *ctx)
 {
     log_set(fn, ctx);
+}
+
+void dodo_private_reason(const char *text)
+{
+    reason_set_copy(text);
 }
 
 const char *dodo_last_error(void)

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "libdodo/reason.h"
 #include "libmanage/backing.h"
+#include "libmanage/reasons.h"
 #include "libmanage/shell.h"
 
 /* ---- what all calls share ------------------------------------------------------------------- */
@@ -16,27 +18,36 @@
  * of the cache in use for ever. On success errno stays what it was. */
 typedef struct Entry {
     int error, cancel_state;
+    enum ManageCallName name;
+    char detail[MANAGE_SETTINGS_ERROR_MAX]; /* of wrong settings */
     Manage *m;
     ManageCall call;
 } Entry;
 
-static void enter(Entry *e)
+static void enter(Entry *e, enum ManageCallName name)
 {
     e->error = errno;
+    e->name = name;
+    e->detail[0] = '\0';
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &e->cancel_state);
 }
 
 static ssize_t leave(const Entry *e, ssize_t result, int error)
 {
+    if (result < 0) {
+        char text[REASON_MAX];
+        reason_write(text, e->name, error, e->detail);
+        dodo_private_reason(text);
+    }
     errno = result < 0 ? error : e->error;
     (void)pthread_setcancelstate(e->cancel_state, NULL);
     return result;
 }
 
 /* Enters for a call on a region; false: none can be open. */
-static bool begin(Entry *e)
+static bool begin(Entry *e, enum ManageCallName name)
 {
-    enter(e);
+    enter(e, name);
     e->m = manage_peek();
     if (!e->m)
         return false;
@@ -73,10 +84,10 @@ int dodo_copen_flags(size_t len, int fd, off_t offset, unsigned flags)
     Entry e;
     const unsigned known =
         DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | MANAGE_WRITE_THROUGH;
-    enter(&e);
+    enter(&e, NAME_COPEN);
     if (len < 1 || offset < 0 || (flags & ~known))
         return (int)leave(&e, -1, EINVAL);
-    int result = manage_get(&e.m);
+    int result = manage_get(&e.m, e.detail);
     if (result == 0)
         result = open_region(e.m, len, fd, offset, flags & ~(unsigned)DODO_FALLBACK);
     return (int)leave(&e, result < 0 ? -1 : result, -result);
@@ -122,7 +133,7 @@ ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len)
     enum HitRead how = m && buf ? read_hit(&h, m, rd, offset, buf, len) : HIT_READ_NONE;
     if (how == HIT_READ_ALL)
         return (ssize_t)len;
-    if (!begin(&e))
+    if (!begin(&e, NAME_CREAD))
         return leave(&e, -1, EINVAL);
     if (how == HIT_READ_PART)
         cache_hit_read_start(&e.call.call, &h, manage_cache(e.m), buf, os_now_ns());
@@ -134,7 +145,7 @@ ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len)
 ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len)
 {
     Entry e;
-    if (!begin(&e))
+    if (!begin(&e, NAME_CWRITE))
         return leave(&e, -1, EINVAL);
     cache_write_start(&e.call.call, manage_cache(e.m), rd, offset, buf, len, os_now_ns());
     return finish(&e);
@@ -143,7 +154,7 @@ ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len)
 int dodo_csync(int rd)
 {
     Entry e;
-    if (!begin(&e))
+    if (!begin(&e, NAME_CSYNC))
         return (int)leave(&e, -1, EINVAL);
     cache_sync_start(&e.call.call, manage_cache(e.m), rd, os_now_ns());
     return (int)finish(&e);
@@ -152,7 +163,7 @@ int dodo_csync(int rd)
 int dodo_cclose(int rd)
 {
     Entry e;
-    if (!begin(&e))
+    if (!begin(&e, NAME_CCLOSE))
         return (int)leave(&e, -1, EINVAL);
     cache_close_start(&e.call.call, manage_cache(e.m), rd, os_now_ns());
     return (int)finish(&e);
@@ -163,8 +174,8 @@ int dodo_cclose(int rd)
 int dodo_csetPolicy(int policy)
 {
     Entry e;
-    enter(&e);
-    int result = manage_get(&e.m);
+    enter(&e, NAME_POLICY);
+    int result = manage_get(&e.m, e.detail);
     if (result == 0)
         result = cache_set_policy(manage_cache(e.m), policy);
     return (int)leave(&e, result < 0 ? -1 : 0, -result);
@@ -173,8 +184,8 @@ int dodo_csetPolicy(int policy)
 int dodo_manage_register_policy(const struct manage_policy *policy)
 {
     Entry e;
-    enter(&e);
-    int result = manage_get(&e.m);
+    enter(&e, NAME_REGISTER);
+    int result = manage_get(&e.m, e.detail);
     if (result == 0)
         result = cache_register_policy(manage_cache(e.m), policy);
     return (int)leave(&e, result < 0 ? -1 : result, -result);
@@ -183,7 +194,7 @@ int dodo_manage_register_policy(const struct manage_policy *policy)
 int dodo_manage_stats(struct manage_stats *st)
 {
     Entry e;
-    enter(&e);
+    enter(&e, NAME_STATS);
     e.m = manage_peek();
     if (!st)
         return (int)leave(&e, -1, EINVAL);
@@ -196,7 +207,7 @@ int dodo_manage_stats(struct manage_stats *st)
 int dodo_manage_set(int option, uint64_t value)
 {
     Entry e;
-    enter(&e);
+    enter(&e, NAME_SET);
     int result = option == MANAGE_CACHE_BYTES || option == MANAGE_READAHEAD_BYTES
                      ? manage_preset((enum manage_option)option, value)
                      : -EINVAL;

@@ -13,7 +13,9 @@ typedef struct ManageSettings {
     bool stats;               /* a line of them at the end */
 } ManageSettings;
 
-/* Defaults, then the file, then the environment. 0, -EINVAL, or -errno of the file. */
-int manage_settings_load(ManageSettings *s);
+enum { MANAGE_SETTINGS_ERROR_MAX = 512 };
+
+/* Defaults, then the file, then the environment. 0, -EINVAL, or -errno of the file, with a text. */
+int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX]);
 
 #endif

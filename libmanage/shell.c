@@ -401,13 +401,13 @@ static void configure(const ManageSettings *s, CacheConfig *config)
     config->remote = s->cluster;
 }
 
-static int manage_start(Manage **ret)
+static int manage_start(Manage **ret, char *error)
 {
     CacheConfig config;
     Manage *m = calloc(1, sizeof *m);
     if (!m)
         return -ENOMEM;
-    int result = manage_settings_load(&m->settings);
+    int result = manage_settings_load(&m->settings, error);
     if (result < 0) {
         free(m);
         return result;
@@ -433,16 +433,17 @@ static int manage_start(Manage **ret)
     return 0;
 }
 
-int manage_get(Manage **ret)
+int manage_get(Manage **ret, char error[MANAGE_SETTINGS_ERROR_MAX])
 {
     int result = 0;
+    *error = '\0';
     *ret = running;
     if (*ret)
         return 0;
     (void)pthread_mutex_lock(&start_lock);
     *ret = running;
     if (!*ret)
-        result = manage_start(ret);
+        result = manage_start(ret, error);
     if (result == 0)
         running = *ret;
     (void)pthread_mutex_unlock(&start_lock);

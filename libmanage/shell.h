@@ -18,8 +18,8 @@ typedef struct ManageCall {
 } ManageCall;
 
 /* The process's cache, made if need be. 0; -EINVAL: wrong settings; -ENOMEM; another -errno of the
- * config file. */
-int manage_get(Manage **ret);
+ * config file. @error: what is wrong with the settings, or "". */
+int manage_get(Manage **ret, char error[MANAGE_SETTINGS_ERROR_MAX]);
 /* The same if it is there already, else NULL. */
 Manage *manage_peek(void);
 Cache *manage_cache(Manage *m);

@@ -7,7 +7,8 @@
 need nm
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u >"$dir/library"
+# What a library of the project's own uses beside (DODO_PRIVATE) is no program's.
+nm -D --defined-only "$1" | grep -v '@@DODO_PRIVATE' | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u >"$dir/library"
 sed -n '/global:/,/local:/p' "$2" | grep -oE '\bdodo_[a-zA-Z_]+' | sort -u >"$dir/map"
 awk '/^DODO_API/, /;/' "include/dodo/$3" | grep -oE '\bdodo_[a-zA-Z_]+ *\(' | tr -d ' (' |
   sort -u >"$dir/header"

@@ -343,6 +343,86 @@ static void stats__add_up(void)
     CHECK(cclose(rd) == 0);
 }
 
+/* ---- the text behind errno --------------------------------------------------------------------
+ */
+
+/* The text of the last failure names the call, tells what is wrong, and what to do. */
+static void says(const char *call, const char *wrong, const char *to_do)
+{
+    const char *text = dodo_last_error();
+    if (strncmp(text, call, strlen(call)) == 0 && strstr(text, wrong) && strstr(text, to_do))
+        return;
+    (void)fprintf(stderr, "\"%s\": not %s, %s, %s\n", text, call, wrong, to_do);
+    _exit(1);
+}
+
+static void last_error__of_copen(void)
+{
+    int fd = file_new(), rd = open_good(FILE_BYTES, fd, 0, 0);
+    CHECK_FAILS(copen(0, fd, 0), EINVAL);
+    says("copen: ", "length", "correct the call");
+    CHECK_FAILS(dodo_copen_flags(1, fd, 0, 1u << 20), EINVAL);
+    says("copen: ", "flag", "correct the call");
+    CHECK_FAILS(copen(1, 9999, 0), EINVAL);
+    says("copen: ", "no regular file", "DODO_RDONLY");
+    CHECK_FAILS(copen(1, fd, 5), EBUSY);
+    says("copen: ", "part of an open region", "close that one");
+    CHECK(cclose(rd) == 0);
+}
+
+static void last_error__of_settings(void)
+{
+    CHECK(setenv("DODO_CACHE_SIZE", "much", 1) == 0);
+    CHECK_FAILS(copen(1, file_new(), 0), EINVAL);
+    says("copen: ", "DODO_CACHE_SIZE", "much");
+    CHECK(unsetenv("DODO_CACHE_SIZE") == 0);
+    char path[] = "/tmp/dodo-test-conf-XXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && write(fd, "[manage]\ncolour = blue\n", 24) == 24);
+    CHECK(setenv("DODO_CONFIG", path, 1) == 0);
+    CHECK_FAILS(copen(1, file_new(), 0), EINVAL);
+    CHECK(unlink(path) == 0 && close(fd) == 0);
+    says("copen: ", path, "colour");
+    CHECK_FAILS(copen(1, file_new(), 0), ENOENT);
+    says("copen: ", path, "No such file");
+}
+
+static void last_error__of_the_others(void)
+{
+    char b = 0;
+    int rd = open_good(100, file_new(), 0, DODO_RDONLY);
+    CHECK_FAILS(cread(rd, 101, &b, 1), EINVAL);
+    says("cread: ", "no open region", "correct the call");
+    CHECK_FAILS(cwrite(rd, 0, &b, 1), EINVAL);
+    says("cwrite: ", "DODO_RDONLY", "correct the call");
+    CHECK_FAILS(csync(rd + 1), EINVAL);
+    says("csync: ", "no open region", "correct the call");
+    CHECK_FAILS(cclose(rd + 1), EINVAL);
+    says("cclose: ", "no open region", "correct the call");
+    CHECK_FAILS(csetPolicy(99), EINVAL);
+    says("csetPolicy: ", "no such policy", "correct the call");
+    CHECK_FAILS(dodo_manage_set(MANAGE_CACHE_BYTES, 1), EBUSY);
+    says("manage_set: ", "a cache already", "before the first copen");
+    CHECK(cclose(rd) == 0);
+}
+
+/* Memory where none can be: whoever reads or writes that file gets EIO. */
+static void last_error__of_a_file_that_fails(void)
+{
+    char b = 0;
+    int rd = open_good(PIECE, open("/proc/self/mem", O_RDWR | O_CLOEXEC), 4096, 0);
+    CHECK(cwrite(rd, 0, &b, 1) == 1);
+    CHECK_FAILS(csync(rd), EIO);
+    says("csync: ", "Input/output error", "call again");
+    CHECK_FAILS(cclose(rd), EIO);
+    says("cclose: ", "Input/output error", "still open");
+    int through =
+        open_good(PIECE, open("/proc/self/mem", O_RDWR | O_CLOEXEC), 40960, MANAGE_WRITE_THROUGH);
+    CHECK_FAILS(cwrite(through, 0, &b, 1), EIO);
+    says("cwrite: ", "Input/output error", "write again");
+    _exit(0);
+}
+
 static const Scenario scenarios[] = {
     SCENARIO(copen__bad_arguments),
     SCENARIO(copen__not_open_for_writing),
@@ -362,6 +442,10 @@ static const Scenario scenarios[] = {
     SCENARIO(write__back),
     SCENARIO(write__through),
     SCENARIO(stats__add_up),
+    SCENARIO(last_error__of_copen),
+    SCENARIO(last_error__of_settings),
+    SCENARIO(last_error__of_the_others),
+    SCENARIO(last_error__of_a_file_that_fails),
 };
 
 int main(int argc, char **argv)
