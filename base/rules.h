@@ -37,6 +37,7 @@
     X(GRACE, "a manager that just started waits before it frees the unclaimed")               \
     X(SETTLED, "an opening still in flight is not taken for unclaimed")                       \
     X(OWN_SILENCE, "silence counts only while the listener itself ran")                       \
+    X(SILENT_CREDIT, "what a silent host was asked for holds up no other host")               \
     X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")              \
     X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
 

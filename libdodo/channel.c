@@ -52,7 +52,7 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, uns
     ch->sink = *sink;
     ch->background = background;
     ch->states_count = states;
-    ch->expected_ns = TIME_NEVER;
+    ch->clock.due_ns = TIME_NEVER;
     ch->due_ns = TIME_NEVER;
     for (unsigned i = 0; i < states; i++)
         ch->states_free[i / 64] |= (uint64_t)1 << i % 64;
@@ -132,6 +132,8 @@ static CallState *state_find(Channel *ch)
 static void call_list(Call *call)
 {
     Channel *ch = call->channel;
+    if (!ch->calls) /* nobody had to come while there was none */
+        ch->clock.due_ns = TIME_NEVER;
     call->next = NULL;
     call->prev = ch->calls_last;
     *(call->prev ? &call->prev->next : &ch->calls) = call;
@@ -388,18 +390,10 @@ void channel_input_joined(Channel *ch, const Addr *from, uint8_t *datagrams, siz
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-/* Silence counts only while the listener itself ran (DESIGN 5, liveness). */
-static void notice_own_gap(Channel *ch, uint64_t now_ns)
+/* Silence counts only while the listener itself ran. */
+uint64_t channel_clock(Channel *ch, uint64_t now_ns)
 {
-    if (ch->expected_ns == TIME_NEVER || now_ns <= ch->expected_ns + OWN_GAP_NS)
-        return;
-    if (!RULE(OWN_SILENCE))
-        return;
-    uint64_t gap = now_ns - ch->expected_ns;
-    stir_all(ch);
-    for (Call *call = ch->calls; call; call = call->next)
-        if (call->state)
-            run_postpone(call, gap, now_ns);
+    return RULE(OWN_SILENCE) ? listen_clock_at(&ch->clock, now_ns) : now_ns;
 }
 
 static void send_hellos(Channel *ch, uint64_t now_ns)
@@ -424,14 +418,15 @@ static void call_settle(Call *call)
 static void step_calls(Channel *ch, uint64_t now_ns)
 {
     bool all = ch->background || ch->client->stopped;
+    uint64_t clock_ns = channel_clock(ch, now_ns);
     Call *next;
-    if (!all && !ch->stir && now_ns < ch->due_ns)
+    if (!all && !ch->stir && clock_ns < ch->due_ns)
         return;
     ch->stir = false;
     ch->due_ns = TIME_NEVER;
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
-        bool wanted = all || call->stir || now_ns >= call->due_ns;
+        bool wanted = all || call->stir || clock_ns >= call->due_ns;
         if (wanted && (call->need == NEED_NETWORK || call->need == NEED_BLOCKED))
             call_step(call, now_ns);
         if (call->need == NEED_NOTHING)
@@ -445,7 +440,6 @@ static void step_calls(Channel *ch, uint64_t now_ns)
 
 void channel_step(Channel *ch, uint64_t now_ns)
 {
-    notice_own_gap(ch, now_ns);
     do {
         ch->again = false;
         step_calls(ch, now_ns);
@@ -459,14 +453,13 @@ void channel_step(Channel *ch, uint64_t now_ns)
     }
     if (!ch->client->stopped)
         send_hellos(ch, now_ns);
-    /* At once is not before now: that would be a gap of its own. */
-    uint64_t next_ns = ch->calls ? channel_deadline(ch) : TIME_NEVER;
-    ch->expected_ns = next_ns > now_ns ? next_ns : now_ns;
+    listen_clock_until(&ch->clock, ch->calls ? channel_deadline(ch) : TIME_NEVER, now_ns);
 }
 
 uint64_t channel_deadline(Channel *ch)
 {
-    uint64_t deadline = time_min(endpoint_deadline(ch->endpoint), ch->due_ns);
+    uint64_t due_ns = listen_clock_monotonic(&ch->clock, ch->due_ns);
+    uint64_t deadline = time_min(endpoint_deadline(ch->endpoint), due_ns);
     if (ch->background)
         deadline = time_min(deadline, background_deadline(ch));
     return deadline;

@@ -233,7 +233,7 @@ struct Call {
     /* private: libdodo/call*.c */
     uint8_t kind, phase;
     bool stir;       /* its next step may find something to do, whatever the time is */
-    uint64_t due_ns; /* else: not before */
+    uint64_t due_ns; /* else: not before; on the channel's listening clock */
     Channel *channel;
     struct Call *next, *prev;
     struct Region *region;

@@ -5,6 +5,7 @@
 
 #include "base/hmap.h"
 #include "base/list.h"
+#include "base/listen_clock.h"
 #include "base/rules.h"
 #include "base/time.h"
 #include "libdodo/core.h"
@@ -21,7 +22,6 @@ enum {
     REPORTS_MAX = 4,                /* of hosts, that wait to be sent; more are not taken */
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
     PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
-    OWN_GAP_NS = 100 * 1000000,     /* later than asked for by so much: this process was stopped */
     SAFE_DATAGRAM = 1232,           /* fits every path: IPv6's least MTU less its headers */
     STUCK_DEADLINES = 8,            /* answers, but no progress, for so many transfer deadlines */
     PIECES_EXTRA = 15,              /* states of a channel for pieces, besides one a call */
@@ -156,7 +156,7 @@ typedef struct CallState {
     bool begun;           /* the machine in u was started */
     bool renewed;         /* the session was made for this run, after one of another epoch */
     uint32_t progress;    /* of the transfer when it last made some, */
-    uint64_t progress_ns; /* and when that was */
+    uint64_t progress_ns; /* and when that was, on the listening clock; so is: */
     Addr peer;
     Session *session;
     uint64_t give_up_ns; /* while the session is not up */
@@ -255,9 +255,9 @@ struct Channel {
     Call *calls, *calls_last; /* the oldest first: so credit goes round */
     bool stir;                /* one of them has its own set, or may have */
     bool news;                /* for channel_take_news() */
-    uint64_t due_ns;          /* the earliest of the others' */
+    uint64_t due_ns;          /* the earliest of the others', on the listening clock */
     uint64_t together;        /* bytes that their transfers have under way */
-    uint64_t expected_ns;     /* when the shell was told to come again */
+    ListenClock clock;        /* of its requests, transfers and sessions' waits */
     uint64_t next_transfer;   /* names of writes and fills: none is used again on this channel */
     unsigned extra;           /* pieces, but for one of each call */
     bool again;               /* a call's pieces have changed: it goes on in this very step */
@@ -349,6 +349,9 @@ bool checks_restore(Region *r, const CheckRecord *record, size_t len);
 
 /* ---- channel.c ---- */
 void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
+/* The channel's listening clock. Calls begin and are stepped in monotonic time; what they have
+ * under way on the network goes by this. */
+uint64_t channel_clock(Channel *ch, uint64_t now_ns);
 void call_init(Call *call, Channel *ch, uint8_t kind);
 void call_attach(Call *call); /* with a state */
 void call_attach_group(Call *call);
@@ -369,10 +372,9 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
                uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns);
 /* Sends what is due; tells how it stands. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
-bool run_is_held(const Call *call); /* by want of credit: others' progress lets it go on */
-uint64_t run_deadline(const Call *call);
-bool run_is_brief(const Call *call); /* one chunk of data at most */
-void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns);
+bool run_is_held(const Call *call);      /* by want of credit: others' progress lets it go on */
+uint64_t run_deadline(const Call *call); /* on the listening clock */
+bool run_is_brief(const Call *call);     /* one chunk of data at most */
 void run_session_up(Call *call, Session *session, uint64_t now_ns);
 void run_session_closed(Call *call, Session *session);
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a call has under way on the network: one request, or one bulk transfer, over a session
- * that may have to be set up first. */
+ * that may have to be set up first. All its times are points on the channel's listening clock. */
 #include <stdlib.h>
 
 #include "libdodo/core_private.h"
 
-static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t now_ns)
+static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t clock_ns)
 {
     CallState *st = call->state;
     run_end(call);
@@ -15,16 +15,17 @@ static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_
     st->peer = *peer;
     st->session = NULL;
     st->renewed = false;
-    st->give_up_ns = time_add(now_ns, call->channel->client->config.transfer_deadline_ns);
+    st->give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
 }
 
 void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size_t len,
                  const RequestTimes *times, uint64_t now_ns)
 {
     CallState *st = call->state;
-    run_prepare(call, RUN_REQUEST, &call->channel->client->config.manager, now_ns);
+    uint64_t clock_ns = channel_clock(call->channel, now_ns);
+    run_prepare(call, RUN_REQUEST, &call->channel->client->config.manager, clock_ns);
     st->id = id;
-    request_start(&st->u.request, id, op, body, len, times, now_ns);
+    request_start(&st->u.request, id, op, body, len, times, clock_ns);
     st->begun = true;
 }
 
@@ -32,7 +33,7 @@ void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64
               uint8_t *buf, size_t len, uint64_t now_ns)
 {
     CallState *st = call->state;
-    run_prepare(call, RUN_READ, host, now_ns);
+    run_prepare(call, RUN_READ, host, channel_clock(call->channel, now_ns));
     st->address = *address;
     st->offset = offset;
     st->buf = buf;
@@ -43,7 +44,7 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
                uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns)
 {
     CallState *st = call->state;
-    run_prepare(call, RUN_WRITE, host, now_ns);
+    run_prepare(call, RUN_WRITE, host, channel_clock(call->channel, now_ns));
     st->address = *address;
     st->write_kind = (uint8_t)kind;
     st->offset = offset;
@@ -107,12 +108,12 @@ static ChannelPeer *peer_of(Channel *ch, Session *s)
 }
 
 /* A PROBE, if there is something to find out. It is as long as the datagrams would be. */
-static void peer_probe(Channel *ch, Session *s, ChannelPeer *peer, uint64_t now_ns)
+static void peer_probe(Channel *ch, Session *s, ChannelPeer *peer, uint64_t clock_ns)
 {
     size_t len = peer->probe.datagram, overhead = endpoint_overhead(ch->endpoint);
     if (len == 0) /* mostly; a random number is a system call */
         return;
-    if (!path_probe_due(&peer->probe, env_random_u64(&ch->client->env), now_ns))
+    if (!path_probe_due(&peer->probe, env_random_u64(&ch->client->env), clock_ns))
         return;
     uint8_t *room = malloc(2 * len); /* a few times a session */
     if (!room)
@@ -149,15 +150,18 @@ static bool host_changed(const CallState *st, const Session *s)
     return s->peer_role != ROLE_IMD || s->peer_epoch != st->address.epoch;
 }
 
-static bool run_begin(Call *call, Session *s, uint64_t deadline_ns, uint64_t now_ns)
+/* @silent_ns: the host has been silent for so long already, asked in another way. */
+static bool run_begin(Call *call, Session *s, uint64_t silent_ns, uint64_t clock_ns)
 {
     Channel *ch = call->channel;
     CallState *st = call->state;
     ChannelPeer *peer = peer_of(ch, s);
     if (!peer)
         return false;
-    peer_probe(ch, s, peer, now_ns);
-    TransferConfig config = {.deadline_ns = deadline_ns,
+    peer_probe(ch, s, peer, clock_ns);
+    TransferConfig config = {.deadline_ns = ch->client->config.transfer_deadline_ns,
+                             .silent_ns = silent_ns,
+                             .missed_ns = &ch->clock.missed_ns,
                              .credit = &ch->client->credit,
                              .path = &peer->path,
                              .together = &ch->together,
@@ -166,30 +170,29 @@ static bool run_begin(Call *call, Session *s, uint64_t deadline_ns, uint64_t now
     if (st->run == RUN_READ) {
         config.segment = peer->read_segment;
         read_transfer_start(&st->u.read, &config, &st->address, st->offset, st->buf, st->len,
-                            &st->next_ask, now_ns);
+                            &st->next_ask, clock_ns);
         read_transfer_edges(&st->u.read, st->edges, st->edge_head, st->edge_tail);
     } else {
         st->transfer = ch->next_transfer; /* a new name each time it is begun */
         ch->next_transfer += write_chunk_count(st->offset, st->len);
         config.segment = peer->write_segment;
         write_transfer_start(&st->u.write, &config, &st->address, st->write_kind, st->offset,
-                             st->buf, st->len, st->number, st->transfer, now_ns);
+                             st->buf, st->len, st->number, st->transfer, clock_ns);
     }
     st->begun = true;
     st->progress = 0;
-    st->progress_ns = now_ns;
+    st->progress_ns = clock_ns;
     return true;
 }
 
 /* Perhaps large datagrams vanish on the way, and nobody told of a smaller MTU: smaller ones serve
  * this session from now on. All the silence so far counts. */
-static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t stuck_ns,
-                       uint64_t now_ns)
+static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t clock_ns)
 {
     CallState *st = call->state;
-    uint64_t deadline = call->channel->client->config.transfer_deadline_ns;
     bool reading = st->run == RUN_READ;
-    uint64_t heard_ns = reading ? st->u.read.p.clock.heard_ns : st->u.write.p.clock.heard_ns;
+    uint64_t silent_ns = reading ? read_transfer_silent_ns(&st->u.read, clock_ns)
+                                 : write_transfer_silent_ns(&st->u.write, clock_ns);
     if (reading)
         read_transfer_end(&st->u.read);
     else
@@ -197,8 +200,7 @@ static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t
     peer->read_segment = peer->write_segment = segment;
     path_probe_end(&peer->probe);
     st->begun = false;
-    (void)run_begin(call, st->session, heard_ns > st->progress_ns ? deadline : deadline - stuck_ns,
-                    now_ns);
+    (void)run_begin(call, st->session, silent_ns, clock_ns);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -210,7 +212,7 @@ static void send_message(Channel *ch, Session *s, uint8_t type, const uint8_t *p
     ch->sink.datagram(ch->sink.ctx, &s->peer, datagram, n);
 }
 
-static void send_request(Call *call, Session *s, uint64_t now_ns)
+static void send_request(Call *call, Session *s, uint64_t clock_ns)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
     Client *c = call->channel->client;
@@ -218,26 +220,26 @@ static void send_request(Call *call, Session *s, uint64_t now_ns)
     uint64_t settled = c->ids.settled;
     client_unlock(c);
     size_t n;
-    while ((n = request_output(&call->state->u.request, settled, payload, now_ns)) > 0)
+    while ((n = request_output(&call->state->u.request, settled, payload, clock_ns)) > 0)
         send_message(call->channel, s, WIRE_REQUEST, payload, n);
 }
 
-static void send_reads(Call *call, Session *s, uint64_t now_ns)
+static void send_reads(Call *call, Session *s, uint64_t clock_ns)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
     size_t n;
-    while ((n = read_transfer_output(&call->state->u.read, payload, now_ns)) > 0)
+    while ((n = read_transfer_output(&call->state->u.read, payload, clock_ns)) > 0)
         send_message(call->channel, s, WIRE_READ, payload, n);
 }
 
-static void send_writes(Call *call, Session *s, uint64_t now_ns)
+static void send_writes(Call *call, Session *s, uint64_t clock_ns)
 {
     Channel *ch = call->channel;
     Burst burst;
     uint8_t poll[WIRE_WRITE_HEADER_SIZE];
     size_t n;
     int what;
-    while ((what = write_transfer_output(&call->state->u.write, &burst, poll, &n, now_ns)) !=
+    while ((what = write_transfer_output(&call->state->u.write, &burst, poll, &n, clock_ns)) !=
            WRITE_NOTHING) {
         if (what == WRITE_BURST)
             ch->sink.burst(ch->sink.ctx, s, &burst);
@@ -267,7 +269,8 @@ static enum RunResult transfer_result(CallState *st, uint8_t state, uint16_t sta
 static enum RunResult request_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    request_expire(&st->u.request, now_ns);
+    uint64_t clock_ns = channel_clock(call->channel, now_ns);
+    request_expire(&st->u.request, clock_ns);
     if (st->u.request.state == REQUEST_TIMED_OUT)
         return RUN_TIMED_OUT;
     if (st->u.request.state == REQUEST_ANSWERED) {
@@ -276,28 +279,28 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
     }
     Session *s = run_session(call, now_ns);
     if (s)
-        send_request(call, s, now_ns);
+        send_request(call, s, clock_ns);
     return RUN_RUNNING;
 }
 
-static enum RunResult transfer_step(Call *call, Session *s, uint64_t now_ns)
+static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
 {
     CallState *st = call->state;
     if (st->run == RUN_READ) {
-        read_transfer_expire(&st->u.read, now_ns);
+        read_transfer_expire(&st->u.read, clock_ns);
         if (s && st->u.read.state == TRANSFER_RUNNING)
-            send_reads(call, s, now_ns);
+            send_reads(call, s, clock_ns);
         return transfer_result(st, st->u.read.state, st->u.read.status);
     }
-    write_transfer_expire(&st->u.write, now_ns);
+    write_transfer_expire(&st->u.write, clock_ns);
     if (s && st->u.write.state == TRANSFER_RUNNING)
-        send_writes(call, s, now_ns);
+        send_writes(call, s, clock_ns);
     return transfer_result(st, st->u.write.state, st->u.write.status);
 }
 
 /* What to do about a transfer that makes no progress, whatever is answered. BUSY is not death, but
  * it must end. */
-static enum RunResult run_stuck(Call *call, uint64_t now_ns)
+static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
     Channel *ch = call->channel;
@@ -308,9 +311,9 @@ static enum RunResult run_stuck(Call *call, uint64_t now_ns)
                                        : write_transfer_starved(&st->u.write);
     if (progress != st->progress || starved) {
         st->progress = progress;
-        st->progress_ns = now_ns;
+        st->progress_ns = clock_ns;
     }
-    uint64_t stuck_ns = now_ns - st->progress_ns;
+    uint64_t stuck_ns = clock_ns - st->progress_ns;
     uint16_t small =
         segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
     if (stuck_ns >= STUCK_DEADLINES * deadline) {
@@ -318,9 +321,9 @@ static enum RunResult run_stuck(Call *call, uint64_t now_ns)
         return RUN_REFUSED;
     }
     if (peer && peer->read_segment > small && stuck_ns >= deadline / 2 && stuck_ns < deadline) {
-        run_shrink(call, peer, small, stuck_ns, now_ns);
+        run_shrink(call, peer, small, clock_ns);
         if (st->begun)
-            return transfer_step(call, st->session, now_ns);
+            return transfer_step(call, st->session, clock_ns);
     }
     return RUN_RUNNING;
 }
@@ -332,9 +335,10 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
         return RUN_TIMED_OUT;
     if (st->run == RUN_REQUEST)
         return request_step(call, now_ns);
+    uint64_t clock_ns = channel_clock(call->channel, now_ns);
     Session *s = run_session(call, now_ns);
     if (!s && !st->begun)
-        return now_ns >= st->give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
+        return clock_ns >= st->give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
     if (s && host_changed(st, s)) {
         if (st->begun || st->renewed)
             return RUN_HOST_CHANGED;
@@ -345,11 +349,10 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
         (void)run_session(call, now_ns);
         return RUN_RUNNING;
     }
-    if (!st->begun &&
-        !run_begin(call, s, call->channel->client->config.transfer_deadline_ns, now_ns))
+    if (!st->begun && !run_begin(call, s, 0, clock_ns))
         return RUN_TIMED_OUT;
-    enum RunResult result = transfer_step(call, s, now_ns);
-    return result == RUN_RUNNING ? run_stuck(call, now_ns) : result;
+    enum RunResult result = transfer_step(call, s, clock_ns);
+    return result == RUN_RUNNING ? run_stuck(call, clock_ns) : result;
 }
 
 bool run_is_held(const Call *call)
@@ -385,21 +388,6 @@ bool run_is_brief(const Call *call)
     return (st->run != RUN_READ && st->run != RUN_WRITE) || st->len <= WIRE_CHUNK_MAX;
 }
 
-void run_postpone(Call *call, uint64_t gap_ns, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    st->give_up_ns = time_add(st->give_up_ns, gap_ns);
-    st->progress_ns = time_add(st->progress_ns, gap_ns);
-    if (!st->begun)
-        return;
-    if (st->run == RUN_REQUEST)
-        request_postpone(&st->u.request, gap_ns);
-    else if (st->run == RUN_READ)
-        read_transfer_postpone(&st->u.read, gap_ns, now_ns);
-    else if (st->run == RUN_WRITE)
-        write_transfer_postpone(&st->u.write, gap_ns, now_ns);
-}
-
 /* ---- events --------------------------------------------------------------------------------- */
 
 void run_session_up(Call *call, Session *session, uint64_t now_ns)
@@ -407,14 +395,15 @@ void run_session_up(Call *call, Session *session, uint64_t now_ns)
     CallState *st = call->state;
     if (st->session != session || !st->begun)
         return;
+    uint64_t clock_ns = channel_clock(call->channel, now_ns);
     if (st->run == RUN_REQUEST)
-        request_resend(&st->u.request, now_ns);
+        request_resend(&st->u.request, clock_ns);
     else if (host_changed(st, session))
         return; /* the next step finds out */
     else if (st->run == RUN_READ)
-        read_transfer_resend(&st->u.read, now_ns);
+        read_transfer_resend(&st->u.read, clock_ns);
     else if (st->run == RUN_WRITE)
-        write_transfer_resend(&st->u.write, now_ns);
+        write_transfer_resend(&st->u.write, clock_ns);
 }
 
 /* The transfer holds the path estimate that goes with the session: it starts anew on the next. */
@@ -436,7 +425,7 @@ void run_data(Call *call, Session *session, const WireData *data, uint64_t now_n
 {
     CallState *st = call->state;
     if (st->begun && st->session == session && st->run == RUN_READ)
-        read_transfer_input(&st->u.read, data, now_ns);
+        read_transfer_input(&st->u.read, data, channel_clock(call->channel, now_ns));
 }
 
 void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,
@@ -451,10 +440,11 @@ void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payl
         peer_probed(call->channel, session, payload, len);
     if (!st->begun)
         return;
+    uint64_t clock_ns = channel_clock(call->channel, now_ns);
     if (type == WIRE_WRITE_ACK && st->run == RUN_WRITE &&
         wire_write_ack_decode(payload, len, &ack) == 0)
-        write_transfer_input(&st->u.write, &ack, now_ns);
+        write_transfer_input(&st->u.write, &ack, clock_ns);
     else if (type == WIRE_REPLY && st->run == RUN_REQUEST &&
              wire_reply_decode(payload, len, &reply) == 0)
-        (void)request_input(&st->u.request, &reply, now_ns); /* false: another call's */
+        (void)request_input(&st->u.request, &reply, clock_ns); /* false: another call's */
 }

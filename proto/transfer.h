@@ -9,6 +9,13 @@
  * missing segment, never the window. Every re-ask has a new number.
  * A transfer belongs to one thread; only the CreditPool is shared (its fields are atomic).
  *
+ * Silence. The host's silence counts from the moment in which it is asked for something, or was
+ * heard last; a transfer that waits for its turn waits for no host. When the tail timer runs out
+ * without a sign of life, nothing of the transfer counts as under way: its credit goes back, and
+ * until the host is heard again only probes go to it, which need no credit. So a dead host holds
+ * up no transfer from another one.
+ * The times are those of the channel's listening clock: a pause of the process is no silence.
+ *
  * How a shell drives one: after start, after every batch of inputs, after resend and after expire
  * call output until it has nothing; sleep until the deadline or a datagram; call expire.
  *
@@ -78,9 +85,12 @@ typedef struct TransferCounters {
 typedef struct TransferConfig {
     uint16_t segment;        /* bytes of data a datagram (WIRE_SEGMENT_MIN..MAX) */
     uint64_t deadline_ns;    /* without any sign of life of the host for so long: dead */
+    uint64_t silent_ns;      /* ... of which so much is over already, before the start */
     CreditPool *credit;      /* kept */
     PathEstimate *path;      /* kept */
     TransferCounters *count; /* kept; may be NULL */
+    /* What the listening clock has left out so far; kept. NULL: nothing, ever. */
+    const uint64_t *missed_ns;
     /* Where several transfers share a channel: what all of them have under way, so that one of
      * them at least moves, however scarce credit is; kept. NULL: this one is alone. */
     uint64_t *together;
@@ -97,7 +107,8 @@ enum TransferState {
 
 /* Private to proto/transfer_*.c: what both directions keep of time and of credit. */
 typedef struct TransferClock {
-    uint64_t heard_ns;      /* last sign of life; the start at first */
+    uint64_t heard_ns;      /* last sign of life; when it was asked, at first */
+    uint64_t silent_ns;     /* the host's silence before that */
     uint64_t quiet_ns;      /* nothing was sent and nothing came since: the tail timer's start */
     uint64_t gap_ns;        /* since when a gap is known; TIME_NEVER: none is */
     uint64_t busy_until_ns; /* send nothing before; 0: free to send */
@@ -107,6 +118,7 @@ typedef struct TransferClock {
 } TransferClock;
 typedef struct TransferFlight {
     uint64_t bytes; /* under way */
+    uint64_t given; /* of these, so many were given back to the pool in a silence */
     uint64_t owed;  /* no longer under way, still to be given back to the pool */
     bool limited;   /* the window, not the work, was what held us back */
     bool starved;   /* others on the channel have all the credit: it is not our host's silence */
@@ -132,7 +144,8 @@ typedef struct ReadAsk {
     uint64_t guard; /* data of asks below it does not show this one to be lost */
     uint64_t map;   /* asked here and nowhere since; under way if in the chunk's asked too */
     uint64_t sent_ns, first_ns;
-    uint32_t got; /* bytes that came */
+    uint64_t missed_ns; /* by the clock, when it was sent */
+    uint32_t got;       /* bytes that came */
     uint16_t chunk;
     bool probe, replied, lossy;
 } ReadAsk;
@@ -184,8 +197,8 @@ size_t read_transfer_output(ReadTransfer *t, uint8_t *out, uint64_t now_ns);
 void read_transfer_input(ReadTransfer *t, const WireData *m, uint64_t now_ns);
 uint64_t read_transfer_deadline(const ReadTransfer *t); /* when to call output again, at latest */
 void read_transfer_expire(ReadTransfer *t, uint64_t now_ns);
-/* The process itself was stopped for @gap_ns: all clocks start anew. */
-void read_transfer_postpone(ReadTransfer *t, uint64_t gap_ns, uint64_t now_ns);
+/* For how long the host has been silent now. */
+uint64_t read_transfer_silent_ns(const ReadTransfer *t, uint64_t now_ns);
 /* The session was renewed (same epoch): ask again for what is missing. */
 void read_transfer_resend(ReadTransfer *t, uint64_t now_ns);
 /* Others on its channel have all the credit: it waits for its turn. */
@@ -207,13 +220,14 @@ bool read_transfer_all_filled(const ReadTransfer *t);
 
 /* All maps: bit i is segment i. What is neither received nor in flight is to be sent. */
 typedef struct WriteChunk {
-    uint64_t received; /* by the imd, as far as we know */
-    uint64_t flight;   /* sent, and nothing known of it since */
-    uint64_t sent;     /* at least once */
-    uint64_t suspect;  /* lost if still in flight when the gap timer runs out */
-    uint64_t passed;   /* the next suspects: noticed while the timer was running */
-    uint64_t polled;   /* in flight when a poll was sent that will tell */
-    uint64_t sent_ns;  /* the last burst */
+    uint64_t received;  /* by the imd, as far as we know */
+    uint64_t flight;    /* sent, and nothing known of it since */
+    uint64_t sent;      /* at least once */
+    uint64_t suspect;   /* lost if still in flight when the gap timer runs out */
+    uint64_t passed;    /* the next suspects: noticed while the timer was running */
+    uint64_t polled;    /* in flight when a poll was sent that will tell */
+    uint64_t sent_ns;   /* the last burst */
+    uint64_t missed_ns; /* by the clock, at that time */
     uint32_t offset, len;
     uint32_t bursts;
     uint32_t order;      /* of the last burst or poll among the transfer's */
@@ -273,7 +287,7 @@ int write_transfer_output(WriteTransfer *t, Burst *ret_burst, uint8_t poll[WIRE_
 void write_transfer_input(WriteTransfer *t, const WireWriteAck *m, uint64_t now_ns);
 uint64_t write_transfer_deadline(const WriteTransfer *t);
 void write_transfer_expire(WriteTransfer *t, uint64_t now_ns);
-void write_transfer_postpone(WriteTransfer *t, uint64_t gap_ns, uint64_t now_ns);
+uint64_t write_transfer_silent_ns(const WriteTransfer *t, uint64_t now_ns);
 void write_transfer_resend(WriteTransfer *t, uint64_t now_ns);
 bool write_transfer_starved(const WriteTransfer *t);
 bool write_transfer_held(const WriteTransfer *t);

@@ -133,14 +133,30 @@ uint64_t path_reorder_ns(const PathEstimate *p)
 
 /* ---- the clock of a transfer ---------------------------------------------------------------- */
 
-void clock_start(TransferClock *k, uint64_t now_ns)
+void clock_start(TransferClock *k, const TransferConfig *config, uint64_t now_ns)
 {
-    *k = (TransferClock){.heard_ns = now_ns, .quiet_ns = now_ns, .gap_ns = TIME_NEVER};
+    *k = (TransferClock){.heard_ns = now_ns,
+                         .silent_ns = config->silent_ns,
+                         .quiet_ns = now_ns,
+                         .gap_ns = TIME_NEVER};
 }
 
-void clock_sent(TransferClock *k, uint64_t now_ns)
+void clock_sent(TransferClock *k, bool waiting, uint64_t now_ns)
 {
+    if (!waiting)
+        k->heard_ns = now_ns;
     k->quiet_ns = now_ns;
+}
+
+uint64_t clock_silence(const TransferClock *k, bool waiting, uint64_t now_ns)
+{
+    return time_add(k->silent_ns, waiting ? clock_since(k->heard_ns, now_ns) : 0);
+}
+
+static uint64_t dead_at(const TransferClock *k, const TransferConfig *config, bool waiting)
+{
+    uint64_t left = config->deadline_ns > k->silent_ns ? config->deadline_ns - k->silent_ns : 0;
+    return waiting ? time_add(k->heard_ns, left) : TIME_NEVER;
 }
 
 void clock_busy(TransferClock *k, uint64_t now_ns)
@@ -157,15 +173,6 @@ void clock_check_busy(TransferClock *k, uint64_t now_ns)
 {
     if (now_ns >= k->busy_until_ns)
         k->busy_until_ns = 0;
-}
-
-void clock_renew(TransferClock *k, uint64_t now_ns)
-{
-    clock_heard(k, now_ns);
-    if (k->gap_ns != TIME_NEVER)
-        k->gap_ns = now_ns;
-    if (k->busy_until_ns > time_add(now_ns, k->busy_ns))
-        k->busy_until_ns = time_add(now_ns, k->busy_ns);
 }
 
 static uint64_t probe_at(const TransferClock *k, const TransferConfig *config, bool waiting,
@@ -185,16 +192,17 @@ static uint64_t probe_at(const TransferClock *k, const TransferConfig *config, b
 uint64_t clock_deadline(const TransferClock *k, const TransferConfig *config, bool waiting,
                         uint64_t outstanding_bytes)
 {
-    uint64_t at = time_add(k->heard_ns, config->deadline_ns);
+    uint64_t at = dead_at(k, config, waiting);
     at = time_min(at, time_add(k->gap_ns, path_reorder_ns(config->path)));
     if (k->busy_until_ns)
         at = time_min(at, k->busy_until_ns);
     return time_min(at, probe_at(k, config, waiting, outstanding_bytes));
 }
 
-bool clock_is_dead(const TransferClock *k, const TransferConfig *config, uint64_t now_ns)
+bool clock_is_dead(const TransferClock *k, const TransferConfig *config, bool waiting,
+                   uint64_t now_ns)
 {
-    return now_ns >= time_add(k->heard_ns, config->deadline_ns);
+    return waiting && now_ns >= dead_at(k, config, waiting);
 }
 
 bool clock_gap_over(const TransferClock *k, const TransferConfig *config, uint64_t now_ns)
@@ -202,15 +210,16 @@ bool clock_gap_over(const TransferClock *k, const TransferConfig *config, uint64
     return k->gap_ns != TIME_NEVER && now_ns >= time_add(k->gap_ns, path_reorder_ns(config->path));
 }
 
-void clock_check_probe(TransferClock *k, const TransferConfig *config, bool waiting,
+bool clock_check_probe(TransferClock *k, const TransferConfig *config, bool waiting,
                        uint64_t outstanding_bytes, uint64_t now_ns)
 {
     if (!waiting || now_ns < probe_at(k, config, waiting, outstanding_bytes))
-        return;
+        return false;
     k->probe_due = true;
     k->quiet_ns = now_ns;
     if (k->backoff < BACKOFF_MAX)
         k->backoff++;
+    return true;
 }
 
 /* ---- credit in flight ----------------------------------------------------------------------- */
@@ -232,9 +241,11 @@ void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes
 {
     assert(f->bytes >= bytes);
     f->bytes -= bytes;
-    f->owed += bytes;
+    uint64_t given = f->given < bytes ? f->given : bytes;
+    f->given -= given;
+    f->owed += bytes - given;
     if (config->together)
-        *config->together -= bytes;
+        *config->together -= bytes - given;
     /* The pool is shared: it is not touched for every datagram. */
     if (f->owed >= FLIGHT_BATCH_BYTES || f->bytes == 0) {
         credit_return(config->credit, f->owed);
@@ -244,10 +255,18 @@ void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes
 
 void flight_end(TransferFlight *f, const TransferConfig *config)
 {
-    credit_return(config->credit, f->bytes + f->owed);
-    if (config->together)
-        *config->together -= f->bytes;
+    flight_give_back(f, config);
     f->bytes = 0;
+    f->given = 0;
+}
+
+void flight_give_back(TransferFlight *f, const TransferConfig *config)
+{
+    uint64_t charged = f->bytes - f->given;
+    credit_return(config->credit, charged + f->owed);
+    if (config->together)
+        *config->together -= charged;
+    f->given = f->bytes;
     f->owed = 0;
 }
 
@@ -255,4 +274,11 @@ void flight_succeed(const TransferFlight *f, const TransferConfig *config, uint6
 {
     if (f->limited)
         credit_on_success(config->credit, bytes);
+}
+
+bool sample_is_good(const TransferConfig *config, uint64_t sent_ns, uint64_t missed_ns,
+                    uint64_t now_ns)
+{
+    return !listen_clock_mostly_missed(missed_so_far(config) - missed_ns,
+                                       clock_since(sent_ns, now_ns));
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/listen_clock.h"
 #include "base/time.h"
 #include "proto/transfer.h"
 
@@ -17,16 +18,25 @@ static inline uint64_t clock_since(uint64_t then_ns, uint64_t now_ns)
     return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-void clock_start(TransferClock *k, uint64_t now_ns);
-/* A sign of life: the deadline and the tail timer start anew. */
+void clock_start(TransferClock *k, const TransferConfig *config, uint64_t now_ns);
+/* A sign of life: the silence and the tail timer start here. */
 static inline void clock_heard(TransferClock *k, uint64_t now_ns)
 {
     k->heard_ns = now_ns;
+    k->silent_ns = 0;
     k->quiet_ns = now_ns;
     k->backoff = 0;
     k->probe_due = false;
 }
-void clock_sent(TransferClock *k, uint64_t now_ns);
+/* @waiting: something was under way before. */
+void clock_sent(TransferClock *k, bool waiting, uint64_t now_ns);
+/* The host's silence, while there is something that it should answer. */
+uint64_t clock_silence(const TransferClock *k, bool waiting, uint64_t now_ns);
+/* The tail timer has run out, and nothing came since: only probes go out. */
+static inline bool clock_is_silent(const TransferClock *k)
+{
+    return k->backoff > 0;
+}
 /* The host asks for patience: doubling, but once a time-out however many answers say so. */
 void clock_busy(TransferClock *k, uint64_t now_ns);
 void clock_check_busy(TransferClock *k, uint64_t now_ns); /* is it over? */
@@ -35,15 +45,14 @@ static inline void clock_served(TransferClock *k)
 {
     k->busy_ns = 0;
 }
-/* A stop of the process or a renewed session: all of it starts anew. */
-void clock_renew(TransferClock *k, uint64_t now_ns);
 /* @waiting: there is something under way, so the tail timer runs. */
 uint64_t clock_deadline(const TransferClock *k, const TransferConfig *config, bool waiting,
                         uint64_t outstanding_bytes);
-bool clock_is_dead(const TransferClock *k, const TransferConfig *config, uint64_t now_ns);
+bool clock_is_dead(const TransferClock *k, const TransferConfig *config, bool waiting,
+                   uint64_t now_ns);
 bool clock_gap_over(const TransferClock *k, const TransferConfig *config, uint64_t now_ns);
-/* Sets probe_due, and starts the next, longer interval, when the tail timer has run out. */
-void clock_check_probe(TransferClock *k, const TransferConfig *config, bool waiting,
+/* Sets probe_due, and starts the next, longer interval, when the tail timer has run out: true. */
+bool clock_check_probe(TransferClock *k, const TransferConfig *config, bool waiting,
                        uint64_t outstanding_bytes, uint64_t now_ns);
 
 /* ---- credit in flight: proto/transfer_path.c ------------------------------------------------ */
@@ -53,6 +62,8 @@ uint64_t flight_take(TransferFlight *f, const TransferConfig *config, uint64_t w
 /* No longer under way: here, or known to be lost. Given back to the pool in batches. */
 void flight_land(TransferFlight *f, const TransferConfig *config, uint64_t bytes);
 void flight_end(TransferFlight *f, const TransferConfig *config);
+/* The host is silent: the credit of all that is under way goes back. It is still waited for. */
+void flight_give_back(TransferFlight *f, const TransferConfig *config);
 /* It waits for its turn on the channel. */
 static inline bool flight_is_starved(const TransferFlight *f)
 {
@@ -60,6 +71,20 @@ static inline bool flight_is_starved(const TransferFlight *f)
 }
 /* @bytes came without loss. */
 void flight_succeed(const TransferFlight *f, const TransferConfig *config, uint64_t bytes);
+
+/* What the listening clock has left out so far. */
+static inline uint64_t missed_so_far(const TransferConfig *config)
+{
+    return config->missed_ns ? *config->missed_ns : 0;
+}
+/* A round trip from @sent_ns to now was measured, when the clock had left out @missed_ns. */
+bool sample_is_good(const TransferConfig *config, uint64_t sent_ns, uint64_t missed_ns,
+                    uint64_t now_ns);
+/* A loss, for the credit that all channels share. */
+static inline void note_loss(const TransferConfig *config, uint64_t now_ns)
+{
+    credit_on_loss(config->credit, now_ns + missed_so_far(config), config->path->srtt_ns);
+}
 
 /* ---- maps of segments ----------------------------------------------------------------------- */
 

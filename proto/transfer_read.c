@@ -117,6 +117,11 @@ static void chunk_start(ReadTransfer *t, ReadChunk *c, uint32_t offset)
     c->blocks = (uint16_t)map_below(blocks_of(t->offset + offset, c->len));
 }
 
+static bool is_waiting(const ReadTransfer *t)
+{
+    return t->p.flight.bytes > 0;
+}
+
 void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
                          const RegionAddress *address, uint64_t offset, void *buf, size_t len,
                          uint64_t *next_ask, uint64_t now_ns)
@@ -137,7 +142,7 @@ void read_transfer_start(ReadTransfer *t, const TransferConfig *config,
     t->progress = 0;
     t->chunks_count = (uint16_t)((len + WIRE_CHUNK_MAX - 1) / WIRE_CHUNK_MAX);
     memset(&t->p, 0, sizeof t->p);
-    clock_start(&t->p.clock, now_ns);
+    clock_start(&t->p.clock, config, now_ns);
     if (*next_ask == 0)
         *next_ask = 1;
     t->p.first_ask = *next_ask;
@@ -201,8 +206,9 @@ static uint64_t new_ask_number(ReadTransfer *t)
     return ask;
 }
 
-static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool probe, uint8_t *out,
-                       uint64_t now_ns)
+/* @waiting: something was under way before. */
+static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool probe, bool waiting,
+                       uint8_t *out, uint64_t now_ns)
 {
     ReadChunk *c = &t->chunks[chunk];
     uint64_t ask = new_ask_number(t);
@@ -210,13 +216,14 @@ static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool prob
                                   .guard = ask,
                                   .map = want,
                                   .sent_ns = now_ns,
+                                  .missed_ns = missed_so_far(&t->config),
                                   .chunk = (uint16_t)chunk,
                                   .probe = probe};
     COUNT(t, asks, 1);
     COUNT(t, resent, map_count(want & c->ever));
     c->asked |= want;
     c->ever |= want;
-    clock_sent(&t->p.clock, now_ns);
+    clock_sent(&t->p.clock, waiting, now_ns);
     WireRead m = {.ask = ask_to_wire(t, ask),
                   .address = t->address,
                   .offset = t->offset + c->offset,
@@ -241,13 +248,16 @@ static size_t send_probe(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
     uint64_t one = map & -map;
     /* It stays charged, it only changes hands. */
     oldest->map &= ~one;
-    return send_ask(t, chunk, one, true, out, now_ns);
+    return send_ask(t, chunk, one, true, true, out, now_ns);
 }
 
 static size_t send_missing(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
 {
     const ReadChunk *c = NULL;
     uint64_t want = 0;
+    bool waiting = is_waiting(t);
+    if (waiting && clock_is_silent(&t->p.clock))
+        return 0;
     for (; t->p.next_chunk < t->chunks_count; t->p.next_chunk++) {
         c = &t->chunks[t->p.next_chunk];
         want = c->missing & ~c->asked;
@@ -267,7 +277,7 @@ static size_t send_missing(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
         return 0;
     want = cut_fit(&cut, want, credit);
     flight_land(&t->p.flight, &t->config, credit - cut_bytes(&cut, want));
-    return send_ask(t, t->p.next_chunk, want, false, out, now_ns);
+    return send_ask(t, t->p.next_chunk, want, false, waiting, out, now_ns);
 }
 
 size_t read_transfer_output(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
@@ -329,7 +339,7 @@ static void gap_over(ReadTransfer *t, uint64_t now_ns)
         lost = true;
     }
     if (lost)
-        credit_on_loss(t->config.credit, now_ns, t->config.path->srtt_ns);
+        note_loss(&t->config, now_ns);
     t->p.clock.gap_ns = TIME_NEVER;
     if (!t->p.clock.probe_due)
         watch_gap(t, now_ns);
@@ -464,7 +474,7 @@ static void note_reply(ReadTransfer *t, ReadAsk *a, uint64_t now_ns)
         return;
     a->replied = true;
     a->first_ns = now_ns;
-    if (a->ask > t->p.sample_after)
+    if (a->ask > t->p.sample_after && sample_is_good(&t->config, a->sent_ns, a->missed_ns, now_ns))
         path_sample_rtt(t->config.path, clock_since(a->sent_ns, now_ns));
 }
 
@@ -474,7 +484,8 @@ static void ask_over(ReadTransfer *t, const ReadAsk *a, uint64_t now_ns)
     if (a->probe || a->lossy || a->ask <= t->p.sample_after)
         return;
     flight_succeed(&t->p.flight, &t->config, a->got);
-    if (a->got >= CREDIT_LEAST && a->got > t->config.segment)
+    if (a->got >= CREDIT_LEAST && a->got > t->config.segment &&
+        sample_is_good(&t->config, a->sent_ns, a->missed_ns, now_ns))
         path_sample_rate(t->config.path, a->got - t->config.segment,
                          clock_since(a->first_ns, now_ns));
 }
@@ -494,7 +505,7 @@ static void take_segment(ReadTransfer *t, ReadChunk *c, ReadAsk *a, const WireDa
         return;
     a->got += (uint32_t)m->data_len;
     if (a->probe) /* so what had been sent before was lost */
-        credit_on_loss(t->config.credit, now_ns, t->config.path->srtt_ns);
+        note_loss(&t->config, now_ns);
     if (!ask_under_way(t, a))
         ask_over(t, a, now_ns);
 }
@@ -574,11 +585,6 @@ void read_transfer_input(ReadTransfer *t, const WireData *m, uint64_t now_ns)
 
 /* ---- time ----------------------------------------------------------------------------------- */
 
-static bool is_waiting(const ReadTransfer *t)
-{
-    return t->p.flight.bytes > 0;
-}
-
 uint64_t read_transfer_deadline(const ReadTransfer *t)
 {
     if (t->state != TRANSFER_RUNNING)
@@ -590,23 +596,21 @@ void read_transfer_expire(ReadTransfer *t, uint64_t now_ns)
 {
     if (t->state != TRANSFER_RUNNING)
         return;
-    if (flight_is_starved(&t->p.flight))
-        clock_heard(&t->p.clock, now_ns);
-    if (clock_is_dead(&t->p.clock, &t->config, now_ns)) {
+    if (clock_is_dead(&t->p.clock, &t->config, is_waiting(t), now_ns)) {
         t->state = TRANSFER_TIMED_OUT;
         return;
     }
     clock_check_busy(&t->p.clock, now_ns);
     if (clock_gap_over(&t->p.clock, &t->config, now_ns))
         gap_over(t, now_ns);
-    clock_check_probe(&t->p.clock, &t->config, is_waiting(t), t->p.flight.bytes, now_ns);
+    if (clock_check_probe(&t->p.clock, &t->config, is_waiting(t), t->p.flight.bytes, now_ns) &&
+        RULE(SILENT_CREDIT))
+        flight_give_back(&t->p.flight, &t->config);
 }
 
-void read_transfer_postpone(ReadTransfer *t, uint64_t gap_ns, uint64_t now_ns)
+uint64_t read_transfer_silent_ns(const ReadTransfer *t, uint64_t now_ns)
 {
-    (void)gap_ns; /* all clocks start anew, however long it was */
-    clock_renew(&t->p.clock, now_ns);
-    t->p.sample_after = t->p.last_ask;
+    return clock_silence(&t->p.clock, is_waiting(t), now_ns);
 }
 
 void read_transfer_resend(ReadTransfer *t, uint64_t now_ns)
@@ -616,7 +620,7 @@ void read_transfer_resend(ReadTransfer *t, uint64_t now_ns)
     for (uint64_t ask = t->p.oldest_ask; ask <= t->p.last_ask; ask++)
         ask_lost(t, ask_slot(t, ask), UINT64_MAX);
     find_oldest(t);
-    clock_renew(&t->p.clock, now_ns);
+    clock_heard(&t->p.clock, now_ns);
     t->p.clock.gap_ns = TIME_NEVER;
     t->p.clock.busy_until_ns = 0;
     t->p.sample_after = t->p.last_ask;

@@ -47,6 +47,17 @@ static bool chunk_awaits(const WriteTransfer *t, unsigned i)
     return (t->p.hold & chunk_bit(i)) || c->flight || !chunk_pending(t, c);
 }
 
+/* Is it the imd's turn with any of them? */
+static bool is_waiting(const WriteTransfer *t)
+{
+    if (t->p.flight.bytes > 0)
+        return true;
+    for (uint64_t open = t->p.open; open; open &= open - 1)
+        if (chunk_awaits(t, map_lowest(open)))
+            return true;
+    return false;
+}
+
 /* ---- start and end -------------------------------------------------------------------------- */
 
 unsigned write_chunk_count(uint64_t offset, size_t len)
@@ -78,7 +89,7 @@ void write_transfer_start(WriteTransfer *t, const TransferConfig *config,
     t->progress = 0;
     memset(&t->p, 0, sizeof t->p);
     t->p.grant = GRANT_NONE;
-    clock_start(&t->p.clock, now_ns);
+    clock_start(&t->p.clock, config, now_ns);
 }
 
 static void chunk_begin(WriteTransfer *t)
@@ -158,18 +169,25 @@ static void fill_message(const WriteTransfer *t, unsigned i, WireWrite *m)
     };
 }
 
-static void note_sent(WriteTransfer *t, unsigned i, uint64_t now_ns)
+static void note_sent(WriteTransfer *t, unsigned i, bool waiting, uint64_t now_ns)
 {
     t->chunks[i].order = ++t->p.order;
     t->p.suspect_chunks &= ~chunk_bit(i);
     t->p.passed_chunks &= ~chunk_bit(i);
-    clock_sent(&t->p.clock, now_ns);
+    clock_sent(&t->p.clock, waiting, now_ns);
+}
+
+/* A round trip begins. */
+static void chunk_stamp(const WriteTransfer *t, WriteChunk *c, uint64_t now_ns)
+{
+    c->sent_ns = now_ns;
+    c->missed_ns = missed_so_far(&t->config);
 }
 
 /* Asks what has been received. @telling: so much time has passed that what was sent before the
  * poll and is not in its answer must be lost. */
 static int send_poll(WriteTransfer *t, unsigned i, bool telling, uint8_t *poll, size_t *ret_len,
-                     uint64_t now_ns)
+                     bool waiting, uint64_t now_ns)
 {
     WriteChunk *c = &t->chunks[i];
     WireWrite m;
@@ -180,16 +198,16 @@ static int send_poll(WriteTransfer *t, unsigned i, bool telling, uint8_t *poll, 
         c->polled = c->flight;
     }
     if (first_void)
-        c->sent_ns = now_ns;
+        chunk_stamp(t, c, now_ns);
     c->flags |= CHUNK_NUDGED;
-    note_sent(t, i, now_ns);
+    note_sent(t, i, waiting, now_ns);
     COUNT(t, asks, 1);
     fill_message(t, i, &m);
     *ret_len = wire_write_encode_header(&m, poll);
     return WRITE_POLL;
 }
 
-static int send_burst(WriteTransfer *t, unsigned i, uint64_t want, Burst *ret_burst,
+static int send_burst(WriteTransfer *t, unsigned i, uint64_t want, Burst *ret_burst, bool waiting,
                       uint64_t now_ns)
 {
     WriteChunk *c = &t->chunks[i];
@@ -204,10 +222,10 @@ static int send_burst(WriteTransfer *t, unsigned i, uint64_t want, Burst *ret_bu
     c->polled &= ~want;
     c->flags &= (uint8_t)~CHUNK_NUDGED;
     c->bursts++;
-    c->sent_ns = now_ns;
+    chunk_stamp(t, c, now_ns);
     for (uint64_t m64 = want; m64; m64 &= m64 - 1)
         c->burst_of[map_lowest(m64)] = (uint8_t)c->bursts;
-    note_sent(t, i, now_ns);
+    note_sent(t, i, waiting, now_ns);
     if (c->full_order == 0 && c->sent == cut_all(&cut))
         c->full_order = c->order;
     fill_message(t, i, &m);
@@ -288,6 +306,7 @@ int write_transfer_output(WriteTransfer *t, Burst *ret_burst, uint8_t poll[WIRE_
                           size_t *ret_poll_len, uint64_t now_ns)
 {
     write_transfer_expire(t, now_ns);
+    bool waiting = is_waiting(t);
     t->p.flight.starved = false;
     if (t->state != TRANSFER_RUNNING || now_ns < t->p.clock.busy_until_ns)
         return WRITE_NOTHING;
@@ -298,18 +317,19 @@ int write_transfer_output(WriteTransfer *t, Burst *ret_burst, uint8_t poll[WIRE_
     if (t->kind == WRITE_VOID && !t->p.poll_wanted && t->p.next_chunk < t->chunks_count)
         chunk_begin(t);
     if (t->p.poll_wanted)
-        return send_poll(t, map_lowest(t->p.poll_wanted), true, poll, ret_poll_len, now_ns);
-    if (t->kind == WRITE_VOID)
+        return send_poll(t, map_lowest(t->p.poll_wanted), true, poll, ret_poll_len, waiting,
+                         now_ns);
+    if (t->kind == WRITE_VOID || (waiting && clock_is_silent(&t->p.clock)))
         return WRITE_NOTHING;
     unsigned i = chunk_to_send(t);
     if (i == TRANSFER_CHUNKS_MAX)
         return WRITE_NOTHING;
     uint64_t want = take_room(t, i);
     if (want)
-        return send_burst(t, i, want, ret_burst, now_ns);
+        return send_burst(t, i, want, ret_burst, waiting, now_ns);
     uint64_t stuck = chunk_to_nudge(t);
     if (stuck)
-        return send_poll(t, map_lowest(stuck), false, poll, ret_poll_len, now_ns);
+        return send_poll(t, map_lowest(stuck), false, poll, ret_poll_len, waiting, now_ns);
     return WRITE_NOTHING;
 }
 
@@ -322,7 +342,7 @@ static void chunk_lost(WriteTransfer *t, WriteChunk *c, uint64_t map, uint64_t n
         return;
     c->flags |= CHUNK_AMBIGUOUS;
     flight_drop(t, c, map);
-    credit_on_loss(t->config.credit, now_ns, t->config.path->srtt_ns);
+    note_loss(&t->config, now_ns);
 }
 
 /* In flight, although segments that were sent after them have come. */
@@ -423,7 +443,8 @@ static unsigned chunk_find(const WriteTransfer *t, const WireWriteAck *m)
 /* The segment sent last has come, and it was sent once: that took a round trip. */
 static void sample_rtt(const WriteTransfer *t, const WriteChunk *c, uint64_t news, uint64_t now_ns)
 {
-    if (c->flags & CHUNK_AMBIGUOUS)
+    if ((c->flags & CHUNK_AMBIGUOUS) ||
+        !sample_is_good(&t->config, c->sent_ns, c->missed_ns, now_ns))
         return;
     if (t->kind == WRITE_VOID || news >> map_highest(c->sent) & 1)
         path_sample_rtt(t->config.path, clock_since(c->sent_ns, now_ns));
@@ -531,31 +552,28 @@ uint64_t write_transfer_deadline(const WriteTransfer *t)
 {
     if (t->state != TRANSFER_RUNNING)
         return TIME_NEVER;
-    return clock_deadline(&t->p.clock, &t->config, t->p.open != 0, t->p.flight.bytes);
+    return clock_deadline(&t->p.clock, &t->config, is_waiting(t), t->p.flight.bytes);
 }
 
 void write_transfer_expire(WriteTransfer *t, uint64_t now_ns)
 {
     if (t->state != TRANSFER_RUNNING)
         return;
-    if (flight_is_starved(&t->p.flight))
-        clock_heard(&t->p.clock, now_ns);
-    if (clock_is_dead(&t->p.clock, &t->config, now_ns)) {
+    if (clock_is_dead(&t->p.clock, &t->config, is_waiting(t), now_ns)) {
         t->state = TRANSFER_TIMED_OUT;
         return;
     }
     clock_check_busy(&t->p.clock, now_ns);
     if (clock_gap_over(&t->p.clock, &t->config, now_ns))
         gap_over(t, now_ns);
-    clock_check_probe(&t->p.clock, &t->config, t->p.open != 0, t->p.flight.bytes, now_ns);
+    if (clock_check_probe(&t->p.clock, &t->config, is_waiting(t), t->p.flight.bytes, now_ns) &&
+        RULE(SILENT_CREDIT))
+        flight_give_back(&t->p.flight, &t->config);
 }
 
-void write_transfer_postpone(WriteTransfer *t, uint64_t gap_ns, uint64_t now_ns)
+uint64_t write_transfer_silent_ns(const WriteTransfer *t, uint64_t now_ns)
 {
-    (void)gap_ns; /* all clocks start anew, however long it was */
-    clock_renew(&t->p.clock, now_ns);
-    for (uint64_t open = t->p.open; open; open &= open - 1)
-        t->chunks[map_lowest(open)].flags |= CHUNK_AMBIGUOUS;
+    return clock_silence(&t->p.clock, is_waiting(t), now_ns);
 }
 
 void write_transfer_resend(WriteTransfer *t, uint64_t now_ns)
@@ -564,7 +582,7 @@ void write_transfer_resend(WriteTransfer *t, uint64_t now_ns)
         return;
     for (uint64_t open = t->p.open; open; open &= open - 1)
         chunk_restart(t, map_lowest(open));
-    clock_renew(&t->p.clock, now_ns);
+    clock_heard(&t->p.clock, now_ns);
     t->p.clock.gap_ns = TIME_NEVER;
     t->p.clock.busy_until_ns = 0;
     t->p.suspect_chunks = t->p.passed_chunks = 0;

@@ -170,6 +170,8 @@ static void client_fault(World *w, enum Fault f)
     } else if (f == FAULT_CLIENT_KILL_WRITING) {
         p->kill_when_writing = true;
     } else {
+        if (w->p.client_pause_ns)
+            how_long_ns = sim_rng_below(&w->rng, w->p.client_pause_ns);
         process_pause(p);
         later(w, how_long_ns, &p->life, resume_process, i);
     }

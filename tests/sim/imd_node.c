@@ -479,6 +479,7 @@ void imd_start(ImdNode *n)
     World *w = n->world;
     if (n->running)
         return;
+    n->silent_ns = world_now(w);
     n->env.world = w;
     (void)snprintf(n->env.name, sizeof n->env.name, "imd%u", n->index);
     sim_rng_init(&n->env.rng, w->seed, 0x73000000 + n->host * 65536 + n->life);
@@ -598,6 +599,7 @@ void imd_pause(ImdNode *n)
     if (!n->running || n->paused)
         return;
     story(n->world, "imd%u is stopped", n->index);
+    n->silent_ns = world_now(n->world);
     n->paused = true;
     simnet_hold(n->socket, true);
     for (unsigned i = 0; i < n->world->p.imd_threads; i++)
@@ -621,6 +623,7 @@ void imd_resume(ImdNode *n)
     if (!n->running || !n->paused)
         return;
     story(n->world, "imd%u goes on", n->index);
+    n->silent_ns = world_now(n->world);
     n->paused = false;
     simnet_hold(n->socket, false);
     if (sim_rng_below(&n->world->rng, 2))

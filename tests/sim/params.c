@@ -4,8 +4,8 @@
 #include "tests/sim/world.h"
 
 static const char *const names[SCENARIO_COUNT] = {
-    "general", "calm", "pauses",  "amnesia", "retain",  "contention", "file",   "hosts",
-    "churn",   "end",  "silence", "reclaim", "crashes", "large",      "stripes"};
+    "general", "calm", "pauses",  "amnesia", "retain",  "contention", "file",    "hosts",
+    "churn",   "end",  "silence", "reclaim", "crashes", "large",      "stripes", "silent"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -158,6 +158,11 @@ static void choose_calls(Params *p, uint64_t seed)
         p->async = ASYNC_MAX;
     }
     p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
+    if (p->scenario == SCENARIO_SILENT) {
+        p->stripe_ppm = 0;
+        p->async = ASYNC_MAX;
+        p->weights[DO_ASYNC] = 60;
+    }
     p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
     p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
     if (p->scenario == SCENARIO_CONTENTION) /* to be overtaken by a write takes one */
@@ -170,9 +175,9 @@ static void choose_owners(Params *p, uint64_t seed)
     sim_rng_init(r, seed, 0x6f776e);
     p->give_back = sim_rng_below(r, 2);
     p->limit_every_ns = TIME_NEVER;
-    if (!p->calm && sim_rng_below(r, 3) == 0)
+    if (!p->calm && p->scenario != SCENARIO_SILENT && sim_rng_below(r, 3) == 0)
         p->limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
-    p->owners = sim_rng_below(r, 2);
+    p->owners = sim_rng_below(r, 2) && p->scenario != SCENARIO_SILENT;
     p->reclaim_every_ns = TIME_NEVER;
     if (p->owners && !p->calm)
         p->reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
@@ -406,6 +411,41 @@ static void scenario_stripes(Params *p, SimRng *r)
     p->fault_long_ns = 2 * NS_PER_S;
 }
 
+/* Nothing but hosts that stand still, for longer than any deadline, and in half of the seeds a
+ * program that stands still for a moment again and again. So results.c knows how long a read may
+ * take. */
+static void scenario_silent(Params *p, SimRng *r)
+{
+    p->imds = IMDS_MAX;
+    p->clients = p->client_hosts = 1 + (unsigned)sim_rng_below(r, 2);
+    p->descs = 6;
+    p->popular_ppm = p->hot_ppm = 0;
+    p->region_blocks_max = REGION_MAX / 4096;
+    p->pool_bytes = 256 * 4096;
+    p->fallback_ppm = p->no_memory_ppm = p->stranger_ppm = 0;
+    p->weights[DO_WRITE] = p->weights[DO_CHANGE_FILE] = p->weights[DO_EXIT] = 0;
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_READ] = 40;
+    p->datagram_max = 1472;
+    p->link = (SimLink){.delay_ns = sim_rng_spread(r, 20 * NS_PER_US, NS_PER_MS)};
+    p->fs.op_ns = sim_rng_spread(r, 5 * NS_PER_US, 200 * NS_PER_US);
+    p->fs.slow_ppm = 0;
+    p->sessions_max = 256;
+    p->credit_bytes = 65536;
+    p->transfer_deadline_ns = ms(r, 1500, 3000);
+    p->host_dead_ns = p->client_dead_ns = 4 * p->transfer_deadline_ns;
+    p->duration_ns = sim_rng_between(r, 4000, 12000) * NS_PER_MS;
+    p->think_ns = 2 * NS_PER_MS;
+    only_fault(p, r, FAULT_IMD_PAUSE);
+    p->fault_every_ns = NS_PER_S;
+    p->fault_long_ns = 3 * p->transfer_deadline_ns;
+    if (sim_rng_below(r, 2) == 0)
+        return;
+    p->faults[FAULT_CLIENT_PAUSE] = 10;
+    p->fault_every_ns = 150 * NS_PER_MS;
+    p->client_pause_ns = 400 * NS_PER_MS;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -431,7 +471,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_CHURN] = scenario_churn,     [SCENARIO_END] = scenario_end,
         [SCENARIO_SILENCE] = scenario_silence, [SCENARIO_RECLAIM] = scenario_reclaim,
         [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes,
-        [SCENARIO_STRIPES] = scenario_stripes};
+        [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

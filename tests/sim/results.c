@@ -276,6 +276,49 @@ static void check_bounded(Thread *t)
                 (unsigned long long)(bound / NS_PER_MS));
 }
 
+/* Its region is on a host that has been alive and undisturbed for all of the call. */
+static bool host_is_lively(const Thread *t)
+{
+    World *w = t->process->world;
+    ClientRegionInfo info;
+    if (t->desc->state != DESC_OPEN || t->desc->rd != t->rd ||
+        client_region_info(t->process->client, t->rd, &info) < 0 || !info.active || info.stripes)
+        return false;
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        const ImdNode *n = &w->imds[i];
+        if (n->running && n->epoch == info.address.epoch)
+            return !n->paused && n->silent_ns < t->started_ns;
+    }
+    return false;
+}
+
+static bool any_silent(const World *w)
+{
+    bool silent = false;
+    for (unsigned i = 0; i < w->p.imds; i++)
+        silent |= w->imds[i].paused;
+    return silent;
+}
+
+/* A live host's data takes some round trips, and the files of the calls beside; a dead one is given
+ * up after the one deadline of all who wait for it, however the program stands still in between. */
+static void check_prompt(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    const Params *q = &w->p;
+    if (q->scenario != SCENARIO_SILENT || w->phase != PHASE_RUN || t->op != DO_READ)
+        return;
+    bool lively = host_is_lively(t);
+    uint64_t bound = lively ? q->transfer_deadline_ns / 2 : 3 * q->transfer_deadline_ns / 2;
+    uint64_t took = world_now(w) - t->started_ns - (p->paused_total_ns - t->paused_before_ns);
+    cover_add(w, COVER_READS_BESIDE_SILENCE, lively && any_silent(w));
+    if (took > bound)
+        violate(w, "client%u: a read from a %s host took %llu ms (at most %llu)", p->index,
+                lively ? "live" : "silent", (unsigned long long)(took / NS_PER_MS),
+                (unsigned long long)(bound / NS_PER_MS));
+}
+
 void program_call_over(Thread *t)
 {
     static void (*const over[DO_COUNT])(Thread *) = {
@@ -294,6 +337,7 @@ void program_call_over(Thread *t)
     cover(w, COVER_CALLS);
     cover(w, COVER_CHECKS);
     check_bounded(t);
+    check_prompt(t);
     Desc *d = t->desc;
     if (t->op == DO_LEAVE) {
         script_left(t->process);

@@ -61,6 +61,7 @@ enum Scenario {
     SCENARIO_CRASHES,    /* programs are killed in the midst of writes, and run again at once */
     SCENARIO_LARGE,      /* regions of several megabytes: calls of many chunks and windows */
     SCENARIO_STRIPES,    /* regions over several hosts, which come and go, and calls in pieces */
+    SCENARIO_SILENT,     /* some hosts say nothing for long: calls to the others take no longer */
     SCENARIO_COUNT
 };
 
@@ -117,6 +118,7 @@ typedef struct Params {
     unsigned weights[DO_COUNT];
     uint64_t fault_every_ns;      /* TIME_NEVER: none */
     uint64_t fault_long_ns;       /* a fault lasts up to this */
+    uint64_t client_pause_ns;     /* ... but for pauses of programs; 0: as all */
     unsigned faults[FAULT_COUNT]; /* weights */
     uint32_t stranger_ppm;
     uint32_t no_memory_ppm; /* allocations that fail, in all processes */
@@ -355,6 +357,7 @@ typedef struct ImdNode {
     uint64_t clock_offset_ns;
     uint64_t epoch;
     uint64_t stopped_ns; /* when its last life ended */
+    uint64_t silent_ns;  /* when it last came to life, stood still or went on */
     SimEnv env;
     SimHeap heap;
     Endpoint *endpoint;

@@ -171,7 +171,7 @@ static void clock_busy__doubles_from_1_to_50_ms_once_a_time_out(void **state)
     (void)state;
     TransferClock k;
     uint64_t now = 1000, expect = NS_PER_MS;
-    clock_start(&k, now);
+    clock_start(&k, &config, now);
     for (int i = 0; i < 10; i++) {
         clock_busy(&k, now);
         clock_busy(&k, now + 1); /* the rest of the burst gets the same answer */
@@ -191,22 +191,24 @@ static void clock_check_probe__doubles_and_starts_anew_when_heard(void **state)
     (void)state;
     TransferClock k;
     path = (PathEstimate){.srtt_ns = NS_PER_MS};
-    clock_start(&k, 0);
-    clock_check_probe(&k, &config, false, 0, NS_PER_S);
+    clock_start(&k, &config, 0);
+    assert_false(clock_check_probe(&k, &config, false, 0, NS_PER_S));
     assert_false(k.probe_due);
     uint64_t now = 0;
     static const uint64_t waits_ms[] = {1, 2, 4, 8, 16, 25, 25}; /* four a deadline at least */
     for (size_t i = 0; i < ARRAY_SIZE(waits_ms); i++) {
         now += waits_ms[i] * NS_PER_MS;
         k.probe_due = false;
-        clock_check_probe(&k, &config, true, 0, now - 1);
+        assert_false(clock_check_probe(&k, &config, true, 0, now - 1));
         assert_false(k.probe_due);
         assert_int_equal(clock_deadline(&k, &config, true, 0), now);
-        clock_check_probe(&k, &config, true, 0, now);
+        assert_true(clock_check_probe(&k, &config, true, 0, now));
         assert_true(k.probe_due);
+        assert_true(clock_is_silent(&k));
     }
     clock_heard(&k, now);
     assert_false(k.probe_due);
+    assert_false(clock_is_silent(&k));
     assert_int_equal(clock_deadline(&k, &config, true, 0), now + NS_PER_MS);
 }
 
@@ -215,8 +217,8 @@ static void clock_deadline__is_the_first_of_all(void **state)
     (void)state;
     TransferClock k;
     path = (PathEstimate){.srtt_ns = 4 * NS_PER_MS};
-    clock_start(&k, NS_PER_S);
-    assert_int_equal(clock_deadline(&k, &config, false, 0), NS_PER_S + 100 * NS_PER_MS);
+    clock_start(&k, &config, NS_PER_S);
+    assert_int_equal(clock_deadline(&k, &config, false, 0), TIME_NEVER);
     assert_int_equal(clock_deadline(&k, &config, true, 0), NS_PER_S + 4 * NS_PER_MS);
     k.gap_ns = NS_PER_S;
     assert_int_equal(clock_deadline(&k, &config, true, 0), NS_PER_S + NS_PER_MS);
@@ -226,31 +228,45 @@ static void clock_deadline__is_the_first_of_all(void **state)
     assert_false(clock_gap_over(&k, &config, TIME_NEVER));
     k.busy_until_ns = NS_PER_S + 7;
     assert_int_equal(clock_deadline(&k, &config, true, 0), NS_PER_S + 7);
-    assert_false(clock_is_dead(&k, &config, NS_PER_S + 100 * NS_PER_MS - 1));
-    assert_true(clock_is_dead(&k, &config, NS_PER_S + 100 * NS_PER_MS));
+    assert_false(clock_is_dead(&k, &config, true, NS_PER_S + 100 * NS_PER_MS - 1));
+    assert_true(clock_is_dead(&k, &config, true, NS_PER_S + 100 * NS_PER_MS));
+    assert_false(clock_is_dead(&k, &config, false, TIME_NEVER));
 }
 
-static void clock_renew__starts_every_timer_anew(void **state)
+/* Who waits for its turn waits for no host; the silence of an earlier try counts. */
+static void clock_sent__a_silence_begins_with_what_is_asked(void **state)
 {
     (void)state;
     TransferClock k;
     path = (PathEstimate){.srtt_ns = 4 * NS_PER_MS};
-    clock_start(&k, 0);
-    k.gap_ns = 5;
-    clock_busy(&k, 10);
-    k.busy_until_ns = 99 * NS_PER_S; /* set when the clock was another */
-    for (int i = 0; i < 5; i++)
-        clock_check_probe(&k, &config, true, 0, 100 * NS_PER_S + (uint64_t)i * NS_PER_S);
-    clock_renew(&k, 50 * NS_PER_S);
-    assert_int_equal(k.heard_ns, 50 * NS_PER_S);
-    assert_int_equal(k.quiet_ns, 50 * NS_PER_S);
-    assert_int_equal(k.gap_ns, 50 * NS_PER_S);
-    assert_int_equal(k.busy_until_ns, 50 * NS_PER_S + NS_PER_MS);
-    assert_int_equal(k.backoff, 0);
-    assert_false(k.probe_due);
-    k.gap_ns = TIME_NEVER;
-    clock_renew(&k, 60 * NS_PER_S);
-    assert_int_equal(k.gap_ns, TIME_NEVER);
+    clock_start(&k, &config, 0);
+    assert_int_equal(clock_silence(&k, false, 9 * NS_PER_S), 0);
+    clock_sent(&k, false, 9 * NS_PER_S);
+    clock_sent(&k, true, 9 * NS_PER_S + 60 * NS_PER_MS);
+    assert_int_equal(clock_silence(&k, true, 9 * NS_PER_S + 70 * NS_PER_MS), 70 * NS_PER_MS);
+    assert_true(clock_is_dead(&k, &config, true, 9 * NS_PER_S + 100 * NS_PER_MS));
+
+    TransferConfig again = config;
+    again.silent_ns = 70 * NS_PER_MS;
+    clock_start(&k, &again, 10 * NS_PER_S);
+    clock_sent(&k, false, 11 * NS_PER_S);
+    assert_false(clock_is_dead(&k, &again, true, 11 * NS_PER_S + 30 * NS_PER_MS - 1));
+    assert_true(clock_is_dead(&k, &again, true, 11 * NS_PER_S + 30 * NS_PER_MS));
+    clock_heard(&k, 11 * NS_PER_S);
+    assert_false(clock_is_dead(&k, &again, true, 11 * NS_PER_S + 100 * NS_PER_MS - 1));
+}
+
+/* What was measured while mostly nobody listened tells nothing of the path. */
+static void sample_is_good__only_if_somebody_listened(void **state)
+{
+    (void)state;
+    uint64_t missed = 7 * NS_PER_S;
+    TransferConfig listens = config;
+    listens.missed_ns = &missed;
+    assert_true(sample_is_good(&config, 0, 0, NS_PER_S));
+    assert_true(sample_is_good(&listens, 0, missed, NS_PER_MS));
+    assert_true(sample_is_good(&listens, 0, missed - NS_PER_MS, NS_PER_MS));
+    assert_false(sample_is_good(&listens, 0, missed - NS_PER_MS - 1, NS_PER_MS));
 }
 
 /* ---- credit in flight ----------------------------------------------------------------------- */
@@ -309,6 +325,35 @@ static void flight_take__one_of_a_channel_at_least(void **state)
     assert_int_equal(pool.used_bytes, 0);
 }
 
+/* A silent host's credit serves the others; when it answers after all nothing is counted twice. */
+static void flight_give_back__nothing_of_a_silent_host_is_under_way(void **state)
+{
+    (void)state;
+    uint64_t together = 0;
+    TransferFlight a = {0}, b = {0};
+    TransferConfig shared = config;
+    shared.together = &together;
+    credit_init(&pool, 64 * KIB);
+    assert_int_equal(flight_take(&a, &shared, 60 * KIB, KIB), 60 * KIB);
+    flight_land(&a, &shared, KIB);
+    flight_give_back(&a, &shared);
+    assert_int_equal(pool.used_bytes, 0);
+    assert_int_equal(together, 0);
+    assert_int_equal(a.bytes, 59 * KIB); /* still waited for */
+    flight_give_back(&a, &shared);
+    assert_int_equal(flight_take(&b, &shared, 60 * KIB, KIB), 60 * KIB);
+    flight_land(&a, &shared, 50 * KIB);
+    assert_int_equal(pool.used_bytes, 60 * KIB);
+    assert_int_equal(flight_take(&a, &shared, 4 * KIB, KIB), 4 * KIB);
+    flight_land(&a, &shared, 10 * KIB); /* 9 were given back, 1 is charged */
+    assert_int_equal(together, 63 * KIB);
+    flight_end(&a, &shared);
+    assert_int_equal(together, 60 * KIB);
+    assert_int_equal(pool.used_bytes, 60 * KIB);
+    flight_end(&b, &shared);
+    assert_int_equal(pool.used_bytes, 0);
+}
+
 /* ---- maps of segments ----------------------------------------------------------------------- */
 
 static void cut_fit__never_more_than_given(void **state)
@@ -343,9 +388,11 @@ int main(void)
         cmocka_unit_test(clock_busy__doubles_from_1_to_50_ms_once_a_time_out),
         cmocka_unit_test(clock_check_probe__doubles_and_starts_anew_when_heard),
         cmocka_unit_test(clock_deadline__is_the_first_of_all),
-        cmocka_unit_test(clock_renew__starts_every_timer_anew),
+        cmocka_unit_test(clock_sent__a_silence_begins_with_what_is_asked),
+        cmocka_unit_test(sample_is_good__only_if_somebody_listened),
         cmocka_unit_test(flight_land__gives_back_in_batches_and_at_the_end),
         cmocka_unit_test(flight_take__one_of_a_channel_at_least),
+        cmocka_unit_test(flight_give_back__nothing_of_a_silent_host_is_under_way),
         cmocka_unit_test(cut_fit__never_more_than_given),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

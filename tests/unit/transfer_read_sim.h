@@ -165,7 +165,7 @@ static inline void check_credit(const ReadSim *s)
         assert_int_equal(c->asked & ~c->missing, 0);
     }
     assert_int_equal(s->t.p.flight.bytes, asked);
-    assert_int_equal(s->pool.used_bytes, asked + s->t.p.flight.owed);
+    assert_int_equal(s->pool.used_bytes, asked - s->t.p.flight.given + s->t.p.flight.owed);
 }
 
 static inline void send_all(ReadSim *s)

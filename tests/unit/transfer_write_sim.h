@@ -162,7 +162,7 @@ static inline void check_credit(const WriteSim *s)
         assert_int_equal(c->flight & ~c->sent, 0);
     }
     assert_int_equal(s->t.p.flight.bytes, flight);
-    assert_int_equal(s->pool.used_bytes, flight + s->t.p.flight.owed);
+    assert_int_equal(s->pool.used_bytes, flight - s->t.p.flight.given + s->t.p.flight.owed);
 }
 
 static inline void send_burst(WriteSim *s, const Burst *b)

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Time at the client: silence counts only while the program listened, however it comes and goes. */
+#include "base/cleanup.h"
+#include "tests/unit/client_fixture.h"
+
+enum { PIECE = 4096 };
+
+static uint8_t buf[FILE_BYTES];
+
+/* A region whose first bytes are remote. */
+static int open_filled(void)
+{
+    int rd = open_at(100000, 0, 0);
+    assert_int_equal(write_at(rd, 0, w.file, PIECE), PIECE);
+    assert_reads_file(rd, 0, 0, PIECE);
+    settle();
+    assert_int_equal(info(rd).filled_bytes, PIECE);
+    return rd;
+}
+
+static void lose_all(void)
+{
+    w.head = w.tail;
+}
+
+/* One look at the channel after @ns, as a queue that is polled does: what came, then a step. */
+static void poll_after(uint64_t ns)
+{
+    uint64_t now = w.now + ns;
+    while (w.head != w.tail) { /* the servers answered long ago */
+        Datagram d = w.queue[w.head++ % QUEUE_MAX];
+        if (d.to.host[0] == HOST_CLIENT + 1)
+            w.now = now;
+        deliver(&d);
+    }
+    w.now = now;
+    channel_run(1);
+}
+
+static const uint64_t intervals_ms[] = {20, 60, 101, 150, 300, 1000};
+
+/* ---- leaving -------------------------------------------------------------------------------- */
+
+static void leave_in_time(void)
+{
+    Call call;
+    uint64_t begin = w.now;
+    call_leave_start(&call, w.channels[1], 250 * NS_PER_MS, w.now);
+    assert_int_equal(finish(&call), -1);
+    assert_in_range(w.now - begin, 1, 250 * NS_PER_MS);
+}
+
+/* The last call ended by its file: how long the program did something else does not matter. */
+static void leave__dead_manager_after_any_idle_time(void **state)
+{
+    (void)state;
+    w.manager_dead = true;
+    int rd = open_at(100000, 0, DODO_FALLBACK);
+    assert_reads_file(rd, 0, 0, PIECE);
+    w.now += 3600 * NS_PER_S;
+    leave_in_time();
+}
+
+static void leave__dead_host_after_any_idle_time(void **state)
+{
+    (void)state;
+    Call call;
+    int rd = open_at(100000, 0, 0);
+    w.imd_dead = true;
+    assert_int_equal(read_at(rd, 0, buf, PIECE), -1);
+    call_sync_start(&call, w.channels[1], rd, w.now);
+    channel_run(1);
+    assert_int_equal(done(&call), 0);
+    w.manager_dead = true;
+    w.now += 3600 * NS_PER_S;
+    leave_in_time();
+}
+
+/* ---- polled queues -------------------------------------------------------------------------- */
+
+/* The first look finds the time-out and asks again, the next one the answer. What consists of
+ * several datagrams is asked for by one of them first. */
+static void polled__lost_datagram_is_repaired(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t len;
+        unsigned polls;
+    } cases[] = {{1000, 2}, {PIECE, 4}};
+    int rd = open_filled();
+    for (size_t i = 0; i < 2 * ARRAY_SIZE(intervals_ms); i++) {
+        Call call;
+        unsigned polls = 0;
+        call_read_start(&call, w.channels[1], rd, 0, buf, cases[i % 2].len, w.now);
+        channel_run(1);
+        lose_all();
+        for (; call.need != NEED_NOTHING && polls < 10; polls++)
+            poll_after(intervals_ms[i / 2] * NS_PER_MS);
+        assert_int_equal(call.need, NEED_NOTHING);
+        assert_int_equal(call.result, cases[i % 2].len);
+        assert_int_equal(polls, cases[i % 2].polls);
+    }
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* In a bounded number of looks, and after no more than the deadline of listening. */
+static void polled__dead_host_is_given_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(intervals_ms); i++) {
+        Call call;
+        w.imd_dead = false;
+        w.now += 10 * NS_PER_S;
+        int rd = open_filled();
+        unsigned polls = 0, most = (unsigned)(1000 / intervals_ms[i]) + 25;
+        uint64_t lost = stats().hosts_lost;
+        w.imd_dead = true;
+        call_read_start(&call, w.channels[1], rd, 0, buf, PIECE, w.now);
+        channel_run(1);
+        for (; call.need != NEED_NOTHING && polls < most; polls++)
+            poll_after(intervals_ms[i] * NS_PER_MS);
+        assert_int_equal(call.need, NEED_NOTHING);
+        assert_int_equal(call.error, ENOMEM);
+        assert_int_equal(stats().hosts_lost, lost + 1); /* dead, not busy */
+    }
+}
+
+/* ---- a program that is held up -------------------------------------------------------------- */
+
+static void held_up__dead_host_costs_one_deadline_of_listening(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned runs_ms, stands_ms;
+    } cases[] = {{300, 150}, {100, 150}, {50, 120}, {10, 500}, {150, 1000}};
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        Call call;
+        w.imd_dead = false;
+        w.now += 10 * NS_PER_S;
+        int rd = open_filled();
+        w.imd_dead = true;
+        unsigned ran_ms = 0;
+        call_read_start(&call, w.channels[1], rd, 0, buf, PIECE, w.now);
+        for (; call.need != NEED_NOTHING && ran_ms < 1500; ran_ms += cases[i].runs_ms) {
+            uint64_t until = w.now + cases[i].runs_ms * NS_PER_MS;
+            run_until(until);
+            w.now = until + cases[i].stands_ms * NS_PER_MS;
+        }
+        assert_int_equal(call.need, NEED_NOTHING);
+        assert_int_equal(call.error, ENOMEM);
+        assert_int_equal(stats().hosts_lost, i + 1); /* dead, not busy */
+        assert_true(ran_ms <= 1000 + cases[i].runs_ms);
+    }
+}
+
+/* The program was stopped, its host was not: the first thing that it does is to look at the time.
+ */
+static void stopped__live_host_is_not_dead(void **state)
+{
+    (void)state;
+    Call call;
+    int rd = open_filled();
+    for (unsigned stop_s = 1; stop_s <= 1000; stop_s *= 10) {
+        call_read_start(&call, w.channels[1], rd, 0, buf, PIECE, w.now);
+        channel_run(1);
+        lose_all();
+        w.now += stop_s * NS_PER_S;
+        channel_run(1);
+        assert_int_equal(done(&call), PIECE);
+    }
+    assert_int_equal(stats().hosts_lost, 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(leave__dead_manager_after_any_idle_time),
+        T(leave__dead_host_after_any_idle_time),
+        T(polled__lost_datagram_is_repaired),
+        T(polled__dead_host_is_given_up),
+        T(held_up__dead_host_costs_one_deadline_of_listening),
+        T(stopped__live_host_is_not_dead),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
