@@ -100,15 +100,18 @@ static void state_dir__of_others_is_refused(void **state)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-typedef struct Record {
+enum { SUMS = 3, RECORD_BYTES = sizeof(CheckRecord) + SUMS * sizeof(uint32_t) };
+
+typedef union Record {
     CheckRecord head;
-    uint32_t sums[3];
+    uint8_t bytes[RECORD_BYTES];
 } Record;
 
 static Record record_of(uint8_t key, uint64_t offset)
 {
-    Record r = {.head = {.name = {.key = {{key}}, .offset = offset, .len = 12288}, .seed = key},
-                .sums = {1, 2, key}};
+    const uint32_t sums[SUMS] = {1, 2, key};
+    Record r = {.head = {.name = {.key = {{key}}, .offset = offset, .len = 12288}, .seed = key}};
+    memcpy(r.bytes + sizeof(CheckRecord), sums, sizeof sums);
     return r;
 }
 
@@ -116,7 +119,7 @@ static ssize_t load(Record *r, uint8_t key, uint64_t offset)
 {
     memset(r, 0, sizeof *r);
     r->head.name = record_of(key, offset).head.name;
-    return kept_load(r, sizeof *r);
+    return kept_load(r, RECORD_BYTES);
 }
 
 static void kept__is_found_by_its_name(void **state)
@@ -124,18 +127,18 @@ static void kept__is_found_by_its_name(void **state)
     (void)state;
     Record one = record_of(1, 0), other = record_of(1, 4096), got;
     assert_int_equal(load(&got, 1, 0), 0);
-    assert_int_equal(kept_save(&one, sizeof one), 0);
-    assert_int_equal(kept_save(&other, sizeof other), 0);
-    assert_int_equal(load(&got, 1, 0), sizeof got);
-    assert_memory_equal(&got, &one, sizeof one);
-    assert_int_equal(load(&got, 1, 4096), sizeof got);
-    assert_memory_equal(&got, &other, sizeof other);
+    assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
+    assert_int_equal(kept_save(&other, RECORD_BYTES), 0);
+    assert_int_equal(load(&got, 1, 0), RECORD_BYTES);
+    assert_memory_equal(&got, &one, RECORD_BYTES);
+    assert_int_equal(load(&got, 1, 4096), RECORD_BYTES);
+    assert_memory_equal(&got, &other, RECORD_BYTES);
     assert_int_equal(load(&got, 2, 0), 0);
-    one.sums[0] = 77; /* a later one takes its place */
-    assert_int_equal(kept_save(&one, sizeof one), 0);
-    assert_int_equal(load(&got, 1, 0), sizeof got);
-    assert_int_equal(got.sums[0], 77);
-    assert_int_equal(kept_load(&got, sizeof got - 1), 0); /* no room for it */
+    one.head.seed = 77; /* a later one takes its place */
+    assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
+    assert_int_equal(load(&got, 1, 0), RECORD_BYTES);
+    assert_int_equal(got.head.seed, 77);
+    assert_int_equal(kept_load(&got, RECORD_BYTES - 1), 0); /* no room for it */
 }
 
 static void kept__of_before_the_hosts_start_goes(void **state)
@@ -150,9 +153,9 @@ static void kept__of_before_the_hosts_start_goes(void **state)
     (void)close(file);
     kept_sweep();
     assert_int_equal(faccessat(fd, "old", F_OK, 0), -1);
-    assert_int_equal(kept_save(&one, sizeof one), 0);
+    assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
     kept_sweep();
-    assert_int_equal(load(&got, 1, 0), sizeof got);
+    assert_int_equal(load(&got, 1, 0), RECORD_BYTES);
 }
 
 static void kept__without_a_directory_nothing_is_kept(void **state)
@@ -160,7 +163,7 @@ static void kept__without_a_directory_nothing_is_kept(void **state)
     (void)state;
     Record one = record_of(1, 0), got;
     (void)setenv("XDG_STATE_HOME", "/proc/nowhere", 1);
-    assert_int_equal(kept_save(&one, sizeof one), -1);
+    assert_int_equal(kept_save(&one, RECORD_BYTES), -1);
     assert_int_equal(load(&got, 1, 0), 0);
 }
 
