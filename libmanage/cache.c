@@ -254,6 +254,8 @@ static int set_policy_locked(Cache *c, const struct manage_policy *policy)
         policy->read(self, all[i]);
     }
     free(all);
+    worth_again(&c->worth); /* that the memory was of no use said something of the other policy */
+    c->left = false;
     return 0;
 }
 

@@ -20,6 +20,11 @@ void worth_init(Worth *w, uint64_t limit_bytes)
     *w = (Worth){.limit_bytes = limit_bytes};
 }
 
+void worth_again(Worth *w)
+{
+    *w = (Worth){.limit_bytes = w->limit_bytes, .turns = w->turns + w->left, .now_ns = w->now_ns};
+}
+
 static void stretch_begin(Worth *w, bool settled)
 {
     w->settled = settled;

@@ -30,6 +30,8 @@ typedef struct Worth {
 } Worth;
 
 void worth_init(Worth *w, uint64_t limit_bytes);
+/* It is kept, and nothing is known of what that is worth: it is used otherwise from now on. */
+void worth_again(Worth *w);
 enum WorthFrom { WORTH_LOCAL, WORTH_FILE, WORTH_REMOTE };
 /* A read of @bytes took @ns, and ended at @now_ns (0: nobody looked). True: a stretch is over, ask
  * worth_turn(). */

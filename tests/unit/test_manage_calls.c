@@ -546,6 +546,34 @@ static uint64_t misses(Cache *c, int rd, uint64_t start, int64_t stride, uint64_
     return stats(c).disk_reads - before;
 }
 
+/* A cache that has let go of its memory keeps what it reads when the program chooses a policy. */
+static void policy__ends_letting_go(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(16);
+    cfg.remote = false;
+    cfg.lets_go = true;
+    Cache *c = make(&cfg, 0, &rd);
+    cache_copy_cost(c, PIECE, 10000);
+    for (unsigned i = 0; i < 20000 && !cache_turns(c); i++) { /* more than fits */
+        (void)do_read(c, rd, i * 7 % PIECES * PIECE, PIECE);
+    }
+    w.file_ns /= 2; /* and the kernel's cache makes more of the memory */
+    read_in_turn(c, rd, PIECES, PIECES);
+    assert_int_equal(cache_turns(c), 1);
+    assert_int_equal(stats(c).cached_bytes, 0);
+    assert_int_equal(cache_set_policy(c, MANAGE_FIRST_IN), 0);
+    assert_int_equal(cache_turns(c), 2);
+    w.file_ns = 1000000;
+    w.did[CACHE_READ_FILE] = 0;
+    read_in_turn(c, rd, 8, 8);
+    unsigned once = w.did[CACHE_READ_FILE];
+    read_in_turn(c, rd, 80, 8);
+    assert_int_equal(w.did[CACHE_READ_FILE], once);
+    cache_free(c);
+}
+
 static void readahead__streams(void **s)
 {
     (void)s;
@@ -617,6 +645,7 @@ int main(void)
         cmocka_unit_test(arguments__wrong),
         cmocka_unit_test(no_cache_at_all__works),
         cmocka_unit_test(write_through__is_in_the_file),
+        cmocka_unit_test(policy__ends_letting_go),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
     };
