@@ -120,6 +120,7 @@ typedef struct Stream {
     uint64_t window;   /* bytes to be ahead */
     uint64_t ahead_to; /* sequential: looked at up to here */
     uint64_t fetched;  /* else: reads ahead of `last` that were looked at */
+    uint64_t part;     /* ... and bytes of the next one, which are never fetched twice */
     uint64_t used;     /* when, in reads of all */
 } Stream;
 

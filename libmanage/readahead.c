@@ -77,6 +77,7 @@ static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t 
     s->last = offset;
     s->len = len;
     s->used = c->reads;
+    s->part = s->fetched ? s->part : 0;
     s->fetched -= s->fetched > 0;
     s->run++;
     return s;
@@ -172,6 +173,8 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
         index++;
     uint64_t first = index,
              from = max_u64(offset / CACHE_BLOCK * CACHE_BLOCK, piece_start(c, index));
+    if (offset >= end)
+        return false;
     uint64_t limit = min_u64((end + CACHE_BLOCK - 1) / CACHE_BLOCK * CACHE_BLOCK, r->len),
              to = from;
     if (from >= limit)
@@ -214,7 +217,7 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
     uint64_t reads = min_u64(max_u64(s->window / max_u64(s->len, 1), 1), AHEAD_READS_MAX);
     uint64_t piece = c->cfg.piece_bytes;
     uint64_t stride = s->stride < 0 ? -(uint64_t)s->stride : (uint64_t)s->stride;
-    for (; s->fetched < reads; s->fetched++) {
+    for (; s->fetched < reads; s->fetched++, s->part = 0) {
         uint64_t distance = stride * (s->fetched + 1);
         uint64_t from = s->last + (s->stride < 0 ? -distance : distance);
         if (s->stride < 0 ? distance > s->last : from >= s->region->size)
@@ -224,8 +227,10 @@ static bool strided_take(Cache *c, Stream *s, CacheJob *job, uint64_t now_ns)
             from = from / piece * piece;
             end = min_u64((end + piece - 1) / piece * piece, s->region->size);
         }
-        if (ahead_fetch(c, job, s, from, end, now_ns))
-            return true; /* what is left of it, next time */
+        if (!ahead_fetch(c, job, s, from + s->part, end, now_ns))
+            continue;
+        s->part = job->offset + job->len - from; /* what is left of it, next time */
+        return true;
     }
     return false;
 }

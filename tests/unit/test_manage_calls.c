@@ -619,6 +619,41 @@ static void readahead__evicts_nothing_hotter(void **s)
     cache_free(c);
 }
 
+/* A policy that takes what was used last takes what a write waits for as soon as it is fetched. It
+ * is fetched ahead once, not again and again, for else the write would never have its turn. */
+static void readahead__of_what_leaves_at_once(void **s)
+{
+    static const uint8_t byte = 7;
+    (void)s;
+    int rd;
+    CacheCall write;
+    CacheJob job;
+    unsigned jobs = 0;
+    CacheConfig cfg = config(8);
+    cfg.remote = false;
+    cfg.low_water_bytes = 8 * PIECE;
+    cfg.readahead_bytes = 4 * PIECE;
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(cache_set_policy(c, MANAGE_MRU), 0);
+    for (unsigned i = 0; i < 6; i++)
+        (void)do_read(c, rd, (40 + i * 3) * PIECE % BYTES, 100);
+    for (unsigned i = 0; i < 4; i++) /* a stream, of every second piece */
+        (void)do_read(c, rd, i * 2 * PIECE, 100);
+    assert_true(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(job.kind, CACHE_READ_FILE);
+    cache_write_start(&write, c, rd, (off_t)job.offset, &byte, 1, w.now_ns);
+    do {
+        if (write.need == CACHE_BLOCKED)
+            cache_call_step(&write, c, w.now_ns);
+        CacheResult result = carry_out(&job);
+        cache_background_done(c, &job, &result, w.now_ns);
+        assert_true(jobs++ < 20);
+    } while (cache_background_take(c, &job, w.now_ns));
+    cache_call_step(&write, c, w.now_ns);
+    assert_int_equal(finish(c, &write), 1);
+    cache_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -648,6 +683,7 @@ int main(void)
         cmocka_unit_test(policy__ends_letting_go),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
+        cmocka_unit_test(readahead__of_what_leaves_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
