@@ -27,6 +27,13 @@ static void settle(Client *c, uint64_t id)
     c->hooks.wake(c->hooks.ctx);
 }
 
+static void manager_heard(Client *c)
+{
+    client_lock(c);
+    c->manager_late = false;
+    client_unlock(c);
+}
+
 /* ---- keep-alives and claims ----------------------------------------------------------------- */
 
 static void alive_start(Channel *ch, uint64_t now_ns)
@@ -58,6 +65,8 @@ void call_alive_step(Call *call, uint64_t now_ns)
     const Request *q = &call->state->u.request;
     if (result == RUN_DONE && wire_alive_reply_decode(q->answer, q->answer_len, &reply) == 0)
         ch->want_list |= reply.flags & ALIVE_WANT_LIST;
+    if (result == RUN_DONE)
+        manager_heard(ch->client);
     settle(ch->client, call->state->id);
     call_finish(call, 0, 0, NULL);
 }
@@ -256,10 +265,11 @@ void call_reopen_step(Call *call, uint64_t now_ns)
         client_region_activate(c, r, &reply.host, &reply.address, false);
         r->retainable = false; /* not asked for as one to be retained: it cannot be released */
     }
-    if (!got) {
-        c->refraction_until_ns = time_add(now_ns, c->config.refraction_ns);
-        c->stats.refractions++;
-    }
+    if (got)
+        client_refract_end(c);
+    else
+        client_refract(c, now_ns);
+    c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
     request_ids_settle(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */
     client_unlock(c);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* mopen: ask the manager for a region (the paper's alloc and checkAlloc in one request). A failed
- * allocation starts the refraction period (paper 3.1). */
+ * allocation starts the refraction period (paper 3.1).
+ *
+ * A region that its file can serve (FALLBACK) does not wait for a manager that is away: what is not
+ * answered before the request would be sent again is left to the background, and until the manager
+ * is heard again the next such region does not wait at all. A manager that is there answers sooner,
+ * and the region is active when mopen returns. */
 #include <errno.h>
 
 #include "dodo/dodo.h"
@@ -48,6 +53,7 @@ static void open_install_stripe(Call *call, const OpOpenReply *reply)
     Client *c = call->channel->client;
     client_lock(c);
     open_activate(call, call->region, reply);
+    client_refract_end(c);
     request_ids_settle(&c->ids, call->state->id);
     c->alive_due = true;
     client_unlock(c);
@@ -74,10 +80,15 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
         r->key = st->given.key;
         r->stamp = st->given.stamp;
         r->retainable = st->given.retainable;
-        client_region_idle(c, r, now_ns);
+        if (c->manager_late)
+            client_region_ask(c, r, now_ns);
+        else
+            client_region_idle(c, r, now_ns);
         if (reply)
             open_activate(call, r, reply);
     }
+    if (reply)
+        client_refract_end(c);
     if (reply) { /* the id is settled in the moment in which the region joins the claims */
         request_ids_settle(&c->ids, st->id);
         c->alive_due = true;
@@ -108,10 +119,8 @@ static void open_over(Call *call, bool refract, uint64_t now_ns)
         refract = false;
     client_lock(c);
     request_ids_settle(&c->ids, call->state->id);
-    if (refract) {
-        c->refraction_until_ns = time_add(now_ns, c->config.refraction_ns);
-        c->stats.refractions++;
-    }
+    if (refract)
+        client_refract(c, now_ns);
     client_unlock(c);
     c->hooks.wake(c->hooks.ctx);
 }
@@ -139,6 +148,13 @@ enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret)
         return OPEN_ANSWER_SENSELESS;
     return c->config.loopback_only && !addr_is_loopback(&ret->host) ? OPEN_ANSWER_ELSEWHERE
                                                                     : OPEN_ANSWER_GOOD;
+}
+
+static void open_note_manager(Client *c, bool late)
+{
+    client_lock(c);
+    c->manager_late = late;
+    client_unlock(c);
 }
 
 static void open_answered(Call *call, uint64_t now_ns)
@@ -196,7 +212,8 @@ static bool open_begin(Call *call, uint64_t now_ns)
     }
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
-    uint64_t id = refracting ? 0 : request_ids_take(&c->ids);
+    bool fallback = st->open_flags & DODO_FALLBACK, late = fallback && c->manager_late;
+    uint64_t id = refracting || late ? 0 : request_ids_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
     size_t n = open_body(c, &st->given.key, &st->given.stamp, st->open_offset, st->open_len,
                          st->open_flags, st->given.retainable, now_ns, body);
@@ -206,12 +223,19 @@ static bool open_begin(Call *call, uint64_t now_ns)
                        now_ns);
         return false;
     }
+    if (late) {
+        open_no_memory(call, "the manager has not answered", now_ns);
+        return false;
+    }
     if (id == 0) {
         call->need = NEED_BLOCKED; /* sixty-four requests are under way */
         return false;
     }
     call->need = NEED_NETWORK;
-    run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
+    RequestTimes times = c->config.request;
+    if (fallback)
+        times.deadline_ns = time_min(times.deadline_ns, times.first_retry_ns);
+    run_request(call, id, OP_OPEN, body, n, &times, now_ns);
     return true;
 }
 
@@ -220,13 +244,16 @@ void call_open_step(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     if (call->phase == OPEN_LOADING || (st->run == RUN_NONE && !open_begin(call, now_ns)))
         return;
+    Client *c = call->channel->client;
     switch (run_step(call, now_ns)) {
     case RUN_RUNNING:
         break;
     case RUN_DONE:
+        open_note_manager(c, false);
         open_answered(call, now_ns);
         break;
     case RUN_REFUSED: {
+        open_note_manager(c, false);
         const char *reason = open_refusal(st->status);
         open_over(call, true, now_ns);
         open_no_memory(call, reason, now_ns);
@@ -234,7 +261,8 @@ void call_open_step(Call *call, uint64_t now_ns)
     }
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        open_over(call, true, now_ns);
+        open_note_manager(c, true);
+        open_over(call, !(st->open_flags & DODO_FALLBACK), now_ns);
         open_no_memory(call, "the manager does not answer", now_ns);
         break;
     }

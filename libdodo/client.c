@@ -241,6 +241,31 @@ void client_region_idle(Client *c, Region *r, uint64_t now_ns)
         list_push_back(&c->idle, &r->idle);
 }
 
+void client_region_ask(Client *c, Region *r, uint64_t now_ns)
+{
+    client_region_idle(c, r, now_ns);
+    r->reopen_ns = now_ns;
+    list_remove(&r->idle);
+    if (region_wants_memory(r))
+        list_push_front(&c->idle, &r->idle);
+}
+
+void client_refract(Client *c, uint64_t now_ns)
+{
+    uint64_t twice = time_add(c->refraction_ns, c->refraction_ns);
+    if (c->refraction_ns < c->config.refraction_ns)
+        c->refraction_ns = c->config.refraction_ns;
+    else if (c->refraction_ns < c->config.refraction_max_ns)
+        c->refraction_ns = time_min(twice, c->config.refraction_max_ns);
+    c->refraction_until_ns = time_add(now_ns, c->refraction_ns);
+    c->stats.refractions++;
+}
+
+void client_refract_end(Client *c)
+{
+    c->refraction_ns = 0;
+}
+
 bool region_wants_memory(const Region *r)
 {
     return !r->active && !r->stripes && !(r->parent ? r->parent->closing : r->closing) &&

@@ -47,16 +47,16 @@ typedef struct ClientHooks {
 
 typedef struct ClientConfig {
     Addr manager;
-    Id128 self; /* this process's session in the cluster: random */
-    uint64_t refraction_ns;
-    uint64_t transfer_deadline_ns; /* silence of a host after which it is dead */
-    uint64_t alive_ns;             /* between keep-alives */
-    uint64_t reopen_ns;            /* DODO_FALLBACK: between tries to establish regions anew */
-    RequestTimes request;          /* to the manager */
-    uint64_t credit_cap_bytes;     /* until client_receive_granted() tells better */
-    unsigned regions_max;          /* stripes count */
-    BlockSumFn *block_sum;         /* what a host returns is checked by it; NULL: it is believed */
-    size_t fill_queue_bytes;       /* offered fills beyond it are not made */
+    Id128 self;                                /* this process's session in the cluster: random */
+    uint64_t refraction_ns, refraction_max_ns; /* it doubles while failures repeat */
+    uint64_t transfer_deadline_ns;             /* silence of a host after which it is dead */
+    uint64_t alive_ns;                         /* between keep-alives */
+    uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions anew */
+    RequestTimes request;      /* to the manager */
+    uint64_t credit_cap_bytes; /* until client_receive_granted() tells better */
+    unsigned regions_max;      /* stripes count */
+    BlockSumFn *block_sum;     /* what a host returns is checked by it; NULL: it is believed */
+    size_t fill_queue_bytes;   /* offered fills beyond it are not made */
     unsigned generation;   /* of the first descriptors: client_generation() of the client before */
     uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
                               0: the default */

@@ -116,6 +116,8 @@ struct Client {
     uint32_t claimed;
     RequestIds ids;
     uint64_t refraction_until_ns;
+    uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
+    bool manager_late;      /* it left an OPEN unanswered, and was not heard since */
     struct {
         uint64_t epoch, until_ns;
     } lost[OPEN_AVOID_MAX]; /* hosts that did not answer of late: new regions go elsewhere */
@@ -290,6 +292,11 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
 /* It has no memory now; the background tries again later, if it is of the kind. */
 void client_region_idle(Client *c, Region *r, uint64_t now_ns);
+/* ... at once: the manager was not asked for it, or has not answered yet. */
+void client_region_ask(Client *c, Region *r, uint64_t now_ns);
+/* No memory was given: the period in which nobody asks begins. Memory was given: it is over. */
+void client_refract(Client *c, uint64_t now_ns);
+void client_refract_end(Client *c);
 bool region_wants_memory(const Region *r);
 /* Remote memory serves it, or some of it. */
 bool region_active(const Region *r);

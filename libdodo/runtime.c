@@ -23,6 +23,7 @@
 
 enum {
     EXIT_DEADLINE_MS = 250,    /* a program's exit waits for anything no longer than this */
+    REFRACTION_MAX_S = 60,     /* the refraction period doubles up to it */
     LINKS_MAX = 1024,          /* calls at once in a process; more wait for one of these to end */
     BLOCKED_LOOK_NS = 1000000, /* between looks of a call that waits for another and the network */
 };
@@ -503,6 +504,7 @@ static Client *client_make(Runtime *rt)
         .manager = s->manager,
         .self = rt->self,
         .refraction_ns = s->refraction_ns,
+        .refraction_max_ns = REFRACTION_MAX_S * NS_PER_S,
         .transfer_deadline_ns = s->transfer_deadline_ns,
         .alive_ns = s->alive_ns,
         .reopen_ns = s->reopen_ns,

@@ -124,7 +124,9 @@ static void open_end(Call *call, uint64_t now_ns)
     else
         client_region_remove(c, r);
     for (unsigned i = 0; good && i < r->stripes_count; i++)
-        if (!r->stripes[i]->active)
+        if (!r->stripes[i]->active && c->manager_late)
+            client_region_ask(c, r->stripes[i], now_ns);
+        else if (!r->stripes[i]->active)
             client_region_idle(c, r->stripes[i], now_ns);
     int rd = r->rd;
     client_unlock(c);

@@ -9,6 +9,7 @@ void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsi
     *c = (ClientConfig){.manager = addr_sim(HOST_CMD, PORT_CMD),
                         .self = *self,
                         .refraction_ns = p->refraction_ns,
+                        .refraction_max_ns = 8 * p->refraction_ns,
                         .transfer_deadline_ns = p->transfer_deadline_ns,
                         .alive_ns = p->alive_ns,
                         .reopen_ns = p->reopen_ns,

@@ -27,7 +27,7 @@ uint64_t script_wait(Thread *t)
 {
     unsigned step = t->process->script_step;
     if (step == SCRIPT_OPEN) /* refraction */
-        return t->process->world->p.refraction_ns +
+        return t->process->world->p.refraction_ns * 8 +
                sim_rng_below(&t->process->rng, 100 * NS_PER_MS);
     bool reading =
         step <= SCRIPT_READ_HITS || (step >= SCRIPT_NEW_READ && step <= SCRIPT_NEW_READ_HITS);

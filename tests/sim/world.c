@@ -370,7 +370,7 @@ static void phases_step(World *w)
         break;
     case PHASE_CLOSE:
         if (all_at(w, SCRIPT_CLOSED) && !w->work_at_ns)
-            w->work_at_ns = now + w->p.refraction_ns + w->p.imd_deadline_ns + 2 * w->p.beat_ns;
+            w->work_at_ns = now + 8 * w->p.refraction_ns + w->p.imd_deadline_ns + 2 * w->p.beat_ns;
         if (w->work_at_ns && now >= w->work_at_ns)
             phase_enter(w, PHASE_WORK, patience);
         else

@@ -533,6 +533,7 @@ static int set_up(void **state)
     ClientConfig config = {.manager = addr_of(HOST_MANAGER),
                            .self = {{9}},
                            .refraction_ns = 5 * NS_PER_S,
+                           .refraction_max_ns = 60 * NS_PER_S,
                            .transfer_deadline_ns = NS_PER_S,
                            .alive_ns = 5 * NS_PER_S,
                            .reopen_ns = 2 * NS_PER_S,

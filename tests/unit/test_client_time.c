@@ -171,6 +171,70 @@ static void stopped__live_host_is_not_dead(void **state)
     assert_int_equal(stats().hosts_lost, 0);
 }
 
+/* ---- a manager that is away ----------------------------------------------------------------- */
+
+/* The first opening waits as long as until a request is repeated, the others not at all; all have
+ * memory soon after the manager is back. */
+static void fallback__never_waits_for_a_manager_that_is_away(void **state)
+{
+    (void)state;
+    int rds[20];
+    uint64_t begin = w.now;
+    w.manager_dead = true;
+    for (unsigned i = 0; i < ARRAY_SIZE(rds); i++) {
+        rds[i] = open_at(8192, i * 8192ull, DODO_FALLBACK);
+        assert_in_range(w.now - begin, 1, 50 * NS_PER_MS);
+        assert_false(info(rds[i]).active);
+    }
+    assert_reads_file(rds[3], 3 * 8192, 0, 8192);
+    run_until(w.now + 100 * NS_PER_MS);
+    w.manager_dead = false;
+    run_until(w.now + 5 * NS_PER_S);
+    for (unsigned i = 0; i < ARRAY_SIZE(rds); i++)
+        assert_true(info(rds[i]).active);
+    assert_true(info(open_at(8192, 512 << 10, DODO_FALLBACK)).active); /* it waits again */
+}
+
+static void fallback__active_at_once_with_a_manager(void **state)
+{
+    (void)state;
+    assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
+    assert_true(info(open_at(4 * STRIPE_BYTES, 64 << 10, DODO_FALLBACK | DODO_STRIPE)).active);
+}
+
+static void fallback__stripes_do_not_wait_either(void **state)
+{
+    (void)state;
+    uint64_t begin = w.now;
+    w.manager_dead = true;
+    int rd = open_at(4 * STRIPE_BYTES, 0, DODO_FALLBACK | DODO_STRIPE);
+    assert_in_range(w.now - begin, 1, 50 * NS_PER_MS);
+    w.manager_dead = false;
+    run_until(w.now + 5 * NS_PER_S);
+    assert_true(info(rd).active);
+}
+
+/* Without traffic in between; a success is the end of it. */
+static void refraction__doubles_up_to_a_minute(void **state)
+{
+    (void)state;
+    static const unsigned periods_s[] = {5, 10, 20, 40, 60, 60};
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < ARRAY_SIZE(periods_s); i++) {
+            w.open_status = STATUS_NO_MEMORY;
+            unsigned opens = w.opens;
+            assert_int_equal(open_at(4096, 0, 0), -1);
+            assert_int_equal(w.opens, opens + 1);
+            w.open_status = STATUS_OK;
+            w.now += periods_s[i] * NS_PER_S - NS_PER_MS;
+            assert_int_equal(open_at(4096, 0, 0), -1);
+            assert_int_equal(w.opens, opens + 1);
+            w.now += NS_PER_MS;
+        }
+        assert_int_equal(close_rd(open_at(4096, 0, 0)), 0);
+    }
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -181,6 +245,10 @@ int main(void)
         T(polled__dead_host_is_given_up),
         T(held_up__dead_host_costs_one_deadline_of_listening),
         T(stopped__live_host_is_not_dead),
+        T(fallback__never_waits_for_a_manager_that_is_away),
+        T(fallback__active_at_once_with_a_manager),
+        T(fallback__stripes_do_not_wait_either),
+        T(refraction__doubles_up_to_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
