@@ -560,6 +560,37 @@ static void alive__only_with_something_to_keep(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
+/* A window of ids has 64: those of unanswered keep-alives are over, too. */
+static void alive__unanswered_ones_use_up_nothing(void **state)
+{
+    (void)state;
+    int rd = open_at(4096, 0, 0);
+    w.manager_dead = true;
+    run_until(w.now + 80 * 10 * NS_PER_S);
+    w.manager_dead = false;
+    assert_int_equal(close_rd(rd), 0);
+    assert_true(open_at(4096, 0, 0) >= 0);
+}
+
+/* Memory that came for a region that is closed by then: the next keep-alive tells that nobody
+ * claims it, though there is nothing else to keep. */
+static void alive__tells_of_memory_that_was_not_taken(void **state)
+{
+    (void)state;
+    w.open_status = STATUS_NO_MEMORY;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    w.open_status = STATUS_OK;
+    w.manager_dead = true;
+    run_until(w.now + 5200 * NS_PER_MS); /* the background asks */
+    assert_int_equal(close_rd(rd), 0);
+    unsigned opens = w.opens;
+    w.manager_dead = false;
+    run_until(w.now + 3 * NS_PER_S);
+    assert_int_equal(w.opens, opens + 1);
+    run_until(w.now + 6 * NS_PER_S);
+    assert_in_range(w.alives, 1, 2);
+}
+
 static void claim__lists_what_is_held(void **state)
 {
     (void)state;
@@ -615,6 +646,8 @@ int main(void)
         T(fallback__opens_without_memory),
         T(fallback__closes_whatever_became_of_its_memory),
         T(alive__only_with_something_to_keep),
+        T(alive__unanswered_ones_use_up_nothing),
+        T(alive__tells_of_memory_that_was_not_taken),
         T(claim__lists_what_is_held),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
