@@ -470,6 +470,34 @@ static void sync__failure_poisons(void **state)
     assert_int_equal(fail_error, ENOMEM);
 }
 
+/* The host remembers 64 numbers from the lowest that is open: the one after waits for it. */
+static void write__as_many_numbers_as_the_host_remembers(void **state)
+{
+    (void)state;
+    uint8_t data[100] = {1};
+    Call first, last;
+    int rd = open_at(16384, 0, 0);
+    assert_int_equal(write_at(rd, 0, data, sizeof data), sizeof data);
+    call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
+    do_file(run_to_file(&first));
+    channel_run(1);
+    w.head = w.tail; /* its datagram is lost, and its thread held up */
+    w.asleep = 1;
+    for (int i = 0; i < 64; i++) {
+        call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);
+        if (i < 63)
+            assert_int_equal(done(&last), sizeof data);
+    }
+    do_file(run_to_file(&last));
+    run_until(w.now + 100 * NS_PER_MS);
+    assert_int_not_equal(last.need, NEED_NOTHING);
+    w.asleep = 0;
+    assert_int_equal(done(&first), sizeof data);
+    assert_int_equal(done(&last), sizeof data);
+    assert_true(info(rd).active);
+    assert_int_equal(stats().poisoned, 0);
+}
+
 /* ---- FALLBACK ------------------------------------------------------------------------------- */
 
 static void fallback__goes_on_and_comes_back(void **state)
@@ -637,6 +665,7 @@ int main(void)
         T(write__short_file_write_tells_its_count),
         T(write__late_file_failure_unfills_all_windows),
         T(write__inactive_reaches_no_file),
+        T(write__as_many_numbers_as_the_host_remembers),
         T(beside__read_takes_the_file),
         T(beside__writes_of_a_common_block_queue),
         T(retain__only_what_was_read),
