@@ -85,6 +85,8 @@
 #define DEFAULT_IMD_REGIONS_MAX 262144
 /* [imd] writes_max: open writes a data thread */
 #define DEFAULT_IMD_WRITES_MAX 4096
+/* [imd] write_age: an open write not heard for so long gives way; as [cmd] client_dead [ns] */
+#define DEFAULT_IMD_WRITE_AGE_NS (30 * NS_PER_S)
 /* [imd] fills_max: open fills a data thread */
 #define DEFAULT_IMD_FILLS_MAX 4096
 /* [imd] sessions_max: clients a data thread; the least recently heard is forgotten */

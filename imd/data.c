@@ -21,6 +21,7 @@ ImdData *imd_data_new(const ImdDataConfig *config, const Env *env, const ImdData
     d->sink = *sink;
     d->bytes = sizeof *d;
     list_init(&d->fills);
+    list_init(&d->writes);
     if (hmap_init(&d->regions, env_random_u64(env)) < 0) {
         free(d);
         return NULL;

@@ -36,10 +36,11 @@ typedef struct ImdDataConfig {
     uint64_t epoch;
     uint8_t *pool; /* kept */
     uint64_t pool_bytes;
-    unsigned writes_max;  /* open write transactions, all regions */
-    unsigned fills_max;   /* open fill transactions, all regions; the oldest gives way */
-    uint32_t grant_bytes; /* receive room told to writers */
-    uint32_t pace_bytes;  /* ... but no more than it, for the cap's sake; 0: there is none */
+    unsigned writes_max;   /* open write transactions, all regions */
+    uint64_t write_age_ns; /* an open write not heard for so long gives way to new ones; 0: never */
+    unsigned fills_max;    /* open fill transactions, all regions; the oldest gives way */
+    uint32_t grant_bytes;  /* receive room told to writers */
+    uint32_t pace_bytes;   /* ... but no more than it, for the cap's sake; 0: there is none */
 } ImdDataConfig;
 
 /* When a region was last read or written, in coarse units that only compare: data threads note it,
@@ -64,6 +65,7 @@ typedef struct ImdRegion {
 typedef struct ImdDataStats {
     uint64_t reads, read_bytes, writes, write_bytes, fills, fill_bytes;
     uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled, malformed;
+    uint64_t writes_aged;
 } ImdDataStats;
 
 /* Of the open writes and fills: what has not come yet. */

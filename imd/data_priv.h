@@ -39,6 +39,8 @@ typedef struct Assembly {
 
 typedef struct DataWrite {
     ListNode in_region;
+    ListNode in_order; /* ImdData.writes */
+    uint64_t tick;     /* heard last */
     uint64_t number;
     uint32_t were_filled; /* bit per touched block: was filled when the write began */
     Assembly chunk;
@@ -58,7 +60,8 @@ struct ImdData {
     ImdDataConfig config;
     ImdDataSink sink;
     Hmap regions;
-    ListNode fills; /* all open fills, oldest first */
+    ListNode fills;  /* all open fills, oldest first */
+    ListNode writes; /* all open writes, least recently heard first */
     unsigned writes_open;
     unsigned fills_open;
     bool leaving;

@@ -100,8 +100,31 @@ uint32_t blocks_being_written(const DataRegion *r, const BlockSpan *s, const Dat
     return map;
 }
 
+static void write_heard(ImdData *d, DataWrite *w)
+{
+    w->tick = d->tick;
+    list_remove(&w->in_order);
+    list_push_back(&d->writes, &w->in_order);
+}
+
+/* Whoever began these has gone, or never meant to end them. Their blocks stay unfilled, and their
+ * numbers unfinished: one who comes back all the same begins anew. */
+static void writes_age(ImdData *d)
+{
+    const uint64_t age = imd_use_tick(d->config.write_age_ns);
+    LIST_FOREACH(node, &d->writes)
+    {
+        DataWrite *w = CONTAINER_OF(node, DataWrite, in_order);
+        if (age == 0 || d->tick < w->tick + age)
+            return;
+        d->stats.writes_aged++;
+        data_write_end(d, w);
+    }
+}
+
 static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
 {
+    writes_age(d);
     if (d->writes_open >= d->config.writes_max)
         return NULL;
     DataWrite *w = calloc(1, sizeof *w);
@@ -115,6 +138,8 @@ static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
         blocks_unfill(r, &span, span.touched);
     blocks_note_write(r, &span, m->number);
     list_push_back(&r->writes, &w->in_region);
+    list_init(&w->in_order);
+    write_heard(d, w);
     d->writes_open++;
     d->bytes += sizeof *w;
     return w;
@@ -123,6 +148,7 @@ static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
 void data_write_end(ImdData *d, DataWrite *w)
 {
     list_remove(&w->in_region);
+    list_remove(&w->in_order);
     assembly_end(&w->chunk, &d->awaited);
     d->writes_open--;
     d->bytes -= sizeof *w;
@@ -163,6 +189,7 @@ static DataWrite *write_open(ImdData *d, DataRegion *r, const WireWrite *m, enum
 {
     DataWrite *w = write_find(r, m->number);
     if (w) {
+        write_heard(d, w);
         *ret_status = STATUS_INVALID;
         return assembly_matches(&w->chunk, m, &d->awaited) ? w : NULL;
     }

@@ -19,7 +19,7 @@ typedef struct ImdOptions {
     uint64_t spin_ns;                  /* of a data thread; 0: it falls asleep at once */
     uint64_t owner_fd;                 /* of rmd's socket; UINT64_MAX: none */
     uint64_t owner_silence_ns;         /* of rmd, before imd leaves */
-    uint64_t manager_dead_ns;
+    uint64_t manager_dead_ns, write_age_ns;
     uint64_t beat_ns, retained_age_ns, leave_deadline_ns;
 } ImdOptions;
 

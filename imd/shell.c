@@ -382,6 +382,7 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
                  .pool = imd->pool.base,
                  .pool_bytes = imd->pool.bytes,
                  .writes_max = (unsigned)o->writes_max,
+                 .write_age_ns = o->write_age_ns,
                  .fills_max = (unsigned)o->fills_max},
         /* What is left of the whole deadline is for telling cmd. */
         .leave_deadline_ns = o->leave_deadline_ns / 4 * 3,

@@ -435,6 +435,7 @@ static void thread_start(ImdNode *n, unsigned index)
                             .pool = n->pool,
                             .pool_bytes = q->pool_bytes,
                             .writes_max = q->imd_writes_max,
+                            .write_age_ns = q->client_dead_ns,
                             .fills_max = q->imd_fills_max,
                             .grant_bytes = q->grant_bytes};
     t->endpoint = endpoint_new(&ec, &env);

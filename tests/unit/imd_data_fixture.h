@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/id.h"
+#include "base/time.h"
 #include "imd/data.h"
 
 enum {
@@ -38,9 +39,11 @@ typedef struct Fixture {
     WireData data; /* of the last datagram */
     uint64_t sent; /* segments of the burst */
     uint8_t got[WIRE_CHUNK_MAX];
+    uint64_t now_ns;
 } Fixture;
 
 enum { SESSION_ONE, SESSION_TWO };
+#define WRITE_AGE_NS (30 * NS_PER_S)
 static int sessions[2]; /* stand for sessions: only their addresses count */
 
 static inline void fake_random(void *ctx, void *buf, size_t len)
@@ -110,12 +113,14 @@ static inline RegionAddress the_address(void)
 static inline int setup(void **state)
 {
     Fixture *f = calloc(1, sizeof *f);
+    f->now_ns = NS_PER_S;
     Env env = {.random = fake_random, .ctx = f};
     ImdDataSink sink = {.message = sink_message, .burst = sink_burst, .ctx = f};
     ImdDataConfig config = {.epoch = EPOCH,
                             .pool = f->pool,
                             .pool_bytes = POOL_BYTES,
                             .writes_max = 4,
+                            .write_age_ns = WRITE_AGE_NS,
                             .fills_max = 3,
                             .grant_bytes = 1 << 20};
     memset(f->pool, 0xee, sizeof f->pool); /* somebody else's bytes */
@@ -145,7 +150,7 @@ static inline void input(Fixture *f, void *session, uint8_t type, const uint8_t 
     memcpy(copy, payload, len);
     f->type = 0;
     f->sent = 0;
-    imd_data_input(f->d, session, type, copy, len, 1);
+    imd_data_input(f->d, session, type, copy, len, f->now_ns);
     free(copy);
     assert_true(imd_data_check(f->d));
 }

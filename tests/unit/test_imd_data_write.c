@@ -178,6 +178,28 @@ static void write__cut_anew_starts_anew(void **state)
     assert_memory_equal(memory_at(f, 0), f->pattern, BLOCK);
 }
 
+/* Who begins writes and never ends them takes room and the others' grant from them. */
+static void write__that_nobody_goes_on_with_gives_way(void **state)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(1, 0, 4 * BLOCK));
+    for (unsigned i = 0; i < 4; i++) /* as many as may be */
+        (void)send_segment(f, write_of(2 + i, i * BLOCK, BLOCK), WIRE_INDEX_NONE);
+    f->now_ns += WRITE_AGE_NS - 10 * NS_PER_MS;
+    expect_refused(f, write_of(6, 0, BLOCK), WIRE_INDEX_NONE, STATUS_BUSY);
+    assert_false(send_segment(f, write_of(3, BLOCK, BLOCK), 0)); /* that one goes on */
+    f->now_ns += 20 * NS_PER_MS;
+    assert_true(send_segment(f, write_of(6, 0, BLOCK), WIRE_INDEX_NONE));
+    expect_ack(f, WRITE_OPEN, STATUS_OK);
+    assert_int_equal(imd_data_stats(f->d)->writes_aged, 3);
+    expect_filled(f, "uuuu"); /* what they began is not known */
+    send_all(f, write_of(3, BLOCK, BLOCK));
+    expect_filled(f, "ufuu");
+    send_all(f, write_of(5, 3 * BLOCK, BLOCK)); /* late, and from the start */
+    expect_ack(f, WRITE_DONE, STATUS_OK);
+    expect_filled(f, "ufuf");
+}
+
 static void write__busy(void **state)
 {
     Fixture *f = *state;
@@ -346,6 +368,7 @@ int main(void)
         T(write__other_chunk_of_the_same_number),
         T(write__cut_anew_starts_anew),
         T(write__busy),
+        T(write__that_nobody_goes_on_with_gives_way),
         T(write__grant_is_shared),
         T(write__alone_is_granted_a_chunk),
         T(write__beside_another_in_one_block),
