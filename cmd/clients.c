@@ -127,6 +127,8 @@ static void client_claim(Manager *m, CmdClient *c, Session *session, const WireR
 static void client_leave(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     cmd_trace(m, "client leaves, %llu regions", (unsigned long long)c->regions_count);
+    if (!c->left)
+        cmd_tell_client(m, c, &session->peer, "client_left");
     client_abandon(m, c);
     if (!c->left) {
         c->left = true;
@@ -138,6 +140,8 @@ static void client_leave(Manager *m, CmdClient *c, Session *session, const WireR
 
 static void client_execute(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
+    if (!c->confirmed)
+        cmd_tell_client(m, c, &session->peer, "client_came");
     c->confirmed = true;
     cmd_client_unname(m, c);
     if (request->id > c->request_last)
@@ -252,6 +256,8 @@ void cmd_clients_tick(Manager *m)
         next = hmap_walk(&m->clients, n);
         if (!client_is_dead(m, c))
             continue;
+        if (!c->left)
+            cmd_tell_client(m, c, NULL, "client_lost");
         if (c->regions_count > 0) {
             cmd_trace(m, "client silent, %llu regions", (unsigned long long)c->regions_count);
             m->stats.reclaimed_clients++;

@@ -15,10 +15,20 @@
 
 typedef struct Manager Manager;
 
+/* Who came and went, for the operator. */
+typedef struct ManagerEvent {
+    const char *what; /* host_joined, host_left, host_lost, client_came, client_left, client_lost */
+    const char *why;  /* of host_lost; else "" */
+    Addr address;     /* none: a client that is gone */
+    uint64_t id;      /* a host's epoch, the first bytes of a client's identity */
+    uint64_t regions; /* that went with it */
+} ManagerEvent;
+
 typedef struct ManagerSink {
     /* REQUEST or REPLY to the peer of a session. No call back into the core. */
     void (*message)(void *ctx, Session *session, uint8_t type, const uint8_t *payload, size_t len);
     void *ctx;
+    void (*event)(void *ctx, const ManagerEvent *event); /* NULL: nobody wants to know */
 } ManagerSink;
 
 typedef struct ManagerConfig {

@@ -82,6 +82,8 @@ void cmd_host_lose(Manager *m, Host *h, const char *why)
 {
     cmd_trace(m, "host %016llx: %s, %llu regions", (unsigned long long)h->epoch, why,
               (unsigned long long)h->regions_count);
+    if (!h->leaving)
+        cmd_tell_host(m, h, "host_lost", why);
     h->lost = true;
     slot_leave(m, h);
     cmd_calls_fail(m, h);
@@ -142,6 +144,7 @@ static Host *host_new(Manager *m, Session *session)
     hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));
     list_push_back(&m->hosts_order, &h->in_order);
     cmd_trace(m, "host %016llx: joined", (unsigned long long)h->epoch);
+    cmd_tell_host(m, h, "host_joined", "");
     return h;
 }
 
@@ -230,6 +233,8 @@ static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
         return STATUS_INVALID;
     cmd_trace(m, "host %016llx: leaves", (unsigned long long)h->epoch);
     cmd_host_hint(m, h, &part.hint);
+    if (!h->leaving)
+        cmd_tell_host(m, h, "host_left", "");
     h->leaving = true;
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The manager as a whole: its life, the way of every message to the file that knows it, replies,
  * time. */
+#include "base/bytes.h"
 #include "cmd/manager_private.h"
 
 #include <assert.h>
@@ -126,6 +127,27 @@ void cmd_trace(Manager *m, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, args); /* a cut line is still a line */
     va_end(args);
     m->env.trace(m->env.ctx, text);
+}
+
+void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why)
+{
+    const ManagerEvent event = {.what = what,
+                                .why = why,
+                                .address = h->address,
+                                .id = h->epoch,
+                                .regions = h->regions_count};
+    if (m->sink.event)
+        m->sink.event(m->sink.ctx, &event);
+}
+
+void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, const char *what)
+{
+    ManagerEvent event = {
+        .what = what, .why = "", .id = get_u64(c->id.bytes), .regions = c->regions_count};
+    if (address)
+        event.address = *address;
+    if (m->sink.event)
+        m->sink.event(m->sink.ctx, &event);
 }
 
 uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len)

@@ -233,6 +233,8 @@ struct Manager {
 
 /* ---- manager.c ---- */
 void cmd_trace(Manager *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why);
+void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, const char *what);
 /* Seeded: peers choose what is hashed. */
 uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len);
 /* Uniform in [0, n), n > 0. The environment is asked for many at once: that is a system call. */

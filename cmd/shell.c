@@ -17,6 +17,9 @@
 
 /* At most so often is it logged what changed in the directories. */
 static const uint64_t REPORT_NS = NS_PER_S;
+/* So many lines name who came and went, in so long. */
+enum { EVENTS_MAX = 100 };
+static const uint64_t EVENTS_NS = 10 * NS_PER_S;
 
 struct Cmd {
     const CmdOptions *options; /* borrowed */
@@ -26,6 +29,8 @@ struct Cmd {
     ManagerStats reported;
     uint64_t report_ns; /* none before */
     bool pending;       /* there is something to report then */
+    unsigned events;    /* since the last beginning of EVENTS_NS */
+    uint64_t events_from_ns;
 };
 
 /* ---- the core's effects, and what comes in --------------------------------------------------- */
@@ -54,6 +59,26 @@ static void on_closed(void *ctx, Session *s)
 }
 
 static const PortOps port_ops = {.message = on_message, .closed = on_closed};
+
+/* Programs may come and go by the thousand: in a while only so many are named. */
+static void on_event(void *ctx, const ManagerEvent *e)
+{
+    Cmd *cmd = ctx;
+    char address[ADDR_TEXT_MAX];
+    uint64_t now = os_now_ns();
+    if (now >= cmd->events_from_ns) {
+        if (cmd->events > EVENTS_MAX)
+            log_event(LOG_LEVEL_INFO, "events_not_named", "count=%u", cmd->events - EVENTS_MAX);
+        cmd->events = 0;
+        cmd->events_from_ns = time_add(now, EVENTS_NS);
+    }
+    if (++cmd->events > EVENTS_MAX)
+        return;
+    log_event(LOG_LEVEL_INFO, e->what, "id=%016" PRIx64 "%s%s regions=%" PRIu64 "%s%s%s", e->id,
+              e->address.kind != ADDR_NONE ? " address=" : "",
+              e->address.kind != ADDR_NONE ? addr_format(&e->address, address, sizeof address) : "",
+              e->regions, *e->why ? " why=\"" : "", e->why, *e->why ? "\"" : "");
+}
 
 static bool news(const ManagerStats *a, const ManagerStats *b)
 {
@@ -166,7 +191,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         .client_bytes = o->client_bytes,
         .client_regions = o->client_regions,
     };
-    const ManagerSink sink = {.message = send_message, .ctx = cmd};
+    const ManagerSink sink = {.message = send_message, .ctx = cmd, .event = on_event};
     Env env = os_env();
     if (o->common.log_level >= LOG_LEVEL_DEBUG)
         env.trace = trace;

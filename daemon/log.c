@@ -7,8 +7,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,13 +21,26 @@ static const char *const level_names[LOG_LEVEL_MAX] = {"error", "warn", "info", 
 static struct {
     const char *program;
     enum LogLevel level;
-} config = {"dodo", LOG_LEVEL_INFO};
+    bool journal; /* reads what lines begin with, as sd-daemon(3) has it */
+} config = {"dodo", LOG_LEVEL_INFO, false};
 static atomic_ulong lost; /* lines, since one was written last */
+
+/* Whether standard error is that very stream to the journal which the service manager made for us.
+ */
+static bool is_journal(void)
+{
+    unsigned long long device, inode;
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat st;
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
+}
 
 void log_init(const char *program, enum LogLevel level)
 {
     config.program = program;
     config.level = level;
+    config.journal = is_journal();
 }
 
 int log_level_parse(const char *text, enum LogLevel *ret)
@@ -71,7 +86,9 @@ bool log_write(int fd, const char *text, size_t len)
 /* "TIME LEVEL PROGRAM: EVENT"; how long it is, or would be. */
 static size_t put_head(char *buf, size_t cap, enum LogLevel level, const char *event)
 {
-    size_t n = put_time(buf, cap);
+    static const char *const priorities[LOG_LEVEL_MAX] = {"<3>", "<4>", "<6>", "<7>"};
+    size_t n = config.journal ? (size_t)snprintf(buf, cap, "%s", priorities[level]) : 0;
+    n += put_time(buf + n, cap - n);
     return n + (size_t)snprintf(buf + n, cap - n, " %s %s: %s", level_names[level], config.program,
                                 event);
 }

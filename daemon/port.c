@@ -130,13 +130,19 @@ void port_pong(Port *p, Session *s, const uint8_t *payload, size_t len, uint64_t
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
+/* Datagrams that were not made with our key. */
+static uint64_t denied_count(const EndpointCounters *c)
+{
+    return c->hello_refused + c->unsealed + c->forged;
+}
+
 /* Tells, now and then, what a misconfigured cluster looks like from here. */
 static void complain(Port *p, uint64_t now_ns)
 {
     const EndpointCounters *c = endpoint_counters(p->endpoint), *old = &p->complained;
     uint64_t version = c->version - old->version, cluster = c->cluster - old->cluster;
-    uint64_t denied = c->hello_refused - old->hello_refused + c->unsealed - old->unsealed +
-                      c->forged - old->forged;
+    uint64_t denied = denied_count(c) - denied_count(old);
+    char from[ADDR_TEXT_MAX];
     if (now_ns < p->complain_from_ns || (version | cluster | denied) == 0)
         return;
     if (version)
@@ -148,7 +154,8 @@ static void complain(Port *p, uint64_t now_ns)
                   "datagrams=%" PRIu64 " mend=\"give all parts the same cluster name\"", cluster);
     if (denied)
         log_event(LOG_LEVEL_WARN, "not_authentic",
-                  "datagrams=%" PRIu64 " mend=\"give all parts the same key file\"", denied);
+                  "datagrams=%" PRIu64 " last_from=%s fix=\"give all parts the same key file\"",
+                  denied, addr_format(&p->denied_from, from, sizeof from));
     p->complained = *c;
     p->complain_from_ns = time_add(now_ns, COMPLAIN_EVERY_NS);
 }
@@ -156,6 +163,8 @@ static void complain(Port *p, uint64_t now_ns)
 static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len, uint64_t now_ns)
 {
     EndpointInput in = {.session = NULL};
+    const EndpointCounters *count = endpoint_counters(p->endpoint);
+    uint64_t denied = denied_count(count);
     switch (endpoint_input(p->endpoint, from, dgram, len, now_ns, &in)) {
     case ENDPOINT_MESSAGE:
         p->ops->message(p->ctx, in.session, in.type, in.payload, in.payload_len, now_ns);
@@ -168,6 +177,8 @@ static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len,
     case ENDPOINT_RESET:
         break;
     }
+    if (denied_count(count) != denied)
+        p->denied_from = *from;
     if (in.reply_len == 0)
         return;
     PortDatagram *d = next_datagram(p, from);

@@ -41,6 +41,7 @@ typedef struct Port {
     int came;                  /* messages that port_sleep() brought */
     uint64_t complain_from_ns; /* no line in the log before then, see complain() */
     EndpointCounters complained;
+    Addr denied_from; /* who last sent what was not made with our key */
     struct {
         bool cut;              /* nothing that was sent has left this host, as last logged */
         uint64_t sent, astray; /* the transport's, as last seen */

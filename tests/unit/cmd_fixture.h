@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ typedef struct Rig {
     FakeClient *clients[CLIENTS_MAX];
     unsigned clients_count;
     uint8_t instances;
+    char events[4096]; /* "WHAT(REGIONS) ..." */
     Session tool;
     RequestIds tool_ids;
 } Rig;
@@ -103,6 +105,14 @@ FIXTURE void rig_message(void *ctx, Session *session, uint8_t type, const uint8_
     memcpy(s->payload, payload, len);
 }
 
+FIXTURE void rig_event(void *ctx, const ManagerEvent *e)
+{
+    Rig *rig = ctx;
+    size_t n = strlen(rig->events);
+    (void)snprintf(rig->events + n, sizeof rig->events - n, "%s(%u) ", e->what,
+                   (unsigned)e->regions);
+}
+
 FIXTURE void rig_trace(void *ctx, const char *text)
 {
     (void)ctx;
@@ -112,7 +122,7 @@ FIXTURE void rig_trace(void *ctx, const char *text)
 FIXTURE void rig_start(Rig *rig)
 {
     Env env = {.random = rig_random, .trace = rig_trace, .ctx = rig};
-    ManagerSink sink = {.message = rig_message, .ctx = rig};
+    ManagerSink sink = {.message = rig_message, .ctx = rig, .event = rig_event};
     Id128 instance = {{++rig->instances}};
     rig->m = manager_new(&rig->config, &env, &sink, &instance, rig->now_ns);
     assert_non_null(rig->m);

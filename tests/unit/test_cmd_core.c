@@ -756,9 +756,40 @@ static void manager__long_life(void **state)
     }
 }
 
+/* ---- what the operator hears ----------------------------------------------------------------- */
+
+static void events__name_who_comes_and_goes(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1 << 20), *other = imd_up(rig, 1 << 20);
+    FakeClient *c = client_new(rig), *dies = client_new(rig);
+    OpOpen open = open_of(1, 4096, 0);
+    uint8_t body[WIRE_BODY_MAX];
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    (void)client_alive(rig, dies);
+    assert_string_equal(rig->events,
+                        "host_joined(0) host_joined(0) client_came(0) client_came(0) ");
+    rig->events[0] = '\0';
+    (void)client_request(rig, c, OP_LEAVE, body, 0);
+    assert_string_equal(rig->events, "client_left(2) ");
+    rig->events[0] = '\0';
+    dies->dead = c->dead = true;
+    rig_live(rig, 100);
+    assert_string_equal(rig->events, "client_lost(0) "); /* not who has left */
+    rig->events[0] = '\0';
+    imd->dead = true;
+    rig_live(rig, 100);
+    assert_string_equal(rig->events, "host_lost(0) ");
+    (void)other;
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events__name_who_comes_and_goes),
         cmocka_unit_test(input__role_decides),
         cmocka_unit_test(input__malformed_is_dropped_or_invalid),
         cmocka_unit_test(input__nobody_is_no_client),

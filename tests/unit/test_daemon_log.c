@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/log.h"
@@ -115,9 +117,41 @@ static void test_file(void **state)
     reader_close(r);
 }
 
+/* Under systemd each line says how grave it is; to anybody else that would be noise. */
+static void journal__lines_begin_with_their_priority(void **state)
+{
+    int ends[2];
+    char stream[64];
+    struct stat st;
+    Reader *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(fstat(ends[1], &st), 0);
+    reader_open(r, ends);
+    for (unsigned i = 0; i < 2; i++) { /* not if it is another stream */
+        (void)snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long)st.st_dev,
+                       (unsigned long long)st.st_ino + (i == 0));
+        assert_int_equal(setenv("JOURNAL_STREAM", stream, 1), 0);
+        log_init("test", LOG_LEVEL_DEBUG);
+        log_event(LOG_LEVEL_ERROR, "one", "n=1");
+        log_event(LOG_LEVEL_WARN, "two", "n=2");
+        log_event(LOG_LEVEL_INFO, "three", "n=3");
+        log_event(LOG_LEVEL_DEBUG, "four", "n=4");
+        const char *text = reader_take(r);
+        assert_int_equal(lines(text), 4);
+        assert_int_equal(strncmp(text, "<3>20", 5) == 0, i == 1);
+        assert_int_equal(strstr(text, "\n<4>20") != NULL, i == 1);
+        assert_int_equal(strstr(text, "\n<6>20") != NULL, i == 1);
+        assert_int_equal(strstr(text, "\n<7>20") != NULL, i == 1);
+    }
+    (void)unsetenv("JOURNAL_STREAM");
+    reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(journal__lines_begin_with_their_priority),
         cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_socket),
         cmocka_unit_test(test_file),
