@@ -4,6 +4,7 @@
 #include "proto/endpoint_internal.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,13 +52,9 @@ uint32_t cluster_key_id(const ClusterKey *k)
     return id;
 }
 
-static bool endpoint_derive_keys(Endpoint *e)
+static bool derive_ids(Endpoint *e)
 {
     static const uint8_t label[] = "dodo 1 hello";
-    if (!endpoint_keyed(e))
-        return true;
-    if (seal_suite_init(&e->suite) != 0)
-        return false;
     for (unsigned i = 0; i < e->config.keys_count; i++) {
         const ClusterKey *k = &e->config.keys[i];
         e->key_ids[i] = key_id_derive(&e->suite, k);
@@ -67,6 +64,11 @@ static bool endpoint_derive_keys(Endpoint *e)
             return false;
     }
     return true;
+}
+
+static bool endpoint_derive_keys(Endpoint *e)
+{
+    return !endpoint_keyed(e) || (seal_suite_init(&e->suite) == 0 && derive_ids(e));
 }
 
 /* ---- limits of rate ------------------------------------------------------------------------- */
@@ -112,6 +114,7 @@ Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
     if (e->config.hello_retry_ns == 0)
         e->config.hello_retry_ns = HELLO_RETRY_DEFAULT_NS;
     e->env = *env;
+    e->revoke_ns = TIME_NEVER;
     e->salt = env_random_u64(env);
     list_init(&e->sessions);
     list_init(&e->half_open);
@@ -144,6 +147,69 @@ Endpoint *endpoint_free(Endpoint *e)
     seal_wipe(e, sizeof *e);
     free(e);
     return NULL;
+}
+
+/* ---- other keys ----------------------------------------------------------------------------- */
+
+/* Where the session's key stands now. */
+static unsigned key_moved(const Endpoint *e, uint32_t id)
+{
+    for (unsigned i = 0; i < e->config.keys_count; i++)
+        if (e->key_ids[i] == id)
+            return i;
+    return KEY_GONE;
+}
+
+static void session_key_moved(Endpoint *e, SessionCore *s, const uint32_t *old_ids, uint64_t now_ns)
+{
+    if (!s->session.up)
+        return; /* its HELLO takes the new keys by itself */
+    if (s->key != KEY_GONE)
+        s->key = key_moved(e, old_ids[s->key]);
+    if (s->key != 0 && s->initiated && list_empty(&s->hello))
+        hello_start(e, s, now_ns);
+    if (s->key == KEY_GONE)
+        e->revoke_ns = time_add(now_ns, ENDPOINT_RENEW_NS);
+}
+
+int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint64_t now_ns)
+{
+    uint32_t old_ids[CLUSTER_KEYS_MAX];
+    Endpoint old = *e;
+    if (count > CLUSTER_KEYS_MAX || (count > 0) != endpoint_keyed(e))
+        return -EINVAL;
+    if (count == 0)
+        return 0;
+    memcpy(old_ids, e->key_ids, sizeof old_ids);
+    memcpy(e->config.keys, keys, count * sizeof *keys);
+    e->config.keys_count = count;
+    bool derived = derive_ids(e);
+    if (!derived) {
+        memcpy(&e->config, &old.config, sizeof e->config);
+        memcpy(e->key_ids, old.key_ids, sizeof e->key_ids);
+        memcpy(e->mac_keys, old.mac_keys, sizeof e->mac_keys);
+    }
+    seal_wipe(&old, sizeof old);
+    if (!derived)
+        return -ENOMEM;
+    list_free_sessions(e, &e->half_open);
+    e->last.core = NULL;
+    LIST_FOREACH(n, &e->sessions)
+    session_key_moved(e, CONTAINER_OF(n, SessionCore, order), old_ids, now_ns);
+    return 0;
+}
+
+void sessions_revoke(Endpoint *e, uint64_t now_ns)
+{
+    if (now_ns < e->revoke_ns)
+        return;
+    e->revoke_ns = TIME_NEVER;
+    LIST_FOREACH(n, &e->sessions)
+    {
+        SessionCore *s = CONTAINER_OF(n, SessionCore, order);
+        if (s->key == KEY_GONE)
+            session_close(e, s);
+    }
 }
 
 const EndpointCounters *endpoint_counters(const Endpoint *e)

@@ -88,6 +88,11 @@ typedef struct EndpointCounters {
  * endpoint_connect()/HELLO; nothing on the data path. */
 Endpoint *endpoint_new(const EndpointConfig *config, const Env *env);
 Endpoint *endpoint_free(Endpoint *e); /* wipes keys; NULL is fine; returns NULL */
+/* Other keys, in the middle of all: new sessions use them. Sessions made with a key that is no more
+ * are renewed where we initiated them, and end ENDPOINT_RENEW_NS from now where nobody has renewed
+ * them. 0; -EINVAL: an endpoint with a key cannot do without, nor the other way; -ENOMEM. */
+#define ENDPOINT_RENEW_NS 60000000000ull
+int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint64_t now_ns);
 const EndpointCounters *endpoint_counters(const Endpoint *e);
 uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for the log */
 

@@ -271,6 +271,7 @@ static size_t hello_send(Endpoint *e, SessionCore *s, uint8_t *out, uint64_t now
 size_t endpoint_output(Endpoint *e, uint8_t *out, size_t cap, Addr *ret_to, uint64_t now_ns)
 {
     e->now_ns = now_ns;
+    sessions_revoke(e, now_ns);
     if (cap < HELLO_DATAGRAM_SIZE)
         return 0;
     LIST_FOREACH(n, &e->hellos)
@@ -289,7 +290,7 @@ size_t endpoint_output(Endpoint *e, uint8_t *out, size_t cap, Addr *ret_to, uint
 
 uint64_t endpoint_deadline(const Endpoint *e)
 {
-    uint64_t t = TIME_NEVER;
+    uint64_t t = e->revoke_ns;
     for (const ListNode *n = e->hellos.next; n != &e->hellos; n = n->next)
         t = time_min(t, CONTAINER_OF(n, SessionCore, hello)->hello_ns);
     return t;

@@ -31,6 +31,9 @@ enum {
 #define RESET_ANYBODY_NS 60000000000ull
 #endif
 
+/* SessionCore.key: made with one that is no more. */
+#define KEY_GONE UINT32_MAX
+
 #define HELLO_RETRY_DEFAULT_NS 1000000000ull
 
 /* Long before a counter could come round the initiator has new keys made. */
@@ -85,6 +88,7 @@ struct Endpoint {
     uint64_t reset_even_ns; /* the same for RESETs: each brings a HELLO */
     uint64_t now_ns;        /* as last told */
     uint64_t began_ns;      /* the first datagram came; 0: none has */
+    uint64_t revoke_ns;     /* sessions whose key is gone end then */
     Addr *former;           /* peers whose sessions are gone, by hash; NULL: answers no HELLO */
     size_t former_mask;
     uint64_t salt; /* of the hash of half-open peers, who choose their tags */
@@ -132,6 +136,8 @@ void session_free(Endpoint *e, SessionCore *s);  /* leaves all tables, wipes */
 void session_close(Endpoint *e, SessionCore *s); /* tells the upper layer, then frees */
 /* No HELLO because of datagrams without an answer, if it has not been said yet. */
 void session_not_unheard(Endpoint *e, SessionCore *s);
+/* Those whose key has gone end, when it is time. */
+void sessions_revoke(Endpoint *e, uint64_t now_ns);
 void session_heard(Endpoint *e, SessionCore *s, uint64_t now_ns);
 SessionCore *session_at(const Endpoint *e, const Addr *peer, bool initiated);
 /* Makes room for one more session, initiated by us or by a peer: false when it would cost one in

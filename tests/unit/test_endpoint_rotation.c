@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "tests/lib/endpoint_pair.h"
@@ -97,9 +99,90 @@ static void cluster_key_id__public_number(void **state)
     assert_int_not_equal(cluster_key_id(&one), cluster_key_id(&two));
 }
 
+/* ---- other keys while all goes on ------------------------------------------------------------ */
+
+static void keys_set__renews_within_a_minute(void **state)
+{
+    (void)state;
+    Pair p;
+    Session *t;
+    const ClusterKey both[] = {pair_key(7), pair_key(1)}, next = pair_key(7);
+    pair_init(&p, 1);
+    Session *s = pair_up(&p, &t);
+    assert_non_null(s);
+    /* First both ends take the new key beside the old one, then without it. */
+    assert_int_equal(endpoint_keys_set(p.b, both, 2, p.now_ns), 0);
+    Dgram there = message(p.a, s, WIRE_PING, "there");
+    Got got = give_b(&p, &there);
+    assert_true(is_message(&got, WIRE_PING, "there"));
+    assert_int_equal(endpoint_deadline(p.b), TIME_NEVER); /* nothing was revoked */
+    assert_int_equal(endpoint_keys_set(p.a, both, 2, p.now_ns), 0);
+    Dgram hello = output(p.a, p.now_ns); /* it renews by itself, with the new key */
+    assert_true(hello.len > 0);
+    got = give_b(&p, &hello);
+    assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+    assert_int_equal(session_core(s)->key, 0);
+    there = message(p.a, s, WIRE_PING, "again");
+    got = give_b(&p, &there);
+    assert_true(is_message(&got, WIRE_PING, "again"));
+    t = got.session;
+    assert_int_equal(endpoint_keys_set(p.a, &next, 1, p.now_ns), 0);
+    assert_int_equal(endpoint_keys_set(p.b, &next, 1, p.now_ns), 0);
+    assert_int_equal(endpoint_deadline(p.a), TIME_NEVER);
+    assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
+    there = message(p.b, t, WIRE_PONG, "back");
+    got = give_a(&p, &there);
+    assert_true(is_message(&got, WIRE_PONG, "back"));
+    pair_deinit(&p);
+}
+
+/* Who has only the key that was stolen is out. */
+static void keys_set__ends_sessions_of_a_key_that_is_gone(void **state)
+{
+    (void)state;
+    Pair p;
+    Session *t;
+    const ClusterKey next = pair_key(7);
+    pair_init(&p, 1);
+    Session *s = pair_up(&p, &t);
+    assert_int_equal(endpoint_keys_set(p.b, &next, 1, p.now_ns), 0);
+    Dgram there = message(p.a, s, WIRE_PING, "for a while"), late;
+    Got got = give_b(&p, &there);
+    assert_true(is_message(&got, WIRE_PING, "for a while"));
+    endpoint_forget(p.a, s);
+    assert_null(pair_greet(&p)); /* its HELLO counts no more */
+    assert_int_equal(endpoint_deadline(p.b), p.now_ns + ENDPOINT_RENEW_NS);
+    p.now_ns += ENDPOINT_RENEW_NS - 1;
+    assert_int_equal(output(p.b, p.now_ns).len, 0);
+    assert_int_equal(p.closed, 0);
+    p.now_ns += 1;
+    late = output(p.b, p.now_ns);
+    assert_int_equal(late.len, 0);
+    assert_int_equal(p.closed, 1);
+    assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
+    pair_deinit(&p);
+}
+
+static void keys_set__cannot_begin_or_end_sealing(void **state)
+{
+    (void)state;
+    Pair p;
+    const ClusterKey key = pair_key(7);
+    pair_init(&p, 1);
+    assert_int_equal(endpoint_keys_set(p.a, NULL, 0, p.now_ns), -EINVAL);
+    pair_deinit(&p);
+    pair_init(&p, 0);
+    assert_int_equal(endpoint_keys_set(p.a, &key, 1, p.now_ns), -EINVAL);
+    assert_int_equal(endpoint_keys_set(p.a, NULL, 0, p.now_ns), 0);
+    pair_deinit(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_set__renews_within_a_minute),
+        cmocka_unit_test(keys_set__ends_sessions_of_a_key_that_is_gone),
+        cmocka_unit_test(keys_set__cannot_begin_or_end_sealing),
         cmocka_unit_test(rotation__any_common_key),
         cmocka_unit_test(rotation__answers_cross),
         cmocka_unit_test(cluster_key_id__public_number),
