@@ -51,6 +51,8 @@ Manager *manager_free(Manager *m);
  * sealed). The manager keeps @session in its host entries until manager_session_closed(). */
 void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *payload, size_t len,
                    uint64_t now_ns);
+/* Of what clients open from now on; 0: no limit. */
+void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
 void manager_session_closed(Manager *m, Session *session);
 uint64_t manager_deadline(const Manager *m);
 /* Call at least at the deadline. A gap between calls longer than the deadline asked for by more

@@ -63,6 +63,12 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     return init_directories(m) == 0 ? m : manager_free(m);
 }
 
+void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions)
+{
+    m->config.client_bytes = client_bytes;
+    m->config.client_regions = client_regions;
+}
+
 static void free_hosts(Manager *m)
 {
     HmapNode *next;

@@ -139,7 +139,25 @@ static void on_signal(void *ctx, unsigned nth)
     loop_stop(cmd->loop);
 }
 
-static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+/* The key file, the log's level and the clients' shares; all else stays until the next start. */
+static void on_reload(void *ctx)
+{
+    Cmd *cmd = ctx;
+    char error[CONFIG_ERROR_MAX] = "";
+    CmdOptions o;
+    cmd_options_init(&o);
+    if (config_reload(&cmd_program, &o, error) != CONFIG_OK ||
+        start_reload(&o.common, cmd->port.endpoint, os_now_ns(), error) < 0) {
+        log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+    } else {
+        manager_quota(cmd->manager, o.client_bytes, o.client_regions);
+        log_event(LOG_LEVEL_INFO, "reloaded", "config=%s", o.common.config ? o.common.config : "-");
+    }
+    config_clear(&cmd_program, &o);
+}
+
+static const LoopOps loop_ops = {
+    .deadline = on_deadline, .expire = on_expire, .signal = on_signal, .reload = on_reload};
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

@@ -382,9 +382,31 @@ static int apply_options(GArray *options, void *into, char *error)
     return 0;
 }
 
+static char **command_line; /* of the last load, which takes its options out of argv */
+
+enum ConfigOutcome config_reload(const ConfigProgram *program, void *options,
+                                 char error[CONFIG_ERROR_MAX])
+{
+    g_auto(GStrv) kept = g_strdupv(command_line);
+    g_autofree char **argv = g_memdup2(kept, (g_strv_length(kept) + 1) * sizeof *kept);
+    int argc = (int)g_strv_length(kept);
+    char **rest = argv;
+    return config_load(program, &argc, &rest, options, error);
+}
+
+static void keep_command_line(int argc, char **argv)
+{
+    char **kept = g_new0(char *, (gsize)argc + 1);
+    for (int i = 0; i < argc; i++)
+        kept[i] = g_strdup(argv[i]);
+    g_strfreev(command_line);
+    command_line = kept;
+}
+
 enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***argv, void *options,
                                char error[CONFIG_ERROR_MAX])
 {
+    keep_command_line(*argc, *argv);
     g_autofree char *config = NULL;
     g_autoptr(GArray) given = options_collect(program);
     enum ConfigOutcome res = parse_options(program, given, argc, argv, &config, error);

@@ -70,6 +70,10 @@ enum ConfigOutcome {
  * that has tables; without any, neither file nor environment is read. */
 enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***argv, void *options,
                                char error[CONFIG_ERROR_MAX]);
+/* The same again, with the command line of the last config_load(): a file may have changed. Into
+ * options that have their defaults. */
+enum ConfigOutcome config_reload(const ConfigProgram *program, void *options,
+                                 char error[CONFIG_ERROR_MAX]);
 /* Frees the texts in @options. */
 void config_clear(const ConfigProgram *program, void *options);
 

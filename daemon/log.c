@@ -43,6 +43,11 @@ void log_init(const char *program, enum LogLevel level)
     config.journal = is_journal();
 }
 
+void log_set_level(enum LogLevel level)
+{
+    config.level = level;
+}
+
 int log_level_parse(const char *text, enum LogLevel *ret)
 {
     for (unsigned i = 0; i < LOG_LEVEL_MAX; i++) {

@@ -11,6 +11,7 @@
 enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_MAX };
 
 /* Before any thread is started. @program is kept. */
+void log_set_level(enum LogLevel level);
 void log_init(const char *program, enum LogLevel level);
 /* @event: one word. @format: its "key=value" pairs, separated by blanks, or "". */
 void log_event(enum LogLevel level, const char *event, const char *format, ...)

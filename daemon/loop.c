@@ -10,7 +10,7 @@
 #include "base/os.h"
 #include "base/time.h"
 
-static const int signals[] = {SIGTERM, SIGINT};
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
 enum { WATCHES_MAX = 4 };
 
 typedef struct Watch {
@@ -56,7 +56,10 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 static void on_signal(evutil_socket_t number, short what, void *ctx)
 {
     Loop *l = ctx;
-    l->ops->signal(l->ctx, ++l->signals_seen);
+    if (number != SIGHUP)
+        l->ops->signal(l->ctx, ++l->signals_seen);
+    else if (l->ops->reload)
+        l->ops->reload(l->ctx);
     arm(l);
 }
 

@@ -12,6 +12,7 @@ typedef struct LoopOps {
     uint64_t (*deadline)(void *ctx); /* TIME_NEVER: none. Asked after every callback */
     void (*expire)(void *ctx, uint64_t now_ns);
     void (*signal)(void *ctx, unsigned nth); /* SIGTERM or SIGINT came, for the nth time from 1 */
+    void (*reload)(void *ctx);               /* SIGHUP came; NULL: it is ignored */
 } LoopOps;
 
 /* NULL: no memory or descriptors. Ignores SIGPIPE. */

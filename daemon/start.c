@@ -86,6 +86,22 @@ int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
     return res;
 }
 
+int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
+                 char error[CONFIG_ERROR_MAX])
+{
+    EndpointConfig keys = {.keys_count = 0};
+    int res = o->key ? read_keys(o->key, &keys, error) : 0;
+    if (res == 0)
+        res = endpoint_keys_set(endpoint, keys.keys, keys.keys_count, now_ns);
+    explicit_bzero(&keys, sizeof keys);
+    if (res == -EINVAL && !*error)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "to begin with a key, or to do without, the daemon must be started again");
+    if (res == 0)
+        log_set_level(o->log_level);
+    return res;
+}
+
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX])
 {

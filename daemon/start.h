@@ -22,6 +22,9 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
 /* Started by root: becomes the user that the options name, for good, before anything is opened.
  * Who is not root cannot become another. 0, -errno. */
 int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX]);
+/* The key file once more, for @endpoint; the level of the log. 0, -errno: all is as it was. */
+int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
+                 char error[CONFIG_ERROR_MAX]);
 /* No core file holds what this process does, and no other process of the user may look into it.
  * Allowed again when keys and data are gone. */
 void start_forbid_dumps(void);

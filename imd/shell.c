@@ -346,7 +346,15 @@ static void on_expire(void *ctx, uint64_t now_ns)
     settle(imd, now_ns);
 }
 
-static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+/* It has given up files for good. */
+static void on_reload(void *ctx)
+{
+    log_event(LOG_LEVEL_WARN, "not_reloaded",
+              "fix=\"imd can read no file any more: to change its key, start it again\"");
+}
+
+static const LoopOps loop_ops = {
+    .deadline = on_deadline, .expire = on_expire, .signal = on_signal, .reload = on_reload};
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

@@ -333,7 +333,24 @@ static void on_signal(void *ctx, unsigned nth)
     settle(rmd, now);
 }
 
-static const LoopOps loop_ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
+/* The key file and the log's level. An imd that runs has read its own, and has no way to files. */
+static void on_reload(void *ctx)
+{
+    Rmd *rmd = ctx;
+    char error[CONFIG_ERROR_MAX] = "";
+    RmdOptions o;
+    rmd_options_init(&o);
+    if (config_reload(&rmd_program, &o, error) != CONFIG_OK ||
+        (rmd->has_port && start_reload(&o.common, rmd->port.endpoint, os_now_ns(), error) < 0))
+        log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+    else
+        log_event(LOG_LEVEL_INFO, "reloaded", "imd=%s",
+                  rmd->child.pid ? "as_it_was_started" : "none");
+    config_clear(&rmd_program, &o);
+}
+
+static const LoopOps loop_ops = {
+    .deadline = on_deadline, .expire = on_expire, .signal = on_signal, .reload = on_reload};
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

@@ -18,7 +18,7 @@
 typedef struct Story {
     Loop *loop;
     uint64_t deadline_ns;
-    unsigned expired, signals, letters;
+    unsigned expired, signals, letters, reloads;
     bool late; /* an expiry came before its deadline */
     Mailbox mail;
 } Story;
@@ -47,6 +47,13 @@ static void on_signal(void *ctx, unsigned nth)
         loop_stop(s->loop);
 }
 
+static void on_reload(void *ctx)
+{
+    Story *s = ctx;
+    s->reloads++;
+    (void)raise(SIGTERM);
+}
+
 static const LoopOps ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
 
 static void loop__expires_at_deadlines(void **state)
@@ -70,6 +77,26 @@ static void loop__counts_signals(void **state)
     assert_int_equal(loop_run(s.loop), 0);
     assert_int_equal(s.signals, 2);
     loop_free(s.loop);
+}
+
+/* Never the end of a daemon. */
+static void loop__reloads_at_a_hangup(void **state)
+{
+    LoopOps reloading = ops;
+    Story s = {.deadline_ns = TIME_NEVER}, deaf = {.deadline_ns = TIME_NEVER};
+    reloading.reload = on_reload;
+    s.loop = loop_new(&reloading, &s);
+    assert_int_equal(raise(SIGHUP), 0);
+    assert_int_equal(loop_run(s.loop), 0);
+    assert_int_equal(s.reloads, 1);
+    assert_int_equal(s.signals, 2);
+    loop_free(s.loop);
+    deaf.loop = loop_new(&ops, &deaf);
+    assert_int_equal(raise(SIGHUP), 0);
+    assert_int_equal(raise(SIGTERM), 0);
+    assert_int_equal(loop_run(deaf.loop), 0);
+    assert_int_equal(deaf.signals, 2);
+    loop_free(deaf.loop);
 }
 
 enum { LETTERS = 1000 };
@@ -122,6 +149,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop__expires_at_deadlines),
         cmocka_unit_test(loop__counts_signals),
+        cmocka_unit_test(loop__reloads_at_a_hangup),
         cmocka_unit_test(mailbox__wakes_the_loop_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
