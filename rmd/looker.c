@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/os.h"
+#include "rmd/container.h"
 #include "rmd/facts_read.h"
 #include "rmd/load.h"
 #include "rmd/shares.h"
@@ -19,6 +21,7 @@ static const time_t STOP_PATIENCE_S = 2;
 struct Looker {
     const RmdOptions *options;
     SourceSettings settings;
+    char container[CONTAINER_MAX];
     Sources *sources;
     FactsReader *facts;
     LoadShare shares[SHARE_COUNT];
@@ -51,6 +54,8 @@ Looker *looker_new(const RmdOptions *options)
                                    .bus = options->bus,
                                    .session_bus = options->session_bus,
                                    .display = options->display};
+    if (container_detect("", getenv("container"), l->container))
+        l->settings.container = l->container;
     pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -110,11 +115,17 @@ Observation *looker_look(Looker *l)
     facts_init(&look->facts);
     facts_read(l->facts, o->real_ns, &look->facts);
     look_at_load(l, o);
+    o->container = l->settings.container;
     sources_look(l->sources, o->real_ns, look->taken_ns, &o->sources);
     sources_facts(&o->sources, &look->facts);
     look->console_source =
         o->sources.decides >= 0 ? o->sources.reports[o->sources.decides].name : NULL;
     return o;
+}
+
+const char *looker_container(const Looker *l)
+{
+    return l->settings.container;
 }
 
 void looker_set_imd(Looker *l, int pid)

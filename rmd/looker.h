@@ -17,6 +17,7 @@ typedef struct Observation {
     SourcesReport sources;
     double load_average;           /* of all; NAN: not known */
     double imd_share, saver_share; /* of it */
+    const char *container; /* how it is known that rmd runs in one; of the looker; or NULL */
 } Observation;
 
 typedef struct Looker Looker;
@@ -25,6 +26,8 @@ typedef struct Looker Looker;
 Looker *looker_new(const RmdOptions *options);
 /* Looks now, in the calling thread; not while the thread runs. NULL: no memory. */
 Observation *looker_look(Looker *l);
+/* How it is known that rmd runs in a container; NULL: it does not. */
+const char *looker_container(const Looker *l);
 /* From now on a thread does, and posts what it finds to @mailbox. 0, or -errno. */
 int looker_start(Looker *l, Mailbox *mailbox);
 /* Whose share of the load is imd's; 0: there is none. */

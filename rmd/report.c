@@ -45,6 +45,13 @@ void report_observation(GString *text, const Observation *o)
         g_string_append(text, "The host has not been looked at yet.\n");
         return;
     }
+    if (o->container)
+        g_string_append_printf(
+            text,
+            "rmd runs in a container (%s): terminals and logins are not the host's.\n"
+            "If nobody works at the host, set [rmd] dedicated; else run rmd on the host itself, or "
+            "give it\nan input directory, a display or a bus of the host's.\n",
+            o->container);
     g_string_append(text, "Sources of activity:\n");
     for (unsigned i = 0; i < o->sources.count; i++) {
         const SourceReport *r = &o->sources.reports[i];

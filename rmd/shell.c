@@ -475,6 +475,16 @@ Rmd *rmd_free(Rmd *rmd)
     return NULL;
 }
 
+static void say_container(const Rmd *rmd)
+{
+    const char *how = looker_container(rmd->looker);
+    if (how && !rmd->options->dedicated)
+        log_event(LOG_LEVEL_WARN, "container",
+                  "how=\"%s\" do=\"set dedicated if nobody works at the host; else run rmd on the "
+                  "host, or give it input, display or bus of the host's\"",
+                  how);
+}
+
 static void say_ready(const Rmd *rmd)
 {
     char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX];
@@ -497,6 +507,7 @@ int rmd_run(Rmd *rmd)
         return EXIT_FAILURE;
     }
     say_ready(rmd);
+    say_container(rmd);
     settle(rmd, os_now_ns());
     res = loop_run(rmd->loop);
     child_close(&rmd->child);

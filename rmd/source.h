@@ -27,14 +27,17 @@ typedef struct Source Source; /* each kind's own begins with it */
 
 /* What the sources are told by the settings; borrowed. */
 typedef struct SourceSettings {
-    char *const *consoles;   /* device files or patterns, NULL at the end */
-    const char *utmp;        /* path of the file of sessions; NULL: none is read */
-    const char *terminals;   /* directory of the terminals that it names; NULL: /dev */
-    const char *input;       /* directory of input devices, or a file of one; NULL: none */
-    const char *bus;         /* address of the system bus; NULL: the usual one; "none" */
-    const char *session_bus; /* address of a desktop session's bus; NULL: none is asked */
-    const char *display;     /* X display; NULL: none is asked */
-    const char *sockets;     /* list of local sockets; NULL: /proc/net/unix */
+    char *const *consoles;    /* device files or patterns, NULL at the end */
+    const char *utmp;         /* path of the file of sessions; NULL: none is read */
+    const char *terminals;    /* directory of the terminals that it names; NULL: /dev */
+    const char *input;        /* directory of input devices, or a file of one; NULL: none */
+    const char *bus;          /* address of the system bus; NULL: the usual one; "none" */
+    const char *session_bus;  /* address of a desktop session's bus; NULL: none is asked */
+    const char *display;      /* X display; NULL: none is asked */
+    const char *sockets;      /* list of local sockets; NULL: those of rmd's own network namespace,
+                                 and those of the host's */
+    const char *host_sockets; /* likewise, of the host; NULL: none where @sockets is given */
+    const char *container;    /* how it is known that rmd runs in one; NULL: it does not */
 } SourceSettings;
 
 typedef struct SourceKind {

@@ -16,7 +16,8 @@ const SourceKind *const source_kinds[] = {
 struct Sources {
     Source *sources[SOURCES_MAX];
     unsigned count;
-    const char *sockets;
+    const char *sockets, *host_sockets, *container;
+    bool own_bus; /* the owner has named one */
 };
 
 Sources *sources_new(const SourceSettings *settings)
@@ -26,6 +27,10 @@ Sources *sources_new(const SourceSettings *settings)
     if (!s)
         return NULL;
     s->sockets = settings->sockets ? settings->sockets : "/proc/net/unix";
+    /* /proc/net is of rmd's own network namespace, /proc/1/net of the first process's. */
+    s->host_sockets = settings->sockets ? settings->host_sockets : "/proc/1/net/unix";
+    s->container = settings->container;
+    s->own_bus = settings->bus != NULL;
     for (const SourceKind *const *kind = source_kinds; *kind; kind++) {
         Source *source = (*kind)->open(settings);
         if (!source)
@@ -53,7 +58,30 @@ static bool is_blind(const Sources *s, const SourcesReport *report)
         if (report->reports[i].known && !report->reports[i].terminals_only)
             return false;
     }
-    return any && displays_run(s->sockets) != 0; /* also if that cannot be told */
+    /* Also if that cannot be told. */
+    return any && (displays_run(s->sockets) != 0 ||
+                   (s->host_sockets && displays_run(s->host_sockets) != 0));
+}
+
+/* Terminals and logins are those of rmd's own container, and nobody works there. What the owner
+ * has passed into it (files, input devices, a display, a bus) is the owner's own choice. */
+static bool sees_container_only(const Sources *s, unsigned i, const SourceReport *r)
+{
+    const SourceKind *kind = s->sources[i]->kind;
+    return s->container &&
+           (r->terminals_only || kind == &source_utmp || (kind == &source_logind && !s->own_bus));
+}
+
+static void look_at(Sources *s, unsigned i, uint64_t now_ns, uint64_t awake_ns, SourceReport *r)
+{
+    const SourceKind *kind = s->sources[i]->kind;
+    *r = (SourceReport){.name = kind->name, .sessions = -1};
+    kind->look(s->sources[i], now_ns, awake_ns, r);
+    if (!sees_container_only(s, i, r))
+        return;
+    r->sessions = -1;
+    if (r->known)
+        source_unknown(r, "it sees only what is in the container that rmd runs in");
 }
 
 static void combine(SourcesReport *ret)
@@ -72,12 +100,9 @@ void sources_look(Sources *s, uint64_t now_ns, uint64_t awake_ns, SourcesReport 
 {
     *ret = (SourcesReport){.count = s->count, .decides = -1, .sessions = -1};
     for (unsigned i = 0; i < s->count; i++) {
-        Source *source = s->sources[i];
-        SourceReport *r = &ret->reports[i];
-        *r = (SourceReport){.name = source->kind->name, .sessions = -1};
-        source->kind->look(source, now_ns, awake_ns, r);
-        if (r->sessions > ret->sessions)
-            ret->sessions = r->sessions;
+        look_at(s, i, now_ns, awake_ns, &ret->reports[i]);
+        if (ret->reports[i].sessions > ret->sessions)
+            ret->sessions = ret->reports[i].sessions;
     }
     if (is_blind(s, ret))
         for (unsigned i = 0; i < ret->count; i++)

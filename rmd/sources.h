@@ -3,7 +3,8 @@
  *
  * The host's console has been idle for the least of what those say that know; if none knows, that
  * is unknown. Where a display runs (X11, Wayland), sources that see nothing but terminals do not
- * know unless another does: who works at a display need not touch a terminal for hours. */
+ * know unless another does: who works at a display need not touch a terminal for hours. In a
+ * container those that see only what is in it do not know. */
 #ifndef DODO_RMD_SOURCES_H
 #define DODO_RMD_SOURCES_H
 

@@ -188,14 +188,72 @@ static void sources__other_files_beside_a_display(void **state)
     assert_decides(f, "devices", 900 * S);
 }
 
+/* A display of the host counts where rmd has a network namespace of its own. */
+static void sources__displays_of_the_host(void **state)
+{
+    Fixture *f = *state;
+    char path[256];
+    struct utmpx record = {.ut_type = BOOT_TIME, .ut_user = "reboot"};
+    f->settings.consoles = NULL;
+    f->settings.host_sockets = tmpdir_path(&f->dir, "host-sockets", path);
+    tmpdir_write(&f->dir, "utmp", &record, sizeof record);
+    tmpdir_touch(&f->dir, "utmp", NOW, NOW - 600 * S);
+    tmpdir_text(&f->dir, "host-sockets", HEADER SOCKETS);
+    look(f, 0);
+    assert_decides(f, "utmp", 600 * S);
+    tmpdir_text(&f->dir, "host-sockets", HEADER LINE "@/tmp/.X11-unix/X0\n");
+    look(f, S);
+    assert_false(f->report.known);
+    tmpdir_delete(&f->dir, "host-sockets"); /* there may be one */
+    look(f, 2 * S);
+    assert_false(f->report.known);
+}
+
+/* Logins and terminals of a container are not the owner's. */
+static void sources__in_a_container(void **state)
+{
+    Fixture *f = *state;
+    struct utmpx record = {.ut_type = BOOT_TIME, .ut_user = "reboot"};
+    Facts facts;
+    f->settings.consoles = NULL;
+    f->settings.container = "docker";
+    tmpdir_write(&f->dir, "utmp", &record, sizeof record);
+    tmpdir_touch(&f->dir, "utmp", NOW, NOW - 600 * S);
+    look(f, 0);
+    assert_false(f->report.known);
+    assert_int_equal(f->report.sessions, -1);
+    assert_non_null(strstr(f->report.reports[0].text, "container"));
+    facts_init(&facts);
+    sources_facts(&f->report, &facts);
+    assert_false(facts_known(&facts, FACT_console_idle));
+    assert_false(facts_known(&facts, FACT_user_sessions));
+}
+
+/* The owner has passed it into the container. */
+static void sources__other_files_in_a_container(void **state)
+{
+    Fixture *f = *state;
+    f->settings.container = "docker";
+    tmpdir_text(&f->dir, "dev/tty1", "");
+    tmpdir_touch(&f->dir, "dev/tty1", NOW - 900 * S, NOW);
+    look(f, 0);
+    assert_decides(f, "devices", 900 * S);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(sources__none_wanted), T(sources__in_order),
-        T(sources__none_knows),  T(sources__the_least_counts),
-        T(sources__displays),    T(sources__other_files_beside_a_display),
+        T(sources__none_wanted),
+        T(sources__in_order),
+        T(sources__none_knows),
+        T(sources__the_least_counts),
+        T(sources__displays),
+        T(sources__other_files_beside_a_display),
+        T(sources__displays_of_the_host),
+        T(sources__in_a_container),
+        T(sources__other_files_in_a_container),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

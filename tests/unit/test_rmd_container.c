@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* By what a container is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include "rmd/container.h"
+#include "tests/lib/tmpdir.h"
+
+typedef struct Fixture {
+    TmpDir dir;
+    char how[CONTAINER_MAX];
+} Fixture;
+
+static int set_up(void **state)
+{
+    static Fixture f;
+    tmpdir_make(&f.dir);
+    f.how[0] = '\0';
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    tmpdir_remove(&f->dir);
+    return 0;
+}
+
+static void processes(Fixture *f, const char *namespace)
+{
+    char path[256];
+    tmpdir_text(&f->dir, "proc/self/ns/made", "");
+    assert_int_equal(symlink(namespace, tmpdir_path(&f->dir, "proc/self/ns/pid", path)), 0);
+}
+
+static void a_host(void **state)
+{
+    Fixture *f = *state;
+    assert_false(container_detect(f->dir.path, NULL, f->how));
+    processes(f, "pid:[4026531836]");
+    assert_false(container_detect(f->dir.path, NULL, f->how));
+    assert_false(container_detect(f->dir.path, "", f->how));
+}
+
+static void by_the_environment(void **state)
+{
+    Fixture *f = *state;
+    assert_true(container_detect(f->dir.path, "podman", f->how));
+    assert_non_null(strstr(f->how, "podman"));
+}
+
+static void by_the_file(void **state)
+{
+    Fixture *f = *state;
+    tmpdir_text(&f->dir, "run/systemd/container", "lxc\n");
+    assert_true(container_detect(f->dir.path, NULL, f->how));
+    assert_string_equal(f->how, "/run/systemd/container says lxc");
+}
+
+static void by_the_processes(void **state)
+{
+    Fixture *f = *state;
+    processes(f, "pid:[4026532201]");
+    assert_true(container_detect(f->dir.path, NULL, f->how));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {T(a_host), T(by_the_environment), T(by_the_file),
+                                       T(by_the_processes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
