@@ -130,6 +130,7 @@ static const char *plain(enum Cause cause)
         [CAUSE_SILENT] = "the sources of activity do not answer",
         [CAUSE_CONSOLE_UNKNOWN] = "no source knows when the console was touched",
         [CAUSE_LOAD_UNKNOWN] = "the load is not known",
+        [CAUSE_BATTERY] = "the host runs on its battery",
         [CAUSE_RECLAIM_FAILED] = "the rule reclaim_when fails",
         [CAUSE_RECLAIM] = "the rule reclaim_when is true",
         [CAUSE_RECRUIT_FAILED] = "the rule recruit_when fails",
@@ -251,6 +252,16 @@ static void add_load(Text *t, const Monitor *m, enum Cause cause, uint64_t now_n
             words_time(since(i->loaded_ns, now_ns), held));
 }
 
+/* A host that does not tell has none, mostly. */
+static void add_battery(Text *t, const Monitor *m, enum Cause cause)
+{
+    if (m->config.dedicated || !m->idleness.seen || isnan(m->idleness.on_battery))
+        return;
+    bool battery = m->idleness.on_battery == 1;
+    mark(t, !battery, cause == CAUSE_BATTERY);
+    add(t, "power from the mains: %s\n", battery ? "the host runs on its battery" : "yes");
+}
+
 static void add_rule(Text *t, const char *name, enum Verdict verdict, enum Verdict wanted,
                      bool decides)
 {
@@ -333,6 +344,7 @@ char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap)
     if (!m->config.has_recruit_rule || !m->config.has_reclaim_rule) {
         add_console(&t, m, cause, now_ns);
         add_load(&t, m, cause, now_ns);
+        add_battery(&t, m, cause);
     }
     add_rules(&t, m, cause);
     add_memory(&t, m, cause);

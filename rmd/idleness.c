@@ -22,7 +22,7 @@ void idleness_anew(Idleness *i, uint64_t now_ns)
 {
     i->seen = false;
     i->looked_ns = i->touched_ns = i->loaded_ns = now_ns;
-    i->console_idle_s = i->load = NAN;
+    i->console_idle_s = i->load = i->on_battery = NAN;
     i->console_source = NULL;
     i->touched_anew = false;
     i->recruit = i->reclaim = VERDICT_UNKNOWN;
@@ -71,6 +71,7 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
         i->touched_ns = i->loaded_ns = taken; /* nobody watched meanwhile */
     i->console_idle_s = look->facts.value[FACT_console_idle];
     i->load = look->facts.value[FACT_load];
+    i->on_battery = look->facts.value[FACT_on_battery];
     i->console_source = look->console_source;
     uint64_t looked_ns = i->looked_ns;
     i->touched_ns = clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken);
@@ -101,6 +102,8 @@ static enum Cause reclaims_by_default(const Idleness *i)
         bool touched = i->touched_anew || since(i->touched_ns, i->looked_ns) < c->idle_after_ns;
         if (GUARD(CONSOLE) && touched)
             return CAUSE_CONSOLE;
+        if (GUARD(BATTERY) && i->on_battery == 1)
+            return CAUSE_BATTERY;
     }
     if (GUARD(UNKNOWN) && isnan(i->load))
         return CAUSE_LOAD_UNKNOWN;

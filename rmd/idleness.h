@@ -17,6 +17,7 @@ enum Cause {
     CAUSE_LOAD_UNKNOWN,
     CAUSE_LOAD,      /* load_below or more */
     CAUSE_LOAD_HELD, /* less, but not for idle_after yet */
+    CAUSE_BATTERY,   /* the host runs on its battery */
     CAUSE_RECLAIM_FAILED,
     CAUSE_RECLAIM, /* the rule reclaim_when is true */
     CAUSE_RECRUIT_FAILED,
@@ -49,6 +50,7 @@ typedef struct Idleness {
     uint64_t slept_ns, clock_ns; /* as of Look */
     double console_idle_s;       /* as told; NAN: unknown */
     double load;                 /* likewise */
+    double on_battery;           /* likewise; 0 or 1 */
     const char *console_source;
     enum Verdict recruit, reclaim;
 } Idleness;

@@ -268,6 +268,7 @@ void days_run(const DaysOptions *options, DaysResult *ret)
     sim_rng_init(&d.machine_rng, options->seed, 3);
     sim_rng_init(&d.imd_rng, options->seed, 4);
     sim_rng_init(&d.memory_rng, options->seed, 5);
+    sim_rng_init(&d.power_rng, options->seed, 6);
     configure(&d);
     const MonitorSink sink = {.judge = on_judge,
                               .start = on_start,

@@ -57,6 +57,7 @@ typedef struct Machine {
     double clock_offset_s; /* the host's clock less the monotonic one */
     uint64_t slept_ns, leap_ns, gap_ns, sleep_ns, hang_ns, pressure_ns;
     Mood console, load, memory, rules; /* bad: not known, failing */
+    Mood battery;                      /* bad: the host runs on it */
     uint64_t verdicts_until_ns;
     enum Verdict recruit, reclaim;
     uint64_t total, reserve, used; /* bytes; used: by the owner */
@@ -90,7 +91,7 @@ typedef struct Oracle {
 typedef struct Days {
     const DaysOptions *options;
     DaysResult *result;
-    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng;
+    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng;
     MonitorConfig config;
     Monitor *monitor;
     uint64_t now_ns, next_look_ns, excused_ns;

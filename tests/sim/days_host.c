@@ -66,12 +66,12 @@ static void load_advance(Days *d, uint64_t now_ns)
     }
 }
 
-static bool mood_now(Days *d, Mood *m, uint64_t now_ns)
+static bool mood_now(Days *d, SimRng *rng, Mood *m, uint64_t now_ns)
 {
     if (now_ns >= m->until_ns) {
         m->bad = !m->bad && !d->healed;
-        m->until_ns = m->bad ? in(&d->machine_rng, now_ns, NS_PER_MS, DAY_NS / 24)
-                             : in(&d->machine_rng, now_ns, MINUTE_NS, 3 * DAY_NS);
+        m->until_ns = m->bad ? in(rng, now_ns, NS_PER_MS, DAY_NS / 24)
+                             : in(rng, now_ns, MINUTE_NS, 3 * DAY_NS);
     }
     return m->bad && !d->healed;
 }
@@ -161,11 +161,12 @@ void host_look(Days *d)
                      .clock_ns = (uint64_t)((m->clock_offset_s - (double)m->slept_ns / 1e9) * 1e9),
                      .console_source = "a source"};
     facts_init(&s->look.facts);
-    if (!mood_now(d, &m->console, now))
+    if (!mood_now(d, &d->machine_rng, &m->console, now))
         s->look.facts.value[FACT_console_idle] = clock_s(d, now) - d->owner.touched_clock_s;
-    if (!mood_now(d, &m->load, now))
+    if (!mood_now(d, &d->machine_rng, &m->load, now))
         s->look.facts.value[FACT_load] = m->average;
-    bool fails = mood_now(d, &m->rules, now);
+    s->look.facts.value[FACT_on_battery] = mood_now(d, &d->power_rng, &m->battery, now);
+    bool fails = mood_now(d, &d->machine_rng, &m->rules, now);
     s->recruit = fails ? VERDICT_UNKNOWN : m->recruit;
     s->reclaim = fails ? VERDICT_UNKNOWN : m->reclaim;
     if (now < m->hang_ns || d->healed)

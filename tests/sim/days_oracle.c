@@ -74,8 +74,10 @@ static void look_demands(Days *d)
         return;
     }
     demand(d, load_low(d), "lends under load, or without knowing it");
-    if (!c->dedicated)
-        demand(d, console_quiet(d), "lends, though the console was touched or is not known");
+    if (c->dedicated)
+        return;
+    demand(d, console_quiet(d), "lends, though the console was touched or is not known");
+    demand(d, d->seen.look.facts.value[FACT_on_battery] != 1, "lends on the battery");
 }
 
 void oracle_look(Days *d)

@@ -22,7 +22,7 @@
 static struct Host {
     Monitor *monitor;
     uint64_t now_ns, slept_ns, clock_ns;
-    double console_idle, load; /* NAN: unknown */
+    double console_idle, load, battery; /* NAN: unknown */
     enum Verdict recruit, reclaim;
     Facts judged;
     uint64_t spare, held, pool, limit;
@@ -90,6 +90,7 @@ FIXTURE void begin(const MonitorConfig *config)
                       .clock_ns = 3600 * NS_PER_S,
                       .console_idle = 7200,
                       .load = 0.05,
+                      .battery = NAN,
                       .spare = 60 * GIB,
                       .memory_known = true};
     h.monitor = monitor_new(config, &sink, h.now_ns);
@@ -131,6 +132,7 @@ FIXTURE void look_taken(uint64_t taken_ns)
     facts_init(&l.facts);
     l.facts.value[FACT_console_idle] = h.console_idle;
     l.facts.value[FACT_load] = h.load;
+    l.facts.value[FACT_on_battery] = h.battery;
     monitor_look(h.monitor, &l, h.now_ns);
 }
 

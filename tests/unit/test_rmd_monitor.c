@@ -127,6 +127,32 @@ static void unknown_is_busy(void **state)
     assert_string_equal(reason(), "the load is not known");
 }
 
+static void the_battery_is_busy_unless_a_rule_says_otherwise(void **state)
+{
+    char text[4096];
+    MonitorConfig c = usual;
+    begin(&usual);
+    h.battery = 1;
+    pass(10 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "the host runs on its battery");
+    (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
+    assert_non_null(strstr(text, "no  => power from the mains: the host runs on its battery\n"));
+    h.battery = 0;
+    pass(MINUTE);
+    assert_int_equal(h.starts, 1);
+    h.battery = 1;
+    look();
+    assert_int_equal(h.terminates, 1);
+    c.has_reclaim_rule = true;
+    begin(&c);
+    h.reclaim = VERDICT_NO;
+    h.battery = 1;
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    assert_int_equal(h.terminates, 0);
+}
+
 static void dedicated_hosts_go_by_load_alone(void **state)
 {
     MonitorConfig c = usual;
@@ -457,6 +483,7 @@ int main(void)
         TEST(a_touch_right_after_a_look_reclaims),
         TEST(load_reclaims_and_must_be_low_for_as_long),
         TEST(unknown_is_busy),
+        TEST(the_battery_is_busy_unless_a_rule_says_otherwise),
         TEST(dedicated_hosts_go_by_load_alone),
         TEST(a_silent_looker_is_busy),
         TEST(a_leaping_clock_makes_nobody_idle),
