@@ -4,34 +4,36 @@
 #ifndef DODO_RMD_GUARDS_H
 #define DODO_RMD_GUARDS_H
 
-#define RMD_GUARDS(X)                                                             \
-    X(CONSOLE, "a touch of the console ends the lending at the next look")        \
-    X(TOUCHED_ANEW, "a touch since the last look counts, however long ago")       \
-    X(BATTERY, "running on the battery counts as busy")                           \
-    X(LOAD, "load ends the lending at the next look")                             \
-    X(UNKNOWN, "what is not known counts as busy")                                \
-    X(FAILED_RULE, "a rule that fails counts as busy")                            \
-    X(CONSOLE_HELD, "the console was quiet for idle_after before a start")        \
-    X(LOAD_HELD, "the load was low for idle_after before a start")                \
-    X(CLOCK, "no idle time is longer than what was watched of it")                \
-    X(CLOCK_SET, "a touch hidden by a clock that was set counts")                 \
-    X(SILENCE, "a looker that says nothing counts as busy")                       \
-    X(LATE, "a look that comes late starts nothing")                              \
-    X(GAP, "after a gap in its own ticks the monitor starts anew")                \
-    X(SLEPT, "after the host has slept the monitor starts anew")                  \
-    X(CALM, "idle_after lies between a reclaim and the next start")               \
-    X(CRASH_PAUSE, "an imd that ends by itself is started again later and later") \
-    X(PRESSURE, "memory pressure ends the lending at once")                       \
-    X(PRESSURE_PAUSE, "after memory pressure the host rests, longer each time")   \
-    X(FAR_BELOW, "memory far below the headroom ends the lending at once")        \
-    X(MEMORY_UNKNOWN, "no lending while the memory's state is not known")         \
-    X(CAP, "the owner's cap on the pool is kept")                                 \
-    X(SHRINK, "the limit follows what may be lent")                               \
-    X(STORM, "who takes memory fast has it back before it is short")              \
-    X(GROW, "the limit grows slowly")                                             \
-    X(ONE_IMD, "no imd is started before the last one is gone")                   \
-    X(DEADLINE, "an imd that does not leave by its deadline is killed")           \
-    X(START_DEADLINE, "an imd that does not become ready is ended")               \
+#define RMD_GUARDS(X)                                                                \
+    X(CONSOLE, "a touch of the console ends the lending at the next look")           \
+    X(TOUCHED_ANEW, "a touch since the last look counts, however long ago")          \
+    X(BATTERY, "running on the battery counts as busy")                              \
+    X(LOAD, "load ends the lending at the next look")                                \
+    X(UNKNOWN, "what is not known counts as busy")                                   \
+    X(FAILED_RULE, "a rule that fails counts as busy")                               \
+    X(CONSOLE_HELD, "the console was quiet for idle_after before a start")           \
+    X(LOAD_HELD, "the load was low for idle_after before a start")                   \
+    X(CLOCK, "no idle time is longer than what was watched of it")                   \
+    X(CLOCK_SET, "a touch hidden by a clock that was set counts")                    \
+    X(SILENCE, "a looker that says nothing counts as busy")                          \
+    X(LATE, "a look that comes late starts nothing")                                 \
+    X(GAP, "after a gap in its own ticks the monitor starts anew")                   \
+    X(SLEPT, "after the host has slept the monitor starts anew")                     \
+    X(CALM, "idle_after lies between a reclaim and the next start")                  \
+    X(CRASH_PAUSE, "an imd that ends by itself is started again later and later")    \
+    X(PRESSURE, "memory pressure ends the lending at once")                          \
+    X(PRESSURE_PAUSE, "after memory pressure the host rests, longer each time")      \
+    X(FAR_BELOW, "memory far below the headroom ends the lending at once")           \
+    X(MEMORY_UNKNOWN, "no lending while the memory's state is not known")            \
+    X(CAP, "the owner's cap on the pool is kept")                                    \
+    X(SHRINK, "the limit follows what may be lent")                                  \
+    X(STORM, "who takes memory fast has it back before it is short")                 \
+    X(EVICTED, "what the owner's programs lose to swap or read again is given back") \
+    X(ACTIVE_CACHE, "the owner's active file cache is not lent when it has aged")    \
+    X(GROW, "the limit grows slowly")                                                \
+    X(ONE_IMD, "no imd is started before the last one is gone")                      \
+    X(DEADLINE, "an imd that does not leave by its deadline is killed")              \
+    X(START_DEADLINE, "an imd that does not become ready is ended")                  \
     X(LEAVE, "a monitor that leaves starts nothing")
 
 enum RmdGuard {

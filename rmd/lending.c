@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rmd/lending.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "rmd/guards.h"
@@ -10,6 +11,11 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 static uint64_t whole_steps(uint64_t bytes)
 {
     return bytes - bytes % LENDING_STEP_BYTES;
@@ -17,7 +23,7 @@ static uint64_t whole_steps(uint64_t bytes)
 
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns)
 {
-    *l = (Lending){.cap_bytes = cap_bytes, .read_ns = now_ns};
+    *l = (Lending){.cap_bytes = cap_bytes, .commit_bytes = UINT64_MAX, .read_ns = now_ns};
 }
 
 /* A pool is mapped as a whole, and imd refuses one that the host does not have now. */
@@ -26,6 +32,7 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
     uint64_t there = state->spare_bytes + held_bytes;
     there = there > l->slack_bytes ? there - l->slack_bytes : 0;
     there = smaller(there, memory_ceiling_bytes(state, held_bytes));
+    there = smaller(there, l->commit_bytes); /* all of its pool counts as promised */
     return whole_steps(GUARD(CAP) ? smaller(there, l->cap_bytes) : there);
 }
 
@@ -68,6 +75,46 @@ static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_
     l->count += l->count < LENDING_READINGS;
 }
 
+/* ---- what the owner's programs lose ---------------------------------------------------------- */
+
+/* What is lent lies beside all else that is in memory, and cannot go: so the kernel makes room by
+ * what is the owner's. It tells when that is missed. */
+static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_bytes)
+{
+    l->lost_bytes = 0;
+    if (state->evicted_ns <= l->evicted_ns)
+        return; /* it is no newer than what is known */
+    bool known = l->evicted_known && state->evicted_bytes >= l->evicted_bytes;
+    double gone = known ? (double)(state->evicted_bytes - l->evicted_bytes) : 0;
+    double elapsed_s = (double)(state->evicted_ns - l->evicted_ns) / (double)NS_PER_S;
+    l->evicted_known = true;
+    l->evicted_bytes = state->evicted_bytes;
+    l->evicted_ns = state->evicted_ns;
+    if (!known)
+        return;
+    if (!l->lends) {
+        double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
+        l->usual = l->usual * keep + gone / elapsed_s * (1 - keep);
+        return;
+    }
+    l->excess_bytes = fmax(l->excess_bytes + gone - l->usual * elapsed_s, 0);
+    if (l->excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) || !GUARD(EVICTED))
+        return;
+    l->lost_bytes = smaller((uint64_t)l->excess_bytes, held_bytes); /* more is not our doing */
+    l->owed_bytes += l->lost_bytes;
+    l->excess_bytes = 0;
+}
+
+/* What was the owner's active cache when the lending began ages for want of room, and would then
+ * count as spare. */
+static void keep_cache(const Lending *l, MemoryState *state)
+{
+    if (l->lends && l->kept_bytes > state->active_bytes && GUARD(ACTIVE_CACHE))
+        state->spare_bytes -=
+            smaller(smaller(l->kept_bytes - state->active_bytes, state->inactive_bytes),
+                    state->spare_bytes);
+}
+
 void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
 {
     l->read_ns = now_ns;
@@ -80,15 +127,22 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
         return;
     }
     note(l, state->spare_bytes + held_bytes, state->total_bytes, now_ns);
+    note_evicted(l, state, held_bytes);
+    l->active_bytes = state->active_bytes;
+    l->commit_bytes =
+        state->strict ? less(state->commit_left_bytes, memory_headroom_bytes(state)) : UINT64_MAX;
     l->slack_bytes =
         (state->limit_bytes ? state->limit_bytes : state->total_bytes) / LENDING_SLACK_DIVISOR;
     l->ceiling_bytes = ceiling(l, state, held_bytes);
-    l->lendable_bytes = memory_lendable_bytes(state, held_bytes);
+    MemoryState kept = *state;
+    keep_cache(l, &kept);
+    l->lendable_bytes = less(memory_lendable_bytes(&kept, held_bytes), l->owed_bytes);
     l->group_bytes = state->limit_bytes;
     l->full = held_bytes > l->slack_bytes &&
               l->lendable_bytes < held_bytes + state->total_bytes / LENDING_FULL_DIVISOR;
-    l->far_below = state->spare_bytes <
-                   state->reserve_bytes + memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
+    uint64_t least = memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
+    l->far_below = state->spare_bytes < state->reserve_bytes + least ||
+                   (state->strict && state->commit_left_bytes < least);
 }
 
 /* In a storm: what is left of what may be lent, when it goes on. */
@@ -109,15 +163,36 @@ static uint64_t target(const Lending *l)
 
 uint64_t lending_spare(const Lending *l)
 {
-    return l->known ? target(l) : 0;
+    return l->known ? whole_steps(smaller(target(l), l->commit_bytes)) : 0;
 }
 
 uint64_t lending_begin(Lending *l, uint64_t now_ns)
 {
     l->limit_bytes = lending_spare(l);
     l->grown_ns = now_ns;
+    l->lends = true;
+    l->kept_bytes = l->active_bytes;
+    l->excess_bytes = 0;
     forget(l); /* what was taken before is not lent */
     return l->limit_bytes;
+}
+
+void lending_end(Lending *l)
+{
+    l->lends = false;
+    l->owed_bytes = l->lost_bytes = 0;
+}
+
+/* What the pool has no use of is not what the owner's programs lack. */
+static bool give_back(Lending *l, uint64_t now_ns)
+{
+    if (l->lost_bytes == 0)
+        return false;
+    l->limit_bytes = smaller(l->limit_bytes, whole_steps(l->held_bytes - l->lost_bytes));
+    l->limit_bytes = smaller(l->limit_bytes, whole_steps(lendable_ahead(l)));
+    l->lost_bytes = 0;
+    l->grown_ns = now_ns + LENDING_GROW_PAUSE_NS;
+    return true;
 }
 
 static bool shrink(Lending *l, uint64_t now_ns)
@@ -152,5 +227,5 @@ static bool grow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
 
 bool lending_follow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
 {
-    return l->known && (shrink(l, now_ns) || grow(l, pool_bytes, now_ns));
+    return l->known && (give_back(l, now_ns) || shrink(l, now_ns) || grow(l, pool_bytes, now_ns));
 }

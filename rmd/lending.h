@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* How much is lent: the limit on the pool's use follows what the owner can spare. Down at once, up
  * slowly, and not for noise: a slack of 1 % of the memory lies to both sides. But who takes memory
- * so fast that the headroom would soon be touched gets it before that. Pure. */
+ * so fast that the headroom would soon be touched gets it before that. And what the owner's
+ * programs lose to swap, or read again because their cache had to go, beyond what was usual before
+ * the lending, is given back and not lent again in this lending. Pure. */
 #ifndef DODO_RMD_LENDING_H
 #define DODO_RMD_LENDING_H
 
@@ -15,6 +17,7 @@
 #define LENDING_GROW_PAUSE_NS (5 * NS_PER_S) /* after the limit had to be lowered */
 #define LENDING_AHEAD_NS (500 * NS_PER_MS)   /* what is taken until then is given back now */
 #define LENDING_RATE_NS (100 * NS_PER_MS)    /* the rate is one of about so long */
+#define LENDING_USUAL_NS (60 * NS_PER_S)     /* what was usual before is a mean of about so long */
 enum {
     LENDING_STEP_BYTES = 64 << 10, /* limits are multiples of it */
     LENDING_SLACK_DIVISOR = 100,   /* of all memory, or of a control group's limit, to both
@@ -50,6 +53,17 @@ typedef struct Lending {
     uint64_t taken_bytes; /* by the owner, lately */
     uint64_t ahead_bytes; /* what he will have taken LENDING_AHEAD_NS from now, at that rate */
     bool stirs, full;
+    bool lends;
+    uint64_t active_bytes; /* at the last reading */
+    uint64_t kept_bytes; /* active file cache when the lending began: the owner's, if it ages too */
+    uint64_t commit_bytes; /* that the kernel would promise a pool; UINT64_MAX: any */
+    /* What the kernel evicts: */
+    bool evicted_known;
+    uint64_t evicted_bytes, evicted_ns; /* at the last reading */
+    double usual;                       /* bytes a second, while nothing was lent */
+    double excess_bytes;                /* beyond that, and not given back yet */
+    uint64_t owed_bytes;                /* given back for it, in this lending */
+    uint64_t lost_bytes;                /* of them, by this reading */
 } Lending;
 
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);
@@ -59,6 +73,8 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
 uint64_t lending_spare(const Lending *l);
 /* It begins: the limit. */
 uint64_t lending_begin(Lending *l, uint64_t now_ns);
+/* It has ended. */
+void lending_end(Lending *l);
 /* The owner takes memory: it should be read again soon. */
 static inline bool lending_stirs(const Lending *l)
 {

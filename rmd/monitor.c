@@ -306,6 +306,7 @@ void monitor_ended(Monitor *m, const char *how, uint64_t now_ns)
     bool by_itself = monitor_lends(m) || m->failed;
     forgive(m, now_ns);
     enter(m, IMD_NONE, now_ns);
+    lending_end(&m->lending);
     m->used_bytes = 0;
     m->failed = false;
     if (by_itself) {

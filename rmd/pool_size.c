@@ -69,13 +69,44 @@ int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_
     (void)meminfo_find(meminfo, "Shmem", &shmem);
     (void)meminfo_find(meminfo, "Dirty", &dirty);
     (void)meminfo_find(meminfo, "Writeback", &writeback);
-    uint64_t cache = less(active_file + inactive_file, less(mapped, shmem) + dirty + writeback);
+    uint64_t cache = less(inactive_file, less(mapped, shmem) + dirty + writeback);
     *ret = (MemoryState){
         .total_bytes = total,
         .spare_bytes = smaller(smaller(idle + cache + slab, available), total),
+        .inactive_bytes = cache,
+        .active_bytes = active_file,
         .reserve_bytes = smaller(low_pages * page_bytes, total),
     };
     return 0;
+}
+
+/* A line "name N" of /proc/vmstat; 0: it is not there. */
+static uint64_t vmstat_pages(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, len) == 0 && line[len] == ' ')
+            return strtoull(line + len + 1, NULL, 10);
+    }
+    return 0;
+}
+
+void memory_state_evicted(MemoryState *m, const char *vmstat, uint64_t page_bytes)
+{
+    m->evicted_bytes =
+        (vmstat_pages(vmstat, "pswpout") + vmstat_pages(vmstat, "workingset_refault_file") +
+         vmstat_pages(vmstat, "workingset_refault_anon") +
+         vmstat_pages(vmstat, "workingset_refault")) * /* of all, before Linux 5.9 */
+        page_bytes;
+}
+
+void memory_state_commit(MemoryState *m, const char *meminfo, const char *overcommit)
+{
+    uint64_t most, promised;
+    m->strict = strncmp(overcommit, "2", 1) == 0 && meminfo_find(meminfo, "CommitLimit", &most) &&
+                meminfo_find(meminfo, "Committed_AS", &promised);
+    m->commit_left_bytes = m->strict ? less(most, promised) : 0;
 }
 
 void memory_state_limit(MemoryState *m, uint64_t limit_bytes, uint64_t left_bytes)

@@ -11,16 +11,28 @@ enum { HEADROOM_PERCENT = 15, LIMIT_MARGIN_DIVISOR = 16 };
 
 typedef struct MemoryState {
     uint64_t total_bytes;
-    uint64_t spare_bytes; /* free, or file cache that nobody has mapped or still has to write; never
-                             more than what the kernel itself takes for available */
-    uint64_t reserve_bytes;    /* the zones' low marks: below them the kernel begins to reclaim */
-    uint64_t limit_bytes;      /* of the control groups that rmd and imd are in; 0: none */
-    uint64_t limit_left_bytes; /* what may still be used of it */
+    /* Free, or file cache that was used once, that nobody has mapped or still has to write, and
+     * that kernel caches; never more than what the kernel itself takes for available. The active
+     * file cache, used more than once, is the owner's working set: none of it counts. */
+    uint64_t spare_bytes;
+    uint64_t inactive_bytes;    /* of spare_bytes: file cache */
+    uint64_t active_bytes;      /* file cache that does not count */
+    uint64_t evicted_bytes;     /* ever: written to swap, or read again soon after it had to go */
+    uint64_t evicted_ns;        /* when that was read */
+    bool strict;                /* the kernel promises no more memory than there is */
+    uint64_t commit_left_bytes; /* what may still be promised; if strict */
+    uint64_t reserve_bytes;     /* the zones' low marks: below them the kernel begins to reclaim */
+    uint64_t limit_bytes;       /* of the control groups that rmd and imd are in; 0: none */
+    uint64_t limit_left_bytes;  /* what may still be used of it */
 } MemoryState;
 
 /* @meminfo, @zoneinfo: the files' texts. 0, or -EINVAL: something that is needed is not there. */
 int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
                        MemoryState *ret);
+/* @vmstat: the file's text; what is not there counts as none. */
+void memory_state_evicted(MemoryState *m, const char *vmstat, uint64_t page_bytes);
+/* @meminfo; @overcommit: the text of vm.overcommit_memory. */
+void memory_state_commit(MemoryState *m, const char *meminfo, const char *overcommit);
 uint64_t memory_headroom_bytes(const MemoryState *m);
 /* A control group limits rmd and imd to @limit_bytes, @left_bytes are left. A sixteenth of it is
  * for what they need beside the pool. A limit above what the host has is none. */

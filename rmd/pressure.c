@@ -12,8 +12,9 @@
 #include "base/time.h"
 #include "daemon/log.h"
 
-enum { MEMINFO_BYTES = 8192, ZONEINFO_BYTES = 1 << 20 };
+enum { MEMINFO_BYTES = 8192, VMSTAT_BYTES = 16384, ZONEINFO_BYTES = 1 << 20 };
 static const uint64_t LIMIT_NS = 1 * NS_PER_S;  /* groups without a limit can be given one */
+static const uint64_t VMSTAT_NS = 1 * NS_PER_S; /* the kernel sums it up over all processors */
 static const uint64_t ZONES_NS = 60 * NS_PER_S; /* the marks change when memory is plugged in */
 
 /* Some task waited for 100 ms of 2 s. Shorter windows need CAP_SYS_RESOURCE, and those that are no
@@ -46,7 +47,12 @@ static int watch_trigger(int trigger)
 
 void pressure_open(Pressure *p)
 {
-    *p = (Pressure){.trigger = open_trigger(), .fd = -1, .meminfo = -1, .zones = -1};
+    *p = (Pressure){.trigger = open_trigger(),
+                    .fd = -1,
+                    .meminfo = -1,
+                    .zones = -1,
+                    .vmstat = -1,
+                    .overcommit = -1};
     p->fd = p->trigger >= 0 ? watch_trigger(p->trigger) : -1;
     if (p->fd < 0)
         log_event(LOG_LEVEL_WARN, "no_pressure_events",
@@ -54,6 +60,8 @@ void pressure_open(Pressure *p)
                   p->trigger < 0 ? strerror(-p->trigger) : strerror(errno));
     p->meminfo = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
     p->zones = open("/proc/zoneinfo", O_RDONLY | O_CLOEXEC);
+    p->vmstat = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+    p->overcommit = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
     p->zoneinfo = g_malloc0(ZONEINFO_BYTES);
 }
 
@@ -70,6 +78,8 @@ void pressure_close(Pressure *p)
     close_one(&p->trigger);
     close_one(&p->meminfo);
     close_one(&p->zones);
+    close_one(&p->vmstat);
+    close_one(&p->overcommit);
     g_clear_pointer(&p->zoneinfo, g_free);
 }
 
@@ -116,6 +126,23 @@ static void apply_limit(Pressure *p, MemoryState *m, uint64_t now_ns)
     memory_state_limit(m, p->limit.bytes, p->limit.left_bytes);
 }
 
+/* What the kernel has evicted, and what it promises. Missing files tell nothing. */
+static void read_more(Pressure *p, const char *meminfo, MemoryState *m, uint64_t now_ns)
+{
+    char text[VMSTAT_BYTES];
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (p->vmstat >= 0 && (p->vmstat_ns == 0 || now_ns >= p->vmstat_ns + VMSTAT_NS) &&
+        read_whole(p->vmstat, text, sizeof text) == 0) {
+        memory_state_evicted(m, text, page);
+        p->evicted_bytes = m->evicted_bytes;
+        p->vmstat_ns = now_ns;
+    }
+    m->evicted_bytes = p->evicted_bytes;
+    m->evicted_ns = p->vmstat_ns;
+    if (p->overcommit >= 0 && read_whole(p->overcommit, text, sizeof text) == 0)
+        memory_state_commit(m, meminfo, text);
+}
+
 int pressure_memory(Pressure *p, MemoryState *ret, uint64_t now_ns)
 {
     char meminfo[MEMINFO_BYTES];
@@ -128,7 +155,9 @@ int pressure_memory(Pressure *p, MemoryState *ret, uint64_t now_ns)
     }
     if (res == 0)
         res = memory_state_parse(meminfo, p->zoneinfo, (uint64_t)sysconf(_SC_PAGESIZE), ret);
-    if (res == 0)
+    if (res == 0) {
         apply_limit(p, ret, now_ns);
+        read_more(p, meminfo, ret, now_ns);
+    }
     return res;
 }

@@ -435,7 +435,8 @@ Rmd *rmd_new(const RmdOptions *options, char error[CONFIG_ERROR_MAX])
     rmd->options = options;
     rmd->explained = g_string_new(NULL);
     rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
-    rmd->pressure = (Pressure){.trigger = -1, .fd = -1, .meminfo = -1, .zones = -1};
+    rmd->pressure = (Pressure){
+        .trigger = -1, .fd = -1, .meminfo = -1, .zones = -1, .vmstat = -1, .overcommit = -1};
     rmd->mailbox.fd = -1;
     int res = mailbox_init(&rmd->mailbox);
     if (res < 0)

@@ -53,7 +53,7 @@ int survey_sample_memory(SurveySample *s, const char *meminfo, const char *zonei
     uint64_t mapped = less(kb_of(meminfo, "Mapped"), shmem); /* files and programs */
     uint64_t files = less(kb_of(meminfo, "Buffers") + kb_of(meminfo, "Cached"), shmem);
     uint64_t held = mapped + kb_of(meminfo, "Dirty") + kb_of(meminfo, "Writeback");
-    uint64_t clean = less(kb_of(meminfo, "Active(file)") + kb_of(meminfo, "Inactive(file)"), held);
+    uint64_t clean = less(kb_of(meminfo, "Inactive(file)"), held);
     uint64_t process = kb_of(meminfo, "AnonPages") + shmem + mapped + kb_of(meminfo, "Hugetlb");
     /* The kernel's counters are not of one instant: the parts must not be more than the whole. */
     uint64_t *kb = s->kb, rest = kb[SURVEY_total] = state.total_bytes >> 10;

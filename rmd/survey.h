@@ -28,7 +28,7 @@ enum {
 #define SURVEY_MEMORY(X)                                                                     \
     X(total, "memory that the kernel manages")                                               \
     X(kernel, "the rest: the kernel's own memory, and what it keeps free for itself")        \
-    X(file_cache, "file cache that is not to be had: to be written, locked")                 \
+    X(file_cache, "file cache that is not lent: active, to be written, locked")              \
     X(process, "of processes: their own, shared, mapped files and programs, reserved pages") \
     X(available, "free, or clean file cache and caches of the kernel; as rmd lends of it")   \
     X(free, "free; the rest of what is available holds caches that would go")                \

@@ -269,6 +269,7 @@ void days_run(const DaysOptions *options, DaysResult *ret)
     sim_rng_init(&d.imd_rng, options->seed, 4);
     sim_rng_init(&d.memory_rng, options->seed, 5);
     sim_rng_init(&d.power_rng, options->seed, 6);
+    sim_rng_init(&d.evict_rng, options->seed, 7);
     configure(&d);
     const MonitorSink sink = {.judge = on_judge,
                               .start = on_start,

@@ -62,6 +62,9 @@ typedef struct Machine {
     enum Verdict recruit, reclaim;
     uint64_t total, reserve, used; /* bytes; used: by the owner */
     double growth;                 /* bytes a second */
+    Mood evicting;                 /* bad: the kernel evicts what the owner's programs use */
+    Mood aged;                     /* bad: the owner's active file cache has become inactive */
+    uint64_t evicted, evicted_ns, evicting_ns; /* bytes ever; until then; last */
     uint64_t used_ns, growth_from_ns, growth_until_ns;
 } Machine;
 
@@ -84,6 +87,9 @@ typedef struct Oracle {
     bool memory_known, must_end, left;
     MemoryState memory;
     uint64_t held, slack;
+    uint64_t kept;                      /* active file cache when the lending began */
+    uint64_t evicted, evicted_least_ns; /* at the last reading; usual is nothing before that */
+    uint64_t evicted_limit, evicted_limit_ns;  /* what has to come back of the limit, and when */
     uint64_t read_ns, storm_ns, storm_read_ns; /* since when memory goes as it does; 0: not read */
     uint64_t touch_ns, touch_excused_ns;       /* the first one while imd is there */
 } Oracle;
@@ -91,7 +97,7 @@ typedef struct Oracle {
 typedef struct Days {
     const DaysOptions *options;
     DaysResult *result;
-    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng;
+    SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng, evict_rng;
     MonitorConfig config;
     Monitor *monitor;
     uint64_t now_ns, next_look_ns, excused_ns;

@@ -137,12 +137,33 @@ void host_advance(Days *d, uint64_t now_ns)
     imd_advance(d, now_ns);
 }
 
+/* A fiftieth of all memory a second, now and then. */
+static void evicted_advance(Days *d)
+{
+    Machine *m = &d->machine;
+    if (mood_now(d, &d->evict_rng, &m->evicting, d->now_ns) && m->evicted_ns) {
+        m->evicted += m->total / 50 * ((d->now_ns - m->evicted_ns) / NS_PER_US) / 1000000;
+        m->evicting_ns = d->now_ns;
+    }
+    m->evicted_ns = d->now_ns;
+}
+
 void host_memory(Days *d, MemoryState *ret)
 {
+    evicted_advance(d);
+    bool aged = mood_now(d, &d->evict_rng, &d->machine.aged, d->now_ns);
     const Machine *m = &d->machine;
     uint64_t taken = m->used + (d->imd.alive ? d->imd.held : 0);
+    /* Part of what the owner uses. */
+    uint64_t cache = m->total / 20;
+    if (aged)
+        taken -= cache;
     *ret = (MemoryState){.total_bytes = m->total,
                          .spare_bytes = m->total > taken ? m->total - taken : 0,
+                         .inactive_bytes = aged ? cache : 0,
+                         .active_bytes = aged ? 0 : cache,
+                         .evicted_bytes = m->evicted,
+                         .evicted_ns = d->now_ns,
                          .reserve_bytes = m->reserve};
 }
 

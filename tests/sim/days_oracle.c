@@ -142,6 +142,7 @@ void oracle_start(Days *d, uint64_t pool, uint64_t limit)
     demand(d, limit <= memory_lendable_bytes(&o->memory, o->held), "lends more than there is");
     demand(d, limit <= pool && limit <= d->config.pool_max_bytes, "lends more than the cap");
     o->lends = true;
+    o->kept = o->memory.active_bytes;
     o->must_end = false;
     o->started_ns = d->now_ns;
     o->ready_ns = o->terminated_ns = o->killed_ns = o->touch_ns = 0;
@@ -199,9 +200,27 @@ void oracle_touch(Days *d, uint64_t at_ns)
     o->touch_excused_ns = excused(d, at_ns);
 }
 
+/* Where nothing was evicted for long before the lending, all that is evicted in it is too much.
+ * What is less than a sixteenth of a storm may wait for more. */
+static void oracle_evicted(Days *d, const MemoryState *m, uint64_t held)
+{
+    Oracle *o = &d->oracle;
+    uint64_t lost = m->evicted_bytes - o->evicted;
+    o->evicted = m->evicted_bytes;
+    if (!o->lends && lost)
+        o->evicted_least_ns = d->now_ns;
+    if (!o->lends || lost < m->total_bytes / 1600 || lost > held || !o->memory_known ||
+        since(o->evicted_least_ns, o->started_ns) < 15 * MINUTE_NS)
+        return;
+    o->evicted_limit = held - lost / 2;
+    o->evicted_limit_ns = d->now_ns;
+}
+
 void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
 {
     Oracle *o = &d->oracle;
+    if (m)
+        oracle_evicted(d, m, held);
     o->memory_known = m != NULL;
     if (!m) {
         o->storm_read_ns = 0;
@@ -268,6 +287,15 @@ static void check_storm(Days *d)
     demand(d, o->limit == 0 || (double)o->limit <= left, "lends what is needed in a moment");
 }
 
+/* The owner's cache is not lent for having aged. */
+static uint64_t lendable(const Oracle *o)
+{
+    MemoryState m = o->memory;
+    if (o->kept > m.active_bytes)
+        m.spare_bytes -= m.inactive_bytes < m.spare_bytes ? m.inactive_bytes : m.spare_bytes;
+    return memory_lendable_bytes(&m, o->held);
+}
+
 static void check_lending(Days *d)
 {
     const Oracle *o = &d->oracle;
@@ -280,9 +308,10 @@ static void check_lending(Days *d)
     demand(d, since(d->looked_ns, now) <= silence + NS_PER_MS, "goes on though nobody looks");
     demand(d, o->ready_ns || since(o->started_ns, now) <= MONITOR_START_DEADLINE_NS + NS_PER_MS,
            "waits for an imd that is never ready");
-    demand(d, o->limit <= memory_lendable_bytes(&o->memory, o->held) + o->slack,
-           "lends more than there is");
+    demand(d, o->limit <= lendable(o) + o->slack, "lends more than there is");
     check_storm(d);
+    demand(d, o->evicted_limit_ns != now || o->limit <= o->evicted_limit,
+           "keeps what the owner's programs lost");
 }
 
 /* The owner's whole view of it: from a touch to the end of imd. */

@@ -45,8 +45,9 @@ static void reads_the_kernels_texts(void **state)
     MemoryState m;
     assert_int_equal(memory_state_parse(meminfo, zoneinfo, 4096, &m), 0);
     assert_int_equal(m.total_bytes, 16000000ull << 10);
-    /* free, file pages, slab; less what is mapped and not shared memory, dirty, being written */
-    assert_int_equal(m.spare_bytes, (4000000ull + 7000000 + 250000 - 500000 - 300000 - 100000)
+    /* free, inactive file pages, slab; less what is mapped and not shared memory, dirty, being
+     * written; nothing of the active file cache */
+    assert_int_equal(m.spare_bytes, (4000000ull + 5000000 + 250000 - 500000 - 300000 - 100000)
                                         << 10);
     assert_int_equal(m.reserve_bytes, 14000 * 4096);
     assert_int_equal(memory_headroom_bytes(&m), m.total_bytes / 100 * 15);
@@ -169,7 +170,8 @@ static bool read_after(uint64_t wait_ns, uint64_t spare, uint64_t held)
 static void begins_with_what_is_there_less_a_slack(void **state)
 {
     lend(UINT64_MAX, 60 * GIB);
-    uint64_t lendable = memory_lendable_bytes(&(MemoryState){100 * GIB, 60 * GIB, GIB}, 0);
+    uint64_t lendable = memory_lendable_bytes(
+        &(MemoryState){.total_bytes = 100 * GIB, .spare_bytes = 60 * GIB, .reserve_bytes = GIB}, 0);
     assert_true(lending.limit_bytes <= lendable - GIB);
     assert_true(lending.limit_bytes > lendable - GIB - LENDING_STEP_BYTES);
     lend(5 * GIB, 60 * GIB);
@@ -184,8 +186,10 @@ static void the_pool_may_outgrow_the_beginning_but_not_the_host(void **state)
     assert_true(lending.ceiling_bytes > lending.limit_bytes);
     assert_int_equal(lending.ceiling_bytes, 59 * GIB);
     lend(UINT64_MAX, 100 * GIB);
-    assert_int_equal(lending.ceiling_bytes / MIB,
-                     memory_ceiling_bytes(&(MemoryState){100 * GIB, 0, GIB}, 0) / MIB);
+    assert_int_equal(
+        lending.ceiling_bytes / MIB,
+        memory_ceiling_bytes(&(MemoryState){.total_bytes = 100 * GIB, .reserve_bytes = GIB}, 0) /
+            MIB);
     lend(5 * GIB, 60 * GIB);
     assert_int_equal(lending.ceiling_bytes, 5 * GIB);
 }
@@ -293,6 +297,155 @@ static void no_storm_is_what_takes_little_or_what_imd_takes(void **state)
     assert_false(lending_stirs(&lending));
 }
 
+/* ---- what the owner loses ------------------------------------------------------------------- */
+
+static uint64_t evicted, active, inactive;
+
+static bool read_evicted(uint64_t wait_ns, uint64_t held)
+{
+    MemoryState m = host(60 * GIB - held);
+    m.evicted_bytes = evicted;
+    m.active_bytes = active;
+    m.inactive_bytes = inactive;
+    now_ns += wait_ns;
+    m.evicted_ns = now_ns;
+    lending_read(&lending, &m, held, now_ns);
+    return lending_follow(&lending, UINT64_MAX, now_ns);
+}
+
+/* Not lent, for @s seconds, in which @rate bytes a second go. */
+static void before_lending(unsigned s, uint64_t rate)
+{
+    lending_init(&lending, UINT64_MAX, now_ns = 1000 * NS_PER_S);
+    active = inactive = 0;
+    for (unsigned i = 0; i < s; i++) {
+        evicted += rate;
+        (void)read_evicted(NS_PER_S, 0);
+    }
+    (void)lending_begin(&lending, now_ns);
+}
+
+static void what_goes_to_swap_is_given_back_and_not_lent_again(void **state)
+{
+    before_lending(10, 0);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_true(lending.limit_bytes <= 20 * GIB - 200 * MIB);
+    assert_true(lending.limit_bytes > 20 * GIB - 201 * MIB);
+    uint64_t most = lending.limit_bytes;
+    for (unsigned i = 0; i < 4; i++)
+        assert_false(read_evicted(NS_PER_S, most)); /* it rests */
+    for (unsigned i = 0; i < 2000; i++)
+        (void)read_evicted(NS_PER_S, most);
+    uint64_t all = memory_lendable_bytes(
+        &(MemoryState){.total_bytes = 100 * GIB, .spare_bytes = 60 * GIB, .reserve_bytes = GIB}, 0);
+    assert_true(lending.limit_bytes <= all - 200 * MIB - GIB);
+    lending_end(&lending); /* the next one begins without debts */
+    (void)read_evicted(NS_PER_S, 0);
+    assert_true(lending_begin(&lending, now_ns) > all - GIB - 64 * MIB);
+}
+
+static void what_was_usual_before_is_not_ours(void **state)
+{
+    before_lending(600, 100 * MIB);
+    for (unsigned i = 0; i < 60; i++) {
+        evicted += 100 * MIB;
+        assert_false(read_evicted(NS_PER_S, 20 * GIB) && lending.limit_bytes < 20 * GIB);
+    }
+    evicted += 300 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_true(lending.limit_bytes < 20 * GIB);
+}
+
+static void nor_what_goes_while_little_is_lent(void **state)
+{
+    before_lending(10, 0);
+    (void)read_evicted(NS_PER_S, 0);
+    for (unsigned i = 0; i < 60; i++) {
+        evicted += 10 * GIB;
+        assert_false(read_evicted(NS_PER_S, 0));
+    }
+}
+
+/* The counters are read less often than the rest. */
+static void old_counters_say_nothing(void **state)
+{
+    before_lending(600, 100 * MIB);
+    MemoryState m = host(40 * GIB);
+    for (unsigned i = 0; i < 600; i++) {
+        now_ns += NS_PER_S / 10;
+        if (i % 10 == 9) {
+            evicted += 100 * MIB;
+            m.evicted_ns = now_ns;
+        }
+        m.evicted_bytes = evicted;
+        lending_read(&lending, &m, 20 * GIB, now_ns);
+        (void)lending_follow(&lending, UINT64_MAX, now_ns);
+    }
+    assert_int_equal(lending.owed_bytes, 0);
+}
+
+/* The kernel ages it where there is no room; then it would count as spare. */
+static void active_cache_that_ages_is_not_lent(void **state)
+{
+    lending_init(&lending, UINT64_MAX, now_ns = 1000 * NS_PER_S);
+    active = 10 * GIB;
+    inactive = 0;
+    (void)read_evicted(NS_PER_S, 0);
+    (void)lending_begin(&lending, now_ns);
+    uint64_t limit = lending.limit_bytes;
+    active = 4 * GIB;
+    inactive = 6 * GIB;
+    MemoryState m = host(66 * GIB); /* it seems that there is more to spare */
+    m.active_bytes = active;
+    m.inactive_bytes = inactive;
+    for (unsigned i = 0; i < 1000; i++) {
+        lending_read(&lending, &m, 0, now_ns += NS_PER_S);
+        (void)lending_follow(&lending, UINT64_MAX, now_ns);
+    }
+    assert_int_equal(lending.limit_bytes, limit);
+    m.inactive_bytes = 0; /* the owner has deleted the files: it is free */
+    for (unsigned i = 0; i < 1000; i++) {
+        lending_read(&lending, &m, 0, now_ns += NS_PER_S);
+        (void)lending_follow(&lending, UINT64_MAX, now_ns);
+    }
+    assert_true(lending.limit_bytes >= limit + 6 * GIB - LENDING_STEP_BYTES);
+}
+
+static void reads_what_the_kernel_evicts(void **state)
+{
+    MemoryState m = host(60 * GIB);
+    memory_state_evicted(&m,
+                         "pgpgin 7\npswpout 3\nworkingset_refault_anon 5\n"
+                         "workingset_refault_file 11\nworkingset_restore_file 99\n",
+                         4096);
+    assert_int_equal(m.evicted_bytes, 19 * 4096);
+    memory_state_evicted(&m, "", 4096);
+    assert_int_equal(m.evicted_bytes, 0);
+}
+
+/* vm.overcommit_memory = 2: all of a pool counts as promised, used or not. */
+static void lends_no_more_than_the_kernel_promises(void **state)
+{
+    static const char info[] = "CommitLimit: 31457280 kB\nCommitted_AS: 10485760 kB\n";
+    MemoryState m = host(60 * GIB);
+    memory_state_commit(&m, info, "0\n");
+    assert_false(m.strict);
+    memory_state_commit(&m, info, "2\n");
+    assert_true(m.strict);
+    assert_int_equal(m.commit_left_bytes, 20 * GIB);
+    lending_init(&lending, UINT64_MAX, NS_PER_S);
+    lending_read(&lending, &m, 0, 2 * NS_PER_S);
+    uint64_t left = 20 * GIB - memory_headroom_bytes(&m);
+    assert_true(lending.ceiling_bytes <= left && lending.ceiling_bytes + MIB > left);
+    assert_true(lending_spare(&lending) <= left);
+    assert_false(lending.far_below);
+    m.commit_left_bytes = 4 * GIB;
+    lending_read(&lending, &m, 0, 3 * NS_PER_S);
+    assert_true(lending.far_below);
+}
+
 /* ---- the load -------------------------------------------------------------------------------- */
 
 static void reads_the_load_average(void **state)
@@ -366,6 +519,13 @@ int main(void)
         cmocka_unit_test(knows_when_it_is_far_below),
         cmocka_unit_test(who_takes_memory_fast_has_it_back_before_it_is_short),
         cmocka_unit_test(no_storm_is_what_takes_little_or_what_imd_takes),
+        cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
+        cmocka_unit_test(what_was_usual_before_is_not_ours),
+        cmocka_unit_test(nor_what_goes_while_little_is_lent),
+        cmocka_unit_test(old_counters_say_nothing),
+        cmocka_unit_test(active_cache_that_ages_is_not_lent),
+        cmocka_unit_test(reads_what_the_kernel_evicts),
+        cmocka_unit_test(lends_no_more_than_the_kernel_promises),
         cmocka_unit_test(reads_the_load_average),
         cmocka_unit_test(takes_out_what_is_ours),
         cmocka_unit_test(a_new_process_begins_anew),

@@ -107,7 +107,7 @@ static Found read_back(const char *name)
             found.samples++;
             found.last_s = s.time_s;
             assert_string_equal(s.host, "piglet");
-            assert_int_equal(s.kb[SURVEY_available], 600);
+            assert_int_equal(s.kb[SURVEY_available], 550);
             assert_true(s.idle);
             break;
         case SURVEY_LINE_DAMAGED:
