@@ -116,6 +116,7 @@ static void child__exits_beside_a_close(void)
         CHECK(cwrite(rd, at, buf, sizeof buf) == sizeof buf);
     uint64_t written = stats().writebacks;
     CHECK(pthread_create(&thread, NULL, close_it, &rd) == 0);
+    CHECK(pthread_detach(thread) == 0);
     while (stats().writebacks == written)
         (void)sched_yield();
     exit(7);
