@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,38 +15,76 @@ static bool mode_allows(int flags, bool read_only)
     return mode == O_RDWR || (read_only && mode == O_RDONLY);
 }
 
+/* Descriptors in the place of the standard ones that are closed: what is opened meanwhile does not
+ * come there. A write to one of them has no effect that lasts. */
+static unsigned standard_fill(int held[3])
+{
+    unsigned n = 0;
+    for (int i = 0; i < 3; i++) {
+        if (fcntl(i, F_GETFD) >= 0)
+            continue;
+        int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (fd > 2)
+            (void)close(fd);
+        else if (fd >= 0)
+            held[n++] = fd;
+    }
+    return n;
+}
+
 /* Slow file systems let signals in. */
 static int open_again(const char *path, int flags)
 {
-    int fd;
+    int fd, held[3];
+    unsigned n = standard_fill(held);
     do
         fd = open(path, flags);
     while (fd < 0 && errno == EINTR);
+    int error = errno;
+    while (n > 0)
+        (void)close(held[--n]);
+    errno = error;
     return fd;
+}
+
+/* Another description of the same file; -errno. */
+static int own_description(int fd, int flags, const struct stat *st)
+{
+    char path[32];
+    struct stat now;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    CLEANUP_CLOSE int own = open_again(path, flags | O_CLOEXEC | O_NOCTTY);
+    if (own < 0)
+        return -errno;
+    if (fstat(own, &now) < 0 || now.st_dev != st->st_dev || now.st_ino != st->st_ino)
+        return -ENOENT; /* a /proc that tells of something else */
+    return STEAL_FD(own);
+}
+
+/* The program's own description, for a reader: a writer's fdatasync would take the error that the
+ * program's is to see, and its lock would be every duplicate's. */
+static int shared_description(int fd, int flags, bool read_only, int error)
+{
+    if (error == EMFILE || error == ENFILE || error == ENOMEM)
+        return -error;
+    if (!read_only)
+        return -EACCES;
+    if (flags & (O_APPEND | O_DIRECT))
+        return -error;
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return copy >= 0 ? copy : -errno;
 }
 
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared)
 {
-    char path[32];
-    struct stat now;
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || !mode_allows(flags, read_only) || fstat(fd, ret_stat) < 0 ||
         !S_ISREG(ret_stat->st_mode))
         return -EINVAL;
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    CLEANUP_CLOSE int own =
-        open_again(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOCTTY);
-    int error = errno;
-    if (own >= 0 && fstat(own, &now) == 0 && now.st_dev == ret_stat->st_dev &&
-        now.st_ino == ret_stat->st_ino) {
-        *ret_shared = false;
-        return STEAL_FD(own);
-    }
-    if (flags & (O_APPEND | O_DIRECT))
-        return own >= 0 ? -EIO : -error;
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    *ret_shared = true;
-    return copy >= 0 ? copy : -errno;
+    int mode = read_only ? O_RDONLY : O_RDWR | (flags & (O_SYNC | O_DSYNC));
+    int own = own_description(fd, mode, ret_stat);
+    *ret_shared = own < 0;
+    return own >= 0 ? own : shared_description(fd, flags, read_only, -own);
 }
 
 int description_lock(int fd, uint64_t offset, uint64_t len, short type)

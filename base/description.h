@@ -8,11 +8,14 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Of the regular file @fd, for reading and, unless @read_only, for writing: without O_APPEND (it
- * would turn our writes aside) and O_DIRECT (it would refuse unaligned ones), close-on-exec.
- * Through /proc; a duplicate where that is not there or refuses, and the flags allow: then
- * *ret_shared. The descriptor; -EINVAL: @fd is no regular file open as wanted; another -errno of
- * open(2). */
+/* Of the regular file @fd, for reading and, unless @read_only, for writing: with the program's
+ * O_SYNC and O_DSYNC (our writes are as durable as its own), without O_APPEND (it would turn them
+ * aside) and O_DIRECT (it would refuse unaligned ones), close-on-exec, and never a standard
+ * descriptor (the program may print there). Through /proc; where that is not there or refuses,
+ * *ret_shared: a duplicate, for readers only, and only where the flags allow. The lock of a
+ * duplicate is also that of the program's descriptor and of all its copies, in children too.
+ * The descriptor; -EINVAL: @fd is no regular file open as wanted; -EACCES: it cannot be opened for
+ * writing; another -errno of open(2). */
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared);
 
 /* Where the locks of ranges begin, so that they meet none of the program's; no file is so long. */

@@ -2,10 +2,12 @@
 #include "base/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/time.h"
 
@@ -31,6 +33,16 @@ void os_random(void *ctx, void *buf, size_t len)
 Env os_env(void)
 {
     return (Env){.random = os_random};
+}
+
+int os_above_standard(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
+    (void)close(fd);
+    errno = error;
+    return above;
 }
 
 int64_t os_preemptions(void)

@@ -14,6 +14,10 @@ void os_random(void *ctx, void *buf, size_t len);
 /* An Env for shells: os_random and no trace. */
 Env os_env(void);
 
+/* @fd, or the same as a descriptor above the standard ones, where a program may print though it has
+ * closed them. Negative, with errno: as it was, or none is free; then @fd is closed. */
+int os_above_standard(int fd);
+
 /* How often the calling thread has lost its processor to another. */
 int64_t os_preemptions(void);
 

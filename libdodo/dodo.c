@@ -98,7 +98,10 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
         identify(ret_given);
     *ret_reason = result == -EBUSY    ? "the range is part of an open region"
                   : result == -EINVAL ? "not a regular file that is open for reading and writing"
-                                      : strerrordesc_np(-result);
+                  : result == -EACCES
+                      ? "the file cannot be opened for writing a second time: open the "
+                        "region before permissions are given up, or with DODO_RDONLY"
+                      : strerrordesc_np(-result);
     return result;
 }
 

@@ -33,17 +33,14 @@ enum {
 struct File {
     ListNode link;
     int fd;
-    bool shared; /* the program's own description: OFD locks cannot tell its regions apart */
     bool held;   /* by the caller: the lock is not ours */
-    dev_t device;
-    ino_t inode;
+    bool shared; /* the program's own description */
     uint64_t offset, len;
 };
 
-/* All open files of the process: for fork, and for descriptions that had to be shared. */
+/* All open files of the process: for fork. */
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode files = {&files, &files};
-static unsigned shared_count; /* of them, those that are shared */
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -52,44 +49,23 @@ static int range_lock(int fd, uint64_t offset, uint64_t len, short type)
     return RULE(LOCK) ? description_lock(fd, offset, len, type) : 0;
 }
 
-/* Where OFD locks cannot tell: another region of this process on the same range. */
-static bool shared_conflict(const File *f)
-{
-    if (!f->shared && shared_count == 0)
-        return false;
-    LIST_FOREACH(node, &files)
-    {
-        const File *other = CONTAINER_OF(node, File, link);
-        if ((f->shared || other->shared) && other->device == f->device &&
-            other->inode == f->inode && other->offset < f->offset + f->len &&
-            f->offset < other->offset + other->len)
-            return true;
-    }
-    return false;
-}
-
 static int file_enter(File *f, bool read_only)
 {
     (void)pthread_mutex_lock(&files_lock);
-    int result = 0;
-    if (!f->held)
-        result = shared_conflict(f)
-                     ? -EBUSY
-                     : range_lock(f->fd, f->offset, f->len, read_only ? F_RDLCK : F_WRLCK);
-    if (result == 0) {
+    int result = f->held ? 0 : range_lock(f->fd, f->offset, f->len, read_only ? F_RDLCK : F_WRLCK);
+    if (result == 0)
         list_push_back(&files, &f->link);
-        shared_count += f->shared;
-    }
     (void)pthread_mutex_unlock(&files_lock);
     return result;
 }
 
+/* Of a shared description the lock may be that of others, too: of other regions, of the parent's or
+ * a child's. It goes with the description. */
 void file_close(File *f)
 {
     (void)pthread_mutex_lock(&files_lock);
     list_remove(&f->link);
-    shared_count -= f->shared;
-    if (!f->held) /* a duplicate keeps it otherwise */
+    if (!f->held && !f->shared) /* a child that is being made may have the description still */
         (void)range_lock(f->fd, f->offset, f->len, F_UNLCK);
     (void)close(f->fd);
     (void)pthread_mutex_unlock(&files_lock);
@@ -115,7 +91,6 @@ void file_abandon_all(void)
         free(f);
     }
     list_init(&files);
-    shared_count = 0;
 }
 
 /* ---- identity and stamp --------------------------------------------------------------------- */
@@ -211,8 +186,6 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
         return -ENOMEM;
     *f = (File){.held = held, .offset = offset, .len = len};
     f->fd = description_open(fd, read_only, &st, &f->shared);
-    f->device = st.st_dev;
-    f->inode = st.st_ino;
     int result = f->fd < 0 ? f->fd : file_enter(f, read_only);
     if (result < 0) {
         if (f->fd >= 0)

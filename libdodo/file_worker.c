@@ -5,6 +5,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/os.h"
+
 void file_job_do(FileJob *job)
 {
     if (job->writing)
@@ -54,7 +56,7 @@ static bool worker_start(FileWorker *w)
 {
     sigset_t all, old;
     if (w->done_fd < 0) {
-        w->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        w->done_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         w->own_fd = w->done_fd >= 0;
     }
     if (w->done_fd < 0)

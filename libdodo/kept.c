@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "libdodo/core.h"
 #include "libdodo/state_dir.h"
 
@@ -71,8 +72,8 @@ ssize_t kept_save(const void *record, size_t len)
         kept_sweep();
     file_name(record, name);
     (void)snprintf(draft, sizeof draft, ".%s.%d.%d", name, (int)getpid(), (int)gettid());
-    CLEANUP_CLOSE int fd =
-        openat(dir, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    CLEANUP_CLOSE int fd = os_above_standard(
+        openat(dir, draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (fd < 0)
         return -1;
     if (write_all(fd, record, len) && renameat(dir, draft, dir, name) == 0)

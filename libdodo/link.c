@@ -102,7 +102,7 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned ca
         return NULL;
     file_worker_init(&link->worker, -1);
     spin_init(&link->spin, s->spin_ns);
-    link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    link->timer_fd = os_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
     TransportOptions options = {.receive_bytes = s->receive_bytes, .patience_ns = DOZE_PATIENCE_NS};
     link->buffers = mmap(NULL, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX, PROT_READ | PROT_WRITE,

@@ -109,8 +109,8 @@ static DodoQueue *queue_new(unsigned depth)
     (void)pthread_cond_init(&q->turn, NULL);
     q->process = this_process;
     q->depth = depth;
-    q->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    q->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    q->epoll_fd = os_above_standard(epoll_create1(EPOLL_CLOEXEC));
+    q->bell_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     q->jobs = calloc(depth, sizeof *q->jobs);
     file_worker_init(&q->worker, q->bell_fd);
     list_init(&q->link);

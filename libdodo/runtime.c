@@ -566,7 +566,7 @@ static Runtime *runtime_new(void)
 /* With a link, so that no call fails for want of a socket later. */
 static int runtime_begin(Runtime *rt)
 {
-    rt->background_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    rt->background_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     rt->client = client_make(rt);
     rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, 1, false) : NULL;
     if (rt->background_fd < 0 || !rt->all)

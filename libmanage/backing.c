@@ -35,6 +35,7 @@ struct Backing {
     ListNode link;
     Reader *reader; /* NULL: its own description reads */
     bool read_only;
+    bool shared; /* the program's own description: others may have its lock, too */
     dev_t device;
     ino_t inode;
 };
@@ -42,19 +43,6 @@ struct Backing {
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
 static ListNode readers = {&readers, &readers};
-
-/* Regions of this process; where descriptions are shared, the kernel could not tell them apart. */
-static bool overlaps_ours(const Backing *b)
-{
-    LIST_FOREACH(node, &all)
-    {
-        const Backing *o = CONTAINER_OF(node, Backing, link);
-        if (o->device == b->device && o->inode == b->inode && o->offset < b->offset + b->len &&
-            b->offset < o->offset + o->len && !(o->read_only && b->read_only))
-            return true;
-    }
-    return false;
-}
 
 /* Two files never have the same numbers while both are open, where a file system keeps to the
  * rules; where one does not, they differ in something else. */
@@ -118,23 +106,17 @@ static void reader_put(Reader *r)
 static int open_and_enter(Backing *b, int fd)
 {
     struct stat st = {0};
-    bool shared;
-    b->fd = description_open(fd, b->read_only, &st, &shared);
+    b->fd = description_open(fd, b->read_only, &st, &b->shared);
     if (b->fd < 0)
         return b->fd;
     b->device = st.st_dev;
     b->inode = st.st_ino;
-    /* An error of writing back is told once to a description: with the program's own, its fsync()
-     * would have it, and ours succeed. */
-    int result = shared && !b->read_only ? -EACCES
-                 : overlaps_ours(b)
-                     ? -EBUSY
-                     : description_lock(b->fd, b->offset, b->len, b->read_only ? F_RDLCK : F_WRLCK);
+    int result = description_lock(b->fd, b->offset, b->len, b->read_only ? F_RDLCK : F_WRLCK);
     if (result < 0) {
         (void)close(b->fd);
         return result;
     }
-    b->reader = shared ? NULL : reader_get(b, fd, &st);
+    b->reader = b->shared ? NULL : reader_get(b, fd, &st);
     b->reading = b->reader ? b->reader->fd : b->fd;
     list_push_back(&all, &b->link);
     return 0;
@@ -162,7 +144,8 @@ void backing_close(Backing *b)
 {
     (void)pthread_mutex_lock(&all_lock);
     list_remove(&b->link);
-    (void)description_lock(b->fd, b->offset, b->len, F_UNLCK); /* if it is shared */
+    if (!b->shared) /* a child that is being made may have the description still */
+        (void)description_lock(b->fd, b->offset, b->len, F_UNLCK);
     (void)close(b->fd);
     reader_put(b->reader);
     (void)pthread_mutex_unlock(&all_lock);

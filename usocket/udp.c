@@ -415,7 +415,8 @@ static int route_mtu(const Addr *local, const Addr *to)
     if (near.kind != far.kind || peer_len == 0)
         return -EAFNOSUPPORT;
     bool ip4 = far.kind == ADDR_IP4;
-    CLEANUP_CLOSE int fd = socket(peer.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CLEANUP_CLOSE int fd =
+        os_above_standard(socket(peer.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     int mtu = 0;
     socklen_t len = sizeof mtu;
     if (fd < 0 || bind(fd, &from.any, from_len) != 0 || connect(fd, &peer.any, peer_len) != 0 ||
@@ -542,8 +543,8 @@ int transport_udp_open(const Addr *local, const TransportOptions *options, Trans
     if (!u)
         return -ENOMEM;
     u->base.ops = &udp_ops;
-    u->fd =
-        socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* calls say MSG_DONTWAIT */
+    u->fd = os_above_standard(
+        socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)); /* calls say MSG_DONTWAIT */
     int res = u->fd < 0 ? -errno : 0;
     if (res == 0)
         res = set_options(u, address.any.sa_family, options ? options : &defaults);

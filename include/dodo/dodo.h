@@ -72,6 +72,8 @@ enum {
  *                  file; @len < 1; @offset < 0; @offset + @len overflows: mend the call
  *          EBUSY   the range is part of an open region already, here or in another process of
  *                  this host: close that one first
+ *          EACCES  the library cannot open the file for writing a second time (no /proc, or a
+ *                  permission given up): open the region before, or with DODO_RDONLY
  *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
  * Time:    one round trip to the manager; at most the request deadline, see dodo.conf(5).
  * Note:    while a region is open, only Dodo may change its range of the file. Closing a region

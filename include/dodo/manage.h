@@ -66,9 +66,8 @@ enum {
  *          EBUSY   the range is part of an open region already, of the cache or of dodo_mopen(),
  *                  here or in another process of this host: close that one first
  *          ENOMEM  this process has no memory for the region's record: close some
- *          EACCES  the region is to be written, and the library cannot open the file anew, for
- *                  want of /proc or of a permission that the program has given up: open the region
- *                  before, or with DODO_RDONLY
+ *          EACCES  the library cannot open the file for writing a second time (no /proc, or a
+ *                  permission given up): open the region before, or with DODO_RDONLY
  *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
  * Time:    asks nobody; remote memory is asked for in the background when it is wanted.
  * Threads: safe.  Ownership: the descriptor is the caller's until dodo_cclose() returned 0.

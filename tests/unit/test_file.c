@@ -122,6 +122,97 @@ static void file__range_limits(void **state)
     file_close(g.file);
 }
 
+/* ---- the description ------------------------------------------------------------------------ */
+
+/* What pwrite(2) by the program's descriptor would make durable, a write of the library's does. */
+static void description__keeps_the_sync_flags(void **state)
+{
+    (void)state;
+    static const int flags[] = {0, O_DSYNC, O_SYNC};
+    struct stat st;
+    bool shared;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        int theirs = open(path, O_RDWR | O_APPEND | flags[i]);
+        int ours = description_open(theirs, false, &st, &shared);
+        assert_true(ours >= 0);
+        int got = fcntl(ours, F_GETFL);
+        assert_int_equal(got & O_SYNC, flags[i]); /* O_SYNC has the bit of O_DSYNC */
+        assert_int_equal(got & O_APPEND, 0);
+        close(ours);
+        close(theirs);
+    }
+}
+
+/* Runs @scenario in a child; its result is the child's, 0 is good. */
+static void in_child(int (*scenario)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(scenario());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static int without_standard_descriptors(void)
+{
+    struct stat st;
+    bool shared;
+    int theirs = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+    for (int i = 0; i < 3; i++)
+        close(i);
+    int ours = description_open(theirs, false, &st, &shared);
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) >= 0)
+            return 1;
+    if (ours < 3)
+        return 2;
+    if (fchmod(theirs, 0) < 0 || (geteuid() == 0 && setuid(65534) < 0))
+        return 3;
+    ours = description_open(theirs, true, &st, &shared);
+    return ours > 2 && shared ? 0 : 4; /* a duplicate, too */
+}
+
+/* A program without standard output must not print into its file. */
+static void description__is_no_standard_descriptor(void **state)
+{
+    (void)state;
+    in_child(without_standard_descriptors);
+}
+
+/* A program that may not open its file anew: it dropped its privileges. */
+static int shared_description(void)
+{
+    FileGiven reader, second;
+    int other = open(path, O_RDWR | O_CLOEXEC);
+    if (fchmod(fd, 0) < 0 || (geteuid() == 0 && setuid(65534) < 0))
+        return 1;
+    if (file_open(fd, 0, 4096, false, false, NULL, 0, &second) != -EACCES)
+        return 2;
+    if (file_open(fd, 0, 4096, true, false, NULL, 0, &reader) != 0)
+        return 3;
+    if (description_lock(other, 0, 4096, F_WRLCK) != -EBUSY)
+        return 4;
+    pid_t child = fork(); /* the same description, and a region of the same range */
+    if (child == 0) {
+        if (file_open(fd, 0, 4096, true, false, NULL, 0, &second) != 0)
+            _exit(5);
+        file_close(second.file);
+        _exit(0);
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || status != 0)
+        return 6;
+    return description_lock(other, 0, 4096, F_WRLCK) == -EBUSY ? 0 : 7; /* still this process's */
+}
+
+static void description__shared_is_for_readers(void **state)
+{
+    (void)state;
+    in_child(shared_description);
+}
+
 /* The lock meets none of the program's own, and goes with the process that held it. */
 static void lock__is_apart_and_goes_with_its_process(void **state)
 {
@@ -223,6 +314,9 @@ int main(void)
         T(file__stamp_tells_of_changes),
         T(file__fresh_stamp_is_not_settled),
         T(file__range_limits),
+        T(description__keeps_the_sync_flags),
+        T(description__is_no_standard_descriptor),
+        T(description__shared_is_for_readers),
         T(lock__is_apart_and_goes_with_its_process),
         T(lock__held_by_the_caller),
         T(io__reads_to_the_end),

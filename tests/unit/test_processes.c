@@ -689,6 +689,44 @@ static void *small_stack_main(void *arg)
     return &fd;
 }
 
+static int standard_descriptors(void)
+{
+    int count = 0;
+    for (int i = 0; i < 3; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+/* A program that prints, though it has no standard output, must not meet the library's files and
+ * sockets there. */
+static int scenario_bare(char **argv)
+{
+    void *tag;
+    uint8_t buf[SMALL];
+    fd = fcntl(open(argv[0], O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 10);
+    for (int i = 0; i < 3; i++)
+        (void)close(i);
+    int rd = piece_open(0, 0);
+    if (rd < 0 || piece_check(rd, 0) != 0 || standard_descriptors() != 0)
+        return 1;
+    DodoQueue *q = dodo_queue_open(2);
+    DodoDone done;
+    if (!q || dodo_queue_read(q, rd, 0, buf, sizeof buf, &tag) != 0 ||
+        dodo_queue_wait(q, &done, 1, -1) != 1 || dodo_prefetch(rd, 0, PIECE) != 0 ||
+        standard_descriptors() != 0)
+        return 2;
+    if (dodo_queue_close(q) != 0 || dodo_mclose(rd) != 0 || standard_descriptors() != 0)
+        return 3;
+    return dodo_shutdown() == 0 && standard_descriptors() == 0 ? 0 : 4;
+}
+
+static void limits__no_standard_descriptors(void **state)
+{
+    (void)state;
+    const char *args[] = {"bare", path, NULL};
+    child_must_succeed(child_start(args), "no standard descriptors");
+}
+
 static void hook_ignores(void *ctx, int level, const char *text)
 {
     (void)ctx, (void)level, (void)text;
@@ -736,7 +774,7 @@ static int child_main(const char *scenario, char **argv)
     } scenarios[] = {
         {"exit", scenario_exit},   {"holder", scenario_holder}, {"hog", scenario_hog},
         {"hook", scenario_hook},   {"late", scenario_late},     {"silent", scenario_silent},
-        {"table", scenario_table},
+        {"table", scenario_table}, {"bare", scenario_bare},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         if (strcmp(scenario, scenarios[i].name) == 0)
@@ -764,6 +802,7 @@ int main(int argc, char **argv)
         SILENT(shutdown__manager_is_silent),
         T(shutdown__and_start_again),
         T(limits__full_table),
+        T(limits__no_standard_descriptors),
         T(limits__small_stack),
     };
     if (argc > 2 && strcmp(argv[1], "child") == 0)
