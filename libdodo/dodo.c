@@ -84,7 +84,7 @@ static void identify(FileGiven *given)
 }
 
 /* Opens the file, inside the gate: no child of a fork gets a share in its description. */
-static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsigned flags,
+static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsigned flags, bool held,
                      FileGiven *ret_given, const char **ret_reason)
 {
     const Settings *s = runtime_settings(rt);
@@ -92,8 +92,8 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
         *ret_reason = "the process is ending";
         return -ENOMEM;
     }
-    int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, flags & DODO_RANGE_HELD,
-                           s->filesystems, s->filesystems_count, ret_given);
+    int result = file_open(fd, (uint64_t)offset, len, flags & DODO_RDONLY, held, s->filesystems,
+                           s->filesystems_count, ret_given);
     if (result == 0 && (flags & DODO_RETAIN))
         identify(ret_given);
     *ret_reason = result == -EBUSY    ? "the range is part of an open region"
@@ -105,27 +105,36 @@ static int open_file(const Runtime *rt, size_t len, int fd, off_t offset, unsign
     return result;
 }
 
-int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
+static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool held)
 {
     Entry e;
     FileGiven given;
     const char *reason;
     enter(&e);
-    const unsigned known =
-        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_RANGE_HELD;
+    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE;
     if (len < 1 || offset < 0 || (flags & ~known))
         return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
     if (runtime_get(&e.rt) < 0 || runtime_serve(e.rt) < 0)
         return fail(&e, ENOMEM, reason_get()); /* a program goes on with its file */
     e.link = runtime_link_take(e.rt);
-    int result = open_file(e.rt, len, fd, offset, flags, &given, &reason);
+    int result = open_file(e.rt, len, fd, offset, flags, held, &given, &reason);
     if (result < 0) {
         runtime_link_give(e.rt, e.link);
         return fail(&e, -result, reason);
     }
-    call_open_start(&e.call, link_channel(e.link), &given, len, (uint64_t)offset,
-                    flags & ~DODO_RANGE_HELD, os_now_ns());
+    call_open_start(&e.call, link_channel(e.link), &given, len, (uint64_t)offset, flags,
+                    os_now_ns());
     return (int)finish(&e);
+}
+
+int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags)
+{
+    return open_region(len, fd, offset, flags, false);
+}
+
+int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags)
+{
+    return open_region(len, fd, offset, flags, true);
 }
 
 int dodo_mopen(size_t len, int fd, off_t offset)

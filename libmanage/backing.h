@@ -2,7 +2,7 @@
 /* The backing file of a cached region: the library's own description of it, and a lock on the range
  * that keeps all others away, in this process and in others: the lock that libdodo's regions have,
  * so that a range is cached or mopened, never both. libdodo is told that it is held
- * (DODO_RANGE_HELD) when the region goes to remote memory. */
+ * (dodo_mopen_held) when the region goes to remote memory. */
 #ifndef DODO_LIBMANAGE_BACKING_H
 #define DODO_LIBMANAGE_BACKING_H
 

@@ -65,8 +65,8 @@ static void probe(const CacheJob *j, CacheResult *r)
 static void open_remote(const CacheJob *j, CacheResult *r)
 {
     DodoStat st;
-    r->remote = dodo_mopen_flags(j->len, backing_fd(j->file), (off_t)backing_offset(j->file),
-                                 j->flags | DODO_RANGE_HELD);
+    r->remote =
+        dodo_mopen_held(j->len, backing_fd(j->file), (off_t)backing_offset(j->file), j->flags);
     if (r->remote < 0)
         r->remote_error = errno;
     else

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # symbols.sh LIBRARY MAP HEADER: it exports just what its symbol map names, what its public header
-# declares and what the manual's pages of that header document.
+# declares and what the manual's pages of that header document; beside that, under DODO_PRIVATE, what
+# one library has for the other, which the map alone names.
 . "$(dirname "$0")/lib.sh"
 
 need nm
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# What a library of the project's own uses beside (DODO_PRIVATE) is no program's.
-nm -D --defined-only "$1" | grep -v '@@DODO_PRIVATE' | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort -u >"$dir/library"
-sed -n '/global:/,/local:/p' "$2" | grep -oE '\bdodo_[a-zA-Z_]+' | sort -u >"$dir/map"
+nm -D --defined-only "$1" | awk '$2 != "A" { print $3 }' >"$dir/all"
+grep -v '@DODO_PRIVATE' "$dir/all" | sed 's/@.*//' | sort -u >"$dir/library"
+sed -n 's/@*@DODO_PRIVATE$//p' "$dir/all" | sort -u >"$dir/private"
+sed '1,/^DODO_PRIVATE/d' "$2" | awk '/^ *dodo_[a-zA-Z_]+;/ { print $1 }' | tr -d ';' | sort -u >"$dir/private-map"
+compare "the library's own" "$dir/private" "$2" "$dir/private-map"
+sed -n '/global:/,/local:/p;/^DODO_PRIVATE/q' "$2" | grep -oE '\bdodo_[a-zA-Z_]+' | sort -u >"$dir/map"
 awk '/^DODO_API/, /;/' "include/dodo/$3" | grep -oE '\bdodo_[a-zA-Z_]+ *\(' | tr -d ' (' |
   sort -u >"$dir/header"
 # The NAME section of each page: "dodo_mopen, dodo_mopen_flags \- ...".
