@@ -38,7 +38,7 @@ static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 void log_environment(void)
 {
-    const char *value = getenv("DODO_LOG");
+    const char *value = secure_getenv("DODO_LOG");
     for (int i = 0; value && i < 4; i++)
         if (strcmp(value, level_names[i]) == 0)
             log_stderr = i;

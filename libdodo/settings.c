@@ -120,7 +120,7 @@ static int load_environment(Settings *s, char *error)
                                            {"DODO_CLUSTER", "cluster"},
                                            {"DODO_INSECURE", "insecure"}};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        const char *value = getenv(names[i][0]);
+        const char *value = secure_getenv(names[i][0]);
         if (value && *value && set_dodo(s, names[i][1], value) < 0) {
             (void)snprintf(error, SETTINGS_ERROR_MAX, "%s: bad value \"%s\"", names[i][0], value);
             return -EINVAL;
@@ -128,7 +128,7 @@ static int load_environment(Settings *s, char *error)
     }
     static const char *const client_names[][2] = {{"DODO_SPIN", "spin"}, {"DODO_VERIFY", "verify"}};
     for (size_t i = 0; i < ARRAY_SIZE(client_names); i++) {
-        const char *value = getenv(client_names[i][0]);
+        const char *value = secure_getenv(client_names[i][0]);
         if (value && *value && set_client(s, client_names[i][1], value) < 0) {
             (void)snprintf(error, SETTINGS_ERROR_MAX, "%s: bad value \"%s\"", client_names[i][0],
                            value);
@@ -176,7 +176,7 @@ int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
         .stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES,
         .receive_bytes = DEFAULT_CLIENT_RECEIVE_BYTES,
     };
-    const char *path = getenv("DODO_CONFIG");
+    const char *path = secure_getenv("DODO_CONFIG");
     bool asked = path && *path;
     int result =
         key_file_read(asked ? path : DEFAULT_CONFIG_PATH, on_key, s, error, SETTINGS_ERROR_MAX);

@@ -40,7 +40,7 @@ int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX
                                            {"DODO_READAHEAD", "readahead"}};
     *error = '\0';
     *s = (ManageSettings){.cache_bytes = DEFAULT_MANAGE_CACHE_BYTES, .readahead_bytes = UINT64_MAX};
-    const char *path = getenv("DODO_CONFIG");
+    const char *path = secure_getenv("DODO_CONFIG");
     bool asked = path && *path;
     int result = key_file_read(asked ? path : DEFAULT_CONFIG_PATH, on_key, s, error,
                                MANAGE_SETTINGS_ERROR_MAX);
@@ -52,13 +52,13 @@ int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX
     }
     *error = '\0';
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = getenv(names[i][0]);
+        const char *value = secure_getenv(names[i][0]);
         if (!value || !*value || set_manage(s, names[i][1], value) == 0)
             continue;
         (void)snprintf(error, MANAGE_SETTINGS_ERROR_MAX, "%s=%s is no size", names[i][0], value);
         return -EINVAL;
     }
-    const char *manager = getenv("DODO_MANAGER"), *stats = getenv("DODO_STATS");
+    const char *manager = secure_getenv("DODO_MANAGER"), *stats = secure_getenv("DODO_STATS");
     s->cluster |= manager && *manager;
     s->stats = stats && strcmp(stats, "1") == 0;
     return 0;

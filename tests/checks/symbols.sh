@@ -14,6 +14,9 @@ sed -n 's/@*@DODO_PRIVATE$//p' "$dir/all" | sort -u >"$dir/private"
 sed '1,/^DODO_PRIVATE/d' "$2" | awk '/^ *dodo_[a-zA-Z_]+;/ { print $1 }' | tr -d ';' | sort -u >"$dir/private-map"
 compare "the library's own" "$dir/private" "$2" "$dir/private-map"
 sed -n '/global:/,/local:/p;/^DODO_PRIVATE/q' "$2" | grep -oE '\bdodo_[a-zA-Z_]+' | sort -u >"$dir/map"
+# A program with more privileges than its user must not obey the user's environment.
+nm -D --undefined-only "$1" | awk '{ print $2 }' | sed 's/@.*//' | grep -x getenv >"$dir/getenv" &&
+  complain "$1 calls getenv: use secure_getenv"
 awk '/^DODO_API/, /;/' "include/dodo/$3" | grep -oE '\bdodo_[a-zA-Z_]+ *\(' | tr -d ' (' |
   sort -u >"$dir/header"
 # The NAME section of each page: "dodo_mopen, dodo_mopen_flags \- ...".

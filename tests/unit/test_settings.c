@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/defaults.h"
@@ -140,6 +142,43 @@ static void settings__bad_environment(void **state)
     assert_non_null(strstr(error, "DODO_MANAGER"));
 }
 
+/* ---- privileged programs -------------------------------------------------------------------- */
+
+/* In a program that has more privileges than who started it; 0: it obeys none of the environment.
+ */
+static int with_privileges(void)
+{
+    Settings s;
+    if (getauxval(AT_SECURE) == 0)
+        return 2;
+    if (settings_load(&s, error) != 0) /* DODO_CONFIG names a file that is not there */
+        return 3;
+    return s.cluster == cluster_number("theirs") || s.insecure ? 4 : 0;
+}
+
+/* As of a setuid program: its effective user is not its real one. */
+static void settings__privileged_program_ignores_the_environment(void **state)
+{
+    (void)state;
+    int status;
+    if (geteuid() != 0) {
+        print_message("# no root\n");
+        skip();
+    }
+    (void)setenv("DODO_CONFIG", "/nonexistent/dodo.conf", 1);
+    (void)setenv("DODO_CLUSTER", "theirs", 1);
+    (void)setenv("DODO_INSECURE", "1", 1);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        if (setresuid(65534, 0, 0) == 0)
+            (void)execl("/proc/self/exe", "test-settings", "privileged", (char *)NULL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 /* ---- keys ----------------------------------------------------------------------------------- */
 
 static void key__other_hosts_need_one(void **state)
@@ -175,8 +214,10 @@ static void key__is_read(void **state)
     assert_non_null(strstr(error, key));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "privileged") == 0)
+        return with_privileges();
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(settings__defaults),
@@ -186,6 +227,7 @@ int main(void)
         T(settings__mistakes_are_named),
         T(settings__named_file_must_exist),
         T(settings__bad_environment),
+        T(settings__privileged_program_ignores_the_environment),
         T(key__other_hosts_need_one),
         T(key__is_read),
     };
