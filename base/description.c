@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/parked.h"
 
 static bool mode_allows(int flags, bool read_only)
 {
@@ -53,12 +53,18 @@ static int own_description(int fd, int flags, const struct stat *st)
     char path[32];
     struct stat now;
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    CLEANUP_CLOSE int own = open_again(path, flags | O_CLOEXEC | O_NOCTTY);
+    int own = parked_take(st, flags);
+    if (own >= 0)
+        return own;
+    own = open_again(path, flags | O_CLOEXEC | O_NOCTTY);
+    if (own < 0 && errno == EMFILE && parked_close_unlocked() > 0)
+        own = open_again(path, flags | O_CLOEXEC | O_NOCTTY);
     if (own < 0)
         return -errno;
-    if (fstat(own, &now) < 0 || now.st_dev != st->st_dev || now.st_ino != st->st_ino)
-        return -ENOENT; /* a /proc that tells of something else */
-    return STEAL_FD(own);
+    if (fstat(own, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
+        return own;
+    parked_give(own, false); /* a /proc that tells of something else */
+    return -ENOENT;
 }
 
 /* The program's own description, for a reader: a writer's fdatasync would take the error that the
@@ -85,6 +91,11 @@ int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_sh
     int own = own_description(fd, mode, ret_stat);
     *ret_shared = own < 0;
     return own >= 0 ? own : shared_description(fd, flags, read_only, -own);
+}
+
+void description_close(int fd, bool shared)
+{
+    parked_give(fd, shared);
 }
 
 int description_lock(int fd, uint64_t offset, uint64_t len, short type)

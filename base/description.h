@@ -18,6 +18,10 @@
  * writing; another -errno of open(2). */
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared);
 
+/* Gives it up, unlocked or shared, so that the program keeps its POSIX locks on the file: it may
+ * stay open a while, see parked.h. */
+void description_close(int fd, bool shared);
+
 /* Where the locks of ranges begin, so that they meet none of the program's; no file is so long. */
 #define DESCRIPTION_LOCK_SHIFT ((uint64_t)1 << 62)
 

@@ -20,6 +20,7 @@
 #include "base/description.h"
 #include "base/list.h"
 #include "base/os.h"
+#include "base/parked.h"
 #include "base/rules.h"
 #include "base/time.h"
 #include "libdodo/secret.h"
@@ -65,9 +66,9 @@ void file_close(File *f)
 {
     (void)pthread_mutex_lock(&files_lock);
     list_remove(&f->link);
-    if (!f->held && !f->shared) /* a child that is being made may have the description still */
+    if (!f->held && !f->shared)
         (void)range_lock(f->fd, f->offset, f->len, F_UNLCK);
-    (void)close(f->fd);
+    description_close(f->fd, f->shared);
     (void)pthread_mutex_unlock(&files_lock);
     free(f);
 }
@@ -75,10 +76,12 @@ void file_close(File *f)
 void file_lock_all(void)
 {
     (void)pthread_mutex_lock(&files_lock);
+    parked_lock_all();
 }
 
 void file_unlock_all(void)
 {
+    parked_unlock_all();
     (void)pthread_mutex_unlock(&files_lock);
 }
 
@@ -91,6 +94,7 @@ void file_abandon_all(void)
         free(f);
     }
     list_init(&files);
+    parked_abandon_all();
 }
 
 /* ---- identity and stamp --------------------------------------------------------------------- */
@@ -189,7 +193,7 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
     int result = f->fd < 0 ? f->fd : file_enter(f, read_only);
     if (result < 0) {
         if (f->fd >= 0)
-            (void)close(f->fd);
+            description_close(f->fd, f->shared);
         free(f);
         return result;
     }

@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 
 #include "base/os.h"
+#include "base/parked.h"
 #include "base/time.h"
 #include "dodo/dodo.h"
 #include "libdodo/gate.h"
@@ -707,6 +708,7 @@ int runtime_stop(void)
         generation = client_generation(rt->client); /* a number of before is nobody's */
         runtime_free(rt);
     }
+    (void)parked_close_unlocked();
     (void)pthread_mutex_unlock(&start_lock);
     return result;
 }

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/description.h"
 #include "base/list.h"
+#include "base/parked.h"
 
 enum { IOV_PIECES = 64 };
 
@@ -69,7 +70,7 @@ static Reader *reader_new(const Backing *b, int fd)
         return r;
     }
     if (r->fd >= 0)
-        (void)close(r->fd);
+        description_close(r->fd, shared);
     free(r);
     return NULL;
 }
@@ -98,7 +99,7 @@ static void reader_put(Reader *r)
     if (!r || --r->regions > 0)
         return;
     list_remove(&r->link);
-    (void)close(r->fd);
+    description_close(r->fd, false);
     free(r);
 }
 
@@ -113,7 +114,7 @@ static int open_and_enter(Backing *b, int fd)
     b->inode = st.st_ino;
     int result = description_lock(b->fd, b->offset, b->len, b->read_only ? F_RDLCK : F_WRLCK);
     if (result < 0) {
-        (void)close(b->fd);
+        description_close(b->fd, b->shared);
         return result;
     }
     b->reader = b->shared ? NULL : reader_get(b, fd, &st);
@@ -144,9 +145,9 @@ void backing_close(Backing *b)
 {
     (void)pthread_mutex_lock(&all_lock);
     list_remove(&b->link);
-    if (!b->shared) /* a child that is being made may have the description still */
+    if (!b->shared)
         (void)description_lock(b->fd, b->offset, b->len, F_UNLCK);
-    (void)close(b->fd);
+    description_close(b->fd, b->shared);
     reader_put(b->reader);
     (void)pthread_mutex_unlock(&all_lock);
     free(b);
@@ -254,10 +255,12 @@ int64_t backing_size(Backing *b)
 void backing_lock_all(void)
 {
     (void)pthread_mutex_lock(&all_lock);
+    parked_lock_all();
 }
 
 void backing_unlock_all(void)
 {
+    parked_unlock_all();
     (void)pthread_mutex_unlock(&all_lock);
 }
 
@@ -278,4 +281,5 @@ void backing_abandon_all(void)
         free(r);
     }
     list_init(&readers);
+    parked_abandon_all();
 }

@@ -76,8 +76,8 @@ enum {
  *                  permission given up): open the region before, or with DODO_RDONLY
  *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
  * Time:    one round trip to the manager; at most the request deadline, see dodo.conf(5).
- * Note:    while a region is open, only Dodo may change its range of the file. Closing a region
- *          drops the process's POSIX record locks on the file (not its OFD locks).
+ * Note:    while a region is open, only Dodo may change its range of the file. The process's own
+ *          locks on the file stay, also when the region is closed.
  * Threads: safe.  Ownership: the descriptor is the caller's until dodo_mclose().
  * Source:  paper 3.2.  Since: 0.1
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every row of the calls' errors that needs a cluster, by name. (Without a cluster: test_api.) */
+#include "tests/lib/posix_lock.h"
 #include "tests/unit/api_fixture.h"
 
 #include <fcntl.h>
@@ -39,6 +40,21 @@ static void mopen__says_what_it_has(void **state)
     assert_int_equal(st.filled_bytes, 2 * MIB + 5);
     assert_true(st.hits >= 2 * MIB + 5 && st.misses >= 2 * MIB + 5);
     assert_int_equal(dodo_mclose(rd), 0);
+}
+
+static void mopen__leaves_the_programs_locks(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    posix_lock(fd, F_WRLCK);
+    int rd = opened(MIB, 0, 0), other = opened(MIB, MIB, DODO_RDONLY);
+    assert_fails(dodo_mopen(MIB, fd, 0), EBUSY);
+    assert_true(posix_locked(fd));
+    assert_int_equal(dodo_mclose(rd), 0);
+    assert_int_equal(dodo_mclose(other), 0);
+    assert_true(posix_locked(fd));
+    assert_int_equal(dodo_shutdown(), 0);
+    assert_true(posix_locked(fd));
 }
 
 static void mopen__enomem_when_no_room(void **state)
@@ -390,6 +406,7 @@ int main(int argc, char **argv)
 #define T(f) cmocka_unit_test_teardown(f, tear_down)
     const struct CMUnitTest tests[] = {
         T(mopen__says_what_it_has),
+        T(mopen__leaves_the_programs_locks),
         T(mopen__enomem_when_no_room),
         T(mopen__enomem_in_refraction_without_traffic),
         T(mopen__enomem_when_the_manager_is_silent),

@@ -18,6 +18,7 @@
 
 #include "base/description.h"
 #include "libdodo/file.h"
+#include "tests/lib/posix_lock.h"
 #include "tests/lib/tmpdir.h"
 
 static char path[64];
@@ -249,6 +250,21 @@ static void lock__is_apart_and_goes_with_its_process(void **state)
     }
 }
 
+static void lock__of_the_programs_own_survives(void **state)
+{
+    (void)state;
+    FileGiven g, other;
+    posix_lock(fd, F_WRLCK);
+    g = given(0, 4096, false);
+    assert_int_equal(file_open(fd, 0, 4096, false, false, NULL, 0, &other), -EBUSY);
+    assert_true(posix_locked(fd));
+    file_close(g.file);
+    assert_true(posix_locked(fd));
+    g = given(0, 4096, true); /* its range is free again */
+    file_close(g.file);
+    assert_true(posix_locked(fd));
+}
+
 /* libmanage's lock: libdodo's own regions of the range are refused, one on its behalf leaves it. */
 static void lock__held_by_the_caller(void **state)
 {
@@ -318,6 +334,7 @@ int main(void)
         T(description__is_no_standard_descriptor),
         T(description__shared_is_for_readers),
         T(lock__is_apart_and_goes_with_its_process),
+        T(lock__of_the_programs_own_survives),
         T(lock__held_by_the_caller),
         T(io__reads_to_the_end),
         T(io__short_write),

@@ -13,6 +13,7 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/posix_lock.h"
 #include "tests/lib/scenario.h"
 
 enum { FILE_BYTES = 200000, PIECE = 16384 };
@@ -64,6 +65,20 @@ static void copen__bad_arguments(void)
     int dir = open("/tmp", O_RDONLY | O_CLOEXEC);
     CHECK_FAILS(dodo_copen_flags(4096, dir, 0, DODO_RDONLY), EINVAL);
     CHECK(stats().regions == 0);
+}
+
+static void copen__leaves_the_programs_locks(void)
+{
+    int fd = file_new();
+    posix_lock(fd, F_WRLCK);
+    int a = open_good(PIECE, fd, 0, 0), b = open_good(PIECE, fd, PIECE, DODO_RDONLY);
+    CHECK_FAILS(copen(PIECE, fd, 0), EBUSY);
+    CHECK(posix_locked(fd));
+    CHECK(cclose(b) == 0);
+    CHECK(posix_locked(fd));
+    CHECK(cclose(a) == 0);
+    CHECK(posix_locked(fd));
+    close(fd);
 }
 
 static void copen__not_open_for_writing(void)
@@ -425,6 +440,7 @@ static void last_error__of_a_file_that_fails(void)
 
 static const Scenario scenarios[] = {
     SCENARIO(copen__bad_arguments),
+    SCENARIO(copen__leaves_the_programs_locks),
     SCENARIO(copen__not_open_for_writing),
     SCENARIO(copen__own_description),
     SCENARIO(copen__overlap_is_busy),

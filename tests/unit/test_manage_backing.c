@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "libmanage/backing.h"
+#include "tests/lib/posix_lock.h"
 
 enum { LEN = 4096, DESCRIPTORS = 64 };
 
@@ -157,6 +158,22 @@ static void a_range__is_open_once(void **state)
     close(fd);
 }
 
+static void locks_of_the_program__survive(void **state)
+{
+    (void)state;
+    int fd = file_make('a');
+    Backing *other;
+    posix_lock(fd, F_WRLCK);
+    Backing *a = region(fd, 0), *b = region(fd, 1);
+    assert_int_equal(backing_open(fd, 0, LEN, false, &other), -EBUSY);
+    assert_true(posix_locked(fd));
+    backing_close(b);
+    assert_true(posix_locked(fd));
+    backing_close(a);
+    assert_true(posix_locked(fd));
+    close(fd);
+}
+
 /* Runs where the file cannot be opened a second time; 0: all is well. */
 static int with_the_programs_description(int fd)
 {
@@ -194,6 +211,7 @@ int main(void)
         cmocka_unit_test(every_read__is_by_the_one_that_reads),
         cmocka_unit_test(regions_of_two_files__are_not_mixed_up),
         cmocka_unit_test(a_range__is_open_once),
+        cmocka_unit_test(locks_of_the_program__survive),
         cmocka_unit_test(the_programs_description__is_for_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
