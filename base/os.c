@@ -18,16 +18,23 @@ uint64_t os_now_ns(void)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-void os_random(void *ctx, void *buf, size_t len)
+int os_random_try(void *buf, size_t len)
 {
-    (void)ctx;
     for (size_t at = 0; at < len;) {
         ssize_t n = getrandom((char *)buf + at, len - at, 0);
         if (n > 0)
             at += (size_t)n;
         else if (errno != EINTR)
-            abort(); /* keys and capabilities cannot be made: nothing safe is left to do */
+            return -errno;
     }
+    return 0;
+}
+
+void os_random(void *ctx, void *buf, size_t len)
+{
+    (void)ctx;
+    if (os_random_try(buf, len) < 0)
+        abort(); /* keys and capabilities cannot be made: nothing safe is left to do */
 }
 
 Env os_env(void)

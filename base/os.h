@@ -8,8 +8,10 @@
 
 #include "base/env.h"
 
-uint64_t os_now_ns(void); /* CLOCK_MONOTONIC */
-/* getrandom(2), whole; aborts only where the kernel has no randomness at all. */
+uint64_t os_now_ns(void);                 /* CLOCK_MONOTONIC */
+int os_random_try(void *buf, size_t len); /* getrandom(2), whole: 0, -errno */
+/* The same; aborts where the kernel refuses it. For daemons and tools: never in a user's program.
+ */
 void os_random(void *ctx, void *buf, size_t len);
 /* An Env for shells: os_random and no trace. */
 Env os_env(void);

@@ -19,10 +19,10 @@
 #include "base/cleanup.h"
 #include "base/description.h"
 #include "base/list.h"
-#include "base/os.h"
 #include "base/parked.h"
 #include "base/rules.h"
 #include "base/time.h"
+#include "libdodo/random.h"
 #include "libdodo/secret.h"
 
 enum {
@@ -116,7 +116,7 @@ static void boot_id(uint8_t out[16])
         i++;
     }
     if (at < 16)
-        os_random(NULL, out, 16);
+        random_bytes(NULL, out, 16);
 }
 
 /* Only who knows @secret can tell the key of a file, and so find or leave a region of it. */
@@ -134,7 +134,7 @@ static void file_key(const File *f, const uint8_t secret[SECRET_BYTES], const st
     if (ioctl(f->fd, FS_IOC_GETVERSION, &generation) == 0)
         id.generation = (uint64_t)generation;
     if (!HMAC(EVP_sha256(), secret, SECRET_BYTES, (const uint8_t *)&id, sizeof id, ret->bytes, &n))
-        os_random(NULL, ret->bytes, sizeof ret->bytes);
+        random_bytes(NULL, ret->bytes, sizeof ret->bytes);
 }
 
 static bool honest(const struct statfs *fs, const int64_t *more, unsigned more_count)
@@ -198,7 +198,7 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
         return result;
     }
     *ret_given = (FileGiven){.file = f};
-    os_random(NULL, ret_given->key.bytes, sizeof ret_given->key.bytes);
+    random_bytes(NULL, ret_given->key.bytes, sizeof ret_given->key.bytes);
     if (fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0) { /* the stamp, locked now */
         ret_given->retainable = honest(&fs, more_honest, honest_count);
         ret_given->stamp = stamp_of(&st);

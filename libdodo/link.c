@@ -11,6 +11,7 @@
 
 #include "base/os.h"
 #include "base/time.h"
+#include "libdodo/random.h"
 
 /* So much later than asked for a wait may end, as the kernel has it for any thread's. */
 enum { WAIT_SLACK_NS = 50000 };
@@ -79,7 +80,7 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
                              .half_open_max = 0, /* nobody calls on a program */
                              .hello_retry_ns = s->hello_retry_ns};
     memcpy(config.keys, s->keys, sizeof config.keys);
-    Env env = os_env();
+    Env env = {.random = random_bytes};
     Endpoint *endpoint = endpoint_new(&config, &env);
     explicit_bzero(config.keys, sizeof config.keys);
     if (!endpoint)

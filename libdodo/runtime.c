@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -21,6 +22,7 @@
 #include "libdodo/kept.h"
 #include "libdodo/link.h"
 #include "libdodo/queue.h"
+#include "libdodo/random.h"
 
 enum {
     EXIT_DEADLINE_MS = 250,    /* a program's exit waits for anything no longer than this */
@@ -475,6 +477,7 @@ static void fork_child(void)
     Runtime *rt = running;
     running = NULL;
     queue_forget_all();
+    random_forget();
     gate_reset();
     if (gate_inside()) {
         start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -525,7 +528,7 @@ static Client *client_make(Runtime *rt)
                          .file_release = hook_file_release,
                          .log = hook_log,
                          .ctx = rt};
-    Env env = os_env();
+    Env env = {.random = random_bytes};
     return client_new(&config, &env, &hooks);
 }
 
@@ -560,7 +563,7 @@ static Runtime *runtime_new(void)
     (void)pthread_cond_init(&rt->returned, NULL);
     rt->background_fd = -1;
     rt->pid = getpid();
-    os_random(NULL, &rt->self, sizeof rt->self);
+    random_bytes(NULL, &rt->self, sizeof rt->self);
     return rt;
 }
 
@@ -592,10 +595,17 @@ static int runtime_start(Runtime **ret, char error[SETTINGS_ERROR_MAX])
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, once_a_process);
     log_environment();
+    int result = random_start();
+    if (result < 0) {
+        (void)snprintf(error, SETTINGS_ERROR_MAX,
+                       "no random numbers (getrandom: %s): allow that system call",
+                       strerrordesc_np(-result));
+        return result;
+    }
     Runtime *rt = runtime_new();
     if (!rt)
         return -ENOMEM;
-    int result = settings_load(&rt->settings, error);
+    result = settings_load(&rt->settings, error);
     if (result == 0)
         result = runtime_begin(rt);
     if (result < 0) {

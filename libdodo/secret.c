@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/os.h"
+#include "libdodo/random.h"
 #include "libdodo/state_dir.h"
 
 static const char secret_name[] = "secret";
@@ -20,7 +20,7 @@ static const char secret_name[] = "secret";
 static bool draft_write(int fd)
 {
     uint8_t bytes[SECRET_BYTES];
-    os_random(NULL, bytes, sizeof bytes);
+    random_bytes(NULL, bytes, sizeof bytes);
     bool whole =
         fchmod(fd, 0600) == 0 && write(fd, bytes, sizeof bytes) == sizeof bytes && fsync(fd) == 0;
     explicit_bzero(bytes, sizeof bytes);
@@ -32,7 +32,7 @@ static int secret_make(int dir)
 {
     char draft[48];
     uint64_t number;
-    os_random(NULL, &number, sizeof number);
+    random_bytes(NULL, &number, sizeof number);
     (void)snprintf(draft, sizeof draft, ".secret.%016" PRIx64, number);
     CLEANUP_CLOSE int fd =
         openat(dir, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

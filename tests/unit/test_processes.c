@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,7 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -727,6 +732,56 @@ static void limits__no_standard_descriptors(void **state)
     child_must_succeed(child_start(args), "no standard descriptors");
 }
 
+/* The program's sandbox refuses getrandom(2) in all its threads from now on. */
+static bool random_refuse(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {.len = sizeof code / sizeof *code, .filter = code};
+    char byte;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0 &&
+           getrandom(&byte, 1, 0) == -1;
+}
+
+/* argv: the file; "first": before the library starts. */
+static int scenario_sandbox(char **argv)
+{
+    fd = open(argv[0], O_RDWR | O_CLOEXEC);
+    if (strcmp(argv[1], "first") == 0) {
+        if (!random_refuse() || piece_open(0, 0) != -1 || errno != ENOMEM)
+            return 1;
+        return strstr(dodo_last_error(), "getrandom") ? 0 : 2;
+    }
+    int rd = piece_open(0, 0);
+    if (rd < 0 || !random_refuse() || piece_check(rd, 0) != 0)
+        return 3;
+    DodoQueue *q = dodo_queue_open(2); /* a socket and sessions of its own */
+    uint8_t buf[SMALL];
+    DodoDone done;
+    if (!q || dodo_queue_read(q, rd, 0, buf, sizeof buf, NULL) != 0 ||
+        dodo_queue_wait(q, &done, 1, -1) != 1 || done.result != sizeof buf)
+        return 4;
+    int other = piece_open(1, 0);
+    return other < 0 || piece_check(other, 1) != 0 || dodo_queue_close(q) != 0 ||
+                   dodo_mclose(other) != 0
+               ? 5
+               : 0;
+}
+
+static void limits__no_randomness(void **state)
+{
+    (void)state;
+    const char *first[] = {"sandbox", path, "first", NULL};
+    const char *later[] = {"sandbox", path, "later", NULL};
+    child_must_succeed(child_start(first), "no randomness");
+    child_must_succeed(child_start(later), "no randomness any more");
+}
+
 static void hook_ignores(void *ctx, int level, const char *text)
 {
     (void)ctx, (void)level, (void)text;
@@ -774,7 +829,7 @@ static int child_main(const char *scenario, char **argv)
     } scenarios[] = {
         {"exit", scenario_exit},   {"holder", scenario_holder}, {"hog", scenario_hog},
         {"hook", scenario_hook},   {"late", scenario_late},     {"silent", scenario_silent},
-        {"table", scenario_table}, {"bare", scenario_bare},
+        {"table", scenario_table}, {"bare", scenario_bare},     {"sandbox", scenario_sandbox},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         if (strcmp(scenario, scenarios[i].name) == 0)
@@ -803,6 +858,7 @@ int main(int argc, char **argv)
         T(shutdown__and_start_again),
         T(limits__full_table),
         T(limits__no_standard_descriptors),
+        T(limits__no_randomness),
         T(limits__small_stack),
     };
     if (argc > 2 && strcmp(argv[1], "child") == 0)
