@@ -30,6 +30,8 @@
     X(FIRST_END, "a read in pieces ends where the first of them is short")                    \
     X(REQUEST_ONCE, "a control request is never executed twice")                              \
     X(STAMP, "a retained region is reused only with an unchanged stamp")                      \
+    X(COARSE_STAMP, "stamps of whole seconds are as coarse as two seconds")                   \
+    X(NO_WRITER, "a region is retained only if nobody has its file open for writing")         \
     X(RELEASE_UNWRITTEN, "a region written in this opening is not retained")                  \
     X(WITHDRAW, "reopening for writing withdraws the release record first")                   \
     X(ASK_ECHO, "data counts only if it echoes an ask of this very call")                     \

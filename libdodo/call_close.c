@@ -47,32 +47,13 @@ static void close_reclaimed(Call *call, const char *reason)
         close_end(call, -1, EINVAL, reason);
 }
 
-/* Only what was never written in this opening, and whose file is provably unchanged, may stay. */
-bool close_may_release(const Region *r)
-{
-    return (r->flags & DODO_RETAIN) && r->retainable && r->active &&
-           !(RULE(RELEASE_UNWRITTEN) && r->written);
-}
-
-bool stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
-bool close_is_fresh(const Region *r, const FileResult *stamp)
-{
-    if (stamp->count != 0)
-        return false;
-    return !RULE(STAMP) || (stamp->stamp_settled && stamp_equal(&stamp->stamp, &r->stamp));
-}
-
 /* Calls in progress on the region end by their deadlines; then it is decided what becomes of it. */
 static void close_wait(Call *call)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
     client_lock(c);
-    bool busy = r->refs > 0, release = close_may_release(r), active = r->active;
+    bool busy = r->refs > 0, release = retain_may_release(r), active = r->active;
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
@@ -177,7 +158,7 @@ void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
     }
     if (call->phase == CLOSE_STAMP) {
         st->stamp = result->stamp;
-        st->release = close_is_fresh(r, result);
+        st->release = retain_is_fresh(call->channel->client, r, result);
         close_keep(call);
         return;
     }

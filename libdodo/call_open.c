@@ -294,15 +294,17 @@ void call_open_begin(Call *call, Region *stripe)
 void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
                      unsigned flags, uint64_t now_ns)
 {
+    FileGiven judged = *given;
     (void)now_ns;
     call_init(call, ch, CALL_OPEN);
+    retain_judge(ch->client, &judged, flags);
     if (stripe_wanted(ch->client, flags, len)) {
-        stripe_open_start(call, given, len, offset, flags);
+        stripe_open_start(call, &judged, len, offset, flags);
         return;
     }
     call_attach(call);
     CallState *st = call->state;
-    st->given = *given;
+    st->given = judged;
     st->open_len = len;
     st->open_offset = offset;
     st->open_flags = flags;

@@ -183,11 +183,23 @@ typedef struct CheckRecord {
 } CheckRecord;
 enum { CHECK_RECORD_VERSION = 1 };
 
+/* What the kernel said to a request for a read lease, which it grants only while nobody has the
+ * file open for writing, or mapped so. */
+enum FileLease {
+    LEASE_NOT_ASKED, /* the library has the file open for writing itself, or no description of its
+                        own */
+    LEASE_GRANTED,
+    LEASE_WRITER,
+    LEASE_REFUSED /* not the file's owner, or no leases on this file system */
+};
+
 typedef struct FileResult {
     ssize_t count; /* bytes, or 0 for SYNC and STAMP; -1: failed with error */
     int error;
+    enum FileLease lease; /* STAMP: asked for just before the stamp was taken, */
     Stamp stamp;
-    bool stamp_settled; /* older than the file system's timestamp granule */
+    uint64_t taken_ns;   /* at this instant of the clock that stamps files, */
+    uint64_t granule_ns; /* which the file system keeps at least so fine */
 } FileResult;
 
 /* What the shell found out about the file of an mopen. */
@@ -195,6 +207,7 @@ typedef struct FileGiven {
     void *file; /* the shell's own description, locked; owned by the call, then the region,
                    until hooks.file_release() */
     FileKey key;
+    enum FileLease lease; /* DODO_RETAIN: asked for just before the stamp was taken */
     Stamp stamp;
     bool retainable; /* a file system known to keep honest stamps */
 } FileGiven;

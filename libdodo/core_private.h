@@ -128,7 +128,8 @@ struct Client {
     size_t fill_bytes;
     PrefetchRange prefetch[PREFETCH_RANGES_MAX]; /* a ring */
     unsigned prefetch_first, prefetch_count;
-    bool alive_due; /* something for cmd to know before the next keep-alive */
+    unsigned lease_told; /* bit per enum FileLease: why a region is not retained was logged */
+    bool alive_due;      /* something for cmd to know before the next keep-alive */
     ClientStats stats;
     CreditPool credit;       /* atomic, outside the lock */
     _Atomic bool stopped;    /* outside the lock */
@@ -417,9 +418,15 @@ void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
 /* One more stripe, in the order of stripe_open_start() or stripe_close_start(). */
 void call_open_begin(Call *call, Region *stripe);
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
+/* libdodo/retain.c: whether a region may stay in remote memory for the next run. */
 bool stamp_equal(const Stamp *a, const Stamp *b);
-bool close_may_release(const Region *r);
-bool close_is_fresh(const Region *r, const FileResult *stamp);
+/* At opening: leaves @given retainable only if nobody can be writing its file. */
+void retain_judge(Client *c, FileGiven *given, unsigned flags);
+/* Only what was never written in this opening. */
+bool retain_may_release(const Region *r);
+/* ... and whose file is unchanged since the opening, nobody writes it, and whoever changes it from
+ * now on changes its stamp. */
+bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
 void call_write_step(Call *call, uint64_t now_ns);

@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ enum {
 struct File {
     ListNode link;
     int fd;
+    bool read_only;
     bool held;   /* by the caller: the lock is not ours */
     bool shared; /* the program's own description */
     uint64_t offset, len;
@@ -139,8 +141,8 @@ static void file_key(const File *f, const uint8_t secret[SECRET_BYTES], const st
 
 static bool honest(const struct statfs *fs, const int64_t *more, unsigned more_count)
 {
-    static const int64_t known[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683E /* Btrfs */,
-                                    0x01021994 /* tmpfs */};
+    static const int64_t known[] = {0xEF53 /* ext4 */, 0x58465342 /* XFS */,
+                                    0x9123683E /* Btrfs */};
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
         if ((int64_t)fs->f_type == known[i])
             return true;
@@ -162,20 +164,54 @@ static Stamp stamp_of(const struct stat *st)
                    .ctime_ns = timespec_ns(&st->st_ctim)};
 }
 
+typedef struct LeaseAsk {
+    int fd, error; /* 0: it was granted */
+} LeaseAsk;
+
+/* Whoever opens the file for writing while the lease is there waits until it is given back, and the
+ * kernel sends SIGIO to the lease's owner. That is this thread, which has all signals blocked and
+ * ends: nobody ever gets the signal, and none of the program's own is taken. */
+static void *lease_main(void *arg)
+{
+    LeaseAsk *ask = arg;
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = gettid()};
+    if (fcntl(ask->fd, F_SETOWN_EX, &owner) < 0 || fcntl(ask->fd, F_SETLEASE, F_RDLCK) < 0)
+        ask->error = errno;
+    else
+        (void)fcntl(ask->fd, F_SETLEASE, F_UNLCK);
+    return NULL;
+}
+
+/* Of a description that is the library's alone, as a lease and its owner belong to one. */
+static enum FileLease lease_ask(const File *f)
+{
+    LeaseAsk ask = {.fd = f->fd};
+    pthread_t thread;
+    sigset_t all, old;
+    if (!f->read_only || f->shared)
+        return LEASE_NOT_ASKED;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    int result = pthread_create(&thread, NULL, lease_main, &ask);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (result != 0)
+        return LEASE_REFUSED;
+    (void)pthread_join(thread, NULL);
+    return ask.error == 0 ? LEASE_GRANTED : ask.error == EAGAIN ? LEASE_WRITER : LEASE_REFUSED;
+}
+
 void file_stamp(File *f, FileResult *ret)
 {
     struct stat st;
     struct timespec now;
-    *ret = (FileResult){0};
+    *ret = (FileResult){.lease = lease_ask(f), .granule_ns = STAMP_GRANULE_MS * NS_PER_MS};
     if (fstat(f->fd, &st) < 0) {
         *ret = (FileResult){.count = -1, .error = errno};
         return;
     }
     (void)clock_gettime(CLOCK_REALTIME, &now);
     ret->stamp = stamp_of(&st);
-    uint64_t latest =
-        ret->stamp.mtime_ns > ret->stamp.ctime_ns ? ret->stamp.mtime_ns : ret->stamp.ctime_ns;
-    ret->stamp_settled = timespec_ns(&now) > latest + STAMP_GRANULE_MS * NS_PER_MS;
+    ret->taken_ns = timespec_ns(&now);
 }
 
 int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
@@ -188,7 +224,7 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
     File *f = calloc(1, sizeof *f);
     if (!f)
         return -ENOMEM;
-    *f = (File){.held = held, .offset = offset, .len = len};
+    *f = (File){.read_only = read_only, .held = held, .offset = offset, .len = len};
     f->fd = description_open(fd, read_only, &st, &f->shared);
     int result = f->fd < 0 ? f->fd : file_enter(f, read_only);
     if (result < 0) {
@@ -208,15 +244,22 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
 
 void file_identify(FileGiven *given, char *why, size_t cap)
 {
-    const File *f = given->file;
+    File *f = given->file;
     uint8_t secret[SECRET_BYTES];
+    FileResult proof;
     struct stat st;
     struct statfs fs;
     why[0] = '\0';
-    bool known = given->retainable && fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0 &&
-                 secret_get(secret, why, cap) == 0;
-    if (known)
+    bool known = given->retainable && secret_get(secret, why, cap) == 0;
+    if (known) {
+        file_stamp(f, &proof);
+        known = proof.count == 0 && fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0;
+    }
+    if (known) {
         file_key(f, secret, &st, &fs, &given->key);
+        given->lease = proof.lease;
+        given->stamp = proof.stamp;
+    }
     given->retainable = known;
     explicit_bzero(secret, sizeof secret);
 }

@@ -20,8 +20,9 @@ typedef struct File File;
 int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
               const int64_t *honest, unsigned honest_count, FileGiven *ret_given);
 /* For DODO_RETAIN: the key that @given's file has for this user in each process until the host
- * starts again. Else the key is random, and nothing is found by it. Where the user's secret cannot
- * be used, the file is not retainable, and *why is a line for the log; else empty. */
+ * starts again, and what a lease and then the stamp tell. Else the key is random, and nothing is
+ * found by it. Where the user's secret cannot be used, the file is not retainable, and *why is a
+ * line for the log; else empty. */
 void file_identify(FileGiven *given, char *why, size_t cap);
 /* Unlocks, if the lock is its own, and closes. */
 void file_close(File *f);
@@ -36,6 +37,7 @@ void file_abandon_all(void);
 void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret);
 void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret);
 void file_sync(File *f, FileResult *ret);
+/* Asks for a lease first, which is given back at once. No signal comes of it. */
 void file_stamp(File *f, FileResult *ret);
 
 #endif

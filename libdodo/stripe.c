@@ -182,7 +182,7 @@ static void close_wait(Call *call)
     client_lock(c);
     bool busy = r->refs > 0, active = r->stripes_active > 0;
     for (unsigned i = 0; i < r->stripes_count; i++)
-        release |= close_may_release(r->stripes[i]);
+        release |= retain_may_release(r->stripes[i]);
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
@@ -209,7 +209,7 @@ void stripe_close_file(Call *call, const FileResult *result)
         return;
     }
     if (call->phase == STRIPES_STAMP) {
-        g->release = close_is_fresh(r, result);
+        g->release = retain_is_fresh(call->channel->client, r, result);
         g->stamp = result->stamp;
     }
     call->phase = STRIPES_SEND;
@@ -220,7 +220,7 @@ static void close_stripe(Call *call, Region *stripe)
     Client *c = call->channel->client;
     CallGroup *g = &call->group;
     client_lock(c);
-    bool active = stripe->active, release = g->release && close_may_release(stripe);
+    bool active = stripe->active, release = g->release && retain_may_release(stripe);
     client_unlock(c);
     if (active)
         call_close_begin(call_piece(call), stripe, release, &g->stamp);

@@ -175,7 +175,8 @@ DODO_API ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t
  * @rd:     region descriptor; freed here whatever the result
  *
  * The file stays as it is; the descriptor that was given to dodo_mopen() is not touched. A
- * DODO_RETAIN region that was only read stays in remote memory for the next run.
+ * DODO_RETAIN | DODO_RDONLY region stays in remote memory for the next run, if nobody has its file
+ * open for writing.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, was reclaimed already (not with DODO_FALLBACK), or the manager

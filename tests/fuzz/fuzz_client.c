@@ -152,7 +152,8 @@ static bool do_file(Script *s)
         r.count = r.count / 2;
     if (how % 8 == 2)
         r = (FileResult){.count = -1, .error = EIO};
-    r.stamp_settled = how & 8;
+    r.lease = how & 4 ? LEASE_GRANTED : LEASE_WRITER;
+    r.taken_ns = how & 8 ? UINT64_MAX / 2 : 0;
     call_file_done(call, &r, w.now);
     return true;
 }
@@ -225,7 +226,7 @@ static void start_transfer(Script *s, bool writing, bool vectored)
 static void start_other(Script *s)
 {
     uint8_t which = (uint8_t)take(s, 1);
-    FileGiven given = {.file = &the_file, .retainable = true};
+    FileGiven given = {.file = &the_file, .lease = LEASE_GRANTED, .retainable = true};
     int rd = client_region_next(w.client, -1);
     Running *r = idle();
     if (!r)

@@ -72,7 +72,7 @@ static void new_identity(SimFile *f)
     sim_rng_fill(&r, f->key.bytes, sizeof f->key.bytes);
 }
 
-static uint64_t simfs_realtime(const SimFs *fs)
+uint64_t simfs_realtime(const SimFs *fs)
 {
     return fs->realtime_ns + simnet_now(fs->net);
 }
@@ -107,7 +107,20 @@ Stamp simfs_stamp(const SimFile *f)
 bool simfs_stamp_settled(const SimFile *f)
 {
     uint64_t newest = f->mtime_ns > f->ctime_ns ? f->mtime_ns : f->ctime_ns;
-    return simfs_realtime(f->fs) >= newest + 2 * f->fs->config.granule_ns;
+    return simfs_realtime(f->fs) > newest + 2 * f->fs->config.granule_ns;
+}
+
+uint64_t simfs_granule_known(const SimFs *fs)
+{
+    return fs->config.granule_ns % NS_PER_S ? 2 * fs->config.granule_ns : 50 * NS_PER_MS;
+}
+
+bool simfs_lease(const SimFile *f)
+{
+    bool own = false;
+    for (size_t i = 0; i < SIMFS_HANDLES_MAX; i++)
+        own |= f->fs->handles[i].file == f && f->fs->handles[i].exclusive;
+    return f->writers == 0 && !(own && f->fs->config.lease_counts_own);
 }
 
 /* ---- locks ---------------------------------------------------------------------------------- */
@@ -351,9 +364,14 @@ void simfs_sync(SimHandle *h, const uint32_t *life, SimFsDone done, void *ctx)
 
 void simfs_poke(SimFile *f, uint64_t offset, const uint8_t *bytes, size_t len)
 {
+    touch(f);
+    simfs_poke_late(f, offset, bytes, len);
+}
+
+void simfs_poke_late(SimFile *f, uint64_t offset, const uint8_t *bytes, size_t len)
+{
     if (offset + len > f->cap)
         abort();
-    touch(f);
     memcpy(f->data + offset, bytes, len);
     if (offset + len > f->size)
         f->size = offset + len;

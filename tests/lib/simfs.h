@@ -29,7 +29,8 @@ typedef struct SimFile {
     uint64_t size;
     uint64_t mtime_ns, ctime_ns;
     FileKey key;
-    unsigned ops; /* reads and writes under way */
+    unsigned writers; /* of other programs: they have it open for writing, or mapped */
+    unsigned ops;     /* reads and writes under way */
     void *user;
 } SimFile;
 
@@ -46,8 +47,11 @@ typedef struct SimHandle {
 typedef struct SimFsConfig {
     uint64_t granule_ns; /* of stamps */
     bool honest;         /* stamps change with the contents */
-    uint64_t op_ns;      /* a read or write takes about so long */
-    uint64_t slow_ns;    /* some take up to this */
+    /* A lease is not granted beside a description of Dodo's own that can write. Else what the
+     * client itself knows of its writes must do. */
+    bool lease_counts_own;
+    uint64_t op_ns;   /* a read or write takes about so long */
+    uint64_t slow_ns; /* some take up to this */
     uint32_t slow_ppm;
     uint32_t split_ppm; /* an operation works in pieces of a block */
     uint32_t read_fail_ppm, write_fail_ppm, write_short_ppm, write_full_ppm, sync_fail_ppm;
@@ -79,6 +83,11 @@ SimFile *simfs_create(SimFs *fs, size_t cap);
 Stamp simfs_stamp(const SimFile *f);
 /* Both times are older than the granule: a change from now on changes the stamp. */
 bool simfs_stamp_settled(const SimFile *f);
+uint64_t simfs_realtime(const SimFs *fs);
+/* What is known of the file system's granule beforehand: not that it is whole seconds. */
+uint64_t simfs_granule_known(const SimFs *fs);
+/* Whether a read lease is granted: nobody can write the file. */
+bool simfs_lease(const SimFile *f);
 
 /* NULL: @ret_conflict holds a lock in the way. */
 SimHandle *simfs_open(SimFile *f, uint32_t process, uint64_t offset, uint64_t len, bool exclusive,
@@ -105,6 +114,9 @@ void simfs_sync(SimHandle *h, const uint32_t *life, SimFsDone done, void *ctx);
 
 /* At once, by the program itself. @bytes NULL: a hole, or a cut. */
 void simfs_poke(SimFile *f, uint64_t offset, const uint8_t *bytes, size_t len);
+/* The same, late: of a write(2) that began, and moved the stamp, some time ago; or a store through
+ * a mapping that was stored to before. */
+void simfs_poke_late(SimFile *f, uint64_t offset, const uint8_t *bytes, size_t len);
 void simfs_truncate(SimFile *f, uint64_t size);
 void simfs_replace(SimFile *f); /* another inode under the same name, same contents */
 void simfs_set_mtime(SimFile *f, uint64_t mtime_ns);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # dmine finds the same from disk and through Dodo, what another miner finds, in either format; its
-# second run reads nothing from the file, also on a file system in memory; and when a host is lost
+# second run reads nothing from the file; and when a host is lost
 # between two runs, it costs nothing but reads of the file.
 . "$(dirname "$0")/lib.sh"
 
@@ -72,12 +72,6 @@ told "a truncated file is refused"
 
 rerun text "$work/text"
 rerun binary "$work/binary"
-if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
-  memory=$(mktemp /dev/shm/dodo-net.XXXXXX)
-  trap 'status=$?; rm -f "$memory"; finish "$status"' EXIT
-  make "$memory" --format text
-  rerun memory "$memory"
-fi
 
 proc_kill imd1
 host_silence=1s manager_silence=3s

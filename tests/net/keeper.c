@@ -22,13 +22,9 @@ enum { MIB = 1 << 20, PIECES = 5, SHORT_READ = 8111 };
 static const struct Piece {
     off_t offset;
     size_t len;
-    unsigned flags; /* besides DODO_RETAIN */
 } pieces[PIECES] = {
-    {0, 2 * MIB, DODO_RDONLY},
-    {2 * MIB + 4097, MIB + 777, DODO_RDONLY},
-    {4 * MIB, 300 * 1000, 0},
-    {5 * MIB + 1, 1, DODO_RDONLY},
-    {8 * MIB - 5000, 5000, DODO_RDONLY},
+    {0, 2 * MIB},     {2 * MIB + 4097, MIB + 777}, {4 * MIB, 300 * 1000},
+    {5 * MIB + 1, 1}, {8 * MIB - 5000, 5000},
 };
 
 static int rds[PIECES];
@@ -110,12 +106,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: keeper FILE new|found\n");
         return 2;
     }
-    file = open(argv[1], O_RDWR | O_CLOEXEC);
+    file = open(argv[1], O_RDONLY | O_CLOEXEC);
     if (file < 0)
         die(argv[1]);
     for (unsigned i = 0; i < PIECES; i++) {
-        rds[i] =
-            dodo_mopen_flags(pieces[i].len, file, pieces[i].offset, pieces[i].flags | DODO_RETAIN);
+        rds[i] = dodo_mopen_flags(pieces[i].len, file, pieces[i].offset, DODO_RDONLY | DODO_RETAIN);
         if (rds[i] < 0)
             die("dodo_mopen_flags");
     }

@@ -64,6 +64,7 @@
     X(RETAINED_STALE, 1, "retained region refused: the file changed")                \
     X(RETAINED_MISSED, 0, "retained region not found though it was fresh")           \
     X(RETAINED_DROPPED, 1, "retained region dropped: evicted, aged, or out of date") \
+    X(LATE_WRITES, 1, "write of another program that outlasted an opening")          \
     X(REOPENED_AFTER_CRASH, 1, "range opened anew after a crash between the halves") \
     X(KILLED_BETWEEN_HALVES, 1, "process killed between the halves of a write")      \
     X(CLIENT_KILLED, 1, "client killed")                                             \

@@ -133,6 +133,7 @@ static void remote_open(UserThread *t)
     }
     FileGiven given = {.file = h,
                        .key = r->file->sim->key,
+                       .lease = simfs_lease(r->file->sim) ? LEASE_GRANTED : LEASE_WRITER,
                        .stamp = simfs_stamp(r->file->sim),
                        .retainable = w->fs[0]->config.honest};
     call_open_start(&t->call, t->channel, &given, r->len, r->offset, t->job->flags, user_now(u));

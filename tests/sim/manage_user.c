@@ -49,8 +49,7 @@ static void file_answer(UserThread *t, Call *c, const SimFsResult *r)
     FileResult result = {.count = r->count, .error = r->error};
     if (c->need == NEED_FILE_STAMP) {
         const SimHandle *h = c->file;
-        result.stamp = simfs_stamp(h->file);
-        result.stamp_settled = simfs_stamp_settled(h->file);
+        file_proof(h->file, &result);
     } else if (c->need == NEED_CHECKS_SAVE || c->need == NEED_CHECKS_LOAD) {
         result.count = records_do(&u->m->w, c);
     }

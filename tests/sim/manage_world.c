@@ -135,6 +135,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->changes = 0;
         f->honest = p->cache.remote = true;
         f->granule_ns = NS_PER_MS;
+        f->lease_counts_own = false;
         p->callers = USER_CALLERS_MAX;
         file_is_slow(m, r);
         break;

@@ -194,6 +194,21 @@ static void choose_lies(Params *p, uint64_t seed)
     p->checked = p->lie_every_ns != TIME_NEVER || sim_rng_below(r, 2);
 }
 
+/* Who writes the files beside the clients, and what stamps and leases tell of it. */
+static void choose_writers(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x777274);
+    p->fs.lease_counts_own = sim_rng_below(r, 4) == 0;
+    p->writer_every_ns = TIME_NEVER;
+    if (!p->calm && sim_rng_below(r, 3) == 0)
+        p->writer_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
+    if (p->scenario == SCENARIO_RETAIN && sim_rng_below(r, 2))
+        p->writer_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
+    if (p->scenario == SCENARIO_RETAIN && sim_rng_below(r, 3) == 0)
+        p->fs.granule_ns = sim_rng_between(r, 1, 2) * NS_PER_S;
+}
+
 /* ---- scenarios ------------------------------------------------------------------------------ */
 
 static void make_calm(Params *p)
@@ -481,6 +496,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_calls(p, seed);
     choose_owners(p, seed);
     choose_lies(p, seed);
+    choose_writers(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)
         p->think_ns = 50 * NS_PER_US;
 }

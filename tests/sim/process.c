@@ -44,14 +44,21 @@ unsigned thread_calls(const Thread *t)
     return n;
 }
 
+void file_proof(const SimFile *f, FileResult *ret)
+{
+    ret->lease = simfs_lease(f) ? LEASE_GRANTED : LEASE_WRITER;
+    ret->stamp = simfs_stamp(f);
+    ret->taken_ns = simfs_realtime(f->fs);
+    ret->granule_ns = simfs_granule_known(f->fs);
+}
+
 static void deliver_file(Thread *t)
 {
     FileResult result;
     file_result(&t->file_result, &result);
     if (t->file_call && t->file_need == NEED_FILE_STAMP) {
         const SimHandle *h = t->file_call->file;
-        result.stamp = simfs_stamp(h->file);
-        result.stamp_settled = simfs_stamp_settled(h->file);
+        file_proof(h->file, &result);
     } else if (t->file_call &&
                (t->file_need == NEED_CHECKS_SAVE || t->file_need == NEED_CHECKS_LOAD)) {
         result.count = records_do(t->process->world, t->file_call);

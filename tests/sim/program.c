@@ -169,7 +169,8 @@ static void note_retained(Process *p, Desc *d)
 {
     d->stamp = simfs_stamp(d->file);
     d->retained = d->stale = false;
-    if ((d->flags & DODO_RETAIN) && !program_stripes(p->world, d))
+    d->leased = simfs_lease(d->file);
+    if (d->leased && (d->flags & DODO_RETAIN) && !program_stripes(p->world, d))
         d->retained = program_kept(p, d, &d->stamp, &d->stale);
 }
 
@@ -206,6 +207,7 @@ static void call_open(Thread *t, Desc *d)
     t->op = DO_OPEN;
     FileGiven given = {.file = d->handle,
                        .key = d->file->key,
+                       .lease = d->leased ? LEASE_GRANTED : LEASE_WRITER,
                        .stamp = simfs_stamp(d->file),
                        .retainable = program_fs(p)->config.honest};
     story(w, "client%u.%u mopen file %u [%llu, +%llu) flags %u", p->index, t->index, d->file->index,

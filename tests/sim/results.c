@@ -187,7 +187,8 @@ static void note_kept(Thread *t)
     bool other = false;
     if (program_stripes(w, d) || !(d->flags & DODO_RETAIN) || (d->flags & DODO_FALLBACK) ||
         d->written || d->lost || t->call.result < 0 || t->injected || !d->file->fs->config.honest ||
-        !simfs_stamp_settled(d->file) || memcmp(&now, &d->stamp, sizeof now) != 0)
+        !simfs_stamp_settled(d->file) || !d->leased || !simfs_lease(d->file) ||
+        memcmp(&now, &d->stamp, sizeof now) != 0)
         return;
     if (program_kept(t->process, d, &now, &other))
         w->kept++;

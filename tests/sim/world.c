@@ -249,6 +249,7 @@ static void world_make(World *w, uint64_t seed, int scenario)
     faults_start(w);
     owners_start(w);
     lies_start(w);
+    writers_start(w);
 }
 
 static void free_buffers(Thread *t)

@@ -121,7 +121,8 @@ typedef struct Params {
     uint64_t client_pause_ns;     /* ... but for pauses of programs; 0: as all */
     unsigned faults[FAULT_COUNT]; /* weights */
     uint32_t stranger_ppm;
-    uint32_t no_memory_ppm; /* allocations that fail, in all processes */
+    uint64_t writer_every_ns; /* other programs write to the files; TIME_NEVER: not */
+    uint32_t no_memory_ppm;   /* allocations that fail, in all processes */
     uint64_t datagram_max;
     bool give_back;            /* hosts give back what is freed */
     bool owners;               /* there are monitors, which talk to the manager */
@@ -232,6 +233,7 @@ typedef struct Desc {
     bool written;   /* since the opening */
     Stamp stamp;    /* at the opening */
     bool must_open; /* nothing excuses a failure */
+    bool leased;    /* at the opening: nobody could write the file */
     bool retained;  /* at the opening: a host kept it, with the same stamp, ... */
     bool stale;     /* ... or with another */
     bool dead;      /* it was seen without any memory */
@@ -442,7 +444,13 @@ struct World {
     Params p;
     SimNet *net;
     SimRng rng; /* faults, schedules of the shells */
-    SimRng owners_rng, lies_rng;
+    SimRng owners_rng, lies_rng, writers_rng;
+    struct {
+        SimFile *file; /* NULL: none writes now */
+        uint64_t offset, len;
+        unsigned pieces;
+        bool overlapped; /* a region was open in between */
+    } writer;
     SimFs *fs[CLIENTS_MAX];
     FileModel models[CLIENTS_MAX][SIMFS_FILES_MAX];
     Process processes[CLIENTS_MAX];
@@ -493,6 +501,8 @@ void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
 void sim_send_burst(World *w, Endpoint *e, SimSocket *from, Session *s, const Burst *b);
 void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns);
 
+/* What NEED_FILE_STAMP tells. */
+void file_proof(const SimFile *f, FileResult *ret);
 /* records.c: NEED_CHECKS_SAVE and NEED_CHECKS_LOAD. What they give call_file_done(). */
 ssize_t records_do(World *w, const Call *call);
 void records_free(World *w);
@@ -609,6 +619,9 @@ void faults_heal(World *w);
 
 /* lies.c: until the faults heal; what was changed stays so */
 void lies_start(World *w);
+
+/* writers.c: other programs whose writes take long */
+void writers_start(World *w);
 
 /* owners.c: the owners of the hosts, who want their memory back now and then */
 void owners_start(World *w);

@@ -75,6 +75,9 @@ typedef struct World {
     size_t write_short;  /* bytes taken at most; 0: all */
     int sync_error;
     bool stamp_moved;
+    enum FileLease lease;
+    Stamp stamp; /* if its size is not 0 */
+    uint64_t stamp_taken_ns;
     unsigned released, syncs;
     unsigned datagrams; /* to anyone */
     bool joins;         /* datagrams from the imd come joined */
@@ -277,6 +280,8 @@ static void deliver(Datagram *d)
 
 static Stamp file_stamp_now(void)
 {
+    if (w.stamp.size)
+        return w.stamp;
     return (Stamp){.size = w.file_size, .mtime_ns = 5, .ctime_ns = w.stamp_moved ? 6 : 5};
 }
 
@@ -303,7 +308,9 @@ static void do_file(Call *call)
             r = (FileResult){.count = -1, .error = w.sync_error};
     } else if (call->need == NEED_FILE_STAMP) {
         r.stamp = file_stamp_now();
-        r.stamp_settled = true;
+        r.taken_ns = w.stamp_taken_ns ? w.stamp_taken_ns : UINT64_MAX / 2;
+        r.granule_ns = NS_PER_MS;
+        r.lease = w.lease;
     }
     call_file_done(call, &r, w.now);
 }
@@ -417,7 +424,8 @@ static ssize_t done(Call *call)
 static int open_at(uint64_t len, uint64_t offset, unsigned flags)
 {
     Call call;
-    FileGiven given = {.file = &the_file, .stamp = file_stamp_now(), .retainable = true};
+    FileGiven given = {
+        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
     call_open_start(&call, w.channels[1], &given, len, offset, flags, w.now);
     return (int)done(&call);
 }
@@ -524,6 +532,7 @@ static int set_up(void **state)
 {
     (void)state;
     memset(&w, 0, sizeof w);
+    w.lease = LEASE_GRANTED;
     w.now = NS_PER_S;
     w.random = 4711;
     w.file_size = FILE_BYTES;

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -22,7 +23,23 @@ static void await_settled(void)
              100 * 1000000);
 }
 
-enum { KEPT_BYTES = 3 * MIB + 777, KEPT_AT = 4097 };
+/* The test's own descriptor must not be one that could write. */
+static void nobody_writes(void)
+{
+    assert_int_equal(close(fd), 0);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+}
+
+/* As another program does. */
+static int writer_open(void)
+{
+    int writer = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(writer >= 0);
+    return writer;
+}
+
+enum { KEEP = DODO_RETAIN | DODO_RDONLY, KEPT_BYTES = 3 * MIB + 777, KEPT_AT = 4097 };
 
 /* argv: the file; whether a region from before is to be found; "write" or "read"; how it ends. As
  * the next run of a program would be. */
@@ -64,6 +81,7 @@ static void retain__the_next_run_has_hits_alone(void **state)
 {
     (void)state;
     begin(no_refraction, "16M");
+    nobody_writes();
     await_settled();
     run("nothing", "read", "close");
     run("found", "read", "close");
@@ -75,26 +93,53 @@ static void retain__not_after_a_change(void **state)
 {
     (void)state;
     begin(no_refraction, "16M");
+    nobody_writes();
     await_settled();
     run("nothing", "read", "close");
-    assert_int_equal(pwrite(fd, "changed", 7, KEPT_AT + 100), 7);
+    int writer = writer_open();
+    assert_int_equal(pwrite(writer, "changed", 7, KEPT_AT + 100), 7);
+    assert_int_equal(close(writer), 0);
     await_settled();
     run("nothing", "read", "close");
     run("found", "read", "close");
-    assert_int_equal(ftruncate(fd, FILE_BYTES + 1), 0);
+    assert_int_equal(truncate(path, FILE_BYTES + 1), 0);
     await_settled();
     run("nothing", "read", "close");
 }
 
+/* Nor a region that could be written, and none beside one. */
 static void retain__not_what_was_written(void **state)
 {
     (void)state;
     begin(no_refraction, "16M");
+    nobody_writes();
     await_settled();
     run("nothing", "read", "close");
-    run("found", "write", "close"); /* the reader's copy serves the writer, and ends with it */
+    run("nothing", "write", "close");
     await_settled();
     run("nothing", "read", "close");
+    run("found", "read", "close");
+}
+
+/* The stamp stays as it is while somebody has the file open for writing, or mapped so: what he
+ * still writes may not move it. */
+static void retain__not_while_somebody_can_write(void **state)
+{
+    (void)state;
+    begin(no_refraction, "16M");
+    nobody_writes();
+    int writer = writer_open();
+    char *map = mmap(NULL, KIB, PROT_READ | PROT_WRITE, MAP_SHARED, writer, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    await_settled();
+    run("nothing", "read", "close");
+    run("nothing", "read", "close");
+    assert_int_equal(close(writer), 0);
+    run("nothing", "read", "close");
+    run("nothing", "read", "close");
+    assert_int_equal(munmap(map, KIB), 0);
+    run("nothing", "read", "close");
+    run("found", "read", "close");
 }
 
 static void state_rename(const char *from, const char *to)
@@ -111,6 +156,7 @@ static void retain__only_for_the_same_secret(void **state)
 {
     (void)state;
     begin(no_refraction, "16M");
+    nobody_writes();
     await_settled();
     run("nothing", "read", "close");
     state_rename("secret", "first");
@@ -128,6 +174,7 @@ static void retain__not_without_a_secret(void **state)
     char name[160];
     struct stat st;
     begin(no_refraction, "16M");
+    nobody_writes();
     await_settled();
     (void)snprintf(name, sizeof name, "%s/dodo/secret", cluster.dir);
     assert_int_equal(dodo_mclose(opened(MIB, 0, DODO_RDONLY)), 0);
@@ -144,6 +191,7 @@ static void retain__not_without_a_clean_release(void **state)
 {
     (void)state;
     begin(no_refraction, "16M");
+    nobody_writes();
     await_settled();
     run("nothing", "read", "exit");
     run("nothing", "read", "close");
@@ -156,18 +204,19 @@ static void retain__gives_way_when_room_is_needed(void **state)
 {
     (void)state;
     begin(no_refraction, "8M");
+    nobody_writes();
     await_settled();
     for (int i = 0; i < 4; i++) {
-        int rd = opened(2 * MIB, i * 2 * MIB, DODO_RETAIN);
+        int rd = opened(2 * MIB, i * 2 * MIB, KEEP);
         fill(rd, i * 2 * MIB, 0, 2 * MIB);
         assert_int_equal(dodo_mclose(rd), 0);
     }
-    int fresh = opened(2 * MIB, 8 * MIB, 0), rd = opened(2 * MIB, 2 * MIB, DODO_RETAIN);
+    int fresh = opened(2 * MIB, 8 * MIB, DODO_RDONLY), rd = opened(2 * MIB, 2 * MIB, KEEP);
     assert_int_equal(stat_of(fresh).reused, 0);
     assert_int_equal(stat_of(rd).reused, 1);
     assert_reads(rd, 2 * MIB, 0, 2 * MIB);
     assert_int_equal(stat_of(rd).misses, 0);
-    int gone = opened(2 * MIB, 0, DODO_RETAIN);
+    int gone = opened(2 * MIB, 0, KEEP);
     assert_int_equal(stat_of(gone).reused, 0);
 }
 
@@ -175,10 +224,10 @@ int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_teardown(f, tear_down)
     const struct CMUnitTest tests[] = {
-        T(retain__the_next_run_has_hits_alone),   T(retain__not_after_a_change),
-        T(retain__not_what_was_written),          T(retain__not_without_a_clean_release),
-        T(retain__only_for_the_same_secret),      T(retain__not_without_a_secret),
-        T(retain__gives_way_when_room_is_needed),
+        T(retain__the_next_run_has_hits_alone), T(retain__not_after_a_change),
+        T(retain__not_what_was_written),        T(retain__not_while_somebody_can_write),
+        T(retain__not_without_a_clean_release), T(retain__only_for_the_same_secret),
+        T(retain__not_without_a_secret),        T(retain__gives_way_when_room_is_needed),
     };
     if (argc == 6 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);

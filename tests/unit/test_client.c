@@ -3,6 +3,8 @@
 #include "libdodo/core_private.h"
 #include "tests/unit/client_fixture.h"
 
+#include "base/cleanup.h"
+
 /* ---- opening and closing -------------------------------------------------------------------- */
 
 static void open__reads_no_file(void **state)
@@ -456,6 +458,54 @@ static void retain__only_what_was_read(void **state)
     assert_int_equal(w.releases, 1);
 }
 
+static void retain__only_while_nobody_can_write(void **state)
+{
+    (void)state;
+    static const enum FileLease without[] = {LEASE_NOT_ASKED, LEASE_WRITER, LEASE_REFUSED};
+    for (size_t i = 0; i < ARRAY_SIZE(without); i++) {
+        w.lease = without[i]; /* somebody may be writing when it is opened, */
+        int rd = open_at(8192, 0, DODO_RETAIN);
+        w.lease = LEASE_GRANTED;
+        assert_reads_file(rd, 0, 0, 8192);
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases, 0);
+        rd = open_at(8192, 0, DODO_RETAIN);
+        w.lease = without[i]; /* ... or when it is closed */
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases, 0);
+        w.lease = LEASE_GRANTED;
+    }
+}
+
+/* A stamp proves nothing while a change could leave it as it is: the less the coarser it is. */
+static void retain__not_before_a_change_would_show(void **state)
+{
+    (void)state;
+    const uint64_t s = NS_PER_S, fine = NS_PER_MS; /* as client_fixture.h has the granule */
+    const struct {
+        uint64_t mtime, ctime, taken;
+        unsigned kept;
+    } cases[] = {
+        {5 * s + 1, 5 * s + 1, 5 * s + 1 + fine, 0},
+        {5 * s + 1, 5 * s + 1, 5 * s + 2 + fine, 1},
+        {5 * s, 5 * s + 1, 5 * s + 2 + fine, 1}, /* a whole second set by hand */
+        {5 * s, 5 * s, 5 * s + 2 + fine, 0},
+        {5 * s, 5 * s, 7 * s, 0},
+        {5 * s, 5 * s, 7 * s + 1, 1},
+        {5 * s, 4 * s, 7 * s, 0},
+        {4 * s, 5 * s, 7 * s, 0},
+        {4000 * s + 1, 5 * s, 9 * s, 0}, /* in the future */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        w.stamp = (Stamp){8192, cases[i].mtime, cases[i].ctime};
+        w.stamp_taken_ns = cases[i].taken;
+        unsigned before = w.releases;
+        int rd = open_at(8192, 0, DODO_RETAIN);
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases - before, cases[i].kept);
+    }
+}
+
 static void sync__failure_poisons(void **state)
 {
     (void)state;
@@ -669,6 +719,8 @@ int main(void)
         T(beside__read_takes_the_file),
         T(beside__writes_of_a_common_block_queue),
         T(retain__only_what_was_read),
+        T(retain__only_while_nobody_can_write),
+        T(retain__not_before_a_change_would_show),
         T(sync__failure_poisons),
         T(fallback__goes_on_and_comes_back),
         T(fallback__established_anew_is_not_released),

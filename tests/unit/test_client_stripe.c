@@ -93,7 +93,8 @@ static void stripe__asks_for_several_at_once(void **state)
 {
     (void)state;
     Call call;
-    FileGiven given = {.file = &the_file, .stamp = file_stamp_now(), .retainable = true};
+    FileGiven given = {
+        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
     call_open_start(&call, w.channels[1], &given, LONG, 0, DODO_STRIPE, w.now);
     channel_step(w.channels[1], w.now);
     assert_int_equal(calls_on(w.channels[1]), 17); /* itself and sixteen */

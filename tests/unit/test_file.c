@@ -8,9 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -83,7 +86,7 @@ static void file__same_file_same_key(void **state)
 static void file__stamp_tells_of_changes(void **state)
 {
     (void)state;
-    FileGiven g = given(0, 4096, false);
+    FileGiven g = given(0, 4096, true);
     FileResult before, after;
     struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     file_stamp(g.file, &before);
@@ -101,16 +104,107 @@ static void file__stamp_tells_of_changes(void **state)
     file_close(g.file);
 }
 
-static void file__fresh_stamp_is_not_settled(void **state)
+static enum FileLease lease_of(File *f)
+{
+    FileResult r;
+    file_stamp(f, &r);
+    assert_int_equal(r.count, 0);
+    assert_true(r.taken_ns > 0 && r.granule_ns > 0);
+    return r.lease;
+}
+
+/* Granted only while nobody can write: by a descriptor, or by a mapping that outlived it. */
+static void lease__tells_of_writers(void **state)
 {
     (void)state;
-    FileGiven g = given(0, 4096, false);
-    FileResult r;
-    struct timespec future[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
-    assert_int_equal(futimens(fd, future), 0);
-    file_stamp(g.file, &r);
-    assert_false(r.stamp_settled); /* a time stamp from the future proves nothing */
+    FileGiven g = given(0, 4096, true);
+    assert_int_equal(lease_of(g.file), LEASE_WRITER); /* the test's own */
+    char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(lease_of(g.file), LEASE_WRITER);
+    assert_int_equal(munmap(map, 4096), 0);
+    assert_int_equal(lease_of(g.file), LEASE_GRANTED);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(lease_of(g.file), LEASE_GRANTED);
+    int writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC); /* it was given back */
+    assert_true(writer >= 0);
+    assert_int_equal(lease_of(g.file), LEASE_WRITER);
+    assert_int_equal(close(writer), 0);
     file_close(g.file);
+    (void)close(fd);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    g = given(0, 4096, false);
+    assert_int_equal(lease_of(g.file), LEASE_NOT_ASKED);
+    file_close(g.file);
+}
+
+static void lease__of_another_users_file(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("no root, so no other user\n");
+        skip();
+    }
+    assert_int_equal(close(fd), 0);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    FileGiven g = given(0, 4096, true);
+    assert_int_equal(seteuid(1001), 0); /* which drops CAP_LEASE, too */
+    enum FileLease lease = lease_of(g.file);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(lease, LEASE_REFUSED);
+    assert_int_equal(lease_of(g.file), LEASE_GRANTED);
+    file_close(g.file);
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+    (void)number;
+    signals++;
+}
+
+enum { LEASES_MIN = 3000, GRANTED_MIN = 300, REFUSED_MIN = 300 };
+
+/* A program that opens the file for writing breaks the lease while it is there: the kernel then
+ * sends a signal. None reaches the program, in whatever thread. */
+static void lease__breaks_without_a_signal(void **state)
+{
+    (void)state;
+    struct sigaction old[_NSIG], count = {.sa_handler = count_signal};
+    sigset_t pending;
+    unsigned granted = 0, refused = 0;
+    assert_int_equal(close(fd), 0);
+    pid_t child = fork();
+    if (child == 0)
+        for ((void)prctl(PR_SET_PDEATHSIG, SIGKILL);;) {
+            int writer = open(path, O_WRONLY | O_CLOEXEC);
+            if (writer < 0)
+                _exit(1);
+            (void)close(writer);
+        }
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (int i = 1; i < _NSIG; i++)
+        (void)sigaction(i, &count, &old[i]); /* of those that can have one */
+    signals = 0;
+    FileGiven g = given(0, 4096, true);
+    for (unsigned i = 0; i < LEASES_MIN || granted < GRANTED_MIN || refused < REFUSED_MIN; i++) {
+        enum FileLease lease = lease_of(g.file);
+        assert_true(lease == LEASE_GRANTED || lease == LEASE_WRITER);
+        granted += lease == LEASE_GRANTED;
+        refused += lease == LEASE_WRITER;
+    }
+    assert_int_equal(signals, 0);
+    assert_int_equal(sigpending(&pending), 0);
+    assert_true(sigisemptyset(&pending));
+    for (int i = 1; i < _NSIG; i++)
+        (void)sigaction(i, &old[i], NULL);
+    file_close(g.file);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status)); /* each of its opens came through */
 }
 
 static void file__range_limits(void **state)
@@ -328,7 +422,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(file__same_file_same_key),
         T(file__stamp_tells_of_changes),
-        T(file__fresh_stamp_is_not_settled),
+        T(lease__tells_of_writers),
+        T(lease__of_another_users_file),
+        T(lease__breaks_without_a_signal),
         T(file__range_limits),
         T(description__keeps_the_sync_flags),
         T(description__is_no_standard_descriptor),

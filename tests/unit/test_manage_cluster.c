@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -404,7 +406,7 @@ static void shared_region(unsigned flags)
 static void child__reads_and_retains(void)
 {
     CHECK(dodo_manage_set(MANAGE_CACHE_BYTES, 2 * LEN) == 0);
-    shared_region(DODO_RETAIN);
+    shared_region(DODO_RETAIN | DODO_RDONLY);
     read_all();
     CHECK(csync(rd) == 0); /* what is cached is in remote memory now, and exit closes it */
 }
@@ -425,7 +427,7 @@ static void child__reads_what_was_retained(void)
 
 static void child__reads_at_once(void)
 {
-    shared_region(DODO_RETAIN);
+    shared_region(DODO_RETAIN | DODO_RDONLY);
     read_all();
     struct manage_stats st = stats();
     CHECK(st.remote_bytes + st.readahead_bytes > 0);
@@ -444,15 +446,27 @@ static void until_stamp_settles(void)
              100 * 1000000);
 }
 
+/* The same file, opened with @flags in place of how it was. */
+static void open_as(int flags)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    int again = open(name, flags | O_CLOEXEC);
+    CHECK(again >= 0 && close(fd) == 0);
+    fd = again;
+}
+
 static void retain__serves_the_next_run(void)
 {
     begin(patient);
     until_stamp_settles();
+    open_as(O_RDONLY); /* as nothing is retained while somebody can write */
     CHECK(dup2(fd, SHARED_FD) == SHARED_FD);
     CHECK(scenario_wait(scenario_start("child__reads_and_retains")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_what_was_retained")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_at_once")) == 0);
     CHECK(scenario_wait(scenario_start("child__reads_what_was_retained")) == 0);
+    open_as(O_RDWR);
     open_region(0);
     end();
 }

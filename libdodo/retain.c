@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Which regions are retained (DODO_RETAIN): those whose file is proven to be what they hold. A
+ * stamp proves that only where every change moves it, and it lies still while a long write(2) goes
+ * on, or a mapping is stored to. So a lease proves beside it that nobody can write. */
+#include <string.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+/* ext4 with small inodes keeps whole seconds, FAT even ones. */
+#define WHOLE_SECONDS_NS (2 * NS_PER_S)
+
+bool stamp_equal(const Stamp *a, const Stamp *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+/* A later change gives another stamp. */
+static bool stamp_settled(const FileResult *result)
+{
+    const Stamp *s = &result->stamp;
+    uint64_t latest = s->mtime_ns > s->ctime_ns ? s->mtime_ns : s->ctime_ns;
+    uint64_t granule = result->granule_ns;
+    if (RULE(COARSE_STAMP) && s->mtime_ns % NS_PER_S == 0 && s->ctime_ns % NS_PER_S == 0 &&
+        granule < WHOLE_SECONDS_NS)
+        granule = WHOLE_SECONDS_NS;
+    return result->taken_ns > time_add(latest, granule);
+}
+
+static const char *const reasons[] = {
+    [LEASE_NOT_ASKED] = "a region is not retained: its file must be open for reading only, and the "
+                        "region opened with DODO_RDONLY",
+    [LEASE_WRITER] = "a region is not retained: some program has its file open for writing or "
+                     "mapped, maybe this one",
+    [LEASE_REFUSED] = "a region is not retained: the kernel gives no lease on its file, as it "
+                      "belongs to another user, or its file system has no leases",
+};
+
+/* Tells each reason once. */
+static bool lease_proves(Client *c, enum FileLease lease)
+{
+    if (!RULE(NO_WRITER) || lease == LEASE_GRANTED)
+        return true;
+    client_lock(c);
+    bool told = c->lease_told >> lease & 1;
+    c->lease_told |= 1u << lease;
+    client_unlock(c);
+    if (!told)
+        client_log(c, 1, "%s", reasons[lease]);
+    return false;
+}
+
+void retain_judge(Client *c, FileGiven *given, unsigned flags)
+{
+    if (given->retainable && (flags & DODO_RETAIN))
+        given->retainable = lease_proves(c, given->lease);
+}
+
+bool retain_may_release(const Region *r)
+{
+    return (r->flags & DODO_RETAIN) && r->retainable && r->active &&
+           !(RULE(RELEASE_UNWRITTEN) && r->written);
+}
+
+bool retain_is_fresh(Client *c, const Region *r, const FileResult *result)
+{
+    if (result->count != 0 || !lease_proves(c, result->lease))
+        return false;
+    return !RULE(STAMP) || (stamp_settled(result) && stamp_equal(&result->stamp, &r->stamp));
+}
