@@ -97,7 +97,9 @@ static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_byt
         l->usual = l->usual * keep + gone / elapsed_s * (1 - keep);
         return;
     }
-    l->excess_bytes = fmax(l->excess_bytes + gone - l->usual * elapsed_s, 0);
+    l->excess_bytes += gone - l->usual * elapsed_s;
+    if (l->excess_bytes < 0)
+        l->excess_bytes = 0;
     if (l->excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) || !GUARD(EVICTED))
         return;
     l->lost_bytes = smaller((uint64_t)l->excess_bytes, held_bytes); /* more is not our doing */
