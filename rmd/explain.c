@@ -14,6 +14,7 @@ enum { WORD_MAX = 32 };
 typedef struct Text {
     char *buf;
     size_t cap, len;
+    bool coarse; /* for others than the owner: times in hours */
 } Text;
 
 __attribute__((format(printf, 2, 3))) static void add(Text *t, const char *format, ...)
@@ -27,10 +28,14 @@ __attribute__((format(printf, 2, 3))) static void add(Text *t, const char *forma
 }
 
 /* Rounded down, as people say it. */
-static const char *words_time(uint64_t ns, char buf[WORD_MAX])
+static const char *words_time(const Text *t, uint64_t ns, char buf[WORD_MAX])
 {
     uint64_t s = ns / NS_PER_S;
-    if (s == 0)
+    if (t->coarse && s < 3600)
+        (void)snprintf(buf, WORD_MAX, "less than 1h");
+    else if (t->coarse)
+        (void)snprintf(buf, WORD_MAX, "%" PRIu64 "h", s / 3600);
+    else if (s == 0)
         (void)snprintf(buf, WORD_MAX, "%" PRIu64 "ms", (uint64_t)(ns / NS_PER_MS));
     else if (s < 120)
         (void)snprintf(buf, WORD_MAX, "%" PRIu64 "s", s);
@@ -63,7 +68,7 @@ static void say_console(const Monitor *m, uint64_t now_ns, Text *t)
 {
     char idle[WORD_MAX], wanted[WORD_MAX];
     const Idleness *i = &m->idleness;
-    (void)words_time(since(i->touched_ns, now_ns), idle);
+    (void)words_time(t, since(i->touched_ns, now_ns), idle);
     (void)words_setting(m->config.idle_after_ns, wanted);
     bool quiet = since(i->touched_ns, i->looked_ns) >= m->config.idle_after_ns;
     /* Who watches only for so long knows of no longer quiet, whatever the sources say. */
@@ -82,7 +87,7 @@ static void say_console(const Monitor *m, uint64_t now_ns, Text *t)
 static void say_wait(const char *what, uint64_t until_ns, uint64_t now_ns, Text *t)
 {
     char left[WORD_MAX];
-    add(t, "%s, %s to wait", what, words_time(since(now_ns, until_ns), left));
+    add(t, "%s, %s to wait", what, words_time(t, since(now_ns, until_ns), left));
 }
 
 static const char *reclaimed_for(const Monitor *m);
@@ -90,12 +95,12 @@ static const char *reclaimed_for(const Monitor *m);
 static void say_calm(const Monitor *m, uint64_t now_ns, Text *t)
 {
     char ago[WORD_MAX], left[WORD_MAX];
-    (void)words_time(since(now_ns, m->calm_until_ns), left);
+    (void)words_time(t, since(now_ns, m->calm_until_ns), left);
     if (m->reclaimed_for == CAUSE_NONE)
         add(t, "rmd has not watched for long, %s to wait", left);
     else
         add(t, "%s %s ago, %s to wait", reclaimed_for(m),
-            words_time(since(m->reclaimed_ns, now_ns), ago), left);
+            words_time(t, since(m->reclaimed_ns, now_ns), ago), left);
 }
 
 static void say_load(const Monitor *m, enum Cause cause, uint64_t now_ns, Text *t)
@@ -106,7 +111,7 @@ static void say_load(const Monitor *m, enum Cause cause, uint64_t now_ns, Text *
         add(t, "the load is %.2f, below %.2f is wanted", i->load, m->config.load_below);
     else
         add(t, "the load has been below %.2f for %s, %s are wanted", m->config.load_below,
-            words_time(since(i->loaded_ns, now_ns), held),
+            words_time(t, since(i->loaded_ns, now_ns), held),
             words_setting(m->config.idle_after_ns, wanted));
 }
 
@@ -186,10 +191,10 @@ static void say_lending(const Monitor *m, uint64_t now_ns, Text *t)
         add(t, "the load is low");
     else
         add(t, "the console has been idle for %s",
-            words_time(since(m->idleness.touched_ns, now_ns), idle));
+            words_time(t, since(m->idleness.touched_ns, now_ns), idle));
 }
 
-void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret)
+static void status(const Monitor *m, uint64_t now_ns, bool coarse, MonitorStatus *ret)
 {
     *ret = (MonitorStatus){
         .state = m->imd == IMD_READY      ? MONITOR_LENDING
@@ -199,11 +204,21 @@ void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret)
         .lendable_bytes = monitor_lends(m) ? m->lending.limit_bytes : lending_spare(&m->lending),
         .used_bytes = m->used_bytes,
     };
-    Text t = {.buf = ret->reason, .cap = sizeof ret->reason};
+    Text t = {.buf = ret->reason, .cap = sizeof ret->reason, .coarse = coarse};
     if (monitor_lends(m))
         say_lending(m, now_ns, &t);
     else
         say_cause(m, m->cause, now_ns, &t);
+}
+
+void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret)
+{
+    status(m, now_ns, false, ret);
+}
+
+void monitor_status_coarse(const Monitor *m, uint64_t now_ns, MonitorStatus *ret)
+{
+    status(m, now_ns, true, ret);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -230,7 +245,7 @@ static void add_console(Text *t, const Monitor *m, enum Cause cause, uint64_t no
     if (!known)
         add(t, "not known\n");
     else
-        add(t, "for %s%s%s\n", words_time(since(i->touched_ns, now_ns), held),
+        add(t, "for %s%s%s\n", words_time(t, since(i->touched_ns, now_ns), held),
             i->console_source ? ", says " : "", i->console_source ? i->console_source : "");
 }
 
@@ -249,7 +264,7 @@ static void add_load(Text *t, const Monitor *m, enum Cause cause, uint64_t now_n
         add(t, "it is %.2f\n", i->load);
     else
         add(t, "it is %.2f, below for %s\n", i->load,
-            words_time(since(i->loaded_ns, now_ns), held));
+            words_time(t, since(i->loaded_ns, now_ns), held));
 }
 
 /* A host that does not tell has none, mostly. */
@@ -304,7 +319,7 @@ static void add_wait(Text *t, const char *what, uint64_t until_ns, uint64_t now_
     if (now_ns >= until_ns)
         return;
     mark(t, false, decides);
-    add(t, "%s: %s to wait\n", what, words_time(until_ns - now_ns, left));
+    add(t, "%s: %s to wait\n", what, words_time(t, until_ns - now_ns, left));
 }
 
 /* What happened, rather than what is. */
@@ -321,22 +336,22 @@ static void add_events(Text *t, const Monitor *m, enum Cause cause, uint64_t now
         add(t, "imd last ended by itself with %s\n", m->ended);
     if (m->reclaimed_for == CAUSE_NONE)
         return;
-    add(t, "last reclaimed %s ago: %s\n", words_time(since(m->reclaimed_ns, now_ns), ago),
+    add(t, "last reclaimed %s ago: %s\n", words_time(t, since(m->reclaimed_ns, now_ns), ago),
         reclaimed_for(m));
 }
 
-char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap)
+static char *explain(const Monitor *m, uint64_t now_ns, bool coarse, char *buf, size_t cap)
 {
     static const char *const states[] = {"not lent", "about to be lent, imd is starting", "lent"};
-    Text t = {.buf = buf, .cap = cap};
-    MonitorStatus status;
+    Text t = {.buf = buf, .cap = cap, .coarse = coarse};
+    MonitorStatus now;
     char limit[WORD_MAX], used[WORD_MAX];
     enum Cause cause = monitor_lends(m) ? CAUSE_NONE : m->cause;
     if (cap == 0)
         return buf;
     buf[0] = '\0';
-    monitor_status(m, now_ns, &status);
-    add(&t, "The host is %s: %s.\n", states[status.state], status.reason);
+    status(m, now_ns, coarse, &now);
+    add(&t, "The host is %s: %s.\n", states[now.state], now.reason);
     if (monitor_lends(m))
         add(&t, "Of its memory %s may be used, %s are.\n",
             words_size(m->lending.limit_bytes, limit), words_size(m->used_bytes, used));
@@ -350,6 +365,16 @@ char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap)
     add_memory(&t, m, cause);
     add_events(&t, m, cause, now_ns);
     return buf;
+}
+
+char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap)
+{
+    return explain(m, now_ns, false, buf, cap);
+}
+
+char *monitor_explain_coarse(const Monitor *m, uint64_t now_ns, char *buf, size_t cap)
+{
+    return explain(m, now_ns, true, buf, cap);
 }
 
 /* ---- one look -------------------------------------------------------------------------------- */

@@ -119,9 +119,12 @@ typedef struct MonitorStatus {
     char reason[MONITOR_REASON_MAX]; /* in plain words, why it is so */
 } MonitorStatus;
 void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret);
+/* Likewise, but for others than the owner: times in steps of an hour. */
+void monitor_status_coarse(const Monitor *m, uint64_t now_ns, MonitorStatus *ret);
 /* Each condition with what it says now, a line each, and which of them decides. @cap bytes at
  * most, terminated; returns @buf. */
 char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
+char *monitor_explain_coarse(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
 /* For a single look: a monitor that has watched for long enough on a clock of its own, as if the
  * load had been what it is, and has seen the last touch of the console at an earlier look. Sets
  * @look->taken_ns. @memory NULL: not known. NULL: no memory. */

@@ -85,9 +85,9 @@ int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
     if (m) {
         g_string_append(text, "Looked at once, as if the load had been as it is now for as long as "
                               "is wanted:\n");
-        report_monitor(text, m, now);
+        report_monitor(text, m, now, DETAIL_FULL);
         report_rules(text, &v);
-        report_observation(text, seen);
+        report_observation(text, seen, DETAIL_FULL);
         (void)fputs(text->str, stdout);
     } else {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory");

@@ -42,6 +42,7 @@ static const ConfigKey keys[] = {
     {"rmd", "bus", NULL, NULL, NULL, CONFIG_TEXT, FIELD(bus), 0, 0},
     {"rmd", "session_bus", NULL, NULL, NULL, CONFIG_TEXT, FIELD(session_bus), 0, 0},
     {"rmd", "display", NULL, NULL, NULL, CONFIG_TEXT, FIELD(display), 0, 0},
+    {"rmd", "explain", NULL, NULL, NULL, CONFIG_TEXT, FIELD(tell), 0, 0},
     {"rmd", "screen_savers", NULL, NULL, NULL, CONFIG_LIST, FIELD(screen_savers), 0, 0},
     {"rmd", "leave_deadline", NULL, NULL, NULL, CONFIG_TIME, FIELD(leave_deadline_ns), NS_PER_MS,
      60 * NS_PER_S},
@@ -87,6 +88,7 @@ void rmd_options_init(RmdOptions *o)
         .load_below = DEFAULT_LOAD_BELOW,
         .consoles = g_strdupv((GStrv)(void *)consoles),
         .screen_savers = g_strdupv((GStrv)(void *)savers),
+        .tell = g_strdup("coarse"),
         .utmp = g_strdup("/var/run/utmp"),
         .input = g_strdup("/dev/input"),
         .imd_port = DEFAULT_RMD_IMD_PORT,
@@ -130,6 +132,9 @@ int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX])
         g_clear_pointer(&o->consoles, g_strfreev);
     if (check_pool(o, error) != 0)
         return -EINVAL;
+    if (strcmp(o->tell, "full") != 0 && strcmp(o->tell, "coarse") != 0 &&
+        strcmp(o->tell, "off") != 0)
+        return complain(error, "explain in [rmd]: expected full, coarse or off");
     if (o->check || o->explain || o->survey) /* these need no cluster */
         return 0;
     if (o->common.manager.kind == ADDR_NONE)

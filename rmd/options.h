@@ -16,6 +16,7 @@ typedef struct RmdOptions {
     char *recruit_when, *reclaim_when; /* NULL: our own conditions */
     char **consoles;                   /* what SourceSettings is told */
     char *utmp, *input, *bus, *session_bus, *display;
+    char *tell;           /* "full", "coarse" or "off": what others are told */
     char **screen_savers; /* names of programs */
     /* How imd is run. */
     char *imd; /* the program; NULL: the one beside this one */

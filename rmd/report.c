@@ -39,7 +39,25 @@ static bool is_seen(enum Fact f)
            f != FACT_load_below && f != FACT_lending;
 }
 
-void report_observation(GString *text, const Observation *o)
+/* What a source saw may name who was there and when; why it does not know is no secret. */
+static void add_source(GString *text, const SourceReport *r, enum Detail detail)
+{
+    const char *says = r->known && detail == DETAIL_COARSE ? "knows" : r->text;
+    g_string_append_printf(text, "  %-10s %s%s\n", r->name,
+                           r->known ? "" : "does not know: ", says);
+}
+
+static void add_seen(GString *text, enum Fact f, double value, enum Detail detail)
+{
+    bool coarse = detail == DETAIL_COARSE;
+    if (coarse && f == FACT_user_sessions)
+        return;
+    if (coarse && f == FACT_console_idle && !isnan(value))
+        value = floor(value / 3600) * 3600;
+    add_fact(text, facts[f].name, facts[f].unit, value);
+}
+
+void report_observation(GString *text, const Observation *o, enum Detail detail)
 {
     if (!o) {
         g_string_append(text, "The host has not been looked at yet.\n");
@@ -53,15 +71,12 @@ void report_observation(GString *text, const Observation *o)
             "give it\nan input directory, a display or a bus of the host's.\n",
             o->container);
     g_string_append(text, "Sources of activity:\n");
-    for (unsigned i = 0; i < o->sources.count; i++) {
-        const SourceReport *r = &o->sources.reports[i];
-        g_string_append_printf(text, "  %-10s %s%s\n", r->name,
-                               r->known ? "" : "does not know: ", r->text);
-    }
+    for (unsigned i = 0; i < o->sources.count; i++)
+        add_source(text, &o->sources.reports[i], detail);
     g_string_append(text, "Facts:\n");
     for (int f = 0; f < FACT_COUNT; f++)
         if (is_seen((enum Fact)f))
-            add_fact(text, facts[f].name, facts[f].unit, o->look.facts.value[f]);
+            add_seen(text, (enum Fact)f, o->look.facts.value[f], detail);
     if (!isnan(o->load_average) && o->imd_share + o->saver_share >= 0.005)
         g_string_append_printf(text,
                                "  (the load average is %.2f, of which imd makes %.2f, the screen "
@@ -69,10 +84,12 @@ void report_observation(GString *text, const Observation *o)
                                o->load_average, o->imd_share, o->saver_share);
 }
 
-void report_monitor(GString *text, const Monitor *m, uint64_t now_ns)
+void report_monitor(GString *text, const Monitor *m, uint64_t now_ns, enum Detail detail)
 {
     char words[EXPLAIN_BYTES];
-    g_string_append(text, monitor_explain(m, now_ns, words, sizeof words));
+    g_string_append(text, detail == DETAIL_FULL
+                              ? monitor_explain(m, now_ns, words, sizeof words)
+                              : monitor_explain_coarse(m, now_ns, words, sizeof words));
 }
 
 static void add_rule(GString *text, const OwnerRule *r)

@@ -8,10 +8,14 @@
 #include "rmd/looker.h"
 #include "rmd/verdicts.h"
 
+/* How much of it: the owner may know all; to others no names are told, no count of those who are
+ * logged in, and times in steps of an hour. */
+enum Detail { DETAIL_FULL, DETAIL_COARSE };
+
 /* Appends what each source and each fact says. @o NULL: nothing has been seen yet. */
-void report_observation(GString *text, const Observation *o);
+void report_observation(GString *text, const Observation *o, enum Detail detail);
 /* Appends the conditions, and which decides. */
-void report_monitor(GString *text, const Monitor *m, uint64_t now_ns);
+void report_monitor(GString *text, const Monitor *m, uint64_t now_ns, enum Detail detail);
 /* Appends why rules fail, if they do. */
 void report_rules(GString *text, const Verdicts *v);
 

@@ -111,6 +111,12 @@ static void on_changed(void *ctx)
 
 /* ---- cmd and tools --------------------------------------------------------------------------- */
 
+/* What others may know of the owner. */
+static enum Detail detail(const Rmd *rmd)
+{
+    return strcmp(rmd->options->tell, "full") == 0 ? DETAIL_FULL : DETAIL_COARSE;
+}
+
 static void tell(Rmd *rmd, uint64_t now_ns)
 {
     static const uint8_t states[] = {[MONITOR_BUSY] = HOST_OWNER_BUSY,
@@ -125,6 +131,8 @@ static void tell(Rmd *rmd, uint64_t now_ns)
     rmd->changed = false;
     if (!rmd->has_port)
         return;
+    if (detail(rmd) == DETAIL_COARSE)
+        monitor_status_coarse(rmd->monitor, now_ns, &s);
     OpHost host = {.state = states[s.state], .epoch = s.epoch, .lendable_bytes = s.lendable_bytes};
     (void)snprintf(host.reason.text, sizeof host.reason.text, "%s", s.reason);
     manager_link_tell(&rmd->link, &host, now_ns);
@@ -134,9 +142,14 @@ static void write_explanation(Rmd *rmd, uint64_t now_ns)
 {
     rmd->explained_version++;
     g_string_truncate(rmd->explained, 0);
-    report_monitor(rmd->explained, rmd->monitor, now_ns);
+    if (strcmp(rmd->options->tell, "off") == 0) {
+        g_string_append(rmd->explained, "The owner of this host has switched this off ([rmd] "
+                                        "explain); on the host itself rmd --explain tells.\n");
+        return;
+    }
+    report_monitor(rmd->explained, rmd->monitor, now_ns, detail(rmd));
     report_rules(rmd->explained, &rmd->verdicts);
-    report_observation(rmd->explained, rmd->seen);
+    report_observation(rmd->explained, rmd->seen, detail(rmd));
     if (rmd->explained->len > EXPLAIN_MAX)
         g_string_truncate(rmd->explained, EXPLAIN_MAX);
 }

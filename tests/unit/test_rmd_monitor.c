@@ -433,6 +433,29 @@ static const char *explained_once(double idle_s, double load)
     return text;
 }
 
+/* To others than the owner. */
+static void tells_others_hours_alone(void **state)
+{
+    char text[4096];
+    MonitorStatus s;
+    lend(&usual);
+    monitor_status_coarse(h.monitor, h.now_ns, &s);
+    assert_string_equal(s.reason, "the console has been idle for less than 1h");
+    h.console_idle = 0.2;
+    look();
+    monitor_status_coarse(h.monitor, h.now_ns, &s);
+    assert_string_equal(
+        s.reason, "the console was touched less than 1h ago, says terminals, 5min are wanted");
+    (void)monitor_explain_coarse(h.monitor, h.now_ns, text, sizeof text);
+    assert_null(strstr(text, "0s"));
+    assert_null(strstr(text, "ms"));
+    assert_non_null(strstr(text, "last reclaimed less than 1h ago: the console was touched\n"));
+    lend(&usual);
+    pass(125 * MINUTE);
+    monitor_status_coarse(h.monitor, h.now_ns, &s);
+    assert_string_equal(s.reason, "the console has been idle for 2h");
+}
+
 static void explains_a_single_look(void **state)
 {
     static const double idle_s[] = {301, 3600, 4355.03, 30 * 24 * 3600.0};
@@ -499,6 +522,7 @@ int main(void)
         TEST(our_reclaim_stays_beside_their_recruit),
         TEST(rules_see_all_facts),
         TEST(explains_itself),
+        TEST(tells_others_hours_alone),
         TEST(explains_a_single_look),
         TEST(explains_rules_and_rests),
     };

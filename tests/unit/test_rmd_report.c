@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What others than the owner are told of the sources. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "rmd/report.h"
+
+static Observation seen(void)
+{
+    Observation o = {.load_average = NAN};
+    facts_init(&o.look.facts);
+    o.look.facts.value[FACT_console_idle] = 7300;
+    o.look.facts.value[FACT_user_sessions] = 3;
+    o.sources.count = 2;
+    o.sources.reports[0] = (SourceReport){
+        .name = "logind", .known = true, .text = "3 logged in, last active: mallory here, 2h ago"};
+    o.sources.reports[1] = (SourceReport){.name = "input", .text = "/dev/input: not allowed"};
+    return o;
+}
+
+static void the_owner_sees_all(void **state)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    const Observation o = seen();
+    report_observation(text, &o, DETAIL_FULL);
+    assert_non_null(strstr(text->str, "mallory"));
+    assert_non_null(strstr(text->str, "console_idle   7300 s\n"));
+    assert_non_null(strstr(text->str, "user_sessions"));
+}
+
+static void others_see_no_names_and_no_times(void **state)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    const Observation o = seen();
+    report_observation(text, &o, DETAIL_COARSE);
+    assert_null(strstr(text->str, "mallory"));
+    assert_null(strstr(text->str, "logged in"));
+    assert_null(strstr(text->str, "user_sessions"));
+    assert_non_null(strstr(text->str, "console_idle   7200 s\n"));
+    assert_non_null(strstr(text->str, "logind     knows\n"));
+    assert_non_null(strstr(text->str, "does not know: /dev/input: not allowed\n"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_owner_sees_all),
+                                       cmocka_unit_test(others_see_no_names_and_no_times)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
