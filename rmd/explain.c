@@ -145,6 +145,7 @@ static const char *plain(enum Cause cause)
         [CAUSE_PRESSURE] = "programs had to wait for memory",
         [CAUSE_GAP] = "rmd has not run for a while, all begins anew",
         [CAUSE_SLEPT] = "the host has slept, all begins anew",
+        [CAUSE_SLEEP] = "the host is about to sleep",
         [CAUSE_NOT_READY] = "imd was not ready in time",
         [CAUSE_ENDING] = "the last imd has not ended yet",
         [CAUSE_LEAVING] = "rmd ends",

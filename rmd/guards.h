@@ -19,6 +19,7 @@
     X(LATE, "a look that comes late starts nothing")                                 \
     X(GAP, "after a gap in its own ticks the monitor starts anew")                   \
     X(SLEPT, "after the host has slept the monitor starts anew")                     \
+    X(SLEEP, "nothing is lent when the host falls asleep")                           \
     X(CALM, "idle_after lies between a reclaim and the next start")                  \
     X(CRASH_PAUSE, "an imd that ends by itself is started again later and later")    \
     X(PRESSURE, "memory pressure ends the lending at once")                          \

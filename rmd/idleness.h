@@ -30,6 +30,7 @@ enum Cause {
     /* of the monitor itself */
     CAUSE_GAP,   /* it did not run */
     CAUSE_SLEPT, /* the host slept */
+    CAUSE_SLEEP, /* the host is about to sleep */
     CAUSE_CALM,  /* reclaimed, or begun, less than idle_after ago */
     CAUSE_PRESSURE_PAUSE,
     CAUSE_CRASH_PAUSE,

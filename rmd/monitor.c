@@ -133,6 +133,8 @@ static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
+    if (m->sleeps && GUARD(SLEEP))
+        return CAUSE_SLEEP;
     if (m->imd == IMD_STARTING && GUARD(START_DEADLINE) &&
         now_ns >= time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS))
         return CAUSE_NOT_READY;
@@ -146,6 +148,8 @@ static enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
+    if (m->sleeps && GUARD(SLEEP))
+        return CAUSE_SLEEP;
     enum Cause cause = idleness_forbids(&m->idleness, now_ns);
     if (cause != CAUSE_NONE)
         return cause;
@@ -237,8 +241,10 @@ void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)
 {
     Facts facts;
     tick(m, now_ns);
-    if (idleness_slept(&m->idleness, look))
+    if (idleness_slept(&m->idleness, look)) {
+        m->sleeps = false; /* it has, should nobody have said so */
         begin_anew(m, CAUSE_SLEPT, now_ns);
+    }
     bool believed = idleness_look(&m->idleness, look, now_ns, &facts);
     if (believed)
         judge(m, &facts);
@@ -276,6 +282,18 @@ void monitor_pressure(Monitor *m, uint64_t now_ns)
     if (GUARD(PRESSURE))
         memory_short(m, CAUSE_PRESSURE, now_ns);
     settle(m, now_ns);
+}
+
+void monitor_sleep(Monitor *m, bool begins, uint64_t now_ns)
+{
+    tick(m, now_ns);
+    m->sleeps = begins;
+    settle(m, now_ns);
+}
+
+bool monitor_delays_sleep(const Monitor *m)
+{
+    return m->imd != IMD_NONE;
 }
 
 void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns)

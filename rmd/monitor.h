@@ -90,6 +90,11 @@ uint64_t monitor_memory_due_ns(const Monitor *m);
 /* Tasks had to wait for memory, says the kernel. */
 void monitor_pressure(Monitor *m, uint64_t now_ns);
 
+/* The host is about to sleep, or is not any more. */
+void monitor_sleep(Monitor *m, bool begins, uint64_t now_ns);
+/* Memory is lent that should be back before the host sleeps. */
+bool monitor_delays_sleep(const Monitor *m);
+
 /* What imd says and what becomes of it. */
 void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns);
 void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns);

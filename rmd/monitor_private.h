@@ -36,6 +36,7 @@ struct Monitor {
     uint64_t calm_until_ns;
     Pause crash, pressure;
     bool leaving;
+    bool sleeps;              /* the host is about to */
     enum Cause cause;         /* why not lent, as decided last */
     enum Cause reclaimed_for; /* why the last one was told to go; NONE: it never was */
     uint64_t reclaimed_ns;

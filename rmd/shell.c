@@ -18,6 +18,7 @@
 #include "rmd/manager_link.h"
 #include "rmd/pressure.h"
 #include "rmd/report.h"
+#include "rmd/sleep_watch.h"
 #include "rmd/survey_file.h"
 #include "rmd/verdicts.h"
 
@@ -42,6 +43,7 @@ struct Rmd {
     enum MonitorState logged;
     Observation *seen; /* the last one, or NULL */
     SurveyFile *survey;
+    SleepWatch *sleep; /* NULL: none */
 
     bool has_port; /* not when it only watches */
     Port port;
@@ -239,6 +241,8 @@ static void settle(Rmd *rmd, uint64_t now_ns)
         rmd->start_failed = false;
         monitor_ended(rmd->monitor, "no start", now_ns);
     }
+    if (rmd->sleep)
+        sleep_watch_delay(rmd->sleep, monitor_delays_sleep(rmd->monitor));
     looker_set_imd(rmd->looker, (int)rmd->child.pid);
     if (rmd->changed || (rmd->has_port && manager_link_due(&rmd->link, now_ns)))
         tell(rmd, now_ns);
@@ -290,6 +294,16 @@ static void on_pressure(void *ctx)
     Rmd *rmd = ctx;
     if (pressure_take(&rmd->pressure))
         monitor_pressure(rmd->monitor, os_now_ns());
+    settle(rmd, os_now_ns());
+}
+
+static void on_sleep(void *ctx)
+{
+    Rmd *rmd = ctx;
+    bool begins = sleep_watch_take(rmd->sleep);
+    if (begins)
+        log_event(LOG_LEVEL_INFO, "sleep", "imd=%s", rmd->child.pid ? "yes" : "no");
+    monitor_sleep(rmd->monitor, begins, os_now_ns());
     settle(rmd, os_now_ns());
 }
 
@@ -422,6 +436,7 @@ static int open_monitor(Rmd *rmd, char *error)
     pressure_open(&rmd->pressure);
     rmd->monitor = monitor_new(&config, &sink, os_now_ns());
     rmd->looker = looker_new(o);
+    rmd->sleep = o->survey ? NULL : sleep_watch_new(o->bus);
     res = child_open(&rmd->child, o, &child_ops, rmd);
     if (rmd->monitor && rmd->looker && res == 0)
         return 0;
@@ -434,6 +449,7 @@ static int open_loop(Rmd *rmd, char *error)
     rmd->loop = loop_new(&loop_ops, rmd);
     if (rmd->loop && loop_watch(rmd->loop, rmd->mailbox.fd, on_mail, rmd) == 0 &&
         loop_watch(rmd->loop, rmd->child.fd, on_child, rmd) == 0 &&
+        (!rmd->sleep || loop_watch(rmd->loop, sleep_watch_fd(rmd->sleep), on_sleep, rmd) == 0) &&
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
                                       on_socket, rmd) == 0))
@@ -469,6 +485,7 @@ Rmd *rmd_free(Rmd *rmd)
         return NULL;
     child_close(&rmd->child);
     rmd->loop = loop_free(rmd->loop);
+    rmd->sleep = sleep_watch_free(rmd->sleep);
     rmd->monitor = monitor_free(rmd->monitor);
     pressure_close(&rmd->pressure);
     verdicts_close(&rmd->verdicts);

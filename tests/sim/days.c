@@ -146,6 +146,11 @@ static void fall_asleep(Days *d)
 {
     Machine *m = &d->machine;
     uint64_t len = sim_rng_spread(&d->machine_rng, 2 * NS_PER_S, DAY_NS);
+    if (sim_rng_chance(&d->power_rng, 500000)) { /* it is said before */
+        d->oracle.must_end |= d->oracle.lends;
+        monitor_sleep(d->monitor, true, d->now_ns);
+        monitor_sleep(d->monitor, false, d->now_ns);
+    }
     m->sleep_ns = d->now_ns + sim_rng_spread(&d->machine_rng, MINUTE_NS, 5 * DAY_NS);
     m->slept_ns += len;
     m->clock_offset_s += (double)len / 1e9;

@@ -244,6 +244,25 @@ static void after_sleep_all_begins_anew(void **state)
     assert_int_equal(h.starts, 1);
 }
 
+static void gives_back_before_the_host_sleeps(void **state)
+{
+    begin(&usual);
+    assert_false(monitor_delays_sleep(h.monitor));
+    lend(&usual);
+    assert_true(monitor_delays_sleep(h.monitor));
+    monitor_sleep(h.monitor, true, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "the host is about to sleep");
+    assert_true(monitor_delays_sleep(h.monitor)); /* imd is there yet */
+    ended();
+    assert_false(monitor_delays_sleep(h.monitor));
+    pass(20 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    monitor_sleep(h.monitor, false, h.now_ns); /* it did not */
+    pass(6 * MINUTE);
+    assert_int_equal(h.starts, 2);
+}
+
 static void old_looks_are_not_believed(void **state)
 {
     Look l = {.taken_ns = 1};
@@ -513,6 +532,7 @@ int main(void)
         TEST(a_touch_just_before_the_clock_was_set_counts),
         TEST(after_a_gap_all_begins_anew),
         TEST(after_sleep_all_begins_anew),
+        TEST(gives_back_before_the_host_sleeps),
         TEST(old_looks_are_not_believed),
         TEST(old_looks_begin_nothing),
         TEST(late_looks_begin_nothing),
