@@ -183,7 +183,7 @@ static void *lease_main(void *arg)
 }
 
 /* Of a description that is the library's alone, as a lease and its owner belong to one. */
-static enum FileLease lease_ask(const File *f)
+static enum FileLease lease_try(const File *f)
 {
     LeaseAsk ask = {.fd = f->fd};
     pthread_t thread;
@@ -198,6 +198,13 @@ static enum FileLease lease_ask(const File *f)
         return LEASE_REFUSED;
     (void)pthread_join(thread, NULL);
     return ask.error == 0 ? LEASE_GRANTED : ask.error == EAGAIN ? LEASE_WRITER : LEASE_REFUSED;
+}
+
+/* A description that is parked since a region was written counts as a writer. */
+static enum FileLease lease_ask(const File *f)
+{
+    enum FileLease lease = lease_try(f);
+    return lease == LEASE_WRITER && parked_close_unlocked() > 0 ? lease_try(f) : lease;
 }
 
 void file_stamp(File *f, FileResult *ret)

@@ -139,6 +139,19 @@ static void lease__tells_of_writers(void **state)
     file_close(g.file);
 }
 
+/* What stays open of a region that was written is closed if it is in the way. */
+static void lease__is_granted_after_a_written_region(void **state)
+{
+    (void)state;
+    FileGiven g = given(0, 4096, false);
+    file_close(g.file);
+    assert_int_equal(close(fd), 0);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    g = given(0, 4096, true);
+    assert_int_equal(lease_of(g.file), LEASE_GRANTED);
+    file_close(g.file);
+}
+
 static void lease__of_another_users_file(void **state)
 {
     (void)state;
@@ -423,6 +436,7 @@ int main(void)
         T(file__same_file_same_key),
         T(file__stamp_tells_of_changes),
         T(lease__tells_of_writers),
+        T(lease__is_granted_after_a_written_region),
         T(lease__of_another_users_file),
         T(lease__breaks_without_a_signal),
         T(file__range_limits),
