@@ -6,11 +6,12 @@
  * the blocks are made unfilled at the imd before the call returns (VOID); if that fails, or the
  * remote half does, the copy is poisoned: dropped, and never read again. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
-enum WritePhase { PHASE_ENTER, PHASE_RUN, PHASE_VOID };
+enum WritePhase { PHASE_ENTER, PHASE_RUN, PHASE_VOID, PHASE_EDGES };
 
 static void write_end(Call *call, ssize_t result, int error, const char *reason)
 {
@@ -263,6 +264,66 @@ static void void_begin(Call *call, uint64_t now_ns)
     void_step(call, now_ns);
 }
 
+/* ---- blocks of which a part was written -------------------------------------------------------
+ */
+
+/* The first block of the write, or the last, if only a part of it was written, and it is worth
+ * knowing: its host has all of it. */
+static bool edge_block(const Call *call, unsigned edge, uint64_t *ret_block)
+{
+    const CallState *st = call->state;
+    const Region *r = call->region;
+    uint64_t from = st->user_offset, end = from + st->user_len;
+    uint64_t first = st->writing.first_block, last = st->writing.last_block;
+    bool head = from % WIRE_BLOCK_SIZE, tail = end % WIRE_BLOCK_SIZE && end < r->len;
+    *ret_block = edge == 0 ? first : last;
+    bool partial = edge == 0 ? head || (tail && first == last) : tail && first != last;
+    return partial && r->checks && r->filled && (r->filled[*ret_block / 64] >> *ret_block % 64 & 1);
+}
+
+/* What they must be is read from the file: the write has just brought it into memory, and the next
+ * read need not ask the file for them. */
+static void write_edges(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    call->phase = PHASE_EDGES;
+    for (; st->edge < 2; st->edge++) {
+        uint64_t block;
+        client_lock(c);
+        bool wanted = st->remote && edge_block(call, st->edge, &block);
+        client_unlock(c);
+        if (wanted && !st->edges)
+            st->edges = malloc(WIRE_BLOCK_SIZE);
+        if (!wanted || !st->edges)
+            continue;
+        uint64_t at = block * WIRE_BLOCK_SIZE, left = r->len - at;
+        call_need_file(call, NEED_FILE_READ, r->file, st->edges,
+                       left < WIRE_BLOCK_SIZE ? left : WIRE_BLOCK_SIZE, r->file_offset + at);
+        return;
+    }
+    write_end(call, st->file_count, 0, NULL);
+}
+
+/* Nobody else writes the block while this write is on record. */
+static void edge_read(Call *call, const FileResult *result)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    BlockSums sums;
+    st->edge++;
+    if (result->count != (ssize_t)call->file_len)
+        return; /* the block stays unknown */
+    block_sums(c, r->len, st->seed, call->file_offset - r->file_offset, st->edges, call->file_len,
+               &sums);
+    client_lock(c);
+    if (r->active && region_address_equal(&r->address, &st->address))
+        checks_written(r, &sums);
+    client_unlock(c);
+}
+
 /* ---- entering ------------------------------------------------------------------------------- */
 
 /* Waits for writes to common blocks; then the write is on record, and reads beside it go to the
@@ -320,6 +381,10 @@ void call_write_step(Call *call, uint64_t now_ns)
         void_step(call, now_ns);
         return;
     }
+    if (call->phase == PHASE_EDGES) {
+        write_edges(call);
+        return;
+    }
     remote_step(call, now_ns);
     if (!st->file_started) { /* the first datagrams are on their way: now the file */
         st->file_started = true;
@@ -332,12 +397,16 @@ void call_write_step(Call *call, uint64_t now_ns)
     if (st->file_count < 0 || (size_t)st->file_count < st->user_len)
         void_begin(call, now_ns);
     else if (!st->remote || st->sent == st->user_len)
-        write_end(call, st->file_count, 0, NULL);
+        write_edges(call);
 }
 
 void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     (void)now_ns; /* the next step goes on */
+    if (call->phase == PHASE_EDGES) {
+        edge_read(call, result);
+        return;
+    }
     call->state->file_done = true;
     call->state->file_count = result->count;
     call->state->file_error = result->error;

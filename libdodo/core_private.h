@@ -196,6 +196,7 @@ typedef struct CallState {
     size_t sent;      /* bytes whose windows are over */
     size_t void_at;   /* start of the window being voided */
     unsigned numbers; /* taken for the window */
+    unsigned edge;    /* of the first and last block, the next to be looked at */
 
     CheckRecord *record; /* of a retained region: opening, closing */
     size_t record_len;
@@ -334,6 +335,8 @@ void block_sums(const Client *c, uint64_t region_len, uint64_t seed, uint64_t fr
 /* All below under the lock. The region has a new address: nothing is known of it. */
 void checks_begin(Client *c, Region *r);
 void checks_end(Region *r);
+/* There was no memory for what is to be known: tries once more. Until then no block is believed. */
+void checks_want(Client *c, Region *r);
 void checks_forget(Region *r, uint64_t first, uint64_t last);
 /* The file held these bytes, as it was read after the write counter stood at @counter. */
 void checks_read(Region *r, const BlockSums *sums, uint64_t counter);
