@@ -24,8 +24,18 @@ void checks_begin(Client *c, Region *r)
     checks_end(r);
     if (!c->config.block_sum)
         return;
-    r->checks = calloc(blocks_in(r->len), sizeof *r->checks); /* without it no block is believed */
     r->checks_seed = env_random_u64(&c->env);
+    checks_want(c, r);
+}
+
+/* What was read before now may be older than a write that has ended. */
+void checks_want(Client *c, Region *r)
+{
+    if (!c->config.block_sum || r->checks || !r->active)
+        return;
+    r->checks = calloc(blocks_in(r->len), sizeof *r->checks);
+    if (r->checks && r->counter > 0)
+        checks_write_over(r, 0, blocks_in(r->len) - 1);
 }
 
 void checks_end(Region *r)

@@ -417,8 +417,10 @@ static bool client_fill_offer(Client *c, FillItem *item, const BlockSums *sums)
 {
     client_lock(c);
     Region *r = client_region(c, item->rd);
-    if (r && r->active && region_address_equal(&r->address, &item->address))
+    if (r && r->active && region_address_equal(&r->address, &item->address)) {
+        checks_want(c, r);
         checks_read(r, sums, item->counter);
+    }
     bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
     if (taken) {
         list_push_back(&c->fills, &item->link);
