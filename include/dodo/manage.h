@@ -62,7 +62,7 @@ enum {
  * Returns: a region descriptor >= 0 for the other calls of this header (not for libdodo's); -1 with
  *          errno set. Reads no file data.
  * Errors:  EINVAL  @fd is no open descriptor, not open for reading and writing, or not a regular
- *                  file; @len < 1; @offset < 0; @offset + @len overflows: mend the call
+ *                  file; @len < 1; @offset < 0; @offset + @len overflows: fix the call
  *          EBUSY   the range is part of an open region already, of the cache or of dodo_mopen(),
  *                  here or in another process of this host: close that one first
  *          ENOMEM  this process has no memory for the region's record: close some
@@ -137,7 +137,7 @@ DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
  * @rd:     region descriptor
  *
  * Writes what was written to the region before this call to the backing file, makes it durable
- * (fdatasync(2)), and copies what is cached locally to remote memory where that is to be had; its
+ * (fdatasync(2)), and copies what is cached locally to remote memory where that is available; its
  * failure is none of this call. What an fdatasync failed for is written again by the next call, as
  * far as it is still cached; when some is not, each further call fails with that errno, for nobody
  * can say what the disk has of it: close the region, and write it again.
@@ -145,7 +145,7 @@ DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open
  *          EIO, ENOSPC, EDQUOT, ...: of writing the file, now or since the last call of this kind:
- *                  the data stays in the cache; mend the file and call again
+ *                  the data stays in the cache; fix the file and call again
  * Threads: safe.  Source: paper 3.3, Figure 4.  Since: 0.1
  */
 DODO_API int dodo_csync(int rd);
@@ -163,7 +163,7 @@ DODO_API int dodo_csync(int rd);
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, or is being closed: nothing to be done
  *          EIO, ENOSPC, EDQUOT, ...: as dodo_csync(): the region is still open and its data still
- *                  in the cache; mend the file and call again
+ *                  in the cache; fix the file and call again
  * Threads: safe.  Source: paper 3.3.  Since: 0.1
  */
 DODO_API int dodo_cclose(int rd);
@@ -197,7 +197,7 @@ struct manage_stats {
     uint64_t writebacks, writeback_bytes; /**< pieces written to the backing file */
     uint64_t readaheads, readahead_bytes; /**< pieces fetched before they were asked for */
     uint64_t readahead_used;              /**< of those, asked for later */
-    uint64_t refractions;                 /**< times that remote memory was not to be had */
+    uint64_t refractions;                 /**< times that remote memory was unavailable */
     uint64_t regions, cached_bytes, dirty_bytes, limit_bytes; /**< now */
     uint64_t reserved[8];
 };
