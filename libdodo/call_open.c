@@ -219,7 +219,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
                          st->open_flags, st->given.retainable, now_ns, body);
     client_unlock(c);
     if (refracting) {
-        open_no_memory(call, "no remote memory was to be had a moment ago (refraction period)",
+        open_no_memory(call, "no remote memory was available a moment ago (refraction period)",
                        now_ns);
         return false;
     }

@@ -84,7 +84,7 @@ static int regions_open(BenchArea *a, char *error)
         if (a->regions[i] < 0) {
             int res = -errno;
             (void)snprintf(error, CONFIG_ERROR_MAX,
-                           "region %" PRIu64 " of %" PRIu64 " is not to be had: %s%s", i + 1, count,
+                           "region %" PRIu64 " of %" PRIu64 " is unavailable: %s%s", i + 1, count,
                            dodo_last_error(),
                            res == -ENOMEM ? "; see dodo status, --area and --region-size" : "");
             return res;
