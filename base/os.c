@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,6 +51,14 @@ int os_above_standard(int fd)
     (void)close(fd);
     errno = error;
     return above;
+}
+
+bool os_is_same_file(int fd, const struct stat *st)
+{
+    struct stat now;
+    return fstat(fd, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino &&
+           now.st_size == st->st_size && now.st_ctim.tv_sec == st->st_ctim.tv_sec &&
+           now.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
 }
 
 int64_t os_preemptions(void)

@@ -3,6 +3,7 @@
 #ifndef DODO_BASE_OS_H
 #define DODO_BASE_OS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,11 @@ Env os_env(void);
 /* @fd, or the same as a descriptor above the standard ones, where a program may print though it has
  * closed them. Negative, with errno: as it was, or none is free; then @fd is closed. */
 int os_above_standard(int fd);
+
+/* Is it the file that @st was read from? An open file keeps its device and inode number. On a file
+ * system that uses a number twice, two files differ in size or time of change. */
+struct stat;
+bool os_is_same_file(int fd, const struct stat *st);
 
 /* How often the calling thread has lost its processor to another. */
 int64_t os_preemptions(void);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/list.h"
+#include "base/os.h"
 
 enum {
     LOCKS_LINE_MAX = 256,
@@ -165,14 +166,9 @@ void parked_give(int fd, bool shared)
 
 /* ---- taking --------------------------------------------------------------------------------- */
 
-/* One that is open keeps its numbers, where a file system keeps to the rules; where one does not,
- * two files differ in something else. */
 static bool is_of(const Parked *p, const struct stat *st)
 {
-    struct stat now;
-    return p->device == st->st_dev && p->inode == st->st_ino && fstat(p->fd, &now) == 0 &&
-           now.st_dev == st->st_dev && now.st_ino == st->st_ino && now.st_size == st->st_size &&
-           now.st_ctim.tv_sec == st->st_ctim.tv_sec && now.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
+    return p->device == st->st_dev && p->inode == st->st_ino && os_is_same_file(p->fd, st);
 }
 
 /* Each description is told of an error of writing back once. Waiting for the writes of a range

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/description.h"
 #include "base/list.h"
+#include "base/os.h"
 #include "base/parked.h"
 
 enum { IOV_PIECES = 64 };
@@ -45,16 +46,6 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode all = {&all, &all};
 static ListNode readers = {&readers, &readers};
 
-/* Two files never have the same numbers while both are open, where a file system keeps to the
- * rules; where one does not, they differ in something else. */
-static bool same_file(int fd, const struct stat *st)
-{
-    struct stat other;
-    return fstat(fd, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino &&
-           other.st_size == st->st_size && other.st_ctim.tv_sec == st->st_ctim.tv_sec &&
-           other.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
-}
-
 /* NULL: no memory for it, or no descriptor. */
 static Reader *reader_new(const Backing *b, int fd)
 {
@@ -82,7 +73,7 @@ static Reader *reader_get(const Backing *b, int fd, const struct stat *st)
     {
         Reader *r = CONTAINER_OF(node, Reader, link);
         if (r->device == b->device && r->inode == b->inode && r->read_only == b->read_only &&
-            same_file(r->fd, st)) {
+            os_is_same_file(r->fd, st)) {
             reader = r;
             break;
         }
