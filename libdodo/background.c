@@ -287,10 +287,8 @@ static void report_start(Channel *ch, uint64_t now_ns)
     uint64_t id = 0;
     size_t n = 0;
     client_lock(c);
-    if (c->reports_count > 0) {
+    if (c->reports_count > 0 && (id = request_ids_take(&c->ids)) != 0)
         n = wire_report_encode(&c->reports[--c->reports_count], body);
-        id = request_ids_take(&c->ids);
-    }
     client_unlock(c);
     if (id)
         run_request(own_start(ch, OWN_REPORT, CALL_REPORT), id, OP_REPORT, body, n,
@@ -361,7 +359,7 @@ uint64_t background_deadline(Channel *ch)
     client_lock(c);
     bool keep = c->claimed > 0 || c->alive_due;
     bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
-    bool reports = c->reports_count > 0;
+    bool reports = c->reports_count > 0 && !request_ids_full(&c->ids);
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
     client_unlock(c);
     (void)due;

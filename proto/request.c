@@ -16,11 +16,14 @@ void request_ids_init(RequestIds *ids)
     *ids = (RequestIds){.next = 1, .settled = 1};
 }
 
+bool request_ids_full(const RequestIds *ids)
+{
+    return ids->next - ids->settled >= REQUEST_WINDOW;
+}
+
 uint64_t request_ids_take(RequestIds *ids)
 {
-    if (ids->next - ids->settled >= REQUEST_WINDOW)
-        return 0;
-    return ids->next++;
+    return request_ids_full(ids) ? 0 : ids->next++;
 }
 
 void request_ids_settle(RequestIds *ids, uint64_t id)

@@ -27,6 +27,7 @@ typedef struct RequestIds {
 void request_ids_init(RequestIds *ids);
 /* 0: the window is full, wait until another request is over. */
 uint64_t request_ids_take(RequestIds *ids);
+bool request_ids_full(const RequestIds *ids);
 void request_ids_settle(RequestIds *ids, uint64_t id); /* answered, or given up for good */
 
 typedef struct RequestTimes {

@@ -557,7 +557,7 @@ static int set_up(void **state)
     w.client = client_new(&config, &env, &hooks);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
-        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 9, 0), &sink, 1, i == 0);
+        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 9, 0), &sink, i == 2 ? 64 : 1, i == 0);
         assert_non_null(w.channels[i]);
     }
     w.manager = endpoint(ROLE_CMD, 1, 0);

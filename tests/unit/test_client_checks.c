@@ -136,6 +136,29 @@ static void checks__new_regions_avoid_the_host(void **state)
     assert_int_equal(w.report.fault, HOST_FAULT_CORRUPT);
 }
 
+/* All request ids are in use: the report waits for one. */
+static void checks__a_report_waits_for_a_request_id(void **state)
+{
+    (void)state;
+    static Call opens[64];
+    FileGiven given = {.file = &the_file, .stamp = file_stamp_now()};
+    int rd = open_filled(0);
+    file_restore();
+    w.manager_dead = true;
+    for (size_t i = 0; i < ARRAY_SIZE(opens); i++)
+        call_open_start(&opens[i], w.channels[2], &given, BLOCK, i * BLOCK, 0, w.now);
+    settle();
+    memset(w.pool, 0xFF, sizeof w.pool);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    w.manager_dead = false;
+    for (size_t i = 0; i < ARRAY_SIZE(opens); i++)
+        (void)finish(&opens[i]);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(w.reports, 1);
+    assert_true(w.report.epoch == w.epoch);
+}
+
 /* ---- writes --------------------------------------------------------------------------------- */
 
 static void checks__what_was_written_is_checked(void **state)
@@ -282,6 +305,7 @@ int main(void)
         TEST(checks__a_flipped_bit_is_never_returned),
         TEST(checks__a_flipped_bit_beside_the_bytes_that_are_read),
         TEST(checks__new_regions_avoid_the_host),
+        TEST(checks__a_report_waits_for_a_request_id),
         TEST(checks__what_was_written_is_checked),
         TEST(checks__a_partial_write_leaves_a_block_known),
         TEST(checks__a_partial_write_makes_a_block_unknown),
