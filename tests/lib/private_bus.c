@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 enum { PATIENCE_S = 150 };
 
@@ -73,12 +74,25 @@ void private_bus_kill(PrivateBus *b)
     subprocess_end(g_steal_pointer(&b->daemon));
 }
 
+/* A daemon that is killed leaves its socket behind. */
+static void remove_socket(const char *address)
+{
+    static const char prefix[] = "unix:path=";
+    g_autofree char *path = NULL;
+    if (!address || !g_str_has_prefix(address, prefix))
+        return;
+    path = g_strdup(address + strlen(prefix));
+    path[strcspn(path, ",")] = '\0';
+    (void)unlink(path);
+}
+
 void private_bus_stop(PrivateBus *b)
 {
     if (b->connection)
         (void)g_dbus_connection_close_sync(b->connection, NULL, NULL);
     g_clear_object(&b->connection);
     private_bus_kill(b);
+    remove_socket(b->address);
     g_clear_pointer(&b->address, g_free);
 }
 

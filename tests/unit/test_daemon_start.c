@@ -295,7 +295,7 @@ static int stay_root(void)
     FILE *said = tmpfile();
     if (!said || dup2(fileno(said), STDERR_FILENO) < 0 || as(NULL) != 0 || geteuid() != 0)
         return 1;
-    start_ready("ready");
+    start_ready("# ready"); /* standard output is the test's report */
     rewind(said);
     return fgets(text, sizeof text, said) && strstr(text, "runs_as_root") &&
                    strstr(text, "--user") && !fgets(text, sizeof text, said)
