@@ -458,6 +458,8 @@ static void process_count(Process *p)
     cover_add(w, COVER_FILLS_REFUSED, s.fills_refused - l->fills_refused);
     cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
     cover_add(w, COVER_CORRUPT, s.corrupt - l->corrupt);
+    if (s.corrupt > 0 && w->p.lie_every_ns == TIME_NEVER)
+        violate(w, "client%u accuses a host that returned what it was given", p->index);
     cover_add(w, COVER_HOST_DEATHS, s.hosts_lost - l->hosts_lost);
     cover_add(w, COVER_REFRACTIONS, s.refractions - l->refractions);
     cover_add(w, COVER_WRITES_QUEUED, s.blocked - l->blocked);
