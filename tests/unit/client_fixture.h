@@ -64,6 +64,7 @@ typedef struct World {
     unsigned room;
     uint64_t regions; /* ids given */
     RegionAddress last;
+    bool reuse;       /* the next OPEN gets that region once more, as one that was retained */
     unsigned avoided; /* hosts that the last OPEN named */
     unsigned opens, closes, releases, alives, claims, reports;
     OpReport report; /* the last one */
@@ -79,6 +80,8 @@ typedef struct World {
     Stamp stamp; /* if its size is not 0 */
     uint64_t stamp_taken_ns;
     unsigned released, syncs;
+    uint8_t record[1 << 16]; /* what is kept of a retained region's blocks */
+    size_t record_len;
     unsigned datagrams; /* to anyone */
     bool joins;         /* datagrams from the imd come joined */
     unsigned joined;
@@ -194,6 +197,12 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     if (*ret_status != STATUS_OK)
         return 0;
     w.room--;
+    if (w.reuse) {
+        OpOpenReply kept = {.host = addr_of(HOST_IMD), .address = w.last, .reused = true};
+        imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);
+        kept.address = w.last;
+        return wire_open_reply_encode(&kept, body);
+    }
     ImdRegion region = {
         .region = ++w.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
     rng(NULL, &region.capability, sizeof region.capability);
@@ -306,6 +315,13 @@ static void do_file(Call *call)
         w.syncs++;
         if (w.sync_error)
             r = (FileResult){.count = -1, .error = w.sync_error};
+    } else if (call->need == NEED_CHECKS_SAVE) {
+        assert_true(call->file_len <= sizeof w.record);
+        memcpy(w.record, call->file_buf, w.record_len = call->file_len);
+    } else if (call->need == NEED_CHECKS_LOAD) {
+        assert_true(w.record_len <= call->file_len);
+        memcpy(call->file_buf, w.record, w.record_len);
+        r.count = (ssize_t)w.record_len;
     } else if (call->need == NEED_FILE_STAMP) {
         r.stamp = file_stamp_now();
         r.taken_ns = w.stamp_taken_ns ? w.stamp_taken_ns : UINT64_MAX / 2;
@@ -557,7 +573,8 @@ static int set_up(void **state)
     w.client = client_new(&config, &env, &hooks);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
-        w.channels[i] = channel_new(w.client, endpoint(ROLE_CLIENT, 9, 0), &sink, i == 2 ? 64 : 1, i == 0);
+        w.channels[i] =
+            channel_new(w.client, endpoint(ROLE_CLIENT, 9, 0), &sink, i == 2 ? 64 : 1, i == 0);
         assert_non_null(w.channels[i]);
     }
     w.manager = endpoint(ROLE_CMD, 1, 0);

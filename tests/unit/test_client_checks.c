@@ -296,6 +296,44 @@ static void checks__an_answer_that_a_write_overtakes(void **state)
     assert_true(info(rd).active);
 }
 
+/* ---- retained regions ----------------------------------------------------------------------- */
+
+/* The file has not changed: what its blocks must be is known from the opening before. */
+static void retained__what_was_known_is_known_again(void **state)
+{
+    (void)state;
+    int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
+    file_restore();
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    w.reuse = true;
+    rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    memset(w.file, 0xEE, sizeof w.file);
+    assert_reads_remote(rd, 0, LEN);
+    assert_int_equal(stats().corrupt, 0);
+    w.pool[20 * BLOCK + 77] ^= 4;
+    file_restore();
+    assert_reads_file(rd, 0, 20 * BLOCK, BLOCK);
+    assert_int_equal(stats().corrupt, 1);
+}
+
+/* What is known of another state of the file says nothing of this one: nobody is accused. */
+static void retained__what_is_known_of_an_older_file_does_not_count(void **state)
+{
+    (void)state;
+    int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
+    file_restore();
+    assert_int_equal(close_rd(rd), 0);
+    memset(w.file, 0xEE, LEN); /* the file changed, and another process retained that */
+    memset(w.pool, 0xEE, LEN);
+    w.stamp_moved = true;
+    w.reuse = true;
+    rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(stats().corrupt, 0);
+    assert_true(info(rd).active);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +350,8 @@ int main(void)
         TEST(checks__a_failed_write_makes_blocks_unknown),
         TEST(checks__a_read_that_a_write_overtakes),
         TEST(checks__an_answer_that_a_write_overtakes),
+        TEST(retained__what_was_known_is_known_again),
+        TEST(retained__what_is_known_of_an_older_file_does_not_count),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
