@@ -281,6 +281,23 @@ static void read__goodbye_drops_the_host(void **state)
     assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
 }
 
+/* A host speaks for itself alone: it ends no other's regions. */
+static void read__goodbye_of_another_counts_for_nothing(void **state)
+{
+    (void)state;
+    uint8_t payload[8];
+    int rd = open_at(8192, 0, 0);
+    assert_reads_file(rd, 0, 0, 8192);
+    w.epoch = 78;
+    int other = open_at(8192, 8192, 0); /* another host's */
+    size_t n = wire_goodbye_encode(78, payload);
+    for (Session *s = NULL; (s = endpoint_walk(w.imd, s));)
+        imd_message(NULL, s, WIRE_GOODBYE, payload, n);
+    settle();
+    assert_true(info(rd).active);
+    assert_true(info(other).active);
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 static void write__both_halves(void **state)
@@ -709,6 +726,7 @@ int main(void)
         T(read__new_epoch_drops_the_host),
         T(read__new_region_on_a_host_that_started_anew),
         T(read__goodbye_drops_the_host),
+        T(read__goodbye_of_another_counts_for_nothing),
         T(write__both_halves),
         T(write__remote_failure_poisons),
         T(write__file_failure_unfills),
