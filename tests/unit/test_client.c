@@ -298,6 +298,37 @@ static void read__goodbye_of_another_counts_for_nothing(void **state)
     assert_true(info(other).active);
 }
 
+/* Reads that are under way at once all read the file before the first fill is queued: what is
+ * queued stays below the limit, whoever comes last. */
+static void read__fills_in_the_queue_are_bounded(void **state)
+{
+    (void)state;
+    enum { READS = 20, BYTES = 256 << 10 }; /* 5 MiB together; the queue takes 4 */
+    static uint8_t buf[READS][BYTES];
+    Call reads[READS];
+    int rd = open_at(BYTES, 0, 0);
+    for (int i = 0; i < READS; i++) {
+        call_read_start(&reads[i], w.channels[2], rd, 0, buf[i], BYTES, w.now);
+        while (reads[i].need != NEED_FILE_READ) {
+            channel_step(w.channels[2], w.now);
+            if (reads[i].need == NEED_NETWORK)
+                pump();
+        }
+    }
+    w.imd_dead = true; /* it takes none of them */
+    for (int i = 0; i < READS; i++) {
+        do_file(&reads[i]);
+        while (reads[i].need != NEED_NOTHING)
+            channel_step(w.channels[2], w.now);
+        assert_int_equal(reads[i].result, BYTES);
+    }
+    ClientStats s = stats();
+    assert_int_equal(s.fills_offered + s.fills_dropped, READS);
+    assert_true(s.fills_offered * BYTES < 4 << 20);
+    assert_true(s.fills_dropped > 0);
+    w.imd_dead = false;
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 static void write__both_halves(void **state)
@@ -727,6 +758,7 @@ int main(void)
         T(read__new_region_on_a_host_that_started_anew),
         T(read__goodbye_drops_the_host),
         T(read__goodbye_of_another_counts_for_nothing),
+        T(read__fills_in_the_queue_are_bounded),
         T(write__both_halves),
         T(write__remote_failure_poisons),
         T(write__file_failure_unfills),
