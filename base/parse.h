@@ -31,10 +31,10 @@ char *format_time(uint64_t ns, char *buf, size_t cap);
 
 /* A key file: "[group]" lines, "key = value" lines, "#" comment lines; calls @fn for each key in
  * order. Keys stand below a group; a value reaches to the end of its line, spaces around it apart,
- * and may be empty. @fn returns 0, or -errno to stop with what to mend in its @error (without file
+ * and may be empty. @fn returns 0, or -errno to stop with what to fix in its @error (without file
  * and line; they are put before it). What @fn is given is borrowed until it returns.
  * 0; -errno of open/read or of @fn; -EFBIG; -EINVAL for a syntax error. @error gets
- * "FILE:LINE: what to mend". */
+ * "FILE:LINE: what to fix". */
 enum { KEY_FILE_MAX = 65536, KEY_LINE_MAX = 5120, KEY_ERROR_MAX = 512 };
 typedef int (*KeyFileFn)(void *ctx, const char *group, const char *key, const char *value,
                          char *error, size_t error_cap);

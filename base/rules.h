@@ -11,7 +11,7 @@
     X(LOCK, "an open region is locked against other openers")                                 \
     X(EPOCH, "an address is refused by an imd of another epoch")                              \
     X(REGION_ID, "a region id is never used again in an epoch")                               \
-    X(OPENING, "an address is refused after the region was opened anew")                      \
+    X(OPENING, "an address is refused after the region was opened again")                     \
     X(CAPABILITY, "an address with a wrong capability is refused")                            \
     X(UNFILLED_FIRST, "a new region holds nothing")                                           \
     X(END_OF_FILE, "a block that reaches past the end of the file is not filled")             \

@@ -98,7 +98,7 @@ void cmd_host_lose(Manager *m, Host *h, const char *why)
     cmd_host_free(h);
 }
 
-/* An imd that started anew where another was: that one is no more. */
+/* An imd that started again where another was: that one is no more. */
 static void lose_predecessor(Manager *m, const Session *session)
 {
     HmapNode *next;
@@ -106,7 +106,7 @@ static void lose_predecessor(Manager *m, const Session *session)
         Host *h = CONTAINER_OF(n, Host, by_address);
         next = hmap_next(&m->hosts_by_address, n);
         if (h->epoch != session->peer_epoch && addr_equal(&h->address, &session->peer))
-            cmd_host_lose(m, h, "started anew");
+            cmd_host_lose(m, h, "started again");
     }
 }
 

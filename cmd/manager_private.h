@@ -163,7 +163,7 @@ typedef struct Region {
 _Static_assert(sizeof(Region) <= 200, "millions of them");
 
 /* What hosts are believed to have room for in a round of an OPEN, by slot; 0 where there is none.
- * In one piece, and the greatest of each block beside it: a full cluster is told by a glance, and
+ * In one piece, and the greatest of each block beside it: a full cluster is seen at a glance, and
  * the few hosts with room among thousands without looking at each of them. */
 typedef struct Rooms {
     uint64_t *of_slot; /* hosts_max, rounded up to whole blocks */

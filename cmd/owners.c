@@ -54,8 +54,8 @@ static void owner_forget(Manager *m, Owner *o)
     free(o);
 }
 
-/* The monitor at that address, as it is now: one that started anew counts its requests anew. NULL:
- * too many, or no memory. */
+/* The monitor at that address, as it is now: one that started again counts its requests from 1.
+ * NULL: too many, or no memory. */
 static Owner *owner_get(Manager *m, const Session *session)
 {
     Owner *o = owner_find(m, &session->peer);

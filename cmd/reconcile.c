@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reconciliation: the directory is rebuilt and mended from what imds hold (LISTING) and what
+/* Reconciliation: the directory is rebuilt and corrected from what imds hold (LISTING) and what
  * clients claim (CLAIM). Lists are asked for when digests differ; each counts as a whole, page by
  * page, and `before` tells which requests it may not know of yet. */
 #include "cmd/manager_private.h"

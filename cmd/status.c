@@ -65,7 +65,7 @@ static void status_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
         owners_page(m, cursor & CURSOR_OWNERS ? cursor & ~CURSOR_OWNERS : 0, reply);
 }
 
-/* It changes nothing, so that a repeat may as well be answered anew. */
+/* It changes nothing, so that a repeat may as well be answered again. */
 void cmd_status(Manager *m, Session *session, const WireRequest *request)
 {
     uint8_t body[WIRE_BODY_MAX];

@@ -38,7 +38,7 @@ static const char help_text[] =
     "Makes a file of retail-like transactions for dmine. The same options give the same file, on\n"
     "every machine.\n"
     "\n"
-    "  --output FILE         is made anew\n"
+    "  --output FILE         is made, in place of what is there\n"
     "  --format FORMAT       text, a line a transaction, or binary, in about a third of the space\n"
     "                        (default: text)\n"
     "  --transactions N      (default: 100000; the paper has 10000000)\n"

@@ -159,7 +159,7 @@ int lu_matrix_read_pivots(LuMatrix *m, int32_t *pivots)
     if (good)
         return 0;
     snprintf(m->error, sizeof m->error,
-             "%s/pivots is damaged: factor the matrix again, made anew with --generate", m->dir);
+             "%s/pivots is damaged: make the matrix again with --generate, and factor it", m->dir);
     return -EINVAL;
 }
 

@@ -44,7 +44,7 @@ typedef struct LuHeader {
     uint64_t seed;
     enum LuContents contents;
 } LuHeader;
-/* The text came from @name. 0, or -errno with what to mend in @error. */
+/* The text came from @name. 0, or -errno with what to fix in @error. */
 int lu_header_parse(const char *name, const char *text, size_t len, LuHeader *ret, char *error,
                     size_t error_cap);
 enum { LU_HEADER_MAX = 1024 };

@@ -37,7 +37,7 @@ typedef struct LuMatrix {
     const char *policy;    /* of the back end's cache, borrowed; NULL: first-in */
     uint64_t compute_rate; /* floating-point operations a second, at most; 0: any */
     LuTraffic traffic;
-    char error[512]; /* what to mend, when one of these has failed */
+    char error[512]; /* what to fix, when one of these has failed */
 } LuMatrix;
 
 /* All return 0, or -errno with m->error set. */

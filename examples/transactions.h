@@ -43,7 +43,7 @@ typedef struct TransactionReader {
     uint32_t wanted;      /* binary: how many items it has */
     uint8_t header[TRANSACTIONS_HEADER_BYTES];
     size_t header_len;
-    char error[160]; /* what to mend, after -EBADMSG */
+    char error[160]; /* what to fix, after -EBADMSG */
 } TransactionReader;
 
 /* All zero is ready to use. */

@@ -297,7 +297,7 @@ void session_close(Endpoint *e, SessionCore *s)
     session_free(e, s);
 }
 
-/* The peer may have started anew, and not say so to an address that it does not know: it is said
+/* The peer may have started again, and not say so to an address that it does not know: it is said
  * HELLO again, in a while, unless it is heard till then. The session stays until the answer. */
 static void session_unheard(Endpoint *e, SessionCore *s)
 {
@@ -373,7 +373,7 @@ Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns)
     e->now_ns = now_ns;
     SessionCore *s = session_at(e, peer, true);
     if (s) {
-        /* Somebody wants it now: the back-off starts anew, at the rate of the first retry. */
+        /* Somebody wants it now: the back-off starts again, at the rate of the first retry. */
         uint64_t soon_ns = time_add(s->hello_sent_ns, e->config.hello_retry_ns);
         if (!list_empty(&s->hello) && s->hello_ns > soon_ns) {
             s->hello_ns = soon_ns;

@@ -97,7 +97,7 @@ const EndpointCounters *endpoint_counters(const Endpoint *e);
 uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for the log */
 
 /* The session to @peer, initiated on first use (then its HELLO comes from endpoint_output()).
- * Called again while the HELLO is unanswered, its back-off starts anew. Never one that the peer
+ * Called again while the HELLO is unanswered, its back-off starts again. Never one that the peer
  * initiated. In a full table the least recently heard makes room.
  * NULL: no memory, or the table is full of sessions begun or heard at @now_ns itself. */
 Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns);

@@ -25,7 +25,7 @@ enum {
     FORMER_MAX = 1 << 16,
 };
 
-/* Who starts anew knows nobody: for so long it tells everybody so. All who had a session with the
+/* Who starts again knows nobody: for so long it tells everybody so. All who had a session with the
  * one before it, at that address, speak several times in that while. */
 #ifndef RESET_ANYBODY_NS
 #define RESET_ANYBODY_NS 60000000000ull

@@ -64,7 +64,7 @@ bool request_input(Request *r, const WireReply *reply, uint64_t now_ns);
 uint64_t request_deadline(const Request *r);
 /* Turns RUNNING into TIMED_OUT when its time is over. */
 void request_expire(Request *r, uint64_t now_ns);
-/* All clocks of the request start anew by @gap_ns later: the process itself was stopped. */
+/* All clocks of the request run @gap_ns later: the process itself was stopped. */
 void request_postpone(Request *r, uint64_t gap_ns);
 /* The session was renewed: send again at once. */
 void request_resend(Request *r, uint64_t now_ns);

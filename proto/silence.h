@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a peer that is asked again and again has been silent for too long. Silence counts only
- * while we ran ourselves: after a gap in our own ticks it starts anew. Pure. */
+ * while we ran ourselves: after a gap in our own ticks it starts again. Pure. */
 #ifndef DODO_PROTO_SILENCE_H
 #define DODO_PROTO_SILENCE_H
 

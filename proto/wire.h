@@ -438,7 +438,7 @@ typedef struct OpBeatReply {
     uint32_t flags;
 } OpBeatReply;
 
-/* All that a region directory needs to be built anew. */
+/* All that a region directory needs to be built again. */
 typedef struct RegionListing {
     RegionAddress address; /* epoch is that of the hint, and not sent again */
     Id128 client;          /* who has it open; null when released */

@@ -57,10 +57,10 @@ typedef struct TransportOps {
     int (*receive)(Transport *t, TransportReceive *receives, unsigned count);
     /* The same, but falls asleep until a message comes, the patience of the options is over (by the
      * kernel's tick: several milliseconds late) or a signal. One system call less than to wait and
-     * then receive. NULL: not to be had. */
+     * then receive. NULL: not available. */
     int (*receive_asleep)(Transport *t, TransportReceive *receives, unsigned count);
     /* From any thread: an empty message from our own address comes in, so that receive_asleep() in
-     * another thread ends. NULL: not to be had. */
+     * another thread ends. NULL: not available. */
     void (*nudge)(const Transport *t);
     int (*fd)(const Transport *t); /* to poll(2) for POLLIN */
     /* Largest datagram payload to @to without fragmentation (path MTU less headers). */

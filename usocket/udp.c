@@ -131,7 +131,7 @@ static Addr addr_from(const SockAddr *s)
     return a;
 }
 
-/* The entry for @to's host, made anew where another host has it. */
+/* The entry for @to's host, made again where another host has it. */
 static Peer *peer_of(Udp *u, const Addr *to)
 {
     Addr host = *to;

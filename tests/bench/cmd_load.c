@@ -3,7 +3,7 @@
  * on one core when the network and the sealing cost nothing, and what it holds in memory.
  *
  * Each row is one cluster: N regions opened (fill), then closed and opened at random (churn),
- * keep-alives, whole lists, a manager that starts anew, few hosts with room (near), none (full),
+ * keep-alives, whole lists, a manager that starts again, few hosts with room (near), none (full),
  * released and opened again (reuse), a directory full of what is kept (give way), all leave. */
 #include <inttypes.h>
 #include <malloc.h>

@@ -41,7 +41,7 @@ static int usage(int status)
         "Takes memory until rmd can lend about LEND-BYTES; then COUNT times: waits until an imd "
         "is\n"
         "filled with that, takes STORM-BYTES more at once, gives them back, and touches the file,\n"
-        "so that the next imd begins anew. Prints a line of JSON a storm.\n");
+        "so that the next imd begins again. Prints a line of JSON a storm.\n");
     return status;
 }
 
@@ -153,7 +153,7 @@ static int measure(pid_t imd, Taker *rest, uint64_t headroom)
     return seen.given_ns ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* rmd takes back what is left, and lends anew. */
+/* rmd takes back what is left, and lends again. */
 static void begin_anew(pid_t imd, const char *console)
 {
     static const struct timespec touch[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};

@@ -114,7 +114,7 @@ static void seal_record(void)
     cut(CHUNK, true);
 }
 
-/* Opening works in place, so each has to be sealed anew; that time is taken off. */
+/* Opening works in place, so each has to be sealed again; that time is taken off. */
 static void open_datagrams(void)
 {
     cut(SEALED, true);

@@ -225,7 +225,7 @@ static void own_op(Worker *w)
         die("mclose");
 }
 
-/* What another has open is not to be had. */
+/* What another has open is not available. */
 static void busy_op(Worker *w)
 {
     Load *l = w->load;

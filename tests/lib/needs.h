@@ -24,7 +24,7 @@ static inline int skip_all(const char *reason)
     return 0;
 }
 
-/* The case, or, where what it needs is not to be had, none: cmocka passes that over. */
+/* The case, or, where what it needs is not available, none: cmocka passes that over. */
 static inline struct CMUnitTest case_if(bool to_be_had, struct CMUnitTest test, const char *reason)
 {
     if (to_be_had)

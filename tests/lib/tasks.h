@@ -5,7 +5,7 @@
 
 #include <dirent.h>
 
-/* 0: that is not to be had. */
+/* 0: that is not available. */
 static inline unsigned tasks_count(void)
 {
     unsigned count = 0;

@@ -55,7 +55,7 @@ static inline char *tmpdir_path(const TmpDir *d, const char *name, char buf[256]
     return buf;
 }
 
-/* Writes the file anew, in place. */
+/* Replaces what the file holds, in place. */
 static inline void tmpdir_write(const TmpDir *d, const char *name, const void *bytes, size_t len)
 {
     char path[256];

@@ -554,7 +554,7 @@ static ssize_t hit_file(World *w, WorldSlot *s)
     return (ssize_t)n;
 }
 
-/* A read without the lock, if that is to be had; others' steps come between its own. */
+/* A read without the lock, if that is available; others' steps come between its own. */
 static bool slot_hit(World *w, WorldSlot *s)
 {
     CacheHit h;

@@ -203,7 +203,7 @@ static void open__skips_hosts_that_leave_or_are_silent(void **state)
 
     /* Silent just now: no tick was needed to notice. */
     rig->now_ns += rig->config.host_dead_ns;
-    manager_expire(rig->m, rig->now_ns); /* a gap of ours: clocks start anew */
+    manager_expire(rig->m, rig->now_ns); /* a gap of ours: clocks start again */
     rig_wait(rig, rig->config.host_dead_ns - 1);
     uint64_t id = client_open_send(rig, c, &open);
     rig_pump(rig);

@@ -236,7 +236,7 @@ static void monitors__are_bounded_and_forgotten(void **state)
     rig_free(rig);
 }
 
-/* One that started anew counts its requests from 1. */
+/* One that started again counts its requests from 1. */
 static void monitors__may_start_anew(void **state)
 {
     (void)state;

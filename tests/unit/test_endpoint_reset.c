@@ -208,7 +208,7 @@ static void reset__no_more_than_helloes_are_taken(void **state)
     pair_deinit(&p);
 }
 
-/* The peer started anew long ago, and tells nobody any more: who speaks to it finds out. */
+/* The peer started again long ago, and tells nobody any more: who speaks to it finds out. */
 static void unheard__hello_is_said_again(void **state)
 {
     (void)state;

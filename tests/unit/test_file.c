@@ -289,7 +289,7 @@ static void description__is_no_standard_descriptor(void **state)
     in_child(without_standard_descriptors);
 }
 
-/* A program that may not open its file anew: it dropped its privileges. */
+/* A program that may not open its file again: it dropped its privileges. */
 static int shared_description(void)
 {
     FileGiven reader, second;

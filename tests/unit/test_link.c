@@ -74,7 +74,7 @@ static void link_wait__an_earlier_waits_timer_does_not_end_it(void **state)
     close(fd);
 }
 
-/* It is not set anew for each wait: that is what it is there for. */
+/* It is not set again for each wait: that is what it is there for. */
 static void link_wait__a_timer_that_rings_in_time_stays(void **state)
 {
     int fd = eventfd(1, EFD_CLOEXEC);

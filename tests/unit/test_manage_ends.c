@@ -296,7 +296,7 @@ static void file__at_its_limit_written_through(void)
     CHECK(cread(rd, 0, buf, sizeof buf) == 5000 && csync(rd) == 0 && cclose(rd) == 0);
 }
 
-/* A file system of one MiB, which fills the file's room but for a page. False: not to be had. */
+/* A file system of one MiB, which fills the file's room but for a page. False: not available. */
 static char room_path[64] = "/tmp/dodo-test-room-XXXXXX";
 
 static int small_file_system(void)

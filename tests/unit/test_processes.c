@@ -642,7 +642,7 @@ static void *reader_main(void *arg)
     return NULL;
 }
 
-/* With no descriptor to be had, calls share the sockets there are. */
+/* With no descriptor available, calls share the sockets there are. */
 static int scenario_table(char **argv)
 {
     struct rlimit limit = {256, 256};

@@ -218,7 +218,7 @@ static void shutdown__with_reads_under_way(void **state)
     take_good(16);
     assert_false(readable(0));
     assert_int_equal(dodo_queue_wait(q, &done, 1, -1), 0);
-    rd = opened(MIB, 0, 0); /* the library starts anew; this queue does not */
+    rd = opened(MIB, 0, 0); /* the library starts again; this queue does not */
     assert_fails(dodo_queue_read(q, rd, 0, &byte, 1, NULL), EINVAL);
     assert_int_equal(dodo_queue_close(q), 0);
     q = dodo_queue_open(1);

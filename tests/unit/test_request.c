@@ -198,7 +198,7 @@ static void request_resend__at_once(void **state)
     request_resend(&r, 201);
     assert_int_equal(request_deadline(&r), 201);
     assert_true(request_output(&r, 1, out, 201) > 0);
-    assert_int_equal(request_deadline(&r), 211); /* the back-off starts anew too */
+    assert_int_equal(request_deadline(&r), 211); /* the back-off starts again too */
     request_expire(&r, 1000);                    /* but not the deadline */
     assert_int_equal(r.state, REQUEST_TIMED_OUT);
 }

@@ -466,7 +466,7 @@ static void read_transfer__late_data_of_an_older_ask_counts(void **state)
     sim_free(s);
 }
 
-/* Nobody calls output for a while (the session is being set up anew): timers never stand still. */
+/* Nobody calls output for a while (the session is being set up again): timers never stand still. */
 static void read_transfer__deadline_moves_without_output(void **state)
 {
     (void)state;

@@ -251,7 +251,7 @@ static void write_transfer__poll_tells_of_what_was_sent_before_it(void **state)
     sim_free(s);
 }
 
-/* What was suspected before a fill started anew is not suspect any more. */
+/* What was suspected before a fill started again is not suspect any more. */
 static void write_transfer__suspicion_does_not_outlive_a_resend(void **state)
 {
     (void)state;
@@ -388,7 +388,7 @@ static void write_transfer__stop_of_the_process_is_not_silence(void **state)
     sim_free(s);
 }
 
-/* A renewed session: a write asks what is there, a fill (known by its session) starts anew. */
+/* A renewed session: a write asks what is there, a fill (known by its session) starts again. */
 static void write_transfer__resend(void **state)
 {
     (void)state;
