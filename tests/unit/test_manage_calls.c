@@ -239,6 +239,54 @@ static void remote_lost__the_file_serves(void **s)
     cache_free(c);
 }
 
+/* What a host has of an earlier run counts for nothing where the file was written while it was
+ * asked: also by a write that had begun before. */
+static void remote_held__not_beside_a_write(void **s)
+{
+    (void)s;
+    int rd;
+    CacheCall sync;
+    CacheJob open;
+    CacheConfig cfg = config(2);
+    cfg.low_water_bytes = PIECE;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, 7);
+    (void)do_read(c, rd, PIECE, PIECE);
+    cache_sync_start(&sync, c, rd, w.now_ns);
+    assert_int_equal(sync.job.kind, CACHE_WRITE);
+    assert_true(cache_background_take(c, &open, w.now_ns));
+    assert_int_equal(open.kind, CACHE_OPEN_REMOTE);
+    CacheResult written = carry_out(&sync.job), opened = carry_out(&open);
+    opened.held = true;
+    cache_call_done(&sync, c, &written, w.now_ns);
+    cache_background_done(c, &open, &opened, w.now_ns);
+    assert_int_equal(finish(c, &sync), 0);
+    assert_int_equal(state(c, 5), CACHE_DISK); /* never read here: it would be the host's */
+    background(c);
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
+    cache_free(c);
+}
+
+/* Of a block that is written in part remote memory has a part. */
+static void write_through__part_of_a_block_is_not_held(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    (void)do_read(c, rd, 0, PIECE);
+    assert_int_equal(do_sync(c, rd), 0); /* opens remote memory */
+    assert_int_equal(do_write(c, rd, PIECE + 10, PIECE, 7), PIECE);
+    assert_int_equal(do_read(c, rd, PIECE + CACHE_BLOCK, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(w.buf[0], 7);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 1);
+    assert_int_equal(do_read(c, rd, PIECE, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(w.buf[0], 1);
+    assert_int_equal(w.buf[10], 7);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 1);
+    cache_free(c);
+}
+
 /* ---- the file's errors ------------------------------------------------------------------------
  */
 
@@ -362,6 +410,33 @@ static void fdatasync__failed_is_written_again(void **s)
 
 /* ---- whose data a close waits for -------------------------------------------------------------
  */
+
+/* What leaves the cache while an fdatasync for it is under way cannot be written again when that
+ * fails: each csync tells. */
+static void fdatasync__failed_for_what_left_meanwhile(void **s)
+{
+    (void)s;
+    int rd;
+    CacheCall sync;
+    CacheConfig cfg = config(1);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, 7);
+    cache_sync_start(&sync, c, rd, w.now_ns);
+    assert_int_equal(sync.job.kind, CACHE_WRITE);
+    CacheResult result = carry_out(&sync.job);
+    cache_call_done(&sync, c, &result, w.now_ns);
+    assert_int_equal(sync.job.kind, CACHE_SYNC);
+    (void)do_read(c, rd, PIECE, PIECE);
+    assert_int_equal(state(c, 0), CACHE_DISK);
+    w.sync_error = EIO;
+    assert_int_equal(finish(c, &sync), -1);
+    assert_int_equal(errno, EIO);
+    w.sync_error = 0;
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    cache_free(c);
+}
 
 static unsigned syncs_of_a_close(Cache *c, int rd)
 {
@@ -666,11 +741,14 @@ int main(void)
         cmocka_unit_test(clone__is_waited_for_by_a_write_through),
         cmocka_unit_test(refraction__no_allocation),
         cmocka_unit_test(remote_lost__the_file_serves),
+        cmocka_unit_test(remote_held__not_beside_a_write),
+        cmocka_unit_test(write_through__part_of_a_block_is_not_held),
         cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
         cmocka_unit_test(failed_write_through__is_read_from_the_file),
         cmocka_unit_test(write_back__goes_on_where_one_fails),
         cmocka_unit_test(write_back__failure_is_told_once),
         cmocka_unit_test(fdatasync__failed_is_written_again),
+        cmocka_unit_test(fdatasync__failed_for_what_left_meanwhile),
         cmocka_unit_test(close__of_what_wrote_nothing),
         cmocka_unit_test(close__of_what_is_synced),
         cmocka_unit_test(close__of_what_is_not_synced),
