@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/interleave.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tests/lib/interleave_private.h"
+#include "tests/lib/sim_rng.h"
+
+enum {
+    STACK_BYTES = 256 << 10,
+    LOCKS_MAX = 32,
+    STEPS_MAX = 100000, /* of one schedule; more of them never end */
+    RANDOM_SWITCH_PPM = 150000,
+};
+
+/* One of several ways to go on. Ways other than 0 cost a preemption, or nothing. */
+typedef struct Decision {
+    uint8_t taken, ways, cost;
+    uint8_t spent; /* preemptions before it */
+} Decision;
+
+enum ThreadState { READY, AT_LOCK, AT_COND, AT_FD, OVER };
+
+typedef struct Thread {
+    ucontext_t context;
+    uint8_t *stack;
+    enum ThreadState state;
+    const void *lock, *cond; /* that it waits for; a condition's lock, too */
+    int fd;
+    bool timed, timed_out;
+    const char *what; /* it does next */
+    const void *pc;
+} Thread;
+
+typedef struct Lock {
+    const void *at;
+    int owner;
+} Lock;
+
+/* What survives the process that explores. */
+typedef struct Shared {
+    InterleaveResult result;
+    enum Lateness lateness;
+    unsigned decisions_count;
+    Decision decisions[INTERLEAVE_DECISIONS];
+} Shared;
+
+extern const char __executable_start; /* the linker's */
+
+static struct {
+    const InterleaveScenario *scenario;
+    unsigned breaks;
+    Shared *shared;
+    unsigned threads_count, prefix; /* decisions that are given */
+    bool random, trace, failed;
+    SimRng rng;
+    uint64_t steps;
+    int self;
+    ucontext_t home;
+    Thread threads[INTERLEAVE_THREADS];
+    Lock locks[LOCKS_MAX];
+} x = {.self = NOBODY};
+
+int explorer_self(void)
+{
+    return x.self;
+}
+
+unsigned explorer_breaks(void)
+{
+    return x.breaks;
+}
+
+enum Lateness explorer_lateness(void)
+{
+    return x.shared->lateness;
+}
+
+/* ---- what fails ------------------------------------------------------------------------------ */
+
+void interleave_fail(const char *format, ...)
+{
+    InterleaveResult *r = &x.shared->result;
+    const Thread *t = x.self == NOBODY ? NULL : &x.threads[x.self];
+    int n = t ? snprintf(r->what, sizeof r->what, "thread %d, which %s: ", x.self,
+                         t->what ? t->what : "begins")
+              : snprintf(r->what, sizeof r->what, "beside the threads: ");
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(r->what + n, sizeof r->what - (size_t)n, format, args);
+    va_end(args);
+    x.failed = true;
+    x.self = NOBODY;
+    (void)setcontext(&x.home);
+    abort();
+}
+
+static void fail_stuck(void)
+{
+    static const char *const waits[] = {
+        [AT_LOCK] = "lock", [AT_COND] = "condition", [AT_FD] = "descriptor"};
+    char text[160] = "";
+    size_t n = 0;
+    for (unsigned i = 0; i < x.threads_count; i++) {
+        const Thread *t = &x.threads[i];
+        if (t->state != OVER && n < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "; thread %u waits for a %s", i,
+                                  waits[t->state]);
+    }
+    interleave_fail("no thread can go on%s", text);
+}
+
+void interleave_count(unsigned what)
+{
+    x.shared->result.counts[what]++;
+}
+
+/* ---- decisions ------------------------------------------------------------------------------- */
+
+static unsigned decide(unsigned ways, bool cost)
+{
+    Shared *s = x.shared;
+    unsigned n = s->decisions_count, taken = 0;
+    if (ways == 1)
+        return 0;
+    if (n == INTERLEAVE_DECISIONS)
+        interleave_fail("more than %d decisions", INTERLEAVE_DECISIONS);
+    if (n < x.prefix)
+        taken = s->decisions[n].taken;
+    else if (x.random && (!cost || sim_rng_chance(&x.rng, RANDOM_SWITCH_PPM)))
+        taken = (unsigned)sim_rng_below(&x.rng, ways);
+    if (taken >= ways)
+        interleave_fail("decision %u has %u ways now", n, ways);
+    uint8_t spent = n ? s->decisions[n - 1].spent : 0;
+    if (n && s->decisions[n - 1].taken)
+        spent = (uint8_t)(spent + s->decisions[n - 1].cost);
+    s->decisions[n] =
+        (Decision){.taken = (uint8_t)taken, .ways = (uint8_t)ways, .cost = cost, .spent = spent};
+    s->decisions_count++;
+    return taken;
+}
+
+static Lock *lock_at(const void *at)
+{
+    Lock *free_one = NULL;
+    for (unsigned i = 0; i < LOCKS_MAX; i++) {
+        if (x.locks[i].at == at)
+            return &x.locks[i];
+        if (!x.locks[i].at && !free_one)
+            free_one = &x.locks[i];
+    }
+    if (!free_one)
+        abort(); /* LOCKS_MAX is too small */
+    *free_one = (Lock){.at = at, .owner = NOBODY};
+    return free_one;
+}
+
+static bool readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static bool can_go_on(const Thread *t)
+{
+    if (t->state == AT_FD)
+        return readable(t->fd);
+    return t->state == READY || (t->state == AT_LOCK && lock_at(t->lock)->owner == NOBODY);
+}
+
+static void switch_to(int next)
+{
+    int self = x.self;
+    if (next == self)
+        return;
+    x.self = next;
+    ucontext_t *from = self == NOBODY ? &x.home : &x.threads[self].context;
+    (void)swapcontext(from, next == NOBODY ? &x.home : &x.threads[next].context);
+}
+
+/* When nobody can go on otherwise, time passes. */
+static bool time_passes(void)
+{
+    unsigned timed[INTERLEAVE_THREADS], n = 0;
+    for (unsigned i = 0; i < x.threads_count; i++)
+        if ((x.threads[i].state == AT_COND || x.threads[i].state == AT_FD) && x.threads[i].timed)
+            timed[n++] = i;
+    if (n == 0)
+        return false;
+    Thread *t = &x.threads[timed[decide(n, false)]];
+    t->timed_out = true;
+    t->state = t->state == AT_COND ? AT_LOCK : READY;
+    return true;
+}
+
+static bool all_over(void)
+{
+    for (unsigned i = 0; i < x.threads_count; i++)
+        if (x.threads[i].state != OVER)
+            return false;
+    return true;
+}
+
+/* Threads that can go on; the one that runs first. */
+static unsigned candidates(int *ret)
+{
+    unsigned n = 0;
+    if (x.self != NOBODY && can_go_on(&x.threads[x.self]))
+        ret[n++] = x.self;
+    for (int i = 0; i < (int)x.threads_count; i++)
+        if (i != x.self && can_go_on(&x.threads[i]))
+            ret[n++] = i;
+    return n;
+}
+
+/* Decides who goes on, and returns when the thread that runs does. */
+static void schedule(void)
+{
+    for (;;) {
+        int way[2 * INTERLEAVE_THREADS];
+        unsigned n = candidates(way), ways = n;
+        if (n == 0 && all_over()) {
+            switch_to(NOBODY);
+            return;
+        }
+        if (n == 0 && !time_passes())
+            fail_stuck();
+        if (n == 0)
+            continue;
+        bool stays = way[0] == x.self;
+        for (int i = 0; x.shared->lateness == STORES_ANY && i < (int)x.threads_count; i++)
+            if (memory_has_late(i))
+                way[ways++] = i;
+        unsigned taken = decide(ways, stays);
+        if (taken < n) {
+            switch_to(way[taken]);
+            return;
+        }
+        memory_drain_one(way[taken]);
+    }
+}
+
+static void step(const char *what, const void *at, const void *pc)
+{
+    x.threads[x.self].what = what;
+    x.threads[x.self].pc = pc;
+    if (++x.steps > STEPS_MAX)
+        interleave_fail("the threads never end");
+    schedule();
+    if (x.trace)
+        (void)printf("%#tx: thread %d %s %p\n", (const char *)pc - &__executable_start, x.self,
+                     what, at);
+}
+
+void explorer_point(const char *what, const void *at, const void *pc)
+{
+    if (x.self != NOBODY)
+        step(what, at, pc);
+}
+
+void interleave_point(const char *what)
+{
+    explorer_point(what, NULL, __builtin_return_address(0));
+}
+
+/* ---- locks and conditions -------------------------------------------------------------------- */
+
+/* The thread waits until the lock is free, and has it then. */
+static void lock_take(const void *lock)
+{
+    Thread *t = &x.threads[x.self];
+    t->state = AT_LOCK;
+    t->lock = lock;
+    step("locks", lock, t->pc);
+    t->state = READY;
+    memory_check(lock, 1, "a lock");
+    lock_at(lock)->owner = x.self;
+}
+
+int interleave_lock(const void *lock)
+{
+    memory_check(lock, 1, "a lock");
+    if (x.self == NOBODY)
+        return 0;
+    memory_drain(x.self);
+    x.threads[x.self].pc = __builtin_return_address(0);
+    if (lock_at(lock)->owner == x.self)
+        interleave_fail("the thread has the lock already");
+    lock_take(lock);
+    return 0;
+}
+
+static void lock_give(const void *lock)
+{
+    memory_check(lock, 1, "an unlock");
+    if (lock_at(lock)->owner != x.self)
+        interleave_fail("the thread does not have the lock");
+    memory_drain(x.self);
+    lock_at(lock)->owner = NOBODY;
+}
+
+int interleave_unlock(const void *lock)
+{
+    if (x.self == NOBODY)
+        return 0;
+    explorer_point("unlocks", lock, __builtin_return_address(0));
+    lock_give(lock);
+    return 0;
+}
+
+int interleave_wait(const void *cond, const void *lock, bool timed)
+{
+    if (x.self == NOBODY)
+        interleave_fail("waits where there is no thread");
+    Thread *t = &x.threads[x.self];
+    memory_check(cond, 1, "a wait");
+    lock_give(lock);
+    t->state = AT_COND;
+    t->cond = cond;
+    t->lock = lock;
+    t->timed = timed;
+    t->timed_out = false;
+    step("waits for", cond, __builtin_return_address(0));
+    t->state = READY;
+    memory_check(lock, 1, "a lock");
+    lock_at(lock)->owner = x.self;
+    return t->timed_out ? ETIMEDOUT : 0;
+}
+
+/* Whom a signal wakes, the schedule says. */
+static void wake(const void *cond, bool all)
+{
+    unsigned waiting[INTERLEAVE_THREADS], n = 0;
+    for (unsigned i = 0; i < x.threads_count; i++)
+        if (x.threads[i].state == AT_COND && x.threads[i].cond == cond)
+            waiting[n++] = i;
+    if (n > 0 && !all)
+        waiting[0] = waiting[decide(n, false)];
+    for (unsigned i = 0; i < (all ? n : n > 0); i++)
+        x.threads[waiting[i]].state = AT_LOCK;
+}
+
+int interleave_signal(const void *cond)
+{
+    memory_check(cond, 1, "a signal");
+    explorer_point("signals", cond, __builtin_return_address(0));
+    wake(cond, false);
+    return 0;
+}
+
+int interleave_broadcast(const void *cond)
+{
+    memory_check(cond, 1, "a broadcast");
+    explorer_point("wakes all at", cond, __builtin_return_address(0));
+    wake(cond, !(x.breaks & BREAK_BROADCAST));
+    return 0;
+}
+
+int interleave_destroy(const void *at)
+{
+    memory_check(at, 1, "an end of a lock");
+    if (lock_at(at)->owner != NOBODY)
+        interleave_fail("a lock ends while it is held");
+    for (unsigned i = 0; i < x.threads_count; i++)
+        if (x.threads[i].state == AT_COND && x.threads[i].cond == at)
+            interleave_fail("a condition ends while thread %u waits for it", i);
+    lock_at(at)->at = NULL;
+    return 0;
+}
+
+int interleave_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms)
+{
+    Thread *t = &x.threads[x.self];
+    if (timeout_ms != 0 && x.self != NOBODY) {
+        memory_drain(x.self);
+        t->state = AT_FD;
+        t->fd = fd;
+        t->timed = timeout_ms > 0;
+        step("sleeps until data comes", NULL, __builtin_return_address(0));
+        t->state = READY;
+    } else {
+        explorer_point("looks for data", NULL, __builtin_return_address(0));
+    }
+    return epoll_wait(fd, events, max, 0);
+}
+
+/* ---- one schedule ---------------------------------------------------------------------------- */
+
+static void thread_main(void)
+{
+    x.scenario->threads[x.self]();
+    memory_drain(x.self);
+    x.threads[x.self].state = OVER;
+    schedule();
+}
+
+/* Its own function: getcontext() may return twice, as the compiler knows. */
+static __attribute__((noinline)) void thread_make(Thread *t)
+{
+    if (getcontext(&t->context) != 0)
+        abort();
+    t->context.uc_stack.ss_sp = t->stack;
+    t->context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&t->context, thread_main, 0);
+}
+
+static void threads_make(void)
+{
+    x.threads_count = 0;
+    for (unsigned i = 0; i < INTERLEAVE_THREADS && x.scenario->threads[i]; i++) {
+        Thread *t = &x.threads[x.threads_count++];
+        uint8_t *stack = t->stack ? t->stack : malloc(STACK_BYTES);
+        if (!stack)
+            abort();
+        *t = (Thread){.stack = stack};
+        thread_make(t);
+    }
+}
+
+/* A failure comes back to where the context was kept last. */
+static void run(void)
+{
+    memory_reset();
+    memset(x.locks, 0, sizeof x.locks);
+    x.steps = 0;
+    x.self = NOBODY;
+    x.failed = false;
+    x.threads_count = 0;
+    x.shared->decisions_count = 0;
+    (void)getcontext(&x.home);
+    if (x.failed)
+        return;
+    if (x.scenario->begin)
+        x.scenario->begin();
+    threads_make();
+    schedule();
+    if (x.failed)
+        return;
+    (void)getcontext(&x.home);
+    if (!x.failed && x.scenario->end)
+        x.scenario->end();
+    x.shared->result.steps += x.steps;
+}
+
+/* ---- many schedules -------------------------------------------------------------------------- */
+
+/* The next one in order, with no more than so many preemptions. */
+static bool next_schedule(unsigned preemptions)
+{
+    Shared *s = x.shared;
+    for (unsigned n = s->decisions_count; n > 0; n--) {
+        Decision *d = &s->decisions[n - 1];
+        if (d->taken + 1 == d->ways || d->spent + d->cost > preemptions)
+            continue;
+        d->taken++;
+        x.prefix = n;
+        return true;
+    }
+    return false;
+}
+
+static void explore_all(enum Lateness lateness, const InterleaveLimits *limits)
+{
+    InterleaveResult *r = &x.shared->result;
+    uint64_t count = 0;
+    x.shared->lateness = lateness;
+    x.prefix = 0;
+    do {
+        if (++count > limits->schedules_max) {
+            x.failed = true;
+            (void)snprintf(r->what, sizeof r->what, "more than %" PRIu64 " schedules",
+                           limits->schedules_max);
+            return;
+        }
+        run();
+        r->schedules++;
+    } while (!x.failed && next_schedule(limits->preemptions));
+}
+
+static void explore_random(const InterleaveLimits *limits)
+{
+    x.shared->lateness = STORES_ANY;
+    x.prefix = 0;
+    x.random = true;
+    for (uint64_t i = 0; i < limits->random && !x.failed; i++) {
+        sim_rng_init(&x.rng, i, 0x7363686564);
+        run();
+        x.shared->result.random++;
+    }
+}
+
+static const char *const lateness_names[] = {"now", "late", "any"};
+
+/* When stores are seen, and the decisions that are not the first way: "late 17:1 42:2". */
+static void schedule_text(const Shared *s, char *ret, size_t size)
+{
+    size_t n = (size_t)snprintf(ret, size, "%s", lateness_names[s->lateness]);
+    for (unsigned i = 0; i < s->decisions_count && n < size; i++)
+        if (s->decisions[i].taken)
+            n += (size_t)snprintf(ret + n, size - n, " %u:%u", i, s->decisions[i].taken);
+}
+
+static bool schedule_parse(Shared *s, const char *text)
+{
+    bool known = false;
+    size_t skip = strcspn(text, " ");
+    for (unsigned i = 0; i < 3; i++)
+        if (strlen(lateness_names[i]) == skip && strncmp(text, lateness_names[i], skip) == 0) {
+            s->lateness = (enum Lateness)i;
+            known = true;
+        }
+    unsigned at, way;
+    int used;
+    for (text += skip; sscanf(text, " %u:%u%n", &at, &way, &used) == 2; text += used) {
+        if (at >= INTERLEAVE_DECISIONS || way > UINT8_MAX)
+            return false;
+        s->decisions[at].taken = (uint8_t)way;
+        x.prefix = at + 1;
+    }
+    return known && !*text;
+}
+
+static Shared *shared_memory(void)
+{
+    void *p = mmap(NULL, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        abort();
+    return p;
+}
+
+/* In a process of its own: what a failed schedule leaves behind harms no other, and a crash is a
+ * failure as others are. */
+static void in_child(const InterleaveScenario *s, unsigned breaks, void (*work)(const void *arg),
+                     const void *arg, InterleaveResult *ret)
+{
+    Shared *shared = shared_memory();
+    int status;
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0)
+        abort();
+    if (pid == 0) {
+        x.scenario = s;
+        x.breaks = breaks;
+        x.shared = shared;
+        work(arg);
+        shared->result.failed = x.failed;
+        (void)fflush(NULL);
+        _exit(0);
+    }
+    if (waitpid(pid, &status, 0) != pid)
+        abort();
+    *ret = shared->result;
+    if (!WIFEXITED(status)) {
+        ret->failed = true;
+        (void)snprintf(ret->what, sizeof ret->what, "the code died (%s)",
+                       strsignal(WTERMSIG(status)));
+    }
+    if (ret->failed)
+        schedule_text(shared, ret->schedule, sizeof ret->schedule);
+    (void)munmap(shared, sizeof *shared);
+}
+
+static void work_explore(const void *arg)
+{
+    const InterleaveLimits *limits = arg;
+    explore_all(STORES_NOW, limits);
+    if (!x.failed && memory_late_ever())
+        explore_all(STORES_LATE, limits);
+    if (!x.failed)
+        explore_random(limits);
+}
+
+static void work_replay(const void *arg)
+{
+    if (!schedule_parse(x.shared, arg)) {
+        (void)fprintf(stderr, "no schedule: %s\n", (const char *)arg);
+        abort();
+    }
+    run();
+}
+
+void interleave_explore(const InterleaveScenario *s, const InterleaveLimits *limits,
+                        InterleaveResult *ret)
+{
+    in_child(s, limits->breaks, work_explore, limits, ret);
+}
+
+void interleave_replay(const InterleaveScenario *s, unsigned breaks, bool trace,
+                       const char *schedule, InterleaveResult *ret)
+{
+    x.trace = trace;
+    in_child(s, breaks, work_replay, schedule, ret);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* The turns of a queue in all interleavings of its threads (see tests/lib/interleave.h): its owner
+ * reads, waits and closes it, while others close regions that have reads under way there. The link
+ * below it is a model: a datagram ends the oldest read. */
+#include "tests/unit/interleave_fixture.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "libdodo/gate.h"
+#include "libdodo/link.h"
+#include "libdodo/queue.h"
+
+enum { READS = 3, LEN = 64 };
+enum { COUNT_TAKEN, COUNT_LATE }; /* for interleave_count() */
+
+struct Channel {
+    Call *calls[READS];
+    unsigned count;
+    bool news, stepped; /* stepped: somebody is inside */
+};
+
+static struct {
+    DodoQueue *queue;
+    Link link;
+    Transport transport;
+    Channel channel;
+    int socket; /* an eventfd: datagrams that came */
+    unsigned taken;
+    uint8_t buf[LEN];
+} w;
+
+/* ---- the link -------------------------------------------------------------------------------- */
+
+static int socket_fd(const Transport *t)
+{
+    (void)t;
+    return w.socket;
+}
+
+Link *runtime_link_new(Runtime *rt, unsigned calls_max)
+{
+    static const TransportOps ops = {.fd = socket_fd};
+    (void)rt;
+    (void)calls_max;
+    w.transport.ops = &ops;
+    w.link.transport = &w.transport;
+    w.link.channel = &w.channel;
+    w.link.timer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return &w.link;
+}
+
+Link *link_free(Link *link)
+{
+    if (w.channel.count > 0)
+        interleave_fail("the link is given back with %u reads under way", w.channel.count);
+    (void)close(link->timer_fd);
+    return NULL;
+}
+
+void link_abandon(Link *link)
+{
+    (void)link;
+}
+
+/* One thread at a time. */
+static void channel_alone(const char *what)
+{
+    if (w.channel.stepped)
+        interleave_fail("two threads have a turn");
+    w.channel.stepped = true;
+    interleave_point(what);
+    w.channel.stepped = false;
+}
+
+void link_step(Link *link)
+{
+    (void)link;
+    channel_alone("moves the channel on");
+}
+
+bool link_receive(Link *link)
+{
+    eventfd_t one;
+    channel_alone("receives");
+    if (eventfd_read(socket_fd(link->transport), &one) != 0)
+        return false;
+    Call *call = w.channel.calls[0];
+    w.channel.count--;
+    memmove(w.channel.calls, w.channel.calls + 1, w.channel.count * sizeof *w.channel.calls);
+    call->need = NEED_NOTHING;
+    call->result = LEN;
+    w.channel.news = true;
+    return true;
+}
+
+void link_alarm(Link *link, uint64_t deadline_ns)
+{
+    (void)link;
+    (void)deadline_ns;
+}
+
+void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
+                     uint64_t now_ns)
+{
+    (void)rd, (void)offset, (void)buf, (void)len, (void)now_ns;
+    *call = (Call){.need = NEED_NETWORK};
+    ch->calls[ch->count++] = call;
+    (void)eventfd_write(w.socket, 1); /* its data has come */
+}
+
+Call *channel_next(Channel *ch, Call *after)
+{
+    (void)ch, (void)after;
+    return NULL; /* no read needs its file */
+}
+
+bool channel_take_news(Channel *ch)
+{
+    bool news = ch->news;
+    ch->news = false;
+    return news;
+}
+
+uint64_t channel_deadline(Channel *ch)
+{
+    (void)ch;
+    return TIME_NEVER;
+}
+
+void call_file_taken(Call *call)
+{
+    (void)call;
+}
+
+void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    (void)call, (void)result, (void)now_ns;
+}
+
+/* ---- what else it stands on ------------------------------------------------------------------ */
+
+void gate_enter(void)
+{
+}
+
+void gate_leave(void)
+{
+}
+
+void reason_set(const char *text)
+{
+    (void)text;
+}
+
+void file_worker_init(FileWorker *worker, int done_fd)
+{
+    (void)worker, (void)done_fd;
+}
+
+bool file_worker_give(FileWorker *worker, FileJob *job)
+{
+    (void)worker, (void)job;
+    return false;
+}
+
+FileJob *file_worker_take(FileWorker *worker)
+{
+    (void)worker;
+    return NULL;
+}
+
+void file_worker_stop(FileWorker *worker)
+{
+    (void)worker;
+}
+
+void file_job_do(FileJob *job)
+{
+    (void)job;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void read_from(int rd)
+{
+    if (queue_read(w.queue, rd, 0, w.buf, LEN, NULL) != 0)
+        interleave_fail("a read does not begin");
+}
+
+/* A read of each of two regions is under way. */
+static void begin(void)
+{
+    w.channel = (Channel){0};
+    w.taken = 0;
+    w.socket = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    if (w.socket < 0 || queue_open(NULL, READS, &w.queue) != 0)
+        abort();
+    read_from(1);
+    read_from(2);
+}
+
+static void end(void)
+{
+    (void)close(w.socket);
+    if (interleave_heap_bytes() != 0)
+        interleave_fail("%zu bytes are not freed", interleave_heap_bytes());
+}
+
+static void take(unsigned most)
+{
+    DodoDone done[READS];
+    int n = queue_wait(w.queue, done, most, -1);
+    if (n < 1)
+        interleave_fail("%u reads were taken, and there are no more", w.taken);
+    w.taken += (unsigned)n;
+    interleave_count(COUNT_TAKEN);
+}
+
+/* Reads from a third region meanwhile, takes all and closes the queue. */
+static void own(void)
+{
+    read_from(3);
+    while (w.taken < READS)
+        take(1);
+    queue_close(w.queue);
+}
+
+/* Takes what is done, once, and closes the queue, whatever is under way. */
+static void own_briefly(void)
+{
+    take(READS);
+    queue_close(w.queue);
+}
+
+static void close_1(void)
+{
+    queue_finish_region(1);
+    interleave_count(COUNT_LATE);
+}
+
+static void close_2(void)
+{
+    queue_finish_region(2);
+    interleave_count(COUNT_LATE);
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static const InterleaveScenario owner_beside = {"turns", begin, {own, close_1, close_2}, end};
+static const InterleaveScenario close_beside = {
+    "close", begin, {own_briefly, close_1, close_2}, end};
+static const InterleaveScenario *const scenarios[] = {&owner_beside, &close_beside, NULL};
+
+static void queue__everybody_gets_a_turn(void **state)
+{
+    (void)state;
+    (void)clean(&owner_beside, 2, COUNT_LATE + 1);
+    noticed(&owner_beside, BREAK_BROADCAST, "no thread can go on");
+}
+
+static void queue__closes_beside_others(void **state)
+{
+    (void)state;
+    (void)clean(&close_beside, 2, COUNT_LATE + 1);
+    noticed(&close_beside, BREAK_BROADCAST, "no thread can go on");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queue__everybody_gets_a_turn),
+        cmocka_unit_test(queue__closes_beside_others),
+    };
+    return argc > 1 ? replay(scenarios, argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+}
