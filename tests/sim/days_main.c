@@ -25,9 +25,11 @@ static void sum(const DaysResult *r)
     runs++;
 }
 
-static void run(uint64_t seed, uint64_t broken, FILE *trace, bool counts, SeedResult *ret)
+static void run(uint64_t seed, unsigned scenario, uint64_t broken, FILE *trace, bool counts,
+                SeedResult *ret)
 {
     DaysResult r;
+    (void)scenario; /* there is one */
     days_run(&(DaysOptions){.seed = seed, .trace = trace, .broken_guards = broken}, &r);
     if (counts)
         sum(&r);

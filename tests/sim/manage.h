@@ -74,6 +74,21 @@ enum {
     X(FILE_CHANGED, "files changed while nobody had them")  \
     X(READ_AGAIN, "ranges read again when all was over")
 
+/* X(name): what a seed is about, if the seed does not decide it: guards that few seeds notice have
+ * one of their own. */
+#define MANAGE_SCENARIOS(X)                                               \
+    X(any)                                                                \
+    X(held)  /* an earlier run's data, and a write as it is opened */     \
+    X(fill)  /* fills beside a write that began before memory was open */ \
+    X(clone) /* writes past the cache beside clones and fetches */        \
+    X(sync)  /* csyncs that fail beside write-backs */
+
+enum ManageScenario {
+#define X(name) SCENARIO_##name,
+    MANAGE_SCENARIOS(X)
+#undef X
+};
+
 enum ManageCover {
 #define X(name, text) MANAGE_COVER_##name,
     MANAGE_COVERS(X)
@@ -109,11 +124,12 @@ typedef struct UserRegion {
     int rd;
     unsigned flags, calls;
     uint64_t offset, len;
-    bool synced;                           /* an fdatasync went well since it is open */
-    uint64_t size;                         /* that its own writes gave it */
-    uint64_t failures, failures_told;      /* of the file: writes, syncs */
-    bool must_tell;                        /* a write-back failed, and no call has told it yet */
-    bool lost;                             /* a failed sync is told again and again */
+    bool write_first;                 /* nobody has called it yet, and a write is to be first */
+    bool synced;                      /* an fdatasync went well since it is open */
+    uint64_t size;                    /* that its own writes gave it */
+    uint64_t failures, failures_told; /* of the file: writes, syncs */
+    bool must_tell;                   /* a write-back failed, and no call has told it yet */
+    bool lost;                        /* a failed sync is told again and again */
     uint64_t refused_ns, refused_until_ns; /* remote memory */
 } UserRegion;
 
@@ -197,7 +213,9 @@ typedef struct ManageParams {
     uint64_t kill_steps; /* on average; 0: nobody is killed */
     uint64_t full_every_ns;
     uint32_t beside_ppm;
-    uint32_t lie_ppm; /* of the reads from remote memory: a host returns something else */
+    uint32_t write_first_ppm; /* of the openings: the first call is a write */
+    uint64_t hot_bytes;       /* not 0: calls are of the region's first ones */
+    uint32_t lie_ppm;         /* of the reads from remote memory: a host returns something else */
     bool small_writes, hits;
 } ManageParams;
 
@@ -206,6 +224,7 @@ struct ManageWorld {
     ManageParams p;
     UserFile files[USER_FILES];
     User users[USERS_MAX];
+    enum ManageScenario scenario;
     SimRng lies;
     bool poking;
     uint32_t full_ppm_before;
@@ -218,8 +237,13 @@ static inline void manage_cover(ManageWorld *m, enum ManageCover what)
 }
 
 /* Runs one seed. */
-void manage_run(uint64_t seed, FILE *trace, uint64_t *cover, SeedResult *ret);
+void manage_run(uint64_t seed, enum ManageScenario scenario, FILE *trace, uint64_t *cover,
+                SeedResult *ret);
 void manage_params_choose(ManageWorld *m);
+/* Much slower than the network, on which nothing goes wrong. */
+void manage_file_is_slow(ManageWorld *m, SimRng *r);
+/* manage_scenarios.c: after all else was chosen */
+void manage_scenario_choose(ManageWorld *m);
 
 /* manage_user.c: the shell around both cores */
 uint64_t user_now(const User *u);

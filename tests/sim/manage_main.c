@@ -6,11 +6,12 @@
 
 static uint64_t covered[MANAGE_COVER_MAX];
 
-static void run(uint64_t seed, uint64_t broken, FILE *trace, bool counts, SeedResult *ret)
+static void run(uint64_t seed, unsigned scenario, uint64_t broken, FILE *trace, bool counts,
+                SeedResult *ret)
 {
     uint64_t other[MANAGE_COVER_MAX] = {0};
     manage_broken_guards = broken;
-    manage_run(seed, trace, counts ? covered : other, ret);
+    manage_run(seed, (enum ManageScenario)scenario, trace, counts ? covered : other, ret);
     manage_broken_guards = 0;
 }
 
@@ -39,17 +40,24 @@ int main(int argc, char **argv)
         MANAGE_GUARDS(X){0}
 #undef X
     };
-    static const SeedsNoticed noticed_before[] = {{"RACED", 461},
-                                                  {"FILL_BESIDE", 375},
-                                                  {"DIRECT_ALONE", 1139},
-                                                  {"SYNC_BESIDE", 239},
-                                                  {"DOUBT", 202},
-                                                  {"CLONE_BESIDE", 228},
-                                                  {0}};
+    static const SeedsNoticed noticed_before[] = {{0}};
+    static const char *const scenarios[] = {
+#define X(name) #name,
+        MANAGE_SCENARIOS(X) NULL
+#undef X
+    };
+    static const uint8_t guard_scenarios[MANAGE_GUARD_MAX] = {
+        [MANAGE_GUARD_RACED] = SCENARIO_held,         [MANAGE_GUARD_FILL_BESIDE] = SCENARIO_fill,
+        [MANAGE_GUARD_CLONE_BESIDE] = SCENARIO_clone, [MANAGE_GUARD_DIRECT_ALONE] = SCENARIO_clone,
+        [MANAGE_GUARD_SYNC_BESIDE] = SCENARIO_sync,   [MANAGE_GUARD_DOUBT] = SCENARIO_sync,
+        [MANAGE_GUARD_SYNC_JOINED] = SCENARIO_sync,
+    };
     const Seeds seeds = {.program = "manage",
                          .guards = guards,
                          .noticed_before = noticed_before,
                          .guard_seeds = 2000,
+                         .scenarios = scenarios,
+                         .guard_scenarios = guard_scenarios,
                          .run = run,
                          .report = report,
                          .report_seeds = 300};

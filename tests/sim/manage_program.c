@@ -82,7 +82,9 @@ static void do_open(User *u)
                      (chance(u, q->retain_ppm) ? DODO_RETAIN : 0) |
                      (chance(u, q->stripe_ppm) ? DODO_STRIPE : 0) |
                      (chance(u, q->through_ppm) ? MANAGE_WRITE_THROUGH : 0);
-    (void)region_open(u, f, (unsigned)sim_rng_below(&u->rng, USER_RANGES), flags);
+    bool opened = region_open(u, f, (unsigned)sim_rng_below(&u->rng, USER_RANGES), flags);
+    if (opened && q->write_first_ppm) /* of a program with one region */
+        u->regions[0].write_first = chance(u, q->write_first_ppm);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -128,7 +130,9 @@ static void stream_piece(UserThread *t)
 static void choose_piece(UserThread *t)
 {
     User *u = t->user;
-    uint64_t len = t->region->len;
+    uint64_t len = t->region->len, hot = u->m->p.hot_bytes;
+    if (hot && hot < len)
+        len = hot;
     t->offset = sim_rng_below(&u->rng, len);
     t->len = sim_rng_spread(&u->rng, 1, len);
     if (t->op == USER_READ && t->stream.region == t->region && stream_goes_on(t)) {
@@ -327,6 +331,10 @@ static void do_call(UserThread *t, enum UserOp op)
     UserRegion *r = region_some(u, false);
     if (op == USER_READ && stream_goes_on(t))
         r = t->stream.region;
+    if (r && r->write_first) {
+        r->write_first = false;
+        op = USER_WRITE;
+    }
     if (!r) {
         do_open(u);
         return;

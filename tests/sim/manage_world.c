@@ -102,8 +102,7 @@ static void choose_files(ManageWorld *m, SimRng *r)
         f->granule_ns = 50 * NS_PER_MS;
 }
 
-/* Much slower than the network, on which nothing goes wrong. */
-static void file_is_slow(ManageWorld *m, SimRng *r)
+void manage_file_is_slow(ManageWorld *m, SimRng *r)
 {
     Params *q = &m->w.p;
     q->link.delay_ns = sim_rng_spread(r, 20, 200) * NS_PER_US;
@@ -137,7 +136,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         f->granule_ns = NS_PER_MS;
         f->lease_counts_own = false;
         p->callers = USER_CALLERS_MAX;
-        file_is_slow(m, r);
+        manage_file_is_slow(m, r);
         break;
     case 1: /* several threads' csyncs of one region, which fail */
         p->callers = USER_CALLERS_MAX;
@@ -184,7 +183,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->through_ppm = 900000;
         if (sim_rng_below(r, 2))
             p->cache.limit_bytes = USER_FILE_BYTES;
-        file_is_slow(m, r);
+        manage_file_is_slow(m, r);
         break;
     case 5: /* writes past the cache, of what is cached, that fail half-way */
         p->cache.limit_bytes = 2 * USER_FILE_BYTES;
@@ -212,7 +211,7 @@ static void choose_focus(ManageWorld *m, SimRng *r)
         p->writes = p->syncs = 10;
         p->opens = p->closes = 3;
         if (sim_rng_below(r, 2))
-            file_is_slow(m, r);
+            manage_file_is_slow(m, r);
         break;
     case 7: /* a cache that lets go, and is kept again, beside writes and csyncs */
         p->cache.piece_bytes = 4096;
@@ -253,7 +252,7 @@ static void choose_lies(ManageWorld *m)
     p->opens = p->closes = 3;
     p->small_writes = true;
     p->rdonly_ppm = p->through_ppm = p->changes = 0;
-    file_is_slow(m, r);
+    manage_file_is_slow(m, r);
 }
 
 /* Reads past the cache that fail, beside closes. By numbers of its own, likewise. */
@@ -290,7 +289,8 @@ void manage_params_choose(ManageWorld *m)
     SimRng rng, *r = &rng;
     unsigned kinds = 0;
     sim_rng_init(r, m->w.seed, 0x6d616e);
-    params_choose(q, m->w.seed, scenarios[sim_rng_below(r, ARRAY_SIZE(scenarios))]);
+    int scenario = scenarios[sim_rng_below(r, ARRAY_SIZE(scenarios))];
+    params_choose(q, m->w.seed, m->scenario == SCENARIO_any ? scenario : SCENARIO_CALM);
     choose_programs(&m->p, r);
     q->clients = 0;
     q->client_hosts = q->files = 1;
@@ -311,6 +311,7 @@ void manage_params_choose(ManageWorld *m)
     choose_focus(m, r);
     choose_lies(m);
     choose_failing_hits(m);
+    manage_scenario_choose(m);
 }
 
 /* ---- making the world ----------------------------------------------------------------------- */
@@ -469,7 +470,8 @@ static void phases_tick(void *ctx, uint64_t arg)
     simnet_at(m->w.net, world_now(&m->w) + 10 * NS_PER_MS, NULL, phases_tick, m, 0);
 }
 
-void manage_run(uint64_t seed, FILE *trace, uint64_t *cover_sum, SeedResult *ret)
+void manage_run(uint64_t seed, enum ManageScenario scenario, FILE *trace, uint64_t *cover_sum,
+                SeedResult *ret)
 {
     static uint64_t cluster[COVER_MAX];
     ManageWorld *m = calloc(1, sizeof *m);
@@ -479,6 +481,7 @@ void manage_run(uint64_t seed, FILE *trace, uint64_t *cover_sum, SeedResult *ret
     w->cover = cluster;
     w->trace = trace;
     m->cover = cover_sum;
+    m->scenario = scenario;
     world_make(m, seed);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);
     phases_tick(m, 0);

@@ -5,6 +5,7 @@
  *   PROGRAM --seeds 1..1000          each must be clean
  *   PROGRAM --seed 4711 --trace      one again, with its story
  *   PROGRAM --seed 3 --break GUARD   with a guard broken
+ *   PROGRAM --scenario NAME          all seeds in this scenario
  *   PROGRAM --each-guard             breaks each guard in turn; each must be noticed
  *   PROGRAM --seeds 1..50 --twice    each must go the same way again */
 #ifndef DODO_TESTS_SIM_SEEDS_H
@@ -23,6 +24,9 @@ typedef struct SeedsGuard {
     const char *name, *text;
 } SeedsGuard;
 
+/* In any other than 0 a guard is noticed by one of the first so many seeds. */
+enum { SEEDS_OF_SCENARIO = 30 };
+
 /* Where a guard was noticed last: tried first, because it takes long to come there. That such a
  * seed notices it no more is no fault. */
 typedef struct SeedsNoticed {
@@ -35,8 +39,12 @@ typedef struct Seeds {
     const SeedsGuard *guards; /* up to a NULL name; 64 at most */
     const SeedsNoticed *noticed_before;
     uint64_t guard_seeds; /* in which a guard must be noticed */
+    /* Names of scenarios up to a NULL; in the first a seed decides all for itself. NULL: none. */
+    const char *const *scenarios;
+    const uint8_t *guard_scenarios; /* where a guard is to be noticed, by its number */
     /* @broken: bit per guard. @counts: what it exercises is to be reported. */
-    void (*run)(uint64_t seed, uint64_t broken, FILE *trace, bool counts, SeedResult *ret);
+    void (*run)(uint64_t seed, unsigned scenario, uint64_t broken, FILE *trace, bool counts,
+                SeedResult *ret);
     /* Prints what was exercised. False: something never happened, and @all of it was to. */
     bool (*report)(bool all);
     uint64_t report_seeds; /* that must exercise all */

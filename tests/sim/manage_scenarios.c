@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* What seeds of one scenario are about: guards that few seeds would notice have one of their own.
+ */
+#include "tests/sim/manage.h"
+
+/* One program, several threads, one region, no faults. */
+static void alone(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    SimFsConfig *f = &m->w.p.fs;
+    p->users = p->regions = 1;
+    p->callers = USER_CALLERS_MAX;
+    p->rdonly_ppm = p->stripe_ppm = p->stream_ppm = p->through_ppm = 0;
+    p->changes = p->exits = p->policies = 0;
+    p->kill_steps = 0;
+    p->lie_ppm = 0;
+    p->hits = false;
+    p->cache.piece_bytes = 4096;
+    p->cache.readahead_bytes = p->cache.low_water_bytes = 0;
+    p->cache.bypass_factor = p->cache.known_reads = 0;
+    p->cache.remote = true;
+    p->cache.lets_go = false;
+    p->cache.refraction_ns = NS_PER_MS;
+    f->read_fail_ppm = f->write_fail_ppm = f->write_short_ppm = 0;
+    f->write_full_ppm = f->sync_fail_ppm = 0;
+    f->honest = true;
+    f->granule_ns = NS_PER_MS;
+    f->lease_counts_own = false;
+    m->p.full_every_ns = TIME_NEVER;
+    m->w.p.pool_bytes = 4 * USER_FILES * USER_FILE_BYTES;
+    m->w.p.owners = false;
+    manage_file_is_slow(m, r);
+    p->hot_bytes = (uint64_t)3 * 4096;
+    m->w.p.duration_ns *= 4;
+}
+
+static void held(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->retain_ppm = p->through_ppm = 1000000;
+    p->write_first_ppm = 500000;
+    p->writes = 0;
+    p->opens = p->closes = 30;
+    p->large_ppm = 500000;
+    p->think_ns = 2 * m->w.p.link.delay_ns;
+}
+
+static void fill(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->cache.limit_bytes = 0;
+    p->retain_ppm = p->through_ppm = 1000000;
+    p->write_first_ppm = 1000000;
+    p->small_writes = true;
+    p->writes = 10;
+    p->opens = p->closes = 30;
+    p->think_ns = 2 * m->w.p.link.delay_ns;
+}
+
+static void clone(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->cache.limit_bytes = (uint64_t)2 * 4096;
+    p->through_ppm = 1000000;
+    p->small_writes = true;
+    p->writes = 100;
+    p->syncs = 30;
+    p->opens = p->closes = 20;
+    p->think_ns = 2 * m->w.p.link.delay_ns;
+}
+
+static void sync_fails(ManageWorld *m, SimRng *r)
+{
+    ManageParams *p = &m->p;
+    alone(m, r);
+    p->cache.remote = false;
+    p->cache.limit_bytes = sim_rng_between(r, 2, 20) * 4096;
+    p->small_writes = true;
+    p->writes = 100;
+    p->syncs = 100;
+    p->opens = p->closes = 2;
+    m->w.p.fs.sync_fail_ppm = 300000;
+}
+
+void manage_scenario_choose(ManageWorld *m)
+{
+    static void (*const scenarios[])(ManageWorld *, SimRng *) = {[SCENARIO_held] = held,
+                                                                 [SCENARIO_fill] = fill,
+                                                                 [SCENARIO_clone] = clone,
+                                                                 [SCENARIO_sync] = sync_fails};
+    SimRng rng;
+    sim_rng_init(&rng, m->w.seed, 0x7363656e);
+    if (m->scenario != SCENARIO_any)
+        scenarios[m->scenario](m, &rng);
+}
