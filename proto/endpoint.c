@@ -89,19 +89,25 @@ bool bucket_take(uint64_t *even_ns, uint64_t now_ns)
  * another of the same hash, who then finds out by his own silence. */
 static bool former_init(Endpoint *e)
 {
-    size_t count = 64;
+    e->former = calloc(e->table_mask + 1, sizeof *e->former);
+    return e->former;
+}
+
+/* What only who answers HELLOs needs. */
+static bool responder_init(Endpoint *e)
+{
+    size_t count = HOSTS_TABLE_MIN;
     if (e->config.half_open_max == 0)
         return true;
-    while (count < e->config.sessions_max && count < FORMER_MAX)
+    while (count < e->config.sessions_max && count < HOSTS_TABLE_MAX)
         count *= 2;
-    e->former = calloc(count, sizeof *e->former);
-    e->former_mask = count - 1;
-    return e->former;
+    e->table_mask = count - 1;
+    return former_init(e) && shares_init(e);
 }
 
 static Addr *former_of(const Endpoint *e, const Addr *peer)
 {
-    return &e->former[mix64(addr_hash(peer) ^ e->salt) & e->former_mask];
+    return &e->former[mix64(addr_hash(peer) ^ e->salt) & e->table_mask];
 }
 
 Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
@@ -122,7 +128,7 @@ Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
     if (hmap_init(&e->by_tag, env_random_u64(env)) != 0 ||
         hmap_init(&e->by_peer, env_random_u64(env)) != 0 ||
         hmap_init(&e->by_hello, env_random_u64(env)) != 0 || !endpoint_derive_keys(e) ||
-        !former_init(e))
+        !responder_init(e))
         return endpoint_free(e);
     return e;
 }
@@ -144,6 +150,7 @@ Endpoint *endpoint_free(Endpoint *e)
     hmap_deinit(&e->by_hello);
     seal_suite_deinit(&e->suite);
     free(e->former);
+    free(e->shares);
     seal_wipe(e, sizeof *e);
     free(e);
     return NULL;
@@ -257,6 +264,7 @@ SessionCore *session_new(Endpoint *e, const Addr *peer, uint64_t now_ns)
     s->created_ns = now_ns;
     s->serial = ++e->serial;
     list_init(&s->order);
+    list_init(&s->of_host);
     list_init(&s->hello);
     return s;
 }
@@ -265,6 +273,7 @@ void session_enter(Endpoint *e, SessionCore *s)
 {
     hmap_insert(&e->by_peer, &s->by_peer, addr_hash(&s->session.peer));
     list_push_back(&e->sessions, &s->order);
+    shares_enter(e, s);
     e->sessions_count++;
 }
 
@@ -281,6 +290,7 @@ void session_free(Endpoint *e, SessionCore *s)
         else
             e->sessions_count--;
     }
+    shares_leave(e, s);
     list_remove(&s->order);
     list_remove(&s->hello);
     seal_key_deinit(&s->seal);
@@ -328,6 +338,7 @@ void session_heard(Endpoint *e, SessionCore *s, uint64_t now_ns)
     if (s->order.next != &e->sessions) {
         list_remove(&s->order);
         list_push_back(&e->sessions, &s->order);
+        shares_heard(e, s);
     }
 }
 
@@ -353,11 +364,13 @@ static SessionCore *least_recent(const Endpoint *e, bool for_us)
     return NULL;
 }
 
-bool endpoint_make_room(Endpoint *e, bool for_us, uint64_t unless_ns)
+bool endpoint_make_room(Endpoint *e, const Addr *from, uint64_t unless_ns)
 {
     if (e->sessions_count < e->config.sessions_max)
         return true;
-    SessionCore *s = least_recent(e, for_us);
+    SessionCore *s = from ? shares_victim(e, from) : NULL;
+    if (!s)
+        s = least_recent(e, !from);
     if (!s)
         return false;
     uint64_t used_ns = s->session.heard_ns > s->created_ns ? s->session.heard_ns : s->created_ns;
@@ -381,7 +394,7 @@ Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns)
         }
         return &s->session;
     }
-    if (!endpoint_make_room(e, true, now_ns))
+    if (!endpoint_make_room(e, NULL, now_ns))
         return NULL;
     s = session_new(e, peer, now_ns);
     if (!s)

@@ -218,7 +218,7 @@ bool hello_promote(Endpoint *e, SessionCore *s)
     }
     if (old)
         session_close(e, old);
-    else if (!endpoint_make_room(e, false,
+    else if (!endpoint_make_room(e, &s->session.peer,
                                  TIME_NEVER)) { /* all that there are were initiated here */
         session_free(e, s);
         return false;

@@ -22,7 +22,8 @@ enum {
      * (of HELLO's first retries), it may have been forgotten there. */
     UNHEARD_SENDS = 4,
     UNHEARD_RETRIES = 8,
-    FORMER_MAX = 1 << 16,
+    HOSTS_TABLE_MIN = 1 << 10, /* few hosts, and hardly two with one hash */
+    HOSTS_TABLE_MAX = 1 << 16,
 };
 
 /* Who starts again knows nobody: for so long it tells everybody so. All who had a session with the
@@ -53,6 +54,7 @@ typedef struct SessionCore {
     uint64_t serial; /* counts the endpoint's sessions: which of two is older */
     uint64_t created_ns;
     ListNode order;   /* in Endpoint.sessions, least recently heard first; or in .half_open */
+    ListNode of_host; /* in HostShare.sessions, where a peer initiated it */
     HmapNode by_peer; /* in Endpoint.by_peer; half-open: in .by_hello */
 
     /* What HELLO and HELLO_ACK agreed on. */
@@ -78,6 +80,12 @@ typedef struct SessionCore {
     uint64_t renew_after_ns; /* no RESET is believed before */
 } SessionCore;
 
+/* The sessions that peers at one host have initiated. */
+typedef struct HostShare {
+    ListNode sessions; /* least recently heard first */
+    unsigned count;
+} HostShare;
+
 struct Endpoint {
     EndpointConfig config;
     Env env;
@@ -90,8 +98,10 @@ struct Endpoint {
     uint64_t began_ns;      /* the first datagram came; 0: none has */
     uint64_t revoke_ns;     /* sessions whose key is gone end then */
     Addr *former;           /* peers whose sessions are gone, by hash; NULL: answers no HELLO */
-    size_t former_mask;
-    uint64_t salt; /* of the hash of half-open peers, who choose their tags */
+    HostShare *shares;      /* of hosts, by hash; NULL: answers no HELLO */
+    size_t table_mask;      /* of these two */
+    unsigned hosts_count;   /* that have sessions here */
+    uint64_t salt;          /* of hashes of what peers choose */
 
     SealSuite suite; /* unsealed: zero */
     uint32_t key_ids[CLUSTER_KEYS_MAX];
@@ -140,11 +150,20 @@ void session_not_unheard(Endpoint *e, SessionCore *s);
 void sessions_revoke(Endpoint *e, uint64_t now_ns);
 void session_heard(Endpoint *e, SessionCore *s, uint64_t now_ns);
 SessionCore *session_at(const Endpoint *e, const Addr *peer, bool initiated);
-/* Makes room for one more session, initiated by us or by a peer: false when it would cost one in
- * use at @unless_ns, or a peer's would cost one of ours. */
-bool endpoint_make_room(Endpoint *e, bool for_us, uint64_t unless_ns);
+/* Makes room for one more session, initiated by us (@from NULL) or by a peer at @from: false when
+ * it would cost one in use at @unless_ns, or a peer's would cost one of ours. */
+bool endpoint_make_room(Endpoint *e, const Addr *from, uint64_t unless_ns);
 void own_tag_choose(Endpoint *e, SessionCore *s, OwnTag *tag);
 void own_tag_drop(Endpoint *e, OwnTag *tag);
+
+/* Shares of hosts in the table of sessions (endpoint_shares.c). */
+bool shares_init(Endpoint *e); /* false: no memory */
+void shares_enter(Endpoint *e, SessionCore *s);
+void shares_leave(Endpoint *e, SessionCore *s);
+void shares_heard(Endpoint *e, SessionCore *s);
+/* In a full table: who makes room for one more session of @peer, if its host has its share; else
+ * NULL. */
+SessionCore *shares_victim(const Endpoint *e, const Addr *peer);
 
 /* Handshake (endpoint_hello.c). */
 void hello_start(Endpoint *e, SessionCore *s, uint64_t now_ns);

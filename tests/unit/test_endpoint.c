@@ -382,6 +382,48 @@ static void session__least_recently_heard_is_evicted(void **state)
     }
 }
 
+/* One host begins session after session: those of others stay. */
+static void session__one_host_takes_no_more_than_its_share(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        enum { TABLE = 12, OTHERS = 4 };
+        Pair p;
+        Session *others[OTHERS], *last = NULL;
+        Addr a_at = addr_sim(9, 0), b_at;
+        pair_prepare(&p, keys);
+        p.a_config.sessions_max = 200;
+        p.b_config.sessions_max = TABLE;
+        pair_start_a(&p);
+        pair_start_b(&p);
+        for (uint16_t i = 0; i < OTHERS; i++) { /* two hosts with two each */
+            Addr at = addr_sim((uint16_t)(1 + i / 2), i);
+            b_at = addr_sim(20, i);
+            p.now_ns++;
+            others[i] = up_with(&p, &at, &b_at);
+        }
+        for (uint16_t i = 0; i < 100; i++) {
+            a_at.port = (uint16_t)(100 + i);
+            b_at = addr_sim(21, i);
+            p.now_ns++;
+            last = up_with(&p, &a_at, &b_at);
+            assert_true(p.b->sessions_count <= TABLE);
+        }
+        assert_ptr_equal(endpoint_find(p.b, &a_at), last); /* the newest of its own is served */
+        for (uint16_t i = 0; i < OTHERS; i++) {
+            Addr at = addr_sim((uint16_t)(1 + i / 2), i);
+            assert_ptr_equal(endpoint_find(p.b, &at), others[i]);
+        }
+        /* Others still come: a host below its share takes from the least recently heard. */
+        Addr at = addr_sim(3, 77);
+        b_at = addr_sim(22, 1);
+        p.now_ns++;
+        assert_non_null(up_with(&p, &at, &b_at));
+        pair_deinit(&p);
+    }
+}
+
 static void endpoint_connect__full_table(void **state)
 {
     (void)state;
@@ -512,6 +554,7 @@ int main(void)
         cmocka_unit_test(session__renewed_when_much_was_sent),
         cmocka_unit_test(session__renewed_when_much_was_received),
         cmocka_unit_test(session__least_recently_heard_is_evicted),
+        cmocka_unit_test(session__one_host_takes_no_more_than_its_share),
         cmocka_unit_test(endpoint_connect__full_table),
         cmocka_unit_test(endpoint_walk__only_what_is_up),
         cmocka_unit_test(session__tables_stay_bounded),

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Shares of the table of sessions. In a full table the least recently heard makes room: then one
+ * host that keeps opening sessions would drive out all others. So a host that has its equal share
+ * of a full table makes room among its own sessions.
+ *
+ * A host is an address without its port. Hosts are told apart by a hash with a secret of this
+ * endpoint's; two of the same hash have one share between them. */
+#include <stdlib.h>
+
+#include "proto/endpoint_internal.h"
+
+static HostShare *share_of(const Endpoint *e, const Addr *peer)
+{
+    Addr host = *peer;
+    host.port = 0;
+    return &e->shares[mix64(addr_hash(&host) ^ e->salt) & e->table_mask];
+}
+
+bool shares_init(Endpoint *e)
+{
+    e->shares = calloc(e->table_mask + 1, sizeof *e->shares);
+    for (size_t i = 0; e->shares && i <= e->table_mask; i++)
+        list_init(&e->shares[i].sessions);
+    return e->shares;
+}
+
+void shares_enter(Endpoint *e, SessionCore *s)
+{
+    if (!e->shares || s->initiated)
+        return;
+    HostShare *share = share_of(e, &s->session.peer);
+    e->hosts_count += share->count == 0;
+    share->count++;
+    list_push_back(&share->sessions, &s->of_host);
+}
+
+void shares_leave(Endpoint *e, SessionCore *s)
+{
+    if (list_empty(&s->of_host))
+        return;
+    HostShare *share = share_of(e, &s->session.peer);
+    list_remove(&s->of_host);
+    share->count--;
+    e->hosts_count -= share->count == 0;
+}
+
+void shares_heard(Endpoint *e, SessionCore *s)
+{
+    if (list_empty(&s->of_host))
+        return;
+    list_remove(&s->of_host);
+    list_push_back(&share_of(e, &s->session.peer)->sessions, &s->of_host);
+}
+
+SessionCore *shares_victim(const Endpoint *e, const Addr *peer)
+{
+    const HostShare *share = e->shares ? share_of(e, peer) : NULL;
+    if (!share || (uint64_t)share->count * e->hosts_count < e->config.sessions_max)
+        return NULL;
+    return CONTAINER_OF(share->sessions.next, SessionCore, of_host);
+}
