@@ -82,6 +82,24 @@ static void report__one_client_sets_few_hosts_aside(void **state)
     rig_free(rig);
 }
 
+/* What it said before is forgiven by then, and so is who said it. */
+static void report__a_client_is_believed_again_later(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imds[4];
+    FakeClient *c = client_new(rig);
+    for (unsigned i = 0; i < 4; i++)
+        imds[i] = imd_up(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(client_report(rig, c, imds[i], HOST_FAULT_CORRUPT), STATUS_OK);
+    assert_int_equal(rig_stats(rig).reported_hosts, 2);
+    rig_live(rig, 610);
+    assert_int_equal(client_report(rig, c, imds[3], HOST_FAULT_CORRUPT), STATUS_OK);
+    assert_int_equal(rig_stats(rig).reported_hosts, 3);
+    rig_free(rig);
+}
+
 static void report__nonsense_is_refused(void **state)
 {
     (void)state;
@@ -104,6 +122,7 @@ int main(void)
         cmocka_unit_test(report__sets_the_host_aside_for_all),
         cmocka_unit_test(report__a_retained_region_there_is_not_found),
         cmocka_unit_test(report__one_client_sets_few_hosts_aside),
+        cmocka_unit_test(report__a_client_is_believed_again_later),
         cmocka_unit_test(report__nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
