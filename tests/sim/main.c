@@ -20,6 +20,7 @@ enum {
     PROGRESS_EVERY = 1000,
     /* Seeds to notice a broken rule in; each is noticed within the first hundred or so. */
     RULE_SEEDS = 2000,
+    OWN_SEEDS = 40, /* ... a rule that has a scenario of its own */
 };
 
 typedef struct Options {
@@ -224,14 +225,14 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_WRITE_UNFILLS] = SCENARIO_CONTENTION,
     [DODO_RULE_PARTIAL_WRITE] = SCENARIO_CONTENTION,
     [DODO_RULE_ASK_ECHO] = SCENARIO_CONTENTION,
-    [DODO_RULE_OFFER_OVERTAKEN] = SCENARIO_CONTENTION,
+    [DODO_RULE_OFFER_OVERTAKEN] = SCENARIO_OFFERS,
     [DODO_RULE_FILL_COMPLETE] = SCENARIO_CONTENTION,
     [DODO_RULE_END_OF_FILE] = SCENARIO_END,
     [DODO_RULE_FILE_FAILURE] = SCENARIO_FILE,
     [DODO_RULE_POISON] = SCENARIO_FILE,
     [DODO_RULE_STAMP] = SCENARIO_RETAIN,
-    [DODO_RULE_COARSE_STAMP] = SCENARIO_RETAIN,
-    [DODO_RULE_NO_WRITER] = SCENARIO_RETAIN,
+    [DODO_RULE_COARSE_STAMP] = SCENARIO_SECONDS,
+    [DODO_RULE_NO_WRITER] = SCENARIO_WRITERS,
     [DODO_RULE_WITHDRAW] = SCENARIO_RETAIN,
     [DODO_RULE_RELEASE_UNWRITTEN] = SCENARIO_RETAIN,
     [DODO_RULE_GRACE] = SCENARIO_AMNESIA,
@@ -251,8 +252,11 @@ static void break_rule(enum DodoRule rule, const Options *o, RuleResult *ret)
 {
     uint64_t cover[COVER_MAX] = {0};
     double until = seconds_now() + (double)o->seconds;
+    uint64_t count = o->count;
+    if (rule_scenarios[rule] >= SCENARIO_CHOSEN && count > OWN_SEEDS)
+        count = OWN_SEEDS;
     dodo_broken_rules = (uint64_t)1 << rule;
-    for (uint64_t i = 0; i < o->count && !ret->found; i++) {
+    for (uint64_t i = 0; i < count && !ret->found; i++) {
         if (o->seconds && seconds_now() > until)
             break;
         /* one seed in four in another scenario */

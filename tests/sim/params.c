@@ -4,8 +4,9 @@
 #include "tests/sim/world.h"
 
 static const char *const names[SCENARIO_COUNT] = {
-    "general", "calm", "pauses",  "amnesia", "retain",  "contention", "file",    "hosts",
-    "churn",   "end",  "silence", "reclaim", "crashes", "large",      "stripes", "silent"};
+    "general", "calm",   "pauses",  "amnesia", "retain",  "contention", "file",
+    "hosts",   "churn",  "end",     "silence", "reclaim", "crashes",    "large",
+    "stripes", "silent", "writers", "seconds", "offers"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -167,6 +168,10 @@ static void choose_calls(Params *p, uint64_t seed)
     p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
     if (p->scenario == SCENARIO_CONTENTION) /* to be overtaken by a write takes one */
         p->weights[DO_OFFER] = 30;
+    if (p->scenario >= SCENARIO_CHOSEN) {
+        p->async = p->weights[DO_ASYNC] = p->prefetch_ppm = p->stripe_ppm = 0;
+        p->weights[DO_OFFER] = p->scenario == SCENARIO_OFFERS ? 60 : 0;
+    }
 }
 
 static void choose_owners(Params *p, uint64_t seed)
@@ -205,6 +210,10 @@ static void choose_writers(Params *p, uint64_t seed)
         p->writer_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
     if (p->scenario == SCENARIO_RETAIN && sim_rng_below(r, 2))
         p->writer_every_ns = sim_rng_spread(r, 20, 500) * NS_PER_MS;
+    if (p->scenario >= SCENARIO_CHOSEN) {
+        p->fs.lease_counts_own = false;
+        p->writer_every_ns = p->scenario == SCENARIO_WRITERS ? 50 * NS_PER_MS : TIME_NEVER;
+    }
     if (p->scenario == SCENARIO_RETAIN && sim_rng_below(r, 3) == 0)
         p->fs.granule_ns = sim_rng_between(r, 1, 2) * NS_PER_S;
 }
@@ -461,13 +470,65 @@ static void scenario_silent(Params *p, SimRng *r)
     p->client_pause_ns = 400 * NS_PER_MS;
 }
 
+/* One program on a small file, and nothing goes wrong. */
+static void make_small(Params *p, SimRng *r)
+{
+    make_calm(p);
+    p->clients = p->client_hosts = p->imds = p->files = 1;
+    p->descs = 1;
+    p->retain_ppm = p->rdonly_ppm = p->fallback_ppm = p->stranger_ppm = 0;
+    p->weights[DO_SYNC] = p->weights[DO_BAD] = p->weights[DO_CHANGE_FILE] = 0;
+    p->datagram_max = 1472;
+    p->link = (SimLink){.delay_ns = sim_rng_spread(r, 20 * NS_PER_US, NS_PER_MS)};
+    p->fs.op_ns = 4 * p->link.delay_ns;
+    p->fs.slow_ppm = 200000;
+    p->fs.honest = true;
+    p->fs.granule_ns = NS_PER_MS;
+}
+
+static void scenario_writers(Params *p, SimRng *r)
+{
+    make_small(p, r);
+    p->file_cap = (uint64_t)16 * 4096;
+    p->region_max = p->file_cap;
+    p->region_blocks_max = 16;
+    p->popular_ppm = p->rdonly_ppm = p->retain_ppm = 1000000;
+    p->threads = 1;
+    p->weights[DO_OPEN] = p->weights[DO_CLOSE] = 15;
+    p->weights[DO_READ] = 40;
+    p->weights[DO_WRITE] = 0;
+    p->think_ns = 5 * NS_PER_MS;
+    p->duration_ns = 6 * NS_PER_S;
+}
+
+static void scenario_seconds(Params *p, SimRng *r)
+{
+    scenario_writers(p, r);
+    p->weights[DO_CHANGE_FILE] = 8;
+    p->fs.granule_ns = sim_rng_between(r, 1, 2) * NS_PER_S;
+    p->duration_ns = 12 * NS_PER_S;
+}
+
+static void scenario_offers(Params *p, SimRng *r)
+{
+    make_small(p, r);
+    p->region_blocks_max = 3;
+    p->popular_ppm = p->hot_ppm = 1000000;
+    p->threads = THREADS_MAX;
+    p->weights[DO_OPEN] = p->weights[DO_CLOSE] = 4;
+    p->weights[DO_READ] = 10;
+    p->weights[DO_WRITE] = 60;
+    p->think_ns = 2 * p->link.delay_ns;
+    p->duration_ns = 500 * NS_PER_MS + 2000 * p->link.delay_ns;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x706172);
     *p = (Params){.calm = false};
-    uint64_t pick = sim_rng_below(r, SCENARIO_COUNT + 2);
-    p->scenario = pick < SCENARIO_COUNT ? (enum Scenario)pick : SCENARIO_CRASHES;
+    uint64_t pick = sim_rng_below(r, SCENARIO_CHOSEN + 2);
+    p->scenario = pick < SCENARIO_CHOSEN ? (enum Scenario)pick : SCENARIO_CRASHES;
     if (scenario >= 0)
         p->scenario = (enum Scenario)scenario;
     choose_size(p, r);
@@ -486,7 +547,9 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_CHURN] = scenario_churn,     [SCENARIO_END] = scenario_end,
         [SCENARIO_SILENCE] = scenario_silence, [SCENARIO_RECLAIM] = scenario_reclaim,
         [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes,
-        [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent};
+        [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent,
+        [SCENARIO_WRITERS] = scenario_writers, [SCENARIO_SECONDS] = scenario_seconds,
+        [SCENARIO_OFFERS] = scenario_offers};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

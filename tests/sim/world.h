@@ -62,6 +62,10 @@ enum Scenario {
     SCENARIO_LARGE,      /* regions of several megabytes: calls of many chunks and windows */
     SCENARIO_STRIPES,    /* regions over several hosts, which come and go, and calls in pieces */
     SCENARIO_SILENT,     /* some hosts say nothing for long: calls to the others take no longer */
+    SCENARIO_CHOSEN, /* a seed chooses one of those above; those below are for rules of theirs */
+    SCENARIO_WRITERS = SCENARIO_CHOSEN, /* other programs' slow writes between two openings */
+    SCENARIO_SECONDS, /* stamps of whole seconds, and files that change between two openings */
+    SCENARIO_OFFERS,  /* offers that are held up beside writes of parts of blocks */
     SCENARIO_COUNT
 };
 
