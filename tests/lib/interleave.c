@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -539,6 +541,16 @@ static Shared *shared_memory(void)
     return p;
 }
 
+/* A crash ends the process, whatever the test's framework does about signals, and leaves no core.
+ */
+static void die_of_crashes(void)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        (void)signal(crashes[i], SIG_DFL);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
 /* In a process of its own: what a failed schedule leaves behind harms no other, and a crash is a
  * failure as others are. */
 static void in_child(const InterleaveScenario *s, unsigned breaks, void (*work)(const void *arg),
@@ -551,6 +563,7 @@ static void in_child(const InterleaveScenario *s, unsigned breaks, void (*work)(
     if (pid < 0)
         abort();
     if (pid == 0) {
+        die_of_crashes();
         x.scenario = s;
         x.breaks = breaks;
         x.shared = shared;
