@@ -22,6 +22,7 @@
 enum {
     STACK_BYTES = 256 << 10,
     LOCKS_MAX = 32,
+    OWN_MAX = 256,
     STEPS_MAX = 100000, /* of one schedule; more of them never end */
     RANDOM_SWITCH_PPM = 150000,
 };
@@ -43,6 +44,7 @@ typedef struct Thread {
     bool timed, timed_out;
     const char *what; /* it does next */
     const void *pc;
+    uint8_t own[OWN_MAX]; /* its variables, while another thread runs */
 } Thread;
 
 typedef struct Lock {
@@ -54,11 +56,15 @@ typedef struct Lock {
 typedef struct Shared {
     InterleaveResult result;
     enum Lateness lateness;
+    bool late_ever;
     unsigned decisions_count;
     Decision decisions[INTERLEAVE_DECISIONS];
 } Shared;
 
-extern const char __executable_start; /* the linker's */
+/* The linker's: static memory, and in it the threads' own variables, if there are any. */
+extern char __executable_start[], __data_start[], _end[];
+extern char __start_interleave_own[] __attribute__((weak));
+extern char __stop_interleave_own[] __attribute__((weak));
 
 static struct {
     const InterleaveScenario *scenario;
@@ -72,6 +78,7 @@ static struct {
     ucontext_t home;
     Thread threads[INTERLEAVE_THREADS];
     Lock locks[LOCKS_MAX];
+    char *statics; /* as they were at first */
 } x = {.self = NOBODY};
 
 int explorer_self(void)
@@ -87,6 +94,11 @@ unsigned explorer_breaks(void)
 enum Lateness explorer_lateness(void)
 {
     return x.shared->lateness;
+}
+
+void explorer_late(void)
+{
+    x.shared->late_ever = true;
 }
 
 /* ---- what fails ------------------------------------------------------------------------------ */
@@ -184,9 +196,16 @@ static bool can_go_on(const Thread *t)
 static void switch_to(int next)
 {
     int self = x.self;
+    size_t own = (size_t)(__stop_interleave_own - __start_interleave_own);
     if (next == self)
         return;
     x.self = next;
+    if (own > OWN_MAX)
+        abort();
+    if (own && self != NOBODY)
+        memcpy(x.threads[self].own, __start_interleave_own, own);
+    if (own && next != NOBODY)
+        memcpy(__start_interleave_own, x.threads[next].own, own);
     ucontext_t *from = self == NOBODY ? &x.home : &x.threads[self].context;
     (void)swapcontext(from, next == NOBODY ? &x.home : &x.threads[next].context);
 }
@@ -261,8 +280,8 @@ static void step(const char *what, const void *at, const void *pc)
         interleave_fail("the threads never end");
     schedule();
     if (x.trace)
-        (void)printf("%#tx: thread %d %s %p\n", (const char *)pc - &__executable_start, x.self,
-                     what, at);
+        (void)printf("%#tx: thread %d %s %p\n", (const char *)pc - __executable_start, x.self, what,
+                     at);
 }
 
 void explorer_point(const char *what, const void *at, const void *pc)
@@ -327,6 +346,7 @@ int interleave_wait(const void *cond, const void *lock, bool timed)
         interleave_fail("waits where there is no thread");
     Thread *t = &x.threads[x.self];
     memory_check(cond, 1, "a wait");
+    explorer_point("is about to wait for", cond, __builtin_return_address(0));
     lock_give(lock);
     t->state = AT_COND;
     t->cond = cond;
@@ -430,10 +450,27 @@ static void threads_make(void)
     }
 }
 
+/* Static memory is as it was before the first schedule, but for the explorer's own. */
+static void statics_restore(void)
+{
+    size_t n = (size_t)(_end - __data_start);
+    if (!x.statics) {
+        x.statics = malloc(n);
+        if (!x.statics)
+            abort();
+        memcpy(x.statics, __data_start, n);
+        return;
+    }
+    __typeof__(x) kept = x;
+    memcpy(__data_start, kept.statics, n);
+    x = kept;
+}
+
 /* A failure comes back to where the context was kept last. */
 static void run(void)
 {
     memory_reset();
+    statics_restore();
     memset(x.locks, 0, sizeof x.locks);
     x.steps = 0;
     x.self = NOBODY;
@@ -589,7 +626,7 @@ static void work_explore(const void *arg)
 {
     const InterleaveLimits *limits = arg;
     explore_all(STORES_NOW, limits);
-    if (!x.failed && memory_late_ever())
+    if (!x.failed && x.shared->late_ever)
         explore_all(STORES_LATE, limits);
     if (!x.failed)
         explore_random(limits);

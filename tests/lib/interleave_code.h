@@ -11,6 +11,9 @@
 
 #include "tests/lib/interleave.h"
 
+/* What is a thread's own: interleave.c changes it with the threads. */
+#define _Thread_local __attribute__((section("interleave_own")))
+
 #define malloc(n) interleave_malloc(n)
 #define calloc(n, size) interleave_calloc(n, size)
 #define aligned_alloc(align, n) interleave_aligned_alloc(align, n)
@@ -28,6 +31,8 @@
 #define pthread_cond_init(cond, attributes) ((void)(attributes), (void)(cond), 0)
 #define pthread_cond_destroy(cond) interleave_destroy(cond)
 #define pthread_cond_wait(cond, lock) interleave_wait(cond, lock, false)
+#define pthread_cond_clockwait(cond, lock, clock, until) \
+    ((void)(clock), (void)(until), interleave_wait(cond, lock, true))
 #define pthread_cond_signal(cond) interleave_signal(cond)
 #define pthread_cond_broadcast(cond) interleave_broadcast(cond)
 #define epoll_wait(fd, events, max, ms) interleave_epoll_wait(fd, events, max, ms)

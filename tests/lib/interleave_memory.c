@@ -33,15 +33,19 @@ typedef struct ThreadMemory {
     Range source, target; /* of a copy under way */
 } ThreadMemory;
 
-static _Alignas(128) uint8_t heap[HEAP_BYTES];
-static uint8_t grains[HEAP_BYTES / GRAIN];
+static uint8_t *heap, *grains; /* not static memory, which is put back for each schedule */
 static size_t heap_top, heap_live;
 static ThreadMemory threads[INTERLEAVE_THREADS];
 static unsigned copies; /* under way */
-static bool late_ever;
 
 void memory_reset(void)
 {
+    if (!heap) {
+        heap = aligned_alloc(4096, HEAP_BYTES);
+        grains = calloc(HEAP_BYTES / GRAIN, 1);
+        if (!heap || !grains)
+            abort();
+    }
     memset(grains, NEVER, heap_top / GRAIN + 1);
     heap_top = heap_live = 0;
     copies = 0;
@@ -225,11 +229,6 @@ static uint64_t get(const void *at, unsigned size)
     return value;
 }
 
-bool memory_late_ever(void)
-{
-    return late_ever;
-}
-
 static void store(void *at, unsigned size, uint64_t value, bool late)
 {
     int self = explorer_self();
@@ -237,7 +236,8 @@ static void store(void *at, unsigned size, uint64_t value, bool late)
         put(at, size, value);
         return;
     }
-    late_ever |= late;
+    if (late)
+        explorer_late();
     if (!late || explorer_lateness() == STORES_NOW || threads[self].late_count == LATE_MAX)
         memory_drain(self);
     if (late && explorer_lateness() != STORES_NOW)

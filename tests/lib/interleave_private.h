@@ -18,6 +18,8 @@ enum Lateness {
 int explorer_self(void);
 unsigned explorer_breaks(void);
 enum Lateness explorer_lateness(void);
+/* Some thread stores what may be seen late. */
+void explorer_late(void);
 /* The thread is about to do that; another one may go on first. @pc: where in the code. */
 void explorer_point(const char *what, const void *at, const void *pc);
 
@@ -25,8 +27,6 @@ void explorer_point(const char *what, const void *at, const void *pc);
 void memory_reset(void);
 /* [at, at + n) is the thread's to touch, or the schedule fails. */
 void memory_check(const void *at, size_t n, const char *what);
-/* Did any thread ever store what may be seen late? */
-bool memory_late_ever(void);
 bool memory_has_late(int thread);
 /* What it stored is seen: all, or the oldest of it. */
 void memory_drain(int thread);
