@@ -94,13 +94,13 @@ bool gate_close(uint64_t wait_ns)
 {
     struct timespec end = wait_ns == TIME_NEVER ? (struct timespec){0} : until(wait_ns);
     int result = 0;
+    bool empty;
     (void)pthread_mutex_lock(&lock);
     atomic_store(&closed, true);
-    while (!is_empty() && result == 0)
+    while (!(empty = is_empty()) && result == 0)
         result = wait_ns == TIME_NEVER
                      ? pthread_cond_wait(&emptied, &lock)
                      : pthread_cond_clockwait(&emptied, &lock, CLOCK_MONOTONIC, &end);
-    bool empty = is_empty();
     (void)pthread_mutex_unlock(&lock);
     return empty;
 }
