@@ -136,6 +136,26 @@ static void queue__starves_nobody(void **state)
     }
 }
 
+/* Who has asked for nothing for a while has not saved that up: he takes turns with the others. */
+static void queue__saves_up_nothing(void **state)
+{
+    unsigned first = 0;
+    (void)state;
+    put(0, 1, LARGE);
+    (void)take(NULL);
+    for (unsigned i = 0; i < 100; i++) { /* the other one alone */
+        put(1, 1, LARGE);
+        (void)take(NULL);
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        put(0, 2, LARGE);
+        put(1, 3, LARGE);
+    }
+    for (unsigned i = 0; i < 20; i++)
+        first += take(NULL) == 2;
+    assert_in_range(first, 9, 11);
+}
+
 static void queue__forgets_a_session(void **state)
 {
     (void)state;
@@ -203,6 +223,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(queue__answers_who_asks_for_little_next, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue__is_fair, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue__starves_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(queue__saves_up_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue__forgets_a_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue__serves_many_sessions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(queue__refuses_what_is_no_read, set_up, tear_down),
