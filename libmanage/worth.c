@@ -6,6 +6,7 @@
 enum {
     SURE = 16,        /* the cache is to be cheaper by such a part, to be kept */
     MARGIN = 4,       /* such a part more than the cache had cost ends it early */
+    NO_CHANCE = 2,    /* standard errors: what differs by less may be chance */
     REMOTE_SHARE = 8, /* of the misses come from remote memory: it is of use */
     PATIENCE = 16,    /* times what it took to find out, before it is looked again; doubles */
     DOUBLINGS = 10,
@@ -14,6 +15,59 @@ enum {
 /* A cluster may come, a file may get slow. */
 static const uint64_t LEFT_MAX_NS = 60 * NS_PER_S;
 static const uint64_t TOOK_MAX_NS = 600 * NS_PER_S;
+
+/* ---- what reads cost, and how sure that is --------------------------------------------------- */
+
+static void sums_add(WorthSums *s, uint64_t bytes, uint64_t ns)
+{
+    double b = (double)bytes, t = (double)ns;
+    s->bytes += b;
+    s->ns += t;
+    s->bytes_squared += b * b;
+    s->ns_squared += t * t;
+    s->bytes_ns += b * t;
+}
+
+static void sums_shrink(WorthSums *s)
+{
+    const double keep = 1 - 1.0 / KEPT_SHARE;
+    s->bytes *= keep;
+    s->ns *= keep;
+    s->bytes_squared *= keep;
+    s->ns_squared *= keep;
+    s->bytes_ns *= keep;
+}
+
+static double cost(const Worth *w)
+{
+    return (w->hits.ns + w->misses.ns) / (w->hits.bytes + w->misses.bytes);
+}
+
+/* How far reads were from their mean. */
+static double spread(const WorthSums *s)
+{
+    double mean = s->bytes > 0 ? s->ns / s->bytes : 0;
+    double sum = s->ns_squared - 2 * mean * s->bytes_ns + mean * mean * s->bytes_squared;
+    return sum > 0 ? sum : 0;
+}
+
+/* The square of the standard error of cost(). Which reads hit is the program's doing, and no
+ * chance. */
+static double doubt(const Worth *w)
+{
+    double bytes = w->hits.bytes + w->misses.bytes;
+    return (spread(&w->hits) + spread(&w->misses)) / (bytes * bytes);
+}
+
+/* Do reads cost more than with the cache, by a @part of that, and not by chance? A trial of a small
+ * cache is few reads, and one that waits for a processor takes as long as all others. */
+static bool is_worse(const Worth *w, unsigned part)
+{
+    double more = cost(w) - w->kept_cost, chance = doubt(w) + w->kept_doubt;
+    return more * part > w->kept_cost && more * more > NO_CHANCE * NO_CHANCE * chance;
+}
+
+/* ---- stretches ------------------------------------------------------------------------------- */
 
 void worth_init(Worth *w, uint64_t limit_bytes)
 {
@@ -28,7 +82,8 @@ void worth_again(Worth *w)
 static void stretch_begin(Worth *w, bool settled)
 {
     w->settled = settled;
-    w->read_bytes = w->read_ns = w->missed_bytes = w->remote_bytes = w->fresh_bytes = 0;
+    w->read_bytes = w->missed_bytes = w->remote_bytes = w->fresh_bytes = 0;
+    w->hits = w->misses = (WorthSums){0};
 }
 
 /* The next one, in which what was before counts, too: as much as if it had been as long as the
@@ -36,10 +91,11 @@ static void stretch_begin(Worth *w, bool settled)
 static void stretch_go_on(Worth *w)
 {
     w->read_bytes -= w->read_bytes / KEPT_SHARE;
-    w->read_ns -= w->read_ns / KEPT_SHARE;
     w->missed_bytes -= w->missed_bytes / KEPT_SHARE;
     w->remote_bytes -= w->remote_bytes / KEPT_SHARE;
     w->fresh_bytes = 0;
+    sums_shrink(&w->hits);
+    sums_shrink(&w->misses);
 }
 
 static void turn(Worth *w, bool left, uint64_t now_ns)
@@ -59,7 +115,8 @@ static uint64_t patience_ns(const Worth *w, unsigned times, uint64_t now_ns)
 /* A full cache that misses more than it hits: would the kernel do better? */
 static void kept(Worth *w, bool may_leave, uint64_t now_ns)
 {
-    w->kept_cost = (double)w->read_ns / (double)w->read_bytes;
+    w->kept_cost = cost(w);
+    w->kept_doubt = doubt(w);
     bool misses = w->missed_bytes * 16 > w->read_bytes * 9; /* clearly more than half */
     bool remote = w->remote_bytes * REMOTE_SHARE > w->missed_bytes;
     if (misses && !remote && may_leave && now_ns >= w->until_ns) {
@@ -77,16 +134,14 @@ static void lost(Worth *w, uint64_t now_ns)
     turn(w, false, now_ns);
 }
 
-/* What a trial sees varies from one to the next by more than there often is between the two. In
- * doubt it is let go: that is never slower than the file, and that was promised. */
+/* In doubt it is let go: that is never slower than the file, and that was promised. */
 static void left(Worth *w, uint64_t now_ns)
 {
-    double cost = (double)w->read_ns / (double)w->read_bytes;
     bool first = w->until_ns == 0;
     unsigned part = first ? SURE : MARGIN;
     if (first)
         w->took_ns = time_min(now_ns - w->since_ns, TOOK_MAX_NS);
-    if (cost * part > w->kept_cost * (part + 1)) {
+    if (is_worse(w, part)) {
         lost(w, now_ns);
         return;
     }
@@ -118,7 +173,7 @@ bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint
     if (now_ns > w->now_ns)
         w->now_ns = now_ns;
     w->read_bytes += bytes;
-    w->read_ns += ns;
+    sums_add(from == WORTH_LOCAL ? &w->hits : &w->misses, bytes, ns);
     w->missed_bytes += from != WORTH_LOCAL ? bytes : 0;
     w->fresh_bytes += from != WORTH_LOCAL ? bytes : 0;
     w->remote_bytes += from == WORTH_REMOTE ? bytes : 0;

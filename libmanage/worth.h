@@ -13,12 +13,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What reads cost a byte, and how sure that is. */
+typedef struct WorthSums {
+    double bytes, ns, bytes_squared, ns_squared, bytes_ns;
+} WorthSums;
+
 typedef struct Worth {
     uint64_t limit_bytes; /* the cache's; 0: never let go */
     bool left;            /* it lets go, or has */
     bool settled;         /* this stretch counts */
     /* In this stretch; while it is kept also in those before, each less the longer ago it is. */
-    uint64_t read_bytes, read_ns, missed_bytes, remote_bytes;
+    uint64_t read_bytes, missed_bytes, remote_bytes;
+    WorthSums hits, misses;
     uint64_t fresh_bytes; /* missed in this stretch alone */
     uint64_t now_ns;      /* the latest that was told */
     uint64_t since_ns;    /* it keeps, or has let go, since */
@@ -27,6 +33,7 @@ typedef struct Worth {
     unsigned won, lost; /* times in a row that letting go was better, or not */
     unsigned turns;     /* from one to the other, ever */
     double kept_cost;   /* ns a byte, when it was kept last */
+    double kept_doubt;  /* the square of that mean's standard error */
 } Worth;
 
 void worth_init(Worth *w, uint64_t limit_bytes);

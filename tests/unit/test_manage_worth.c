@@ -181,6 +181,47 @@ static void in_doubt_it_is_let_go(void **state)
     assert_int_equal(reads_until_turn(), 3 * PIECES);
 }
 
+/* A file that is read one after the other, of which the kernel has read half ahead, on a host that
+ * does other things too: few reads make a stretch, and one that waits for a processor is as long as
+ * all others. Reads of @kept_ns in the mean with the cache, @left_ns without. Returns how many of
+ * 100 it was kept for. */
+static unsigned kept_of_100(uint64_t limit_bytes, uint64_t bytes, uint64_t kept_ns,
+                            uint64_t left_ns, uint64_t seed)
+{
+    enum { READS = 20000 };
+    unsigned kept = 0;
+    worth_init(&h.w, limit_bytes);
+    h.now_ns = 5 * NS_PER_S;
+    for (unsigned i = 0; i < READS; i++) {
+        uint64_t ns = h.w.left ? left_ns : kept_ns;
+        kept += !h.w.left;
+        ns = i % 2 ? ns * 2 - ns / 10 : ns / 10;
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        ns += (seed >> 33) % 50 == 0 ? 3 * NS_PER_MS : 0;
+        h.now_ns += ns;
+        if (worth_read(&h.w, bytes, ns, WORTH_FILE, h.now_ns))
+            (void)worth_turn(&h.w, true);
+    }
+    return kept * 100 / READS;
+}
+
+static void chance_is_no_reason_to_keep_it(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++)
+        assert_in_range(kept_of_100(1 << 20, 64 << 10, 330 * NS_PER_US, 330 * NS_PER_US, seed), 0,
+                        15);
+}
+
+/* Where a stretch is long enough to tell, the same chance hides nothing. */
+static void what_chance_does_not_explain_is(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++)
+        assert_in_range(kept_of_100(16 << 20, 8 << 10, 330 * NS_PER_US, 660 * NS_PER_US, seed), 60,
+                        100);
+}
+
 static void a_long_time_is_no_overflow(void **state)
 {
     (void)state;
@@ -207,6 +248,8 @@ int main(void)
         cmocka_unit_test(it_does_not_stay_away_for_ever),
         cmocka_unit_test(it_comes_back_when_reads_get_slower),
         cmocka_unit_test(in_doubt_it_is_let_go),
+        cmocka_unit_test(chance_is_no_reason_to_keep_it),
+        cmocka_unit_test(what_chance_does_not_explain_is),
         cmocka_unit_test(a_long_time_is_no_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
