@@ -67,6 +67,14 @@ class Report(unittest.TestCase):
             with self.assertRaises(SystemExit):
                 report({**RUNS, name: run})
 
+    def test_of_several_runs_the_median_counts(self):
+        several = {name: run for name, run in RUNS.items() if name != "sequential-manage"}
+        for i, seconds in enumerate((2.0, 9.0, 2.3)):
+            several["sequential-manage-%d" % (i + 1)] = synthetic("manage", seconds, 0, 96 * M)
+        self.assertEqual(report(several), report(RUNS))
+        with self.assertRaises(SystemExit):
+            report({name: run for name, run in RUNS.items() if name != "random-killed"})
+
     def test_the_readme_has_the_table_in_this_form(self):
         text, figures = report(RUNS)
         head = next(line for line in text.splitlines() if "plain disk" in line and "speedup" in line)
