@@ -13,12 +13,12 @@
 #include "base/os.h"
 #include "base/parse.h"
 #include "daemon/loop.h"
+#include "daemon/sandbox.h"
 #include "daemon/start.h"
 #include "imd/memory.h"
 #include "imd/owner.h"
 #include "imd/priority.h"
 #include "imd/purger.h"
-#include "imd/sandbox.h"
 #include "imd/thread.h"
 
 enum {
@@ -471,7 +471,7 @@ static void confine(void)
 {
     char missing[SANDBOX_TEXT_MAX];
     start_keep_notifier();
-    sandbox_enter(missing, sizeof missing);
+    sandbox_enter(SANDBOX_SERVE, NULL, missing, sizeof missing);
     if (*missing)
         log_event(LOG_LEVEL_INFO, "not_all_confined", "missing=\"%s\"", missing);
 }

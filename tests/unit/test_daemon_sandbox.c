@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What imd may and may not do once it has given up the rest, each in a process of its own. */
+/* What a daemon may and may not do once it has given up the rest, each in a process of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/input.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,19 +19,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/os.h"
 #include "daemon/log.h"
+#include "daemon/sandbox.h"
 #include "imd/memory.h"
 #include "imd/priority.h"
-#include "imd/sandbox.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
+#include "tests/lib/tmpdir.h"
 #include "usocket/transport.h"
 
 static char missing[SANDBOX_TEXT_MAX];
@@ -37,7 +42,7 @@ static char missing[SANDBOX_TEXT_MAX];
 /* What is missing where all can be done; 0: nothing. */
 static int enter(void)
 {
-    sandbox_enter(missing, sizeof missing);
+    sandbox_enter(SANDBOX_SERVE, NULL, missing, sizeof missing);
     return *missing ? 1 : 0;
 }
 
@@ -118,7 +123,7 @@ static int keep_groups(void)
     int file = open("/proc/self/status", O_RDONLY);
     if (setgroups(2, groups) != 0 || !status_has(file, "\nGroups:\t4242 4243"))
         return 1;
-    sandbox_enter(missing, sizeof missing);
+    sandbox_enter(SANDBOX_SERVE, NULL, missing, sizeof missing);
     return status_has(file, "\nGroups:\t \n") ? 0 : 2;
 }
 
@@ -127,14 +132,14 @@ static int keep_groups_that_stay(void)
     const gid_t groups[] = {4242, 4243};
     if (setgroups(2, groups) != 0 || setgid(65534) != 0 || setuid(65534) != 0)
         return 1;
-    sandbox_enter(missing, sizeof missing);
+    sandbox_enter(SANDBOX_SERVE, NULL, missing, sizeof missing);
     return strstr(missing, "groups(2 remain") ? 0 : 2;
 }
 
 static int gain_privileges(void)
 {
     int file = open("/proc/self/status", O_RDONLY);
-    sandbox_enter(missing, sizeof missing);
+    sandbox_enter(SANDBOX_SERVE, NULL, missing, sizeof missing);
     return status_has(file, "\nNoNewPrivs:\t1\n") ? 0 : 2;
 }
 
@@ -222,6 +227,59 @@ static int abort_it(void)
     abort();
 }
 
+/* ---- who goes on reading files --------------------------------------------------------------- */
+
+static TmpDir readable;
+
+static int enter_reading(unsigned more)
+{
+    const char *const paths[] = {readable.path, "/none-of-this-name", NULL};
+    sandbox_enter(SANDBOX_READ | more, paths, missing, sizeof missing);
+    return *missing ? 1 : 0;
+}
+
+/* Beneath what it may read, files that come later too. */
+static int read_files(void)
+{
+    char path[256], later[256];
+    CLEANUP_CLOSE int dir = open(readable.path, O_RDONLY | O_DIRECTORY);
+    (void)tmpdir_path(&readable, "file", path);
+    (void)tmpdir_path(&readable, "later", later);
+    if (enter_reading(0))
+        return 1;
+    if (open(path, O_RDONLY | O_CLOEXEC) < 0 || !opendir(readable.path))
+        return 2;
+    if (!is_refused(open(path, O_RDWR)) || !is_refused(open(later, O_CREAT | O_WRONLY, 0600)) ||
+        !is_refused(unlink(path)))
+        return 3;
+    if (!is_refused(open("/etc/passwd", O_RDONLY)) || !is_refused(openat(dir, "../..", O_RDONLY)))
+        return 4;
+    return is_refused(socket(AF_INET, SOCK_DGRAM, 0)) && is_refused(socket(AF_UNIX, SOCK_DGRAM, 0))
+               ? 0
+               : 5;
+}
+
+static int copy_itself(void)
+{
+    if (enter_reading(0))
+        return 1;
+    return is_refused(fork()) ? 0 : 2;
+}
+
+/* Nobody grabs a keyboard. */
+static int ask_devices(void)
+{
+    char bits[8];
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (enter_reading(SANDBOX_INPUT))
+        return 1;
+    if (ioctl(null, EVIOCGPROP(sizeof bits), bits) == 0 || errno != ENOTTY)
+        return 2;
+    if (!is_refused(ioctl(null, EVIOCGRAB, 1)))
+        return 3;
+    return is_refused(ioctl(null, EVIOCGKEY(sizeof bits), bits)) ? 0 : 4;
+}
+
 /* ---- the cases ------------------------------------------------------------------------------- */
 
 static void gone__files_sockets_processes_and_code(void **state)
@@ -266,9 +324,19 @@ static void left__memory_network_signals_and_the_end(void **state)
     assert_int_equal(signal_of(abort_it), SIGABRT);
 }
 
+static void reads__files_of_its_paths(void **state)
+{
+    tmpdir_make(&readable);
+    tmpdir_text(&readable, "file", "text");
+    assert_int_equal(in_a_child(read_files), 0);
+    assert_int_equal(in_a_child(copy_itself), 0);
+    assert_int_equal(in_a_child(ask_devices), 0);
+    tmpdir_remove(&readable);
+}
+
 int main(void)
 {
-    static const char no[] = "imd cannot be confined here";
+    static const char no[] = "processes cannot be confined here";
     const bool all = in_a_child(enter) == 0, root = geteuid() == 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gone__new_privileges),
@@ -278,6 +346,7 @@ int main(void)
         case_if(all, (struct CMUnitTest)cmocka_unit_test(gone__who_runs_a_program_is_killed), no),
         case_if(all, (struct CMUnitTest)cmocka_unit_test(left__memory_network_signals_and_the_end),
                 no),
+        case_if(all, (struct CMUnitTest)cmocka_unit_test(reads__files_of_its_paths), no),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process gives up once it has opened all that it needs: it takes datagrams from the
+ * network, say, and whoever takes it over by one of them must find nothing to use. Everything given
+ * up stays given up. What the kernel or the build cannot do is left out and reported in
+ * @ret_missing. */
+#ifndef DODO_DAEMON_SANDBOX_H
+#define DODO_DAEMON_SANDBOX_H
+
+#include <stddef.h>
+
+enum { SANDBOX_TEXT_MAX = 256 };
+
+/* What it goes on doing, beside using the descriptors that it has. */
+enum SandboxNeed {
+    SANDBOX_SERVE = 1 << 0,  /* sockets that are open, threads, memory that is locked */
+    SANDBOX_READ = 1 << 1,   /* opens files to read them, and lists directories */
+    SANDBOX_INPUT = 1 << 2,  /* asks input devices what they are */
+    SANDBOX_GROUPS = 1 << 3, /* keeps its supplementary groups */
+};
+
+/* Before the first thread is started: a filter holds for the calling thread and those that it
+ * starts. New privileges, processes, programs and sockets go always, and so do files, but for
+ * reading those beneath the paths @readable (NULL at the end; NULL: none). Supplementary groups go
+ * where we may drop them. @ret_missing: words such as "landlock(...)", with blanks between; empty
+ * when nothing is missing. */
+void sandbox_enter(unsigned needs, const char *const *readable, char *ret_missing, size_t cap);
+
+#endif
