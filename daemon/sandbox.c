@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/input.h>
 #include <openssl/crypto.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -77,11 +80,11 @@ static void drop_groups(char *missing, size_t cap)
 enum {
     LANDLOCK_VERSION = 1,        /* flag: asks for the version */
     LANDLOCK_PATH_BENEATH = 1,   /* kind of rule */
-    LANDLOCK_READ_FILE = 1 << 2, /* rights */
-    LANDLOCK_READ_DIR = 1 << 3,
     LANDLOCK_RIGHTS_FIRST = 13,  /* rights of version 1 are bits 0 to 12 */
     LANDLOCK_RIGHTS_MORE_MAX = 2 /* rename across directories, and truncate */
 };
+
+static const uint64_t LANDLOCK_READ_FILE = 1 << 2, LANDLOCK_READ_DIR = 1 << 3; /* rights */
 
 typedef struct PathRule {
     uint64_t rights;
@@ -89,14 +92,14 @@ typedef struct PathRule {
 } __attribute__((packed)) PathRule; /* the kernel's struct landlock_path_beneath_attr */
 
 /* What is not there, or may not be looked at, stays denied. */
-static void allow_reading(int rules, const char *path)
+static void allow_reading(int rules, const char *path, uint64_t rights)
 {
-    CLEANUP_CLOSE int at = open(path, O_PATH | O_CLOEXEC);
+    CLEANUP_CLOSE int at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
     if (at < 0 || fstat(at, &st) != 0)
         return;
-    const PathRule rule = {
-        .dir = at, .rights = LANDLOCK_READ_FILE | (S_ISDIR(st.st_mode) ? LANDLOCK_READ_DIR : 0)};
+    const PathRule rule = {.dir = at,
+                           .rights = S_ISDIR(st.st_mode) ? rights : rights & ~LANDLOCK_READ_DIR};
     (void)syscall(SYS_landlock_add_rule, rules, LANDLOCK_PATH_BENEATH, &rule, 0);
 }
 
@@ -113,9 +116,62 @@ static void deny_files(const char *const *readable, char *missing, size_t cap)
     rights = ((uint64_t)1 << (LANDLOCK_RIGHTS_FIRST + more)) - 1;
     CLEANUP_CLOSE int rules = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
     for (; rules >= 0 && readable && *readable; readable++)
-        allow_reading(rules, *readable);
+        allow_reading(rules, *readable, LANDLOCK_READ_FILE | LANDLOCK_READ_DIR);
     if (rules < 0 || syscall(SYS_landlock_restrict_self, rules, 0) != 0)
         miss(missing, cap, "landlock(%s)", strerror(errno));
+}
+
+/* Everything in @dir but @except. What appears in @dir later is not in it. */
+static void allow_others(int rules, const char *dir, const char *except)
+{
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[PATH_MAX + NAME_MAX + 2];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            strcmp(e->d_name, except) == 0)
+            continue;
+        (void)snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        allow_reading(rules, path, LANDLOCK_READ_FILE);
+    }
+    if (d)
+        (void)closedir(d);
+}
+
+/* What is not there has the name that it would have. */
+static int resolve(const char *path, char real[PATH_MAX + NAME_MAX + 2])
+{
+    if (realpath(path, real))
+        return 0;
+    const char *slash = strrchr(path, '/');
+    CLEANUP_FREE char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : NULL;
+    if (errno != ENOENT || !dir || strlen(slash + 1) > NAME_MAX || !realpath(dir, real))
+        return -errno;
+    size_t len = strlen(real);
+    memcpy(real + len, slash, strlen(slash) + 1);
+    return 0;
+}
+
+int sandbox_hide(const char *path)
+{
+    const uint64_t rights = LANDLOCK_READ_FILE;
+    char real[PATH_MAX + NAME_MAX + 2];
+    if (resolve(path, real) < 0)
+        return -errno;
+    CLEANUP_CLOSE int rules = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
+    if (rules < 0)
+        return -errno;
+    for (char *slash = real, *next; slash; slash = next) {
+        *slash = '\0'; /* before it is the directory, after it the entry on the way */
+        next = strchr(slash + 1, '/');
+        if (next)
+            *next = '\0';
+        allow_others(rules, *real ? real : "/", slash + 1);
+        *slash = '/';
+    }
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        syscall(SYS_landlock_restrict_self, rules, 0) != 0)
+        return -errno;
+    return 0;
 }
 
 /* ---- system calls ---------------------------------------------------------------------------- */
@@ -217,9 +273,15 @@ static const int reading[] = {
 /* Who tries these is no daemon of ours any more. What else is not allowed gets EPERM: a newer C
  * library may try what it can do without. */
 static const int deadly[] = {
-    SCMP_SYS(execve),           SCMP_SYS(execveat),          SCMP_SYS(ptrace),
-    SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
+    SCMP_SYS(execve),
+    SCMP_SYS(execveat),
+    SCMP_SYS(fork),
+    SCMP_SYS(vfork),
+    SCMP_SYS(ptrace),
+    SCMP_SYS(process_vm_readv),
+    SCMP_SYS(process_vm_writev),
 };
+
 static int add(scmp_filter_ctx filter, uint32_t action, const int *calls, size_t count)
 {
     int res = 0;

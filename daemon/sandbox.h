@@ -25,4 +25,9 @@ enum SandboxNeed {
  * when nothing is missing. */
 void sandbox_enter(unsigned needs, const char *const *readable, char *ret_missing, size_t cap);
 
+/* The calling thread and what it starts read no file beneath @path any more, whoever may, nor get
+ * new privileges. What comes later into a directory on the way to it cannot be read either: for
+ * paths such as /dev/input, on the way to which little comes. 0, -errno. */
+int sandbox_hide(const char *path);
+
 #endif

@@ -58,26 +58,69 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
     return 0;
 }
 
+/* ---- who it is ------------------------------------------------------------------------------- */
+
+static bool is_among(gid_t group, const gid_t *groups, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (groups[i] == group)
+            return true;
+    return false;
+}
+
+/* Our supplementary groups, less those of @without; how many those are. They are on the heap. */
+static int groups_left(const gid_t *without, size_t without_count, gid_t **ret, int *ret_count)
+{
+    int count = getgroups(0, NULL), left = 0;
+    gid_t *groups = calloc(count > 0 ? (size_t)count : 1, sizeof *groups);
+    count = groups ? getgroups(count, groups) : -1;
+    for (int i = 0; i < count; i++)
+        if (!is_among(groups[i], without, without_count))
+            groups[left++] = groups[i];
+    *ret = groups;
+    *ret_count = left;
+    return count - left;
+}
+
+bool start_has_group(const gid_t *groups, size_t count)
+{
+    CLEANUP_FREE gid_t *left = NULL;
+    int left_count;
+    return is_among(getegid(), groups, count) || groups_left(groups, count, &left, &left_count) > 0;
+}
+
+/* Who may not is left as it is. */
+static void drop_groups(const gid_t *without, size_t count)
+{
+    CLEANUP_FREE gid_t *left = NULL;
+    int left_count;
+    if (groups_left(without, count, &left, &left_count) > 0)
+        (void)setgroups((size_t)left_count, left);
+}
+
 /* The pool is locked by whoever we become, too. */
-static int become(const struct passwd *user)
+static int become(const struct passwd *user, const gid_t *without, size_t count)
 {
     const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
     (void)setrlimit(RLIMIT_MEMLOCK, &all);
-    return initgroups(user->pw_name, user->pw_gid) == 0 &&
-                   setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
+    if (initgroups(user->pw_name, user->pw_gid) != 0)
+        return -errno;
+    drop_groups(without, count);
+    return setresgid(user->pw_gid, user->pw_gid, user->pw_gid) == 0 &&
                    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) == 0
                ? 0
                : -errno;
 }
 
-int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
+int start_as_user_without(const CommonOptions *o, const gid_t *groups, size_t count,
+                          char error[CONFIG_ERROR_MAX])
 {
-    if (!o->user)
+    const struct passwd *user = o->user ? getpwnam(o->user) : NULL;
+    if (!o->user || (user && user->pw_uid == geteuid())) {
+        drop_groups(groups, count);
         return 0;
-    const struct passwd *user = getpwnam(o->user);
-    if (user && user->pw_uid == geteuid())
-        return 0;
-    int res = !user ? -ENOENT : geteuid() != 0 ? -EPERM : become(user);
+    }
+    int res = !user ? -ENOENT : geteuid() != 0 ? -EPERM : become(user, groups, count);
     if (res == -ENOENT)
         (void)snprintf(error, CONFIG_ERROR_MAX, "--user %s: there is no such user", o->user);
     else if (res < 0)
@@ -85,6 +128,13 @@ int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
                        o->user, strerror(-res));
     return res;
 }
+
+int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
+{
+    return start_as_user_without(o, NULL, 0, error);
+}
+
+/* ---- what it reads again --------------------------------------------------------------------- */
 
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
                  char error[CONFIG_ERROR_MAX])

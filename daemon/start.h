@@ -4,6 +4,8 @@
 #ifndef DODO_DAEMON_START_H
 #define DODO_DAEMON_START_H
 
+#include <sys/types.h>
+
 #include "daemon/config.h"
 #include "proto/endpoint.h"
 #include "usocket/transport.h"
@@ -22,6 +24,11 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
 /* Started by root: becomes the user that the options name, for good, before anything is opened.
  * Who is not root cannot become another. 0, -errno. */
 int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX]);
+/* The same, and without these supplementary groups, as far as we may drop them. */
+int start_as_user_without(const CommonOptions *o, const gid_t *groups, size_t count,
+                          char error[CONFIG_ERROR_MAX]);
+/* Whether we are in one of them. */
+bool start_has_group(const gid_t *groups, size_t count);
 /* The key file once more, for @endpoint; the level of the log. 0, -errno: all is as it was. */
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
                  char error[CONFIG_ERROR_MAX]);

@@ -43,7 +43,7 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-Looker *looker_new(const RmdOptions *options)
+Looker *looker_new(const RmdOptions *options, InputHelper *input)
 {
     Looker *l = g_new0(Looker, 1);
     pthread_condattr_t monotonic;
@@ -51,6 +51,8 @@ Looker *looker_new(const RmdOptions *options)
     l->settings = (SourceSettings){.consoles = options->consoles,
                                    .utmp = options->utmp,
                                    .input = options->input,
+                                   .input_ask = input ? input_helper_ask : NULL,
+                                   .input_ctx = input,
                                    .bus = options->bus,
                                    .session_bus = options->session_bus,
                                    .display = options->display};

@@ -5,6 +5,7 @@
 #define DODO_RMD_LOOKER_H
 
 #include "daemon/mailbox.h"
+#include "rmd/input_helper.h"
 #include "rmd/monitor.h"
 #include "rmd/options.h"
 #include "rmd/sources.h"
@@ -22,8 +23,8 @@ typedef struct Observation {
 
 typedef struct Looker Looker;
 
-/* @options is borrowed. NULL: no memory. */
-Looker *looker_new(const RmdOptions *options);
+/* Both are borrowed; @input: who watches input devices, NULL: nobody. NULL: no memory. */
+Looker *looker_new(const RmdOptions *options, InputHelper *input);
 /* Looks now, in the calling thread; not while the thread runs. NULL: no memory. */
 Observation *looker_look(Looker *l);
 /* How it is known that rmd runs in a container; NULL: it does not. */

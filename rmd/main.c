@@ -6,17 +6,28 @@
 #include "rmd/once.h"
 #include "rmd/shell.h"
 
+/* Who reads input devices is started first, and then the right to do that goes. */
+static int open_input(const RmdOptions *o, InputHelper *input, char *error)
+{
+    if (!o->input)
+        return start_as_user(&o->common, error);
+    int res = input_helper_start(input, &o->common, o->input, o->poll_ns, error);
+    return res < 0 ? res : input_give_up(&o->common, o->input, error);
+}
+
 static int serve(const RmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    if (start_as_user(&o->common, error) < 0)
+    InputHelper input = {.channel = -1};
+    if (open_input(o, &input, error) < 0)
         return start_failed(&rmd_program, EXIT_START, error);
     start_forbid_dumps(); /* of the cluster's key */
-    Rmd *rmd = rmd_new(o, error);
+    Rmd *rmd = rmd_new(o, o->input ? &input : NULL, error);
     if (!rmd)
         return start_failed(&rmd_program, EXIT_START, error);
     int status = rmd_run(rmd);
     rmd = rmd_free(rmd);
+    input_helper_stop(&input);
     start_allow_dumps();
     return status;
 }

@@ -76,10 +76,15 @@ int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
     Verdicts v;
     uint64_t now;
     g_autoptr(GString) text = g_string_new(NULL);
+    InputHelper input = {.channel = -1};
     int res = open_rules(&v, o, error);
     if (res < 0)
         return res;
-    Looker *looker = looker_new(o);
+    if (o->input && input_helper_start(&input, &o->common, o->input, o->poll_ns, error) < 0) {
+        verdicts_close(&v);
+        return -EAGAIN;
+    }
+    Looker *looker = looker_new(o, o->input ? &input : NULL);
     Observation *seen = looker ? looker_look(looker) : NULL;
     Monitor *m = seen ? watch_once(o, &v, seen, &now) : NULL;
     if (m) {
@@ -96,6 +101,7 @@ int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
     m = monitor_free(m);
     g_free(seen);
     looker = looker_free(looker);
+    input_helper_stop(&input);
     verdicts_close(&v);
     return res;
 }

@@ -32,6 +32,7 @@ static const uint64_t SURVEY_EVERY_NS = 60 * NS_PER_S;
 
 struct Rmd {
     const RmdOptions *options; /* borrowed */
+    InputHelper *input;        /* likewise; NULL: none */
     Loop *loop;
     Mailbox mailbox;
     Looker *looker;
@@ -435,7 +436,7 @@ static int open_monitor(Rmd *rmd, char *error)
     }
     pressure_open(&rmd->pressure);
     rmd->monitor = monitor_new(&config, &sink, os_now_ns());
-    rmd->looker = looker_new(o);
+    rmd->looker = looker_new(o, rmd->input);
     rmd->sleep = o->survey ? NULL : sleep_watch_new(o->bus);
     res = child_open(&rmd->child, o, &child_ops, rmd);
     if (rmd->monitor && rmd->looker && res == 0)
@@ -458,10 +459,11 @@ static int open_loop(Rmd *rmd, char *error)
     return -ENOMEM;
 }
 
-Rmd *rmd_new(const RmdOptions *options, char error[CONFIG_ERROR_MAX])
+Rmd *rmd_new(const RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX])
 {
     Rmd *rmd = g_new0(Rmd, 1);
     rmd->options = options;
+    rmd->input = input;
     rmd->explained = g_string_new(NULL);
     rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
     rmd->pressure = (Pressure){

@@ -3,6 +3,7 @@
 #ifndef DODO_RMD_SHELL_H
 #define DODO_RMD_SHELL_H
 
+#include "rmd/input_helper.h"
 #include "rmd/monitor.h"
 #include "rmd/options.h"
 
@@ -10,8 +11,9 @@ typedef struct Rmd Rmd;
 
 /* As the options say. */
 MonitorConfig rmd_monitor_config(const RmdOptions *o);
-/* @options is borrowed. NULL: it cannot start, and @error says what to mend. */
-Rmd *rmd_new(const RmdOptions *options, char error[CONFIG_ERROR_MAX]);
+/* @options and @input, which may be NULL, are borrowed. NULL: it cannot start, and @error says what
+ * to mend. */
+Rmd *rmd_new(const RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX]);
 /* Until a signal ends it: the exit status. */
 int rmd_run(Rmd *rmd);
 Rmd *rmd_free(Rmd *rmd); /* NULL is fine; returns NULL */

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rmd/input_report.h"
+
 enum { SOURCE_TEXT_MAX = 160 };
 
 typedef struct SourceReport {
@@ -25,12 +27,17 @@ typedef struct SourceReport {
 
 typedef struct Source Source; /* each kind's own begins with it */
 
+/* Asks who watches the input devices. 0; -errno: no answer. */
+typedef int (*InputAsk)(void *ctx, uint64_t awake_ns, InputReport *ret);
+
 /* What the sources are told by the settings; borrowed. */
 typedef struct SourceSettings {
-    char *const *consoles;    /* device files or patterns, NULL at the end */
-    const char *utmp;         /* path of the file of sessions; NULL: none is read */
-    const char *terminals;    /* directory of the terminals that it names; NULL: /dev */
-    const char *input;        /* directory of input devices, or a file of one; NULL: none */
+    char *const *consoles; /* device files or patterns, NULL at the end */
+    const char *utmp;      /* path of the file of sessions; NULL: none is read */
+    const char *terminals; /* directory of the terminals that it names; NULL: /dev */
+    const char *input;     /* directory of input devices, or a file of one; NULL: none */
+    InputAsk input_ask;    /* says what was seen of it; NULL: nobody watches it */
+    void *input_ctx;
     const char *bus;          /* address of the system bus; NULL: the usual one; "none" */
     const char *session_bus;  /* address of a desktop session's bus; NULL: none is asked */
     const char *display;      /* X display; NULL: none is asked */

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
+#include "tests/lib/input_direct.h"
 #include "tests/lib/tmpdir.h"
 
 #define S NS_PER_S
@@ -24,6 +25,7 @@
 
 typedef struct Fixture {
     TmpDir dir;
+    InputWatch *watch;
     Source *source;
     SourceReport report; /* of the last look */
 } Fixture;
@@ -42,6 +44,7 @@ static int tear_down(void **state)
     Fixture *f = *state;
     if (f->source)
         f->source->kind->close(f->source);
+    assert_null(input_watch_free(f->watch));
     tmpdir_remove(&f->dir);
     free(f);
     return 0;
@@ -366,17 +369,25 @@ static void event_write(Fixture *f, const char *name, uint16_t type)
     assert_int_equal(write(fd, &e, sizeof e), sizeof e);
 }
 
+static void input_watch(Fixture *f, const char *path)
+{
+    f->watch = input_watch_new(path);
+    assert_non_null(f->watch);
+    source_start(
+        f, &source_input,
+        &(SourceSettings){.input = path, .input_ask = input_direct_ask, .input_ctx = f->watch});
+}
+
 static void input_start(Fixture *f)
 {
-    source_start(f, &source_input, &(SourceSettings){.input = f->dir.path});
+    input_watch(f, f->dir.path);
 }
 
 static void input__none(void **state)
 {
     Fixture *f = *state;
     char missing[256];
-    source_start(f, &source_input,
-                 &(SourceSettings){.input = tmpdir_path(&f->dir, "missing", missing)});
+    input_watch(f, tmpdir_path(&f->dir, "missing", missing));
     look(f, 0);
     assert_unknown(f, "missing: no input devices are here");
     tmpdir_text(&f->dir, "missing/mouse0", ""); /* not one of event* */
@@ -437,7 +448,7 @@ static void input__a_burst(void **state)
 static void input__one_file(void **state)
 {
     Fixture *f = *state;
-    source_start(f, &source_input, &(SourceSettings){.input = pipe_make(f, "keyboard")});
+    input_watch(f, pipe_make(f, "keyboard"));
     look(f, 0);
     look(f, 30 * S);
     assert_idle(f, 30 * S, "1 input device");
@@ -506,6 +517,35 @@ static void input__device_goes(void **state)
     assert_unknown(f, "no input devices are here");
 }
 
+static int no_answer(void *ctx, uint64_t awake_ns, InputReport *ret)
+{
+    return -ETIMEDOUT;
+}
+
+/* What else says that nobody is there must not decide then. */
+static void input__nobody_answers(void **state)
+{
+    Fixture *f = *state;
+    source_start(f, &source_input, &(SourceSettings){.input = f->dir.path, .input_ask = no_answer});
+    look(f, 300 * S);
+    assert_idle(f, 0, "does not answer: it counts as touched");
+}
+
+static int years_ago(void *ctx, uint64_t awake_ns, InputReport *ret)
+{
+    *ret = (InputReport){.devices = 1, .idle_s = UINT32_MAX};
+    return 0;
+}
+
+/* Nothing has been idle for longer than the host runs. */
+static void input__lies(void **state)
+{
+    Fixture *f = *state;
+    source_start(f, &source_input, &(SourceSettings){.input = f->dir.path, .input_ask = years_ago});
+    look(f, S);
+    assert_idle(f, AWAKE + S, "1 input device");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -532,6 +572,8 @@ int main(void)
         T(input__not_permitted),
         T(input__too_many),
         T(input__device_goes),
+        T(input__nobody_answers),
+        T(input__lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "rmd/sources.h"
+#include "tests/lib/input_direct.h"
 #include "tests/lib/tmpdir.h"
 
 #define S NS_PER_S
@@ -26,6 +27,7 @@ typedef struct Fixture {
     char consoles[256], utmp[256], input[256], sockets[256];
     char *patterns[2];
     SourceSettings settings; /* without desktops, and with no bus */
+    InputWatch *watch;
     Sources *sources;
     SourcesReport report;
 } Fixture;
@@ -40,6 +42,7 @@ static int set_up(void **state)
                                    .utmp = tmpdir_path(&f->dir, "utmp", f->utmp),
                                    .terminals = f->dir.path,
                                    .input = tmpdir_path(&f->dir, "input", f->input),
+                                   .input_ask = input_direct_ask,
                                    .bus = "unix:path=/nonexistent/bus",
                                    .sockets = tmpdir_path(&f->dir, "sockets", f->sockets)};
     tmpdir_text(&f->dir, "sockets", HEADER SOCKETS);
@@ -51,6 +54,7 @@ static int tear_down(void **state)
 {
     Fixture *f = *state;
     assert_null(sources_free(f->sources));
+    assert_null(input_watch_free(f->watch));
     tmpdir_remove(&f->dir);
     free(f);
     return 0;
@@ -58,8 +62,11 @@ static int tear_down(void **state)
 
 static void look(Fixture *f, uint64_t after_ns)
 {
-    if (!f->sources)
+    if (!f->sources) {
+        f->watch = input_watch_free(f->watch); /* it begins again with the sources */
+        f->watch = f->settings.input_ctx = input_watch_new(f->input);
         f->sources = sources_new(&f->settings);
+    }
     assert_non_null(f->sources);
     sources_look(f->sources, NOW + after_ns, AWAKE + after_ns, &f->report);
 }
