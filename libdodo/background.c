@@ -196,6 +196,8 @@ void call_fill_step(Call *call, uint64_t now_ns)
         client_host_lost(c, item->address.epoch, "it does not answer", now_ns);
     else if (result == RUN_REFUSED && st->status == STATUS_GONE)
         client_region_lost(c, item->rd, &item->address, now_ns);
+    else if (result == RUN_REFUSED && st->status == STATUS_BUSY)
+        client_region_slow(c, item->rd, &item->address, now_ns);
     call_finish(call, 0, 0, NULL); /* frees the item */
 }
 

@@ -366,6 +366,10 @@ static void read_refused(Call *call, uint64_t now_ns)
                                             : "the region's host is leaving";
         client_host_lost(c, st->address.epoch, reason, now_ns);
     }
+    if (st->status == STATUS_BUSY) {
+        reason = "the region's host is too slow to be of use";
+        client_region_slow(c, call->region->rd, &st->address, now_ns);
+    }
     client_region_lost(c, call->region->rd, &st->address, now_ns);
     run_end(call);
     read_inactive(call, reason);

@@ -105,6 +105,8 @@ static void remote_result(Call *call, enum RunResult result, uint64_t now_ns)
         client_host_lost(c, st->address.epoch,
                          result == RUN_REFUSED ? "it left or started anew" : "it does not answer",
                          now_ns);
+    else if (result == RUN_REFUSED && st->status == STATUS_BUSY)
+        client_region_slow(c, call->region->rd, &st->address, now_ns);
     remote_failed(call, now_ns);
 }
 

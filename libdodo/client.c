@@ -345,21 +345,35 @@ void client_report(Client *c, uint64_t epoch, uint8_t fault)
         c->reports[c->reports_count++] = (OpReport){.epoch = epoch, .fault = fault};
 }
 
-void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+static void region_blame(Client *c, int rd, const RegionAddress *address, uint8_t fault,
+                         const char *what, uint64_t now_ns)
 {
-    client_lock(c);
-    client_avoid(c, address->epoch, now_ns);
-    client_report(c, address->epoch, HOST_FAULT_CORRUPT);
-    c->stats.corrupt++;
-    client_unlock(c);
     Addr host;
     char text[ADDR_TEXT_MAX];
+    client_lock(c);
+    client_avoid(c, address->epoch, now_ns);
+    client_report(c, address->epoch, fault);
+    c->stats.corrupt += fault == HOST_FAULT_CORRUPT;
+    client_unlock(c);
     if (region_drop(c, rd, address, &host, now_ns))
-        client_log(
-            c, DODO_LOG_WARN,
-            "region %d: host %s returned other bytes than it was given: its copy is dropped; "
-            "check that host's memory",
-            rd, addr_format(&host, text, sizeof text));
+        client_log(c, DODO_LOG_WARN, "region %d: host %s %s", rd,
+                   addr_format(&host, text, sizeof text), what);
+    else
+        c->hooks.wake_background(c->hooks.ctx); /* for the report */
+}
+
+void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+{
+    region_blame(c, rd, address, HOST_FAULT_CORRUPT,
+                 "returned other bytes than it was given: its copy is dropped; check that host's "
+                 "memory",
+                 now_ns);
+}
+
+void client_region_slow(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+{
+    region_blame(c, rd, address, HOST_FAULT_SLOW, "is too slow to be of use: its copy is dropped",
+                 now_ns);
 }
 
 /* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */

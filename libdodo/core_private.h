@@ -24,6 +24,7 @@ enum {
     PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
     SAFE_DATAGRAM = 1232,           /* fits every path: IPv6's least MTU less its headers */
     STUCK_DEADLINES = 8,            /* answers, but no progress, for so many transfer deadlines */
+    SLOW_DEADLINES = 32,            /* progress, but a transfer is not over after so many */
     PIECES_EXTRA = 15,              /* states of a channel for pieces, besides one a call */
     STATES_MAX = CHANNEL_CALLS_MAX + PIECES_EXTRA + BACKGROUND_CALLS,
     VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
@@ -159,10 +160,12 @@ typedef struct CallState {
     bool begun;           /* the machine in u was started */
     bool renewed;         /* the session was made for this run, after one of another epoch */
     uint32_t progress;    /* of the transfer when it last made some, */
-    uint64_t progress_ns; /* and when that was, on the listening clock; so is: */
+    uint64_t progress_ns; /* and when that was, on the listening clock; so are all here */
+    uint64_t stepped_ns;  /* when it was stepped last, */
+    uint64_t spent_ns;    /* and what it has taken till then, but for waits for others' credit */
     Addr peer;
     Session *session;
-    uint64_t give_up_ns; /* while the session is not up */
+    uint64_t give_up_ns; /* while the session is not up; 0: to be set */
     uint16_t status;     /* of RUN_REFUSED */
     uint32_t losses;     /* Client.losses when the region was last known to have its memory */
     /* what the machine is started with once the session is up */
@@ -319,6 +322,8 @@ void client_fill_read(Client *c, FillItem *item, size_t count);
 void client_report(Client *c, uint64_t epoch, uint8_t fault);
 /* The host returned something else than it was given: its copy is never read again. */
 void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
+/* A transfer with the host took too long, though it answered. */
+void client_region_slow(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
 
 /* ---- checks.c ---- */
 /* Of consecutive whole blocks. */

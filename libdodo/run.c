@@ -15,6 +15,8 @@ static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_
     st->peer = *peer;
     st->session = NULL;
     st->renewed = false;
+    st->stepped_ns = clock_ns;
+    st->spent_ns = 0;
     st->give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
 }
 
@@ -298,14 +300,10 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
     return transfer_result(st, st->u.write.state, st->u.write.status);
 }
 
-/* What to do about a transfer that makes no progress, whatever is answered. BUSY is not death, but
- * it must end. */
-static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
+/* Does the transfer go on, and did it have its turn? While others have all the credit its time
+ * does not count. */
+static void run_measure(CallState *st, uint64_t clock_ns)
 {
-    CallState *st = call->state;
-    Channel *ch = call->channel;
-    ChannelPeer *peer = st->session ? st->session->user : NULL;
-    uint64_t deadline = ch->client->config.transfer_deadline_ns;
     uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
     bool starved = st->run == RUN_READ ? read_transfer_starved(&st->u.read)
                                        : write_transfer_starved(&st->u.write);
@@ -313,10 +311,24 @@ static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
         st->progress = progress;
         st->progress_ns = clock_ns;
     }
+    if (!starved)
+        st->spent_ns += clock_ns - st->stepped_ns;
+    st->stepped_ns = clock_ns;
+}
+
+/* What to do about a transfer that makes no progress, whatever is answered, or next to none. BUSY
+ * is not death, nor is slowness, but both must end. */
+static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
+{
+    CallState *st = call->state;
+    Channel *ch = call->channel;
+    ChannelPeer *peer = st->session ? st->session->user : NULL;
+    uint64_t deadline = ch->client->config.transfer_deadline_ns;
+    run_measure(st, clock_ns);
     uint64_t stuck_ns = clock_ns - st->progress_ns;
     uint16_t small =
         segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
-    if (stuck_ns >= STUCK_DEADLINES * deadline) {
+    if (stuck_ns >= STUCK_DEADLINES * deadline || st->spent_ns >= SLOW_DEADLINES * deadline) {
         st->status = STATUS_BUSY;
         return RUN_REFUSED;
     }
@@ -336,6 +348,8 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     if (st->run == RUN_REQUEST)
         return request_step(call, now_ns);
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
+    if (!st->give_up_ns)
+        st->give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
     Session *s = run_session(call, now_ns);
     if (!s && !st->begun)
         return clock_ns >= st->give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
@@ -417,8 +431,10 @@ void run_session_closed(Call *call, Session *session)
         read_transfer_end(&st->u.read);
     else if (st->begun && st->run == RUN_WRITE)
         write_transfer_end(&st->u.write);
-    if (st->run != RUN_REQUEST)
-        st->begun = false;
+    if (st->run == RUN_REQUEST)
+        return;
+    st->begun = false;
+    st->give_up_ns = 0; /* the next one has a deadline of its own, from the next step on */
 }
 
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns)

@@ -87,7 +87,9 @@ typedef struct World {
     unsigned joined;
     size_t datagram_max; /* that the route promises; 0: 1472 */
     uint16_t segment;    /* of the imd's last answer */
-    size_t path_mtu;     /* larger datagrams vanish between client and imd; 0: none does */
+    uint64_t trickle_ns; /* the imd serves one ask or write in so long, else it is busy; 0: all */
+    uint64_t trickle_at;
+    size_t path_mtu; /* larger datagrams vanish between client and imd; 0: none does */
 } World;
 
 static World w;
@@ -262,12 +264,25 @@ static void manager_request(Session *s, const uint8_t *payload, size_t len)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+static void imd_input(const EndpointInput *in)
+{
+    bool asks = in->type == WIRE_READ || in->type == WIRE_WRITE;
+    bool busy = w.trickle_ns && asks && w.now < w.trickle_at;
+    if (asks && !busy)
+        w.trickle_at = w.now + w.trickle_ns;
+    imd_data_pace(w.data, busy);
+    if (busy && in->type == WIRE_READ)
+        imd_data_busy(w.data, in->session, in->payload, in->payload_len);
+    else
+        imd_data_input(w.data, in->session, in->type, in->payload, in->payload_len, w.now);
+}
+
 static void server_input(Endpoint *e, unsigned host, Datagram *d)
 {
     EndpointInput in;
     if (endpoint_input(e, &d->from, d->bytes, d->len, w.now, &in) == ENDPOINT_MESSAGE) {
         if (host == HOST_IMD)
-            imd_data_input(w.data, in.session, in.type, in.payload, in.payload_len, w.now);
+            imd_input(&in);
         else if (in.type == WIRE_REQUEST)
             manager_request(in.session, in.payload, in.payload_len);
     }

@@ -235,6 +235,97 @@ static void refraction__doubles_up_to_a_minute(void **state)
     }
 }
 
+/* ---- slow hosts ----------------------------------------------------------------------------- */
+
+/* A host that answers, and serves one chunk in so long. */
+static void trickle(unsigned seconds)
+{
+    w.trickle_ns = seconds * NS_PER_S;
+    w.trickle_at = 0;
+}
+
+static int open_large(unsigned flags)
+{
+    int rd = open_at(FILE_BYTES, 0, flags);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    run_until(w.now + NS_PER_S);
+    assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
+    return rd;
+}
+
+static void slow__a_read_goes_on_with_the_file(void **state)
+{
+    (void)state;
+    int rd = open_large(DODO_FALLBACK);
+    uint64_t begin = w.now;
+    trickle(3);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    assert_in_range(w.now - begin, 10 * NS_PER_S, 33 * NS_PER_S);
+    trickle(0);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(w.reports, 1);
+    assert_int_equal(w.report.fault, HOST_FAULT_SLOW);
+    assert_int_equal(w.avoided, 1);
+}
+
+static void slow__a_read_fails_once_without_the_file(void **state)
+{
+    (void)state;
+    int rd = open_large(0);
+    trickle(3);
+    assert_int_equal(read_at(rd, 0, buf, FILE_BYTES), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_false(info(rd).active);
+}
+
+static void slow__a_write_is_in_the_file(void **state)
+{
+    (void)state;
+    int rd = open_large(DODO_FALLBACK);
+    uint64_t begin = w.now;
+    memset(buf, 0x77, sizeof buf);
+    trickle(3);
+    assert_int_equal(write_at(rd, 0, buf, FILE_BYTES), FILE_BYTES);
+    assert_memory_equal(w.file, buf, FILE_BYTES);
+    assert_in_range(w.now - begin, 0, 34 * NS_PER_S);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+}
+
+/* Small reads are answered in time, though each takes long: the host is of use. */
+static void slow__what_is_answered_in_time_is_no_fault(void **state)
+{
+    (void)state;
+    int rd = open_large(DODO_FALLBACK);
+    trickle(2);
+    uint64_t hits = info(rd).hits;
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(read_at(rd, (off_t)i * PIECE, buf, 1000), 1000);
+    assert_int_equal(info(rd).hits, hits + 100 * 1000);
+    assert_int_equal(w.reports, 0);
+}
+
+/* The session gives way to others' after long: another one is made, in its own time. */
+static void session__lost_in_a_long_transfer(void **state)
+{
+    (void)state;
+    Call call;
+    int rd = open_large(0);
+    trickle(1);
+    call_read_start(&call, w.channels[1], rd, 0, buf, FILE_BYTES, w.now);
+    for (uint64_t until = w.now + 3 * NS_PER_S; w.now < until;) {
+        channel_run(1);
+        pump();
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        Addr other = addr_sim(3, (uint16_t)i); /* nobody is there */
+        w.now++;
+        (void)endpoint_connect(channel_endpoint(w.channels[1]), &other, w.now);
+    }
+    trickle(0);
+    assert_int_equal(done(&call), FILE_BYTES);
+    assert_true(info(rd).active);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -249,6 +340,11 @@ int main(void)
         T(fallback__active_at_once_with_a_manager),
         T(fallback__stripes_do_not_wait_either),
         T(refraction__doubles_up_to_a_minute),
+        T(slow__a_read_goes_on_with_the_file),
+        T(slow__a_read_fails_once_without_the_file),
+        T(slow__a_write_is_in_the_file),
+        T(slow__what_is_answered_in_time_is_no_fault),
+        T(session__lost_in_a_long_transfer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
