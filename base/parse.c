@@ -133,6 +133,28 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
     return 0;
 }
 
+int parse_number(const char *text, double min, double max, double *ret)
+{
+    uint64_t whole, fraction = 0, scale = 1;
+    int r = parse_digits(&text, &whole);
+    if (r == -EINVAL)
+        return r;
+    if (*text == '.') {
+        text++;
+        if (parse_fraction(&text, &fraction, &scale) != 0)
+            return -EINVAL;
+    }
+    if (*text)
+        return -EINVAL;
+    /* Of two exact integers, so that 0.3 is the number that a compiler makes of it. */
+    const double v =
+        fraction == 0 ? (double)whole : (double)(whole * scale + fraction) / (double)scale;
+    if (r != 0 || whole > UINT64_MAX / scale - 1 || v < min || v > max)
+        return -ERANGE;
+    *ret = v;
+    return 0;
+}
+
 /* @v in units of @unit / @parts, rounded. unit * parts is below 2^64 - unit / 2, and so is
  * v / unit * parts. */
 static uint64_t in_parts(uint64_t v, uint64_t unit, uint64_t parts)
@@ -274,6 +296,15 @@ static int parse_pair(char *line, char **ret_key, char **ret_value)
     return 0;
 }
 
+/* What @fn says to a line. */
+static int tell_line(const Lines *l, const KeyLine *line, KeyFileFn fn, void *ctx, char *error,
+                     size_t error_cap)
+{
+    char message[KEY_ERROR_MAX] = "this key or its value is not understood";
+    int r = fn(ctx, line, message, sizeof message);
+    return r != 0 ? lines_fail(l, r, message, error, error_cap) : 0;
+}
+
 int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn, void *ctx,
                    char *error, size_t error_cap)
 {
@@ -286,6 +317,9 @@ int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn,
         if (*l.line == '[') {
             if (parse_group(l.line, group, sizeof group) != 0)
                 return lines_fail(&l, -EINVAL, "expected \"[group]\"", error, error_cap);
+            r = tell_line(&l, &(KeyLine){group, NULL, NULL, l.number}, fn, ctx, error, error_cap);
+            if (r != 0)
+                return r;
             continue;
         }
         if (parse_pair(l.line, &key, &value) != 0)
@@ -293,10 +327,9 @@ int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn,
         if (!*group)
             return lines_fail(&l, -EINVAL, "expected a \"[group]\" line before the first key",
                               error, error_cap);
-        char message[KEY_ERROR_MAX] = "this key or its value is not understood";
-        r = fn(ctx, group, key, value, message, sizeof message);
+        r = tell_line(&l, &(KeyLine){group, key, value, l.number}, fn, ctx, error, error_cap);
         if (r != 0)
-            return lines_fail(&l, r, message, error, error_cap);
+            return r;
     }
     return r;
 }

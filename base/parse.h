@@ -20,6 +20,8 @@ int parse_time(const char *text, uint64_t *ret_ns);
 int parse_bool(const char *text, bool *ret); /* yes/no, true/false, on/off, 1/0 */
 /* Decimal digits only; -ERANGE outside [min, max]. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
+/* "2", "0.5": digits, perhaps with a fraction; -ERANGE outside [min, max]. */
+int parse_number(const char *text, double min, double max, double *ret);
 
 /* Both always terminate; @buf of 32 is enough; they return @buf. */
 /* "512 B", "64 MiB", "1.5 GiB": rounded to a tenth. */
@@ -29,15 +31,19 @@ char *format_size(uint64_t bytes, char *buf, size_t cap);
  * "never". */
 char *format_time(uint64_t ns, char *buf, size_t cap);
 
-/* A key file: "[group]" lines, "key = value" lines, "#" comment lines; calls @fn for each key in
- * order. Keys stand below a group; a value reaches to the end of its line, spaces around it apart,
- * and may be empty. @fn returns 0, or -errno to stop with what to fix in its @error (without file
- * and line; they are put before it). What @fn is given is borrowed until it returns.
- * 0; -errno of open/read or of @fn; -EFBIG; -EINVAL for a syntax error. @error gets
- * "FILE:LINE: what to fix". */
+/* A key file: "[group]" lines, "key = value" lines, "#" comment lines; calls @fn for each of the
+ * first two in order. Keys stand below a group; a value reaches to the end of its line, spaces
+ * around it apart, and may be empty. @fn returns 0, or -errno to stop with what to do in its
+ * @error (without file and line; they are put before it). What @fn is given is borrowed until it
+ * returns. 0; -errno of open/read or of @fn; -EFBIG; -EINVAL for a syntax error. @error gets
+ * "FILE:LINE: what to do". */
 enum { KEY_FILE_MAX = 65536, KEY_LINE_MAX = 5120, KEY_ERROR_MAX = 512 };
-typedef int (*KeyFileFn)(void *ctx, const char *group, const char *key, const char *value,
-                         char *error, size_t error_cap);
+typedef struct KeyLine {
+    const char *group;
+    const char *key, *value; /* NULL: the line of the group itself */
+    unsigned number;         /* of the line, from 1 */
+} KeyLine;
+typedef int (*KeyFileFn)(void *ctx, const KeyLine *line, char *error, size_t error_cap);
 int key_file_read(const char *path, KeyFileFn fn, void *ctx, char *error, size_t error_cap);
 /* The same for a text in memory that came from @name. Pure. */
 int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn, void *ctx,

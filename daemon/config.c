@@ -8,116 +8,48 @@
 #include <string.h>
 
 #include "base/defaults.h"
-#include "base/parse.h"
 
-/* Groups of the one config file; each program checks its own and [dodo], and leaves the others to
- * those they are for. */
-static const char *const groups[] = {"dodo", "daemon", "client", "cmd", "imd", "rmd", "manage"};
+#define FIELD(name) offsetof(CommonOptions, name)
 
 static const ConfigKey common_keys[] = {
-    {"dodo", "key", "DODO_KEY", "Cluster key file (made by dodo keygen)", "FILE", CONFIG_TEXT,
-     offsetof(CommonOptions, key), 0, 0},
-    {"dodo", "cluster", "DODO_CLUSTER", NULL, NULL, CONFIG_TEXT, offsetof(CommonOptions, cluster),
-     0, 0},
-    {"dodo", "insecure", "DODO_INSECURE", "Do without a key on addresses other than loopback", NULL,
-     CONFIG_BOOL, offsetof(CommonOptions, insecure), 0, 0},
-    {"dodo", "log_level", "DODO_LOG", "error, warn, info or debug", "LEVEL", CONFIG_LEVEL,
-     offsetof(CommonOptions, log_level), 0, 0},
-    {"dodo", "hello_retry", NULL, NULL, NULL, CONFIG_TIME, offsetof(CommonOptions, hello_retry_ns),
-     NS_PER_MS, 3600 * NS_PER_S},
+    {"dodo", "key", "Cluster key file (made by dodo keygen)", "FILE", FIELD(key)},
+    {"dodo", "cluster", NULL, NULL, FIELD(cluster)},
+    {"dodo", "insecure", "Do without a key on addresses other than loopback", NULL,
+     FIELD(insecure)},
+    {"dodo", "log_level", "error, warn, info or debug", "LEVEL", FIELD(log_level)},
+    {"dodo", "hello_retry", NULL, NULL, FIELD(hello_retry_ns)},
 };
 static const ConfigKey manager_keys[] = {
-    {"dodo", "manager", "DODO_MANAGER", "Address of the central manager (cmd)", "ADDR:PORT",
-     CONFIG_ADDR, offsetof(CommonOptions, manager), DEFAULT_CMD_PORT, 0},
+    {"dodo", "manager", "Address of the central manager (cmd)", "ADDR:PORT", FIELD(manager)},
 };
 static const ConfigKey manager_unused_keys[] = {
-    {"dodo", "manager", NULL, NULL, NULL, CONFIG_ADDR, offsetof(CommonOptions, manager),
-     DEFAULT_CMD_PORT, 0},
+    {"dodo", "manager", NULL, NULL, FIELD(manager)},
 };
 static const ConfigKey daemon_keys[] = {
-    {"daemon", "user", NULL, "Started as root: become this user", "NAME", CONFIG_TEXT,
-     offsetof(CommonOptions, user), 0, 0},
+    {"daemon", "user", "Started as root: become this user", "NAME", FIELD(user)},
 };
 const ConfigTable config_common = CONFIG_TABLE(common_keys);
 const ConfigTable config_daemon = CONFIG_TABLE(daemon_keys);
 const ConfigTable config_manager = CONFIG_TABLE(manager_keys);
 const ConfigTable config_manager_unused = CONFIG_TABLE(manager_unused_keys);
 
-void config_common_init(CommonOptions *o)
+ConfKey config_key(const ConfigKey *k)
 {
-    *o = (CommonOptions){.cluster = g_strdup(DEFAULT_CLUSTER),
-                         .log_level = LOG_LEVEL_INFO,
-                         .hello_retry_ns = DEFAULT_HELLO_RETRY_NS};
+    const ConfKey *known = k->group ? conf_find(k->group, k->name) : NULL;
+    if (known)
+        return *known;
+    return (ConfKey){.name = k->name, .kind = k->kind, .min = k->min, .max = k->max};
 }
 
 /* ---- setting a field ------------------------------------------------------------------------- */
 
-/* What the value of a kind looks like, for messages. */
-static void describe(const ConfigKey *k, char *buf, size_t cap)
+static void set_text(char **field, const char *text)
 {
-    char low[32], high[32];
-    switch ((enum ConfigKind)k->kind) {
-    case CONFIG_TEXT:
-        (void)snprintf(buf, cap, "a text");
-        break;
-    case CONFIG_BOOL:
-        (void)snprintf(buf, cap, "yes or no");
-        break;
-    case CONFIG_ADDR:
-        (void)snprintf(buf, cap, "a numeric address such as 10.0.0.1:%u or [fd00::1]:%u",
-                       (unsigned)k->min, (unsigned)k->min);
-        break;
-    case CONFIG_LEVEL:
-        (void)snprintf(buf, cap, "error, warn, info or debug");
-        break;
-    case CONFIG_SIZE:
-        (void)snprintf(buf, cap, "a size such as 64M or 1.5G, %s to %s",
-                       format_size(k->min, low, sizeof low),
-                       format_size(k->max, high, sizeof high));
-        break;
-    case CONFIG_TIME:
-        (void)snprintf(buf, cap, "a time such as 500ms, 30s or 5min, %s to %s",
-                       format_time(k->min, low, sizeof low),
-                       format_time(k->max, high, sizeof high));
-        break;
-    case CONFIG_COUNT:
-        (void)snprintf(buf, cap, "a number, %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
-                       (guint64)k->min, (guint64)k->max);
-        break;
-    case CONFIG_NUMBER:
-        (void)snprintf(buf, cap,
-                       "a number such as 0.5, %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
-                       (guint64)k->min, (guint64)k->max);
-        break;
-    case CONFIG_LIST:
-        (void)snprintf(buf, cap, "texts, with blanks between them");
-        break;
-    }
+    g_free(*field);
+    *field = g_strdup(text);
 }
 
-static int set_quantity(const ConfigKey *k, uint64_t *field, const char *text)
-{
-    uint64_t v;
-    int res = k->kind == CONFIG_SIZE   ? parse_size(text, &v)
-              : k->kind == CONFIG_TIME ? parse_time(text, &v)
-                                       : parse_u64(text, k->min, k->max, &v);
-    if (res != 0 || v < k->min || v > k->max)
-        return -EINVAL;
-    *field = v;
-    return 0;
-}
-
-static int set_number(const ConfigKey *k, double *field, const char *text)
-{
-    char *end;
-    double v = g_ascii_strtod(text, &end);
-    if (!g_ascii_isdigit(text[0]) || *end || !(v >= (double)k->min && v <= (double)k->max))
-        return -EINVAL;
-    *field = v;
-    return 0;
-}
-
-static int set_list(char ***field, const char *text)
+static void set_list(char ***field, const char *text)
 {
     g_auto(GStrv) words = g_strsplit_set(text, " \t\n", -1);
     guint count = 0;
@@ -128,130 +60,106 @@ static int set_list(char ***field, const char *text)
             g_free(words[i]);
     }
     words[count] = NULL;
-    if (count == 0)
-        return -EINVAL;
     g_strfreev(*field);
     *field = g_steal_pointer(&words);
-    return 0;
 }
 
-/* 0, or -EINVAL: the text is no such value, the field is as it was. */
-static int set_field(const ConfigKey *k, void *options, const char *text)
+static void set_field(const ConfigKey *k, uint8_t kind, void *options, const ConfValue *v)
 {
     void *field = (char *)options + k->offset;
-    switch ((enum ConfigKind)k->kind) {
+    switch ((enum ConfigKind)kind) {
     case CONFIG_TEXT:
-        if (!*text)
-            return -EINVAL;
-        g_free(*(char **)field);
-        *(char **)field = g_strdup(text);
-        return 0;
+    case CONFIG_CHOICE:
+    case CONFIG_TYPES:
+        set_text(field, v->text);
+        break;
+    case CONFIG_LIST:
+        set_list(field, v->text);
+        break;
     case CONFIG_BOOL:
-        return parse_bool(text, field);
+        *(bool *)field = v->flag;
+        break;
     case CONFIG_ADDR:
-        return addr_parse(text, (uint16_t)k->min, field);
+        *(Addr *)field = v->addr;
+        break;
     case CONFIG_LEVEL:
-        return log_level_parse(text, field);
+        *(enum LogLevel *)field = (enum LogLevel)v->choice;
+        break;
     case CONFIG_SIZE:
     case CONFIG_TIME:
     case CONFIG_COUNT:
-        return set_quantity(k, field, text);
+        *(uint64_t *)field = v->count;
+        break;
     case CONFIG_NUMBER:
-        return set_number(k, field, text);
-    case CONFIG_LIST:
-        return set_list(field, text);
+        *(double *)field = v->number;
+        break;
     }
-    return -EINVAL;
 }
 
-/* "WHAT: expected ...". */
-static int refuse(const ConfigKey *k, const char *what, char *error, size_t cap)
+int config_set(const ConfigKey *k, void *options, const char *text)
 {
-    char wanted[160];
-    describe(k, wanted, sizeof wanted);
-    (void)snprintf(error, cap, "%s: expected %s", what, wanted);
-    return -EINVAL;
+    const ConfKey key = config_key(k);
+    ConfValue v;
+    if (conf_parse(&key, text, &v) != 0)
+        return -EINVAL;
+    set_field(k, key.kind, options, &v);
+    return 0;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+void config_defaults(const ConfigTable *table, void *options)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const ConfKey key = config_key(&table->keys[i]);
+        ConfValue v;
+        if (key.preset && conf_default(&key, &v) == 0)
+            set_field(&table->keys[i], key.kind, options, &v);
+    }
+}
 
-typedef struct FileContext {
+void config_common_init(CommonOptions *o)
+{
+    *o = (CommonOptions){0};
+    config_defaults(&config_common, o);
+}
+
+/* ---- file and environment -------------------------------------------------------------------- */
+
+typedef struct Target {
     const ConfigProgram *program;
     void *options;
-} FileContext;
+} Target;
 
-static bool known_group(const char *group)
+/* A value of the file or of the environment; a key that the program has no field for is not lost
+ * on it: another program takes it. */
+static int on_value(void *ctx, const ConfKey *key, const ConfValue *v, char *error, size_t cap)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
-        if (strcmp(groups[i], group) == 0)
-            return true;
-    return false;
-}
-
-/* @ret_ours: the program has keys of this group, so it knows them all. */
-static const ConfigKey *find_key(const ConfigProgram *p, const char *group, const char *name,
-                                 bool *ret_ours)
-{
-    *ret_ours = false;
+    const Target *target = ctx;
+    const ConfigProgram *p = target->program;
     for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
         for (size_t i = 0; i < p->tables[t]->count; i++) {
             const ConfigKey *k = &p->tables[t]->keys[i];
-            if (!k->group || strcmp(k->group, group) != 0)
-                continue;
-            *ret_ours = true;
-            if (strcmp(k->name, name) == 0)
-                return k;
+            if (k->group && strcmp(k->group, key->group) == 0 && strcmp(k->name, key->name) == 0)
+                set_field(k, key->kind, target->options, v);
         }
     }
-    return NULL;
-}
-
-static int on_file_key(void *ctx, const char *group, const char *key, const char *value,
-                       char *error, size_t cap)
-{
-    const FileContext *f = ctx;
-    bool ours;
-    const ConfigKey *k = find_key(f->program, group, key, &ours);
-    if (!k && !known_group(group))
-        (void)snprintf(error, cap, "unknown group [%s]", group);
-    else if (!k && ours)
-        (void)snprintf(error, cap, "unknown key \"%s\" in [%s]; see dodo.conf(5)", key, group);
-    else if (k && set_field(k, f->options, value) != 0)
-        return refuse(k, key, error, cap);
-    else
-        return 0;
-    return -EINVAL;
+    return 0;
 }
 
 static int load_file(const ConfigProgram *p, const char *option, void *options, char *error)
 {
+    Target target = {p, options};
     const char *path = option ? option : g_getenv("DODO_CONFIG");
-    bool asked = path && *path;
-    FileContext f = {p, options};
-    int res =
-        key_file_read(asked ? path : DEFAULT_CONFIG_PATH, on_file_key, &f, error, CONFIG_ERROR_MAX);
-    if (res != -ENOENT || asked)
-        return res;
-    *error = '\0'; /* nobody need have the default one */
-    return 0;
+    return conf_file_read(path && *path ? path : NULL, p->reader, on_value, &target, error,
+                          CONFIG_ERROR_MAX);
 }
-
-/* ---- the environment and the command line ---------------------------------------------------- */
 
 static int load_env(const ConfigProgram *p, void *options, char *error)
 {
-    for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
-        for (size_t i = 0; i < p->tables[t]->count; i++) {
-            const ConfigKey *k = &p->tables[t]->keys[i];
-            const char *text = k->env ? g_getenv(k->env) : NULL;
-            if (!text || !*text || set_field(k, options, text) == 0)
-                continue;
-            g_autofree char *what = g_strdup_printf("%s=%s", k->env, text);
-            return refuse(k, what, error, CONFIG_ERROR_MAX);
-        }
-    }
-    return 0;
+    Target target = {p, options};
+    return conf_env_read(p->reader, getenv, on_value, &target, error, CONFIG_ERROR_MAX);
 }
+
+/* ---- the command line ------------------------------------------------------------------------ */
 
 /* One option as GLib reads it: its text is kept until file and environment have been read. */
 typedef struct Option {
@@ -293,7 +201,8 @@ static GArray *entries_make(const ConfigProgram *p, GArray *options, char **ret_
     GArray *entries = g_array_new(TRUE, TRUE, sizeof(GOptionEntry));
     for (guint i = 0; i < options->len; i++) {
         Option *o = &g_array_index(options, Option, i);
-        bool flag = o->key->kind == CONFIG_BOOL, list = o->key->kind == CONFIG_LIST;
+        const uint8_t kind = config_key(o->key).kind;
+        bool flag = kind == CONFIG_BOOL, list = kind == CONFIG_LIST;
         GOptionEntry e = {.long_name = o->name,
                           .arg = flag   ? G_OPTION_ARG_NONE
                                  : list ? G_OPTION_ARG_STRING_ARRAY
@@ -374,10 +283,11 @@ static int apply_options(GArray *options, void *into, char *error)
         if (o->texts)
             apply_list(o, into);
         const char *text = o->given ? "yes" : o->text;
-        if (!text || set_field(o->key, into, text) == 0)
+        if (!text || config_set(o->key, into, text) == 0)
             continue;
         g_autofree char *what = g_strdup_printf("--%s %s", o->name, text);
-        return refuse(o->key, what, error, CONFIG_ERROR_MAX);
+        const ConfKey key = config_key(o->key);
+        return conf_refuse(&key, what, error, CONFIG_ERROR_MAX);
     }
     return 0;
 }
@@ -428,9 +338,10 @@ void config_clear(const ConfigProgram *program, void *options)
         for (size_t i = 0; i < program->tables[t]->count; i++) {
             const ConfigKey *k = &program->tables[t]->keys[i];
             void *field = (char *)options + k->offset;
-            if (k->kind == CONFIG_TEXT)
+            const uint8_t kind = config_key(k).kind;
+            if (kind == CONFIG_TEXT || kind == CONFIG_CHOICE)
                 g_clear_pointer((char **)field, g_free);
-            else if (k->kind == CONFIG_LIST)
+            else if (kind == CONFIG_LIST)
                 g_clear_pointer((char ***)field, g_strfreev);
         }
     }

@@ -11,31 +11,23 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/conf.h"
 #include "daemon/log.h"
 
 enum { CONFIG_ERROR_MAX = 512 };
 
-enum ConfigKind {
-    CONFIG_TEXT,   /* char *, on the heap; config_clear() frees it */
-    CONFIG_BOOL,   /* bool; as an option: there or not */
-    CONFIG_ADDR,   /* Addr; @min is the default port */
-    CONFIG_SIZE,   /* uint64_t [bytes], @min .. @max */
-    CONFIG_TIME,   /* uint64_t [ns], @min .. @max */
-    CONFIG_COUNT,  /* uint64_t, @min .. @max */
-    CONFIG_LEVEL,  /* enum LogLevel */
-    CONFIG_NUMBER, /* double, @min .. @max */
-    CONFIG_LIST, /* char **, NULL at the end, on the heap; config_clear() frees it. In the file its
-                    texts stand between blanks, on the command line one an option */
-};
-
+/* A setting: of the config file, and perhaps an option too, or an option alone. Of one in the file
+ * base/conf_keys.c has the type, range, variable and default. The field in the program's options
+ * is, by type: TEXT, CHOICE: char *, on the heap; BOOL: bool; ADDR: Addr; SIZE, TIME, COUNT:
+ * uint64_t; LEVEL: enum LogLevel; NUMBER: double; LIST: char **, NULL at the end, on the heap; on
+ * the command line one word an option. config_clear() frees what is on the heap. */
 typedef struct ConfigKey {
-    const char *group; /* in the file; NULL: not in the file */
+    const char *group; /* in the file; NULL: an option alone */
     const char *name;  /* the key; as an option with '-' for '_' */
-    const char *env;   /* variable, or NULL */
     const char *help;  /* as an option; NULL: it is none */
     const char *value; /* what the help calls the value; NULL for CONFIG_BOOL */
-    uint8_t kind;      /* enum ConfigKind */
     size_t offset;     /* of the field in the program's options */
+    uint8_t kind;      /* enum ConfigKind; this and the range are of an option alone */
     uint64_t min, max;
 } ConfigKey;
 
@@ -53,6 +45,7 @@ typedef struct ConfigProgram {
     const char *name;
     const char *arguments; /* what may follow the options, for the help; NULL: nothing may */
     const char *summary;   /* for the help */
+    unsigned reader;       /* one of enum ConfReader: whose keys it takes */
     const ConfigTable *tables[CONFIG_TABLES_MAX]; /* the rest NULL */
 } ConfigProgram;
 
@@ -74,6 +67,13 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
  * options that have their defaults. */
 enum ConfigOutcome config_reload(const ConfigProgram *program, void *options,
                                  char error[CONFIG_ERROR_MAX]);
+/* What base/conf_keys.c knows of @k, or what @k says itself. */
+ConfKey config_key(const ConfigKey *k);
+/* Sets the field of @k in @options: 0, or -EINVAL: the text is no such value, the field as it was.
+ */
+int config_set(const ConfigKey *k, void *options, const char *text);
+/* Sets the fields of @table whose keys have a default. */
+void config_defaults(const ConfigTable *table, void *options);
 /* Frees the texts in @options. */
 void config_clear(const ConfigProgram *program, void *options);
 

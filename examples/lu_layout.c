@@ -84,13 +84,15 @@ static int parse_contents(const char *value, Parsing *p)
     return -EINVAL;
 }
 
-static int take_key(void *ctx, const char *group, const char *key, const char *value, char *error,
-                    size_t cap)
+static int take_line(void *ctx, const KeyLine *line, char *error, size_t cap)
 {
     Parsing *p = ctx;
+    const char *key = line->key, *value = line->value;
     LuLayout *l = &p->header.layout;
     int r = -ENOENT;
-    if (strcmp(group, "lu") == 0) {
+    if (!key)
+        return 0;
+    if (strcmp(line->group, "lu") == 0) {
         if (strcmp(key, "order") == 0)
             r = parse_u64(value, 1, LU_ORDER_MAX, &l->order);
         else if (strcmp(key, "slab") == 0)
@@ -103,7 +105,7 @@ static int take_key(void *ctx, const char *group, const char *key, const char *v
             r = parse_u64(value, 0, UINT64_MAX, &p->header.seed), p->header.generated = true;
     }
     if (r == -ENOENT)
-        snprintf(error, cap, "%s of [%s] is not known", key, group);
+        snprintf(error, cap, "%s of [%s] is not known", key, line->group);
     else if (r < 0)
         snprintf(error, cap, "%s cannot be '%s'", key, value);
     return r < 0 ? -EINVAL : 0;
@@ -113,7 +115,7 @@ int lu_header_parse(const char *name, const char *text, size_t len, LuHeader *re
                     size_t error_cap)
 {
     Parsing p = {0};
-    int r = key_text_parse(name, text, len, take_key, &p, error, error_cap);
+    int r = key_text_parse(name, text, len, take_line, &p, error, error_cap);
     if (r < 0)
         return r;
     const LuLayout *l = &p.header.layout;

@@ -7,135 +7,84 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/conf.h"
 #include "base/defaults.h"
-#include "base/parse.h"
 
-typedef struct TimeKey {
-    const char *name;
+#define FIELD(name) offsetof(Settings, name)
+
+/* Where a value goes as it is. Those that are kept otherwise are in take_special(). */
+typedef struct Place {
+    const char *group, *name;
     size_t offset;
-} TimeKey;
+} Place;
 
-static const TimeKey client_times[] = {
-    {"alive", offsetof(Settings, alive_ns)},
-    {"refraction", offsetof(Settings, refraction_ns)},
-    {"transfer_deadline", offsetof(Settings, transfer_deadline_ns)},
-    {"reopen", offsetof(Settings, reopen_ns)},
-    {"request_retry", offsetof(Settings, request_retry_ns)},
-    {"request_retry_max", offsetof(Settings, request_retry_max_ns)},
-    {"request_deadline", offsetof(Settings, request_deadline_ns)},
+static const Place places[] = {
+    {"dodo", "manager", FIELD(manager)},
+    {"dodo", "insecure", FIELD(insecure)},
+    {"dodo", "hello_retry", FIELD(hello_retry_ns)},
+    {"client", "alive", FIELD(alive_ns)},
+    {"client", "refraction", FIELD(refraction_ns)},
+    {"client", "transfer_deadline", FIELD(transfer_deadline_ns)},
+    {"client", "reopen", FIELD(reopen_ns)},
+    {"client", "request_retry", FIELD(request_retry_ns)},
+    {"client", "request_retry_max", FIELD(request_retry_max_ns)},
+    {"client", "request_deadline", FIELD(request_deadline_ns)},
+    {"client", "spin", FIELD(spin_ns)},
+    {"client", "verify", FIELD(verify)},
+    {"client", "regions_max", FIELD(regions_max)},
+    {"client", "fill_queue", FIELD(fill_queue_bytes)},
+    {"client", "stripe", FIELD(stripe_bytes)},
+    {"client", "receive_buffer", FIELD(receive_bytes)},
 };
 
-static int set_text(char *out, size_t cap, const char *value)
+static void put(void *field, uint8_t kind, const ConfValue *v)
 {
-    size_t n = strlen(value);
-    if (n >= cap)
-        return -EINVAL;
-    memcpy(out, value, n + 1);
-    return 0;
+    if (kind == CONFIG_ADDR)
+        *(Addr *)field = v->addr;
+    else if (kind == CONFIG_BOOL)
+        *(bool *)field = v->flag;
+    else
+        *(uint64_t *)field = v->count;
 }
 
-/* "0x65735546, 0x6969": more file systems whose time stamps can be trusted. */
-static int set_filesystems(Settings *s, const char *value)
+static bool is_key(const ConfKey *k, const char *group, const char *name)
 {
-    s->filesystems_count = 0;
-    for (const char *at = value; *at;) {
-        char *end;
-        long long type = strtoll(at, &end, 16);
-        if (end == at || s->filesystems_count == SETTINGS_FILESYSTEMS_MAX)
-            return -EINVAL;
-        s->filesystems[s->filesystems_count++] = type;
-        at = end + strspn(end, " \t");
-        if (*at == ',')
-            at += 1 + strspn(at + 1, " \t");
-        else if (*at)
-            return -EINVAL;
-    }
-    return 0;
+    return strcmp(k->group, group) == 0 && strcmp(k->name, name) == 0;
 }
 
-static int set_dodo(Settings *s, const char *key, const char *value)
+static void take_special(Settings *s, const ConfKey *k, const ConfValue *v)
 {
-    if (strcmp(key, "manager") == 0)
-        return addr_parse(value, DEFAULT_CMD_PORT, &s->manager);
-    if (strcmp(key, "key") == 0)
-        return set_text(s->key, sizeof s->key, value);
-    if (strcmp(key, "insecure") == 0)
-        return parse_bool(value, &s->insecure);
-    if (strcmp(key, "hello_retry") == 0)
-        return parse_time(value, &s->hello_retry_ns);
-    if (strcmp(key, "cluster") == 0)
-        s->cluster = cluster_number(value);
-    else if (strcmp(key, "log_level") != 0) /* the daemons' */
-        return -ENOENT;
-    return 0;
+    if (is_key(k, "dodo", "key"))
+        (void)snprintf(s->key, sizeof s->key, "%s", v->text);
+    else if (is_key(k, "dodo", "cluster"))
+        s->cluster = cluster_number(v->text);
+    else if (is_key(k, "client", "honest_filesystems"))
+        s->filesystems_count = (unsigned)conf_types(v->text, s->filesystems);
 }
 
-static int set_client(Settings *s, const char *key, const char *value)
+/* A ConfFn. */
+static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(client_times); i++) {
-        uint64_t ns;
-        if (strcmp(key, client_times[i].name) != 0)
+    Settings *s = ctx;
+    (void)error;
+    (void)cap;
+    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+        if (!is_key(k, places[i].group, places[i].name))
             continue;
-        if (parse_time(value, &ns) < 0 || ns == 0)
-            return -EINVAL;
-        memcpy((char *)s + client_times[i].offset, &ns, sizeof ns);
+        put((char *)s + places[i].offset, k->kind, v);
         return 0;
     }
-    if (strcmp(key, "spin") == 0)
-        return parse_time(value, &s->spin_ns);
-    if (strcmp(key, "verify") == 0)
-        return parse_bool(value, &s->verify);
-    if (strcmp(key, "regions_max") == 0)
-        return parse_u64(value, 1, 1 << 20, &s->regions_max);
-    if (strcmp(key, "fill_queue") == 0)
-        return parse_size(value, &s->fill_queue_bytes);
-    if (strcmp(key, "stripe") == 0)
-        return parse_size(value, &s->stripe_bytes);
-    if (strcmp(key, "receive_buffer") == 0)
-        return parse_size(value, &s->receive_bytes);
-    if (strcmp(key, "honest_filesystems") == 0)
-        return set_filesystems(s, value);
-    return -ENOENT;
-}
-
-static int on_key(void *ctx, const char *group, const char *key, const char *value, char *error,
-                  size_t cap)
-{
-    int result = 0;
-    if (strcmp(group, "dodo") == 0)
-        result = set_dodo(ctx, key, value);
-    else if (strcmp(group, "client") == 0)
-        result = set_client(ctx, key, value);
-    if (result == -ENOENT)
-        (void)snprintf(error, cap, "unknown key \"%s\" in [%s]; see dodo.conf(5)", key, group);
-    else if (result < 0)
-        (void)snprintf(error, cap, "bad value for %s: \"%s\"; see dodo.conf(5)", key, value);
-    return result < 0 ? -EINVAL : 0;
-}
-
-static int load_environment(Settings *s, char *error)
-{
-    static const char *const names[][2] = {{"DODO_MANAGER", "manager"},
-                                           {"DODO_KEY", "key"},
-                                           {"DODO_CLUSTER", "cluster"},
-                                           {"DODO_INSECURE", "insecure"}};
-    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-        const char *value = secure_getenv(names[i][0]);
-        if (value && *value && set_dodo(s, names[i][1], value) < 0) {
-            (void)snprintf(error, SETTINGS_ERROR_MAX, "%s: bad value \"%s\"", names[i][0], value);
-            return -EINVAL;
-        }
-    }
-    static const char *const client_names[][2] = {{"DODO_SPIN", "spin"}, {"DODO_VERIFY", "verify"}};
-    for (size_t i = 0; i < ARRAY_SIZE(client_names); i++) {
-        const char *value = secure_getenv(client_names[i][0]);
-        if (value && *value && set_client(s, client_names[i][1], value) < 0) {
-            (void)snprintf(error, SETTINGS_ERROR_MAX, "%s: bad value \"%s\"", client_names[i][0],
-                           value);
-            return -EINVAL;
-        }
-    }
+    take_special(s, k, v);
     return 0;
+}
+
+static void take_defaults(Settings *s)
+{
+    ConfValue v;
+    *s = (Settings){0};
+    for (size_t i = 0; i < conf_keys_count; i++)
+        if ((conf_keys[i].readers & CONF_CLIENT) && conf_default(&conf_keys[i], &v) == 0)
+            (void)take(s, &conf_keys[i], &v, NULL, 0);
 }
 
 static int load_keys(Settings *s, char *error)
@@ -159,29 +108,11 @@ static int load_keys(Settings *s, char *error)
 
 int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])
 {
-    *s = (Settings){
-        .cluster = cluster_number(DEFAULT_CLUSTER),
-        .hello_retry_ns = DEFAULT_HELLO_RETRY_NS,
-        .alive_ns = DEFAULT_ALIVE_NS,
-        .refraction_ns = DEFAULT_REFRACTION_NS,
-        .transfer_deadline_ns = DEFAULT_TRANSFER_DEADLINE_NS,
-        .reopen_ns = DEFAULT_REOPEN_NS,
-        .request_retry_ns = DEFAULT_CLIENT_REQUEST_RETRY_NS,
-        .request_retry_max_ns = DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS,
-        .request_deadline_ns = DEFAULT_CLIENT_REQUEST_DEADLINE_NS,
-        .spin_ns = DEFAULT_CLIENT_SPIN_NS,
-        .verify = true,
-        .regions_max = DEFAULT_CLIENT_REGIONS_MAX,
-        .fill_queue_bytes = DEFAULT_CLIENT_FILL_QUEUE_BYTES,
-        .stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES,
-        .receive_bytes = DEFAULT_CLIENT_RECEIVE_BYTES,
-    };
+    take_defaults(s);
     const char *path = secure_getenv("DODO_CONFIG");
-    bool asked = path && *path;
-    int result =
-        key_file_read(asked ? path : DEFAULT_CONFIG_PATH, on_key, s, error, SETTINGS_ERROR_MAX);
-    if (result < 0 && (asked || result != -ENOENT))
-        return result;
-    result = load_environment(s, error);
+    int result = conf_file_read(path && *path ? path : NULL, CONF_CLIENT, take, s, error,
+                                SETTINGS_ERROR_MAX);
+    if (result == 0)
+        result = conf_env_read(CONF_CLIENT, secure_getenv, take, s, error, SETTINGS_ERROR_MAX);
     return result < 0 ? result : load_keys(s, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library is told by its environment and the config file. */
+/* What the library takes from its environment and the config file. */
 #ifndef DODO_LIBDODO_SETTINGS_H
 #define DODO_LIBDODO_SETTINGS_H
 
@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/conf.h"
 #include "proto/endpoint.h"
 
-enum { SETTINGS_FILESYSTEMS_MAX = 16, SETTINGS_ERROR_MAX = 512 };
+enum { SETTINGS_ERROR_MAX = 512 };
 
 typedef struct Settings {
     Addr manager; /* kind ADDR_NONE: none was named */
@@ -23,13 +24,13 @@ typedef struct Settings {
     uint64_t spin_ns;
     bool verify; /* what hosts return */
     uint64_t regions_max, fill_queue_bytes, stripe_bytes, receive_bytes;
-    int64_t filesystems[SETTINGS_FILESYSTEMS_MAX]; /* f_type of more with honest stamps */
+    int64_t filesystems[CONF_TYPES_MAX]; /* f_type of more with honest stamps */
     unsigned filesystems_count;
     ClusterKey keys[CLUSTER_KEYS_MAX];
     unsigned keys_count;
 } Settings;
 
-/* Defaults, then the file, then the environment. 0, or -errno with @error saying what to mend. */
+/* Defaults, then the file, then the environment. 0, or -errno with @error saying what to do. */
 int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX]);
 
 #endif

@@ -75,7 +75,7 @@ void reason_write(char text[REASON_MAX], enum ManageCallName call, int error, co
 {
     const char *known = reason_of(call, error), *system = strerrordesc_np(error);
     if (*detail)
-        (void)snprintf(text, REASON_MAX, "%s: %s: correct the setting", names[call], detail);
+        (void)snprintf(text, REASON_MAX, "%s: %s", names[call], detail);
     else if (known)
         (void)snprintf(text, REASON_MAX, "%s: %s", names[call], known);
     else

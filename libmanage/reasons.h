@@ -19,7 +19,7 @@ enum ManageCallName {
 
 enum { REASON_MAX = 640 };
 
-/* @detail: of a wrong setting; "" else. */
+/* @detail: what is wrong with a setting, and what to do; "" else. */
 void reason_write(char text[REASON_MAX], enum ManageCallName call, int error, const char *detail);
 
 #endif

@@ -6,60 +6,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defaults.h"
-#include "base/parse.h"
+#include "base/conf.h"
 
-static int set_manage(ManageSettings *s, const char *key, const char *value)
-{
-    if (strcmp(key, "cache_size") == 0)
-        return parse_size(value, &s->cache_bytes);
-    if (strcmp(key, "readahead") == 0)
-        return parse_size(value, &s->readahead_bytes);
-    return -EINVAL;
-}
-
-static int on_key(void *ctx, const char *group, const char *key, const char *value, char *error,
-                  size_t cap)
+/* A ConfFn. */
+static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
 {
     ManageSettings *s = ctx;
-    if (strcmp(group, "manage") == 0) {
-        int result = set_manage(s, key, value);
-        if (result < 0)
-            (void)snprintf(error, cap, "[manage] %s = %s is no setting of ours, or no size", key,
-                           value);
-        return result;
-    }
-    if (strcmp(group, "dodo") == 0 && strcmp(key, "manager") == 0)
+    (void)error;
+    (void)cap;
+    if (strcmp(k->name, "cache_size") == 0)
+        s->cache_bytes = v->count;
+    else if (strcmp(k->name, "readahead") == 0)
+        s->readahead_bytes = v->count;
+    else if (strcmp(k->name, "manager") == 0)
         s->cluster = true;
     return 0;
 }
 
+/* The variables may contradict each other, or the file. */
+static int check(const ManageSettings *s, char *error)
+{
+    char shown[2][32];
+    if (s->readahead_bytes == UINT64_MAX || s->readahead_bytes <= s->cache_bytes)
+        return 0;
+    (void)snprintf(error, MANAGE_SETTINGS_ERROR_MAX,
+                   "readahead (DODO_READAHEAD) of %s must be at most cache_size "
+                   "(DODO_CACHE_SIZE), %s; otherwise the cache has no room for what is read ahead",
+                   format_size(s->readahead_bytes, shown[0], sizeof shown[0]),
+                   format_size(s->cache_bytes, shown[1], sizeof shown[1]));
+    return -EINVAL;
+}
+
 int manage_settings_load(ManageSettings *s, char error[MANAGE_SETTINGS_ERROR_MAX])
 {
-    static const char *const names[][2] = {{"DODO_CACHE_SIZE", "cache_size"},
-                                           {"DODO_READAHEAD", "readahead"}};
     *error = '\0';
-    *s = (ManageSettings){.cache_bytes = DEFAULT_MANAGE_CACHE_BYTES, .readahead_bytes = UINT64_MAX};
-    const char *path = secure_getenv("DODO_CONFIG");
-    bool asked = path && *path;
-    int result = key_file_read(asked ? path : DEFAULT_CONFIG_PATH, on_key, s, error,
-                               MANAGE_SETTINGS_ERROR_MAX);
-    if (result < 0 && (asked || result != -ENOENT)) {
-        if (!*error)
-            (void)snprintf(error, MANAGE_SETTINGS_ERROR_MAX, "%s: %s",
-                           asked ? path : DEFAULT_CONFIG_PATH, strerrordesc_np(-result));
-        return result;
-    }
-    *error = '\0';
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = secure_getenv(names[i][0]);
-        if (!value || !*value || set_manage(s, names[i][1], value) == 0)
-            continue;
-        (void)snprintf(error, MANAGE_SETTINGS_ERROR_MAX, "%s=%s is no size", names[i][0], value);
-        return -EINVAL;
-    }
-    const char *manager = secure_getenv("DODO_MANAGER"), *stats = secure_getenv("DODO_STATS");
-    s->cluster |= manager && *manager;
+    *s = (ManageSettings){.cache_bytes = conf_find("manage", "cache_size")->count,
+                          .readahead_bytes = UINT64_MAX};
+    const char *path = secure_getenv("DODO_CONFIG"), *stats = secure_getenv("DODO_STATS");
+    int result = conf_file_read(path && *path ? path : NULL, CONF_MANAGE, take, s, error,
+                                MANAGE_SETTINGS_ERROR_MAX);
+    if (result == 0)
+        result =
+            conf_env_read(CONF_MANAGE, secure_getenv, take, s, error, MANAGE_SETTINGS_ERROR_MAX);
     s->stats = stats && strcmp(stats, "1") == 0;
-    return 0;
+    return result < 0 ? result : check(s, error);
 }

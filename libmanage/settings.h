@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the cache is told by its environment and the config file. */
+/* What the cache takes from its environment and the config file. */
 #ifndef DODO_LIBMANAGE_SETTINGS_H
 #define DODO_LIBMANAGE_SETTINGS_H
 

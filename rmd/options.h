@@ -8,8 +8,7 @@
 typedef struct RmdOptions {
     CommonOptions common; /* first */
     Addr listen;
-    char *pool;              /* "auto", or the most to lend */
-    uint64_t pool_max_bytes; /* of it; UINT64_MAX: no cap */
+    uint64_t pool_max_bytes; /* the most to lend; UINT64_MAX: no cap */
     uint64_t idle_after_ns, poll_ns, leave_deadline_ns, beat_ns;
     double load_below;
     bool dedicated;

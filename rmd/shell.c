@@ -520,15 +520,17 @@ static void say_container(const Rmd *rmd)
 
 static void say_ready(const Rmd *rmd)
 {
-    char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX];
+    char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX], pool[32];
     const RmdOptions *o = rmd->options;
+    const bool capped = o->pool_max_bytes != UINT64_MAX;
     if (!rmd->has_port) {
         start_ready("rmd ready: survey=%s", o->survey);
         return;
     }
     start_ready("rmd ready: listen=%s manager=%s pool=%s imd=%s sealed=%s",
                 addr_format(&rmd->port.transport->local, listen, sizeof listen),
-                addr_format(&o->common.manager, manager, sizeof manager), o->pool,
+                addr_format(&o->common.manager, manager, sizeof manager),
+                capped ? start_size(o->pool_max_bytes, pool, sizeof pool) : "auto",
                 rmd->child.program, endpoint_is_sealed(rmd->port.endpoint) ? "yes" : "no");
 }
 

@@ -13,8 +13,8 @@
 static const uint64_t PING_AGAIN_NS = 200 * NS_PER_MS;
 
 static const ConfigKey keys[] = {
-    {NULL, "timeout", NULL, "How long to wait for an answer; 5s if not given", "TIME", CONFIG_TIME,
-     offsetof(ToolOptions, timeout_ns), NS_PER_MS, 3600 * NS_PER_S},
+    {NULL, "timeout", "How long to wait for an answer; 5s if not given", "TIME",
+     offsetof(ToolOptions, timeout_ns), CONFIG_TIME, NS_PER_MS, 3600 * NS_PER_S},
 };
 const ConfigTable tool_timeout = CONFIG_TABLE(keys);
 

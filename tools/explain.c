@@ -17,6 +17,7 @@ enum {
 
 static const ConfigProgram program = {
     .name = "dodo explain",
+    .reader = CONF_TOOL,
     .arguments = "HOST[:PORT]",
     .summary = "Tells why a host lends its memory or does not. Asks rmd on that host.",
     .tables = {&tool_timeout, &config_manager_unused, &config_common},

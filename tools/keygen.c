@@ -20,6 +20,7 @@ enum { KEY_TEXT_SIZE = 2 * KEY_BYTES + 1 }; /* digits, and the end of the line *
 
 static const ConfigProgram program = {
     .name = "dodo keygen",
+    .reader = CONF_TOOL,
     .arguments = "[FILE]",
     .summary =
         "Makes a new cluster key: in FILE, which must not be there yet, and which only its owner\n"

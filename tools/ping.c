@@ -11,12 +11,13 @@
 #include "tools/command.h"
 
 static const ConfigKey keys[] = {
-    {NULL, "count", NULL, "Round trips; 3 if not given", "N", CONFIG_COUNT,
-     offsetof(ToolOptions, count), 1, 1000000},
+    {NULL, "count", "Round trips; 3 if not given", "N", offsetof(ToolOptions, count), CONFIG_COUNT,
+     1, 1000000},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
     .name = "dodo ping",
+    .reader = CONF_TOOL,
     .arguments = "[ADDR:PORT]",
     .summary = "Tells whether a daemon answers, and how fast. Asks the manager if no address is "
                "given.",

@@ -15,11 +15,12 @@
 enum { HOSTS_MAX = 1 << 20 }; /* more than any cluster has: a manager that never ends its list */
 
 static const ConfigKey keys[] = {
-    {NULL, "json", NULL, "Print JSON", NULL, CONFIG_BOOL, offsetof(ToolOptions, json), 0, 0},
+    {NULL, "json", "Print JSON", NULL, offsetof(ToolOptions, json), CONFIG_BOOL},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
     .name = "dodo status",
+    .reader = CONF_TOOL,
     .summary = "Shows the cluster as its manager sees it.",
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };

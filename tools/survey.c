@@ -18,15 +18,15 @@ typedef struct SurveyOptions {
 } SurveyOptions;
 
 static const ConfigKey keys[] = {
-    {NULL, "svg", NULL, "Draw the figures, into PREFIX-all.svg and PREFIX-hosts.svg", "PREFIX",
-     CONFIG_TEXT, offsetof(SurveyOptions, svg), 0, 0},
-    {NULL, "kib", NULL, "Print KiB; MiB if not given", NULL, CONFIG_BOOL,
-     offsetof(SurveyOptions, kb), 0, 0},
-    {NULL, "json", NULL, "Print JSON", NULL, CONFIG_BOOL, offsetof(SurveyOptions, json), 0, 0},
+    {NULL, "svg", "Draw the figures, into PREFIX-all.svg and PREFIX-hosts.svg", "PREFIX",
+     offsetof(SurveyOptions, svg), CONFIG_TEXT},
+    {NULL, "kib", "Print KiB; MiB if not given", NULL, offsetof(SurveyOptions, kb), CONFIG_BOOL},
+    {NULL, "json", "Print JSON", NULL, offsetof(SurveyOptions, json), CONFIG_BOOL},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
     .name = "dodo survey",
+    .reader = CONF_TOOL,
     .arguments = "FILE...",
     .summary = "Shows what hosts could have lent, from recordings that rmd --survey has made. "
                "\"-\" is\nthe standard input.",

@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The table of constants in dodo.conf(5) is true: its keys are those that the programs take, its
-defaults those of base/defaults.h."""
+"""The tables in dodo.conf(5) are true: their keys, types and defaults are those of base/conf_keys.c,
+whose table the program that is given prints; and each constant of base/defaults.h that names its key
+has that key's default."""
 import os
 import re
+import subprocess
 import sys
 
+KEYS = os.path.abspath(sys.argv[1])
 os.chdir(os.path.join(os.path.dirname(__file__), '..', '..'))
 UNITS = {'us': 10**3, 'ms': 10**6, 's': 10**9, 'min': 60 * 10**9, 'h': 3600 * 10**9,
          'K': 2**10, 'M': 2**20, 'G': 2**30, '': 1}
@@ -41,46 +44,56 @@ def defaults():
 
 
 def page():
-    """(group, key) -> default, as in the tables."""
-    found, group = {}, None
-    for line in text_of('docs/dodo.conf.5').splitlines():
+    """(group, key) -> (default, meaning), as in the tables."""
+    found, group, text = {}, None, text_of('docs/dodo.conf.5')
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
         if line.startswith(('.SS', '.SH')):
             m = re.match(r'\.SS Group \[(\w+)\]', line)
             group = m and m.group(1)
         cells = line.split('\t')
         if group and len(cells) == 3 and cells[1] != 'default':
-            found[group, cells[0]] = cells[1].replace('\\-', '-')
+            meaning = ' '.join(lines[i + 1:lines.index('T}', i)])
+            found[group, cells[0]] = cells[1].replace('\\-', '-'), meaning
     return found
 
 
-def taken():
-    """The keys that daemons and library take."""
-    found = set()
-    for path in ('daemon/config.c', 'cmd/options.c', 'imd/options.c', 'rmd/options.c'):
-        found |= set(re.findall(r'\{"(dodo|daemon|imd|cmd|rmd)", "(\w+)",\s*(?:NULL|"DODO_)', text_of(path)))
-    library = text_of('libdodo/settings.c')
-    client = library[library.index('static int set_client'):]
-    found |= {('client', k) for k in re.findall(r'strcmp\(key, "(\w+)"\)', client)}
-    found |= {('client', k) for k in re.findall(r'\{"(\w+)", offsetof', library)}
-    manage = text_of('libmanage/settings.c')
-    found |= {('manage', k) for k in re.findall(r'strcmp\(key, "(\w+)"\)', manage)
-              if k != 'manager'}
+def table():
+    """(group, key) -> (variable, type, default), as the programs have them."""
+    found = {}
+    for line in subprocess.run(KEYS, stdout=subprocess.PIPE, check=True).stdout.decode().splitlines():
+        group, key, *rest = line.split('\t')
+        found[group, key] = rest
     return found
+
+
+def check_key(key, told, variable, kind, default):
+    shown, meaning = told
+    if default not in (shown, str(number(shown))):
+        failures.append('[%s] %s: dodo.conf(5) has the default %s, the table %s' % (*key, shown, default))
+    said = re.match(r'(time|size|number):', meaning)
+    wanted = kind if kind in ('time', 'size', 'number') else None
+    if (said and said.group(1)) != wanted:
+        failures.append('[%s] %s: is a %s; its text in dodo.conf(5) starts with "%s"'
+                        % (*key, kind, meaning[:12]))
+    if variable != '-' and variable not in text_of('docs/dodo.conf.5'):
+        failures.append('[%s] %s: dodo.conf(5) does not tell of %s' % (*key, variable))
 
 
 def main():
-    told, takes, constants = page(), taken(), defaults()
-    for key in sorted(takes - set(told)):
+    told, takes, constants = page(), table(), defaults()
+    for key in sorted(set(takes) - set(told)):
         failures.append('[%s] %s is taken, but not in dodo.conf(5)' % key)
-    for key in sorted(set(told) - takes):
+    for key in sorted(set(told) - set(takes)):
         failures.append('[%s] %s is in dodo.conf(5), but nobody takes it' % key)
+    for key in sorted(set(told) & set(takes)):
+        check_key(key, told[key], *takes[key])
     for key, value in sorted(constants.items()):
-        shown = told.get(key, '')
-        if value not in (shown, number(shown)):
-            failures.append('[%s] %s: dodo.conf(5) says %s, base/defaults.h %s'
-                            % (*key, shown or 'nothing', value))
-    if len(constants) < 20:
-        failures.append('base/defaults.h was not understood')
+        default = takes.get(key, ['', '', 'nothing'])[2]
+        if str(value) not in (default, str(number(default))):
+            failures.append('[%s] %s: base/defaults.h has %s, the table %s' % (*key, value, default))
+    if len(constants) < 20 or len(takes) < 50:
+        failures.append('base/defaults.h or the table was not understood')
     print('\n'.join(failures))
     return bool(failures)
 

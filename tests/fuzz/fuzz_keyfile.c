@@ -2,9 +2,12 @@
 /* Key files and everything that their values are parsed as. What parses must survive being written
  * and parsed again. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/conf.h"
 #include "base/parse.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -54,12 +57,14 @@ static bool is_trimmed(const char *text)
     return n == 0 || (!strchr(spaces, text[0]) && !strchr(spaces, text[n - 1]));
 }
 
-static int take_key(void *ctx, const char *group, const char *key, const char *value, char *error,
-                    size_t error_cap)
+static int take_key(void *ctx, const KeyLine *l, char *error, size_t error_cap)
 {
     unsigned *keys = ctx;
-    FUZZ_CHECK(*group && *key && error_cap > 0);
-    FUZZ_CHECK(!strpbrk(group, "[]\n") && !strpbrk(key, " \t=\n") && !strchr(value, '\n'));
+    const char *key = l->key, *value = l->value;
+    FUZZ_CHECK(*l->group && !strpbrk(l->group, "[]\n") && l->number > 0 && error_cap > 0);
+    if (!key)
+        return 0;
+    FUZZ_CHECK(*key && !strpbrk(key, " \t=\n") && !strchr(value, '\n'));
     FUZZ_CHECK(is_trimmed(key) && is_trimmed(value));
     FUZZ_CHECK(strlen(key) + strlen(value) < KEY_LINE_MAX);
     try_size(value);
@@ -71,6 +76,35 @@ static int take_key(void *ctx, const char *group, const char *key, const char *v
         return 0;
     (void)snprintf(error, error_cap, "%s", value);
     return -EDOM;
+}
+
+/* What is taken lies in its range, and survives being written and parsed again. */
+static int take_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    char what[32];
+    ConfValue again;
+    unsigned *taken = ctx;
+    FUZZ_CHECK(error && cap > 0);
+    FUZZ_CHECK((k->readers & CONF_RMD) && conf_find(k->group, k->name) == k);
+    FUZZ_CHECK(conf_parse(k, v->text, &again) == 0 && again.count == v->count);
+    if (k->kind == CONFIG_TIME || k->kind == CONFIG_COUNT) {
+        FUZZ_CHECK((v->count >= k->min && v->count <= k->max) || (k->zero && v->count == 0));
+        (void)snprintf(what, sizeof what, k->kind == CONFIG_TIME ? "%" PRIu64 "ns" : "%" PRIu64,
+                       v->count);
+        FUZZ_CHECK(conf_parse(k, what, &again) == 0 && again.count == v->count);
+    }
+    ++*taken;
+    return 0;
+}
+
+/* The text as a config file: it is read, or the first mistake has its line. */
+static void try_conf(const char *text, size_t size)
+{
+    char error[1024] = "";
+    unsigned taken = 0;
+    int r = conf_text_read("FILE", text, size, CONF_RMD, take_value, &taken, error, sizeof error);
+    FUZZ_CHECK(r == 0 ? !*error : r == -EINVAL && strncmp(error, "FILE:", 5) == 0);
+    FUZZ_CHECK(strlen(error) < sizeof error - 1);
 }
 
 static void try_cluster_key(const char *text, size_t size)
@@ -91,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = key_text_parse("FILE", text, size, take_key, &keys, error, sizeof error);
     FUZZ_CHECK(r == 0 || ((r == -EINVAL || r == -EDOM) && strncmp(error, "FILE:", 5) == 0));
     FUZZ_CHECK(r != -EDOM || keys > 0);
+    try_conf(text, size);
     try_cluster_key(text, size);
     return 0;
 }

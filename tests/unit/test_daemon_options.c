@@ -17,6 +17,7 @@
 #include "base/defaults.h"
 #include "cmd/options.h"
 #include "imd/options.h"
+#include "tests/lib/bad_conf.h"
 
 static char *file_path; /* of the config file of the test under way */
 
@@ -121,12 +122,13 @@ static void load__every_kind(void **state)
 {
     char error[CONFIG_ERROR_MAX], text[ADDR_TEXT_MAX];
     ImdOptions o;
-    assert_int_equal(load_imd(&o,
-                              "[dodo]\nkey = /k e y\ncluster = blue\ninsecure = yes\n"
-                              "log_level = debug\nhello_retry = 7ms\n"
-                              "[imd]\nlisten = [::1]\npool = 1.5G\nbeat = 2min\nwrites_max = 9\n",
-                              "--config @ --nice 3", error),
-                     CONFIG_OK);
+    assert_int_equal(
+        load_imd(&o,
+                 "[dodo]\nkey = /k e y\ncluster = blue\nlog_level = debug\nhello_retry = 7ms\n"
+                 "[imd]\nlisten = [::1]\npool = 1.5G\nbeat = 2min\n"
+                 "manager_dead = 1h\nwrites_max = 9\n",
+                 "--config @ --nice 3 --insecure", error),
+        CONFIG_OK);
     assert_string_equal(o.common.key, "/k e y");
     assert_string_equal(o.common.cluster, "blue");
     assert_true(o.common.insecure);
@@ -144,7 +146,7 @@ static void load__every_kind(void **state)
 /* ---- what is said to bad input ----------------------------------------------------------------
  */
 
-static void load__says_what_to_mend(void **state)
+static void load__says_what_to_do(void **state)
 {
     /* @want: what the message must end with; "FILE" in it stands for the file's path. */
     static const struct {
@@ -157,7 +159,8 @@ static void load__says_what_to_mend(void **state)
         {"[dodo]\nfoo = 1\n", NULL, NULL, "--config @", CONFIG_BAD,
          "FILE:2: unknown key \"foo\" in [dodo]; see dodo.conf(5)"},
         {"[imds]\npool = 64M\n", NULL, NULL, "--config @", CONFIG_BAD,
-         "FILE:2: unknown group [imds]"},
+         "FILE:1: unknown group [imds]: expected [dodo], [daemon], [client], [manage], [imd], "
+         "[rmd] or [cmd]; see dodo.conf(5)"},
         {"[imd]\nbeat = soon\n", NULL, NULL, "--config @", CONFIG_BAD,
          "FILE:2: beat: expected a time such as 500ms, 30s or 5min, 1ms to 24h"},
         {"[imd]\nthreads = 65\n", NULL, NULL, "--config @", CONFIG_BAD,
@@ -201,21 +204,39 @@ static void load__says_what_to_mend(void **state)
     }
 }
 
-static void load__leaves_other_programs_groups_alone(void **state)
+/* In the words that the libraries use, whosever group it is. */
+static void load__mistakes_are_told_as_by_all(void **state)
 {
-    static const char text[] = "[client]\nwhatever = 1\n[cmd]\ngrace = 3parsec\n[rmd]\nx = y\n";
+    for (size_t i = 0; i < BAD_CONFS; i++) {
+        char error[CONFIG_ERROR_MAX];
+        ImdOptions imd;
+        CmdOptions cmd;
+        g_autofree char *want = g_strconcat(file_path, bad_confs[i].says, NULL);
+        assert_int_equal(load_imd(&imd, bad_confs[i].text, "--config @", error), CONFIG_BAD);
+        assert_string_equal(error, want);
+        config_clear(&imd_program, &imd);
+        cmd_options_init(&cmd);
+        assert_int_equal(load(&cmd_program, &cmd, bad_confs[i].text, "--config @", error),
+                         CONFIG_BAD);
+        assert_string_equal(error, want);
+        config_clear(&cmd_program, &cmd);
+    }
+}
+
+static void load__knows_other_programs_groups(void **state)
+{
+    static const char text[] = "[dodo]\nmanager = 10.0.0.1\n[client]\nverify = no\n"
+                               "[manage]\ncache_size = 1M\nreadahead = 1M\n[rmd]\nbeat = 3s\n"
+                               "[cmd]\ngrace = 9s\n[imd]\nbeat = 4s\n";
     char error[CONFIG_ERROR_MAX];
     ImdOptions imd;
     CmdOptions cmd;
     assert_int_equal(load_imd(&imd, text, "--config @", error), CONFIG_OK);
+    assert_int_equal(imd.beat_ns, 4 * NS_PER_S);
     config_clear(&imd_program, &imd);
     cmd_options_init(&cmd);
-    assert_int_equal(load(&cmd_program, &cmd, text, "--config @", error), CONFIG_BAD);
-    config_clear(&cmd_program, &cmd);
-    /* cmd needs no manager, but the common group may name it. */
-    cmd_options_init(&cmd);
-    assert_int_equal(load(&cmd_program, &cmd, "[dodo]\nmanager = 10.0.0.1\n", "--config @", error),
-                     CONFIG_OK);
+    assert_int_equal(load(&cmd_program, &cmd, text, "--config @", error), CONFIG_OK);
+    assert_int_equal(cmd.grace_ns, 9 * NS_PER_S);
     config_clear(&cmd_program, &cmd);
 }
 
@@ -233,47 +254,20 @@ static void load__help_and_version(void **state)
 /* ---- the programs' tables ---------------------------------------------------------------------
  */
 
-/* A value at the edge of what a key takes. */
-static char *edge_value(const ConfigKey *k, bool upper)
+static const ConfigKey *bound(const ConfigProgram *p, const ConfKey *key)
 {
-    uint64_t v = upper ? k->max : k->min;
-    switch ((enum ConfigKind)k->kind) {
-    case CONFIG_TEXT:
-    case CONFIG_LIST:
-        return g_strdup(upper ? "x" : "a long text");
-    case CONFIG_BOOL:
-        return g_strdup(upper ? "on" : "off");
-    case CONFIG_ADDR:
-        return g_strdup(upper ? "[::1]:65535" : "127.0.0.1:0");
-    case CONFIG_LEVEL:
-        return g_strdup(upper ? "debug" : "error");
-    case CONFIG_TIME:
-        return g_strdup_printf("%" G_GUINT64_FORMAT "ns", (guint64)v);
-    case CONFIG_SIZE:
-    case CONFIG_COUNT:
-    case CONFIG_NUMBER:
-        return g_strdup_printf("%" G_GUINT64_FORMAT, (guint64)v);
+    for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
+        for (size_t i = 0; i < p->tables[t]->count; i++) {
+            const ConfigKey *k = &p->tables[t]->keys[i];
+            if (k->group && strcmp(k->group, key->group) == 0 && strcmp(k->name, key->name) == 0)
+                return k;
+        }
     }
     return NULL;
 }
 
-static void check_table(const ConfigProgram *p, void *options, const ConfigKey *k)
-{
-    char error[CONFIG_ERROR_MAX];
-    for (int upper = 0; upper < 2; upper++) {
-        g_autofree char *value = edge_value(k, upper);
-        g_autofree char *text = g_strdup_printf("[%s]\n%s = %s\n", k->group, k->name, value);
-        enum ConfigOutcome res = load(p, options, text, "--config @", error);
-        assert_string_equal(error, "");
-        assert_int_equal(res, CONFIG_OK);
-    }
-    if (k->kind != CONFIG_SIZE && k->kind != CONFIG_TIME && k->kind != CONFIG_COUNT)
-        return;
-    uint64_t *field = (uint64_t *)(void *)((char *)options + k->offset);
-    assert_int_equal(*field, k->max);
-}
-
-static void tables__take_the_edges_of_every_key(void **state)
+/* A program takes exactly the keys that the table says it takes, each into a field of its own. */
+static void tables__programs_take_their_keys(void **state)
 {
     static const ConfigProgram *const programs[] = {&imd_program, &cmd_program};
     union {
@@ -282,42 +276,36 @@ static void tables__take_the_edges_of_every_key(void **state)
     } o;
     for (unsigned i = 0; i < G_N_ELEMENTS(programs); i++) {
         const ConfigProgram *p = programs[i];
-        if (i == 0)
-            imd_options_init(&o.imd);
-        else
-            cmd_options_init(&o.cmd);
-        for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++)
-            for (size_t k = 0; k < p->tables[t]->count; k++)
-                if (p->tables[t]->keys[k].group)
-                    check_table(p, &o, &p->tables[t]->keys[k]);
+        memset(&o, 0, sizeof o);
+        for (size_t n = 0; n < conf_keys_count; n++) {
+            const ConfKey *key = &conf_keys[n];
+            const ConfigKey *k = bound(p, key);
+            if (!k != !(key->readers & p->reader))
+                fail_msg("%s: [%s] %s", p->name, key->group, key->name);
+            if (!k ||
+                (key->kind != CONFIG_SIZE && key->kind != CONFIG_TIME && key->kind != CONFIG_COUNT))
+                continue;
+            g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT "%s", (guint64)key->max,
+                                                    key->kind == CONFIG_TIME ? "ns" : "");
+            uint64_t *field = (uint64_t *)(void *)((char *)&o + k->offset);
+            assert_int_equal(*field, 0);
+            assert_int_equal(config_set(k, &o, text), 0);
+            assert_int_equal(*field, key->max);
+        }
         config_clear(p, &o);
     }
 }
 
-/* Defaults outside of what may be given would be surprising. 0 stands for "not given" in two. */
-static void tables__defaults_are_in_range(void **state)
+static void tables__keys_are_in_the_table(void **state)
 {
     static const ConfigProgram *const programs[] = {&imd_program, &cmd_program};
-    ImdOptions imd;
-    CmdOptions cmd;
-    imd_options_init(&imd);
-    cmd_options_init(&cmd);
-    for (unsigned i = 0; i < G_N_ELEMENTS(programs); i++) {
-        const ConfigProgram *p = programs[i];
-        for (unsigned t = 0; t < CONFIG_TABLES_MAX && p->tables[t]; t++) {
-            for (size_t n = 0; n < p->tables[t]->count; n++) {
-                const ConfigKey *k = &p->tables[t]->keys[n];
-                const char *base = i == 0 ? (const char *)&imd : (const char *)&cmd;
-                uint64_t v = 0;
-                if (k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME || k->kind == CONFIG_COUNT)
-                    memcpy(&v, base + k->offset, sizeof v);
-                if (v && k->group) /* what is only an option may be "not given" */
-                    assert_in_range(v, k->min, k->max);
+    for (unsigned i = 0; i < G_N_ELEMENTS(programs); i++)
+        for (unsigned t = 0; t < CONFIG_TABLES_MAX && programs[i]->tables[t]; t++)
+            for (size_t n = 0; n < programs[i]->tables[t]->count; n++) {
+                const ConfigKey *k = &programs[i]->tables[t]->keys[n];
+                if (k->group)
+                    assert_non_null(conf_find(k->group, k->name));
             }
-        }
-    }
-    config_clear(&imd_program, &imd);
-    config_clear(&cmd_program, &cmd);
 }
 
 static void imd_check__what_is_needed(void **state)
@@ -364,11 +352,12 @@ int main(void)
         CASE(load__option_beats_environment_beats_file),
         CASE(load__file_by_environment),
         CASE(load__every_kind),
-        CASE(load__says_what_to_mend),
-        CASE(load__leaves_other_programs_groups_alone),
+        CASE(load__says_what_to_do),
+        CASE(load__mistakes_are_told_as_by_all),
+        CASE(load__knows_other_programs_groups),
         CASE(load__help_and_version),
-        CASE(tables__take_the_edges_of_every_key),
-        CASE(tables__defaults_are_in_range),
+        CASE(tables__programs_take_their_keys),
+        CASE(tables__keys_are_in_the_table),
         CASE(imd_check__what_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

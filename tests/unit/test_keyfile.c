@@ -54,11 +54,12 @@ static void write_file(const TempFile *t, const char *text, size_t len, mode_t m
     assert_int_equal(chmod(t->path, mode), 0);
 }
 
-static int count_keys(void *ctx, const char *group, const char *key, const char *value, char *error,
-                      size_t error_cap)
+static int count_keys(void *ctx, const KeyLine *l, char *error, size_t error_cap)
 {
-    (void)snprintf(error, error_cap, "not this value: %s", value);
-    if (strcmp(value, "refuse") == 0)
+    if (!l->key)
+        return 0;
+    (void)snprintf(error, error_cap, "not this value: %s", l->value);
+    if (strcmp(l->value, "refuse") == 0)
         return -EDOM;
     ++*(unsigned *)ctx;
     return 0;

@@ -19,6 +19,7 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/bad_conf.h"
 #include "tests/lib/scenario.h"
 
 #ifndef __has_feature
@@ -353,7 +354,7 @@ static void file__answers_eio(void)
     memset(buf, 0, sizeof buf);
     CHECK(cread(rd, 0, buf, sizeof buf) == sizeof buf && buf[0] == 7 && buf[4095] == 7);
     CHECK(stats().dirty_bytes >= sizeof buf);
-    _exit(0); /* that file is never mended */
+    _exit(0); /* that file is never repaired */
 }
 
 /* ---- settings ---------------------------------------------------------------------------------
@@ -407,8 +408,6 @@ static void settings__file(void)
     } rows[] = {
         {"[manage]\ncache_size = 2M\nreadahead = 0\n", 1, 2 << 20},
         {"[client]\nrefraction = 1s\n[manage]\ncache_size = 1M\n", 1, 1 << 20},
-        {"[manage]\ncache_size = none\n", 0, 0},
-        {"[manage]\ncolour = blue\n", 0, 0},
     };
     for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
         char path[64];
@@ -416,6 +415,39 @@ static void settings__file(void)
         check_setting("DODO_CONFIG", path, rows[i].good, rows[i].limit);
         CHECK(unlink(path) == 0);
     }
+}
+
+/* The first call fails and says why, in the words that all use; so does the next. */
+static void settings__mistakes_are_told_as_by_all(void)
+{
+    for (unsigned i = 0; i < BAD_CONFS; i++) {
+        char path[64];
+        config_write(path, bad_confs[i].text);
+        pid_t pid = fork();
+        if (pid == 0) {
+            int fd = scenario_file(100, byte_at);
+            CHECK(setenv("DODO_CONFIG", path, 1) == 0);
+            for (int times = 0; times < 2; times++) {
+                CHECK_FAILS(copen(100, fd, 0), EINVAL);
+                char want[512];
+                (void)snprintf(want, sizeof want, "copen: %s%s", path, bad_confs[i].says);
+                CHECK(strcmp(dodo_last_error(), want) == 0);
+            }
+            exit(0);
+        }
+        CHECK(scenario_wait(pid) == 0);
+        CHECK(unlink(path) == 0);
+    }
+}
+
+static void settings__variables_contradict(void)
+{
+    CHECK(setenv("DODO_CACHE_SIZE", "1M", 1) == 0 && setenv("DODO_READAHEAD", "2M", 1) == 0);
+    CHECK_FAILS(copen(100, scenario_file(100, byte_at), 0), EINVAL);
+    CHECK(strcmp(dodo_last_error(),
+                 "copen: readahead (DODO_READAHEAD) of 2 MiB must be at most cache_size "
+                 "(DODO_CACHE_SIZE), 1 MiB; otherwise the cache has no room for what is read "
+                 "ahead") == 0);
 }
 
 /* The program's word is above the environment's, which is above the file's. */
@@ -496,6 +528,8 @@ static const Scenario scenarios[] = {
     SCENARIO(file__answers_eio),
     SCENARIO(settings__environment),
     SCENARIO(settings__file),
+    SCENARIO(settings__mistakes_are_told_as_by_all),
+    SCENARIO(settings__variables_contradict),
     SCENARIO(settings__order),
     SCENARIO(settings__config_that_is_not_there),
     SCENARIO(stats__line_at_exit),

@@ -278,20 +278,26 @@ static void format__a_small_buffer_is_terminated(void **state)
 
 /* Writes down what it is called with; refuses the key "bad", without a word the key "mute". */
 typedef struct Story {
+    unsigned line;
     char text[16384];
 } Story;
 
-static int tell(void *ctx, const char *group, const char *key, const char *value, char *error,
-                size_t error_cap)
+static int tell(void *ctx, const KeyLine *l, char *error, size_t error_cap)
 {
     Story *s = ctx;
     size_t at = strlen(s->text);
-    (void)snprintf(s->text + at, sizeof s->text - at, "%s|%s|%s;", group, key, value);
-    if (strcmp(key, "bad") == 0) {
-        (void)snprintf(error, error_cap, "unknown key \"%s\"", key);
+    s->line = l->number;
+    if (!l->key) {
+        assert_null(l->value);
+        (void)snprintf(error, error_cap, "not this group");
+        return strcmp(l->group, "bad") == 0 ? -EDOM : 0;
+    }
+    (void)snprintf(s->text + at, sizeof s->text - at, "%s|%s|%s;", l->group, l->key, l->value);
+    if (strcmp(l->key, "bad") == 0) {
+        (void)snprintf(error, error_cap, "unknown key \"%s\"", l->key);
         return -ENOENT;
     }
-    return strcmp(key, "mute") == 0 ? -ENOTSUP : 0;
+    return strcmp(l->key, "mute") == 0 ? -ENOTSUP : 0;
 }
 
 /* From memory that ends where the text ends. */
@@ -343,6 +349,7 @@ static void key_text_parse__table(void **state)
         {"[[a]\n", -EINVAL, "", "dodo.conf:1: expected \"[group]\""},
 
         {"[a]\nbad = v\nk = v\n", -ENOENT, "a|bad|v;", "dodo.conf:2: unknown key \"bad\""},
+        {"\n[bad]\n", -EDOM, "", "dodo.conf:2: not this group"},
         {"[a]\nmute = v\n", -ENOTSUP, "a|mute|v;",
          "dodo.conf:2: this key or its value is not understood"},
     };
@@ -354,6 +361,51 @@ static void key_text_parse__table(void **state)
             cases[i].result);
         assert_string_equal(story.text, cases[i].story);
         assert_string_equal(error, cases[i].error);
+    }
+}
+
+static void key_text_parse__numbers_lines(void **state)
+{
+    static const char text[] = "# one\n[a]\n\nk = v\n";
+    Story story;
+    char error[256];
+    assert_int_equal(parse_text(text, strlen(text), &story, error, sizeof error), 0);
+    assert_int_equal(story.line, 4);
+}
+
+static void parse_number__table(void **state)
+{
+    static const struct {
+        const char *text;
+        int result;
+        double want;
+    } cases[] = {
+        {"0", 0, 0},
+        {"0.3", 0, 0.3},
+        {"1.25", 0, 1.25},
+        {"2", 0, 2},
+        {"10", 0, 10},
+        {"0.000001", 0, 1e-6},
+        {"", -EINVAL, 7},
+        {"-1", -EINVAL, 7},
+        {".3", -EINVAL, 7},
+        {"3.", -EINVAL, 7},
+        {"0.3x", -EINVAL, 7},
+        {"nan", -EINVAL, 7},
+        {"inf", -EINVAL, 7},
+        {"1e1", -EINVAL, 7},
+        {"0,3", -EINVAL, 7},
+        {" 1", -EINVAL, 7},
+        {"10.1", -ERANGE, 7},
+        {"11", -ERANGE, 7},
+        {"99999999999999999999", -ERANGE, 7},
+        {"18446744073709551615.5", -ERANGE, 7},
+        {"0.0000001", -EINVAL, 7},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        double v = 7;
+        assert_int_equal(parse_number(cases[i].text, 0, 10, &v), cases[i].result);
+        assert_true(v == cases[i].want);
     }
 }
 
@@ -459,6 +511,8 @@ int main(void)
         cmocka_unit_test(format_time__configured_times_parse_back),
         cmocka_unit_test(format__a_small_buffer_is_terminated),
         cmocka_unit_test(key_text_parse__table),
+        cmocka_unit_test(key_text_parse__numbers_lines),
+        cmocka_unit_test(parse_number__table),
         cmocka_unit_test(key_text_parse__zero_byte_is_refused),
         cmocka_unit_test(key_text_parse__line_limit),
         cmocka_unit_test(key_text_parse__group_limit),

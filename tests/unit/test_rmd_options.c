@@ -13,6 +13,7 @@
 
 #include "base/defaults.h"
 #include "rmd/options.h"
+#include "tests/lib/bad_conf.h"
 
 static char *file_path;
 static RmdOptions options;
@@ -39,10 +40,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Anew, with this [rmd] and these words, separated by '|'. */
-static enum ConfigOutcome load(const char *group, const char *line, char *error)
+/* Once more, with this file and these words, separated by '|'. */
+static enum ConfigOutcome load_text(const char *text, const char *line, char *error)
 {
-    g_autofree char *text = g_strdup_printf("[rmd]\n%s\n", group);
     g_autofree char *whole =
         g_strdup_printf("rmd|--config|%s%s%s", file_path, *line ? "|" : "", line);
     g_auto(GStrv) words = g_strsplit(whole, "|", -1);
@@ -54,6 +54,12 @@ static enum ConfigOutcome load(const char *group, const char *line, char *error)
     *error = '\0';
     assert_true(g_file_set_contents(file_path, text, -1, NULL));
     return config_load(&rmd_program, &argc, &rest, &options, error);
+}
+
+static enum ConfigOutcome load(const char *group, const char *line, char *error)
+{
+    g_autofree char *text = g_strdup_printf("[rmd]\n%s\n", group);
+    return load_text(text, line, error);
 }
 
 static void defaults_are_the_papers(void **state)
@@ -100,6 +106,63 @@ static void lists(void **state)
     assert_non_null(strstr(error, "console: expected texts, with blanks between them"));
 }
 
+static void pool(void **state)
+{
+    static const char *const bad[] = {"much", "1K", "automatic"};
+    char error[CONFIG_ERROR_MAX];
+    assert_int_equal(load("pool = 64M", "", error), CONFIG_OK);
+    assert_int_equal(options.pool_max_bytes, 64 << 20);
+    assert_int_equal(load("pool = 64M", "--pool|auto", error), CONFIG_OK);
+    assert_true(options.pool_max_bytes == UINT64_MAX);
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autofree char *line = g_strconcat("--pool|", bad[i], NULL);
+        g_autofree char *want = g_strdup_printf(
+            "--pool %s: expected auto, or a size such as 64M or 1.5G, 64 KiB to 256 TiB", bad[i]);
+        assert_int_equal(load("", line, error), CONFIG_USAGE);
+        assert_string_equal(error, want);
+    }
+}
+
+static void mistakes_are_told_as_by_all(void **state)
+{
+    for (size_t i = 0; i < BAD_CONFS; i++) {
+        char error[CONFIG_ERROR_MAX];
+        g_autofree char *want = g_strconcat(file_path, bad_confs[i].says, NULL);
+        assert_int_equal(load_text(bad_confs[i].text, "", error), CONFIG_BAD);
+        assert_string_equal(error, want);
+    }
+}
+
+/* rmd's imd would refuse to start, again and again. */
+static void populate_is_not_for_rmd(void **state)
+{
+    char error[CONFIG_ERROR_MAX];
+    g_autofree char *want = g_strconcat(file_path,
+                                        ":2: [imd] populate is for hosts without an owner: remove "
+                                        "it where rmd lends the memory",
+                                        NULL);
+    assert_int_equal(load_text("[imd]\npopulate = no\n", "", error), CONFIG_OK);
+    assert_int_equal(load_text("[imd]\npopulate = yes\n", "", error), CONFIG_BAD);
+    assert_string_equal(error, want);
+}
+
+/* rmd has an option for each key that the table calls its own, and for no other. */
+static void takes_its_keys(void **state)
+{
+    for (size_t i = 0; i < conf_keys_count; i++) {
+        const ConfKey *key = &conf_keys[i];
+        bool taken = false;
+        for (unsigned t = 0; t < CONFIG_TABLES_MAX && rmd_program.tables[t]; t++)
+            for (size_t n = 0; n < rmd_program.tables[t]->count; n++)
+                if (rmd_program.tables[t]->keys[n].group &&
+                    strcmp(rmd_program.tables[t]->keys[n].group, key->group) == 0 &&
+                    strcmp(rmd_program.tables[t]->keys[n].name, key->name) == 0)
+                    taken = true;
+        if (taken != !!(key->readers & CONF_RMD))
+            fail_msg("[%s] %s", key->group, key->name);
+    }
+}
+
 static void none_switches_a_source_off(void **state)
 {
     char error[CONFIG_ERROR_MAX];
@@ -122,10 +185,6 @@ static void what_is_needed(void **state)
          "--listen ADDR is needed, here or as [rmd] listen in the config file"},
         {"--manager|::1|--listen|127.0.0.1",
          "--manager and --listen must both be IPv4 or both IPv6 addresses"},
-        {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|much",
-         "--pool (pool in [rmd]): expected auto, or a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
-        {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|1K",
-         "--pool (pool in [rmd]): expected auto, or a size such as 64M or 1.5G, 64 KiB to 256 TiB"},
         {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|1.5G", ""},
         {"--manager|127.0.0.1|--listen|127.0.0.1", ""},
         {"--explain", ""},
@@ -146,8 +205,15 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(defaults_are_the_papers),    CASE(numbers),        CASE(lists),
-        CASE(none_switches_a_source_off), CASE(what_is_needed),
+        CASE(defaults_are_the_papers),
+        CASE(numbers),
+        CASE(lists),
+        CASE(none_switches_a_source_off),
+        CASE(what_is_needed),
+        CASE(pool),
+        CASE(mistakes_are_told_as_by_all),
+        CASE(populate_is_not_for_rmd),
+        CASE(takes_its_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

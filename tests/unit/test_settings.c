@@ -18,6 +18,7 @@
 
 #include "base/defaults.h"
 #include "libdodo/settings.h"
+#include "tests/lib/bad_conf.h"
 
 static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
 static char path[64];
@@ -67,7 +68,7 @@ static void settings__file(void **state)
     Settings s;
     config("[dodo]\nmanager = 127.0.0.1:7711\ncluster = lab\nlog_level = debug\n"
            "[client]\nrefraction = 250ms\nalive = 1s\nregions_max = 12\nfill_queue = 2M\n"
-           "honest_filesystems = 0x65735546, 6969\n[imd]\npool = 64M\n[cmd]\ngrace = 1s\n");
+           "honest_filesystems = 0x65735546, 6969\n[imd]\npool = 64M\n[cmd]\ngrace = 2s\n");
     assert_int_equal(settings_load(&s, error), 0);
     assert_int_equal(s.manager.port, 7711);
     assert_int_equal(s.cluster, cluster_number("lab"));
@@ -121,6 +122,68 @@ static void settings__mistakes_are_named(void **state)
         assert_true(settings_load(&s, error) < 0);
         if (!strstr(error, rows[i].says))
             fail_msg("row %zu: \"%s\" does not name %s", i, error, rows[i].says);
+    }
+}
+
+static void settings__mistakes_are_told_as_by_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BAD_CONFS; i++) {
+        Settings s;
+        config(bad_confs[i].text);
+        *error = '\0';
+        if (settings_load(&s, error) != -EINVAL)
+            fail_msg("taken: %s", bad_confs[i].text);
+        assert_memory_equal(error, path, strlen(path));
+        assert_string_equal(error + strlen(path), bad_confs[i].says);
+    }
+}
+
+/* Groups of others are known, and their values may be anything that these take. */
+static void settings__groups_of_others(void **state)
+{
+    (void)state;
+    Settings s;
+    config("[daemon]\nuser = dodo\n[imd]\npool = 1G\nrate_bytes = 0\npopulate = yes\n"
+           "[rmd]\npool = auto\nexplain = off\nload_below = 1.5\n[cmd]\ndistrust = 0\n"
+           "[manage]\nreadahead = 0\n");
+    assert_int_equal(settings_load(&s, error), 0);
+}
+
+/* Each key that the table calls the library's changes something of it, and no other does. */
+static void settings__takes_its_keys(void **state)
+{
+    (void)state;
+    static Settings before, after;
+    for (size_t i = 0; i < conf_keys_count; i++) {
+        const ConfKey *k = &conf_keys[i];
+        char text[256], value[64];
+        if (k->kind == CONFIG_LEVEL) /* the log's */
+            continue;
+        if (k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME || k->kind == CONFIG_COUNT)
+            (void)snprintf(value, sizeof value, "%llu%s",
+                           (unsigned long long)(k->count > k->min && k->count <= k->max
+                                                    ? k->count - 1
+                                                    : k->min + 1),
+                           k->kind == CONFIG_TIME ? "ns" : "");
+        else
+            (void)snprintf(value, sizeof value, "%s",
+                           k->kind == CONFIG_BOOL     ? k->count ? "no" : "yes"
+                           : k->kind == CONFIG_ADDR   ? "127.0.0.1:9"
+                           : k->kind == CONFIG_CHOICE ? "off"
+                                                      : "1");
+        (void)snprintf(text, sizeof text, "[rmd]\ncgroup = x\n[%s]\n%s = %s\n", k->group, k->name,
+                       value);
+        memset(&before, 0, sizeof before);
+        memset(&after, 0, sizeof after);
+        config("");
+        assert_int_equal(settings_load(&before, error), 0);
+        config(text);
+        int result = settings_load(&after, error);
+        if (result != 0 && strcmp(k->name, "key") != 0) /* the file of the key is not there */
+            fail_msg("%s%s", text, error);
+        if (!memcmp(&before, &after, sizeof before) != !(k->readers & CONF_CLIENT))
+            fail_msg("[%s] %s", k->group, k->name);
     }
 }
 
@@ -225,6 +288,9 @@ int main(int argc, char **argv)
         T(settings__environment_beats_file),
         T(settings__default_port),
         T(settings__mistakes_are_named),
+        T(settings__mistakes_are_told_as_by_all),
+        T(settings__groups_of_others),
+        T(settings__takes_its_keys),
         T(settings__named_file_must_exist),
         T(settings__bad_environment),
         T(settings__privileged_program_ignores_the_environment),

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The keys of the one config file, dodo.conf, and of the variables that stand for them: one table
+ * for daemons, tools and libraries, so that a file means the same to all of them, and a mistake in
+ * it is refused in the same words by whoever reads it first. docs/dodo.conf.5 tells the same. */
+#ifndef DODO_BASE_CONF_H
+#define DODO_BASE_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/parse.h"
+
+/* What a value is; the comment says which field of ConfValue has it. */
+enum ConfigKind {
+    CONFIG_TEXT,   /* text; at most @max characters, if @max is set */
+    CONFIG_BOOL,   /* flag */
+    CONFIG_ADDR,   /* addr; @min is the default port */
+    CONFIG_SIZE,   /* count [bytes], @min .. @max; UINT64_MAX for the word of @words */
+    CONFIG_TIME,   /* count [ns], @min .. @max */
+    CONFIG_COUNT,  /* count, @min .. @max */
+    CONFIG_LEVEL,  /* choice: 0 error, 1 warn, 2 info, 3 debug */
+    CONFIG_NUMBER, /* number, @min .. @max */
+    CONFIG_LIST,   /* text: words with blanks between them */
+    CONFIG_CHOICE, /* text: one of @words; choice says which */
+    CONFIG_TYPES,  /* text: numbers of file systems, see conf_types() */
+};
+
+/* Who takes a key. All others know it too, and check its value. */
+enum ConfReader {
+    CONF_CLIENT = 1, /* libdodo */
+    CONF_MANAGE = 2, /* libmanage */
+    CONF_CMD = 4,
+    CONF_IMD = 8,
+    CONF_RMD = 16,
+    CONF_TOOL = 32,
+};
+
+typedef struct ConfKey {
+    const char *group, *name;
+    const char *env; /* the variable that beats the file, or NULL */
+    uint8_t kind;    /* enum ConfigKind */
+    uint8_t readers; /* of enum ConfReader */
+    bool zero;       /* 0 is fine too, though less than @min: it means "none" */
+    bool preset;     /* a reader that is told nothing has the default below */
+    uint64_t min, max;
+    const char *words; /* separated by '|' */
+    uint64_t count;    /* default of sizes, times, counts; of CONFIG_BOOL 0 or 1 */
+    double number;     /* default of CONFIG_NUMBER */
+    const char *text;  /* default of all others; NULL: none */
+} ConfKey;
+
+extern const ConfKey conf_keys[];
+extern const size_t conf_keys_count;
+enum { CONF_KEYS_MAX = 128 };
+
+const ConfKey *conf_find(const char *group, const char *name); /* or NULL */
+bool conf_group_known(const char *group);
+
+typedef struct ConfValue {
+    const char *text; /* as it was given */
+    uint64_t count;
+    double number;
+    Addr addr;
+    unsigned choice;
+    bool flag;
+} ConfValue;
+
+/* 0, or -EINVAL: the text is no value of the key; @ret is untouched. */
+int conf_parse(const ConfKey *k, const char *text, ConfValue *ret);
+/* The default of a key that has one: 0; -ENOENT. */
+int conf_default(const ConfKey *k, ConfValue *ret);
+/* "WHAT: expected ...", for a value that conf_parse() refused. -EINVAL. */
+int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap);
+/* "0x65735546, 6969": how many numbers; -EINVAL: no such list, or more than CONF_TYPES_MAX. */
+enum { CONF_TYPES_MAX = 16 };
+int conf_types(const char *text, int64_t ret[CONF_TYPES_MAX]);
+
+/* ---- the whole file -------------------------------------------------------------------------- */
+
+/* @v is borrowed until it returns. 0, or -errno with a text in @error to stop. */
+typedef int (*ConfFn)(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap);
+
+/* What a file says so far, for what can be judged only of more than one key. */
+typedef struct ConfSeen {
+    unsigned line; /* 0: the file does not say */
+    ConfValue value;
+} ConfSeen;
+typedef struct ConfReading {
+    unsigned reader; /* one of enum ConfReader */
+    ConfFn fn;       /* is called for the keys that @reader takes, in order; NULL: none */
+    void *ctx;
+    ConfSeen seen[CONF_KEYS_MAX];
+} ConfReading;
+
+/* A KeyFileFn; @ctx is a ConfReading. */
+int conf_on_line(void *ctx, const KeyLine *line, char *error, size_t cap);
+/* After the last line: 0, or -EINVAL: keys contradict each other; @error is "NAME:LINE: ...". */
+int conf_rules(const ConfReading *r, const char *name, char *error, size_t cap);
+/* A whole text that came from @name. Pure. */
+int conf_text_read(const char *name, const char *text, size_t len, unsigned reader, ConfFn fn,
+                   void *ctx, char *error, size_t cap);
+/* The file @path; NULL: DEFAULT_CONFIG_PATH, which need not exist. */
+int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error,
+                   size_t cap);
+/* The variables of the keys that @reader takes. @get: getenv, or secure_getenv. */
+int conf_env_read(unsigned reader, char *(*get)(const char *name), ConfFn fn, void *ctx,
+                  char *error, size_t cap);
+
+#endif

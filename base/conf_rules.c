@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* What keys of one file must not say together. Each key alone has been checked before.
+ *
+ * A rule about keys of one group takes the default of the one that the file does not set: whoever
+ * reads it has that. A rule across groups needs both in the file, for the other program may have
+ * another file, on another host. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/conf.h"
+
+typedef struct KeyName {
+    const char *group, *name;
+} KeyName;
+
+enum Relation { AT_MOST, LESS_THAN, AT_MOST_HALF };
+
+/* @left stands in @relation to @right, or else @otherwise. */
+typedef struct OrderRule {
+    KeyName left, right;
+    enum Relation relation;
+    const char *otherwise;
+    bool both; /* only where the file sets both; otherwise one of them is enough */
+} OrderRule;
+
+#define LOST_BEAT "one keep-alive that is lost counts as silence"
+#define LOST_REQUEST "a request that is lost is never repeated"
+static const OrderRule orders[] = {
+    {{"client", "request_retry"}, {"client", "request_deadline"}, LESS_THAN, LOST_REQUEST, false},
+    {{"cmd", "request_retry"}, {"cmd", "request_deadline"}, LESS_THAN, LOST_REQUEST, false},
+    {{"client", "request_retry"},
+     {"client", "request_retry_max"},
+     AT_MOST,
+     "the time between requests starts beyond its limit",
+     false},
+    {{"cmd", "request_retry"},
+     {"cmd", "request_retry_max"},
+     AT_MOST,
+     "the time between requests starts beyond its limit",
+     false},
+    {{"imd", "beat"}, {"imd", "manager_dead"}, AT_MOST_HALF, LOST_BEAT, false},
+    {{"manage", "readahead"},
+     {"manage", "cache_size"},
+     AT_MOST,
+     "the cache has no room for what is read ahead",
+     false},
+    {{"client", "alive"}, {"cmd", "client_dead"}, AT_MOST_HALF, LOST_BEAT, true},
+    {{"imd", "beat"}, {"cmd", "host_dead"}, AT_MOST_HALF, LOST_BEAT, true},
+    {{"rmd", "beat"}, {"cmd", "host_dead"}, AT_MOST_HALF, LOST_BEAT, true},
+    {{"cmd", "request_deadline"},
+     {"client", "request_deadline"},
+     LESS_THAN,
+     "a program gives the manager up before it has asked a second host",
+     true},
+    {{"client", "alive"},
+     {"cmd", "grace"},
+     LESS_THAN,
+     "a manager that starts again frees regions before their programs claim them",
+     true},
+    {{"imd", "beat"},
+     {"cmd", "grace"},
+     LESS_THAN,
+     "a manager that starts again frees regions before their hosts tell of them",
+     true},
+    {{"cmd", "hosts_max"}, {"cmd", "sessions_max"}, AT_MOST, "hosts push each other out", true},
+    {{"cmd", "clients_max"},
+     {"cmd", "sessions_max"},
+     AT_MOST,
+     "programs push each other out",
+     true},
+};
+
+static const ConfSeen *seen(const ConfReading *r, const char *group, const char *name)
+{
+    const ConfKey *k = conf_find(group, name);
+    return &r->seen[k - conf_keys];
+}
+
+static unsigned later_line(const ConfSeen *a, const ConfSeen *b)
+{
+    return a->line > b->line ? a->line : b->line;
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+/* "[imd] beat = 20s", or with "(its default)". */
+static void show(const ConfKey *k, const ConfSeen *s, char *buf, size_t cap)
+{
+    char value[32];
+    const uint64_t v = s->line ? s->value.count : k->count;
+    if (k->kind == CONFIG_TIME)
+        (void)format_time(v, value, sizeof value);
+    else if (k->kind == CONFIG_SIZE)
+        (void)format_size(v, value, sizeof value);
+    else
+        (void)snprintf(value, sizeof value, "%" PRIu64, v);
+    (void)snprintf(buf, cap, "[%s] %s = %s%s", k->group, k->name, value,
+                   s->line ? "" : " (its default)");
+}
+
+static bool holds(enum Relation relation, uint64_t left, uint64_t right)
+{
+    return relation == LESS_THAN ? left < right
+           : relation == AT_MOST ? left <= right
+                                 : left <= right / 2;
+}
+
+static int check_order(const ConfReading *r, const OrderRule *o, const char *name, char *error,
+                       size_t cap)
+{
+    static const char *const relations[] = {
+        [AT_MOST] = "at most", [LESS_THAN] = "less than", [AT_MOST_HALF] = "at most half of"};
+    char shown[2][128];
+    const ConfKey *lk = conf_find(o->left.group, o->left.name);
+    const ConfKey *rk = conf_find(o->right.group, o->right.name);
+    const ConfSeen *left = &r->seen[lk - conf_keys], *right = &r->seen[rk - conf_keys];
+    const bool both = left->line && right->line;
+    if (!both && (o->both || !later_line(left, right) || !(left->line || lk->preset)))
+        return 0;
+    if (holds(o->relation, left->line ? left->value.count : lk->count,
+              right->line ? right->value.count : rk->count))
+        return 0;
+    show(lk, left, shown[0], sizeof shown[0]);
+    show(rk, right, shown[1], sizeof shown[1]);
+    (void)snprintf(error, cap, "%s:%u: %s must be %s %s; otherwise %s", name,
+                   later_line(left, right), shown[0], relations[o->relation], shown[1],
+                   o->otherwise);
+    return -EINVAL;
+}
+
+/* ---- others ---------------------------------------------------------------------------------- */
+
+static int contradict(const char *name, unsigned line, const char *text, char *error, size_t cap)
+{
+    (void)snprintf(error, cap, "%s:%u: %s", name, line, text);
+    return -EINVAL;
+}
+
+static int check_insecure(const ConfReading *r, const char *name, char *error, size_t cap)
+{
+    const ConfSeen *key = seen(r, "dodo", "key"), *insecure = seen(r, "dodo", "insecure");
+    if (!key->line || !insecure->line || !insecure->value.flag)
+        return 0;
+    return contradict(name, later_line(key, insecure),
+                      "[dodo] key and insecure = yes contradict each other: remove one of them",
+                      error, cap);
+}
+
+static int check_families(const ConfReading *r, const char *name, char *error, size_t cap)
+{
+    static const char *const groups[] = {"imd", "rmd"};
+    const ConfSeen *manager = seen(r, "dodo", "manager");
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+        const ConfSeen *listen = seen(r, groups[i], "listen");
+        if (!manager->line || !listen->line || manager->value.addr.kind == listen->value.addr.kind)
+            continue;
+        (void)snprintf(error, cap,
+                       "%s:%u: [dodo] manager and [%s] listen must both be IPv4 or both IPv6 "
+                       "addresses",
+                       name, later_line(manager, listen), groups[i]);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int check_same_address(const ConfReading *r, const char *name, char *error, size_t cap)
+{
+    static const char *const groups[] = {"imd", "rmd"};
+    const ConfSeen *manager = seen(r, "cmd", "listen");
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+        const ConfSeen *listen = seen(r, groups[i], "listen");
+        if (!manager->line || !listen->line || manager->value.addr.port == 0 ||
+            !addr_equal(&manager->value.addr, &listen->value.addr))
+            continue;
+        (void)snprintf(error, cap,
+                       "%s:%u: [cmd] listen and [%s] listen are the same address and port: give "
+                       "one of them another port",
+                       name, later_line(manager, listen), groups[i]);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int check_data_ports(const ConfReading *r, const char *name, char *error, size_t cap)
+{
+    const ConfSeen *first = seen(r, "imd", "data_port"), *threads = seen(r, "imd", "threads");
+    const ConfSeen *listen = seen(r, "imd", "listen");
+    if (!first->line || first->value.count == 0)
+        return 0;
+    const uint64_t end = first->value.count + (threads->line ? threads->value.count : 1);
+    if (end > 65536)
+        return contradict(name, later_line(first, threads),
+                          "[imd] data_port: the ports of all threads must be below 65536", error,
+                          cap);
+    if (listen->line && listen->value.addr.port >= first->value.count &&
+        listen->value.addr.port < end)
+        return contradict(name, later_line(first, listen),
+                          "[imd] data_port: the port of [imd] listen is among those of the data "
+                          "threads: choose another",
+                          error, cap);
+    return 0;
+}
+
+static int check_rmd(const ConfReading *r, const char *name, char *error, size_t cap)
+{
+    const ConfSeen *listen = seen(r, "rmd", "listen"), *port = seen(r, "rmd", "imd_port");
+    const ConfSeen *percent = seen(r, "rmd", "cpu_percent"), *cgroup = seen(r, "rmd", "cgroup");
+    const ConfSeen *populate = seen(r, "imd", "populate");
+    const uint64_t imd_port = port->line ? port->value.count : conf_find("rmd", "imd_port")->count;
+    if (listen->line && imd_port && listen->value.addr.port == imd_port)
+        return contradict(name, later_line(listen, port),
+                          "[rmd] imd_port is the port of [rmd] listen too: give one of them "
+                          "another",
+                          error, cap);
+    if (percent->line && !cgroup->line)
+        return contradict(name, percent->line,
+                          "[rmd] cpu_percent needs a control group: set cgroup too, or remove it",
+                          error, cap);
+    if (r->reader == CONF_RMD && populate->line && populate->value.flag)
+        return contradict(name, populate->line,
+                          "[imd] populate is for hosts without an owner: remove it where rmd "
+                          "lends the memory",
+                          error, cap);
+    return 0;
+}
+
+int conf_rules(const ConfReading *r, const char *name, char *error, size_t cap)
+{
+    static int (*const others[])(const ConfReading *, const char *, char *, size_t) = {
+        check_insecure, check_families, check_same_address, check_data_ports, check_rmd};
+    int res = 0;
+    for (size_t i = 0; res == 0 && i < ARRAY_SIZE(orders); i++)
+        res = check_order(r, &orders[i], name, error, cap);
+    for (size_t i = 0; res == 0 && i < ARRAY_SIZE(others); i++)
+        res = others[i](r, name, error, cap);
+    return res;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of keys: its defaults and ranges, and what its types take. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/conf.h"
+
+static bool is_number(const ConfKey *k)
+{
+    return k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME || k->kind == CONFIG_COUNT;
+}
+
+static void keys__are_there_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < conf_keys_count; i++) {
+        assert_ptr_equal(conf_find(conf_keys[i].group, conf_keys[i].name), &conf_keys[i]);
+        assert_int_not_equal(conf_keys[i].readers, 0);
+    }
+    assert_null(conf_find("client", "pool"));
+}
+
+static void keys__defaults_are_values(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < conf_keys_count; i++) {
+        const ConfKey *k = &conf_keys[i];
+        ConfValue v;
+        if (conf_default(k, &v) != 0) {
+            assert_false(k->preset);
+            continue;
+        }
+        if (is_number(k) && !(k->zero && v.count == 0) && v.count != UINT64_MAX)
+            assert_in_range(v.count, k->min, k->max);
+        if (k->kind == CONFIG_NUMBER)
+            assert_true(v.number >= (double)k->min && v.number <= (double)k->max);
+    }
+}
+
+static int parse_number_of(const ConfKey *k, uint64_t v, ConfValue *ret)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%" PRIu64 "%s", v, k->kind == CONFIG_TIME ? "ns" : "");
+    return conf_parse(k, text, ret);
+}
+
+static void keys__edges(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < conf_keys_count; i++) {
+        const ConfKey *k = &conf_keys[i];
+        ConfValue v = {.count = 7};
+        if (!is_number(k))
+            continue;
+        assert_int_equal(parse_number_of(k, k->min, &v), 0);
+        assert_int_equal(v.count, k->min);
+        assert_int_equal(parse_number_of(k, k->max, &v), 0);
+        assert_int_equal(v.count, k->max);
+        assert_int_equal(parse_number_of(k, k->max + 1, &v), -EINVAL);
+        if (k->min > 0)
+            assert_int_equal(parse_number_of(k, k->min - 1, &v), -EINVAL);
+        if (k->min > 1)
+            assert_int_equal(parse_number_of(k, 0, &v), k->zero ? 0 : -EINVAL);
+    }
+}
+
+static void values__table(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *group, *name, *text;
+        int result;
+    } cases[] = {
+        {"dodo", "cluster", "", -EINVAL},
+        {"dodo", "cluster", "a b", 0},
+        {"dodo", "insecure", "on", 0},
+        {"dodo", "insecure", "oui", -EINVAL},
+        {"dodo", "log_level", "warn", 0},
+        {"dodo", "log_level", "war", -EINVAL},
+        {"dodo", "log_level", "warning", -EINVAL},
+        {"dodo", "manager", "[::1]", 0},
+        {"dodo", "manager", "::1:x", -EINVAL},
+        {"rmd", "console", "/dev/a /dev/b", 0},
+        {"rmd", "console", " ", -EINVAL},
+        {"rmd", "explain", "full", 0},
+        {"rmd", "explain", "coarse|full", -EINVAL},
+        {"rmd", "pool", "auto", 0},
+        {"rmd", "load_below", "0.3", 0},
+        {"rmd", "load_below", "100000.5", -EINVAL},
+        {"client", "honest_filesystems", "0xEF53, 1 ,2", 0},
+        {"client", "honest_filesystems", "0x", -EINVAL},
+        {"client", "honest_filesystems", "1 2", -EINVAL},
+        {"client", "honest_filesystems", "10000000000000000", -EINVAL},
+        {"client", "honest_filesystems", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", 0},
+        {"client", "honest_filesystems", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", -EINVAL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ConfValue v;
+        int result = conf_parse(conf_find(cases[i].group, cases[i].name), cases[i].text, &v);
+        if (result != cases[i].result)
+            fail_msg("%s = %s: %d", cases[i].name, cases[i].text, result);
+    }
+}
+
+static void values__text_has_a_limit(void **state)
+{
+    (void)state;
+    char text[4097], error[256];
+    ConfValue v;
+    const ConfKey *k = conf_find("dodo", "key");
+    memset(text, 'x', sizeof text);
+    text[4095] = '\0';
+    assert_int_equal(conf_parse(k, text, &v), 0);
+    text[4095] = 'x';
+    text[4096] = '\0';
+    assert_int_equal(conf_parse(k, text, &v), -EINVAL);
+    (void)conf_refuse(k, "key", error, sizeof error);
+    assert_string_equal(error, "key: expected a text of at most 4095 characters");
+}
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static const char *const *env_now; /* name, value, name, value, NULL */
+
+static char *env_get(const char *name)
+{
+    for (size_t i = 0; env_now[i]; i += 2)
+        if (strcmp(env_now[i], name) == 0)
+            return (char *)(uintptr_t)env_now[i + 1];
+    return NULL;
+}
+
+static int count_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
+{
+    (void)k;
+    (void)v;
+    (void)error;
+    (void)cap;
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+static void env__only_the_readers_own(void **state)
+{
+    (void)state;
+    static const char *const some[] = {"DODO_CACHE_SIZE", "much", "DODO_SPIN", "1ms",
+                                       "DODO_LOG",        "",     NULL};
+    char error[256] = "";
+    unsigned count = 0;
+    env_now = some;
+    assert_int_equal(conf_env_read(CONF_CLIENT, env_get, count_value, &count, error, sizeof error),
+                     0);
+    assert_int_equal(count, 1);
+    assert_int_equal(conf_env_read(CONF_MANAGE, env_get, count_value, &count, error, sizeof error),
+                     -EINVAL);
+    assert_string_equal(error,
+                        "DODO_CACHE_SIZE=much: expected a size such as 64M or 1.5G, 0 B to 1 EiB");
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* What is told of a file is told once, and only to who takes it. */
+static void text__tells_the_reader_its_keys(void **state)
+{
+    (void)state;
+    static const char text[] = "[dodo]\ncluster = a\n[imd]\nbeat = 1s\n[cmd]\ngrace = 1min\n";
+    static const struct {
+        unsigned reader, keys;
+    } cases[] = {{CONF_CLIENT, 1}, {CONF_MANAGE, 0}, {CONF_CMD, 2}, {CONF_IMD, 2}, {CONF_TOOL, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char error[256] = "";
+        unsigned count = 0;
+        assert_int_equal(conf_text_read("FILE", text, strlen(text), cases[i].reader, count_value,
+                                        &count, error, sizeof error),
+                         0);
+        assert_int_equal(count, cases[i].keys);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys__are_there_once),
+        cmocka_unit_test(keys__defaults_are_values),
+        cmocka_unit_test(keys__edges),
+        cmocka_unit_test(values__table),
+        cmocka_unit_test(values__text_has_a_limit),
+        cmocka_unit_test(env__only_the_readers_own),
+        cmocka_unit_test(text__tells_the_reader_its_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
