@@ -61,7 +61,10 @@ static void open_fail(Manager *m, Task *t)
 static void open_succeed(Manager *m, Task *t, Region *r, const OpAllocReply *given, bool reused)
 {
     uint8_t body[WIRE_BODY_MAX];
-    OpOpenReply reply = {.host = r->host->address, .address = given->address, .reused = reused};
+    OpOpenReply reply = {.host = r->host->address,
+                         .address = given->address,
+                         .reused = reused,
+                         .control_port = r->host->address.port};
 
     if (!t->client) {
         cmd_region_doom(m, r);

@@ -264,7 +264,7 @@ void call_reopen_step(Call *call, uint64_t now_ns)
     client_lock(c);
     Region *r = client_region(c, st->rd);
     if (got && r && region_wants_memory(r)) {
-        client_region_activate(c, r, &reply.host, &reply.address, false);
+        client_region_activate(c, r, &reply, false);
         r->retainable = false; /* not asked for as one to be retained: it cannot be released */
     }
     if (got)

@@ -42,7 +42,7 @@ static void open_activate(Call *call, Region *r, const OpOpenReply *reply)
 {
     Client *c = call->channel->client;
     const CallState *st = call->state;
-    client_region_activate(c, r, &reply->host, &reply->address, reply->reused);
+    client_region_activate(c, r, reply, reply->reused);
     if (r->reused && c->config.block_sum)
         r->reused = checks_restore(r, st->record, st->record_len);
 }

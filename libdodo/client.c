@@ -209,12 +209,19 @@ void client_region_unclaim(Client *c, Region *r)
     c->alive_due = true;
 }
 
-void client_region_activate(Client *c, Region *r, const Addr *host, const RegionAddress *address,
-                            bool reused)
+Addr client_region_named(const Region *r)
+{
+    Addr named = r->host;
+    named.port = r->control_port;
+    return named;
+}
+
+void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused)
 {
     client_region_unclaim(c, r);
-    r->host = *host;
-    r->address = *address;
+    r->host = reply->host;
+    r->control_port = reply->control_port;
+    r->address = reply->address;
     r->active = true;
     r->claimed = true;
     if (r->parent)
@@ -304,7 +311,7 @@ static bool region_drop(Client *c, int rd, const RegionAddress *address, Addr *r
     client_lock(c);
     Region *r = client_region(c, rd);
     bool lost = r && r->active && region_address_equal(&r->address, address);
-    *ret_host = lost ? r->host : (Addr){0};
+    *ret_host = lost ? client_region_named(r) : (Addr){0};
     if (lost)
         client_region_deactivate(c, r, now_ns);
     client_unlock(c);
@@ -489,6 +496,7 @@ static void info_add(ClientRegionInfo *i, const Region *r)
     i->written += r->written_bytes;
     if (r->active && !i->active) {
         i->host = r->host;
+        i->named = client_region_named(r);
         i->address = r->address;
         i->active = true;
     }

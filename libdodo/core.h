@@ -87,7 +87,8 @@ void client_stats(Client *c, ClientStats *ret);
 bool client_check(Client *c);
 
 typedef struct ClientRegionInfo {
-    Addr host;
+    Addr host;  /* its data thread */
+    Addr named; /* the host, as dodo status names it */
     RegionAddress address;
     uint64_t len, filled_bytes, hits, misses, written;
     unsigned flags; /* DODO_* as opened */

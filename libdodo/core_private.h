@@ -59,6 +59,7 @@ typedef struct Region {
     FileKey key;
     Stamp stamp; /* at the opening, before the first fill */
     Addr host;
+    uint16_t control_port; /* of @host, by which people know it */
     RegionAddress address;
     /* Write numbers of this address. */
     uint64_t counter;    /* last one taken */
@@ -291,8 +292,9 @@ Region *client_user_region(Client *c, int rd);  /* ... or closing, or a stripe: 
 int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
 /* Out of the table, with its stripes; free it after unlocking. */
 void client_region_remove(Client *c, Region *r);
-void client_region_activate(Client *c, Region *r, const Addr *host, const RegionAddress *address,
-                            bool reused);
+/* The host of an active region, as dodo status names it. */
+Addr client_region_named(const Region *r);
+void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused);
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
 /* It has no memory now; the background tries again later, if it is of the kind. */

@@ -245,7 +245,7 @@ int dodo_stat(int rd, DodoStat *st)
                      .active = info.active,
                      .reused = info.reused};
     if (info.active)
-        (void)addr_format(&info.host, st->host, sizeof st->host);
+        (void)addr_format(&info.named, st->host, sizeof st->host);
     leave(&e, false);
     return 0;
 }

@@ -308,7 +308,8 @@ typedef struct OpOpenReply {
     Addr host; /* data address of the imd: UDP address and the port of the region's thread; not
                   ADDR_NONE. Addresses travel in one form: bytes that a kind does not use are 0 */
     RegionAddress address;
-    uint8_t reused; /* 1: a retained region with its filled blocks */
+    uint8_t reused;        /* 1: a retained region with its filled blocks */
+    uint16_t control_port; /* of the imd, not 0: people know it by @host with this port */
 } OpOpenReply;
 
 enum CloseMode { CLOSE_FREE, CLOSE_RELEASE, CLOSE_MODE_MAX };

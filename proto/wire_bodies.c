@@ -201,6 +201,7 @@ size_t wire_open_reply_encode(const OpOpenReply *m, uint8_t *out)
     write_host_addr(&w, &m->host);
     write_address(&w, &m->address);
     write_u8(&w, m->reused);
+    write_u16(&w, m->control_port);
     return writer_len(&w);
 }
 
@@ -211,7 +212,8 @@ int wire_open_reply_decode(const uint8_t *p, size_t len, OpOpenReply *ret)
 
     m.address = read_address(&r);
     m.reused = read_below(&r, 2);
-    reader_demand(&r, m.host.kind != ADDR_NONE);
+    m.control_port = read_u16(&r);
+    reader_demand(&r, m.host.kind != ADDR_NONE && m.control_port != 0);
     if (reader_finish(&r) != 0)
         return -EBADMSG;
     *ret = m;

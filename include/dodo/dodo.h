@@ -339,7 +339,7 @@ DODO_API int dodo_queue_close(DodoQueue *q);
 
 /** What dodo_stat() tells of a region. */
 typedef struct DodoStat {
-    char host[64];         /**< "ADDR:PORT" of the host that holds it, "" when none does */
+    char host[64];         /**< "ADDR:PORT" of its host as dodo status shows it, "" for none */
     uint64_t length;       /**< [bytes] */
     uint64_t filled_bytes; /**< held remotely, as far as this process has seen */
     uint64_t hits;         /**< bytes read from remote memory */

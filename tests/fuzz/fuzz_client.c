@@ -287,7 +287,7 @@ static void say_reply(Script *s)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX], body[WIRE_BODY_MAX];
     uint8_t how = (uint8_t)take(s, 1);
-    OpOpenReply open = {.host = addr_of(HOST_IMD, 1), .address = w.address, .reused = how & 1};
+    OpOpenReply open = {.host = addr_of(HOST_IMD, 1), .address = w.address, .reused = how & 1, .control_port = 1};
     OpAliveReply alive = {.flags = how & 1};
     WireReply m = {.id = w.last_request - (how >> 6),
                    .op = (uint16_t)take(s, 1),
@@ -397,7 +397,7 @@ static void world_open(Script *s)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX], body[WIRE_BODY_MAX];
     FileGiven given = {.file = &the_file};
-    OpOpenReply open = {.host = addr_of(HOST_IMD, 1), .address = w.address};
+    OpOpenReply open = {.host = addr_of(HOST_IMD, 1), .address = w.address, .control_port = 1};
     w.files++;
     w.calls[0].on = true;
     call_open_start(&w.calls[0].call, w.channels[1], &given, BUFFER, 0, take(s, 1) & 15, w.now);

@@ -238,9 +238,9 @@ static Daemon *imd_start(Cluster *c, const char *pool, int owner)
     Daemon *d = &c->imds[c->imds_count++];
     char line[512], said[512];
     daemon_start(d, argv, owner);
-    daemon_line(d, "data_ports=", line, sizeof line);
-    if (sscanf(line, "data_ports=%63s", d->ports) != 1)
-        daemon_failed(d, "data_ports=PORTS");
+    daemon_line(d, "listen=", line, sizeof line);
+    if (sscanf(line, "listen=%63s", d->address) != 1)
+        daemon_failed(d, "listen=ADDRESS");
     daemon_line(d, "joined", said, sizeof said);
     return d;
 }
@@ -263,16 +263,7 @@ Daemon *cluster_imd_owned(Cluster *c, const char *pool, int *ret_owner)
 
 bool cluster_is_host(const Daemon *imd, const char *host)
 {
-    const char *port = strrchr(host, ':');
-    size_t len = port ? strlen(++port) : 0;
-    for (const char *at = imd->ports; len > 0; at++) {
-        if (strncmp(at, port, len) == 0 && (at[len] == ',' || at[len] == '\0'))
-            return true;
-        at = strchr(at, ',');
-        if (!at)
-            break;
-    }
-    return false;
+    return strcmp(imd->address, host) == 0;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)

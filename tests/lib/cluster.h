@@ -13,9 +13,9 @@
 enum { CLUSTER_IMDS_MAX = 8, CLUSTER_PATIENCE_MS = 150 * 1000 };
 
 typedef struct Daemon {
-    pid_t pid;      /* 0: not running */
-    int out;        /* what it prints and logs */
-    char ports[64]; /* an imd's data ports, "40001,40002" */
+    pid_t pid;        /* 0: not running */
+    int out;          /* what it prints and logs */
+    char address[64]; /* of an imd, as it tells it, and dodo status */
     char said[8192];
     size_t said_len;
 } Daemon;

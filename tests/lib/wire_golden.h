@@ -168,10 +168,12 @@ static const OpOpen golden_open = {.key = GOLDEN_KEY,
 static const OpOpenReply golden_open_reply = {
     .host = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 1}},
     .address = GOLDEN_ADDRESS,
-    .reused = 1};
+    .reused = 1,
+    .control_port = 0x1a2b};
 static const OpOpenReply golden_open_reply_ip6 = {
     .host = {.kind = ADDR_IP6, .port = 7701, .scope = 2, .host = {0xfe, 0x80, [15] = 1}},
-    .address = GOLDEN_ADDRESS};
+    .address = GOLDEN_ADDRESS,
+    .control_port = 1};
 static const OpClose golden_close = {
     .address = GOLDEN_ADDRESS, .mode = CLOSE_RELEASE, .stamp = GOLDEN_STAMP};
 static const OpAlive golden_alive = {.regions = 0x01020304, .digest = 0x1112131415161718};
@@ -305,10 +307,10 @@ static const WireGolden wire_goldens[] = {
              " 02000000 0807060504030201 1817161514131211",
      ""},
     {"open_reply", "ip4", &golden_open_reply,
-     "01 151e 00000000 0a000001000000000000000000000000 " HEX_ADDRESS "01",
-     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz " ANY_ADDRESS ".."},
+     "01 151e 00000000 0a000001000000000000000000000000 " HEX_ADDRESS "01 2b1a",
+     ".. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz " ANY_ADDRESS ".. ...."},
     {"open_reply", "ip6", &golden_open_reply_ip6,
-     "02 151e 02000000 fe800000000000000000000000000001 " HEX_ADDRESS "00", ""},
+     "02 151e 02000000 fe800000000000000000000000000001 " HEX_ADDRESS "00 0100", ""},
     {"close", "release", &golden_close, HEX_ADDRESS "01 " HEX_STAMP, ""},
     {"alive", "some", &golden_alive, "04030201 1817161514131211", ""},
     {"alive_reply", "list", &golden_alive_reply, "01000000", "..zzzzzz"},

@@ -29,6 +29,7 @@
 enum {
     FILE_BYTES = CLIENT_FILE_BYTES,
     POOL_BYTES = 4 << 20,
+    CONTROL_PORT = 4711, /* of the imd, as the manager tells it */
     STRIPE_BYTES = 64 << 10,
     CHANNELS = 3, /* 0 is the background's */
     QUEUE_MAX = 512,
@@ -213,7 +214,8 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     assert_int_equal(imd_data_add(w.data, &region), 0);
     const Addr network = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 9}};
     OpOpenReply reply = {.host = w.elsewhere ? network : addr_of(HOST_IMD),
-                         .address = {w.epoch, region.region, 1, region.capability}};
+                         .address = {w.epoch, region.region, 1, region.capability},
+                         .control_port = CONTROL_PORT};
     w.last = reply.address;
     return wire_open_reply_encode(&reply, body);
 }

@@ -170,6 +170,22 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Each host once, however many data threads it has, by the address that dodo status shows. */
+static void assert_names_hosts(void)
+{
+    char list[512], hosts[256];
+    const char *at = strstr(run.said[0], "\"hosts\":["), *end = at ? strchr(at, ']') : NULL;
+    unsigned named = 0;
+    assert_non_null(end);
+    (void)snprintf(list, sizeof list, "%.*s", (int)(end - at), at);
+    for (unsigned i = 0; i < 2; i++) {
+        (void)snprintf(hosts, sizeof hosts, "\"%s\"", cluster.imds[i].address);
+        named += strstr(list, hosts) != NULL;
+    }
+    assert_true(named >= 1);
+    assert_int_equal(count(list, "127.0.0.1:"), named);
+}
+
 static void bench__measures_reads_and_writes(void **state)
 {
     (void)state;
@@ -184,6 +200,7 @@ static void bench__measures_reads_and_writes(void **state)
     assert_says("\"regions\":5,\"threads\":2,\"pattern\":\"random\",\"seconds\":0.050,\"pause_us\":"
                 "1.000,\"hosts\":[\"");
     assert_says("\"wrong_bytes\":0}\n");
+    assert_names_hosts();
     assert_true(least("calls") >= 2);
     assert_true(least("p50_us") > 0);
     assert_true(least("mb_per_s") > 0);

@@ -22,6 +22,7 @@ static void open__gives_a_region_and_says_where(void **state)
     assert_memory_equal(&reply.address.capability, &imd->regions[0].address.capability, 16);
     assert_true(addr_same_host(&reply.host, &imd->session.peer));
     assert_int_equal(reply.host.port, 9000);
+    assert_int_equal(reply.control_port, imd->session.peer.port);
     assert_int_equal(reply.reused, 0);
     assert_true(id128_equal(&imd->regions[0].client, &c->session.peer_id));
     assert_int_equal(imd->regions[0].flags, REGION_RDONLY);

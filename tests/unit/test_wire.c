@@ -419,6 +419,7 @@ static void ranges__client_bodies(void **state)
         {"open_reply", "ip4", "region 0", 23 + AT_REGION, ZERO8, false},
         {"open_reply", "ip4", "opening 0", 23 + AT_OPENING, ZERO4, false},
         {"open_reply", "ip4", "more than reused", 59, "02", false},
+        {"open_reply", "ip4", "no control port", 60, "0000", false},
         {"open_reply", "ip4", "no host", 0, "00 0000 00000000 00000000", false},
         {"open_reply", "ip6", "a scope outside IPv6", 0, "01", false},
         {"open_reply", "ip6", "no scope", 3, ZERO4, true},
