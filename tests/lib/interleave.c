@@ -33,11 +33,15 @@ typedef struct Decision {
     uint8_t spent; /* preemptions before it */
 } Decision;
 
-enum ThreadState { READY, AT_LOCK, AT_COND, AT_FD, OVER };
+enum ThreadState { READY, AT_LOCK, AT_COND, AT_FD, AT_JOIN, OVER };
 
 typedef struct Thread {
     ucontext_t context;
     uint8_t *stack;
+    void (*main)(void); /* the scenario's, or NULL: */
+    void *(*fn)(void *);
+    void *arg;
+    unsigned joins; /* AT_JOIN: that one */
     enum ThreadState state;
     const void *lock, *cond; /* that it waits for; a condition's lock, too */
     int fd;
@@ -123,7 +127,7 @@ void interleave_fail(const char *format, ...)
 static void fail_stuck(void)
 {
     static const char *const waits[] = {
-        [AT_LOCK] = "lock", [AT_COND] = "condition", [AT_FD] = "descriptor"};
+        [AT_LOCK] = "lock", [AT_COND] = "condition", [AT_FD] = "descriptor", [AT_JOIN] = "thread"};
     char text[160] = "";
     size_t n = 0;
     for (unsigned i = 0; i < x.threads_count; i++) {
@@ -190,6 +194,8 @@ static bool can_go_on(const Thread *t)
 {
     if (t->state == AT_FD)
         return readable(t->fd);
+    if (t->state == AT_JOIN)
+        return x.threads[t->joins].state == OVER;
     return t->state == READY || (t->state == AT_LOCK && lock_at(t->lock)->owner == NOBODY);
 }
 
@@ -421,7 +427,11 @@ int interleave_epoll_wait(int fd, struct epoll_event *events, int max, int timeo
 
 static void thread_main(void)
 {
-    x.scenario->threads[x.self]();
+    const Thread *t = &x.threads[x.self];
+    if (t->main)
+        t->main();
+    else
+        (void)t->fn(t->arg);
     memory_drain(x.self);
     x.threads[x.self].state = OVER;
     schedule();
@@ -437,17 +447,48 @@ static __attribute__((noinline)) void thread_make(Thread *t)
     makecontext(&t->context, thread_main, 0);
 }
 
+static Thread *thread_add(void (*main)(void), void *(*fn)(void *), void *arg)
+{
+    if (x.threads_count == INTERLEAVE_THREADS)
+        return NULL;
+    Thread *t = &x.threads[x.threads_count++];
+    uint8_t *stack = t->stack ? t->stack : malloc(STACK_BYTES);
+    if (!stack)
+        abort();
+    *t = (Thread){.stack = stack, .main = main, .fn = fn, .arg = arg};
+    thread_make(t);
+    return t;
+}
+
 static void threads_make(void)
 {
-    x.threads_count = 0;
-    for (unsigned i = 0; i < INTERLEAVE_THREADS && x.scenario->threads[i]; i++) {
-        Thread *t = &x.threads[x.threads_count++];
-        uint8_t *stack = t->stack ? t->stack : malloc(STACK_BYTES);
-        if (!stack)
-            abort();
-        *t = (Thread){.stack = stack};
-        thread_make(t);
-    }
+    for (unsigned i = 0; i < INTERLEAVE_THREADS && x.scenario->threads[i]; i++)
+        (void)thread_add(x.scenario->threads[i], NULL, NULL);
+}
+
+int interleave_create(unsigned long *ret, void *(*fn)(void *), void *arg)
+{
+    explorer_point("starts a thread", NULL, __builtin_return_address(0));
+    if (x.self != NOBODY)
+        memory_drain(x.self);
+    const Thread *t = thread_add(NULL, fn, arg);
+    if (!t)
+        return EAGAIN;
+    *ret = (unsigned long)(t - x.threads);
+    return 0;
+}
+
+int interleave_join(unsigned long thread)
+{
+    if (x.self == NOBODY)
+        interleave_fail("waits where there is no thread");
+    Thread *t = &x.threads[x.self];
+    memory_drain(x.self);
+    t->state = AT_JOIN;
+    t->joins = (unsigned)thread;
+    step("waits for the end of a thread", NULL, __builtin_return_address(0));
+    t->state = READY;
+    return 0;
 }
 
 /* Static memory is as it was before the first schedule, but for the explorer's own. */

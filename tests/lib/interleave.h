@@ -82,6 +82,9 @@ int interleave_wait(const void *cond, const void *lock, bool timed);
 int interleave_signal(const void *cond);
 int interleave_broadcast(const void *cond);
 int interleave_destroy(const void *lock_or_cond);
+/* As pthread_create() and pthread_join(): one thread more, if there is room. */
+int interleave_create(unsigned long *ret, void *(*fn)(void *), void *arg);
+int interleave_join(unsigned long thread);
 /* A real descriptor's: with a time, the thread waits until it is readable. */
 int interleave_epoll_wait(int fd, struct epoll_event *events, int max, int timeout_ms);
 

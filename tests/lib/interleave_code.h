@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include "tests/lib/interleave.h"
 
@@ -35,6 +36,10 @@
     ((void)(clock), (void)(until), interleave_wait(cond, lock, true))
 #define pthread_cond_signal(cond) interleave_signal(cond)
 #define pthread_cond_broadcast(cond) interleave_broadcast(cond)
+#define pthread_create(thread, attributes, fn, arg) interleave_create(thread, fn, arg)
+#define pthread_join(thread, result) interleave_join(thread)
+#define eventfd_read(fd, ret) (interleave_point("silences a bell"), (eventfd_read)(fd, ret))
+#define eventfd_write(fd, n) (interleave_point("rings a bell"), (eventfd_write)(fd, n))
 #define epoll_wait(fd, events, max, ms) interleave_epoll_wait(fd, events, max, ms)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The turns of a queue in all interleavings of its threads (see tests/lib/interleave.h): its owner
- * reads, waits and closes it, while others close regions that have reads under way there. The link
- * below it is a model: a datagram ends the oldest read. */
+ * reads, waits and closes it, while others close regions that have reads under way there, and a
+ * worker reads files. The link below it is a model: a datagram ends the oldest read. */
 #include "tests/unit/interleave_fixture.h"
 
 #include <sys/eventfd.h>
@@ -13,11 +13,12 @@
 #include "libdodo/queue.h"
 
 enum { READS = 3, LEN = 64 };
-enum { COUNT_TAKEN, COUNT_LATE }; /* for interleave_count() */
+enum { COUNT_TAKEN, COUNT_LATE, COUNT_FILES }; /* for interleave_count() */
 
 struct Channel {
     Call *calls[READS];
     unsigned count;
+    bool files;         /* its reads need their files, and no datagram */
     bool news, stepped; /* stepped: somebody is inside */
 };
 
@@ -80,18 +81,25 @@ void link_step(Link *link)
     channel_alone("moves the channel on");
 }
 
+static void call_ends(Channel *ch, Call *call)
+{
+    unsigned i = 0;
+    while (ch->calls[i] != call)
+        i++;
+    ch->count--;
+    memmove(ch->calls + i, ch->calls + i + 1, (ch->count - i) * sizeof *ch->calls);
+    call->need = NEED_NOTHING;
+    call->result = LEN;
+    ch->news = true;
+}
+
 bool link_receive(Link *link)
 {
     eventfd_t one;
     channel_alone("receives");
     if (eventfd_read(socket_fd(link->transport), &one) != 0)
         return false;
-    Call *call = w.channel.calls[0];
-    w.channel.count--;
-    memmove(w.channel.calls, w.channel.calls + 1, w.channel.count * sizeof *w.channel.calls);
-    call->need = NEED_NOTHING;
-    call->result = LEN;
-    w.channel.news = true;
+    call_ends(&w.channel, w.channel.calls[0]);
     return true;
 }
 
@@ -105,15 +113,20 @@ void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, s
                      uint64_t now_ns)
 {
     (void)rd, (void)offset, (void)buf, (void)len, (void)now_ns;
-    *call = (Call){.need = NEED_NETWORK};
+    *call = (Call){.need = ch->files ? NEED_FILE_READ : NEED_NETWORK, .channel = ch};
     ch->calls[ch->count++] = call;
-    (void)eventfd_write(w.socket, 1); /* its data has come */
+    ch->news |= ch->files;
+    if (!ch->files)
+        (void)eventfd_write(w.socket, 1); /* its data has come */
 }
 
 Call *channel_next(Channel *ch, Call *after)
 {
-    (void)ch, (void)after;
-    return NULL; /* no read needs its file */
+    unsigned i = 0;
+    while (after && i < ch->count && ch->calls[i] != after)
+        i++;
+    i += after != NULL;
+    return i < ch->count ? ch->calls[i] : NULL;
 }
 
 bool channel_take_news(Channel *ch)
@@ -131,12 +144,15 @@ uint64_t channel_deadline(Channel *ch)
 
 void call_file_taken(Call *call)
 {
-    (void)call;
+    call->need = NEED_NETWORK; /* nothing that the queue could do */
 }
 
 void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
 {
-    (void)call, (void)result, (void)now_ns;
+    (void)now_ns;
+    if (result->count != LEN)
+        interleave_fail("a file's result is not what was read");
+    call_ends(call->channel, call);
 }
 
 /* ---- what else it stands on ------------------------------------------------------------------ */
@@ -154,31 +170,18 @@ void reason_set(const char *text)
     (void)text;
 }
 
-void file_worker_init(FileWorker *worker, int done_fd)
+void file_read(File *file, void *buf, size_t len, uint64_t offset, FileResult *ret)
 {
-    (void)worker, (void)done_fd;
+    (void)file, (void)buf, (void)len, (void)offset;
+    interleave_point("reads the file");
+    ret->count = LEN;
+    interleave_count(COUNT_FILES);
 }
 
-bool file_worker_give(FileWorker *worker, FileJob *job)
+void file_write(File *file, const void *buf, size_t len, uint64_t offset, FileResult *ret)
 {
-    (void)worker, (void)job;
-    return false;
-}
-
-FileJob *file_worker_take(FileWorker *worker)
-{
-    (void)worker;
-    return NULL;
-}
-
-void file_worker_stop(FileWorker *worker)
-{
-    (void)worker;
-}
-
-void file_job_do(FileJob *job)
-{
-    (void)job;
+    (void)file, (void)buf, (void)len, (void)offset, (void)ret;
+    interleave_fail("a queue writes no file");
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -192,13 +195,17 @@ static void read_from(int rd)
 /* A read of each of two regions is under way. */
 static void begin(void)
 {
-    w.channel = (Channel){0};
-    w.taken = 0;
     w.socket = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     if (w.socket < 0 || queue_open(NULL, READS, &w.queue) != 0)
         abort();
     read_from(1);
     read_from(2);
+}
+
+static void begin_files(void)
+{
+    w.channel.files = true;
+    begin();
 }
 
 static void end(void)
@@ -251,7 +258,11 @@ static void close_2(void)
 static const InterleaveScenario owner_beside = {"turns", begin, {own, close_1, close_2}, end};
 static const InterleaveScenario close_beside = {
     "close", begin, {own_briefly, close_1, close_2}, end};
-static const InterleaveScenario *const scenarios[] = {&owner_beside, &close_beside, NULL};
+static const InterleaveScenario files_beside = {"files", begin_files, {own, close_1}, end};
+static const InterleaveScenario files_close = {
+    "files-close", begin_files, {own_briefly, close_1}, end};
+static const InterleaveScenario *const scenarios[] = {&owner_beside, &close_beside, &files_beside,
+                                                      &files_close, NULL};
 
 static void queue__everybody_gets_a_turn(void **state)
 {
@@ -267,11 +278,20 @@ static void queue__closes_beside_others(void **state)
     noticed(&close_beside, BREAK_BROADCAST, "no thread can go on");
 }
 
+static void queue__hears_of_files(void **state)
+{
+    (void)state;
+    InterleaveResult r = clean(&files_beside, 1, COUNT_FILES + 1);
+    assert_true(r.counts[COUNT_FILES] >= r.schedules);
+    (void)clean(&files_close, 2, COUNT_FILES + 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queue__everybody_gets_a_turn),
         cmocka_unit_test(queue__closes_beside_others),
+        cmocka_unit_test(queue__hears_of_files),
     };
     return argc > 1 ? replay(scenarios, argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
 }
