@@ -292,10 +292,9 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
     Region *r = call->region;
     uint64_t written = result->count > 0 ? min_u64((uint64_t)result->count, call->job.len) : 0;
 
-    if (written) {
+    if (written)
         r->size = max_u64(r->size, call->at + written);
-        r->lone++;
-    }
+    r->lone++; /* also of one that failed the file may have some, as reads tell */
     call->doubt_from = call->direct_to;
     call->failed = 0;
     if (error < 0) {

@@ -281,7 +281,7 @@ static int write_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_
     }
     if (!error && job->pieces)
         c->stats.writeback_bytes += job->len;
-    if (doubt && !job->pieces && result->count > 0)
+    if (doubt && !job->pieces)
         region_lost(r, EIO);
     if (!error && job->both && !result->remote_error)
         remote_holds(c, r, job->offset, end);

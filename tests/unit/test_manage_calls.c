@@ -408,6 +408,50 @@ static void fdatasync__failed_is_written_again(void **s)
     cache_free(c);
 }
 
+/* The file may have taken some of a write that failed, as a read may have told; an fdatasync that
+ * fails then may have lost that, and nobody can write it again: each csync tells. */
+static void fdatasync__failed_for_a_failed_write(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    cfg.remote = false;
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    w.write_error = EIO;
+    assert_int_equal(do_write(c, rd, 0, PIECE, 3), -1);
+    w.write_error = 0;
+    w.sync_error = EIO;
+    assert_int_equal(do_sync(c, rd), -1);
+    w.sync_error = 0;
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(do_sync(c, rd), -1);
+    cache_free(c);
+}
+
+/* The same where the fdatasync fails while the write is under way. */
+static void fdatasync__failed_beside_a_failed_write(void **s)
+{
+    (void)s;
+    int rd;
+    CacheCall call;
+    CacheConfig cfg = config(2);
+    cfg.remote = false;
+    static uint8_t bytes[PIECE];
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    cache_write_start(&call, c, rd, 0, bytes, sizeof bytes, w.now_ns);
+    assert_int_equal(call.need, CACHE_JOB);
+    w.sync_error = EIO;
+    assert_int_equal(do_sync(c, rd), -1);
+    w.sync_error = 0;
+    w.write_error = EIO;
+    assert_int_equal(finish(c, &call), -1);
+    w.write_error = 0;
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    cache_free(c);
+}
+
 /* ---- whose data a close waits for -------------------------------------------------------------
  */
 
@@ -749,6 +793,8 @@ int main(void)
         cmocka_unit_test(write_back__failure_is_told_once),
         cmocka_unit_test(fdatasync__failed_is_written_again),
         cmocka_unit_test(fdatasync__failed_for_what_left_meanwhile),
+        cmocka_unit_test(fdatasync__failed_for_a_failed_write),
+        cmocka_unit_test(fdatasync__failed_beside_a_failed_write),
         cmocka_unit_test(close__of_what_wrote_nothing),
         cmocka_unit_test(close__of_what_is_synced),
         cmocka_unit_test(close__of_what_is_not_synced),
