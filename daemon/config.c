@@ -145,11 +145,23 @@ static int on_value(void *ctx, const ConfKey *key, const ConfValue *v, char *err
     return 0;
 }
 
+/* NULL: none. */
+static const char *asked_file(const char *option)
+{
+    const char *path = option ? option : g_getenv("DODO_CONFIG");
+    return path && *path ? path : NULL;
+}
+
+const char *config_file(const CommonOptions *o)
+{
+    const char *asked = asked_file(o->config);
+    return asked ? asked : DEFAULT_CONFIG_PATH;
+}
+
 static int load_file(const ConfigProgram *p, const char *option, void *options, char *error)
 {
     Target target = {p, options};
-    const char *path = option ? option : g_getenv("DODO_CONFIG");
-    return conf_file_read(path && *path ? path : NULL, p->reader, on_value, &target, error,
+    return conf_file_read(asked_file(option), p->reader, on_value, &target, error,
                           CONFIG_ERROR_MAX);
 }
 

@@ -92,6 +92,8 @@ typedef struct CommonOptions {
 } CommonOptions;
 /* The fields that have one get their defaults. */
 void config_common_init(CommonOptions *o);
+/* The file that a load with them reads, if it is there. */
+const char *config_file(const CommonOptions *o);
 extern const ConfigTable config_common;         /* all but the manager */
 extern const ConfigTable config_daemon;         /* what daemons alone have: the user */
 extern const ConfigTable config_manager;        /* [dodo] manager, with --manager */

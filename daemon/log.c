@@ -20,8 +20,8 @@ static const char *const level_names[LOG_LEVEL_MAX] = {"error", "warn", "info", 
 
 static struct {
     const char *program;
-    enum LogLevel level;
-    bool journal; /* reads what lines begin with, as sd-daemon(3) has it */
+    _Atomic enum LogLevel level; /* may change while threads run */
+    bool journal;                /* reads what lines begin with, as sd-daemon(3) has it */
 } config = {"dodo", LOG_LEVEL_INFO, false};
 static atomic_ulong lost; /* lines, since one was written last */
 

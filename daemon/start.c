@@ -21,20 +21,35 @@
 #include "base/parse.h"
 #include "daemon/log.h"
 
-static int read_keys(const char *path, EndpointConfig *ret, char *error)
+int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX])
 {
     uint8_t keys[KEYS_MAX][KEY_BYTES];
-    int res = cluster_key_read(path, keys, &ret->keys_count, error, CONFIG_ERROR_MAX);
+    unsigned count = 0;
+    *ret = (ClusterKeys){.count = 0};
+    if (!o->key)
+        return 0;
+    int res = cluster_key_read(o->key, keys, &count, error, CONFIG_ERROR_MAX);
     if (res == -ENOENT)
         (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "there is no key file %s; make it with: dodo keygen %s", path, path);
+                       "there is no key file %s; make it with: dodo keygen %s", o->key, o->key);
     if (res < 0)
         return res;
     static_assert((int)KEYS_MAX == (int)CLUSTER_KEYS_MAX && sizeof keys == sizeof ret->keys,
                   "a key file's keys are the endpoint's");
+    ret->count = count;
     memcpy(ret->keys, keys, sizeof keys);
     explicit_bzero(keys, sizeof keys);
     return 0;
+}
+
+static int read_keys(const CommonOptions *o, EndpointConfig *ret, char *error)
+{
+    ClusterKeys keys;
+    int res = start_read_keys(o, &keys, error);
+    ret->keys_count = keys.count;
+    memcpy(ret->keys, keys.keys, sizeof keys.keys);
+    explicit_bzero(&keys, sizeof keys);
+    return res;
 }
 
 int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigned count,
@@ -45,7 +60,7 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
                             .half_open_max = DEFAULT_HALF_OPEN_MAX,
                             .hello_retry_ns = o->hello_retry_ns};
     if (o->key)
-        return read_keys(o->key, ret, error);
+        return read_keys(o, ret, error);
     for (unsigned i = 0; i < count; i++) {
         if (o->insecure || addr_is_loopback(addresses[i]))
             continue;
@@ -136,17 +151,26 @@ int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
 
 /* ---- what it reads again --------------------------------------------------------------------- */
 
+int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
+                   char error[CONFIG_ERROR_MAX])
+{
+    int res = endpoint_keys_set(endpoint, keys->keys, keys->count, now_ns);
+    if (res == -EINVAL)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "to begin with a key, or to do without, the daemon must be started again");
+    else if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s", strerror(-res));
+    return res;
+}
+
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
                  char error[CONFIG_ERROR_MAX])
 {
-    EndpointConfig keys = {.keys_count = 0};
-    int res = o->key ? read_keys(o->key, &keys, error) : 0;
+    ClusterKeys keys;
+    int res = start_read_keys(o, &keys, error);
     if (res == 0)
-        res = endpoint_keys_set(endpoint, keys.keys, keys.keys_count, now_ns);
+        res = start_set_keys(endpoint, &keys, now_ns, error);
     explicit_bzero(&keys, sizeof keys);
-    if (res == -EINVAL && !*error)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "to begin with a key, or to do without, the daemon must be started again");
     if (res == 0)
         log_set_level(o->log_level);
     return res;

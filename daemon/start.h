@@ -29,6 +29,17 @@ int start_as_user_without(const CommonOptions *o, const gid_t *groups, size_t co
                           char error[CONFIG_ERROR_MAX]);
 /* Whether we are in one of them. */
 bool start_has_group(const gid_t *groups, size_t count);
+/* Keys, as a key file has them. */
+typedef struct ClusterKeys {
+    uint32_t count; /* 0: there is no key file */
+    ClusterKey keys[CLUSTER_KEYS_MAX];
+} ClusterKeys;
+/* Those of the options' key file. To be wiped. 0, -errno: @ret has none. */
+int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX]);
+/* New keys for @endpoint; one that had none cannot begin with them, nor do without. 0, -errno: all
+ * is as it was. */
+int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
+                   char error[CONFIG_ERROR_MAX]);
 /* The key file once more, for @endpoint; the level of the log. 0, -errno: all is as it was. */
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
                  char error[CONFIG_ERROR_MAX]);

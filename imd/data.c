@@ -244,6 +244,11 @@ void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payl
         d->stats.malformed++;
 }
 
+void imd_data_pace_bytes(ImdData *d, uint32_t bytes)
+{
+    d->config.pace_bytes = bytes;
+}
+
 void imd_data_pace(ImdData *d, bool over)
 {
     d->paced = over;

@@ -96,6 +96,8 @@ void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payl
 /* More came and went than may: new writes and fills are BUSY until it is over. What is under way
  * goes on, and all else is answered. */
 void imd_data_pace(ImdData *d, bool over);
+/* Another config.pace_bytes. */
+void imd_data_pace_bytes(ImdData *d, uint32_t bytes);
 /* A READ that there is no time for: BUSY, its client asks again later. */
 void imd_data_busy(ImdData *d, void *session, const uint8_t *payload, size_t len);
 /* A session died: the effects must name it no more. */

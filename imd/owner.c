@@ -61,21 +61,52 @@ void owner_ready(Owner *o, uint64_t epoch, uint64_t pool_bytes)
         log_event(LOG_LEVEL_WARN, "owner_deaf", "message=ready");
 }
 
-bool owner_parse_limit(const char *text, size_t len, uint64_t *ret)
+/* Whether @word comes next; then @text begins after it. */
+static bool take_word(const char **text, size_t *len, const char *word)
 {
-    static const char word[] = "limit ";
-    const size_t at = sizeof word - 1;
-    uint64_t n = 0;
-
-    if (len <= at || memcmp(text, word, at) != 0)
+    const size_t n = strlen(word);
+    if (*len < n || memcmp(*text, word, n) != 0)
         return false;
-    for (size_t i = at; i < len; i++) {
-        unsigned digit = (unsigned)(text[i] - '0');
+    *text += n;
+    *len -= n;
+    return true;
+}
+
+static bool take_number(const char **text, size_t *len, uint64_t *ret)
+{
+    uint64_t n = 0;
+    size_t i = 0;
+    for (; i < *len && (*text)[i] != ' '; i++) {
+        unsigned digit = (unsigned)((*text)[i] - '0');
         if (digit > 9 || n > (UINT64_MAX - digit) / 10)
             return false;
         n = n * 10 + digit;
     }
+    *text += i;
+    *len -= i;
     *ret = n;
+    return i > 0;
+}
+
+bool owner_parse_limit(const char *text, size_t len, uint64_t *ret)
+{
+    uint64_t n;
+    if (!take_word(&text, &len, "limit ") || !take_number(&text, &len, &n) || len > 0)
+        return false;
+    *ret = n;
+    return true;
+}
+
+bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret)
+{
+    uint64_t level, bytes, packets;
+    if (!take_word(&text, &len, "reload ") || !take_number(&text, &len, &level) ||
+        !take_word(&text, &len, " ") || !take_number(&text, &len, &bytes) ||
+        !take_word(&text, &len, " ") || !take_number(&text, &len, &packets) || len > 0 ||
+        level >= LOG_LEVEL_MAX)
+        return false;
+    *ret =
+        (OwnerReload){.log_level = (uint32_t)level, .rate_bytes = bytes, .rate_packets = packets};
     return true;
 }
 
@@ -107,6 +138,8 @@ enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit, uint64_t now_ns)
             o->reach = true;
             return OWNER_LIMIT;
         }
+        if (owner_parse_reload(text, (size_t)len, &o->reload))
+            return OWNER_RELOAD;
         log_event(LOG_LEVEL_WARN, "owner_not_understood", "bytes=%zd", len);
     }
 }

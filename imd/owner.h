@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The conversation with the owner's resource monitor, rmd, which started this imd: a socket pair of
  * packets (SOCK_SEQPACKET), one message of ASCII text in each. rmd says "limit BYTES", and "beat"
- * once a second; imd says "ready epoch=HEX pool=BYTES" once, then "used BYTES limit BYTES" when a
- * limit is reached, and once a second while that changes. When rmd hangs up, or is not heard for
- * long after it has begun to beat, imd leaves. */
+ * once a second, and "reload LEVEL BYTES PACKETS" when it has read its own files again; imd says
+ * "ready epoch=HEX pool=BYTES" once, then "used BYTES limit BYTES" when a limit is reached, and
+ * once a second while that changes. When rmd hangs up, or is not heard for long after it has begun
+ * to beat, imd leaves. */
 #ifndef DODO_IMD_OWNER_H
 #define DODO_IMD_OWNER_H
 
@@ -13,6 +14,12 @@
 
 enum { OWNER_TEXT_MAX = 256 };
 
+/* Level of the log and the cap, as rmd has them now. */
+typedef struct OwnerReload {
+    uint32_t log_level;
+    uint64_t rate_bytes, rate_packets;
+} OwnerReload;
+
 typedef struct Owner {
     int fd;                           /* -1: there is none */
     bool reach;                       /* a limit was given, and has not been told to be reached */
@@ -21,6 +28,7 @@ typedef struct Owner {
     uint64_t told_ns;                 /* told, or tried to; 0: never */
     bool beats;                       /* it says that it is there, again and again */
     uint64_t heard_ns;                /* anything */
+    OwnerReload reload;               /* the last one */
 } Owner;
 
 /* @fd is the owner's socket from now on. 0; -errno, and @error says what is wrong with it. */
@@ -28,9 +36,10 @@ int owner_open(Owner *o, int fd, char *error, size_t error_cap);
 void owner_close(Owner *o); /* also where there is none */
 
 void owner_ready(Owner *o, uint64_t epoch, uint64_t pool_bytes);
-/* The next message that came: OWNER_LIMIT with the limit; OWNER_NOTHING for now; OWNER_GONE: it
- * hung up. Beats are noted; what is not understood is logged and passed over. */
-enum OwnerEvent { OWNER_NOTHING, OWNER_LIMIT, OWNER_GONE };
+/* The next message that came: OWNER_LIMIT with the limit; OWNER_RELOAD with @o's @reload;
+ * OWNER_NOTHING for now; OWNER_GONE: it hung up. Beats are noted; what is not understood is logged
+ * and passed over. */
+enum OwnerEvent { OWNER_NOTHING, OWNER_LIMIT, OWNER_RELOAD, OWNER_GONE };
 enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit, uint64_t now_ns);
 /* When it will have been silent for @silence_ns, if nothing more comes; TIME_NEVER: it need not say
  * anything. What waits to be received counts only when it was. */
@@ -43,5 +52,7 @@ uint64_t owner_deadline(const Owner *o, uint64_t used_bytes, uint64_t limit_byte
 
 /* "limit BYTES", the whole of the @len bytes. */
 bool owner_parse_limit(const char *text, size_t len, uint64_t *ret);
+/* "reload LEVEL BYTES PACKETS", likewise. */
+bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret);
 
 #endif

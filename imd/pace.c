@@ -3,16 +3,23 @@
 
 void pace_init(Pace *p, uint64_t bytes_rate, uint64_t packets_rate)
 {
-    p->bytes.rate = bytes_rate;
-    p->packets.rate = packets_rate;
+    atomic_init(&p->bytes.rate, bytes_rate);
+    atomic_init(&p->packets.rate, packets_rate);
     atomic_init(&p->bytes.even_ns, 0);
     atomic_init(&p->packets.even_ns, 0);
+}
+
+void pace_set(Pace *p, uint64_t bytes_rate, uint64_t packets_rate)
+{
+    atomic_store_explicit(&p->bytes.rate, bytes_rate, memory_order_relaxed);
+    atomic_store_explicit(&p->packets.rate, packets_rate, memory_order_relaxed);
 }
 
 /* Counts of one call are far below what would not fit. */
 static uint64_t cost_ns(const PaceBucket *b, uint64_t n)
 {
-    return b->rate == 0 ? 0 : n * NS_PER_S / b->rate;
+    uint64_t rate = atomic_load_explicit(&b->rate, memory_order_relaxed);
+    return rate == 0 ? 0 : n * NS_PER_S / rate;
 }
 
 static void charge(PaceBucket *b, uint64_t n, uint64_t now_ns)
@@ -36,7 +43,8 @@ void pace_charge(Pace *p, uint64_t bytes, uint64_t packets, uint64_t now_ns)
 static uint64_t debt(const PaceBucket *b, uint64_t now_ns)
 {
     uint64_t even = atomic_load_explicit(&b->even_ns, memory_order_relaxed);
-    return b->rate != 0 && even > now_ns ? even - now_ns : 0;
+    uint64_t rate = atomic_load_explicit(&b->rate, memory_order_relaxed);
+    return rate != 0 && even > now_ns ? even - now_ns : 0;
 }
 
 static uint64_t longer(uint64_t a, uint64_t b)

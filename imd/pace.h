@@ -15,7 +15,7 @@ enum { PACE_PACKETS_MIN = 100 };      /* a second: fewer would not carry an answ
 #define PACE_SAVED_NS (5 * NS_PER_MS) /* what idle time is worth at most */
 
 typedef struct PaceBucket {
-    uint64_t rate; /* a second; 0: no cap */
+    _Atomic uint64_t rate; /* a second; 0: no cap */
     _Atomic uint64_t even_ns;
 } PaceBucket;
 
@@ -24,9 +24,12 @@ typedef struct Pace {
 } Pace;
 
 void pace_init(Pace *p, uint64_t bytes_rate, uint64_t packets_rate);
+/* Other rates from now on, in any thread. */
+void pace_set(Pace *p, uint64_t bytes_rate, uint64_t packets_rate);
 static inline bool pace_is_on(const Pace *p)
 {
-    return p->bytes.rate != 0 || p->packets.rate != 0;
+    return atomic_load_explicit(&p->bytes.rate, memory_order_relaxed) != 0 ||
+           atomic_load_explicit(&p->packets.rate, memory_order_relaxed) != 0;
 }
 /* So much has been done, allowed or not. */
 void pace_charge(Pace *p, uint64_t bytes, uint64_t packets, uint64_t now_ns);

@@ -19,6 +19,7 @@
 #include "imd/owner.h"
 #include "imd/priority.h"
 #include "imd/purger.h"
+#include "imd/reloader.h"
 #include "imd/thread.h"
 
 enum {
@@ -46,7 +47,9 @@ struct Imd {
     Owner owner;
     bool joined; /* as last logged */
     uint64_t reconnect_ns, complain_ns;
-    bool hurrying; /* the owner waits for memory */
+    Reloader reloader;
+    bool from_owner; /* who asked it last: what rmd has said counts more than the files */
+    bool hurrying;   /* the owner waits for memory */
     bool leaving;
     unsigned threads_left; /* have said good-bye */
     uint64_t leave_at_ns;
@@ -300,6 +303,75 @@ static void on_signal(void *ctx, unsigned nth)
     leave(imd, now);
 }
 
+/* ---- what is read again ---------------------------------------------------------------------- */
+
+static void not_reloaded(const char *error)
+{
+    log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+}
+
+static void ask_reloader(Imd *imd, bool from_owner)
+{
+    imd->from_owner = from_owner;
+    int res = reloader_ask(&imd->reloader);
+    if (res < 0)
+        not_reloaded(res == -EAGAIN ? "it is being read already"
+                                    : "the process that reads the key has ended: start imd again");
+}
+
+static void on_reload(void *ctx)
+{
+    ask_reloader(ctx, false);
+}
+
+/* What a client sends without waiting for us takes no longer than this, of the cap. */
+static uint32_t pace_bytes(uint64_t rate_bytes)
+{
+    return (uint32_t)MIN(rate_bytes / 64, UINT32_MAX);
+}
+
+static void take_settings(Imd *imd, const ImdSettings *s)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    if (start_set_keys(imd->port.endpoint, &s->keys, os_now_ns(), error) < 0) {
+        not_reloaded(error);
+        return;
+    }
+    for (unsigned i = 0; i < imd->threads_count; i++)
+        imd_thread_reload(&imd->threads[i], &s->keys, pace_bytes(s->rate_bytes));
+    pace_set(&imd->pace, s->rate_bytes, s->rate_packets);
+    log_set_level(s->log_level);
+    log_event(LOG_LEVEL_INFO, "reloaded",
+              "keys=%u log_level=%s rate_bytes=%" PRIu64 " rate_packets=%" PRIu64, s->keys.count,
+              log_level_text(s->log_level), s->rate_bytes, s->rate_packets);
+}
+
+static void on_reloader(void *ctx)
+{
+    Imd *imd = ctx;
+    char error[CONFIG_ERROR_MAX] = "";
+    ImdSettings s;
+    int res = reloader_take(&imd->reloader, &s, error);
+    if (res == 0 && imd->from_owner) {
+        const OwnerReload *told = &imd->owner.reload;
+        s.log_level = told->log_level;
+        s.rate_bytes = told->rate_bytes;
+        s.rate_packets = told->rate_packets;
+    }
+    if (res == 0)
+        take_settings(imd, &s);
+    else if (res != -EAGAIN)
+        not_reloaded(error);
+    if (res == -EPIPE) {
+        loop_unwatch(imd->loop, imd->reloader.fd);
+        reloader_close(&imd->reloader);
+    }
+    explicit_bzero(&s, sizeof s);
+    settle(imd, os_now_ns());
+}
+
+/* ---- rmd ------------------------------------------------------------------------------------- */
+
 /* rmd is told how much is in use, and says how much may be; without it nobody watches over the
  * owner, so that its end is ours. */
 static void on_owner(void *ctx)
@@ -307,7 +379,12 @@ static void on_owner(void *ctx)
     Imd *imd = ctx;
     uint64_t now = os_now_ns(), limit;
     enum OwnerEvent event;
-    while ((event = owner_receive(&imd->owner, &limit, now)) == OWNER_LIMIT) {
+    while ((event = owner_receive(&imd->owner, &limit, now)) == OWNER_LIMIT ||
+           event == OWNER_RELOAD) {
+        if (event == OWNER_RELOAD) {
+            ask_reloader(imd, true);
+            continue;
+        }
         hurry_up(imd, limit < imd_control_used_bytes(imd->control) || imd->hurrying, now);
         if (!imd->hurrying)
             priority_group(false, now); /* rmd may have thought otherwise */
@@ -344,13 +421,6 @@ static void on_expire(void *ctx, uint64_t now_ns)
     tell_served(imd);
     imd_control_expire(imd->control, now_ns);
     settle(imd, now_ns);
-}
-
-/* It has given up files for good. */
-static void on_reload(void *ctx)
-{
-    log_event(LOG_LEVEL_WARN, "not_reloaded",
-              "fix=\"imd can read no file any more: to change its key, start it again\"");
 }
 
 static const LoopOps loop_ops = {
@@ -395,13 +465,11 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
         /* What is left of the whole deadline is for telling cmd. */
         .leave_deadline_ns = o->leave_deadline_ns / 4 * 3,
         .done = &imd->done,
-        .pace = pace_is_on(&imd->pace) ? &imd->pace : NULL,
+        .pace = &imd->pace,
         .dropped = imd->owner.fd >= 0 ? purge_at_once : NULL,
         .ctx = imd,
     };
-    /* What a client sends without waiting for us takes no longer than this, of the cap. */
-    if (o->rate_bytes)
-        config.data.pace_bytes = (uint32_t)MIN(o->rate_bytes / 64, UINT32_MAX);
+    config.data.pace_bytes = pace_bytes(o->rate_bytes);
     Addr at = o->listen;
     Transport *t;
     config.endpoint.sessions_max = (unsigned)o->sessions_max;
@@ -437,6 +505,7 @@ static int open_core(Imd *imd, char *error)
     if (!imd->control || !imd->loop ||
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
         loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
+        loop_watch(imd->loop, imd->reloader.fd, on_reloader, imd) ||
         (imd->owner.fd >= 0 && loop_watch(imd->loop, imd->owner.fd, on_owner, imd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
         return -ENOMEM;
@@ -498,7 +567,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
-    imd->owner.fd = -1;
+    imd->owner.fd = imd->reloader.fd = -1;
     pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
@@ -511,7 +580,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
         g_free(imd);
         return NULL;
     }
-    if (open_all(imd, error) < 0)
+    if (reloader_start(&imd->reloader, options, error) < 0 || open_all(imd, error) < 0)
         return imd_free(imd);
     confine();
     if (start_threads(imd, error) < 0)
@@ -535,6 +604,7 @@ Imd *imd_free(Imd *imd)
     }
     mailbox_deinit(&imd->done);
     owner_close(&imd->owner);
+    reloader_close(&imd->reloader);
     pool_memory_unmap(&imd->pool);
     g_free(imd->threads);
     g_free(imd);

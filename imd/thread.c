@@ -30,26 +30,32 @@ enum {
 
 /* ---- the cap --------------------------------------------------------------------------------- */
 
+/* NULL: there is none now. */
+static Pace *cap(const ImdThread *t)
+{
+    return t->config.pace && pace_is_on(t->config.pace) ? t->config.pace : NULL;
+}
+
 static void charge(ImdThread *t, uint64_t bytes, uint64_t packets)
 {
-    if (t->config.pace)
+    if (cap(t))
         pace_charge(t->config.pace, bytes, packets, t->now_ns);
 }
 
 static uint64_t debt(const ImdThread *t, uint64_t now_ns)
 {
-    return t->config.pace ? pace_debt_ns(t->config.pace, now_ns) : 0;
+    return cap(t) ? pace_debt_ns(t->config.pace, now_ns) : 0;
 }
 
 /* READs wait, and may be answered now. */
 static bool reads_ready(const ImdThread *t)
 {
-    return t->reads->count > 0 && (!t->config.pace || debt(t, os_now_ns()) == 0);
+    return t->reads->count > 0 && (!cap(t) || debt(t, os_now_ns()) == 0);
 }
 
 static bool too_long(const ImdThread *t, const Session *s, uint64_t now_ns)
 {
-    if (!t->config.pace)
+    if (!cap(t))
         return false;
     uint64_t wait =
         debt(t, now_ns) + pace_cost_ns(t->config.pace, t->reads_bytes,
@@ -68,7 +74,7 @@ static void send_message(void *ctx, void *session, uint8_t type, const uint8_t *
 
 static void charge_burst(ImdThread *t, const Burst *b)
 {
-    if (!t->config.pace)
+    if (!cap(t))
         return;
     uint64_t segments = (uint64_t)__builtin_popcountll(b->want), bytes = segments * b->segment;
     charge(t, bytes < b->len ? bytes : b->len, segments);
@@ -121,7 +127,7 @@ static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *paylo
 {
     uint64_t busy = imd_data_stats(t->data)->busy;
     const ImdAwaited before = imd_data_awaited(t->data);
-    if (t->config.pace)
+    if (t->config.pace) /* also when the cap has gone */
         imd_data_pace(t->data, debt(t, t->now_ns) > PACE_WRITE_NS);
     imd_data_input(t->data, s, type, payload, len, t->now_ns);
     const ImdAwaited after = imd_data_awaited(t->data);
@@ -193,6 +199,23 @@ static void obey(ImdThread *t, ImdOrder *o)
     mailbox_post(t->config.done, &o->letter);
 }
 
+static void order_free(ImdOrder *o)
+{
+    if (o->keys)
+        explicit_bzero(o->keys, sizeof *o->keys);
+    g_free(o->keys);
+    g_free(o);
+}
+
+/* The control thread's endpoint has taken the same keys. */
+static void reload(ImdThread *t, const ImdOrder *o)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    if (start_set_keys(t->port.endpoint, o->keys, os_now_ns(), error) < 0)
+        log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
+    imd_data_pace_bytes(t->data, o->pace_bytes);
+}
+
 static void take_orders(ImdThread *t)
 {
     for (Letter *l = mailbox_take(&t->orders), *next; l; l = next) {
@@ -200,7 +223,10 @@ static void take_orders(ImdThread *t)
         next = l->next;
         if (o->stop) {
             t->stop = true;
-            g_free(o);
+            order_free(o);
+        } else if (o->keys) {
+            reload(t, o);
+            order_free(o);
         } else {
             obey(t, o);
         }
@@ -383,6 +409,14 @@ void imd_thread_order(ImdThread *t, ImdOrder *order)
         t->port.transport->ops->nudge(t->port.transport);
 }
 
+void imd_thread_reload(ImdThread *t, const ClusterKeys *keys, uint32_t pace_bytes)
+{
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->keys = g_memdup2(keys, sizeof *keys);
+    o->pace_bytes = pace_bytes;
+    imd_thread_order(t, o);
+}
+
 void imd_thread_deinit(ImdThread *t)
 {
     if (t->running) {
@@ -396,7 +430,7 @@ void imd_thread_deinit(ImdThread *t)
         return; /* zeroed: never initialized */
     for (Letter *l = mailbox_take(&t->orders), *next; l; l = next) {
         next = l->next;
-        g_free(l);
+        order_free((ImdOrder *)l);
     }
     g_clear_pointer(&t->leave, g_free);
     port_close(&t->port);

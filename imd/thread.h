@@ -13,6 +13,7 @@
 #include "base/spin.h"
 #include "daemon/mailbox.h"
 #include "daemon/port.h"
+#include "daemon/start.h"
 #include "imd/control.h"
 #include "imd/data.h"
 #include "imd/pace.h"
@@ -23,8 +24,10 @@
 typedef struct ImdOrder {
     Letter letter; /* first */
     ImdCommand command;
-    bool stop;    /* instead of a command: end the thread; does not come back */
-    bool unasked; /* nobody waits for it: does not come back */
+    bool stop;         /* instead of a command: end the thread; does not come back */
+    bool unasked;      /* nobody waits for it: does not come back */
+    ClusterKeys *keys; /* instead of a command: new ones, the order's; does not come back either */
+    uint32_t pace_bytes; /* with them, as in ImdDataConfig */
     int result;
 } ImdOrder;
 
@@ -35,7 +38,7 @@ typedef struct ImdThreadConfig {
     uint64_t spin_ns;           /* it looks for work so long before it falls asleep */
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
-    Pace *pace;                 /* of all threads; kept; NULL: no cap */
+    Pace *pace;                 /* of all threads; kept; NULL: no cap ever */
     /* A region was dropped: nobody reads or writes its range any more. From the thread; NULL:
      * nobody wants to know before the order comes back. */
     void (*dropped)(void *ctx, const ImdRegion *region);
@@ -75,6 +78,8 @@ void imd_thread_hurry(const ImdThread *t, bool on);
 void imd_thread_turn(ImdThread *t);
 /* Ends the thread if it runs, then frees all; also of a zeroed ImdThread. */
 void imd_thread_deinit(ImdThread *t);
+/* New keys and another cap's share, from now on. */
+void imd_thread_reload(ImdThread *t, const ClusterKeys *keys, uint32_t pace_bytes);
 /* @order was made by g_new; the thread sends it back to config.done. */
 void imd_thread_order(ImdThread *t, ImdOrder *order);
 

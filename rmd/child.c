@@ -255,6 +255,15 @@ void child_remind(Child *c)
         child_limit(c, c->limit_bytes);
 }
 
+bool child_reload(Child *c, const RmdOptions *o)
+{
+    char text[MESSAGE_MAX];
+    int len = snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64, o->common.log_level,
+                       o->rate_bytes, o->rate_packets);
+    return c->channel >= 0 &&
+           send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
+}
+
 void child_beat(Child *c, uint64_t now_ns)
 {
     static const char text[] = "beat";

@@ -361,7 +361,7 @@ static void on_signal(void *ctx, unsigned nth)
     settle(rmd, now);
 }
 
-/* The key file and the log's level. An imd that runs has read its own, and has no way to files. */
+/* The key file and the log's level; an imd that runs reads the key by itself. */
 static void on_reload(void *ctx)
 {
     Rmd *rmd = ctx;
@@ -373,7 +373,9 @@ static void on_reload(void *ctx)
         log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
     else
         log_event(LOG_LEVEL_INFO, "reloaded", "imd=%s",
-                  rmd->child.pid ? "as_it_was_started" : "none");
+                  !rmd->child.pid                 ? "none"
+                  : child_reload(&rmd->child, &o) ? "told"
+                                                  : "deaf");
     config_clear(&rmd_program, &o);
 }
 

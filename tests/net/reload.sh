@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# At SIGHUP cmd reads its key file again: who has the new key is served, who has only the old one is not, and
-# the reads of a program go on all the while. No daemon is ended by it.
+# At SIGHUP cmd and imd read their key file again: who has the new key is served, who has only the old one is not, and
+# the reads of a program go on all the while. No daemon is ended by it, and none takes a wrong key file.
 . "$(dirname "$0")/lib.sh"
 
 says() { [ "$(grep -cF -- "$2" "$work/$1.log")" -ge "$3" ]; }
@@ -15,23 +15,37 @@ chmod 600 "$work/next"
 status_with "$work/old" || fail "no answer with the key"
 hidden "$work/next" || fail "an answer with a key that nobody has given"
 
+# reloaded NAME N: it reads its files again, and says so for the Nth time.
+reloaded() {
+  proc_signal "$1" HUP
+  must "$1 has read its keys again" says "$1" ": reloaded" "$2"
+}
 cat "$work/next" "$work/old" >"$work/key"
-proc_signal cmd HUP
-must "cmd has read its keys again" says cmd reloaded 1
+reloaded cmd 1
+reloaded imd1 1
 must "cmd answers with the next key" status_with "$work/next"
 must "cmd answers with the old key" status_with "$work/old"
-cat "$work/next" >"$work/key"
-proc_signal cmd HUP
-must "cmd has read its key again" says cmd reloaded 2
-must "cmd answers with the next key only" status_with "$work/next"
-must "nobody is let in with the old key" hidden "$work/old"
+loader_mark
+must "reads are remote with both keys" loader_remote 90 10
 
 echo rubbish >"$work/key"
-proc_signal cmd HUP
-must "cmd says what is wrong with the file" says cmd not_reloaded 1
-must "cmd goes on with the key that it has" status_with "$work/next"
-proc_signal imd1 HUP
-must "imd says that it cannot" says imd1 not_reloaded 1
+for name in cmd imd1; do
+  proc_signal "$name" HUP
+  must "$name says what is wrong with the file" says "$name" ": not_reloaded" 1
+done
+must "cmd goes on with the keys that it has" status_with "$work/next"
 loader_mark
-must "reads are remote" loader_remote 90 10
+must "reads are remote with the keys that imd has" loader_remote 90 10
+
+cat "$work/next" >"$work/key"
+sed -i 's/^log_level = .*/log_level = debug/' "$work/dodo.conf"
+reloaded cmd 2
+must "nobody is let in with the old key" hidden "$work/old"
+reloaded imd1 2
+must "imd's log has another level" grep -q 'reloaded.*log_level=debug' "$work/imd1.log"
+must "the manager has its host with the new key" status_is client "[h['state'] for h in s['hosts']] == ['idle']"
+loader_end
+loader_start # it reads the key file at its start
+loader_mark
+must "reads are remote with the next key" loader_remote 60 10
 loader_end

@@ -59,6 +59,23 @@ static void say(Pair *p, const char *text)
     assert_int_equal(send(p->rmd, text, strlen(text), 0), strlen(text));
 }
 
+static void parse__reload(void **state)
+{
+    static const char *const wrong[] = {
+        "reload",        "reload ",       "reload 2 0",  "reload 2 0 ",
+        "reload 4 0 0",  "reload 2 0 0 ", "reload 2  0", "reload 2 0 18446744073709551616",
+        "reload -1 0 0", "reload 2 x 0"};
+    static const char good[] = "reload 3 1048576 18446744073709551615";
+    OwnerReload r;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (owner_parse_reload(wrong[i], strlen(wrong[i]), &r))
+            fail_msg("%s", wrong[i]);
+    assert_true(owner_parse_reload(good, sizeof good - 1, &r));
+    assert_int_equal(r.log_level, LOG_LEVEL_DEBUG);
+    assert_int_equal(r.rate_bytes, 1 << 20);
+    assert_true(r.rate_packets == UINT64_MAX);
+}
+
 static void parse__limits(void **state)
 {
     static const struct {
@@ -225,6 +242,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parse__limits),
+        cmocka_unit_test(parse__reload),
         cmocka_unit_test(open__wants_a_socket_of_packets),
         TEST(ready__is_said),
         TEST(limits__come_in_order_and_hang_up_last),

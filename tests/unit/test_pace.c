@@ -76,12 +76,27 @@ static void saved__is_little(void **state)
     assert_int_equal(pace_debt_ns(&p, later), NS_PER_S - PACE_SAVED_NS);
 }
 
+static void set__counts_from_then_on(void **state)
+{
+    Pace p;
+    pace_init(&p, 0, 0);
+    pace_charge(&p, 1000000, 1, NS_PER_S);
+    assert_false(pace_is_on(&p));
+    pace_set(&p, 1000000, 0);
+    assert_true(pace_is_on(&p));
+    assert_int_equal(pace_debt_ns(&p, NS_PER_S), 0); /* what was free stays free */
+    pace_charge(&p, 1000000, 1, NS_PER_S);
+    assert_int_equal(pace_debt_ns(&p, NS_PER_S), NS_PER_S - PACE_SAVED_NS);
+    pace_set(&p, 0, 0);
+    assert_int_equal(pace_debt_ns(&p, NS_PER_S), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(none__owes_nothing), cmocka_unit_test(bytes__take_their_time),
         cmocka_unit_test(packets__count_too), cmocka_unit_test(rate__holds_over_a_long_time),
-        cmocka_unit_test(saved__is_little),
+        cmocka_unit_test(saved__is_little),   cmocka_unit_test(set__counts_from_then_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,24 @@ static void test_has_no_groups_and_gets_no_rights(void **state)
     run(&o, modest);
 }
 
+/* In words that imd understands: see imd/owner.h. */
+static void test_reload_is_told(void **state)
+{
+    int pair[2];
+    char text[64] = "";
+    const RmdOptions o = {.common = {.log_level = LOG_LEVEL_DEBUG}, .rate_bytes = 1 << 20};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    Child c = {.channel = pair[0]};
+    assert_true(child_reload(&c, &o));
+    assert_true(recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(text, "reload 3 1048576 0");
+    (void)close(pair[1]);
+    assert_false(child_reload(&c, &o));
+    (void)close(pair[0]);
+    c.channel = -1;
+    assert_false(child_reload(&c, &o));
+}
+
 /* ---- an imd that says more than it should ---------------------------------------------------- */
 
 enum { POOL = 1 << 20 };
@@ -269,6 +287,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_end_that_was_taken),
         cmocka_unit_test(test_gives_way_to_everybody),
         cmocka_unit_test(test_has_no_groups_and_gets_no_rights),
+        cmocka_unit_test(test_reload_is_told),
         cmocka_unit_test(test_leaves_unhindered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "imd/reloader.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/helper.h"
+#include "daemon/sandbox.h"
+
+enum { ASK = 'r' };
+
+typedef struct Answer {
+    int32_t result;
+    ImdSettings settings;
+    char error[CONFIG_ERROR_MAX];
+} Answer;
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+int reloader_read(ImdSettings *ret, char error[CONFIG_ERROR_MAX])
+{
+    ImdOptions o;
+    imd_options_init(&o);
+    *ret = (ImdSettings){.log_level = LOG_LEVEL_INFO};
+    int res = config_reload(&imd_program, &o, error) == CONFIG_OK ? 0 : -EINVAL;
+    if (res == 0)
+        res = imd_options_check(&o, error);
+    if (res == 0)
+        res = start_read_keys(&o.common, &ret->keys, error);
+    ret->log_level = o.common.log_level;
+    ret->rate_bytes = o.rate_bytes;
+    ret->rate_packets = o.rate_packets;
+    config_clear(&imd_program, &o);
+    return res;
+}
+
+static void answer(int channel)
+{
+    Answer a = {.result = 0};
+    a.result = reloader_read(&a.settings, a.error);
+    if (a.result < 0)
+        explicit_bzero(&a.settings, sizeof a.settings);
+    (void)send(channel, &a, sizeof a, MSG_NOSIGNAL);
+    explicit_bzero(&a, sizeof a);
+}
+
+static void confine(const ImdOptions *o)
+{
+    g_autofree char *config_dir = g_path_get_dirname(config_file(&o->common));
+    g_autofree char *key_dir = o->common.key ? g_path_get_dirname(o->common.key) : NULL;
+    const char *const readable[] = {config_dir, key_dir, NULL};
+    char missing[SANDBOX_TEXT_MAX];
+    sandbox_enter(SANDBOX_READ | SANDBOX_GROUPS, readable, missing, sizeof missing);
+    if (*missing)
+        log_event(LOG_LEVEL_INFO, "not_all_confined", "process=reload missing=\"%s\"", missing);
+}
+
+/* Questions that wait are one. */
+__attribute__((noreturn)) static void serve(int channel, const ImdOptions *o)
+{
+    char ask;
+    confine(o);
+    for (;;) {
+        ssize_t n = recv(channel, &ask, sizeof ask, 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            _exit(EXIT_SUCCESS);
+        while (recv(channel, &ask, sizeof ask, MSG_DONTWAIT) > 0)
+            ;
+        answer(channel);
+    }
+}
+
+/* ---- imd's side ------------------------------------------------------------------------------ */
+
+int reloader_start(Reloader *r, const ImdOptions *o, char error[CONFIG_ERROR_MAX])
+{
+    pid_t pid = helper_fork("imd-reload", &r->fd);
+    if (pid == 0)
+        serve(r->fd, o);
+    if (pid > 0)
+        return 0;
+    r->fd = -1;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the process that reads the key: %s",
+                   strerror(-pid));
+    return (int)pid;
+}
+
+void reloader_close(Reloader *r)
+{
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    r->fd = -1;
+}
+
+int reloader_ask(const Reloader *r)
+{
+    const char ask = ASK;
+    if (r->fd < 0)
+        return -EPIPE;
+    return send(r->fd, &ask, sizeof ask, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Whatever it is that has answered. */
+static int check(const Answer *a, size_t len)
+{
+    if (len != sizeof *a || a->result > 0 || memchr(a->error, '\0', sizeof a->error) == NULL)
+        return -EBADMSG;
+    if (a->result < 0)
+        return a->result == -EAGAIN || a->result == -EPIPE ? -EIO : a->result;
+    const ImdSettings *s = &a->settings;
+    return s->keys.count > CLUSTER_KEYS_MAX || s->log_level > LOG_LEVEL_DEBUG ? -EBADMSG : 0;
+}
+
+int reloader_take(const Reloader *r, ImdSettings *ret, char error[CONFIG_ERROR_MAX])
+{
+    Answer a = {.result = 0};
+    ssize_t n = r->fd < 0 ? 0 : recv(r->fd, &a, sizeof a, MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return -EAGAIN;
+    if (n <= 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "the process that reads the key has ended: start imd again");
+        return -EPIPE;
+    }
+    int res = check(&a, (size_t)n);
+    if (res == -EBADMSG)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "the answer of %zd bytes is not understood", n);
+    else if (res < 0)
+        memcpy(error, a.error, CONFIG_ERROR_MAX);
+    else
+        *ret = a.settings;
+    explicit_bzero(&a, sizeof a);
+    return res;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The process that reads configuration and key file for an imd that runs, and can open no file any
+ * more. It can open only what is in the directories of these two, has no network, and reads only
+ * when imd asks. */
+#ifndef DODO_IMD_RELOADER_H
+#define DODO_IMD_RELOADER_H
+
+#include "daemon/start.h"
+#include "imd/options.h"
+
+/* What may change while imd runs. */
+typedef struct ImdSettings {
+    ClusterKeys keys;
+    uint32_t log_level; /* enum LogLevel */
+    uint64_t rate_bytes, rate_packets;
+} ImdSettings;
+
+typedef struct Reloader {
+    int fd; /* its end of the channel; -1: there is none */
+} Reloader;
+
+/* Before threads, sockets and keys are there. 0, -errno. */
+int reloader_start(Reloader *r, const ImdOptions *o, char error[CONFIG_ERROR_MAX]);
+void reloader_close(Reloader *r);
+/* The answer makes the descriptor readable. 0, -errno: nobody reads. */
+int reloader_ask(const Reloader *r);
+/* The answer. 0; -EAGAIN: none has come yet; -EPIPE: nobody reads any more; other -errno: @error
+ * says what is wrong. To be wiped. */
+int reloader_take(const Reloader *r, ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
+
+/* What the process does for one question: reads the files. 0, -errno. */
+int reloader_read(ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
+
+#endif

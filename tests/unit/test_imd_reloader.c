@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* The process that reads an imd's files again, and an imd that hears from another one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "daemon/log.h"
+#include "imd/reloader.h"
+#include "tests/lib/child.h"
+#include "tests/lib/tmpdir.h"
+
+enum { PATIENCE_MS = 150000 };
+
+typedef struct Fixture {
+    TmpDir dir;
+    ImdOptions options;
+    Reloader reloader;
+    ImdSettings got;
+    char error[CONFIG_ERROR_MAX];
+} Fixture;
+
+/* A key whose bytes all are @digit, twice. */
+static void key_write(Fixture *f, char digit)
+{
+    char text[66], path[256], next[256];
+    memset(text, digit, 64);
+    text[64] = '\n';
+    text[65] = '\0';
+    tmpdir_text(&f->dir, "next", text); /* another file takes the name, as an editor has it */
+    (void)tmpdir_path(&f->dir, "next", next);
+    assert_int_equal(chmod(next, 0600), 0);
+    assert_int_equal(rename(next, tmpdir_path(&f->dir, "key", path)), 0);
+}
+
+static void config_write(Fixture *f, const char *level, const char *rate)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   "[dodo]\nmanager = 127.0.0.1:9\nkey = %s/key\nlog_level = %s\n[imd]\n"
+                   "listen = 127.0.0.1:0\npool = 1M\nrate_bytes = %s\n",
+                   f->dir.path, level, rate);
+    tmpdir_text(&f->dir, "dodo.conf", text);
+}
+
+static int set_up(void **state)
+{
+    Fixture *f = calloc(1, sizeof *f);
+    char path[256], name[] = "imd", option[] = "--config";
+    char *argv[] = {name, option, path, NULL}, **rest = argv;
+    int argc = 3;
+    assert_non_null(f);
+    log_init("test", LOG_LEVEL_ERROR);
+    tmpdir_make(&f->dir);
+    key_write(f, '1');
+    config_write(f, "info", "0");
+    (void)tmpdir_path(&f->dir, "dodo.conf", path);
+    imd_options_init(&f->options);
+    assert_int_equal(config_load(&imd_program, &argc, &rest, &f->options, f->error), CONFIG_OK);
+    assert_int_equal(reloader_start(&f->reloader, &f->options, f->error), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    Fixture *f = *state;
+    reloader_close(&f->reloader);
+    config_clear(&imd_program, &f->options);
+    tmpdir_remove(&f->dir);
+    free(f);
+    return 0;
+}
+
+static int take(Fixture *f)
+{
+    struct pollfd at = {.fd = f->reloader.fd, .events = POLLIN};
+    assert_int_equal(poll(&at, 1, PATIENCE_MS), 1);
+    *f->error = '\0';
+    return reloader_take(&f->reloader, &f->got, f->error);
+}
+
+static int reload(Fixture *f)
+{
+    assert_int_equal(reloader_ask(&f->reloader), 0);
+    return take(f);
+}
+
+static void reads__what_is_there_now(void **state)
+{
+    Fixture *f = *state;
+    assert_int_equal(reload(f), 0);
+    assert_int_equal(f->got.keys.count, 1);
+    assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x11);
+    assert_int_equal(f->got.log_level, LOG_LEVEL_INFO);
+    assert_int_equal(f->got.rate_bytes, 0);
+    key_write(f, '2');
+    config_write(f, "debug", "1M");
+    assert_int_equal(reload(f), 0);
+    assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x22);
+    assert_int_equal(f->got.log_level, LOG_LEVEL_DEBUG);
+    assert_int_equal(f->got.rate_bytes, 1 << 20);
+}
+
+static void wrong__says_why(void **state)
+{
+    Fixture *f = *state;
+    char path[256];
+    tmpdir_text(&f->dir, "key", "rubbish\n");
+    assert_true(reload(f) < 0);
+    assert_non_null(strstr(f->error, "/key"));
+    assert_int_equal(unlink(tmpdir_path(&f->dir, "key", path)), 0);
+    assert_true(reload(f) < 0);
+    assert_non_null(strstr(f->error, "there is no key file"));
+    key_write(f, '3');
+    tmpdir_text(&f->dir, "dodo.conf", "[imd]\nrubbish = 1\n");
+    assert_true(reload(f) < 0);
+    assert_non_null(strstr(f->error, "rubbish"));
+    config_write(f, "info", "1"); /* too little */
+    assert_true(reload(f) < 0);
+    assert_non_null(strstr(f->error, "--rate-bytes"));
+    config_write(f, "info", "0");
+    assert_int_equal(reload(f), 0); /* it goes on */
+    assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x33);
+}
+
+/* The questions of a moment have one answer at least, and each answer is read as what it is. */
+static void many__questions(void **state)
+{
+    Fixture *f = *state;
+    for (unsigned i = 0; i < 100; i++)
+        if (reloader_ask(&f->reloader) != 0)
+            break;
+    assert_int_equal(take(f), 0);
+    assert_int_equal(f->got.keys.count, 1);
+}
+
+/* ---- another process ------------------------------------------------------------------------- */
+
+/* What imd makes of these bytes. */
+static int hear(Fixture *f, const void *bytes, size_t len)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    reloader_close(&f->reloader);
+    f->reloader.fd = pair[0];
+    assert_int_equal(send(pair[1], bytes, len, 0), len);
+    int res = take(f);
+    (void)close(pair[1]);
+    return res;
+}
+
+/* As large as an answer, which is known to no one else: the size that is understood. */
+static size_t answer_size(Fixture *f)
+{
+    uint8_t bytes[2048] = {0};
+    size_t size = 0;
+    for (size_t len = 1; len <= sizeof bytes; len++) {
+        int res = hear(f, bytes, len);
+        if (res == 0)
+            assert_int_equal(size, 0);
+        else
+            assert_int_equal(res, -EBADMSG);
+        size = res == 0 ? len : size;
+    }
+    return size;
+}
+
+static void hostile__answers(void **state)
+{
+    Fixture *f = *state;
+    uint8_t bytes[2048];
+    const size_t size = answer_size(f);
+    assert_true(size > sizeof(ImdSettings));
+    for (unsigned i = 0; i < 2000; i++) {
+        os_random(NULL, bytes, sizeof bytes);
+        if (i % 2) /* no error, in its first words */
+            memset(bytes, 0, 4);
+        bytes[size - 1] = '\0';
+        if (hear(f, bytes, size) == 0)
+            assert_true(f->got.keys.count <= CLUSTER_KEYS_MAX && f->got.log_level < LOG_LEVEL_MAX);
+        assert_true(memchr(f->error, '\0', sizeof f->error) != NULL);
+    }
+    memset(bytes, 'x', sizeof bytes); /* an error without an end */
+    assert_int_equal(hear(f, bytes, size), -EBADMSG);
+}
+
+static void gone__is_said(void **state)
+{
+    Fixture *f = *state;
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    reloader_close(&f->reloader);
+    f->reloader.fd = pair[0];
+    assert_int_equal(reloader_take(&f->reloader, &f->got, f->error), -EAGAIN);
+    (void)close(pair[1]);
+    assert_int_equal(take(f), -EPIPE);
+    assert_non_null(strstr(f->error, "start imd again"));
+    assert_true(reloader_ask(&f->reloader) < 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(reads__what_is_there_now), T(wrong__says_why), T(many__questions),
+        T(hostile__answers),         T(gone__is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
