@@ -77,6 +77,19 @@ static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_
 
 /* ---- what the owner's programs lose ---------------------------------------------------------- */
 
+/* Of @gone bytes those that the kernel reclaimed for want of free memory. The rest had to go
+ * because a control group was at its limit, which it would have been without any lending. A page
+ * may be written to swap shortly before it counts as reclaimed. */
+static uint64_t note_reclaimed(Lending *l, const MemoryState *state, uint64_t gone)
+{
+    l->unmatched_bytes += less(state->reclaimed_bytes, l->reclaimed_bytes);
+    l->reclaimed_bytes = state->reclaimed_bytes;
+    uint64_t ours = smaller(gone + l->early_bytes, l->unmatched_bytes);
+    l->unmatched_bytes -= ours;
+    l->early_bytes = less(gone, ours);
+    return ours;
+}
+
 /* What is lent lies beside all else that is in memory, and cannot go: so the kernel makes room by
  * what is the owner's. It tells when that is missed. */
 static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_bytes)
@@ -85,13 +98,16 @@ static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_byt
     if (state->evicted_ns <= l->evicted_ns)
         return; /* it is no newer than what is known */
     bool known = l->evicted_known && state->evicted_bytes >= l->evicted_bytes;
-    double gone = known ? (double)(state->evicted_bytes - l->evicted_bytes) : 0;
+    uint64_t missed = known ? state->evicted_bytes - l->evicted_bytes : 0;
+    double gone = (double)note_reclaimed(l, state, missed);
     double elapsed_s = (double)(state->evicted_ns - l->evicted_ns) / (double)NS_PER_S;
     l->evicted_known = true;
     l->evicted_bytes = state->evicted_bytes;
     l->evicted_ns = state->evicted_ns;
-    if (!known)
+    if (!known) {
+        l->unmatched_bytes = 0; /* it is of before we looked */
         return;
+    }
     if (!l->lends) {
         double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
         l->usual = l->usual * keep + gone / elapsed_s * (1 - keep);
@@ -175,6 +191,7 @@ uint64_t lending_begin(Lending *l, uint64_t now_ns)
     l->lends = true;
     l->kept_bytes = l->active_bytes;
     l->excess_bytes = 0;
+    l->unmatched_bytes = l->early_bytes = 0;
     forget(l); /* what was taken before is not lent */
     return l->limit_bytes;
 }

@@ -60,10 +60,13 @@ typedef struct Lending {
     /* What the kernel evicts: */
     bool evicted_known;
     uint64_t evicted_bytes, evicted_ns; /* at the last reading */
-    double usual;                       /* bytes a second, while nothing was lent */
-    double excess_bytes;                /* beyond that, and not given back yet */
-    uint64_t owed_bytes;                /* given back for it, in this lending */
-    uint64_t lost_bytes;                /* of them, by this reading */
+    uint64_t reclaimed_bytes;           /* at the last reading */
+    uint64_t unmatched_bytes;           /* reclaimed in this lending, and not missed yet */
+    uint64_t early_bytes; /* missed by the last reading, before it counted as reclaimed */
+    double usual;         /* bytes a second, while nothing was lent */
+    double excess_bytes;  /* beyond that, and not given back yet */
+    uint64_t owed_bytes;  /* given back for it, in this lending */
+    uint64_t lost_bytes;  /* of them, by this reading */
 } Lending;
 
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);

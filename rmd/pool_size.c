@@ -80,25 +80,35 @@ int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_
     return 0;
 }
 
-/* A line "name N" of /proc/vmstat; 0: it is not there. */
-static uint64_t vmstat_pages(const char *text, const char *name)
+/* A line "name N" of /proc/vmstat is added; false: it is not there. */
+static bool vmstat_add(const char *text, const char *name, uint64_t *pages)
 {
     size_t len = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, name, len) == 0 && line[len] == ' ')
-            return strtoull(line + len + 1, NULL, 10);
+        if (strncmp(line, name, len) != 0 || line[len] != ' ')
+            continue;
+        *pages += strtoull(line + len + 1, NULL, 10);
+        return true;
     }
-    return 0;
+    return false;
 }
 
 void memory_state_evicted(MemoryState *m, const char *vmstat, uint64_t page_bytes)
 {
-    m->evicted_bytes =
-        (vmstat_pages(vmstat, "pswpout") + vmstat_pages(vmstat, "workingset_refault_file") +
-         vmstat_pages(vmstat, "workingset_refault_anon") +
-         vmstat_pages(vmstat, "workingset_refault")) * /* of all, before Linux 5.9 */
-        page_bytes;
+    static const char *const evicted[] = {"pswpout", "workingset_refault_file",
+                                          "workingset_refault_anon",
+                                          "workingset_refault"}; /* of all, before Linux 5.9 */
+    static const char *const reclaimed[] = {"pgsteal_kswapd", "pgsteal_direct",
+                                            "pgsteal_khugepaged"};
+    uint64_t evicted_pages = 0, reclaimed_pages = 0;
+    bool known = false;
+    for (size_t i = 0; i < sizeof evicted / sizeof evicted[0]; i++)
+        (void)vmstat_add(vmstat, evicted[i], &evicted_pages);
+    for (size_t i = 0; i < sizeof reclaimed / sizeof reclaimed[0]; i++)
+        known |= vmstat_add(vmstat, reclaimed[i], &reclaimed_pages);
+    m->evicted_bytes = evicted_pages * page_bytes;
+    m->reclaimed_bytes = known ? reclaimed_pages * page_bytes : m->evicted_bytes;
 }
 
 void memory_state_commit(MemoryState *m, const char *meminfo, const char *overcommit)

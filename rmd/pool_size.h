@@ -19,6 +19,7 @@ typedef struct MemoryState {
     uint64_t active_bytes;      /* file cache that does not count */
     uint64_t evicted_bytes;     /* ever: written to swap, or read again soon after it had to go */
     uint64_t evicted_ns;        /* when that was read */
+    uint64_t reclaimed_bytes;   /* ever, for want of free memory; not by a control group's limit */
     bool strict;                /* the kernel promises no more memory than there is */
     uint64_t commit_left_bytes; /* what may still be promised; if strict */
     uint64_t reserve_bytes;     /* the zones' low marks: below them the kernel begins to reclaim */
@@ -29,7 +30,8 @@ typedef struct MemoryState {
 /* @meminfo, @zoneinfo: the files' texts. 0, or -EINVAL: something that is needed is not there. */
 int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
                        MemoryState *ret);
-/* @vmstat: the file's text; what is not there counts as none. */
+/* @vmstat: the file's text; what is not there counts as none. A kernel that does not tell what it
+ * reclaims is taken to have reclaimed all that it evicts. */
 void memory_state_evicted(MemoryState *m, const char *vmstat, uint64_t page_bytes);
 /* @meminfo; @overcommit: the text of vm.overcommit_memory. */
 void memory_state_commit(MemoryState *m, const char *meminfo, const char *overcommit);

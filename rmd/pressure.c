@@ -135,9 +135,11 @@ static void read_more(Pressure *p, const char *meminfo, MemoryState *m, uint64_t
         read_whole(p->vmstat, text, sizeof text) == 0) {
         memory_state_evicted(m, text, page);
         p->evicted_bytes = m->evicted_bytes;
+        p->reclaimed_bytes = m->reclaimed_bytes;
         p->vmstat_ns = now_ns;
     }
     m->evicted_bytes = p->evicted_bytes;
+    m->reclaimed_bytes = p->reclaimed_bytes;
     m->evicted_ns = p->vmstat_ns;
     if (p->overcommit >= 0 && read_whole(p->overcommit, text, sizeof text) == 0)
         memory_state_commit(m, meminfo, text);

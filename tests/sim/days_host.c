@@ -163,6 +163,7 @@ void host_memory(Days *d, MemoryState *ret)
                          .inactive_bytes = aged ? cache : 0,
                          .active_bytes = aged ? 0 : cache,
                          .evicted_bytes = m->evicted,
+                         .reclaimed_bytes = m->evicted,
                          .evicted_ns = d->now_ns,
                          .reserve_bytes = m->reserve};
 }

@@ -299,12 +299,13 @@ static void no_storm_is_what_takes_little_or_what_imd_takes(void **state)
 
 /* ---- what the owner loses ------------------------------------------------------------------- */
 
-static uint64_t evicted, active, inactive;
+static uint64_t evicted, limited, active, inactive; /* limited: by a control group, of evicted */
 
 static bool read_evicted(uint64_t wait_ns, uint64_t held)
 {
     MemoryState m = host(60 * GIB - held);
     m.evicted_bytes = evicted;
+    m.reclaimed_bytes = evicted - limited;
     m.active_bytes = active;
     m.inactive_bytes = inactive;
     now_ns += wait_ns;
@@ -317,7 +318,7 @@ static bool read_evicted(uint64_t wait_ns, uint64_t held)
 static void before_lending(unsigned s, uint64_t rate)
 {
     lending_init(&lending, UINT64_MAX, now_ns = 1000 * NS_PER_S);
-    active = inactive = 0;
+    active = inactive = limited = 0;
     for (unsigned i = 0; i < s; i++) {
         evicted += rate;
         (void)read_evicted(NS_PER_S, 0);
@@ -368,6 +369,24 @@ static void nor_what_goes_while_little_is_lent(void **state)
     }
 }
 
+/* A group that has reached its limit reads again and again what it has no room for, however much
+ * memory is free. */
+static void nor_what_a_groups_limit_evicts(void **state)
+{
+    before_lending(10, 0);
+    uint64_t limit = lending.limit_bytes;
+    for (unsigned i = 0; i < 60; i++) {
+        evicted += GIB;
+        limited += GIB;
+        (void)read_evicted(NS_PER_S, 20 * GIB);
+        assert_true(lending.limit_bytes >= limit);
+    }
+    evicted += GIB;
+    limited += GIB - 200 * MIB; /* the rest of it had to go for what is lent */
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_int_equal(lending.owed_bytes, 200 * MIB);
+}
+
 /* The counters are read less often than the rest. */
 static void old_counters_say_nothing(void **state)
 {
@@ -379,7 +398,7 @@ static void old_counters_say_nothing(void **state)
             evicted += 100 * MIB;
             m.evicted_ns = now_ns;
         }
-        m.evicted_bytes = evicted;
+        m.evicted_bytes = m.reclaimed_bytes = evicted;
         lending_read(&lending, &m, 20 * GIB, now_ns);
         (void)lending_follow(&lending, UINT64_MAX, now_ns);
     }
@@ -421,6 +440,13 @@ static void reads_what_the_kernel_evicts(void **state)
                          "workingset_refault_file 11\nworkingset_restore_file 99\n",
                          4096);
     assert_int_equal(m.evicted_bytes, 19 * 4096);
+    assert_int_equal(m.reclaimed_bytes, 19 * 4096); /* an old kernel */
+    memory_state_evicted(&m,
+                         "pswpout 3\nworkingset_refault_file 11\npgsteal_kswapd 2\n"
+                         "pgsteal_direct 4\npgsteal_file 400\npgsteal_khugepaged 1\n",
+                         4096);
+    assert_int_equal(m.evicted_bytes, 14 * 4096);
+    assert_int_equal(m.reclaimed_bytes, 7 * 4096);
     memory_state_evicted(&m, "", 4096);
     assert_int_equal(m.evicted_bytes, 0);
 }
@@ -521,6 +547,7 @@ int main(void)
         cmocka_unit_test(no_storm_is_what_takes_little_or_what_imd_takes),
         cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
         cmocka_unit_test(what_was_usual_before_is_not_ours),
+        cmocka_unit_test(nor_what_a_groups_limit_evicts),
         cmocka_unit_test(nor_what_goes_while_little_is_lent),
         cmocka_unit_test(old_counters_say_nothing),
         cmocka_unit_test(active_cache_that_ages_is_not_lent),
