@@ -287,7 +287,8 @@ static void say_reply(Script *s)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX], body[WIRE_BODY_MAX];
     uint8_t how = (uint8_t)take(s, 1);
-    OpOpenReply open = {.host = addr_of(HOST_IMD, 1), .address = w.address, .reused = how & 1, .control_port = 1};
+    OpOpenReply open = {
+        .host = addr_of(HOST_IMD, 1), .address = w.address, .reused = how & 1, .control_port = 1};
     OpAliveReply alive = {.flags = how & 1};
     WireReply m = {.id = w.last_request - (how >> 6),
                    .op = (uint16_t)take(s, 1),
