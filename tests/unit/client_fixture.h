@@ -201,7 +201,8 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
         return 0;
     w.room--;
     if (w.reuse) {
-        OpOpenReply kept = {.host = addr_of(HOST_IMD), .address = w.last, .reused = true};
+        OpOpenReply kept = {
+            .host = addr_of(HOST_IMD), .reused = true, .control_port = CONTROL_PORT};
         imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);
         kept.address = w.last;
         return wire_open_reply_encode(&kept, body);

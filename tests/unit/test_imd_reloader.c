@@ -128,7 +128,7 @@ static void wrong__says_why(void **state)
     assert_non_null(strstr(f->error, "rubbish"));
     config_write(f, "info", "1"); /* too little */
     assert_true(reload(f) < 0);
-    assert_non_null(strstr(f->error, "--rate-bytes"));
+    assert_non_null(strstr(f->error, "rate_bytes"));
     config_write(f, "info", "0");
     assert_int_equal(reload(f), 0); /* it goes on */
     assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x33);
