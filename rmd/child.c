@@ -154,6 +154,14 @@ static void close_one(int *fd)
     *fd = -1;
 }
 
+/* Copies of us may hold it open for a moment, so that closing alone would not end the watch. */
+static void close_watched(const Child *c, int *fd)
+{
+    if (*fd >= 0)
+        (void)epoll_ctl(c->fd, EPOLL_CTL_DEL, *fd, NULL);
+    close_one(fd);
+}
+
 static void make_group(Child *c, uint64_t pool_bytes)
 {
     const RmdOptions *o = c->options;
@@ -189,6 +197,13 @@ static int spawn(Child *c, uint64_t pool_bytes, int theirs)
     return res < 0 ? res : watch(c, c->channel);
 }
 
+static void watch_over(Child *c)
+{
+    int res = guard_start(&c->guard, c->pidfd, c->options->leave_deadline_ns);
+    if (res < 0)
+        log_event(LOG_LEVEL_WARN, "no_guard", "error=\"%s\"", strerror(-res));
+}
+
 int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
 {
     int pair[2];
@@ -204,15 +219,17 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     make_group(c, pool_bytes);
     int res = spawn(c, pool_bytes, pair[1]);
     (void)close(pair[1]);
-    if (res == 0)
+    if (res == 0) {
+        watch_over(c);
         return 0;
+    }
     if (c->pid) {
         (void)kill(c->pid, SIGKILL);
         (void)waitpid(c->pid, NULL, 0);
         c->pid = 0;
     }
-    close_one(&c->pidfd);
-    close_one(&c->channel);
+    close_watched(c, &c->pidfd);
+    close_watched(c, &c->channel);
     cgroup_remove(&c->cgroup);
     return res;
 }
@@ -308,7 +325,7 @@ static void take_messages(Child *c)
         if (n < 0)
             return;
         if (n == 0) { /* it ends; that it is gone the other descriptor says */
-            close_one(&c->channel);
+            close_watched(c, &c->channel);
             return;
         }
         text[n] = '\0';
@@ -357,8 +374,9 @@ static void take_end(Child *c)
     if (pid == 0 || (pid < 0 && errno != ECHILD))
         return;
     c->pid = 0;
-    close_one(&c->pidfd);
-    close_one(&c->channel);
+    guard_end(&c->guard);
+    close_watched(c, &c->pidfd);
+    close_watched(c, &c->channel);
     cgroup_remove(&c->cgroup);
     if (pid > 0)
         describe_end(status, how);
@@ -431,8 +449,9 @@ void child_close(Child *c)
         (void)waitpid(c->pid, NULL, 0);
         c->pid = 0;
     }
-    close_one(&c->pidfd);
-    close_one(&c->channel);
+    guard_end(&c->guard);
+    close_watched(c, &c->pidfd);
+    close_watched(c, &c->channel);
     close_one(&c->fd);
     cgroup_remove(&c->cgroup);
     g_clear_pointer(&c->program, g_free);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The imd that rmd has started: a process of its own session that gets what nobody else wants of
  * processor and disk, is the first to go when memory is out, leaves no core files, and does not
- * outlive rmd. At most one at a time. */
+ * outlive rmd by more than its time to leave. At most one at a time. */
 #ifndef DODO_RMD_CHILD_H
 #define DODO_RMD_CHILD_H
 
@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "rmd/cgroup.h"
+#include "rmd/guard.h"
 #include "rmd/options.h"
 
 enum { CHILD_HOW_MAX = 32 };
@@ -35,6 +36,7 @@ typedef struct Child {
     bool untold;          /* it did not listen when it was to hear of it */
     bool leaving;         /* it was told to */
     Cgroup cgroup;
+    Guard guard;
 } Child;
 
 /* 0, or -errno. */

@@ -14,7 +14,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
+#include "base/cleanup.h"
+#include "base/time.h"
 #include "daemon/log.h"
 #include "rmd/child.h"
 #include "tests/lib/tmpdir.h"
@@ -276,6 +280,47 @@ static void test_leaves_unhindered(void **state)
     run(&group_options, leaves_unhindered);
 }
 
+/* ---- an rmd that is killed ------------------------------------------------------------------- */
+
+static RmdOptions killed_options;
+
+/* As rmd: starts one that hangs, and says which. */
+static void start_and_tell(Child *c, Ends *e)
+{
+    g_free(c->program);
+    c->program = g_strdup("/proc/self/exe");
+    killed_options.leave_deadline_ns = 200 * NS_PER_MS;
+    assert_int_equal(child_start(c, POOL, POOL), 0);
+    take_until(c, &e->ready);
+    assert_int_equal(kill(c->pid, SIGSTOP), 0);
+    assert_int_equal(write(STDOUT_FILENO, &c->pid, sizeof c->pid), sizeof c->pid);
+    for (;;)
+        (void)pause();
+}
+
+/* What cannot leave, or does not, is killed all the same, and its port is free for the next. */
+static void test_does_not_outlive_rmd(void **state)
+{
+    int ends[2];
+    pid_t imd = 0;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t rmd = fork();
+    if (rmd == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        run(&killed_options, start_and_tell);
+        _exit(EXIT_FAILURE);
+    }
+    assert_int_equal(read(ends[0], &imd, sizeof imd), sizeof imd);
+    CLEANUP_CLOSE int pidfd = (int)syscall(SYS_pidfd_open, imd, 0);
+    assert_true(pidfd >= 0);
+    assert_int_equal(kill(rmd, SIGKILL), 0);
+    assert_int_equal(waitpid(rmd, NULL, 0), rmd);
+    struct pollfd at = {.fd = pidfd, .events = POLLIN};
+    assert_int_equal(poll(&at, 1, PATIENCE_MS), 1);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i++)
@@ -289,6 +334,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_has_no_groups_and_gets_no_rights),
         cmocka_unit_test(test_reload_is_told),
         cmocka_unit_test(test_leaves_unhindered),
+        cmocka_unit_test(test_does_not_outlive_rmd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
