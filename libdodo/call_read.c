@@ -155,19 +155,31 @@ static const uint8_t *block_bytes(const CallState *st, uint64_t block)
     return st->user_buf + (at - st->user_offset);
 }
 
-/* Checksums of what came, 0 where nothing did. */
-static void window_sums(const Call *call, BlockSums *ret)
+enum { CHUNK_BLOCKS = WIRE_CHUNK_MAX / WIRE_BLOCK_SIZE };
+
+static void chunk_sums(const Call *call, unsigned chunk)
 {
-    const Client *c = call->channel->client;
-    const CallState *st = call->state;
-    ret->first = block_of(st->offset);
-    ret->count = (unsigned)(block_of(st->offset + st->len - 1) - ret->first + 1);
-    for (unsigned i = 0; i < ret->count; i++) {
-        uint64_t block = ret->first + i, left = call->region->len - block * WIRE_BLOCK_SIZE;
+    CallState *st = call->state;
+    uint64_t first = block_of(st->offset);
+    unsigned filled = read_transfer_chunk_filled(&st->u.read, chunk);
+    for (; filled; filled &= filled - 1) {
+        unsigned i = chunk * CHUNK_BLOCKS + (unsigned)__builtin_ctz(filled);
+        uint64_t left = call->region->len - (first + i) * WIRE_BLOCK_SIZE;
         size_t len = left < WIRE_BLOCK_SIZE ? left : WIRE_BLOCK_SIZE;
-        bool here = c->config.block_sum && !block_missing(st, block);
-        ret->sum[i] = here ? c->config.block_sum(block_bytes(st, block), len, st->seed) : 0;
+        st->sums[i] =
+            call->channel->client->config.block_sum(block_bytes(st, first + i), len, st->seed);
     }
+}
+
+/* What has come is summed while it is still in the processor's cache, and while the rest is on its
+ * way. */
+void call_read_came(Call *call)
+{
+    CallState *st = call->state;
+    if (!call->channel->client->config.block_sum || call->phase != READ_REMOTE)
+        return;
+    for (uint64_t whole = read_transfer_take_whole(&st->u.read); whole; whole &= whole - 1)
+        chunk_sums(call, (unsigned)__builtin_ctzll(whole));
 }
 
 /* The caller's part of the edges. */
@@ -182,18 +194,20 @@ static void edge_copy(CallState *st, size_t at, size_t len)
 }
 
 /* Under the lock: blocks that are not proven count as unfilled. True: the host lied. */
-static bool window_compare(Call *call, const BlockSums *sums)
+static bool window_compare(Call *call)
 {
     CallState *st = call->state;
     const Region *r = call->region;
     bool same = r->active && region_address_equal(&r->address, &st->address), bad = false;
-    for (unsigned i = 0; i < sums->count; i++) {
-        if (!sums->sum[i])
+    uint64_t first = block_of(st->offset), last = block_of(st->offset + st->len - 1);
+    for (uint64_t block = first; block <= last; block++) {
+        if (block_missing(st, block))
             continue;
-        enum CheckVerdict v =
-            same ? checks_compare(r, sums->first + i, sums->sum[i], st->counter) : CHECK_UNKNOWN;
+        enum CheckVerdict v = CHECK_UNKNOWN;
+        if (same)
+            v = checks_compare(r, block, st->sums[block - first], st->counter);
         if (v != CHECK_GOOD)
-            read_transfer_discard(&st->u.read, sums->first + i);
+            read_transfer_discard(&st->u.read, block);
         bad |= v == CHECK_BAD;
     }
     return bad;
@@ -205,12 +219,11 @@ static void read_saw(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    BlockSums sums;
-    window_sums(call, &sums);
+    call_read_came(call);
     uint64_t first = block_of(window_start(st));
     uint64_t last = block_of(window_start(st) + st->window - 1);
     client_lock(c);
-    bool bad = window_compare(call, &sums);
+    bool bad = c->config.block_sum && window_compare(call);
     bool all = read_transfer_all_filled(&st->u.read);
     r->hits += st->window;
     if (r->active && region_address_equal(&r->address, &st->address))

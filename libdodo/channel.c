@@ -313,6 +313,8 @@ static void channel_data(Channel *ch, Session *session, const uint8_t *payload, 
     if (!call)
         return;
     run_data(call, session, &data, now_ns);
+    if (call->kind == CALL_READ)
+        call_read_came(call);
     call_stir(call);
 }
 

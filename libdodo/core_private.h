@@ -230,6 +230,8 @@ typedef struct CallState {
 
     uint64_t next_ask; /* of the lane: outlives the call */
     Call piece;        /* the storage of a call that is a piece */
+    /* Of a read: checksums of the filled blocks of what has come, from the first block on. */
+    uint32_t sums[TRANSFER_BLOCKS_MAX];
     /* The machine under way; last, because it is big and initializes itself. */
     union {
         Request request;
@@ -439,6 +441,7 @@ bool retain_may_release(const Region *r);
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
+void call_read_came(Call *call); /* after data: of a part of the window all is there, perhaps */
 void call_write_step(Call *call, uint64_t now_ns);
 /* An offer of [@from, @to) of @r, no stripe, begins; ends; a write of [@from, @to) of @r begins.
  * All under the lock. */

@@ -179,6 +179,7 @@ typedef struct ReadTransfer {
         uint16_t done_chunks;
         uint16_t next_chunk; /* nothing to ask for in the chunks before it */
         bool any_unfilled;
+        uint64_t whole; /* bit i: chunk i has come since read_transfer_take_whole() */
     } p;
     ReadChunk chunks[TRANSFER_CHUNKS_MAX];
     ReadAsk asks[READ_ASKS_MAX]; /* at (ask - first_ask) % READ_ASKS_MAX */
@@ -208,6 +209,11 @@ bool read_transfer_starved(const ReadTransfer *t);
 bool read_transfer_held(const ReadTransfer *t);
 /* Gives back all credit; call once when done with it, in any state. */
 void read_transfer_end(ReadTransfer *t);
+/* Bit i: chunk i, WIRE_CHUNK_MAX bytes from the transfer's start on, has come since the last call.
+ * Its bytes stay as they are, but a renewed transfer begins again. */
+uint64_t read_transfer_take_whole(ReadTransfer *t);
+/* Of a chunk that has come: bit i, its i-th block was filled. */
+uint16_t read_transfer_chunk_filled(const ReadTransfer *t, unsigned chunk);
 /* Must block @block (of the region) come from the file? A segment that touches an unfilled block
  * is not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here
  * likewise. True for every block of a transfer that is not complete. */

@@ -77,7 +77,10 @@ static void chunk_settle(ReadTransfer *t, ReadChunk *c, uint64_t map)
         return;
     c->missing &= ~map;
     t->progress++;
-    if (!c->missing && ++t->p.done_chunks == t->chunks_count)
+    if (c->missing)
+        return;
+    t->p.whole |= (uint64_t)1 << (c - t->chunks);
+    if (++t->p.done_chunks == t->chunks_count)
         t->state = TRANSFER_COMPLETE;
 }
 
@@ -408,6 +411,20 @@ bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block)
         block - first >= blocks_of(t->offset, t->len))
         return true;
     return t->unfilled[(block - first) / 64] >> (block - first) % 64 & 1;
+}
+
+uint64_t read_transfer_take_whole(ReadTransfer *t)
+{
+    uint64_t whole = t->p.whole;
+    t->p.whole = 0;
+    return whole;
+}
+
+uint16_t read_transfer_chunk_filled(const ReadTransfer *t, unsigned chunk)
+{
+    const ReadChunk *c = &t->chunks[chunk];
+    assert(chunk < t->chunks_count && !c->missing);
+    return c->blocks & (uint16_t)~c->unfilled;
 }
 
 void read_transfer_discard(ReadTransfer *t, uint64_t block)
