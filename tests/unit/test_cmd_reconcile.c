@@ -420,6 +420,23 @@ static void claim__of_an_older_opening_does_not_count(void **state)
     rig_free(rig);
 }
 
+/* A list knows of no more than its page that knows least. */
+static void claim__the_page_that_knows_least_counts(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 2);
+    uint64_t before = c->ids.next;
+    open_many(rig, c, 1);
+    client_claim_page(rig, c, 1, 0, 2, before, &c->open[0], 1);
+    client_claim_page(rig, c, 1, 1, 2, c->ids.next, &c->open[1], 1);
+    rig_pump(rig);
+    assert_int_equal(imd->count, 3);
+    rig_free(rig);
+}
+
 /* No further list is asked for while the pages of one come; nor after it, when it told all. */
 static void claim__one_list_at_a_time(void **state)
 {
@@ -774,6 +791,7 @@ int main(void)
         cmocka_unit_test(claim__of_what_is_gone_comes_to_rest),
         cmocka_unit_test(claim__of_another_clients_region_is_ignored),
         cmocka_unit_test(claim__of_an_older_opening_does_not_count),
+        cmocka_unit_test(claim__the_page_that_knows_least_counts),
         cmocka_unit_test(claim__one_list_at_a_time),
         cmocka_unit_test(listing__drops_what_the_imd_does_not_have),
         cmocka_unit_test(listing__repeated_before_any_request),
