@@ -92,9 +92,9 @@ typedef struct PathRule {
 } __attribute__((packed)) PathRule; /* the kernel's struct landlock_path_beneath_attr */
 
 /* What is not there, or may not be looked at, stays denied. */
-static void allow_reading(int rules, const char *path, uint64_t rights)
+static void allow_reading(int rules, const char *path, int follow, uint64_t rights)
 {
-    CLEANUP_CLOSE int at = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    CLEANUP_CLOSE int at = open(path, O_PATH | follow | O_CLOEXEC);
     struct stat st;
     if (at < 0 || fstat(at, &st) != 0)
         return;
@@ -116,7 +116,7 @@ static void deny_files(const char *const *readable, char *missing, size_t cap)
     rights = ((uint64_t)1 << (LANDLOCK_RIGHTS_FIRST + more)) - 1;
     CLEANUP_CLOSE int rules = (int)syscall(SYS_landlock_create_ruleset, &rights, sizeof rights, 0);
     for (; rules >= 0 && readable && *readable; readable++)
-        allow_reading(rules, *readable, LANDLOCK_READ_FILE | LANDLOCK_READ_DIR);
+        allow_reading(rules, *readable, 0, LANDLOCK_READ_FILE | LANDLOCK_READ_DIR);
     if (rules < 0 || syscall(SYS_landlock_restrict_self, rules, 0) != 0)
         miss(missing, cap, "landlock(%s)", strerror(errno));
 }
@@ -131,7 +131,7 @@ static void allow_others(int rules, const char *dir, const char *except)
             strcmp(e->d_name, except) == 0)
             continue;
         (void)snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        allow_reading(rules, path, LANDLOCK_READ_FILE);
+        allow_reading(rules, path, O_NOFOLLOW, LANDLOCK_READ_FILE);
     }
     if (d)
         (void)closedir(d);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,11 +50,25 @@ static void answer(int channel)
     explicit_bzero(&a, sizeof a);
 }
 
+/* The directory that the file is in, and that of the file it is a link to: another one may take the
+ * name in either. */
+static void add_directories(GPtrArray *paths, const char *file)
+{
+    char real[PATH_MAX];
+    if (!file)
+        return;
+    g_ptr_array_add(paths, g_path_get_dirname(file));
+    if (realpath(file, real))
+        g_ptr_array_add(paths, g_path_get_dirname(real));
+}
+
 static void confine(const ImdOptions *o)
 {
-    g_autofree char *config_dir = g_path_get_dirname(config_file(&o->common));
-    g_autofree char *key_dir = o->common.key ? g_path_get_dirname(o->common.key) : NULL;
-    const char *const readable[] = {config_dir, key_dir, NULL};
+    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+    add_directories(paths, config_file(&o->common));
+    add_directories(paths, o->common.key);
+    g_ptr_array_add(paths, NULL);
+    const char *const *readable = (const char *const *)paths->pdata;
     char missing[SANDBOX_TEXT_MAX];
     sandbox_enter(SANDBOX_READ | SANDBOX_GROUPS, readable, missing, sizeof missing);
     if (*missing)

@@ -53,21 +53,27 @@ static void config_write(Fixture *f, const char *level, const char *rate)
     tmpdir_text(&f->dir, "dodo.conf", text);
 }
 
-static int set_up(void **state)
+/* imd starts, with the configuration of that name. */
+static void start(Fixture *f, const char *config)
 {
-    Fixture *f = calloc(1, sizeof *f);
     char path[256], name[] = "imd", option[] = "--config";
     char *argv[] = {name, option, path, NULL}, **rest = argv;
     int argc = 3;
+    (void)snprintf(path, sizeof path, "%s/%s", f->dir.path, config);
+    imd_options_init(&f->options);
+    assert_int_equal(config_load(&imd_program, &argc, &rest, &f->options, f->error), CONFIG_OK);
+    assert_int_equal(reloader_start(&f->reloader, &f->options, f->error), 0);
+}
+
+static int set_up(void **state)
+{
+    Fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
     log_init("test", LOG_LEVEL_ERROR);
     tmpdir_make(&f->dir);
     key_write(f, '1');
     config_write(f, "info", "0");
-    (void)tmpdir_path(&f->dir, "dodo.conf", path);
-    imd_options_init(&f->options);
-    assert_int_equal(config_load(&imd_program, &argc, &rest, &f->options, f->error), CONFIG_OK);
-    assert_int_equal(reloader_start(&f->reloader, &f->options, f->error), 0);
+    start(f, "dodo.conf");
     *state = f;
     return 0;
 }
@@ -110,6 +116,32 @@ static void reads__what_is_there_now(void **state)
     assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x22);
     assert_int_equal(f->got.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(f->got.rate_bytes, 1 << 20);
+}
+
+/* Directories and files may be links to elsewhere. */
+static void links__are_followed(void **state)
+{
+    Fixture *f = *state;
+    TmpDir elsewhere;
+    char path[256], text[512];
+    reloader_close(&f->reloader);
+    config_clear(&imd_program, &f->options);
+    tmpdir_make(&elsewhere);
+    tmpdir_path(&f->dir, "key", path);
+    tmpdir_path(&elsewhere, "key", text);
+    assert_int_equal(rename(path, text), 0);
+    assert_int_equal(symlink(text, path), 0); /* the key */
+    (void)snprintf(path, sizeof path, "%s/etc", f->dir.path);
+    assert_int_equal(symlink(f->dir.path, path), 0); /* the directory */
+    (void)snprintf(text, sizeof text,
+                   "[dodo]\nmanager = 127.0.0.1:9\nkey = %s/key\n[imd]\nlisten = 127.0.0.1:0\n"
+                   "pool = 1M\n",
+                   path);
+    tmpdir_text(&f->dir, "dodo.conf", text);
+    start(f, "etc/dodo.conf");
+    assert_int_equal(reload(f), 0);
+    assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x11);
+    tmpdir_remove(&elsewhere);
 }
 
 static void wrong__says_why(void **state)
@@ -214,8 +246,8 @@ static void gone__is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(reads__what_is_there_now), T(wrong__says_why), T(many__questions),
-        T(hostile__answers),         T(gone__is_said),
+        T(reads__what_is_there_now), T(links__are_followed), T(wrong__says_why),
+        T(many__questions),          T(hostile__answers),    T(gone__is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
