@@ -87,8 +87,9 @@ typedef struct Oracle {
     bool memory_known, must_end, left;
     MemoryState memory;
     uint64_t held, slack;
-    uint64_t kept;                      /* active file cache when the lending began */
-    uint64_t evicted, evicted_least_ns; /* at the last reading; usual is nothing before that */
+    uint64_t kept;                             /* active file cache when the lending began */
+    uint64_t evicted, evicted_ns;              /* at the last reading; when it grew last, */
+    uint64_t evicted_before_ns;                /* ... and when it had before this lending began */
     uint64_t evicted_limit, evicted_limit_ns;  /* what has to come back of the limit, and when */
     uint64_t read_ns, storm_ns, storm_read_ns; /* since when memory goes as it does; 0: not read */
     uint64_t touch_ns, touch_excused_ns;       /* the first one while imd is there */

@@ -142,6 +142,7 @@ void oracle_start(Days *d, uint64_t pool, uint64_t limit)
     demand(d, limit <= memory_lendable_bytes(&o->memory, o->held), "lends more than there is");
     demand(d, limit <= pool && limit <= d->config.pool_max_bytes, "lends more than the cap");
     o->lends = true;
+    o->evicted_before_ns = o->evicted_ns;
     o->kept = o->memory.active_bytes;
     o->must_end = false;
     o->started_ns = d->now_ns;
@@ -200,17 +201,18 @@ void oracle_touch(Days *d, uint64_t at_ns)
     o->touch_excused_ns = excused(d, at_ns);
 }
 
-/* Where nothing was evicted for long before the lending, all that is evicted in it is too much.
+/* Where nothing was evicted for long before the lending, be it in an earlier one, all that is
+ * evicted in it is too much.
  * What is less than a sixteenth of a storm may wait for more. */
 static void oracle_evicted(Days *d, const MemoryState *m, uint64_t held)
 {
     Oracle *o = &d->oracle;
     uint64_t lost = m->evicted_bytes - o->evicted;
     o->evicted = m->evicted_bytes;
-    if (!o->lends && lost)
-        o->evicted_least_ns = d->now_ns;
+    if (lost)
+        o->evicted_ns = d->now_ns;
     if (!o->lends || lost < m->total_bytes / 1600 || lost > held || !o->memory_known ||
-        since(o->evicted_least_ns, o->started_ns) < 15 * MINUTE_NS)
+        since(o->evicted_before_ns, o->started_ns) < 15 * MINUTE_NS)
         return;
     o->evicted_limit = held - lost / 2;
     o->evicted_limit_ns = d->now_ns;
