@@ -51,7 +51,7 @@ static bool choose_killed(Process *p, Desc *d)
         if (next->len && (!k || next->writing >= k->writing))
             k = next;
     }
-    if (!k || chance(p, 300000))
+    if (!k || chance(p, 200000))
         return false;
     d->offset = k->offset;
     d->len = k->len;
