@@ -4,7 +4,7 @@
 # longer than the manager waits.
 . "$(dirname "$0")/lib.sh"
 
-host_silence=60s host_dead=120s # only programs die here
+host_silence=60s manager_silence=120s host_dead=120s # only programs die here
 cluster_under_load 2
 proc_kill loader
 loader_start # looks for wrong bytes that the killed one left, and opens its regions anew
