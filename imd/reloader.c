@@ -62,24 +62,21 @@ static void add_directories(GPtrArray *paths, const char *file)
         g_ptr_array_add(paths, g_path_get_dirname(real));
 }
 
-static void confine(const ImdOptions *o)
+static void confine(const ImdOptions *o, char missing[SANDBOX_TEXT_MAX])
 {
     g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
     add_directories(paths, config_file(&o->common));
     add_directories(paths, o->common.key);
     g_ptr_array_add(paths, NULL);
     const char *const *readable = (const char *const *)paths->pdata;
-    char missing[SANDBOX_TEXT_MAX];
-    sandbox_enter(SANDBOX_READ | SANDBOX_GROUPS, readable, missing, sizeof missing);
-    if (*missing)
-        log_event(LOG_LEVEL_INFO, "not_all_confined", "process=reload missing=\"%s\"", missing);
+    sandbox_enter(SANDBOX_READ | SANDBOX_GROUPS, readable, missing, SANDBOX_TEXT_MAX);
 }
 
 /* Questions that wait are one. */
 __attribute__((noreturn)) static void serve(int channel, const ImdOptions *o)
 {
-    char ask;
-    confine(o);
+    char ask, missing[SANDBOX_TEXT_MAX];
+    confine(o, missing);
     for (;;) {
         ssize_t n = recv(channel, &ask, sizeof ask, 0);
         if (n < 0 && errno == EINTR)
@@ -88,6 +85,9 @@ __attribute__((noreturn)) static void serve(int channel, const ImdOptions *o)
             _exit(EXIT_SUCCESS);
         while (recv(channel, &ask, sizeof ask, MSG_DONTWAIT) > 0)
             ;
+        if (*missing) /* not before imd has anything to reload: it may not even start */
+            log_event(LOG_LEVEL_INFO, "not_all_confined", "process=reload missing=\"%s\"", missing);
+        *missing = '\0';
         answer(channel);
     }
 }
