@@ -82,6 +82,36 @@ static void serve__goes_on_in_as_many_places_as_it_serves(void **state)
     }
 }
 
+/* The page cache holds a few pages of a file that is read in order: the reads leave them out, and
+ * now and then come in another order. */
+static void serve__passes_over_what_is_near(void **state)
+{
+    /* 10 ms to position, a KiB in 1 ms */
+    static const char *const model[][2] = {
+        {"position", "10ms"}, {"bandwidth", "1024000"}, {NULL, NULL}};
+    static const struct {
+        uint64_t file, offset_kb, len_kb, cost_ms;
+    } accesses[] = {
+        {1, 0, 4, 14},  {1, 8, 4, 8},   /* a gap of 4 KiB */
+        {1, 4, 2, 2},   {1, 6, 2, 2},   /* the drive has the gap's bytes */
+        {1, 12, 4, 4},                  /* the head stands where it stood */
+        {1, 5, 2, 2},   {1, 4, 8, 18},  /* of the gap, and beyond it */
+        {1, 22, 4, 14}, {1, 37, 4, 14}, /* a gap of 10 KiB, and one of 11 */
+        {1, 12, 4, 14}, {2, 16, 4, 14}, /* the gap is forgotten; another file */
+        {2, 12, 4, 14},                 /* back */
+    };
+    DiskModel d;
+    (void)state;
+    model_of(&d, model);
+    for (size_t i = 0; i < ARRAY_SIZE(accesses); i++) {
+        uint64_t now_ns = i * NS_PER_S;
+        uint64_t end_ns = disk_model_serve(&d, accesses[i].file, accesses[i].offset_kb * KB,
+                                           accesses[i].len_kb * KB, now_ns);
+        if (end_ns - now_ns != accesses[i].cost_ms * NS_PER_MS)
+            fail_msg("access %zu took %ju ns", i, (uintmax_t)(end_ns - now_ns));
+    }
+}
+
 /* Programs that ask for @len bytes each, again and again for RUN_S seconds, @depth of them at once;
  * returns how many accesses were over by then, and when, in their order. */
 static size_t run(DiskModel *d, size_t len, unsigned depth, bool sequential, uint64_t *ret_over)
@@ -95,7 +125,8 @@ static size_t run(DiskModel *d, size_t len, unsigned depth, bool sequential, uin
             if (over[k] < over[first])
                 first = k;
         /* Who asked at over[first] asks again; two accesses never meet unless they shall. */
-        over[first] = disk_model_serve(d, 1, sequential ? i * len : i * 2 * len, len, over[first]);
+        uint64_t place = sequential ? i : 2 * (ACCESSES_MAX - i);
+        over[first] = disk_model_serve(d, 1, place * len, len, over[first]);
         if (over[first] > RUN_S * NS_PER_S)
             break;
         if (ret_over)
@@ -200,6 +231,7 @@ int main(void)
         cmocka_unit_test(serve__charges_position_and_bytes),
         cmocka_unit_test(serve__has_a_slower_rate_after_positioning),
         cmocka_unit_test(serve__goes_on_in_as_many_places_as_it_serves),
+        cmocka_unit_test(serve__passes_over_what_is_near),
         cmocka_unit_test(serve__keeps_its_rates),
         cmocka_unit_test(serve__keeps_its_rates_at_every_moment),
         cmocka_unit_test(set__refuses_nonsense),

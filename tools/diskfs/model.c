@@ -52,20 +52,52 @@ int disk_model_set(DiskModel *d, const char *key, const char *value)
     return -EINVAL;
 }
 
-/* Does the access go on from one of the last? As many are remembered as are served at once: a
- * single head knows only where it is. */
-static bool goes_on(DiskModel *d, uint64_t file, uint64_t offset, size_t len)
+static uint64_t bytes_ns(uint64_t bytes, uint64_t bytes_per_s)
+{
+    return (uint64_t)((double)bytes * (double)NS_PER_S / (double)bytes_per_s);
+}
+
+/* What an access does to the head that serves it. */
+typedef struct Motion {
+    bool positions;   /* it moves to another place */
+    uint64_t gap_len; /* else: how many bytes it passes over first */
+} Motion;
+
+static bool in_gap(const DiskStream *s, uint64_t file, uint64_t offset, size_t len)
+{
+    return s->file == file && s->gap_begin <= offset && offset + len <= s->gap_end;
+}
+
+/* Does the access go on from @s, with a gap that is passed over sooner than the head moves? */
+static bool goes_on(const DiskModel *d, const DiskStream *s, uint64_t file, uint64_t offset)
+{
+    return s->file == file && s->end <= offset &&
+           bytes_ns(offset - s->end, d->bytes_per_s) <= d->position_ns;
+}
+
+/* As many streams are remembered as accesses are served at once: a single head knows only where it
+ * is. */
+static Motion move(DiskModel *d, uint64_t file, uint64_t offset, size_t len)
 {
     DiskStream *stream = &d->streams[0];
-    bool found = false;
-    for (size_t i = 0; i < d->parallel && !found; i++) {
+    Motion motion = {.positions = true};
+    for (size_t i = 0; i < d->parallel; i++)
+        if (in_gap(&d->streams[i], file, offset, len))
+            return (Motion){0};
+    for (size_t i = 0; i < d->parallel && motion.positions; i++) {
         DiskStream *s = &d->streams[i];
-        found = s->file == file && s->end == offset;
-        if (found || s->used < stream->used)
+        motion.positions = !goes_on(d, s, file, offset);
+        if (!motion.positions || s->used < stream->used)
             stream = s;
     }
-    *stream = (DiskStream){.file = file, .end = offset + len, .used = ++d->accesses};
-    return found;
+    DiskStream next = {.file = file, .end = offset + len, .used = ++d->accesses};
+    if (!motion.positions) {
+        motion.gap_len = offset - stream->end;
+        next.gap_begin = motion.gap_len > 0 ? stream->end : stream->gap_begin;
+        next.gap_end = motion.gap_len > 0 ? offset : stream->gap_end;
+    }
+    *stream = next;
+    return motion;
 }
 
 /* The place that is free first. */
@@ -97,16 +129,18 @@ static uint64_t ahead(const DiskModel *d, uint64_t at_ns)
 
 uint64_t disk_model_serve(DiskModel *d, uint64_t file, uint64_t offset, size_t len, uint64_t now_ns)
 {
-    bool positions = !goes_on(d, file, offset, len);
+    Motion motion = move(d, file, offset, len);
     uint64_t *place = first_free(d), rate = d->bytes_per_s, start_ns = max_u64(now_ns, *place);
-    if (positions && d->random_bytes_per_s > 0)
+    if (motion.positions && d->random_bytes_per_s > 0)
         rate = d->random_bytes_per_s;
     if (d->iops > 0) {
         uint64_t operations = (len + DISK_OPERATION_BYTES - 1) / DISK_OPERATION_BYTES;
         start_ns = max_u64(start_ns, ahead(d, d->operations_ns));
         (void)use(&d->operations_ns, start_ns, operations * NS_PER_S / d->iops);
     }
-    uint64_t cost_ns = (uint64_t)((double)len * (double)NS_PER_S / (double)rate);
+    uint64_t cost_ns = bytes_ns(len, rate);
     uint64_t moved_ns = max_u64(start_ns, ahead(d, use(&d->bytes_ns, start_ns, cost_ns)));
-    return *place = moved_ns + d->latency_ns + (positions ? d->position_ns : 0);
+    uint64_t reach_ns =
+        motion.positions ? d->position_ns : bytes_ns(motion.gap_len, d->bytes_per_s);
+    return *place = moved_ns + d->latency_ns + reach_ns;
 }

@@ -2,7 +2,10 @@
 /* A disk as a model: how long an access takes. Pure.
  *
  * A drive has one head: an access that does not go on where the last one ended first costs the
- * positioning time, every access its bytes at the bandwidth, and accesses queue. A cloud volume
+ * positioning time, every access its bytes at the bandwidth, and accesses queue. A gap before an
+ * access costs no more than reading it: the head passes over it, and the drive's buffer has the
+ * gap's bytes for an access that comes next. So a few pages that the page cache still holds in the
+ * middle of a sequential read cost what they cost on a drive: next to nothing. A cloud volume
  * serves many at once, each after the way there and back (the latency), while the provider counts
  * operations and bytes: two token buckets over all accesses. */
 #ifndef DODO_TOOLS_DISKFS_MODEL_H
@@ -17,9 +20,10 @@ enum {
     DISK_OPERATION_BYTES = 256 << 10 /* a longer access counts as several operations */
 };
 
-/* Where an access ended that another may go on from. */
+/* Where an access ended that another may go on from, and the gap that the head last passed over. */
 typedef struct DiskStream {
     uint64_t file, end, used;
+    uint64_t gap_begin, gap_end;
 } DiskStream;
 
 typedef struct DiskModel {
