@@ -325,7 +325,6 @@ bool cmd_regions_room(const Manager *m);
 /* Kept regions are a cache: one is freed, so that there is room soon. False: there is none. */
 bool cmd_regions_give_way(Manager *m);
 void cmd_regions_of_host_drop(Manager *m, Host *h);
-bool cmd_stamp_equal(const Stamp *a, const Stamp *b);
 
 /* ---- clients.c ---- */
 CmdClient *cmd_client_find(const Manager *m, const Id128 *id);

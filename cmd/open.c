@@ -214,7 +214,7 @@ static Region *find_kept(Manager *m, const Task *t)
 
     for (Region *r = cmd_kept_first(m, &t->open.key, t->open.offset, t->open.len); r; r = next) {
         next = cmd_kept_next(m, r);
-        if (RULE(STAMP) && !cmd_stamp_equal(&r->kept.stamp, &t->open.stamp))
+        if (RULE(STAMP) && !stamp_equal(&r->kept.stamp, &t->open.stamp))
             cmd_region_doom(m, r);
         else if (!found && cmd_host_chosen(m, r->host, &t->open))
             found = r;

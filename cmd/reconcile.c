@@ -223,7 +223,7 @@ static bool entry_agrees(const Region *r, const RegionListing *l)
     if (r->opening != l->address.opening)
         return false;
     if (l->flags & REGION_RELEASED)
-        return r->state == REGION_KEPT && cmd_stamp_equal(&r->kept.stamp, &l->stamp);
+        return r->state == REGION_KEPT && stamp_equal(&r->kept.stamp, &l->stamp);
     return r->state == REGION_OPENED && id128_equal(&r->open.client->id, &l->client);
 }
 

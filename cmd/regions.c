@@ -64,11 +64,6 @@ static uint64_t digest_of(const Region *r)
     return region_digest(&name);
 }
 
-bool cmd_stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
 bool cmd_regions_room(const Manager *m)
 {
     return m->regions.count + m->reserved < m->config.regions_max;

@@ -170,11 +170,6 @@ static void free_start(ImdControl *c, Entry *e, Job *job)
         entry_drop(c, e, job);
 }
 
-static bool stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
 static void release_start(ImdControl *c, Entry *e, Job *job)
 {
     const OpRelease *m = &job->body.release;

@@ -431,7 +431,6 @@ void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
 void call_open_begin(Call *call, Region *stripe);
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
 /* libdodo/retain.c: whether a region may stay in remote memory for the next run. */
-bool stamp_equal(const Stamp *a, const Stamp *b);
 /* At opening: leaves @given retainable only if nobody can be writing its file. */
 void retain_judge(Client *c, FileGiven *given, unsigned flags);
 /* Only what was never written in this opening. */

@@ -10,11 +10,6 @@
 /* ext4 with small inodes keeps whole seconds, FAT even ones. */
 #define WHOLE_SECONDS_NS (2 * NS_PER_S)
 
-bool stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
-
 /* A later change gives another stamp. */
 static bool stamp_settled(const FileResult *result)
 {

@@ -276,6 +276,10 @@ typedef struct Stamp {
     uint64_t mtime_ns;
     uint64_t ctime_ns;
 } Stamp;
+static inline bool stamp_equal(const Stamp *a, const Stamp *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
 
 enum RegionFlags {
     REGION_RDONLY = 1,   /* opened for reading only */
