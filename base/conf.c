@@ -235,14 +235,28 @@ int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+enum { GROUPS_TEXT_MAX = 128 };
+
+/* "[dodo], [daemon] or [cmd]": the groups of the table, which stand together there. */
+static void list_groups(char *buf, size_t cap)
+{
+    char words[GROUPS_TEXT_MAX] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < conf_keys_count && at < sizeof words; i++)
+        if (i == 0 || strcmp(conf_keys[i].group, conf_keys[i - 1].group) != 0)
+            at += (size_t)snprintf(words + at, sizeof words - at, "%s[%s]", at ? "|" : "",
+                                   conf_keys[i].group);
+    list_words(words, buf, cap);
+}
+
 static int check_group(const char *group, char *error, size_t cap)
 {
+    char expected[GROUPS_TEXT_MAX];
     if (conf_group_known(group))
         return 0;
-    (void)snprintf(error, cap,
-                   "unknown group [%s]: expected [dodo], [daemon], [client], [manage], [imd], "
-                   "[rmd] or [cmd]; see dodo.conf(5)",
-                   group);
+    list_groups(expected, sizeof expected);
+    (void)snprintf(error, cap, "unknown group [%s]: expected %s; see dodo.conf(5)", group,
+                   expected);
     return -EINVAL;
 }
 
