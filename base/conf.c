@@ -274,8 +274,14 @@ int conf_on_line(void *ctx, const KeyLine *l, char *error, size_t cap)
     }
     if (conf_parse(k, l->value, &v) != 0)
         return conf_refuse(k, l->key, error, cap);
-    r->seen[k - conf_keys] = (ConfSeen){.line = l->number, .value = v};
-    r->seen[k - conf_keys].value.text = NULL; /* which goes with the line */
+    ConfSeen *seen = &r->seen[k - conf_keys];
+    if (seen->line) {
+        (void)snprintf(error, cap, "[%s] %s is given twice, first at line %u: remove one of them",
+                       k->group, k->name, seen->line);
+        return -EINVAL;
+    }
+    *seen = (ConfSeen){.line = l->number, .value = v};
+    seen->value.text = NULL; /* it is valid during this call only */
     return (k->readers & r->reader) && r->fn ? r->fn(r->ctx, k, &v, error, cap) : 0;
 }
 

@@ -118,6 +118,8 @@ into_memory() {
 
 # ---- the daemons ----------------------------------------------------------------------------------
 
+# config_sets KEY: the user's lines set it. The testbed then leaves it out: a key may be given once.
+config_sets() { grep -qsE "^[[:space:]]*$1[[:space:]]*=" "$work/config"; }
 # A modelled disk counts as one with honest time stamps: nobody but the testbed changes its files.
 keep_config() {
   local name honest=''
@@ -126,8 +128,9 @@ keep_config() {
       honest=$(stat -f -c %t "$work/hosts/$name/disk")
   done
   {
-    printf '[dodo]\nlog_level = warn\n'
-    [ -z "$honest" ] || printf '[client]\nhonest_filesystems = %s\n' "$honest"
+    config_sets log_level || printf '[dodo]\nlog_level = warn\n'
+    [ -z "$honest" ] || config_sets honest_filesystems ||
+      printf '[client]\nhonest_filesystems = %s\n' "$honest"
     cat "$work/config" 2>/dev/null || true
   } >"$work/dodo.conf"
   export DODO_CONFIG=$work/dodo.conf

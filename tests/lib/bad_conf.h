@@ -44,6 +44,11 @@ static const BadConf bad_confs[] = {
     {"[rmd]\nexplain = all\n", ":2: explain: expected coarse, full or off"},
     {"[cmd]\ndistrust = 3parsec\n",
      ":2: distrust: expected a time such as 500ms, 30s or 5min, 0s to 24h"},
+    /* a key that is given twice, of which one value would have to win */
+    {"[client]\nverify = yes\n# a comment\nverify = no\n",
+     ":4: [client] verify is given twice, first at line 2: remove one of them"},
+    {"[imd]\npool = 1G\n[rmd]\npool = 2G\n[imd]\nlisten = 10.0.0.1\npool = 1G\n",
+     ":7: [imd] pool is given twice, first at line 2: remove one of them"},
     /* keys that contradict each other */
     {"[dodo]\nkey = /etc/dodo/key\ninsecure = yes\n",
      ":3: [dodo] key and insecure = yes contradict each other: remove one of them"},
