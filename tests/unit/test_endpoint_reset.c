@@ -73,6 +73,14 @@ static Dgram reset_for(uint64_t tag)
     return d;
 }
 
+static Dgram of_unknown_session(void)
+{
+    Dgram d = {.len = 100};
+    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
+    wire_header_encode(&h, d.bytes);
+    return d;
+}
+
 static void reset__is_only_a_hint(void **state)
 {
     (void)state;
@@ -139,9 +147,7 @@ static void reset__never_starts_a_quarrel(void **state)
     d.bytes[8] = 1;
     assert_int_equal(give_b(&p, &d).reply.len, 0);
     /* A message of an unknown session, of every length: no answer longer than itself. */
-    d = (Dgram){0};
-    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
-    wire_header_encode(&h, d.bytes);
+    d = of_unknown_session();
     for (d.len = 0; d.len < 300; d.len++) {
         size_t expected = d.len >= RESET_DATAGRAM_SIZE ? (size_t)RESET_DATAGRAM_SIZE : 0;
         assert_int_equal(give_b(&p, &d).reply.len, expected);
@@ -151,14 +157,6 @@ static void reset__never_starts_a_quarrel(void **state)
     memset(d.bytes + 8, 0, 8); /* no tag at all */
     assert_int_equal(give_b(&p, &d).reply.len, 0);
     pair_deinit(&p);
-}
-
-static Dgram of_unknown_session(void)
-{
-    Dgram d = {.len = 100};
-    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
-    wire_header_encode(&h, d.bytes);
-    return d;
 }
 
 /* Whoever forges where he is would have us send there. */
