@@ -738,4 +738,25 @@ FIXTURE OpStatusReply rig_status_page(Rig *rig, uint64_t cursor)
     return ret;
 }
 
+/* How many lists all together have been asked for. */
+FIXTURE unsigned lists_asked(const Rig *rig)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < rig->imds_count; i++)
+        n += rig->imds[i]->lists_asked;
+    for (unsigned i = 0; i < rig->clients_count; i++)
+        n += rig->clients[i]->lists_asked;
+    return n;
+}
+
+/* That many regions of 4 KiB. */
+FIXTURE void open_many(Rig *rig, FakeClient *c, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        OpOpen open = open_of((uint8_t)i, 4096, REGION_RETAIN);
+        open.offset = i * (uint64_t)1024;
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    }
+}
+
 #endif
