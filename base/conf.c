@@ -213,7 +213,7 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
         return;
     case CONFIG_TYPES:
         (void)snprintf(buf, cap,
-                       "numbers of file systems in hexadecimal, as stat -f -c %%t tells them, "
+                       "numbers of file systems in hexadecimal, as stat -f -c %%t prints them, "
                        "with commas between them, at most %d",
                        CONF_TYPES_MAX);
         return;

@@ -40,7 +40,7 @@
 #define DEFAULT_REFRACTION_NS (5 * NS_PER_S)
 /* [client] transfer_deadline: silence of an imd under probes after which it is dead [ns] */
 #define DEFAULT_TRANSFER_DEADLINE_NS (1 * NS_PER_S)
-/* [client] reopen: DODO_FALLBACK regions, between tries to establish them anew [ns] */
+/* [client] reopen: DODO_FALLBACK regions, between tries to establish them again [ns] */
 #define DEFAULT_REOPEN_NS (5 * NS_PER_S)
 /* [client] request_retry: first repetition of a request to cmd [ns]; doubles */
 #define DEFAULT_CLIENT_REQUEST_RETRY_NS (50 * NS_PER_MS)
@@ -140,7 +140,7 @@
 #define DEFAULT_POLL_NS (1 * NS_PER_S)
 /* [rmd] leave_deadline: from the owner's return to the kill of an imd that does not leave [ns] */
 #define DEFAULT_RMD_LEAVE_DEADLINE_NS (1 * NS_PER_S)
-/* [rmd] beat: between what rmd tells cmd while nothing changes [ns] */
+/* [rmd] beat: between rmd's reports to cmd while nothing changes [ns] */
 #define DEFAULT_RMD_BEAT_NS (5 * NS_PER_S)
 /* [rmd] imd_port: UDP port of imd's control socket; 0: any that is free */
 #define DEFAULT_RMD_IMD_PORT 7701

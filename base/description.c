@@ -63,7 +63,7 @@ static int own_description(int fd, int flags, const struct stat *st)
         return -errno;
     if (fstat(own, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
         return own;
-    parked_give(own, false); /* a /proc that tells of something else */
+    parked_give(own, false); /* a /proc that describes something else */
     return -ENOENT;
 }
 

@@ -41,7 +41,7 @@ static inline uint64_t listen_clock_monotonic(const ListenClock *c, uint64_t at_
 }
 
 /* Was there mostly nobody listening, while the clock went on by @listened_ns? What was measured
- * then tells of the listener, not of the peer. */
+ * then says something of the listener, not of the peer. */
 static inline bool listen_clock_mostly_missed(uint64_t missed_ns, uint64_t listened_ns)
 {
     return missed_ns > listened_ns;

@@ -20,7 +20,7 @@ enum { PARKED_MAX = 256, PARKED_SHARE = 8 };
 void parked_give(int fd, bool shared);
 
 /* A parked descriptor of the file, opened with just these @flags (mode, O_SYNC, O_DSYNC), as good
- * as a new one: an error of writing back that came before is not told by it. -1: there is none. */
+ * as a new one: it reports no error of writing back that came before. -1: there is none. */
 int parked_take(const struct stat *st, int flags);
 
 /* Closes all whose files have no POSIX lock of this process. How many. */

@@ -32,7 +32,7 @@ static const BadConf bad_confs[] = {
      ":2: refraction: expected a time such as 500ms, 30s or 5min, 1us to 24h"},
     {"[client]\nhonest_filesystems = ext4\n",
      ":2: honest_filesystems: expected numbers of file systems in hexadecimal, as stat -f -c %t "
-     "tells them, with commas between them, at most 16"},
+     "prints them, with commas between them, at most 16"},
     {"[manage]\ncache_size = none\n",
      ":2: cache_size: expected a size such as 64M or 1.5G, 0 B to 1 EiB"},
     {"[imd]\nthreads = 65\n", ":2: threads: expected a number, 1 to 64"},
