@@ -21,8 +21,9 @@
  *
  * What a writer expects of the imd: it acknowledges every poll; when the last segment came (DONE);
  * and every datagram of an open write that leaves a gap below it or closes a part of one (OPEN),
- * so that reordering is told from loss before the reorder time is over. A poll for a fill that it
- * does not know (given way, another session) is answered OPEN with nothing received. */
+ * so that the writer can distinguish reordering from loss before the reorder time is over. A poll
+ * for a fill that it does not know (given way, another session) is answered OPEN with nothing
+ * received. */
 #ifndef DODO_PROTO_TRANSFER_H
 #define DODO_PROTO_TRANSFER_H
 
@@ -261,7 +262,7 @@ typedef struct WriteTransfer {
     struct {
         TransferClock clock;
         TransferFlight flight;
-        uint64_t grant; /* UINT64_MAX: none was told yet */
+        uint64_t grant; /* UINT64_MAX: none was given yet */
         /* Bit i: chunk i */
         uint64_t open;                          /* begun and not over */
         uint64_t poll_wanted;                   /* send a poll */

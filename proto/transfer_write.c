@@ -472,7 +472,7 @@ static void chunk_open(WriteTransfer *t, unsigned i, uint64_t received, uint64_t
         return; /* makes no sense: the tail timer asks again */
     /* It may be more than this transfer sent: of an earlier try of the same write.
      * Acknowledgments may overtake each other, so what was received once counts as received;
-     * but the imd may have dropped a fill and begun it anew: the answer to a poll tells. */
+     * but the imd may have dropped a fill and begun it again: the answer to a poll shows that. */
     t->progress += (received & ~c->received) != 0;
     c->received = answer ? received : c->received | received;
     uint64_t news = received & c->flight;

@@ -288,7 +288,7 @@ enum RegionFlags {
     REGION_FLAGS_MASK = 7,
 };
 
-/* Piggybacked on everything an imd tells cmd: hints, verified on use. 40 bytes. */
+/* Piggybacked on everything an imd sends to cmd: hints, verified on use. 40 bytes. */
 typedef struct ImdHint {
     uint64_t epoch;
     uint64_t free_bytes;
