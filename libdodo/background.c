@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions anew,
+/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions again,
  * prefetches, and reports of hosts.
  * Each is a call of its own on the background channel. */
 #include <stdlib.h>

@@ -38,7 +38,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
-/* Lost memory is no failure of a FALLBACK region, whoever learns of it, and whenever. */
+/* A FALLBACK region does not fail because it lost its memory. */
 static void close_reclaimed(Call *call, const char *reason)
 {
     if (call->region->flags & DODO_FALLBACK)

@@ -375,7 +375,7 @@ static void read_refused(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     const char *reason = "the region's host has dropped it";
     if (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING) {
-        reason = st->status == STATUS_EPOCH ? "the region's host has started anew"
+        reason = st->status == STATUS_EPOCH ? "the region's host has started again"
                                             : "the region's host is leaving";
         client_host_lost(c, st->address.epoch, reason, now_ns);
     }

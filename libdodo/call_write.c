@@ -103,14 +103,14 @@ static void remote_result(Call *call, enum RunResult result, uint64_t now_ns)
         (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
     if (gone)
         client_host_lost(c, st->address.epoch,
-                         result == RUN_REFUSED ? "it left or started anew" : "it does not answer",
+                         result == RUN_REFUSED ? "it left or started again" : "it does not answer",
                          now_ns);
     else if (result == RUN_REFUSED && st->status == STATUS_BUSY)
         client_region_slow(c, call->region->rd, &st->address, now_ns);
     remote_failed(call, now_ns);
 }
 
-/* Takes numbers for the window at @at and starts it. False: the numbers are not to be had now. */
+/* Takes numbers for the window at @at and starts it. False: no numbers are available now. */
 static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8_t *data,
                          uint64_t now_ns)
 {

@@ -51,7 +51,7 @@ typedef struct ClientConfig {
     uint64_t refraction_ns, refraction_max_ns; /* it doubles while failures repeat */
     uint64_t transfer_deadline_ns;             /* silence of a host after which it is dead */
     uint64_t alive_ns;                         /* between keep-alives */
-    uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions anew */
+    uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions again */
     RequestTimes request;      /* to the manager */
     uint64_t credit_cap_bytes; /* until client_receive_granted() tells better */
     unsigned regions_max;      /* stripes count */
@@ -60,7 +60,7 @@ typedef struct ClientConfig {
     unsigned generation;   /* of the first descriptors: client_generation() of the client before */
     uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
                               0: the default */
-    bool loopback_only; /* no key, and not told that none is needed: a host elsewhere is refused */
+    bool loopback_only;    /* no key, and not insecure: a host elsewhere is refused */
 } ClientConfig;
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
@@ -120,7 +120,7 @@ typedef struct ChannelSink {
 } ChannelSink;
 
 /* @calls_max: at once, 1 .. CHANNEL_CALLS_MAX; the pieces of one do not count. @background: this
- * channel also sends keep-alives, claims and fills, establishes FALLBACK regions anew, and reads
+ * channel also sends keep-alives, claims and fills, establishes FALLBACK regions again, and reads
  * files for prefetches, by calls of its own beside those; there is one such channel a client.
  * @endpoint is transferred. NULL: no memory. */
 enum { CHANNEL_CALLS_MAX = 128 };
@@ -131,7 +131,7 @@ Channel *channel_free(Channel *ch); /* its calls must be over */
 Channel *channel_abandon(Channel *ch);
 Endpoint *channel_endpoint(Channel *ch);
 /* Walk over the calls that are not over, the core's own among them: each may need its shell. NULL
- * starts and ends. After call_file_done() or channel_step() start anew. */
+ * starts and ends. After call_file_done() or channel_step() start again. */
 Call *channel_next(Channel *ch, Call *after);
 /* Since it was last asked, has a call ended, or come to need its file? Who has many calls on a
  * channel need not walk over them when not. */
@@ -146,7 +146,7 @@ void channel_input_joined(Channel *ch, const Addr *from, uint8_t *datagrams, siz
  * call_*_start(), after call_file_done(), and at the deadline. */
 void channel_step(Channel *ch, uint64_t now_ns);
 /* TIME_NEVER: nothing to do before a datagram comes. A channel_step() much later than this means
- * that the process itself was stopped: all clocks of the channel start anew. */
+ * that the process itself was stopped: all clocks of the channel start again. */
 uint64_t channel_deadline(Channel *ch);
 /* What its calls wait for comes in one piece, if it comes: not a stream of data that is best
  * awaited without falling asleep in between. */

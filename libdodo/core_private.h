@@ -97,7 +97,7 @@ typedef struct FillItem {
     uint8_t data[];
 } FillItem;
 
-/* What dodo_prefetch() was told: bytes of the region. */
+/* A stretch that dodo_prefetch() was given: bytes of the region. */
 typedef struct PrefetchRange {
     int rd;
     uint64_t at, end;
@@ -113,7 +113,7 @@ struct Client {
     unsigned table_size, free_hint;
     unsigned count;
     ListNode regions;
-    ListNode idle;   /* of Region: to be established anew */
+    ListNode idle;   /* of Region: to be established again */
     uint64_t digest; /* over the claimed regions */
     uint32_t claimed;
     RequestIds ids;
@@ -317,7 +317,7 @@ void region_saw_filled(Region *r, uint64_t block, bool filled);
 void client_region_free(Client *c, Region *r); /* releases the file; not under the lock */
 /* This address is gone (no other region of its host is touched). */
 void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
-/* The host is gone, or has started anew: all its regions are dropped at once. */
+/* The host is gone, or has started again: all its regions are dropped at once. */
 void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns);
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
@@ -353,8 +353,8 @@ void checks_read(Region *r, const BlockSums *sums, uint64_t counter);
 void checks_written(Region *r, const BlockSums *sums);
 /* It is over: bytes that were read from the file before it say nothing now. */
 void checks_write_over(Region *r, uint64_t first, uint64_t last);
-/* What a host returned, asked when the write counter stood at @counter. UNKNOWN: it cannot be told,
- * so it is not used. BAD: it is not what the host was given. */
+/* What a host returned, asked when the write counter stood at @counter. UNKNOWN: that cannot
+ * be checked, so it is not used. BAD: it is not what the host was given. */
 enum CheckVerdict { CHECK_GOOD, CHECK_UNKNOWN, CHECK_BAD };
 enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter);
 
@@ -435,8 +435,8 @@ void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *sta
 void retain_judge(Client *c, FileGiven *given, unsigned flags);
 /* Only what was never written in this opening. */
 bool retain_may_release(const Region *r);
-/* ... and whose file is unchanged since the opening, nobody writes it, and whoever changes it from
- * now on changes its stamp. */
+/* ... and only if its file is unchanged since the opening, nobody writes it, and each later change
+ * will change its stamp. */
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
@@ -473,11 +473,11 @@ void call_prefetch_step(Call *call, uint64_t now_ns);
 void call_report_step(Call *call, uint64_t now_ns);
 void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns);
 
-/* Under the lock: the OPEN request of a region, for mopen and for establishing anew. */
 /* What the manager answered to OP_OPEN. 0: it is a region on a host that may be used; else why not.
  */
 enum OpenAnswer { OPEN_ANSWER_GOOD, OPEN_ANSWER_SENSELESS, OPEN_ANSWER_ELSEWHERE };
 enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret);
+/* Under the lock: the OPEN request of a region, for mopen and for establishing it again. */
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
                  uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out);
 

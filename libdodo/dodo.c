@@ -343,7 +343,7 @@ int dodo_shutdown(void)
     Entry e;
     enter(&e);
     if (runtime_stop() < 0)
-        return fail(&e, EINVAL, "the manager could not be told of everything");
+        return fail(&e, EINVAL, "the manager could not be informed of everything");
     leave(&e, false);
     return 0;
 }

@@ -113,7 +113,7 @@ void gate_open(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* The parent's other threads may have held the lock, and wait in vain in the conditions. */
+/* The parent's other threads may have held the lock or waited in the conditions. */
 void gate_reset(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

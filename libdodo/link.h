@@ -34,7 +34,7 @@ struct Link {
     Channel *channel;
     FileWorker worker;
     FileJob job;
-    int timer_fd;      /* timerfd; -1: there was none to be had */
+    int timer_fd;      /* timerfd; -1: none was available */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Spin spin;
     int came; /* messages that a doze brought */

@@ -356,8 +356,8 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     if (s && host_changed(st, s)) {
         if (st->begun || st->renewed)
             return RUN_HOST_CHANGED;
-        /* The session may be older than the region: the host that started anew since is told by a
-         * new HELLO only, and nothing else would ever ask for one. */
+        /* The session may be older than the region, and the host may have started again since. Only
+         * a new HELLO reaches it then, and nothing else would ever ask for one. */
         st->renewed = true;
         channel_forget(call->channel, s);
         (void)run_session(call, now_ns);
@@ -420,7 +420,7 @@ void run_session_up(Call *call, Session *session, uint64_t now_ns)
         write_transfer_resend(&st->u.write, clock_ns);
 }
 
-/* The transfer holds the path estimate that goes with the session: it starts anew on the next. */
+/* The path estimate belongs to the session: the transfer starts again on the next one. */
 void run_session_closed(Call *call, Session *session)
 {
     CallState *st = call->state;
