@@ -14,7 +14,7 @@
 typedef struct Backing Backing;
 
 /* 0; -EINVAL: no regular file open as wanted, or a range that no file has; -EBUSY: the range is
- * part of an open region; -EACCES: to be written, but it cannot be opened anew; -ENOMEM; another
+ * part of an open region; -EACCES: to be written, but it cannot be opened again; -ENOMEM; another
  * -errno of open(2). */
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret);
 void backing_close(Backing *b);

@@ -19,7 +19,7 @@ enum { BUFFERS_PART = 4 << 20 };
 
 /* Whose memory the mapping is of. */
 typedef struct BufferPages {
-    void *(*map)(size_t bytes); /* it takes none yet; NULL: not to be had */
+    void *(*map)(size_t bytes); /* it takes none yet; NULL: there is none */
     void (*unmap)(void *base, size_t bytes);
     void (*release)(void *at, size_t bytes); /* a part takes none any more, until it is written */
 } BufferPages;

@@ -60,10 +60,10 @@ typedef struct CacheConfig {
     uint32_t piece_bytes; /* power of two, CACHE_BLOCK .. 64 blocks */
     uint64_t low_water_bytes; /* free space below which the background reclaims; 0: never */
     uint64_t readahead_bytes; /* fetched and not asked for yet, at most; 0: no reading ahead */
-    uint64_t refraction_ns;   /* after remote memory was not to be had */
+    uint64_t refraction_ns;   /* after remote memory was unavailable */
     uint64_t
         write_retry_ns;     /* after a piece could not be written, before reclamation tries again */
-    uint64_t cost_fresh_ns; /* a measured cost older than this is measured anew */
+    uint64_t cost_fresh_ns; /* a measured cost older than this is measured again */
     unsigned bypass_factor; /* a file that costs less than so many times the copying is read past
                                the cache; 0: never */
     unsigned known_reads;   /* the file is not read ahead before so many reads were measured */

@@ -102,7 +102,7 @@ typedef struct Region {
     uint64_t remote_not_before_ns;
     uint64_t write_failures;     /* write-backs that failed, ever */
     int failure;                 /* errno of the last one */
-    int write_error;             /* of a write-back that no csync or cclose has told yet */
+    int write_error;             /* of a write-back that no csync or cclose has reported yet */
     int lost_error;              /* a sync failed for data that is in no cache any more */
     bool lost_told;              /* ... by a cclose */
     uint64_t lone, lone_syncing; /* writes of what is not cached (any more), as Piece.unsynced */
@@ -188,7 +188,7 @@ struct Cache {
     struct manage_stats stats;
 
     unsigned lane_count, lanes_given;
-    ListNode claimed; /* victims that were not to be had for a hit */
+    ListNode claimed; /* victims that could not be taken because of a hit */
 };
 
 /* ---- cache.c, piece.c: the directory -------------------------------------------------------- */

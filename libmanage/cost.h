@@ -20,7 +20,7 @@ typedef struct Cost {
         uint64_t again_ns; /* it saves little: it is worth another look so long after; else 0 */
         unsigned looks;    /* that found that, and that it is less than 40 us; halved by each that
                               did not */
-        bool dear;         /* it saves nothing */
+        bool useless;      /* it saves nothing */
         unsigned count;    /* of those of a mean */
     } classes[COST_CLASSES];
 } Cost;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of the process: what is dirty goes to the file, whoever is in the midst of a call. */
+/* The end of the process: what is dirty goes to the file, also while other threads are in calls. */
 #include <string.h>
 
 #include "libmanage/core_private.h"

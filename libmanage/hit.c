@@ -349,13 +349,13 @@ void cache_hit_end(CacheHit *h, Cache *c)
 
 void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)
 {
-    bool dear = h->measure && h->cheap_ns && ns > h->cheap_ns;
+    bool slow = h->measure && h->cheap_ns && ns > h->cheap_ns;
     add(&h->lane->file_reads, 1);
     add(&h->lane->file_bytes, h->len);
     if (h->measure)
         record(h, ns, now_ns);
     lane_give(c, h->lane);
-    if (dear) { /* not cheap, this one: that is to be known soon */
+    if (slow) { /* expensive, this one: that must be known soon */
         cache_enter(c);
         cache_unlock(c);
     }

@@ -180,8 +180,8 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     if (from >= limit)
         return false;
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    /* A file that is read from its start on the kernel reads ahead: whoever did so beside it would
-     * send a drive to and fro. */
+    /* The kernel reads ahead in a file that is read from its start on. To do the same beside it
+     * would send a drive to and fro. */
     if (source == CACHE_READ_FILE && (is_sequential(s) || file_is_cheap(c, s->len) ||
                                       file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
         return false;

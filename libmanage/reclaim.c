@@ -268,7 +268,7 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
     unstick(c, now_ns);
     bool taken =
         remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns);
-    c->background_idle = true; /* what comes from now on is told again, to another thread perhaps */
+    c->background_idle = true; /* later work wakes a thread again, perhaps another one */
     cache_unlock(c);
     return taken;
 }
@@ -280,7 +280,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
     c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
     /* What could not be written is in the region, for its csync. */
     if (job_end(c, job, result, now_ns) != 0 && job->ahead)
-        stream_forget(c, r); /* whoever reads there will be told */
+        stream_forget(c, r); /* the read there will report the error */
     cache_unlock(c);
 }
 

@@ -26,7 +26,7 @@ typedef struct Worth {
     uint64_t read_bytes, missed_bytes, remote_bytes;
     WorthSums hits, misses;
     uint64_t fresh_bytes; /* missed in this stretch alone */
-    uint64_t now_ns;      /* the latest that was told */
+    uint64_t now_ns;      /* the latest that was given */
     uint64_t since_ns;    /* it keeps, or has let go, since */
     uint64_t took_ns;     /* the last trial */
     uint64_t until_ns;  /* that is not changed before; 0 while letting go: nor known to be right */
