@@ -76,7 +76,7 @@ uint64_t imd_control_deadline(const ImdControl *c);
 void imd_control_expire(ImdControl *c, uint64_t now_ns);
 
 bool imd_control_joined(const ImdControl *c);
-/* Since the last call the manager was silent for too long: a session anew may find it. */
+/* Since the last call the manager was silent for too long: a new session may find it. */
 bool imd_control_lost(ImdControl *c);
 size_t imd_control_regions(const ImdControl *c); /* that hold a range of the pool */
 uint64_t imd_control_free_bytes(const ImdControl *c);

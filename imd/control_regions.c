@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The manager's requests: ALLOC, FREE, RELEASE, REOPEN (the paper's 4.2). Each leads to at most
  * one command to a data thread at a time; an entry with a command under way lets further requests
- * for it wait. What the manager is told is true when it is told. */
+ * for it wait. A reply to the manager is true when it is sent. */
 #include "imd/control_priv.h"
 
 #include <stdlib.h>
@@ -320,7 +320,7 @@ static void entry_give(ImdControl *c, Entry *e)
     directory_give(&c->directory, e);
 }
 
-/* The region is gone from its thread, and with it what waited for it; whoever asked for that need
+/* The region is gone from its thread, and with it what waited for it; who asked for that need
  * not wait until its pages are given back, too. */
 static void entry_gone(ImdControl *c, Entry *e, enum Status status)
 {

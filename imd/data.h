@@ -81,7 +81,7 @@ ImdData *imd_data_free(ImdData *d);
 int imd_data_add(ImdData *d, const ImdRegion *region);
 /* Open writes and fills end; the range may be used for another region when it returned. */
 void imd_data_drop(ImdData *d, uint64_t region);
-/* New opening and capability; filled blocks stay, write numbers start anew, transactions end. */
+/* New opening and capability; filled blocks stay, write numbers start again, transactions end. */
 void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 *capability);
 /* No capability opens it until it is reopened (released: nobody's). Open transactions end; blocks
  * with an unfinished write stay unfilled. */

@@ -107,8 +107,8 @@ static void write_heard(ImdData *d, DataWrite *w)
     list_push_back(&d->writes, &w->in_order);
 }
 
-/* Whoever began these has gone, or never meant to end them. Their blocks stay unfilled, and their
- * numbers unfinished: one who comes back all the same begins anew. */
+/* The clients that began these are gone, or never meant to end them. Their blocks stay unfilled and
+ * their numbers unfinished: a client that comes back begins again. */
 static void writes_age(ImdData *d)
 {
     const uint64_t age = imd_use_tick(d->config.write_age_ns);

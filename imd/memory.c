@@ -126,7 +126,7 @@ static void give_back_piece(const PoolMemory *m, uint8_t *at, size_t bytes)
 }
 
 /* Piece by piece, so that nobody who needs the map of memory waits for long; pieces end where huge
- * pages do, lest those be split. */
+ * pages do, so that none is split. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
 {
     while (bytes > 0) {

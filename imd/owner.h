@@ -22,10 +22,10 @@ typedef struct OwnerReload {
 
 typedef struct Owner {
     int fd;                           /* -1: there is none */
-    bool reach;                       /* a limit was given, and has not been told to be reached */
+    bool reach;                       /* a limit was given, and was not reported as reached yet */
     bool deaf;                        /* it did not listen when it was to hear of that */
-    uint64_t used_bytes, limit_bytes; /* as told last */
-    uint64_t told_ns;                 /* told, or tried to; 0: never */
+    uint64_t used_bytes, limit_bytes; /* as reported last */
+    uint64_t told_ns;                 /* reported, or tried to; 0: never */
     bool beats;                       /* it says that it is there, again and again */
     uint64_t heard_ns;                /* anything */
     OwnerReload reload;               /* the last one */

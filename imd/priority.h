@@ -18,8 +18,8 @@ void priority_group(bool hurry, uint64_t now_ns);
 /* When priority_expire() is to be called; TIME_NEVER: all is as it shall be. */
 uint64_t priority_due_ns(void);
 void priority_expire(uint64_t now_ns);
-/* The calling thread runs no longer at the lowest priority, where that may be had back: from now on
- * it works for the owner, who waits for his memory. */
+/* The calling thread leaves the lowest priority, if the kernel allows that: from now on it works
+ * for the owner, who waits for his memory. */
 void hurry(void);
 
 #endif

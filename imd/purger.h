@@ -24,7 +24,7 @@ int purger_start(Purger *p, const PoolMemory *pool, Mailbox *done); /* 0, or -er
 /* IMD_PURGE: the range of the command. IMD_LEAVE: the whole pool, as fast as it goes; comes back
  * likewise. @order was made by g_new. From any thread; in their order. */
 void purger_order(Purger *p, ImdOrder *order);
-/* Ends the thread when it has carried out what it was told; also of a zeroed Purger. */
+/* Ends the thread when it has carried out all that it was given; also of a zeroed Purger. */
 void purger_stop(Purger *p);
 
 #endif

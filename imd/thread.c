@@ -21,8 +21,9 @@ enum {
     LOOK_FOR_ORDERS = 16,              /* such looks, while there is no rest */
 };
 
-/* With a cap: no client waits longer than that without hearing from us, lest it take us for dead. A
- * READ that would wait longer is told to come again, and so is one of who has others waiting. */
+/* With a cap: every client hears from us within that time, so that it does not take us for dead. A
+ * READ that would wait longer is refused (come again), and so is one of a client that has others
+ * waiting. */
 #define PACE_WAIT_MAX_NS (300 * NS_PER_MS)
 #define PACE_MORE_MAX_NS (100 * NS_PER_MS)
 /* Writes begin only while less than that is owed. */
@@ -233,8 +234,8 @@ static void take_orders(ImdThread *t)
     }
 }
 
-/* Leaving: once no write is under way any more, or the time is over, every client is told, and
- * the control thread that they are. Until it ends, the thread goes on to answer LEAVING. */
+/* Leaving: once no write is under way any more, or the time is over, every client is informed,
+ * and then the control thread. Until it ends, the thread goes on to answer LEAVING. */
 static void leave(ImdThread *t, uint64_t now_ns)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
