@@ -241,7 +241,7 @@ static void call_end(Manager *m, Call *call, int status)
     cmd_calls_pump(m, h);
 }
 
-/* Each answer bears the imd's hint, whatever its status. */
+/* Each answer carries the imd's hint, whatever its status. */
 static void take_hint(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len)
 {
     OpAllocReply alloc;

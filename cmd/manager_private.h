@@ -4,7 +4,7 @@
  *
  * Who owns what: the manager owns hosts, clients, regions, calls and tasks, each by a hash map or
  * a list. A region always has a host; hosts and clients are never freed while something points
- * at them. All functions run to their end without calling back; the sink is told as they go. */
+ * at them. All functions run to their end without calling back, but for the sink. */
 #ifndef DODO_CMD_MANAGER_PRIVATE_H
 #define DODO_CMD_MANAGER_PRIVATE_H
 
@@ -79,7 +79,7 @@ typedef struct Host {
 
     ListNode regions;
     uint64_t regions_count, digest;
-    uint64_t named;  /* clients that it alone has told of */
+    uint64_t named;  /* clients that it alone has named */
     ListNode doomed; /* regions to be freed, nobody waits for it */
 
     RequestIds ids;
@@ -92,7 +92,7 @@ typedef struct Host {
     ReplyCache replies;
 } Host;
 
-/* What the resource monitor of a host's owner (rmd) told last. */
+/* What the resource monitor of a host's owner (rmd) reported last. */
 typedef struct Owner {
     HmapNode by_address;
     HmapNode by_epoch; /* where epoch is not 0 */

@@ -137,8 +137,8 @@ static bool freed_since(const Host *h, uint64_t region, uint64_t before)
     return false;
 }
 
-/* @r, REGION_BUSY, becomes what the list says. Whoever has it open may have opened it by any of
- * the requests heard from him so far: with less than that it must not be taken for unclaimed. */
+/* @r, REGION_BUSY, becomes what the list says. Any request heard from its client so far may have
+ * opened it: a claim that knows of fewer requests does not show that it is unclaimed. */
 static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
 {
     if (l->flags & REGION_RELEASED)

@@ -4,7 +4,7 @@
  * repeat nor hide others. */
 #include "cmd/manager_private.h"
 
-#define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are told */
+#define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are listed */
 
 static HostStatus status_of(const Manager *m, const Host *h)
 {
@@ -40,7 +40,7 @@ static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
     }
 }
 
-/* Whose memory is being lent, or soon will be, is told as a host. */
+/* An owner whose memory is lent, or soon will be, is listed as a host. */
 static void owners_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
 {
     LIST_FOREACH(at, &m->owners_order)
