@@ -34,7 +34,7 @@ typedef struct Child {
     uint64_t used_bytes;  /* of it, as imd said last */
     uint64_t beat_ns;     /* the next one */
     bool untold;          /* it did not listen when it was to hear of it */
-    bool leaving;         /* it was told to */
+    bool leaving;         /* it was asked to */
     Cgroup cgroup;
     Guard guard;
 } Child;

@@ -14,7 +14,7 @@ int load_parse(const char *loadavg, double *ret);
 /* The damped share of one process, or of several that are one for us. */
 typedef struct LoadShare {
     bool began;
-    uint64_t at_ns, busy_ns; /* as told last */
+    uint64_t at_ns, busy_ns; /* as reported last */
     double share;            /* tasks, as the load average of one minute counts them */
 } LoadShare;
 

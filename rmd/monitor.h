@@ -4,13 +4,14 @@
  * time is CLOCK_MONOTONIC [ns] and is always given.
  *
  * Whatever is not known counts as busy. So does all that was before the monitor began to watch, or
- * began anew: after a gap in its own ticks, or after the host had slept. What was touched while
+ * began again: after a gap in its own ticks, or after the host had slept. What was touched while
  * nobody watched may have been touched just now.
  *
  * What keeps a host from flapping: the owner's return ends the lending within one look, but the
- * next begins only after idle_after of quiet, counted anew by everything that was not quiet or not
- * known; whatever the rules say, idle_after also lies between a reclaim and the next start. After
- * memory was short, and after imd ended by itself, a pause comes on top that doubles each time. */
+ * next begins only after idle_after of quiet, counted again from everything that was not quiet or
+ * not known; whatever the rules say, idle_after also lies between a reclaim and the next start.
+ * After memory was short, and after imd ended by itself, a pause comes on top that doubles each
+ * time. */
 #ifndef DODO_RMD_MONITOR_H
 #define DODO_RMD_MONITOR_H
 
@@ -64,8 +65,8 @@ typedef struct MonitorConfig {
     bool watch_only;         /* nothing is ever started */
 } MonitorConfig;
 
-/* None of them calls back into the monitor. What fails in start() is told by monitor_ended(),
- * later. */
+/* None of them calls back into the monitor. What fails in start() is reported by
+ * monitor_ended(), later. */
 typedef struct MonitorSink {
     /* The owner's rules over @facts, which are complete now. Called only where a rule is set. */
     void (*judge)(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim);
@@ -117,7 +118,7 @@ bool monitor_idle(const Monitor *m, uint64_t now_ns);
 enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
 
 typedef struct MonitorStatus {
-    enum MonitorState state;         /* busy: imd is gone, or has been told to go */
+    enum MonitorState state;         /* busy: imd is gone, or has been asked to leave */
     uint64_t epoch;                  /* of the imd that runs or ran last; 0: none */
     uint64_t lendable_bytes;         /* lending: the limit; else what could be lent */
     uint64_t used_bytes;             /* of the pool, as imd said last */

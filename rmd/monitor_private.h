@@ -38,7 +38,7 @@ struct Monitor {
     bool leaving;
     bool sleeps;              /* the host is about to */
     enum Cause cause;         /* why not lent, as decided last */
-    enum Cause reclaimed_for; /* why the last one was told to go; NONE: it never was */
+    enum Cause reclaimed_for; /* why the last one was asked to leave; NONE: it never was */
     uint64_t reclaimed_ns;
 };
 

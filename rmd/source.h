@@ -30,7 +30,7 @@ typedef struct Source Source; /* each kind's own begins with it */
 /* Asks who watches the input devices. 0; -errno: no answer. */
 typedef int (*InputAsk)(void *ctx, uint64_t awake_ns, InputReport *ret);
 
-/* What the sources are told by the settings; borrowed. */
+/* The settings of the sources; borrowed. */
 typedef struct SourceSettings {
     char *const *consoles; /* device files or patterns, NULL at the end */
     const char *utmp;      /* path of the file of sessions; NULL: none is read */

@@ -3,7 +3,7 @@
  * ends the program when its server dies.
  *
  * A server that accepts a connection and then says nothing would keep us for ever, so a thread of
- * its own asks it, and whoever looks waits for that a while. If it hangs for good, it is left
+ * its own asks it, and a look waits for that a while. If it hangs for ever, it is left
  * behind: what both use belongs to the last of the two. */
 #include <errno.h>
 #include <pthread.h>
