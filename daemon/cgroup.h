@@ -28,7 +28,7 @@ const char *cgroup_below(const CgroupMount *m, const char *group);
 /* Cuts the last component off; false when there was none. */
 bool cgroup_up(char *group);
 /* The files of a group that hold its limits, beginning with the 0th; NULL: there are no more. Above
- * memory.high processes are slowed down until pages can be had back, and a pool's cannot. */
+ * memory.high processes are slowed down until pages are reclaimed, and a pool's cannot be. */
 enum { CGROUP_LIMITS = 2 };
 const char *cgroup_limit_file(enum CgroupKind kind, unsigned i);
 /* That tells what it uses. */

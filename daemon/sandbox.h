@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a process gives up once it has opened all that it needs: it takes datagrams from the
- * network, say, and whoever takes it over by one of them must find nothing to use. Everything given
+ * network, say, and an attacker who takes it over by one must find nothing to use. Everything given
  * up stays given up. What the kernel or the build cannot do is left out and reported in
  * @ret_missing. */
 #ifndef DODO_DAEMON_SANDBOX_H
@@ -25,9 +25,9 @@ enum SandboxNeed {
  * when nothing is missing. */
 void sandbox_enter(unsigned needs, const char *const *readable, char *ret_missing, size_t cap);
 
-/* The calling thread and what it starts read no file beneath @path any more, whoever may, nor get
- * new privileges. What comes later into a directory on the way to it cannot be read either: for
- * paths such as /dev/input, on the way to which little comes. 0, -errno. */
+/* The calling thread and what it starts read no file beneath @path any more, whatever its mode
+ * allows, and get no new privileges. What comes later into a directory on the way to it cannot be
+ * read either: for paths such as /dev/input, on the way to which little comes. 0, -errno. */
 int sandbox_hide(const char *path);
 
 #endif

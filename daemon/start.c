@@ -113,7 +113,7 @@ static void drop_groups(const gid_t *without, size_t count)
         (void)setgroups((size_t)left_count, left);
 }
 
-/* The pool is locked by whoever we become, too. */
+/* The user that we become may lock the pool, too. */
 static int become(const struct passwd *user, const gid_t *without, size_t count)
 {
     const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};

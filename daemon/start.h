@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starting a daemon or tool: who it is (cluster, keys), where it listens, and telling that it is
- * ready. Failures leave one line in @error that says what to mend. */
+ * ready. Failures leave one line in @error that says what to fix. */
 #ifndef DODO_DAEMON_START_H
 #define DODO_DAEMON_START_H
 

@@ -461,7 +461,7 @@ static const TransportOps udp_ops = {
     .datagram_max = udp_datagram_max,
 };
 
-/* As much as can be had: beyond the system's limit with the privilege, else up to it. */
+/* As much as the system gives: beyond its limit with the privilege, else up to it. */
 static void set_buffer(int fd, int force_option, int option, size_t bytes)
 {
     int v = bytes > INT_MAX / 2 ? INT_MAX / 2 : (int)bytes;
