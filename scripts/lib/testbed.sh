@@ -38,7 +38,7 @@ testbed_sweep() {
   rm -rf --one-file-system "$work"
 }
 
-# What `up` is told, a line each: "skip TEXT", "ready", "log TEXT" and then "failed TEXT".
+# What `up` reads, a line each: "skip TEXT", "ready", "log TEXT" and then "failed TEXT".
 tell() { printf '%s\n' "$*"; }
 skip() {
   echo "$*" >>"$work/skipped"
@@ -73,7 +73,7 @@ keep_host() {
     if memory_limit "dodo-testbed-$(<"$work/testbed.id")-$name" "$limit"; then
       echo "$memory_group" >"$work/hosts/$name/group"
     else
-      skip "memory of $name: no control group for it is to be had here (as root it is)"
+      skip "memory of $name: no control group for it is available here (as root there is)"
     fi
   fi
 }
