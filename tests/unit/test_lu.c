@@ -140,7 +140,7 @@ static void damage__is_told(void **state)
     assert_int_equal(truncate(tmpdir_path(&dir, "matrix.2", path), 800), 0);
     assert_int_equal(run("--check"), 1);
     says("matrix.2 has 800 bytes, where the layout has");
-    says("restore it, or make the matrix anew");
+    says("restore it, or make the matrix again");
 }
 
 /* Without a manager Dodo's back end is the files, and the numbers are the same. */
