@@ -390,9 +390,9 @@ DODO_API const char *dodo_last_error(void);
  *
  * As if every region were closed (retained ones are released), then says good-bye to the manager
  * and ends the library's thread. Waits for the reads of queues, which can still be taken back. Runs
- * by itself at normal exit, without releasing. A later dodo_mopen() starts anew.
+ * by itself at normal exit, without releasing. A later dodo_mopen() starts it again.
  *
- * Returns: 0; -1 with errno EINVAL when the manager could not be told (it finds out by itself).
+ * Returns: 0; -1 with errno EINVAL when the manager could not be informed (it finds out by itself).
  * Threads: safe, but no other thread may be in the library.  Since: 0.1
  */
 DODO_API int dodo_shutdown(void);

@@ -116,8 +116,8 @@ DODO_API ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len);
  * @buf:    source, @len bytes; not kept
  * @len:    bytes to write; 0 checks the arguments and returns 0
  *
- * The data is in local memory when it returns; dodo_csync() puts it on the disk. When no room can
- * be had for it, it is written to the backing file instead.
+ * The data is in local memory when it returns; dodo_csync() puts it on the disk. If no room can
+ * be made for it, it is written to the backing file instead.
  *
  * Returns: bytes taken: @len, or fewer at the region's end or when the file took fewer; -1 with
  *          errno set, and then nothing of this call was taken.
@@ -157,8 +157,8 @@ DODO_API int dodo_csync(int rd);
  * Does as dodo_csync(), but for remote memory, which is given back (DODO_RETAIN: kept), and what
  * others have written: where nothing was written since the last sync it waits for none. Waits for
  * calls in progress on @rd; others fail with EINVAL meanwhile. The descriptor that was given to
- * dodo_copen() is not touched. A failed fdatasync for what is cached no more is told once: the
- * second call closes the region.
+ * dodo_copen() is not touched. A failed fdatasync of data that is no longer cached is reported
+ * once: the second call closes the region.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, or is being closed: nothing to be done
@@ -172,7 +172,7 @@ DODO_API int dodo_cclose(int rd);
  * dodo_csetPolicy() - choose the replacement policy of the cache
  * @policy: MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN, or a number from manage_register_policy()
  *
- * What is cached stays so; the new policy is told of it in the order in which it was last used.
+ * What is cached stays so; the new policy hears of each piece, in the order of their last use.
  *
  * Returns: 0; -1 with errno set, and then nothing has changed.
  * Errors:  EINVAL  there is no such policy
@@ -181,7 +181,7 @@ DODO_API int dodo_cclose(int rd);
  */
 DODO_API int dodo_csetPolicy(int policy);
 
-/* ---- what it tells and is told -------------------------------------------------------------- */
+/* ---- statistics and policies ---------------------------------------------------------------- */
 
 /** What the cache has done. A cread counts once, as the farthest place that it had to go to: a
  * local hit needed none, a disk read needed the file. The bytes are counted where each came from.
@@ -255,7 +255,7 @@ enum {
 
 /** The local cache directory. */
 struct manage_directory {
-    struct manage_entry *oldest, *newest; /**< all pieces that the policy was told of */
+    struct manage_entry *oldest, *newest; /**< all pieces that the policy knows */
     uint64_t entries;
     uint64_t bytes;       /**< cached, [bytes] */
     uint64_t limit_bytes; /**< at most */
