@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Config files with a mistake, and what whoever reads one must say of it: daemons, tools and
+/* Config files with a mistake, and the error that each reader must report: daemons, tools and
  * libraries the same. */
 #ifndef DODO_TESTS_LIB_BAD_CONF_H
 #define DODO_TESTS_LIB_BAD_CONF_H

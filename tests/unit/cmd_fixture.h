@@ -343,7 +343,7 @@ FIXTURE uint64_t imd_beat(Rig *rig, FakeImd *imd)
     return imd_request(rig, imd, OP_BEAT, body, wire_beat_encode(&beat, body));
 }
 
-/* One page of a list, as told. */
+/* One page of a list, as the arguments say. */
 FIXTURE uint64_t imd_page(Rig *rig, FakeImd *imd, uint32_t list, uint32_t page, uint32_t pages,
                           uint64_t before, const RegionListing *regions, unsigned count)
 {
@@ -648,7 +648,7 @@ FIXTURE void rig_pump(Rig *rig)
     }
 }
 
-/* Time passes; nobody but the manager does anything of its own accord. */
+/* Time passes; nobody but the manager does anything by itself. */
 FIXTURE void rig_wait(Rig *rig, uint64_t ns)
 {
     uint64_t end = rig->now_ns + ns;

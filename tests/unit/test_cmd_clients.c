@@ -165,7 +165,7 @@ static void client__limit(void **state)
 
 /* Silence counts only while we ran: nobody is dead after a pause of ours, whether time is noticed
  * by the clock or by a message; and the grace is not over. */
-static void pause__starts_all_clocks_anew(void **state)
+static void pause__starts_all_clocks_again(void **state)
 {
     (void)state;
     for (unsigned by_message = 0; by_message < 2; by_message++) {
@@ -302,7 +302,7 @@ int main(void)
         cmocka_unit_test(leave__frees_at_once),
         cmocka_unit_test(leave__of_a_stranger_is_done_already),
         cmocka_unit_test(client__limit),
-        cmocka_unit_test(pause__starts_all_clocks_anew),
+        cmocka_unit_test(pause__starts_all_clocks_again),
         cmocka_unit_test(pause__postpones_requests),
         cmocka_unit_test(pause__postpones_the_end_of_an_open),
         cmocka_unit_test(pause__short_delays_count),

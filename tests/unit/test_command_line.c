@@ -97,7 +97,7 @@ static void line__help_and_version_end_well(void **state)
     assert_string_equal(said, "program 7\n");
 }
 
-static void line__what_is_bad_is_told(void **state)
+static void line__what_is_bad_is_reported(void **state)
 {
     assert_int_equal(parse("--flag", "--size=bad"), 2);
     assert_string_equal(said, "program: --size does not take 'bad'; program --help says more\n");
@@ -114,7 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line__options_are_taken),
         cmocka_unit_test(line__help_and_version_end_well),
-        cmocka_unit_test(line__what_is_bad_is_told),
+        cmocka_unit_test(line__what_is_bad_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 /* Unsealed and sealed: most promises are the same. */
 #define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
 
-static void reset__peer_started_anew(void **state)
+static void reset__peer_started_again(void **state)
 {
     (void)state;
     FOR_BOTH(keys)
@@ -159,7 +159,7 @@ static void reset__never_starts_a_quarrel(void **state)
     pair_deinit(&p);
 }
 
-/* Whoever forges where he is would have us send there. */
+/* A stranger with a forged address would have us send there. */
 static void reset__not_to_strangers(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void unheard__an_answer_in_time_is_enough(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reset__peer_started_anew),
+        cmocka_unit_test(reset__peer_started_again),
         cmocka_unit_test(reset__is_only_a_hint),
         cmocka_unit_test(reset__not_for_a_session_that_the_peer_initiated),
         cmocka_unit_test(reset__never_starts_a_quarrel),

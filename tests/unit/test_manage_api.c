@@ -421,7 +421,7 @@ static void last_error__of_the_others(void)
     CHECK(cclose(rd) == 0);
 }
 
-/* Memory where none can be: whoever reads or writes that file gets EIO. */
+/* Memory where none can be: reads and writes of that file get EIO. */
 static void last_error__of_a_file_that_fails(void)
 {
     char b = 0;

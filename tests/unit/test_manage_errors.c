@@ -86,7 +86,7 @@ static void write_back__goes_on_where_one_fails(void **s)
 }
 
 /* What failed in somebody else's call, or in the background, the next csync tells, once. */
-static void write_back__failure_is_told_once(void **s)
+static void write_back__failure_is_reported_once(void **s)
 {
     (void)s;
     int rd;
@@ -233,7 +233,7 @@ static void close__of_what_is_synced(void **s)
     cache_free(c);
 }
 
-/* Written back, written through, or synced in vain. */
+/* Written back, written through, or synced without success. */
 static void close__of_what_is_not_synced(void **s)
 {
     (void)s;
@@ -297,7 +297,7 @@ static void read_error__is_the_calls(void **s)
     w.read_error = EIO;
     assert_int_equal(do_read(c, rd, 0, PIECE), -1);
     assert_int_equal(errno, EIO);
-    assert_int_equal(do_write(c, rd, 1, 1, 9), -1); /* the rest of the block cannot be had */
+    assert_int_equal(do_write(c, rd, 1, 1, 9), -1); /* the rest of the block cannot be read */
     assert_int_equal(errno, EIO);
     assert_int_equal(stats(c).cached_bytes, 0);
     w.read_error = 0;
@@ -333,7 +333,7 @@ int main(void)
         cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
         cmocka_unit_test(failed_write_through__is_read_from_the_file),
         cmocka_unit_test(write_back__goes_on_where_one_fails),
-        cmocka_unit_test(write_back__failure_is_told_once),
+        cmocka_unit_test(write_back__failure_is_reported_once),
         cmocka_unit_test(fdatasync__failed_is_written_again),
         cmocka_unit_test(fdatasync__failed_for_what_left_meanwhile),
         cmocka_unit_test(fdatasync__failed_for_a_failed_write),

@@ -185,7 +185,7 @@ static void policy__unknown_changes_nothing(void)
     model_end(&m);
 }
 
-/* One that counts what it is told, takes the oldest, and keeps no list. */
+/* One that counts its calls, takes the oldest, and keeps no list. */
 static struct {
     unsigned creates, destroys, reads, writes, reclaims, removes;
 } told;

@@ -136,7 +136,7 @@ static void logind__nobody(void **state)
     assert_int_equal(f->report.sessions, 1);
     session_set(f, "c1", "State", g_variant_new_string("closing"));
     look(f, 402 * S);
-    assert_idle(f, 0, "nobody is logged in, for 0s at least"); /* counted anew */
+    assert_idle(f, 0, "nobody is logged in, for 0s at least"); /* counted again */
     subprocess_end(mock);
 }
 
@@ -192,7 +192,7 @@ static void logind__clocks(void **state)
         {NOW - 10 * S, AWAKE - 700 * S, 700 * S},
         {NOW - 5000 * S, AWAKE - 700 * S, 700 * S}, /* the clock was set forward */
         {NOW - 300 * S, AWAKE + S, 0},              /* in the future */
-        {NOW - 300 * S, 0, 300 * S},                /* only one is told */
+        {NOW - 300 * S, 0, 300 * S},                /* only one is reported */
         {NOW + S, 0, 0},
         {S, 0, AWAKE}, /* before the host's start */
         {0, 0, 0},     /* idle, and no word since when */

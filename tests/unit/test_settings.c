@@ -125,7 +125,7 @@ static void settings__mistakes_are_named(void **state)
     }
 }
 
-static void settings__mistakes_are_told_as_by_all(void **state)
+static void settings__mistakes_are_reported_as_by_all(void **state)
 {
     (void)state;
     for (size_t i = 0; i < BAD_CONFS; i++) {
@@ -290,7 +290,7 @@ int main(int argc, char **argv)
         T(settings__environment_beats_file),
         T(settings__default_port),
         T(settings__mistakes_are_named),
-        T(settings__mistakes_are_told_as_by_all),
+        T(settings__mistakes_are_reported_as_by_all),
         T(settings__groups_of_others),
         T(settings__takes_its_keys),
         T(settings__named_file_must_exist),
