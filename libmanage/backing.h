@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The backing file of a cached region: the library's own description of it, and a lock on the range
- * that keeps all others away, in this process and in others: the lock that libdodo's regions have,
- * so that a range is cached or mopened, never both. libdodo is told that it is held
- * (dodo_mopen_held) when the region goes to remote memory. */
+/* The backing file of a cached region: the library's own description of it, and a lock on its
+ * range. The lock keeps all others away, in this process and in others. libdodo's regions take the
+ * same lock, so a range is either cached or mopened, never both. When the region goes to remote
+ * memory, dodo_mopen_held() says to libdodo that the cache holds the lock. */
 #ifndef DODO_LIBMANAGE_BACKING_H
 #define DODO_LIBMANAGE_BACKING_H
 

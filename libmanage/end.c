@@ -4,8 +4,8 @@
 
 #include "libmanage/core_private.h"
 
-/* Before the first job: from now on nothing becomes dirty that nobody would write, and nothing is
- * read from remote memory, which does not hear of what the file gets. */
+/* Before the first job. From now on nothing becomes dirty, for nobody would write it. And nothing
+ * is read from remote memory, which does not get what the file gets. */
 static void end_begin(CacheEnd *e, Cache *c, uint64_t now_ns)
 {
     c->ending = true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading ahead: reads of a region that follow each other at a fixed distance are a stream - one
- * after the other, backwards, strided - and what it will read next is fetched in the background,
- * within a budget. It takes free room, and what was used only once; nothing that is hotter. */
+/* Reading ahead: reads of a region that follow each other at a fixed distance are a stream, be it
+ * in order, backwards or strided. What the stream will read next is fetched in the background,
+ * within a budget. It takes free room and pieces that were used only once, never more valuable
+ * ones. */
 #include "libmanage/core_private.h"
 
 enum { RUN_MIN = 2, WINDOW_READS = 4, AHEAD_READS_MAX = 4096, STREAM_STALE_READS = 1024 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a local cache worth its memory here, or would the kernel's cache make more of it? Where remote
- * memory saves nothing, a miss costs what the file costs and our bookkeeping besides, and the
- * kernel could keep as much of the file in the same memory. That is measured, not guessed: when a
- * full cache misses more than it hits, it lets go of its pieces, one for each that is read past it,
- * and what reads take then decides. Later it is looked again.
+/* Is a local cache worth its memory here, or would the kernel's cache make more of it? If remote
+ * memory saves nothing, a miss costs what the file costs and our bookkeeping, too, and the kernel
+ * could keep as much of the file in the same memory. That is measured, not guessed. When a full
+ * cache misses more than it hits, it lets go of its pieces, one for each that is read past it, and
+ * the times of reads then decide. Later the trial is repeated.
  *
- * Time is counted in stretches of what is read, about as long as the cache is large: one for the
- * change to take effect, and one that is measured. Pure. */
+ * Time is counted in stretches of bytes read, about as long as the cache is large: in one the
+ * change takes effect, the next is measured. Pure. */
 #ifndef DODO_LIBMANAGE_WORTH_H
 #define DODO_LIBMANAGE_WORTH_H
 
