@@ -203,8 +203,8 @@ void call_fill_step(Call *call, uint64_t now_ns)
 
 /* ---- FALLBACK regions ----------------------------------------------------------------------- */
 
-/* The inactive FALLBACK region or stripe whose time has come, or NULL; and when the next one's
- * comes. */
+/* The inactive FALLBACK region or stripe whose time has come, or NULL; and the time of the next
+ * one. */
 static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
     *ret_next_ns = TIME_NEVER;

@@ -67,8 +67,8 @@ static void close_wait(Call *call)
         call->phase = CLOSE_SEND;
 }
 
-/* What a retained region's blocks must be is written down before it is released: without that the
- * next opening believes nothing of it. */
+/* The record of a retained region's blocks is written before the region is released: without it the
+ * next opening trusts none of them. */
 static void close_keep(Call *call)
 {
     Client *c = call->channel->client;

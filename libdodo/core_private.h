@@ -76,7 +76,7 @@ typedef struct Region {
     ListNode idle;      /* ... in Client.idle, by that time */
     ListNode link;      /* in Client.regions, by age; its stripes come after it */
     /* A striped region has no memory of its own: its stripes are regions. It has the file, the
-     * flags and the calls in progress of all. */
+     * flags and the calls in progress for all of them. */
     struct Region *parent;   /* of a stripe */
     struct Region **stripes; /* NULL: not striped */
     unsigned stripes_count, stripes_active;
@@ -337,8 +337,9 @@ typedef struct BlockSums {
     unsigned count;
     uint32_t sum[BLOCK_SUMS_MAX];
 } BlockSums;
-/* Of the whole blocks in [from, from + len) of the region, at most BLOCK_SUMS_MAX; the region's end
- * ends its last block. None where nothing is checked. @seed: the region's, read under the lock. */
+/* The sums of the whole blocks in [from, from + len) of the region, at most BLOCK_SUMS_MAX; the
+ * region's end ends its last block. None if nothing is checked. @seed: the region's, read under the
+ * lock. */
 void block_sums(const Client *c, uint64_t region_len, uint64_t seed, uint64_t from,
                 const uint8_t *data, size_t len, BlockSums *ret);
 /* All below under the lock. The region has a new address: nothing is known of it. */
@@ -410,8 +411,8 @@ void call_group_file(Call *call, const FileResult *result, uint64_t now_ns);
 void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason);
 
 /* ---- stripe.c ---- */
-/* The stripe that holds @offset of the region (the last one holds its end), and where in that; the
- * region itself if it has none. */
+/* The stripe that holds @offset of the region (the last one holds its end), and the offset in that
+ * stripe; the region itself if it has no stripes. */
 Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
 bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);
 void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
@@ -422,8 +423,8 @@ void stripe_close_step(Call *call, uint64_t now_ns);
 void stripe_close_file(Call *call, const FileResult *result);
 
 /* ---- call_*.c: one step of each kind; called until nothing changes ---- */
-/* The call, which has a state and was counted in its region's refs, is for these bytes of the
- * region, which is no striped one; @len > 0. */
+/* Begins the call on these bytes of the region, which is not striped; @len > 0. The call has a
+ * state and was counted in its region's refs. */
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);

@@ -17,8 +17,8 @@
 
 /* ---- what all calls share ------------------------------------------------------------------- */
 
-/* A call in progress. It is no cancellation point: a thread that ended half-way would leave locks
- * behind. On success errno stays what it was. */
+/* A call in progress. It is no cancellation point: a thread that ended in the middle would leave
+ * locks behind. On success errno is unchanged. */
 typedef struct Entry {
     int error, cancel_state;
     Runtime *rt;

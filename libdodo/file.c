@@ -62,8 +62,8 @@ static int file_enter(File *f, bool read_only)
     return result;
 }
 
-/* Of a shared description the lock may be that of others, too: of other regions, of the parent's or
- * a child's. It goes with the description. */
+/* The lock of a shared description may belong to others, too: to other regions, to the parent or a
+ * child. It goes with the description. */
 void file_close(File *f)
 {
     (void)pthread_mutex_lock(&files_lock);
@@ -168,9 +168,9 @@ typedef struct LeaseAsk {
     int fd, error; /* 0: it was granted */
 } LeaseAsk;
 
-/* Whoever opens the file for writing while the lease is there waits until it is given back, and the
- * kernel sends SIGIO to the lease's owner. That is this thread, which has all signals blocked and
- * ends: nobody ever gets the signal, and none of the program's own is taken. */
+/* A program that opens the file for writing while the lease is there waits until the lease is given
+ * back, and the kernel sends SIGIO to the lease's owner. The owner is this thread, which has all
+ * signals blocked and ends: nobody ever gets the signal, and none of the program's own is taken. */
 static void *lease_main(void *arg)
 {
     LeaseAsk *ask = arg;

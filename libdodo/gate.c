@@ -8,8 +8,9 @@
 #include "base/time.h"
 
 /* Threads count themselves in one of several counters, each in a cache line of its own, so that
- * calls on different processors do not disturb each other. Who enters counts itself first and looks
- * for a closed gate then; who closes does it the other way round: one of them sees the other. */
+ * calls on different processors do not disturb each other. A thread that enters counts itself first
+ * and then looks for a closed gate; one that closes does it the other way round. So one of them
+ * sees the other. */
 enum { COUNTERS = 64, CACHE_LINE = 64 };
 
 typedef struct Counter {
