@@ -26,8 +26,8 @@ static void slot_stop(ImdControl *c, unsigned slot)
     c->slots[slot].on = false;
 }
 
-/* False: too many of our requests are open, which only a manager that answers some and others
- * never can bring about; the next BEAT tries again. */
+/* False: too many of our requests are open, which only a manager that answers some and never others
+ * can cause; the next BEAT tries again. */
 static bool slot_start(ImdControl *c, unsigned slot, uint16_t op, const uint8_t *body, size_t len,
                        const RequestTimes *times, uint64_t now_ns)
 {

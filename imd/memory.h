@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool's memory: one anonymous mapping whose pages are taken from the host when they are first
- * touched, or all at once. Never in a core dump, in huge pages and locked where the host allows it.
- */
+/* The pool's memory: one anonymous mapping. Its pages are taken from the host when they are first
+ * touched, or all together at the start. It is never in a core dump, and in huge pages and locked
+ * where the host allows it. */
 #ifndef DODO_IMD_MEMORY_H
 #define DODO_IMD_MEMORY_H
 

@@ -75,8 +75,8 @@ static void give_order(void *ctx, const ImdCommand *command)
         imd_thread_order(&imd->threads[command->thread], o);
 }
 
-/* The control thread will order the same when it hears of it; but it may be kept waiting, and the
- * owner with it. Until that order is carried out the range is not used again. */
+/* The control thread will order the same when it hears of it. But that may take long, and the owner
+ * waits. The range is not used again until that order is carried out. */
 static void purge_at_once(void *ctx, const ImdRegion *region)
 {
     Imd *imd = ctx;

@@ -121,9 +121,9 @@ static uint64_t promised(uint64_t came, uint64_t before, uint64_t after)
     return came + after > before ? came + after - before : 0;
 }
 
-/* A write or a fill is charged whole when it begins, be it by a poll, which is nothing itself: no
- * more of them begin than the cap allows. What is refused for the cap's sake is not charged: else
- * those who come again and again in vain would keep all from ever being served. */
+/* A write or a fill is charged whole when it begins, also by a poll, which itself costs nothing: no
+ * more of them begin than the cap allows. A refused one is not charged: else those that come again
+ * and again would keep every one from being served. */
 static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     uint64_t busy = imd_data_stats(t->data)->busy;
@@ -137,7 +137,7 @@ static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *paylo
                promised(1, before.segments, after.segments));
 }
 
-/* READs wait for their turn. All else is done at once, a WRITE even before the READs that came
+/* READs wait for their turn. All else is done immediately, a WRITE even before the READs that came
  * before it: the network could have brought them in that order. */
 static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                        uint64_t now_ns)
@@ -305,8 +305,8 @@ static bool look(void *ctx)
     return port_look(&t->port) || mailbox_waiting(&t->orders);
 }
 
-/* With one system call less than waiting and then receiving. Who gives an order first posts it and
- * then looks whether we are asleep: one of us sees the other. */
+/* With one system call less than waiting and then receiving. The thread that gives an order first
+ * posts it and then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
 {
     uint64_t start = os_now_ns();
