@@ -34,11 +34,12 @@ enum {
     DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
 };
 
-/* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled:
- * when a peer's digest and ours still differ as they did after it, asking again tells nothing. */
+/* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled.
+ * If a peer's digest and ours differ just as they did after that list, another list would say
+ * nothing new. */
 typedef struct ListProgress {
     uint32_t list; /* the peer's number of it */
-    uint32_t mark; /* ours: counts lists from 1; regions seen in this one bear it */
+    uint32_t mark; /* ours: counts lists from 1; regions seen in this one carry it */
     uint32_t pages, page_base;
     uint64_t page_map; /* bit i: page page_base + i came */
     uint64_t before;   /* the lowest of all pages */
@@ -162,9 +163,9 @@ typedef struct Region {
 } Region;
 _Static_assert(sizeof(Region) <= 200, "millions of them");
 
-/* What hosts are believed to have room for in a round of an OPEN, by slot; 0 where there is none.
- * In one piece, and the greatest of each block beside it: a full cluster is seen at a glance, and
- * the few hosts with room among thousands without looking at each of them. */
+/* How much room each host is believed to have in a round of an OPEN, by slot; 0 if there is none.
+ * One array, and beside it the greatest of each block: a full cluster shows at a glance, and the
+ * few hosts with room among thousands are found without looking at each. */
 typedef struct Rooms {
     uint64_t *of_slot; /* hosts_max, rounded up to whole blocks */
     uint64_t *of_block;
@@ -297,8 +298,8 @@ void cmd_rooms_deinit(Manager *m);
 void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);
 size_t cmd_rooms_bytes(const Manager *m);
 bool cmd_rooms_check(const Manager *m);
-/* It can be reached, and nothing is said against it: by us, by any client, by the one that opens.
- */
+/* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
+ * the one that opens. */
 bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
@@ -354,8 +355,8 @@ void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, si
 void cmd_task_destroy(Manager *m, Task *t);
 
 /* ---- reconcile.c ---- */
-/* Whether a list is to be asked for: the digests differ, and a list could tell why. @quiet:
- * nothing is under way with this peer that alone makes them differ for a moment. */
+/* Whether to ask for a list: the digests differ, and a list could say why. @quiet: nothing is under
+ * way with this peer that alone makes them differ for a moment. */
 bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_t ours, bool quiet);
 bool cmd_list_under_way(const Manager *m, const ListProgress *p);
 uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim);

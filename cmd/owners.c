@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the owners' resource monitors (rmd) tell of their hosts. A monitor that says "busy" vouches
- * for the end of its imd, whose good-bye may have been lost: that host is dropped at once, and not
- * only when it has been silent for long. Each telling is whole, so that only the latest counts. */
+/* What the owners' resource monitors (rmd) report of their hosts. A monitor that says "busy"
+ * vouches for the end of its imd, whose good-bye may have been lost: that host is dropped
+ * immediately, not only when it has been silent for long. Each report is whole, so that only the
+ * latest counts. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>

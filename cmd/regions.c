@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The region directory (the paper's RD, 4.3): every region, by address and, released, by the
- * piece of a file it holds. Keeps the counts and digests of hosts and clients with it. */
+/* The region directory (the paper's RD, 4.3): every region by its address, and released ones also
+ * by the piece of a file that they hold. Keeps the counts and digests of hosts and clients with
+ * it. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* STATUS: the directory of hosts for operators, page by page, and then those whose owners are busy.
- * The cursor is the sequence number of the next one: hosts that come and go between pages neither
- * repeat nor hide others. */
+/* STATUS: the directory of hosts for operators, page by page, and then the hosts whose owners are
+ * busy. The cursor is the sequence number of the next host: those that come and go between pages
+ * neither repeat nor hide others. */
 #include "cmd/manager_private.h"
 
 #define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are listed */
