@@ -115,7 +115,7 @@ class Stage:
 
 
 class Machine:
-    """A machine whose calibrations come one after the other from a list; time passes when it is told to."""
+    """A machine whose calibrations come one after the other from a list; time passes in pauses alone."""
 
     def __init__(self, *calibrations, strict=False):
         self.calibrations, self.told, self.time, self.pauses = list(calibrations), [], 0, []
