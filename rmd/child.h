@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The imd that rmd has started: a process of its own session that gets what nobody else wants of
- * processor and disk, is the first to go when memory is out, leaves no core files, and does not
- * outlive rmd by more than its time to leave. At most one at a time. */
+/* The imd that rmd has started. It is a process of a session of its own, gets only what others
+ * leave of processor and disk, is the first to go when memory is out, leaves no core files, and
+ * does not outlive rmd by more than its time to leave. At most one at a time. */
 #ifndef DODO_RMD_CHILD_H
 #define DODO_RMD_CHILD_H
 

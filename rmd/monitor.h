@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The monitor's decisions (the paper's 4.1): looks at the host, readings of its memory, what
- * happens to imd and the time go in; what to do with imd and what to tell cmd comes out. Pure: the
+/* The monitor's decisions (the paper's 4.1). In go looks at the host, readings of its memory, what
+ * happens to imd, and the time. Out come what to do with imd and what to report to cmd. Pure: the
  * time is CLOCK_MONOTONIC [ns] and is always given.
  *
- * Whatever is not known counts as busy. So does all that was before the monitor began to watch, or
- * began again: after a gap in its own ticks, or after the host had slept. What was touched while
+ * Whatever is not known counts as busy. So does all the time before the monitor began to watch, or
+ * began again after a gap in its own ticks or after the host had slept. What was touched while
  * nobody watched may have been touched just now.
  *
  * What keeps a host from flapping: the owner's return ends the lending within one look, but the
  * next begins only after idle_after of quiet, counted again from everything that was not quiet or
- * not known; whatever the rules say, idle_after also lies between a reclaim and the next start.
- * After memory was short, and after imd ended by itself, a pause comes on top that doubles each
+ * not known. Whatever the rules say, idle_after also lies between a reclaim and the next start.
+ * After memory was short, and after imd ended by itself, a pause is added that doubles each
  * time. */
 #ifndef DODO_RMD_MONITOR_H
 #define DODO_RMD_MONITOR_H
@@ -131,8 +131,8 @@ void monitor_status_coarse(const Monitor *m, uint64_t now_ns, MonitorStatus *ret
  * most, terminated; returns @buf. */
 char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
 char *monitor_explain_coarse(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
-/* For a single look: a monitor that has watched for long enough on a clock of its own, as if the
- * load had been what it is, and has seen the last touch of the console at an earlier look. Sets
+/* For a single look: a monitor that has watched for long enough, on a clock of its own. It has seen
+ * the present load all that time, and the last touch of the console at an earlier look. Sets
  * @look->taken_ns. @memory NULL: not known. NULL: no memory. */
 Monitor *monitor_once(const MonitorConfig *config, const MonitorSink *sink, Look *look,
                       const MemoryState *memory, uint64_t *ret_now_ns);

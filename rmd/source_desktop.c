@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the desktop itself says, under Wayland too, where nobody else knows: GNOME's compositor, or
- * any that speaks org.freedesktop.ScreenSaver, as KDE's does.
+/* What the desktop itself reports, also under Wayland, where nothing else knows: GNOME's
+ * compositor, or any that speaks org.freedesktop.ScreenSaver, as KDE's does.
  *
- * That one's GetSessionIdleTime is to count seconds; KDE's counts milliseconds. So it is never
- * believed beyond the time since it was first asked or last fell: it falls when somebody touches
- * something. */
+ * GetSessionIdleTime of the latter should count seconds, but KDE's counts milliseconds. So it is
+ * never believed beyond the time since it was first asked or last fell: it falls when somebody
+ * touches something. */
 #include <errno.h>
 #include <stdlib.h>
 

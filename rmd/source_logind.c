@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions as systemd-logind knows them, of this host's seats and from afar: each says whether it
- * is idle and since when (org.freedesktop.login1(5)).
+/* Sessions as systemd-logind knows them, local and remote: each says whether it is idle and since
+ * when (org.freedesktop.login1(5)).
  *
- * A desktop says so itself, after a while of its own: what is claimed is too little by that. For a
- * session on a terminal logind tells when somebody last typed there, idle or not. */
+ * A desktop reports that it is idle only after a while of its own, so its idle time is too short by
+ * that. For a session on a terminal logind reports when somebody last typed there, idle or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
