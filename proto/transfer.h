@@ -215,9 +215,9 @@ void read_transfer_end(ReadTransfer *t);
 uint64_t read_transfer_take_whole(ReadTransfer *t);
 /* Of a chunk that has come: bit i, its i-th block was filled. */
 uint16_t read_transfer_chunk_filled(const ReadTransfer *t, unsigned chunk);
-/* Must block @block (of the region) come from the file? A segment that touches an unfilled block
- * is not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here
- * likewise. True for every block of a transfer that is not complete. */
+/* Must block @block (of the region) come from the file? A segment that touches an unfilled block is
+ * not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here as
+ * well. True for every block of a transfer that is not complete. */
 bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block);
 /* What came for @block of a complete transfer is not to be used: it counts as unfilled. */
 void read_transfer_discard(ReadTransfer *t, uint64_t block);
@@ -275,13 +275,14 @@ typedef struct WriteTransfer {
     WriteChunk chunks[TRANSFER_CHUNKS_MAX]; /* set up when begun */
 } WriteTransfer;
 
-/* Chunks end at block boundaries of the region, so that no block is in two chunks.
- * Number of chunks that [offset, offset + len) makes: each DATA chunk needs a number. One
- * transfer takes at most TRANSFER_CHUNKS_MAX. */
+/* Chunks end at block boundaries of the region, so that no block is in two chunks. Returns how many
+ * chunks [offset, offset + len) makes: each DATA chunk needs a number. One transfer takes at most
+ * TRANSFER_CHUNKS_MAX. */
 unsigned write_chunk_count(uint64_t offset, size_t len);
-/* @number: of the first chunk; chunk i has number + i for DATA and VOID, the same for all for FILL.
- * @transfer: name of the first chunk, chunk i has transfer + i: never used again on the session, so
- * that an acknowledgment counts for this very call only. 0 (not FILL): none has a name. */
+/* @number: of the first chunk; chunk i has number + i for DATA and VOID, and the same number for
+ * FILL. @transfer: the name of the first chunk; chunk i has transfer + i. A name is never used
+ * again on the session, so that an acknowledgment counts for this very call only. 0 (not FILL): the
+ * chunks have no names. */
 void write_transfer_start(WriteTransfer *t, const TransferConfig *config,
                           const RegionAddress *address, enum WriteKind kind, uint64_t offset,
                           const void *data, size_t len, uint64_t number, uint64_t transfer,
