@@ -18,11 +18,11 @@ enum SandboxNeed {
     SANDBOX_GROUPS = 1 << 3, /* keeps its supplementary groups */
 };
 
-/* Before the first thread is started: a filter holds for the calling thread and those that it
- * starts. New privileges, processes, programs and sockets go always, and so do files, but for
- * reading those beneath the paths @readable (NULL at the end; NULL: none). Supplementary groups go
- * where we may drop them. @ret_missing: words such as "landlock(...)", with blanks between; empty
- * when nothing is missing. */
+/* Call it before the first thread is started: a filter holds for the calling thread and those that
+ * it starts. It always gives up new privileges, processes, programs and sockets, and files, except
+ * reading those beneath the paths @readable (NULL at the end; NULL: none). It drops supplementary
+ * groups if we may. @ret_missing: words such as "landlock(...)", with blanks between; empty when
+ * nothing is missing. */
 void sandbox_enter(unsigned needs, const char *const *readable, char *ret_missing, size_t cap);
 
 /* The calling thread and what it starts read no file beneath @path any more, whatever its mode

@@ -218,8 +218,8 @@ void start_keep_notifier(void)
         notifier = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-/* The service manager's protocol is one datagram to a local socket; without it, nothing. It may
- * have so much else to read that there is no room just now; it may also hang. */
+/* The service manager's protocol is one datagram to a local socket. Without that socket, nothing.
+ * The manager may have so much else to read that there is no room just now; it may also hang. */
 static void notify(const char *text, unsigned wait_s)
 {
     const char *path = getenv("NOTIFY_SOCKET");
