@@ -199,8 +199,8 @@ static int push(Udp *u, Batch *b, Piece p)
     return 0;
 }
 
-/* A GSO message that the kernel refused, once more as single datagrams. Where these go, it was
- * GSO that did not; where they are too long themselves, the path MTU has shrunk. */
+/* A GSO message that the kernel refused, once more as single datagrams. If these are sent, GSO was
+ * the reason; if they are too long themselves, the path MTU has shrunk. */
 static int send_singly(Udp *u, Piece p)
 {
     int res = 0;
