@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What keys of one file must not say together. Each key alone has been checked before.
+/* Which keys of one file contradict each other. Each key alone has been checked before.
  *
- * A rule about keys of one group takes the default of the one that the file does not set: its
- * reader uses that. A rule across groups needs both in the file, for the other program may have
+ * A rule about keys of one group takes the default of a key that the file does not set: its reader
+ * uses that. A rule across groups needs both keys in the file, for the other program may have
  * another file, on another host. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Every constant that someone may want to tune: its key in the config file ([group] key), its
- * default, its unit. The table in docs/dodo.conf.5 says the same. Limits of the wire format stand
- * in proto/wire.h and are not tunable.
+ * default, its unit. The table in docs/dodo.conf.5 says the same. Limits of the wire format are in
+ * proto/wire.h and cannot be tuned.
  *
- * They hang together: a peer is silent only after several missed keep-alives (beat, alive, against
- * host_dead, client_dead); cmd gives one host up before the client gives cmd up, so that the next
- * host can be asked (request_deadline of both); grace is longer than all that it waits for. */
+ * They depend on each other: a peer is silent only after several missed keep-alives (beat, alive,
+ * against host_dead, client_dead); cmd gives one host up before the client gives cmd up, so that
+ * the next host can be asked (request_deadline of both); grace is longer than all that it waits
+ * for. */
 #ifndef DODO_BASE_DEFAULTS_H
 #define DODO_BASE_DEFAULTS_H
 
