@@ -71,7 +71,8 @@ static void screen_saver_look(DesktopSource *s, uint64_t awake_ns, SourceReport 
     }
     if (r != 0) {
         s->started = false;
-        source_unknown(ret, "%s", r == -ENOENT ? "no desktop on this bus tells" : error->message);
+        source_unknown(ret, "%s",
+                       r == -ENOENT ? "no desktop on this bus reports it" : error->message);
         return;
     }
     if (!s->started || value < s->value || value == 0)

@@ -73,7 +73,7 @@ static void utmp_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceRe
     int r = utmp_read(s->path, &u);
     stamps_begin(&s->stamps, now_ns, awake_ns);
     if (r == -ENODATA)
-        source_unknown(ret, "%s: nobody keeps it here", s->path);
+        source_unknown(ret, "%s: no sessions are recorded here", s->path);
     else if (r == -E2BIG)
         source_unknown(ret, "%s: more than %d are logged in", s->path, UTMP_SESSIONS_MAX);
     else if (r != 0)

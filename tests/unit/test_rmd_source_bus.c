@@ -317,7 +317,7 @@ static void desktop__gnome(void **state)
     Service gnome = {MUTTER, "/org/gnome/Mutter/IdleMonitor/Core", MUTTER};
     source_start(f, &source_desktop, f->bus.address);
     look(f, 0);
-    assert_unknown(f, "no desktop on this bus tells");
+    assert_unknown(f, "no desktop on this bus reports it");
     service_start(&gnome, &f->bus);
     service_answer(&gnome, g_variant_new("(t)", (guint64)301250));
     look(f, S);
@@ -384,7 +384,7 @@ static void desktop__other_path(void **state)
     assert_idle(f, 0, "the screen saver");
     service_fail(&saver, "org.freedesktop.DBus.Error.NotSupported");
     look(f, S);
-    assert_unknown(f, "no desktop on this bus tells");
+    assert_unknown(f, "no desktop on this bus reports it");
     service_stop(&saver);
 }
 
