@@ -47,7 +47,7 @@ static void close_reclaimed(Call *call, const char *reason)
         close_end(call, -1, EINVAL, reason);
 }
 
-/* Calls in progress on the region end by their deadlines; then it is decided what becomes of it. */
+/* Calls in progress on the region end by their deadlines; then the close goes on. */
 static void close_wait(Call *call)
 {
     Client *c = call->channel->client;
@@ -164,7 +164,7 @@ void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
     }
     if (call->phase == CLOSE_KEEP)
         st->release = result->count >= 0;
-    call->phase = CLOSE_SEND; /* free it if the file would not tell */
+    call->phase = CLOSE_SEND; /* free it if the file gave no answer */
 }
 
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp)

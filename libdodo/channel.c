@@ -301,7 +301,7 @@ static void call_step(Call *call, uint64_t now_ns)
 
 /* ---- input ---------------------------------------------------------------------------------- */
 
-/* Data tells by its ask which call's it is. */
+/* Data names its ask, and so its call. */
 static void channel_data(Channel *ch, Session *session, const uint8_t *payload, size_t len,
                          uint64_t now_ns)
 {

@@ -475,7 +475,7 @@ void client_fill_read(Client *c, FillItem *item, size_t count)
     (void)client_fill_offer(c, item, &sums);
 }
 
-/* ---- what it tells -------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 void client_stats(Client *c, ClientStats *ret)
 {

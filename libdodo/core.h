@@ -54,7 +54,7 @@ typedef struct ClientConfig {
     uint64_t alive_ns;                         /* between keep-alives */
     uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions again */
     RequestTimes request;      /* to the manager */
-    uint64_t credit_cap_bytes; /* until client_receive_granted() tells better */
+    uint64_t credit_cap_bytes; /* until client_receive_granted() gives the real value */
     unsigned regions_max;      /* stripes count */
     BlockSumFn *block_sum;     /* what a host returns is checked by it; NULL: it is believed */
     size_t fill_queue_bytes;   /* offered fills beyond it are not made */

@@ -391,7 +391,7 @@ void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64
               uint8_t *buf, size_t len, uint64_t now_ns);
 void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
                uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns);
-/* Sends what is due; tells how it stands. */
+/* Sends what is due; returns the state. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
 bool run_is_held(const Call *call);      /* by want of credit: others' progress lets it go on */
 uint64_t run_deadline(const Call *call); /* on the listening clock */

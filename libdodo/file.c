@@ -101,7 +101,7 @@ void file_abandon_all(void)
 
 /* ---- identity and stamp --------------------------------------------------------------------- */
 
-/* Random where the kernel does not tell: then nothing is ever found again. */
+/* Random if the kernel does not say: then nothing is ever found again. */
 static void boot_id(uint8_t out[16])
 {
     char text[64] = "";
@@ -121,7 +121,7 @@ static void boot_id(uint8_t out[16])
         random_bytes(NULL, out, 16);
 }
 
-/* Only who knows @secret can tell the key of a file, and so find or leave a region of it. */
+/* Without @secret nobody can compute the key of a file, and so find or leave a region of it. */
 static void file_key(const File *f, const uint8_t secret[SECRET_BYTES], const struct stat *st,
                      const struct statfs *fs, FileKey *ret)
 {
@@ -291,7 +291,7 @@ void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret)
     ret->count = (ssize_t)at;
 }
 
-/* What pwrite(2) does not take in one go is tried again once more, as its error then tells. */
+/* If pwrite(2) writes less than all, the rest is tried once more: that call returns the error. */
 void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret)
 {
     const char *next = buf;

@@ -37,7 +37,7 @@ void file_abandon_all(void);
 void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret);
 void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret);
 void file_sync(File *f, FileResult *ret);
-/* Asks for a lease first, which is given back at once. No signal comes of it. */
+/* Asks for a lease first, which is given back immediately. No signal comes from it. */
 void file_stamp(File *f, FileResult *ret);
 
 #endif

@@ -228,7 +228,7 @@ static bool any_blocked(Link *link)
     return false;
 }
 
-/* @blocked: a call waits for one of another thread, whose end no descriptor tells of. */
+/* @blocked: a call waits for one of another thread, and no descriptor shows when that ends. */
 static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     if (blocked)
@@ -493,7 +493,7 @@ static void fork_child(void)
     (void)pthread_mutex_unlock(&start_lock);
 }
 
-/* When the library is loaded, so that no fork can go by unseen. */
+/* When the library is loaded, so that it sees every fork. */
 __attribute__((constructor)) static void at_load(void)
 {
     (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
@@ -567,7 +567,7 @@ static Runtime *runtime_new(void)
     return rt;
 }
 
-/* With a link, so that no call fails for want of a socket later. */
+/* With a link, so that no call fails later because there is no socket. */
 static int runtime_begin(Runtime *rt)
 {
     rt->background_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
