@@ -23,7 +23,7 @@ uint64_t backing_offset(const Backing *b);
 
 /* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */
 ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint64_t offset);
-/* One pread(2), whatever comes of it, and no cancellation point: for reads that pay for little
+/* One pread(2), whatever it returns, and no cancellation point: for reads that must cost little
  * more. */
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset);
 /* Whole, or as much as the file takes: bytes, or -errno when it took nothing. *ret_error: the errno

@@ -65,7 +65,7 @@ static bool quiet(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
-/* Each run of what is dirty has one try: where one fails, the others are written all the same. */
+/* Each run of dirty blocks is written once. If one fails, the others are still written. */
 static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
@@ -219,7 +219,7 @@ static void sync_over(Cache *c, CacheCall *call)
     Region *r = call->region;
     int error = sync_error(call);
     bool goes = closes(call);
-    if (call->kind != CALL_RETAIN) /* which tells nobody */
+    if (call->kind != CALL_RETAIN) /* which informs nobody */
         r->write_error = 0;
     if (call->kind == CALL_CLOSE) {
         r->lost_told = r->lost_error != 0;

@@ -336,7 +336,8 @@ bool evict(Cache *c, Piece *p);
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
                   bool cold, uint64_t now_ns);
 
-/* A read of the program's is over: whether the cache is worth its memory goes by that. */
+/* A read of the program's is over. Whether the cache is worth its memory is decided by such
+ * reads. */
 void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum WorthFrom from,
                 uint64_t now_ns);
 
