@@ -10,7 +10,8 @@
 #include "base/rules.h"
 #include "proto/wire.h"
 
-/* Takes the same time wherever the difference is: an answer's delay tells nothing of the secret. */
+/* Takes the same time wherever the difference is: an answer's delay reveals nothing of the
+ * secret. */
 static inline bool capability_equal(const Id128 *a, const Id128 *b)
 {
     volatile uint8_t difference = 0;

@@ -22,7 +22,7 @@ static void reply_send(ImdControl *c, uint64_t id, uint16_t op, uint16_t status,
     c->sink.message(c->sink.ctx, WIRE_REPLY, out, n);
 }
 
-/* Every reply carries the hint (the paper's 4.3); @e: the region it tells of, or NULL. */
+/* Every reply carries the hint (the paper's 4.3); @e: the region it is about, or NULL. */
 static void reply_hint(ImdControl *c, uint64_t id, uint16_t op, uint16_t status, const Entry *e)
 {
     uint8_t body[WIRE_BODY_MAX];

@@ -38,7 +38,7 @@ typedef struct ImdDataConfig {
     unsigned writes_max;   /* open write transactions, all regions */
     uint64_t write_age_ns; /* an open write not heard for so long gives way to new ones; 0: never */
     unsigned fills_max;    /* open fill transactions, all regions; the oldest gives way */
-    uint32_t grant_bytes;  /* receive room told to writers */
+    uint32_t grant_bytes;  /* receive room granted to writers */
     uint32_t pace_bytes;   /* ... but no more than it, for the cap's sake; 0: there is none */
 } ImdDataConfig;
 

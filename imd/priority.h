@@ -15,7 +15,7 @@ void priority_open(int nice, uint64_t now_ns);
 /* The group is as any other's, or has its own nice again. All users but root together may change a
  * group ten times a second: a change that the kernel refuses for now is tried again. */
 void priority_group(bool hurry, uint64_t now_ns);
-/* When priority_expire() is to be called; TIME_NEVER: all is as it shall be. */
+/* When to call priority_expire(); TIME_NEVER: all is as it should be. */
 uint64_t priority_due_ns(void);
 void priority_expire(uint64_t now_ns);
 /* The calling thread leaves the lowest priority, if the kernel allows that: from now on it works

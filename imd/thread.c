@@ -115,7 +115,7 @@ static uint32_t answer_read(ImdThread *t, uint64_t now_ns)
     return ask.bytes;
 }
 
-/* What came, and what will come of it, without what was to come before. */
+/* What came, and what it will cost, without what was to come before. */
 static uint64_t promised(uint64_t came, uint64_t before, uint64_t after)
 {
     return came + after > before ? came + after - before : 0;
