@@ -283,7 +283,7 @@ void cmd_host_lose(Manager *m, Host *h, const char *why);
 void cmd_hosts_tick(Manager *m);
 void cmd_host_free(Host *h); /* memory only */
 
-/* ---- owners.c: what the owners' resource monitors tell ---- */
+/* ---- owners.c: what the owners' resource monitors report ---- */
 /* The monitor that says that this imd is, or was, its own; NULL: none does. */
 const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd);
 void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);

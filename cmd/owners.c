@@ -101,7 +101,7 @@ void cmd_owners_free(Manager *m)
     }
 }
 
-/* ---- what monitors tell -------------------------------------------------------------------- */
+/* ---- what monitors report ------------------------------------------------------------------- */
 
 /* The entry of the imd that the monitor says is gone; NULL: it is out of the directory. */
 static Host *host_vouched_gone(const Manager *m, const Owner *o)
@@ -133,7 +133,7 @@ static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *req
         return STATUS_BUSY;
     o->heard_ns = m->now_ns;
     if (RULE(OWNER_EPOCH) && request->id <= o->request_last)
-        return STATUS_OK; /* told before, or overtaken by what is newer */
+        return STATUS_OK; /* reported before, or overtaken by a newer one */
     o->request_last = request->id;
     o->state = op.state;
     o->lendable_bytes = op.lendable_bytes;
