@@ -47,7 +47,8 @@ void child_close(Child *c);
 /* 0, or -errno: none runs. */
 int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes);
 void child_limit(Child *c, uint64_t limit_bytes);
-/* Has it read the key again, and tells what of our own options is its. False: it did not listen. */
+/* Has it read the key again, and passes on those of our own options that concern it. False: it did
+ * not listen. */
 bool child_reload(Child *c, const RmdOptions *o);
 /* Tells the limit again, if imd did not listen. To be called now and then. */
 void child_remind(Child *c);

@@ -268,7 +268,7 @@ static void add_load(Text *t, const Monitor *m, enum Cause cause, uint64_t now_n
             words_time(t, since(i->loaded_ns, now_ns), held));
 }
 
-/* A host that does not tell has none, mostly. */
+/* A host that reports no battery mostly has none. */
 static void add_battery(Text *t, const Monitor *m, enum Cause cause)
 {
     if (m->config.dedicated || !m->idleness.seen || isnan(m->idleness.on_battery))
@@ -382,7 +382,7 @@ char *monitor_explain_coarse(const Monitor *m, uint64_t now_ns, char *buf, size_
 
 static const uint64_t WATCHED_MAX_NS = 7 * 24 * 3600 * NS_PER_S;
 
-/* For how long a monitor must have run that knows of all that this look tells. */
+/* How long a monitor must have run to know all that this look shows. */
 static uint64_t watched_ns(const MonitorConfig *config, const Look *look)
 {
     double idle_s = look->facts.value[FACT_console_idle];

@@ -10,7 +10,7 @@
 
 typedef struct Guard {
     pid_t pid;   /* 0: none runs */
-    int channel; /* that it is closed tells the guard of our end; -1: none */
+    int channel; /* its closing shows the guard our end; -1: none */
 } Guard;
 
 /* Of the process of @pidfd, which gets @patience_ns after our end. From any thread of a program

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rmd tells cmd: the state of its host, at each change and each beat. Of several that are not
- * yet answered only the newest counts. */
+/* What rmd reports to cmd: the state of its host, at each change and each beat. Of several that are
+ * not yet answered only the newest counts. */
 #ifndef DODO_RMD_MANAGER_LINK_H
 #define DODO_RMD_MANAGER_LINK_H
 

@@ -96,7 +96,7 @@ void monitor_sleep(Monitor *m, bool begins, uint64_t now_ns);
 /* Memory is lent that should be back before the host sleeps. */
 bool monitor_delays_sleep(const Monitor *m);
 
-/* What imd says and what becomes of it. */
+/* What imd says, and how it ends. */
 void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns);
 void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns);
 /* It is gone and waited for, or could not be started. @how: "signal 9"; borrowed. */
@@ -113,7 +113,7 @@ void monitor_expire(Monitor *m, uint64_t now_ns);
 /* By the looks alone the host would be lent, now and for the next one. */
 bool monitor_idle(const Monitor *m, uint64_t now_ns);
 
-/* ---- what it tells -------------------------------------------------------------------------- */
+/* ---- status --------------------------------------------------------------------------------- */
 
 enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
 

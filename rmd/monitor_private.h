@@ -10,7 +10,7 @@ enum ImdState {
     IMD_NONE,
     IMD_STARTING,
     IMD_READY,
-    IMD_LEAVING, /* told to go */
+    IMD_LEAVING, /* asked to leave */
     IMD_KILLED,
 };
 
@@ -31,7 +31,7 @@ struct Monitor {
     uint64_t kill_ns;      /* leaving, killed: the next KILL */
     bool failed;           /* leaving: because it was never ready */
     uint64_t epoch, pool_bytes, used_bytes;
-    char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had told to */
+    char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had asked to leave */
 
     uint64_t calm_until_ns;
     Pause crash, pressure;
@@ -42,7 +42,7 @@ struct Monitor {
     uint64_t reclaimed_ns;
 };
 
-/* imd runs, and shall. */
+/* imd runs, and should. */
 static inline bool monitor_lends(const Monitor *m)
 {
     return m->imd == IMD_STARTING || m->imd == IMD_READY;

@@ -58,8 +58,8 @@ static uint64_t ns_of(GVariant *properties, const char *key)
     return us < UINT64_MAX / NS_PER_US ? us * NS_PER_US : 0;
 }
 
-/* How long ago the time was at which the session became idle, or was last typed at; by the clock
- * that does not jump if logind tells it. */
+/* How long ago the session became idle, or was last typed at; by the clock that does not jump, if
+ * logind gives it. */
 static uint64_t since(GVariant *properties, const Look *look)
 {
     uint64_t at_ns = ns_of(properties, "IdleSinceHintMonotonic");
