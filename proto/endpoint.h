@@ -27,7 +27,7 @@ enum { CLUSTER_KEY_SIZE = 32, CLUSTER_KEYS_MAX = 2, SESSION_REPLAY_WINDOW = 4096
 typedef struct ClusterKey {
     uint8_t bytes[CLUSTER_KEY_SIZE];
 } ClusterKey;
-/* Not 0 (but when out of memory); public, tells nothing of the key. */
+/* Not 0 (unless out of memory); public, reveals nothing of the key. */
 uint32_t cluster_key_id(const ClusterKey *k);
 
 typedef struct EndpointConfig {
@@ -44,8 +44,8 @@ typedef struct EndpointConfig {
                                 that until endpoint_forget(); 0: a second */
 } EndpointConfig;
 
-/* Opaque outside proto/endpoint*.c, but for what these fields tell. Valid until SESSION_CLOSED for
- * it or endpoint_forget(). */
+/* Opaque outside proto/endpoint*.c, except for these fields. Valid until SESSION_CLOSED for it or
+ * endpoint_forget(). */
 typedef struct Session {
     Addr peer;     /* where it is; fixed at HELLO */
     Id128 peer_id; /* the peer's WireHello.self; known when up */

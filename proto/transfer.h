@@ -95,14 +95,14 @@ typedef struct TransferConfig {
     /* Where several transfers share a channel: what all of them have under way, so that one of
      * them at least moves, however scarce credit is; kept. NULL: this one is alone. */
     uint64_t *together;
-    /* ... and asks are numbered so that a datagram tells whose it is: n << lane_bits | lane. */
+    /* ... and asks are numbered so that a datagram shows whose it is: n << lane_bits | lane. */
     uint8_t lane, lane_bits;
 } TransferConfig;
 
 enum TransferState {
     TRANSFER_RUNNING,
     TRANSFER_COMPLETE,  /* every byte is here, or known to be unfilled */
-    TRANSFER_REFUSED,   /* status tells: GONE, EPOCH, LEAVING, STALE, INVALID */
+    TRANSFER_REFUSED,   /* status says which: GONE, EPOCH, LEAVING, STALE, INVALID */
     TRANSFER_TIMED_OUT, /* the deadline passed, probes unanswered */
 };
 
@@ -232,7 +232,7 @@ typedef struct WriteChunk {
     uint64_t sent;      /* at least once */
     uint64_t suspect;   /* lost if still in flight when the gap timer runs out */
     uint64_t passed;    /* the next suspects: noticed while the timer was running */
-    uint64_t polled;    /* in flight when a poll was sent that will tell */
+    uint64_t polled;    /* in flight when a poll was sent whose answer will say */
     uint64_t sent_ns;   /* the last burst */
     uint64_t missed_ns; /* by the clock, at that time */
     uint32_t offset, len;

@@ -236,7 +236,7 @@ static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool prob
     return wire_read_encode(&m, out);
 }
 
-/* One segment of the oldest ask. Its answer tells about all that was asked for before. */
+/* One segment of the oldest ask. Its answer settles all that was asked for before. */
 static size_t send_probe(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
 {
     uint64_t next = *t->next_ask > t->p.last_ask ? *t->next_ask : t->p.last_ask + 1;

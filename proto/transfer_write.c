@@ -14,8 +14,8 @@
 
 enum {
     CHUNK_AMBIGUOUS = 1, /* something of it was sent twice: no round-trip samples */
-    CHUNK_NUDGED = 2,    /* polled since its last burst, for want of room to send more */
-    CHUNK_POLLED = 4,    /* an answer to a poll is awaited that tells what of `polled` is lost */
+    CHUNK_NUDGED = 2,    /* polled since its last burst, because there was no room to send more */
+    CHUNK_POLLED = 4,    /* an answer to a poll is awaited that says what of `polled` is lost */
 };
 
 #define GRANT_NONE UINT64_MAX

@@ -102,7 +102,7 @@ enum WireRole { ROLE_NONE, ROLE_CLIENT, ROLE_IMD, ROLE_CMD, ROLE_TOOL, ROLE_RMD,
 /* HELLO and HELLO_ACK have the same size, so that no answer is larger than its question. */
 enum { WIRE_HELLO_SIZE = 104, WIRE_MAC_SIZE = 16, WIRE_SALT_SIZE = 16 };
 typedef struct WireHello {
-    uint64_t tag; /* that the other end shall put on datagrams to the sender; not 0 */
+    uint64_t tag; /* that the other end must put on datagrams to the sender; not 0 */
     uint8_t salt[WIRE_SALT_SIZE];      /* the sender's */
     uint8_t peer_salt[WIRE_SALT_SIZE]; /* HELLO_ACK: the HELLO's salt; HELLO: zero */
     Id128 self;      /* the sender's identity: client session, cmd instance, imd */
