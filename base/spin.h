@@ -23,7 +23,7 @@ typedef struct Spin {
     unsigned spins;    /* since the preemptions were looked at last */
     int64_t preempted; /* how often the thread was, then */
     uint64_t pause_ns, paused_until_ns;
-    bool in_vain; /* the last spin: the sleep after it tells nothing more */
+    bool in_vain; /* the last spin: the sleep after it shows nothing more */
 } Spin;
 
 void spin_init(Spin *s, uint64_t limit_ns);
