@@ -221,7 +221,7 @@ static bool wait_for_room(Udp *u)
         return false;
     uint64_t start = os_now_ns();
     struct pollfd p = {.fd = u->fd, .events = POLLOUT};
-    (void)poll(&p, 1, u->stall_ms); /* interrupted: sending tells whether there is room */
+    (void)poll(&p, 1, u->stall_ms); /* interrupted: sending shows whether there is room */
     uint64_t waited_ms = (os_now_ns() - start) / NS_PER_MS;
     u->stall_ms -= waited_ms < STALL_MAX_MS ? (int)waited_ms + 1 : STALL_MAX_MS;
     return true;
@@ -375,7 +375,7 @@ static int receive(Udp *u, TransportReceive *receives, unsigned count, int flags
     int n = recvmmsg(u->fd, u->in, count, flags, NULL);
     if (n < 0) {
         int error = errno;
-        /* Anything else (ECONNREFUSED ...) tells of an earlier send and is gone now. */
+        /* Anything else (ECONNREFUSED ...) is about an earlier send and is gone now. */
         return error == EBADF || error == ENOTSOCK || error == EFAULT ? -error : 0;
     }
     u->in_used = (unsigned)n;
