@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A checksum of a block of data that a host keeps for us: XXH3, cut to 32 bits. It finds what
- * memory and machines do to data; the seed, which no host knows, keeps a host from choosing bytes
- * that fit. It is no proof against somebody who can try many times. */
+/* A checksum of a block of data that a host keeps for us: XXH3, cut to 32 bits. It finds errors of
+ * memory and machines. No host knows the seed, so none can choose bytes that fit. It is no proof
+ * against an attacker who can try many times. */
 #ifndef DODO_BASE_BLOCKSUM_H
 #define DODO_BASE_BLOCKSUM_H
 

@@ -213,7 +213,7 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
         return;
     case CONFIG_TYPES:
         (void)snprintf(buf, cap,
-                       "numbers of file systems in hexadecimal, as stat -f -c %%t tells them, "
+                       "numbers of file systems in hexadecimal, as stat -f -c %%t prints them, "
                        "with commas between them, at most %d",
                        CONF_TYPES_MAX);
         return;
@@ -235,14 +235,28 @@ int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+enum { GROUPS_TEXT_MAX = 128 };
+
+/* "[dodo], [daemon] or [cmd]": the groups of the table, which stand together there. */
+static void list_groups(char *buf, size_t cap)
+{
+    char words[GROUPS_TEXT_MAX] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < conf_keys_count && at < sizeof words; i++)
+        if (i == 0 || strcmp(conf_keys[i].group, conf_keys[i - 1].group) != 0)
+            at += (size_t)snprintf(words + at, sizeof words - at, "%s[%s]", at ? "|" : "",
+                                   conf_keys[i].group);
+    list_words(words, buf, cap);
+}
+
 static int check_group(const char *group, char *error, size_t cap)
 {
+    char expected[GROUPS_TEXT_MAX];
     if (conf_group_known(group))
         return 0;
-    (void)snprintf(error, cap,
-                   "unknown group [%s]: expected [dodo], [daemon], [client], [manage], [imd], "
-                   "[rmd] or [cmd]; see dodo.conf(5)",
-                   group);
+    list_groups(expected, sizeof expected);
+    (void)snprintf(error, cap, "unknown group [%s]: expected %s; see dodo.conf(5)", group,
+                   expected);
     return -EINVAL;
 }
 
@@ -260,8 +274,14 @@ int conf_on_line(void *ctx, const KeyLine *l, char *error, size_t cap)
     }
     if (conf_parse(k, l->value, &v) != 0)
         return conf_refuse(k, l->key, error, cap);
-    r->seen[k - conf_keys] = (ConfSeen){.line = l->number, .value = v};
-    r->seen[k - conf_keys].value.text = NULL; /* which goes with the line */
+    ConfSeen *seen = &r->seen[k - conf_keys];
+    if (seen->line) {
+        (void)snprintf(error, cap, "[%s] %s is given twice, first at line %u: remove one of them",
+                       k->group, k->name, seen->line);
+        return -EINVAL;
+    }
+    *seen = (ConfSeen){.line = l->number, .value = v};
+    seen->value.text = NULL; /* it is valid during this call only */
     return (k->readers & r->reader) && r->fn ? r->fn(r->ctx, k, &v, error, cap) : 0;
 }
 

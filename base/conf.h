@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The keys of the one config file, dodo.conf, and of the variables that stand for them: one table
- * for daemons, tools and libraries, so that a file means the same to all of them, and a mistake in
- * it is refused in the same words by whoever reads it first. docs/dodo.conf.5 tells the same. */
+ * for daemons, tools and libraries, so that a file means the same to all of them, and all
+ * report the same error for a mistake in it. docs/dodo.conf.5 documents the keys. */
 #ifndef DODO_BASE_CONF_H
 #define DODO_BASE_CONF_H
 
@@ -43,7 +43,7 @@ typedef struct ConfKey {
     uint8_t kind;    /* enum ConfigKind */
     uint8_t readers; /* of enum ConfReader */
     bool zero;       /* 0 is fine too, though less than @min: it means "none" */
-    bool preset;     /* a reader that is told nothing has the default below */
+    bool preset;     /* a key that is not set has the default below */
     uint64_t min, max;
     const char *words; /* separated by '|' */
     uint64_t count;    /* default of sizes, times, counts; of CONFIG_BOOL 0 or 1 */

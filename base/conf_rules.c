@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What keys of one file must not say together. Each key alone has been checked before.
+/* Which keys of one file contradict each other. Each key alone has been checked before.
  *
- * A rule about keys of one group takes the default of the one that the file does not set: whoever
- * reads it has that. A rule across groups needs both in the file, for the other program may have
+ * A rule about keys of one group takes the default of a key that the file does not set: its reader
+ * uses that. A rule across groups needs both keys in the file, for the other program may have
  * another file, on another host. */
 #include <errno.h>
 #include <inttypes.h>
@@ -62,7 +62,7 @@ static const OrderRule orders[] = {
     {{"imd", "beat"},
      {"cmd", "grace"},
      LESS_THAN,
-     "a manager that starts again frees regions before their hosts tell of them",
+     "a manager that starts again frees regions before their hosts report them",
      true},
     {{"cmd", "hosts_max"}, {"cmd", "sessions_max"}, AT_MOST, "hosts push each other out", true},
     {{"cmd", "clients_max"},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Every constant that someone may want to tune: its key in the config file ([group] key), its
- * default, its unit. The table in docs/dodo.conf.5 says the same. Limits of the wire format stand
- * in proto/wire.h and are not tunable.
+ * default, its unit. The table in docs/dodo.conf.5 says the same. Limits of the wire format are in
+ * proto/wire.h and cannot be tuned.
  *
- * They hang together: a peer is silent only after several missed keep-alives (beat, alive, against
- * host_dead, client_dead); cmd gives one host up before the client gives cmd up, so that the next
- * host can be asked (request_deadline of both); grace is longer than all that it waits for. */
+ * They depend on each other: a peer is silent only after several missed keep-alives (beat, alive,
+ * against host_dead, client_dead); cmd gives one host up before the client gives cmd up, so that
+ * the next host can be asked (request_deadline of both); grace is longer than all that it waits
+ * for. */
 #ifndef DODO_BASE_DEFAULTS_H
 #define DODO_BASE_DEFAULTS_H
 
@@ -40,7 +41,7 @@
 #define DEFAULT_REFRACTION_NS (5 * NS_PER_S)
 /* [client] transfer_deadline: silence of an imd under probes after which it is dead [ns] */
 #define DEFAULT_TRANSFER_DEADLINE_NS (1 * NS_PER_S)
-/* [client] reopen: DODO_FALLBACK regions, between tries to establish them anew [ns] */
+/* [client] reopen: DODO_FALLBACK regions, between tries to establish them again [ns] */
 #define DEFAULT_REOPEN_NS (5 * NS_PER_S)
 /* [client] request_retry: first repetition of a request to cmd [ns]; doubles */
 #define DEFAULT_CLIENT_REQUEST_RETRY_NS (50 * NS_PER_MS)
@@ -140,7 +141,7 @@
 #define DEFAULT_POLL_NS (1 * NS_PER_S)
 /* [rmd] leave_deadline: from the owner's return to the kill of an imd that does not leave [ns] */
 #define DEFAULT_RMD_LEAVE_DEADLINE_NS (1 * NS_PER_S)
-/* [rmd] beat: between what rmd tells cmd while nothing changes [ns] */
+/* [rmd] beat: between rmd's reports to cmd while nothing changes [ns] */
 #define DEFAULT_RMD_BEAT_NS (5 * NS_PER_S)
 /* [rmd] imd_port: UDP port of imd's control socket; 0: any that is free */
 #define DEFAULT_RMD_IMD_PORT 7701

@@ -15,8 +15,8 @@ static bool mode_allows(int flags, bool read_only)
     return mode == O_RDWR || (read_only && mode == O_RDONLY);
 }
 
-/* Descriptors in the place of the standard ones that are closed: what is opened meanwhile does not
- * come there. A write to one of them has no effect that lasts. */
+/* Fills the places of closed standard descriptors, so that no file opened meanwhile gets one of
+ * them. A write to one of them has no lasting effect. */
 static unsigned standard_fill(int held[3])
 {
     unsigned n = 0;
@@ -63,12 +63,12 @@ static int own_description(int fd, int flags, const struct stat *st)
         return -errno;
     if (fstat(own, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino)
         return own;
-    parked_give(own, false); /* a /proc that tells of something else */
+    parked_give(own, false); /* a /proc that describes something else */
     return -ENOENT;
 }
 
-/* The program's own description, for a reader: a writer's fdatasync would take the error that the
- * program's is to see, and its lock would be every duplicate's. */
+/* The program's own description, for a reader only. A writer's fdatasync would take the error that
+ * the program's fdatasync must see, and its lock would belong to every duplicate. */
 static int shared_description(int fd, int flags, bool read_only, int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOMEM)

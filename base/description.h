@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A description of one's own of a file that the program has open, and locks on it that no lock of
- * the program's meets. For the shells of the libraries. */
+/* Opens a description of our own of a file that the program has open, and sets locks on it that
+ * meet no lock of the program's. For the shells of the libraries. */
 #ifndef DODO_BASE_DESCRIPTION_H
 #define DODO_BASE_DESCRIPTION_H
 
@@ -18,8 +18,8 @@
  * writing; another -errno of open(2). */
 int description_open(int fd, bool read_only, struct stat *ret_stat, bool *ret_shared);
 
-/* Gives it up, unlocked or shared, so that the program keeps its POSIX locks on the file: it may
- * stay open a while, see parked.h. */
+/* Gives the description up, unlocked or shared, so that the program keeps its POSIX locks on the
+ * file. It may stay open a while: see parked.h. */
 void description_close(int fd, bool shared);
 
 /* Where the locks of ranges begin, so that they meet none of the program's; no file is so long. */

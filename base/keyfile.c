@@ -82,8 +82,8 @@ static int refuse(const char *path, int r, char *error, size_t error_cap, const 
     return r;
 }
 
-/* Asked of the open file, so that what is checked is what is read: nobody but its owner, who is
- * root or this user, may have put a key of his own there, and nobody but the group may know it. */
+/* Checks the open file, so that what is checked is what is read. Only its owner, who must be root
+ * or this user, may have put a key there, and only the group may know it. */
 static int check_private(const char *path, int fd, char *error, size_t error_cap)
 {
     struct stat st;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A clock that counts only the time in which its owner listened: monotonic time less the gaps in
- * which the owner did not come, although it had said that it would. A peer's silence is measured
- * on it, so a stopped process, a queue that is polled rarely and a thread that waits for a disk
- * hold nobody for dead, and need no timer of theirs moved.
+ * which the owner did not come although it had said that it would. A peer's silence is measured on
+ * it. So a stopped process, a queue that is polled rarely and a thread that waits for a disk take
+ * nobody for dead, and need not move any timer.
  *
  * A timer that is due stands still until the owner comes: it is then exactly due. Pure. */
 #ifndef DODO_BASE_LISTEN_CLOCK_H
@@ -40,8 +40,8 @@ static inline uint64_t listen_clock_monotonic(const ListenClock *c, uint64_t at_
     return time_add(at_ns, c->missed_ns);
 }
 
-/* Was there mostly nobody listening, while the clock went on by @listened_ns? What was measured
- * then tells of the listener, not of the peer. */
+/* The clock went on by @listened_ns. Did nobody listen for most of the real time? Then what was
+ * measured says something of the listener, not of the peer. */
 static inline bool listen_clock_mostly_missed(uint64_t missed_ns, uint64_t listened_ns)
 {
     return missed_ns > listened_ns;

@@ -17,8 +17,8 @@ void os_random(void *ctx, void *buf, size_t len);
 /* An Env for shells: os_random and no trace. */
 Env os_env(void);
 
-/* @fd, or the same as a descriptor above the standard ones, where a program may print though it has
- * closed them. Negative, with errno: as it was, or none is free; then @fd is closed. */
+/* @fd, or the same as a descriptor above the standard ones: a program may print to those though it
+ * has closed them. Negative, with errno: as it was, or none is free; then @fd is closed. */
 int os_above_standard(int fd);
 
 /* Is it the file that @st was read from? An open file keeps its device and inode number. On a file

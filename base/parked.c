@@ -171,8 +171,8 @@ static bool is_of(const Parked *p, const struct stat *st)
     return p->device == st->st_dev && p->inode == st->st_ino && os_is_same_file(p->fd, st);
 }
 
-/* Each description is told of an error of writing back once. Waiting for the writes of a range
- * tells, too; beyond the end of any file there is nothing to wait for. */
+/* The kernel reports an error of writing back once to each description. Waiting for the writes of
+ * a range takes that report, too; beyond the end of any file there is nothing to wait for. */
 static void forget_write_error(int fd)
 {
     (void)sync_file_range(fd, (off_t)1 << WRITE_ERROR_AT_BIT, 1, SYNC_FILE_RANGE_WAIT_BEFORE);

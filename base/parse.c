@@ -52,27 +52,40 @@ static int parse_fraction(const char **text, uint64_t *ret_fraction, uint64_t *r
     return 0;
 }
 
+/* whole + fraction / scale. */
+typedef struct Decimal {
+    uint64_t whole, fraction, scale;
+} Decimal;
+
+/* Digits, and perhaps a point with more of them. 0; -ERANGE: the whole does not fit, but @text is
+ * behind it; -EINVAL. */
+static int parse_decimal(const char **text, Decimal *ret)
+{
+    *ret = (Decimal){.scale = 1};
+    int r = parse_digits(text, &ret->whole);
+    if (r == -EINVAL || **text != '.')
+        return r;
+    ++*text;
+    return parse_fraction(text, &ret->fraction, &ret->scale) != 0 ? -EINVAL : r;
+}
+
 /* A number, perhaps with a fraction, and one of @units; a unit without a name stands for none. */
 static int parse_quantity(const char *text, const Unit *units, size_t units_count, uint64_t *ret)
 {
-    uint64_t whole, fraction = 0, scale = 1, v;
+    Decimal d;
+    uint64_t v;
     size_t u = 0;
 
-    int r = parse_digits(&text, &whole);
+    int r = parse_decimal(&text, &d);
     if (r == -EINVAL)
         return r;
-    if (*text == '.') {
-        text++;
-        if (parse_fraction(&text, &fraction, &scale) != 0)
-            return -EINVAL;
-    }
     while (u < units_count && strcmp(text, units[u].name) != 0)
         u++;
-    if (u == units_count || (scale > 1 && units[u].value == 1))
+    if (u == units_count || (d.scale > 1 && units[u].value == 1))
         return -EINVAL;
     /* The fraction's product cannot overflow: below 10^6 times an hour in ns or 2^40. */
-    if (r != 0 || __builtin_mul_overflow(whole, units[u].value, &v) ||
-        __builtin_add_overflow(v, fraction * units[u].value / scale, &v))
+    if (r != 0 || __builtin_mul_overflow(d.whole, units[u].value, &v) ||
+        __builtin_add_overflow(v, d.fraction * units[u].value / d.scale, &v))
         return -ERANGE;
     *ret = v;
     return 0;
@@ -135,21 +148,14 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 
 int parse_number(const char *text, double min, double max, double *ret)
 {
-    uint64_t whole, fraction = 0, scale = 1;
-    int r = parse_digits(&text, &whole);
-    if (r == -EINVAL)
-        return r;
-    if (*text == '.') {
-        text++;
-        if (parse_fraction(&text, &fraction, &scale) != 0)
-            return -EINVAL;
-    }
-    if (*text)
+    Decimal d;
+    int r = parse_decimal(&text, &d);
+    if (r == -EINVAL || *text)
         return -EINVAL;
     /* Of two exact integers, so that 0.3 is the number that a compiler makes of it. */
-    const double v =
-        fraction == 0 ? (double)whole : (double)(whole * scale + fraction) / (double)scale;
-    if (r != 0 || whole > UINT64_MAX / scale - 1 || v < min || v > max)
+    const double v = d.fraction == 0 ? (double)d.whole
+                                     : (double)(d.whole * d.scale + d.fraction) / (double)d.scale;
+    if (r != 0 || d.whole > UINT64_MAX / d.scale - 1 || v < min || v > max)
         return -ERANGE;
     *ret = v;
     return 0;

@@ -54,7 +54,7 @@ void spin_saw(Spin *s, int64_t preempted, uint64_t now_ns)
 static _Atomic int spinning;
 static _Atomic int processors; /* 0: not counted yet */
 
-/* Where there is one alone, whoever is to answer may need it. */
+/* If there is only one, the one that is to answer may need it. */
 static int count_processors(void)
 {
     cpu_set_t set;

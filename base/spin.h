@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a thread that waits for an answer looks for it over and over for a while before it falls
- * asleep: that saves the wake-up, a good part of a short read, and costs processor time. So it is
- * done only as long as answers mostly come that soon, never by more threads than there are
- * processors, and not while others want the processor. The judgment is pure: times and counts go
- * in; spin_for() and spin_slept() are what shells call. */
+/* Whether a thread that waits for an answer looks for it again and again for a while before it
+ * falls asleep. That saves the wake-up, a good part of a short read, and costs processor time. So
+ * it is done only as long as answers mostly come that soon, never by more threads than there are
+ * processors, and not while others want the processor. The decision is pure: times and counts go
+ * in. Shells call spin_for() and spin_slept(). */
 #ifndef DODO_BASE_SPIN_H
 #define DODO_BASE_SPIN_H
 
@@ -23,7 +23,7 @@ typedef struct Spin {
     unsigned spins;    /* since the preemptions were looked at last */
     int64_t preempted; /* how often the thread was, then */
     uint64_t pause_ns, paused_until_ns;
-    bool in_vain; /* the last spin: the sleep after it tells nothing more */
+    bool in_vain; /* the last spin: the sleep after it shows nothing more */
 } Spin;
 
 void spin_init(Spin *s, uint64_t limit_ns);
@@ -41,7 +41,8 @@ bool spin_begin(void);
 void spin_end(void);
 
 /* All of the above, by this clock and for this thread. Calls @look until it finds something (true),
- * the deadline comes, or it is not worth it any more: then fall asleep, and tell of it. */
+ * the deadline comes, or it is not worth it any more. After false: fall asleep, and call
+ * spin_slept(). */
 bool spin_for(Spin *s, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx);
 void spin_slept(Spin *s, uint64_t since_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests to imds. Each host has its own sequence of request ids and its own window; what finds
- * the window full waits in line, and what nobody waits for (the FREEs of doomed regions) comes
- * last. All deadlines stand in one heap, so that the next one is known at any time. */
+/* Requests to imds. Each host has its own sequence of request ids and its own window. A request
+ * that finds the window full waits in line; one that nobody waits for (the FREEs of doomed regions)
+ * comes last. All deadlines are in one heap, so that the next one is known at any time. */
 #include "cmd/manager_private.h"
 
 #include <assert.h>
@@ -130,8 +130,8 @@ static void start_waiting(Manager *m, Host *h)
             break;
 }
 
-/* What nobody waits for must not crowd out what somebody waits for, nor be sent where nobody
- * listens; it is kept in the directory until its FREE is answered. */
+/* A request that nobody waits for must not crowd out one that somebody waits for, nor be sent where
+ * nobody listens. It is kept in the directory until its FREE is answered. */
 static void start_doomed(Manager *m, Host *h)
 {
     while (!list_empty(&h->doomed) && list_empty(&h->waiting) && cmd_host_reachable(m, h) &&
@@ -241,7 +241,7 @@ static void call_end(Manager *m, Call *call, int status)
     cmd_calls_pump(m, h);
 }
 
-/* Each answer bears the imd's hint, whatever its status. */
+/* Each answer carries the imd's hint, whatever its status. */
 static void take_hint(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len)
 {
     OpAllocReply alloc;

@@ -122,8 +122,8 @@ static void client_claim(Manager *m, CmdClient *c, Session *session, const WireR
     cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
 }
 
-/* The entry stays until it was silent long enough, so that a late duplicate of what it asked
- * before is still known as one. */
+/* The entry stays until the client was silent long enough, so that a late duplicate of an earlier
+ * request is still known as one. */
 static void client_leave(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     cmd_trace(m, "client leaves, %llu regions", (unsigned long long)c->regions_count);
@@ -181,9 +181,9 @@ static void client_pending(CmdClient *c, Session *session, const WireRequest *re
     }
 }
 
-/* A CLOSE of what a manager that just started may hear of at any moment: it is not taken up yet,
- * the client asks again. Told that its region is gone it would forget it, and a region that it
- * means to be kept would be lost. */
+/* A CLOSE of a region that a manager which just started may hear of at any moment: it is not
+ * answered yet, and the client asks again. If the reply were "gone", the client would forget the
+ * region, and one that it means to keep would be lost. */
 static bool close_comes_early(const Manager *m, const WireRequest *request)
 {
     OpClose op;

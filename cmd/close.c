@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CLOSE: the paper's free (4.3), or release for the next run. The client has its reply when the
- * imd has answered, or when there is no imd any more: then a FREE is as good as done, and a
- * release came too late. */
+/* CLOSE: the paper's free (4.3), or release for the next run. The client has its reply when the imd
+ * has answered, or when there is no imd any more: then a FREE is as good as done, and a release
+ * came too late. */
 #include "cmd/manager_private.h"
 
 /* The region, if it is this client's in this opening. */
@@ -67,9 +67,9 @@ void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *re
         cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
 }
 
-/* A FREE without an answer is tried again: until then the region stays in the directory, doomed,
- * and costs no memory beside it. Any answer will do: the imd has it no more, or its next digest
- * tells otherwise. */
+/* A FREE without an answer is tried again. Until then the region stays in the directory, doomed,
+ * and costs no other memory. Any answer will do: either the imd no longer has it, or its next
+ * digest differs. */
 void cmd_close_freed(Manager *m, const Call *call, int status)
 {
     Region *r = call->region;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The central manager's core (the paper's 4.3): the idle-workstation directory (IWD), the region
- * directory (RD), placement, keep-alives, reclaim, reconciliation. Pure, and soft state through
- * and through: all of it is rebuilt from the lists of imds and the claims of clients. */
+ * directory (RD), placement, keep-alives, reclaim, reconciliation. Pure. All of its state is soft:
+ * it is rebuilt from the lists of imds and the claims of clients. */
 #ifndef DODO_CMD_CORE_H
 #define DODO_CMD_CORE_H
 
@@ -55,8 +55,8 @@ void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *pa
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
 void manager_session_closed(Manager *m, Session *session);
 uint64_t manager_deadline(const Manager *m);
-/* Call at least at the deadline. A gap between calls longer than the deadline asked for by more
- * than a second means that the manager itself did not run: no silence counts meanwhile. */
+/* Call it at least at the deadline. If a call comes more than a second after that, the manager
+ * itself did not run: no silence counts meanwhile. */
 void manager_expire(Manager *m, uint64_t now_ns);
 
 typedef struct ManagerStats {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The idle-workstation directory (the paper's IWD, 4.3): which hosts there are, what they are
- * believed to have free, who is silent. What imds tell are hints, verified on use. */
+/* The idle-workstation directory (the paper's IWD, 4.3): which hosts there are, how much each is
+ * believed to have free, and which are silent. What imds report are hints, verified on use. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>

@@ -243,8 +243,9 @@ static void input_reply(Manager *m, Session *session, const uint8_t *payload, si
         cmd_call_reply(m, h, &reply);
 }
 
-/* Silence counts only while the listener itself ran: all clocks stand still during a pause. What
- * they showed before stays, or who is dead would stay as long as this host pauses now and then. */
+/* Silence counts only while the listener itself ran: all clocks stand still during a pause. They
+ * keep what they showed before: else a dead host would stay as long as this one pauses now and
+ * then. */
 static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
 {
     cmd_trace(m, "paused for %llu ms: all clocks stood still",

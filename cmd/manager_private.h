@@ -4,7 +4,7 @@
  *
  * Who owns what: the manager owns hosts, clients, regions, calls and tasks, each by a hash map or
  * a list. A region always has a host; hosts and clients are never freed while something points
- * at them. All functions run to their end without calling back; the sink is told as they go. */
+ * at them. All functions run to their end without calling back, but for the sink. */
 #ifndef DODO_CMD_MANAGER_PRIVATE_H
 #define DODO_CMD_MANAGER_PRIVATE_H
 
@@ -34,11 +34,12 @@ enum {
     DIFFERS_MAX = 3,   /* keep-alives that differ before a list is asked of a busy peer */
 };
 
-/* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled:
- * when a peer's digest and ours still differ as they did after it, asking again tells nothing. */
+/* A list of regions (CLAIM, LISTING) that comes page by page, and what the last whole one settled.
+ * If a peer's digest and ours differ just as they did after that list, another list would say
+ * nothing new. */
 typedef struct ListProgress {
     uint32_t list; /* the peer's number of it */
-    uint32_t mark; /* ours: counts lists from 1; regions seen in this one bear it */
+    uint32_t mark; /* ours: counts lists from 1; regions seen in this one carry it */
     uint32_t pages, page_base;
     uint64_t page_map; /* bit i: page page_base + i came */
     uint64_t before;   /* the lowest of all pages */
@@ -79,7 +80,7 @@ typedef struct Host {
 
     ListNode regions;
     uint64_t regions_count, digest;
-    uint64_t named;  /* clients that it alone has told of */
+    uint64_t named;  /* clients that it alone has named */
     ListNode doomed; /* regions to be freed, nobody waits for it */
 
     RequestIds ids;
@@ -92,7 +93,7 @@ typedef struct Host {
     ReplyCache replies;
 } Host;
 
-/* What the resource monitor of a host's owner (rmd) told last. */
+/* What the resource monitor of a host's owner (rmd) reported last. */
 typedef struct Owner {
     HmapNode by_address;
     HmapNode by_epoch; /* where epoch is not 0 */
@@ -162,9 +163,9 @@ typedef struct Region {
 } Region;
 _Static_assert(sizeof(Region) <= 200, "millions of them");
 
-/* What hosts are believed to have room for in a round of an OPEN, by slot; 0 where there is none.
- * In one piece, and the greatest of each block beside it: a full cluster is seen at a glance, and
- * the few hosts with room among thousands without looking at each of them. */
+/* How much room each host is believed to have in a round of an OPEN, by slot; 0 if there is none.
+ * One array, and beside it the greatest of each block: a full cluster shows at a glance, and the
+ * few hosts with room among thousands are found without looking at each. */
 typedef struct Rooms {
     uint64_t *of_slot; /* hosts_max, rounded up to whole blocks */
     uint64_t *of_block;
@@ -282,7 +283,7 @@ void cmd_host_lose(Manager *m, Host *h, const char *why);
 void cmd_hosts_tick(Manager *m);
 void cmd_host_free(Host *h); /* memory only */
 
-/* ---- owners.c: what the owners' resource monitors tell ---- */
+/* ---- owners.c: what the owners' resource monitors report ---- */
 /* The monitor that says that this imd is, or was, its own; NULL: none does. */
 const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd);
 void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
@@ -297,8 +298,8 @@ void cmd_rooms_deinit(Manager *m);
 void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);
 size_t cmd_rooms_bytes(const Manager *m);
 bool cmd_rooms_check(const Manager *m);
-/* It can be reached, and nothing is said against it: by us, by any client, by the one that opens.
- */
+/* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
+ * the one that opens. */
 bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
 /* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
 Host *cmd_host_choose(Manager *m, Task *task);
@@ -325,7 +326,6 @@ bool cmd_regions_room(const Manager *m);
 /* Kept regions are a cache: one is freed, so that there is room soon. False: there is none. */
 bool cmd_regions_give_way(Manager *m);
 void cmd_regions_of_host_drop(Manager *m, Host *h);
-bool cmd_stamp_equal(const Stamp *a, const Stamp *b);
 
 /* ---- clients.c ---- */
 CmdClient *cmd_client_find(const Manager *m, const Id128 *id);
@@ -355,8 +355,8 @@ void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, si
 void cmd_task_destroy(Manager *m, Task *t);
 
 /* ---- reconcile.c ---- */
-/* Whether a list is to be asked for: the digests differ, and a list could tell why. @quiet:
- * nothing is under way with this peer that alone makes them differ for a moment. */
+/* Whether to ask for a list: the digests differ, and a list could say why. @quiet: nothing is under
+ * way with this peer that alone makes them differ for a moment. */
 bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_t ours, bool quiet);
 bool cmd_list_under_way(const Manager *m, const ListProgress *p);
 uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim);

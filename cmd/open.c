@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* OPEN: the paper's checkAlloc and alloc (4.3) as one procedure. With REGION_RETAIN a region kept
- * from an earlier run is looked for first. Else hosts are asked in random order: those believed to
- * have the room free, then those that could make room by dropping what is only kept.
+/* OPEN: the paper's checkAlloc and alloc (4.3) as one procedure. With REGION_RETAIN it first looks
+ * for a region kept from an earlier run. Else it asks hosts in random order: those believed to have
+ * the room free, then those that could make room by dropping regions that are only kept.
  *
- * Time: each request to an imd ends within request_deadline_ns, and none begins when
- * OPEN_DEADLINES of those have passed, nor lasts longer: the client has its reply by then, however
- * many hosts there are. Refusals take a round trip each, and no host refuses twice in a round. */
+ * Time: each request to an imd ends within request_deadline_ns. None begins after OPEN_DEADLINES of
+ * those, nor lasts longer: the client has its reply by then, however many hosts there are. A
+ * refusal takes a round trip, and no host refuses twice in a round. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>
@@ -170,8 +170,9 @@ static Region *enter_fresh(Manager *m, Task *t, Host *h, const RegionAddress *ad
     return r;
 }
 
-/* The directory's entry for a region just allocated. A LISTING may have been faster than the
- * answer: then it is there already, and must be just this one, and nobody's answer before. */
+/* The directory's entry for a region just allocated. A LISTING may have come before the answer.
+ * Then the entry is there already; it must be the same region, and no earlier answer may have had
+ * it. */
 static Region *enter_allocated(Manager *m, Task *t, Host *h, const RegionAddress *address)
 {
     Region *r = cmd_region_find(m, h, address->region);
@@ -205,8 +206,8 @@ void cmd_open_allocated(Manager *m, const Call *call, int status, const uint8_t 
 
 /* ---- reopening ----------------------------------------------------------------------------- */
 
-/* A region of this piece of the file that was kept, if it is fresh and its host can be asked.
- * Those that are not fresh will never be: they go. */
+/* A kept region of this piece of the file, if it is fresh and its host can be asked. Those that are
+ * not fresh never will be: they are freed. */
 static Region *find_kept(Manager *m, const Task *t)
 {
     Region *found = NULL;
@@ -214,7 +215,7 @@ static Region *find_kept(Manager *m, const Task *t)
 
     for (Region *r = cmd_kept_first(m, &t->open.key, t->open.offset, t->open.len); r; r = next) {
         next = cmd_kept_next(m, r);
-        if (RULE(STAMP) && !cmd_stamp_equal(&r->kept.stamp, &t->open.stamp))
+        if (RULE(STAMP) && !stamp_equal(&r->kept.stamp, &t->open.stamp))
             cmd_region_doom(m, r);
         else if (!found && cmd_host_chosen(m, r->host, &t->open))
             found = r;
@@ -236,8 +237,8 @@ static int ask_reopen(Manager *m, Task *t, Region *r)
     return cmd_call_begin(m, r->host, OP_REOPEN, body, n, t, r, call_give_up(m, t));
 }
 
-/* What a failed REOPEN leaves: nothing; or a region that may be somebody's or nobody's, or is
- * stale, and so has to go; or one that is kept as before. */
+/* What remains after a failed REOPEN: nothing; or a region that is kept as before; or one that may
+ * be open or not, or is stale, and so must be freed. */
 static void settle_unopened(Manager *m, Region *r, int status, const Stamp *stamp)
 {
     switch (status) {

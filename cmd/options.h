@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cmd can be told: command line, environment, config file. */
+/* The settings of cmd: command line, environment, config file. */
 #ifndef DODO_CMD_OPTIONS_H
 #define DODO_CMD_OPTIONS_H
 

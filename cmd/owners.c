@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the owners' resource monitors (rmd) tell of their hosts. A monitor that says "busy" vouches
- * for the end of its imd, whose good-bye may have been lost: that host is dropped at once, and not
- * only when it has been silent for long. Each telling is whole, so that only the latest counts. */
+/* What the owners' resource monitors (rmd) report of their hosts. A monitor that says "busy"
+ * vouches for the end of its imd, whose good-bye may have been lost: that host is dropped
+ * immediately, not only when it has been silent for long. Each report is whole, so that only the
+ * latest counts. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>
@@ -100,7 +101,7 @@ void cmd_owners_free(Manager *m)
     }
 }
 
-/* ---- what monitors tell -------------------------------------------------------------------- */
+/* ---- what monitors report ------------------------------------------------------------------- */
 
 /* The entry of the imd that the monitor says is gone; NULL: it is out of the directory. */
 static Host *host_vouched_gone(const Manager *m, const Owner *o)
@@ -132,7 +133,7 @@ static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *req
         return STATUS_BUSY;
     o->heard_ns = m->now_ns;
     if (RULE(OWNER_EPOCH) && request->id <= o->request_last)
-        return STATUS_OK; /* told before, or overtaken by what is newer */
+        return STATUS_OK; /* reported before, or overtaken by a newer one */
     o->request_last = request->id;
     o->state = op.state;
     o->lendable_bytes = op.lendable_bytes;

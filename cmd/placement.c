@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Placement (the paper's 4.3): a random host among those that are believed to have room. Who has
- * room stands apart from the hosts, so that a full cluster of thousands costs an OPEN next to
- * nothing. */
+/* Placement (the paper's 4.3): a random host among those that are believed to have room. The room
+ * of all hosts is kept apart from the hosts, so that a full cluster of thousands costs an OPEN next
+ * to nothing. */
 #include "cmd/manager_private.h"
 
 #include <errno.h>
@@ -128,8 +128,8 @@ static Host *choose_among_all(Manager *m, const Task *t)
     return chosen;
 }
 
-/* Random picks first: where many hosts have room, one is found without looking at thousands, and
- * each has the same chance all the same. */
+/* Random picks first: if many hosts have room, one is found without looking at thousands, and each
+ * still has the same chance. */
 static Host *choose_by_picks(Manager *m, const Task *t)
 {
     for (unsigned i = 0; m->slots_end > HOST_PICKS_MAX && i < HOST_PICKS_MAX; i++) {

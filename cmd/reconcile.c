@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reconciliation: the directory is rebuilt and corrected from what imds hold (LISTING) and what
- * clients claim (CLAIM). Lists are asked for when digests differ; each counts as a whole, page by
- * page, and `before` tells which requests it may not know of yet. */
+ * clients claim (CLAIM). The manager asks for a list when digests differ. A list comes page by page
+ * and counts only as a whole; its `before` says which requests it may not know of yet. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_
         p->differs = 0;
         return false;
     }
-    /* The last list told all there is to tell: a peer that still names what is gone here finds
-     * out when it uses it; asking it again at every keep-alive would change nothing. */
+    /* The last list has said everything. A peer that still names what is gone here finds out when
+     * it uses it; asking it again at every keep-alive would change nothing. */
     if (p->settled && p->settled_theirs == theirs && p->settled_ours == ours &&
         !(p->crowded && cmd_regions_room(m)))
         return false;
@@ -41,8 +41,8 @@ static void list_start(ListProgress *p, uint32_t list, uint32_t pages)
                         .running = true};
 }
 
-/* True: the page is new and counts. Pages come in any order, but near each other: the sender has
- * no more requests under way than the map has bits. */
+/* True: the page is new and counts. Pages come in any order, but near each other: the sender has no
+ * more requests under way than the map has bits. */
 static bool list_page(const Manager *m, ListProgress *p, const OpClaim *page)
 {
     bool newer = p->mark == 0 || (int32_t)(page->list - p->list) > 0;
@@ -137,8 +137,8 @@ static bool freed_since(const Host *h, uint64_t region, uint64_t before)
     return false;
 }
 
-/* @r, REGION_BUSY, becomes what the list says. Whoever has it open may have opened it by any of
- * the requests heard from him so far: with less than that it must not be taken for unclaimed. */
+/* @r, REGION_BUSY, becomes what the list says. Any request heard from its client so far may have
+ * opened it: a claim that knows of fewer requests does not show that it is unclaimed. */
 static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
 {
     if (l->flags & REGION_RELEASED)
@@ -149,8 +149,8 @@ static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
         cmd_region_open(r, c, c->request_last);
 }
 
-/* A host has room for so many regions, and each is open for one client at most: one that lists
- * more, or names ever other clients, takes from the others what the directory has room for. */
+/* A host has room for a limited number of regions, and each is open for one client at most. A host
+ * that lists more, or always names other clients, takes directory room from the others. */
 static uint64_t listed_most(const Host *h)
 {
     return h->pool_bytes / LISTED_ALIGN + LISTED_SLACK;
@@ -187,8 +187,9 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
 
     if (h->regions_count >= listed_most(h))
         return;
-    /* A full directory takes no more until there is room. A released region may stay the imd's
-     * affair so long; an open one must be known to be freed: kept ones give way to it. */
+    /* A full directory takes no more until there is room. A released region can stay known to the
+     * imd alone so long. An open one must be known, so that it is freed: kept ones give way to
+     * it. */
     if (!cmd_regions_room(m)) {
         h->list.crowded = true;
         if (!(l->flags & REGION_RELEASED))
@@ -223,7 +224,7 @@ static bool entry_agrees(const Region *r, const RegionListing *l)
     if (r->opening != l->address.opening)
         return false;
     if (l->flags & REGION_RELEASED)
-        return r->state == REGION_KEPT && cmd_stamp_equal(&r->kept.stamp, &l->stamp);
+        return r->state == REGION_KEPT && stamp_equal(&r->kept.stamp, &l->stamp);
     return r->state == REGION_OPENED && id128_equal(&r->open.client->id, &l->client);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The region directory (the paper's RD, 4.3): every region, by address and, released, by the
- * piece of a file it holds. Keeps the counts and digests of hosts and clients with it. */
+/* The region directory (the paper's RD, 4.3): every region by its address, and released ones also
+ * by the piece of a file that they hold. Keeps the counts and digests of hosts and clients with
+ * it. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>
@@ -62,11 +63,6 @@ static uint64_t digest_of(const Region *r)
 {
     RegionName name = cmd_region_name(r);
     return region_digest(&name);
-}
-
-bool cmd_stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
 bool cmd_regions_room(const Manager *m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports of clients about hosts. A host that returned other bytes than it was given, or that is
  * too slow to be of use, gets no new regions for a while. A client whose own memory is bad would
- * report one host after the other: so the word of one client counts for few hosts at a time. */
+ * report one host after the other: so one client's reports count for few hosts at a time. */
 #include "cmd/manager_private.h"
 
 static const char *const faults[HOST_FAULT_MAX] = {

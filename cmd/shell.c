@@ -87,7 +87,7 @@ static bool news(const ManagerStats *a, const ManagerStats *b)
            a->reclaimed_regions != b->reclaimed_regions;
 }
 
-/* Hosts that came and went, clients that died: state changes, told once. */
+/* Hosts that came and went, clients that died: state changes, logged once. */
 static void report(Cmd *cmd, uint64_t now_ns)
 {
     ManagerStats s;
@@ -130,7 +130,7 @@ static void on_expire(void *ctx, uint64_t now_ns)
     report(cmd, now_ns);
 }
 
-/* Soft state: there is nobody to tell and nothing to save. */
+/* Soft state: there is nobody to inform and nothing to save. */
 static void on_signal(void *ctx, unsigned nth)
 {
     Cmd *cmd = ctx;

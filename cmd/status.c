@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* STATUS: the directory of hosts for operators, page by page, and then those whose owners are busy.
- * The cursor is the sequence number of the next one: hosts that come and go between pages neither
- * repeat nor hide others. */
+/* STATUS: the directory of hosts for operators, page by page, and then the hosts whose owners are
+ * busy. The cursor is the sequence number of the next host: those that come and go between pages
+ * neither repeat nor hide others. */
 #include "cmd/manager_private.h"
 
-#define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are told */
+#define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are listed */
 
 static HostStatus status_of(const Manager *m, const Host *h)
 {
@@ -40,7 +40,7 @@ static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
     }
 }
 
-/* Whose memory is being lent, or soon will be, is told as a host. */
+/* An owner whose memory is lent, or soon will be, is listed as a host. */
 static void owners_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
 {
     LIST_FOREACH(at, &m->owners_order)

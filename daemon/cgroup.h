@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory limits of control groups, as the kernel tells them in text. Pure: who reads the files is
- * memory_limit(). See cgroups(7), proc_pid_mountinfo(5). */
+/* Memory limits of control groups, from the kernel's text files. Pure: memory_limit() reads the
+ * files. See cgroups(7), proc_pid_mountinfo(5). */
 #ifndef DODO_DAEMON_CGROUP_H
 #define DODO_DAEMON_CGROUP_H
 
@@ -28,10 +28,10 @@ const char *cgroup_below(const CgroupMount *m, const char *group);
 /* Cuts the last component off; false when there was none. */
 bool cgroup_up(char *group);
 /* The files of a group that hold its limits, beginning with the 0th; NULL: there are no more. Above
- * memory.high processes are slowed down until pages can be had back, and a pool's cannot. */
+ * memory.high processes are slowed down until pages are reclaimed, and a pool's cannot be. */
 enum { CGROUP_LIMITS = 2 };
 const char *cgroup_limit_file(enum CgroupKind kind, unsigned i);
-/* That tells what it uses. */
+/* The file that says what the group uses. */
 const char *cgroup_usage_file(enum CgroupKind kind);
 /* What is in it, [bytes]; UINT64_MAX: no limit, or no number. */
 uint64_t cgroup_parse_limit(const char *text);

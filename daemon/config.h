@@ -2,7 +2,7 @@
 /* Options, environment and config file of the daemons and tools, from tables: a setting stands
  * once, with its key in the file, its option, its variable and its field. An option beats the
  * environment, the environment beats the file, the file beats the default (what the field held
- * before). Errors are one line that says what to mend. */
+ * before). Errors are one line that says what to fix. */
 #ifndef DODO_DAEMON_CONFIG_H
 #define DODO_DAEMON_CONFIG_H
 

@@ -75,7 +75,7 @@ static size_t put_time(char *buf, size_t cap)
            (size_t)snprintf(buf + n, cap - n, ".%03dZ", (int)((uint64_t)now.tv_nsec / NS_PER_MS));
 }
 
-/* Whose reader has stopped reading may not stop us: what does not fit is lost. A pipe that others
+/* A reader that has stopped reading must not stop us: what does not fit is lost. A pipe that others
  * fill, too, could be full again after the look at it; a socket, as the journal's, cannot. */
 bool log_write(int fd, const char *text, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemons' log: one event a line to stderr, "TIME LEVEL PROGRAM: event key=value ...". A line
- * is written by one call, so lines of several threads do not mix. Where nobody reads any more,
- * lines are lost, and counted, rather than waited with. */
+/* The daemons' log: one event a line to stderr, "TIME LEVEL PROGRAM: event key=value ...". One call
+ * writes a line, so lines of several threads do not mix. If nobody reads any more, lines are lost
+ * and counted; the daemon does not wait. */
 #ifndef DODO_DAEMON_LOG_H
 #define DODO_DAEMON_LOG_H
 

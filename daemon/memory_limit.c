@@ -15,7 +15,7 @@ static FILE *open_below(const char *root, const char *path)
     return n > 0 && (size_t)n < sizeof name ? fopen(name, "re") : NULL;
 }
 
-/* UINT64_MAX: it tells none. */
+/* UINT64_MAX: it sets none. */
 static uint64_t number_read(const char *root, const char *file)
 {
     char text[64];

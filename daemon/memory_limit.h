@@ -13,9 +13,9 @@ typedef struct MemoryLimit {
     char file[PATH_MAX]; /* that sets it */
 } MemoryLimit;
 
-/* The least of the limits of this process's own control group and those above it, of either version
- * of control groups. @root: before all paths; "" for this host's own files. What cannot be read
- * sets none; of a group whose use cannot be read nothing is left. */
+/* The lowest of the limits of this process's own control group and those above it, in either
+ * version of control groups. @root: before all paths; "" for this host's own files. A limit that
+ * cannot be read does not count; a group whose use cannot be read has nothing left. */
 void memory_limit(const char *root, MemoryLimit *ret);
 
 #endif

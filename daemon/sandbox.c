@@ -270,8 +270,8 @@ static const int reading[] = {
     SCMP_SYS(readlink), SCMP_SYS(getdents64),
 };
 
-/* Who tries these is no daemon of ours any more. What else is not allowed gets EPERM: a newer C
- * library may try what it can do without. */
+/* A process that tries these is no daemon of ours any more. Everything else that is not allowed
+ * gets EPERM: a newer C library may try calls that it can do without. */
 static const int deadly[] = {
     SCMP_SYS(execve),
     SCMP_SYS(execveat),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a process gives up once it has opened all that it needs: it takes datagrams from the
- * network, say, and whoever takes it over by one of them must find nothing to use. Everything given
+ * network, say, and an attacker who takes it over by one must find nothing to use. Everything given
  * up stays given up. What the kernel or the build cannot do is left out and reported in
  * @ret_missing. */
 #ifndef DODO_DAEMON_SANDBOX_H
@@ -18,16 +18,16 @@ enum SandboxNeed {
     SANDBOX_GROUPS = 1 << 3, /* keeps its supplementary groups */
 };
 
-/* Before the first thread is started: a filter holds for the calling thread and those that it
- * starts. New privileges, processes, programs and sockets go always, and so do files, but for
- * reading those beneath the paths @readable (NULL at the end; NULL: none). Supplementary groups go
- * where we may drop them. @ret_missing: words such as "landlock(...)", with blanks between; empty
- * when nothing is missing. */
+/* Call it before the first thread is started: a filter holds for the calling thread and those that
+ * it starts. It always gives up new privileges, processes, programs and sockets, and files, except
+ * reading those beneath the paths @readable (NULL at the end; NULL: none). It drops supplementary
+ * groups if we may. @ret_missing: words such as "landlock(...)", with blanks between; empty when
+ * nothing is missing. */
 void sandbox_enter(unsigned needs, const char *const *readable, char *ret_missing, size_t cap);
 
-/* The calling thread and what it starts read no file beneath @path any more, whoever may, nor get
- * new privileges. What comes later into a directory on the way to it cannot be read either: for
- * paths such as /dev/input, on the way to which little comes. 0, -errno. */
+/* The calling thread and what it starts read no file beneath @path any more, whatever its mode
+ * allows, and get no new privileges. What comes later into a directory on the way to it cannot be
+ * read either: for paths such as /dev/input, on the way to which little comes. 0, -errno. */
 int sandbox_hide(const char *path);
 
 #endif

@@ -113,7 +113,7 @@ static void drop_groups(const gid_t *without, size_t count)
         (void)setgroups((size_t)left_count, left);
 }
 
-/* The pool is locked by whoever we become, too. */
+/* The user that we become may lock the pool, too. */
 static int become(const struct passwd *user, const gid_t *without, size_t count)
 {
     const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
@@ -218,8 +218,8 @@ void start_keep_notifier(void)
         notifier = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-/* The service manager's protocol is one datagram to a local socket; without it, nothing. It may
- * have so much else to read that there is no room just now; it may also hang. */
+/* The service manager's protocol is one datagram to a local socket. Without that socket, nothing.
+ * The manager may have so much else to read that there is no room just now; it may also hang. */
 static void notify(const char *text, unsigned wait_s)
 {
     const char *path = getenv("NOTIFY_SOCKET");

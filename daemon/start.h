@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting a daemon or tool: who it is (cluster, keys), where it listens, and telling that it is
- * ready. Failures leave one line in @error that says what to mend. */
+/* Starting a daemon or tool: who it is (cluster, keys), where it listens, and the report that it is
+ * ready. Failures leave one line in @error that says what to fix. */
 #ifndef DODO_DAEMON_START_H
 #define DODO_DAEMON_START_H
 
@@ -21,8 +21,8 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX]);
-/* Started by root: becomes the user that the options name, for good, before anything is opened.
- * Who is not root cannot become another. 0, -errno. */
+/* Started by root: becomes the user that the options name, permanently, before anything is opened.
+ * A process that is not root cannot become another. 0, -errno. */
 int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX]);
 /* The same, and without these supplementary groups, as far as we may drop them. */
 int start_as_user_without(const CommonOptions *o, const gid_t *groups, size_t count,
@@ -36,8 +36,8 @@ typedef struct ClusterKeys {
 } ClusterKeys;
 /* Those of the options' key file. To be wiped. 0, -errno: @ret has none. */
 int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX]);
-/* New keys for @endpoint; one that had none cannot begin with them, nor do without. 0, -errno: all
- * is as it was. */
+/* New keys for @endpoint. One that had none cannot get any, and one that has some cannot lose them.
+ * 0, -errno: all is as it was. */
 int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
                    char error[CONFIG_ERROR_MAX]);
 /* The key file once more, for @endpoint; the level of the log. 0, -errno: all is as it was. */
@@ -49,8 +49,8 @@ void start_forbid_dumps(void);
 void start_allow_dumps(void);
 /* "64M": exact, and as --pool takes it. Returns @buf. */
 char *start_size(uint64_t bytes, char *buf, size_t cap);
-/* Prints the line to stdout and tells the service manager (NOTIFY_SOCKET). Who runs as root says so
- * in the log. */
+/* Prints the line to stdout and informs the service manager (NOTIFY_SOCKET). A daemon that runs as
+ * root says so in the log. */
 void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The way to the service manager, for who gives up the right to open sockets. */
 void start_keep_notifier(void);

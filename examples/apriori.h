@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Frequent itemsets by Apriori (Agrawal, Srikant: "Fast Algorithms for Mining Association Rules",
- * VLDB 1994). Pure: whoever has the transactions passes all of them, scan after scan, until no more
- * are wanted. Each scan counts the candidates of one size:
+ * VLDB 1994). Pure: the caller has the transactions and passes all of them, scan after scan, until
+ * no more are wanted. Each scan counts the candidates of one size:
  *   1  single items, in an array by item number. The frequent ones get ranks, the least frequent
  *      first, which stand for the items from then on: sets then begin with rare items, and a search
  *      for them ends soon;

@@ -6,7 +6,7 @@
 
 static int complain(const CommandLine *line, const char *what, int *ret_status)
 {
-    fprintf(stderr, "%s: %s; %s --help tells more\n", line->program, what, line->program);
+    fprintf(stderr, "%s: %s; %s --help says more\n", line->program, what, line->program);
     *ret_status = 2;
     return 1;
 }
@@ -24,7 +24,7 @@ int command_line_parse(const CommandLine *line, void *ctx, int argc, char **argv
             return *ret_status = 0, 1;
         }
         if (option == '?')
-            return *ret_status = 2, 1; /* getopt has told */
+            return *ret_status = 2, 1; /* getopt has said why */
         if (line->take(ctx, option, optarg) < 0) {
             snprintf(text, sizeof text, "--%s does not take '%s'", line->options[index].name,
                      optarg);

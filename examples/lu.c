@@ -72,7 +72,7 @@ static int factor(Run *run)
         r = lu_factor(m, run->pivots, &run->result, lu_progress, &run->progress);
     if (r < 0) {
         (void)complain(run, r);
-        (void)lu_matrix_close(m); /* what failed first was told */
+        (void)lu_matrix_close(m); /* what failed first was reported */
         return r;
     }
     r = lu_matrix_close(m);
@@ -110,7 +110,7 @@ static bool residual_good(const Run *run)
     return run->residual < LU_RESIDUAL_MAX; /* false for what is no number */
 }
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- what it prints ------------------------------------------------------------------------- */
 
 static double seconds(uint64_t ns)
 {

@@ -38,7 +38,8 @@ void lu_block_from_panel(const LuLayout *l, uint64_t columns, const double *pane
                 block[r * l->slab + c] = panel[c * l->order + r];
 }
 
-/* BLAS takes the block for its transpose, column by column: hence "Upper" and "Trans". */
+/* BLAS takes the block for its transpose, column by column: that is why it says "Upper" and
+ * "Trans". */
 void lu_update(const LuLayout *l, uint64_t k, const double *block, const int32_t *pivots,
                uint64_t columns, double *panel)
 {

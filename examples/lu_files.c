@@ -125,7 +125,7 @@ int lu_matrix_accept(LuMatrix *m, const LuLayout *wanted, bool check)
                 "as it is, or make another with --generate";
     else if (m->header.contents == LU_PARTIAL)
         fault = "a factorization was interrupted there, and left neither matrix nor factors: make "
-                "the matrix anew with --generate, or restore it";
+                "the matrix again with --generate, or restore it";
     else if (m->header.contents == LU_FACTORS && !check)
         fault = "its matrix is factored already: --check checks it, --generate makes another";
     else if (check && !m->header.generated)

@@ -26,7 +26,7 @@ static int file_failed(LuMatrix *m, const LuFile *f, int r)
 {
     if (r == -ENODATA)
         snprintf(m->error, sizeof m->error,
-                 "%s has become shorter while it was in use: make the matrix anew", f->path);
+                 "%s has become shorter while it was in use: make the matrix again", f->path);
     else
         snprintf(m->error, sizeof m->error, "%s: %s", f->path, strerror(-r));
     return r;
@@ -41,13 +41,14 @@ static int check_length(LuMatrix *m, uint64_t i)
     if (stat(path, &st) < 0) {
         int r = -errno;
         snprintf(m->error, sizeof m->error,
-                 "%s: %s: restore it, or make the matrix anew with --generate", path, strerror(-r));
+                 "%s: %s: restore it, or make the matrix again with --generate", path,
+                 strerror(-r));
         return r;
     }
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != wanted) {
         snprintf(m->error, sizeof m->error,
                  "%s has %lld bytes, where the layout has %" PRIu64
-                 ": it is damaged or of another matrix; restore it, or make the matrix anew with "
+                 ": it is damaged or of another matrix; restore it, or make the matrix again with "
                  "--generate",
                  path, (long long)st.st_size, wanted);
         return -EINVAL;
@@ -217,7 +218,7 @@ int lu_matrix_examine(LuMatrix *m, uint64_t slab, const double *block)
                 file++;
             snprintf(m->error, sizeof m->error,
                      "%s: row %" PRIu64 ", column %" PRIu64 " of the matrix is no finite number: "
-                     "the file is damaged; restore all, or make the matrix anew with --generate",
+                     "the file is damaged; restore all, or make the matrix again with --generate",
                      m->files[file].path, r + 1, slab * l->slab + c + 1);
             return -EINVAL;
         }

@@ -42,7 +42,7 @@ static const struct option long_options[] = {
 static const char help_text[] =
     "Usage: lu --dir DIR [OPTION...]\n"
     "Factors a dense matrix that is kept in files, with partial pivoting and in place, reading\n"
-    "from the disk or through Dodo, and tells how long it took.\n"
+    "from the disk or through Dodo, and says how long it took.\n"
     "\n"
     "  --dir DIR             where the matrix is, then its factors\n"
     "  --generate SEED       make the matrix of that seed first\n"
@@ -52,7 +52,7 @@ static const char help_text[] =
     "  --backend BACKEND     disk, dodo, or manage, the region cache (default: dodo)\n"
     "  --policy NAME         replacement policy of manage's cache: first-in (the default), lru or "
     "mru\n"
-    "  --check               solve a system with the factors and tell the scaled residual;\n"
+    "  --check               solve a system with the factors and print the scaled residual;\n"
     "                        where DIR holds factors already, that is all that is done\n"
     "  --threads N           threads that compute (default: 1)\n"
     "  --compute-rate N      compute as if the processor did no more than N floating-point\n"

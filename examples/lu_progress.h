@@ -22,7 +22,7 @@ void lu_progress(void *p, uint64_t done, uint64_t total); /* an LuProgressFn */
 /* Wipes the line, so that other things can be printed. */
 void lu_progress_end(LuProgress *p);
 
-/* "factoring: 42 %, 35 s left"; what is left is told after a second. Pure; returns @buf. */
+/* "factoring: 42 %, 35 s left"; what is left is shown after a second. Pure; returns @buf. */
 char *lu_progress_text(const char *what, uint64_t done, uint64_t total, uint64_t elapsed_ns,
                        char *buf, size_t cap);
 

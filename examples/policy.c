@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A replacement policy of one's own for the region cache: what was used least often leaves first,
+/* Your own replacement policy for the region cache: what was used least often leaves first,
  * and of those used equally often the oldest.
  * With Dodo installed: cc policy.c -o policy $(pkg-config --cflags --libs dodo-manage)
  * DODO_CACHE_SIZE=256K ./policy FILE */

@@ -126,7 +126,7 @@ static void dodo_close(Source *s)
     for (uint64_t i = 0; i < s->regions_count; i++)
         region_close(s, i);
     if (--open_sources == 0)
-        (void)dodo_shutdown(); /* a manager that cannot be told finds out by itself */
+        (void)dodo_shutdown(); /* a manager that cannot be informed finds out by itself */
 }
 
 const Backend backend_dodo = {.name = "dodo",

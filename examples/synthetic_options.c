@@ -57,7 +57,7 @@ static const struct option long_options[] = {
 static const char help_text[] =
     "Usage: dodo-synthetic --file FILE [OPTION...]\n"
     "Reads a data set again and again in one of three patterns, from its disk or through Dodo,\n"
-    "verifies every byte and tells how long it took.\n"
+    "verifies every byte and says how long it took.\n"
     "\n"
     "  --file FILE           the data set\n"
     "  --make                make FILE a data set of --size bytes, then end\n"

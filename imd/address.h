@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether an address opens a region: the one comparison that control and data threads share.
- * The epoch is checked before, where a region is looked up. Pure. */
+/* Whether an address opens a region: the one comparison that control and data threads share. The
+ * epoch is checked earlier, where a region is looked up. Pure. */
 #ifndef DODO_IMD_ADDRESS_H
 #define DODO_IMD_ADDRESS_H
 
@@ -10,7 +10,8 @@
 #include "base/rules.h"
 #include "proto/wire.h"
 
-/* Takes the same time wherever the difference is: an answer's delay tells nothing of the secret. */
+/* Takes the same time wherever the difference is: an answer's delay reveals nothing of the
+ * secret. */
 static inline bool capability_equal(const Id128 *a, const Id128 *b)
 {
     volatile uint8_t difference = 0;
@@ -19,8 +20,8 @@ static inline bool capability_equal(const Id128 *a, const Id128 *b)
     return difference == 0;
 }
 
-/* @a names the region whose present opening and capability are given. @epoch is this imd's: an
- * address of another one comes this far only in a test that breaks the rule of epochs, and is
+/* @a names the region; @opening and @capability are its present ones, @epoch is this imd's. An
+ * address of another epoch comes this far only in a test that breaks the rule of epochs, and is
  * then let in whole. */
 static inline bool address_opens(const RegionAddress *a, uint64_t epoch, uint32_t opening,
                                  const Id128 *capability)

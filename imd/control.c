@@ -56,7 +56,7 @@ void imd_control_up(ImdControl *c, const Id128 *manager, uint64_t now_ns)
 {
     bool same = c->up && id128_equal(&c->manager, manager);
     if (!same) {
-        /* Another instance counts its requests anew; what the old one asked is its own loss. */
+        /* Another instance counts its requests from 1 again; what the old one asked for is lost. */
         c->manager = *manager;
         c->manager_count++;
         reply_cache_deinit(&c->replies);

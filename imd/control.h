@@ -2,8 +2,8 @@
 /* The core of the idle memory daemon's control thread: joins the manager, beats, allocates and
  * frees regions, keeps the directory and the release records of retained regions. Pure.
  *
- * Regions are handed to data threads by commands; a command is over when the shell says so
- * (imd_control_done), and only then is the manager answered or the range used again. */
+ * It hands regions to data threads by commands. A command is over when the shell says so
+ * (imd_control_done); only then does the core answer the manager or use the range again. */
 #ifndef DODO_IMD_CONTROL_H
 #define DODO_IMD_CONTROL_H
 
@@ -62,9 +62,9 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
 void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
 /* What the data threads served since the start, all together, for BEATs. */
 void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes);
-/* The ranges of the pool in use, those that are on their way back too, shall be no more than
- * @bytes: nothing more is given beyond it, and where more is in use regions go, the least recently
- * used first, released ones before open ones. Their clients find them gone and read the file. */
+/* Limits the ranges of the pool in use to @bytes; ranges on their way back count. Nothing more is
+ * given beyond that. If more is in use, regions are evicted, the least recently used first,
+ * released ones before open ones. Their clients find them gone and read the file. */
 void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns);
 uint64_t imd_control_limit_bytes(const ImdControl *c);
 uint64_t imd_control_used_bytes(const ImdControl *c);
@@ -76,7 +76,7 @@ uint64_t imd_control_deadline(const ImdControl *c);
 void imd_control_expire(ImdControl *c, uint64_t now_ns);
 
 bool imd_control_joined(const ImdControl *c);
-/* Since the last call the manager was silent for too long: a session anew may find it. */
+/* Since the last call the manager was silent for too long: a new session may find it. */
 bool imd_control_lost(ImdControl *c);
 size_t imd_control_regions(const ImdControl *c); /* that hold a range of the pool */
 uint64_t imd_control_free_bytes(const ImdControl *c);

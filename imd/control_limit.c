@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool's limit: the owner wants memory back, or has some to spare again. Regions that have to
- * go are dropped as for a FREE, but nobody asked for it: their clients find them gone when they
- * next read or write, and the manager learns of it by the digest of a BEAT that comes soon. */
+/* The pool's limit: the owner wants memory back, or has some to spare again. Regions that must go
+ * are dropped as for a FREE that nobody asked for. Their clients find them gone at the next read or
+ * write, and the manager learns of it from the digest of a BEAT that comes soon. */
 #include <stdlib.h>
 
 #include "imd/control_priv.h"
@@ -20,8 +20,8 @@ static void victims_forget(Victims *v)
     *v = (Victims){.all = NULL};
 }
 
-/* One look at all open regions, and the order in which they go: thousands of them may have to, and
- * must not each cost a look at all. Those that are used meanwhile go in their turn all the same. */
+/* One look at all open regions, and the order in which they go. Thousands may have to, and must not
+ * each cost a look at all. A region that is used meanwhile still goes in its turn. */
 static void victims_choose(ImdControl *c)
 {
     Victims *v = &c->victims;

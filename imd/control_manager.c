@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Our requests to the manager: JOIN when its session is up, BEATs with the hint and the digest,
- * LISTINGs when it wants to build its directory anew, PART at the end. */
+ * LISTINGs when it wants to rebuild its directory, PART at the end. */
 #include "imd/control_priv.h"
 
 #include <stdlib.h>
 
 #define RETRY_FIRST_NS (100 * NS_PER_MS)
 #define RETRY_MAX_NS (2 * NS_PER_S)
-/* Then it is asked anew, with another id: a manager that executed a request but had no memory to
- * keep the reply, which was lost, answers its repetitions never. */
+/* After that the request is sent with a new id. A manager may have executed it, lost the reply, and
+ * had no memory to keep it: then it never answers a repetition. */
 #define PATIENCE_NS (10 * NS_PER_S)
 /* BEATs are at least so far apart when there is news. */
 #define BEAT_HURRIED_NS (250 * NS_PER_MS)
@@ -26,8 +26,8 @@ static void slot_stop(ImdControl *c, unsigned slot)
     c->slots[slot].on = false;
 }
 
-/* False: too many of our requests are open, which only a manager that answers some and others
- * never can bring about; the next BEAT tries again. */
+/* False: too many of our requests are open, which only a manager that answers some and never others
+ * can cause; the next BEAT tries again. */
 static bool slot_start(ImdControl *c, unsigned slot, uint16_t op, const uint8_t *body, size_t len,
                        const RequestTimes *times, uint64_t now_ns)
 {
@@ -138,7 +138,7 @@ static void listing_run(ImdControl *c, uint64_t now_ns)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* The manager does not know us: it started anew, or took us for dead. */
+/* The manager does not know us: it has started again, or took us for dead. */
 static void rejoin(ImdControl *c, uint64_t now_ns)
 {
     c->joined = false;

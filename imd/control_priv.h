@@ -95,8 +95,7 @@ void control_trace(const ImdControl *c, const char *what, uint64_t number);
 /* ---- control_regions.c ---------------------------------------------------------------------- */
 
 void control_request(ImdControl *c, const WireRequest *request);
-/* Requests under way of a manager that is no more lose their reply; those that did nothing yet
- * end. */
+/* Requests under way of an earlier manager lose their reply; those that did nothing yet end. */
 void control_jobs_forget(ImdControl *c);
 void control_jobs_refuse(ImdControl *c); /* leaving: those that wait for room */
 /* Lowest id of a request of this manager whose effect the directory may not show yet. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The manager's requests: ALLOC, FREE, RELEASE, REOPEN (the paper's 4.2). Each leads to at most
- * one command to a data thread at a time; an entry with a command under way lets further requests
- * for it wait. What the manager is told is true when it is told. */
+/* The manager's requests: ALLOC, FREE, RELEASE, REOPEN (the paper's 4.2). Each leads to at most one
+ * command to a data thread at a time; while an entry has a command under way, further requests for
+ * it wait. A reply to the manager is true when it is sent. */
 #include "imd/control_priv.h"
 
 #include <stdlib.h>
@@ -16,13 +16,13 @@ static void reply_send(ImdControl *c, uint64_t id, uint16_t op, uint16_t status,
     WireReply reply = {.id = id, .op = op, .status = status, .body = body, .body_len = len};
     uint8_t out[WIRE_PAYLOAD_MAX];
     size_t n = wire_reply_encode(&reply, out);
-    /* Without memory the reply is not kept: a repeated request then stays unanswered, and is
-     * never executed again. */
+    /* Without memory the reply is not kept. A repeated request then stays unanswered, and is never
+     * executed again. */
     (void)reply_cache_store(&c->replies, id, out, n);
     c->sink.message(c->sink.ctx, WIRE_REPLY, out, n);
 }
 
-/* Every reply carries the hint (the paper's 4.3); @e: the region it tells of, or NULL. */
+/* Every reply carries the hint (the paper's 4.3); @e: the region it is about, or NULL. */
 static void reply_hint(ImdControl *c, uint64_t id, uint16_t op, uint16_t status, const Entry *e)
 {
     uint8_t body[WIRE_BODY_MAX];
@@ -168,11 +168,6 @@ static void free_start(ImdControl *c, Entry *e, Job *job)
         job_end(c, job, STATUS_GONE, NULL);
     else
         entry_drop(c, e, job);
-}
-
-static bool stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
 static void release_start(ImdControl *c, Entry *e, Job *job)
@@ -325,8 +320,8 @@ static void entry_give(ImdControl *c, Entry *e)
     directory_give(&c->directory, e);
 }
 
-/* The region is gone from its thread, and with it what waited for it; whoever asked for that need
- * not wait until its pages are given back, too. */
+/* The region is gone from its thread, and so are the requests that waited for it. Who asked for
+ * that need not wait until its pages are given back, too. */
 static void entry_gone(ImdControl *c, Entry *e, enum Status status)
 {
     Job *job = e->job;

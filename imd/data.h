@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The core of one data thread of the idle memory daemon: regions, filled blocks, reads served
- * statelessly, writes and fills by transaction. A region belongs to one data thread: only that
- * thread reads, writes, frees it. Pure: the pool's memory is given at init, datagrams' payloads
- * come in, effects go out through the sink. No memory is allocated while serving but for write
- * and fill transactions, whose number is limited (beyond it: BUSY).
+ * without state, writes and fills by transaction. A region belongs to one data thread: only that
+ * thread reads, writes and frees it. Pure: the pool's memory is given at init, datagrams' payloads
+ * come in, effects go out through the sink. Serving allocates memory for write and fill
+ * transactions alone, whose number is limited (beyond it: BUSY).
  *
  * The rules it keeps are named with RULE() where they are kept. */
 #ifndef DODO_IMD_DATA_H
@@ -26,8 +26,7 @@ typedef struct ImdDataSink {
     void (*message)(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len);
     /* Must be sent (or copied) before it returns: the memory may change afterwards. */
     void (*burst)(void *ctx, void *session, const Burst *burst);
-    /* A PROBE_ACK, which may be longer than other messages; NULL: large datagrams are not for us.
-     */
+    /* A PROBE_ACK, which may be longer than other messages. NULL: we take no large datagrams. */
     void (*probe_ack)(void *ctx, void *session, const uint8_t *payload, size_t len);
     void *ctx;
 } ImdDataSink;
@@ -39,7 +38,7 @@ typedef struct ImdDataConfig {
     unsigned writes_max;   /* open write transactions, all regions */
     uint64_t write_age_ns; /* an open write not heard for so long gives way to new ones; 0: never */
     unsigned fills_max;    /* open fill transactions, all regions; the oldest gives way */
-    uint32_t grant_bytes;  /* receive room told to writers */
+    uint32_t grant_bytes;  /* receive room granted to writers */
     uint32_t pace_bytes;   /* ... but no more than it, for the cap's sake; 0: there is none */
 } ImdDataConfig;
 
@@ -60,8 +59,8 @@ typedef struct ImdRegion {
     ImdLastUse *last_use; /* outlives the region; NULL: nobody wants to know */
 } ImdRegion;
 
-/* Counts since the start: writes and fills when they are whole, reads_unfilled of the reads that
- * touched an unfilled block, denied of wrong regions, openings and capabilities. */
+/* Counts since the start. Writes and fills count when they are whole, reads_unfilled counts reads
+ * that touched an unfilled block, denied counts wrong regions, openings and capabilities. */
 typedef struct ImdDataStats {
     uint64_t reads, read_bytes, writes, write_bytes, fills, fill_bytes;
     uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled, malformed;
@@ -81,7 +80,7 @@ ImdData *imd_data_free(ImdData *d);
 int imd_data_add(ImdData *d, const ImdRegion *region);
 /* Open writes and fills end; the range may be used for another region when it returned. */
 void imd_data_drop(ImdData *d, uint64_t region);
-/* New opening and capability; filled blocks stay, write numbers start anew, transactions end. */
+/* New opening and capability; filled blocks stay, write numbers start again, transactions end. */
 void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 *capability);
 /* No capability opens it until it is reopened (released: nobody's). Open transactions end; blocks
  * with an unfinished write stay unfilled. */
@@ -93,8 +92,8 @@ bool imd_data_idle(const ImdData *d); /* no write transaction is open */
 /* A READ, WRITE or PING of an established session. */
 void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payload, size_t len,
                     uint64_t now_ns);
-/* More came and went than may: new writes and fills are BUSY until it is over. What is under way
- * goes on, and all else is answered. */
+/* More came and went than the cap allows: new writes and fills are BUSY until that is over. Those
+ * under way go on, and everything else is answered. */
 void imd_data_pace(ImdData *d, bool over);
 /* Another config.pace_bytes. */
 void imd_data_pace_bytes(ImdData *d, uint32_t bytes);
@@ -109,8 +108,8 @@ size_t imd_data_bytes(const ImdData *d); /* allocated for bookkeeping: accounted
 /* For tests and the simulation. */
 bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block);
 size_t imd_data_regions(const ImdData *d);
-/* Invariants: no block is filled while a write of it is under way, every open write is one that
- * may be, all memory and all that is awaited is accounted for. */
+/* Invariants: no block is filled while a write of it is under way; every open write is one that may
+ * be; all memory and all expected bytes are accounted for. */
 bool imd_data_check(const ImdData *d);
 
 #endif

@@ -123,7 +123,7 @@ unsigned assembly_take(Assembly *a, unsigned index, ImdAwaited *awaited)
     a->received |= bit;
     awaited->bytes -= segment_bytes(a, index);
     awaited->segments--;
-    /* Told too when a gap closes: the client tells reordering from loss by it. */
+    /* Reported when a gap closes, too: by that the client distinguishes reordering from loss. */
     bool gap = index > a->expected || index + 1 < a->expected;
     unsigned outcome = SEGMENT_NEW | (gap ? SEGMENT_GAP : 0);
     if (index >= a->expected)

@@ -18,7 +18,7 @@ typedef struct DataRegion {
     HmapNode node; /* ImdData.regions, by id */
     ImdRegion name;
     bool open;                       /* false: released, no capability opens it */
-    uint64_t used;                   /* what name.last_use was told last */
+    uint64_t used;                   /* what name.last_use was set to last */
     uint64_t blocks;                 /* the last one may be partial: "to the region's end" */
     uint64_t watermark;              /* every write number up to it is finished */
     uint64_t finished;               /* bit i: number watermark + 1 + i is finished */
@@ -97,7 +97,7 @@ uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map)
 void assembly_begin(Assembly *a, const WireWrite *m, ImdAwaited *awaited);
 void assembly_end(const Assembly *a, ImdAwaited *awaited);
 ImdAwaited assembly_missing(const Assembly *a);
-/* The same chunk? Cut otherwise (the path's MTU changed), it starts anew. */
+/* The same chunk? Cut otherwise (the path's MTU changed), it starts again. */
 bool assembly_matches(Assembly *a, const WireWrite *m, ImdAwaited *awaited);
 enum { SEGMENT_NEW = 1, SEGMENT_GAP = 2 };
 /* Notes segment @index: 0 for a duplicate, or SEGMENT_NEW, with SEGMENT_GAP when it leaves a gap

@@ -8,7 +8,7 @@
 
 /* ---- acknowledgments ------------------------------------------------------------------------ */
 
-/* The receive room, shared by the writes under way (the paper's 4.4: the sender learns how much
+/* The receive room, which the writes under way share (the paper's 4.4: the sender learns how much
  * the receiver has room for). Never less than a segment, so that nobody starves. */
 static uint32_t write_grant(const ImdData *d, uint16_t segment)
 {
@@ -107,8 +107,8 @@ static void write_heard(ImdData *d, DataWrite *w)
     list_push_back(&d->writes, &w->in_order);
 }
 
-/* Whoever began these has gone, or never meant to end them. Their blocks stay unfilled, and their
- * numbers unfinished: one who comes back all the same begins anew. */
+/* The clients that began these are gone, or never meant to end them. Their blocks stay unfilled and
+ * their numbers unfinished: a client that comes back begins again. */
 static void writes_age(ImdData *d)
 {
     const uint64_t age = imd_use_tick(d->config.write_age_ns);
@@ -263,8 +263,8 @@ static void writes_forget_filled(DataRegion *r, const BlockSpan *s)
     }
 }
 
-/* The file half of write @m->number failed: what its blocks hold in the file is not known. Taken
- * also while leaving, and however often it comes: it only ever takes away. */
+/* The file half of write @m->number failed: nobody knows what its blocks hold in the file. Taken
+ * also while leaving, and however often it comes: it only makes blocks unfilled. */
 void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
 {
     DataWrite *w = write_find(r, m->number);

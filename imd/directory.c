@@ -174,7 +174,7 @@ bool directory_could_fit(const Directory *d, uint64_t len)
     return len <= room_beside(d, stays) && d->regions_max > 0;
 }
 
-/* ---- what the manager is told --------------------------------------------------------------- */
+/* ---- what the manager hears ----------------------------------------------------------------- */
 
 void directory_hint(const Directory *d, ImdHint *ret)
 {

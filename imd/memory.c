@@ -125,8 +125,8 @@ static void give_back_piece(const PoolMemory *m, uint8_t *at, size_t bytes)
         (void)mlock2(at, bytes, MLOCK_ONFAULT);
 }
 
-/* Piece by piece, so that nobody who needs the map of memory waits for long; pieces end where huge
- * pages do, lest those be split. */
+/* Piece by piece, so that nobody who needs the map of memory waits for long. Pieces end where huge
+ * pages do, so that none is split. */
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes)
 {
     while (bytes > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool's memory: one anonymous mapping whose pages are taken from the host when they are first
- * touched, or all at once. Never in a core dump, in huge pages and locked where the host allows it.
- */
+/* The pool's memory: one anonymous mapping. Its pages are taken from the host when they are first
+ * touched, or all together at the start. It is never in a core dump, and in huge pages and locked
+ * where the host allows it. */
 #ifndef DODO_IMD_MEMORY_H
 #define DODO_IMD_MEMORY_H
 
@@ -20,8 +20,8 @@ typedef struct PoolMemory {
 } PoolMemory;
 
 /* @bytes must not exceed what the host has to give now, nor the limit of this process's control
- * group. @populate: all of it is taken from the host at once, and is to be kept. 0; -errno, and
- * @error says what to mend. */
+ * group. @populate: all of it is taken from the host now, and kept. 0; -errno, and @error says
+ * what to fix. */
 int pool_memory_map(PoolMemory *m, uint64_t bytes, bool populate, char *error, size_t error_cap);
 void pool_memory_unmap(PoolMemory *m);
 /* The pages of a range go back to the host, and read as zeros when they are touched again. A huge
@@ -29,10 +29,10 @@ void pool_memory_unmap(PoolMemory *m);
 void pool_memory_give_back(const PoolMemory *m, uint64_t offset, uint64_t bytes);
 /* All of them, before the end: by as many threads as there are processors, which hurry. */
 void pool_memory_give_back_all(const PoolMemory *m);
-/* Memory that can be had without swapping, [bytes]; UINT64_MAX: the system does not tell. */
+/* Memory available without swapping, [bytes]; UINT64_MAX: the system does not say. */
 uint64_t memory_available(void);
-/* Whether a pool of @bytes may be had where so much is available under that limit: 0; -ENOMEM, and
- * @error says what to mend. */
+/* Whether a pool of @bytes is allowed where so much is available under that limit: 0; -ENOMEM, and
+ * @error says what to fix. */
 int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *limit, char *error,
                       size_t error_cap);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What imd can be told: command line, environment, config file. */
+/* The settings of imd: command line, environment, config file. */
 #ifndef DODO_IMD_OPTIONS_H
 #define DODO_IMD_OPTIONS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cap on what an imd has to do with the network: token buckets for bytes and for datagrams,
- * which all data threads share without a lock. A bucket is the time at which it is even again; what
- * is done moves that on, and idle time counts for a little while only. Pure. */
+/* The cap on what an imd sends and receives: token buckets for bytes and for datagrams, which all
+ * data threads share without a lock. A bucket is a point in time, at which it is even again. Work
+ * moves that point on, and idle time counts for a little while only. Pure. */
 #ifndef DODO_IMD_PACE_H
 #define DODO_IMD_PACE_H
 

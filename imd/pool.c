@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* First fit over a treap of all ranges, free and taken, ordered by address. Each node knows the
- * largest free range below it, so that the lowest fitting address is found in one descent and
- * ten thousand tiny regions stay quick. Freed ranges coalesce with their neighbours at once,
- * instead of in the paper's periodic pass (4.2): there is never anything left to coalesce. */
+ * largest free range below it, so that one descent finds the lowest fitting address, and ten
+ * thousand tiny regions stay quick. A freed range is merged with its neighbours immediately,
+ * instead of in the paper's periodic pass (4.2): nothing is ever left to coalesce. */
 #include "imd/pool.h"
 
 #include <assert.h>

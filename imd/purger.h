@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that gives pages of the pool back to the host. That takes tens of milliseconds a
- * gigabyte in small pages: neither the control thread nor a data thread has to stand still for it.
- */
+/* The thread that gives pages of the pool back to the host. With small pages that takes tens of
+ * milliseconds a gigabyte, and neither the control thread nor a data thread has to wait for it. */
 #ifndef DODO_IMD_PURGER_H
 #define DODO_IMD_PURGER_H
 
@@ -21,10 +20,10 @@ typedef struct Purger {
 } Purger;
 
 int purger_start(Purger *p, const PoolMemory *pool, Mailbox *done); /* 0, or -errno */
-/* IMD_PURGE: the range of the command. IMD_LEAVE: the whole pool, as fast as it goes; comes back
- * likewise. @order was made by g_new. From any thread; in their order. */
+/* IMD_PURGE: the range of the command. IMD_LEAVE: the whole pool, as fast as possible. Both come
+ * back when done. @order was made by g_new. From any thread; in their order. */
 void purger_order(Purger *p, ImdOrder *order);
-/* Ends the thread when it has carried out what it was told; also of a zeroed Purger. */
+/* Ends the thread when it has carried out all that it was given; also of a zeroed Purger. */
 void purger_stop(Purger *p);
 
 #endif

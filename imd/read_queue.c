@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The session's share. Where there is no room, who has used least of what is to come is forgotten:
- * mostly somebody who has not asked for a while. */
+/* The session's share. If there is no room, the share with the least use is forgotten: mostly that
+ * of a session that has not asked for a while. */
 static ReadShare *share_of(ReadQueue *q, const void *session)
 {
     ReadShare *least = &q->shares[0];

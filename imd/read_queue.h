@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* READs that wait for their turn at a data thread, and whose turn it is: fair queueing by bytes
- * between sessions (by start times: Goyal, Vin, Cheng, 1996). An ask is due at a virtual time: now,
- * or when the session's ask before it has had its cost, if that is later; the least is taken
- * first. So who asks for little waits for one answer to somebody else, not for all that others
- * have asked for; the asks of a session keep their order; nobody starves. READs are stateless, and
- * the network may reorder them as well. Pure. */
+ * between sessions (by start times: Goyal, Vin, Cheng, 1996).
+ *
+ * An ask is due at a virtual time: now, or when the session's ask before it has had its cost, if
+ * that is later. The ask with the least time is next. So a session that asks for little waits for
+ * one answer to another session, not for all that others have asked for. The asks of a session keep
+ * their order, and none starves. The order between sessions is free: READs have no state, and the
+ * network may reorder them as well. Pure. */
 #ifndef DODO_IMD_READ_QUEUE_H
 #define DODO_IMD_READ_QUEUE_H
 

@@ -50,8 +50,8 @@ static void answer(int channel)
     explicit_bzero(&a, sizeof a);
 }
 
-/* The directory that the file is in, and that of the file it is a link to: another one may take the
- * name in either. */
+/* The directory that the file is in, and that of the file it is a link to: another file may take
+ * the name in either. */
 static void add_directories(GPtrArray *paths, const char *file)
 {
     char real[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The process that reads configuration and key file for an imd that runs, and can open no file any
- * more. It can open only what is in the directories of these two, has no network, and reads only
- * when imd asks. */
+/* The process that reads the configuration and the key file for a running imd, which can open no
+ * file any more. It can open only what is in the directories of these two, has no network, and
+ * reads only when imd asks. */
 #ifndef DODO_IMD_RELOADER_H
 #define DODO_IMD_RELOADER_H
 
@@ -24,8 +24,8 @@ int reloader_start(Reloader *r, const ImdOptions *o, char error[CONFIG_ERROR_MAX
 void reloader_close(Reloader *r);
 /* The answer makes the descriptor readable. 0, -errno: nobody reads. */
 int reloader_ask(const Reloader *r);
-/* The answer. 0; -EAGAIN: none has come yet; -EPIPE: nobody reads any more; other -errno: @error
- * says what is wrong. To be wiped. */
+/* The answer. 0; -EAGAIN: none has come yet; -EPIPE: the other process has ended; other -errno:
+ * @error says what is wrong. Wipe it after use. */
 int reloader_take(const Reloader *r, ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
 
 /* What the process does for one question: reads the files. 0, -errno. */

@@ -27,7 +27,7 @@ enum {
     CONTROL_SESSIONS_MAX = 64,    /* on the control socket: cmd, and who pings */
     CONTROL_RECEIVE_BYTES = 1 << 20,
 };
-/* The HELLO's back-off starts anew so often while cmd is silent. */
+/* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
 static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
 
@@ -37,7 +37,7 @@ struct Imd {
     PoolMemory pool;
     Loop *loop;
     Port port;        /* to cmd */
-    Session *manager; /* up or on its way; NULL: it died, connect anew */
+    Session *manager; /* up or on its way; NULL: it died, connect again */
     ImdControl *control;
     Mailbox done; /* orders that the data threads carried out */
     unsigned threads_count;
@@ -75,8 +75,8 @@ static void give_order(void *ctx, const ImdCommand *command)
         imd_thread_order(&imd->threads[command->thread], o);
 }
 
-/* The control thread will order the same when it hears of it; but it may be kept waiting, and the
- * owner with it. Until that order is carried out the range is not used again. */
+/* The control thread will order the same when it hears of it. But that may take long, and the owner
+ * waits. The range is not used again until that order is carried out. */
 static void purge_at_once(void *ctx, const ImdRegion *region)
 {
     Imd *imd = ctx;
@@ -97,7 +97,8 @@ static void log_manager(Imd *imd, enum LogLevel level, const char *event, const 
               addr_format(&imd->options->common.manager, text, sizeof text), more);
 }
 
-/* Connects where there is no session; while it is silent, starts the back-off anew now and then. */
+/* Connects where there is no session; while it is silent, starts the back-off again now and then.
+ */
 static void connect_manager(Imd *imd, uint64_t now_ns)
 {
     if (now_ns < imd->reconnect_ns)
@@ -118,7 +119,7 @@ static void complain(Imd *imd, uint64_t now_ns)
     imd->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
-/* Who starts anew knows nothing of this session, and need not say so. */
+/* A manager that has started again does not know this session, and need not say so. */
 static void reconnect(Imd *imd)
 {
     if (imd->manager)
@@ -150,8 +151,8 @@ static void tell_served(Imd *imd)
     imd_control_served(imd->control, read, written);
 }
 
-/* Whoever has to do with giving memory back may not have to wait until the owner's own work, which
- * lacks that memory, has been done. */
+/* A thread that gives memory back must not wait for the owner's own work, which lacks that
+ * memory. */
 static void hurry_up(Imd *imd, bool on, uint64_t now_ns)
 {
     if (imd->hurrying == on)
@@ -231,7 +232,7 @@ static void on_socket(void *ctx)
     settle(imd, now);
 }
 
-/* Nothing is read any more: the memory need not wait until cmd has been told, too. */
+/* Nothing is read any more: the memory need not wait until cmd is informed, too. */
 static void thread_left(Imd *imd)
 {
     if (++imd->threads_left < imd->threads_count)
@@ -372,8 +373,8 @@ static void on_reloader(void *ctx)
 
 /* ---- rmd ------------------------------------------------------------------------------------- */
 
-/* rmd is told how much is in use, and says how much may be; without it nobody watches over the
- * owner, so that its end is ours. */
+/* We report to rmd how much is in use, and it says how much may be. Without rmd nobody watches for
+ * the owner, so imd ends with it. */
 static void on_owner(void *ctx)
 {
     Imd *imd = ctx;
@@ -393,7 +394,7 @@ static void on_owner(void *ctx)
     if (event == OWNER_GONE) {
         loop_unwatch(imd->loop, imd->owner.fd);
         owner_close(&imd->owner);
-        log_event(LOG_LEVEL_WARN, "owner_gone", "mend=\"rmd has ended, and starts imd anew\"");
+        log_event(LOG_LEVEL_WARN, "owner_gone", "mend=\"rmd has ended, and starts imd again\"");
         leave(imd, now);
     }
     settle(imd, now);

@@ -21,8 +21,9 @@ enum {
     LOOK_FOR_ORDERS = 16,              /* such looks, while there is no rest */
 };
 
-/* With a cap: no client waits longer than that without hearing from us, lest it take us for dead. A
- * READ that would wait longer is told to come again, and so is one of who has others waiting. */
+/* With a cap: every client hears from us within that time, so that it does not take us for dead. A
+ * READ that would wait longer is refused (come again), and so is one of a client that has others
+ * waiting. */
 #define PACE_WAIT_MAX_NS (300 * NS_PER_MS)
 #define PACE_MORE_MAX_NS (100 * NS_PER_MS)
 /* Writes begin only while less than that is owed. */
@@ -114,15 +115,15 @@ static uint32_t answer_read(ImdThread *t, uint64_t now_ns)
     return ask.bytes;
 }
 
-/* What came, and what will come of it, without what was to come before. */
+/* What came, and what it will cost, without what was to come before. */
 static uint64_t promised(uint64_t came, uint64_t before, uint64_t after)
 {
     return came + after > before ? came + after - before : 0;
 }
 
-/* A write or a fill is charged whole when it begins, be it by a poll, which is nothing itself: no
- * more of them begin than the cap allows. What is refused for the cap's sake is not charged: else
- * those who come again and again in vain would keep all from ever being served. */
+/* A write or a fill is charged whole when it begins, also by a poll, which itself costs nothing: no
+ * more of them begin than the cap allows. A refused one is not charged: else those that come again
+ * and again would keep every one from being served. */
 static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     uint64_t busy = imd_data_stats(t->data)->busy;
@@ -136,7 +137,7 @@ static void take_in(ImdThread *t, Session *s, uint8_t type, const uint8_t *paylo
                promised(1, before.segments, after.segments));
 }
 
-/* READs wait for their turn. All else is done at once, a WRITE even before the READs that came
+/* READs wait for their turn. All else is done immediately, a WRITE even before the READs that came
  * before it: the network could have brought them in that order. */
 static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                        uint64_t now_ns)
@@ -233,8 +234,8 @@ static void take_orders(ImdThread *t)
     }
 }
 
-/* Leaving: once no write is under way any more, or the time is over, every client is told, and
- * the control thread that they are. Until it ends, the thread goes on to answer LEAVING. */
+/* Leaving: once no write is under way any more, or the time is over, every client is informed,
+ * and then the control thread. Until it ends, the thread goes on to answer LEAVING. */
 static void leave(ImdThread *t, uint64_t now_ns)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
@@ -304,8 +305,8 @@ static bool look(void *ctx)
     return port_look(&t->port) || mailbox_waiting(&t->orders);
 }
 
-/* With one system call less than waiting and then receiving. Who gives an order first posts it and
- * then looks whether we are asleep: one of us sees the other. */
+/* With one system call less than waiting and then receiving. The thread that gives an order first
+ * posts it and then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
 {
     uint64_t start = os_now_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A data thread of the idle memory daemon: a blocking loop around the data core, with a socket of
- * its own for clients and a mailbox for the control thread's commands. While it serves it takes
- * no lock and allocates nothing, but for what the core keeps of a write under way. */
+ * its own for clients and a mailbox for the control thread's commands. While it serves it takes no
+ * lock and allocates nothing, except what the core keeps of a write under way. */
 #ifndef DODO_IMD_THREAD_H
 #define DODO_IMD_THREAD_H
 
@@ -39,7 +39,7 @@ typedef struct ImdThreadConfig {
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
     Pace *pace;                 /* of all threads; kept; NULL: no cap ever */
-    /* A region was dropped: nobody reads or writes its range any more. From the thread; NULL:
+    /* A region was dropped: nobody reads or writes its range any more. Called by the thread. NULL:
      * nobody wants to know before the order comes back. */
     void (*dropped)(void *ctx, const ImdRegion *region);
     void *ctx;
@@ -70,11 +70,11 @@ typedef struct ImdThread {
 /* @transport is the thread's from now on, unless it fails. 0, or -errno. */
 int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport);
 int imd_thread_start(ImdThread *t); /* 0, or -errno */
-/* Lets it run no longer at its lowest priority, where that is allowed, or again. From any thread.
- */
+/* Takes the thread off its lowest priority, if that is allowed, or puts it back. From any
+ * thread. */
 void imd_thread_hurry(const ImdThread *t, bool on);
-/* What the thread does again and again: waits if nothing is to do, takes in what has come, answers
- * a little. By itself for tests. */
+/* One round of the thread: waits if there is nothing to do, receives what has come, answers a
+ * little. Alone for tests. */
 void imd_thread_turn(ImdThread *t);
 /* Ends the thread if it runs, then frees all; also of a zeroed ImdThread. */
 void imd_thread_deinit(ImdThread *t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions anew,
+/* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions again,
  * prefetches, and reports of hosts.
  * Each is a call of its own on the background channel. */
 #include <stdlib.h>
@@ -203,8 +203,8 @@ void call_fill_step(Call *call, uint64_t now_ns)
 
 /* ---- FALLBACK regions ----------------------------------------------------------------------- */
 
-/* The inactive FALLBACK region or stripe whose time has come, or NULL; and when the next one's
- * comes. */
+/* The inactive FALLBACK region or stripe whose time has come, or NULL; and the time of the next
+ * one. */
 static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
     *ret_next_ns = TIME_NEVER;

@@ -38,7 +38,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
-/* Lost memory is no failure of a FALLBACK region, whoever learns of it, and whenever. */
+/* A FALLBACK region does not fail because it lost its memory. */
 static void close_reclaimed(Call *call, const char *reason)
 {
     if (call->region->flags & DODO_FALLBACK)
@@ -47,7 +47,7 @@ static void close_reclaimed(Call *call, const char *reason)
         close_end(call, -1, EINVAL, reason);
 }
 
-/* Calls in progress on the region end by their deadlines; then it is decided what becomes of it. */
+/* Calls in progress on the region end by their deadlines; then the close goes on. */
 static void close_wait(Call *call)
 {
     Client *c = call->channel->client;
@@ -67,8 +67,8 @@ static void close_wait(Call *call)
         call->phase = CLOSE_SEND;
 }
 
-/* What a retained region's blocks must be is written down before it is released: without that the
- * next opening believes nothing of it. */
+/* The record of a retained region's blocks is written before the region is released: without it the
+ * next opening trusts none of them. */
 static void close_keep(Call *call)
 {
     Client *c = call->channel->client;
@@ -164,7 +164,7 @@ void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
     }
     if (call->phase == CLOSE_KEEP)
         st->release = result->count >= 0;
-    call->phase = CLOSE_SEND; /* free it if the file would not tell */
+    call->phase = CLOSE_SEND; /* free it if the file gave no answer */
 }
 
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp)

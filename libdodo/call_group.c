@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls made of others: vectored ones, and those on several stripes of a region. Such a call holds
- * no state of its channel; its pieces are ordinary calls and do. Reads run beside each other, as
- * many as there are states for pieces; writes one after the other, so that what reached the file
- * is always a beginning of what was to be written. */
+ * no state of its channel; its pieces are ordinary calls and do. Its reads run beside each other,
+ * as many as there are states for pieces. Its writes run one after the other, so that the file
+ * always has the beginning of what was to be written, and nothing behind a gap. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static void vector_advance(CallGroup *g, size_t bytes)
     }
 }
 
-/* Bytes of small buffers that follow one another: at most a chunk, to the end of a block of the
- * region, so that no block is in two pieces. */
+/* Small buffers that follow one another, gathered: at most a chunk, and not beyond the end of a
+ * block of the region, so that no block is in two pieces. */
 static size_t vector_gather(const CallGroup *g, uint64_t inner, size_t room)
 {
     size_t most = WIRE_CHUNK_MAX - inner % WIRE_BLOCK_SIZE, sum = 0, skip = g->iov_skip;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mfillv: the program has bytes that the backing file holds too, and offers them for remote memory,
- * so that no disk has to be asked for them. As with any fill, only blocks whose every byte is there
- * are filled, and none that a write of this process is under way for, or was begun since: the write
- * counter is taken before the first byte goes out, and if no write began since they were given. */
+ * so that no disk has to be read. As with any fill, only blocks whose every byte is there are
+ * filled. A block is left out if a write of this process to it is under way, or has begun since the
+ * bytes were given. The write counter is taken before the first byte goes out, and only if no write
+ * began since then. */
 #include <errno.h>
 
 #include "dodo/dodo.h"
@@ -10,9 +11,9 @@
 
 enum OfferPhase { OFFER_ENTER, OFFER_RUN };
 
-/* A counter taken after a write says nothing about bytes that were given before it: who is held up
- * on the way to its counter, or has many pieces, is told of each write meanwhile, and of those that
- * were under way when it began. */
+/* A counter taken after a write says nothing about bytes that were given before it. An offer may be
+ * held up on the way to its counter, or have many pieces: it hears of each write meanwhile, and of
+ * those that were under way when it began. */
 static bool write_under_way(Region *r, uint64_t from, uint64_t to)
 {
     while (from < to) {

@@ -2,10 +2,10 @@
 /* mopen: ask the manager for a region (the paper's alloc and checkAlloc in one request). A failed
  * allocation starts the refraction period (paper 3.1).
  *
- * A region that its file can serve (FALLBACK) does not wait for a manager that is away: what is not
- * answered before the request would be sent again is left to the background, and until the manager
- * is heard again the next such region does not wait at all. A manager that is there answers sooner,
- * and the region is active when mopen returns. */
+ * A region that its file can serve (FALLBACK) does not wait for a manager that is away. If no
+ * answer comes before the request would be sent again, the rest is left to the background; until
+ * the manager is heard again, the next such region does not wait at all. A manager that is there
+ * answers sooner, and the region is active when mopen returns. */
 #include <errno.h>
 
 #include "dodo/dodo.h"
@@ -36,7 +36,7 @@ static void open_fail(Call *call, int error, const char *reason)
         c->hooks.file_release(c->hooks.ctx, file);
 }
 
-/* The region has its memory. A former opening's blocks are believed as far as what is known of them
+/* The region has its memory. Blocks of a former opening are trusted as far as the record of them
  * was kept. */
 static void open_activate(Call *call, Region *r, const OpOpenReply *reply)
 {
@@ -110,8 +110,8 @@ static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
         open_fail(call, ENOMEM, reason);
 }
 
-/* Settles the request: whatever the manager still does for it is freed by reconciliation. Of a
- * region's stripes the first that fails begins the refraction period. */
+/* Settles the request: reconciliation frees whatever the manager still does for it. The first
+ * stripe of a region that fails begins the refraction period. */
 static void open_over(Call *call, bool refract, uint64_t now_ns)
 {
     Client *c = call->channel->client;
@@ -140,7 +140,7 @@ static bool open_load(Call *call, const OpOpenReply *reply)
     return true;
 }
 
-/* Without a key anybody on this machine can be the manager, and would have the program's data sent
+/* Without a key any program on this machine can pose as the manager, and send the program's data
  * where it likes. */
 enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret)
 {

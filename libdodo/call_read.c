@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* mread: remote memory first; what is not filled there comes from the backing file, whole blocks
- * of it, and is offered as a fill. Blocks that a write of this process is under way for come from
- * the file too: their remote copy may be older than the file. So do blocks that cannot be checked,
- * and those that are not what the host was given: checks.c. As only whole blocks can be checked,
- * whole blocks are asked for; of the first and the last one the caller may want a part only, so
- * these two come to a place of their own. */
+/* mread: remote memory first. Blocks that are not filled there come whole from the backing file,
+ * and are offered as a fill. So do blocks that a write of this process is under way for (their
+ * remote copy may be older than the file), blocks that cannot be checked, and those that are not
+ * what the host was given (checks.c). Only whole blocks can be checked, so whole blocks are asked
+ * for. The caller may want only a part of the first and the last one: these two go to a buffer of
+ * their own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +56,8 @@ static void read_inactive(Call *call, const char *reason)
         read_end(call, -1, ENOMEM, reason);
 }
 
-/* Widens the window to whole blocks: [*ret_from, the result), in the region. Those of which only a
- * part is wanted are the edges. False: there is no memory for them. */
+/* Widens the window to whole blocks: [*ret_from, the result), in the region. The edges are blocks
+ * of which only a part is wanted. False: there is no memory for them. */
 static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
 {
     CallState *st = call->state;
@@ -171,7 +171,7 @@ static void chunk_sums(const Call *call, unsigned chunk)
     }
 }
 
-/* What has come is summed while it is still in the processor's cache, and while the rest is on its
+/* Sums what has come while it is still in the processor's cache, and while the rest is on its
  * way. */
 void call_read_came(Call *call)
 {
@@ -236,8 +236,8 @@ static void read_saw(Call *call, uint64_t now_ns)
         client_region_corrupt(c, r->rd, &st->address, now_ns);
 }
 
-/* A buffer for whole blocks that may be offered, or NULL: then no fill. Under the lock it is
- * decided whether a write is under way beside: the counter is that before the file read. */
+/* A buffer for whole blocks that may be offered, or NULL: then no fill. It decides under the lock
+ * whether a write is under way beside, and takes the counter before the file is read. */
 static FillItem *fill_prepare(Call *call, uint64_t offset, size_t len)
 {
     Client *c = call->channel->client;
@@ -375,7 +375,7 @@ static void read_refused(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     const char *reason = "the region's host has dropped it";
     if (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING) {
-        reason = st->status == STATUS_EPOCH ? "the region's host has started anew"
+        reason = st->status == STATUS_EPOCH ? "the region's host has started again"
                                             : "the region's host is leaving";
         client_host_lost(c, st->address.epoch, reason, now_ns);
     }
@@ -388,8 +388,8 @@ static void read_refused(Call *call, uint64_t now_ns)
     read_inactive(call, reason);
 }
 
-/* Another call may have found out that the host is lost, or that it has dropped the region, while
- * this one waits: for an answer, or for its turn. */
+/* While this call waits, for an answer or for its turn, another one may have found that the host is
+ * lost or has dropped the region. */
 static bool read_in_vain(Call *call)
 {
     Client *c = call->channel->client;

@@ -103,14 +103,14 @@ static void remote_result(Call *call, enum RunResult result, uint64_t now_ns)
         (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
     if (gone)
         client_host_lost(c, st->address.epoch,
-                         result == RUN_REFUSED ? "it left or started anew" : "it does not answer",
+                         result == RUN_REFUSED ? "it left or started again" : "it does not answer",
                          now_ns);
     else if (result == RUN_REFUSED && st->status == STATUS_BUSY)
         client_region_slow(c, call->region->rd, &st->address, now_ns);
     remote_failed(call, now_ns);
 }
 
-/* Takes numbers for the window at @at and starts it. False: the numbers are not to be had now. */
+/* Takes numbers for the window at @at and starts it. False: no numbers are available now. */
 static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8_t *data,
                          uint64_t now_ns)
 {
@@ -187,8 +187,8 @@ static void remote_step(Call *call, uint64_t now_ns)
 
 /* ---- the file half failed ------------------------------------------------------------------- */
 
-/* Voids the window that was under way with its own numbers: late datagrams of it are then
- * refused as finished. */
+/* Voids the window that was under way, by its own numbers: its late datagrams are then refused as
+ * finished. */
 static void void_current(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -269,8 +269,8 @@ static void void_begin(Call *call, uint64_t now_ns)
 /* ---- blocks of which a part was written -------------------------------------------------------
  */
 
-/* The first block of the write, or the last, if only a part of it was written, and it is worth
- * knowing: its host has all of it. */
+/* The first or the last block of the write, if only a part of it was written and its checksum is
+ * worth knowing: its host has all of it. */
 static bool edge_block(const Call *call, unsigned edge, uint64_t *ret_block)
 {
     const CallState *st = call->state;
@@ -283,8 +283,8 @@ static bool edge_block(const Call *call, unsigned edge, uint64_t *ret_block)
     return partial && r->checks && r->filled && (r->filled[*ret_block / 64] >> *ret_block % 64 & 1);
 }
 
-/* What they must be is read from the file: the write has just brought it into memory, and the next
- * read need not ask the file for them. */
+/* The checksum comes from the file: the write has just brought these bytes into memory, and the
+ * next read then need not read the file for them. */
 static void write_edges(Call *call)
 {
     Client *c = call->channel->client;
@@ -328,7 +328,7 @@ static void edge_read(Call *call, const FileResult *result)
 
 /* ---- entering ------------------------------------------------------------------------------- */
 
-/* Waits for writes to common blocks; then the write is on record, and reads beside it go to the
+/* Waits for writes to common blocks. Then the write is recorded, and reads beside it go to the
  * file. */
 static bool write_enter(Call *call)
 {

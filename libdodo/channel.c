@@ -301,7 +301,7 @@ static void call_step(Call *call, uint64_t now_ns)
 
 /* ---- input ---------------------------------------------------------------------------------- */
 
-/* Data tells by its ask which call's it is. */
+/* Data names its ask, and so its call. */
 static void channel_data(Channel *ch, Session *session, const uint8_t *payload, size_t len,
                          uint64_t now_ns)
 {
@@ -407,8 +407,8 @@ static void send_hellos(Channel *ch, uint64_t now_ns)
         ch->sink.datagram(ch->sink.ctx, &to, datagram, n);
 }
 
-/* A call that was stepped: when again? What waits for another call, for credit or for a file is
- * looked at each time. */
+/* When a call that was stepped must be stepped again. A call that waits for another call, for
+ * credit or for a file is looked at each time. */
 static void call_settle(Call *call)
 {
     bool held = call->need != NEED_NETWORK || call->group.on || run_is_held(call);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a host returns is compared with what it was given. A host's memory flips bits, and its owner
- * may change it: so the client keeps a checksum of each block, of the bytes that the file held when
- * the block was read from it or written to it. What a host returns for a block is used only if its
- * checksum is that one. A block without a checksum counts as unfilled: its bytes come from the
- * file, and give it one.
+/* What a host returns is compared with what it was given: a host's memory flips bits, and its owner
+ * may change it. So the client keeps a checksum of each block, of the bytes that the file held when
+ * the block was read from it or written to it. What a host returns for a block is used only if it
+ * has that checksum. A block without a checksum counts as unfilled: its bytes come from the file,
+ * which also give it a checksum.
  *
- * A checksum is of the file's bytes, not of the host's: so it is kept or forgotten by what happens
- * to the file alone, and neither a refused nor a repeated fill has to be looked at. */
+ * A checksum is of the file's bytes, not of the host's. So only what happens to the file changes or
+ * drops it; a refused or repeated fill does not matter. */
 #include <stdlib.h>
 #include <string.h>
 

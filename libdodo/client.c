@@ -329,8 +329,8 @@ void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_
                    addr_format(&host, text, sizeof text));
 }
 
-/* The manager may reach a host that we cannot (a one-way cut, a firewall): it is told with the next
- * OPENs, for a refraction period. */
+/* The manager may reach a host that we cannot (a one-way cut, a firewall): the next OPENs name
+ * that host, for a refraction period. */
 static void client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
 {
     unsigned at = c->lost_next;
@@ -475,7 +475,7 @@ void client_fill_read(Client *c, FillItem *item, size_t count)
     (void)client_fill_offer(c, item, &sums);
 }
 
-/* ---- what it tells -------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 void client_stats(Client *c, ClientStats *ret)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core: region table, hosts, refraction, and every call as a state machine. Pure:
- * datagrams, times and results of file operations come in; datagrams and needs go out. The shell
- * (libdodo/shell*.c: blocking calls; the simulation: events) does what a call needs.
+ * datagrams, times and results of file operations come in; datagrams and needs go out. A call says
+ * what it needs, and the shell does that (libdodo/shell*.c with blocking calls; the simulation with
+ * events).
  *
- * Two objects. The Client is the process's shared state: table, hosts, request ids, fill queue.
- * Its functions and the calls take the hooks' lock around it, for a few instructions at a time.
- * A Channel is one socket's: endpoint, ask numbers, path estimates, and the calls that run on it,
- * as many at once as it was made for. It belongs to one thread at a time and is never locked.
+ * There are two objects. The Client is the process's shared state: table, hosts, request ids, fill
+ * queue. Its functions and the calls take the hooks' lock around it, for a few instructions at a
+ * time. A Channel belongs to one socket: endpoint, ask numbers, path estimates, and the calls that
+ * run on it, as many as it was made for. One thread at a time uses it, and it is never locked.
  *
- * No function here calls a hook or sink while it holds the lock, but for unlock and wake. */
+ * No function here calls a hook or sink while it holds the lock, except unlock and wake. */
 #ifndef DODO_LIBDODO_CORE_H
 #define DODO_LIBDODO_CORE_H
 
@@ -51,16 +52,16 @@ typedef struct ClientConfig {
     uint64_t refraction_ns, refraction_max_ns; /* it doubles while failures repeat */
     uint64_t transfer_deadline_ns;             /* silence of a host after which it is dead */
     uint64_t alive_ns;                         /* between keep-alives */
-    uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions anew */
+    uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions again */
     RequestTimes request;      /* to the manager */
-    uint64_t credit_cap_bytes; /* until client_receive_granted() tells better */
+    uint64_t credit_cap_bytes; /* until client_receive_granted() gives the real value */
     unsigned regions_max;      /* stripes count */
     BlockSumFn *block_sum;     /* what a host returns is checked by it; NULL: it is believed */
     size_t fill_queue_bytes;   /* offered fills beyond it are not made */
     unsigned generation;   /* of the first descriptors: client_generation() of the client before */
     uint64_t stripe_bytes; /* DODO_STRIPE: of a stripe, longer where a region would have too many;
                               0: the default */
-    bool loopback_only; /* no key, and not told that none is needed: a host elsewhere is refused */
+    bool loopback_only;    /* no key, and not insecure: a host elsewhere is refused */
 } ClientConfig;
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
@@ -70,7 +71,7 @@ void client_receive_granted(Client *c, size_t bytes);
 unsigned client_generation(const Client *c);
 /* All channels and calls must be gone. Releases the files of regions that are left. */
 Client *client_free(Client *c);
-/* The process ends: from now on nothing is sent, taken in or ciphered. All regions are inactive,
+/* The process ends: from now on nothing is sent, received or ciphered. All regions are inactive,
  * and calls under way end as if nobody answered. No thread may be in a channel meanwhile. */
 void client_stop(Client *c, uint64_t now_ns);
 
@@ -100,8 +101,9 @@ typedef struct ClientRegionInfo {
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
 /* Of the region's @stripe-th piece; of one that is not striped, there is the 0th, itself. */
 int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret);
-/* A hint that these bytes of the region will be read: the background reads what was not seen filled
- * from the file and fills it, a piece at a time. 0; -ENOMEM: the region is not active; -EINVAL. */
+/* A hint that these bytes of the region will be read. The background reads from the file what was
+ * not seen filled, and fills it, a piece at a time. 0; -ENOMEM: the region is not active;
+ * -EINVAL. */
 int client_prefetch(Client *c, int rd, off_t offset, size_t len);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int client_region_next(Client *c, int rd);
@@ -119,10 +121,10 @@ typedef struct ChannelSink {
     void *ctx;
 } ChannelSink;
 
-/* @calls_max: at once, 1 .. CHANNEL_CALLS_MAX; the pieces of one do not count. @background: this
- * channel also sends keep-alives, claims and fills, establishes FALLBACK regions anew, and reads
- * files for prefetches, by calls of its own beside those; there is one such channel a client.
- * @endpoint is transferred. NULL: no memory. */
+/* @calls_max: calls at the same time, 1 .. CHANNEL_CALLS_MAX; the pieces of one do not count.
+ * @background: this channel also sends keep-alives, claims and fills, establishes FALLBACK regions
+ * again, and reads files for prefetches. Those are calls of its own beside the others. A client has
+ * one such channel. @endpoint is transferred. NULL: no memory. */
 enum { CHANNEL_CALLS_MAX = 128 };
 Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, unsigned calls_max,
                      bool background);
@@ -131,10 +133,10 @@ Channel *channel_free(Channel *ch); /* its calls must be over */
 Channel *channel_abandon(Channel *ch);
 Endpoint *channel_endpoint(Channel *ch);
 /* Walk over the calls that are not over, the core's own among them: each may need its shell. NULL
- * starts and ends. After call_file_done() or channel_step() start anew. */
+ * starts and ends. After call_file_done() or channel_step() start again. */
 Call *channel_next(Channel *ch, Call *after);
-/* Since it was last asked, has a call ended, or come to need its file? Who has many calls on a
- * channel need not walk over them when not. */
+/* Has a call ended, or come to need its file, since this was last asked? If not, the owner of many
+ * calls need not walk over them. */
 bool channel_take_news(Channel *ch);
 
 /* One datagram came. It is overwritten. Its effects may end calls. */
@@ -146,9 +148,9 @@ void channel_input_joined(Channel *ch, const Addr *from, uint8_t *datagrams, siz
  * call_*_start(), after call_file_done(), and at the deadline. */
 void channel_step(Channel *ch, uint64_t now_ns);
 /* TIME_NEVER: nothing to do before a datagram comes. A channel_step() much later than this means
- * that the process itself was stopped: all clocks of the channel start anew. */
+ * that the process itself was stopped: all clocks of the channel start again. */
 uint64_t channel_deadline(Channel *ch);
-/* What its calls wait for comes in one piece, if it comes: not a stream of data that is best
+/* What its calls wait for comes in one piece, if it comes. It is no stream of data, which is best
  * awaited without falling asleep in between. */
 bool channel_is_brief(const Channel *ch);
 
@@ -169,8 +171,8 @@ enum CallNeed {
     NEED_NOTHING,     /* over: result, error */
 };
 
-/* What must be known of a retained region's blocks to believe what its host returns: it is kept by
- * the client's host, not by that one. */
+/* What must be known of a retained region's blocks to trust what its host returns. The client's
+ * host keeps it, not that host. */
 typedef struct CheckName {
     FileKey key;
     uint64_t offset, len; /* of the region (of the stripe), in the file */
@@ -214,8 +216,8 @@ typedef struct FileGiven {
 } FileGiven;
 
 /* A call made of others, its pieces: a vectored one, or one on several stripes of a region. It
- * holds no state of its channel itself; a few are there for pieces alone, so that each such call
- * always gets on. Private: libdodo/call_group.c, stripe.c */
+ * holds no state of its channel itself. A few states are reserved for pieces, so that each such
+ * call always gets on. Private: libdodo/call_group.c, stripe.c */
 typedef struct CallGroup {
     bool on;
     unsigned running; /* pieces under way */
@@ -259,26 +261,26 @@ struct Call {
     CallGroup group;
 };
 
-/* Each attaches the call to the channel; go on with channel_step(), look at need; after
- * NEED_NOTHING the storage is the caller's again. Argument errors end the call at once.
- * No more at once than the channel was made for. */
+/* Each attaches the call to the channel. Go on with channel_step() and look at need; after
+ * NEED_NOTHING the storage is the caller's again. Argument errors end the call immediately. Start
+ * no more calls at the same time than the channel was made for. */
 void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
                      unsigned flags, uint64_t now_ns);
 void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
                      uint64_t now_ns);
 void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
                       uint64_t now_ns);
-/* One call over several buffers, as preadv() and pwritev(); @iov stays the caller's and as it is
- * until the call is over. Reads: pieces of it run beside each other; a short piece ends the result
- * there, whatever comes after it; a failed one that nothing short precedes is the call's failure.
- * Writes: one piece after the other; what reached the file is the result, also when the next piece
- * failed. Adjacent small buffers are gathered into one piece. */
+/* One call over several buffers, as preadv() and pwritev(). @iov stays the caller's and must not
+ * change until the call is over. Reads: the pieces run beside each other. The result ends at the
+ * first short piece, whatever comes after it; the call fails if a piece failed and none before it
+ * was short. Writes: one piece after the other; the result is what reached the file, also when the
+ * next piece failed. Adjacent small buffers are gathered into one piece. */
 void call_readv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                       int count, uint64_t now_ns);
 void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns);
-/* What the buffers hold is what the file holds there: fills the region's whole blocks with it. The
- * result is the bytes looked at; fewer where a write was under way beside. */
+/* The buffers hold what the file holds there: fills the region's whole blocks with it. The result
+ * is the number of bytes looked at, fewer if a write was under way beside. */
 void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns);
 void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
@@ -286,9 +288,8 @@ void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 /* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns);
 
-/* The result of what the call needed. For NEED_FILE_WRITE at any time after it was taken up with
- * call_file_taken(), and so for NEED_FILE_READ; for the others while the call needs it. Then
- * channel_step(). */
+/* The result of what the call needed. NEED_FILE_WRITE and NEED_FILE_READ: at any time after
+ * call_file_taken(). The others: while the call needs it. Then channel_step(). */
 void call_file_taken(Call *call); /* it is being done; need changes */
 void call_file_done(Call *call, const FileResult *result, uint64_t now_ns);
 

@@ -76,7 +76,7 @@ typedef struct Region {
     ListNode idle;      /* ... in Client.idle, by that time */
     ListNode link;      /* in Client.regions, by age; its stripes come after it */
     /* A striped region has no memory of its own: its stripes are regions. It has the file, the
-     * flags and the calls in progress of all. */
+     * flags and the calls in progress for all of them. */
     struct Region *parent;   /* of a stripe */
     struct Region **stripes; /* NULL: not striped */
     unsigned stripes_count, stripes_active;
@@ -97,7 +97,7 @@ typedef struct FillItem {
     uint8_t data[];
 } FillItem;
 
-/* What dodo_prefetch() was told: bytes of the region. */
+/* A stretch that dodo_prefetch() was given: bytes of the region. */
 typedef struct PrefetchRange {
     int rd;
     uint64_t at, end;
@@ -113,7 +113,7 @@ struct Client {
     unsigned table_size, free_hint;
     unsigned count;
     ListNode regions;
-    ListNode idle;   /* of Region: to be established anew */
+    ListNode idle;   /* of Region: to be established again */
     uint64_t digest; /* over the claimed regions */
     uint32_t claimed;
     RequestIds ids;
@@ -317,7 +317,7 @@ void region_saw_filled(Region *r, uint64_t block, bool filled);
 void client_region_free(Client *c, Region *r); /* releases the file; not under the lock */
 /* This address is gone (no other region of its host is touched). */
 void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
-/* The host is gone, or has started anew: all its regions are dropped at once. */
+/* The host is gone, or has started again: all its regions are dropped at once. */
 void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns);
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
@@ -337,8 +337,9 @@ typedef struct BlockSums {
     unsigned count;
     uint32_t sum[BLOCK_SUMS_MAX];
 } BlockSums;
-/* Of the whole blocks in [from, from + len) of the region, at most BLOCK_SUMS_MAX; the region's end
- * ends its last block. None where nothing is checked. @seed: the region's, read under the lock. */
+/* The sums of the whole blocks in [from, from + len) of the region, at most BLOCK_SUMS_MAX; the
+ * region's end ends its last block. None if nothing is checked. @seed: the region's, read under the
+ * lock. */
 void block_sums(const Client *c, uint64_t region_len, uint64_t seed, uint64_t from,
                 const uint8_t *data, size_t len, BlockSums *ret);
 /* All below under the lock. The region has a new address: nothing is known of it. */
@@ -353,8 +354,8 @@ void checks_read(Region *r, const BlockSums *sums, uint64_t counter);
 void checks_written(Region *r, const BlockSums *sums);
 /* It is over: bytes that were read from the file before it say nothing now. */
 void checks_write_over(Region *r, uint64_t first, uint64_t last);
-/* What a host returned, asked when the write counter stood at @counter. UNKNOWN: it cannot be told,
- * so it is not used. BAD: it is not what the host was given. */
+/* What a host returned, asked when the write counter stood at @counter. UNKNOWN: that cannot
+ * be checked, so it is not used. BAD: it is not what the host was given. */
 enum CheckVerdict { CHECK_GOOD, CHECK_UNKNOWN, CHECK_BAD };
 enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter);
 
@@ -390,7 +391,7 @@ void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64
               uint8_t *buf, size_t len, uint64_t now_ns);
 void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
                uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns);
-/* Sends what is due; tells how it stands. */
+/* Sends what is due; returns the state. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
 bool run_is_held(const Call *call);      /* by want of credit: others' progress lets it go on */
 uint64_t run_deadline(const Call *call); /* on the listening clock */
@@ -410,8 +411,8 @@ void call_group_file(Call *call, const FileResult *result, uint64_t now_ns);
 void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason);
 
 /* ---- stripe.c ---- */
-/* The stripe that holds @offset of the region (the last one holds its end), and where in that; the
- * region itself if it has none. */
+/* The stripe that holds @offset of the region (the last one holds its end), and the offset in that
+ * stripe; the region itself if it has no stripes. */
 Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
 bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);
 void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
@@ -422,8 +423,8 @@ void stripe_close_step(Call *call, uint64_t now_ns);
 void stripe_close_file(Call *call, const FileResult *result);
 
 /* ---- call_*.c: one step of each kind; called until nothing changes ---- */
-/* The call, which has a state and was counted in its region's refs, is for these bytes of the
- * region, which is no striped one; @len > 0. */
+/* Begins the call on these bytes of the region, which is not striped; @len > 0. The call has a
+ * state and was counted in its region's refs. */
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
@@ -431,13 +432,12 @@ void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
 void call_open_begin(Call *call, Region *stripe);
 void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
 /* libdodo/retain.c: whether a region may stay in remote memory for the next run. */
-bool stamp_equal(const Stamp *a, const Stamp *b);
 /* At opening: leaves @given retainable only if nobody can be writing its file. */
 void retain_judge(Client *c, FileGiven *given, unsigned flags);
 /* Only what was never written in this opening. */
 bool retain_may_release(const Region *r);
-/* ... and whose file is unchanged since the opening, nobody writes it, and whoever changes it from
- * now on changes its stamp. */
+/* ... and only if its file is unchanged since the opening, nobody writes it, and each later change
+ * will change its stamp. */
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 void call_open_step(Call *call, uint64_t now_ns);
 void call_read_step(Call *call, uint64_t now_ns);
@@ -474,11 +474,11 @@ void call_prefetch_step(Call *call, uint64_t now_ns);
 void call_report_step(Call *call, uint64_t now_ns);
 void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns);
 
-/* Under the lock: the OPEN request of a region, for mopen and for establishing anew. */
 /* What the manager answered to OP_OPEN. 0: it is a region on a host that may be used; else why not.
  */
 enum OpenAnswer { OPEN_ANSWER_GOOD, OPEN_ANSWER_SENSELESS, OPEN_ANSWER_ELSEWHERE };
 enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret);
+/* Under the lock: the OPEN request of a region, for mopen and for establishing it again. */
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
                  uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out);
 

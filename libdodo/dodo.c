@@ -17,8 +17,8 @@
 
 /* ---- what all calls share ------------------------------------------------------------------- */
 
-/* A call in progress. It is no cancellation point: a thread that ended half-way would leave locks
- * behind. On success errno stays what it was. */
+/* A call in progress. It is no cancellation point: a thread that ended in the middle would leave
+ * locks behind. On success errno is unchanged. */
 typedef struct Entry {
     int error, cancel_state;
     Runtime *rt;
@@ -343,7 +343,7 @@ int dodo_shutdown(void)
     Entry e;
     enter(&e);
     if (runtime_stop() < 0)
-        return fail(&e, EINVAL, "the manager could not be told of everything");
+        return fail(&e, EINVAL, "the manager could not be informed of everything");
     leave(&e, false);
     return 0;
 }

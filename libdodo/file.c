@@ -62,8 +62,8 @@ static int file_enter(File *f, bool read_only)
     return result;
 }
 
-/* Of a shared description the lock may be that of others, too: of other regions, of the parent's or
- * a child's. It goes with the description. */
+/* The lock of a shared description may belong to others, too: to other regions, to the parent or a
+ * child. It goes with the description. */
 void file_close(File *f)
 {
     (void)pthread_mutex_lock(&files_lock);
@@ -101,7 +101,7 @@ void file_abandon_all(void)
 
 /* ---- identity and stamp --------------------------------------------------------------------- */
 
-/* Random where the kernel does not tell: then nothing is ever found again. */
+/* Random if the kernel does not say: then nothing is ever found again. */
 static void boot_id(uint8_t out[16])
 {
     char text[64] = "";
@@ -121,7 +121,7 @@ static void boot_id(uint8_t out[16])
         random_bytes(NULL, out, 16);
 }
 
-/* Only who knows @secret can tell the key of a file, and so find or leave a region of it. */
+/* Without @secret nobody can compute the key of a file, and so find or leave a region of it. */
 static void file_key(const File *f, const uint8_t secret[SECRET_BYTES], const struct stat *st,
                      const struct statfs *fs, FileKey *ret)
 {
@@ -168,9 +168,9 @@ typedef struct LeaseAsk {
     int fd, error; /* 0: it was granted */
 } LeaseAsk;
 
-/* Whoever opens the file for writing while the lease is there waits until it is given back, and the
- * kernel sends SIGIO to the lease's owner. That is this thread, which has all signals blocked and
- * ends: nobody ever gets the signal, and none of the program's own is taken. */
+/* A program that opens the file for writing while the lease is there waits until the lease is given
+ * back, and the kernel sends SIGIO to the lease's owner. The owner is this thread, which has all
+ * signals blocked and ends: nobody ever gets the signal, and none of the program's own is taken. */
 static void *lease_main(void *arg)
 {
     LeaseAsk *ask = arg;
@@ -291,7 +291,7 @@ void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret)
     ret->count = (ssize_t)at;
 }
 
-/* What pwrite(2) does not take in one go is tried again once more, as its error then tells. */
+/* If pwrite(2) writes less than all, the rest is tried once more: that call returns the error. */
 void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret)
 {
     const char *next = buf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The backing file of a region: the library's own description of it, locked. The kernel of the
- * client's host decides who may open (an open-file-description lock on the range, shifted by 2^62
- * so that it meets no lock of the program's), not the manager. */
+ * client's host decides who may open, not the manager. The lock is an open-file-description lock on
+ * the range, shifted by 2^62 so that it meets no lock of the program's. */
 #ifndef DODO_LIBDODO_FILE_H
 #define DODO_LIBDODO_FILE_H
 
@@ -19,10 +19,10 @@ typedef struct File File;
  * @honest: f_type of file systems beyond those known to keep honest stamps. */
 int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
               const int64_t *honest, unsigned honest_count, FileGiven *ret_given);
-/* For DODO_RETAIN: the key that @given's file has for this user in each process until the host
- * starts again, and what a lease and then the stamp tell. Else the key is random, and nothing is
- * found by it. Where the user's secret cannot be used, the file is not retainable, and *why is a
- * line for the log; else empty. */
+/* For DODO_RETAIN: the key that @given's file has for this user, the same in each process until the
+ * host starts again; and the state of a lease, and then the stamp. Otherwise the key is random, and
+ * finds nothing. If the user's secret cannot be used, the file is not retainable, and *why is a
+ * line for the log; else *why is empty. */
 void file_identify(FileGiven *given, char *why, size_t cap);
 /* Unlocks, if the lock is its own, and closes. */
 void file_close(File *f);
@@ -37,7 +37,7 @@ void file_abandon_all(void);
 void file_read(File *f, void *buf, size_t len, uint64_t offset, FileResult *ret);
 void file_write(File *f, const void *buf, size_t len, uint64_t offset, FileResult *ret);
 void file_sync(File *f, FileResult *ret);
-/* Asks for a lease first, which is given back at once. No signal comes of it. */
+/* Asks for a lease first, which is given back immediately. No signal comes from it. */
 void file_stamp(File *f, FileResult *ret);
 
 #endif

@@ -33,9 +33,9 @@ typedef struct FileWorker {
     ListNode waiting, done; /* of FileJob; the oldest first */
 } FileWorker;
 
-/* @done_fd: an eventfd of the caller's to be told by; -1: one is made at the first need. */
+/* @done_fd: an eventfd of the caller's that reports what is done; -1: one is made when needed. */
 void file_worker_init(FileWorker *w, int done_fd);
-/* False: no thread is to be had; do it yourself. */
+/* False: no thread could be started; do it yourself. */
 bool file_worker_give(FileWorker *w, FileJob *job);
 /* A job that is done, or NULL. With the last one the eventfd falls silent. */
 FileJob *file_worker_take(FileWorker *w);

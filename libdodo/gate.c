@@ -8,8 +8,9 @@
 #include "base/time.h"
 
 /* Threads count themselves in one of several counters, each in a cache line of its own, so that
- * calls on different processors do not disturb each other. Who enters counts itself first and looks
- * for a closed gate then; who closes does it the other way round: one of them sees the other. */
+ * calls on different processors do not disturb each other. A thread that enters counts itself first
+ * and then looks for a closed gate; one that closes does it the other way round. So one of them
+ * sees the other. */
 enum { COUNTERS = 64, CACHE_LINE = 64 };
 
 typedef struct Counter {
@@ -113,7 +114,7 @@ void gate_open(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* The parent's other threads may have held the lock, and wait in vain in the conditions. */
+/* The parent's other threads may have held the lock or waited in the conditions. */
 void gate_reset(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is at work in the library's own state. A thread is inside while it moves its call on; it is
- * outside while it waits for the network, for another call or for a file. So fork() and exit() can
- * close the gate, and then find every socket, session and file between two steps: whole, and with
- * no cipher in use. Lasts as long as the process; there is one.
+/* Which threads are at work in the library's own state. A thread is inside while it moves its call
+ * on; it is outside while it waits for the network, for another call or for a file. So fork() and
+ * exit() can close the gate, and then find every socket, session and file between two steps: whole,
+ * and with no cipher in use. There is one gate, and it lasts as long as the process.
  *
  * Order of locks: start, pool, the gate, the core's, files, queues, log. */
 #ifndef DODO_LIBDODO_GATE_H

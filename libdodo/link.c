@@ -181,10 +181,10 @@ bool link_spin(Link *link, uint64_t deadline_ns)
     return spin_for(&link->spin, deadline_ns, look, link);
 }
 
-/* The wait for a short answer mostly ends after some ten microseconds, and its timer, a few hundred
- * ahead, costs more than all else: the processor's clock is set and set back, which a hypervisor
- * makes dear. So one timer stays set from wait to wait as long as it rings in time, and is set on
- * when it has rung too early. False: the wait must do without. */
+/* The wait for a short answer mostly ends after some ten microseconds. Its timer, a few hundred
+ * ahead, costs more than everything else: the processor's clock is set and set back, which is
+ * expensive under a hypervisor. So one timer stays set from wait to wait as long as it rings in
+ * time, and is set again when it rang too early. False: the wait must do without a timer. */
 static bool timer_covers(Link *link, uint64_t deadline_ns, uint64_t now_ns)
 {
     if (link->timer_fd < 0)
@@ -216,7 +216,7 @@ static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t n
 }
 
 /* The end of an answer is hardly ever lost, and only then does it matter when the wait for it ends.
- * But if it was of late, it may be again: then waits end in time. */
+ * If one was lost recently, another may be: then waits end in time. */
 bool link_may_doze(const Link *link, uint64_t deadline_ns)
 {
     uint64_t now = os_now_ns();

@@ -34,7 +34,7 @@ struct Link {
     Channel *channel;
     FileWorker worker;
     FileJob job;
-    int timer_fd;      /* timerfd; -1: there was none to be had */
+    int timer_fd;      /* timerfd; -1: none was available */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Spin spin;
     int came; /* messages that a doze brought */
@@ -58,19 +58,20 @@ void link_abandon(Link *link);
 void link_step(Link *link);
 /* Takes in the datagrams that are there. False: there was none. */
 bool link_receive(Link *link);
-/* Looks for datagrams over and over, no longer than is worth it, and takes them in. False: none
+/* Looks for datagrams again and again, no longer than is worth it, and receives them. False: none
  * came, or it was not worth it: fall asleep. */
 bool link_spin(Link *link, uint64_t deadline_ns);
-/* As link_wait() without another descriptor, with a system call less but late for the time by some
- * ticks of the kernel; what comes is taken in by the next link_receive(). Only where that matters
+/* As link_wait() without another descriptor, with one system call less. It may return late by some
+ * ticks of the kernel; the next link_receive() receives what came. Only where being late matters
  * little: see link_may_doze(). */
 bool link_may_doze(const Link *link, uint64_t deadline_ns);
 void link_doze(Link *link, uint64_t deadline_ns);
 /* Waits for a datagram, for @other_fd (-1: none) or for the time. */
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns);
 
-/* For who waits by the link's descriptors, the socket and the timer: that one is readable at
- * @deadline_ns, perhaps before, and no more once this was called again. TIME_NEVER: not at all. */
+/* For a caller that waits by the link's descriptors, the socket and the timer: the timer becomes
+ * readable at @deadline_ns, perhaps earlier, and no more after the next call of this. TIME_NEVER:
+ * not at all. */
 void link_alarm(Link *link, uint64_t deadline_ns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which datagrams the way to a host carries. What the route promises is only tried: a packet of
- * 1,500 bytes passes nearly everywhere, so each session begins with those, and a PROBE as long as
- * the route would allow goes along. Its answer, of the same length, shows that such come through
+/* Which datagram sizes the way to a host carries. What the route promises is only tried: a packet
+ * of 1,500 bytes passes nearly everywhere, so each session begins with those and sends a PROBE as
+ * long as the route would allow. Its answer, of the same length, shows that such datagrams pass
  * both ways. Pure. */
 #ifndef DODO_LIBDODO_PATH_PROBE_H
 #define DODO_LIBDODO_PATH_PROBE_H
@@ -28,7 +28,7 @@ typedef struct PathProbe {
 size_t path_probe_start(PathProbe *p, const Addr *peer, size_t datagram_max);
 /* Is it time for a PROBE? Then its @nonce was noted. */
 bool path_probe_due(PathProbe *p, uint64_t nonce, uint64_t now_ns);
-/* A PROBE_ACK came, in a datagram of @datagram bytes. The size that is proven; 0: it tells
+/* A PROBE_ACK came, in a datagram of @datagram bytes. Returns the size that is proven; 0: it proves
  * nothing. */
 size_t path_probe_answered(PathProbe *p, uint64_t nonce, size_t datagram);
 /* Smaller ones are lost already: no more of that. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints of what will be read: the background reads it from the backing file, whole blocks that
- * were not seen filled, and offers it as fills, as a read that misses does. A piece at a time, and
- * none while another fill waits to be sent: what the program's own reads offer goes first, and no
- * more than two pieces are in memory, one being read and one on its way. */
+/* Hints of what will be read. As a read that misses does, the background reads whole blocks that
+ * were not seen filled from the backing file, and offers them as fills. It takes a piece at a time,
+ * and none while another fill waits to be sent: what the program's own reads offer goes first. No
+ * more than two pieces are in memory: one is being read, one is on its way. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -94,8 +94,8 @@ static FillItem *piece_new(const Client *c, Region *r, uint64_t start, uint64_t 
     return item;
 }
 
-/* Of what is left of the range in one part of its region; moves the range on. NULL: nothing is
- * wanted of what was looked at, or there is no memory for it. */
+/* The next piece of what is left of the range in one part of its region; moves the range on. NULL:
+ * nothing of that part is wanted, or there is no memory for it. */
 static FillItem *piece_next(Client *c, PrefetchRange *range, Region *top, Region **ret)
 {
     uint64_t inner;

@@ -179,8 +179,8 @@ static void job_over(DodoQueue *q, FileJob *job)
     call_file_done(call, &job->result, os_now_ns());
 }
 
-/* Has files read for the calls that need it. True: one was read here and now, for want of a
- * thread. */
+/* Has files read for the calls that need it. True: this thread read one itself, because no other
+ * could be started. */
 static bool serve_files(DodoQueue *q)
 {
     for (Call *call = NULL; (call = channel_next(q->net->channel, call));) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Asynchronous reads: a link of its own with many calls on its channel, moved on by whoever is
- * inside one of these functions. See dodo_queue_open() in include/dodo/dodo.h.
+/* Asynchronous reads: a link of its own with many calls on its channel. The thread that is inside
+ * one of these functions moves them on. See dodo_queue_open() in include/dodo/dodo.h.
  *
- * Threads take turns at a queue. The owner's turn lasts as long as its call; a thread that closes a
+ * Threads take turns at a queue. The owner's turn lasts as long as its call. A thread that closes a
  * region takes a turn too, to end the reads that the region waits for: their owner may be that very
- * thread, or far away. */
+ * thread, or busy elsewhere. */
 #ifndef DODO_LIBDODO_QUEUE_H
 #define DODO_LIBDODO_QUEUE_H
 
@@ -39,8 +39,7 @@ void queue_lock_all(void);
 void queue_unlock_all(void);
 /* In the child: none is ours any more. */
 void queue_forget_all(void);
-/* ... and, locked: gives back what the child has of them but their memory, which is the user's to
- * close. */
+/* ... and, locked: frees what the child has of them, except their memory, which the user closes. */
 void queue_abandon_all(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Randomness for the library, which never ends the user's program: where getrandom(2) is refused
- * from some instant on (a strict seccomp filter), a generator goes on from a seed of before. */
+/* Randomness for the library, which never ends the user's program: if getrandom(2) is refused from
+ * some moment on (a strict seccomp filter), a generator goes on from an earlier seed. */
 #ifndef DODO_LIBDODO_RANDOM_H
 #define DODO_LIBDODO_RANDOM_H
 

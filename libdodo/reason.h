@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libmanage tells libdodo: why its own call failed. Not for programs. */
+/* Why a call of libmanage failed, which libmanage passes to libdodo. Not for programs. */
 #ifndef DODO_LIBDODO_REASON_H
 #define DODO_LIBDODO_REASON_H
 

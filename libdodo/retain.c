@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which regions are retained (DODO_RETAIN): those whose file is proven to be what they hold. A
- * stamp proves that only where every change moves it, and it lies still while a long write(2) goes
- * on, or a mapping is stored to. So a lease proves beside it that nobody can write. */
+/* Which regions are retained (DODO_RETAIN): those whose file is proven to hold what they hold. A
+ * stamp alone proves that only if every change moves it. It does not move during a long write(2),
+ * or when a mapping is stored to. So a lease proves, too, that nobody can write. */
 #include <string.h>
 
 #include "dodo/dodo.h"
@@ -9,11 +9,6 @@
 
 /* ext4 with small inodes keeps whole seconds, FAT even ones. */
 #define WHOLE_SECONDS_NS (2 * NS_PER_S)
-
-bool stamp_equal(const Stamp *a, const Stamp *b)
-{
-    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
-}
 
 /* A later change gives another stamp. */
 static bool stamp_settled(const FileResult *result)

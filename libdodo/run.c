@@ -187,8 +187,8 @@ static bool run_begin(Call *call, Session *s, uint64_t silent_ns, uint64_t clock
     return true;
 }
 
-/* Perhaps large datagrams vanish on the way, and nobody told of a smaller MTU: smaller ones serve
- * this session from now on. All the silence so far counts. */
+/* Perhaps large datagrams vanish on the way, and nobody reported a smaller MTU. This session uses
+ * smaller ones from now on. All the silence so far counts. */
 static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t clock_ns)
 {
     CallState *st = call->state;
@@ -300,8 +300,8 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
     return transfer_result(st, st->u.write.state, st->u.write.status);
 }
 
-/* Does the transfer go on, and did it have its turn? While others have all the credit its time
- * does not count. */
+/* Does the transfer go on, and did it have its turn? Its time does not count while others have all
+ * the credit. */
 static void run_measure(CallState *st, uint64_t clock_ns)
 {
     uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
@@ -316,8 +316,8 @@ static void run_measure(CallState *st, uint64_t clock_ns)
     st->stepped_ns = clock_ns;
 }
 
-/* What to do about a transfer that makes no progress, whatever is answered, or next to none. BUSY
- * is not death, nor is slowness, but both must end. */
+/* What to do about a transfer that makes no progress, or next to none, whatever is answered. A BUSY
+ * or slow host is not dead, but both must end. */
 static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
@@ -356,8 +356,8 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     if (s && host_changed(st, s)) {
         if (st->begun || st->renewed)
             return RUN_HOST_CHANGED;
-        /* The session may be older than the region: the host that started anew since is told by a
-         * new HELLO only, and nothing else would ever ask for one. */
+        /* The session may be older than the region, and the host may have started again since. Only
+         * a new HELLO reaches it then, and nothing else would ever ask for one. */
         st->renewed = true;
         channel_forget(call->channel, s);
         (void)run_session(call, now_ns);
@@ -420,7 +420,7 @@ void run_session_up(Call *call, Session *session, uint64_t now_ns)
         write_transfer_resend(&st->u.write, clock_ns);
 }
 
-/* The transfer holds the path estimate that goes with the session: it starts anew on the next. */
+/* The path estimate belongs to the session: the transfer starts again on the next one. */
 void run_session_closed(Call *call, Session *session)
 {
     CallState *st = call->state;

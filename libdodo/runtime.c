@@ -228,7 +228,7 @@ static bool any_blocked(Link *link)
     return false;
 }
 
-/* @blocked: a call waits for one of another thread, whose end no descriptor tells of. */
+/* @blocked: a call waits for one of another thread, and no descriptor shows when that ends. */
 static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     if (blocked)
@@ -419,8 +419,8 @@ static void background_stop(Runtime *rt)
 
 /* ---- fork ----------------------------------------------------------------------------------- */
 
-/* Everything is whole at the instant of the fork: see gate.h. A fork out of the log hook, which is
- * called inside, goes without that: the child then only forgets. */
+/* Everything is whole at the moment of the fork: see gate.h. A fork in the log hook, which is
+ * called inside the gate, goes without that: the child then only forgets. */
 static void fork_prepare(void)
 {
     if (gate_inside())
@@ -453,8 +453,8 @@ static void fork_parent(void)
     (void)pthread_mutex_unlock(&start_lock);
 }
 
-/* Closes and wipes all that the parent had; its threads are not here, its conditions may have
- * waiters that are not here either, and so are not destroyed. */
+/* Closes and wipes all that the parent had. The parent's threads are not here. Its conditions may
+ * have waiters, which are not here either, so they are not destroyed. */
 static void runtime_abandon(Runtime *rt)
 {
     rt->forked = true;
@@ -493,7 +493,7 @@ static void fork_child(void)
     (void)pthread_mutex_unlock(&start_lock);
 }
 
-/* When the library is loaded, so that no fork can go by unseen. */
+/* When the library is loaded, so that it sees every fork. */
 __attribute__((constructor)) static void at_load(void)
 {
     (void)pthread_atfork(fork_prepare, fork_parent, fork_child);
@@ -567,7 +567,7 @@ static Runtime *runtime_new(void)
     return rt;
 }
 
-/* With a link, so that no call fails for want of a socket later. */
+/* With a link, so that no call fails later because there is no socket. */
 static int runtime_begin(Runtime *rt)
 {
     rt->background_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -583,8 +583,8 @@ static void at_exit(void);
 
 static void once_a_process(void)
 {
-    /* Its exit handler must run after ours, so be registered before: with no option at all it
-     * would not be registered yet. */
+    /* The crypto library's exit handler must run after ours, so it must be registered before: with
+     * no option at all it would not be registered yet. */
     (void)OPENSSL_init_crypto(OPENSSL_INIT_ADD_ALL_CIPHERS, NULL);
     (void)atexit(at_exit);
 }
@@ -736,8 +736,8 @@ static struct timespec exit_deadline(void)
     return t;
 }
 
-/* Other threads may be in the library and go on while the process ends: nothing is freed. They
- * find all hosts silent, for the cipher's own exit handler comes next. */
+/* Other threads may be in the library and go on while the process ends, so nothing is freed. They
+ * find all hosts silent, because the cipher's own exit handler comes next. */
 static void runtime_end(Runtime *rt)
 {
     background_stop(rt);
@@ -751,8 +751,8 @@ static void runtime_end(Runtime *rt)
         (void)pthread_timedjoin_np(rt->thread, NULL, &until);
 }
 
-/* The lock is another thread's that is starting or shutting down, or it is this one's, and exit()
- * was called out of a signal handler: then there is no good-bye. */
+/* Another thread holds the lock, because it is starting or shutting down; or this one does, and a
+ * signal handler called exit(). Then there is no good-bye. */
 static void at_exit(void)
 {
     struct timespec until = exit_deadline();

@@ -16,7 +16,7 @@ Runtime *runtime_peek(void);
 /* Its thread runs, started if need be: before a region is opened. Not inside the gate. 0; -errno
  * with the reason set. */
 int runtime_serve(Runtime *rt);
-/* Ends it: closes all regions, says good-bye. 0, or -EINVAL: the manager was not told. No other
+/* Ends it: closes all regions, says good-bye. 0, or -EINVAL: the manager was not informed. No other
  * thread may be in the library. In exit() it has happened already, as far as it can. */
 int runtime_stop(void);
 /* The process is in exit(): all hosts are silent, and no cipher may be used. */
@@ -25,8 +25,8 @@ bool runtime_ended(const Runtime *rt);
 const Settings *runtime_settings(const Runtime *rt);
 Client *runtime_client(Runtime *rt);
 
-/* A channel for one call at a time. Where no socket or memory is to be had for another, it waits
- * until a call in progress gives its own back. The thread is inside the gate in between. */
+/* A channel for one call at a time. Without a socket or memory for another, it waits until
+ * a call in progress gives its own back. The thread is inside the gate in between. */
 typedef struct Link Link;
 Link *runtime_link_take(Runtime *rt);
 void runtime_link_give(Runtime *rt, Link *link);

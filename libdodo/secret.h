@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The secret of this user by which the library names files to the manager (DODO_RETAIN): another
- * user, who cannot read it, asks for no retained region of this one and leaves none for it. It lies
- * in the file `secret` of the state directory. Any thread. */
+/* The secret of this user by which the library names files to the manager (DODO_RETAIN). Another
+ * user cannot read it, and so can neither ask for a retained region of this one nor leave one for
+ * it. It is in the file `secret` of the state directory. Any thread. */
 #ifndef DODO_LIBDODO_SECRET_H
 #define DODO_LIBDODO_SECRET_H
 
@@ -10,9 +10,9 @@
 
 enum { SECRET_BYTES = 32 };
 
-/* Reads it, and makes it where it is missing: all processes of a user get the same one. It is read
- * each time, so it is always that of the effective user of now. -errno: it cannot be used; @why is
- * then a line for the log that says what to do. */
+/* Reads the secret, and makes it if it is missing: all processes of a user get the same one. It is
+ * read each time, so it is always that of the present effective user. -errno: it cannot be used;
+ * @why is then a line for the log that says what to do. */
 int secret_get(uint8_t ret[SECRET_BYTES], char *why, size_t cap);
 
 #endif

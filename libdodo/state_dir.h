@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The directory in which the library keeps files of this user from one program to the next:
- * $XDG_STATE_HOME/dodo, or ~/.local/state/dodo. What lies there is believed, so the directory
+ * $XDG_STATE_HOME/dodo, or ~/.local/state/dodo. The library trusts what is there, so the directory
  * belongs to the effective user, and nobody else may write to it. A set-user-ID program does not
  * follow its caller's environment. Any thread. */
 #ifndef DODO_LIBDODO_STATE_DIR_H

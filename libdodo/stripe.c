@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* DODO_STRIPE: a region longer than a stripe is made of several, contiguous pieces of it, each an
- * ordinary region on whatever host the manager chose. To the user it is one: one descriptor, one
- * file with one lock. Stripes are whole blocks, so no block is in two of them, and what holds of
- * writes and reads beside each other in a region holds across stripes.
+/* DODO_STRIPE: a region longer than a stripe is made of several contiguous pieces, each an ordinary
+ * region on whatever host the manager chose. To the user it is one region: one descriptor, one file
+ * with one lock. Stripes are whole blocks, so no block is in two of them, and the rules for writes
+ * and reads beside each other in a region hold across stripes.
  *
- * A stripe without memory is served from the file and established anew in the background, as a
- * DODO_FALLBACK region is; only when the last one is lost is the region. */
+ * A stripe without memory is served from the file and established again in the background, as a
+ * DODO_FALLBACK region is. The region is lost only when its last stripe is. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -137,7 +137,7 @@ static void open_end(Call *call, uint64_t now_ns)
     c->hooks.wake_background(c->hooks.ctx);
 }
 
-/* The first stripe that finds no room is the last one asked for: the others wait for the
+/* The first stripe that finds no room is the last one asked for. The others wait for the
  * background, which tries one after the other. */
 void stripe_open_step(Call *call, uint64_t now_ns)
 {

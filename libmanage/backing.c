@@ -17,9 +17,9 @@
 
 enum { IOV_PIECES = 64 };
 
-/* What reads the regions of one file: the kernel reads ahead by description, and starts anew with
- * each. Locks, writes and fdatasync stay with the region's own: an error of writing back is told
- * once to each description. */
+/* What reads the regions of one file: the kernel reads ahead by description, and starts again
+ * with each. Locks, writes and fdatasync stay with the region's own description: the kernel reports
+ * an error of writing back once to each. */
 typedef struct Reader {
     ListNode link;
     unsigned regions;

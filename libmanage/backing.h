@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The backing file of a cached region: the library's own description of it, and a lock on the range
- * that keeps all others away, in this process and in others: the lock that libdodo's regions have,
- * so that a range is cached or mopened, never both. libdodo is told that it is held
- * (dodo_mopen_held) when the region goes to remote memory. */
+/* The backing file of a cached region: the library's own description of it, and a lock on its
+ * range. The lock keeps all others away, in this process and in others. libdodo's regions take the
+ * same lock, so a range is either cached or mopened, never both. When the region goes to remote
+ * memory, dodo_mopen_held() says to libdodo that the cache holds the lock. */
 #ifndef DODO_LIBMANAGE_BACKING_H
 #define DODO_LIBMANAGE_BACKING_H
 
@@ -14,7 +14,7 @@
 typedef struct Backing Backing;
 
 /* 0; -EINVAL: no regular file open as wanted, or a range that no file has; -EBUSY: the range is
- * part of an open region; -EACCES: to be written, but it cannot be opened anew; -ENOMEM; another
+ * part of an open region; -EACCES: to be written, but it cannot be opened again; -ENOMEM; another
  * -errno of open(2). */
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret);
 void backing_close(Backing *b);
@@ -23,7 +23,7 @@ uint64_t backing_offset(const Backing *b);
 
 /* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */
 ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint64_t offset);
-/* One pread(2), whatever comes of it, and no cancellation point: for reads that pay for little
+/* One pread(2), whatever it returns, and no cancellation point: for reads that must cost little
  * more. */
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset);
 /* Whole, or as much as the file takes: bytes, or -errno when it took nothing. *ret_error: the errno

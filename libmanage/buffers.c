@@ -149,7 +149,7 @@ void buffers_release(Buffers *b)
         return;
     uint8_t *buffer = take_kept(b);
     uint64_t slot = slot_of(b, buffer), word = slot / WORD_BITS;
-    ASAN_UNPOISON_MEMORY_REGION(buffer, b->each); /* whoever releases it may write */
+    ASAN_UNPOISON_MEMORY_REGION(buffer, b->each); /* the one who releases it may write */
     b->pages->release(buffer, b->each);
     ASAN_POISON_MEMORY_REGION(buffer, b->each);
     b->released[word] |= 1ull << slot % WORD_BITS;
@@ -158,7 +158,7 @@ void buffers_release(Buffers *b)
 
 void buffers_release_all(Buffers *b)
 {
-    unpoison_all(b); /* whoever releases may write */
+    unpoison_all(b); /* the one who releases them may write */
     b->pages->release(b->base, b->count * b->each);
     b->pages->release(b->beside, b->count * b->beside_each);
     all_released(b);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of whole pieces: slots of one mapping, which takes no memory before they are used, and
- * gives back that of each one that is released; and beside each some more, for what is to be known
- * of it, which is given back when that of all is. Not the heap's: what one thread has taken there
- * and another gives back stays with the first one's arena, so a full cache would take its memory
- * again for each of the threads that fetch; and what is freed below the heap's end is never given
- * back.
- */
+/* The memory of whole pieces: slots of one mapping. A slot takes no memory before it is used, and
+ * gives it back when it is released. Beside the slots there is room for what is known of each
+ * piece; a part of it is given back when all its pieces are released.
+ *
+ * It is not the heap's memory, for two reasons. What one thread allocates there and another frees
+ * stays with the first one's arena, so a full cache would take its memory again for each thread
+ * that fetches. And what is freed below the heap's end is never given back. */
 #ifndef DODO_LIBMANAGE_BUFFERS_H
 #define DODO_LIBMANAGE_BUFFERS_H
 
@@ -19,7 +19,7 @@ enum { BUFFERS_PART = 4 << 20 };
 
 /* Whose memory the mapping is of. */
 typedef struct BufferPages {
-    void *(*map)(size_t bytes); /* it takes none yet; NULL: not to be had */
+    void *(*map)(size_t bytes); /* it takes none yet; NULL: there is none */
     void (*unmap)(void *base, size_t bytes);
     void (*release)(void *at, size_t bytes); /* a part takes none any more, until it is written */
 } BufferPages;
@@ -49,8 +49,8 @@ void buffers_give(Buffers *b, uint8_t *buffer);
 void buffers_release(Buffers *b);
 /* None is taken: that of all. */
 void buffers_release_all(Buffers *b);
-/* Its memory, and what is beside it, in parts of BUFFERS_PART bytes that begin at multiples of that
- * where they can: the one of that number. False: there is none any more. */
+/* The memory of a buffer, and what is beside it, in parts of BUFFERS_PART bytes that begin at
+ * multiples of that where they can: the part of that number. False: there is no such part. */
 bool buffers_part(const Buffers *b, unsigned number, void **ret_at, size_t *ret_bytes);
 /* What is beside one that is taken: aligned for anything, and of any content. */
 void *buffers_beside(const Buffers *b, const uint8_t *buffer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cache as a whole: its regions, its policy, what it tells. */
+/* The cache as a whole: its regions, its policy, its statistics. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,7 +286,7 @@ int cache_register_policy(Cache *c, const struct manage_policy *policy)
     return number;
 }
 
-/* ---- what it tells -------------------------------------------------------------------------- */
+/* ---- statistics ----------------------------------------------------------------------------- */
 
 void cache_stats(Cache *c, struct manage_stats *ret)
 {

@@ -24,8 +24,8 @@ static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
     call_job(call);
 }
 
-/* After a failed fdatasync(2) nobody knows what the disk has, also of what was written while it
- * ran, and a later one may succeed without having written anything: what is cached is written
+/* After a failed fdatasync(2) nobody knows what the disk has, not even of what was written while it
+ * ran. A later one may succeed without writing anything. So everything that is cached is written
  * again. */
 static void file_sync_end(Cache *c, Region *r, int error)
 {
@@ -65,7 +65,7 @@ static bool quiet(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
-/* Each run of what is dirty has one try: where one fails, the others are written all the same. */
+/* Each run of dirty blocks is written once. If one fails, the others are still written. */
 static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
@@ -89,8 +89,8 @@ static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
-/* What others have written is of no concern to who closes, nor to who only reads; a csync of what
- * may be written is for all that the file has. */
+/* A close need not sync what others have written, nor need a region that only reads. A csync of a
+ * region that may be written is for everything in the file. */
 static bool needs_sync(const CacheCall *call)
 {
     const Region *r = call->region;
@@ -198,8 +198,8 @@ static bool retain_remote(Cache *c, CacheCall *call, uint64_t now_ns)
     return false;
 }
 
-/* What the call has to tell. That an fdatasync failed for what is cached no more, and so cannot be
- * written again, each csync tells, but only one cclose: the next one may close. */
+/* The error that the call returns. A failed fdatasync of data that is cached no more cannot be
+ * repeated: every csync reports it, but only one cclose, so that the next one may close. */
 static int sync_error(const CacheCall *call)
 {
     const Region *r = call->region;
@@ -219,7 +219,7 @@ static void sync_over(Cache *c, CacheCall *call)
     Region *r = call->region;
     int error = sync_error(call);
     bool goes = closes(call);
-    if (call->kind != CALL_RETAIN) /* which tells nobody */
+    if (call->kind != CALL_RETAIN) /* which informs nobody */
         r->write_error = 0;
     if (call->kind == CALL_CLOSE) {
         r->lost_told = r->lost_error != 0;

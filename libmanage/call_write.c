@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes: into local memory, as stdio's; directly to the file where they are to be written through
- * or no room can be had. */
+/* Writes: into local memory, as stdio does; directly to the file if the region is written through
+ * or if no room can be made. */
 #include <errno.h>
 #include <string.h>
 
@@ -23,8 +23,8 @@ static void write_over(Cache *c, CacheCall *call, int error)
 
 /* ---- past the cache ------------------------------------------------------------------------- */
 
-/* The pieces of [from, to) may be read meanwhile, but neither written out nor evicted: what they
- * have is older than what the file gets. */
+/* The pieces of [from, to) may be read meanwhile, but not written out or evicted: they are older
+ * than what the file gets. */
 static void direct_mark(Cache *c, Region *r, uint64_t from, uint64_t to, bool direct)
 {
     for (uint64_t i = from / c->cfg.piece_bytes; piece_start(c, i) < to; i++) {
@@ -70,8 +70,8 @@ static void direct_begin(Cache *c, CacheCall *call, uint64_t to, uint64_t now_ns
     call_job(call);
 }
 
-/* Nobody else is at the piece: it may be written into. False: the call waits. Behind readers it is
- * the next one's turn; a job may take long, and reading goes on beside it. */
+/* Nobody else uses the piece: it may be written into. False: the call waits. It has the next turn
+ * after readers. A job may take long, and reading goes on beside it. */
 static bool write_alone(Cache *c, CacheCall *call, Piece *p, bool hits, uint64_t now_ns)
 {
     if (p->writer || (GUARD(JOB_ALONE) && p->job)) {
@@ -118,8 +118,8 @@ static bool direct_copy(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
-/* The write failed from call->doubt_from on: what the file has there now, nobody knows, and so what
- * is cached of it is worth nothing. False: somebody is in the way. */
+/* The write failed from call->doubt_from on. Nobody knows what the file has there now, so what is
+ * cached of it is worthless. False: somebody is in the way. */
 static bool direct_doubt(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     uint64_t to = call->direct_to;
@@ -174,8 +174,8 @@ static bool rest_in_file(const Region *r, uint64_t block, uint64_t from, uint64_
     return block < end && (block < from || to < end);
 }
 
-/* Of the blocks at the ends of [from, to) those that remote memory gave, and of which something
- * would stay. */
+/* Which blocks at the ends of [from, to) came from remote memory and would keep some of their
+ * bytes. */
 static uint64_t edges_from_remote(const Cache *c, const Piece *p, uint64_t from, uint64_t to)
 {
     uint64_t start = piece_start(c, p->index), end = start + p->len, edges = 0;
@@ -199,8 +199,8 @@ static bool edges_forget(Cache *c, CacheCall *call, Piece *p, uint64_t edges, ui
     return true;
 }
 
-/* The blocks at the ends of [from, to) that are not valid yet: what the file has of their rest must
- * be fetched, else it is zeros. False: the call needs a job for it first. */
+/* The blocks at the ends of [from, to) that are not valid yet: the rest of each must be fetched
+ * from the file, or is zeros beyond its end. False: the call needs a job for it first. */
 static bool write_edges(Cache *c, CacheCall *call, Piece *p, uint64_t from, uint64_t to,
                         uint64_t now_ns)
 {
@@ -294,7 +294,7 @@ void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
 
     if (written)
         r->size = max_u64(r->size, call->at + written);
-    r->lone++; /* also of one that failed the file may have some, as reads tell */
+    r->lone++; /* even if the write failed, the file may have some of it, as reads show */
     call->doubt_from = call->direct_to;
     call->failed = 0;
     if (error < 0) {

@@ -45,9 +45,9 @@ static void write_both(const CacheJob *j, CacheResult *r)
     }
 }
 
-/* What reading takes from there: the least of a few, if they are short, for the first waits for
- * what the host still has to do of the clone, and all are beside the program. Where it cannot be
- * told, there is no harm. */
+/* How long a read from there takes: the least of a few, if they are short. The first one waits for
+ * what the host still has to do of the clone, and all run beside the program. If nothing can be
+ * measured, that does no harm. */
 static void probe(const CacheJob *j, CacheResult *r)
 {
     CLEANUP_FREE uint8_t *buf = malloc((size_t)j->probe);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core: pieces of regions in local memory, what is known of remote memory, the
  * policies, reclamation (the paper's Figure 5), reading ahead, and every call as a state machine.
- * Pure: times and results of jobs come in, jobs go out. Who carries them out - reads and writes of
- * files, libdodo's calls - is the shell.
+ * Pure: times and results of jobs come in, jobs go out. The shell carries the jobs out: reads and
+ * writes of files, and libdodo's calls.
  *
  * A region is cached in pieces of config.piece_bytes; the last one is as long as it is. A piece
- * knows which of its blocks of 4 KiB are valid and which are dirty. At most one job a piece is
- * under way; nothing is written into a piece while a job or a reader is at it.
+ * knows which of its blocks of 4 KiB are valid and which are dirty. At most one job at a time works
+ * on a piece, and nothing is written into a piece while a job or a reader uses it.
  *
- * Locking: one lock, the hooks'. Each function here takes it for a few instructions and lets go of
- * it while it copies bytes between the caller's buffer and a piece, which is pinned meanwhile. So
- * calls run in parallel but for the bookkeeping, on different regions and on one, and jobs are
- * carried out with no lock held. With the lock held, only unlock, wake and wake_background are
- * called, and the policy's procedures. Reads that find all in local memory take no lock at all
- * (cache_hit_begin(); hit.c says why that is right).
+ * Locking: there is one lock, the hooks'. Each function here takes it for a few instructions, and
+ * releases it while it copies bytes between the caller's buffer and a piece, which is pinned
+ * meanwhile. So calls run in parallel except for the bookkeeping, on different regions and on one,
+ * and jobs are carried out with no lock held. With the lock held, only unlock, wake,
+ * wake_background and the policy's procedures are called. Reads that find everything in local
+ * memory take no lock at all (cache_hit_begin(); hit.c says why that is right).
  *
- * What the file holds and what remote memory holds never differ where remote memory is read: while
- * a region's remote memory is open, each write of its file goes to both (CACHE_WRITE with `both`).
- */
+ * Where remote memory is read, it holds the same as the file: while a region's remote memory is
+ * open, each write of its file goes to both (CACHE_WRITE with `both`). */
 #ifndef DODO_LIBMANAGE_CORE_H
 #define DODO_LIBMANAGE_CORE_H
 
@@ -47,8 +46,8 @@ typedef struct CacheHooks {
     void (*unlock)(void *ctx);
     /* A call that is CACHE_BLOCKED may go on: cache_call_step() it. Any thread's. */
     void (*wake)(void *ctx, CacheCall *call);
-    /* There is something for cache_background_take(). False: nobody is there to take it, and it is
-     * told again. */
+    /* There is something for cache_background_take(). False: no thread took notice, and the core
+     * asks again. */
     bool (*wake_background)(void *ctx);
     /* The region is gone: close its file. Not with the lock held. */
     void (*file_release)(void *ctx, void *file);
@@ -60,10 +59,10 @@ typedef struct CacheConfig {
     uint32_t piece_bytes; /* power of two, CACHE_BLOCK .. 64 blocks */
     uint64_t low_water_bytes; /* free space below which the background reclaims; 0: never */
     uint64_t readahead_bytes; /* fetched and not asked for yet, at most; 0: no reading ahead */
-    uint64_t refraction_ns;   /* after remote memory was not to be had */
+    uint64_t refraction_ns;   /* after remote memory was unavailable */
     uint64_t
         write_retry_ns;     /* after a piece could not be written, before reclamation tries again */
-    uint64_t cost_fresh_ns; /* a measured cost older than this is measured anew */
+    uint64_t cost_fresh_ns; /* a measured cost older than this is measured again */
     unsigned bypass_factor; /* a file that costs less than so many times the copying is read past
                                the cache; 0: never */
     unsigned known_reads;   /* the file is not read ahead before so many reads were measured */
@@ -145,27 +144,27 @@ typedef struct CacheResult {
     ssize_t count;    /* reads, writes: bytes of the file; CLONE: bytes taken; SIZE: its bytes; else
                          0; -1: failed */
     int error;        /* errno of the file; a read from remote memory has none */
-    int remote_error; /* 0, or errno of remote memory. For READ_REMOTE and READ_FILL: nothing was
-                         read. All but OPEN_REMOTE's mean that the region's remote memory is lost:
-                         CLOSE_REMOTE follows */
+    int remote_error; /* 0, or the errno of remote memory. READ_REMOTE and READ_FILL have then read
+                       * nothing. An errno means that the region's remote memory is lost, and
+                       * CLOSE_REMOTE follows; OPEN_REMOTE's does not */
     int remote;       /* OPEN_REMOTE */
     bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
     uint64_t ns;      /* how long it took */
     uint64_t read_ns; /* a probe's reading; 0: there was none */
 } CacheResult;
 
-/* The next job for a background thread into @job; false: none now, look again when woken or at
- * cache_background_deadline(). Any number of threads may take some. */
+/* The next job for a background thread into @job. False: none now; look again when woken, or at
+ * cache_background_deadline(). Any number of threads may take jobs. */
 bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns);
-/* Whoever carries out a CLONE has copied what it is of, before he asks a host: the program may
- * write there from now on, however long that takes. The file may not, until the job is over: what
- * the host gets must not be older. */
+/* A shell that carries out a CLONE copies the bytes before it asks a host. From then on the program
+ * may write there, however long the host takes. The file may not be written until the job is over:
+ * what the host gets must not be older. */
 void cache_clone_copied(Cache *c, const CacheJob *job);
 void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 uint64_t cache_background_deadline(Cache *c); /* TIME_NEVER */
 
-/* Memory of the cache that is to be moved to huge pages: a part after the other, each once, when
- * hits have read several times as much as it holds. Told as jobs are. False: none now. */
+/* A part of the cache's memory that is to be moved to huge pages. Each part comes once, when hits
+ * have read several times as much as it holds. It is announced as jobs are. False: none now. */
 bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes);
 
 /* ---- the end of the process ------------------------------------------------------------------ */
@@ -177,16 +176,16 @@ typedef struct CacheEnd {
     bool begun, synced;
 } CacheEnd;
 
-/* What is to be written and synced before the process ends: the next job, whose result nobody asks
- * for. The caller holds the lock from the first one to the last, while it carries them out; so it
- * waits for no other call or job, however long those take. What is written from now on is written
- * through. */
+/* What must be written and synced before the process ends: the next job, whose result nobody needs.
+ * The caller holds the lock from the first job to the last, while it carries them out. So it waits
+ * for no other call or job, however long those take. Later writes are written through. */
 bool cache_end_take(CacheEnd *end, Cache *c, CacheJob *job, uint64_t now_ns);
 
 /* ---- hits ----------------------------------------------------------------------------------- */
 
-/* A read that needs no lock: from local memory, or from a file that costs hardly more than copying
- * does. Any other goes by cache_read_start(). Its thread makes no other call until it has ended. */
+/* A read that needs no lock: from local memory, or from a file that costs hardly more than a copy.
+ * Any other read begins with cache_read_start(). The thread makes no other call until the read has
+ * ended. */
 enum CacheHitKind {
     CACHE_HIT_NONE,  /* cache_read_start() it; nothing to be ended */
     CACHE_HIT_LOCAL, /* cache_hit_copy(), cache_hit_end() */
@@ -213,7 +212,8 @@ void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf);
 void cache_hit_end(CacheHit *h, Cache *c);
 /* @ns: how long reading it took; 0: not measured. */
 void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns);
-/* The hit ends, and its read begins as a call, of the same region whoever is closing it. */
+/* The hit ends and continues as a call. The call reads the same region, even if another thread is
+ * closing it. */
 void cache_hit_read_start(CacheCall *call, CacheHit *h, Cache *c, void *buf, uint64_t now_ns);
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -259,8 +259,8 @@ void cache_write_start(CacheCall *call, Cache *c, int rd, off_t offset, const vo
 void cache_sync_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
 void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
 /* Keeps what is in remote memory for the next run, if the region has DODO_RETAIN, as a close does,
- * but leaves the region open: the file serves. All calls of this kind together wait for others'
- * jobs no longer than @patience_ns; then nothing is kept. */
+ * but leaves the region open: the file serves it. All calls of this kind together wait for others'
+ * jobs no longer than @patience_ns; after that nothing is kept. */
 void cache_retain_start(CacheCall *call, Cache *c, int rd, uint64_t patience_ns, uint64_t now_ns);
 void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns);
 void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns);

@@ -102,7 +102,7 @@ typedef struct Region {
     uint64_t remote_not_before_ns;
     uint64_t write_failures;     /* write-backs that failed, ever */
     int failure;                 /* errno of the last one */
-    int write_error;             /* of a write-back that no csync or cclose has told yet */
+    int write_error;             /* of a write-back that no csync or cclose has reported yet */
     int lost_error;              /* a sync failed for data that is in no cache any more */
     bool lost_told;              /* ... by a cclose */
     uint64_t lone, lone_syncing; /* writes of what is not cached (any more), as Piece.unsynced */
@@ -188,7 +188,7 @@ struct Cache {
     struct manage_stats stats;
 
     unsigned lane_count, lanes_given;
-    ListNode claimed; /* victims that were not to be had for a hit */
+    ListNode claimed; /* victims that could not be taken because of a hit */
 };
 
 /* ---- cache.c, piece.c: the directory -------------------------------------------------------- */
@@ -248,13 +248,13 @@ static inline bool piece_no_write(const Piece *p)
 {
     return p->job || p->writer || (p->cloning && GUARD(CLONE_BESIDE));
 }
-/* The program reads or writes it: the policy is told. */
+/* The program reads or writes the piece: the policy hears of it. */
 void piece_use(Cache *c, Piece *p, bool writing);
 void piece_dirty(Cache *c, Piece *p, uint64_t blocks);
 void piece_clean(Cache *c, Piece *p, uint64_t blocks);
 void piece_unstick(Cache *c, Piece *p);
-/* A write waits for those who copy from it; until it has had the piece, or waits for something
- * else, no more of them begin. Else there could always be one. */
+/* A write waits until nobody copies from the piece. Until it has had the piece, or waits for
+ * something else, no new reader begins: else there could always be one. */
 void piece_want(Piece *p, CacheCall *call);
 void piece_unwant(Cache *c, Piece *p, const CacheCall *call); /* wakes who waited behind it */
 /* Blocks of piece @index that [from, to) of the region touches. */
@@ -315,8 +315,8 @@ bool remote_may_open(const Cache *c, const Region *r, uint64_t now_ns);
 bool direct_overlaps(const Cache *c, const Region *r, uint64_t index, const CacheCall *but);
 /* The job that writes what is dirty in pieces next to each other, beginning with @p's first. */
 void write_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, uint64_t now_ns);
-/* ... that copies what remote memory does not hold; @alike: with @p only what was last used about
- * when it was, and so leaves soon, too. False: it holds all. */
+/* ... that copies what remote memory does not hold. @alike: together with @p, only pieces that were
+ * last used at about the same time and so leave soon, too. False: it holds everything. */
 bool clone_out(Cache *c, CacheJob *job, Piece *p, uint64_t pieces_max, bool alike, uint64_t now_ns);
 
 /* ---- reclaim.c ------------------------------------------------------------------------------ */
@@ -336,7 +336,8 @@ bool evict(Cache *c, Piece *p);
 bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uint64_t count,
                   bool cold, uint64_t now_ns);
 
-/* A read of the program's is over: whether the cache is worth its memory goes by that. */
+/* A read of the program's is over. Whether the cache is worth its memory is decided by such
+ * reads. */
 void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum WorthFrom from,
                 uint64_t now_ns);
 
@@ -349,8 +350,8 @@ uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t 
  * CACHE_READ_REMOTE), within its piece, before @limit. */
 uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
                      uint8_t source);
-/* What a read that took @ns counts: one that waited for a processor, or for a drive, says no more
- * than one that waited long. */
+/* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
+ * than a limit. */
 uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
 /* A read of the file was measured. */
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);

@@ -89,7 +89,7 @@ void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns,
     uint64_t again_ns = cost->classes[k].again_ns, other_ns = cost_of(rival, bytes);
     if (bytes == 0)
         return;
-    if (cost->classes[k].dear)
+    if (cost->classes[k].useless)
         cost->classes[k].ns = 0;
     cost_add(cost, bytes, ns, now_ns);
     uint64_t own_ns = cost_of(cost, bytes);
@@ -98,7 +98,7 @@ void cost_add_beside(Cost *cost, const Cost *rival, uint64_t bytes, uint64_t ns,
     cost->classes[k].again_ns = !little ? 0 : again_ns < fresh_ns ? again_ns : fresh_ns;
     bool nothing = little && own_ns + COST_NOTHING_NS >= other_ns;
     cost->classes[k].looks = nothing ? cost->classes[k].looks + 1 : cost->classes[k].looks / 2;
-    cost->classes[k].dear = other_ns && own_ns >= other_ns;
+    cost->classes[k].useless = other_ns && own_ns >= other_ns;
 }
 
 uint64_t cost_again(const Cost *cost, uint64_t bytes)

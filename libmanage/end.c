@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of the process: what is dirty goes to the file, whoever is in the midst of a call. */
+/* The end of the process: what is dirty goes to the file, also while other threads are in calls. */
 #include <string.h>
 
 #include "libmanage/core_private.h"
 
-/* Before the first job: from now on nothing becomes dirty that nobody would write, and nothing is
- * read from remote memory, which does not hear of what the file gets. */
+/* Before the first job. From now on nothing becomes dirty, for nobody would write it. And nothing
+ * is read from remote memory, which does not get what the file gets. */
 static void end_begin(CacheEnd *e, Cache *c, uint64_t now_ns)
 {
     c->ending = true;

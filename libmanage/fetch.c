@@ -56,8 +56,8 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_n
     call_job(call);
 }
 
-/* What a read of this size's class costs on average, over far more reads than a kernel's reading
- * ahead takes in at once: of those that follow each other one in many waits for the disk, and all
+/* What a read of this size's class costs on average, over far more reads than the kernel's reading
+ * ahead covers at once. Of reads that follow each other, one in many waits for the disk, and all
  * others find what it brought. */
 static uint64_t file_mean(const Cache *c, unsigned class)
 {
@@ -72,8 +72,8 @@ static bool file_is_ahead(const Cache *c, uint64_t bytes)
     return m->quick * 2 > m->count * QUICK;
 }
 
-/* The file is cheap where a read of it costs less on average. Where the kernel reads ahead, most
- * cost hardly more than a copy, and the others are those that a drive takes in any case. */
+/* The file is cheap if a read of it costs less on average. Where the kernel reads ahead, most reads
+ * cost hardly more than a copy, and the others wait for a drive in any case. */
 static uint64_t cheap_below(const Cache *c, unsigned class)
 {
     uint64_t bytes = cost_class_bytes(class);
@@ -126,7 +126,7 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
     if (source != CACHE_READ_FILE || !c->cfg.remote ||
         !clone_pays(c, bytes, call->in_order, now_ns))
         return source;
-    /* Not beside a write that began before remote memory was open, and so goes to the file alone:
+    /* Not beside a write that began before remote memory was open: it goes to the file alone, and
      * what would be filled could be older. */
     if (r->remote_state == REMOTE_OPEN)
         return GUARD(FILL_BESIDE) && r->file_writes ? source : CACHE_READ_FILL;
@@ -147,8 +147,8 @@ static void use_once(Cache *c, CacheCall *call, Piece *p)
     call->touched = p->index + 1;
 }
 
-/* The job for what is missing from @offset (in @p) on, and on into the pieces after it, as long as
- * there is room for them without waiting for anything. */
+/* The job that reads what is missing from @offset (in @p) on, and from the pieces after it, as long
+ * as there is room for them without waiting. */
 static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uint64_t limit,
                        uint8_t source, uint64_t now_ns)
 {
@@ -176,8 +176,8 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
     call_job(call);
 }
 
-/* Somebody else's job is at the piece. Where that one asks remote memory and it takes longer than
- * the file would, the file is asked after all. */
+/* Somebody else's job works on the piece. If it asks remote memory and takes longer than the file
+ * would, the file is asked after all. */
 static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now_ns)
 {
     const CacheJob *job = p->job;

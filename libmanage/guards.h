@@ -39,8 +39,8 @@
     X(SYNC_BESIDE, "... also what was written to the file while it ran")               \
     X(DOUBT, "... also what was being written when it ended")                          \
     X(SYNC_JOINED, "a csync beside which another's failed writes once more")           \
-    X(LONE, "that an fdatasync failed for what is cached no more is told")             \
-    X(TOLD, "a failed write-back is told by the next csync or cclose")                 \
+    X(LONE, "a failed fdatasync of data that is cached no more is reported")           \
+    X(TOLD, "the next csync or cclose reports a failed write-back")                    \
     X(EXIT_WRITES, "what is dirty is in the file when the process has ended")          \
     X(CLOSE_FAILED, "a close that the file fails leaves the region open")
 

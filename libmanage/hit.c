@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* Hits: reads that take no lock.
  *
- * A thread that reads takes a lane by writing into it what it is about to look at: its claim, of a
+ * A thread that reads takes a lane and writes into it what it is about to look at: its claim, a
  * region's descriptor and a range of pieces. Then it looks: is the region open, are the blocks
- * readable? If so it copies, puts down in the lane what it has read, and withdraws the claim. Who
- * holds the lock and wants to touch what a hit may be copying - to write into a piece, to free one,
- * to close a region - makes it unreadable first, and then looks for claims on it: while there is
- * one, it waits or takes another victim.
+ * readable? If so, it copies, notes in the lane what it has read, and withdraws the claim. A thread
+ * that holds the lock may want to change what a hit may be copying: to write into a piece, to free
+ * one, to close a region. It makes that unreadable first, and then looks for claims on it. While
+ * there is one, it waits or takes another victim.
  *
- * Why a hit never copies what is being changed or is freed: claims are made and looked for, and
- * maps of readable blocks and the table of open regions are read and changed, by sequentially
- * consistent operations, so all of these have one order. Either the claim comes before the other's
- * look for claims, which then finds it; or it comes after, and so the hit's own look, which is
- * later still, finds the blocks unreadable or the region gone. (What lies on the way from the table
- * to the maps - the region, its leaves - is freed by a close alone, which looks for claims on the
- * region.) A claim is withdrawn by a release, and who finds it gone acquires that.
+ * Why a hit never copies what is being changed or freed: claims, maps of readable blocks and the
+ * table of open regions are all read and changed by sequentially consistent operations, so all of
+ * these have one order. If the claim comes before the other thread's look for claims, that look
+ * finds it. If it comes after, then the hit's own look is later still, and finds the blocks
+ * unreadable or the region gone. (Only a close frees what leads from the table to the maps - the
+ * region and its leaves - and it looks for claims on the region.) A claim is withdrawn by a
+ * release; the thread that finds it gone acquires that.
  *
  * Why it never gives old bytes: a block is unreadable from before a cwrite copies into it until
- * after that. A hit that begins when the cwrite has returned finds it readable again, or goes the
- * long way; and that it is readable is stored after its bytes are, and loaded before they are.
+ * after that. A hit that begins when the cwrite has returned finds the block readable again, or
+ * becomes a call. A block is marked readable after its bytes are stored, and a hit loads the mark
+ * before the bytes.
  *
- * Why nobody waits for ever: who waits for a claim says so in c->wanted and then looks for it once
- * more; who withdraws one looks at c->wanted afterwards, and wakes whoever waits. To be sure that
- * one of the two sees the other, a hit would have to wait until all that it has copied is in the
- * caches, a third of what it costs beside the copy; so it does not, and may look before its own
- * withdrawal can be seen. Who was not woken therefore looks again by itself (call_block_hit()). And
- * while a write waits for the readers of a piece, no others begin (Piece.wanted_by): they come
- * after it.
+ * Why nobody waits for ever: a thread that waits for a claim sets c->wanted and then looks for the
+ * claim once more. A thread that withdraws one looks at c->wanted afterwards, and wakes those who
+ * wait. To be sure that one of the two sees the other, a hit would have to wait until all that it
+ * has copied is in the caches, a third of what it costs beside the copy. It does not wait, so it
+ * may look before its own withdrawal can be seen. A thread that was not woken therefore looks again
+ * by itself (call_block_hit()). And while a write waits for the readers of a piece, no others begin
+ * (Piece.wanted_by): they come after it.
  *
- * Why the policy decides as if each hit had told it: what was read stays in the lane until the lock
- * is taken for anything else, and then all is told before anything is decided. A thread keeps to
- * its lane, so its reads are told in their order; how those of several threads follow each other
- * was anybody's guess before, too. A lane that is full, or taken by another thread, sends the read
- * the long way.
+ * Why the policy decides as if it had heard of each hit immediately: what was read stays in the
+ * lane until the lock is taken for anything else, and then the policy hears of all hits before
+ * anything is decided. A thread keeps to its lane, so its reads come in their order; the order
+ * between threads was never defined. If a lane is full, or taken by another thread, the read
+ * becomes a call.
  *
  * Files that cost hardly more than copying are read past the cache in the same way: where nothing
- * of the range is cached when one looks, the file has the newest bytes, and none older later on. So
- * are all while the cache lets go of what it holds (worth.h); these are measured, each. One that
- * fails or comes short becomes a call under the lock before its claim is withdrawn there: a close
- * finds the one or the other, and the descriptor means this region until the read has ended. */
+ * of the range is cached when the hit looks, the file has the newest bytes, and no older ones
+ * later. While the cache lets go of what it holds (worth.h), all files are read so, and each read
+ * is measured. A read that fails or comes short becomes a call under the lock before its claim is
+ * withdrawn there: a close finds one or the other, and the descriptor means this region until the
+ * read has ended. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,8 +196,8 @@ static void record_take(Cache *c, const HitRecord *h)
     Region *r = region_find(c, h->rd);
     if (!r || r->number != h->region || r->closing) /* closed meanwhile */
         return;
-    /* Where all is here already nothing is to be fetched, and no stream begins; the first read that
-     * goes the long way - a miss, or the first use of what was fetched ahead - sees to it. */
+    /* If all is here already, nothing has to be fetched and no stream begins. The first read that
+     * becomes a call - a miss, or the first use of what was fetched ahead - takes care of that. */
     stream_follow(c, r, h->offset, h->len);
     take_local(c, r, h);
     worth_note(c, h->len, false, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
@@ -349,13 +351,13 @@ void cache_hit_end(CacheHit *h, Cache *c)
 
 void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)
 {
-    bool dear = h->measure && h->cheap_ns && ns > h->cheap_ns;
+    bool slow = h->measure && h->cheap_ns && ns > h->cheap_ns;
     add(&h->lane->file_reads, 1);
     add(&h->lane->file_bytes, h->len);
     if (h->measure)
         record(h, ns, now_ns);
     lane_give(c, h->lane);
-    if (dear) { /* not cheap, this one: that is to be known soon */
+    if (slow) { /* expensive, this one: that must be known soon */
         cache_enter(c);
         cache_unlock(c);
     }

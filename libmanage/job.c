@@ -121,9 +121,9 @@ static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes,
     return again && again < now_ns ? max_u64(since, now_ns - again) : since;
 }
 
-/* Is remote memory the cheaper place to read from, by @saving_ns? What is unknown is tried, and
- * what was not measured for long is measured again, the file first. As long as nothing was read
- * from it, clones tell, as far as they can. */
+/* Is remote memory the cheaper place to read from, by @saving_ns? An unknown cost is tried, and one
+ * that was not measured for long is measured again, the file's first. As long as nothing was read
+ * from remote memory, the cost of clones stands in, as far as it can. */
 static bool remote_below(const Cache *c, uint64_t bytes, uint64_t saving_ns, uint64_t now_ns)
 {
     uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
@@ -142,10 +142,10 @@ bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
     return remote_below(c, bytes, 0, now_ns);
 }
 
-/* It takes time of processors and links, and may never be read: what saves little is left. Where a
- * file is read one after the other, its kernel and its drive work ahead meanwhile; they do no more
- * where a part of it is read from elsewhere, and the drive goes to and fro. There remote memory is
- * to be far cheaper. */
+/* A copy takes time of processors and links, and may never be read: one that saves little is not
+ * made. Where a file is read in order, its kernel and its drive work ahead. They do no less work if
+ * a part of the file is read from elsewhere, and the drive has to seek. So there remote memory must
+ * be far cheaper. */
 bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
     uint64_t remote = cost_of(&c->cost[COST_REMOTE], bytes);
@@ -153,8 +153,8 @@ bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
     return remote_below(c, bytes, saving, now_ns);
 }
 
-/* A clone says little of what a read will cost: it runs beside the program, and its host takes
- * pages for it. Where nothing better is known one is read again. */
+/* A clone says little about the cost of a read: it runs beside the program, and its host takes
+ * pages for it. If nothing better is known, one piece is read again. */
 bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns)
 {
     const Cost *remote = &c->cost[COST_REMOTE];
@@ -391,8 +391,8 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 
 /* ---- what leaves ---------------------------------------------------------------------------- */
 
-/* What lies between dirty blocks is written with them, one write instead of several, if it came
- * from the file or the program: a host may return other bytes than it was given. */
+/* The bytes between dirty blocks are written with them, one write instead of several, if they came
+ * from the file or the program. Bytes that a host returned may differ from what it was given. */
 static uint64_t blocks_dirty(const Piece *p)
 {
     if (!p->dirty)

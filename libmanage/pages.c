@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* Linux 6.1; an older one's khugepaged does it by and by */
+#define MADV_COLLAPSE 25 /* Linux 6.1; an older one's khugepaged does it in time */
 #endif
 
 static void *map(size_t bytes)

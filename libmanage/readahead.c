@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading ahead: reads of a region that follow each other at a fixed distance are a stream - one
- * after the other, backwards, strided - and what it will read next is fetched in the background,
- * within a budget. It takes free room, and what was used only once; nothing that is hotter. */
+/* Reading ahead: reads of a region that follow each other at a fixed distance are a stream, be it
+ * in order, backwards or strided. What the stream will read next is fetched in the background,
+ * within a budget. It takes free room and pieces that were used only once, never more valuable
+ * ones. */
 #include "libmanage/core_private.h"
 
 enum { RUN_MIN = 2, WINDOW_READS = 4, AHEAD_READS_MAX = 4096, STREAM_STALE_READS = 1024 };
@@ -180,8 +181,8 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     if (from >= limit)
         return false;
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
-    /* A file that is read from its start on the kernel reads ahead: whoever did so beside it would
-     * send a drive to and fro. */
+    /* The kernel reads ahead in a file that is read from its start on. To do the same beside it
+     * would send a drive to and fro. */
     if (source == CACHE_READ_FILE && (is_sequential(s) || file_is_cheap(c, s->len) ||
                                       file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reclamation, the paper's Figure 5: while there is too little room, a victim of the policy is
- * written to the disk if it is dirty, copied to remote memory if that is to be had and worth it,
- * and leaves. A call does so for the one victim that it needs; the background up to the low-water
+/* Reclamation, the paper's Figure 5: while there is too little room, the policy picks a victim. It
+ * is written to the disk if it is dirty, copied to remote memory if that is available and worth it,
+ * and evicted. A call evicts the one victim that it needs; the background goes on to the low-water
  * mark. */
 #include "libmanage/core_private.h"
 
@@ -13,8 +13,8 @@ enum {
 
 enum Plan { PLAN_DROP, PLAN_WRITE, PLAN_CLONE, PLAN_OPEN };
 
-/* Whether remote memory is the place for the piece is asked for reads as the one that brought it:
- * of a file that is read in large steps the few small reads say nothing. */
+/* Whether the piece belongs into remote memory is decided for reads like the one that brought it:
+ * in a file that is read in large steps, the few small reads say nothing. */
 static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
 {
     const Region *r = p->region;
@@ -35,8 +35,8 @@ static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
     return plan;
 }
 
-/* The background makes room before a call needs it; but where victims just leave, one after the
- * other, the calls need nobody for it. */
+/* The background makes room before a call needs it. If victims need no write and no copy, the calls
+ * evict them themselves. */
 static void room_left(Cache *c, uint64_t bytes)
 {
     if (c->drops < DROPS_ENOUGH &&
@@ -162,10 +162,10 @@ static void let_go(Cache *c, uint64_t bytes)
         buffers_release(&c->buffers);
 }
 
-/* Is nothing to be had from remote memory? What saves more than some 40 us may be worth its copy
- * the next time that is looked. One measurement that it saves little says little: it
- * was made beside clones on the same link, or a host was held up. More of them count, and twice as
- * many where it was of use before. */
+/* Is remote memory of no use? A saving of more than some 40 us may be worth the copy at the
+ * next look. One measurement of a small saving says little: it was made beside clones on the same
+ * link, or a host was held up. More of them count, and twice as many are needed if remote memory
+ * was of use before. */
 static bool remote_is_no_use(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
     bool known = cost_of(&c->cost[COST_REMOTE], bytes) || cost_of(&c->cost[COST_CLONE], bytes);
@@ -174,8 +174,8 @@ static bool remote_is_no_use(const Cache *c, uint64_t bytes, bool in_order, uint
            cost_looks(&c->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
 }
 
-/* Where what leaves is not dirty, and goes to no other host. Another policy than LRU is somebody's
- * choice, who knows better than the kernel. */
+/* If what leaves is not dirty, and goes to no other host. A program that chose another policy than
+ * LRU knows better than the kernel. */
 static bool may_leave(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
@@ -268,7 +268,7 @@ bool cache_background_take(Cache *c, CacheJob *job, uint64_t now_ns)
     unstick(c, now_ns);
     bool taken =
         remotes_take(c, job, now_ns) || reclaim_take(c, job, now_ns) || ahead_take(c, job, now_ns);
-    c->background_idle = true; /* what comes from now on is told again, to another thread perhaps */
+    c->background_idle = true; /* later work wakes a thread again, perhaps another one */
     cache_unlock(c);
     return taken;
 }
@@ -280,7 +280,7 @@ void cache_background_done(Cache *c, CacheJob *job, const CacheResult *result, u
     c->ahead_of_files -= job->ahead && job->kind == CACHE_READ_FILE;
     /* What could not be written is in the region, for its csync. */
     if (job_end(c, job, result, now_ns) != 0 && job->ahead)
-        stream_forget(c, r); /* whoever reads there will be told */
+        stream_forget(c, r); /* the read there will report the error */
     cache_unlock(c);
 }
 

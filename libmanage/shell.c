@@ -109,9 +109,9 @@ static void worker_start(Manage *m)
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Tells one worker that there may be something to do. That one tells the next, if there was. A
- * process whose files are as fast as its memory has none: system calls on descriptors are cheaper
- * in a process of one thread. False: there is none, and none could be started. */
+/* Wakes one worker, for there may be something to do. That one wakes the next, if there was. A
+ * process whose files are as fast as its memory has no workers: system calls on descriptors are
+ * cheaper in a process with one thread. False: there is no worker, and none could be started. */
 static bool worker_wake(Manage *m, uint64_t *ret_works)
 {
     (void)pthread_mutex_lock(&m->work_lock);
@@ -321,8 +321,9 @@ static void register_retain(void)
     (void)atexit(at_exit_retain);
 }
 
-/* As stdio: what was written is in the files when the program ends in order. When all exit handlers
- * have run, which may still write. Other threads may go on, and hang: none is waited for. */
+/* As stdio does: what was written is in the files when the program ends in order. This runs after
+ * all exit handlers, which may still write. Other threads may go on or hang: it waits for none of
+ * them. */
 __attribute__((destructor)) static void at_unload(void)
 {
     Manage *m = ending_cache();
@@ -370,9 +371,9 @@ __attribute__((constructor)) static void at_load(void)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* What it costs to copy a byte here: what a file must not be cheaper than to be worth caching. Not
- * the heap's memory: who gives back so much of that once has all large blocks in it from then on,
- * where they take their memory at once, and keep it. */
+/* What it costs to copy a byte here: a file that is not more expensive is not worth caching. The
+ * memory for this is not the heap's: after so large a block was freed, malloc takes all large
+ * blocks from the heap, where they take their memory at once and keep it. */
 static void measure_copy(Cache *c)
 {
     uint8_t *from = manage_pages.map(2 * COPY_BYTES);

@@ -60,7 +60,8 @@ static double doubt(const Worth *w)
 }
 
 /* Do reads cost more than with the cache, by a @part of that, and not by chance? A trial of a small
- * cache is few reads, and one that waits for a processor takes as long as all others. */
+ * cache has few reads, and one read that waits for a processor takes as long as all others
+ * together. */
 static bool is_worse(const Worth *w, unsigned part)
 {
     double more = cost(w) - w->kept_cost, chance = doubt(w) + w->kept_doubt;
@@ -157,8 +158,9 @@ static void left(Worth *w, uint64_t now_ns)
     stretch_begin(w, true);
 }
 
-/* A miss brings a piece, or lets one go: what was here before has gone after as many. While it is
- * kept, only misses change it; and where that is the slower way, each stretch is one too many. */
+/* A miss brings a piece, or lets one go: after as many misses as there are pieces, what was here
+ * before is gone. While the cache is kept, only misses change it. If keeping it is the slower way,
+ * each stretch is one too many, so these are short. */
 static bool is_over(const Worth *w)
 {
     if (w->left)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a local cache worth its memory here, or would the kernel's cache make more of it? Where remote
- * memory saves nothing, a miss costs what the file costs and our bookkeeping besides, and the
- * kernel could keep as much of the file in the same memory. That is measured, not guessed: when a
- * full cache misses more than it hits, it lets go of its pieces, one for each that is read past it,
- * and what reads take then decides. Later it is looked again.
+/* Is a local cache worth its memory here, or would the kernel's cache make more of it? If remote
+ * memory saves nothing, a miss costs what the file costs and our bookkeeping, too, and the kernel
+ * could keep as much of the file in the same memory. That is measured, not guessed. When a full
+ * cache misses more than it hits, it lets go of its pieces, one for each that is read past it, and
+ * the times of reads then decide. Later the trial is repeated.
  *
- * Time is counted in stretches of what is read, about as long as the cache is large: one for the
- * change to take effect, and one that is measured. Pure. */
+ * Time is counted in stretches of bytes read, about as long as the cache is large: in one the
+ * change takes effect, the next is measured. Pure. */
 #ifndef DODO_LIBMANAGE_WORTH_H
 #define DODO_LIBMANAGE_WORTH_H
 
@@ -26,7 +26,7 @@ typedef struct Worth {
     uint64_t read_bytes, missed_bytes, remote_bytes;
     WorthSums hits, misses;
     uint64_t fresh_bytes; /* missed in this stretch alone */
-    uint64_t now_ns;      /* the latest that was told */
+    uint64_t now_ns;      /* the latest that was given */
     uint64_t since_ns;    /* it keeps, or has let go, since */
     uint64_t took_ns;     /* the last trial */
     uint64_t until_ns;  /* that is not changed before; 0 while letting go: nor known to be right */

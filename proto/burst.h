@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A burst: datagrams of one shape that differ only in their segment index and their slice of one
- * stretch of memory. What a READ is answered with and what a WRITE sends. Unsealed, a shell sends
- * it with scatter/gather and GSO without copying; sealed, and in the simulation, it is made
- * datagram by datagram. The memory must not change until the burst is sent. */
+ * stretch of memory. It answers a READ and carries a WRITE. Unsealed, a shell sends it with
+ * scatter/gather and GSO without copying; sealed, and in the simulation, it is made datagram by
+ * datagram. The memory must not change until the burst is sent. */
 #ifndef DODO_PROTO_BURST_H
 #define DODO_PROTO_BURST_H
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Cursors over wire bytes, private to the codecs of proto/: a writer that trusts its room (the
- * caller gave WIRE_PAYLOAD_MAX bytes) and a reader that trusts nothing. A reader that met
- * something wrong stays `bad` and yields zeros, so that decoders read straight through and ask
- * once, at the end. */
+ * caller gave WIRE_PAYLOAD_MAX bytes) and a reader that trusts nothing. A reader that found an
+ * error stays `bad` and yields zeros, so that decoders read to the end and ask once. */
 #ifndef DODO_PROTO_CURSOR_H
 #define DODO_PROTO_CURSOR_H
 

@@ -85,8 +85,8 @@ bool bucket_take(uint64_t *even_ns, uint64_t now_ns)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-/* As many as there are sessions: whoever is evicted can be told. A later one takes the place of
- * another of the same hash, who then finds out by his own silence. */
+/* As many as there are sessions, so that an evicted peer can be informed. A later one takes the
+ * place of another of the same hash; that peer finds out by our silence. */
 static bool former_init(Endpoint *e)
 {
     e->former = calloc(e->table_mask + 1, sizeof *e->former);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* One socket's sessions: HELLO, derived keys, sealing, replay windows. Pure: datagrams in,
- * datagrams and messages out. Used by both ends: a client's channel and an imd's control socket
- * initiate, cmd and the imd's data threads respond; one endpoint may do both. Not thread-safe:
- * an endpoint belongs to one thread at a time.
+ * datagrams and messages out. Both ends use it: a client's channel and an imd's control socket
+ * initiate, cmd and the imd's data threads respond; one endpoint may do both. Not thread-safe: an
+ * endpoint belongs to one thread at a time.
  *
- * With a key: HELLO and HELLO_ACK carry a MAC under the cluster key; both ends derive two keys
- * (HKDF-SHA256 over cluster key and both salts, one key a direction), and every further datagram
- * is sealed with AES-256-GCM, the send counter its nonce, the header its associated data.
- * Without: the same handshake proves that the peer receives at the address it sends from.
+ * With a key: HELLO and HELLO_ACK carry a MAC under the cluster key. Both ends derive two keys
+ * (HKDF-SHA256 over cluster key and both salts, one key a direction). Every further datagram is
+ * sealed with AES-256-GCM, with the send counter as nonce and the header as associated data.
+ * Without a key: the same handshake proves that the peer receives at the address it sends from.
  *
- * Half-open sessions at the responder stand in a table of their own (oldest replaced), so that
- * replayed HELLOs evict nobody; the first valid datagram from the initiator makes it whole. */
+ * Half-open sessions at the responder are in a table of their own (the oldest is replaced), so that
+ * replayed HELLOs evict nobody. The first valid datagram from the initiator makes a session
+ * whole. */
 #ifndef DODO_PROTO_ENDPOINT_H
 #define DODO_PROTO_ENDPOINT_H
 
@@ -26,7 +27,7 @@ enum { CLUSTER_KEY_SIZE = 32, CLUSTER_KEYS_MAX = 2, SESSION_REPLAY_WINDOW = 4096
 typedef struct ClusterKey {
     uint8_t bytes[CLUSTER_KEY_SIZE];
 } ClusterKey;
-/* Not 0 (but when out of memory); public, tells nothing of the key. */
+/* Not 0 (unless out of memory); public, reveals nothing of the key. */
 uint32_t cluster_key_id(const ClusterKey *k);
 
 typedef struct EndpointConfig {
@@ -43,8 +44,8 @@ typedef struct EndpointConfig {
                                 that until endpoint_forget(); 0: a second */
 } EndpointConfig;
 
-/* Opaque outside proto/endpoint*.c, but for what these fields tell. Valid until SESSION_CLOSED for
- * it or endpoint_forget(). */
+/* Opaque outside proto/endpoint*.c, except for these fields. Valid until SESSION_CLOSED for it or
+ * endpoint_forget(). */
 typedef struct Session {
     Addr peer;     /* where it is; fixed at HELLO */
     Id128 peer_id; /* the peer's WireHello.self; known when up */
@@ -75,10 +76,11 @@ typedef struct EndpointInput {
     uint8_t reply[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];
 } EndpointInput;
 
-/* malformed: of no valid form. version: of another version. cluster: for another one. unknown_tag:
- * of no session with this address. unsealed: unsealed where sealed is demanded, or the other way.
- * forged: not made with the key. replayed: came before, or too old to know. hello_refused: of an
- * unknown key, an answer to another HELLO, or not welcome here. evicted: sessions. */
+/* malformed: of no valid form. version: of another version. cluster: for another cluster.
+ * unknown_tag: of no session with this address. unsealed: unsealed although sealing is required, or
+ * the reverse. forged: not made with the key. replayed: came before, or too old to know.
+ * hello_refused: of an unknown key, an answer to another HELLO, or not welcome here. evicted:
+ * sessions. */
 typedef struct EndpointCounters {
     uint64_t malformed, version, cluster, unknown_tag, unsealed, forged, replayed, hello_refused,
         hello_limited, evicted;
@@ -88,18 +90,19 @@ typedef struct EndpointCounters {
  * endpoint_connect()/HELLO; nothing on the data path. */
 Endpoint *endpoint_new(const EndpointConfig *config, const Env *env);
 Endpoint *endpoint_free(Endpoint *e); /* wipes keys; NULL is fine; returns NULL */
-/* Other keys, in the middle of all: new sessions use them. Sessions made with a key that is no more
- * are renewed where we initiated them, and end ENDPOINT_RENEW_NS from now where nobody has renewed
- * them. 0; -EINVAL: an endpoint with a key cannot do without, nor the other way; -ENOMEM. */
+/* Other keys, while sessions are up: new sessions use them. A session made with a removed key is
+ * renewed if we initiated it, and otherwise ends ENDPOINT_RENEW_NS from now unless the peer has
+ * renewed it. 0; -EINVAL: an endpoint with a key cannot lose it, nor one without get one;
+ * -ENOMEM. */
 #define ENDPOINT_RENEW_NS 60000000000ull
 int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint64_t now_ns);
 const EndpointCounters *endpoint_counters(const Endpoint *e);
 uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for the log */
 
-/* The session to @peer, initiated on first use (then its HELLO comes from endpoint_output()).
- * Called again while the HELLO is unanswered, its back-off starts again. Never one that the peer
- * initiated. In a full table the least recently heard makes room.
- * NULL: no memory, or the table is full of sessions begun or heard at @now_ns itself. */
+/* The session to @peer, initiated on first use (then its HELLO comes from endpoint_output()). If
+ * the HELLO is still unanswered, its back-off starts again. Never a session that the peer
+ * initiated. In a full table the least recently heard makes room. NULL: no memory, or all sessions
+ * of the full table were begun or heard at @now_ns itself. */
 Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns);
 /* NULL if there is none; of two, the one initiated here. */
 Session *endpoint_find(Endpoint *e, const Addr *peer);
@@ -109,9 +112,9 @@ void endpoint_forget(Endpoint *e, Session *s);
  * endpoint_input() changes the order; to forget one, fetch the next first. */
 Session *endpoint_walk(Endpoint *e, Session *after);
 
-/* Called before a session dies of eviction or replacement, to unhook session->user; may be NULL.
- * It may not call back into the endpoint. A peer's session is replaced when the peer's address
- * initiates another: only once that one has proven itself by its first message. */
+/* Called before a session ends by eviction or replacement, to unhook session->user; may be NULL. It
+ * may not call back into the endpoint. If a peer's address initiates another session, that replaces
+ * the first only when its first message has proven it. */
 void endpoint_on_close(Endpoint *e, void (*closed)(void *ctx, Session *s), void *ctx);
 
 /* One received datagram. @dgram is overwritten (opened in place). */

@@ -124,7 +124,7 @@ static void session_learn(SessionCore *s, const WireHello *m, unsigned key)
 
 /* ---- responder ------------------------------------------------------------------------------ */
 
-/* The peer chooses its tag (and may forge its address), hence the secret inside. */
+/* The peer chooses its tag (and may forge its address): so a secret is inside. */
 static uint64_t half_open_hash(const Endpoint *e, const Addr *peer, uint64_t tag)
 {
     return addr_hash(peer) ^ mix64(tag ^ e->salt);

@@ -26,8 +26,8 @@ enum {
     HOSTS_TABLE_MAX = 1 << 16,
 };
 
-/* Who starts again knows nobody: for so long it tells everybody so. All who had a session with the
- * one before it, at that address, speak several times in that while. */
+/* An endpoint that starts again knows nobody: for so long it says so to everybody. All who had a
+ * session with the one before it, at that address, speak several times in that while. */
 #ifndef RESET_ANYBODY_NS
 #define RESET_ANYBODY_NS 60000000000ull
 #endif
@@ -94,7 +94,7 @@ struct Endpoint {
     uint64_t serial;
     uint64_t hello_even_ns; /* when HELLOs were no more than their rate again */
     uint64_t reset_even_ns; /* the same for RESETs: each brings a HELLO */
-    uint64_t now_ns;        /* as last told */
+    uint64_t now_ns;        /* as last reported */
     uint64_t began_ns;      /* the first datagram came; 0: none has */
     uint64_t revoke_ns;     /* sessions whose key is gone end then */
     Addr *former;           /* peers whose sessions are gone, by hash; NULL: answers no HELLO */
@@ -143,7 +143,7 @@ void endpoint_trace(const Endpoint *e, const char *what, const Addr *peer);
 SessionCore *session_new(Endpoint *e, const Addr *peer, uint64_t now_ns);
 void session_enter(Endpoint *e, SessionCore *s); /* into the table of sessions, as the last heard */
 void session_free(Endpoint *e, SessionCore *s);  /* leaves all tables, wipes */
-void session_close(Endpoint *e, SessionCore *s); /* tells the upper layer, then frees */
+void session_close(Endpoint *e, SessionCore *s); /* informs the upper layer, then frees */
 /* No HELLO because of datagrams without an answer, if it has not been said yet. */
 void session_not_unheard(Endpoint *e, SessionCore *s);
 /* Those whose key has gone end, when it is time. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Shares of the table of sessions. In a full table the least recently heard makes room: then one
- * host that keeps opening sessions would drive out all others. So a host that has its equal share
- * of a full table makes room among its own sessions.
+/* Shares of the table of sessions. In a full table the least recently heard session makes room.
+ * With that alone, one host that keeps opening sessions would drive out all others. So a host that
+ * has its equal share of a full table makes room among its own sessions.
  *
- * A host is an address without its port. Hosts are told apart by a hash with a secret of this
- * endpoint's; two of the same hash have one share between them. */
+ * A host is an address without its port. A hash with a secret of this endpoint's distinguishes
+ * hosts; two of the same hash have one share between them. */
 #include <stdlib.h>
 
 #include "proto/endpoint_internal.h"

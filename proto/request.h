@@ -28,7 +28,7 @@ void request_ids_init(RequestIds *ids);
 /* 0: the window is full, wait until another request is over. */
 uint64_t request_ids_take(RequestIds *ids);
 bool request_ids_full(const RequestIds *ids);
-void request_ids_settle(RequestIds *ids, uint64_t id); /* answered, or given up for good */
+void request_ids_settle(RequestIds *ids, uint64_t id); /* answered, or given up for ever */
 
 typedef struct RequestTimes {
     uint64_t first_retry_ns; /* doubles each time ... */

@@ -111,8 +111,8 @@ void seal_key_deinit(SealKey *k)
     k->ctx = NULL;
 }
 
-/* 96 bits: zeros and the counter. A key serves one direction of one session, so nothing else is
- * needed to tell nonces apart. */
+/* 96 bits: zeros and the counter. A key serves one direction of one session, so no nonce needs
+ * anything more. */
 static void nonce_make(uint64_t counter, uint8_t nonce[NONCE_SIZE])
 {
     memset(nonce, 0, NONCE_SIZE - 8);

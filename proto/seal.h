@@ -40,7 +40,7 @@ int seal_derive(SealSuite *suite, const uint8_t *secret, size_t secret_len, cons
 /* 0 or -ENOMEM. */
 int seal_mac(SealSuite *suite, const uint8_t key[SEAL_KEY_SIZE], const uint8_t *data, size_t len,
              uint8_t ret_mac[SEAL_MAC_SIZE]);
-/* In a time that tells nothing of where they differ. */
+/* In a time that reveals nothing of where they differ. */
 bool seal_equal(const uint8_t *a, const uint8_t *b, size_t len);
 void seal_wipe(void *p, size_t len);
 

@@ -21,8 +21,9 @@
  *
  * What a writer expects of the imd: it acknowledges every poll; when the last segment came (DONE);
  * and every datagram of an open write that leaves a gap below it or closes a part of one (OPEN),
- * so that reordering is told from loss before the reorder time is over. A poll for a fill that it
- * does not know (given way, another session) is answered OPEN with nothing received. */
+ * so that the writer can distinguish reordering from loss before the reorder time is over. A poll
+ * for a fill that it does not know (given way, another session) is answered OPEN with nothing
+ * received. */
 #ifndef DODO_PROTO_TRANSFER_H
 #define DODO_PROTO_TRANSFER_H
 
@@ -94,14 +95,14 @@ typedef struct TransferConfig {
     /* Where several transfers share a channel: what all of them have under way, so that one of
      * them at least moves, however scarce credit is; kept. NULL: this one is alone. */
     uint64_t *together;
-    /* ... and asks are numbered so that a datagram tells whose it is: n << lane_bits | lane. */
+    /* ... and asks are numbered so that a datagram shows whose it is: n << lane_bits | lane. */
     uint8_t lane, lane_bits;
 } TransferConfig;
 
 enum TransferState {
     TRANSFER_RUNNING,
     TRANSFER_COMPLETE,  /* every byte is here, or known to be unfilled */
-    TRANSFER_REFUSED,   /* status tells: GONE, EPOCH, LEAVING, STALE, INVALID */
+    TRANSFER_REFUSED,   /* status says which: GONE, EPOCH, LEAVING, STALE, INVALID */
     TRANSFER_TIMED_OUT, /* the deadline passed, probes unanswered */
 };
 
@@ -214,9 +215,9 @@ void read_transfer_end(ReadTransfer *t);
 uint64_t read_transfer_take_whole(ReadTransfer *t);
 /* Of a chunk that has come: bit i, its i-th block was filled. */
 uint16_t read_transfer_chunk_filled(const ReadTransfer *t, unsigned chunk);
-/* Must block @block (of the region) come from the file? A segment that touches an unfilled block
- * is not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here
- * likewise. True for every block of a transfer that is not complete. */
+/* Must block @block (of the region) come from the file? A segment that touches an unfilled block is
+ * not sent at all, so bytes of neighbouring blocks may be missing too: they are reported here as
+ * well. True for every block of a transfer that is not complete. */
 bool read_transfer_unfilled(const ReadTransfer *t, uint64_t block);
 /* What came for @block of a complete transfer is not to be used: it counts as unfilled. */
 void read_transfer_discard(ReadTransfer *t, uint64_t block);
@@ -231,7 +232,7 @@ typedef struct WriteChunk {
     uint64_t sent;      /* at least once */
     uint64_t suspect;   /* lost if still in flight when the gap timer runs out */
     uint64_t passed;    /* the next suspects: noticed while the timer was running */
-    uint64_t polled;    /* in flight when a poll was sent that will tell */
+    uint64_t polled;    /* in flight when a poll was sent whose answer will say */
     uint64_t sent_ns;   /* the last burst */
     uint64_t missed_ns; /* by the clock, at that time */
     uint32_t offset, len;
@@ -261,7 +262,7 @@ typedef struct WriteTransfer {
     struct {
         TransferClock clock;
         TransferFlight flight;
-        uint64_t grant; /* UINT64_MAX: none was told yet */
+        uint64_t grant; /* UINT64_MAX: none was given yet */
         /* Bit i: chunk i */
         uint64_t open;                          /* begun and not over */
         uint64_t poll_wanted;                   /* send a poll */
@@ -274,13 +275,14 @@ typedef struct WriteTransfer {
     WriteChunk chunks[TRANSFER_CHUNKS_MAX]; /* set up when begun */
 } WriteTransfer;
 
-/* Chunks end at block boundaries of the region, so that no block is in two chunks.
- * Number of chunks that [offset, offset + len) makes: each DATA chunk needs a number. One
- * transfer takes at most TRANSFER_CHUNKS_MAX. */
+/* Chunks end at block boundaries of the region, so that no block is in two chunks. Returns how many
+ * chunks [offset, offset + len) makes: each DATA chunk needs a number. One transfer takes at most
+ * TRANSFER_CHUNKS_MAX. */
 unsigned write_chunk_count(uint64_t offset, size_t len);
-/* @number: of the first chunk; chunk i has number + i for DATA and VOID, the same for all for FILL.
- * @transfer: name of the first chunk, chunk i has transfer + i: never used again on the session, so
- * that an acknowledgment counts for this very call only. 0 (not FILL): none has a name. */
+/* @number: of the first chunk; chunk i has number + i for DATA and VOID, and the same number for
+ * FILL. @transfer: the name of the first chunk; chunk i has transfer + i. A name is never used
+ * again on the session, so that an acknowledgment counts for this very call only. 0 (not FILL): the
+ * chunks have no names. */
 void write_transfer_start(WriteTransfer *t, const TransferConfig *config,
                           const RegionAddress *address, enum WriteKind kind, uint64_t offset,
                           const void *data, size_t len, uint64_t number, uint64_t transfer,

@@ -106,7 +106,7 @@ void path_sample_rtt(PathEstimate *p, uint64_t rtt_ns)
 void path_sample_rate(PathEstimate *p, uint64_t bytes, uint64_t ns)
 {
     if (ns == 0 || bytes == 0 || bytes > UINT64_MAX / NS_PER_S)
-        return; /* all of it came in one gulp: that tells nothing */
+        return; /* all of it came in one gulp: that shows nothing */
     uint64_t rate = bytes * NS_PER_S / ns;
     if (rate == 0)
         rate = 1;

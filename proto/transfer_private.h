@@ -155,7 +155,7 @@ static inline uint64_t cut_least(const Cut *cut, uint64_t map)
             (t)->config.count->field += (n); \
     } while (0)
 
-/* A status that ends a transfer, as the caller is told it. */
+/* A status that ends a transfer, as the caller gets it. */
 static inline uint16_t status_known(uint16_t status)
 {
     return status != STATUS_OK && status < STATUS_MAX ? status : STATUS_PROTOCOL;

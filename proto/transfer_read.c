@@ -2,10 +2,10 @@
 /* Reading: READs out, DATA straight into the caller's buffer.
  *
  * Every segment under way belongs to one READ, the latest that asked for it. The imd serves READs
- * in the order in which they come and their segments in the order of their index, so data of one
- * place shows what should have come before it: that is the gap. A READ of several segments that
- * got no answer at all may be merely late or out of turn, so one segment of it is asked for first:
- * when its answer comes the rest is known to be lost. */
+ * in the order in which they come, and their segments in the order of their index. So data from one
+ * place shows what should have come before it: a gap. A READ of several segments that got no answer
+ * at all may only be late or out of turn, so one segment of it is asked for first: when that comes,
+ * the rest is known to be lost. */
 #include <assert.h>
 #include <string.h>
 
@@ -236,7 +236,7 @@ static size_t send_ask(ReadTransfer *t, unsigned chunk, uint64_t want, bool prob
     return wire_read_encode(&m, out);
 }
 
-/* One segment of the oldest ask. Its answer tells about all that was asked for before. */
+/* One segment of the oldest ask. Its answer settles all that was asked for before. */
 static size_t send_probe(ReadTransfer *t, uint8_t *out, uint64_t now_ns)
 {
     uint64_t next = *t->next_ask > t->p.last_ask ? *t->next_ask : t->p.last_ask + 1;
@@ -542,9 +542,9 @@ static void take_status(ReadTransfer *t, ReadAsk *a, const WireData *m, uint64_t
     }
 }
 
-/* Nearly all that comes: a segment of an ask that has been answered before, in its turn, and not
- * the ask's last. Does what the general way would do, and no more. False: it is not of that kind.
- */
+/* The fast path for nearly all that comes: a segment of an ask that has been answered before, in
+ * its turn, and not the ask's last. Does exactly what the general path would do. False: it is not
+ * of that kind. */
 static inline bool take_next(ReadTransfer *t, ReadAsk *a, const WireData *m, uint64_t now_ns)
 {
     ReadChunk *c = &t->chunks[a->chunk];

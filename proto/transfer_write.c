@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing and filling: bursts and polls out, WRITE_ACKs in.
  *
- * What is known of a chunk comes from acknowledgments, and each tells only what had been received
- * when it was sent. So a segment in flight counts as lost only when something that was sent after
- * it is known to have come: a later segment of the chunk (then the reorder time must pass first),
- * or a poll sent after a silence. Whether a chunk got there whole is never guessed: when a later
- * chunk was acknowledged first, a poll asks. */
+ * Acknowledgments are all that is known of a chunk, and each says only what had been received when
+ * it was sent. So a segment in flight counts as lost only when something that was sent after it is
+ * known to have come: a later segment of the chunk (then the reorder time must pass first), or a
+ * poll sent after a silence. Whether a whole chunk arrived is never guessed: if a later chunk was
+ * acknowledged first, a poll asks. */
 #include <assert.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@
 
 enum {
     CHUNK_AMBIGUOUS = 1, /* something of it was sent twice: no round-trip samples */
-    CHUNK_NUDGED = 2,    /* polled since its last burst, for want of room to send more */
-    CHUNK_POLLED = 4,    /* an answer to a poll is awaited that tells what of `polled` is lost */
+    CHUNK_NUDGED = 2,    /* polled since its last burst, because there was no room to send more */
+    CHUNK_POLLED = 4,    /* an answer to a poll is awaited that says what of `polled` is lost */
 };
 
 #define GRANT_NONE UINT64_MAX
@@ -259,9 +259,9 @@ static uint64_t take_room(WriteTransfer *t, unsigned i)
     return map;
 }
 
-/* No room to send more, and nothing under way that the imd acknowledges by itself? Then the chunk
- * that stopped half-way needs a poll right behind its burst, or the window stays closed until the
- * tail timer. */
+/* Is there no room to send more, and nothing under way that the imd acknowledges by itself? Then
+ * the chunk that stopped in the middle needs a poll right behind its burst, or the window stays
+ * closed until the tail timer. */
 static uint64_t chunk_to_nudge(const WriteTransfer *t)
 {
     uint64_t stuck = 0;
@@ -470,9 +470,9 @@ static void chunk_open(WriteTransfer *t, unsigned i, uint64_t received, uint64_t
     bool answer = c->flags & CHUNK_POLLED;
     if (t->kind == WRITE_VOID)
         return; /* makes no sense: the tail timer asks again */
-    /* It may be more than this transfer sent: of an earlier try of the same write.
-     * Acknowledgments may overtake each other, so what was received once counts as received;
-     * but the imd may have dropped a fill and begun it anew: the answer to a poll tells. */
+    /* It may be more than this transfer sent: an earlier try of the same write sent it.
+     * Acknowledgments may overtake each other, so what was received once counts as received. But
+     * the imd may have dropped a fill and begun it again: the answer to a poll shows that. */
     t->progress += (received & ~c->received) != 0;
     c->received = answer ? received : c->received | received;
     uint64_t news = received & c->flight;

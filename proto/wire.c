@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Headers, sessions, reads, writes and the envelopes of requests; bodies are in wire_bodies.c. */
+/* Headers, sessions, reads, writes and the envelopes of requests; bodies are in wire_bodies.c
+ * and wire_imd.c. */
 #include "proto/wire.h"
 
 #include <assert.h>
@@ -9,7 +10,6 @@
 
 /* What is on the wire, counted field by field. */
 enum {
-    ADDRESS_SIZE = 8 + 8 + 4 + 16,
     HEADER_SIZE = 1 + 1 + 1 + 1 + 4 + 8,
     HELLO_SIZE = 8 + WIRE_SALT_SIZE * 2 + 16 + 8 + 4 + 1 + 3 + 16 + WIRE_MAC_SIZE,
     READ_SIZE = 8 + ADDRESS_SIZE + 8 + 4 + 2 + 2 + 8,

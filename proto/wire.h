@@ -102,7 +102,7 @@ enum WireRole { ROLE_NONE, ROLE_CLIENT, ROLE_IMD, ROLE_CMD, ROLE_TOOL, ROLE_RMD,
 /* HELLO and HELLO_ACK have the same size, so that no answer is larger than its question. */
 enum { WIRE_HELLO_SIZE = 104, WIRE_MAC_SIZE = 16, WIRE_SALT_SIZE = 16 };
 typedef struct WireHello {
-    uint64_t tag; /* that the other end shall put on datagrams to the sender; not 0 */
+    uint64_t tag; /* that the other end must put on datagrams to the sender; not 0 */
     uint8_t salt[WIRE_SALT_SIZE];      /* the sender's */
     uint8_t peer_salt[WIRE_SALT_SIZE]; /* HELLO_ACK: the HELLO's salt; HELLO: zero */
     Id128 self;      /* the sender's identity: client session, cmd instance, imd */
@@ -210,8 +210,8 @@ enum { PONG_LEAVING = 1 };
 size_t wire_ping_encode(const WirePing *m, uint8_t *out);
 int wire_ping_decode(const uint8_t *p, size_t len, WirePing *ret);
 
-/* PROBE: as long as the datagrams that its sender would like to use, so that it comes only where
- * the path carries them; PROBE_ACK, of the same length, tells that it came, and back. What follows
+/* PROBE: as long as the datagrams that its sender would like to use, so that it arrives only where
+ * the path carries them. PROBE_ACK, of the same length, shows that both directions do. What follows
  * the nonce means nothing. */
 enum { WIRE_PROBE_MIN = 8, WIRE_PROBE_MAX = WIRE_SEGMENT_MAX + WIRE_WRITE_HEADER_SIZE };
 /* @out has @len bytes, WIRE_PROBE_MIN .. WIRE_PROBE_MAX. */
@@ -276,6 +276,10 @@ typedef struct Stamp {
     uint64_t mtime_ns;
     uint64_t ctime_ns;
 } Stamp;
+static inline bool stamp_equal(const Stamp *a, const Stamp *b)
+{
+    return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
 
 enum RegionFlags {
     REGION_RDONLY = 1,   /* opened for reading only */
@@ -284,7 +288,7 @@ enum RegionFlags {
     REGION_FLAGS_MASK = 7,
 };
 
-/* Piggybacked on everything an imd tells cmd: hints, verified on use. 40 bytes. */
+/* Piggybacked on everything an imd sends to cmd: hints, verified on use. 40 bytes. */
 typedef struct ImdHint {
     uint64_t epoch;
     uint64_t free_bytes;
@@ -364,8 +368,8 @@ typedef struct OpReport {
     uint8_t fault;  /* enum HostFault */
 } OpReport;         /* the reply has no body */
 
-/* In plain words, why a host lends or not: printable ASCII; "" where nothing is to be said. Who
- * makes the text sees to both, decoders refuse anything else. Travels as its length (1) and its
+/* Why a host lends or not, in plain words: printable ASCII; "" where there is nothing to say. The
+ * maker of the text sees to both; decoders refuse anything else. Travels as its length (1) and its
  * bytes. */
 enum { REASON_MAX = 96 };
 typedef struct Reason {
@@ -394,9 +398,9 @@ typedef struct OpStatusReply {
     HostStatus hosts[STATUS_HOSTS_MAX];
 } OpStatusReply;
 
-/* rmd's text about its host in pages, of which each says how long the whole is and which one: the
- * text as it was when anybody asked for offset 0 last. A page shorter than EXPLAIN_PAGE_MAX is the
- * last. */
+/* rmd's text about its host in pages. Each page says how long the whole text is and which page it
+ * is. The text is the one made when somebody last asked for offset 0. A page shorter than
+ * EXPLAIN_PAGE_MAX is the last. */
 enum { EXPLAIN_MAX = 16 << 10, EXPLAIN_PAGE_MAX = 1024 };
 typedef struct OpExplain {
     uint32_t offset; /* <= EXPLAIN_MAX */

@@ -29,8 +29,7 @@ typedef struct BusObject {
  * @error, which g_clear_error() frees. */
 GVariant *bus_call(Bus *b, const BusObject *object, const char *method, GVariant *args,
                    const char *type, GError **error);
-/* That this object, this call or whoever should serve it does not exist: not a failure of those
- * that do. */
+/* The object, the call or its service does not exist: not a failure of one that does. */
 bool bus_is_absent(const GError *error);
 
 #endif

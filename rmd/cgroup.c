@@ -99,8 +99,8 @@ int cgroup_make(Cgroup *g, const char *parent, uint64_t memory_bytes, uint64_t c
         g->path[0] = '\0'; /* what is left of it is somebody else's */
         return -ENAMETOOLONG;
     }
-    /* Where there is no such controller, or no such file (v1), that is no matter: the limits tell.
-     */
+    /* If there is no such controller, or no such file (v1), that does not matter: the limits
+     * decide. */
     int enabled = cgroup_enable(parent, "memory");
     (void)cgroup_enable(parent, "cpu");
     if (mkdir(g->path, 0755) < 0 && errno != EEXIST) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The imd that rmd has started: a process of its own session that gets what nobody else wants of
- * processor and disk, is the first to go when memory is out, leaves no core files, and does not
- * outlive rmd by more than its time to leave. At most one at a time. */
+/* The imd that rmd has started. It is a process of a session of its own, gets only what others
+ * leave of processor and disk, is the first to go when memory is out, leaves no core files, and
+ * does not outlive rmd by more than its time to leave. At most one at a time. */
 #ifndef DODO_RMD_CHILD_H
 #define DODO_RMD_CHILD_H
 
@@ -34,7 +34,7 @@ typedef struct Child {
     uint64_t used_bytes;  /* of it, as imd said last */
     uint64_t beat_ns;     /* the next one */
     bool untold;          /* it did not listen when it was to hear of it */
-    bool leaving;         /* it was told to */
+    bool leaving;         /* it was asked to */
     Cgroup cgroup;
     Guard guard;
 } Child;
@@ -47,7 +47,8 @@ void child_close(Child *c);
 /* 0, or -errno: none runs. */
 int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes);
 void child_limit(Child *c, uint64_t limit_bytes);
-/* Has it read the key again, and tells what of our own options is its. False: it did not listen. */
+/* Has it read the key again, and passes on those of our own options that concern it. False: it did
+ * not listen. */
 bool child_reload(Child *c, const RmdOptions *o);
 /* Tells the limit again, if imd did not listen. To be called now and then. */
 void child_remind(Child *c);

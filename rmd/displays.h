@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a display runs on this host, whoever's it is. */
+/* Whether a display runs on this host, of any user. */
 #ifndef DODO_RMD_DISPLAYS_H
 #define DODO_RMD_DISPLAYS_H
 

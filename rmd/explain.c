@@ -73,14 +73,14 @@ static void say_console(const Monitor *m, uint64_t now_ns, Text *t)
     bool quiet = since(i->touched_ns, i->looked_ns) >= m->config.idle_after_ns;
     /* Who watches only for so long knows of no longer quiet, whatever the sources say. */
     if (i->console_idle_s > (double)since(i->touched_ns, i->looked_ns) / (double)NS_PER_S + 1)
-        add(t, "the console has been watched for %s, %s are wanted", idle, wanted);
+        add(t, "the console has been watched for %s, %s are needed", idle, wanted);
     else {
         add(t, "the console was touched %s ago%s%s", idle, i->console_source ? ", says " : "",
             i->console_source ? i->console_source : "");
         if (quiet)
             add(t, ", since the last look");
         else
-            add(t, ", %s are wanted", wanted);
+            add(t, ", %s are needed", wanted);
     }
 }
 
@@ -108,9 +108,9 @@ static void say_load(const Monitor *m, enum Cause cause, uint64_t now_ns, Text *
     char held[WORD_MAX], wanted[WORD_MAX];
     const Idleness *i = &m->idleness;
     if (cause == CAUSE_LOAD)
-        add(t, "the load is %.2f, below %.2f is wanted", i->load, m->config.load_below);
+        add(t, "the load is %.2f, it must be below %.2f", i->load, m->config.load_below);
     else
-        add(t, "the load has been below %.2f for %s, %s are wanted", m->config.load_below,
+        add(t, "the load has been below %.2f for %s, %s are needed", m->config.load_below,
             words_time(t, since(i->loaded_ns, now_ns), held),
             words_setting(m->config.idle_after_ns, wanted));
 }
@@ -143,8 +143,8 @@ static const char *plain(enum Cause cause)
         [CAUSE_MEMORY_UNKNOWN] = "the state of the memory is not known",
         [CAUSE_MEMORY_SHORT] = "memory is short",
         [CAUSE_PRESSURE] = "programs had to wait for memory",
-        [CAUSE_GAP] = "rmd has not run for a while, all begins anew",
-        [CAUSE_SLEPT] = "the host has slept, all begins anew",
+        [CAUSE_GAP] = "rmd has not run for a while, all times begin again",
+        [CAUSE_SLEPT] = "the host has slept, all times begin again",
         [CAUSE_SLEEP] = "the host is about to sleep",
         [CAUSE_NOT_READY] = "imd was not ready in time",
         [CAUSE_ENDING] = "the last imd has not ended yet",
@@ -180,7 +180,7 @@ static void say_cause(const Monitor *m, enum Cause cause, uint64_t now_ns, Text 
     else if (cause == CAUSE_MEMORY_LITTLE)
         say_little(m, t);
     else
-        add(t, "nothing speaks against it");
+        add(t, "all conditions are true");
 }
 
 static void say_lending(const Monitor *m, uint64_t now_ns, Text *t)
@@ -268,7 +268,7 @@ static void add_load(Text *t, const Monitor *m, enum Cause cause, uint64_t now_n
             words_time(t, since(i->loaded_ns, now_ns), held));
 }
 
-/* A host that does not tell has none, mostly. */
+/* A host that reports no battery mostly has none. */
 static void add_battery(Text *t, const Monitor *m, enum Cause cause)
 {
     if (m->config.dedicated || !m->idleness.seen || isnan(m->idleness.on_battery))
@@ -356,7 +356,7 @@ static char *explain(const Monitor *m, uint64_t now_ns, bool coarse, char *buf, 
     if (monitor_lends(m))
         add(&t, "Of its memory %s may be used, %s are.\n",
             words_size(m->lending.limit_bytes, limit), words_size(m->used_bytes, used));
-    add(&t, "What is wanted, and what is (=> decides):\n");
+    add(&t, "Conditions, and whether they are true (=> decides):\n");
     if (!m->config.has_recruit_rule || !m->config.has_reclaim_rule) {
         add_console(&t, m, cause, now_ns);
         add_load(&t, m, cause, now_ns);
@@ -382,7 +382,7 @@ char *monitor_explain_coarse(const Monitor *m, uint64_t now_ns, char *buf, size_
 
 static const uint64_t WATCHED_MAX_NS = 7 * 24 * 3600 * NS_PER_S;
 
-/* For how long a monitor must have run that knows of all that this look tells. */
+/* How long a monitor must have run to know all that this look shows. */
 static uint64_t watched_ns(const MonitorConfig *config, const Look *look)
 {
     double idle_s = look->facts.value[FACT_console_idle];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The files of /proc and /sys that are read at every poll stay open: reading one from its start
- * makes the kernel write it anew. */
+ * makes the kernel write it again. */
 #include "rmd/facts_read.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts that the kernel tells: load, processors, memory, power, the time of day. */
+/* The facts that the kernel gives: load, processors, memory, power, the time of day. */
 #ifndef DODO_RMD_FACTS_READ_H
 #define DODO_RMD_FACTS_READ_H
 

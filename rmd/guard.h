@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that outlives rmd for as long as imd does: should rmd be killed, imd leaves by itself;
- * but one that hangs or is stopped would keep its memory and its port, and the next imd could not
- * start. The guard kills it when it has had its time. */
+/* A process that outlives rmd for as long as imd does. If rmd is killed, imd leaves by itself. But
+ * one that hangs or is stopped would keep its memory and its port, and the next imd could not
+ * start. The guard kills it when its time to leave is over. */
 #ifndef DODO_RMD_GUARD_H
 #define DODO_RMD_GUARD_H
 
@@ -10,7 +10,7 @@
 
 typedef struct Guard {
     pid_t pid;   /* 0: none runs */
-    int channel; /* that it is closed tells the guard of our end; -1: none */
+    int channel; /* its closing shows the guard our end; -1: none */
 } Guard;
 
 /* Of the process of @pidfd, which gets @patience_ns after our end. From any thread of a program

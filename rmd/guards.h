@@ -17,8 +17,8 @@
     X(CLOCK_SET, "a touch hidden by a clock that was set counts")                    \
     X(SILENCE, "a looker that says nothing counts as busy")                          \
     X(LATE, "a look that comes late starts nothing")                                 \
-    X(GAP, "after a gap in its own ticks the monitor starts anew")                   \
-    X(SLEPT, "after the host has slept the monitor starts anew")                     \
+    X(GAP, "after a gap in its own ticks the monitor starts again")                  \
+    X(SLEPT, "after the host has slept the monitor starts again")                    \
     X(SLEEP, "nothing is lent when the host falls asleep")                           \
     X(CALM, "idle_after lies between a reclaim and the next start")                  \
     X(CRASH_PAUSE, "an imd that ends by itself is started again later and later")    \

@@ -51,7 +51,7 @@ static bool clock_set(const Idleness *i, const Look *look)
     return GUARD(CLOCK_SET) && i->clocks_known && moved(i->clock_ns, look->clock_ns);
 }
 
-/* When the console was touched last, as far as what is told may be believed: never earlier than
+/* When the console was touched last, as far as the report may be believed: never earlier than
  * what was known before, whatever has become of the clock that the sources go by. */
 static uint64_t touched(const Idleness *i, double idle_s, uint64_t taken_ns)
 {

@@ -10,7 +10,7 @@
 enum Cause {
     CAUSE_NONE,
     /* of the look */
-    CAUSE_UNSEEN, /* not looked at since the beginning, or since it began anew */
+    CAUSE_UNSEEN, /* not looked at since the beginning, or since it began again */
     CAUSE_SILENT, /* the looker says nothing */
     CAUSE_CONSOLE_UNKNOWN,
     CAUSE_CONSOLE, /* touched less than idle_after ago, or since the look before */
@@ -42,14 +42,14 @@ enum Cause {
 
 typedef struct Idleness {
     const MonitorConfig *config; /* borrowed */
-    bool seen;                   /* since it began anew */
-    uint64_t looked_ns;          /* the last look; or when it began anew */
+    bool seen;                   /* since it began again */
+    uint64_t looked_ns;          /* the last look; or when it began again */
     uint64_t touched_ns;         /* the console: last touched, unknown or unwatched */
     bool touched_anew;           /* since the look before, be it longer ago than idle_after */
     uint64_t loaded_ns;          /* the load: last high, unknown or unwatched */
     bool clocks_known;
     uint64_t slept_ns, clock_ns; /* as of Look */
-    double console_idle_s;       /* as told; NAN: unknown */
+    double console_idle_s;       /* as reported; NAN: unknown */
     double load;                 /* likewise */
     double on_battery;           /* likewise; 0 or 1 */
     const char *console_source;

@@ -14,13 +14,13 @@ int load_parse(const char *loadavg, double *ret);
 /* The damped share of one process, or of several that are one for us. */
 typedef struct LoadShare {
     bool began;
-    uint64_t at_ns, busy_ns; /* as told last */
+    uint64_t at_ns, busy_ns; /* as reported last */
     double share;            /* tasks, as the load average of one minute counts them */
 } LoadShare;
 
-/* @busy_ns: time that its tasks have run, or waited to, since it began; less than last time, for a
- * new process: counted from there. Nothing is forgotten but by damping: the load average does not
- * forget sooner either. */
+/* @busy_ns: the time that its tasks have run, or waited to run, since it began. If it is less than
+ * last time, it is a new process: counted from there. Nothing is forgotten except by damping; the
+ * load average does not forget sooner either. */
 void load_share_update(LoadShare *s, uint64_t busy_ns, uint64_t now_ns);
 /* The process is not there (any more). */
 void load_share_gone(LoadShare *s, uint64_t now_ns);

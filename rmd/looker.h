@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread that looks at the host once a poll. What it asks may hang (a bus, an X server), so it
- * is a thread of its own, and whoever waits for its letters takes silence for "not known". */
+ * is a thread of its own, and its silence counts as "not known". */
 #ifndef DODO_RMD_LOOKER_H
 #define DODO_RMD_LOOKER_H
 

@@ -6,7 +6,7 @@
 
 #include "daemon/log.h"
 
-/* The HELLO's back-off starts anew so often while cmd is silent. */
+/* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
 static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
 /* Then cmd is lost, as an imd is for it. */
@@ -124,8 +124,8 @@ static void complain(ManagerLink *l, uint64_t now_ns)
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
-/* Each beat asks anew before the last one's time is over: what counts is since when nobody has
- * answered. */
+/* Each beat asks again before the last one's time is over: what counts is since when there was no
+ * answer. */
 static void mind_silence(ManagerLink *l, uint64_t now_ns)
 {
     if (!silence_is_long(&l->silence, l->beat_ns, SILENT_BEATS * l->beat_ns, now_ns))
@@ -134,7 +134,7 @@ static void mind_silence(ManagerLink *l, uint64_t now_ns)
     if (l->heard)
         log_manager(l, LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\"");
     l->heard = false;
-    if (l->session) /* who starts anew knows nothing of it, and need not say so */
+    if (l->session) /* a manager that has started again does not know it, and need not say so */
         endpoint_forget(l->port->endpoint, l->session);
     l->session = NULL;
     l->reconnect_ns = 0;

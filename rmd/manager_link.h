@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rmd tells cmd: the state of its host, at each change and each beat. Of several that are not
- * yet answered only the newest counts. */
+/* What rmd reports to cmd: the state of its host, at each change and each beat. Of several that are
+ * not yet answered only the newest counts. */
 #ifndef DODO_RMD_MANAGER_LINK_H
 #define DODO_RMD_MANAGER_LINK_H
 
@@ -15,7 +15,7 @@ typedef struct ManagerLink {
     Port *port; /* borrowed */
     Addr manager;
     uint64_t beat_ns;
-    Session *session; /* up or on its way; NULL: it died, connect anew */
+    Session *session; /* up or on its way; NULL: it died, connect again */
     RequestIds ids;
     Request request; /* the newest; id 0: none yet */
     bool heard;      /* cmd answers; as last logged */
@@ -25,7 +25,7 @@ typedef struct ManagerLink {
 
 void manager_link_init(ManagerLink *l, Port *port, const Addr *manager, uint64_t beat_ns,
                        uint64_t now_ns);
-/* Instead of what was told before. */
+/* Instead of the last report. */
 void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns);
 /* It is time to say it again. */
 bool manager_link_due(const ManagerLink *l, uint64_t now_ns);

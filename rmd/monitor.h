@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The monitor's decisions (the paper's 4.1): looks at the host, readings of its memory, what
- * happens to imd and the time go in; what to do with imd and what to tell cmd comes out. Pure: the
+/* The monitor's decisions (the paper's 4.1). In go looks at the host, readings of its memory, what
+ * happens to imd, and the time. Out come what to do with imd and what to report to cmd. Pure: the
  * time is CLOCK_MONOTONIC [ns] and is always given.
  *
- * Whatever is not known counts as busy. So does all that was before the monitor began to watch, or
- * began anew: after a gap in its own ticks, or after the host had slept. What was touched while
+ * Whatever is not known counts as busy. So does all the time before the monitor began to watch, or
+ * began again after a gap in its own ticks or after the host had slept. What was touched while
  * nobody watched may have been touched just now.
  *
  * What keeps a host from flapping: the owner's return ends the lending within one look, but the
- * next begins only after idle_after of quiet, counted anew by everything that was not quiet or not
- * known; whatever the rules say, idle_after also lies between a reclaim and the next start. After
- * memory was short, and after imd ended by itself, a pause comes on top that doubles each time. */
+ * next begins only after idle_after of quiet, counted again from everything that was not quiet or
+ * not known. Whatever the rules say, idle_after also lies between a reclaim and the next start.
+ * After memory was short, and after imd ended by itself, a pause is added that doubles each
+ * time. */
 #ifndef DODO_RMD_MONITOR_H
 #define DODO_RMD_MONITOR_H
 
@@ -64,8 +65,8 @@ typedef struct MonitorConfig {
     bool watch_only;         /* nothing is ever started */
 } MonitorConfig;
 
-/* None of them calls back into the monitor. What fails in start() is told by monitor_ended(),
- * later. */
+/* None of them calls back into the monitor. What fails in start() is reported by
+ * monitor_ended(), later. */
 typedef struct MonitorSink {
     /* The owner's rules over @facts, which are complete now. Called only where a rule is set. */
     void (*judge)(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim);
@@ -95,7 +96,7 @@ void monitor_sleep(Monitor *m, bool begins, uint64_t now_ns);
 /* Memory is lent that should be back before the host sleeps. */
 bool monitor_delays_sleep(const Monitor *m);
 
-/* What imd says and what becomes of it. */
+/* What imd says, and how it ends. */
 void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now_ns);
 void monitor_used(Monitor *m, uint64_t used_bytes, uint64_t now_ns);
 /* It is gone and waited for, or could not be started. @how: "signal 9"; borrowed. */
@@ -112,12 +113,12 @@ void monitor_expire(Monitor *m, uint64_t now_ns);
 /* By the looks alone the host would be lent, now and for the next one. */
 bool monitor_idle(const Monitor *m, uint64_t now_ns);
 
-/* ---- what it tells -------------------------------------------------------------------------- */
+/* ---- status --------------------------------------------------------------------------------- */
 
 enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
 
 typedef struct MonitorStatus {
-    enum MonitorState state;         /* busy: imd is gone, or has been told to go */
+    enum MonitorState state;         /* busy: imd is gone, or has been asked to leave */
     uint64_t epoch;                  /* of the imd that runs or ran last; 0: none */
     uint64_t lendable_bytes;         /* lending: the limit; else what could be lent */
     uint64_t used_bytes;             /* of the pool, as imd said last */
@@ -130,8 +131,8 @@ void monitor_status_coarse(const Monitor *m, uint64_t now_ns, MonitorStatus *ret
  * most, terminated; returns @buf. */
 char *monitor_explain(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
 char *monitor_explain_coarse(const Monitor *m, uint64_t now_ns, char *buf, size_t cap);
-/* For a single look: a monitor that has watched for long enough on a clock of its own, as if the
- * load had been what it is, and has seen the last touch of the console at an earlier look. Sets
+/* For a single look: a monitor that has watched for long enough, on a clock of its own. It has seen
+ * the present load all that time, and the last touch of the console at an earlier look. Sets
  * @look->taken_ns. @memory NULL: not known. NULL: no memory. */
 Monitor *monitor_once(const MonitorConfig *config, const MonitorSink *sink, Look *look,
                       const MemoryState *memory, uint64_t *ret_now_ns);

@@ -10,7 +10,7 @@ enum ImdState {
     IMD_NONE,
     IMD_STARTING,
     IMD_READY,
-    IMD_LEAVING, /* told to go */
+    IMD_LEAVING, /* asked to leave */
     IMD_KILLED,
 };
 
@@ -31,18 +31,18 @@ struct Monitor {
     uint64_t kill_ns;      /* leaving, killed: the next KILL */
     bool failed;           /* leaving: because it was never ready */
     uint64_t epoch, pool_bytes, used_bytes;
-    char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had told to */
+    char ended[MONITOR_ENDED_MAX]; /* how the last one ended that nobody had asked to leave */
 
     uint64_t calm_until_ns;
     Pause crash, pressure;
     bool leaving;
     bool sleeps;              /* the host is about to */
     enum Cause cause;         /* why not lent, as decided last */
-    enum Cause reclaimed_for; /* why the last one was told to go; NONE: it never was */
+    enum Cause reclaimed_for; /* why the last one was asked to leave; NONE: it never was */
     uint64_t reclaimed_ns;
 };
 
-/* imd runs, and shall. */
+/* imd runs, and should. */
 static inline bool monitor_lends(const Monitor *m)
 {
     return m->imd == IMD_STARTING || m->imd == IMD_READY;

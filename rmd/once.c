@@ -88,8 +88,8 @@ int rmd_explain(const RmdOptions *o, char error[CONFIG_ERROR_MAX])
     Observation *seen = looker ? looker_look(looker) : NULL;
     Monitor *m = seen ? watch_once(o, &v, seen, &now) : NULL;
     if (m) {
-        g_string_append(text, "Looked at once, as if the load had been as it is now for as long as "
-                              "is wanted:\n");
+        g_string_append(text, "Looked once, as if the load had been as it is now for as long as "
+                              "needed:\n");
         report_monitor(text, m, now, DETAIL_FULL);
         report_rules(text, &v);
         report_observation(text, seen, DETAIL_FULL);

@@ -16,7 +16,7 @@ static const ConfigKey keys[] = {
      "TIME", FIELD(idle_after_ns)},
     {"rmd", "load_below", "A load below this is quiet; 0.3 if not given", "X", FIELD(load_below)},
     {"rmd", "poll", "Time between looks at the host; 1s if not given", "TIME", FIELD(poll_ns)},
-    {"rmd", "console", "Device file whose access time tells of activity; may be repeated", "PATH",
+    {"rmd", "console", "Device file whose access time shows activity; may be repeated", "PATH",
      FIELD(consoles)},
     {"rmd", "recruit_when", "Rule: lend when it is true", "EXPR", FIELD(recruit_when)},
     {"rmd", "reclaim_when", "Rule: take all back when it is true", "EXPR", FIELD(reclaim_when)},

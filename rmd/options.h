@@ -13,9 +13,9 @@ typedef struct RmdOptions {
     double load_below;
     bool dedicated;
     char *recruit_when, *reclaim_when; /* NULL: our own conditions */
-    char **consoles;                   /* what SourceSettings is told */
+    char **consoles;                   /* for SourceSettings */
     char *utmp, *input, *bus, *session_bus, *display;
-    char *tell;           /* "full", "coarse" or "off": what others are told */
+    char *tell;           /* "full", "coarse" or "off": what others learn */
     char **screen_savers; /* names of programs */
     /* How imd is run. */
     char *imd; /* the program; NULL: the one beside this one */

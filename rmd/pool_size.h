@@ -11,9 +11,9 @@ enum { HEADROOM_PERCENT = 15, LIMIT_MARGIN_DIVISOR = 16 };
 
 typedef struct MemoryState {
     uint64_t total_bytes;
-    /* Free, or file cache that was used once, that nobody has mapped or still has to write, and
-     * that kernel caches; never more than what the kernel itself takes for available. The active
-     * file cache, used more than once, is the owner's working set: none of it counts. */
+    /* Free memory, and file cache that was used once, is not mapped, not dirty, and kept by the
+     * kernel as cache; never more than the kernel itself says is available. The active file cache,
+     * used more than once, is the owner's working set: none of it counts. */
     uint64_t spare_bytes;
     uint64_t inactive_bytes;    /* of spare_bytes: file cache */
     uint64_t active_bytes;      /* file cache that does not count */

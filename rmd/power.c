@@ -14,7 +14,7 @@
 typedef struct Power {
     bool plugged;     /* to something that gives current */
     bool discharging; /* a battery of the host's, or its UPS */
-    int error;        /* -errno of a battery that does not tell */
+    int error;        /* -errno of a battery that does not say */
 } Power;
 
 enum { WORD_BYTES = 32 };

@@ -3,7 +3,7 @@
 #ifndef DODO_RMD_POWER_H
 #define DODO_RMD_POWER_H
 
-/* @dir: /sys/class/power_supply. 1, 0; -errno: that cannot be told. A host that has no battery, or
+/* @dir: /sys/class/power_supply. 1, 0; -errno: that is unknown. A host that has no battery, or
  * none that the kernel knows of, does not run on it. */
 int power_on_battery(const char *dir);
 

@@ -126,7 +126,7 @@ static void apply_limit(Pressure *p, MemoryState *m, uint64_t now_ns)
     memory_state_limit(m, p->limit.bytes, p->limit.left_bytes);
 }
 
-/* What the kernel has evicted, and what it promises. Missing files tell nothing. */
+/* What the kernel has evicted, and what it promises. Missing files say nothing. */
 static void read_more(Pressure *p, const char *meminfo, MemoryState *m, uint64_t now_ns)
 {
     char text[VMSTAT_BYTES];

@@ -11,7 +11,8 @@
 #include "rmd/pool_size.h"
 
 typedef struct Pressure {
-    int trigger, fd;                        /* fd becomes readable; -1: the kernel tells nothing */
+    int trigger, fd;                        /* fd becomes readable; -1: the kernel reports
+                                             * nothing */
     int meminfo, zones, vmstat, overcommit; /* open files; -1: not */
     uint64_t vmstat_ns, evicted_bytes, reclaimed_bytes; /* read last; 0: never */
     uint64_t zones_ns;                                  /* read last; 0: never */

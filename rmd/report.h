@@ -8,8 +8,8 @@
 #include "rmd/looker.h"
 #include "rmd/verdicts.h"
 
-/* How much of it: the owner may know all; to others no names are told, no count of those who are
- * logged in, and times in steps of an hour. */
+/* How much of it: the owner may know all; others get no names, no count of those who are logged
+ * in, and times in steps of an hour. */
 enum Detail { DETAIL_FULL, DETAIL_COARSE };
 
 /* Appends what each source and each fact says. @o NULL: nothing has been seen yet. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A rule is a Lua state of its own, with nothing in it but the facts.
  *
- * What keeps a rule in bounds: there are no libraries, so nothing runs but instructions, which are
- * counted, and each cost of memory is counted too. A rule cannot catch the error that ends it. The
- * collector rests while a rule runs, so that what a run may allocate is simply a sum. */
+ * What keeps a rule in bounds: there are no libraries, so only instructions run, which are counted;
+ * all memory is counted, too. A rule cannot catch the error that ends it. The collector rests while
+ * a rule runs, so that the limit on a run's memory is a simple sum. */
 #include "rmd/rules.h"
 
 #include <errno.h>
@@ -329,9 +329,9 @@ static double numbers_fact(Numbers *n, int fact)
     return v > 0 ? v : 0;
 }
 
-/* Rounds in which all is known find what is wrong with the rule itself; those in which some facts
- * are unknown look for names only: a rule may well fail then. Which ways through the rule are
- * found is a matter of chance, of the same chance each time. */
+/* Rounds in which all facts are known find errors of the rule itself. Rounds in which some are
+ * unknown look for unknown names only: a rule may well fail then. Which ways through the rule are
+ * tried is random, but the same each time. */
 int rule_check(Rule *r, char error[RULE_ERROR_MAX])
 {
     Numbers n = {.count = 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The owner's rules: expressions over facts (Lua, without any library and with a limit on
  * instructions and memory). A fact that is unknown is nil, so that comparing it is an error, and
- * a rule that fails has no value: whoever asks takes the host for busy. */
+ * a rule that fails has no value: the host then counts as busy. */
 #ifndef DODO_RMD_RULES_H
 #define DODO_RMD_RULES_H
 

@@ -12,7 +12,7 @@ typedef struct Rmd Rmd;
 /* As the options say. */
 MonitorConfig rmd_monitor_config(const RmdOptions *o);
 /* @options and @input, which may be NULL, are borrowed. NULL: it cannot start, and @error says what
- * to mend. */
+ * to fix. */
 Rmd *rmd_new(const RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX]);
 /* Until a signal ends it: the exit status. */
 int rmd_run(Rmd *rmd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* logind's word that the host is about to sleep or to hibernate, and its leave to make it wait for
- * a moment (a "delay" inhibitor lock, org.freedesktop.login1(5)): what is lent goes back first, so
- * that it is not written to the owner's disk. A thread of its own, since a bus may hang. */
+/* logind's notice that the host is about to sleep or to hibernate, and a lock that makes it wait
+ * for a moment (a "delay" inhibitor lock, org.freedesktop.login1(5)). What is lent is given back
+ * first, so that it is not written to the owner's disk. A thread of its own, since a bus may
+ * hang. */
 #ifndef DODO_RMD_SLEEP_WATCH_H
 #define DODO_RMD_SLEEP_WATCH_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A source of console activity: something that can tell when the owner last touched the machine.
- * One file each, listed in the table source_kinds.
+/* A source of console activity: something that can say when the owner last touched the machine.
+ * Each has a file, and a line in the table source_kinds.
  *
- * A source that is missing here, or fails, does not know; it never says "idle" for want of
- * knowledge. Looking may block for a while (a bus, an X server): all sources belong to one thread
- * that does nothing else. */
+ * A source that is missing here, or fails, does not know; it never says "idle" because it does not
+ * know. A look may block for a while (a bus, an X server): all sources belong to one thread that
+ * does nothing else. */
 #ifndef DODO_RMD_SOURCE_H
 #define DODO_RMD_SOURCE_H
 
@@ -30,7 +30,7 @@ typedef struct Source Source; /* each kind's own begins with it */
 /* Asks who watches the input devices. 0; -errno: no answer. */
 typedef int (*InputAsk)(void *ctx, uint64_t awake_ns, InputReport *ret);
 
-/* What the sources are told by the settings; borrowed. */
+/* The settings of the sources; borrowed. */
 typedef struct SourceSettings {
     char *const *consoles; /* device files or patterns, NULL at the end */
     const char *utmp;      /* path of the file of sessions; NULL: none is read */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What the desktop itself says, under Wayland too, where nobody else knows: GNOME's compositor, or
- * any that speaks org.freedesktop.ScreenSaver, as KDE's does.
+/* What the desktop itself reports, also under Wayland, where nothing else knows: GNOME's
+ * compositor, or any that speaks org.freedesktop.ScreenSaver, as KDE's does.
  *
- * That one's GetSessionIdleTime is to count seconds; KDE's counts milliseconds. So it is never
- * believed beyond the time since it was first asked or last fell: it falls when somebody touches
- * something. */
+ * GetSessionIdleTime of the latter should count seconds, but KDE's counts milliseconds. So it is
+ * never believed beyond the time since it was first asked or last fell: it falls when somebody
+ * touches something. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -71,7 +71,8 @@ static void screen_saver_look(DesktopSource *s, uint64_t awake_ns, SourceReport 
     }
     if (r != 0) {
         s->started = false;
-        source_unknown(ret, "%s", r == -ENOENT ? "no desktop on this bus tells" : error->message);
+        source_unknown(ret, "%s",
+                       r == -ENOENT ? "no desktop on this bus reports it" : error->message);
         return;
     }
     if (!s->started || value < s->value || value == 0)

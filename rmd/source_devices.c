@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Access times of device files, the paper's way (4.1): the kernel sets a terminal's when somebody
- * types there. It does so in steps of 8 s, so that nobody can tell keystrokes by it: a time may be
- * that much too old, but the first key after a silence is seen at once. */
+ * types there. It does so in steps of 8 s, to hide keystrokes. So a time may be that much too old,
+ * but the first key after a silence is seen immediately. */
 #include <errno.h>
 #include <glob.h>
 #include <string.h>

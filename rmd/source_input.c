@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Keyboards, mice and the like, as another process sees them that has no network: what is typed
- * here never comes near the process that talks to the cluster. While that process does not answer,
- * the devices count as touched. */
+/* Keyboards, mice and the like, as reported by another process that has no network: what is typed
+ * never comes near the process that talks to the cluster. While that process does not answer, the
+ * devices count as touched. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

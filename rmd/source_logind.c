@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions as systemd-logind knows them, of this host's seats and from afar: each says whether it
- * is idle and since when (org.freedesktop.login1(5)).
+/* Sessions as systemd-logind knows them, local and remote: each says whether it is idle and since
+ * when (org.freedesktop.login1(5)).
  *
- * A desktop says so itself, after a while of its own: what is claimed is too little by that. For a
- * session on a terminal logind tells when somebody last typed there, idle or not. */
+ * A desktop reports that it is idle only after a while of its own, so its idle time is too short by
+ * that. For a session on a terminal logind reports when somebody last typed there, idle or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +58,8 @@ static uint64_t ns_of(GVariant *properties, const char *key)
     return us < UINT64_MAX / NS_PER_US ? us * NS_PER_US : 0;
 }
 
-/* How long ago the time was at which the session became idle, or was last typed at; by the clock
- * that does not jump if logind tells it. */
+/* How long ago the session became idle, or was last typed at; by the clock that does not jump, if
+ * logind gives it. */
 static uint64_t since(GVariant *properties, const Look *look)
 {
     uint64_t at_ns = ns_of(properties, "IdleSinceHintMonotonic");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The terminals of those who are logged in, as w(1) sees them: on this host's console or from
- * afar. Each login and logout is activity too, so that the file's own time counts as a stamp.
+/* The terminals of those who are logged in, as w(1) sees them: local and remote. Each login and
+ * logout is activity too, so the file's own time counts as a stamp.
  *
- * No file of sessions means that nobody keeps one here, not that nobody is logged in: then this
- * source does not know. So too if all sessions are on displays, which have no terminal. */
+ * If there is no file of sessions, nothing keeps one here; somebody may still be logged in. Then
+ * this source does not know. The same if all sessions are on displays, which have no terminal. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void utmp_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceRe
     int r = utmp_read(s->path, &u);
     stamps_begin(&s->stamps, now_ns, awake_ns);
     if (r == -ENODATA)
-        source_unknown(ret, "%s: nobody keeps it here", s->path);
+        source_unknown(ret, "%s: no sessions are recorded here", s->path);
     else if (r == -E2BIG)
         source_unknown(ret, "%s: more than %d are logged in", s->path, UTMP_SESSIONS_MAX);
     else if (r != 0)

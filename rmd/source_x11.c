@@ -2,9 +2,9 @@
 /* X11: the server counts the time since any input (extension MIT-SCREEN-SAVER). XCB, because Xlib
  * ends the program when its server dies.
  *
- * A server that accepts a connection and then says nothing would keep us for ever, so a thread of
- * its own asks it, and whoever looks waits for that a while. If it hangs for good, it is left
- * behind: what both use belongs to the last of the two. */
+ * A server that accepts a connection and then says nothing would block us for ever. So a thread of
+ * its own asks it, and a look waits for that a while. If the thread hangs for ever, it is left
+ * behind: the last user of what both share frees it. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

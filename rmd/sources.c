@@ -58,7 +58,7 @@ static bool is_blind(const Sources *s, const SourcesReport *report)
         if (report->reports[i].known && !report->reports[i].terminals_only)
             return false;
     }
-    /* Also if that cannot be told. */
+    /* Also if that is unknown. */
     return any && (displays_run(s->sockets) != 0 ||
                    (s->host_sockets && displays_run(s->host_sockets) != 0));
 }

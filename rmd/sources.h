@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* All sources of console activity that the settings want. One thread at a time.
  *
- * The host's console has been idle for the least of what those say that know; if none knows, that
- * is unknown. Where a display runs (X11, Wayland), sources that see nothing but terminals do not
- * know unless another does: who works at a display need not touch a terminal for hours. In a
- * container those that see only what is in it do not know. */
+ * The host's console has been idle for the shortest time that any source reports; if none knows, it
+ * is unknown. Where a display runs (X11, Wayland), sources that see only terminals do not know
+ * unless another one does: somebody at a display need not touch a terminal for hours. In a
+ * container, sources that see only the container do not know. */
 #ifndef DODO_RMD_SOURCES_H
 #define DODO_RMD_SOURCES_H
 

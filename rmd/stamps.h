@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the time stamps of files tell of when somebody last touched one of them. Pure.
+/* What the time stamps of files say about when somebody last touched one of them. Pure.
  *
- * The clock of the stamps may jump, and a stamp may lie in the future. So it is believed only at
- * the first look, and never beyond the start of the host; after that any change of a stamp, or of
- * which files there are, is activity after the look before, whatever the stamp says (its clock
- * moves in steps, of 4 ms or of a quarter of a second on a virtual machine that is held up), and
- * time is counted by the clock that does not jump. That one stands still while the host sleeps: too
- * little idleness is claimed then, never too much. */
+ * The clock of the stamps may jump, and a stamp may lie in the future. So a stamp itself is
+ * believed only at the first look, and never beyond the start of the host. After that, any change
+ * of a stamp, or of which files there are, is activity after the look before, whatever the stamp
+ * says (its clock moves in steps, of 4 ms, or of a quarter of a second on a virtual machine that is
+ * held up). Time is counted by the clock that does not jump. That clock stands still while the host
+ * sleeps: the idle time may be too short then, never too long. */
 #ifndef DODO_RMD_STAMPS_H
 #define DODO_RMD_STAMPS_H
 

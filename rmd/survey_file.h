@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer of a recording: a line a minute, appended. The file is opened for each line, so that
- * it may be moved away at any time. A line that cannot be written (a full disk) is lost, the log
- * says so once, and nothing else happens. */
+ * it may be moved away at any time. A line that cannot be written (a full disk) is lost, and the
+ * log says so once. */
 #ifndef DODO_RMD_SURVEY_FILE_H
 #define DODO_RMD_SURVEY_FILE_H
 
@@ -24,9 +24,9 @@ typedef struct SurveyFileConfig {
 int survey_file_open(const SurveyFileConfig *config, SurveyFile **ret, char *error, size_t cap);
 SurveyFile *survey_file_free(SurveyFile *f); /* NULL is fine; returns NULL */
 
-/* Once a poll: what has been seen. Of @facts it takes console_idle and load; @idle: by the rules
- * the host would have been recruited, as far as they are about its owner. Where a sample is due,
- * the memory is read and a line is written. @real_ns: CLOCK_REALTIME. */
+/* Once a poll: what was seen. It takes console_idle and load from @facts; @idle: the rules would
+ * have lent the host, as far as they concern its owner. If a sample is due, it reads the memory and
+ * writes a line. @real_ns: CLOCK_REALTIME. */
 void survey_note(SurveyFile *f, uint64_t real_ns, const Facts *facts, bool idle);
 
 #endif

@@ -40,7 +40,7 @@ static const ConfigKey keys[] = {
      CONFIG_TEXT},
     {NULL, "dir", "Where the temporary file is made; TMPDIR or /tmp if not given", "DIR",
      OPTION(dir), CONFIG_TEXT},
-    {NULL, "progress", "Tell of progress on standard error; on a terminal always", NULL,
+    {NULL, "progress", "Report progress on standard error; on a terminal always", NULL,
      OPTION(progress), CONFIG_BOOL},
     {NULL, "json", "Print JSON", NULL, OPTION(tool.json), CONFIG_BOOL},
 };

@@ -44,7 +44,7 @@ typedef struct BenchSources {
     uint64_t remote_bytes, file_bytes;
 } BenchSources;
 
-/* All return 0, or -errno with @error saying what to mend; -EINTR once a signal came. */
+/* All return 0, or -errno with @error saying what to fix; -EINTR once a signal came. */
 /* Makes the file, or opens the one that was named, then the regions. */
 int bench_area_open(BenchArea *a, const BenchOptions *o, char error[CONFIG_ERROR_MAX]);
 void bench_area_close(BenchArea *a); /* also after a failed bench_area_open() */

@@ -105,7 +105,7 @@ void bench_area_close(BenchArea *a)
 {
     for (uint64_t i = 0; i < a->regions_open; i++)
         (void)dodo_mclose(a->regions[i]); /* frees the descriptor whatever it returns */
-    (void)dodo_shutdown();                /* a manager that cannot be told finds out by itself */
+    (void)dodo_shutdown(); /* a manager that cannot be informed finds out by itself */
     free(a->regions);
     if (a->fd >= 0)
         (void)close(a->fd); /* it has no name, or was only read */

@@ -29,11 +29,11 @@ typedef struct ToolClient {
     uint64_t up_ns; /* when the session came up; 0: it has not */
 } ToolClient;
 
-/* Connects to @peer; returns when the session is up. 0; -errno, and @error says what to mend. */
+/* Connects to @peer; returns when the session is up. 0; -errno, and @error says what to fix. */
 int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
                      char error[CONFIG_ERROR_MAX]);
 void tool_client_close(ToolClient *c); /* also of a zeroed one */
-/* The answer is in c->request. 0; -errno, and @error says what to mend. */
+/* The answer is in c->request. 0; -errno, and @error says what to fix. */
 int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
                     char error[CONFIG_ERROR_MAX]);
 /* One round trip. */

@@ -19,7 +19,7 @@ static const ConfigProgram program = {
     .name = "dodo explain",
     .reader = CONF_TOOL,
     .arguments = "HOST[:PORT]",
-    .summary = "Tells why a host lends its memory or does not. Asks rmd on that host.",
+    .summary = "Shows why a host lends its memory or does not. Asks rmd on that host.",
     .tables = {&tool_timeout, &config_manager_unused, &config_common},
 };
 
@@ -72,7 +72,8 @@ static int fetch(const ToolOptions *o, const Addr *peer, Text *t, char *error)
     int res = tool_client_open(&c, o, peer, error);
     if (res < 0) {
         said = strlen(error);
-        (void)snprintf(error + said, CONFIG_ERROR_MAX - said, " (rmd tells of its own host only)");
+        (void)snprintf(error + said, CONFIG_ERROR_MAX - said,
+                       " (rmd reports on its own host only)");
         return res;
     }
     res = 1;
@@ -83,7 +84,7 @@ static int fetch(const ToolOptions *o, const Addr *peer, Text *t, char *error)
         res = -EAGAIN;
     } else if (res == -EPROTO && c.request.status == STATUS_DENIED) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "that is another daemon, not rmd, whose port is %d unless told otherwise",
+                       "that is another daemon, not rmd, whose port is %d by default",
                        DEFAULT_RMD_PORT);
     }
     tool_client_close(&c);
@@ -125,4 +126,4 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const Command command_explain = {"explain", "Tell why a host lends its memory or does not", run};
+const Command command_explain = {"explain", "Show why a host lends its memory or does not", run};

@@ -37,10 +37,10 @@ static void make_text(char text[KEY_TEXT_SIZE])
     explicit_bzero(key, sizeof key);
 }
 
-static int fail(const char *path, const char *mend)
+static int fail(const char *path, const char *advice)
 {
     char error[CONFIG_ERROR_MAX];
-    (void)snprintf(error, sizeof error, "cannot make %s: %s%s", path, strerror(errno), mend);
+    (void)snprintf(error, sizeof error, "cannot make %s: %s%s", path, strerror(errno), advice);
     return start_failed(&program, EXIT_START, error);
 }
 

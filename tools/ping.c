@@ -19,7 +19,7 @@ static const ConfigProgram program = {
     .name = "dodo ping",
     .reader = CONF_TOOL,
     .arguments = "[ADDR:PORT]",
-    .summary = "Tells whether a daemon answers, and how fast. Asks the manager if no address is "
+    .summary = "Shows whether a daemon answers, and how fast. Asks the manager if no address is "
                "given.",
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };
@@ -72,4 +72,4 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const Command command_ping = {"ping", "Tell whether a daemon answers, and how fast", run};
+const Command command_ping = {"ping", "Show whether a daemon answers, and how fast", run};

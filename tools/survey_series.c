@@ -28,8 +28,8 @@ static void move(const Survey *s, SurveyBucket *buckets, uint64_t origin, uint64
     memcpy(buckets, moved, sizeof moved);
 }
 
-/* Of the times seen so far and @time_s. The room that is left over lies where it grew last, so that
- * samples that go one way move everything seldom. */
+/* Of the times seen so far and @time_s. The free room is where the series grew last, so that
+ * samples that go one way rarely move everything. */
 static void make_room(Survey *s, uint64_t time_s)
 {
     bool earlier = time_s < s->first_s;

@@ -199,8 +199,8 @@ static int push(Udp *u, Batch *b, Piece p)
     return 0;
 }
 
-/* A GSO message that the kernel refused, once more as single datagrams. Where these go, it was
- * GSO that did not; where they are too long themselves, the path MTU has shrunk. */
+/* A GSO message that the kernel refused, once more as single datagrams. If these are sent, GSO was
+ * the reason; if they are too long themselves, the path MTU has shrunk. */
 static int send_singly(Udp *u, Piece p)
 {
     int res = 0;
@@ -221,7 +221,7 @@ static bool wait_for_room(Udp *u)
         return false;
     uint64_t start = os_now_ns();
     struct pollfd p = {.fd = u->fd, .events = POLLOUT};
-    (void)poll(&p, 1, u->stall_ms); /* interrupted: sending tells whether there is room */
+    (void)poll(&p, 1, u->stall_ms); /* interrupted: sending shows whether there is room */
     uint64_t waited_ms = (os_now_ns() - start) / NS_PER_MS;
     u->stall_ms -= waited_ms < STALL_MAX_MS ? (int)waited_ms + 1 : STALL_MAX_MS;
     return true;
@@ -375,7 +375,7 @@ static int receive(Udp *u, TransportReceive *receives, unsigned count, int flags
     int n = recvmmsg(u->fd, u->in, count, flags, NULL);
     if (n < 0) {
         int error = errno;
-        /* Anything else (ECONNREFUSED ...) tells of an earlier send and is gone now. */
+        /* Anything else (ECONNREFUSED ...) is about an earlier send and is gone now. */
         return error == EBADF || error == ENOTSOCK || error == EFAULT ? -error : 0;
     }
     u->in_used = (unsigned)n;
@@ -461,7 +461,7 @@ static const TransportOps udp_ops = {
     .datagram_max = udp_datagram_max,
 };
 
-/* As much as can be had: beyond the system's limit with the privilege, else up to it. */
+/* As much as the system gives: beyond its limit with the privilege, else up to it. */
 static void set_buffer(int fd, int force_option, int option, size_t bytes)
 {
     int v = bytes > INT_MAX / 2 ? INT_MAX / 2 : (int)bytes;

@@ -87,8 +87,8 @@ DODO_API int dodo_mopen(size_t len, int fd, off_t offset);
  * dodo_mopen_flags() - dodo_mopen() with flags
  * @flags:  any of DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK, DODO_STRIPE; 0 is dodo_mopen()
  *
- * Returns and errors as dodo_mopen(), and EINVAL for an unknown flag. With DODO_FALLBACK it does
- * not fail with ENOMEM but when the library itself has no memory.
+ * Returns and errors as dodo_mopen(), and EINVAL for an unknown flag. With DODO_FALLBACK it fails
+ * with ENOMEM only when the library itself has no memory.
  * Source:  beyond the paper.  Since: 0.1
  */
 DODO_API int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags);
@@ -101,7 +101,7 @@ DODO_API int dodo_mopen_flags(size_t len, int fd, off_t offset, unsigned flags);
  * @len:    bytes wanted; 0 checks the arguments and returns 0
  *
  * Returns: bytes placed in @buf: @len, or fewer at the region's end or at the backing file's end
- *          (0 there); -1 with errno set. Every byte is one the file held at some instant during
+ *          (0 there); -1 with errno set. Every byte is one the file held at some moment during
  *          the call, or one that a dodo_mwrite() running beside it was writing.
  * Errors:  ENOMEM  the region is not active: its host died, was reclaimed or dropped it, or @rd
  *                  is not open. Read the file instead; dodo_mclose() @rd. Never with
@@ -180,8 +180,7 @@ DODO_API ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, was reclaimed already (not with DODO_FALLBACK), or the manager
- *                  cannot be reached: the region is freed all the same, and nothing remains to be
- *                  done
+ *                  cannot be reached: the region is freed anyway; there is nothing more to do
  * Threads: safe; waits for calls in progress on @rd, those of queues too, which it moves on itself;
  *          dodo_queue_wait() gives them back afterwards.
  * Source:  paper 3.2.  Since: 0.1
@@ -201,15 +200,15 @@ DODO_API int dodo_mclose(int rd);
 DODO_API int dodo_msync(int rd);
 
 /**
- * dodo_prefetch() - tell that a part of a region will be read
+ * dodo_prefetch() - announce that a part of a region will be read
  * @rd:     region descriptor
  * @offset: its first byte, from the region's start, [bytes]
  * @len:    its length, [bytes]; what lies beyond the region's end does not count
  *
- * A hint, which returns at once: in the background, blocks of the part that this process has not
- * seen filled are read from the backing file and sent to the region's host, 256 KiB at a time and
- * after all that dodo_mread() has to send there. 64 hints may wait; more are ignored, as is one for
- * a DODO_FALLBACK region without memory. Ends with the region.
+ * A hint, which returns immediately: in the background, blocks of the part that this process has
+ * not seen filled are read from the backing file and sent to the region's host, 256 KiB at a time
+ * and after all that dodo_mread() has to send there. 64 hints may wait; more are ignored, as is one
+ * for a DODO_FALLBACK region without memory. Ends with the region.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  ENOMEM  the region is not active, see dodo_mread()
@@ -247,7 +246,7 @@ DODO_API ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t 
 /** A queue of asynchronous reads: one thread keeps many under way, of regions on many hosts. */
 typedef struct DodoQueue DodoQueue;
 
-/** What became of a read of a queue. */
+/** The result of a read of a queue. */
 typedef struct DodoDone {
     void *tag;      /**< as given to dodo_queue_read() */
     ssize_t result; /**< what dodo_mread() would have returned */
@@ -266,7 +265,7 @@ typedef struct DodoDone {
  * Returns: the queue; NULL with errno set.
  * Errors:  EINVAL  @depth is not 1 .. 128
  *          ENOMEM  no memory or no descriptors for it, the library's settings are wrong, or the
- *                  process is ending; dodo_last_error() tells
+ *                  process is ending; dodo_last_error() says which
  * Threads: safe.  Ownership: the queue is the caller's until dodo_queue_close(), also after
  *          dodo_shutdown() and in a child of fork(2), where all calls on it fail with EINVAL.
  * Source:  beyond the paper.  Since: 0.1
@@ -335,9 +334,9 @@ DODO_API int dodo_queue_fd(const DodoQueue *q);
  */
 DODO_API int dodo_queue_close(DodoQueue *q);
 
-/* ---- what it tells -------------------------------------------------------------------------- */
+/* ---- state, log and errors ------------------------------------------------------------------ */
 
-/** What dodo_stat() tells of a region. */
+/** What dodo_stat() reports of a region. */
 typedef struct DodoStat {
     char host[64];         /**< "ADDR:PORT" of its host as dodo status shows it, "" for none */
     uint64_t length;       /**< [bytes] */
@@ -353,7 +352,7 @@ typedef struct DodoStat {
 } DodoStat;
 
 /**
- * dodo_stat() - tell how a region fares
+ * dodo_stat() - report the state of a region
  * @rd:     region descriptor
  * @st:     filled in
  *
@@ -370,7 +369,7 @@ enum { DODO_LOG_ERROR = 0, DODO_LOG_WARN = 1, DODO_LOG_INFO = 2, DODO_LOG_DEBUG 
 typedef void (*dodo_log_fn)(void *ctx, int level, const char *text);
 
 /**
- * dodo_set_log() - have the library's log lines given to a function
+ * dodo_set_log() - give the library's log lines to a function
  * @fn:     the function; NULL: none
  * @ctx:    passed to it; kept
  *
@@ -390,9 +389,9 @@ DODO_API const char *dodo_last_error(void);
  *
  * As if every region were closed (retained ones are released), then says good-bye to the manager
  * and ends the library's thread. Waits for the reads of queues, which can still be taken back. Runs
- * by itself at normal exit, without releasing. A later dodo_mopen() starts anew.
+ * by itself at normal exit, without releasing. A later dodo_mopen() starts it again.
  *
- * Returns: 0; -1 with errno EINVAL when the manager could not be told (it finds out by itself).
+ * Returns: 0; -1 with errno EINVAL when the manager could not be informed (it finds out by itself).
  * Threads: safe, but no other thread may be in the library.  Since: 0.1
  */
 DODO_API int dodo_shutdown(void);
@@ -418,7 +417,7 @@ static inline int mclose(int rd)
 {
     return dodo_mclose(rd);
 }
-/* msync(rd) is Dodo's, msync(addr, len, flags) stays POSIX's: told apart by their arguments, with
+/* msync(rd) is Dodo's, msync(addr, len, flags) stays POSIX's: the number of arguments decides, with
  * <sys/mman.h> included before or after this header, or not at all. */
 #define DODO_PICK_4TH_(a, b, c, d, ...) d
 #define msync(...)                                                                                 \

@@ -12,7 +12,7 @@
  * Regions are cached in pieces of a few blocks, so that a region may be larger than the cache; a
  * region no longer than a piece is cached as a whole. Each piece is in one of four states: cached
  * locally, remotely, in both, or on the disk alone. Writes stay in local memory until dodo_csync(),
- * dodo_cclose(), normal exit, or until the room is wanted (as stdio's do), unless the region is
+ * dodo_cclose(), normal exit, or until the room is needed (as stdio's do), unless the region is
  * opened with MANAGE_WRITE_THROUGH. The calls fail only for the caller's mistakes and the backing
  * file's errors: without remote memory, or without a cluster, the cache is a plain local one.
  *
@@ -69,7 +69,7 @@ enum {
  *          EACCES  the library cannot open the file for writing a second time (no /proc, or a
  *                  permission given up): open the region before, or with DODO_RDONLY
  *          EMFILE, ENFILE, or another errno of opening the file: as open(2) says
- * Time:    asks nobody; remote memory is asked for in the background when it is wanted.
+ * Time:    no traffic; the background asks for remote memory when it is needed.
  * Threads: safe.  Ownership: the descriptor is the caller's until dodo_cclose() returned 0.
  * Source:  paper 3.3, Figure 4.  Since: 0.1
  */
@@ -102,8 +102,8 @@ DODO_API int dodo_copen_flags(size_t len, int fd, off_t offset, unsigned flags);
  *                  @len > 0, @len > SSIZE_MAX
  *          EIO, or another errno of reading the backing file
  * On error: @buf[0..@len) is unspecified.
- * Time:    where room is wanted, at most the one piece that must leave for each that comes; never
- *          longer for remote memory than its silence deadline, once.
+ * Time:    if room is needed, at most one eviction for each piece that comes; for remote memory
+ *          never longer than its silence deadline, once.
  * Threads: safe; reads run in parallel, also on one region.
  * Source:  paper 3.3.  Since: 0.1
  */
@@ -116,8 +116,8 @@ DODO_API ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len);
  * @buf:    source, @len bytes; not kept
  * @len:    bytes to write; 0 checks the arguments and returns 0
  *
- * The data is in local memory when it returns; dodo_csync() puts it on the disk. When no room can
- * be had for it, it is written to the backing file instead.
+ * The data is in local memory when it returns; dodo_csync() puts it on the disk. If no room can
+ * be made for it, it is written to the backing file instead.
  *
  * Returns: bytes taken: @len, or fewer at the region's end or when the file took fewer; -1 with
  *          errno set, and then nothing of this call was taken.
@@ -126,7 +126,7 @@ DODO_API ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len);
  *                  take it, or MANAGE_WRITE_THROUGH: make room, write again; what earlier calls
  *                  wrote is kept
  *          EIO, ...: the rest of a block that @offset or @offset + @len is in cannot be read from
- *                  the file, from where alone it is taken
+ *                  the file, its only source
  * Threads: safe; writes to a piece queue behind each other and its readers.
  * Source:  paper 3.3.  Since: 0.1
  */
@@ -137,10 +137,10 @@ DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
  * @rd:     region descriptor
  *
  * Writes what was written to the region before this call to the backing file, makes it durable
- * (fdatasync(2)), and copies what is cached locally to remote memory where that is available; its
- * failure is none of this call. What an fdatasync failed for is written again by the next call, as
- * far as it is still cached; when some is not, each further call fails with that errno, for nobody
- * can say what the disk has of it: close the region, and write it again.
+ * (fdatasync(2)), and copies what is cached locally to remote memory where that is available; if
+ * only the copying fails, the call succeeds. After a failed fdatasync the next call writes the data
+ * again, as far as it is still cached. If some is not, each further call fails with that errno, for
+ * nobody can say what the disk has of it: close the region, and write it again.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open
@@ -154,11 +154,11 @@ DODO_API int dodo_csync(int rd);
  * dodo_cclose() - write a region back and close it
  * @rd:     region descriptor
  *
- * Does as dodo_csync(), but for remote memory, which is given back (DODO_RETAIN: kept), and what
- * others have written: where nothing was written since the last sync it waits for none. Waits for
+ * As dodo_csync(), except that remote memory is given back (DODO_RETAIN: kept), and that a region
+ * that wrote nothing since its last sync waits for no fdatasync of others' writes. Waits for
  * calls in progress on @rd; others fail with EINVAL meanwhile. The descriptor that was given to
- * dodo_copen() is not touched. A failed fdatasync for what is cached no more is told once: the
- * second call closes the region.
+ * dodo_copen() is not touched. A failed fdatasync of data that is no longer cached is reported
+ * once: the second call closes the region.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, or is being closed: nothing to be done
@@ -172,7 +172,7 @@ DODO_API int dodo_cclose(int rd);
  * dodo_csetPolicy() - choose the replacement policy of the cache
  * @policy: MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN, or a number from manage_register_policy()
  *
- * What is cached stays so; the new policy is told of it in the order in which it was last used.
+ * What is cached stays so; the new policy hears of each piece, in the order of their last use.
  *
  * Returns: 0; -1 with errno set, and then nothing has changed.
  * Errors:  EINVAL  there is no such policy
@@ -181,7 +181,7 @@ DODO_API int dodo_cclose(int rd);
  */
 DODO_API int dodo_csetPolicy(int policy);
 
-/* ---- what it tells and is told -------------------------------------------------------------- */
+/* ---- statistics and policies ---------------------------------------------------------------- */
 
 /** What the cache has done. A cread counts once, as the farthest place that it had to go to: a
  * local hit needed none, a disk read needed the file. The bytes are counted where each came from.
@@ -192,7 +192,7 @@ struct manage_stats {
     uint64_t disk_reads, disk_bytes;      /**< ... from the backing file */
     uint64_t bypasses, bypass_bytes;      /**< of the two above: read past the local cache */
     uint64_t writes, write_bytes;         /**< cwrites */
-    uint64_t evictions, eviction_bytes;   /**< pieces that left local memory for want of room */
+    uint64_t evictions, eviction_bytes;   /**< pieces evicted from local memory for room */
     uint64_t clones, clone_bytes;         /**< pieces copied to remote memory */
     uint64_t writebacks, writeback_bytes; /**< pieces written to the backing file */
     uint64_t readaheads, readahead_bytes; /**< pieces fetched before they were asked for */
@@ -203,7 +203,7 @@ struct manage_stats {
 };
 
 /**
- * dodo_manage_stats() - tell what the cache has done since the program started
+ * dodo_manage_stats() - report what the cache has done since the program started
  * @st:     filled in
  *
  * Returns: 0; -1 with errno set.
@@ -215,7 +215,7 @@ DODO_API int dodo_manage_stats(struct manage_stats *st);
 /** What dodo_manage_set() sets. */
 enum manage_option {
     MANAGE_CACHE_BYTES = 1,    /**< limit of the data cached locally, [bytes] (DODO_CACHE_SIZE) */
-    MANAGE_READAHEAD_BYTES = 2 /**< of it, for what was not asked for yet, [bytes]; 0: none */
+    MANAGE_READAHEAD_BYTES = 2 /**< its part for data read ahead, [bytes]; 0: none */
 };
 
 /**
@@ -230,7 +230,7 @@ enum manage_option {
  */
 DODO_API int dodo_manage_set(int option, uint64_t value);
 
-/* ---- policies of one's own ------------------------------------------------------------------ */
+/* ---- your own policies ---------------------------------------------------------------------- */
 
 /** A piece of a region in local memory, as policies see it. The library's, but for the first and
  *  the last two fields, which are the policy's. */
@@ -255,7 +255,7 @@ enum {
 
 /** The local cache directory. */
 struct manage_directory {
-    struct manage_entry *oldest, *newest; /**< all pieces that the policy was told of */
+    struct manage_entry *oldest, *newest; /**< all pieces that the policy knows */
     uint64_t entries;
     uint64_t bytes;       /**< cached, [bytes] */
     uint64_t limit_bytes; /**< at most */
@@ -273,8 +273,8 @@ struct manage_policy {
     /** State management: the program reads, or writes, @e. The first such call is its arrival. */
     void (*read)(void *self, struct manage_entry *e);
     void (*write)(void *self, struct manage_entry *e);
-    /** Reclamation: which piece, not busy, shall leave to make room? NULL: none, what is wanted is
-     *  read past the cache. May be asked again without the last answer having left. */
+    /** Reclamation: which piece, not busy, leaves to make room? NULL: none, and the read goes past
+     *  the cache. May be asked again without the last answer having left. */
     struct manage_entry *(*reclaim)(void *self, const struct manage_directory *dir);
     /** @e leaves; NULL here: taking it out of the list is all there is to do. */
     void (*removed)(void *self, struct manage_entry *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The policies that come with the library: one file each, and the table that names them. Whoever
- * adds one adds a line to table.c and a number to dodo/manage.h. */
+/* The policies that come with the library: one file each, and the table that names them. A new
+ * one needs a line in table.c and a number in dodo/manage.h. */
 #ifndef DODO_LIBMANAGE_POLICIES_H
 #define DODO_LIBMANAGE_POLICIES_H
 

@@ -22,8 +22,8 @@ die() {
 }
 
 # keep_awake: until this script ends, no processor of a virtual machine is ever idle. A host gives an
-# idle one to others, and it comes back late: whoever waits for a disk or a network, as all do that is
-# measured here, waits for that host. What keeps them busy makes way for everything else.
+# idle one to others, and it comes back late: everything that is measured here waits for a disk or a
+# network, and so for that host. What keeps them busy makes way for everything else.
 keep_awake() {
   local cpu
   grep -q '^flags.* hypervisor' /proc/cpuinfo || return 0

@@ -93,7 +93,7 @@ def report(directory, output):
     verified = sum(run.get('verified_bytes', 0) for run in runs.values())
     wrong = sum(run.get('wrong_bytes', 0) for run in runs.values())
     text = explain(runs)
-    for paragraph in (text, 'All of this is a model on one machine, as told above; a cluster of '
+    for paragraph in (text, 'All of this is a model on one machine, as said above; a cluster of '
                       'real hosts has figures of its own. Bytes verified in all runs: %d; wrong: '
                       '%d.' % (verified, wrong)):
         print(textwrap.fill(paragraph, 96))

@@ -46,22 +46,22 @@ def commit():
 
 
 class Results:
-    """The file of results: written anew, whole, after each run."""
+    """The file of results: written whole after each run."""
 
-    def __init__(self, path, settings, anew):
+    def __init__(self, path, settings, fresh):
         self.path = path
         self.data = {"settings": settings, "machine": machine(), "cores": os.cpu_count(), "started": now(),
                      "builds": [], "calibrations": [], "calibration": {}, "mined": None, "runs": {}, "failed": [],
                      "skipped": []}
-        if os.path.exists(path) and not anew:
+        if os.path.exists(path) and not fresh:
             with open(path, encoding="utf-8") as f:
                 old = json.load(f)
             if {**old["settings"], "repeat": 0} != {**settings, "repeat": 0}:
                 sys.exit(f"evaluate: {path} holds results of other settings ({words_of(old['settings'])}): give "
-                         "another --json, or --anew")
+                         "another --json, or --fresh")
             if "calibrations" not in old:
-                sys.exit(f"evaluate: {path} is an older evaluate's, and does not tell whether the machine was quiet: "
-                         "give another --json, or --anew")
+                sys.exit(f"evaluate: {path} is an older evaluate's, and does not say whether the machine was quiet: "
+                         "give another --json, or --fresh")
             old["settings"] = settings
             old["failed"] = []
             self.data = old
@@ -98,7 +98,7 @@ class Evaluation:
         return 1 if cell.only_once else self.options.repeat
 
     def missing(self, repetition):
-        """Of each stage: its cells, and of each the runs that are still to be had."""
+        """Of each stage: its cells, and of each the runs that are still missing."""
         stages = {}
         for cell in self.cells:
             if repetition > self.repetitions(cell):
@@ -238,7 +238,7 @@ def options_of(argv):
     parser.add_argument("--again", type=between(int, 0, 10))
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--json")
-    parser.add_argument("--anew", action="store_true")
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--report")
     parser.add_argument("--build", required=True)
     options = parser.parse_args(argv)
@@ -287,7 +287,7 @@ def main(argv):
         sys.exit("evaluate: --only leaves nothing")
     if options.report:
         evaluate_report.around(options.report)  # said now, and not after all runs
-    results = Results(options.json, settings, options.anew)
+    results = Results(options.json, settings, options.fresh)
     failed = run_all(options, results, cells)
     results.data["ended"] = now()
     results.data["verdict"] = quiet.verdict(results.data)

@@ -17,8 +17,8 @@ class Refused(Exception):
 # ---- a calibration -------------------------------------------------------------------------------
 
 def counted(lines):
-    """What a calibration is judged by and shows: not what was measured in vain, not what has no model, and
-    of a disk one access at a time."""
+    """What a calibration is judged by and shows: not what could not be measured, not what has no model,
+    and of a disk one access at a time."""
     return [x for x in lines if x["measured"] is not None and "plain" not in x["what"] and "at once" not in x["what"]]
 
 
@@ -91,7 +91,7 @@ class Watch:
         self.before = {}  # of each run since the last calibration: what was in its place
 
     def wanted(self, key, again):
-        """Is this run still to be had, or to be had again? One without a verdict that has not come since the
+        """Is this run still missing, or to be repeated? One without a verdict that has not come since the
         last calibration is of an evaluation that was interrupted."""
         run = self.data["runs"].get(key)
         if run is None or key in self.before:
@@ -142,7 +142,7 @@ class Watch:
             run["quiet"] = well and run["stolen"] <= TOLERANCE
             if not run["quiet"]:
                 bad.append(key)
-                if old and old["quiet"]:  # only what came before another was to be had again
+                if old and old["quiet"]:  # only what came before another was to be repeated
                     runs[key] = {**old, "tries": run["tries"]}
         self.before = {}
         if bad:

@@ -74,7 +74,7 @@ class Testbed:
         up = self.testbed("up", "--build", self.build, "--while", str(os.getpid()), "--data", self.data,
                           *self.up_options, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if up.returncode != 0:
-            sys.exit(f"evaluate: no testbed is to be had here:\n{up.stdout}")
+            sys.exit(f"evaluate: no testbed can be made here:\n{up.stdout}")
         self.skipped = [line.partition("SKIPPED: ")[2] for line in up.stdout.splitlines() if "SKIPPED: " in line]
         self.prefer()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Hosts of one's own: network namespaces joined by a switch, for the demonstration and the tests.
+# Private hosts: network namespaces joined by a switch, for the demonstration and the tests.
 # Needs root, or to be inside `unshare -Urn`. Nothing is named outside: each namespace lives as long
 # as the process that holds it, and that dies with this shell.
 # Sourced by bash.

@@ -10,7 +10,7 @@ memory_parents() {
   [ -z "$own" ] || [ "$own" = / ] || printf '/sys/fs/cgroup%s\n' "$own" "${own%/*}"
 }
 
-# memory_limit NAME BYTES: its directory is then in memory_group; false where none is to be had.
+# memory_limit NAME BYTES: its directory is then in memory_group; false where there is none.
 memory_limit() {
   local parent path
   memory_group=

@@ -38,7 +38,7 @@ testbed_sweep() {
   rm -rf --one-file-system "$work"
 }
 
-# What `up` is told, a line each: "skip TEXT", "ready", "log TEXT" and then "failed TEXT".
+# What `up` reads, a line each: "skip TEXT", "ready", "log TEXT" and then "failed TEXT".
 tell() { printf '%s\n' "$*"; }
 skip() {
   echo "$*" >>"$work/skipped"
@@ -73,7 +73,7 @@ keep_host() {
     if memory_limit "dodo-testbed-$(<"$work/testbed.id")-$name" "$limit"; then
       echo "$memory_group" >"$work/hosts/$name/group"
     else
-      skip "memory of $name: no control group for it is to be had here (as root it is)"
+      skip "memory of $name: no control group for it is available here (as root there is)"
     fi
   fi
 }
@@ -118,6 +118,8 @@ into_memory() {
 
 # ---- the daemons ----------------------------------------------------------------------------------
 
+# config_sets KEY: the user's lines set it. The testbed then leaves it out: a key may be given once.
+config_sets() { grep -qsE "^[[:space:]]*$1[[:space:]]*=" "$work/config"; }
 # A modelled disk counts as one with honest time stamps: nobody but the testbed changes its files.
 keep_config() {
   local name honest=''
@@ -126,8 +128,9 @@ keep_config() {
       honest=$(stat -f -c %t "$work/hosts/$name/disk")
   done
   {
-    printf '[dodo]\nlog_level = warn\n'
-    [ -z "$honest" ] || printf '[client]\nhonest_filesystems = %s\n' "$honest"
+    config_sets log_level || printf '[dodo]\nlog_level = warn\n'
+    [ -z "$honest" ] || config_sets honest_filesystems ||
+      printf '[client]\nhonest_filesystems = %s\n' "$honest"
     cat "$work/config" 2>/dev/null || true
   } >"$work/dodo.conf"
   export DODO_CONFIG=$work/dodo.conf

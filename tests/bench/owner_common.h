@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 void owner_pause_ns(long ns);
-/* A field of /proc/meminfo, as "MemFree:", [bytes]; 0: not told. */
+/* A field of /proc/meminfo, as "MemFree:", [bytes]; 0: unknown. */
 uint64_t owner_meminfo(const char *name);
 /* What the process has of the host's memory, [bytes]. */
 uint64_t owner_resident(pid_t pid);

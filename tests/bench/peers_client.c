@@ -20,7 +20,7 @@ static const char usage[] =
     "  threads=N     with a connection each; more than one address: thread by thread (1)\n"
     "  time=TIME     at least (150ms); ops=N: at least (20); warm=N: before, a thread (100)\n"
     "  file=FILE     what is written is written there too\n"
-    "  servers=PID,...  their CPU time is told\n"
+    "  servers=PID,...  their CPU time is printed\n"
     "udp only:\n"
     "  mtu=N         of the path (1500)\n"
     "  spin=TIME     poll before blocking (0); server-spin=TIME: the server, too\n"

@@ -30,7 +30,7 @@ static const char usage[] =
     "  cold=1        write to regions of which nothing is in remote memory yet\n"
     "  threads=N     (1); depth=N: reads outstanding, by a queue and one thread (0: none)\n"
     "  time=TIME     at least (150ms); ops=N: at least (20); warm=N: before, a thread (100)\n"
-    "  servers=PID,...  their CPU time is told\n";
+    "  servers=PID,...  their CPU time is printed\n";
 
 enum { STEP_BYTES = 256 << 10 };
 static const uint64_t WARM_DEADLINE_NS = 60 * NS_PER_S;

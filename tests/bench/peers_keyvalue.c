@@ -58,7 +58,7 @@ static int send_line(KeyValue *c, size_t line_len, const void *value, size_t len
     return stream_send(c->fd, iov, 3);
 }
 
-/* Just @head, @len bytes into @buf, @tail. A shorter answer (an error) is told by its silence. */
+/* Just @head, @len bytes into @buf, @tail. A shorter answer (an error) shows by its silence. */
 static int expect(KeyValue *c, const char *head, void *buf, size_t len, const char *tail)
 {
     char got_head[LINE_MAX_BYTES], got_tail[16];

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 failures=0
-# complain TEXT...: notes a failure and goes on, so that one run tells all.
+# complain TEXT...: notes a failure and goes on, so that one run shows all.
 complain() {
   printf '%s\n' "$*"
   failures=$((failures + 1))

@@ -41,7 +41,7 @@ typedef struct World {
     RequestIds owner_ids[OWNERS];
     Asked asked[ASKED];
     unsigned asked_count;
-    RegionAddress opened[ASKED]; /* as told to clients */
+    RegionAddress opened[ASKED]; /* as clients got them */
     unsigned opened_count;
     uint8_t payload[WIRE_PAYLOAD_MAX];
 } World;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Config files with a mistake, and what whoever reads one must say of it: daemons, tools and
+/* Config files with a mistake, and the error that each reader must report: daemons, tools and
  * libraries the same. */
 #ifndef DODO_TESTS_LIB_BAD_CONF_H
 #define DODO_TESTS_LIB_BAD_CONF_H
@@ -32,7 +32,7 @@ static const BadConf bad_confs[] = {
      ":2: refraction: expected a time such as 500ms, 30s or 5min, 1us to 24h"},
     {"[client]\nhonest_filesystems = ext4\n",
      ":2: honest_filesystems: expected numbers of file systems in hexadecimal, as stat -f -c %t "
-     "tells them, with commas between them, at most 16"},
+     "prints them, with commas between them, at most 16"},
     {"[manage]\ncache_size = none\n",
      ":2: cache_size: expected a size such as 64M or 1.5G, 0 B to 1 EiB"},
     {"[imd]\nthreads = 65\n", ":2: threads: expected a number, 1 to 64"},
@@ -44,6 +44,11 @@ static const BadConf bad_confs[] = {
     {"[rmd]\nexplain = all\n", ":2: explain: expected coarse, full or off"},
     {"[cmd]\ndistrust = 3parsec\n",
      ":2: distrust: expected a time such as 500ms, 30s or 5min, 0s to 24h"},
+    /* a key that is given twice, of which one value would have to win */
+    {"[client]\nverify = yes\n# a comment\nverify = no\n",
+     ":4: [client] verify is given twice, first at line 2: remove one of them"},
+    {"[imd]\npool = 1G\n[rmd]\npool = 2G\n[imd]\nlisten = 10.0.0.1\npool = 1G\n",
+     ":7: [imd] pool is given twice, first at line 2: remove one of them"},
     /* keys that contradict each other */
     {"[dodo]\nkey = /etc/dodo/key\ninsecure = yes\n",
      ":3: [dodo] key and insecure = yes contradict each other: remove one of them"},

@@ -25,9 +25,9 @@ static inline int skip_all(const char *reason)
 }
 
 /* The case, or, where what it needs is not available, none: cmocka passes that over. */
-static inline struct CMUnitTest case_if(bool to_be_had, struct CMUnitTest test, const char *reason)
+static inline struct CMUnitTest case_if(bool available, struct CMUnitTest test, const char *reason)
 {
-    if (to_be_had)
+    if (available)
         return test;
     printf("# SKIP %s: %s\n", test.name, reason);
     return (struct CMUnitTest){.name = NULL};

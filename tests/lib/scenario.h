@@ -111,6 +111,19 @@ static inline int scenario_group(const char *group, const Scenario *all, size_t 
     free(tests);
     return failed;
 }
+
+/* The main() of a test that needs no cluster, whatever its environment says. The first @cases
+ * scenarios are test cases; these start the others. */
+static inline int scenario_main_alone(int argc, char **argv, const char *group, const Scenario *all,
+                                      size_t count, size_t cases)
+{
+    if (argc < 3) {
+        (void)unsetenv("DODO_MANAGER");
+        (void)unsetenv("DODO_STATS");
+        (void)setenv("DODO_CONFIG", "/dev/null", 1);
+    }
+    return scenario_main(argc, argv, all, count) ? 0 : scenario_group(group, all, cases);
+}
 #endif
 
 #endif

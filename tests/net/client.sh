@@ -7,7 +7,7 @@
 host_silence=60s manager_silence=120s host_dead=120s # only programs die here
 cluster_under_load 2
 proc_kill loader
-loader_start # looks for wrong bytes that the killed one left, and opens its regions anew
+loader_start # looks for wrong bytes that the killed one left, and opens its regions again
 must "the killed client's regions are reclaimed" status_is client \
   "s['regions'] == 8 and s['clients'] == 1"
 loader_mark

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The manager is killed under load: reads stay remote. Started anew on its address it learns all
+# The manager is killed under load: reads stay remote. Started again on its address it learns all
 # regions again. Then it is paused for a while.
 . "$(dirname "$0")/lib.sh"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A running imd has given up what it does not need, serves all the same, and ends cleanly.
 set -euo pipefail
+. "$(dirname "$0")/words.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-confined.XXXXXX")
 cmd=$DODO_BUILD/cmd/cmd imd=$DODO_BUILD/imd/imd loader=$DODO_BUILD/tests/net/loader
 pids=()
@@ -12,22 +13,11 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  exit 1
-}
 cd "$work"
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 : >empty.conf
 export DODO_CONFIG=$work/empty.conf
 
-# until_true COMMAND...: the process $pid runs until then.
-until_true() {
-  until "$@"; do
-    kill -0 "$pid" 2>/dev/null || fail "the program has ended that was to make true: $*"
-    read -r -t 0.05 _ <> <(:) || true
-  done
-}
 # start NAME COMMAND...: its ready line into $line, its pid into $pid.
 start() {
   local name=$1
@@ -35,7 +25,7 @@ start() {
   "$@" >"$name.out" 2>"$name.log" </dev/null &
   pid=$!
   pids+=("$pid")
-  until_true [ -s "$name.out" ]
+  until_true "$pid" [ -s "$name.out" ]
   line=$(<"$name.out")
 }
 # status_is NAME VALUE...: what the kernel says of every thread of imd.
@@ -66,7 +56,7 @@ fi
 DODO_MANAGER=$manager start loader "$loader" "$work/file" "$work/state"
 value() { tail -n 1 "$work/loader.out" | grep -o "\b$1=[0-9]*" | cut -d= -f2; }
 remote() { [ "$(value remote || echo 0)" -ge 20000000 ]; }
-until_true remote
+until_true "$pid" remote
 loader_pid=$pid
 kill -TERM "$loader_pid"
 wait "$loader_pid" || fail "the loader ended with status $?"

@@ -75,7 +75,7 @@ rerun binary "$work/binary"
 
 proc_kill imd1
 host_silence=1s manager_silence=3s
-config # whoever is dead is given up soon
+config # a dead host is given up soon
 mine lost "$work/text" --backend dodo
 right lost
 result lost "r['file_bytes'] > 0"

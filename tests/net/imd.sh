@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A host's daemon is killed under load and started anew, then another is paused for longer than
+# A host's daemon is killed under load and started again, then another is paused for longer than
 # anybody waits, then one is asked to end.
 . "$(dirname "$0")/lib.sh"
 
@@ -31,9 +31,9 @@ proc_signal imd1 TERM
 wait_for "$patience" proc_gone "${proc_pid[imd1]}" || fail "imd1 does not end"
 proc_wait imd1 || fail "imd1 ended with status $?"
 loader_mark
-must "the client was told of the leaving host" loader_reached lost $((lost + 1))
+must "the client has heard of the leaving host" loader_reached lost $((lost + 1))
 must "reads come from the memory that is left" loader_remote 90 20
-must "the manager was told, too" hosts_idle client 1
+must "the manager has heard of it, too" hosts_idle client 1
 loader_end
 must "what the paused host had kept is freed" status_is client \
   "s['regions'] == 0 and all(h['free_bytes'] == h['pool_bytes'] for h in s['hosts'])"

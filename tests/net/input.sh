@@ -3,6 +3,7 @@
 # rmd talks to the network, and another process reads the input devices; neither can do both. A touch still reaches rmd,
 # and while nobody watches the devices the host counts as touched. Pipes stand for devices.
 set -euo pipefail
+. "$(dirname "$0")/words.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-input.XXXXXX")
 rmd=$DODO_BUILD/rmd/rmd dodo=$DODO_BUILD/tools/dodo
 [ -x "$rmd" ] || {
@@ -17,10 +18,6 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  exit 1
-}
 cd "$work"
 unset DODO_MANAGER DODO_KEY DODO_INSECURE DODO_LOG
 mkdir input
@@ -41,22 +38,14 @@ if [ "$(id -u)" -eq 0 ]; then
   chgrp 4243 input/event0
   groups=(setpriv --groups '4242,4243')
 fi
-until_true() {
-  local left=1200 # times a twentieth of a second, and what it takes to look
-  until "$@"; do
-    [ $((left--)) -gt 0 ] || fail "did not happen: $*"
-    kill -0 "$rmd_pid" 2>/dev/null || fail "rmd has ended that was to make true: $*"
-    read -r -t 0.05 _ <> <(:) || true
-  done
-}
 "${groups[@]}" "$rmd" --config dodo.conf --manager 127.0.0.1:9 --listen 127.0.0.1:0 --log-level debug >rmd.out 2>rmd.log &
 rmd_pid=$!
-until_true [ -s rmd.out ]
+until_true "$rmd_pid" [ -s rmd.out ]
 at=$(grep -oE 'listen=127\.0\.0\.1:[0-9]+' rmd.out | cut -d= -f2)
 explained() {
   "$dodo" explain --config dodo.conf "$at" >explained 2>&1 && grep -qE "$1" explained
 }
-until_true explained '1 input device, last used'
+until_true "$rmd_pid" explained '1 input device, last used'
 
 # Who has the device open, and what else these have.
 opens() { find "/proc/$1/fd" -lname "$work/input/*" 2>/dev/null | grep -q .; }
@@ -82,7 +71,7 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 
 # A key of the keyboard: struct input_event with EV_KEY.
-until_true explained '1 input device, last used ([2-9]|[1-9][0-9]+)s ago'
+until_true "$rmd_pid" explained '1 input device, last used ([2-9]|[1-9][0-9]+)s ago'
 touched() {
   {
     head -c 16 /dev/zero
@@ -90,13 +79,13 @@ touched() {
   } >input/event0
   explained '1 input device, last used [01]s ago'
 }
-until_true touched # once more, where this came to look too late
+until_true "$rmd_pid" touched # once more, where this came to look too late
 
 # It is killed: meanwhile somebody is there; it is started again, of itself.
 kill -KILL "$watcher"
-until_true grep -q input_silent rmd.log
-until_true grep -q input_back rmd.log
-until_true explained '1 input device'
+until_true "$rmd_pid" grep -q input_silent rmd.log
+until_true "$rmd_pid" grep -q input_back rmd.log
+until_true "$rmd_pid" explained '1 input device'
 again=$(below "$keeper")
 { [ -n "$again" ] && [ "$again" != "$watcher" ]; } || fail "the watcher was not started again"
 
@@ -106,6 +95,6 @@ wait "$rmd_pid" 2>/dev/null || true
 rmd_pid=$$
 ended() { ! grep -qsE '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 gone() { ended "$keeper" && ended "${again// /}"; }
-until_true gone
+until_true "$rmd_pid" gone
 rmd_pid=
 echo "input devices are read without a network"

@@ -124,7 +124,7 @@ loader_start() {
   wait_for "$patience" loader_tells || fail "the loader did not start"
 }
 loader_tells() { [ -s "$work/loader.out" ]; }
-# loader_value FIELD: as it was told last.
+# loader_value FIELD: as the loader printed it last.
 loader_value() { tail -n 1 "$work/loader.out" | grep -o "\b$1=[0-9]*" | cut -d= -f2; }
 loader_reached() { [ "$(loader_value "$1")" -ge "$2" ]; }
 # loader_mark: from here on loader_did and loader_remote count.
@@ -136,7 +136,7 @@ loader_runs() { ours "${proc_pid[loader]}"; }
 # loader_did N: so many calls since the mark.
 loader_did() { loader_runs && [ $(($(loader_value ops) - mark_ops)) -ge "$1" ]; }
 # loader_remote PERCENT N: of at least N MB read since the mark, as much came from remote memory;
-# otherwise counts anew.
+# otherwise counts from here again.
 loader_remote() {
   local remote=$(($(loader_value remote) - mark_remote)) file=$(($(loader_value file) - mark_file))
   [ $((remote + file)) -ge $(($2 * 1000000)) ] || return 1

@@ -59,7 +59,7 @@ grep -q 'contents = partial' "$work/killed/layout" || fail "a killed run's files
 if on client "$bin_lu" --dir "$work/killed" --check >"$work/again.out" 2>"$work/again.log"; then
   fail "what a killed run left counts as factors"
 fi
-grep -q 'was interrupted' "$work/again.log" || fail "what is told of it: $(cat "$work/again.log")"
+grep -q 'was interrupted' "$work/again.log" || fail "what it says of it: $(cat "$work/again.log")"
 must "the killed run's regions are freed" no_regions
 
 proc_start lu client "$bin_lu" --dir "$work/lost" --check --json "${matrix[@]}"

@@ -91,7 +91,7 @@ must "an imd is there" found 1
 touch -a "$work/console1" # once: it is noticed, however late the next look is
 must "imd of the returned owner's host is gone" gone "$old"
 must "the manager knows that the owner is back" works 1 host_state 1 busy
-must "the client was told" loader_reached lost $((lost + 1))
+must "the client has heard of it" loader_reached lost $((lost + 1))
 loader_mark
 must "work goes on" loader_did 1000
 must "the host is lent again, when the owner is away" host_state 1 idle

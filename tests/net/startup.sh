@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What a bad start gets: one line that says what to mend, status 1, or 2 for the command line.
+# What a bad start gets: one line that says what to fix, status 1, or 2 for the command line.
 set -euo pipefail
 work=$(mktemp -d "${TMPDIR:-/tmp}/dodo-startup.XXXXXX")
 export XDG_STATE_HOME=$work/state # what the library keeps of retained regions goes, too

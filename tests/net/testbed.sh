@@ -133,7 +133,8 @@ says "not any(x['cut'] or x['loss_percent'] for x in s['hosts'])" || fail "heal 
 # The second's host is lent by an rmd that finds nobody at it, whatever this machine does.
 member=(--rmd)
 [ -x "$DODO_BUILD/rmd/rmd" ] || member=() # built without
-printf '[rmd]\nidle_after = 1ms\nload_below = 100000\ndedicated = yes\n' >rmd.conf
+# Its log level takes the place of the testbed's.
+printf '[rmd]\nidle_after = 1ms\nload_below = 100000\ndedicated = yes\n[dodo]\nlog_level = info\n' >rmd.conf
 up --dir "$work/bed2" --hosts 1 --insecure "${member[@]}" --pool 16M --config rmd.conf ||
   fail "a second up ended with status $?"
 lent() {

@@ -28,7 +28,7 @@ static unsigned live_regions(World *w, Live live[LIVES_MAX])
     return n;
 }
 
-/* A retained region that was opened anew is active in one table only. */
+/* A retained region that was opened again is active in one table only. */
 static void check_live_once(World *w)
 {
     Live live[LIVES_MAX];

@@ -7,102 +7,102 @@
 #include <stdint.h>
 
 /* X(name, demanded in the long run, text) */
-#define SIM_COVERS(X)                                                                \
-    X(CALLS, 1, "calls finished")                                                    \
-    X(CHECKS, 1, "checked operations")                                               \
-    X(OPENS, 1, "mopen: regions opened")                                             \
-    X(OPENS_NO_MEMORY, 1, "mopen: no memory")                                        \
-    X(OPENS_BUSY, 1, "mopen: refused by a lock")                                     \
-    X(OPENS_KILLED_OWNER, 1, "mopen: range of a killed process opened again")        \
-    X(READS, 1, "mread")                                                             \
-    X(READS_HIT, 1, "mread: wholly remote")                                          \
-    X(READS_MISS, 1, "mread: some from the file")                                    \
-    X(READS_END_OF_FILE, 1, "mread: short at the end of the file")                   \
-    X(READS_OVER_WRITE, 1, "mread: overlaps a running mwrite")                       \
-    X(READS_OTHER_VALUE, 1, "mread: returned bytes of a write beside it")            \
-    X(READS_NO_MEMORY, 1, "mread: region lost")                                      \
-    X(READS_FALLBACK, 1, "mread: from the file by DODO_FALLBACK")                    \
-    X(READS_ASYNC, 1, "mread: beside other calls of its thread")                     \
-    X(READS_ASYNC_LOSS, 1, "mread: ... where datagrams get lost")                    \
-    X(READS_VECTOR, 1, "mread: over several buffers")                                \
-    X(OFFERS, 1, "mfillv: some")                                                     \
-    X(OFFERS_SHORT, 1, "mfillv: a write beside")                                     \
-    X(PREFETCHES, 1, "prefetch: hints")                                              \
-    X(WRITES, 1, "mwrite")                                                           \
-    X(WRITES_VECTOR, 1, "mwrite: over several buffers")                              \
-    X(WRITES_NO_MEMORY, 1, "mwrite: region lost, nothing written")                   \
-    X(WRITES_QUEUED, 1, "mwrite: waited for another on a common block")              \
-    X(WRITES_FAILED, 1, "mwrite: the file failed")                                   \
-    X(WRITES_SHORT, 1, "mwrite: the file took less")                                 \
-    X(WRITES_EXTEND, 1, "mwrite: made the file longer")                              \
-    X(SYNCS, 1, "msync")                                                             \
-    X(SYNCS_FAILED, 1, "msync: fdatasync failed")                                    \
-    X(CLOSES, 1, "mclose")                                                           \
-    X(CLOSES_UNHEARD, 1, "mclose: nobody could be told")                             \
-    X(BAD_ARGUMENTS, 1, "calls with bad arguments")                                  \
-    X(FILLS_ACCEPTED, 1, "fills accepted")                                           \
-    X(FILLS_REFUSED, 1, "fills refused: older than a write")                         \
-    X(WRITES_REPEATED, 1, "duplicate writes refused: answered done")                 \
-    X(WRITES_VOIDED, 1, "writes voided at the host")                                 \
-    X(POISONED, 1, "copies poisoned")                                                \
-    X(LIES, 1, "host's memory changed by itself")                                    \
-    X(CORRUPT, 1, "copies dropped: not what the host was given")                     \
-    X(BUSY, 1, "refused by a busy host")                                             \
-    X(DENIED, 1, "addresses refused by a host")                                      \
-    X(REQUESTS_REPEATED, 1, "control requests that came again")                      \
-    X(STRIPED_OPENS, 1, "striped: regions opened")                                   \
-    X(STRIPED_OPENS_PARTLY, 1, "striped: opened without room for all")               \
-    X(STRIPED_READS, 1, "striped: mread over several stripes")                       \
-    X(STRIPED_READS_LOST, 1, "striped: ... one of which has no memory")              \
-    X(STRIPED_WRITES, 1, "striped: mwrite over several stripes")                     \
-    X(STRIPED_WRITES_LOST, 1, "striped: ... one of which has no memory")             \
-    X(STRIPES_LOST, 1, "striped: stripe lost")                                       \
-    X(STRIPES_BACK, 1, "striped: stripe established anew")                           \
-    X(STRIPED_DEAD, 1, "striped: last stripe lost")                                  \
-    X(STRIPED_REUSED, 1, "striped: retained stripes found again")                    \
-    X(RETAINED_REUSED, 1, "retained region found again")                             \
-    X(RETAINED_STALE, 1, "retained region refused: the file changed")                \
-    X(RETAINED_MISSED, 0, "retained region not found though it was fresh")           \
-    X(RETAINED_DROPPED, 1, "retained region dropped: evicted, aged, or out of date") \
-    X(LATE_WRITES, 1, "write of another program that outlasted an opening")          \
-    X(REOPENED_AFTER_CRASH, 1, "range opened anew after a crash between the halves") \
-    X(KILLED_BETWEEN_HALVES, 1, "process killed between the halves of a write")      \
-    X(CLIENT_KILLED, 1, "client killed")                                             \
-    X(CLIENT_PAUSED, 1, "client paused")                                             \
-    X(CLIENT_RECLAIMED, 1, "client reclaimed by the manager")                        \
-    X(PAUSED_RECLAIMED, 1, "reclaimed while paused, then went on")                   \
-    X(IMD_CRASHED, 1, "host crashed")                                                \
-    X(IMD_LEFT, 1, "host left")                                                      \
-    X(IMD_PAUSED, 1, "host paused")                                                  \
-    X(THREAD_PAUSED, 1, "data thread paused")                                        \
-    X(EPOCHS, 1, "host came back with another epoch")                                \
-    X(GIVEN_BACK, 1, "host gave the memory of a region back")                        \
-    X(OWNERS_TOLD, 1, "monitor told the manager of its host")                        \
-    X(RECLAIMED, 1, "owner came back, his host was reclaimed")                       \
-    X(LIMITED, 1, "owner made a host's pool smaller")                                \
-    X(READS_BESIDE_SILENCE, 1, "reads from a live host while another said nothing")  \
-    X(HOST_DEATHS, 1, "host given up by a client")                                   \
-    X(HOSTS_LOST, 1, "host given up by the manager")                                 \
-    X(CMD_CRASHED, 1, "manager lost its memory")                                     \
-    X(CMD_PAUSED, 1, "manager paused")                                               \
-    X(RECONCILED, 1, "regions freed because nobody claimed them")                    \
-    X(NEXT_HOST, 1, "placement tried the next host")                                 \
-    X(REFRACTIONS, 1, "refraction periods")                                          \
-    X(PARTITIONS, 1, "partitions")                                                   \
-    X(ONE_WAY_CUTS, 1, "one-way cuts")                                               \
-    X(CORRUPTED, 1, "corrupted datagrams dropped (sealed)")                          \
-    X(REPLAYED, 1, "replayed datagrams dropped (sealed)")                            \
-    X(STRANGERS, 1, "wrong addresses tried by a stranger")                           \
-    X(FILE_CHANGED, 1, "file changed while closed")                                  \
-    X(FILE_CUT, 1, "file truncated while closed")                                    \
-    X(FILE_REPLACED, 1, "file replaced while closed")                                \
-    X(FILE_OP_FAILED, 1, "injected failures of the file system")                     \
-    X(NO_MEMORY, 1, "allocations that failed")                                       \
-    X(SEALED_SEEDS, 1, "seeds with a key")                                           \
-    X(NET_LOST, 1, "datagrams lost")                                                 \
-    X(NET_DUPLICATED, 1, "datagrams duplicated")                                     \
-    X(NET_LATE, 1, "datagrams that came again late")                                 \
-    X(NET_REORDERED, 1, "datagrams overtaken")                                       \
+#define SIM_COVERS(X)                                                                 \
+    X(CALLS, 1, "calls finished")                                                     \
+    X(CHECKS, 1, "checked operations")                                                \
+    X(OPENS, 1, "mopen: regions opened")                                              \
+    X(OPENS_NO_MEMORY, 1, "mopen: no memory")                                         \
+    X(OPENS_BUSY, 1, "mopen: refused by a lock")                                      \
+    X(OPENS_KILLED_OWNER, 1, "mopen: range of a killed process opened again")         \
+    X(READS, 1, "mread")                                                              \
+    X(READS_HIT, 1, "mread: wholly remote")                                           \
+    X(READS_MISS, 1, "mread: some from the file")                                     \
+    X(READS_END_OF_FILE, 1, "mread: short at the end of the file")                    \
+    X(READS_OVER_WRITE, 1, "mread: overlaps a running mwrite")                        \
+    X(READS_OTHER_VALUE, 1, "mread: returned bytes of a write beside it")             \
+    X(READS_NO_MEMORY, 1, "mread: region lost")                                       \
+    X(READS_FALLBACK, 1, "mread: from the file by DODO_FALLBACK")                     \
+    X(READS_ASYNC, 1, "mread: beside other calls of its thread")                      \
+    X(READS_ASYNC_LOSS, 1, "mread: ... where datagrams get lost")                     \
+    X(READS_VECTOR, 1, "mread: over several buffers")                                 \
+    X(OFFERS, 1, "mfillv: some")                                                      \
+    X(OFFERS_SHORT, 1, "mfillv: a write beside")                                      \
+    X(PREFETCHES, 1, "prefetch: hints")                                               \
+    X(WRITES, 1, "mwrite")                                                            \
+    X(WRITES_VECTOR, 1, "mwrite: over several buffers")                               \
+    X(WRITES_NO_MEMORY, 1, "mwrite: region lost, nothing written")                    \
+    X(WRITES_QUEUED, 1, "mwrite: waited for another on a common block")               \
+    X(WRITES_FAILED, 1, "mwrite: the file failed")                                    \
+    X(WRITES_SHORT, 1, "mwrite: the file took less")                                  \
+    X(WRITES_EXTEND, 1, "mwrite: made the file longer")                               \
+    X(SYNCS, 1, "msync")                                                              \
+    X(SYNCS_FAILED, 1, "msync: fdatasync failed")                                     \
+    X(CLOSES, 1, "mclose")                                                            \
+    X(CLOSES_UNHEARD, 1, "mclose: nobody could be informed")                          \
+    X(BAD_ARGUMENTS, 1, "calls with bad arguments")                                   \
+    X(FILLS_ACCEPTED, 1, "fills accepted")                                            \
+    X(FILLS_REFUSED, 1, "fills refused: older than a write")                          \
+    X(WRITES_REPEATED, 1, "duplicate writes refused: answered done")                  \
+    X(WRITES_VOIDED, 1, "writes voided at the host")                                  \
+    X(POISONED, 1, "copies poisoned")                                                 \
+    X(LIES, 1, "host's memory changed by itself")                                     \
+    X(CORRUPT, 1, "copies dropped: not what the host was given")                      \
+    X(BUSY, 1, "refused by a busy host")                                              \
+    X(DENIED, 1, "addresses refused by a host")                                       \
+    X(REQUESTS_REPEATED, 1, "control requests that came again")                       \
+    X(STRIPED_OPENS, 1, "striped: regions opened")                                    \
+    X(STRIPED_OPENS_PARTLY, 1, "striped: opened without room for all")                \
+    X(STRIPED_READS, 1, "striped: mread over several stripes")                        \
+    X(STRIPED_READS_LOST, 1, "striped: ... one of which has no memory")               \
+    X(STRIPED_WRITES, 1, "striped: mwrite over several stripes")                      \
+    X(STRIPED_WRITES_LOST, 1, "striped: ... one of which has no memory")              \
+    X(STRIPES_LOST, 1, "striped: stripe lost")                                        \
+    X(STRIPES_BACK, 1, "striped: stripe established again")                           \
+    X(STRIPED_DEAD, 1, "striped: last stripe lost")                                   \
+    X(STRIPED_REUSED, 1, "striped: retained stripes found again")                     \
+    X(RETAINED_REUSED, 1, "retained region found again")                              \
+    X(RETAINED_STALE, 1, "retained region refused: the file changed")                 \
+    X(RETAINED_MISSED, 0, "retained region not found though it was fresh")            \
+    X(RETAINED_DROPPED, 1, "retained region dropped: evicted, aged, or out of date")  \
+    X(LATE_WRITES, 1, "write of another program that outlasted an opening")           \
+    X(REOPENED_AFTER_CRASH, 1, "range opened again after a crash between the halves") \
+    X(KILLED_BETWEEN_HALVES, 1, "process killed between the halves of a write")       \
+    X(CLIENT_KILLED, 1, "client killed")                                              \
+    X(CLIENT_PAUSED, 1, "client paused")                                              \
+    X(CLIENT_RECLAIMED, 1, "client reclaimed by the manager")                         \
+    X(PAUSED_RECLAIMED, 1, "reclaimed while paused, then went on")                    \
+    X(IMD_CRASHED, 1, "host crashed")                                                 \
+    X(IMD_LEFT, 1, "host left")                                                       \
+    X(IMD_PAUSED, 1, "host paused")                                                   \
+    X(THREAD_PAUSED, 1, "data thread paused")                                         \
+    X(EPOCHS, 1, "host came back with another epoch")                                 \
+    X(GIVEN_BACK, 1, "host gave the memory of a region back")                         \
+    X(OWNERS_TOLD, 1, "monitor told the manager of its host")                         \
+    X(RECLAIMED, 1, "owner came back, his host was reclaimed")                        \
+    X(LIMITED, 1, "owner made a host's pool smaller")                                 \
+    X(READS_BESIDE_SILENCE, 1, "reads from a live host while another said nothing")   \
+    X(HOST_DEATHS, 1, "host given up by a client")                                    \
+    X(HOSTS_LOST, 1, "host given up by the manager")                                  \
+    X(CMD_CRASHED, 1, "manager lost its memory")                                      \
+    X(CMD_PAUSED, 1, "manager paused")                                                \
+    X(RECONCILED, 1, "regions freed because nobody claimed them")                     \
+    X(NEXT_HOST, 1, "placement tried the next host")                                  \
+    X(REFRACTIONS, 1, "refraction periods")                                           \
+    X(PARTITIONS, 1, "partitions")                                                    \
+    X(ONE_WAY_CUTS, 1, "one-way cuts")                                                \
+    X(CORRUPTED, 1, "corrupted datagrams dropped (sealed)")                           \
+    X(REPLAYED, 1, "replayed datagrams dropped (sealed)")                             \
+    X(STRANGERS, 1, "wrong addresses tried by a stranger")                            \
+    X(FILE_CHANGED, 1, "file changed while closed")                                   \
+    X(FILE_CUT, 1, "file truncated while closed")                                     \
+    X(FILE_REPLACED, 1, "file replaced while closed")                                 \
+    X(FILE_OP_FAILED, 1, "injected failures of the file system")                      \
+    X(NO_MEMORY, 1, "allocations that failed")                                        \
+    X(SEALED_SEEDS, 1, "seeds with a key")                                            \
+    X(NET_LOST, 1, "datagrams lost")                                                  \
+    X(NET_DUPLICATED, 1, "datagrams duplicated")                                      \
+    X(NET_LATE, 1, "datagrams that came again late")                                  \
+    X(NET_REORDERED, 1, "datagrams overtaken")                                        \
     X(NET_OVERRUN, 1, "datagrams lost in full queues")
 
 enum SimCover {

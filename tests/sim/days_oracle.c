@@ -52,7 +52,7 @@ static double load(const Days *d)
     return d->seen.look.facts.value[FACT_load];
 }
 
-/* By the truth, not by what was told. */
+/* By the truth, not by the reports. */
 static bool console_quiet(const Days *d)
 {
     return !isnan(idle_s(d)) && idle_s(d) >= 0 &&

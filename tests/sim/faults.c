@@ -5,7 +5,7 @@
 static uint64_t how_long(World *w)
 {
     uint64_t some = sim_rng_spread(&w->rng, NS_PER_MS, w->p.fault_long_ns);
-    /* Now and then longer than any silence is borne. */
+    /* Now and then longer than any silence is tolerated. */
     uint64_t very = sim_rng_between(&w->rng, w->p.host_dead_ns, 2 * w->p.client_dead_ns);
     uint64_t one_in = w->p.scenario == SCENARIO_RECLAIM ? 2 : 8;
     return !w->p.calm && sim_rng_below(&w->rng, one_in) == 0 ? very : some;

@@ -194,7 +194,7 @@ static void sink_command(void *ctx, const ImdCommand *c)
 /* ---- the control thread --------------------------------------------------------------------- */
 
 /* As the shell does: connect where there is no session; while the manager is silent, start the
- * back-off anew now and then. */
+ * back-off again now and then. */
 static void connect_manager(ImdNode *n)
 {
     Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
@@ -571,7 +571,7 @@ void imd_leave(ImdNode *n)
 {
     if (!n->running || n->leaving)
         return;
-    story(n->world, "imd%u is told to leave", n->index);
+    story(n->world, "imd%u is asked to leave", n->index);
     cover(n->world, COVER_IMD_LEFT);
     n->leaving = true;
     n->leave_give_up_ns = world_now(n->world) + n->world->p.leave_deadline_ns;

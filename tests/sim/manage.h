@@ -129,7 +129,7 @@ typedef struct UserRegion {
     uint64_t size;                    /* that its own writes gave it */
     uint64_t failures, failures_told; /* of the file: writes, syncs */
     bool must_tell;                   /* a write-back failed, and no call has told it yet */
-    bool lost;                        /* a failed sync is told again and again */
+    bool lost;                        /* each sync reports the failed one again */
     uint64_t refused_ns, refused_until_ns; /* remote memory */
 } UserRegion;
 

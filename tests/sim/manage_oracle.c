@@ -325,7 +325,7 @@ static void sync_over(UserThread *t)
     manage_cover(m, close ? MANAGE_COVER_CLOSES : MANAGE_COVER_SYNCS);
     if (c->result < 0) {
         manage_cover(m, close ? MANAGE_COVER_CLOSES_FAILED : MANAGE_COVER_SYNCS_FAILED);
-        /* Since it began, or before, and then nobody was told. */
+        /* Since it began, or before, and then nobody heard of it. */
         bool failed = r->failures > t->failures || r->failures > r->failures_told;
         if (!file_error(c->error) || (!failed && !r->lost))
             violate(&m->w, "region %d: %s failed with errno %d and the file did not", r->rd,

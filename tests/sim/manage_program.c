@@ -209,7 +209,7 @@ static void hit_local_later(void *ctx, uint64_t arg)
     sim_heap_enter(was);
 }
 
-/* Whoever takes no lock may stand still anywhere, for as long as others' calls take. */
+/* A thread that takes no lock may stand still anywhere, for as long as others' calls take. */
 static void hit_local(UserThread *t)
 {
     User *u = t->user;

@@ -588,7 +588,7 @@ void user_end(User *u)
     sim_heap_drop(&u->heap);
 }
 
-/* libdodo's exit handler: the manager is told. */
+/* libdodo's exit handler: the manager is informed. */
 void user_leave(UserThread *t)
 {
     User *u = t->user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The owners of the hosts, by their resource monitors: now and then one makes its imd's pool
- * smaller, and larger again; now and then the owner comes back, the imd is told to leave or is
- * killed, and starts anew when he has gone. Of all that the manager is told, over the same bad
+ * smaller, and larger again; now and then the owner comes back, the imd is asked to leave or is
+ * killed, and starts again when he has gone. Of all that the manager hears, over the same bad
  * network. All of it with numbers of its own. */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void limit_due(void *ctx, uint64_t arg)
     limit_later(w);
 }
 
-/* ---- what the manager is told --------------------------------------------------------------- */
+/* ---- what the manager hears ----------------------------------------------------------------- */
 
 static OpHost owner_report(const Owner *o)
 {

@@ -19,7 +19,7 @@ static void check_lost(Thread *t, const char *what)
     Process *p = t->process;
     ClientRegionInfo info;
     if (t->desc->rd != t->rd)
-        return; /* closed meanwhile, by another thread, and opened anew */
+        return; /* closed meanwhile, by another thread, and opened again */
     if (t->desc->flags & DODO_FALLBACK && !t->was_closing)
         violate(p->world, "%s of a DODO_FALLBACK region failed with ENOMEM", what);
     if (!lost_excused(t))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A member of the cluster that has no right to any region: it asks for live regions with one part
  * of the address wrong, and offers junk for them. Each part is there for a schedule that honest
- * members make possible (a host started anew, a region opened anew, an id used again), but they
+ * members make possible (a host started again, a region opened again, an id used again), but they
  * cover for each other; tried one at a time, each must hold alone. */
 #include "tests/sim/world.h"
 

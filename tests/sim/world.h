@@ -49,7 +49,7 @@ enum Scenario {
     SCENARIO_GENERAL,    /* everything, a random part of it switched off */
     SCENARIO_CALM,       /* datagrams are lost, doubled, late; nothing else: no region is lost */
     SCENARIO_PAUSES,     /* processes stand still for a while: nobody is given up for that */
-    SCENARIO_AMNESIA,    /* the manager starts anew: no region is lost, retained ones are found */
+    SCENARIO_AMNESIA,    /* the manager starts again: no region is lost, retained ones are found */
     SCENARIO_RETAIN,     /* retained regions, kills, files that change in between */
     SCENARIO_CONTENTION, /* a few hot blocks, all threads on them, late duplicates */
     SCENARIO_FILE,       /* the file system fails */
@@ -134,10 +134,10 @@ typedef struct Params {
     bool checked;              /* clients check what hosts return */
     uint64_t lie_every_ns;     /* bits of a host's pool flip; TIME_NEVER: never */
     uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
-    bool same_ports;           /* a process started anew uses the same ports */
+    bool same_ports;           /* a process started again uses the same ports */
     SimLink link;
     SimFsConfig fs;
-    /* what the cores are told */
+    /* the settings of the cores */
     uint64_t hello_retry_ns, alive_ns, beat_ns, client_dead_ns, host_dead_ns, grace_ns,
         refraction_ns, transfer_deadline_ns, reopen_ns, retained_age_ns, leave_deadline_ns;
     RequestTimes client_request;
@@ -411,7 +411,7 @@ typedef struct Owner {
     bool busy;        /* the owner is there */
     uint64_t turn_ns; /* when he goes, or comes back */
     OpHost told;      /* last */
-    uint64_t beat_ns; /* then it is told again */
+    uint64_t beat_ns; /* then it is reported again */
     RequestIds ids;
     Request request;
     uint8_t late[WIRE_PAYLOAD_MAX]; /* what it told when he was last there */
@@ -579,7 +579,7 @@ enum ScriptStep {
     SCRIPT_READ_DONE, /* waits for PHASE_CLOSE */
     SCRIPT_CLOSE,
     SCRIPT_CLOSED, /* waits for PHASE_WORK */
-    SCRIPT_OPEN,   /* a new region must be had */
+    SCRIPT_OPEN,   /* a new region is needed */
     SCRIPT_NEW_READ,
     SCRIPT_NEW_WRITE,
     SCRIPT_NEW_READ_MORE,

@@ -343,7 +343,7 @@ FIXTURE uint64_t imd_beat(Rig *rig, FakeImd *imd)
     return imd_request(rig, imd, OP_BEAT, body, wire_beat_encode(&beat, body));
 }
 
-/* One page of a list, as told. */
+/* One page of a list, as the arguments say. */
 FIXTURE uint64_t imd_page(Rig *rig, FakeImd *imd, uint32_t list, uint32_t page, uint32_t pages,
                           uint64_t before, const RegionListing *regions, unsigned count)
 {
@@ -648,7 +648,7 @@ FIXTURE void rig_pump(Rig *rig)
     }
 }
 
-/* Time passes; nobody but the manager does anything of its own accord. */
+/* Time passes; nobody but the manager does anything by itself. */
 FIXTURE void rig_wait(Rig *rig, uint64_t ns)
 {
     uint64_t end = rig->now_ns + ns;
@@ -736,6 +736,27 @@ FIXTURE OpStatusReply rig_status_page(Rig *rig, uint64_t cursor)
     assert_int_equal(reply.status, STATUS_OK);
     assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);
     return ret;
+}
+
+/* How many lists all together have been asked for. */
+FIXTURE unsigned lists_asked(const Rig *rig)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < rig->imds_count; i++)
+        n += rig->imds[i]->lists_asked;
+    for (unsigned i = 0; i < rig->clients_count; i++)
+        n += rig->clients[i]->lists_asked;
+    return n;
+}
+
+/* That many regions of 4 KiB. */
+FIXTURE void open_many(Rig *rig, FakeClient *c, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        OpOpen open = open_of((uint8_t)i, 4096, REGION_RETAIN);
+        open.offset = i * (uint64_t)1024;
+        assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    }
 }
 
 #endif

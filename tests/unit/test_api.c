@@ -332,7 +332,7 @@ static void msync__posix_keeps_its_own(void **state)
     assert_int_equal(munmap(page, 4096), 0);
 }
 
-static void shutdown__starts_anew(void **state)
+static void shutdown__starts_again(void **state)
 {
     (void)state;
     int rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
@@ -391,7 +391,7 @@ int main(void)
         cmocka_unit_test(lock__readers_share),
         cmocka_unit_test(fork__child_starts_with_nothing),
         cmocka_unit_test(msync__posix_keeps_its_own),
-        cmocka_unit_test(shutdown__starts_anew),
+        cmocka_unit_test(shutdown__starts_again),
         cmocka_unit_test(thread__with_the_first_region),
     };
     (void)unsetenv("DODO_MANAGER");

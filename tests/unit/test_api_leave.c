@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A host that is told to end (SIGTERM) while programs read: with DODO_FALLBACK no read fails, else
+/* A host that is asked to end (SIGTERM) while programs read: with DODO_FALLBACK no read fails, else
  * exactly one, with ENOMEM, for each region that was there; opened again, it is elsewhere. */
 #include "tests/unit/api_fixture.h"
 

@@ -135,7 +135,7 @@ static void pool__ten_thousand_tiny_regions(void **state)
     }
     assert_reads(rds[2], tiny_at(2), 0, TINY);
     assert_int_equal(dodo_shutdown(), 0); /* closes them all */
-    /* Whoever still has a number of before, finds no other region under it. */
+    /* An old number names no other region. */
     int rd = opened(TINY, 0, 0);
     for (unsigned i = 0; i < count; i++)
         assert_int_not_equal(rds[i], rd);

@@ -288,7 +288,7 @@ static void bench__ends_at_a_signal(void **state)
 
 /* ---- without --------------------------------------------------------------------------------- */
 
-static void bench__says_what_to_mend(void **state)
+static void bench__says_what_to_fix(void **state)
 {
     (void)state;
     (void)unsetenv("DODO_MANAGER");
@@ -348,7 +348,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bench__ends_at_a_signal),
         cmocka_unit_test(bench__needs_its_file),
         cmocka_unit_test(bench__refuses_bad_options),
-        cmocka_unit_test(bench__says_what_to_mend),
+        cmocka_unit_test(bench__says_what_to_fix),
     };
     if (argc != 4) {
         (void)fprintf(stderr, "usage: test-bench CMD IMD DODO\n");

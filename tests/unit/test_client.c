@@ -248,7 +248,7 @@ static void read__new_epoch_drops_the_host(void **state)
 }
 
 /* The session to a host may be older than the region: only a HELLO tells who is there now. */
-static void read__new_region_on_a_host_that_started_anew(void **state)
+static void read__new_region_on_a_host_that_started_again(void **state)
 {
     (void)state;
     int one = open_at(8192, 0, 0);
@@ -299,7 +299,7 @@ static void read__goodbye_of_another_counts_for_nothing(void **state)
 }
 
 /* Reads that are under way at once all read the file before the first fill is queued: what is
- * queued stays below the limit, whoever comes last. */
+ * queued stays below the limit, also with the last one. */
 static void read__fills_in_the_queue_are_bounded(void **state)
 {
     (void)state;
@@ -621,7 +621,7 @@ static void fallback__goes_on_and_comes_back(void **state)
 }
 
 /* It was asked for as one that is not kept: the manager would refuse to release it. */
-static void fallback__established_anew_is_not_released(void **state)
+static void fallback__established_again_is_not_released(void **state)
 {
     (void)state;
     int rd = open_at(8192, 0, DODO_FALLBACK | DODO_RETAIN);
@@ -755,7 +755,7 @@ int main(void)
         T(path__black_hole_costs_half_a_deadline),
         T(path__black_hole_found_by_a_write),
         T(read__new_epoch_drops_the_host),
-        T(read__new_region_on_a_host_that_started_anew),
+        T(read__new_region_on_a_host_that_started_again),
         T(read__goodbye_drops_the_host),
         T(read__goodbye_of_another_counts_for_nothing),
         T(read__fills_in_the_queue_are_bounded),
@@ -773,7 +773,7 @@ int main(void)
         T(retain__not_before_a_change_would_show),
         T(sync__failure_poisons),
         T(fallback__goes_on_and_comes_back),
-        T(fallback__established_anew_is_not_released),
+        T(fallback__established_again_is_not_released),
         T(fallback__opens_without_memory),
         T(fallback__closes_whatever_became_of_its_memory),
         T(alive__only_with_something_to_keep),

@@ -130,7 +130,7 @@ static void checks__new_regions_avoid_the_host(void **state)
     assert_reads_file(rd, 0, 0, LEN);
     assert_true(open_at(LEN, 0, 0) >= 0);
     assert_int_equal(w.avoided, 1);
-    settle(); /* ... and the manager is told why */
+    settle(); /* ... and the manager learns why */
     assert_int_equal(w.reports, 1);
     assert_true(w.report.epoch == w.epoch);
     assert_int_equal(w.report.fault, HOST_FAULT_CORRUPT);

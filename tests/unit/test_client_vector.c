@@ -235,7 +235,7 @@ static void writev__buffers_of_all_sizes(void **state)
     assert_int_equal(readv_at(rd, (off_t)(FILE_BYTES - 10), iov, MIXED), 10);
 }
 
-/* What reached the file is told, whatever became of the rest. */
+/* The call returns what reached the file, whatever became of the rest. */
 static void writev__counts_what_reached_the_file(void **state)
 {
     (void)state;

@@ -23,9 +23,14 @@ static void step_on(void)
     channel_step(w.channels[1], w.now);
 }
 
-/* The first window is done at the host, the second one begun, and the file still has nothing. */
-static void write_into_second_window(Call *call, const uint8_t *data, int rd)
+static uint8_t data[BYTES];
+
+/* The first window is done at the host, the second one begun, and the file still has nothing.
+ * Returns the descriptor. */
+static int write_into_second_window(Call *call)
 {
+    int rd = open_at(BYTES, 0, 0);
+    memset(data, 0x66, sizeof data);
     call_write_start(call, w.channels[1], rd, 0, data, BYTES, w.now);
     for (unsigned guard = 0; call->need != NEED_FILE_WRITE; guard++) {
         assert_true(guard < 100);
@@ -39,16 +44,14 @@ static void write_into_second_window(Call *call, const uint8_t *data, int rd)
     for (unsigned i = 0; i < 40; i++)
         step_on();
     assert_true(blocks_filled(WINDOW_BLOCKS, BLOCKS) < BLOCKS - WINDOW_BLOCKS);
+    return rd;
 }
 
 static void windows__all_are_voided_when_the_file_fails(void **state)
 {
     (void)state;
-    static uint8_t data[BYTES];
-    memset(data, 0x66, sizeof data);
-    int rd = open_at(BYTES, 0, 0);
     Call call;
-    write_into_second_window(&call, data, rd);
+    int rd = write_into_second_window(&call);
     FileResult failed = {.count = -1, .error = EIO};
     call_file_done(&call, &failed, w.now);
     assert_int_equal(done(&call), -1);
@@ -63,11 +66,8 @@ static void windows__all_are_voided_when_the_file_fails(void **state)
 static void windows__all_are_voided_when_the_file_takes_less(void **state)
 {
     (void)state;
-    static uint8_t data[BYTES];
-    memset(data, 0x66, sizeof data);
-    int rd = open_at(BYTES, 0, 0);
     Call call;
-    write_into_second_window(&call, data, rd);
+    int rd = write_into_second_window(&call);
     memcpy(w.file, data, 100000);
     FileResult less = {.count = 100000};
     call_file_done(&call, &less, w.now);

@@ -237,16 +237,16 @@ static void monitors__are_bounded_and_forgotten(void **state)
 }
 
 /* One that started again counts its requests from 1. */
-static void monitors__may_start_anew(void **state)
+static void monitors__may_start_again(void **state)
 {
     (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 64 * KIB);
-    FakeRmd rmd = rmd_of(imd), anew = rmd_of(imd);
+    FakeRmd rmd = rmd_of(imd), next = rmd_of(imd);
     for (unsigned i = 0; i < 5; i++)
         tell(rig, &rmd, HOST_OWNER_BUSY, 0, "");
-    anew.session.peer_id.bytes[7] = 9;
-    tell(rig, &anew, HOST_OWNER_LENDING, 1, "");
+    next.session.peer_id.bytes[7] = 9;
+    tell(rig, &next, HOST_OWNER_LENDING, 1, "");
     assert_int_equal(rig_status_page(rig, 0).count, 0);
     rig_free(rig);
 }
@@ -262,7 +262,7 @@ int main(void)
         cmocka_unit_test(status__shows_busy_hosts_and_reasons),
         cmocka_unit_test(status__pages),
         cmocka_unit_test(monitors__are_bounded_and_forgotten),
-        cmocka_unit_test(monitors__may_start_anew),
+        cmocka_unit_test(monitors__may_start_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,14 +97,14 @@ static void line__help_and_version_end_well(void **state)
     assert_string_equal(said, "program 7\n");
 }
 
-static void line__what_is_bad_is_told(void **state)
+static void line__what_is_bad_is_reported(void **state)
 {
     assert_int_equal(parse("--flag", "--size=bad"), 2);
-    assert_string_equal(said, "program: --size does not take 'bad'; program --help tells more\n");
+    assert_string_equal(said, "program: --size does not take 'bad'; program --help says more\n");
     assert_int_equal(parse("--flag", "word"), 2);
-    assert_string_equal(said, "program: only options are taken; program --help tells more\n");
+    assert_string_equal(said, "program: only options are taken; program --help says more\n");
     assert_int_equal(parse("--flag", "--flag"), 2);
-    assert_string_equal(said, "program: --flag stands here 2 times; program --help tells more\n");
+    assert_string_equal(said, "program: --flag stands here 2 times; program --help says more\n");
     assert_int_equal(parse("--bogus", NULL), 2);
     assert_non_null(strstr(said, "bogus")); /* getopt's own words */
 }
@@ -114,7 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(line__options_are_taken),
         cmocka_unit_test(line__help_and_version_end_well),
-        cmocka_unit_test(line__what_is_bad_is_told),
+        cmocka_unit_test(line__what_is_bad_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

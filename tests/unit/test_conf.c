@@ -168,7 +168,7 @@ static void env__only_the_readers_own(void **state)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What is told of a file is told once, and only to who takes it. */
+/* A reader gets each of its keys once, and no others. */
 static void text__tells_the_reader_its_keys(void **state)
 {
     (void)state;

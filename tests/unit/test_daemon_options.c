@@ -205,7 +205,7 @@ static void load__says_what_to_do(void **state)
 }
 
 /* In the words that the libraries use, whosever group it is. */
-static void load__mistakes_are_told_as_by_all(void **state)
+static void load__mistakes_are_reported_as_by_all(void **state)
 {
     for (size_t i = 0; i < BAD_CONFS; i++) {
         char error[CONFIG_ERROR_MAX];
@@ -353,7 +353,7 @@ int main(void)
         CASE(load__file_by_environment),
         CASE(load__every_kind),
         CASE(load__says_what_to_do),
-        CASE(load__mistakes_are_told_as_by_all),
+        CASE(load__mistakes_are_reported_as_by_all),
         CASE(load__knows_other_programs_groups),
         CASE(load__help_and_version),
         CASE(tables__programs_take_their_keys),

@@ -135,7 +135,7 @@ static void pong__answers_pings_only(void **state)
     close_ends(e);
 }
 
-static void closed__the_owner_is_told(void **state)
+static void closed__the_owner_is_informed(void **state)
 {
     static End e[2];
     Transport *pair[2];
@@ -196,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(message__many_arrive_in_order),
         cmocka_unit_test(pong__answers_pings_only),
-        cmocka_unit_test(closed__the_owner_is_told),
+        cmocka_unit_test(closed__the_owner_is_informed),
         cmocka_unit_test(way__is_noticed_when_it_goes_and_comes),
         cmocka_unit_test(way__of_an_address_that_comes_late),
     };

@@ -111,7 +111,7 @@ static void cluster_number__is_fnv_1a(void **state)
     assert_int_equal(cluster_number("foobar"), 0xbf9cf968u);
 }
 
-static void listen__says_what_to_mend(void **state)
+static void listen__says_what_to_fix(void **state)
 {
     static const char *const anywhere[] = {"0.0.0.0:0", "[::]:0"};
     char error[CONFIG_ERROR_MAX] = "";
@@ -133,7 +133,7 @@ static void listen__says_what_to_mend(void **state)
     transport_close(t);
 }
 
-/* The line on stdout, and READY=1 to whoever started us. */
+/* The line on stdout, and READY=1 to the service manager. */
 static void check_ready(const char *notify_path, int receiver)
 {
     char line[64] = "", told[32] = "";
@@ -330,7 +330,7 @@ int main(void)
         CASE(identity__without_a_key_only_loopback),
         CASE(identity__with_a_key),
         CASE(cluster_number__is_fnv_1a),
-        CASE(listen__says_what_to_mend),
+        CASE(listen__says_what_to_fix),
         CASE(ready__tells_the_service_manager),
         CASE(ready__is_not_lost_in_a_crowd),
         CASE(size__is_exact_and_can_be_read_again),

@@ -373,7 +373,7 @@ static void session__least_recently_heard_is_evicted(void **state)
         for (Session *w = endpoint_walk(p.b, NULL); w; w = endpoint_walk(p.b, w))
             assert_ptr_equal(w, b_side[order[n++]]);
         assert_int_equal(n, 4);
-        /* The evicted one is told, when it next says something. */
+        /* The evicted one hears of it when it next says something. */
         Dgram d = message(p.a, a_side[2], WIRE_PING, "long enough for a RESET");
         Got got = give(p.b, &a_at[2], &d, p.now_ns);
         assert_int_equal(got.reply.len, RESET_DATAGRAM_SIZE);

@@ -13,7 +13,7 @@
 /* Unsealed and sealed: most promises are the same. */
 #define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
 
-static void reset__peer_started_anew(void **state)
+static void reset__peer_started_again(void **state)
 {
     (void)state;
     FOR_BOTH(keys)
@@ -70,6 +70,14 @@ static Dgram reset_for(uint64_t tag)
     WireHeader h = {.version = WIRE_VERSION, .type = WIRE_RESET, .cluster = PAIR_CLUSTER};
     wire_header_encode(&h, d.bytes);
     wire_reset_encode(tag, d.bytes + WIRE_HEADER_SIZE);
+    return d;
+}
+
+static Dgram of_unknown_session(void)
+{
+    Dgram d = {.len = 100};
+    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
+    wire_header_encode(&h, d.bytes);
     return d;
 }
 
@@ -139,9 +147,7 @@ static void reset__never_starts_a_quarrel(void **state)
     d.bytes[8] = 1;
     assert_int_equal(give_b(&p, &d).reply.len, 0);
     /* A message of an unknown session, of every length: no answer longer than itself. */
-    d = (Dgram){0};
-    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
-    wire_header_encode(&h, d.bytes);
+    d = of_unknown_session();
     for (d.len = 0; d.len < 300; d.len++) {
         size_t expected = d.len >= RESET_DATAGRAM_SIZE ? (size_t)RESET_DATAGRAM_SIZE : 0;
         assert_int_equal(give_b(&p, &d).reply.len, expected);
@@ -153,15 +159,7 @@ static void reset__never_starts_a_quarrel(void **state)
     pair_deinit(&p);
 }
 
-static Dgram of_unknown_session(void)
-{
-    Dgram d = {.len = 100};
-    WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = PAIR_CLUSTER, .tag = 9};
-    wire_header_encode(&h, d.bytes);
-    return d;
-}
-
-/* Whoever forges where he is would have us send there. */
+/* A stranger with a forged address would have us send there. */
 static void reset__not_to_strangers(void **state)
 {
     (void)state;
@@ -272,7 +270,7 @@ static void unheard__an_answer_in_time_is_enough(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reset__peer_started_anew),
+        cmocka_unit_test(reset__peer_started_again),
         cmocka_unit_test(reset__is_only_a_hint),
         cmocka_unit_test(reset__not_for_a_session_that_the_peer_initiated),
         cmocka_unit_test(reset__never_starts_a_quarrel),

@@ -115,7 +115,7 @@ class Stage:
 
 
 class Machine:
-    """A machine whose calibrations come one after the other from a list; time passes when it is told to."""
+    """A machine whose calibrations come one after the other from a list; time passes in pauses alone."""
 
     def __init__(self, *calibrations, strict=False):
         self.calibrations, self.told, self.time, self.pauses = list(calibrations), [], 0, []
@@ -321,7 +321,7 @@ class Report(unittest.TestCase):
         found = {t.what: t.reached for t in judge.targets(judge.rows(self.cells, self.results))}
         self.assertFalse(found["sequential 8K 1G"])
 
-    def test_a_noisy_machine_is_told_of_by_the_report_itself(self):
+    def test_a_noisy_machine_is_named_by_the_report_itself(self):
         text = "\n".join(report.as_markdown(self.results, self.cells, "page.svg"))
         self.assertIn("A quiet machine: none of 1 calibrations", text)
         self.assertNotIn(" * |", text)
@@ -338,7 +338,7 @@ class Report(unittest.TestCase):
         self.assertEqual(sum(" * |" in line for line in text), 1)
         self.assertTrue(any("| -80.0 % | 2 |" in line for line in text))
 
-    def test_programs_that_run_beside_are_told_of(self):
+    def test_programs_that_run_beside_are_named(self):
         for run in self.results["runs"].values():
             run["load"] = 6.1
         self.assertEqual(quiet.verdict(self.results), "Not a quiet machine: other programs ran beside all of it (the "

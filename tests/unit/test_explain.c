@@ -170,7 +170,7 @@ static void explain__prints_what_the_monitor_says(void **state)
     }
 }
 
-static void explain__a_text_that_changes_is_fetched_anew(void **state)
+static void explain__a_text_that_changes_is_fetched_again(void **state)
 {
     Rmd *r = *state;
     text_of(r, 3 * EXPLAIN_PAGE_MAX / 60 * 60); /* whole lines */
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(explain__prints_what_the_monitor_says),
-        TEST(explain__a_text_that_changes_is_fetched_anew),
+        TEST(explain__a_text_that_changes_is_fetched_again),
         TEST(explain__a_terminal_is_not_moved),
         TEST(explain__another_daemon),
         TEST(explain__needs_a_host),

@@ -335,7 +335,7 @@ static void up__same_manager_goes_on(void **state)
     expect_reply(f, id, STATUS_OK);
 }
 
-static void up__other_manager_starts_anew(void **state)
+static void up__other_manager_starts_again(void **state)
 {
     Fixture *f = *state;
     Message m;
@@ -355,7 +355,7 @@ static void up__other_manager_starts_anew(void **state)
     OpBeat beat;
     expect_beat(f, &beat);
     answer(f, STATUS_OK, 0);
-    finish(f, &reopen, 0); /* nobody is told, and the FREE is forgotten */
+    finish(f, &reopen, 0); /* nobody gets a reply, and the FREE is forgotten */
     assert_int_equal(f->messages_count, 0);
     assert_int_equal(f->commands_count, 0);
     /* the new manager counts from 1 */
@@ -462,7 +462,7 @@ int main(void)
         T(listing__before_what_is_under_way),
         T(listing__abandoned_when_refused),
         T(up__same_manager_goes_on),
-        T(up__other_manager_starts_anew),
+        T(up__other_manager_starts_again),
         T(up__waiting_requests_of_another_manager_end),
         T(leave__parts),
         T(leave__gives_up),

@@ -78,7 +78,7 @@ static void alloc__thread_without_memory(void **state)
     ask_free(f, command.region.region, 0);
     finish(f, &command, -ENOMEM);
     expect_reply(f, id, STATUS_NO_MEMORY);
-    expect_reply(f, id + 1, STATUS_GONE); /* waited for it in vain */
+    expect_reply(f, id + 1, STATUS_GONE); /* waited for what did not come */
     assert_int_equal(imd_control_free_bytes(f->c), POOL_PAGES * PAGE);
     assert_int_equal(imd_control_regions(f->c), 0);
 }
@@ -228,7 +228,7 @@ static void reopen__withdraws_the_record(void **state)
     expect_reply(f, ask_reopen(f, a.region, 1, &stamp_one), STATUS_GONE); /* never released */
     release(f, &a, &stamp_one);
     uint64_t id = ask_reopen(f, a.region, 1, &stamp_one);
-    /* withdrawn before the thread opens it and before anybody is told */
+    /* withdrawn before the thread opens it and before anybody gets a reply */
     assert_true(imd_control_region_at(f->c, 0, &l));
     assert_int_equal(l.flags & REGION_RELEASED, 0);
     finish_next(f, IMD_REOPEN);
@@ -438,7 +438,7 @@ static void control__random(void **state)
     }
     while (f->commands_count > 0)
         random_finish(f, &seed);
-    while (imd_control_regions(f->c) > 0) { /* all of it can be had back */
+    while (imd_control_regions(f->c) > 0) { /* all of it can be taken back */
         RegionListing l;
         assert_true(imd_control_region_at(f->c, 0, &l));
         f->settled = f->next_id;

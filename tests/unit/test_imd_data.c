@@ -175,7 +175,7 @@ static void region__close_and_reopen(void **state)
     read_as(f, &a, 0, 3 * BLOCK, SEGMENT);
     assert_int_equal(f->data.filled, 1); /* what was under way stays unfilled */
     assert_memory_equal(f->got, f->pattern, BLOCK);
-    /* numbers start anew, for writes and for fills */
+    /* numbers start again, for writes and for fills */
     WireWrite m = fill_of(1, 0, BLOCK, BLOCK);
     m.address = a;
     send_all(f, m);
@@ -197,7 +197,7 @@ static void region__leave(void **state)
     assert_int_equal(f->data.status, STATUS_LEAVING);
     expect_refused(f, write_of(3, 0, BLOCK), 0, STATUS_LEAVING);
     expect_refused(f, fill_of(1, 2, 0, BLOCK), 0, STATUS_LEAVING);
-    /* what is under way may finish, what is finished is told again */
+    /* what is under way may finish, what is finished is acknowledged again */
     assert_true(send_segment(f, write_of(1, 0, BLOCK), 0));
     expect_ack(f, WRITE_DONE, STATUS_OK);
     for (unsigned i = 1; i < 4; i++)

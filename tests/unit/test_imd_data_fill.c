@@ -115,7 +115,7 @@ static void fill__oldest_gives_way(void **state)
     assert_int_equal(imd_data_bytes(f->d), bytes);
     assert_true(send_segment(f, fill_of(4, 0, 4 * BLOCK, BLOCK), WIRE_INDEX_NONE));
     assert_int_equal(f->ack.received, 1);
-    /* the first is not known any more, and begins anew */
+    /* the first is not known any more, and begins again */
     assert_true(send_segment(f, fill_of(1, 0, BLOCK, BLOCK), WIRE_INDEX_NONE));
     expect_ack(f, WRITE_OPEN, STATUS_OK);
     assert_int_equal(f->ack.received, 0);

@@ -70,7 +70,7 @@ static void write__to_the_regions_end(void **state)
 }
 
 /* And what closes it, late: by that the client tells reordering from loss. */
-static void write__gap_is_told_and_what_closes_it(void **state)
+static void write__gap_is_reported_and_what_closes_it(void **state)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 0, 4 * BLOCK);
@@ -162,7 +162,7 @@ static void write__other_chunk_of_the_same_number(void **state)
     expect_ack(f, WRITE_DONE, STATUS_OK);
 }
 
-static void write__cut_anew_starts_anew(void **state)
+static void write__cut_again_starts_again(void **state)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 0, BLOCK);
@@ -308,7 +308,7 @@ static void void__is_not_forgotten_by_a_write_under_way(void **state)
     expect_filled(f, "uuu");
 }
 
-/* For the cap's sake: what is under way goes on, what is new comes again, and is told so once. */
+/* For the cap's sake: what is under way goes on, what is new is refused once and comes again. */
 static void pace__new_writes_and_fills_are_busy(void **state)
 {
     Fixture *f = *state;
@@ -335,7 +335,7 @@ static void pace__new_writes_and_fills_are_busy(void **state)
     send_all(f, write_of(4, 2 * BLOCK, BLOCK));
 }
 
-static void pace__a_read_is_told_to_come_again(void **state)
+static void pace__a_read_is_asked_to_come_again(void **state)
 {
     Fixture *f = *state;
     uint8_t out[WIRE_PAYLOAD_MAX];
@@ -361,12 +361,12 @@ int main(void)
         T(write__poll_opens_and_unfills),
         T(write__partial_write),
         T(write__to_the_regions_end),
-        T(write__gap_is_told_and_what_closes_it),
+        T(write__gap_is_reported_and_what_closes_it),
         T(write__first_segments_lost_is_a_gap),
         T(write__once),
         T(write__numbers_window),
         T(write__other_chunk_of_the_same_number),
-        T(write__cut_anew_starts_anew),
+        T(write__cut_again_starts_again),
         T(write__busy),
         T(write__that_nobody_goes_on_with_gives_way),
         T(write__grant_is_shared),
@@ -376,7 +376,7 @@ int main(void)
         T(void__of_a_finished_or_unseen_write),
         T(void__is_not_forgotten_by_a_write_under_way),
         T(pace__new_writes_and_fills_are_busy),
-        T(pace__a_read_is_told_to_come_again),
+        T(pace__a_read_is_asked_to_come_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ static void give_back__frees_the_pages_and_only_those(void **state)
     assert_int_equal(resident(&m), BYTES - LEN);
     assert_int_equal(m.base[AT - 1], 0x5a);
     assert_int_equal(m.base[AT + LEN], 0x5a);
-    assert_int_equal(m.base[AT] | m.base[AT + LEN - 1], 0); /* anew, and zero */
+    assert_int_equal(m.base[AT] | m.base[AT + LEN - 1], 0); /* a new page, and zero */
     pool_memory_give_back(&m, 4096, 4096);                  /* a part of a huge page */
     assert_int_equal(m.base[4095], 0x5a);
     assert_int_equal(m.base[4096], 0);

@@ -169,7 +169,7 @@ static void silence__counts_from_the_first_beat_on(void **state)
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
 }
 
-static void used__is_told_once_a_second_while_it_changes(void **state)
+static void used__is_reported_once_a_second_while_it_changes(void **state)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S;
@@ -185,7 +185,7 @@ static void used__is_told_once_a_second_while_it_changes(void **state)
     assert_null(heard(p));
 }
 
-static void used__is_told_at_once_when_a_limit_is_reached(void **state)
+static void used__is_reported_at_once_when_a_limit_is_reached(void **state)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
@@ -206,7 +206,7 @@ static void used__is_told_at_once_when_a_limit_is_reached(void **state)
 }
 
 /* A monitor that has stopped listening costs nothing; one that listens again hears how it is. */
-static void deaf_monitor__is_told_again_a_second_later(void **state)
+static void deaf_monitor__is_informed_again_a_second_later(void **state)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
@@ -247,9 +247,9 @@ int main(void)
         TEST(ready__is_said),
         TEST(limits__come_in_order_and_hang_up_last),
         TEST(silence__counts_from_the_first_beat_on),
-        TEST(used__is_told_once_a_second_while_it_changes),
-        TEST(used__is_told_at_once_when_a_limit_is_reached),
-        TEST(deaf_monitor__is_told_again_a_second_later),
+        TEST(used__is_reported_once_a_second_while_it_changes),
+        TEST(used__is_reported_at_once_when_a_limit_is_reached),
+        TEST(deaf_monitor__is_informed_again_a_second_later),
         cmocka_unit_test(none__says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

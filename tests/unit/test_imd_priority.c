@@ -108,7 +108,7 @@ static void session_of_others_is_left_alone(void **state)
 int main(void)
 {
     if (in_a_child(may_begin) != 0)
-        return skip_all("no groups of sessions are to be had here");
+        return skip_all("no groups of sessions are available here");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes_as_soon_as_it_may),
         cmocka_unit_test(session_of_others_is_left_alone),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that gives pages back: what it is told, in its order, and who hears of it. */
+/* The thread that gives pages back: what it is given, in that order, and who hears of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A data thread as it runs in imd, on one end of an in-process pair: a client at the other end
- * writes, reads what it wrote, and is told when the thread leaves. */
+ * writes, reads what it wrote, and hears of it when the thread leaves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

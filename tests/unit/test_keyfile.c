@@ -209,7 +209,7 @@ static int read_key(const TempFile *t, char error[512])
     return cluster_key_read(t->path, keys, &count, error, 512);
 }
 
-/* Whoever can change it can put a key there that he knows. */
+/* A user who can change it can put a key there that he knows. */
 static void cluster_key_read__only_what_nobody_else_can_change(void **state)
 {
     const TempFile *t = *state;

@@ -115,7 +115,7 @@ static void link_wait__a_datagram_ends_it(void **state)
     transport_close(other);
 }
 
-/* Whoever has the key could say that it is a host, and say good-bye in that host's name. */
+/* A member with the key could say that it is a host, and say good-bye in that host's name. */
 static void link__takes_no_session_from_others(void **state)
 {
     Transport *other;

@@ -113,7 +113,7 @@ static void own_matrix__is_factored_but_not_checked(void **state)
         assert_true(lu[i] == wanted[i]);
 }
 
-static void singular__and_nearly_so_are_told(void **state)
+static void singular__and_nearly_so_are_reported(void **state)
 {
     const LuLayout l = {3, 2, 2};
     const double singular[9] = {1, 2, 3, 2, 4, 6, 7, 8, 9};
@@ -132,7 +132,7 @@ static void singular__and_nearly_so_are_told(void **state)
     assert_true(status == 1 || strstr(said, "nearly singular"));
 }
 
-static void damage__is_told(void **state)
+static void damage__is_reported(void **state)
 {
     char path[256];
     (void)state;
@@ -140,7 +140,7 @@ static void damage__is_told(void **state)
     assert_int_equal(truncate(tmpdir_path(&dir, "matrix.2", path), 800), 0);
     assert_int_equal(run("--check"), 1);
     says("matrix.2 has 800 bytes, where the layout has");
-    says("restore it, or make the matrix anew");
+    says("restore it, or make the matrix again");
 }
 
 /* Without a manager Dodo's back end is the files, and the numbers are the same. */
@@ -200,8 +200,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(generated__is_factored_and_checked),
         cmocka_unit_test(factors__that_are_wrong_are_found_out),
         cmocka_unit_test(own_matrix__is_factored_but_not_checked),
-        cmocka_unit_test(singular__and_nearly_so_are_told),
-        cmocka_unit_test(damage__is_told),
+        cmocka_unit_test(singular__and_nearly_so_are_reported),
+        cmocka_unit_test(damage__is_reported),
         cmocka_unit_test(dodo__without_a_manager_is_the_file),
         cmocka_unit_test(manage__finds_the_same),
     };

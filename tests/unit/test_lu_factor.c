@@ -41,7 +41,7 @@ static double *numbers(uint64_t count)
     return a;
 }
 
-/* How far it was told to be. */
+/* How far it was reported to be. */
 typedef struct Told {
     uint64_t done, total;
 } Told;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The directory of lu's matrix: what is made, what is found damaged, and what is told then. */
+/* The directory of lu's matrix: what is made, what is found damaged, and what it says then. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int matrix_remove(void **state)
     return 0;
 }
 
-/* Enters, reads the header and opens; what was told is in @m. */
+/* Enters, reads the header and opens; the message is in @m. */
 static int open_matrix(LuMatrix *m, const TmpDir *d)
 {
     assert_int_equal(lu_matrix_enter(m, d->path, false), 0);
@@ -109,7 +109,7 @@ static void told(LuMatrix *m, int r, const char *what)
     lu_matrix_leave(m);
 }
 
-static void damage__is_told_with_what_to_mend(void **state)
+static void damage__is_reported_with_what_to_fix(void **state)
 {
     char path[256];
     LuMatrix m;
@@ -126,7 +126,7 @@ static void damage__is_told_with_what_to_mend(void **state)
     told(&m, open_matrix(&m, *state), "make one with --generate");
 }
 
-static void damage__while_it_is_in_use_is_told(void **state)
+static void damage__while_it_is_in_use_is_reported(void **state)
 {
     double block[ORDER * 6];
     char path[256];
@@ -199,8 +199,8 @@ int main(void)
         MATRIX_TEST(generated__is_the_seeds_matrix),
         MATRIX_TEST(generated__replaces_another),
         MATRIX_TEST(blocks__are_read_back_as_written),
-        MATRIX_TEST(damage__is_told_with_what_to_mend),
-        MATRIX_TEST(damage__while_it_is_in_use_is_told),
+        MATRIX_TEST(damage__is_reported_with_what_to_fix),
+        MATRIX_TEST(damage__while_it_is_in_use_is_reported),
         MATRIX_TEST(pivots__are_checked),
         MATRIX_TEST(contents__decide_what_may_be_done),
         MATRIX_TEST(directory__is_for_one_at_a_time),

@@ -421,7 +421,7 @@ static void last_error__of_the_others(void)
     CHECK(cclose(rd) == 0);
 }
 
-/* Memory where none can be: whoever reads or writes that file gets EIO. */
+/* Memory where none can be: reads and writes of that file get EIO. */
 static void last_error__of_a_file_that_fails(void)
 {
     char b = 0;
@@ -466,9 +466,6 @@ static const Scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-    (void)unsetenv("DODO_MANAGER");
-    (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    if (scenario_main(argc, argv, scenarios, ARRAY_SIZE(scenarios)))
-        return 0;
-    return scenario_group("manage_api", scenarios, ARRAY_SIZE(scenarios));
+    return scenario_main_alone(argc, argv, "manage_api", scenarios, ARRAY_SIZE(scenarios),
+                               ARRAY_SIZE(scenarios));
 }

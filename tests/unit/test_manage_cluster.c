@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* libmanage on a cluster of real programs, with a backing file that is slow to read: what leaves
- * the cache comes back from remote memory, and whoever dies meanwhile, every byte is right and no
+ * the cache comes back from remote memory, and whatever dies meanwhile, every byte is right and no
  * call fails. */
 #undef _FILE_OFFSET_BITS /* both names of the reading calls are defined here */
 #include <setjmp.h>

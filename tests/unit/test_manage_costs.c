@@ -45,7 +45,7 @@ static void cheap_file__is_measured_by_the_least_copy(void **s)
     cache_free(c);
 }
 
-static void dear_remote__the_file_is_read(void **s)
+static void expensive_remote__the_file_is_read(void **s)
 {
     (void)s;
     int rd;
@@ -86,7 +86,7 @@ static void clones__are_read_back_at_first(void **s)
     cache_free(c);
 }
 
-static void dear_clones__are_borne_where_reads_are_not(void **s)
+static void expensive_clones__are_tolerated_where_reads_are_not(void **s)
 {
     (void)s;
     int rd;
@@ -338,7 +338,7 @@ static void small_clones__are_not_read_back(void **s)
 }
 
 /* The first use of a host costs more than the later ones. */
-static void dear_remote__is_soon_looked_at_again(void **s)
+static void expensive_remote__is_soon_looked_at_again(void **s)
 {
     (void)s;
     int rd;
@@ -550,15 +550,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cheap_file__is_read_past_the_cache),
         cmocka_unit_test(cheap_file__is_measured_by_the_least_copy),
-        cmocka_unit_test(dear_remote__the_file_is_read),
+        cmocka_unit_test(expensive_remote__the_file_is_read),
         cmocka_unit_test(clones__are_read_back_at_first),
-        cmocka_unit_test(dear_clones__are_borne_where_reads_are_not),
+        cmocka_unit_test(expensive_clones__are_tolerated_where_reads_are_not),
         cmocka_unit_test(clones__are_not_for_little),
         cmocka_unit_test(clones_of_what_is_read_in_order__are_for_much),
         cmocka_unit_test(a_cache_of_what_is_read_in_order__lets_go),
         cmocka_unit_test(cost__of_the_nearest_class),
         cmocka_unit_test(small_clones__are_not_read_back),
-        cmocka_unit_test(dear_remote__is_soon_looked_at_again),
+        cmocka_unit_test(expensive_remote__is_soon_looked_at_again),
         cmocka_unit_test(a_read__has_one_source),
         cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
         cmocka_unit_test(file_read_ahead__is_cheaper),

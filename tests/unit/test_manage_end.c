@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The region cache's core at the end of its process: what is dirty is written whoever is at it, and
- * what was to be kept in remote memory is, beside calls that do not end. */
+/* The region cache's core at the end of its process: what is dirty is written even while others use
+ * it, and what was to be kept in remote memory is, beside calls that do not end. */
 #include "tests/unit/cache_fixture.h"
 
 enum { OWN = 7, PATIENCE_NS = 1000000 };

@@ -222,9 +222,9 @@ static void fork__child_holds_no_range(void)
 /* ---- files that do not take it ----------------------------------------------------------------
  */
 
-/* A region whose file cannot grow beyond @room for a while: dirty data stays in the cache, is told
- * about, and is written once there is room. @mend makes it. */
-static void full_file(int fd, size_t room, int error, void (*mend)(void))
+/* A region whose file cannot grow beyond @room for a while: dirty data stays in the cache, is
+ * reported, and is written once there is room. @make_room makes it. */
+static void full_file(int fd, size_t room, int error, void (*make_room)(void))
 {
     static uint8_t piece[PIECE], got[PIECE];
     enum { PIECES = 8 };
@@ -251,7 +251,7 @@ static void full_file(int fd, size_t room, int error, void (*mend)(void))
         CHECK(cread(rd, (off_t)(i * PIECE), got, PIECE) == PIECE);
         CHECK(memcmp(got, piece, PIECE) == 0);
     }
-    mend();
+    make_room();
     memset(piece, (int)taken + 1, sizeof piece);
     CHECK(cwrite(rd, (off_t)(taken * PIECE), piece, PIECE) == PIECE);
     (void)csync(rd); /* may still tell of what failed before */
@@ -340,7 +340,7 @@ static void file__system_is_full(void)
     CHECK(close(fd) == 0 && umount2(room_path, MNT_DETACH) == 0 && rmdir(room_path) == 0);
 }
 
-/* A file that answers EIO to whoever writes it: memory where none can be. */
+/* A file that answers EIO to each write: memory where none can be. */
 static void file__answers_eio(void)
 {
     uint8_t buf[4096];
@@ -418,7 +418,7 @@ static void settings__file(void)
 }
 
 /* The first call fails and says why, in the words that all use; so does the next. */
-static void settings__mistakes_are_told_as_by_all(void)
+static void settings__mistakes_are_reported_as_by_all(void)
 {
     for (unsigned i = 0; i < BAD_CONFS; i++) {
         char path[64];
@@ -528,7 +528,7 @@ static const Scenario scenarios[] = {
     SCENARIO(file__answers_eio),
     SCENARIO(settings__environment),
     SCENARIO(settings__file),
-    SCENARIO(settings__mistakes_are_told_as_by_all),
+    SCENARIO(settings__mistakes_are_reported_as_by_all),
     SCENARIO(settings__variables_contradict),
     SCENARIO(settings__order),
     SCENARIO(settings__config_that_is_not_there),
@@ -545,12 +545,5 @@ enum { CASES = ARRAY_SIZE(scenarios) - 6 };
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        (void)unsetenv("DODO_MANAGER");
-        (void)unsetenv("DODO_STATS");
-        (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    }
-    if (scenario_main(argc, argv, scenarios, ARRAY_SIZE(scenarios)))
-        return 0;
-    return scenario_group("manage_ends", scenarios, CASES);
+    return scenario_main_alone(argc, argv, "manage_ends", scenarios, ARRAY_SIZE(scenarios), CASES);
 }

@@ -275,12 +275,5 @@ enum { CASES = ARRAY_SIZE(scenarios) - 6 };
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        (void)unsetenv("DODO_MANAGER");
-        (void)unsetenv("DODO_STATS");
-        (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    }
-    if (scenario_main(argc, argv, scenarios, ARRAY_SIZE(scenarios)))
-        return 0;
-    return scenario_group("manage_exit", scenarios, CASES);
+    return scenario_main_alone(argc, argv, "manage_exit", scenarios, ARRAY_SIZE(scenarios), CASES);
 }

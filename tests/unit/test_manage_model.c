@@ -185,7 +185,7 @@ static void policy__unknown_changes_nothing(void)
     model_end(&m);
 }
 
-/* One that counts what it is told, takes the oldest, and keeps no list. */
+/* One that counts its calls, takes the oldest, and keeps no list. */
 static struct {
     unsigned creates, destroys, reads, writes, reclaims, removes;
 } told;
@@ -367,9 +367,6 @@ static const Scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-    (void)unsetenv("DODO_MANAGER");
-    (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    if (scenario_main(argc, argv, scenarios, ARRAY_SIZE(scenarios)))
-        return 0;
-    return scenario_group("manage_model", scenarios, ARRAY_SIZE(scenarios));
+    return scenario_main_alone(argc, argv, "manage_model", scenarios, ARRAY_SIZE(scenarios),
+                               ARRAY_SIZE(scenarios));
 }

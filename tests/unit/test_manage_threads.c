@@ -392,9 +392,6 @@ static const Scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-    (void)unsetenv("DODO_MANAGER");
-    (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    if (scenario_main(argc, argv, scenarios, ARRAY_SIZE(scenarios)))
-        return 0;
-    return scenario_group("manage_threads", scenarios, ARRAY_SIZE(scenarios));
+    return scenario_main_alone(argc, argv, "manage_threads", scenarios, ARRAY_SIZE(scenarios),
+                               ARRAY_SIZE(scenarios));
 }

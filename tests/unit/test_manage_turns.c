@@ -125,12 +125,12 @@ static void write_behind_hits(unsigned flags)
     assert_int_equal(read_begin(&read, theirs), CACHE_BLOCKED);
     assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE); /* still */
     cache_hit_copy(&hit, cache, old);
-    assert_int_equal(step(&write), CACHE_BLOCKED); /* those that came in vain have woken it */
+    assert_int_equal(step(&write), CACHE_BLOCKED); /* those that got nothing have woken it */
     assert_int_equal(step(&read), CACHE_BLOCKED);
     wakes = 0;
     cache_hit_end(&hit, cache);
     assert_int_equal(wakes, 2);
-    assert_int_equal(step(&read), CACHE_BLOCKED); /* whoever is first */
+    assert_int_equal(step(&read), CACHE_BLOCKED); /* the one that is first */
     assert_int_equal(hit_begin(&later, 1), CACHE_HIT_NONE);
     assert_int_equal(step(&write), CACHE_OVER);
     assert_int_equal(write.result, PIECE);
@@ -228,8 +228,8 @@ static bool wake_background(void *ctx)
     return somebody;
 }
 
-/* It is told of work once; where nobody could be told, again. */
-static void background__is_told_until_somebody_is_there(void **state)
+/* Work wakes it once; if nobody could be woken, again. */
+static void background__is_reported_until_somebody_is_there(void **state)
 {
     static uint8_t buf[PIECE];
     CacheConfig cfg;
@@ -325,7 +325,7 @@ static void begin_cheap(void)
 }
 
 /* The read of the file comes short or fails, so the lock is needed after all. A close that has
- * waited for the read goes on waiting, and whoever opens a region meanwhile gets another
+ * waited for the read goes on waiting, and a region opened meanwhile gets another
  * descriptor: else the read would end in that one, with another file's bytes. */
 static void close__behind_a_read_that_takes_the_lock_after_all(void **s)
 {
@@ -360,7 +360,7 @@ int main(void)
         cmocka_unit_test(write__behind_copies),
         cmocka_unit_test(write__behind_a_job),
         cmocka_unit_test(close__behind_a_read_that_takes_the_lock_after_all),
-        cmocka_unit_test(background__is_told_until_somebody_is_there),
+        cmocka_unit_test(background__is_reported_until_somebody_is_there),
         cmocka_unit_test(huge_pages__for_what_is_read_again_and_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

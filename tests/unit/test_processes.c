@@ -1,98 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The library in processes that fork, exit, run out of descriptors, or start over, on a real
- * cluster. What ends a process runs in a child: this program again, as "PROGRAM child SCENARIO". */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* The library in processes that fork, exit or start over, on a real cluster. */
+#include "tests/unit/process_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <dodo/dodo.h>
-
-#include "tests/lib/call_asserts.h"
-#include "tests/lib/cluster.h"
-#include "tests/lib/load.h"
-
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define SLOW 1
-#elif defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#define FOR_SANITIZER __attribute__((visibility("default"))) /* its library calls it */
-#ifdef SLOW
-/* TSan does not follow a thread in the child of a process with threads: there, it starts none. */
-enum { SCALE = 4, CHILD_HAS_THREADS = 0 };
-#else
-enum { SCALE = 1, CHILD_HAS_THREADS = 1 };
-#endif
-
-/* What the parent's other threads own is leaked in a forked child, by nature. */
-static atomic_bool forked_child;
-FOR_SANITIZER int __lsan_is_turned_off(void);
-int __lsan_is_turned_off(void)
-{
-    return forked_child;
-}
-
-enum { THREADS = 6, PIECE = 100 * 1000, SMALL = 8192 };
-
-static const char config[] = "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n"
-                             "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
-                             "refraction = 20ms\n";
 static const char hasty[] = "[client]\ntransfer_deadline = 2s\nrefraction = 20ms\n";
 /* Time that no test would wait for each region. */
 static const char slow_requests[] = "[client]\nrequest_deadline = 5s\nrefraction = 20ms\n";
-
-static Cluster cluster;
-static int fd = -1;
-static char path[128];
-
-static void pieces_make(unsigned count)
-{
-    static uint8_t data[PIECE];
-    for (unsigned i = 0; i < count; i++) {
-        load_fresh(i * PIECE, data, PIECE);
-        if (pwrite(fd, data, PIECE, (off_t)i * PIECE) != PIECE)
-            abort();
-    }
-}
-
-static int set_up_with(const char *text, bool sealed)
-{
-    cluster_start(&cluster, text, sealed);
-    (void)cluster_imd(&cluster, "64M");
-    fd = cluster_file(&cluster, path);
-    pieces_make(40);
-    return 0;
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    return set_up_with(config, true);
-}
 
 static int set_up_hasty(void **state)
 {
@@ -104,46 +16,6 @@ static int set_up_slow(void **state)
 {
     (void)state;
     return set_up_with(slow_requests, false);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    (void)dodo_shutdown();
-    (void)close(fd);
-    cluster_end(&cluster);
-    return 0;
-}
-
-static int piece_open(unsigned piece, unsigned flags)
-{
-    return dodo_mopen_flags(PIECE, fd, (off_t)piece * PIECE, flags);
-}
-
-/* 0 when the piece of the file reads as it was made, twice: the second time from remote memory. */
-static int piece_check(int rd, unsigned piece)
-{
-    uint8_t *want = malloc(PIECE), *got = malloc(PIECE);
-    int bad = 0;
-    load_fresh(piece * PIECE, want, PIECE);
-    for (int i = 0; i < 2; i++) {
-        memset(got, 0, PIECE);
-        bad |= dodo_mread(rd, 0, got, PIECE) != PIECE || memcmp(want, got, PIECE) != 0;
-    }
-    free(want);
-    free(got);
-    return bad;
-}
-
-/* Reads until remote memory has the whole piece; the parent's copy is alive, that is. */
-static void assert_remote(int rd, unsigned piece)
-{
-    uint64_t misses;
-    do {
-        misses = stat_of(rd).misses;
-        assert_int_equal(piece_check(rd, piece), 0);
-        assert_int_equal(stat_of(rd).active, 1);
-    } while (stat_of(rd).misses != misses);
 }
 
 /* ---- fork ----------------------------------------------------------------------------------- */
@@ -615,231 +487,14 @@ static void shutdown__and_start_again(void **state)
     }
 }
 
-/* ---- limits --------------------------------------------------------------------------------- */
-
-static int filler[1024];
-static unsigned filled;
-
-static void table_fill(void)
-{
-    for (filled = 0; filled < 1024; filled++)
-        if ((filler[filled] = dup(STDERR_FILENO)) < 0)
-            return;
-}
-
-static void table_free(void)
-{
-    while (filled > 0)
-        (void)close(filler[--filled]);
-}
-
-static void *reader_main(void *arg)
-{
-    int rd = *(int *)arg;
-    for (int i = 0; i < 20 / SCALE; i++)
-        if (piece_check(rd, 0) != 0)
-            return arg;
-    return NULL;
-}
-
-/* With no descriptor available, calls share the sockets there are. */
-static int scenario_table(char **argv)
-{
-    struct rlimit limit = {256, 256};
-    pthread_t threads[THREADS];
-    void *bad;
-    char byte;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-    fd = open(argv[0], O_RDWR | O_CLOEXEC);
-    table_fill();
-    if (piece_open(0, 0) != -1 || errno != ENOMEM) /* the library itself cannot start */
-        return 1;
-    table_free();
-    int rd = piece_open(0, 0);
-    if (rd < 0)
-        return 2;
-    table_fill();
-    for (int i = 0; i < THREADS; i++)
-        (void)pthread_create(&threads[i], NULL, reader_main, &rd);
-    for (int i = 0; i < THREADS; i++)
-        if (pthread_join(threads[i], &bad) != 0 || bad)
-            return 3;
-    if (piece_open(1, 0) != -1 || errno != EMFILE)
-        return 4;
-    if (dodo_mread(rd, 0, &byte, 1) != 1 || dodo_mwrite(rd, 0, &byte, 1) != 1 ||
-        dodo_msync(rd) != 0 || dodo_mclose(rd) != 0)
-        return 5;
-    table_free();
-    return piece_open(1, 0) < 0 ? 6 : 0;
-}
-
-static void limits__full_table(void **state)
-{
-    (void)state;
-    const char *args[] = {"table", path, NULL};
-    child_must_succeed(child_start(args), "full table of descriptors");
-}
-
-static void *small_stack_main(void *arg)
-{
-    (void)arg;
-    int rd = piece_open(30, DODO_RETAIN); /* starts the library */
-    if (rd < 0 || piece_check(rd, 30) != 0)
-        return NULL;
-    char byte = 0;
-    if (dodo_mread(rd, 7, &byte, 1) != 1 || dodo_mwrite(rd, 7, &byte, 1) != 1)
-        return NULL;
-    if (dodo_msync(rd) != 0 || dodo_mclose(rd) != 0 || dodo_shutdown() != 0)
-        return NULL;
-    return &fd;
-}
-
-static int standard_descriptors(void)
-{
-    int count = 0;
-    for (int i = 0; i < 3; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
-}
-
-/* A program that prints, though it has no standard output, must not meet the library's files and
- * sockets there. */
-static int scenario_bare(char **argv)
-{
-    void *tag;
-    uint8_t buf[SMALL];
-    fd = fcntl(open(argv[0], O_RDWR | O_CLOEXEC), F_DUPFD_CLOEXEC, 10);
-    for (int i = 0; i < 3; i++)
-        (void)close(i);
-    int rd = piece_open(0, 0);
-    if (rd < 0 || piece_check(rd, 0) != 0 || standard_descriptors() != 0)
-        return 1;
-    DodoQueue *q = dodo_queue_open(2);
-    DodoDone done;
-    if (!q || dodo_queue_read(q, rd, 0, buf, sizeof buf, &tag) != 0 ||
-        dodo_queue_wait(q, &done, 1, -1) != 1 || dodo_prefetch(rd, 0, PIECE) != 0 ||
-        standard_descriptors() != 0)
-        return 2;
-    if (dodo_queue_close(q) != 0 || dodo_mclose(rd) != 0 || standard_descriptors() != 0)
-        return 3;
-    return dodo_shutdown() == 0 && standard_descriptors() == 0 ? 0 : 4;
-}
-
-static void limits__no_standard_descriptors(void **state)
-{
-    (void)state;
-    const char *args[] = {"bare", path, NULL};
-    child_must_succeed(child_start(args), "no standard descriptors");
-}
-
-/* The program's sandbox refuses getrandom(2) in all its threads from now on. */
-static bool random_refuse(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog filter = {.len = sizeof code / sizeof *code, .filter = code};
-    char byte;
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0 &&
-           getrandom(&byte, 1, 0) == -1;
-}
-
-/* argv: the file; "first": before the library starts. */
-static int scenario_sandbox(char **argv)
-{
-    fd = open(argv[0], O_RDWR | O_CLOEXEC);
-    if (strcmp(argv[1], "first") == 0) {
-        if (!random_refuse() || piece_open(0, 0) != -1 || errno != ENOMEM)
-            return 1;
-        return strstr(dodo_last_error(), "getrandom") ? 0 : 2;
-    }
-    int rd = piece_open(0, 0);
-    if (rd < 0 || !random_refuse() || piece_check(rd, 0) != 0)
-        return 3;
-    DodoQueue *q = dodo_queue_open(2); /* a socket and sessions of its own */
-    uint8_t buf[SMALL];
-    DodoDone done;
-    if (!q || dodo_queue_read(q, rd, 0, buf, sizeof buf, NULL) != 0 ||
-        dodo_queue_wait(q, &done, 1, -1) != 1 || done.result != sizeof buf)
-        return 4;
-    int other = piece_open(1, 0);
-    return other < 0 || piece_check(other, 1) != 0 || dodo_queue_close(q) != 0 ||
-                   dodo_mclose(other) != 0
-               ? 5
-               : 0;
-}
-
-static void limits__no_randomness(void **state)
-{
-    (void)state;
-    const char *first[] = {"sandbox", path, "first", NULL};
-    const char *later[] = {"sandbox", path, "later", NULL};
-    child_must_succeed(child_start(first), "no randomness");
-    child_must_succeed(child_start(later), "no randomness any more");
-}
-
-static void hook_ignores(void *ctx, int level, const char *text)
-{
-    (void)ctx, (void)level, (void)text;
-}
-
-/* As small as musl's stacks, with a page below that must not be touched. */
-static void limits__small_stack(void **state)
-{
-    (void)state;
-#if defined(SLOW) || defined(SANITIZED)
-    const size_t size = 1 << 20, mine = 0; /* their frames are larger */
-#else
-    const size_t size = 128 << 10, mine = size / 2; /* the program needs some, too */
-#endif
-    pthread_t thread;
-    pthread_attr_t attr;
-    void *good;
-    uint8_t *stack =
-        mmap(NULL, size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(stack != MAP_FAILED);
-    assert_int_equal(mprotect(stack, 4096, PROT_NONE), 0);
-    memset(stack + 4096, 0xa5, size);
-    dodo_set_log(hook_ignores, NULL);
-    assert_int_equal(pthread_attr_init(&attr), 0);
-    assert_int_equal(pthread_attr_setstack(&attr, stack + 4096, size), 0);
-    assert_int_equal(pthread_create(&thread, &attr, small_stack_main, NULL), 0);
-    assert_int_equal(pthread_join(thread, &good), 0);
-    assert_ptr_equal(good, &fd);
-    size_t untouched = 0;
-    while (stack[4096 + untouched] == 0xa5)
-        untouched++;
-    assert_true(untouched >= mine);
-    dodo_set_log(NULL, NULL);
-    (void)pthread_attr_destroy(&attr);
-    (void)munmap(stack, size + 4096);
-}
-
 /* ---- ---------------------------------------------------------------------------------------- */
-
-static int child_main(const char *scenario, char **argv)
-{
-    static const struct {
-        const char *name;
-        int (*run)(char **argv);
-    } scenarios[] = {
-        {"exit", scenario_exit},   {"holder", scenario_holder}, {"hog", scenario_hog},
-        {"hook", scenario_hook},   {"late", scenario_late},     {"silent", scenario_silent},
-        {"table", scenario_table}, {"bare", scenario_bare},     {"sandbox", scenario_sandbox},
-    };
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        if (strcmp(scenario, scenarios[i].name) == 0)
-            return scenarios[i].run(argv);
-    return 99;
-}
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    static const Child children[] = {
+        {"exit", scenario_exit}, {"holder", scenario_holder}, {"hog", scenario_hog},
+        {"hook", scenario_hook}, {"late", scenario_late},     {"silent", scenario_silent},
+    };
 #define HASTY(f) cmocka_unit_test_setup_teardown(f, set_up_hasty, tear_down)
 #define SILENT(f) cmocka_unit_test_setup_teardown(f, set_up_slow, tear_down)
     const struct CMUnitTest tests[] = {
@@ -856,13 +511,10 @@ int main(int argc, char **argv)
         SILENT(exit__manager_is_silent),
         SILENT(shutdown__manager_is_silent),
         T(shutdown__and_start_again),
-        T(limits__full_table),
-        T(limits__no_standard_descriptors),
-        T(limits__no_randomness),
-        T(limits__small_stack),
     };
-    if (argc > 2 && strcmp(argv[1], "child") == 0)
-        return child_main(argv[2], argv + 3);
+    int status = child_main(argc, argv, children, ARRAY_SIZE(children));
+    if (status >= 0)
+        return status;
     cluster_arguments(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,7 +194,7 @@ static void test_has_no_groups_and_gets_no_rights(void **state)
 }
 
 /* In words that imd understands: see imd/owner.h. */
-static void test_reload_is_told(void **state)
+static void test_reload_is_reported(void **state)
 {
     int pair[2];
     char text[64] = "";
@@ -215,7 +215,7 @@ static void test_reload_is_told(void **state)
 
 enum { POOL = 1 << 20 };
 
-/* This program as imd: when it is told to leave, it still says that it keeps to its limit. */
+/* This program as imd: when it is asked to leave, it still says that it keeps to its limit. */
 static int be_imd(int fd)
 {
     static const char ready[] = "ready epoch=1 pool=1048576", used[] = "used 4096 limit 1048576";
@@ -332,7 +332,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_end_that_was_taken),
         cmocka_unit_test(test_gives_way_to_everybody),
         cmocka_unit_test(test_has_no_groups_and_gets_no_rights),
-        cmocka_unit_test(test_reload_is_told),
+        cmocka_unit_test(test_reload_is_reported),
         cmocka_unit_test(test_leaves_unhindered),
         cmocka_unit_test(test_does_not_outlive_rmd),
     };

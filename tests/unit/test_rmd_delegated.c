@@ -89,7 +89,7 @@ static void delegated_group_is_left_for_one_below(void **state)
 int main(void)
 {
     if (!make_group())
-        return skip_all("no control group of version 2 is to be had here");
+        return skip_all("no control group of version 2 is available here");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(delegated_group_is_left_for_one_below),
     };

@@ -96,7 +96,7 @@ static void facts__nothing_is_there(void **state)
     assert_true(f->facts.value[FACT_hour] == 22);
 }
 
-/* A file that comes later is read, one that changes is read anew. */
+/* A file that comes later is read, one that changes is read again. */
 static void facts__polls(void **state)
 {
     Fixture *f = *state;

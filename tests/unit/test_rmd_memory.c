@@ -132,7 +132,7 @@ static void a_control_group_can_be_smaller_than_the_host(void **state)
     assert_int_equal(memory_lendable_bytes(&m, 0), 0);
 }
 
-/* The noise to be borne is the group's, not the host's: else a small group would lend nothing. */
+/* The noise to tolerate is the group's, not the host's: else a small group would lend nothing. */
 static void a_small_group_lends_too(void **state)
 {
     MemoryState m = host(60 * GIB);

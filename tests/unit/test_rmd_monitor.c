@@ -51,7 +51,7 @@ static void a_touch_reclaims_at_the_next_look(void **state)
     assert_int_equal(h.terminates, 1);
     assert_int_equal(state_now(), MONITOR_BUSY);
     assert_string_equal(reason(),
-                        "the console was touched 200ms ago, says terminals, 5min are wanted");
+                        "the console was touched 200ms ago, says terminals, 5min are needed");
     ended();
     pass(5 * MINUTE - 2 * NS_PER_S);
     assert_int_equal(h.starts, 1);
@@ -95,7 +95,7 @@ static void load_reclaims_and_must_be_low_for_as_long(void **state)
     h.load = 0.3;
     look();
     assert_int_equal(h.terminates, 1);
-    assert_string_equal(reason(), "the load is 0.30, below 0.30 is wanted");
+    assert_string_equal(reason(), "the load is 0.30, it must be below 0.30");
     ended();
     for (unsigned i = 0; i < 1000; i++) { /* flaps */
         h.load = i % 20 ? 0.2 : 0.35;
@@ -414,7 +414,7 @@ static void explains_itself(void **state)
     look();
     (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
     assert_non_null(strstr(text, "The host is not lent: the console was touched 3s ago, says "
-                                 "terminals, 5min are wanted.\n"));
+                                 "terminals, 5min are needed.\n"));
     assert_non_null(strstr(text, "no  => console idle for 5min: for 3s, says terminals\n"));
     assert_non_null(strstr(text, "no     load below 0.30 for 5min: it is 0.05, below for 60s\n"));
     assert_non_null(strstr(text, "yes    memory to spare: 43 GiB could be lent, 0 B are\n"));
@@ -464,7 +464,7 @@ static void tells_others_hours_alone(void **state)
     look();
     monitor_status_coarse(h.monitor, h.now_ns, &s);
     assert_string_equal(
-        s.reason, "the console was touched less than 1h ago, says terminals, 5min are wanted");
+        s.reason, "the console was touched less than 1h ago, says terminals, 5min are needed");
     (void)monitor_explain_coarse(h.monitor, h.now_ns, text, sizeof text);
     assert_null(strstr(text, "0s"));
     assert_null(strstr(text, "ms"));

@@ -123,7 +123,7 @@ static void pool(void **state)
     }
 }
 
-static void mistakes_are_told_as_by_all(void **state)
+static void mistakes_are_reported_as_by_all(void **state)
 {
     for (size_t i = 0; i < BAD_CONFS; i++) {
         char error[CONFIG_ERROR_MAX];
@@ -211,7 +211,7 @@ int main(void)
         CASE(none_switches_a_source_off),
         CASE(what_is_needed),
         CASE(pool),
-        CASE(mistakes_are_told_as_by_all),
+        CASE(mistakes_are_reported_as_by_all),
         CASE(populate_is_not_for_rmd),
         CASE(takes_its_keys),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What others than the owner are told of the sources. */
+/* What others than the owner learn of the sources. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -136,7 +136,7 @@ static void logind__nobody(void **state)
     assert_int_equal(f->report.sessions, 1);
     session_set(f, "c1", "State", g_variant_new_string("closing"));
     look(f, 402 * S);
-    assert_idle(f, 0, "nobody is logged in, for 0s at least"); /* counted anew */
+    assert_idle(f, 0, "nobody is logged in, for 0s at least"); /* counted again */
     subprocess_end(mock);
 }
 
@@ -192,7 +192,7 @@ static void logind__clocks(void **state)
         {NOW - 10 * S, AWAKE - 700 * S, 700 * S},
         {NOW - 5000 * S, AWAKE - 700 * S, 700 * S}, /* the clock was set forward */
         {NOW - 300 * S, AWAKE + S, 0},              /* in the future */
-        {NOW - 300 * S, 0, 300 * S},                /* only one is told */
+        {NOW - 300 * S, 0, 300 * S},                /* only one is reported */
         {NOW + S, 0, 0},
         {S, 0, AWAKE}, /* before the host's start */
         {0, 0, 0},     /* idle, and no word since when */
@@ -317,7 +317,7 @@ static void desktop__gnome(void **state)
     Service gnome = {MUTTER, "/org/gnome/Mutter/IdleMonitor/Core", MUTTER};
     source_start(f, &source_desktop, f->bus.address);
     look(f, 0);
-    assert_unknown(f, "no desktop on this bus tells");
+    assert_unknown(f, "no desktop on this bus reports it");
     service_start(&gnome, &f->bus);
     service_answer(&gnome, g_variant_new("(t)", (guint64)301250));
     look(f, S);
@@ -384,7 +384,7 @@ static void desktop__other_path(void **state)
     assert_idle(f, 0, "the screen saver");
     service_fail(&saver, "org.freedesktop.DBus.Error.NotSupported");
     look(f, S);
-    assert_unknown(f, "no desktop on this bus tells");
+    assert_unknown(f, "no desktop on this bus reports it");
     service_stop(&saver);
 }
 

@@ -236,10 +236,10 @@ static void utmp__none_is_kept(void **state)
     assert_int_equal(f->report.sessions, -1);
     tmpdir_text(&f->dir, "utmp", "");
     look(f, 0);
-    assert_unknown(f, "utmp: nobody keeps it here");
+    assert_unknown(f, "utmp: no sessions are recorded here");
     tmpdir_text(&f->dir, "utmp", "half a record");
     look(f, 0);
-    assert_unknown(f, "utmp: nobody keeps it here");
+    assert_unknown(f, "utmp: no sessions are recorded here");
     assert_int_equal(f->report.sessions, -1);
 }
 

@@ -191,7 +191,7 @@ static void damage_is_seen(void **state)
     assert_int_equal(survey_line_read(&r, "\0\0\0", 3, &s), SURVEY_LINE_DAMAGED);
 }
 
-static void other_versions_are_told_apart(void **state)
+static void other_versions_are_reported_apart(void **state)
 {
     static const char ours[] = "1795295460 a 10 1 2 3 4 10 0 - - 0";
     char header[SURVEY_LINE_MAX];
@@ -220,7 +220,7 @@ int main(void)
         cmocka_unit_test(is_read_as_it_was_written),
         cmocka_unit_test(a_part_of_a_line_is_none),
         cmocka_unit_test(damage_is_seen),
-        cmocka_unit_test(other_versions_are_told_apart),
+        cmocka_unit_test(other_versions_are_reported_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

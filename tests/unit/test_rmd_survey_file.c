@@ -228,7 +228,7 @@ static void run_full(void)
     survey_file_free(f);
 }
 
-static void a_full_disk_is_told_once(void **state)
+static void a_full_disk_is_reported_once(void **state)
 {
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(logged("survey_failed", run_full), 1);
@@ -302,7 +302,7 @@ int main(void)
         TEST(a_restart_appends),
         TEST(goes_on_after_a_line_that_breaks_off),
         TEST(the_file_may_be_moved_away),
-        TEST(a_full_disk_is_told_once),
+        TEST(a_full_disk_is_reported_once),
         TEST(memory_that_cannot_be_read_is_no_sample),
         TEST(says_what_cannot_be_a_recording),
         TEST(records_this_host),

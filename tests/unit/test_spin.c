@@ -89,7 +89,7 @@ static bool look(void *ctx)
     return looks_left-- == 1;
 }
 
-/* What a thread slept through in vain after a spin is one wait, not two; what it slept through
+/* What a thread slept through after a useless spin is one wait, not two; what it slept through
  * without one is how it learns that spinning pays again. */
 static void spin_slept__counts_what_no_spin_told(void **state)
 {

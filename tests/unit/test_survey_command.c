@@ -131,7 +131,7 @@ static void draws_figures(void **state)
     assert_says("dodo survey: nowhere/fig-all.svg: cannot write it: No such file or directory\n");
 }
 
-static void says_what_to_mend(void **state)
+static void says_what_to_fix(void **state)
 {
     assert_run(2, "");
     assert_says("dodo survey: give recordings");
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(prints_a_table),
         cmocka_unit_test(counts_damage_aloud),
         cmocka_unit_test(draws_figures),
-        cmocka_unit_test(says_what_to_mend),
+        cmocka_unit_test(says_what_to_fix),
     };
     if (argc != 2) {
         (void)fprintf(stderr, "usage: test-survey_command DODO\n");

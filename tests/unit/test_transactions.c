@@ -144,7 +144,7 @@ static void binary__is_written(void **state)
     assert_int_equal(transaction_write(TRANSACTIONS_TEXT, NULL, 0, bytes), 1);
 }
 
-static void binary__truncated_is_told(void **state)
+static void binary__truncated_is_reported(void **state)
 {
     (void)state;
     for (size_t len = 1; len < sizeof golden; len++)
@@ -160,7 +160,7 @@ static void expect_damage(size_t at, uint8_t byte, const char *why)
     expect_error(bytes, sizeof bytes, why);
 }
 
-static void binary__damage_is_told(void **state)
+static void binary__damage_is_reported(void **state)
 {
     static const uint8_t many[] = "DODOtr1\n\1\0\0\0\0\0\0\0\xff\xff\xff\x07";
     uint8_t longer[sizeof golden + 1] = {0};
@@ -242,8 +242,8 @@ int main(void)
         cmocka_unit_test(text__errors_tell_the_line),
         cmocka_unit_test(binary__is_read),
         cmocka_unit_test(binary__is_written),
-        cmocka_unit_test(binary__truncated_is_told),
-        cmocka_unit_test(binary__damage_is_told),
+        cmocka_unit_test(binary__truncated_is_reported),
+        cmocka_unit_test(binary__damage_is_reported),
         cmocka_unit_test(binary__items_do_not_run_over),
         cmocka_unit_test(formats__give_back_what_was_written),
         cmocka_unit_test(next__takes_no_more_items_than_it_may),

@@ -416,7 +416,7 @@ static void write_transfer__resend(void **state)
 }
 
 /* The imd dropped an open fill, but we hold that half of it is there: a poll finds out. */
-static void write_transfer__forgotten_fill_is_offered_anew(void **state)
+static void write_transfer__forgotten_fill_is_offered_again(void **state)
 {
     (void)state;
     WriteSim *s = sim_new(45);
@@ -535,7 +535,7 @@ int main(void)
         cmocka_unit_test(write_transfer__silence_is_death_after_polls),
         cmocka_unit_test(write_transfer__stop_of_the_process_is_not_silence),
         cmocka_unit_test(write_transfer__resend),
-        cmocka_unit_test(write_transfer__forgotten_fill_is_offered_anew),
+        cmocka_unit_test(write_transfer__forgotten_fill_is_offered_again),
         cmocka_unit_test(write_transfer__takes_over_what_is_there_already),
         cmocka_unit_test(write_transfer__acks_of_others_are_ignored),
         cmocka_unit_test(write_transfer__void_answered_open_is_asked_again),

@@ -350,7 +350,7 @@ static void receive_asleep__a_nudge_of_another_thread_ends_it(void **state)
     transport_close(t);
 }
 
-/* The kernel keeps the time: what it was told, and that an end without a message is none. */
+/* The kernel keeps the time: what it was set to, and that an end without a message is none. */
 static void receive_asleep__ends_when_its_patience_is_over(void **state)
 {
     static uint8_t buf[TRANSPORT_RECV_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* diskfs: a directory's files, as slow as a modelled disk (a FUSE file system). The machine's own
- * is no measure, being fast or slow as it happens to be. Page cache, read-ahead and O_DIRECT behave
- * above it as above any disk. Only what the demonstration and the testbed need: regular files in
- * one directory. Not installed. */
+ * disk is no measure, since it is sometimes fast and sometimes slow. Page cache, read-ahead and
+ * O_DIRECT behave above it as above any disk. Only what the demonstration and the testbed need:
+ * regular files in one directory. Not installed. */
 #include <fuse.h> /* meson says which FUSE_USE_VERSION */
 #include <fuse_lowlevel.h>
 
@@ -76,8 +76,8 @@ static bool seen_equal(const Seen *a, const Seen *b)
            a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* Remembers the file as it is now: what the kernel has of it in its page cache is what it is. True
- * if it is as it was remembered. */
+/* Remembers the file as it is now. What the kernel has of it in its page cache belongs to that
+ * state. True if it is as it was remembered. */
 static bool see(int fd)
 {
     Disk *d = disk();
@@ -138,9 +138,10 @@ static int disk_create(const char *path, mode_t mode, struct fuse_file_info *fi)
     return open_file(path, fi, fi->flags | O_CREAT, mode);
 }
 
-/* When the request came on the modelled disk's clock. Where this process woke up late, so did who
- * asks now; and a request that has waited for us came before the last access was over. So the
- * machine's delays do not add up over accesses; but what it cannot do at all it does not owe. */
+/* When the request came, on the modelled disk's clock. If this process woke up late, so did the one
+ * who asks now; and a request that has waited for us came before the last access was over. So the
+ * machine's delays do not add up over accesses. But what the machine cannot do at all is not caught
+ * up. */
 static uint64_t came_ns(Disk *d)
 {
     uint64_t now_ns = os_now_ns(), free_ns = d->model.free_ns[0], came_ns = now_ns - d->late_ns;

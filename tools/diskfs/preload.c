@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The disk model where FUSE is not to be had: LD_PRELOADed into a program, it makes pread(2) and
+/* The disk model where FUSE is unavailable: LD_PRELOADed into a program, it makes pread(2) and
  * pwrite(2) of one file as slow as the disk; there is no page cache above it. DISK_FILE names the
  * file, DISK_POSITION and DISK_BANDWIDTH are as diskfs's options. Not installed. */
 #undef _FILE_OFFSET_BITS /* both names of each call are defined here */

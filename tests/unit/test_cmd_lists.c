@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* Reconciliation at the manager: the lists of regions that imds send, of hosts that list whatever
+ * they like, too. */
+#include "tests/unit/cmd_fixture.h"
+
+enum { KIB = 1024 };
+
+/* ---- lists of imds -------------------------------------------------------------------------- */
+
+static void listing__drops_what_the_imd_does_not_have(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 20);
+    OpOpen open = open_of(99, 4 * KIB, REGION_RETAIN);
+    OpOpenReply kept;
+    assert_int_equal(client_open(rig, c, &open, &kept), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &kept.address, CLOSE_RELEASE, 1), STATUS_OK);
+    imd_drop(imd, imd_region(imd, kept.address.region));
+    imd_drop(imd, imd_region(imd, c->open[7].region));
+    rig_live(rig, 2);
+    assert_int_equal(rig_stats(rig).regions, 19);
+    assert_int_equal(client_close(rig, c, &c->open[7], CLOSE_FREE, 0), STATUS_GONE);
+    assert_int_equal(client_open(rig, c, &open, &kept), STATUS_OK);
+    assert_int_equal(kept.reused, 0);
+    rig_free(rig);
+}
+
+/* An imd that was never asked anything: its lists know of all requests that there were. */
+static void listing__repeated_before_any_request(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 5);
+    rig_amnesia(rig);
+    imd_join(rig, imd);
+    assert_int_equal(imd_before(imd), 0);
+    imd_list(rig, imd);
+    imd_list(rig, imd);
+    assert_int_equal(rig_stats(rig).regions, 5);
+    assert_int_equal(rig_stats(rig).reconciled, 5);
+    imd_drop(imd, imd_region(imd, c->open[3].region));
+    imd_list(rig, imd);
+    assert_int_equal(rig_stats(rig).regions, 4);
+    assert_int_equal(rig_stats(rig).reconciled, 6);
+    rig_free(rig);
+}
+
+/* A list taken before an ALLOC, a RELEASE, a REOPEN or a FREE, but arriving after: the directory
+ * is newer. */
+static void listing__older_than_requests_changes_nothing(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reopened, released, freed, allocated;
+    open.key = key_of(1);
+    assert_int_equal(client_open(rig, c, &open, &reopened), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &reopened.address, CLOSE_RELEASE, 1), STATUS_OK);
+    open.key = key_of(2);
+    assert_int_equal(client_open(rig, c, &open, &released), STATUS_OK);
+    open.key = key_of(3);
+    assert_int_equal(client_open(rig, c, &open, &freed), STATUS_OK);
+
+    RegionListing old[3];
+    memcpy(old, imd->regions, sizeof old);
+    uint64_t before = imd_before(imd);
+    open.key = key_of(1);
+    assert_int_equal(client_open(rig, c, &open, &reopened), STATUS_OK);
+    assert_int_equal(reopened.reused, 1);
+    assert_int_equal(client_close(rig, c, &released.address, CLOSE_RELEASE, 1), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &freed.address, CLOSE_FREE, 0), STATUS_OK);
+    open.key = key_of(4);
+    assert_int_equal(client_open(rig, c, &open, &allocated), STATUS_OK);
+
+    imd_page(rig, imd, 2, 0, 1, before, old, 3);
+    rig_pump(rig);
+    assert_int_equal(rig_stats(rig).regions, 3);
+    assert_int_equal(rig_stats(rig).reconciled, 0);
+    unsigned asked = lists_asked(rig);
+    rig_live(rig, 5); /* all agree, without another list */
+    assert_int_equal(lists_asked(rig), asked);
+    assert_int_equal(client_close(rig, c, &reopened.address, CLOSE_FREE, 0), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &allocated.address, CLOSE_FREE, 0), STATUS_OK);
+    open.key = key_of(2);
+    assert_int_equal(client_open(rig, c, &open, &released), STATUS_OK);
+    assert_int_equal(released.reused, 1);
+    rig_free(rig);
+}
+
+/* A list that reflects an ALLOC may be faster than the ALLOC's answer. */
+static void listing__faster_than_the_answer(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    imd->dumb = true;
+    uint64_t id = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    imd_list(rig, imd);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    /* Claimed lists in between do not count against it. */
+    client_claim(rig, c);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    imd->dumb = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    rig_live(rig, 50);
+    assert_int_equal(imd->count, 1);
+    rig_free(rig);
+}
+
+/* The directory has it open, the imd released, or released by whom it has kept: the list tells. */
+static void listing__corrects_the_directory(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig), *d = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply a, reply;
+    assert_int_equal(client_open(rig, c, &open, &a), STATUS_OK);
+    imd->regions[0].flags |= REGION_RELEASED;
+    imd->regions[0].client = (Id128){{0}};
+    imd->regions[0].stamp = stamp_of(1);
+    imd_list(rig, imd);
+    assert_int_equal(client_open(rig, d, &open, &reply), STATUS_OK);
+    assert_int_equal(reply.reused, 1);
+    /* And back: kept here, open for d there. */
+    assert_int_equal(client_close(rig, d, &reply.address, CLOSE_RELEASE, 1), STATUS_OK);
+    imd->regions[0].flags = REGION_RETAIN;
+    imd->regions[0].client = d->session.peer_id;
+    imd->regions[0].address.opening++;
+    imd_list(rig, imd);
+    rig_pump(rig);
+    d->open[d->count++] = imd->regions[0].address;
+    assert_int_equal(client_close(rig, d, &d->open[0], CLOSE_FREE, 0), STATUS_OK);
+    assert_int_equal(imd->count, 0);
+    rig_free(rig);
+}
+
+static void listing__full_directory_takes_no_more_and_rests(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.regions_max = 10;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_new(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 25; i++)
+        imd->regions[imd->count++] =
+            (RegionListing){.address = {imd->session.peer_epoch, i + 1, 1, {{1}}},
+                            .key = key_of((uint8_t)i),
+                            .len = KIB,
+                            .flags = REGION_RETAIN | REGION_RELEASED,
+                            .port = 9000};
+    imd_join(rig, imd);
+    rig_live(rig, 3);
+    assert_int_equal(rig_stats(rig).regions, 10);
+    unsigned asked = lists_asked(rig);
+    rig_live(rig, 50);
+    assert_int_equal(lists_asked(rig), asked);
+    rig_free(rig);
+}
+
+static void listing__names_more_clients_than_may_be(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.clients_max = 4;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_new(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 10; i++)
+        imd->regions[imd->count++] =
+            (RegionListing){.address = {imd->session.peer_epoch, i + 1, 1, {{1}}},
+                            .client = {{7, (uint8_t)i}},
+                            .len = KIB,
+                            .port = 9000};
+    imd_join(rig, imd);
+    rig_live(rig, 2);
+    assert_int_equal(rig_stats(rig).regions, 4);
+    assert_int_equal(rig_stats(rig).clients, 4);
+    /* Real clients are BUSY meanwhile; in the end all is reclaimed. */
+    FakeClient *c = client_new(rig);
+    uint64_t id = client_alive(rig, c);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_BUSY);
+    request_ids_settle(&c->ids, id);
+    c->dead = true;
+    rig_live(rig, 200);
+    assert_int_equal(imd->count, 0);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
+/* An entry that nobody can have open: a region for nobody, or for one that left. */
+static void listing__of_nobodys_region_is_freed(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    client_alive(rig, c);
+    client_request(rig, c, OP_LEAVE, NULL, 0);
+    c->dead = true;
+    for (unsigned i = 0; i < 2; i++) {
+        imd->regions[imd->count++] =
+            (RegionListing){.address = {imd->session.peer_epoch, i + 1, 1, {{1}}},
+                            .client = i ? c->session.peer_id : (Id128){{0}},
+                            .len = KIB,
+                            .port = 9000};
+    }
+    rig_live(rig, 2);
+    assert_int_equal(imd->count, 0);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    rig_free(rig);
+}
+
+/* A busy host's digest always lags a little: that alone is no reason for lists. A lasting
+ * difference is, however busy it is. */
+static void beat__differing_while_busy(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    unsigned asked = imd->lists_asked;
+    imd->dumb = true;
+    client_open_send(rig, c, &open);
+    rig_pump(rig);
+    for (unsigned i = 0; i < 2; i++) {
+        imd_beat(rig, imd);
+        rig_pump(rig);
+        assert_int_equal(imd->lists_asked, asked);
+    }
+    imd_beat(rig, imd);
+    rig_pump(rig);
+    assert_int_equal(imd->lists_asked, asked + 1);
+    rig_free(rig);
+}
+
+/* ---- a host that lists what it likes --------------------------------------------------------- */
+
+enum { SMALL_POOL = 16 * KIB, SMALL_MOST = SMALL_POOL / (4 * KIB) + 64 };
+
+/* @count regions that nobody else knows, from number @first on, each open for a client of its own,
+ * or all for none. */
+static void list_invented(Rig *rig, FakeImd *imd, unsigned first, unsigned count, bool named)
+{
+    imd->count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        RegionListing *l = &imd->regions[imd->count++];
+        *l = (RegionListing){.address = {.epoch = imd->session.peer_epoch,
+                                         .region = 1000 + i,
+                                         .opening = 1,
+                                         .capability = {{7}}},
+                             .key = key_of(1),
+                             .offset = i * (uint64_t)KIB,
+                             .len = 4 * KIB,
+                             .port = 9000};
+        if (!named) {
+            l->flags = REGION_RETAIN | REGION_RELEASED;
+            l->stamp = stamp_of(1);
+        } else {
+            l->client.bytes[0] = 0xcc;
+            l->client.bytes[1] = (uint8_t)(first + i);
+            l->client.bytes[2] = (uint8_t)((first + i) >> 8);
+        }
+    }
+    imd_list(rig, imd);
+}
+
+static void listing__of_more_than_the_pool_has_room_for(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *liar = imd_up(rig, SMALL_POOL), *honest = imd_up(rig, 1024 * KIB);
+    list_invented(rig, liar, 0, 400, false);
+    assert_int_equal(rig_stats(rig).regions, SMALL_MOST);
+    list_invented(rig, honest, 0, 200, false);
+    assert_int_equal(rig_stats(rig).regions, SMALL_MOST + 200);
+    rig_free(rig);
+}
+
+static void listing__of_ever_other_clients(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.clients_max = 1000;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *liar = imd_up(rig, SMALL_POOL), *honest = imd_up(rig, 1024 * KIB);
+    for (unsigned i = 0; i < 40; i++)
+        list_invented(rig, liar, i * 10, 10, true);
+    assert_int_equal(rig_stats(rig).clients, SMALL_MOST);
+    list_invented(rig, honest, 5000, 100, true);
+    assert_int_equal(rig_stats(rig).clients, SMALL_MOST + 100);
+    liar->count = honest->count = 0;
+    rig_wait(rig, 200 * NS_PER_S); /* none of them is ever heard: they go, and count no more */
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(listing__of_ever_other_clients),
+        cmocka_unit_test(listing__of_more_than_the_pool_has_room_for),
+        cmocka_unit_test(listing__drops_what_the_imd_does_not_have),
+        cmocka_unit_test(listing__repeated_before_any_request),
+        cmocka_unit_test(listing__older_than_requests_changes_nothing),
+        cmocka_unit_test(listing__faster_than_the_answer),
+        cmocka_unit_test(listing__corrects_the_directory),
+        cmocka_unit_test(listing__full_directory_takes_no_more_and_rests),
+        cmocka_unit_test(listing__names_more_clients_than_may_be),
+        cmocka_unit_test(listing__of_nobodys_region_is_freed),
+        cmocka_unit_test(beat__differing_while_busy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
