@@ -173,12 +173,15 @@ static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_byt
         l->unmatched_bytes = 0; /* it is of before we looked */
         return;
     }
+    double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
+    l->mean = l->mean * keep + gone / elapsed_s * (1 - keep);
     if (!l->lends) {
-        double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
-        l->usual = l->usual * keep + gone / elapsed_s * (1 - keep);
+        l->usual = l->mean;
         return;
     }
     l->excess_bytes += gone - l->usual * elapsed_s;
+    if (l->mean < l->usual) /* what is not missed although memory is lent */
+        l->usual = l->mean;
     if (l->excess_bytes < 0)
         l->excess_bytes = 0;
     if (l->excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) || !GUARD(EVICTED))
@@ -268,6 +271,7 @@ void lending_end(Lending *l)
 {
     l->lends = false;
     l->owed_bytes = l->lost_bytes = 0;
+    l->mean = l->usual; /* what was missed meanwhile may have been our doing */
 }
 
 /* What the pool has no use of is not what the owner's programs lack. */

@@ -80,7 +80,8 @@ typedef struct Lending {
     uint64_t reclaimed_bytes;           /* at the last reading */
     uint64_t unmatched_bytes;           /* reclaimed in this lending, and not missed yet */
     uint64_t early_bytes; /* missed by the last reading, before it counted as reclaimed */
-    double usual;         /* bytes a second, while nothing was lent */
+    double mean;          /* bytes a second, lately */
+    double usual;         /* likewise, while nothing was lent; less, where less goes since */
     double excess_bytes;  /* beyond that, and not given back yet */
     uint64_t owed_bytes;  /* given back for it, in this lending */
     uint64_t lost_bytes;  /* of them, by this reading */

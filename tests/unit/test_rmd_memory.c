@@ -381,6 +381,38 @@ static void what_was_usual_before_is_not_ours(void **state)
     assert_true(lending.limit_bytes < 20 * GIB);
 }
 
+/* What nobody misses although memory is lent is usual no more, in this lending and the next. */
+static void what_was_usual_is_forgotten_in_a_lending_too(void **state)
+{
+    before_lending(600, 100 * MIB);
+    for (unsigned i = 0; i < 900; i++)
+        (void)read_evicted(NS_PER_S, 20 * GIB);
+    lending_end(&lending);
+    (void)read_evicted(NS_PER_S, 0);
+    (void)lending_begin(&lending, now_ns);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
+}
+
+/* Nor is usual what was missed because of an earlier lending. */
+static void what_was_missed_in_a_lending_is_not_usual(void **state)
+{
+    before_lending(600, 0);
+    for (unsigned i = 0; i < 600; i++) {
+        evicted += 100 * MIB;
+        (void)read_evicted(NS_PER_S, 20 * GIB);
+    }
+    lending_end(&lending);
+    (void)read_evicted(NS_PER_S, 0);
+    (void)lending_begin(&lending, now_ns);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
+}
+
 static void nor_what_goes_while_little_is_lent(void **state)
 {
     before_lending(10, 0);
@@ -571,6 +603,8 @@ int main(void)
         cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
         cmocka_unit_test(what_was_usual_before_is_not_ours),
         cmocka_unit_test(nor_what_a_groups_limit_evicts),
+        cmocka_unit_test(what_was_usual_is_forgotten_in_a_lending_too),
+        cmocka_unit_test(what_was_missed_in_a_lending_is_not_usual),
         cmocka_unit_test(nor_what_goes_while_little_is_lent),
         cmocka_unit_test(old_counters_say_nothing),
         cmocka_unit_test(active_cache_that_ages_is_not_lent),
