@@ -129,7 +129,7 @@ def print_storms(runs):
     touched = sorted(r["touched_ms"] for r in runs if r["touched_ms"] is not None)
     storm = statistics.median(r["storm_bytes"] for r in runs) / 2**20
     lent = statistics.median(r["lent_bytes"] for r in runs) / 2**20
-    print(f"\nThe owner's program takes {storm:.0f} MiB at {rate:.1f} GB/s while {lent:.0f} MiB are lent ({len(ms)} storms):")
+    print(f"\nThe owner's program takes {storm:.0f} MiB at {rate:.2g} GB/s while {lent:.0f} MiB are lent ({len(ms)} storms):")
     print(f"  first page back, from the storm's start: median {statistics.median(ms):.0f} ms, "
           f"highest {ms[-1]:.0f} ms; the storm had taken {taken:.0f} MiB (median)")
     still = sorted(r["still_ms"] for r in runs if "still_ms" in r)
@@ -148,7 +148,12 @@ def print_storms(runs):
 def print_all(data):
     print_slowdown(data["slowdown"])
     print_returns(return_rows(data["results"]))
-    print_storms([r for r in data["results"] if r["part"] == "storm"])
+    storms = defaultdict(list)
+    for r in data["results"]:
+        if r["part"] == "storm":
+            storms[r.get("rate", "fast")].append(r)
+    for runs in storms.values():
+        print_storms(runs)
 
 
 BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"

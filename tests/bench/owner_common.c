@@ -47,6 +47,19 @@ uint64_t owner_meminfo(const char *name)
     return read_text("/proc/meminfo", text, sizeof text) ? field_bytes(text, name) : 0;
 }
 
+uint64_t owner_listed(void)
+{
+    static char text[1 << 20];
+    uint64_t pages = 0;
+    if (!read_text("/proc/zoneinfo", text, sizeof text))
+        return 0;
+    for (const char *at = text; (at = strstr(at, " count: ")) != NULL;) {
+        at += strlen(" count: ");
+        pages += strtoull(at, NULL, 10);
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* The process whose parent is rmd and whose name is imd; 0: none. */
 static pid_t find_imd(pid_t rmd)
 {

@@ -9,6 +9,8 @@
 void owner_pause_ns(long ns);
 /* A field of /proc/meminfo, as "MemFree:", [bytes]; 0: not told. */
 uint64_t owner_meminfo(const char *name);
+/* Free, too, but on the processors' own lists, which /proc/meminfo leaves out, [bytes]. */
+uint64_t owner_listed(void);
 /* What the process has of the host's memory, [bytes]. */
 uint64_t owner_resident(pid_t pid);
 /* The imd of that rmd, once it has @bytes; 0, and a line on stderr: there is none in time.
