@@ -78,11 +78,21 @@ static pid_t find_imd(pid_t rmd)
     return found;
 }
 
-uint64_t owner_resident(pid_t pid)
+static uint64_t status_bytes(pid_t pid, const char *name)
 {
     char path[64], text[8192];
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    return read_text(path, text, sizeof text) ? field_bytes(text, "VmRSS:") : 0;
+    return read_text(path, text, sizeof text) ? field_bytes(text, name) : 0;
+}
+
+uint64_t owner_resident(pid_t pid)
+{
+    return status_bytes(pid, "VmRSS:");
+}
+
+uint64_t owner_swapped(pid_t pid)
+{
+    return status_bytes(pid, "VmSwap:");
 }
 
 pid_t owner_wait_imd(pid_t rmd, uint64_t bytes)

@@ -13,6 +13,7 @@ uint64_t owner_meminfo(const char *name);
 uint64_t owner_listed(void);
 /* What the process has of the host's memory, [bytes]. */
 uint64_t owner_resident(pid_t pid);
+uint64_t owner_swapped(pid_t pid); /* likewise, in swap */
 /* The imd of that rmd, once it has @bytes; 0, and a line on stderr: there is none in time.
  */
 pid_t owner_wait_imd(pid_t rmd, uint64_t bytes);
