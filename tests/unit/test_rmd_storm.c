@@ -190,11 +190,16 @@ static void programs_that_come_and_go_move_nothing(void **state)
 }
 
 /* Less than a 3200th of all memory in 100 ms is no storm, however long it goes on: the slack is for
- * that. */
+ * that. Nor does one program that starts meanwhile make it one. */
 static void what_trickles_away_has_the_slack(void **state)
 {
     lent_and_filled((Kernel){0});
     take(50, 4000);
+    assert_int_equal(s.asked_ms, 0);
+    lent_and_filled((Kernel){0});
+    take(50, 1000);
+    take(2000, 25);
+    take(50, 1000);
     assert_int_equal(s.asked_ms, 0);
 }
 
