@@ -76,8 +76,8 @@
 #define DEFAULT_RETAINED_AGE_NS (24 * 3600 * NS_PER_S)
 /* [imd] owner_silence: an rmd that is not heard so long hangs: imd leaves [ns] */
 #define DEFAULT_OWNER_SILENCE_NS (10 * NS_PER_S)
-/* [imd] leave_deadline: from SIGTERM to the exit at most [ns] */
-#define DEFAULT_LEAVE_DEADLINE_NS (2 * NS_PER_S)
+/* [imd] leave_deadline: from SIGTERM to the exit at most; no longer than rmd's [ns] */
+#define DEFAULT_LEAVE_DEADLINE_NS (1 * NS_PER_S)
 /* [imd] spin, DODO_IMD_SPIN: how long a data thread looks for work before it sleeps [ns] */
 #define DEFAULT_IMD_SPIN_NS 0
 /* [imd] threads: as many data threads as cores, but at most this */

@@ -147,11 +147,11 @@ static void complain(Port *p, uint64_t now_ns)
         return;
     if (version)
         log_event(LOG_LEVEL_WARN, "version_mismatch",
-                  "theirs=%u ours=%d datagrams=%" PRIu64 " mend=\"install one version everywhere\"",
+                  "theirs=%u ours=%d datagrams=%" PRIu64 " fix=\"install one version everywhere\"",
                   endpoint_version_seen(p->endpoint), WIRE_VERSION, version);
     if (cluster)
         log_event(LOG_LEVEL_WARN, "other_cluster",
-                  "datagrams=%" PRIu64 " mend=\"give all parts the same cluster name\"", cluster);
+                  "datagrams=%" PRIu64 " fix=\"give all parts the same cluster name\"", cluster);
     if (denied)
         log_event(LOG_LEVEL_WARN, "not_authentic",
                   "datagrams=%" PRIu64 " last_from=%s fix=\"give all parts the same key file\"",

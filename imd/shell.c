@@ -115,7 +115,7 @@ static void complain(Imd *imd, uint64_t now_ns)
     if (imd->joined || imd->leaving || now_ns < imd->complain_ns)
         return;
     log_manager(imd, LOG_LEVEL_WARN, "manager_silent",
-                " mend=\"is cmd running there, with the same key and cluster name?\"");
+                " fix=\"is cmd running there, with the same key and cluster name?\"");
     imd->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
@@ -206,7 +206,7 @@ static void on_up(void *ctx, Session *s, uint64_t now_ns)
         return;
     if (s->peer_role != ROLE_CMD) {
         log_manager(imd, LOG_LEVEL_ERROR, "not_a_manager",
-                    " mend=\"give --manager the address of cmd\"");
+                    " fix=\"give --manager the address of cmd\"");
         return;
     }
     tell_served(imd);
@@ -394,7 +394,7 @@ static void on_owner(void *ctx)
     if (event == OWNER_GONE) {
         loop_unwatch(imd->loop, imd->owner.fd);
         owner_close(&imd->owner);
-        log_event(LOG_LEVEL_WARN, "owner_gone", "mend=\"rmd has ended, and starts imd again\"");
+        log_event(LOG_LEVEL_WARN, "owner_gone", "fix=\"rmd has ended, and starts imd again\"");
         leave(imd, now);
     }
     settle(imd, now);
@@ -409,7 +409,7 @@ static void mind_silence(Imd *imd, uint64_t now_ns)
     on_owner(imd);
     if (imd->leaving || now_ns < owner_silent_ns(&imd->owner, silence_ns))
         return;
-    log_event(LOG_LEVEL_WARN, "owner_silent", "mend=\"rmd hangs: see what it waits for\"");
+    log_event(LOG_LEVEL_WARN, "owner_silent", "fix=\"rmd hangs: see what it waits for\"");
     leave(imd, now_ns);
 }
 
@@ -621,7 +621,7 @@ static void say_ready(const Imd *imd)
                                imd->threads[i].port.transport->local.port);
     if (!imd->pool.locked)
         log_event(LOG_LEVEL_WARN, "pool_not_locked",
-                  "mend=\"raise ulimit -l (LimitMEMLOCK=) above the pool, or guests' pages may be "
+                  "fix=\"raise ulimit -l (LimitMEMLOCK=) above the pool, or guests' pages may be "
                   "swapped out\"");
     start_ready("imd ready: listen=%s data_ports=%s pool=%s threads=%u manager=%s sealed=%s "
                 "locked=%s epoch=%016" PRIx64,

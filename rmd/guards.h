@@ -29,6 +29,7 @@
     X(CAP, "the owner's cap on the pool is kept")                                    \
     X(SHRINK, "the limit follows what may be lent")                                  \
     X(STORM, "who takes memory fast has it back before it is short")                 \
+    X(STEADY, "who takes memory steadily has it back before the slack is gone")      \
     X(EVICTED, "what the owner's programs lose to swap or read again is given back") \
     X(ACTIVE_CACHE, "the owner's active file cache is not lent when it has aged")    \
     X(GROW, "the limit grows slowly")                                                \

@@ -51,14 +51,23 @@ static bool clock_set(const Idleness *i, const Look *look)
     return GUARD(CLOCK_SET) && i->clocks_known && moved(i->clock_ns, look->clock_ns);
 }
 
+/* By how much the clock went forward beside the one that counts on; what was touched before that
+ * seems so much longer ago. */
+static uint64_t forward_ns(const Idleness *i, const Look *look)
+{
+    int64_t by = (int64_t)(look->clock_ns - i->clock_ns);
+    return GUARD(CLOCK_SET) && i->clocks_known && by > 0 ? (uint64_t)by : 0;
+}
+
 /* When the console was touched last, as far as the report may be believed: never earlier than
  * what was known before, whatever has become of the clock that the sources go by. */
-static uint64_t touched(const Idleness *i, double idle_s, uint64_t taken_ns)
+static uint64_t touched(const Idleness *i, double idle_s, uint64_t taken_ns, uint64_t forward_ns)
 {
     if (isnan(idle_s) || idle_s < 0)
         return GUARD(UNKNOWN) ? taken_ns : i->touched_ns;
     uint64_t now_s = taken_ns / NS_PER_S;
     uint64_t at = idle_s >= (double)now_s ? 0 : taken_ns - (uint64_t)(idle_s * (double)NS_PER_S);
+    at = forward_ns < taken_ns - at ? at + forward_ns : taken_ns;
     return GUARD(CLOCK) ? later(i->touched_ns, at) : at;
 }
 
@@ -74,7 +83,8 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
     i->on_battery = look->facts.value[FACT_on_battery];
     i->console_source = look->console_source;
     uint64_t looked_ns = i->looked_ns;
-    i->touched_ns = clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken);
+    i->touched_ns =
+        clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken, forward_ns(i, look));
     i->touched_anew = GUARD(TOUCHED_ANEW) && i->touched_ns > looked_ns;
     bool load_known = !isnan(i->load) || !GUARD(UNKNOWN);
     if (!load_known || i->load >= i->config->load_below)

@@ -91,7 +91,8 @@ __attribute__((noreturn)) static void watch_devices(int channel, const char *pat
 
 /* ---- the process above it -------------------------------------------------------------------- */
 
-static bool rmd_is_gone(int channel, unsigned wait_s)
+/* Nobody has the other end any more. */
+static bool channel_is_gone(int channel, unsigned wait_s)
 {
     struct pollfd at = {.fd = channel};
     int res = poll(&at, 1, (int)wait_s * 1000);
@@ -112,7 +113,7 @@ __attribute__((noreturn)) static void keep_watching(int channel, const char *pat
             (void)waitpid(pid, &status, 0);
         if (os_now_ns() - began >= LASTING_NS)
             again_s = AGAIN_FIRST_S;
-        if (rmd_is_gone(channel, again_s))
+        if (channel_is_gone(channel, again_s))
             _exit(EXIT_RMD_GONE);
         if (again_s < AGAIN_MAX_S)
             again_s *= 2;
@@ -173,6 +174,8 @@ static int wait_for_answer(InputHelper *h, uint64_t until_ns, InputReport *ret)
 
 static int ask(InputHelper *h, uint64_t awake_ns, InputReport *ret)
 {
+    if (h->gone)
+        return -EPIPE;
     if (awake_ns < h->retry_ns)
         return -EAGAIN;
     h->asked++;
@@ -181,14 +184,20 @@ static int ask(InputHelper *h, uint64_t awake_ns, InputReport *ret)
         wait_for_answer(h, time_add(os_now_ns(), SOURCE_PATIENCE_NS), ret) == 0)
         return 0;
     h->retry_ns = time_add(awake_ns, SOURCE_RETRY_NS);
-    return -ETIMEDOUT;
+    h->gone = channel_is_gone(h->channel, 0);
+    return h->gone ? -EPIPE : -ETIMEDOUT;
 }
 
 int input_helper_ask(void *ctx, uint64_t awake_ns, InputReport *ret)
 {
     InputHelper *h = ctx;
+    const bool was_gone = h->gone;
     int res = ask(h, awake_ns, ret);
-    if (res < 0 && !h->silent)
+    if (h->gone && !was_gone)
+        log_event(LOG_LEVEL_ERROR, "input_gone",
+                  "fix=\"start rmd again: it may not open input devices itself; until then they "
+                  "count as touched, and this host is not lent\"");
+    else if (res < 0 && !h->silent)
         log_event(LOG_LEVEL_WARN, "input_silent",
                   "fix=\"the process that watches input devices is started again; if this stays, "
                   "start rmd again\"");

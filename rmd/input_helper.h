@@ -18,6 +18,7 @@ typedef struct InputHelper {
     uint32_t asked; /* the last request's number */
     uint64_t retry_ns;
     bool silent; /* as last logged */
+    bool gone;   /* so is who would start it again */
 } InputHelper;
 
 /* Before threads, sockets and keys are there. Becomes the options' user; @every_ns: it looks at the
@@ -26,7 +27,8 @@ int input_helper_start(InputHelper *h, const CommonOptions *o, const char *path,
                        char error[CONFIG_ERROR_MAX]);
 void input_helper_stop(InputHelper *h); /* where none runs, nothing happens */
 /* An InputAsk of an InputHelper. Waits for the answer for SOURCE_PATIENCE_NS at most; who did not
- * answer is asked again after SOURCE_RETRY_NS. */
+ * answer is asked again after SOURCE_RETRY_NS. -EPIPE: it has ended for good, which the log says.
+ */
 int input_helper_ask(void *ctx, uint64_t awake_ns, InputReport *ret);
 
 /* Becomes the options' user, as start_as_user(), without the groups that input devices at @path

@@ -41,8 +41,30 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
 static void forget(Lending *l)
 {
     l->count = 0;
-    l->taken_bytes = l->ahead_bytes = 0;
-    l->stirs = false;
+    l->taken_bytes = l->ahead_bytes = l->unseen_bytes = 0;
+    l->stirs = l->steady = false;
+}
+
+/* imd's resident memory falls before the kernel counts the pages as free. What became free since
+ * the last reading, and what other programs have more now, was shown; the rest is still to come,
+ * for a second, and then it is somebody's. */
+static void note_unseen(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
+{
+    uint64_t free_bytes = state->spare_bytes + state->aside_bytes;
+    uint64_t others_bytes = less(state->programs_bytes, held_bytes);
+    if (l->count > 0) {
+        uint64_t released = less(l->held_bytes, held_bytes);
+        uint64_t risen = less(free_bytes + less(held_bytes, l->held_bytes), l->free_bytes);
+        uint64_t fallen = less(l->free_bytes, free_bytes + less(held_bytes, l->held_bytes));
+        uint64_t shown = less(risen + less(others_bytes, l->others_bytes), fallen);
+        l->unseen_bytes = less(l->unseen_bytes + released, shown);
+        if (released > 0)
+            l->released_ns = now_ns;
+        if (l->unseen_bytes > 0 && now_ns - l->released_ns >= LENDING_UNSEEN_NS)
+            forget(l);
+    }
+    l->free_bytes = free_bytes;
+    l->others_bytes = others_bytes;
 }
 
 /* The newest reading that is old enough to tell a rate; else the oldest there is. */
@@ -57,19 +79,62 @@ static const LendingReading *reading_before(const Lending *l, uint64_t now_ns)
     return r;
 }
 
+static uint64_t ahead(double bytes_per_s, uint64_t total_bytes)
+{
+    double bytes = bytes_per_s * LENDING_AHEAD_NS / NS_PER_S;
+    return bytes < (double)total_bytes ? (uint64_t)bytes : total_bytes;
+}
+
+static void note_run(Lending *l, uint64_t there_bytes, uint64_t now_ns)
+{
+    LendingRun *r = &l->run;
+    uint64_t half = r->low_bytes + (r->top_bytes - r->low_bytes) / 2;
+    bool falls = there_bytes + LENDING_STEP_BYTES <= r->low_bytes && now_ns > r->fell_ns;
+    if (l->count == 0 || there_bytes > half || now_ns - r->fell_ns >= LENDING_AHEAD_NS ||
+        (r->falls == 0 && !falls)) {
+        *r = (LendingRun){.top_bytes = there_bytes, .low_bytes = there_bytes, .fell_ns = now_ns};
+    } else if (falls) {
+        r->rates[r->falls++ % LENDING_FALLS] =
+            (double)(r->low_bytes - there_bytes) * NS_PER_S / (double)(now_ns - r->fell_ns);
+        r->low_bytes = there_bytes;
+        r->fell_ns = now_ns;
+    }
+}
+
+/* The rate of a run that noise does not have: the median of its last falls, so that neither one
+ * burst nor one pause in it tells. 0: it is no such run. */
+static double steady_rate(const LendingRun *r)
+{
+    double rates[LENDING_FALLS];
+    if (r->falls < LENDING_FALLS)
+        return 0;
+    for (unsigned i = 0, at; i < LENDING_FALLS; i++) {
+        for (at = i; at > 0 && rates[at - 1] > r->rates[i]; at--)
+            rates[at] = rates[at - 1];
+        rates[at] = r->rates[i];
+    }
+    return rates[LENDING_FALLS / 2];
+}
+
 /* What imd takes and gives back moves between what is spare and what is held. */
 static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_t now_ns)
 {
     const LendingReading *before = reading_before(l, now_ns);
-    l->taken_bytes = l->ahead_bytes = 0;
+    double rate = 0;
+    l->taken_bytes = 0;
     if (before && now_ns > before->at_ns && before->there_bytes > there_bytes) {
-        uint64_t elapsed = now_ns - before->at_ns;
         l->taken_bytes = before->there_bytes - there_bytes;
-        double ahead = (double)l->taken_bytes * LENDING_AHEAD_NS / (double)elapsed;
         if (l->taken_bytes >= total_bytes / LENDING_STORM_DIVISOR)
-            l->ahead_bytes = ahead < (double)total_bytes ? (uint64_t)ahead : total_bytes;
+            rate = (double)l->taken_bytes * NS_PER_S / (double)(now_ns - before->at_ns);
     }
     l->stirs = l->taken_bytes >= total_bytes / LENDING_STIR_DIVISOR;
+    note_run(l, there_bytes, now_ns);
+    double steady = steady_rate(&l->run);
+    double matters = (double)(total_bytes / LENDING_STIR_DIVISOR) * NS_PER_S / LENDING_RATE_NS;
+    l->steady = steady >= matters && GUARD(STEADY);
+    if (l->steady && steady > rate)
+        rate = steady;
+    l->ahead_bytes = ahead(rate, total_bytes);
     l->readings[l->next] = (LendingReading){now_ns, there_bytes};
     l->next = (l->next + 1) % LENDING_READINGS;
     l->count += l->count < LENDING_READINGS;
@@ -108,12 +173,15 @@ static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_byt
         l->unmatched_bytes = 0; /* it is of before we looked */
         return;
     }
+    double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
+    l->mean = l->mean * keep + gone / elapsed_s * (1 - keep);
     if (!l->lends) {
-        double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
-        l->usual = l->usual * keep + gone / elapsed_s * (1 - keep);
+        l->usual = l->mean;
         return;
     }
     l->excess_bytes += gone - l->usual * elapsed_s;
+    if (l->mean < l->usual) /* what is not missed although memory is lent */
+        l->usual = l->mean;
     if (l->excess_bytes < 0)
         l->excess_bytes = 0;
     if (l->excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) || !GUARD(EVICTED))
@@ -138,13 +206,16 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     l->read_ns = now_ns;
     l->known = state != NULL;
     l->far_below = l->full = false;
-    l->lendable_bytes = 0;
-    l->held_bytes = held_bytes;
+    l->lendable_bytes = l->hidden_bytes = 0;
     if (!state) {
+        l->held_bytes = held_bytes;
         forget(l);
         return;
     }
-    note(l, state->spare_bytes + held_bytes, state->total_bytes, now_ns);
+    note_unseen(l, state, held_bytes, now_ns);
+    l->held_bytes = held_bytes;
+    l->hidden_bytes = state->aside_bytes + l->unseen_bytes;
+    note(l, state->spare_bytes + l->hidden_bytes + held_bytes, state->total_bytes, now_ns);
     note_evicted(l, state, held_bytes);
     l->active_bytes = state->active_bytes;
     l->commit_bytes =
@@ -154,28 +225,28 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     l->ceiling_bytes = ceiling(l, state, held_bytes);
     MemoryState kept = *state;
     keep_cache(l, &kept);
+    kept.spare_bytes += l->hidden_bytes;
     l->lendable_bytes = less(memory_lendable_bytes(&kept, held_bytes), l->owed_bytes);
     l->group_bytes = state->limit_bytes;
     l->full = held_bytes > l->slack_bytes &&
               l->lendable_bytes < held_bytes + state->total_bytes / LENDING_FULL_DIVISOR;
     uint64_t least = memory_headroom_bytes(state) / LENDING_FAR_BELOW_DIVISOR;
-    l->far_below = state->spare_bytes < state->reserve_bytes + least ||
+    l->far_below = state->spare_bytes + state->aside_bytes < state->reserve_bytes + least ||
                    (state->strict && state->commit_left_bytes < least);
 }
 
-/* In a storm: what is left of what may be lent, when it goes on. */
+/* In a storm: what is left of what may be lent, when it goes on. The slack is for noise alone. */
 static uint64_t lendable_ahead(const Lending *l)
 {
     if (!GUARD(STORM))
         return l->lendable_bytes;
-    return l->lendable_bytes > l->ahead_bytes ? l->lendable_bytes - l->ahead_bytes : 0;
+    return less(l->lendable_bytes, l->ahead_bytes + (l->steady ? l->slack_bytes : 0));
 }
 
 /* What the limit may rise to. */
 static uint64_t target(const Lending *l)
 {
-    uint64_t lendable = lendable_ahead(l);
-    lendable = lendable > l->slack_bytes ? lendable - l->slack_bytes : 0;
+    uint64_t lendable = less(lendable_ahead(l), l->hidden_bytes + l->slack_bytes);
     return whole_steps(GUARD(CAP) ? smaller(lendable, l->cap_bytes) : lendable);
 }
 
@@ -200,6 +271,7 @@ void lending_end(Lending *l)
 {
     l->lends = false;
     l->owed_bytes = l->lost_bytes = 0;
+    l->mean = l->usual; /* what was missed meanwhile may have been our doing */
 }
 
 /* What the pool has no use of is not what the owner's programs lack. */

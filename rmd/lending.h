@@ -18,6 +18,7 @@
 #define LENDING_AHEAD_NS (500 * NS_PER_MS)   /* what is taken until then is given back now */
 #define LENDING_RATE_NS (100 * NS_PER_MS)    /* the rate is one of about so long */
 #define LENDING_USUAL_NS (60 * NS_PER_S)     /* what was usual before is a mean of about so long */
+#define LENDING_UNSEEN_NS (1 * NS_PER_S)     /* the kernel adds its counters up that often */
 enum {
     LENDING_STEP_BYTES = 64 << 10, /* limits are multiples of it */
     LENDING_SLACK_DIVISOR = 100,   /* of all memory, or of a control group's limit, to both
@@ -28,6 +29,9 @@ enum {
     LENDING_STIR_DIVISOR = 3200,
     LENDING_STORM_DIVISOR = 400,
     LENDING_READINGS = 16, /* remembered for the rate */
+    /* So many readings, each lower than all before, are no noise: of independent ones, in any
+     * order, one in 120 has it. */
+    LENDING_FALLS = 5,
     /* Less than this part of all memory left beside what is held: a storm has it soon. */
     LENDING_FULL_DIVISOR = 8,
 };
@@ -35,6 +39,14 @@ enum {
 typedef struct LendingReading {
     uint64_t at_ns, there_bytes; /* not the owner's: spare or lent */
 } LendingReading;
+
+/* Falling readings, from the one before the first fall until half of it is back, or nothing falls
+ * for LENDING_AHEAD_NS. */
+typedef struct LendingRun {
+    uint64_t top_bytes, low_bytes, fell_ns;
+    unsigned falls;
+    double rates[LENDING_FALLS]; /* of the last falls, bytes a second */
+} LendingRun;
 
 typedef struct Lending {
     uint64_t cap_bytes; /* the owner's */
@@ -52,7 +64,12 @@ typedef struct Lending {
     unsigned next, count;
     uint64_t taken_bytes; /* by the owner, lately */
     uint64_t ahead_bytes; /* what he will have taken LENDING_AHEAD_NS from now, at that rate */
-    bool stirs, full;
+    LendingRun run;
+    bool stirs, steady, full;
+    uint64_t free_bytes, others_bytes; /* at the last reading: free or spare; of programs but imd */
+    uint64_t unseen_bytes; /* given back by imd, and not counted as free by the last reading */
+    uint64_t released_ns;  /* when it last gave something back */
+    uint64_t hidden_bytes; /* of lendable_bytes: unseen, or on the processors' lists; not lent */
     bool lends;
     uint64_t active_bytes; /* at the last reading */
     uint64_t kept_bytes; /* active file cache when the lending began: the owner's, if it ages too */
@@ -63,7 +80,8 @@ typedef struct Lending {
     uint64_t reclaimed_bytes;           /* at the last reading */
     uint64_t unmatched_bytes;           /* reclaimed in this lending, and not missed yet */
     uint64_t early_bytes; /* missed by the last reading, before it counted as reclaimed */
-    double usual;         /* bytes a second, while nothing was lent */
+    double mean;          /* bytes a second, lately */
+    double usual;         /* likewise, while nothing was lent; less, where less goes since */
     double excess_bytes;  /* beyond that, and not given back yet */
     uint64_t owed_bytes;  /* given back for it, in this lending */
     uint64_t lost_bytes;  /* of them, by this reading */

@@ -86,7 +86,7 @@ void manager_link_up(ManagerLink *l, Session *s, uint64_t now_ns)
         return;
     if (s->peer_role != ROLE_CMD) {
         log_manager(l, LOG_LEVEL_ERROR, "not_a_manager",
-                    " mend=\"give --manager the address of cmd\"");
+                    " fix=\"give --manager the address of cmd\"");
         return;
     }
     if (l->request.id && l->request.state == REQUEST_RUNNING)
@@ -120,7 +120,7 @@ static void complain(ManagerLink *l, uint64_t now_ns)
     if (l->heard || now_ns < l->complain_ns)
         return;
     log_manager(l, LOG_LEVEL_WARN, "manager_silent",
-                " mend=\"is cmd running there, with the same key and cluster name?\"");
+                " fix=\"is cmd running there, with the same key and cluster name?\"");
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 

@@ -23,18 +23,19 @@ bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes)
     return false;
 }
 
-/* The sum of the lines "low N". */
-static bool sum_low_marks(const char *zoneinfo, uint64_t *ret_pages)
+/* The sum of the lines "NAME N", in pages; false: there is none, or one that is no number. */
+static bool zoneinfo_sum(const char *zoneinfo, const char *name, uint64_t *ret_pages)
 {
+    size_t len = strlen(name);
     bool found = false;
     *ret_pages = 0;
     for (const char *line = zoneinfo; line; line = strchr(line, '\n')) {
         line += strspn(line, "\n ");
-        if (strncmp(line, "low ", 4) != 0)
+        if (strncmp(line, name, len) != 0 || line[len] != ' ')
             continue;
         char *end;
-        unsigned long long pages = strtoull(line + 4, &end, 10);
-        if (end == line + 4 || pages > UINT32_MAX)
+        unsigned long long pages = strtoull(line + len, &end, 10);
+        if (end == line + len || pages > UINT32_MAX)
             return false;
         *ret_pages += pages;
         found = true;
@@ -55,25 +56,31 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
                        MemoryState *ret)
 {
-    uint64_t total, idle, available, active_file, inactive_file, low_pages;
-    uint64_t slab = 0, mapped = 0, dirty = 0, writeback = 0, shmem = 0;
+    uint64_t total, idle, available, active_file, inactive_file, low_pages, listed_pages;
+    uint64_t slab = 0, mapped = 0, dirty = 0, writeback = 0, shmem = 0, anonymous = 0;
     if (!meminfo_find(meminfo, "MemTotal", &total) || !meminfo_find(meminfo, "MemFree", &idle) ||
         !meminfo_find(meminfo, "MemAvailable", &available) ||
         !meminfo_find(meminfo, "Active(file)", &active_file) ||
         !meminfo_find(meminfo, "Inactive(file)", &inactive_file) ||
-        !sum_low_marks(zoneinfo, &low_pages) || total == 0 || idle > total || page_bytes == 0)
+        !zoneinfo_sum(zoneinfo, "low", &low_pages) || total == 0 || idle > total || page_bytes == 0)
         return -EINVAL;
     /* Missing where the kernel was built without what they count. */
     (void)meminfo_find(meminfo, "SReclaimable", &slab);
     (void)meminfo_find(meminfo, "Mapped", &mapped); /* programs' code, and also shared memory */
     (void)meminfo_find(meminfo, "Shmem", &shmem);
+    (void)meminfo_find(meminfo, "AnonPages", &anonymous);
     (void)meminfo_find(meminfo, "Dirty", &dirty);
     (void)meminfo_find(meminfo, "Writeback", &writeback);
+    if (!zoneinfo_sum(zoneinfo, "count:", &listed_pages))
+        listed_pages = 0;
     uint64_t cache = less(inactive_file, less(mapped, shmem) + dirty + writeback);
+    uint64_t spare = smaller(smaller(idle + cache + slab, available), total);
     *ret = (MemoryState){
         .total_bytes = total,
-        .spare_bytes = smaller(smaller(idle + cache + slab, available), total),
+        .spare_bytes = spare,
+        .aside_bytes = smaller(listed_pages * page_bytes, total - spare),
         .inactive_bytes = cache,
+        .programs_bytes = anonymous + shmem,
         .active_bytes = active_file,
         .reserve_bytes = smaller(low_pages * page_bytes, total),
     };

@@ -15,6 +15,11 @@ typedef struct MemoryState {
      * kernel as cache; never more than the kernel itself says is available. The active file cache,
      * used more than once, is the owner's working set: none of it counts. */
     uint64_t spare_bytes;
+    /* Free too, but on the processors' own lists, which the kernel counts as neither free nor
+     * available. Programs that end and an imd that gives back leave an eighth of all memory there,
+     * at most, and it stays there. Only who runs on that processor takes it at once. */
+    uint64_t aside_bytes;
+    uint64_t programs_bytes;    /* anonymous and shared memory of all programs, imd's too */
     uint64_t inactive_bytes;    /* of spare_bytes: file cache */
     uint64_t active_bytes;      /* file cache that does not count */
     uint64_t evicted_bytes;     /* ever: written to swap, or read again soon after it had to go */

@@ -15,7 +15,6 @@
 enum { MEMINFO_BYTES = 8192, VMSTAT_BYTES = 16384, ZONEINFO_BYTES = 1 << 20 };
 static const uint64_t LIMIT_NS = 1 * NS_PER_S;  /* groups without a limit can be given one */
 static const uint64_t VMSTAT_NS = 1 * NS_PER_S; /* the kernel sums it up over all processors */
-static const uint64_t ZONES_NS = 60 * NS_PER_S; /* the marks change when memory is plugged in */
 
 /* Some task waited for 100 ms of 2 s. Shorter windows need CAP_SYS_RESOURCE, and those that are no
  * multiple of 2 s too. */
@@ -150,11 +149,9 @@ int pressure_memory(Pressure *p, MemoryState *ret, uint64_t now_ns)
     char meminfo[MEMINFO_BYTES];
     if (p->meminfo < 0 || p->zones < 0)
         return -ENOENT;
-    int res = read_whole(p->meminfo, meminfo, sizeof meminfo);
-    if (res == 0 && (p->zones_ns == 0 || now_ns >= p->zones_ns + ZONES_NS)) {
-        res = read_whole(p->zones, p->zoneinfo, ZONEINFO_BYTES);
-        p->zones_ns = res == 0 ? now_ns : 0;
-    }
+    int res = read_whole(p->zones, p->zoneinfo, ZONEINFO_BYTES);
+    if (res == 0)
+        res = read_whole(p->meminfo, meminfo, sizeof meminfo);
     if (res == 0)
         res = memory_state_parse(meminfo, p->zoneinfo, (uint64_t)sysconf(_SC_PAGESIZE), ret);
     if (res == 0) {

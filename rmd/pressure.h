@@ -15,7 +15,6 @@ typedef struct Pressure {
                                              * nothing */
     int meminfo, zones, vmstat, overcommit; /* open files; -1: not */
     uint64_t vmstat_ns, evicted_bytes, reclaimed_bytes; /* read last; 0: never */
-    uint64_t zones_ns;                                  /* read last; 0: never */
     char *zoneinfo;
     MemoryLimit limit;
     uint64_t limit_ns; /* looked for last; 0: never */

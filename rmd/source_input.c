@@ -44,9 +44,11 @@ static void input_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceR
     InputReport r;
     char age[32];
     (void)now_ns;
-    if (s->ask(s->ctx, awake_ns, &r) < 0) {
-        source_known(ret, 0, "the process that watches %s does not answer: it counts as touched",
-                     s->path);
+    int res = s->ask(s->ctx, awake_ns, &r);
+    if (res < 0) {
+        source_known(ret, 0, "the process that watches %s %s: it counts as touched", s->path,
+                     res == -EPIPE ? "has ended, and rmd must be started again"
+                                   : "does not answer");
         return;
     }
     const uint64_t idle_ns = time_min(r.idle_s * NS_PER_S, awake_ns);

@@ -5,7 +5,7 @@ Usage: bench_owner_report.py WORK OUTPUT.json
   WORK/results (a line of JSON a measurement), WORK/notes and WORK/command in; tables to the
   terminal, and all of it to a file of JSON.
 Usage: bench_owner_report.py --page OUTPUT.json PAGE
-  Writes those tables into the page, between its two marks.
+  Writes the tables of each part that was measured into the page, between the part's two marks.
 """
 import contextlib
 import io
@@ -129,7 +129,7 @@ def print_storms(runs):
     touched = sorted(r["touched_ms"] for r in runs if r["touched_ms"] is not None)
     storm = statistics.median(r["storm_bytes"] for r in runs) / 2**20
     lent = statistics.median(r["lent_bytes"] for r in runs) / 2**20
-    print(f"\nThe owner's program takes {storm:.0f} MiB at {rate:.1f} GB/s while {lent:.0f} MiB are lent ({len(ms)} storms):")
+    print(f"\nThe owner's program takes {storm:.0f} MiB at {rate:.2g} GB/s while {lent:.0f} MiB are lent ({len(ms)} storms):")
     print(f"  first page back, from the storm's start: median {statistics.median(ms):.0f} ms, "
           f"highest {ms[-1]:.0f} ms; the storm had taken {taken:.0f} MiB (median)")
     still = sorted(r["still_ms"] for r in runs if "still_ms" in r)
@@ -145,30 +145,77 @@ def print_storms(runs):
         print("  the headroom of 15 % was touched in none of them")
 
 
+def print_mornings(runs):
+    if not runs:
+        return
+    heap, file = (runs[0][k] / 2**20 for k in ("heap_bytes", "file_bytes"))
+    print(f"\nThe morning: the first touch of an idle heap of {heap:.0f} MiB and a warm file of {file:.0f} MiB:")
+    print(f"  {'night':16}{'nights':>8}{'heap: median':>15}{'worst':>10}{'file: median':>15}{'worst':>10}"
+          f"{'swapped':>11}{'not cached':>13}{'lent':>11}")
+    for which in (False, True):
+        some = [r for r in runs if r["with"] == which]
+        if not some:
+            continue
+        cells = "".join(f"{statistics.median(r[k] for r in some):>{w}.0f} ms{max(r[k] for r in some):>7.0f} ms"
+                        for k, w in (("heap_ms", 12), ("file_ms", 12)))
+        sizes = "".join(f"{statistics.median(r[k] for r in some) / 2**20:>{w}.0f} MiB"
+                        for k, w in (("swapped_bytes", 7), ("uncached_bytes", 9), ("lent_bytes", 7)))
+        print(f"  {'with clients' if which else 'without Dodo':16}{len(some):>8}{cells}{sizes}")
+    print("  (swapped: of the heap; not cached: of the file; lent: held by imd; all of them when the night ended, medians)")
+
+
+def print_all_storms(results):
+    rates = defaultdict(list)
+    for r in results:
+        rates[r.get("rate", "fast")].append(r)
+    for runs in rates.values():
+        print_storms(runs)
+
+
+def of(data, part):
+    return [r for r in data["results"] if r["part"] == part]
+
+
+PARTS = {
+    "slowdown": lambda data: print_slowdown(data["slowdown"]),
+    "return": lambda data: print_returns(return_rows(data["results"])),
+    "storm": lambda data: print_all_storms(of(data, "storm")),
+    "morning": lambda data: print_mornings(of(data, "morning")),
+}
+
+
 def print_all(data):
-    print_slowdown(data["slowdown"])
-    print_returns(return_rows(data["results"]))
-    print_storms([r for r in data["results"] if r["part"] == "storm"])
+    for show in PARTS.values():
+        show(data)
 
 
-BEGIN, END = "<!-- figures: begin -->\n", "<!-- figures: end -->\n"
+def section(data, part):
+    """What the page has of a part: how it was measured, and its tables."""
+    tables = io.StringIO()
+    with contextlib.redirect_stdout(tables):
+        PARTS[part](data)
+    machine = next((n for n in data["notes"] if n.startswith("machine: ")), "")[len("machine: "):]
+    said = [f"`{data['command'].strip()}`, on {machine}."]
+    said += [n[len(part) + 2].upper() + n[len(part) + 3:] + "." for n in data["notes"] if n.startswith(f"{part}: ") and len(n) < 120]
+    text = textwrap.fill(" ".join(said), 120, break_on_hyphens=False, break_long_words=False)
+    figures = textwrap.indent(tables.getvalue().strip("\n"), "    ", lambda line: line.strip())
+    return f"\n{text}\n\n{figures}\n\n"
 
 
 def page(source, path):
+    """Replaces the sections of the parts that were measured; the others stay as they are."""
     with open(source, encoding="utf-8") as f:
         data = json.load(f)
     with open(path, encoding="utf-8") as f:
-        before, rest = f.read().split(BEGIN)
-    after = rest.split(END)[1]
-    tables = io.StringIO()
-    with contextlib.redirect_stdout(tables):
-        print_all(data)
-    machine = next((n for n in data["notes"] if n.startswith("machine: ")), "")[len("machine: "):]
-    said = textwrap.fill(f"`{data['command'].strip()}`, on {machine}.", 120, break_on_hyphens=False,
-                         break_long_words=False)
-    figures = textwrap.indent(tables.getvalue().strip("\n"), "    ", lambda line: line.strip())
+        text = f.read()
+    for part in PARTS:
+        if not of(data, part):
+            continue
+        begin, end = f"<!-- figures: {part} -->\n", f"<!-- end: {part} -->\n"
+        before, rest = text.split(begin)
+        text = before + begin + section(data, part) + end + rest.split(end)[1]
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f"{before}{BEGIN}\n{said}\n\n{figures}\n\n{END}{after}")
+        f.write(text)
 
 
 def main(work, out):

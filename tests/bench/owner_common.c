@@ -47,6 +47,19 @@ uint64_t owner_meminfo(const char *name)
     return read_text("/proc/meminfo", text, sizeof text) ? field_bytes(text, name) : 0;
 }
 
+uint64_t owner_listed(void)
+{
+    static char text[1 << 20];
+    uint64_t pages = 0;
+    if (!read_text("/proc/zoneinfo", text, sizeof text))
+        return 0;
+    for (const char *at = text; (at = strstr(at, " count: ")) != NULL;) {
+        at += strlen(" count: ");
+        pages += strtoull(at, NULL, 10);
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* The process whose parent is rmd and whose name is imd; 0: none. */
 static pid_t find_imd(pid_t rmd)
 {
@@ -65,11 +78,21 @@ static pid_t find_imd(pid_t rmd)
     return found;
 }
 
-uint64_t owner_resident(pid_t pid)
+static uint64_t status_bytes(pid_t pid, const char *name)
 {
     char path[64], text[8192];
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    return read_text(path, text, sizeof text) ? field_bytes(text, "VmRSS:") : 0;
+    return read_text(path, text, sizeof text) ? field_bytes(text, name) : 0;
+}
+
+uint64_t owner_resident(pid_t pid)
+{
+    return status_bytes(pid, "VmRSS:");
+}
+
+uint64_t owner_swapped(pid_t pid)
+{
+    return status_bytes(pid, "VmSwap:");
 }
 
 pid_t owner_wait_imd(pid_t rmd, uint64_t bytes)

@@ -31,33 +31,39 @@ enum {
     HEADROOM_PERCENT = 15, /* of all memory stays with the owner */
 };
 
-static const uint64_t FILL_NS = 20 * NS_PER_S, SETTLED_NS = 1 * NS_PER_S;
+/* Where it had to give back, for another program's sake, rmd lends more after 5 s. */
+static const uint64_t FILL_NS = 90 * NS_PER_S, SETTLED_NS = 6 * NS_PER_S;
 
 static int usage(int status)
 {
     (void)fprintf(
         status ? stderr : stdout,
-        "Usage: owner-storm RMD-PID CONSOLE-FILE LEND-BYTES STORM-BYTES COUNT\n"
+        "Usage: owner-storm RMD-PID CONSOLE-FILE LEND-BYTES STORM-BYTES COUNT [BYTES-PER-S]\n"
         "Takes memory until rmd can lend about LEND-BYTES; then COUNT times: waits until an imd "
         "is\n"
-        "filled with that, takes STORM-BYTES more at once, gives them back, and touches the file,\n"
+        "filled with that, takes STORM-BYTES more (at that rate), gives them back, and touches the "
+        "file,\n"
         "so that the next imd begins again. Prints a line of JSON a storm.\n");
     return status;
 }
 
 typedef struct Taker {
     uint8_t *at;
-    uint64_t bytes;
+    uint64_t bytes, rate; /* rate: bytes a second; 0: as fast as the kernel gives them */
     _Atomic uint64_t taken;
     _Atomic bool stop;
 } Taker;
 
 static void take(Taker *t)
 {
+    const uint64_t a_ms = t->rate / 1000 / PAGE * PAGE + PAGE, start = os_now_ns();
+    const uint64_t step = t->rate ? a_ms : STEP_BYTES;
     while (t->taken < t->bytes && !t->stop) {
-        uint64_t n = t->bytes - t->taken < STEP_BYTES ? t->bytes - t->taken : STEP_BYTES;
+        uint64_t n = t->bytes - t->taken < step ? t->bytes - t->taken : step;
         memset(t->at + t->taken, 1, n);
         t->taken += n;
+        while (t->rate && (os_now_ns() - start) / 1000 * t->rate / 1000000 < t->taken && !t->stop)
+            owner_pause_ns(LOOK_NS);
     }
 }
 
@@ -81,7 +87,7 @@ static uint64_t wait_settled(pid_t imd, uint64_t least)
     uint64_t at = 0, now_ns = os_now_ns(), since_ns = now_ns, until_ns = now_ns + FILL_NS;
     for (; now_ns < until_ns && now_ns - since_ns < SETTLED_NS; now_ns = os_now_ns()) {
         uint64_t has = owner_resident(imd);
-        if (has > at + NOTICED_BYTES) {
+        if (has > at + NOTICED_BYTES || has + NOTICED_BYTES < at) {
             at = has;
             since_ns = now_ns;
         }
@@ -100,7 +106,7 @@ typedef struct Seen {
 static void look(Seen *s, pid_t imd, uint64_t headroom, uint64_t taken, uint64_t since_ns)
 {
     uint64_t left = owner_resident(imd); /* 0: it is gone */
-    uint64_t available = owner_meminfo("MemAvailable:");
+    uint64_t available = owner_meminfo("MemAvailable:") + owner_listed();
     if (left > s->most)
         s->most = left;
     if (available < s->lowest)
@@ -164,14 +170,15 @@ static void begin_anew(pid_t imd, const char *console)
         owner_pause_ns(LOOK_NS);
 }
 
-static int once(pid_t rmd, uint64_t lend, uint64_t more, uint64_t headroom)
+static int once(pid_t rmd, uint64_t lend, uint64_t more, uint64_t rate, uint64_t headroom)
 {
     Taker rest;
-    pid_t imd = owner_wait_imd(rmd, lend / 10 * 8);
-    if (!imd || !wait_settled(imd, lend / 10 * 8) || !reserve(&rest, more)) {
+    pid_t imd = owner_wait_imd(rmd, lend / 2);
+    if (!imd || !wait_settled(imd, lend / 2) || !reserve(&rest, more)) {
         (void)fprintf(stderr, "owner-storm: imd does not lend that\n");
         return EXIT_FAILURE;
     }
+    rest.rate = rate;
     int status = measure(imd, &rest, headroom);
     (void)fflush(stdout);
     (void)munmap(rest.at, rest.bytes);
@@ -191,13 +198,14 @@ static void fit(Taker *ballast, uint64_t keep, pid_t imd)
     take(ballast);
 }
 
-static int run(pid_t rmd, const char *console, uint64_t lend, uint64_t more, int count)
+static int run(pid_t rmd, const char *console, uint64_t lend, uint64_t more, int count,
+               uint64_t rate)
 {
     Taker ballast;
     uint64_t total = owner_meminfo("MemTotal:"), headroom = total / 100 * HEADROOM_PERCENT;
     uint64_t keep = headroom + total / 100 + lend; /* the slack is not lent, either */
     int status = EXIT_SUCCESS;
-    if (owner_meminfo("MemAvailable:") < keep || !reserve(&ballast, total)) {
+    if (owner_meminfo("MemAvailable:") + owner_listed() < keep || !reserve(&ballast, total)) {
         (void)fprintf(stderr, "owner-storm: too little memory is available for that\n");
         return EXIT_FAILURE;
     }
@@ -207,18 +215,19 @@ static int run(pid_t rmd, const char *console, uint64_t lend, uint64_t more, int
             return EXIT_FAILURE;
         fit(&ballast, keep, imd); /* while other programs come and go */
         begin_anew(imd, console); /* a new imd begins with all that is left, at once */
-        status = once(rmd, lend, more, headroom);
+        status = once(rmd, lend, more, rate, headroom);
     }
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    uint64_t lend, more;
+    uint64_t lend, more, rate = 0;
     (void)prctl(PR_SET_PDEATHSIG, 9); /* it holds most of the memory */
     if (argc == 2 && strcmp(argv[1], "--help") == 0)
         return usage(EXIT_SUCCESS);
-    if (argc != 6 || parse_size(argv[3], &lend) < 0 || parse_size(argv[4], &more) < 0)
+    if (argc < 6 || argc > 7 || parse_size(argv[3], &lend) < 0 || parse_size(argv[4], &more) < 0 ||
+        (argc == 7 && parse_size(argv[6], &rate) < 0))
         return usage(2);
-    return run((pid_t)atoi(argv[1]), argv[2], lend, more, atoi(argv[5]));
+    return run((pid_t)atoi(argv[1]), argv[2], lend, more, atoi(argv[5]), rate);
 }

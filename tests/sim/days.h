@@ -61,6 +61,8 @@ typedef struct Machine {
     uint64_t verdicts_until_ns;
     enum Verdict recruit, reclaim;
     uint64_t total, reserve, used; /* bytes; used: by the owner */
+    bool lists;                    /* what imd gives back stays on the processors' lists */
+    uint64_t aside, aside_ns;      /* bytes there; when they were looked through last */
     double growth;                 /* bytes a second */
     Mood evicting;                 /* bad: the kernel evicts what the owner's programs use */
     Mood aged;                     /* bad: the owner's active file cache has become inactive */

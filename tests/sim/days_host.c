@@ -116,8 +116,10 @@ static void imd_advance(Days *d, uint64_t now_ns)
     if (now_ns >= i->obey_ns) {
         i->limit = i->obey_limit;
         i->obey_ns = TIME_NEVER;
-        if (i->held > i->limit)
+        if (i->held > i->limit) {
+            d->machine.aside += i->held - i->limit;
             i->held = i->limit;
+        }
     }
     if (i->ready && !i->asked && now_ns > i->filled_ns && i->held < i->limit) {
         double held = (double)i->held + i->rate * (double)(now_ns - i->filled_ns) / 1e9;
@@ -148,6 +150,22 @@ static void evicted_advance(Days *d)
     m->evicted_ns = d->now_ns;
 }
 
+/* What of the free memory the kernel does not count: an eighth of all at most, half of it a second
+ * later. */
+static uint64_t aside_now(Days *d, uint64_t free_bytes)
+{
+    Machine *m = &d->machine;
+    for (; m->aside > 0 && d->now_ns - m->aside_ns >= NS_PER_S; m->aside_ns += NS_PER_S)
+        m->aside /= 2;
+    if (m->aside == 0)
+        m->aside_ns = d->now_ns;
+    if (m->aside > m->total / 8)
+        m->aside = m->total / 8;
+    if (m->aside > free_bytes)
+        m->aside = free_bytes;
+    return m->lists ? m->aside : 0;
+}
+
 void host_memory(Days *d, MemoryState *ret)
 {
     evicted_advance(d);
@@ -158,8 +176,11 @@ void host_memory(Days *d, MemoryState *ret)
     uint64_t cache = m->total / 20;
     if (aged)
         taken -= cache;
+    uint64_t there = m->total > taken ? m->total - taken : 0, aside = aside_now(d, there);
     *ret = (MemoryState){.total_bytes = m->total,
-                         .spare_bytes = m->total > taken ? m->total - taken : 0,
+                         .spare_bytes = there - aside,
+                         .aside_bytes = aside,
+                         .programs_bytes = m->used + (d->imd.alive ? d->imd.held : 0),
                          .inactive_bytes = aged ? cache : 0,
                          .active_bytes = aged ? 0 : cache,
                          .evicted_bytes = m->evicted,
@@ -243,6 +264,7 @@ void host_begin(Days *d)
                    .slept_ns = sim_rng_below(rng, DAY_NS)};
     m->clock_offset_s += (double)m->slept_ns / 1e9;
     m->reserve = m->total / 300;
+    m->lists = d->options->seed % 2;
     m->used = m->total / 4;
     m->leap_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);
     m->gap_ns = in(rng, d->now_ns, MINUTE_NS, 10 * DAY_NS);

@@ -229,6 +229,7 @@ void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
         return;
     }
     o->memory = *m;
+    o->memory.spare_bytes += m->aside_bytes; /* free is free */
     o->held = held;
     o->slack = m->total_bytes / 100;
     o->read_ns = d->now_ns;
@@ -236,7 +237,7 @@ void oracle_memory(Days *d, const MemoryState *m, uint64_t held)
         o->storm_ns = d->machine.growth_from_ns;
         o->storm_read_ns = o->lends ? d->now_ns : 0;
     }
-    if (m->spare_bytes < m->reserve_bytes + memory_headroom_bytes(m) / 3)
+    if (o->memory.spare_bytes < m->reserve_bytes + memory_headroom_bytes(m) / 3)
         oracle_pressure(d);
 }
 
@@ -289,6 +290,19 @@ static void check_storm(Days *d)
     demand(d, o->limit == 0 || (double)o->limit <= left, "lends what is needed in a moment");
 }
 
+/* Likewise for more slowly, but steadily: he has back what he needs next, and the slack too. */
+static void check_steady(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    const Machine *m = &d->machine;
+    if (o->read_ns != d->now_ns || !o->storm_read_ns || m->growth < (double)m->total / 250 ||
+        since(o->storm_read_ns, d->now_ns) < NS_PER_S || m->used >= m->total / 100 * 96)
+        return;
+    double left = (double)memory_lendable_bytes(&o->memory, o->held) - m->growth * 0.4;
+    demand(d, o->limit == 0 || (double)o->limit <= left - (double)o->slack,
+           "lends the slack to who takes memory steadily");
+}
+
 /* The owner's cache is not lent for having aged. */
 static uint64_t lendable(const Oracle *o)
 {
@@ -312,6 +326,7 @@ static void check_lending(Days *d)
            "waits for an imd that is never ready");
     demand(d, o->limit <= lendable(o) + o->slack, "lends more than there is");
     check_storm(d);
+    check_steady(d);
     demand(d, o->evicted_limit_ns != now || o->limit <= o->evicted_limit,
            "keeps what the owner's programs lost");
 }

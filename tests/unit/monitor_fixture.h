@@ -25,7 +25,7 @@ static struct Host {
     double console_idle, load, battery; /* NAN: unknown */
     enum Verdict recruit, reclaim;
     Facts judged;
-    uint64_t spare, held, pool, limit;
+    uint64_t total, spare, aside, programs, held, pool, limit;
     bool memory_known, never_ready;
     unsigned starts, terminates, kills, limits, changes;
 } h;
@@ -91,6 +91,7 @@ FIXTURE void begin(const MonitorConfig *config)
                       .console_idle = 7200,
                       .load = 0.05,
                       .battery = NAN,
+                      .total = 100 * GIB,
                       .spare = 60 * GIB,
                       .memory_known = true};
     h.monitor = monitor_new(config, &sink, h.now_ns);
@@ -106,7 +107,11 @@ FIXTURE int tear_down(void **state)
 
 FIXTURE void read_memory(void)
 {
-    const MemoryState m = {.total_bytes = 100 * GIB, .spare_bytes = h.spare, .reserve_bytes = GIB};
+    const MemoryState m = {.total_bytes = h.total,
+                           .spare_bytes = h.spare,
+                           .aside_bytes = h.aside,
+                           .programs_bytes = h.programs,
+                           .reserve_bytes = h.total / 100};
     monitor_memory(h.monitor, h.memory_known ? &m : NULL, h.held, h.now_ns);
 }
 

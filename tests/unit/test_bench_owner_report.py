@@ -107,16 +107,37 @@ class Page(unittest.TestCase):
             path("command", "scripts/bench-owner --quick\n")
             output = os.path.join(work, "figures.json")
             owner.main(work, output)
-            page = path("page.md", f"before\n{owner.BEGIN}old figures\n{owner.END}after\n")
+            old = "".join(f"<!-- figures: {part} -->\nold {part}\n<!-- end: {part} -->\n" for part in owner.PARTS)
+            page = path("page.md", f"before\n{old}after\n")
             owner.page(output, page)
             with open(page, encoding="utf-8") as f:
                 text = f.read()
-        self.assertTrue(text.startswith("before\n") and text.endswith(owner.END + "after\n"))
-        self.assertNotIn("old figures", text)
+        self.assertTrue(text.startswith("before\n<!-- figures: slowdown -->\n"))
+        for part in ("return", "storm", "morning"):  # not measured: the page keeps them
+            self.assertIn(f"<!-- figures: {part} -->\nold {part}\n<!-- end: {part} -->\n", text)
+        self.assertTrue(text.endswith("<!-- end: morning -->\nafter\n"))
+        self.assertNotIn("old slowdown", text)
         self.assertIn("`scripts/bench-owner --quick`, on 2 cores.", text)
         for line in terminal.getvalue().strip("\n").splitlines():
             self.assertIn(line, text)
         self.assertIn("from 1 of 4 pairs", text)
+
+
+class Morning(unittest.TestCase):
+    @staticmethod
+    def night(beside, heap_ms, file_ms):
+        return {"part": "morning", "with": beside, "heap_ms": heap_ms, "file_ms": file_ms, "heap_bytes": 1 << 30,
+                "file_bytes": 1 << 30, "swapped_bytes": 0, "uncached_bytes": 5 << 20, "lent_bytes": beside << 30}
+
+    def test_median_and_worst_of_nights_with_and_without(self):
+        nights = [self.night(False, *t) for t in ((100, 200), (110, 210), (190, 290))]
+        nights += [self.night(True, *t) for t in ((120, 220), (130, 230), (700, 900))]
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            owner.print_mornings(nights)
+        without, beside = (line.split() for line in out.getvalue().splitlines() if line.startswith("  with"))
+        self.assertEqual(without[3:11], "110 ms 190 ms 210 ms 290 ms".split())
+        self.assertEqual(beside[3:11], "130 ms 700 ms 230 ms 900 ms".split())
+        self.assertEqual(beside[-2:], ["1024", "MiB"])
 
 
 unittest.main()

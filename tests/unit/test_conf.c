@@ -186,6 +186,29 @@ static void text__tells_the_reader_its_keys(void **state)
     }
 }
 
+/* An imd that rmd kills before its own deadline says no good-byes. */
+static void text__rmd_waits_for_imd(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int result;
+    } cases[] = {
+        {"[imd]\nleave_deadline = 2s\n[rmd]\nleave_deadline = 1s\n", -EINVAL},
+        {"[imd]\nleave_deadline = 1s\n[rmd]\nleave_deadline = 1s\n", 0},
+        {"[imd]\nleave_deadline = 1s\n[rmd]\nleave_deadline = 2s\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char error[256] = "";
+        unsigned count = 0;
+        assert_int_equal(conf_text_read("FILE", cases[i].text, strlen(cases[i].text), CONF_RMD,
+                                        count_value, &count, error, sizeof error),
+                         cases[i].result);
+    }
+    assert_true(conf_find("imd", "leave_deadline")->count <=
+                conf_find("rmd", "leave_deadline")->count);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +219,7 @@ int main(void)
         cmocka_unit_test(values__text_has_a_limit),
         cmocka_unit_test(env__only_the_readers_own),
         cmocka_unit_test(text__tells_the_reader_its_keys),
+        cmocka_unit_test(text__rmd_waits_for_imd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

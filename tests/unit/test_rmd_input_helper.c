@@ -140,7 +140,7 @@ static void silent__asked_again(void **state)
     assert_int_equal(input_helper_ask(&h, AWAKE + SOURCE_RETRY_NS, &r), 0);
     assert_int_equal(r.devices, 2);
     (void)close(peer);
-    assert_int_equal(input_helper_ask(&h, AWAKE + 2 * SOURCE_RETRY_NS, &r), -ETIMEDOUT);
+    assert_int_equal(input_helper_ask(&h, AWAKE + 2 * SOURCE_RETRY_NS, &r), -EPIPE);
     input_helper_stop(&h);
 }
 
@@ -271,6 +271,29 @@ static void helper__starts_again(void **state)
     assert_int_equal(waitpid(keeper, NULL, 0), keeper); /* that nobody asks any more ends both */
 }
 
+/* Nobody is left who could start it again: that is said, and does not pass for silence. */
+static void helper__its_keeper_is_killed(void **state)
+{
+    InputHelper h;
+    InputReport r;
+    pipe_make("event0");
+    start(&h, 0);
+    ask(&h, &r);
+    assert_int_equal(kill(h.pid, SIGKILL), 0);
+    assert_int_equal(waitpid(h.pid, NULL, 0), h.pid);
+    h.pid = 0;
+    uint64_t awake_ns = AWAKE;
+    int res = input_helper_ask(&h, awake_ns, &r);
+    for (unsigned i = 0; i < 100 && (res == 0 || res == -ETIMEDOUT); i++) {
+        /* until the process below it has ended, too */
+        awake_ns += SOURCE_RETRY_NS;
+        res = input_helper_ask(&h, awake_ns, &r);
+    }
+    assert_int_equal(res, -EPIPE);
+    assert_int_equal(input_helper_ask(&h, awake_ns, &r), -EPIPE); /* at once, and for good */
+    input_helper_stop(&h);
+}
+
 /* A directory that was not there when it started. */
 static void helper__devices_come_later(void **state)
 {
@@ -388,6 +411,7 @@ int main(void)
         T(helper__sees_what_is_touched),
         T(helper__tells_no_exact_times),
         T(helper__starts_again),
+        T(helper__its_keeper_is_killed),
         T(helper__devices_come_later),
         T(helper__inherits_nothing),
         case_if(hides, (struct CMUnitTest)T(given_up__reading_devices), "no Landlock"),

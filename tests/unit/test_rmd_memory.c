@@ -22,6 +22,7 @@ static const char meminfo[] = "MemTotal:       16000000 kB\n"
                               "MemAvailable:   11000000 kB\n"
                               "Cached:          9999999 kB\n"
                               "Active(anon):    1234567 kB\n"
+                              "AnonPages:       1100000 kB\n"
                               "Active(file):    2000000 kB\n"
                               "Inactive(file):  5000000 kB\n"
                               "Dirty:            300000 kB\n"
@@ -49,8 +50,29 @@ static void reads_the_kernels_texts(void **state)
      * written; nothing of the active file cache */
     assert_int_equal(m.spare_bytes, (4000000ull + 5000000 + 250000 - 500000 - 300000 - 100000)
                                         << 10);
+    assert_int_equal(m.programs_bytes, (1100000ull + 200000) << 10);
     assert_int_equal(m.reserve_bytes, 14000 * 4096);
     assert_int_equal(memory_headroom_bytes(&m), m.total_bytes / 100 * 15);
+}
+
+/* The kernel counts as neither free nor available what a processor keeps for its own programs. */
+static void knows_what_lies_on_the_processors_lists(void **state)
+{
+    static const char lists[] = "Node 0, zone   Normal\n"
+                                "        low      13965\n"
+                                "  pagesets\n"
+                                "    cpu: 0\n"
+                                "              count:    15723\n"
+                                "              high:     40145\n"
+                                "              high_max: 337141\n"
+                                "    cpu: 1\n"
+                                "              count: 277\n";
+    MemoryState m, none;
+    assert_int_equal(memory_state_parse(meminfo, lists, 4096, &m), 0);
+    assert_int_equal(memory_state_parse(meminfo, zoneinfo, 4096, &none), 0);
+    assert_int_equal(m.aside_bytes, 16000 * 4096);
+    assert_int_equal(none.aside_bytes, 0);
+    assert_int_equal(m.spare_bytes, none.spare_bytes);
 }
 
 static void never_more_than_the_kernel_has_available(void **state)
@@ -359,6 +381,38 @@ static void what_was_usual_before_is_not_ours(void **state)
     assert_true(lending.limit_bytes < 20 * GIB);
 }
 
+/* What nobody misses although memory is lent is usual no more, in this lending and the next. */
+static void what_was_usual_is_forgotten_in_a_lending_too(void **state)
+{
+    before_lending(600, 100 * MIB);
+    for (unsigned i = 0; i < 900; i++)
+        (void)read_evicted(NS_PER_S, 20 * GIB);
+    lending_end(&lending);
+    (void)read_evicted(NS_PER_S, 0);
+    (void)lending_begin(&lending, now_ns);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
+}
+
+/* Nor is usual what was missed because of an earlier lending. */
+static void what_was_missed_in_a_lending_is_not_usual(void **state)
+{
+    before_lending(600, 0);
+    for (unsigned i = 0; i < 600; i++) {
+        evicted += 100 * MIB;
+        (void)read_evicted(NS_PER_S, 20 * GIB);
+    }
+    lending_end(&lending);
+    (void)read_evicted(NS_PER_S, 0);
+    (void)lending_begin(&lending, now_ns);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
+}
+
 static void nor_what_goes_while_little_is_lent(void **state)
 {
     before_lending(10, 0);
@@ -531,6 +585,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_the_kernels_texts),
+        cmocka_unit_test(knows_what_lies_on_the_processors_lists),
         cmocka_unit_test(never_more_than_the_kernel_has_available),
         cmocka_unit_test(refuses_texts_that_say_too_little),
         cmocka_unit_test(what_is_lent_counts_as_the_owners_no_more),
@@ -548,6 +603,8 @@ int main(void)
         cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
         cmocka_unit_test(what_was_usual_before_is_not_ours),
         cmocka_unit_test(nor_what_a_groups_limit_evicts),
+        cmocka_unit_test(what_was_usual_is_forgotten_in_a_lending_too),
+        cmocka_unit_test(what_was_missed_in_a_lending_is_not_usual),
         cmocka_unit_test(nor_what_goes_while_little_is_lent),
         cmocka_unit_test(old_counters_say_nothing),
         cmocka_unit_test(active_cache_that_ages_is_not_lent),

@@ -220,6 +220,25 @@ static void a_touch_just_before_the_clock_was_set_counts(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
+/* Less than a second may come of clocks that are read one after the other, too. */
+static void nor_does_a_small_step_hide_it(void **state)
+{
+    MonitorConfig soon = usual;
+    soon.idle_after_ns = NS_PER_S;
+    lend(&soon);
+    h.console_idle = 0.3 + 0.9;
+    h.clock_ns += 9 * NS_PER_S / 10;
+    look();
+    assert_int_equal(h.terminates, 1);
+    lend(&soon); /* who is away stays away */
+    for (unsigned i = 0; i < 100; i++) {
+        h.clock_ns += 9 * NS_PER_S / 10;
+        h.console_idle += 0.9;
+        pass(NS_PER_S);
+    }
+    assert_int_equal(h.terminates, 0);
+}
+
 static void after_a_gap_all_begins_anew(void **state)
 {
     lend(&usual);
@@ -530,6 +549,7 @@ int main(void)
         TEST(a_silent_looker_is_busy),
         TEST(a_leaping_clock_makes_nobody_idle),
         TEST(a_touch_just_before_the_clock_was_set_counts),
+        TEST(nor_does_a_small_step_hide_it),
         TEST(after_a_gap_all_begins_anew),
         TEST(after_sleep_all_begins_anew),
         TEST(gives_back_before_the_host_sleeps),
