@@ -40,6 +40,7 @@
     X(SETTLED, "an opening still in flight is not taken for unclaimed")                       \
     X(OWN_SILENCE, "silence counts only while the listener itself ran")                       \
     X(SILENT_CREDIT, "what a silent host was asked for holds up no other host")               \
+    X(SLOW_HOST, "a host that answers, but serves next to nothing, is given up")              \
     X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")              \
     X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
 

@@ -154,7 +154,7 @@ static void call_unlist(Call *call)
 
 void call_init(Call *call, Channel *ch, uint8_t kind)
 {
-    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch};
+    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch, .turn = ++ch->turns};
 }
 
 void call_attach(Call *call)
@@ -181,6 +181,7 @@ Call *call_piece(Call *call)
     CallState *st = state_find(ch);
     Call *piece = &st->piece;
     call_init(piece, ch, call->kind);
+    piece->turn = call->turn;
     piece->parent = call;
     piece->state = st;
     st->call = piece;

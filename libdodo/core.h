@@ -250,6 +250,7 @@ struct Call {
     uint8_t kind, phase;
     bool stir;       /* its next step may find something to do, whatever the time is */
     uint64_t due_ns; /* else: not before; on the channel's listening clock */
+    uint64_t turn;   /* of the channel's calls; a piece has that of its call */
     Channel *channel;
     struct Call *next, *prev;
     struct Region *region;

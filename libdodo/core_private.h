@@ -9,6 +9,7 @@
 #include "base/rules.h"
 #include "base/time.h"
 #include "libdodo/core.h"
+#include "libdodo/debt.h"
 #include "libdodo/path_probe.h"
 
 enum {
@@ -23,8 +24,6 @@ enum {
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
     PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
     SAFE_DATAGRAM = 1232,           /* fits every path: IPv6's least MTU less its headers */
-    STUCK_DEADLINES = 8,            /* answers, but no progress, for so many transfer deadlines */
-    SLOW_DEADLINES = 32,            /* progress, but a transfer is not over after so many */
     PIECES_EXTRA = 15,              /* states of a channel for pieces, besides one a call */
     STATES_MAX = CHANNEL_CALLS_MAX + PIECES_EXTRA + BACKGROUND_CALLS,
     VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
@@ -142,6 +141,7 @@ struct Client {
 typedef struct ChannelPeer {
     PathEstimate path;
     PathProbe probe;
+    Debt debt;
     uint16_t read_segment, write_segment;
 } ChannelPeer;
 
@@ -162,8 +162,8 @@ typedef struct CallState {
     bool renewed;         /* the session was made for this run, after one of another epoch */
     uint32_t progress;    /* of the transfer when it last made some, */
     uint64_t progress_ns; /* and when that was, on the listening clock; so are all here */
-    uint64_t stepped_ns;  /* when it was stepped last, */
-    uint64_t spent_ns;    /* and what it has taken till then, but for waits for others' credit */
+    bool asking;          /* it counts in its host's Debt, */
+    uint16_t counted;     /* with so many finished chunks */
     Addr peer;
     Session *session;
     uint64_t give_up_ns; /* while the session is not up; 0: to be set */
@@ -271,6 +271,7 @@ struct Channel {
     uint64_t next_transfer;   /* names of writes and fills: none is used again on this channel */
     unsigned extra;           /* pieces, but for one of each call */
     bool again;               /* a call's pieces have changed: it goes on in this very step */
+    uint64_t turns;           /* calls so far, but for pieces */
     /* background */
     Call own[BACKGROUND_CALLS];
     bool own_busy[BACKGROUND_CALLS];

@@ -5,6 +5,19 @@
 
 #include "libdodo/core_private.h"
 
+static Debt *run_debt(const CallState *st)
+{
+    return &((ChannelPeer *)st->session->user)->debt;
+}
+
+/* The host owes this transfer nothing any more. */
+static void run_leave(CallState *st)
+{
+    if (st->asking)
+        debt_leave(run_debt(st));
+    st->asking = false;
+}
+
 static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t clock_ns)
 {
     CallState *st = call->state;
@@ -15,8 +28,6 @@ static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_
     st->peer = *peer;
     st->session = NULL;
     st->renewed = false;
-    st->stepped_ns = clock_ns;
-    st->spent_ns = 0;
     st->give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
 }
 
@@ -58,6 +69,7 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
 void run_end(Call *call)
 {
     CallState *st = call->state;
+    run_leave(st);
     if (st->begun && st->run == RUN_READ)
         read_transfer_end(&st->u.read);
     else if (st->begun && st->run == RUN_WRITE)
@@ -184,6 +196,7 @@ static bool run_begin(Call *call, Session *s, uint64_t silent_ns, uint64_t clock
     st->begun = true;
     st->progress = 0;
     st->progress_ns = clock_ns;
+    st->counted = 0;
     return true;
 }
 
@@ -300,44 +313,59 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
     return transfer_result(st, st->u.write.state, st->u.write.status);
 }
 
-/* Does the transfer go on, and did it have its turn? Its time does not count while others have all
- * the credit. */
-static void run_measure(CallState *st, uint64_t clock_ns)
+/* What the transfer has done, and whether it is the host's turn: its time does not count while
+ * others have all the credit. */
+static void run_measure(Call *call, uint64_t clock_ns)
 {
-    uint32_t progress = st->run == RUN_READ ? st->u.read.progress : st->u.write.progress;
-    bool starved = st->run == RUN_READ ? read_transfer_starved(&st->u.read)
-                                       : write_transfer_starved(&st->u.write);
+    CallState *st = call->state;
+    bool reading = st->run == RUN_READ;
+    uint32_t progress = reading ? st->u.read.progress : st->u.write.progress;
+    uint16_t chunks =
+        reading ? read_transfer_chunks(&st->u.read) : write_transfer_chunks(&st->u.write);
+    bool starved =
+        reading ? read_transfer_starved(&st->u.read) : write_transfer_starved(&st->u.write);
+    Debt *debt = run_debt(st);
     if (progress != st->progress || starved) {
         st->progress = progress;
         st->progress_ns = clock_ns;
     }
-    if (!starved)
-        st->spent_ns += clock_ns - st->stepped_ns;
-    st->stepped_ns = clock_ns;
+    if (!st->asking && !starved)
+        debt_enter(debt, call->turn, clock_ns);
+    else if (st->asking && starved)
+        debt_leave(debt);
+    st->asking = !starved;
+    debt_chunks(debt, chunks - st->counted, call->channel->client->config.transfer_deadline_ns,
+                clock_ns);
+    st->counted = chunks;
 }
 
-/* What to do about a transfer that makes no progress, or next to none, whatever is answered. A BUSY
- * or slow host is not dead, but both must end. */
-static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
+/* Smaller datagrams are tried once, in the second half of the first deadline without progress: a
+ * dead host is given up at its end. */
+static bool run_shrinks(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
     Channel *ch = call->channel;
-    ChannelPeer *peer = st->session ? st->session->user : NULL;
+    ChannelPeer *peer = st->session->user;
     uint64_t deadline = ch->client->config.transfer_deadline_ns;
-    run_measure(st, clock_ns);
     uint64_t stuck_ns = clock_ns - st->progress_ns;
     uint16_t small =
         segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
-    if (stuck_ns >= STUCK_DEADLINES * deadline || st->spent_ns >= SLOW_DEADLINES * deadline) {
+    if (peer->read_segment <= small || stuck_ns < deadline / 2 || stuck_ns >= deadline)
+        return false;
+    run_shrink(call, peer, small, clock_ns);
+    return st->begun;
+}
+
+/* What to do about a transfer that makes no progress, or next to none, whatever is answered. */
+static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
+{
+    CallState *st = call->state;
+    if (RULE(SLOW_HOST) &&
+        debt_is_too_slow(run_debt(st), call->channel->client->config.transfer_deadline_ns)) {
         st->status = STATUS_BUSY;
         return RUN_REFUSED;
     }
-    if (peer && peer->read_segment > small && stuck_ns >= deadline / 2 && stuck_ns < deadline) {
-        run_shrink(call, peer, small, clock_ns);
-        if (st->begun)
-            return transfer_step(call, st->session, clock_ns);
-    }
-    return RUN_RUNNING;
+    return run_shrinks(call, clock_ns) ? transfer_step(call, st->session, clock_ns) : RUN_RUNNING;
 }
 
 enum RunResult run_step(Call *call, uint64_t now_ns)
@@ -366,6 +394,7 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     if (!st->begun && !run_begin(call, s, 0, clock_ns))
         return RUN_TIMED_OUT;
     enum RunResult result = transfer_step(call, s, clock_ns);
+    run_measure(call, clock_ns);
     return result == RUN_RUNNING ? run_stuck(call, clock_ns) : result;
 }
 
@@ -427,6 +456,7 @@ void run_session_closed(Call *call, Session *session)
     if (st->session != session)
         return;
     st->session = NULL;
+    st->asking = false; /* the account was the session's */
     if (st->begun && st->run == RUN_READ)
         read_transfer_end(&st->u.read);
     else if (st->begun && st->run == RUN_WRITE)

@@ -171,6 +171,11 @@ bool read_transfer_starved(const ReadTransfer *t)
     return flight_is_starved(&t->p.flight);
 }
 
+uint16_t read_transfer_chunks(const ReadTransfer *t)
+{
+    return t->p.done_chunks;
+}
+
 bool read_transfer_held(const ReadTransfer *t)
 {
     return t->p.flight.starved;

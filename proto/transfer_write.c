@@ -137,6 +137,11 @@ bool write_transfer_starved(const WriteTransfer *t)
     return flight_is_starved(&t->p.flight);
 }
 
+uint16_t write_transfer_chunks(const WriteTransfer *t)
+{
+    return t->p.done_chunks;
+}
+
 bool write_transfer_held(const WriteTransfer *t)
 {
     return t->p.flight.starved;

@@ -304,6 +304,18 @@ static bool link_transmit(SimNet *n, SimLink *l, size_t len, uint64_t *ret_sent_
     return true;
 }
 
+/* Is it one of the long datagrams that a slow peer has no time for? */
+static bool link_refuses_long(const SimNet *n, SimLink *l, size_t len)
+{
+    enum { LONG_BYTES = 512 };
+    if (!l->long_every_ns || len <= LONG_BYTES)
+        return false;
+    if (n->now_ns < l->long_at_ns)
+        return true;
+    l->long_at_ns = n->now_ns + l->long_every_ns;
+    return false;
+}
+
 void simnet_send(SimNet *n, const SimSocket *s, const Addr *to, const uint8_t *datagram, size_t len)
 {
     enum { DRAWS = 8 };
@@ -316,7 +328,7 @@ void simnet_send(SimNet *n, const SimSocket *s, const Addr *to, const uint8_t *d
         n->counters.cut++;
         return;
     }
-    if (!link_transmit(n, l, len, &sent_ns)) {
+    if (link_refuses_long(n, l, len) || !link_transmit(n, l, len, &sent_ns)) {
         n->counters.overrun++;
         return;
     }

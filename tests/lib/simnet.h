@@ -54,6 +54,9 @@ typedef struct SimLink {
     uint64_t rate_bps; /* bytes a second; 0: without limit */
     uint64_t queue_bytes;
     unsigned cut; /* count of reasons why nothing passes */
+    /* Of datagrams longer than 512 bytes one passes in so long, the others are lost; 0: all pass.
+     */
+    uint64_t long_every_ns, long_at_ns;
     uint64_t busy_until_ns;
 } SimLink;
 

@@ -81,6 +81,7 @@
     X(RECLAIMED, 1, "owner came back, his host was reclaimed")                        \
     X(LIMITED, 1, "owner made a host's pool smaller")                                 \
     X(READS_BESIDE_SILENCE, 1, "reads from a live host while another said nothing")   \
+    X(TRICKLED, 0, "hosts that answer, and serve next to nothing")                    \
     X(HOST_DEATHS, 1, "host given up by a client")                                    \
     X(HOSTS_LOST, 1, "host given up by the manager")                                  \
     X(CMD_CRASHED, 1, "manager lost its memory")                                      \

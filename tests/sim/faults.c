@@ -234,9 +234,54 @@ static void next_fault(World *w)
     later(w, sim_rng_below(&w->rng, 2 * w->p.fault_every_ns), NULL, fault_due, 0);
 }
 
+/* ---- slow hosts ----------------------------------------------------------------------------- */
+
+/* What is short passes: the host answers, and nobody takes it for dead. */
+static void set_trickle(World *w, uint64_t every_ns)
+{
+    for (unsigned c = 0; c < w->p.client_hosts; c++) {
+        for (unsigned i = 0; i < w->p.imds; i++) {
+            simnet_link(w->net, HOST_CLIENT + c, HOST_IMD + i)->long_every_ns = every_ns;
+            simnet_link(w->net, HOST_IMD + i, HOST_CLIENT + c)->long_every_ns = every_ns;
+        }
+    }
+}
+
+static void next_trickle(World *w);
+
+static void end_trickle(void *ctx, uint64_t arg)
+{
+    World *w = ctx;
+    (void)arg;
+    if (w->phase != PHASE_RUN)
+        return;
+    set_trickle(w, 0);
+    next_trickle(w);
+}
+
+static void begin_trickle(void *ctx, uint64_t arg)
+{
+    World *w = ctx;
+    (void)arg;
+    if (w->phase != PHASE_RUN)
+        return;
+    cover(w, COVER_TRICKLED);
+    story(w, "the hosts serve a long datagram in %llu ms",
+          (unsigned long long)(w->p.trickle_ns / NS_PER_MS));
+    set_trickle(w, w->p.trickle_ns);
+    later(w, how_long(w), NULL, end_trickle, 0);
+}
+
+static void next_trickle(World *w)
+{
+    later(w, sim_rng_below(&w->rng, 2 * w->p.fault_every_ns), NULL, begin_trickle, 0);
+}
+
 void faults_start(World *w)
 {
-    if (w->p.fault_every_ns != TIME_NEVER)
+    if (w->p.trickle_ns)
+        next_trickle(w);
+    else if (w->p.fault_every_ns != TIME_NEVER)
         next_fault(w);
 }
 
@@ -254,7 +299,7 @@ void faults_heal(World *w)
         for (unsigned b = 0; b < HOSTS_COUNT; b++) {
             SimLink *l = simnet_link(w->net, a, b);
             l->cut = 0;
-            l->rate_bps = 0;
+            l->rate_bps = l->long_every_ns = 0;
             l->loss_ppm = l->dup_ppm = l->late_ppm = l->reorder_ppm = l->corrupt_ppm = 0;
         }
     }

@@ -240,6 +240,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_OWN_SILENCE] = SCENARIO_PAUSES,
     [DODO_RULE_HOST_DEATH] = SCENARIO_HOSTS,
     [DODO_RULE_SILENT_CREDIT] = SCENARIO_SILENT,
+    [DODO_RULE_SLOW_HOST] = SCENARIO_TRICKLE,
 };
 
 typedef struct RuleResult {

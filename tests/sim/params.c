@@ -6,7 +6,7 @@
 static const char *const names[SCENARIO_COUNT] = {
     "general", "calm",   "pauses",  "amnesia", "retain",  "contention", "file",
     "hosts",   "churn",  "end",     "silence", "reclaim", "crashes",    "large",
-    "stripes", "silent", "writers", "seconds", "offers"};
+    "stripes", "silent", "writers", "seconds", "offers",  "trickle"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -180,9 +180,10 @@ static void choose_owners(Params *p, uint64_t seed)
     sim_rng_init(r, seed, 0x6f776e);
     p->give_back = sim_rng_below(r, 2);
     p->limit_every_ns = TIME_NEVER;
-    if (!p->calm && p->scenario != SCENARIO_SILENT && sim_rng_below(r, 3) == 0)
+    bool away = p->scenario == SCENARIO_SILENT || p->scenario == SCENARIO_TRICKLE;
+    if (!p->calm && !away && sim_rng_below(r, 3) == 0)
         p->limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
-    p->owners = sim_rng_below(r, 2) && p->scenario != SCENARIO_SILENT;
+    p->owners = sim_rng_below(r, 2) && !away;
     p->reclaim_every_ns = TIME_NEVER;
     if (p->owners && !p->calm)
         p->reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
@@ -193,7 +194,7 @@ static void choose_lies(Params *p, uint64_t seed)
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x6c6965);
     p->lie_every_ns = TIME_NEVER;
-    if (!p->calm && sim_rng_below(r, 3) == 0)
+    if (!p->calm && p->scenario != SCENARIO_TRICKLE && sim_rng_below(r, 3) == 0)
         p->lie_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
     /* Checks would hide what the other rules are there for: half of the seeds do without. */
     p->checked = p->lie_every_ns != TIME_NEVER || sim_rng_below(r, 2);
@@ -522,6 +523,34 @@ static void scenario_offers(Params *p, SimRng *r)
     p->duration_ns = 500 * NS_PER_MS + 2000 * p->link.delay_ns;
 }
 
+/* Reads and writes of whole regions, on hosts that take turns at being slow. */
+static void scenario_trickle(Params *p, SimRng *r)
+{
+    make_small(p, r);
+    p->calm = false;
+    p->imds = IMDS_MAX;
+    p->threads = 1;
+    p->descs = 3;
+    p->file_cap = p->region_max = LARGE_REGION_MAX / 8;
+    p->region_blocks_max = (unsigned)(p->region_max / 4096);
+    p->pool_bytes = 4 * p->region_max;
+    p->fill_queue_bytes = 4 << 20;
+    p->popular_ppm = p->fallback_ppm = 700000;
+    p->hot_ppm = 0;
+    p->fs.slow_ppm = 0;
+    p->client_request.deadline_ns = NS_PER_S;
+    p->transfer_deadline_ns = ms(r, 100, 200);
+    p->reopen_ns = ms(r, 100, 1000);
+    /* Above a deadline reads find the host silent, and writes find it busy. */
+    p->trickle_ns = p->transfer_deadline_ns * sim_rng_between(r, 3, 12) / 10;
+    p->fault_every_ns = sim_rng_between(r, 500, 3000) * NS_PER_MS;
+    p->fault_long_ns = 60 * NS_PER_S;
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_READ] = 40;
+    p->weights[DO_WRITE] = 20;
+    p->duration_ns = 20 * NS_PER_S;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -549,7 +578,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes,
         [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent,
         [SCENARIO_WRITERS] = scenario_writers, [SCENARIO_SECONDS] = scenario_seconds,
-        [SCENARIO_OFFERS] = scenario_offers};
+        [SCENARIO_OFFERS] = scenario_offers,   [SCENARIO_TRICKLE] = scenario_trickle};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

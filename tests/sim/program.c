@@ -101,6 +101,10 @@ static void choose_piece(Thread *t)
             t->len = (t->len + 4095) / 4096 * 4096;
         }
     }
+    if (p->world->p.scenario == SCENARIO_TRICKLE && chance(p, 300000)) {
+        t->offset = 0;
+        t->len = d->len;
+    }
     if (p->world->p.scenario == SCENARIO_LARGE && chance(p, 700000)) {
         /* all threads at the same time, side by side: their write numbers mount up */
         uint64_t part = d->len / THREADS_MAX / 4096 * 4096;

@@ -66,6 +66,7 @@ enum Scenario {
     SCENARIO_WRITERS = SCENARIO_CHOSEN, /* other programs' slow writes between two openings */
     SCENARIO_SECONDS, /* stamps of whole seconds, and files that change between two openings */
     SCENARIO_OFFERS,  /* offers that are held up beside writes of parts of blocks */
+    SCENARIO_TRICKLE, /* hosts that answer, and serve next to nothing for a while */
     SCENARIO_COUNT
 };
 
@@ -123,6 +124,7 @@ typedef struct Params {
     uint64_t fault_every_ns;      /* TIME_NEVER: none */
     uint64_t fault_long_ns;       /* a fault lasts up to this */
     uint64_t client_pause_ns;     /* ... but for pauses of programs; 0: as all */
+    uint64_t trickle_ns;          /* a host may serve one long datagram in so long; 0: none does */
     unsigned faults[FAULT_COUNT]; /* weights */
     uint32_t stranger_ppm;
     uint64_t writer_every_ns; /* other programs write to the files; TIME_NEVER: not */

@@ -291,6 +291,25 @@ static void slow__a_write_is_in_the_file(void **state)
     assert_reads_file(rd, 0, 0, FILE_BYTES);
 }
 
+/* Each buffer in time, one after the other, and all of them not. */
+static void slow__a_call_of_many_buffers_ends(void **state)
+{
+    (void)state;
+    enum { BUFFERS = 20, LONG = 4 * PIECE }; /* not gathered */
+    struct iovec iov[BUFFERS];
+    Call call;
+    int rd = open_large(DODO_FALLBACK);
+    uint64_t begin = w.now;
+    memset(buf, 0x78, sizeof buf);
+    for (unsigned i = 0; i < BUFFERS; i++)
+        iov[i] = (struct iovec){buf + (size_t)i * LONG, LONG};
+    trickle(5);
+    call_writev_start(&call, w.channels[0], rd, 0, iov, BUFFERS, w.now);
+    assert_int_equal(done(&call), BUFFERS * LONG);
+    assert_memory_equal(w.file, buf, BUFFERS * LONG);
+    assert_in_range(w.now - begin, 5 * NS_PER_S, 20 * NS_PER_S);
+}
+
 /* Small reads are answered in time, though each takes long: the host is of use. */
 static void slow__what_is_answered_in_time_is_no_fault(void **state)
 {
@@ -343,6 +362,7 @@ int main(void)
         T(slow__a_read_goes_on_with_the_file),
         T(slow__a_read_fails_once_without_the_file),
         T(slow__a_write_is_in_the_file),
+        T(slow__a_call_of_many_buffers_ends),
         T(slow__what_is_answered_in_time_is_no_fault),
         T(session__lost_in_a_long_transfer),
     };
