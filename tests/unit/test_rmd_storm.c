@@ -103,7 +103,7 @@ static void a_slow_storm_is_noticed_soon(void **state)
     for (unsigned i = 0; i < sizeof rates / sizeof rates[0]; i++) {
         lent_and_filled((Kernel){0});
         take(rates[i], 2000);
-        print_message("%u MB/s: asked for the first page after %u ms\n", (unsigned)rates[i],
+        print_message("# %u MB/s: asked for the first page after %u ms\n", (unsigned)rates[i],
                       (unsigned)s.asked_ms);
         assert_in_range(s.asked_ms, 1, 200);
     }
@@ -132,7 +132,7 @@ static void takes_back_no_more_than_that(Kernel kernel, uint64_t mb_per_s)
     take(mb_per_s, 400);
     take(0, 3000);
     uint64_t most = s.owner + mb_per_s * MB / 2 + slack;
-    print_message("%u MB/s, told after %u ms%s: taken %u, asked for %u MB\n", (unsigned)mb_per_s,
+    print_message("# %u MB/s, told after %u ms%s: taken %u, asked for %u MB\n", (unsigned)mb_per_s,
                   kernel.late_ms,
                   !kernel.lists    ? ""
                   : kernel.unnamed ? ", unknown lists"
