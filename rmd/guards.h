@@ -6,7 +6,7 @@
 
 #define RMD_GUARDS(X)                                                                \
     X(CONSOLE, "a touch of the console ends the lending at the next look")           \
-    X(TOUCHED_ANEW, "a touch since the last look counts, however long ago")          \
+    X(TOUCHED_SINCE, "a touch since the last look counts, however long ago")         \
     X(BATTERY, "running on the battery counts as busy")                              \
     X(LOAD, "load ends the lending at the next look")                                \
     X(UNKNOWN, "what is not known counts as busy")                                   \

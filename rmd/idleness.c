@@ -18,20 +18,20 @@ static uint64_t silence_ns(const Idleness *i)
     return later(MONITOR_SILENCE_MIN_NS, MONITOR_SILENCE_POLLS * i->config->poll_ns);
 }
 
-void idleness_anew(Idleness *i, uint64_t now_ns)
+void idleness_reset(Idleness *i, uint64_t now_ns)
 {
     i->seen = false;
     i->looked_ns = i->touched_ns = i->loaded_ns = now_ns;
     i->console_idle_s = i->load = i->on_battery = NAN;
     i->console_source = NULL;
-    i->touched_anew = false;
+    i->touched_since = false;
     i->recruit = i->reclaim = VERDICT_UNKNOWN;
 }
 
 void idleness_init(Idleness *i, const MonitorConfig *config, uint64_t now_ns)
 {
     *i = (Idleness){.config = config};
-    idleness_anew(i, now_ns);
+    idleness_reset(i, now_ns);
 }
 
 /* By more than what comes of clocks that are not read at one instant, or run at two rates. */
@@ -85,7 +85,7 @@ bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)
     uint64_t looked_ns = i->looked_ns;
     i->touched_ns =
         clock_set(i, look) ? taken : touched(i, i->console_idle_s, taken, forward_ns(i, look));
-    i->touched_anew = GUARD(TOUCHED_ANEW) && i->touched_ns > looked_ns;
+    i->touched_since = GUARD(TOUCHED_SINCE) && i->touched_ns > looked_ns;
     bool load_known = !isnan(i->load) || !GUARD(UNKNOWN);
     if (!load_known || i->load >= i->config->load_below)
         i->loaded_ns = taken;
@@ -109,7 +109,7 @@ static enum Cause reclaims_by_default(const Idleness *i)
     if (!c->dedicated) {
         if (GUARD(UNKNOWN) && isnan(i->console_idle_s))
             return CAUSE_CONSOLE_UNKNOWN;
-        bool touched = i->touched_anew || since(i->touched_ns, i->looked_ns) < c->idle_after_ns;
+        bool touched = i->touched_since || since(i->touched_ns, i->looked_ns) < c->idle_after_ns;
         if (GUARD(CONSOLE) && touched)
             return CAUSE_CONSOLE;
         if (GUARD(BATTERY) && i->on_battery == 1)

@@ -45,7 +45,7 @@ typedef struct Idleness {
     bool seen;                   /* since it began again */
     uint64_t looked_ns;          /* the last look; or when it began again */
     uint64_t touched_ns;         /* the console: last touched, unknown or unwatched */
-    bool touched_anew;           /* since the look before, be it longer ago than idle_after */
+    bool touched_since;          /* since the look before, be it longer ago than idle_after */
     uint64_t loaded_ns;          /* the load: last high, unknown or unwatched */
     bool clocks_known;
     uint64_t slept_ns, clock_ns; /* as of Look */
@@ -58,7 +58,7 @@ typedef struct Idleness {
 
 void idleness_init(Idleness *i, const MonitorConfig *config, uint64_t now_ns);
 /* Nothing that was before is known. */
-void idleness_anew(Idleness *i, uint64_t now_ns);
+void idleness_reset(Idleness *i, uint64_t now_ns);
 /* Takes in what was seen, and puts console_idle and load_idle into @facts as they may be believed.
  * False: it is older than what is known. */
 bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts);

@@ -97,9 +97,9 @@ static void memory_short(Monitor *m, enum Cause cause, uint64_t now_ns)
     }
 }
 
-static void begin_anew(Monitor *m, enum Cause cause, uint64_t now_ns)
+static void start_over(Monitor *m, enum Cause cause, uint64_t now_ns)
 {
-    idleness_anew(&m->idleness, now_ns);
+    idleness_reset(&m->idleness, now_ns);
     calm(m, now_ns);
     m->lending.read_ns = now_ns;
     reclaim(m, cause, now_ns);
@@ -125,7 +125,7 @@ static void tick(Monitor *m, uint64_t now_ns)
     bool gap = GUARD(GAP) && now_ns - m->ticked_ns >= gap_ns(m);
     m->ticked_ns = now_ns;
     if (gap)
-        begin_anew(m, CAUSE_GAP, now_ns);
+        start_over(m, CAUSE_GAP, now_ns);
 }
 
 /* What ends a lending now. */
@@ -243,7 +243,7 @@ void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)
     tick(m, now_ns);
     if (idleness_slept(&m->idleness, look)) {
         m->sleeps = false; /* it has, should nobody have said so */
-        begin_anew(m, CAUSE_SLEPT, now_ns);
+        start_over(m, CAUSE_SLEPT, now_ns);
     }
     bool believed = idleness_look(&m->idleness, look, now_ns, &facts);
     if (believed)

@@ -160,7 +160,7 @@ static int measure(pid_t imd, Taker *rest, uint64_t headroom)
 }
 
 /* rmd takes back what is left, and lends again. */
-static void begin_anew(pid_t imd, const char *console)
+static void start_over(pid_t imd, const char *console)
 {
     static const struct timespec touch[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
     uint64_t until_ns = os_now_ns() + PATIENCE_S * NS_PER_S;
@@ -214,7 +214,7 @@ static int run(pid_t rmd, const char *console, uint64_t lend, uint64_t more, int
         if (!imd)
             return EXIT_FAILURE;
         fit(&ballast, keep, imd); /* while other programs come and go */
-        begin_anew(imd, console); /* a new imd begins with all that is left, at once */
+        start_over(imd, console); /* a new imd begins with all that is left, at once */
         status = once(rmd, lend, more, rate, headroom);
     }
     return status;

@@ -27,7 +27,7 @@ BEGIN {
   n = split(phrases, lines, "\n")
   for (i = 1; i <= n; i++)
     if (split(lines[i], part, " [|] ") == 2)
-      say["(^|[^a-z_])(" part[1] ")($|[^a-z_=])"] = part[2]
+      say["(^|[^a-z_])(" part[1] ")($|[^a-z_])"] = part[2]
 }
 FNR == 1 { before = "" }
 {

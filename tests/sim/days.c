@@ -91,7 +91,7 @@ static void deliver_look(Days *d)
     if (d->now_ns > s->taken_ns + LOOK_LATENCY_MS_MAX * NS_PER_MS)
         d->excused_ns += d->now_ns - s->taken_ns;
     if (s->any && s->look.slept_ns > d->slept_ns + NS_PER_S)
-        oracle_anew(d); /* the host has slept: now it can know */
+        oracle_reset(d); /* the host has slept: now it can know */
     s->any = true;
     d->slept_ns = s->look.slept_ns;
     d->looked_ns = s->taken_ns;
@@ -139,7 +139,7 @@ static void gap(Days *d)
     story(d, "did not run for %.3f s", (double)len / 1e9);
     d->result->gaps++;
     if (len >= threshold)
-        oracle_anew(d);
+        oracle_reset(d);
 }
 
 static void fall_asleep(Days *d)

@@ -144,7 +144,7 @@ void oracle_touch(Days *d, uint64_t at_ns);
 void oracle_look(Days *d);
 void oracle_memory(Days *d, const MemoryState *m, uint64_t held);
 void oracle_pressure(Days *d);
-void oracle_anew(Days *d); /* a gap, or the host has slept */
+void oracle_reset(Days *d); /* a gap, or the host has slept */
 void oracle_ended(Days *d, bool by_itself);
 void oracle_check(Days *d); /* after everything */
 void violation(Days *d, const char *format, ...) __attribute__((format(printf, 2, 3)));

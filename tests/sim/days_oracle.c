@@ -253,7 +253,7 @@ void oracle_pressure(Days *d)
     d->result->pressures++;
 }
 
-void oracle_anew(Days *d)
+void oracle_reset(Days *d)
 {
     d->oracle.calm_from_ns = d->oracle.loaded_ns = d->now_ns;
     d->oracle.must_end = d->oracle.lends;

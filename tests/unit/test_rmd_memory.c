@@ -560,7 +560,7 @@ static void takes_out_what_is_ours(void **state)
     }
 }
 
-static void a_new_process_begins_anew(void **state)
+static void a_new_process_starts_over(void **state)
 {
     LoadShare share = {0};
     uint64_t t = 1000 * NS_PER_S;
@@ -612,7 +612,7 @@ int main(void)
         cmocka_unit_test(lends_no_more_than_the_kernel_promises),
         cmocka_unit_test(reads_the_load_average),
         cmocka_unit_test(takes_out_what_is_ours),
-        cmocka_unit_test(a_new_process_begins_anew),
+        cmocka_unit_test(a_new_process_starts_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,7 +239,7 @@ static void nor_does_a_small_step_hide_it(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
-static void after_a_gap_all_begins_anew(void **state)
+static void after_a_gap_all_starts_over(void **state)
 {
     lend(&usual);
     h.now_ns += MINUTE;
@@ -252,7 +252,7 @@ static void after_a_gap_all_begins_anew(void **state)
     assert_int_equal(h.starts, 2);
 }
 
-static void after_sleep_all_begins_anew(void **state)
+static void after_sleep_all_starts_over(void **state)
 {
     lend(&usual);
     h.slept_ns += 3600 * NS_PER_S;
@@ -550,8 +550,8 @@ int main(void)
         TEST(a_leaping_clock_makes_nobody_idle),
         TEST(a_touch_just_before_the_clock_was_set_counts),
         TEST(nor_does_a_small_step_hide_it),
-        TEST(after_a_gap_all_begins_anew),
-        TEST(after_sleep_all_begins_anew),
+        TEST(after_a_gap_all_starts_over),
+        TEST(after_sleep_all_starts_over),
         TEST(gives_back_before_the_host_sleeps),
         TEST(old_looks_are_not_believed),
         TEST(old_looks_begin_nothing),

@@ -186,7 +186,7 @@ static void clock_busy__doubles_from_1_to_50_ms_once_a_time_out(void **state)
     assert_int_equal(k.busy_until_ns, now + NS_PER_MS);
 }
 
-static void clock_check_probe__doubles_and_starts_anew_when_heard(void **state)
+static void clock_check_probe__doubles_and_starts_over_when_heard(void **state)
 {
     (void)state;
     TransferClock k;
@@ -386,7 +386,7 @@ int main(void)
         cmocka_unit_test(path_probe_ns__cases),
         cmocka_unit_test(path_reorder_ns__a_quarter_of_a_round_trip),
         cmocka_unit_test(clock_busy__doubles_from_1_to_50_ms_once_a_time_out),
-        cmocka_unit_test(clock_check_probe__doubles_and_starts_anew_when_heard),
+        cmocka_unit_test(clock_check_probe__doubles_and_starts_over_when_heard),
         cmocka_unit_test(clock_deadline__is_the_first_of_all),
         cmocka_unit_test(clock_sent__a_silence_begins_with_what_is_asked),
         cmocka_unit_test(sample_is_good__only_if_somebody_listened),
