@@ -15,6 +15,10 @@ allowed='^(mem(cpy|move|set|cmp|chr|rchr|mem|pcpy)|str[a-z]+|__(mem|str)[a-z]+_c
 |(EVP|HMAC|OSSL|OPENSSL|CRYPTO)_[A-Za-z0-9_]+)$'
 allowed=${allowed//$'\n'/}
 
+for archive; do # nm's status is the number of files that it could not read
+  nm "$archive" >/dev/null 2>&1 || complain "$archive: nm cannot read it; build it first (ninja)"
+done
+[ "$failures" -eq 0 ] || finish
 defined=$(mktemp)
 trap 'rm -f "$defined"' EXIT
 nm --defined-only "$@" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u >"$defined"
