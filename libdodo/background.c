@@ -7,6 +7,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
+#include "libdodo/story.h"
 
 enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN, OWN_PREFETCH, OWN_REPORT };
 
@@ -189,15 +190,8 @@ void call_fill_step(Call *call, uint64_t now_ns)
         return;
     FillItem *item = st->fill;
     fill_saw(c, item, result == RUN_DONE ? st->u.write.refused_chunks : 1);
-    bool gone =
-        result == RUN_TIMED_OUT || result == RUN_HOST_CHANGED ||
-        (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
-    if (gone)
-        client_host_lost(c, item->address.epoch, "it does not answer", now_ns);
-    else if (result == RUN_REFUSED && st->status == STATUS_GONE)
-        client_region_lost(c, item->rd, &item->address, now_ns);
-    else if (result == RUN_REFUSED && st->status == STATUS_BUSY)
-        client_region_slow(c, item->rd, &item->address, now_ns);
+    if (result != RUN_DONE)
+        client_blame(c, item->rd, &item->address, loss_of(result, st->status), now_ns);
     call_finish(call, 0, 0, NULL); /* frees the item */
 }
 
@@ -263,7 +257,8 @@ void call_reopen_step(Call *call, uint64_t now_ns)
     bool got = result == RUN_DONE && open_answer(c, q, &reply) == OPEN_ANSWER_GOOD;
     client_lock(c);
     Region *r = client_region(c, st->rd);
-    if (got && r && region_wants_memory(r)) {
+    bool back = got && r && region_wants_memory(r);
+    if (back) {
         client_region_activate(c, r, &reply, false);
         r->retainable = false; /* not asked for as one to be retained: it cannot be released */
     }
@@ -275,6 +270,8 @@ void call_reopen_step(Call *call, uint64_t now_ns)
     request_ids_settle(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */
     client_unlock(c);
+    if (back)
+        story_back(c, st->rd, now_ns);
     c->hooks.wake(c->hooks.ctx);
     call_finish(call, 0, 0, NULL);
 }
@@ -325,6 +322,7 @@ static void prefetch_begin(Channel *ch)
 
 void background_step(Channel *ch, uint64_t now_ns)
 {
+    story_step(ch->client, now_ns);
     if (!ch->own_busy[OWN_REPORT])
         report_start(ch, now_ns);
     if (!ch->own_busy[OWN_ALIVE] && now_ns >= ch->alive_at_ns)
@@ -357,8 +355,9 @@ void background_step(Channel *ch, uint64_t now_ns)
 uint64_t background_deadline(Channel *ch)
 {
     Client *c = ch->client;
-    uint64_t deadline = TIME_NEVER, reopen = TIME_NEVER;
+    uint64_t reopen = TIME_NEVER;
     client_lock(c);
+    uint64_t deadline = story_due(c);
     bool keep = c->claimed > 0 || c->alive_due;
     bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
     bool reports = c->reports_count > 0 && !request_ids_full(&c->ids);
@@ -366,7 +365,7 @@ uint64_t background_deadline(Channel *ch)
     client_unlock(c);
     (void)due;
     if (!ch->own_busy[OWN_ALIVE] && keep)
-        deadline = ch->alive_at_ns;
+        deadline = time_min(deadline, ch->alive_at_ns);
     if ((fills && !ch->own_busy[OWN_FILL]) || (ch->want_list && !ch->own_busy[OWN_CLAIM]))
         deadline = 0;
     if ((prefetches && !ch->own_busy[OWN_PREFETCH]) || (reports && !ch->own_busy[OWN_REPORT]))

@@ -4,6 +4,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
+#include "libdodo/story.h"
 
 /* ---- mclose --------------------------------------------------------------------------------- */
 
@@ -24,6 +25,8 @@ static void close_end(Call *call, int result, int error, const char *reason)
     CallState *st = call->state;
     Region *r = call->region;
     bool piece = call->parent; /* a stripe goes with its region */
+    if (!piece)
+        story_closed(c, r, result == 0 && st->release, reason);
     client_lock(c);
     if (st->id)
         request_ids_settle(&c->ids, st->id);
@@ -217,12 +220,15 @@ void call_sync_step(Call *call, uint64_t now_ns)
 }
 
 /* Under the lock. */
-static void sync_poison(Client *c, Region *r, uint64_t now_ns)
+static void sync_poison(Client *c, Region *r, StoryLoss *story, uint64_t now_ns)
 {
     for (unsigned i = 0; i < r->stripes_count; i++)
-        sync_poison(c, r->stripes[i], now_ns);
-    c->stats.poisoned += r->active;
+        sync_poison(c, r->stripes[i], story, now_ns);
+    if (!r->active)
+        return;
+    c->stats.poisoned++;
     client_region_deactivate(c, r, now_ns);
+    story_loss_add(story, r);
 }
 
 /* After a failed fsync nobody knows what the disk holds: the copy is not read again. */
@@ -235,9 +241,13 @@ void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
         return;
     }
     if (RULE(POISON)) {
+        StoryLoss story = {.loss = LOSS_SYNC};
         client_lock(c);
-        sync_poison(c, r, now_ns);
+        sync_poison(c, r, &story, now_ns);
+        story_loss_end(&story);
         client_unlock(c);
+        if (story.regions > 0)
+            story_region_lost(c, &story, now_ns);
     }
     sync_end(call, -1, result->error, "writing the file to disk failed");
 }

@@ -136,14 +136,11 @@ static void offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     const CallState *st = call->state;
-    bool gone =
-        result == RUN_TIMED_OUT || result == RUN_HOST_CHANGED ||
-        (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
-    if (gone)
-        client_host_lost(c, st->address.epoch, "it does not answer", now_ns);
-    else if (st->status == STATUS_GONE)
-        client_region_lost(c, call->region->rd, &st->address, now_ns);
-    offer_end(call, -1, ENOMEM, gone ? "the region's host is lost" : "the region's host refuses");
+    enum Loss loss = loss_of(result, st->status);
+    if (loss != LOSS_SLOW)
+        client_blame(c, call->region->rd, &st->address, loss, now_ns);
+    offer_end(call, -1, ENOMEM,
+              loss_of_host(loss) ? "the region's host is lost" : "the region's host refuses");
 }
 
 void call_offer_step(Call *call, uint64_t now_ns)

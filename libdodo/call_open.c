@@ -10,6 +10,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
+#include "libdodo/story.h"
 
 enum OpenPhase { OPEN_ENTER, OPEN_LOADING };
 
@@ -27,10 +28,13 @@ size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64
     return wire_open_encode(&open, out);
 }
 
-static void open_fail(Call *call, int error, const char *reason)
+static void open_fail(Call *call, int error, const char *reason, uint64_t now_ns)
 {
     Client *c = call->channel->client;
-    void *file = call->parent ? NULL : call->state->given.file;
+    const CallState *st = call->state;
+    void *file = call->parent ? NULL : st->given.file;
+    if (!call->parent)
+        story_refused(c, st->given.inode, st->open_offset, st->open_len, error, reason, now_ns);
     call_finish(call, -1, error, reason);
     if (file)
         c->hooks.file_release(c->hooks.ctx, file);
@@ -60,8 +64,8 @@ static void open_install_stripe(Call *call, const OpOpenReply *reply)
     call_finish(call, 0, 0, NULL);
 }
 
-/* Makes the region; @reply NULL: without remote memory, for now (FALLBACK). */
-static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
+/* Makes the region; @reply NULL: without remote memory, for now (FALLBACK), and why. */
+static void open_install(Call *call, const OpOpenReply *reply, const char *reason, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -78,6 +82,7 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
         r->flags = st->open_flags;
         r->file = st->given.file;
         r->key = st->given.key;
+        r->inode = st->given.inode;
         r->stamp = st->given.stamp;
         r->retainable = st->given.retainable;
         if (c->manager_late)
@@ -95,19 +100,21 @@ static void open_install(Call *call, const OpOpenReply *reply, uint64_t now_ns)
     }
     int rd = r ? r->rd : -1;
     client_unlock(c);
-    if (result < 0)
-        open_fail(call, -result, "too many regions are open");
-    else
+    if (result < 0) {
+        open_fail(call, -result, "too many regions are open", now_ns);
+    } else {
+        story_opened(c, rd, reason);
         call_finish(call, rd, 0, NULL);
+    }
     c->hooks.wake_background(c->hooks.ctx);
 }
 
 static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
 {
     if (!call->parent && (call->state->open_flags & DODO_FALLBACK))
-        open_install(call, NULL, now_ns);
+        open_install(call, NULL, reason, now_ns);
     else
-        open_fail(call, ENOMEM, reason);
+        open_fail(call, ENOMEM, reason, now_ns);
 }
 
 /* Settles the request: reconciliation frees whatever the manager still does for it. The first
@@ -176,7 +183,7 @@ static void open_answered(Call *call, uint64_t now_ns)
     }
     if (reply.reused && c->config.block_sum && open_load(call, &reply))
         return;
-    open_install(call, &reply, now_ns);
+    open_install(call, &reply, NULL, now_ns);
     c->hooks.wake(c->hooks.ctx);
 }
 
@@ -219,8 +226,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
                          st->open_flags, st->given.retainable, now_ns, body);
     client_unlock(c);
     if (refracting) {
-        open_no_memory(call, "no remote memory was available a moment ago (refraction period)",
-                       now_ns);
+        open_no_memory(call, story_refracting, now_ns);
         return false;
     }
     if (late) {
@@ -274,7 +280,7 @@ void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
     CallState *st = call->state;
     const OpOpenReply reply = st->reply;
     st->record_len = result->count > 0 ? (size_t)result->count : 0;
-    open_install(call, &reply, now_ns);
+    open_install(call, &reply, NULL, now_ns);
     c->hooks.wake(c->hooks.ctx);
 }
 

@@ -369,23 +369,15 @@ void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
     read_window(call, now_ns);
 }
 
-static void read_refused(Call *call, uint64_t now_ns)
+/* The region is lost in each case: no status leaves a copy that is read again. */
+static void read_lost(Call *call, enum Loss loss, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    const char *reason = "the region's host has dropped it";
-    if (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING) {
-        reason = st->status == STATUS_EPOCH ? "the region's host has started again"
-                                            : "the region's host is leaving";
-        client_host_lost(c, st->address.epoch, reason, now_ns);
-    }
-    if (st->status == STATUS_BUSY) {
-        reason = "the region's host is too slow to be of use";
-        client_region_slow(c, call->region->rd, &st->address, now_ns);
-    }
-    client_region_lost(c, call->region->rd, &st->address, now_ns);
+    client_blame(c, call->region->rd, &st->address, loss, now_ns);
+    client_region_lost(c, call->region->rd, &st->address, loss, now_ns);
     run_end(call);
-    read_inactive(call, reason);
+    read_inactive(call, loss_text(loss));
 }
 
 /* While this call waits, for an answer or for its turn, another one may have found that the host is
@@ -406,7 +398,6 @@ static bool read_in_vain(Call *call)
 
 void call_read_step(Call *call, uint64_t now_ns)
 {
-    Client *c = call->channel->client;
     CallState *st = call->state;
     if (call->phase == READ_ENTER) {
         read_window(call, now_ns);
@@ -420,7 +411,8 @@ void call_read_step(Call *call, uint64_t now_ns)
         read_inactive(call, "the region's host is lost");
         return;
     }
-    switch (run_step(call, now_ns)) {
+    enum RunResult result = run_step(call, now_ns);
+    switch (result) {
     case RUN_RUNNING:
         break;
     case RUN_DONE:
@@ -434,14 +426,9 @@ void call_read_step(Call *call, uint64_t now_ns)
             call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
         break;
     case RUN_REFUSED:
-        read_refused(call, now_ns);
-        break;
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        client_host_lost(c, st->address.epoch, "it does not answer", now_ns);
-        client_region_lost(c, call->region->rd, &st->address, now_ns);
-        run_end(call);
-        read_inactive(call, "the region's host does not answer");
+        read_lost(call, loss_of(result, st->status), now_ns);
         break;
     }
 }

@@ -78,7 +78,7 @@ static size_t window_len(const CallState *st, size_t at)
 
 /* ---- the remote half ------------------------------------------------------------------------ */
 
-static void remote_failed(Call *call, uint64_t now_ns)
+static void remote_failed(Call *call, enum Loss loss, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -91,23 +91,15 @@ static void remote_failed(Call *call, uint64_t now_ns)
     client_lock(c);
     c->stats.poisoned++;
     client_unlock(c);
-    client_region_lost(c, call->region->rd, &st->address, now_ns);
+    client_region_lost(c, call->region->rd, &st->address, loss, now_ns);
 }
 
 static void remote_result(Call *call, enum RunResult result, uint64_t now_ns)
 {
-    Client *c = call->channel->client;
     CallState *st = call->state;
-    bool gone =
-        result == RUN_TIMED_OUT || result == RUN_HOST_CHANGED ||
-        (result == RUN_REFUSED && (st->status == STATUS_EPOCH || st->status == STATUS_LEAVING));
-    if (gone)
-        client_host_lost(c, st->address.epoch,
-                         result == RUN_REFUSED ? "it left or started again" : "it does not answer",
-                         now_ns);
-    else if (result == RUN_REFUSED && st->status == STATUS_BUSY)
-        client_region_slow(c, call->region->rd, &st->address, now_ns);
-    remote_failed(call, now_ns);
+    enum Loss loss = loss_of(result, st->status);
+    client_blame(call->channel->client, call->region->rd, &st->address, loss, now_ns);
+    remote_failed(call, loss, now_ns);
 }
 
 /* Takes numbers for the window at @at and starts it. False: no numbers are available now. */
@@ -126,7 +118,7 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     Addr host = r->host;
     client_unlock(c);
     if (!same) { /* dropped meanwhile: by another call, or by a lost host */
-        remote_failed(call, now_ns);
+        remote_failed(call, LOSS_WRITE, now_ns);
         return true;
     }
     if (!taken)
@@ -218,7 +210,8 @@ static void void_step(Call *call, uint64_t now_ns)
             if (st->void_at >= st->sent)
                 break;
             if (!window_start(call, WRITE_VOID, st->void_at, NULL, now_ns)) {
-                remote_failed(call, now_ns); /* no numbers free: drop the copy instead */
+                remote_failed(call, LOSS_WRITE,
+                              now_ns); /* no numbers free: drop the copy instead */
                 break;
             }
             if (!st->remote)

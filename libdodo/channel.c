@@ -325,7 +325,7 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
     if (in->type == WIRE_GOODBYE) {
         if (wire_goodbye_decode(in->payload, in->payload_len, &epoch) == 0 &&
             in->session->peer_role == ROLE_IMD && in->session->peer_epoch == epoch)
-            client_host_lost(ch->client, epoch, "it said good-bye", now_ns);
+            client_host_lost(ch->client, epoch, LOSS_LEAVING, now_ns);
         return;
     }
     if (in->type == WIRE_DATA) {

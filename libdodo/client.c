@@ -10,6 +10,7 @@
 #include "base/defaults.h"
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
+#include "libdodo/story.h"
 
 void client_lock(Client *c)
 {
@@ -23,11 +24,16 @@ void client_unlock(Client *c)
         c->hooks.unlock(c->hooks.ctx);
 }
 
+bool client_logs(Client *c, int level)
+{
+    return c->hooks.log && (!c->hooks.log_wanted || c->hooks.log_wanted(c->hooks.ctx, level));
+}
+
 void client_log(Client *c, int level, const char *format, ...)
 {
-    char text[256];
+    char text[1024];
     va_list args;
-    if (!c->hooks.log)
+    if (!client_logs(c, level))
         return;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
@@ -304,34 +310,36 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
     c->losses++;
 }
 
-/* False: that address is not the region's any more. Else *ret_host is its host's. */
-static bool region_drop(Client *c, int rd, const RegionAddress *address, Addr *ret_host,
+/* False: that address is not the region's any more. */
+static bool region_drop(Client *c, int rd, const RegionAddress *address, enum Loss loss,
                         uint64_t now_ns)
 {
+    StoryLoss story = {.loss = loss};
     client_lock(c);
     Region *r = client_region(c, rd);
     bool lost = r && r->active && region_address_equal(&r->address, address);
-    *ret_host = lost ? client_region_named(r) : (Addr){0};
-    if (lost)
+    if (lost) {
         client_region_deactivate(c, r, now_ns);
+        story_loss_add(&story, r);
+        story_loss_end(&story);
+    }
     client_unlock(c);
-    if (lost)
-        c->hooks.wake_background(c->hooks.ctx);
-    return lost;
+    if (!lost)
+        return false;
+    story_region_lost(c, &story, now_ns);
+    c->hooks.wake_background(c->hooks.ctx);
+    return true;
 }
 
-void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
+void client_region_lost(Client *c, int rd, const RegionAddress *address, enum Loss loss,
+                        uint64_t now_ns)
 {
-    Addr host;
-    char text[ADDR_TEXT_MAX];
-    if (region_drop(c, rd, address, &host, now_ns))
-        client_log(c, DODO_LOG_INFO, "region %d is lost: host %s has dropped it", rd,
-                   addr_format(&host, text, sizeof text));
+    (void)region_drop(c, rd, address, loss, now_ns);
 }
 
 /* The manager may reach a host that we cannot (a one-way cut, a firewall): the next OPENs name
- * that host, for a refraction period. */
-static void client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
+ * that host, for a refraction period. Its place in Client.lost. */
+static unsigned client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
 {
     unsigned at = c->lost_next;
     for (unsigned i = 0; i < OPEN_AVOID_MAX; i++)
@@ -339,8 +347,11 @@ static void client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
             at = i;
     if (at == c->lost_next)
         c->lost_next = (c->lost_next + 1) % OPEN_AVOID_MAX;
+    if (c->lost[at].epoch != epoch || now_ns >= c->lost[at].until_ns)
+        c->lost[at].logged = 0;
     c->lost[at].epoch = epoch;
     c->lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
+    return at;
 }
 
 void client_report(Client *c, uint64_t epoch, uint8_t fault)
@@ -352,61 +363,75 @@ void client_report(Client *c, uint64_t epoch, uint8_t fault)
         c->reports[c->reports_count++] = (OpReport){.epoch = epoch, .fault = fault};
 }
 
+/* The first line of a host's fault in a refraction period; those of its regions follow. */
 static void region_blame(Client *c, int rd, const RegionAddress *address, uint8_t fault,
-                         const char *what, uint64_t now_ns)
+                         const char *event, const char *more, uint64_t now_ns)
 {
-    Addr host;
     char text[ADDR_TEXT_MAX];
+    bool corrupt = fault == HOST_FAULT_CORRUPT;
     client_lock(c);
-    client_avoid(c, address->epoch, now_ns);
+    unsigned at = client_avoid(c, address->epoch, now_ns);
     client_report(c, address->epoch, fault);
-    c->stats.corrupt += fault == HOST_FAULT_CORRUPT;
+    c->stats.corrupt += corrupt;
+    const Region *r = client_region(c, rd);
+    bool news =
+        r && region_address_equal(&r->address, address) && !(c->lost[at].logged >> fault & 1);
+    Addr host = news ? client_region_named(r) : (Addr){0};
+    c->lost[at].logged |= (unsigned)news << fault;
     client_unlock(c);
-    if (region_drop(c, rd, address, &host, now_ns))
-        client_log(c, DODO_LOG_WARN, "region %d: host %s %s", rd,
-                   addr_format(&host, text, sizeof text), what);
-    else
+    if (news)
+        client_log(c, DODO_LOG_WARN, "%s host=%s %s", event, addr_format(&host, text, sizeof text),
+                   more);
+    if (!region_drop(c, rd, address, corrupt ? LOSS_CORRUPT : LOSS_SLOW, now_ns))
         c->hooks.wake_background(c->hooks.ctx); /* for the report */
 }
 
 void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
 {
-    region_blame(c, rd, address, HOST_FAULT_CORRUPT,
-                 "returned other bytes than it was given: its copy is dropped; check that host's "
-                 "memory",
+    region_blame(c, rd, address, HOST_FAULT_CORRUPT, "host_corrupt",
+                 "seen=\"it returned other bytes than it was given\" fix=\"check its memory\"",
                  now_ns);
 }
 
 void client_region_slow(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
 {
-    region_blame(c, rd, address, HOST_FAULT_SLOW, "is too slow to be of use: its copy is dropped",
-                 now_ns);
+    region_blame(c, rd, address, HOST_FAULT_SLOW, "host_slow",
+                 "seen=\"it answers, but a transfer does not end\"", now_ns);
 }
 
 /* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */
-void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns)
+void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns)
 {
-    unsigned lost = 0;
+    StoryLoss story = {.loss = loss};
     client_lock(c);
-    client_avoid(c, epoch, now_ns);
+    (void)client_avoid(c, epoch, now_ns);
     LIST_FOREACH(node, &c->regions)
     {
         Region *r = CONTAINER_OF(node, Region, link);
         if (!r->active || r->address.epoch != epoch)
             continue;
         client_region_deactivate(c, r, now_ns);
-        lost++;
+        story_loss_add(&story, r);
         if (!RULE(HOST_DEATH))
             break;
     }
-    if (lost)
-        c->stats.hosts_lost++;
+    story_loss_end(&story);
+    c->stats.hosts_lost += story.regions > 0;
     client_unlock(c);
-    if (!lost)
+    if (story.regions == 0)
         return;
-    client_log(c, DODO_LOG_WARN, "host of epoch %016llx is lost (%s): %u regions dropped",
-               (unsigned long long)epoch, why, lost);
+    story_host_lost(c, &story);
     c->hooks.wake_background(c->hooks.ctx);
+}
+
+void client_blame(Client *c, int rd, const RegionAddress *address, enum Loss loss, uint64_t now_ns)
+{
+    if (loss_of_host(loss))
+        client_host_lost(c, address->epoch, loss, now_ns);
+    else if (loss == LOSS_SLOW)
+        client_region_slow(c, rd, address, now_ns);
+    else if (loss == LOSS_DROPPED)
+        client_region_lost(c, rd, address, loss, now_ns);
 }
 
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block)

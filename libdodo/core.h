@@ -43,6 +43,8 @@ typedef struct ClientHooks {
     void (*file_release)(void *ctx, void *file);
     /* Lines for the log; level as in DODO_LOG_*; NULL: none. */
     void (*log)(void *ctx, int level, const char *text);
+    /* Whether anybody reads lines of this level: others are not made. NULL: all are read. */
+    bool (*log_wanted)(void *ctx, int level);
     void *ctx;
 } ClientHooks;
 
@@ -207,8 +209,9 @@ typedef struct FileResult {
 
 /* What the shell found out about the file of an mopen. */
 typedef struct FileGiven {
-    void *file; /* the shell's own description, locked; owned by the call, then the region,
-                   until hooks.file_release() */
+    uint64_t inode; /* by which the log names it */
+    void *file;     /* the shell's own description, locked; owned by the call, then the region,
+                       until hooks.file_release() */
     FileKey key;
     enum FileLease lease; /* DODO_RETAIN: asked for just before the stamp was taken */
     Stamp stamp;

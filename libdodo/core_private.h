@@ -71,6 +71,7 @@ typedef struct Region {
     BlockCheck *checks; /* of this address, one a block; NULL: none are kept */
     uint64_t checks_seed;
     uint64_t hits, misses, written_bytes;
+    uint64_t inode;     /* of the file, for the log */
     uint64_t reopen_ns; /* FALLBACK or a stripe, and inactive: try again then */
     ListNode idle;      /* ... in Client.idle, by that time */
     ListNode link;      /* in Client.regions, by age; its stripes come after it */
@@ -102,6 +103,17 @@ typedef struct PrefetchRange {
     uint64_t at, end;
 } PrefetchRange;
 
+/* Regions that were lost or came back one by one, for one reason at one host. */
+enum { STORY_SUMS_MAX = 16 };
+typedef struct StorySum {
+    bool back, serves; /* it came back; lost: the file serves it */
+    uint8_t loss;      /* enum Loss */
+    Addr host;
+    int rd, stripe;    /* the last one */
+    unsigned count;    /* since the last line */
+    uint64_t until_ns; /* the end of the period; 0: not in use */
+} StorySum;
+
 struct Client {
     ClientConfig config;
     Env env;
@@ -121,6 +133,7 @@ struct Client {
     bool manager_late;      /* it left an OPEN unanswered, and was not heard since */
     struct {
         uint64_t epoch, until_ns;
+        unsigned logged;    /* bit per enum HostFault */
     } lost[OPEN_AVOID_MAX]; /* hosts that did not answer of late: new regions go elsewhere */
     unsigned lost_next;
     OpReport reports[REPORTS_MAX];
@@ -130,7 +143,14 @@ struct Client {
     PrefetchRange prefetch[PREFETCH_RANGES_MAX]; /* a ring */
     unsigned prefetch_first, prefetch_count;
     unsigned lease_told; /* bit per enum FileLease: why a region is not retained was logged */
-    bool alive_due;      /* something for cmd to know before the next keep-alive */
+    /* For the log (story.h). */
+    enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
+    bool manager_waits;         /* it was asked, and has not answered since, */
+    uint64_t manager_asked_ns;  /* first then */
+    const char *refused_reason; /* of the last region that was refused */
+    uint64_t refused_until_ns;  /* the same is no news until then */
+    StorySum sums[STORY_SUMS_MAX];
+    bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
     CreditPool credit;       /* atomic, outside the lock */
     _Atomic bool stopped;    /* outside the lock */
@@ -154,6 +174,24 @@ enum RunResult {
     RUN_TIMED_OUT,    /* nobody there */
     RUN_HOST_CHANGED, /* another epoch, or no imd at all, answers there */
 };
+
+/* Why a region has lost its remote memory, as far as the client knows. */
+enum Loss {
+    LOSS_SILENT,    /* the host does not answer */
+    LOSS_RESTARTED, /* another epoch answers in its place */
+    LOSS_LEAVING,   /* it said so: its owner came back, or somebody stopped imd */
+    LOSS_SLOW,      /* it answers, but too slowly to be of use */
+    LOSS_CORRUPT,   /* it returned other bytes than it was given */
+    LOSS_DROPPED,   /* it has freed this region, and serves others */
+    LOSS_REFUSED,   /* it refuses for another reason */
+    LOSS_WRITE,     /* a write has failed in part, and the copy may be wrong */
+    LOSS_SYNC       /* so has writing the file to disk */
+};
+/* What the end of a run, other than RUN_DONE, says; whether that holds for the whole host; the text
+ * behind a call's errno. */
+enum Loss loss_of(enum RunResult result, uint16_t status);
+bool loss_of_host(enum Loss loss);
+const char *loss_text(enum Loss loss);
 
 typedef struct CallState {
     Call *call;           /* whose it is; NULL: free */
@@ -289,6 +327,8 @@ void client_lock(Client *c);
 void client_unlock(Client *c);
 void client_log(Client *c, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Whether anybody reads lines of this level. */
+bool client_logs(Client *c, int level);
 /* All under the lock. */
 Region *client_region(Client *c, int rd);       /* NULL: not open */
 Region *client_user_region(Client *c, int rd);  /* ... or closing, or a stripe: none of a user's */
@@ -317,9 +357,12 @@ void region_saw_filled(Region *r, uint64_t block, bool filled);
 /* Lock themselves. */
 void client_region_free(Client *c, Region *r); /* releases the file; not under the lock */
 /* This address is gone (no other region of its host is touched). */
-void client_region_lost(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
-/* The host is gone, or has started again: all its regions are dropped at once. */
-void client_host_lost(Client *c, uint64_t epoch, const char *why, uint64_t now_ns);
+void client_region_lost(Client *c, int rd, const RegionAddress *address, enum Loss loss,
+                        uint64_t now_ns);
+/* The host is gone, or was restarted: all its regions are dropped at once. */
+void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns);
+/* A run for the region at this address ended so: drops what that says is lost. */
+void client_blame(Client *c, int rd, const RegionAddress *address, enum Loss loss, uint64_t now_ns);
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/os.h"
@@ -76,11 +77,13 @@ static const char no_region[] = "no such region";
 
 static void identify(FileGiven *given)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    char why[512];
+    static atomic_flag logged = ATOMIC_FLAG_INIT;
+    char why[512], text[600];
     file_identify(given, why, sizeof why);
-    if (why[0] && !atomic_flag_test_and_set(&told))
-        log_line(1, why);
+    if (!why[0] || atomic_flag_test_and_set(&logged))
+        return;
+    (void)snprintf(text, sizeof text, "region_not_retained reason=\"%s\"", why);
+    log_line(DODO_LOG_WARN, text);
 }
 
 /* Opens the file, inside the gate: no child of a fork gets a share in its description. */

@@ -240,7 +240,7 @@ int file_open(int fd, uint64_t offset, uint64_t len, bool read_only, bool held,
         free(f);
         return result;
     }
-    *ret_given = (FileGiven){.file = f};
+    *ret_given = (FileGiven){.file = f, .inode = st.st_ino};
     random_bytes(NULL, ret_given->key.bytes, sizeof ret_given->key.bytes);
     if (fstatfs(f->fd, &fs) == 0 && fstat(f->fd, &st) == 0) { /* the stamp, locked now */
         ret_given->retainable = honest(&fs, more_honest, honest_count);

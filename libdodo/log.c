@@ -44,6 +44,14 @@ void log_environment(void)
             log_stderr = i;
 }
 
+bool log_wanted(int level)
+{
+    (void)pthread_mutex_lock(&log_lock);
+    bool hooked = log_fn;
+    (void)pthread_mutex_unlock(&log_lock);
+    return hooked || level <= log_stderr;
+}
+
 void log_line(int level, const char *text)
 {
     if (level <= log_stderr)

@@ -23,15 +23,15 @@ static bool stamp_settled(const FileResult *result)
 }
 
 static const char *const reasons[] = {
-    [LEASE_NOT_ASKED] = "a region is not retained: its file must be open for reading only, and the "
+    [LEASE_NOT_ASKED] = "its file must be open for reading only, and the "
                         "region opened with DODO_RDONLY",
-    [LEASE_WRITER] = "a region is not retained: some program has its file open for writing or "
+    [LEASE_WRITER] = "some program has its file open for writing or "
                      "mapped, maybe this one",
-    [LEASE_REFUSED] = "a region is not retained: the kernel gives no lease on its file, as it "
+    [LEASE_REFUSED] = "the kernel gives no lease on its file, as it "
                       "belongs to another user, or its file system has no leases",
 };
 
-/* Tells each reason once. */
+/* Logs each reason once. */
 static bool lease_proves(Client *c, enum FileLease lease)
 {
     if (!RULE(NO_WRITER) || lease == LEASE_GRANTED)
@@ -41,7 +41,7 @@ static bool lease_proves(Client *c, enum FileLease lease)
     c->lease_told |= 1u << lease;
     client_unlock(c);
     if (!told)
-        client_log(c, 1, "%s", reasons[lease]);
+        client_log(c, DODO_LOG_WARN, "region_not_retained reason=\"%s\"", reasons[lease]);
     return false;
 }
 

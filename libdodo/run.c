@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "libdodo/core_private.h"
+#include "libdodo/story.h"
 
 static Debt *run_debt(const CallState *st)
 {
@@ -38,6 +39,7 @@ void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
     run_prepare(call, RUN_REQUEST, &call->channel->client->config.manager, clock_ns);
     st->id = id;
+    story_manager_asked(call->channel->client, now_ns);
     request_start(&st->u.request, id, op, body, len, times, clock_ns);
     st->begun = true;
 }
@@ -286,9 +288,14 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
     request_expire(&st->u.request, clock_ns);
-    if (st->u.request.state == REQUEST_TIMED_OUT)
+    Client *c = call->channel->client;
+    if (st->u.request.state == REQUEST_TIMED_OUT) {
+        if (st->u.request.times.deadline_ns >= c->config.request.deadline_ns)
+            story_manager_silent(c, now_ns); /* a shorter wait proves nothing */
         return RUN_TIMED_OUT;
+    }
     if (st->u.request.state == REQUEST_ANSWERED) {
+        story_manager_heard(c, now_ns);
         st->status = st->u.request.status;
         return st->status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }
@@ -384,8 +391,8 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     if (s && host_changed(st, s)) {
         if (st->begun || st->renewed)
             return RUN_HOST_CHANGED;
-        /* The session may be older than the region, and the host may have started again since. Only
-         * a new HELLO reaches it then, and nothing else would ever ask for one. */
+        /* The session may be older than the region, and the host may have been restarted since.
+         * Only a new HELLO reaches it then, and nothing else would ever ask for one. */
         st->renewed = true;
         channel_forget(call->channel, s);
         (void)run_session(call, now_ns);

@@ -111,6 +111,12 @@ static void hook_log(void *ctx, int level, const char *text)
     log_line(level, text);
 }
 
+static bool hook_log_wanted(void *ctx, int level)
+{
+    (void)ctx;
+    return log_wanted(level);
+}
+
 /* ---- running a call ------------------------------------------------------------------------- */
 
 static uint64_t wakes_now(Runtime *rt)
@@ -527,6 +533,7 @@ static Client *client_make(Runtime *rt)
                          .wake_background = hook_wake_background,
                          .file_release = hook_file_release,
                          .log = hook_log,
+                         .log_wanted = hook_log_wanted,
                          .ctx = rt};
     Env env = {.random = random_bytes};
     return client_new(&config, &env, &hooks);
@@ -637,7 +644,9 @@ int runtime_get(Runtime **ret)
         (void)pthread_mutex_unlock(&start_lock);
     }
     if (*error) { /* the user's hook is called without a lock */
-        log_line(DODO_LOG_ERROR, error);
+        char text[SETTINGS_ERROR_MAX + 32];
+        (void)snprintf(text, sizeof text, "start_failed reason=\"%s\"", error);
+        log_line(DODO_LOG_ERROR, text);
         reason_set_copy(error);
     } else if (result < 0) {
         reason_set("no memory or socket for the library itself");

@@ -11,6 +11,7 @@
 
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
+#include "libdodo/story.h"
 
 /* ---- geometry ------------------------------------------------------------------------------- */
 
@@ -79,6 +80,7 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     r->flags = flags;
     r->file = given->file;
     r->key = given->key;
+    r->inode = given->inode;
     r->stamp = given->stamp;
     r->retainable = given->retainable;
     r->stripe_len = stripe_len(c, len);
@@ -131,6 +133,10 @@ static void open_end(Call *call, uint64_t now_ns)
     int rd = r->rd;
     client_unlock(c);
     const char *reason = call->group.reason ? call->group.reason : "its hosts were lost at once";
+    if (good)
+        story_opened(c, rd, reason);
+    else
+        story_refused(c, r->inode, r->file_offset, r->len, ENOMEM, reason, now_ns);
     call_finish(call, good ? rd : -1, good ? 0 : ENOMEM, good ? NULL : reason);
     if (!good)
         client_region_free(c, r);
@@ -165,6 +171,7 @@ static void close_end(Call *call, int result, const char *reason)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
+    story_closed(c, r, result == 0 && call->group.release, reason);
     client_lock(c);
     client_region_remove(c, r);
     client_unlock(c);

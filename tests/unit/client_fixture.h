@@ -90,6 +90,7 @@ typedef struct World {
     uint16_t segment;    /* of the imd's last answer */
     uint64_t trickle_ns; /* the imd serves one ask or write in so long, else it is busy; 0: all */
     uint64_t trickle_at;
+    uint16_t refuse; /* the imd answers reads with this status; 0: it serves them */
     size_t path_mtu; /* larger datagrams vanish between client and imd; 0: none does */
 } World;
 
@@ -267,6 +268,15 @@ static void manager_request(Session *s, const uint8_t *payload, size_t len)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+static void imd_refuse(const EndpointInput *in)
+{
+    WireRead m;
+    assert_int_equal(wire_read_decode(in->payload, in->payload_len, &m), 0);
+    WireData answer = {.ask = m.ask, .index = WIRE_INDEX_NONE, .status = w.refuse};
+    uint8_t out[WIRE_DATA_HEADER_SIZE];
+    imd_message(NULL, in->session, WIRE_DATA, out, wire_data_encode_header(&answer, out));
+}
+
 static void imd_input(const EndpointInput *in)
 {
     bool asks = in->type == WIRE_READ || in->type == WIRE_WRITE;
@@ -274,7 +284,9 @@ static void imd_input(const EndpointInput *in)
     if (asks && !busy)
         w.trickle_at = w.now + w.trickle_ns;
     imd_data_pace(w.data, busy);
-    if (busy && in->type == WIRE_READ)
+    if (w.refuse && in->type == WIRE_READ)
+        imd_refuse(in);
+    else if (busy && in->type == WIRE_READ)
         imd_data_busy(w.data, in->session, in->payload, in->payload_len);
     else
         imd_data_input(w.data, in->session, in->type, in->payload, in->payload_len, w.now);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The story of a client: its manager, and its regions as the program opens and closes them. Lines
+ * are made in memory of the stack. */
+#include "libdodo/story.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dodo/dodo.h"
+
+enum { STORY_HOSTS_MAX = 4 }; /* named in a line; of more, how many there are */
+
+const char story_refracting[] = "no remote memory was available a moment ago (refraction period)";
+
+/* ---- the manager ---------------------------------------------------------------------------- */
+
+void story_manager_asked(Client *c, uint64_t now_ns)
+{
+    client_lock(c);
+    if (!c->manager_waits) {
+        c->manager_waits = true;
+        c->manager_asked_ns = now_ns;
+    }
+    client_unlock(c);
+}
+
+static void log_manager(Client *c, int level, const char *event, const char *more, uint64_t since)
+{
+    char text[ADDR_TEXT_MAX];
+    client_log(c, level, "%s manager=%s%s=%" PRIu64, event,
+               addr_format(&c->config.manager, text, sizeof text), more,
+               (uint64_t)(since / NS_PER_MS));
+}
+
+void story_manager_heard(Client *c, uint64_t now_ns)
+{
+    client_lock(c);
+    uint8_t was = c->manager_is;
+    uint64_t took = c->manager_waits ? now_ns - c->manager_asked_ns : 0;
+    c->manager_is = MANAGER_THERE;
+    c->manager_waits = false;
+    client_unlock(c);
+    if (was != MANAGER_THERE)
+        log_manager(c, DODO_LOG_INFO, was == MANAGER_LOST ? "manager_back" : "manager_found",
+                    " after_ms", took);
+}
+
+void story_manager_silent(Client *c, uint64_t now_ns)
+{
+    client_lock(c);
+    bool news = c->manager_is != MANAGER_LOST;
+    uint64_t silent = now_ns - c->manager_asked_ns;
+    c->manager_is = MANAGER_LOST;
+    client_unlock(c);
+    if (news)
+        log_manager(c, DODO_LOG_WARN, "manager_lost",
+                    " reason=\"it does not answer\" fix=\"is cmd running there, with the same key "
+                    "and cluster name?\" silent_ms",
+                    silent);
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+/* A region of the user's, as a line shows it. */
+typedef struct RegionStory {
+    int rd;
+    uint64_t inode, offset, len;
+    bool active, reused;
+    unsigned stripes, hosts_count, hosts_more;
+    Addr hosts[STORY_HOSTS_MAX];
+    uint64_t hits, misses, written;
+} RegionStory;
+
+static void host_add(RegionStory *s, const Region *r)
+{
+    Addr host = client_region_named(r);
+    for (unsigned i = 0; i < s->hosts_count; i++)
+        if (addr_equal(&s->hosts[i], &host))
+            return;
+    if (s->hosts_count < STORY_HOSTS_MAX)
+        s->hosts[s->hosts_count++] = host;
+    else
+        s->hosts_more++;
+}
+
+static void region_add(RegionStory *s, const Region *r)
+{
+    s->active |= r->active;
+    s->reused |= r->active && r->reused;
+    s->hits += r->hits;
+    s->misses += r->misses;
+    s->written += r->written_bytes;
+    if (r->active)
+        host_add(s, r);
+}
+
+/* Under the lock. */
+static void region_story(RegionStory *s, const Region *r)
+{
+    *s = (RegionStory){.rd = r->rd,
+                       .inode = r->inode,
+                       .offset = r->file_offset,
+                       .len = r->len,
+                       .stripes = r->stripes_count};
+    region_add(s, r);
+    for (unsigned i = 0; i < r->stripes_count; i++)
+        region_add(s, r->stripes[i]);
+}
+
+int story_stripe(const Region *r)
+{
+    return r->parent ? (int)((r->file_offset - r->parent->file_offset) / r->parent->stripe_len)
+                     : -1;
+}
+
+const char *story_name(int rd, int stripe, char *buf, size_t cap)
+{
+    if (stripe < 0)
+        (void)snprintf(buf, cap, "rd=%d", rd);
+    else
+        (void)snprintf(buf, cap, "rd=%d stripe=%d", rd, stripe);
+    return buf;
+}
+
+static const char *hosts_text(const RegionStory *s, char *buf, size_t cap)
+{
+    char text[ADDR_TEXT_MAX];
+    size_t n = 0;
+    buf[0] = 0;
+    for (unsigned i = 0; i < s->hosts_count && n < cap; i++)
+        n += (size_t)snprintf(buf + n, cap - n, "%s%s", i ? "," : "",
+                              addr_format(&s->hosts[i], text, sizeof text));
+    if (s->hosts_more && n < cap)
+        (void)snprintf(buf + n, cap - n, ",...");
+    return buf;
+}
+
+enum { HOSTS_TEXT_MAX = STORY_HOSTS_MAX * (ADDR_TEXT_MAX + 1) + 8 };
+
+/* False: it is not open any more. */
+static bool story_of(Client *c, int rd, RegionStory *ret)
+{
+    client_lock(c);
+    const Region *r = client_region(c, rd);
+    if (r)
+        region_story(ret, r);
+    client_unlock(c);
+    return r;
+}
+
+void story_opened(Client *c, int rd, const char *reason)
+{
+    RegionStory s;
+    char hosts[HOSTS_TEXT_MAX], stripes[32] = "";
+    if (!client_logs(c, DODO_LOG_INFO) || !story_of(c, rd, &s))
+        return;
+    if (s.stripes)
+        (void)snprintf(stripes, sizeof stripes, " stripes=%u", s.stripes);
+    if (s.active)
+        client_log(c, DODO_LOG_INFO,
+                   "region_opened rd=%d inode=%" PRIu64 " offset=%" PRIu64 " bytes=%" PRIu64
+                   " memory=%s hosts=%s%s",
+                   s.rd, s.inode, s.offset, s.len, s.reused ? "retained" : "new",
+                   hosts_text(&s, hosts, sizeof hosts), stripes);
+    else
+        client_log(c, DODO_LOG_INFO,
+                   "region_opened rd=%d inode=%" PRIu64 " offset=%" PRIu64 " bytes=%" PRIu64
+                   " memory=none reason=\"%s\" reads=file%s",
+                   s.rd, s.inode, s.offset, s.len, reason ? reason : "its hosts were lost at once",
+                   stripes);
+}
+
+/* The same refusal is news once a refraction period. */
+static bool refusal_is_news(Client *c, const char *reason, uint64_t now_ns)
+{
+    client_lock(c);
+    bool news = reason != story_refracting &&
+                (reason != c->refused_reason || now_ns >= c->refused_until_ns);
+    if (news) {
+        c->refused_reason = reason;
+        c->refused_until_ns = time_add(now_ns, c->config.refraction_ns);
+    }
+    client_unlock(c);
+    return news;
+}
+
+void story_refused(Client *c, uint64_t inode, uint64_t offset, uint64_t len, int error,
+                   const char *reason, uint64_t now_ns)
+{
+    bool many = error == EMFILE;
+    int level = refusal_is_news(c, reason, now_ns) ? DODO_LOG_WARN : DODO_LOG_DEBUG;
+    client_log(c, level,
+               "region_refused inode=%" PRIu64 " offset=%" PRIu64 " bytes=%" PRIu64
+               " errno=%s reason=\"%s\" fix=\"%s\"",
+               inode, offset, len, many ? "EMFILE" : "ENOMEM", reason,
+               many ? "close regions, or raise regions_max"
+                    : "read the file and try again later, or open with DODO_FALLBACK");
+}
+
+void story_closed(Client *c, const Region *r, bool kept, const char *reason)
+{
+    RegionStory s;
+    if (!client_logs(c, DODO_LOG_INFO))
+        return;
+    client_lock(c);
+    region_story(&s, r);
+    client_unlock(c);
+    client_log(c, DODO_LOG_INFO,
+               "region_closed rd=%d remote_bytes=%" PRIu64 " file_bytes=%" PRIu64
+               " written_bytes=%" PRIu64 " memory=%s result=%s%s%s",
+               s.rd, s.hits, s.misses, s.written,
+               !s.active ? "none"
+               : reason  ? "unknown"
+               : kept    ? "retained"
+                         : "freed",
+               reason ? "\"" : "ok", reason ? reason : "", reason ? "\"" : "");
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What the client logs of its life, an event a line: "event key=value ...". Each event is logged
+ * once, however many calls find out about it; single reads and writes are not logged. All here
+ * lock for themselves except where it says otherwise, and log without the lock. */
+#ifndef DODO_LIBDODO_STORY_H
+#define DODO_LIBDODO_STORY_H
+
+#include "libdodo/core_private.h"
+
+/* A request goes to the manager; it answered; it left one unanswered for the whole deadline. */
+void story_manager_asked(Client *c, uint64_t now_ns);
+void story_manager_heard(Client *c, uint64_t now_ns);
+void story_manager_silent(Client *c, uint64_t now_ns);
+
+/* Why a region is refused in the refraction period: only the beginning of the period is news. */
+extern const char story_refracting[];
+/* @reason: why it has no memory; NULL: it has some. */
+void story_opened(Client *c, int rd, const char *reason);
+void story_refused(Client *c, uint64_t inode, uint64_t offset, uint64_t len, int error,
+                   const char *reason, uint64_t now_ns);
+/* Before it is out of the table. @reason: why closing failed; NULL: it did not. */
+void story_closed(Client *c, const Region *r, bool kept, const char *reason);
+/* It is in remote memory again. */
+void story_back(Client *c, int rd, uint64_t now_ns);
+
+/* What one event costs: regions of one host. */
+enum { STORY_RDS_MAX = 8 }; /* named in the line of a host */
+typedef struct StoryLoss {
+    enum Loss loss;
+    Addr host;
+    unsigned regions, failing; /* the user's; those that now return ENOMEM */
+    int rds[STORY_RDS_MAX], stripe;
+    const Region *last;
+} StoryLoss;
+/* Under the lock: after @r lost its memory; after the last one. */
+void story_loss_add(StoryLoss *l, const Region *r);
+void story_loss_end(StoryLoss *l);
+void story_host_lost(Client *c, const StoryLoss *l);
+void story_region_lost(Client *c, const StoryLoss *l, uint64_t now_ns);
+
+/* Under the lock: when story_step() has something to log. */
+uint64_t story_due(const Client *c);
+/* Logs the sums whose period is over. */
+void story_step(Client *c, uint64_t now_ns);
+
+/* For the lines of regions. Its number in its region; -1: it is no stripe. */
+int story_stripe(const Region *r);
+/* "rd=3", "rd=3 stripe=1". */
+const char *story_name(int rd, int stripe, char *buf, size_t cap);
+
+#endif

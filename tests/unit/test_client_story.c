@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* What a client logs of its life: each event gives one line, however many calls find out about it,
+ * and however many regions it costs. */
+#include "libdodo/core_private.h"
+#include "libdodo/story.h"
+#include "tests/unit/client_fixture.h"
+
+#include <stdio.h>
+
+enum { LINES_MAX = 256, LINE_MAX_BYTES = 600 };
+
+static char lines[LINES_MAX][LINE_MAX_BYTES];
+static int levels[LINES_MAX];
+static unsigned lines_count;
+static int wanted; /* the highest level that anybody reads */
+
+static void on_line(void *ctx, int level, const char *text)
+{
+    (void)ctx;
+    assert_true(lines_count < LINES_MAX);
+    assert_true(level <= wanted);
+    levels[lines_count] = level;
+    (void)snprintf(lines[lines_count++], LINE_MAX_BYTES, "%s", text);
+}
+
+static bool log_wanted(void *ctx, int level)
+{
+    (void)ctx;
+    return level <= wanted;
+}
+
+static int story_set_up(void **state)
+{
+    int result = set_up(state);
+    lines_count = 0;
+    wanted = DODO_LOG_INFO;
+    w.client->hooks.log = on_line;
+    w.client->hooks.log_wanted = log_wanted;
+    return result;
+}
+
+/* The lines of this event. */
+static unsigned logged(const char *event)
+{
+    unsigned n = 0;
+    size_t len = strlen(event);
+    for (unsigned i = 0; i < lines_count; i++)
+        n += strncmp(lines[i], event, len) == 0 && (lines[i][len] == ' ' || !lines[i][len]);
+    return n;
+}
+
+/* The only line of this event; it is of this level and has this in it. */
+static void assert_logged_once(const char *event, int level, const char *part)
+{
+    size_t len = strlen(event);
+    assert_int_equal(logged(event), 1);
+    for (unsigned i = 0; i < lines_count; i++) {
+        if (strncmp(lines[i], event, len) != 0 || lines[i][len] != ' ')
+            continue;
+        assert_int_equal(levels[i], level);
+        if (!strstr(lines[i], part))
+            fail_msg("no %s in: %s", part, lines[i]);
+    }
+}
+
+static void assert_no_worse_than_info(void)
+{
+    for (unsigned i = 0; i < lines_count; i++)
+        if (levels[i] < DODO_LOG_INFO)
+            fail_msg("%s", lines[i]);
+}
+
+static void story__of_a_healthy_run(void **state)
+{
+    (void)state;
+    int rd = open_at(100000, 8192, 0);
+    assert_reads_file(rd, 8192, 0, 100000);
+    settle();
+    for (unsigned i = 0; i < 1000; i++)
+        assert_reads_file(rd, 8192, 0, 100);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(lines_count, 3);
+    assert_no_worse_than_info();
+    assert_logged_once("manager_found", DODO_LOG_INFO, " after_ms=");
+    assert_logged_once("region_opened", DODO_LOG_INFO, " offset=8192 bytes=100000 memory=new");
+    assert_logged_once(
+        "region_closed", DODO_LOG_INFO,
+        " remote_bytes=100000 file_bytes=100000 written_bytes=0 memory=freed result=ok");
+}
+
+/* Not a line is made that nobody reads. */
+static void story__is_silent_where_nobody_reads(void **state)
+{
+    (void)state;
+    wanted = DODO_LOG_WARN;
+    assert_int_equal(close_rd(open_at(100000, 0, 0)), 0);
+    assert_int_equal(lines_count, 0);
+}
+
+static void manager__lost_and_back_are_logged_once(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, 0);
+    w.manager_dead = true;
+    run_until(w.now + 100 * NS_PER_S); /* keep-alives go unanswered */
+    assert_logged_once("manager_lost", DODO_LOG_WARN, " silent_ms=");
+    w.manager_dead = false;
+    run_until(w.now + 100 * NS_PER_S);
+    assert_logged_once("manager_back", DODO_LOG_INFO, " after_ms=");
+    assert_int_equal(logged("manager_found"), 1);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+/* Nobody knows what becomes of the memory. */
+static void manager__that_is_gone_at_the_end(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, 0);
+    w.manager_dead = true;
+    assert_int_equal(close_rd(rd), -1);
+    assert_logged_once("region_closed", DODO_LOG_INFO,
+                       " memory=unknown result=\"the manager does not answer\"");
+}
+
+static void manager__that_never_answers_is_logged_once(void **state)
+{
+    (void)state;
+    w.manager_dead = true;
+    assert_int_equal(open_at(8192, 0, 0), -1);
+    assert_logged_once("manager_lost", DODO_LOG_WARN, " reason=");
+    assert_logged_once("region_refused", DODO_LOG_WARN, " errno=ENOMEM reason=");
+    assert_int_equal(logged("manager_found"), 0);
+}
+
+static void refusal__is_logged_once_a_refraction_period(void **state)
+{
+    (void)state;
+    w.open_status = STATUS_NO_MEMORY;
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(open_at(8192, 0, 0), -1);
+    assert_logged_once("region_refused", DODO_LOG_WARN, " fix=");
+}
+
+static void fallback__without_memory_is_opened_on_its_file(void **state)
+{
+    (void)state;
+    w.open_status = STATUS_NO_MEMORY;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    assert_logged_once("region_opened", DODO_LOG_INFO, " memory=none reason=");
+    w.open_status = STATUS_OK;
+    run_until(w.now + 30 * NS_PER_S);
+    assert_logged_once("region_back", DODO_LOG_INFO, " host=");
+    assert_int_equal(close_rd(rd), 0);
+}
+
+static void host__that_is_gone_is_one_line(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    int rd = open_at(8192, 0, 0), other = open_at(8192, 8192, DODO_FALLBACK);
+    char part[128];
+    w.imd_dead = true;
+    w.open_status = STATUS_NO_MEMORY;
+    for (unsigned i = 0; i < 1000; i++) {
+        assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+        assert_int_equal(read_at(other, 0, &byte, 1), 1);
+    }
+    (void)snprintf(part, sizeof part,
+                   " reason=\"no answer\" regions=2 rds=%d,%d reads_file=1 reads_enomem=1", rd,
+                   other);
+    assert_logged_once("host_lost", DODO_LOG_WARN, part);
+    assert_int_equal(logged("region_lost"), 0);
+    w.open_status = STATUS_OK;
+    w.imd_dead = false;
+    run_until(w.now + 100 * NS_PER_S);
+    assert_int_equal(logged("region_back"), 1);
+}
+
+/* How many regions the lines of this event are about. */
+static unsigned regions_logged(const char *event)
+{
+    unsigned n = 0;
+    size_t len = strlen(event);
+    for (unsigned i = 0; i < lines_count; i++) {
+        if (strncmp(lines[i], event, len) != 0)
+            continue;
+        const char *many = strstr(lines[i], " regions=");
+        n += many ? (unsigned)strtoul(many + strlen(" regions="), NULL, 10) : 1;
+    }
+    return n;
+}
+
+enum { MANY = 1000 };
+
+static void open_many(int rds[MANY], unsigned flags)
+{
+    for (unsigned i = 0; i < MANY; i++) {
+        rds[i] = open_at(4096, (uint64_t)i % 256 * 4096, flags);
+        lines_count = 0;
+    }
+}
+
+/* The regions come back one by one: the first is named, those of each period are counted. */
+static void host__of_many_regions_writes_few_lines(void **state)
+{
+    (void)state;
+    int rds[MANY];
+    uint8_t byte;
+    open_many(rds, DODO_FALLBACK);
+    w.imd_dead = true;
+    assert_int_equal(read_at(rds[0], 0, &byte, 1), 1);
+    assert_logged_once("host_lost", DODO_LOG_WARN, " regions=1000 ");
+    assert_logged_once("host_lost", DODO_LOG_WARN, ",... reads_file=1000 reads_enomem=0");
+    assert_int_equal(lines_count, 1);
+    for (unsigned i = 0; i < MANY; i++)
+        imd_data_drop(w.data, i + 1);
+    w.imd_dead = false;
+    w.pool_used = 0;
+    run_until(w.now + 3600 * NS_PER_S);
+    assert_int_equal(stats().active, MANY);
+    assert_int_equal(regions_logged("region_back"), MANY);
+    if (logged("region_back") > 10)
+        fail_msg("%u lines", logged("region_back"));
+}
+
+static void regions__that_are_dropped_one_by_one_are_counted(void **state)
+{
+    (void)state;
+    int rds[MANY];
+    uint8_t byte;
+    open_many(rds, 0);
+    for (unsigned i = 0; i < MANY; i++)
+        imd_data_drop(w.data, i + 1);
+    for (unsigned i = 0; i < MANY; i++)
+        assert_int_equal(read_at(rds[i], 0, &byte, 1), -1);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(regions_logged("region_lost"), MANY);
+    assert_int_equal(logged("region_lost"), 2);
+    if (!strstr(lines[1], "regions=999 ") || levels[1] != DODO_LOG_WARN)
+        fail_msg("%s", lines[1]);
+}
+
+/* One that is counted alone is named. */
+static void regions__the_second_of_two_is_named(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    char part[32];
+    int rd = open_at(4096, 0, 0), other = open_at(4096, 4096, 0);
+    imd_data_drop(w.data, 1);
+    imd_data_drop(w.data, 2);
+    assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_int_equal(read_at(other, 0, &byte, 1), -1);
+    assert_int_equal(logged("region_lost"), 1);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(logged("region_lost"), 2);
+    (void)snprintf(part, sizeof part, "region_lost rd=%d host=", other);
+    assert_ptr_equal(strstr(lines[lines_count - 1], part), lines[lines_count - 1]);
+}
+
+/* More kinds at once than there are counters: nothing is left out. */
+static void regions__of_more_hosts_than_counters_are_all_logged(void **state)
+{
+    (void)state;
+    enum { HOSTS = 3 * STORY_SUMS_MAX, EACH = 3 };
+    for (unsigned i = 0; i < HOSTS * EACH; i++) {
+        StoryLoss l = {.loss = LOSS_DROPPED, .host = addr_sim((uint16_t)(100 + i / EACH), 1)};
+        story_region_lost(w.client, &l, w.now + i);
+    }
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(regions_logged("region_lost"), HOSTS * EACH);
+}
+
+/* ---- why ------------------------------------------------------------------------------------ */
+
+static void loss__is_named_by_its_cause(void **state)
+{
+    (void)state;
+    assert_int_equal(loss_of(RUN_TIMED_OUT, STATUS_GONE), LOSS_SILENT);
+    assert_int_equal(loss_of(RUN_HOST_CHANGED, STATUS_GONE), LOSS_RESTARTED);
+    assert_int_equal(loss_of(RUN_REFUSED, STATUS_EPOCH), LOSS_RESTARTED);
+    assert_int_equal(loss_of(RUN_REFUSED, STATUS_LEAVING), LOSS_LEAVING);
+    assert_int_equal(loss_of(RUN_REFUSED, STATUS_BUSY), LOSS_SLOW);
+    assert_int_equal(loss_of(RUN_REFUSED, STATUS_GONE), LOSS_DROPPED);
+    assert_int_equal(loss_of(RUN_REFUSED, STATUS_DENIED), LOSS_REFUSED);
+}
+
+static void loss__with_a_host_that_was_restarted(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    int rd = open_at(8192, 0, 0);
+    imd_stop();
+    imd_start(78);
+    assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_logged_once("host_lost", DODO_LOG_WARN, " reason=\"restarted\" ");
+}
+
+static void loss__with_a_host_that_leaves(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    int rd = open_at(8192, 0, 0);
+    imd_data_leave(w.data);
+    assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_logged_once("host_lost", DODO_LOG_WARN, " reason=\"leaving: its owner is back");
+}
+
+/* Whatever a read is refused with, the region is lost, and once. */
+static void loss__by_each_status_of_a_read(void **state)
+{
+    (void)state;
+    static const uint16_t statuses[] = {STATUS_GONE,    STATUS_EPOCH,  STATUS_STALE,
+                                        STATUS_INVALID, STATUS_DENIED, STATUS_LEAVING,
+                                        STATUS_PROTOCOL};
+    uint8_t byte;
+    for (unsigned i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        int rd = open_at(4096, i * 4096, 0);
+        w.refuse = statuses[i];
+        assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+        assert_false(info(rd).active);
+        assert_int_equal(stats().regions_lost, i + 1);
+        w.refuse = 0;
+    }
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(regions_logged("region_lost") + logged("host_lost"),
+                     sizeof statuses / sizeof *statuses);
+}
+
+/* What one fault has logged keeps no other silent. */
+static void host__that_is_lost_and_was_corrupt_is_two_lines(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, 0);
+    ClientRegionInfo i = info(rd);
+    client_host_lost(w.client, i.address.epoch, LOSS_SILENT, w.now);
+    client_region_corrupt(w.client, rd, &i.address, w.now);
+    assert_logged_once("host_lost", DODO_LOG_WARN, " regions=1 ");
+    assert_logged_once("host_corrupt", DODO_LOG_WARN, " fix=");
+    assert_int_equal(logged("region_lost"), 0);
+}
+
+static void region__that_its_host_drops_is_logged_once(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    int rd = open_at(8192, 0, 0);
+    imd_data_drop(w.data, w.last.region);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_logged_once("region_lost", DODO_LOG_WARN,
+                       " reason=\"dropped by its host\" reads=ENOMEM");
+    assert_int_equal(logged("host_lost"), 0);
+}
+
+static void host__that_is_slow_is_logged_once(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, DODO_FALLBACK), other = open_at(8192, 8192, DODO_FALLBACK);
+    ClientRegionInfo first = info(rd), second = info(other);
+    client_region_slow(w.client, rd, &first.address, w.now);
+    client_region_slow(w.client, rd, &first.address, w.now);
+    client_region_slow(w.client, other, &second.address, w.now);
+    assert_logged_once("host_slow", DODO_LOG_WARN, " seen=");
+    assert_logged_once("region_lost", DODO_LOG_INFO, " reason=\"too slow\" reads=file");
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(logged("host_slow"), 1);
+    assert_int_equal(logged("region_lost"), 2);
+    assert_int_equal(logged("host_lost"), 0);
+}
+
+static void host__that_returns_other_bytes_is_logged_once(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, 0);
+    ClientRegionInfo i = info(rd);
+    client_region_corrupt(w.client, rd, &i.address, w.now);
+    client_region_corrupt(w.client, rd, &i.address, w.now);
+    assert_logged_once("host_corrupt", DODO_LOG_WARN, " fix=");
+    assert_logged_once("region_lost", DODO_LOG_WARN, " reads=ENOMEM");
+    assert_int_equal(stats().corrupt, 2);
+}
+
+/* The user's descriptor is named, and which stripe of it. */
+static void stripes__are_logged_as_their_region(void **state)
+{
+    (void)state;
+    int rd = open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE | DODO_FALLBACK);
+    ClientRegionInfo i;
+    char part[64];
+    assert_logged_once("region_opened", DODO_LOG_INFO, " stripes=3");
+    assert_int_equal(client_stripe_info(w.client, rd, 1, &i), 0);
+    client_region_lost(w.client, rd + 2, &i.address, LOSS_DROPPED, w.now);
+    (void)snprintf(part, sizeof part, "region_lost rd=%d stripe=1 ", rd);
+    assert_logged_once("region_lost", DODO_LOG_INFO, part);
+    client_host_lost(w.client, i.address.epoch, LOSS_SILENT, w.now);
+    (void)snprintf(part, sizeof part, " regions=1 rds=%d reads_file=1 ", rd);
+    assert_logged_once("host_lost", DODO_LOG_WARN, part);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(logged("region_closed"), 1);
+}
+
+/* The end of the process is no loss. */
+static void stop__is_no_loss(void **state)
+{
+    (void)state;
+    (void)open_at(8192, 0, 0);
+    client_stop(w.client, w.now);
+    assert_int_equal(logged("region_lost"), 0);
+    assert_no_worse_than_info();
+}
+
+#define STORY_TEST(f) cmocka_unit_test_setup_teardown(f, story_set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY_TEST(story__of_a_healthy_run),
+        STORY_TEST(story__is_silent_where_nobody_reads),
+        STORY_TEST(manager__lost_and_back_are_logged_once),
+        STORY_TEST(manager__that_is_gone_at_the_end),
+        STORY_TEST(manager__that_never_answers_is_logged_once),
+        STORY_TEST(refusal__is_logged_once_a_refraction_period),
+        STORY_TEST(fallback__without_memory_is_opened_on_its_file),
+        STORY_TEST(host__that_is_gone_is_one_line),
+        STORY_TEST(host__of_many_regions_writes_few_lines),
+        STORY_TEST(regions__that_are_dropped_one_by_one_are_counted),
+        STORY_TEST(regions__the_second_of_two_is_named),
+        STORY_TEST(regions__of_more_hosts_than_counters_are_all_logged),
+        STORY_TEST(loss__is_named_by_its_cause),
+        STORY_TEST(loss__with_a_host_that_was_restarted),
+        STORY_TEST(loss__with_a_host_that_leaves),
+        STORY_TEST(loss__by_each_status_of_a_read),
+        STORY_TEST(host__that_is_lost_and_was_corrupt_is_two_lines),
+        STORY_TEST(region__that_its_host_drops_is_logged_once),
+        STORY_TEST(host__that_is_slow_is_logged_once),
+        STORY_TEST(host__that_returns_other_bytes_is_logged_once),
+        STORY_TEST(stripes__are_logged_as_their_region),
+        STORY_TEST(stop__is_no_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
