@@ -50,6 +50,7 @@ typedef struct World {
     Channel *channels[CHANNELS];
     Endpoint *manager, *imd;
     uint64_t epoch; /* of the imd */
+    uint64_t first_epoch;
     ImdData *data;
     uint8_t pool[POOL_BYTES];
     uint64_t pool_used;
@@ -65,8 +66,9 @@ typedef struct World {
     unsigned room;
     uint64_t regions; /* ids given */
     RegionAddress last;
-    bool reuse;       /* the next OPEN gets that region once more, as one that was retained */
-    unsigned avoided; /* hosts that the last OPEN named */
+    bool reuse;          /* the next OPEN gets that region once more, as one that was retained */
+    unsigned close_gone; /* the next CLOSEs, so many, find no region */
+    unsigned avoided;    /* hosts that the last OPEN named */
     unsigned opens, closes, releases, alives, claims, reports;
     OpReport report; /* the last one */
     OpClaim claim;
@@ -80,7 +82,7 @@ typedef struct World {
     enum FileLease lease;
     Stamp stamp; /* if its size is not 0 */
     uint64_t stamp_taken_ns;
-    unsigned released, syncs;
+    unsigned released, syncs, wakes;
     uint8_t record[1 << 16]; /* what is kept of a retained region's blocks */
     size_t record_len;
     unsigned datagrams; /* to anyone */
@@ -195,7 +197,8 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
     w.opens++;
     w.avoided = open.avoid_count;
-    assert_true(open.avoid_count == 0 || open.avoid[0] == w.epoch);
+    for (unsigned i = 0; i < open.avoid_count; i++) /* of one that this world had */
+        assert_in_range(open.avoid[i], w.first_epoch, w.epoch);
     if (w.limited && w.room == 0)
         *ret_status = STATUS_NO_MEMORY;
     if (*ret_status != STATUS_OK)
@@ -234,7 +237,8 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
         w.closes++;
         w.releases += close.mode == CLOSE_RELEASE;
-        *ret_status = w.close_status;
+        *ret_status = w.close_gone > 0 ? STATUS_GONE : w.close_status;
+        w.close_gone -= w.close_gone > 0;
         return 0;
     case OP_ALIVE:
         w.alives++;
@@ -528,6 +532,13 @@ static void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
+/* Calls that are blocked may go on. */
+static void hook_wake(void *ctx)
+{
+    (void)ctx;
+    w.wakes++;
+}
+
 static void hook_nothing(void *ctx)
 {
     (void)ctx;
@@ -556,6 +567,7 @@ static Endpoint *endpoint(uint8_t role, uint8_t self, uint64_t epoch)
 static void imd_start(uint64_t epoch)
 {
     w.epoch = epoch;
+    w.first_epoch = w.first_epoch ? w.first_epoch : epoch;
     Env env = {.random = rng};
     ImdDataConfig config = {.epoch = epoch,
                             .pool = w.pool,
@@ -599,7 +611,7 @@ static int set_up(void **state)
                            .stripe_bytes = STRIPE_BYTES,
                            .block_sum = CLIENT_BLOCK_SUM};
     ClientHooks hooks = {
-        .wake = hook_nothing, .wake_background = hook_nothing, .file_release = hook_release};
+        .wake = hook_wake, .wake_background = hook_nothing, .file_release = hook_release};
     w.client = client_new(&config, &env, &hooks);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};

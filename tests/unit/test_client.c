@@ -198,6 +198,28 @@ static void read__dead_host_costs_all_its_regions_one_deadline(void **state)
     assert_int_equal(w.avoided, 0);
 }
 
+/* All hosts that were lost of late, not just the last one: else the manager names one of two dead
+ * hosts after the other. */
+static void read__dead_hosts_are_all_avoided(void **state)
+{
+    (void)state;
+    uint8_t buf[10];
+    for (unsigned i = 0; i < 3; i++) {
+        int rd = open_at(8192, (off_t)i * 8192, 0);
+        assert_int_equal(w.avoided, i);
+        w.imd_dead = true;
+        assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
+        w.imd_dead = false;
+        imd_stop();
+        imd_start(78 + i);
+    }
+    assert_true(open_at(8192, 65536, 0) >= 0);
+    assert_int_equal(w.avoided, 3);
+    w.now += 5 * NS_PER_S;
+    assert_true(open_at(8192, 131072, 0) >= 0);
+    assert_int_equal(w.avoided, 0);
+}
+
 /* Nobody tells of a smaller MTU on the way: smaller datagrams are tried before the host is given
  * up. */
 static void path__black_hole_costs_half_a_deadline(void **state)
@@ -752,6 +774,7 @@ int main(void)
         T(read__common_datagrams_where_probes_vanish),
         T(read__gone_costs_that_region_only),
         T(read__dead_host_costs_all_its_regions_one_deadline),
+        T(read__dead_hosts_are_all_avoided),
         T(path__black_hole_costs_half_a_deadline),
         T(path__black_hole_found_by_a_write),
         T(read__new_epoch_drops_the_host),

@@ -442,6 +442,22 @@ static void across__close_waits_for_a_call_of_many_pieces(void **state)
     assert_int_equal(w.released, 1);
 }
 
+/* The manager may know of a loss that we have not seen. The region is lost with its last stripe. */
+static void close__of_stripes_that_are_lost(void **state)
+{
+    (void)state;
+    static const unsigned many[] = {1, STRIPES - 1, STRIPES};
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned lost = many[i];
+        int rd = open_at(LEN, 0, DODO_STRIPE);
+        w.closes = 0;
+        w.close_gone = lost;
+        assert_int_equal(close_rd(rd), lost < STRIPES ? 0 : -1);
+        assert_int_equal(fail_error, lost < STRIPES ? 0 : EINVAL);
+        assert_int_equal(w.closes, STRIPES);
+    }
+}
+
 /* ---- retaining ------------------------------------------------------------------------------ */
 
 static void retain__each_by_itself(void **state)
@@ -501,6 +517,7 @@ int main(void)
         T(across__a_write_that_has_begun_is_finished),
         T(across__writes_of_a_common_block_queue),
         T(across__close_waits_for_a_call_of_many_pieces),
+        T(close__of_stripes_that_are_lost),
         T(retain__each_by_itself),
         T(retain__none_after_a_failed_sync),
     };

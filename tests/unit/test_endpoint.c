@@ -424,6 +424,42 @@ static void session__one_host_takes_no_more_than_its_share(void **state)
     }
 }
 
+/* Hosts that were there before have no share: one below its own keeps what it has. */
+static void session__hosts_that_left_have_no_share(void **state)
+{
+    (void)state;
+    FOR_BOTH(keys)
+    {
+        enum { TABLE = 12, OF_SMALL = 3 };
+        Pair p;
+        Session *small[OF_SMALL];
+        pair_prepare(&p, keys);
+        p.a_config.sessions_max = 200;
+        p.b_config.sessions_max = TABLE;
+        pair_start_a(&p);
+        pair_start_b(&p);
+        /* Hosts of one session each that leave; a large host, and a small one that wants one more.
+         */
+        for (uint16_t i = 0; i <= 2 * TABLE; i++) {
+            bool former = i < TABLE, large = i < 2 * TABLE - OF_SMALL;
+            Addr at = addr_sim((uint16_t)(former ? 10 + i : large ? 1 : 2), i);
+            Addr b_at = addr_sim(40, i);
+            p.now_ns++;
+            Session *s = up_with(&p, &at, &b_at);
+            if (former)
+                endpoint_forget(p.b, s);
+            else if (!large && i < 2 * TABLE)
+                small[i - (2 * TABLE - OF_SMALL)] = s;
+        }
+        assert_int_equal(p.b->sessions_count, TABLE);
+        for (uint16_t i = 0; i < OF_SMALL; i++) {
+            Addr at = addr_sim(2, (uint16_t)(2 * TABLE - OF_SMALL + i));
+            assert_ptr_equal(endpoint_find(p.b, &at), small[i]);
+        }
+        pair_deinit(&p);
+    }
+}
+
 static void endpoint_connect__full_table(void **state)
 {
     (void)state;
@@ -555,6 +591,7 @@ int main(void)
         cmocka_unit_test(session__renewed_when_much_was_received),
         cmocka_unit_test(session__least_recently_heard_is_evicted),
         cmocka_unit_test(session__one_host_takes_no_more_than_its_share),
+        cmocka_unit_test(session__hosts_that_left_have_no_share),
         cmocka_unit_test(endpoint_connect__full_table),
         cmocka_unit_test(endpoint_walk__only_what_is_up),
         cmocka_unit_test(session__tables_stay_bounded),

@@ -46,6 +46,35 @@ static void end__writes_all_that_is_dirty(void **s)
     cache_free(c);
 }
 
+/* Each region's file goes to the disk, once, after what was dirty is in it. */
+static void end__syncs_each_file(void **s)
+{
+    (void)s;
+    enum { REGIONS = 3 };
+    int files[REGIONS], rd[REGIONS];
+    unsigned written[REGIONS] = {0}, synced[REGIONS] = {0};
+    CacheEnd e = {0};
+    CacheJob job;
+    CacheConfig cfg = config(16);
+    Cache *c = cache_new(&cfg, &(CacheHooks){.file_release = released});
+    for (unsigned i = 0; i < REGIONS; i++) {
+        rd[i] = cache_open(c, BYTES, BYTES, &files[i], 0);
+        (void)do_write(c, rd[i], i * PIECE, PIECE, OWN);
+    }
+    while (cache_end_take(&e, c, &job, w.now_ns)) {
+        unsigned i = (unsigned)((int *)job.file - files);
+        assert_in_range(i, 0, REGIONS - 1);
+        if (job.kind == CACHE_SYNC)
+            assert_int_equal(written[i], 1);
+        (job.kind == CACHE_SYNC ? synced : written)[i]++;
+        assert_true(written[i] <= 1 && synced[i] <= 1);
+        (void)carry_out(&job);
+    }
+    for (unsigned i = 0; i < REGIONS; i++)
+        assert_int_equal(synced[i], 1);
+    cache_free(c);
+}
+
 /* In the last block of a file, and no more than there is of it. */
 static void end__makes_no_file_longer(void **s)
 {
@@ -206,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(end__writes_all_that_is_dirty),
+        cmocka_unit_test(end__syncs_each_file),
         cmocka_unit_test(end__makes_no_file_longer),
         cmocka_unit_test(end__waits_for_nobody),
         cmocka_unit_test(end__of_what_wrote_nothing),

@@ -145,6 +145,29 @@ static void fdatasync__failed_for_a_failed_write(void **s)
     cache_free(c);
 }
 
+/* A close tells of lost data once, also after a csync has: else the program that only asks the
+ * close takes its data for written. Then the region can be closed. */
+static void close__tells_once_of_what_is_lost(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    cfg.remote = false;
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    w.write_error = EIO;
+    assert_int_equal(do_write(c, rd, 0, PIECE, 3), -1);
+    w.write_error = 0;
+    w.sync_error = EIO;
+    assert_int_equal(do_sync(c, rd), -1);
+    w.sync_error = 0;
+    assert_int_equal(do_sync(c, rd), -1);
+    assert_int_equal(do_close(c, rd), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(do_sync(c, rd), -1); /* each of them */
+    assert_int_equal(do_close(c, rd), 0);
+    cache_free(c);
+}
+
 /* The same where the fdatasync fails while the write is under way. */
 static void fdatasync__failed_beside_a_failed_write(void **s)
 {
@@ -337,6 +360,7 @@ int main(void)
         cmocka_unit_test(fdatasync__failed_is_written_again),
         cmocka_unit_test(fdatasync__failed_for_what_left_meanwhile),
         cmocka_unit_test(fdatasync__failed_for_a_failed_write),
+        cmocka_unit_test(close__tells_once_of_what_is_lost),
         cmocka_unit_test(fdatasync__failed_beside_a_failed_write),
         cmocka_unit_test(close__of_what_wrote_nothing),
         cmocka_unit_test(close__of_what_is_synced),
