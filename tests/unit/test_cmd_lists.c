@@ -308,10 +308,40 @@ static void listing__of_ever_other_clients(void **state)
     rig_free(rig);
 }
 
+/* Clients that are heard count no more for the host that named them first. */
+static void listing__of_clients_that_come(void **state)
+{
+    enum { BATCH = SMALL_MOST / 2, BATCHES = 4 };
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.clients_max = 1000;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, SMALL_POOL);
+    static Session sessions[BATCH * BATCHES];
+    for (unsigned i = 0; i < BATCHES; i++) {
+        list_invented(rig, imd, i * BATCH, BATCH, true);
+        assert_int_equal(rig_stats(rig).clients, (i + 1) * BATCH);
+        for (unsigned k = 0; k < BATCH; k++) {
+            uint8_t body[WIRE_BODY_MAX];
+            RequestIds ids;
+            OpAlive alive = {0};
+            Session *s = &sessions[i * BATCH + k];
+            *s = (Session){.peer = addr_sim((uint16_t)(1000 + i * BATCH + k), 5000),
+                           .peer_id = imd->regions[k].client,
+                           .peer_role = ROLE_CLIENT,
+                           .up = true};
+            request_ids_init(&ids);
+            (void)rig_request(rig, s, &ids, OP_ALIVE, body, wire_alive_encode(&alive, body));
+        }
+    }
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listing__of_ever_other_clients),
+        cmocka_unit_test(listing__of_clients_that_come),
         cmocka_unit_test(listing__of_more_than_the_pool_has_room_for),
         cmocka_unit_test(listing__drops_what_the_imd_does_not_have),
         cmocka_unit_test(listing__repeated_before_any_request),

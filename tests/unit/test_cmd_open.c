@@ -134,6 +134,33 @@ static void open__finds_the_few_with_room_among_many(void **state)
     rig_free(rig);
 }
 
+/* One among 130 has room; wherever it stands, it is found. */
+static void open__finds_the_only_one_with_room(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.hosts_max = 130;
+    Rig *rig = rig_new_with(config, 5);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    OpOpenReply reply;
+    for (unsigned i = 0; i < 130; i++)
+        (void)imd_up(rig, KIB);
+    for (unsigned i = 0; i < 130; i++) {
+        FakeImd *imd = rig->imds[i];
+        imd->pool = 4 * KIB;
+        imd_beat(rig, imd);
+        rig_pump(rig);
+        assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+        assert_int_equal(imd->count, 1);
+        assert_int_equal(client_close(rig, c, &reply.address, CLOSE_FREE, 0), STATUS_OK);
+        imd->pool = KIB;
+        imd_beat(rig, imd);
+        rig_pump(rig);
+    }
+    rig_free(rig);
+}
+
 static void open__goes_to_the_next_host_on_refusal(void **state)
 {
     (void)state;
@@ -596,6 +623,31 @@ static void quota__of_regions_under_way_too(void **state)
     rig_free(rig);
 }
 
+/* Who closes one and opens another need not wait in between. */
+static void quota__closing_makes_room_at_once(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.client_regions = 2;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    OpOpenReply first;
+
+    assert_int_equal(client_open(rig, c, &open, &first), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    uint64_t closing = client_close_send(rig, c, &first.address, CLOSE_FREE, 0);
+    assert_false(rig_answered(rig, &c->session, closing));
+    uint64_t opening = client_open_send(rig, c, &open);
+    uint64_t more = client_open_send(rig, c, &open);
+    rig_pump(rig);
+    assert_int_equal(client_opened(rig, c, opening, NULL), STATUS_OK);
+    assert_int_equal(rig_status(rig, &c->session, more), STATUS_QUOTA);
+    assert_int_equal(imd->count, 2);
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -603,10 +655,12 @@ int main(void)
         cmocka_unit_test(open__without_hosts_fails_at_once),
         cmocka_unit_test(quota__of_bytes),
         cmocka_unit_test(quota__of_regions_under_way_too),
+        cmocka_unit_test(quota__closing_makes_room_at_once),
         cmocka_unit_test(open__asks_no_host_without_room),
         cmocka_unit_test(open__avoids_what_the_client_cannot_reach),
         cmocka_unit_test(open__spreads_over_hosts),
         cmocka_unit_test(open__finds_the_few_with_room_among_many),
+        cmocka_unit_test(open__finds_the_only_one_with_room),
         cmocka_unit_test(open__goes_to_the_next_host_on_refusal),
         cmocka_unit_test(open__asks_each_host_once_a_round),
         cmocka_unit_test(open__evicts_only_when_nothing_is_free),
