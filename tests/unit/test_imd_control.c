@@ -319,6 +319,30 @@ static void listing__abandoned_when_refused(void **state)
     assert_int_equal(page.list, 2);
 }
 
+/* A manager that answers BEATs and no pages gets another list when it wants one. */
+static void listing__abandoned_when_not_answered(void **state)
+{
+    Fixture *f = *state;
+    OpListing page;
+    OpBeat beat;
+    Message m;
+    join(f);
+    alloc(f, 1);
+    want_list(f);
+    expect_listing(f, &page);
+    for (unsigned i = 0; i < 20; i++) {
+        elapse(f, BEAT_NS);
+        while (f->messages_count > 1) /* the page, again and again */
+            expect_request(f, OP_LISTING, &m);
+        expect_beat(f, &beat);
+        answer(f, STATUS_OK, 0);
+    }
+    want_list(f);
+    expect_listing(f, &page);
+    assert_int_equal(page.list, 2);
+    assert_int_equal(page.count, 1);
+}
+
 /* ---- sessions and managers --------------------------------------------------------------------
  */
 
@@ -461,6 +485,7 @@ int main(void)
         T(listing__of_many_pages),
         T(listing__before_what_is_under_way),
         T(listing__abandoned_when_refused),
+        T(listing__abandoned_when_not_answered),
         T(up__same_manager_goes_on),
         T(up__other_manager_starts_again),
         T(up__waiting_requests_of_another_manager_end),

@@ -116,6 +116,25 @@ static void limit__least_recently_used_go_first(void **state)
     assert_int_equal(imd_control_used_bytes(f->c), 0);
 }
 
+/* ... by their use before this fall, not before one that is over. */
+static void limit__each_fall_looks_again(void **state)
+{
+    Fixture *f = *state;
+    ImdCommand r[4];
+    join(f);
+    for (unsigned i = 0; i < 4; i++) {
+        r[i] = added(f, 4);
+        use(&r[i], f->now_ns + (10 + i) * NS_PER_S);
+    }
+    imd_control_limit(f->c, 12 * PAGE, f->now_ns);
+    assert_int_equal(dropped_next(f), r[0].region.region);
+    imd_control_limit(f->c, UINT64_MAX, f->now_ns);
+    use(&r[1], f->now_ns + 40 * NS_PER_S);
+    imd_control_limit(f->c, 8 * PAGE, f->now_ns);
+    assert_int_equal(dropped_next(f), r[2].region.region);
+    assert_int_equal(f->commands_count, 0);
+}
+
 /* An ALLOC counts as a use: what was opened just now is not the first to go. */
 static void limit__new_regions_count_as_used(void **state)
 {
@@ -291,6 +310,7 @@ int main(void)
         TEST(limit__nothing_is_given_beyond_it),
         TEST(limit__the_manager_hears_of_it_soon),
         TEST(limit__least_recently_used_go_first),
+        TEST(limit__each_fall_looks_again),
         TEST(limit__new_regions_count_as_used),
         TEST(limit__released_ones_go_before_open_ones),
         TEST(limit__what_moves_goes_when_it_rests),
