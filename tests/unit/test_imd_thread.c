@@ -397,6 +397,31 @@ static void thread__forgets_what_a_dead_session_asked_for(void **state)
     close_turns(&t);
 }
 
+/* With a cap, what a dead session asked for does not delay others. */
+static void thread__no_room_of_the_cap_for_a_dead_session(void **state)
+{
+    const uint64_t all = wire_segment_mask(wire_segment_count(SMALL, SEGMENT));
+    Turns t;
+    open_turns(&t, (uint64_t)1 << 40);
+    Client *c = t.clients[0], *little = t.clients[1];
+    ask_for_much(&t);
+    endpoint_forget(c->port.endpoint, c->session);
+    c->up = false;
+    c->session = endpoint_connect(c->port.endpoint, &t.thread->port.transport->local, os_now_ns());
+    while (!c->up)
+        turn(&t);
+    assert_true(t.thread->reads_bytes >= LARGE);
+    ask(c, 1, SMALL); /* with which the new session takes the old one's place */
+    while (c->segments != all || t.thread->reads->count > 0)
+        turn(&t);
+    pace_set(&t.pace, LARGE, 0); /* bytes a second */
+    ask(little, 1, WIRE_BLOCK_SIZE);
+    while (little->segments == 0 && little->refused == STATUS_MAX)
+        turn(&t);
+    assert_int_equal(little->refused, STATUS_MAX);
+    close_turns(&t);
+}
+
 /* With a cap, what a write begins with is little, and all of it will come: it is paid for when it
  * begins. Polls take no room of the cap, but open what they ask about. */
 static void thread__writes_are_paid_for_when_they_begin(void **state)
@@ -435,6 +460,7 @@ int main(void)
         cmocka_unit_test(thread__serves_and_leaves_sealed),
         cmocka_unit_test(thread__answers_a_small_ask_amid_large_ones),
         cmocka_unit_test(thread__forgets_what_a_dead_session_asked_for),
+        cmocka_unit_test(thread__no_room_of_the_cap_for_a_dead_session),
         cmocka_unit_test(thread__writes_are_paid_for_when_they_begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
