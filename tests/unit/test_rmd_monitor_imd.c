@@ -170,6 +170,20 @@ static void pressure_takes_all_back_and_rests(void **state)
     assert_int_equal(h.starts, 3);
 }
 
+/* The owner's own shortage: no lending begins in it. */
+static void pressure_before_a_start_is_waited_for(void **state)
+{
+    begin(&usual);
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 0);
+    monitor_pressure(h.monitor, h.now_ns);
+    pass(MONITOR_PRESSURE_PAUSE_NS - NS_PER_S);
+    assert_int_equal(h.starts, 0);
+    assert_string_equal(reason(), "memory was short, 1s to wait");
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+}
+
 static void pressure_comes_again_later_and_later(void **state)
 {
     MonitorConfig c = usual;
@@ -230,6 +244,7 @@ int main(void)
         TEST(memory_that_goes_is_looked_at_more_often),
         TEST(full_host_is_looked_at_more_often),
         TEST(pressure_takes_all_back_and_rests),
+        TEST(pressure_before_a_start_is_waited_for),
         TEST(pressure_comes_again_later_and_later),
         TEST(no_lending_without_knowing_the_memory),
         TEST(a_little_is_not_worth_a_start),
