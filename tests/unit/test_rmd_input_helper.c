@@ -356,6 +356,24 @@ static void given_up__reading_devices(void **state)
     assert_int_equal(in_a_child(read_hidden), 0);
 }
 
+/* Nor by another name that lies beside it. */
+static int read_hidden_by_a_link(void)
+{
+    char device[256], input[256], error[CONFIG_ERROR_MAX];
+    (void)tmpdir_path(&dir, "link/event0", device);
+    if (input_give_up(&nobody, tmpdir_path(&dir, "input", input), error) != 0)
+        return 2;
+    return open(device, O_RDONLY | O_NONBLOCK) < 0 && errno == EACCES ? 0 : 3;
+}
+
+static void given_up__devices_that_a_link_leads_to(void **state)
+{
+    char from[256], to[256];
+    pipe_make("input/event0");
+    assert_int_equal(symlink(tmpdir_path(&dir, "input", from), tmpdir_path(&dir, "link", to)), 0);
+    assert_int_equal(in_a_child(read_hidden_by_a_link), 0);
+}
+
 /* Also where the directory comes later. */
 static int read_hidden_later(void)
 {
@@ -415,6 +433,7 @@ int main(void)
         T(helper__devices_come_later),
         T(helper__inherits_nothing),
         case_if(hides, (struct CMUnitTest)T(given_up__reading_devices), "no Landlock"),
+        case_if(hides, (struct CMUnitTest)T(given_up__devices_that_a_link_leads_to), "no Landlock"),
         case_if(hides, (struct CMUnitTest)T(given_up__devices_that_come_later), "no Landlock"),
         case_if(root, (struct CMUnitTest)T(given_up__groups_of_the_devices), "no root"),
     };
