@@ -84,6 +84,9 @@ static const BadConf bad_confs[] = {
     {"[cmd]\nlisten = 10.0.0.1:7701\n[imd]\nlisten = 10.0.0.1\n",
      ":4: [cmd] listen and [imd] listen are the same address and port: give one of them another "
      "port"},
+    {"[cmd]\nlisten = 10.0.0.1:7702\n[rmd]\nlisten = 10.0.0.1\n",
+     ":4: [cmd] listen and [rmd] listen are the same address and port: give one of them another "
+     "port"},
     {"[imd]\ndata_port = 65530\nthreads = 7\n",
      ":3: [imd] data_port: the ports of all threads must be below 65536"},
     {"[imd]\nlisten = 10.0.0.1:7710\ndata_port = 7708\nthreads = 4\n",
