@@ -94,6 +94,30 @@ static void listing__older_than_requests_changes_nothing(void **state)
     rig_free(rig);
 }
 
+/* ... also when it reflects all but the very last request. */
+static void listing__older_than_the_last_request(void **state)
+{
+    (void)state;
+    for (uint8_t mode = CLOSE_FREE; mode <= CLOSE_RELEASE; mode++) {
+        Rig *rig = rig_new();
+        FakeImd *imd = imd_up(rig, 1024 * KIB);
+        FakeClient *c = client_new(rig);
+        OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+        OpOpenReply first;
+        assert_int_equal(client_open(rig, c, &open, &first), STATUS_OK);
+        const RegionListing old = imd->regions[0];
+        const uint64_t before = imd_before(imd);
+        assert_int_equal(client_close(rig, c, &first.address, mode, 1), STATUS_OK);
+        imd_page(rig, imd, 2, 0, 1, before, &old, 1);
+        rig_pump(rig);
+        assert_int_equal(rig_stats(rig).regions, mode == CLOSE_RELEASE);
+        assert_int_equal(rig_stats(rig).reconciled, 0);
+        assert_int_equal(client_open(rig, c, &open, &first), STATUS_OK);
+        assert_int_equal(first.reused, mode == CLOSE_RELEASE);
+        rig_free(rig);
+    }
+}
+
 /* A list that reflects an ALLOC may be faster than the ALLOC's answer. */
 static void listing__faster_than_the_answer(void **state)
 {
@@ -346,6 +370,7 @@ int main(void)
         cmocka_unit_test(listing__drops_what_the_imd_does_not_have),
         cmocka_unit_test(listing__repeated_before_any_request),
         cmocka_unit_test(listing__older_than_requests_changes_nothing),
+        cmocka_unit_test(listing__older_than_the_last_request),
         cmocka_unit_test(listing__faster_than_the_answer),
         cmocka_unit_test(listing__corrects_the_directory),
         cmocka_unit_test(listing__full_directory_takes_no_more_and_rests),
