@@ -300,6 +300,27 @@ static void listing__before_what_is_under_way(void **state)
     assert_int_equal(page.count, 3);
 }
 
+/* ... or waits for room. */
+static void listing__before_what_waits(void **state)
+{
+    Fixture *f = *state;
+    OpListing page;
+    OpAlloc m = alloc_of(30, 1);
+    join(f);
+    RegionAddress a = alloc(f, 60);
+    release(f, &a, &stamp_one);
+    uint64_t id = ask_alloc(f, &m);
+    ImdCommand drop = expect_command(f, IMD_DROP);
+    assert_int_equal(f->commands_count, 0);
+    want_list(f);
+    expect_listing(f, &page);
+    assert_int_equal(page.before, id);
+    answer(f, STATUS_OK, 0);
+    finish(f, &drop, 0);
+    finish_next(f, IMD_ADD);
+    expect_reply(f, id, STATUS_OK);
+}
+
 static void listing__abandoned_when_refused(void **state)
 {
     Fixture *f = *state;
@@ -484,6 +505,7 @@ int main(void)
         T(listing__shows_all_a_directory_needs),
         T(listing__of_many_pages),
         T(listing__before_what_is_under_way),
+        T(listing__before_what_waits),
         T(listing__abandoned_when_refused),
         T(listing__abandoned_when_not_answered),
         T(up__same_manager_goes_on),

@@ -158,6 +158,7 @@ static void region__close_and_reopen(void **state)
     Id128 capability = {{7}};
     send_all(f, write_of(1, 0, BLOCK));
     send_all(f, write_of(2, BLOCK, BLOCK));
+    send_all(f, write_of(4, BLOCK, BLOCK)); /* before the one that is under way */
     assert_false(send_segment(f, write_of(3, BLOCK, BLOCK), 0));
     assert_false(send_segment(f, fill_of(1, 2, 2 * BLOCK, BLOCK), 0));
     imd_data_close(f->d, REGION);
@@ -179,10 +180,13 @@ static void region__close_and_reopen(void **state)
     WireWrite m = fill_of(1, 0, BLOCK, BLOCK);
     m.address = a;
     send_all(f, m);
-    m = write_of(1, 0, BLOCK);
-    m.address = a;
-    send_all(f, m);
-    assert_int_equal(imd_data_stats(f->d)->writes, 3);
+    for (uint64_t number = 1; number <= 4; number++) {
+        m = write_of(number, 0, BLOCK);
+        m.address = a;
+        send_all(f, m);
+    }
+    assert_int_equal(imd_data_stats(f->d)->writes, 3 + 4);
+    assert_int_equal(imd_data_stats(f->d)->writes_repeated, 0);
 }
 
 static void region__leave(void **state)

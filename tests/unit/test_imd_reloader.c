@@ -48,7 +48,7 @@ static void config_write(Fixture *f, const char *level, const char *rate)
     char text[1024];
     (void)snprintf(text, sizeof text,
                    "[dodo]\nmanager = 127.0.0.1:9\nkey = %s/key\nlog_level = %s\n[imd]\n"
-                   "listen = 127.0.0.1:0\npool = 1M\nrate_bytes = %s\n",
+                   "listen = 127.0.0.1:0\npool = 1M\nrate_bytes = %s\nrate_packets = 777\n",
                    f->dir.path, level, rate);
     tmpdir_text(&f->dir, "dodo.conf", text);
 }
@@ -116,6 +116,7 @@ static void reads__what_is_there_now(void **state)
     assert_int_equal(((uint8_t *)&f->got.keys.keys[0])[31], 0x22);
     assert_int_equal(f->got.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(f->got.rate_bytes, 1 << 20);
+    assert_int_equal(f->got.rate_packets, 777);
 }
 
 /* Directories and files may be links to elsewhere. */
