@@ -213,9 +213,10 @@ static void test_reload_is_reported(void **state)
 
 /* ---- an imd that says more than it should ---------------------------------------------------- */
 
-enum { POOL = 1 << 20 };
+enum { POOL = 1 << 20, SAYS = 3 };
 
-/* This program as imd: when it is asked to leave, it still says that it keeps to its limit. */
+/* This program as imd: when it is asked to leave, it still says that it keeps to its limit; three
+ * times. */
 static int be_imd(int fd)
 {
     static const char ready[] = "ready epoch=1 pool=1048576", used[] = "used 4096 limit 1048576";
@@ -224,9 +225,11 @@ static int be_imd(int fd)
     (void)sigemptyset(&leave);
     (void)sigaddset(&leave, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &leave, NULL);
-    if (send(fd, ready, sizeof ready - 1, 0) < 0 || sigwait(&leave, &signal) != 0 ||
-        send(fd, used, sizeof used - 1, 0) < 0)
+    if (send(fd, ready, sizeof ready - 1, 0) < 0)
         return EXIT_FAILURE;
+    for (unsigned i = 0; i < SAYS; i++)
+        if (sigwait(&leave, &signal) != 0 || send(fd, used, sizeof used - 1, 0) < 0)
+            return EXIT_FAILURE;
     (void)sigprocmask(SIG_UNBLOCK, &leave, NULL); /* the end of a test that fails is its end, too */
     for (;;)
         (void)pause();
@@ -278,6 +281,68 @@ static void leaves_unhindered(Child *c, Ends *e)
 static void test_leaves_unhindered(void **state)
 {
     run(&group_options, leaves_unhindered);
+}
+
+/* What the group's cpu.max begins with. */
+static void expect_share(TmpDir *dir, const char *want)
+{
+    char name[64], text[64] = "", path[256];
+    (void)snprintf(name, sizeof name, "imd-%d/cpu.max", (int)getpid());
+    FILE *f = fopen(tmpdir_path(dir, name, path), "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%63s", text), 1);
+    (void)fclose(f);
+    assert_string_equal(text, want);
+}
+
+/* The imd says what it said of its first limit. */
+static void let_it_say(Child *c, Ends *e)
+{
+    e->used = 0;
+    assert_int_equal(kill(c->pid, SIGTERM), 0);
+    take_until(c, &e->used);
+}
+
+/* It hurries until it has reached the limit that it has now; also one that is not the first. */
+static void hurries_while_it_owes(Child *c, Ends *e)
+{
+    static const char *const files[] = {"memory.max", "cpu.max", "cgroup.procs"};
+    TmpDir dir;
+    char name[64], path[256];
+    tmpdir_make(&dir);
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof name, "imd-%d/%s", (int)getpid(), files[i]);
+        tmpdir_text(&dir, name, "");
+    }
+    (void)snprintf(name, sizeof name, "imd-%d/cpu.max", (int)getpid());
+    g_free(c->program);
+    c->program = g_strdup("/proc/self/exe");
+    group_options.cgroup = dir.path;
+    group_options.cpu_percent = 25;
+    for (unsigned i = 0; i < 2; i++) {
+        *e = (Ends){.count = 0};
+        assert_int_equal(truncate(tmpdir_path(&dir, name, path), 0), 0);
+        assert_int_equal(child_start(c, POOL, POOL), 0);
+        take_until(c, &e->ready);
+        expect_share(&dir, "25000");
+        let_it_say(c, e);
+        child_limit(c, POOL / 1024);
+        expect_share(&dir, "max");
+        let_it_say(c, e);
+        expect_share(&dir, "max");
+        child_limit(c, POOL);
+        let_it_say(c, e);
+        expect_share(&dir, "25000");
+        child_terminate(c);
+        take_until(c, &e->count);
+    }
+    group_options.cgroup = NULL;
+    tmpdir_remove(&dir);
+}
+
+static void test_hurries_while_it_owes(void **state)
+{
+    run(&group_options, hurries_while_it_owes);
 }
 
 /* ---- an rmd that is killed ------------------------------------------------------------------- */
@@ -334,6 +399,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_has_no_groups_and_gets_no_rights),
         cmocka_unit_test(test_reload_is_reported),
         cmocka_unit_test(test_leaves_unhindered),
+        cmocka_unit_test(test_hurries_while_it_owes),
         cmocka_unit_test(test_does_not_outlive_rmd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
