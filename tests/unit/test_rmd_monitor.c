@@ -374,6 +374,21 @@ static void rules_do_not_flap_either(void **state)
     assert_in_range(h.starts, 10, 12);
 }
 
+static void says_what_it_rests_from(void **state)
+{
+    MonitorConfig c = ruled(true, true);
+    begin(&c);
+    h.recruit = VERDICT_YES;
+    h.reclaim = VERDICT_NO;
+    pass(6 * MINUTE);
+    h.reclaim = VERDICT_YES;
+    look();
+    ended();
+    h.reclaim = VERDICT_NO;
+    pass(100 * NS_PER_S);
+    assert_string_equal(reason(), "the rule reclaim_when is true 100s ago, 3min to wait");
+}
+
 static void a_rule_that_fails_is_busy(void **state)
 {
     for (unsigned which = 0; which < 2; which++) {
@@ -558,6 +573,7 @@ int main(void)
         TEST(late_looks_begin_nothing),
         TEST(rules_replace_ours),
         TEST(rules_do_not_flap_either),
+        TEST(says_what_it_rests_from),
         TEST(a_rule_that_fails_is_busy),
         TEST(our_reclaim_stays_beside_their_recruit),
         TEST(rules_see_all_facts),

@@ -162,6 +162,8 @@ static void pressure_takes_all_back_and_rests(void **state)
     pass(NS_PER_S / 10);
     assert_int_equal(h.terminates, 2);
     assert_string_equal(reason(), "memory is short");
+    pass(MONITOR_EMERGENCY_DEADLINE_NS);
+    assert_int_equal(h.kills, 2);
     ended();
     pass(10 * MINUTE);
     assert_int_equal(h.starts, 2);
