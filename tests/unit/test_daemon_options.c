@@ -308,6 +308,20 @@ static void tables__keys_are_in_the_table(void **state)
             }
 }
 
+/* Right below and right above the ports of the data threads is room for the other one. */
+static void load__ports_beside_each_other(void **state)
+{
+    static const char *const listens[] = {"10.0.0.1:7707", "10.0.0.1:7712"};
+    for (unsigned i = 0; i < G_N_ELEMENTS(listens); i++) {
+        char error[CONFIG_ERROR_MAX];
+        ImdOptions o;
+        g_autofree char *text =
+            g_strdup_printf("[imd]\nlisten = %s\ndata_port = 7708\nthreads = 4\n", listens[i]);
+        assert_int_equal(load_imd(&o, text, "--config @", error), CONFIG_OK);
+        config_clear(&imd_program, &o);
+    }
+}
+
 static void imd_check__what_is_needed(void **state)
 {
     static const struct {
@@ -358,6 +372,7 @@ int main(void)
         CASE(load__help_and_version),
         CASE(tables__programs_take_their_keys),
         CASE(tables__keys_are_in_the_table),
+        CASE(load__ports_beside_each_other),
         CASE(imd_check__what_is_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

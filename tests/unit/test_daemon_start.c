@@ -288,6 +288,21 @@ static int become_nobody(void)
     return as("nobody") == 0 ? 0 : 5; /* as imd, which rmd starts with the same file */
 }
 
+/* Without its own group among the others, too: what it is not to have is no exception. */
+static int become_nobody_without_its_group(void)
+{
+    const gid_t without[] = {65534};
+    gid_t left[64];
+    CommonOptions o = {.user = (char *)"nobody"};
+    if (start_as_user_without(&o, without, 1, error_of_child) != 0)
+        return 1;
+    int count = getgroups(64, left);
+    for (int i = 0; i < count; i++)
+        if (left[i] == 65534)
+            return 2;
+    return geteuid() != 0 ? 0 : 3;
+}
+
 /* It says so, in one line. */
 static int stay_root(void)
 {
@@ -312,6 +327,7 @@ static int be_nobody_and_become_root(void)
 static void user__is_dropped_to(void **state)
 {
     assert_int_equal(in_a_child(become_nobody), 0);
+    assert_int_equal(in_a_child(become_nobody_without_its_group), 0);
     assert_int_equal(in_a_child(stay_root), 0);
     assert_int_equal(in_a_child(be_nobody_and_become_root), 0);
 }
