@@ -310,14 +310,23 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
     c->losses++;
 }
 
-/* False: that address is not the region's any more. */
+/* Its close has been asked for: that the host has no such region any more is what was wanted. A
+ * fill may notice before the close is answered. */
+static bool is_given_back(const Region *r, enum Loss loss)
+{
+    const Region *top = r->parent ? r->parent : r;
+    return loss == LOSS_DROPPED && top->closing && top->refs == 0;
+}
+
+/* False: that address is not the region's any more, or it is no loss. */
 static bool region_drop(Client *c, int rd, const RegionAddress *address, enum Loss loss,
                         uint64_t now_ns)
 {
     StoryLoss story = {.loss = loss};
     client_lock(c);
     Region *r = client_region(c, rd);
-    bool lost = r && r->active && region_address_equal(&r->address, address);
+    bool lost =
+        r && r->active && region_address_equal(&r->address, address) && !is_given_back(r, loss);
     if (lost) {
         client_region_deactivate(c, r, now_ns);
         story_loss_add(&story, r);

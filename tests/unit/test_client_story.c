@@ -97,6 +97,28 @@ static void story__is_silent_where_nobody_reads(void **state)
     assert_int_equal(lines_count, 0);
 }
 
+/* The program has closed it: so what was still being filled is gone, and that is no loss. */
+static void story__fills_that_a_close_overtakes(void **state)
+{
+    (void)state;
+    static uint8_t buf[50000];
+    Call call;
+    int rd = open_at(100000, 0, DODO_FALLBACK);
+    assert_reads_file(rd, 0, 0, 50000);
+    settle();
+    assert_int_equal(read_at(rd, 50000, buf, 50000), 50000);
+    channel_step(w.channels[0], w.now);
+    assert_int_equal(calls_on(w.channels[0]), 1); /* a fill is under way */
+    call_close_start(&call, w.channels[1], rd, w.now);
+    channel_step(w.channels[1], w.now);
+    imd_data_drop(w.data, w.last.region); /* as the manager asks of the host */
+    assert_int_equal(done(&call), 0);
+    settle();
+    assert_int_equal(logged("region_lost"), 0);
+    assert_logged_once("region_closed", DODO_LOG_INFO, " memory=freed result=ok");
+    assert_int_equal(stats().regions_lost, 0);
+}
+
 static void manager__lost_and_back_are_logged_once(void **state)
 {
     (void)state;
@@ -417,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORY_TEST(story__of_a_healthy_run),
         STORY_TEST(story__is_silent_where_nobody_reads),
+        STORY_TEST(story__fills_that_a_close_overtakes),
         STORY_TEST(manager__lost_and_back_are_logged_once),
         STORY_TEST(manager__that_is_gone_at_the_end),
         STORY_TEST(manager__that_never_answers_is_logged_once),
