@@ -321,7 +321,8 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
 }
 
 /* What the transfer has done, and whether it is the host's turn: its time does not count while
- * others have all the credit. */
+ * others have all the credit. Nor does it say anything of the path while the host is busy, which it
+ * has answered then. */
 static void run_measure(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
@@ -331,8 +332,10 @@ static void run_measure(Call *call, uint64_t clock_ns)
         reading ? read_transfer_chunks(&st->u.read) : write_transfer_chunks(&st->u.write);
     bool starved =
         reading ? read_transfer_starved(&st->u.read) : write_transfer_starved(&st->u.write);
+    bool busy = reading ? read_transfer_busy(&st->u.read, clock_ns)
+                        : write_transfer_busy(&st->u.write, clock_ns);
     Debt *debt = run_debt(st);
-    if (progress != st->progress || starved) {
+    if (progress != st->progress || starved || busy) {
         st->progress = progress;
         st->progress_ns = clock_ns;
     }

@@ -205,6 +205,8 @@ uint64_t read_transfer_silent_ns(const ReadTransfer *t, uint64_t now_ns);
 void read_transfer_resend(ReadTransfer *t, uint64_t now_ns);
 /* Others on its channel have all the credit: it waits for its turn. */
 bool read_transfer_starved(const ReadTransfer *t);
+/* The host has asked for patience, and this is the wait for it. */
+bool read_transfer_busy(const ReadTransfer *t, uint64_t now_ns);
 /* So many chunks are done. */
 uint16_t read_transfer_chunks(const ReadTransfer *t);
 /* There is more to ask for, but no credit for it: it goes on when any is given back, also by
@@ -300,6 +302,7 @@ void write_transfer_expire(WriteTransfer *t, uint64_t now_ns);
 uint64_t write_transfer_silent_ns(const WriteTransfer *t, uint64_t now_ns);
 void write_transfer_resend(WriteTransfer *t, uint64_t now_ns);
 bool write_transfer_starved(const WriteTransfer *t);
+bool write_transfer_busy(const WriteTransfer *t, uint64_t now_ns);
 uint16_t write_transfer_chunks(const WriteTransfer *t);
 bool write_transfer_held(const WriteTransfer *t);
 void write_transfer_end(WriteTransfer *t);

@@ -171,6 +171,11 @@ bool read_transfer_starved(const ReadTransfer *t)
     return flight_is_starved(&t->p.flight);
 }
 
+bool read_transfer_busy(const ReadTransfer *t, uint64_t now_ns)
+{
+    return now_ns < t->p.clock.busy_until_ns;
+}
+
 uint16_t read_transfer_chunks(const ReadTransfer *t)
 {
     return t->p.done_chunks;

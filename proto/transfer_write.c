@@ -137,6 +137,11 @@ bool write_transfer_starved(const WriteTransfer *t)
     return flight_is_starved(&t->p.flight);
 }
 
+bool write_transfer_busy(const WriteTransfer *t, uint64_t now_ns)
+{
+    return now_ns < t->p.clock.busy_until_ns;
+}
+
 uint16_t write_transfer_chunks(const WriteTransfer *t)
 {
     return t->p.done_chunks;

@@ -85,8 +85,9 @@ typedef struct World {
     unsigned released, syncs, wakes;
     uint8_t record[1 << 16]; /* what is kept of a retained region's blocks */
     size_t record_len;
-    unsigned datagrams; /* to anyone */
-    bool joins;         /* datagrams from the imd come joined */
+    unsigned datagrams;   /* to anyone */
+    uint64_t datagram_ns; /* that each takes; 0: a microsecond */
+    bool joins;           /* datagrams from the imd come joined */
     unsigned joined;
     size_t datagram_max; /* that the route promises; 0: 1472 */
     uint16_t segment;    /* of the imd's last answer */
@@ -197,8 +198,11 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
     w.opens++;
     w.avoided = open.avoid_count;
-    for (unsigned i = 0; i < open.avoid_count; i++) /* of one that this world had */
+    for (unsigned i = 0; i < open.avoid_count; i++) { /* of one that this world had, each once */
         assert_in_range(open.avoid[i], w.first_epoch, w.epoch);
+        for (unsigned k = 0; k < i; k++)
+            assert_true(open.avoid[k] != open.avoid[i]);
+    }
     if (w.limited && w.room == 0)
         *ret_status = STATUS_NO_MEMORY;
     if (*ret_status != STATUS_OK)
@@ -384,7 +388,7 @@ static void run_until(uint64_t until)
             channel_run(i);
         if (w.head != w.tail) {
             Datagram d = w.queue[w.head++ % QUEUE_MAX];
-            w.now += 1000;
+            w.now += w.datagram_ns ? w.datagram_ns : 1000;
             deliver(&d);
             continue;
         }
@@ -418,7 +422,7 @@ static void pump(void)
 {
     if (w.head != w.tail) {
         Datagram d = w.queue[w.head++ % QUEUE_MAX];
-        w.now += 1000;
+        w.now += w.datagram_ns ? w.datagram_ns : 1000;
         deliver(&d);
         return;
     }

@@ -336,6 +336,42 @@ static void across__a_dead_host_costs_one_deadline(void **state)
     assert_int_equal(stats().hosts_lost, 1);
 }
 
+/* Pieces that wait for their turns: datagrams become no smaller by that, as they do where only long
+ * ones are lost. */
+static void check_turns(int rd)
+{
+    uint64_t start = w.now;
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_true(w.now - start > NS_PER_S / 2); /* half a deadline */
+    w.trickle_ns = w.datagram_ns = 0;
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_in_range(w.segment, 1400, 1472);
+}
+
+static int open_filled(void)
+{
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    client_receive_granted(w.client, 4 * WIRE_CHUNK_MAX); /* credit for a chunk */
+    assert_reads_file(rd, 0, 0, LEN);
+    run_until(w.now + 10 * NS_PER_S);
+    return rd;
+}
+
+static void across__who_waits_for_credit_is_not_stuck(void **state)
+{
+    (void)state;
+    w.datagram_ns = 4 * NS_PER_MS;
+    check_turns(open_filled());
+}
+
+static void across__who_waits_for_a_busy_host_is_not_stuck(void **state)
+{
+    (void)state;
+    int rd = open_filled();
+    w.trickle_ns = 300 * NS_PER_MS;
+    check_turns(rd);
+}
+
 static void across__vectors_and_stripes(void **state)
 {
     (void)state;
@@ -512,6 +548,8 @@ int main(void)
         T(lost__failed_sync_poisons_all),
         T(across__reads_ask_all_at_once),
         T(across__a_dead_host_costs_one_deadline),
+        T(across__who_waits_for_credit_is_not_stuck),
+        T(across__who_waits_for_a_busy_host_is_not_stuck),
         T(across__vectors_and_stripes),
         T(across__writes_tell_what_reached_the_file),
         T(across__a_write_that_has_begun_is_finished),
