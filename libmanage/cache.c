@@ -340,7 +340,7 @@ unsigned cache_turns(Cache *c)
 
 typedef struct Sums {
     uint64_t used, dirty, ahead, known, known_bytes;
-    unsigned stuck;
+    unsigned stuck, wanted, closing;
 } Sums;
 
 static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_t index, Sums *s)
@@ -372,6 +372,8 @@ bool cache_check(Cache *c)
     LIST_FOREACH(n, &c->regions)
     {
         Region *r = CONTAINER_OF(n, Region, link);
+        s.wanted += r->remote_wanted;
+        s.closing += r->remote_state == REMOTE_CLOSING;
         for (uint64_t i = 0; i < r->leaf_count * LEAF_PIECES; i++) {
             if (!r->leaves[i / LEAF_PIECES]) {
                 i += LEAF_PIECES - 1;
@@ -385,7 +387,8 @@ bool cache_check(Cache *c)
     }
     good = good && s.used == c->used_bytes && s.used + buffers_kept(c) <= c->cfg.limit_bytes &&
            s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
-           s.known_bytes == c->dir.bytes && s.stuck == c->stuck;
+           s.known_bytes == c->dir.bytes && s.stuck == c->stuck && s.wanted == c->remotes_wanted &&
+           s.closing == c->remotes_closing;
     cache_unlock(c);
     return good;
 }
