@@ -9,10 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "base/time.h"
 #include "tests/lib/needs.h"
@@ -281,6 +285,60 @@ static void datagram_max__unknown_route_is_the_least(void **state)
     close_ends(&e);
 }
 
+/* In a process of its own, in a network of its own. */
+static bool in_own_network(bool (*body)(void))
+{
+    int status = 1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit((unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) && body()
+                  ? 0
+                  : 1);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static bool loopback_mtu(int bytes)
+{
+    struct ifreq mtu = {.ifr_name = "lo", .ifr_mtu = bytes};
+    struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool good = ioctl(fd, SIOCSIFMTU, &mtu) == 0 && ioctl(fd, SIOCSIFFLAGS, &up) == 0;
+    (void)close(fd);
+    return good;
+}
+
+static bool loopback_set(void)
+{
+    return loopback_mtu(9000);
+}
+
+/* One datagram to the first host, a run of them to the second; both are too long by now. */
+static bool mtu_shrinks(void)
+{
+    struct iovec iov = {sent, 8000}, run = {sent, 24000};
+    Transport *t = NULL;
+    Addr any, first, second;
+    if (!loopback_mtu(9000) || addr_parse("127.0.0.1:0", 0, &any) != 0 ||
+        addr_parse("127.0.0.2:9", 0, &first) != 0 || addr_parse("127.0.0.3:9", 0, &second) != 0 ||
+        transport_udp_open(&any, NULL, &t) != 0)
+        return false;
+    const TransportSend single = {.to = &first, .iov = &iov, .iov_count = 1};
+    const TransportSend many = {.to = &second, .iov = &run, .iov_count = 1, .segment = 8000};
+    bool good = t->ops->datagram_max(t, &first) == 9000 - 28 &&
+                t->ops->datagram_max(t, &second) == 9000 - 28 && loopback_mtu(1400) &&
+                t->ops->datagram_max(t, &first) == 9000 - 28 && /* nothing has failed yet */
+                t->ops->send(t, &single, 1) == 0 && t->ops->datagram_max(t, &first) == 1400 - 28 &&
+                t->ops->datagram_max(t, &second) == 9000 - 28 && t->ops->send(t, &many, 1) == 0 &&
+                t->ops->datagram_max(t, &second) == 1400 - 28;
+    transport_close(t);
+    return good;
+}
+
+static void datagram_max__shrinks_as_soon_as_a_datagram_is_too_long(void **state)
+{
+    assert_true(in_own_network(mtu_shrinks));
+}
+
 static void open__refuses(void **state)
 {
     Transport *t = NULL, *second = NULL;
@@ -384,6 +442,10 @@ int main(void)
         cmocka_unit_test(receive__nothing_there),
         cmocka_unit_test(datagram_max__goes_through),
         cmocka_unit_test(datagram_max__unknown_route_is_the_least),
+        case_if(in_own_network(loopback_set),
+                (struct CMUnitTest)cmocka_unit_test(
+                    datagram_max__shrinks_as_soon_as_a_datagram_is_too_long),
+                "no network of its own can be made here"),
         cmocka_unit_test(open__refuses),
         cmocka_unit_test(open__an_address_that_is_not_there_yet),
         cmocka_unit_test(receive_asleep__a_nudge_of_another_thread_ends_it),
