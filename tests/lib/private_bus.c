@@ -38,26 +38,32 @@ static GDBusConnection *connect_to(const char *address)
 
 /* ---- the bus and programs -------------------------------------------------------------------- */
 
-bool private_bus_start(PrivateBus *b)
+static bool start_at(PrivateBus *b, const char *address)
 {
     g_autoptr(GError) error = NULL;
-    *b = (PrivateBus){.daemon = NULL};
+    g_autofree char *listen = g_strconcat("--address=", address, NULL);
     g_autofree char *program = g_find_program_in_path("dbus-daemon");
     if (!program)
         return false;
     g_autoptr(GSubprocessLauncher) l = g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE |
                                                                  G_SUBPROCESS_FLAGS_STDERR_SILENCE);
     g_subprocess_launcher_set_child_setup(l, die_with_parent, NULL, NULL);
-    b->daemon =
-        g_subprocess_launcher_spawn(l, &error, program, "--session", "--nofork", "--nopidfile",
-                                    "--print-address=1", "--address=unix:tmpdir=/tmp", NULL);
+    b->daemon = g_subprocess_launcher_spawn(l, &error, program, "--session", "--nofork",
+                                            "--nopidfile", "--print-address=1", listen, NULL);
     check(b->daemon, program, error);
     g_autoptr(GDataInputStream) out =
         g_data_input_stream_new(g_subprocess_get_stdout_pipe(b->daemon));
     b->address = g_data_input_stream_read_line(out, NULL, NULL, &error);
     check(b->address, "its address", error);
+    b->address[strcspn(b->address, ",")] = '\0'; /* the next daemon there has another GUID */
     b->connection = connect_to(b->address);
     return true;
+}
+
+bool private_bus_start(PrivateBus *b)
+{
+    *b = (PrivateBus){.daemon = NULL};
+    return start_at(b, "unix:tmpdir=/tmp");
 }
 
 void subprocess_end(GSubprocess *p)
@@ -78,12 +84,18 @@ void private_bus_kill(PrivateBus *b)
 static void remove_socket(const char *address)
 {
     static const char prefix[] = "unix:path=";
-    g_autofree char *path = NULL;
     if (!address || !g_str_has_prefix(address, prefix))
         return;
-    path = g_strdup(address + strlen(prefix));
-    path[strcspn(path, ",")] = '\0';
-    (void)unlink(path);
+    (void)unlink(address + strlen(prefix));
+}
+
+void private_bus_start_again(PrivateBus *b)
+{
+    g_autofree char *address = g_steal_pointer(&b->address);
+    private_bus_kill(b);
+    g_clear_object(&b->connection);
+    remove_socket(address);
+    check(start_at(b, address), address, NULL);
 }
 
 void private_bus_stop(PrivateBus *b)

@@ -18,6 +18,8 @@ bool private_bus_start(PrivateBus *b);
 void private_bus_stop(PrivateBus *b); /* also if it was not started, or ended */
 /* The daemon dies, with all connections. */
 void private_bus_kill(PrivateBus *b);
+/* A new daemon at the same address; programs that were on the bus have to connect again. */
+void private_bus_start_again(PrivateBus *b);
 
 /* Starts a program that has the bus as its system bus and dies with the test; returns when
  * @name is on the bus. NULL: it did not come so far. */

@@ -135,6 +135,33 @@ static void sleep_waits_until_the_memory_is_back(void **state)
     private_bus_stop(&l.bus);
 }
 
+/* When the bus ends, nothing waits for us any more; when it is back, sleep waits again. */
+static void the_bus_starts_again(void **state)
+{
+    assert_true(private_bus_start(&l.bus));
+    l.lock = -1;
+    l.locks = 0;
+    logind_start();
+    SleepWatch *w = sleep_watch_new(l.bus.address);
+    assert_non_null(w);
+    sleep_watch_delay(w, true);
+    wait_locks(1);
+    says(true);
+    assert_true(hears(w));
+    private_bus_kill(&l.bus);
+    assert_false(hears(w)); /* who could say that sleep is over? */
+    assert_true(is_free(PATIENCE_MS));
+    g_clear_object(&l.connection);
+    private_bus_start_again(&l.bus);
+    logind_start();
+    wait_locks(2);
+    assert_false(is_free(0));
+    assert_null(sleep_watch_free(w));
+    (void)close(l.lock);
+    g_clear_object(&l.connection);
+    private_bus_stop(&l.bus);
+}
+
 static void without_a_bus(void **state)
 {
     assert_null(sleep_watch_new("none"));
@@ -148,6 +175,7 @@ static void without_a_bus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sleep_waits_until_the_memory_is_back),
+                                       cmocka_unit_test(the_bus_starts_again),
                                        cmocka_unit_test(without_a_bus)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
