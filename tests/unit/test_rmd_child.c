@@ -162,12 +162,13 @@ static void test_gives_way_to_everybody(void **state)
     run(&least_options, least);
 }
 
-/* imd has no business with the groups that rmd looks at the console with, nor can it become more
- * than it is. Groups are root's to drop. */
+/* imd has no business with the groups that rmd looks at the console with, nor with the service
+ * manager, nor can it become more than it is. Groups are root's to drop. */
 static const char modest_program[] =
     "#!/bin/sh\n"
     "grep -qx 'NoNewPrivs:.1' /proc/$$/status || exit 2\n"
-    "[ \"$(id -u)\" != 0 ] || grep -qx 'Groups:[[:space:]]*' /proc/$$/status || exit 3\n";
+    "[ \"$(id -u)\" != 0 ] || grep -qx 'Groups:[[:space:]]*' /proc/$$/status || exit 3\n"
+    "[ -z \"${NOTIFY_SOCKET+set}\" ] || exit 4\n";
 
 static void modest(Child *c, Ends *e)
 {
@@ -182,7 +183,9 @@ static void modest(Child *c, Ends *e)
     assert_int_equal(chmod(path, 0700), 0);
     g_free(c->program);
     c->program = g_strdup(path);
+    assert_int_equal(setenv("NOTIFY_SOCKET", "@dodo-test-nobody", 1), 0);
     cycle(c, e);
+    assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
     assert_string_equal(e->how, "status 0");
     tmpdir_remove(&dir);
 }
