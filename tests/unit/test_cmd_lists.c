@@ -118,6 +118,26 @@ static void listing__older_than_the_last_request(void **state)
     }
 }
 
+/* ... and what it had to leave open is looked at again: the host drops the new region, and then its
+ * digest is that of the old list. */
+static void listing__older_than_an_alloc_is_not_the_last(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    const uint64_t before = imd_before(imd);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    imd_page(rig, imd, ++imd->lists, 0, 1, before, NULL, 0);
+    rig_pump(rig);
+    assert_int_equal(rig_stats(rig).regions, 1);
+    imd_drop(imd, &imd->regions[0]);
+    rig_live(rig, 3);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    rig_free(rig);
+}
+
 /* A list that reflects an ALLOC may be faster than the ALLOC's answer. */
 static void listing__faster_than_the_answer(void **state)
 {
@@ -371,6 +391,7 @@ int main(void)
         cmocka_unit_test(listing__repeated_before_any_request),
         cmocka_unit_test(listing__older_than_requests_changes_nothing),
         cmocka_unit_test(listing__older_than_the_last_request),
+        cmocka_unit_test(listing__older_than_an_alloc_is_not_the_last),
         cmocka_unit_test(listing__faster_than_the_answer),
         cmocka_unit_test(listing__corrects_the_directory),
         cmocka_unit_test(listing__full_directory_takes_no_more_and_rests),
