@@ -195,6 +195,20 @@ static void fallback__never_waits_for_a_manager_that_is_away(void **state)
     assert_true(info(open_at(8192, 512 << 10, DODO_FALLBACK)).active); /* it waits again */
 }
 
+/* A manager that refuses is not away: the next opening asks it. */
+static void fallback__asks_a_manager_that_has_refused(void **state)
+{
+    (void)state;
+    w.manager_dead = true;
+    assert_int_equal(close_rd(open_at(8192, 0, DODO_FALLBACK)), 0);
+    w.manager_dead = false;
+    w.open_status = STATUS_NO_MEMORY;
+    assert_int_equal(open_at(8192, 0, 0), -1);
+    w.open_status = STATUS_OK;
+    w.now += 5 * NS_PER_S; /* the refraction period */
+    assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
+}
+
 static void fallback__active_at_once_with_a_manager(void **state)
 {
     (void)state;
@@ -356,6 +370,7 @@ int main(void)
         T(held_up__dead_host_costs_one_deadline_of_listening),
         T(stopped__live_host_is_not_dead),
         T(fallback__never_waits_for_a_manager_that_is_away),
+        T(fallback__asks_a_manager_that_has_refused),
         T(fallback__active_at_once_with_a_manager),
         T(fallback__stripes_do_not_wait_either),
         T(refraction__doubles_up_to_a_minute),

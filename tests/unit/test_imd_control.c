@@ -170,6 +170,20 @@ static void silence__ends_with_any_answer(void **state)
     }
 }
 
+/* It has just been heard. */
+static void silence__ends_with_a_new_session(void **state)
+{
+    Fixture *f = *state;
+    start_minding(f);
+    beats_answered(f, 3);
+    elapse(f, BEAT_NS); /* the first BEAT that nobody answers */
+    elapse(f, DEAD_BEATS * BEAT_NS - 1);
+    imd_control_up(f->c, &manager_one, f->now_ns);
+    elapse(f, 1);
+    assert_true(imd_control_joined(f->c));
+    assert_false(imd_control_lost(f->c));
+}
+
 /* Answers may wait for us to read them, and nothing was asked meanwhile. */
 static void silence__counts_only_while_we_run(void **state)
 {
@@ -500,6 +514,7 @@ int main(void)
         T(beat__unknown_peer_joins_again),
         T(silence__of_the_manager_is_its_loss),
         T(silence__ends_with_any_answer),
+        T(silence__ends_with_a_new_session),
         T(silence__counts_only_while_we_run),
         T(listing__of_nothing_is_one_empty_page),
         T(listing__shows_all_a_directory_needs),
