@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Filled blocks, their last writes, and chunks put together from segments. */
+#include "base/num.h"
 #include "imd/data_priv.h"
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 BlockSpan block_span(const DataRegion *r, uint64_t offset, uint32_t len)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "imd/pace.h"
 
+#include "base/num.h"
+
 void pace_init(Pace *p, uint64_t bytes_rate, uint64_t packets_rate)
 {
     atomic_init(&p->bytes.rate, bytes_rate);
@@ -47,17 +49,12 @@ static uint64_t debt(const PaceBucket *b, uint64_t now_ns)
     return rate != 0 && even > now_ns ? even - now_ns : 0;
 }
 
-static uint64_t longer(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 uint64_t pace_debt_ns(const Pace *p, uint64_t now_ns)
 {
-    return longer(debt(&p->bytes, now_ns), debt(&p->packets, now_ns));
+    return max_u64(debt(&p->bytes, now_ns), debt(&p->packets, now_ns));
 }
 
 uint64_t pace_cost_ns(const Pace *p, uint64_t bytes, uint64_t packets)
 {
-    return longer(cost_ns(&p->bytes, bytes), cost_ns(&p->packets, packets));
+    return max_u64(cost_ns(&p->bytes, bytes), cost_ns(&p->packets, packets));
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/id.h"
+#include "base/num.h"
 
 typedef struct Range {
     struct Range *left, *right; /* the treap, by offset */
@@ -29,11 +30,6 @@ struct Pool {
 };
 
 /* ---- the treap ------------------------------------------------------------------------------ */
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static uint64_t max_free_of(const Range *n)
 {

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "base/num.h"
 #include "base/time.h"
 #include "libmanage/buffers.h"
 #include "libmanage/core.h"
@@ -211,15 +212,6 @@ static inline uint64_t buffers_kept(const Cache *c)
 {
     return c->buffers.kept_count * c->cfg.piece_bytes;
 }
-static inline uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-static inline uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Takes the lock, and in what hits have read: before anything is decided. */
 void cache_enter(Cache *c);
 

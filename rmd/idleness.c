@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rmd/idleness.h"
 
+#include "base/num.h"
 #include "rmd/guards.h"
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static uint64_t since(uint64_t then_ns, uint64_t now_ns)
 {
@@ -15,7 +11,7 @@ static uint64_t since(uint64_t then_ns, uint64_t now_ns)
 
 static uint64_t silence_ns(const Idleness *i)
 {
-    return later(MONITOR_SILENCE_MIN_NS, MONITOR_SILENCE_POLLS * i->config->poll_ns);
+    return max_u64(MONITOR_SILENCE_MIN_NS, MONITOR_SILENCE_POLLS * i->config->poll_ns);
 }
 
 void idleness_reset(Idleness *i, uint64_t now_ns)
@@ -68,7 +64,7 @@ static uint64_t touched(const Idleness *i, double idle_s, uint64_t taken_ns, uin
     uint64_t now_s = taken_ns / NS_PER_S;
     uint64_t at = idle_s >= (double)now_s ? 0 : taken_ns - (uint64_t)(idle_s * (double)NS_PER_S);
     at = forward_ns < taken_ns - at ? at + forward_ns : taken_ns;
-    return GUARD(CLOCK) ? later(i->touched_ns, at) : at;
+    return GUARD(CLOCK) ? max_u64(i->touched_ns, at) : at;
 }
 
 bool idleness_look(Idleness *i, const Look *look, uint64_t now_ns, Facts *facts)

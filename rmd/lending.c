@@ -4,17 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/num.h"
 #include "rmd/guards.h"
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 static uint64_t whole_steps(uint64_t bytes)
 {
@@ -31,9 +22,9 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
 {
     uint64_t there = state->spare_bytes + held_bytes;
     there = there > l->slack_bytes ? there - l->slack_bytes : 0;
-    there = smaller(there, memory_ceiling_bytes(state, held_bytes));
-    there = smaller(there, l->commit_bytes); /* all of its pool counts as promised */
-    return whole_steps(GUARD(CAP) ? smaller(there, l->cap_bytes) : there);
+    there = min_u64(there, memory_ceiling_bytes(state, held_bytes));
+    there = min_u64(there, l->commit_bytes); /* all of its pool counts as promised */
+    return whole_steps(GUARD(CAP) ? min_u64(there, l->cap_bytes) : there);
 }
 
 /* ---- how fast the owner takes memory --------------------------------------------------------- */
@@ -51,13 +42,13 @@ static void forget(Lending *l)
 static void note_unseen(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns)
 {
     uint64_t free_bytes = state->spare_bytes + state->aside_bytes;
-    uint64_t others_bytes = less(state->programs_bytes, held_bytes);
+    uint64_t others_bytes = sub_u64(state->programs_bytes, held_bytes);
     if (l->count > 0) {
-        uint64_t released = less(l->held_bytes, held_bytes);
-        uint64_t risen = less(free_bytes + less(held_bytes, l->held_bytes), l->free_bytes);
-        uint64_t fallen = less(l->free_bytes, free_bytes + less(held_bytes, l->held_bytes));
-        uint64_t shown = less(risen + less(others_bytes, l->others_bytes), fallen);
-        l->unseen_bytes = less(l->unseen_bytes + released, shown);
+        uint64_t released = sub_u64(l->held_bytes, held_bytes);
+        uint64_t risen = sub_u64(free_bytes + sub_u64(held_bytes, l->held_bytes), l->free_bytes);
+        uint64_t fallen = sub_u64(l->free_bytes, free_bytes + sub_u64(held_bytes, l->held_bytes));
+        uint64_t shown = sub_u64(risen + sub_u64(others_bytes, l->others_bytes), fallen);
+        l->unseen_bytes = sub_u64(l->unseen_bytes + released, shown);
         if (released > 0)
             l->released_ns = now_ns;
         if (l->unseen_bytes > 0 && now_ns - l->released_ns >= LENDING_UNSEEN_NS)
@@ -147,11 +138,11 @@ static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_
  * may be written to swap shortly before it counts as reclaimed. */
 static uint64_t note_reclaimed(Lending *l, const MemoryState *state, uint64_t gone)
 {
-    l->unmatched_bytes += less(state->reclaimed_bytes, l->reclaimed_bytes);
+    l->unmatched_bytes += sub_u64(state->reclaimed_bytes, l->reclaimed_bytes);
     l->reclaimed_bytes = state->reclaimed_bytes;
-    uint64_t ours = smaller(gone + l->early_bytes, l->unmatched_bytes);
+    uint64_t ours = min_u64(gone + l->early_bytes, l->unmatched_bytes);
     l->unmatched_bytes -= ours;
-    l->early_bytes = less(gone, ours);
+    l->early_bytes = sub_u64(gone, ours);
     return ours;
 }
 
@@ -186,7 +177,7 @@ static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_byt
         l->excess_bytes = 0;
     if (l->excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) || !GUARD(EVICTED))
         return;
-    l->lost_bytes = smaller((uint64_t)l->excess_bytes, held_bytes); /* more is not our doing */
+    l->lost_bytes = min_u64((uint64_t)l->excess_bytes, held_bytes); /* more is not our doing */
     l->owed_bytes += l->lost_bytes;
     l->excess_bytes = 0;
 }
@@ -197,7 +188,7 @@ static void keep_cache(const Lending *l, MemoryState *state)
 {
     if (l->lends && l->kept_bytes > state->active_bytes && GUARD(ACTIVE_CACHE))
         state->spare_bytes -=
-            smaller(smaller(l->kept_bytes - state->active_bytes, state->inactive_bytes),
+            min_u64(min_u64(l->kept_bytes - state->active_bytes, state->inactive_bytes),
                     state->spare_bytes);
 }
 
@@ -218,15 +209,16 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     note(l, state->spare_bytes + l->hidden_bytes + held_bytes, state->total_bytes, now_ns);
     note_evicted(l, state, held_bytes);
     l->active_bytes = state->active_bytes;
-    l->commit_bytes =
-        state->strict ? less(state->commit_left_bytes, memory_headroom_bytes(state)) : UINT64_MAX;
+    l->commit_bytes = state->strict
+                          ? sub_u64(state->commit_left_bytes, memory_headroom_bytes(state))
+                          : UINT64_MAX;
     l->slack_bytes =
         (state->limit_bytes ? state->limit_bytes : state->total_bytes) / LENDING_SLACK_DIVISOR;
     l->ceiling_bytes = ceiling(l, state, held_bytes);
     MemoryState kept = *state;
     keep_cache(l, &kept);
     kept.spare_bytes += l->hidden_bytes;
-    l->lendable_bytes = less(memory_lendable_bytes(&kept, held_bytes), l->owed_bytes);
+    l->lendable_bytes = sub_u64(memory_lendable_bytes(&kept, held_bytes), l->owed_bytes);
     l->group_bytes = state->limit_bytes;
     l->full = held_bytes > l->slack_bytes &&
               l->lendable_bytes < held_bytes + state->total_bytes / LENDING_FULL_DIVISOR;
@@ -240,19 +232,19 @@ static uint64_t lendable_ahead(const Lending *l)
 {
     if (!GUARD(STORM))
         return l->lendable_bytes;
-    return less(l->lendable_bytes, l->ahead_bytes + (l->steady ? l->slack_bytes : 0));
+    return sub_u64(l->lendable_bytes, l->ahead_bytes + (l->steady ? l->slack_bytes : 0));
 }
 
 /* What the limit may rise to. */
 static uint64_t target(const Lending *l)
 {
-    uint64_t lendable = less(lendable_ahead(l), l->hidden_bytes + l->slack_bytes);
-    return whole_steps(GUARD(CAP) ? smaller(lendable, l->cap_bytes) : lendable);
+    uint64_t lendable = sub_u64(lendable_ahead(l), l->hidden_bytes + l->slack_bytes);
+    return whole_steps(GUARD(CAP) ? min_u64(lendable, l->cap_bytes) : lendable);
 }
 
 uint64_t lending_spare(const Lending *l)
 {
-    return l->known ? whole_steps(smaller(target(l), l->commit_bytes)) : 0;
+    return l->known ? whole_steps(min_u64(target(l), l->commit_bytes)) : 0;
 }
 
 uint64_t lending_begin(Lending *l, uint64_t now_ns)
@@ -279,8 +271,8 @@ static bool give_back(Lending *l, uint64_t now_ns)
 {
     if (l->lost_bytes == 0)
         return false;
-    l->limit_bytes = smaller(l->limit_bytes, whole_steps(l->held_bytes - l->lost_bytes));
-    l->limit_bytes = smaller(l->limit_bytes, whole_steps(lendable_ahead(l)));
+    l->limit_bytes = min_u64(l->limit_bytes, whole_steps(l->held_bytes - l->lost_bytes));
+    l->limit_bytes = min_u64(l->limit_bytes, whole_steps(lendable_ahead(l)));
     l->lost_bytes = 0;
     l->grown_ns = now_ns + LENDING_GROW_PAUSE_NS;
     return true;
@@ -299,7 +291,7 @@ static bool shrink(Lending *l, uint64_t now_ns)
 
 static bool grow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
 {
-    uint64_t to = smaller(target(l), whole_steps(pool_bytes));
+    uint64_t to = min_u64(target(l), whole_steps(pool_bytes));
     if (to <= l->limit_bytes) {
         if (l->grown_ns < now_ns)
             l->grown_ns = now_ns; /* what was not used of the rate is not saved up */
@@ -307,11 +299,11 @@ static bool grow(Lending *l, uint64_t pool_bytes, uint64_t now_ns)
     }
     if (now_ns <= l->grown_ns)
         return false;
-    uint64_t elapsed = smaller(now_ns - l->grown_ns, NS_PER_S);
+    uint64_t elapsed = min_u64(now_ns - l->grown_ns, NS_PER_S);
     uint64_t step = whole_steps(LENDING_GROW_BYTES_PER_S * elapsed / NS_PER_S);
     if (step == 0)
         return false;
-    l->limit_bytes = GUARD(GROW) ? smaller(to, l->limit_bytes + step) : to;
+    l->limit_bytes = GUARD(GROW) ? min_u64(to, l->limit_bytes + step) : to;
     l->grown_ns = now_ns;
     return true;
 }

@@ -4,18 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/num.h"
 #include "rmd/guards.h"
 #include "rmd/monitor_private.h"
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 static void changed(Monitor *m)
 {
@@ -33,7 +24,7 @@ static void enter(Monitor *m, enum ImdState state, uint64_t now_ns)
 static void pause_begin(Pause *p, uint64_t now_ns)
 {
     p->until_ns = time_add(now_ns, p->next_ns);
-    p->next_ns = smaller(p->next_ns * 2, MONITOR_PAUSE_MAX_NS);
+    p->next_ns = min_u64(p->next_ns * 2, MONITOR_PAUSE_MAX_NS);
 }
 
 /* All went well for long. */
@@ -60,7 +51,7 @@ static bool is_memory(enum Cause cause)
 
 static void hurry(Monitor *m, uint64_t now_ns)
 {
-    m->kill_ns = smaller(m->kill_ns, time_add(now_ns, MONITOR_EMERGENCY_DEADLINE_NS));
+    m->kill_ns = min_u64(m->kill_ns, time_add(now_ns, MONITOR_EMERGENCY_DEADLINE_NS));
 }
 
 /* Tells imd to go, if it is there. */
@@ -93,7 +84,8 @@ static void memory_short(Monitor *m, enum Cause cause, uint64_t now_ns)
         hurry(m, now_ns);
     } else {
         /* Without anything lent it is the owner's own; it shall be over for a while. */
-        m->pressure.until_ns = larger(m->pressure.until_ns, time_add(now_ns, m->pressure.first_ns));
+        m->pressure.until_ns =
+            max_u64(m->pressure.until_ns, time_add(now_ns, m->pressure.first_ns));
     }
 }
 
@@ -109,7 +101,7 @@ static void start_over(Monitor *m, enum Cause cause, uint64_t now_ns)
 
 static uint64_t gap_ns(const Monitor *m)
 {
-    return larger(MONITOR_GAP_MIN_NS, MONITOR_GAP_POLLS * m->config.poll_ns);
+    return max_u64(MONITOR_GAP_MIN_NS, MONITOR_GAP_POLLS * m->config.poll_ns);
 }
 
 static bool memory_stale(const Monitor *m, uint64_t now_ns)
@@ -165,7 +157,7 @@ static enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
         return CAUSE_CRASH_PAUSE;
     if (GUARD(MEMORY_UNKNOWN) && (!m->lending.known || memory_stale(m, now_ns)))
         return CAUSE_MEMORY_UNKNOWN;
-    if (lending_spare(&m->lending) < smaller(MONITOR_POOL_MIN_BYTES, m->config.pool_max_bytes))
+    if (lending_spare(&m->lending) < min_u64(MONITOR_POOL_MIN_BYTES, m->config.pool_max_bytes))
         return CAUSE_MEMORY_LITTLE;
     return CAUSE_NONE;
 }
@@ -212,7 +204,7 @@ static void consider_start(Monitor *m, uint64_t now_ns)
     if (cause == CAUSE_NONE) {
         enter(m, IMD_STARTING, now_ns);
         uint64_t limit = lending_begin(&m->lending, now_ns);
-        m->pool_bytes = larger(limit, m->lending.ceiling_bytes);
+        m->pool_bytes = max_u64(limit, m->lending.ceiling_bytes);
         m->used_bytes = 0;
         m->sink.start(m->sink.ctx, m->pool_bytes, limit);
         new = true;
@@ -302,7 +294,7 @@ void monitor_ready(Monitor *m, uint64_t epoch, uint64_t pool_bytes, uint64_t now
     if (m->imd == IMD_NONE)
         return;
     m->epoch = epoch;
-    m->pool_bytes = smaller(m->pool_bytes, pool_bytes);
+    m->pool_bytes = min_u64(m->pool_bytes, pool_bytes);
     if (m->imd == IMD_STARTING)
         enter(m, IMD_READY, now_ns);
     changed(m);

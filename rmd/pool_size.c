@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
+
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes)
 {
     size_t len = strlen(name);
@@ -43,16 +45,6 @@ static bool zoneinfo_sum(const char *zoneinfo, const char *name, uint64_t *ret_p
     return found;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_bytes,
                        MemoryState *ret)
 {
@@ -73,16 +65,16 @@ int memory_state_parse(const char *meminfo, const char *zoneinfo, uint64_t page_
     (void)meminfo_find(meminfo, "Writeback", &writeback);
     if (!zoneinfo_sum(zoneinfo, "count:", &listed_pages))
         listed_pages = 0;
-    uint64_t cache = less(inactive_file, less(mapped, shmem) + dirty + writeback);
-    uint64_t spare = smaller(smaller(idle + cache + slab, available), total);
+    uint64_t cache = sub_u64(inactive_file, sub_u64(mapped, shmem) + dirty + writeback);
+    uint64_t spare = min_u64(min_u64(idle + cache + slab, available), total);
     *ret = (MemoryState){
         .total_bytes = total,
         .spare_bytes = spare,
-        .aside_bytes = smaller(listed_pages * page_bytes, total - spare),
+        .aside_bytes = min_u64(listed_pages * page_bytes, total - spare),
         .inactive_bytes = cache,
         .programs_bytes = anonymous + shmem,
         .active_bytes = active_file,
-        .reserve_bytes = smaller(low_pages * page_bytes, total),
+        .reserve_bytes = min_u64(low_pages * page_bytes, total),
     };
     return 0;
 }
@@ -123,7 +115,7 @@ void memory_state_commit(MemoryState *m, const char *meminfo, const char *overco
     uint64_t most, promised;
     m->strict = strncmp(overcommit, "2", 1) == 0 && meminfo_find(meminfo, "CommitLimit", &most) &&
                 meminfo_find(meminfo, "Committed_AS", &promised);
-    m->commit_left_bytes = m->strict ? less(most, promised) : 0;
+    m->commit_left_bytes = m->strict ? sub_u64(most, promised) : 0;
 }
 
 void memory_state_limit(MemoryState *m, uint64_t limit_bytes, uint64_t left_bytes)
@@ -131,13 +123,13 @@ void memory_state_limit(MemoryState *m, uint64_t limit_bytes, uint64_t left_byte
     if (limit_bytes >= m->total_bytes)
         return;
     m->limit_bytes = limit_bytes > 0 ? limit_bytes : 1;
-    m->limit_left_bytes = less(left_bytes, limit_bytes / LIMIT_MARGIN_DIVISOR);
+    m->limit_left_bytes = sub_u64(left_bytes, limit_bytes / LIMIT_MARGIN_DIVISOR);
 }
 
 /* @bytes, or what a control group allows while @held_bytes of it are lent. */
 static uint64_t within_limit(const MemoryState *m, uint64_t bytes, uint64_t held_bytes)
 {
-    return m->limit_bytes ? smaller(bytes, m->limit_left_bytes + held_bytes) : bytes;
+    return m->limit_bytes ? min_u64(bytes, m->limit_left_bytes + held_bytes) : bytes;
 }
 
 uint64_t memory_headroom_bytes(const MemoryState *m)
@@ -147,13 +139,13 @@ uint64_t memory_headroom_bytes(const MemoryState *m)
 
 uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes)
 {
-    uint64_t bytes = less(smaller(m->spare_bytes + held_bytes, m->total_bytes),
-                          m->reserve_bytes + memory_headroom_bytes(m));
+    uint64_t bytes = sub_u64(min_u64(m->spare_bytes + held_bytes, m->total_bytes),
+                             m->reserve_bytes + memory_headroom_bytes(m));
     return within_limit(m, bytes, held_bytes);
 }
 
 uint64_t memory_ceiling_bytes(const MemoryState *m, uint64_t held_bytes)
 {
-    uint64_t bytes = less(m->total_bytes, m->reserve_bytes + memory_headroom_bytes(m));
+    uint64_t bytes = sub_u64(m->total_bytes, m->reserve_bytes + memory_headroom_bytes(m));
     return within_limit(m, bytes, held_bytes);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "rmd/pool_size.h"
 
 #define TIME_MIN_S 1577836800ull /* 2020: no recording is older; a clock that was not set is */
@@ -22,16 +23,6 @@ const char *const survey_memory_names[SURVEY_MEMORY_COUNT] = {
     SURVEY_MEMORY(X)
 #undef X
 };
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- a sample -------------------------------------------------------------------------------- */
 
@@ -50,18 +41,18 @@ int survey_sample_memory(SurveySample *s, const char *meminfo, const char *zonei
     if (res != 0)
         return res;
     uint64_t shmem = kb_of(meminfo, "Shmem");
-    uint64_t mapped = less(kb_of(meminfo, "Mapped"), shmem); /* files and programs */
-    uint64_t files = less(kb_of(meminfo, "Buffers") + kb_of(meminfo, "Cached"), shmem);
+    uint64_t mapped = sub_u64(kb_of(meminfo, "Mapped"), shmem); /* files and programs */
+    uint64_t files = sub_u64(kb_of(meminfo, "Buffers") + kb_of(meminfo, "Cached"), shmem);
     uint64_t held = mapped + kb_of(meminfo, "Dirty") + kb_of(meminfo, "Writeback");
-    uint64_t clean = less(kb_of(meminfo, "Inactive(file)"), held);
+    uint64_t clean = sub_u64(kb_of(meminfo, "Inactive(file)"), held);
     uint64_t process = kb_of(meminfo, "AnonPages") + shmem + mapped + kb_of(meminfo, "Hugetlb");
     /* The kernel's counters are not of one instant: the parts must not be more than the whole. */
     uint64_t *kb = s->kb, rest = kb[SURVEY_total] = state.total_bytes >> 10;
-    rest -= kb[SURVEY_available] = smaller(state.spare_bytes >> 10, rest);
-    rest -= kb[SURVEY_process] = smaller(process, rest);
-    rest -= kb[SURVEY_file_cache] = smaller(less(files, mapped + clean), rest);
+    rest -= kb[SURVEY_available] = min_u64(state.spare_bytes >> 10, rest);
+    rest -= kb[SURVEY_process] = min_u64(process, rest);
+    rest -= kb[SURVEY_file_cache] = min_u64(sub_u64(files, mapped + clean), rest);
     kb[SURVEY_kernel] = rest;
-    kb[SURVEY_free] = smaller(kb_of(meminfo, "MemFree"), kb[SURVEY_total]);
+    kb[SURVEY_free] = min_u64(kb_of(meminfo, "MemFree"), kb[SURVEY_total]);
     kb[SURVEY_lendable] = memory_lendable_bytes(&state, 0) >> 10;
     return kb[SURVEY_total] > 0 && kb[SURVEY_total] <= KB_MAX ? 0 : -EINVAL;
 }

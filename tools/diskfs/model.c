@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/parse.h"
 #include "base/time.h"
 
@@ -108,11 +109,6 @@ static uint64_t *first_free(DiskModel *d)
         if (d->free_ns[i] < *first)
             first = &d->free_ns[i];
     return first;
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* Uses @cost_ns of a rate from @at_ns on; returns up to when the rate is used up then. */
