@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -10,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/time.h"
 
 uint64_t os_now_ns(void)
@@ -53,12 +55,30 @@ int os_above_standard(int fd)
     return above;
 }
 
+ssize_t os_text_read(int dir, const char *path, char *text, size_t cap)
+{
+    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, cap - 1) : -1;
+    text[n > 0 ? n : 0] = '\0';
+    return n >= 0 ? n : -errno;
+}
+
 bool os_is_same_file(int fd, const struct stat *st)
 {
     struct stat now;
     return fstat(fd, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino &&
            now.st_size == st->st_size && now.st_ctim.tv_sec == st->st_ctim.tv_sec &&
            now.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+int os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(ret, NULL, run, ctx);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -error;
 }
 
 int64_t os_preemptions(void)

@@ -3,9 +3,11 @@
 #ifndef DODO_BASE_OS_H
 #define DODO_BASE_OS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/env.h"
 
@@ -21,10 +23,18 @@ Env os_env(void);
  * has closed them. Negative, with errno: as it was, or none is free; then @fd is closed. */
 int os_above_standard(int fd);
 
+/* What a small file has, as those of the kernel's, up to @cap - 1 bytes and a 0. @dir: AT_FDCWD, or
+ * where a relative path begins. The length, or -errno and an empty text. */
+ssize_t os_text_read(int dir, const char *path, char *text, size_t cap);
+
 /* Is it the file that @st was read from? An open file keeps its device and inode number. On a file
  * system that uses a number twice, two files differ in size or time of change. */
 struct stat;
 bool os_is_same_file(int fd, const struct stat *st);
+
+/* Starts a thread that no signal is delivered to: they are for the threads that there were. 0,
+ * -errno. */
+int os_thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx);
 
 /* How often the calling thread has lost its processor to another. */
 int64_t os_preemptions(void);

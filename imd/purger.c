@@ -2,8 +2,8 @@
 #include "imd/purger.h"
 
 #include <glib.h>
-#include <signal.h>
 
+#include "base/os.h"
 #include "imd/priority.h"
 
 /* True: it is over. */
@@ -40,23 +40,18 @@ static void *purge(void *arg)
     return NULL;
 }
 
-/* Signals are the control thread's. */
 int purger_start(Purger *p, const PoolMemory *pool, Mailbox *done)
 {
-    sigset_t all, old;
     int res = mailbox_init(&p->orders);
     if (res < 0)
         return res;
     p->pool = pool;
     p->done = done;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    res = pthread_create(&p->thread, NULL, purge, p);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    res = os_thread_start(&p->thread, purge, p);
     p->running = res == 0;
     if (!p->running)
         mailbox_deinit(&p->orders);
-    return -res;
+    return res;
 }
 
 void purger_order(Purger *p, ImdOrder *order)

@@ -5,7 +5,6 @@
 #include <glib.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -391,16 +390,11 @@ void imd_thread_hurry(const ImdThread *t, bool on)
     (void)setpriority(PRIO_PROCESS, (id_t)tid, on ? 0 : t->config.nice);
 }
 
-/* Signals are the control thread's. */
 int imd_thread_start(ImdThread *t)
 {
-    sigset_t all, old;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    int res = pthread_create(&t->thread, NULL, serve, t);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int res = os_thread_start(&t->thread, serve, t);
     t->running = res == 0;
-    return -res;
+    return res;
 }
 
 void imd_thread_order(ImdThread *t, ImdOrder *order)

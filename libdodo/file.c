@@ -7,7 +7,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/description.h"
 #include "base/list.h"
+#include "base/os.h"
 #include "base/parked.h"
 #include "base/rules.h"
 #include "base/time.h"
@@ -104,9 +104,8 @@ void file_abandon_all(void)
 /* Random if the kernel does not say: then nothing is ever found again. */
 static void boot_id(uint8_t out[16])
 {
-    char text[64] = "";
-    CLEANUP_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    char text[64];
+    ssize_t n = os_text_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof text);
     unsigned at = 0;
     for (ssize_t i = 0; i + 1 < n && at < 16; i++) {
         unsigned byte;
@@ -187,14 +186,9 @@ static enum FileLease lease_try(const File *f)
 {
     LeaseAsk ask = {.fd = f->fd};
     pthread_t thread;
-    sigset_t all, old;
     if (!f->read_only || f->shared)
         return LEASE_NOT_ASKED;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    int result = pthread_create(&thread, NULL, lease_main, &ask);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (result != 0)
+    if (os_thread_start(&thread, lease_main, &ask) < 0)
         return LEASE_REFUSED;
     (void)pthread_join(thread, NULL);
     return ask.error == 0 ? LEASE_GRANTED : ask.error == EAGAIN ? LEASE_WRITER : LEASE_REFUSED;

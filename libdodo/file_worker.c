@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "libdodo/file_worker.h"
 
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -54,7 +53,6 @@ void file_worker_init(FileWorker *w, int done_fd)
 
 static bool worker_start(FileWorker *w)
 {
-    sigset_t all, old;
     if (w->done_fd < 0) {
         w->done_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         w->own_fd = w->done_fd >= 0;
@@ -63,10 +61,7 @@ static bool worker_start(FileWorker *w)
         return false;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)pthread_cond_init(&w->wanted, NULL);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    w->started = pthread_create(&w->thread, NULL, worker_main, w) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    w->started = os_thread_start(&w->thread, worker_main, w) == 0;
     if (!w->started) {
         (void)pthread_mutex_destroy(&w->lock);
         (void)pthread_cond_destroy(&w->wanted);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,13 +407,9 @@ static int background_make(Runtime *rt)
 /* Not before it is needed: system calls on descriptors are cheaper in a process of one thread. */
 static int background_start(Runtime *rt)
 {
-    sigset_t all, old;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    int result = pthread_create(&rt->thread, NULL, background_main, rt);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int result = os_thread_start(&rt->thread, background_main, rt);
     rt->serving = result == 0;
-    return -result;
+    return result;
 }
 
 static void background_stop(Runtime *rt)

@@ -2,7 +2,6 @@
 #include "libmanage/shell.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,19 +93,15 @@ static void hook_wake(void *ctx, CacheCall *call)
 
 static void *worker_main(void *arg);
 
-/* Signals are the program's. Without a single thread nothing moves in the background: what must,
+/* Without a single thread nothing moves in the background: what must,
  * the calls do themselves. */
 static void worker_start(Manage *m)
 {
-    sigset_t every, old;
     pthread_t thread;
-    (void)sigfillset(&every);
-    (void)pthread_sigmask(SIG_SETMASK, &every, &old);
-    if (pthread_create(&thread, NULL, worker_main, m) == 0) {
-        (void)pthread_detach(thread); /* its file may hang: nobody waits for it */
-        m->threads_count++;
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (os_thread_start(&thread, worker_main, m) < 0)
+        return;
+    (void)pthread_detach(thread); /* its file may hang: nobody waits for it */
+    m->threads_count++;
 }
 
 /* Wakes one worker, for there may be something to do. That one wakes the next, if there was. A

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
 
@@ -396,12 +397,7 @@ uint64_t child_held_bytes(const Child *c)
     if (!c->pid)
         return 0;
     (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)c->pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    text[n > 0 ? n : 0] = '\0';
+    (void)os_text_read(AT_FDCWD, path, text, sizeof text);
     if (sscanf(text, "%*u %llu", &pages) != 1)
         return 0;
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/os.h"
 
 enum { PATH_BYTES = 4096, NAME_BYTES = 48 };
 
@@ -19,13 +19,9 @@ static bool read_name(const char *root, char name[NAME_BYTES])
 {
     char path[PATH_BYTES];
     (void)snprintf(path, sizeof path, "%s/run/systemd/container", root);
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, name, NAME_BYTES - 1) : -1;
-    if (n < 0)
-        return false;
-    name[n] = '\0';
+    ssize_t n = os_text_read(AT_FDCWD, path, name, NAME_BYTES);
     name[strcspn(name, "\n")] = '\0';
-    return true;
+    return n >= 0;
 }
 
 static bool has_own_processes(const char *root)

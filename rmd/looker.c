@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <glib.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -167,14 +166,10 @@ static void *run(void *ctx)
 
 int looker_start(Looker *l, Mailbox *mailbox)
 {
-    sigset_t all, before;
     l->mailbox = mailbox;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
-    int res = pthread_create(&l->thread, NULL, run, l);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int res = os_thread_start(&l->thread, run, l);
     l->runs = res == 0;
-    return -res;
+    return res;
 }
 
 int looker_stop(Looker *l)

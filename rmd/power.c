@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 
 typedef struct Power {
     bool plugged;     /* to something that gives current */
@@ -23,15 +24,10 @@ enum { WORD_BYTES = 32 };
 static int word_read(int dir, const char *supply, const char *file, char word[WORD_BYTES])
 {
     char path[512];
-    word[0] = '\0';
     (void)snprintf(path, sizeof path, "%s/%s", supply, file);
-    CLEANUP_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, word, WORD_BYTES - 1) : -1;
-    if (n < 0)
-        return -errno;
-    word[n] = '\0';
+    ssize_t n = os_text_read(dir, path, word, WORD_BYTES);
     word[strcspn(word, "\n")] = '\0';
-    return 0;
+    return n < 0 ? (int)n : 0;
 }
 
 static void supply_add(Power *p, int dir, const char *supply)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "base/time.h"
 
 enum { PATH_BYTES = 1024, TEXT_BYTES = 1024 };
@@ -17,15 +18,7 @@ static const uint64_t SEARCH_NS = 10 * NS_PER_S; /* all of /proc costs milliseco
 
 static bool read_text(const char *path, char text[TEXT_BYTES])
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, TEXT_BYTES - 1);
-    (void)close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    return true;
+    return os_text_read(AT_FDCWD, path, text, TEXT_BYTES) > 0;
 }
 
 static bool is_number(const char *name)

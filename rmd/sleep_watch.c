@@ -2,7 +2,6 @@
 #include "rmd/sleep_watch.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <gio/gio.h>
 #include <gio/gunixfdlist.h>
 
+#include "base/os.h"
 #include "daemon/log.h"
 
 #define LOGIN "org.freedesktop.login1"
@@ -24,7 +24,8 @@ struct SleepWatch {
     char *address;
     int fd;
     atomic_bool sleeps, delay; /* as logind says, as the owner of this wants */
-    GThread *thread;
+    bool runs;
+    pthread_t thread;
     GMainContext *context;
     GMainLoop *loop;
     /* Of the thread alone: */
@@ -176,7 +177,7 @@ static void disconnect(SleepWatch *w)
         ;
 }
 
-static gpointer run(gpointer ctx)
+static void *run(void *ctx)
 {
     SleepWatch *w = ctx;
     g_main_context_push_thread_default(w->context);
@@ -189,7 +190,6 @@ static gpointer run(gpointer ctx)
 
 SleepWatch *sleep_watch_new(const char *address)
 {
-    sigset_t all, before;
     if (address && strcmp(address, "none") == 0)
         return NULL;
     SleepWatch *w = g_new0(SleepWatch, 1);
@@ -199,11 +199,8 @@ SleepWatch *sleep_watch_new(const char *address)
     w->context = g_main_context_new();
     w->loop = g_main_loop_new(w->context, FALSE);
     w->cancellable = g_cancellable_new();
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
-    w->thread = w->fd >= 0 ? g_thread_try_new("sleep", run, w, NULL) : NULL;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return w->thread ? w : sleep_watch_free(w);
+    w->runs = w->fd >= 0 && os_thread_start(&w->thread, run, w) == 0;
+    return w->runs ? w : sleep_watch_free(w);
 }
 
 static gboolean on_quit(gpointer ctx)
@@ -216,11 +213,11 @@ SleepWatch *sleep_watch_free(SleepWatch *w)
 {
     if (!w)
         return NULL;
-    if (w->thread) { /* from within, or it could come before the loop runs */
+    if (w->runs) { /* from within, or it could come before the loop runs */
         g_autoptr(GSource) quit = g_idle_source_new();
         g_source_set_callback(quit, on_quit, w->loop, NULL);
         (void)g_source_attach(quit, w->context);
-        (void)g_thread_join(w->thread);
+        (void)pthread_join(w->thread, NULL);
     }
     if (w->fd >= 0)
         (void)close(w->fd);

@@ -7,7 +7,6 @@
  * behind: the last user of what both share frees it. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <xcb/xcb.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
 #include "rmd/source_report.h"
@@ -161,15 +161,10 @@ static Asker *asker_new(const char *display)
     return a;
 }
 
-/* Without signals: they are for the program's main loop. */
 static bool asker_start(Asker *a, pthread_t *ret_thread)
 {
-    sigset_t all, old;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     a->users++;
-    bool started = pthread_create(ret_thread, NULL, asker_run, a) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    bool started = os_thread_start(ret_thread, asker_run, a) == 0;
     if (!started)
         a->users--;
     return started;

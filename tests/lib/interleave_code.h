@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "base/os.h"
 #include "tests/lib/interleave.h"
 
 /* What is a thread's own: interleave.c changes it with the threads. */
@@ -36,7 +37,7 @@
     ((void)(clock), (void)(until), interleave_wait(cond, lock, true))
 #define pthread_cond_signal(cond) interleave_signal(cond)
 #define pthread_cond_broadcast(cond) interleave_broadcast(cond)
-#define pthread_create(thread, attributes, fn, arg) interleave_create(thread, fn, arg)
+#define os_thread_start(thread, fn, arg) (-interleave_create(thread, fn, arg))
 #define pthread_join(thread, result) interleave_join(thread)
 #define eventfd_read(fd, ret) (interleave_point("silences a bell"), (eventfd_read)(fd, ret))
 #define eventfd_write(fd, n) (interleave_point("rings a bell"), (eventfd_write)(fd, n))
