@@ -45,7 +45,9 @@ typedef struct FakeImd {
     uint64_t claims_free; /* told as largest free block; 0: the truth */
     uint16_t refuse[OPS_MAX];
     unsigned got[OPS_MAX]; /* executed or refused, by op */
-    bool evicted;          /* the last ALLOC had evict = 1 */
+    unsigned executed;     /* of all ops; then of each op when it first and when it last came: */
+    unsigned first_got[OPS_MAX], last_got[OPS_MAX];
+    bool evicted; /* the last ALLOC had evict = 1 */
     uint32_t lists, lists_asked;
     uint32_t last_flags;
     uint64_t latest; /* id of its latest JOIN or BEAT */
@@ -449,7 +451,9 @@ FIXTURE void imd_answer(Rig *rig, FakeImd *imd, const WireRequest *request)
     OpAllocReply given = {0};
     uint16_t status = imd->refuse[request->op];
 
-    imd->got[request->op]++;
+    imd->last_got[request->op] = ++imd->executed;
+    if (imd->got[request->op]++ == 0)
+        imd->first_got[request->op] = imd->executed;
     if (status == STATUS_OK && request->op == OP_ALLOC)
         status = imd_alloc(imd, request, &given);
     else if (status == STATUS_OK && request->op == OP_FREE)

@@ -161,6 +161,37 @@ static void open__finds_the_only_one_with_room(void **state)
     rig_free(rig);
 }
 
+/* A host that has been asked for all that it may be asked at once: FREEs that nobody waits for do
+ * not stand in line with openings. */
+static void open__comes_before_frees_that_nobody_waits_for(void **state)
+{
+    (void)state;
+    ManagerConfig config = rig_config();
+    config.opens_max = 100;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *gone = client_new(rig), *late = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    open_many(rig, gone, 20);
+    imd->dumb = true;
+    for (unsigned i = 0; i < 2; i++) {
+        FakeClient *c = client_new(rig);
+        for (unsigned k = 0; k < 34; k++)
+            (void)client_open_send(rig, c, &open);
+    }
+    rig_pump(rig);
+    assert_int_equal(imd->got[OP_ALLOC], 20 + REQUEST_WINDOW);
+    client_request(rig, gone, OP_LEAVE, NULL, 0);
+    (void)client_open_send(rig, late, &open);
+    rig_pump(rig);
+    imd->dumb = false;
+    rig_wait(rig, NS_PER_S);
+    assert_int_equal(imd->got[OP_ALLOC], 20 + 2 * 34 + 1);
+    assert_int_equal(imd->got[OP_FREE], 20);
+    assert_true(imd->first_got[OP_FREE] > imd->last_got[OP_ALLOC]);
+    rig_free(rig);
+}
+
 static void open__goes_to_the_next_host_on_refusal(void **state)
 {
     (void)state;
@@ -661,6 +692,7 @@ int main(void)
         cmocka_unit_test(open__spreads_over_hosts),
         cmocka_unit_test(open__finds_the_few_with_room_among_many),
         cmocka_unit_test(open__finds_the_only_one_with_room),
+        cmocka_unit_test(open__comes_before_frees_that_nobody_waits_for),
         cmocka_unit_test(open__goes_to_the_next_host_on_refusal),
         cmocka_unit_test(open__asks_each_host_once_a_round),
         cmocka_unit_test(open__evicts_only_when_nothing_is_free),

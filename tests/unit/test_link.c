@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/os.h"
@@ -89,6 +90,20 @@ static void link_wait__a_timer_that_rings_in_time_stays(void **state)
     close(fd);
 }
 
+/* An alarm that was put off does not count as set. */
+static void link_alarm__rings_again_after_it_was_put_off(void **state)
+{
+    struct itimerspec set;
+    (void)state;
+    link_alarm(the_link, os_now_ns() + 3600 * NS_PER_S);
+    link_alarm(the_link, TIME_NEVER);
+    assert_int_equal(timerfd_gettime(the_link->timer_fd, &set), 0);
+    assert_int_equal(set.it_value.tv_sec, 0);
+    link_alarm(the_link, os_now_ns() + 7200 * NS_PER_S);
+    assert_int_equal(timerfd_gettime(the_link->timer_fd, &set), 0);
+    assert_true(set.it_value.tv_sec > 0);
+}
+
 static void link_wait__without_a_timer(void **state)
 {
     (void)state;
@@ -155,6 +170,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(link_wait__a_timer_that_rings_in_time_stays, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(link_wait__without_a_timer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(link_alarm__rings_again_after_it_was_put_off, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(link_wait__a_datagram_ends_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(link__takes_no_session_from_others, set_up, tear_down),
     };
