@@ -239,6 +239,24 @@ static void nor_does_a_small_step_hide_it(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
+/* Time goes on, and nobody looks: the load may have been anything. */
+static void after_a_silence_of_the_looker_the_load_starts_over(void **state)
+{
+    MonitorConfig c = usual;
+    c.dedicated = true;
+    begin(&c);
+    pass(4 * MINUTE);
+    for (uint64_t until = h.now_ns + 2 * MINUTE; h.now_ns < until;) {
+        h.now_ns += NS_PER_S;
+        read_memory();
+        monitor_expire(h.monitor, h.now_ns);
+    }
+    pass(5 * MINUTE - NS_PER_S);
+    assert_int_equal(h.starts, 0);
+    pass(3 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+}
+
 static void after_a_gap_all_starts_over(void **state)
 {
     lend(&usual);
@@ -565,6 +583,7 @@ int main(void)
         TEST(a_leaping_clock_makes_nobody_idle),
         TEST(a_touch_just_before_the_clock_was_set_counts),
         TEST(nor_does_a_small_step_hide_it),
+        TEST(after_a_silence_of_the_looker_the_load_starts_over),
         TEST(after_a_gap_all_starts_over),
         TEST(after_sleep_all_starts_over),
         TEST(gives_back_before_the_host_sleeps),
