@@ -246,8 +246,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {
         Piece *p = piece_find(r, i);
         uint64_t blocks = piece_mask(c, i, job->offset, job->offset + job->len);
-        p->valid |= blocks;
-        p->from_remote &= ~blocks;
+        p->valid |= blocks; /* they were missing, so no bit of theirs is set */
         p->from_remote |= job->kind == CACHE_READ_FILE ? 0 : blocks;
     }
     return 0;

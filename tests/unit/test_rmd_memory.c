@@ -245,10 +245,17 @@ static void grows_slowly_and_after_a_rest(void **state)
         (void)read_after(NS_PER_S / 10, 60 * GIB, 0);
     assert_true(lending.limit_bytes <= limit + 10 * LENDING_GROW_BYTES_PER_S);
     assert_true(lending.limit_bytes >= limit + 9 * LENDING_GROW_BYTES_PER_S);
-    /* Nothing is saved up: not while no reading came, not while there was nothing to grow into. */
+    /* Nothing is saved up: not while no reading came, ... */
     limit = lending.limit_bytes;
     assert_true(read_after(1000 * NS_PER_S, 60 * GIB, 0));
     assert_true(lending.limit_bytes <= limit + LENDING_GROW_BYTES_PER_S);
+    /* ... and not while there was nothing to grow into. */
+    lend(UINT64_MAX, 60 * GIB);
+    for (unsigned i = 0; i < 100; i++)
+        assert_false(read_after(NS_PER_S / 10, 60 * GIB, 0));
+    limit = lending.limit_bytes;
+    (void)read_after(NS_PER_S / 100, 80 * GIB, 0);
+    assert_true(lending.limit_bytes <= limit + LENDING_GROW_BYTES_PER_S / 100);
 }
 
 static void does_not_outgrow_the_pool_or_the_cap(void **state)
