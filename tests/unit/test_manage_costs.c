@@ -354,6 +354,28 @@ static void expensive_remote__is_soon_looked_at_again(void **s)
     cache_free(c);
 }
 
+/* So does the first use of the next one. */
+static void expensive_remote__again_after_a_loss(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    for (unsigned host = 0; host < 2; host++) {
+        w.remote_ns = 50000000;
+        (void)do_read(c, rd, 0, 2 * PIECE);
+        (void)do_sync(c, rd);
+        w.lost = host == 0;
+        w.remote_ns = 100000;
+        read_in_turn(c, rd, host == 0 ? 8 : 200, 8);
+        background(c);
+        w.lost = false;
+        w.now_ns += 60 * NS_PER_S;
+    }
+    assert_true(w.did[CACHE_READ_REMOTE] >= 50);
+    cache_free(c);
+}
+
 /* A read of @pieces that takes so long from either place. */
 static void read_costing(Cache *c, int rd, unsigned piece, unsigned pieces, uint64_t file_ns,
                          uint64_t remote_ns)
@@ -559,6 +581,7 @@ int main(void)
         cmocka_unit_test(cost__of_the_nearest_class),
         cmocka_unit_test(small_clones__are_not_read_back),
         cmocka_unit_test(expensive_remote__is_soon_looked_at_again),
+        cmocka_unit_test(expensive_remote__again_after_a_loss),
         cmocka_unit_test(a_read__has_one_source),
         cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
         cmocka_unit_test(file_read_ahead__is_cheaper),

@@ -430,6 +430,20 @@ static void nor_what_goes_while_little_is_lent(void **state)
     }
 }
 
+/* A page is written to swap a little before it counts as reclaimed. */
+static void what_counts_as_reclaimed_later_is_given_back(void **state)
+{
+    before_lending(10, 0);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    limited += 200 * MIB;
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    assert_int_equal(lending.owed_bytes, 0);
+    limited -= 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_int_equal(lending.owed_bytes, 200 * MIB);
+}
+
 /* A group that has reached its limit reads again and again what it has no room for, however much
  * memory is free. */
 static void nor_what_a_groups_limit_evicts(void **state)
@@ -609,6 +623,7 @@ int main(void)
         cmocka_unit_test(no_storm_is_what_takes_little_or_what_imd_takes),
         cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
         cmocka_unit_test(what_was_usual_before_is_not_ours),
+        cmocka_unit_test(what_counts_as_reclaimed_later_is_given_back),
         cmocka_unit_test(nor_what_a_groups_limit_evicts),
         cmocka_unit_test(what_was_usual_is_forgotten_in_a_lending_too),
         cmocka_unit_test(what_was_missed_in_a_lending_is_not_usual),
