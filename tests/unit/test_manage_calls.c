@@ -216,6 +216,23 @@ static void refraction__no_allocation(void **s)
 }
 
 /* The file serves, and gets what is written. */
+/* What is written through was used: another piece makes room. */
+static void write_through__is_a_use(void **s)
+{
+    (void)s;
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
+    read_in_turn(c, rd, 2, 2);
+    assert_int_equal(do_write(c, rd, 0, PIECE, 7), PIECE);
+    (void)do_read(c, rd, 2 * PIECE, PIECE);
+    uint64_t hits = stats(c).local_hits;
+    (void)do_read(c, rd, 0, PIECE);
+    assert_int_equal(stats(c).local_hits, hits + 1);
+    assert_int_equal(w.buf[0], 7);
+    cache_free(c);
+}
+
 static void remote_lost__the_file_serves(void **s)
 {
     (void)s;
@@ -460,6 +477,7 @@ int main(void)
         cmocka_unit_test(clone__is_not_waited_for_by_a_fetch),
         cmocka_unit_test(clone__is_waited_for_by_a_write_through),
         cmocka_unit_test(refraction__no_allocation),
+        cmocka_unit_test(write_through__is_a_use),
         cmocka_unit_test(remote_lost__the_file_serves),
         cmocka_unit_test(remote_held__not_beside_a_write),
         cmocka_unit_test(write_through__part_of_a_block_is_not_held),
