@@ -216,6 +216,28 @@ static void refraction__no_allocation(void **s)
 }
 
 /* The file serves, and gets what is written. */
+/* A write past the cache makes the file longer; one in the cache to the same block keeps that. */
+static void direct__what_it_appended_stays(void **s)
+{
+    (void)s;
+    int full;
+    const uint64_t end = 2 * PIECE;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &full);
+    assert_int_equal(cache_set_policy(c, MANAGE_FIRST_IN), 0);
+    int rd = cache_open(c, BYTES, end, &w, 0);
+    read_in_turn(c, full, 2, 2); /* no room is left, and none is made */
+    assert_int_equal(do_write(c, rd, end, 100, 5), 100);
+    assert_int_equal(w.file[end + 99], 5);
+    assert_int_equal(do_close(c, full), 0);
+    assert_int_equal(do_write(c, rd, end + 200, 10, 6), 10);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.file[end], 5);
+    assert_int_equal(w.file[end + 99], 5);
+    assert_int_equal(w.file[end + 200], 6);
+    cache_free(c);
+}
+
 /* What is written through was used: another piece makes room. */
 static void write_through__is_a_use(void **s)
 {
@@ -477,6 +499,7 @@ int main(void)
         cmocka_unit_test(clone__is_not_waited_for_by_a_fetch),
         cmocka_unit_test(clone__is_waited_for_by_a_write_through),
         cmocka_unit_test(refraction__no_allocation),
+        cmocka_unit_test(direct__what_it_appended_stays),
         cmocka_unit_test(write_through__is_a_use),
         cmocka_unit_test(remote_lost__the_file_serves),
         cmocka_unit_test(remote_held__not_beside_a_write),
