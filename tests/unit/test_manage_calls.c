@@ -216,6 +216,41 @@ static void refraction__no_allocation(void **s)
 }
 
 /* The file serves, and gets what is written. */
+static unsigned uses;
+
+static void count_use(void *self, struct manage_entry *e)
+{
+    (void)self;
+    (void)e;
+    uses++;
+}
+
+static struct manage_entry *keep_all(void *self, const struct manage_directory *dir)
+{
+    (void)self;
+    (void)dir;
+    return NULL;
+}
+
+static void write__that_waits_for_the_file_is_one_use(void **s)
+{
+    (void)s;
+    static const struct manage_policy own = {.size = sizeof own,
+                                             .name = "counts",
+                                             .read = count_use,
+                                             .write = count_use,
+                                             .reclaim = keep_all};
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(cache_set_policy(c, cache_register_policy(c, &own)), 0);
+    uses = 0;
+    assert_int_equal(do_write(c, rd, 10, 10, 3), 10);
+    assert_int_equal(w.did[CACHE_READ_FILE], 1); /* the rest of the block */
+    assert_int_equal(uses, 1);
+    cache_free(c);
+}
+
 /* A write past the cache makes the file longer; one in the cache to the same block keeps that. */
 static void direct__what_it_appended_stays(void **s)
 {
@@ -499,6 +534,7 @@ int main(void)
         cmocka_unit_test(clone__is_not_waited_for_by_a_fetch),
         cmocka_unit_test(clone__is_waited_for_by_a_write_through),
         cmocka_unit_test(refraction__no_allocation),
+        cmocka_unit_test(write__that_waits_for_the_file_is_one_use),
         cmocka_unit_test(direct__what_it_appended_stays),
         cmocka_unit_test(write_through__is_a_use),
         cmocka_unit_test(remote_lost__the_file_serves),
