@@ -37,7 +37,7 @@ static void write_file(const CacheJob *j, CacheResult *r)
 static void write_both(const CacheJob *j, CacheResult *r)
 {
     ssize_t n = dodo_mwritev(j->remote, j->iov, j->iov_count, (off_t)j->offset);
-    if (n < 0 && (errno == ENOMEM || errno == EINVAL)) {
+    if (n < 0 && errno == ENOMEM) {
         r->remote_error = ENOMEM;
         write_file(j, r);
     } else {
