@@ -41,6 +41,29 @@ static void file_restore(void)
 
 /* ---- reads of parts of blocks --------------------------------------------------------------- */
 
+/* Whole blocks are asked for: wherever it begins, a read of small buffers asks for each block once,
+ * as a read of one buffer does. */
+static void checks__small_buffers_ask_for_each_block_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 500, EACH = 390, SUM = COUNT * EACH };
+    static uint8_t buf[SUM];
+    struct iovec iov[COUNT];
+    Call call;
+    int rd = open_filled(0);
+    unsigned before = w.datagrams;
+    assert_reads_remote(rd, 5000, SUM);
+    unsigned one = w.datagrams - before;
+    for (unsigned i = 0; i < COUNT; i++)
+        iov[i] = (struct iovec){buf + i * EACH, EACH};
+    before = w.datagrams;
+    call_readv_start(&call, w.channels[1], rd, 5000, iov, COUNT, w.now);
+    assert_int_equal(done(&call), SUM);
+    assert_memory_equal(buf, original + 5000, SUM);
+    assert_in_range(w.datagrams - before, one / 2, one + 2);
+    file_restore();
+}
+
 static void checks__any_part_of_a_block_is_read_remotely(void **state)
 {
     (void)state;
@@ -338,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(checks__small_buffers_ask_for_each_block_once),
         TEST(checks__any_part_of_a_block_is_read_remotely),
         TEST(checks__parts_of_blocks_beside_unfilled_ones),
         TEST(checks__a_flipped_bit_is_never_returned),

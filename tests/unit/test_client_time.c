@@ -209,6 +209,19 @@ static void fallback__asks_a_manager_that_has_refused(void **state)
     assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
 }
 
+/* Nor is one that answers keep-alives. */
+static void fallback__asks_a_manager_that_answers_keep_alives(void **state)
+{
+    (void)state;
+    int rd = open_at(8192, 0, 0); /* what they are for */
+    w.manager_dead = true;
+    assert_int_equal(close_rd(open_at(8192, 8192, DODO_FALLBACK)), 0);
+    w.manager_dead = false;
+    run_until(w.now + 10 * NS_PER_S);
+    assert_true(info(open_at(8192, 8192, DODO_FALLBACK)).active);
+    assert_true(info(rd).active);
+}
+
 static void fallback__active_at_once_with_a_manager(void **state)
 {
     (void)state;
@@ -371,6 +384,7 @@ int main(void)
         T(stopped__live_host_is_not_dead),
         T(fallback__never_waits_for_a_manager_that_is_away),
         T(fallback__asks_a_manager_that_has_refused),
+        T(fallback__asks_a_manager_that_answers_keep_alives),
         T(fallback__active_at_once_with_a_manager),
         T(fallback__stripes_do_not_wait_either),
         T(refraction__doubles_up_to_a_minute),

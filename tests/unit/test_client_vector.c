@@ -89,29 +89,6 @@ static void readv__small_buffers_share_an_ask(void **state)
     assert_in_range(w.datagrams - before, 50000 / 1472, 50);
 }
 
-/* Wherever it begins, a read of small buffers asks for no block twice: it costs what the same read
- * into one buffer costs. */
-static void readv__small_buffers_ask_for_each_block_once(void **state)
-{
-    (void)state;
-    enum { COUNT = 1000, EACH = 390, SUM = COUNT * EACH };
-    size_t lengths[COUNT];
-    for (unsigned i = 0; i < COUNT; i++)
-        lengths[i] = EACH;
-    int rd = open_at(FILE_BYTES, 0, 0);
-    assert_reads_file(rd, 0, 0, FILE_BYTES);
-    settle();
-    unsigned before = w.datagrams;
-    assert_reads_file(rd, 0, 5000, SUM);
-    unsigned one = w.datagrams - before;
-    settle();
-    lay_out(lengths, COUNT);
-    before = w.datagrams;
-    assert_int_equal(readv_at(rd, 5000, iov, COUNT), SUM);
-    assert_scattered(lengths, COUNT, w.file + 5000, SUM);
-    assert_in_range(w.datagrams - before, one / 2, one + 2);
-}
-
 static void readv__pieces_run_beside_each_other(void **state)
 {
     (void)state;
@@ -308,7 +285,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(readv__buffers_of_all_sizes),
         T(readv__small_buffers_share_an_ask),
-        T(readv__small_buffers_ask_for_each_block_once),
         T(readv__pieces_run_beside_each_other),
         T(readv__ends_at_region_and_file),
         T(readv__the_first_to_end_decides),

@@ -308,15 +308,19 @@ static void tables__keys_are_in_the_table(void **state)
             }
 }
 
-/* Right below and right above the ports of the data threads is room for the other one. */
+/* Right below and right above the ports of the data threads is room for the other one; they may be
+ * the last ports that there are. */
 static void load__ports_beside_each_other(void **state)
 {
-    static const char *const listens[] = {"10.0.0.1:7707", "10.0.0.1:7712"};
-    for (unsigned i = 0; i < G_N_ELEMENTS(listens); i++) {
+    static const struct {
+        const char *listen;
+        unsigned data;
+    } ports[] = {{"10.0.0.1:7707", 7708}, {"10.0.0.1:7712", 7708}, {"10.0.0.1:7700", 65532}};
+    for (unsigned i = 0; i < G_N_ELEMENTS(ports); i++) {
         char error[CONFIG_ERROR_MAX];
         ImdOptions o;
-        g_autofree char *text =
-            g_strdup_printf("[imd]\nlisten = %s\ndata_port = 7708\nthreads = 4\n", listens[i]);
+        g_autofree char *text = g_strdup_printf("[imd]\nlisten = %s\ndata_port = %u\nthreads = 4\n",
+                                                ports[i].listen, ports[i].data);
         assert_int_equal(load_imd(&o, text, "--config @", error), CONFIG_OK);
         config_clear(&imd_program, &o);
     }
