@@ -516,6 +516,20 @@ static void retain__each_by_itself(void **state)
     assert_int_equal(w.releases, 2 * STRIPES - 1);
 }
 
+/* Whichever of them is lost, the others are retained. */
+static void retain__the_others_of_one_that_is_lost(void **state)
+{
+    (void)state;
+    for (unsigned lost = 0; lost < STRIPES; lost++) {
+        int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
+        unsigned before = w.releases;
+        assert_reads_file(rd, 0, 0, LEN);
+        lose(rd, lost);
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases - before, STRIPES - 1);
+    }
+}
+
 /* Nobody knows what the disk holds. */
 static void retain__none_after_a_failed_sync(void **state)
 {
@@ -557,6 +571,7 @@ int main(void)
         T(across__close_waits_for_a_call_of_many_pieces),
         T(close__of_stripes_that_are_lost),
         T(retain__each_by_itself),
+        T(retain__the_others_of_one_that_is_lost),
         T(retain__none_after_a_failed_sync),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

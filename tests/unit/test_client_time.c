@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Time at the client: silence counts only while the program listened, however it comes and goes. */
 #include "base/cleanup.h"
+#include "libdodo/core_private.h"
 #include "tests/unit/client_fixture.h"
 
 enum { PIECE = 4096 };
@@ -209,6 +210,26 @@ static void fallback__asks_a_manager_that_has_refused(void **state)
     assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
 }
 
+/* A client with too much under way has no number for another request: it waits for one. */
+static void fallback__waits_for_a_free_number(void **state)
+{
+    (void)state;
+    uint64_t ids[1000];
+    unsigned count = 0;
+    w.open_status = STATUS_NO_MEMORY;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    w.open_status = STATUS_OK;
+    while ((ids[count] = request_ids_take(&w.client->ids)) != 0)
+        count++;
+    run_until(w.now + 10 * NS_PER_S);
+    assert_true(channel_deadline(w.channels[0]) > w.now);
+    assert_false(info(rd).active);
+    while (count-- > 0)
+        request_ids_settle(&w.client->ids, ids[count]);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_true(info(rd).active);
+}
+
 /* Nor is one that answers keep-alives. */
 static void fallback__asks_a_manager_that_answers_keep_alives(void **state)
 {
@@ -385,6 +406,7 @@ int main(void)
         T(fallback__never_waits_for_a_manager_that_is_away),
         T(fallback__asks_a_manager_that_has_refused),
         T(fallback__asks_a_manager_that_answers_keep_alives),
+        T(fallback__waits_for_a_free_number),
         T(fallback__active_at_once_with_a_manager),
         T(fallback__stripes_do_not_wait_either),
         T(refraction__doubles_up_to_a_minute),

@@ -161,6 +161,70 @@ static void link__takes_no_session_from_others(void **state)
     transport_close(other);
 }
 
+/* A session of the link with a host that is a socket of ours. */
+static Session *session_with(Transport *other, Endpoint *host)
+{
+    Endpoint *e = the_link->channel->endpoint;
+    static uint8_t out[TRANSPORT_RECV_MAX];
+    TransportReceive r = {.buf = out, .cap = sizeof out};
+    struct iovec iov = {out, 0};
+    EndpointInput in;
+    Addr to;
+    Session *session = endpoint_connect(e, &other->local, os_now_ns());
+    assert_non_null(session);
+    iov.iov_len = endpoint_output(e, out, sizeof out, &to, os_now_ns());
+    TransportSend hello = {.to = &to, .iov = &iov, .iov_count = 1};
+    assert_int_equal(the_link->transport->ops->send(the_link->transport, &hello, 1), 0);
+    assert_int_equal(other->ops->receive(other, &r, 1), 1);
+    (void)endpoint_input(host, &r.from, r.buf, r.len, os_now_ns(), &in);
+    struct iovec answer = {in.reply, in.reply_len};
+    TransportSend send = {.to = &r.from, .iov = &answer, .iov_count = 1};
+    assert_int_equal(other->ops->send(other, &send, 1), 0);
+    link_wait(the_link, -1, TIME_NEVER);
+    assert_true(link_receive(the_link));
+    assert_true(session->up);
+    return session;
+}
+
+/* What the core sends before a burst is under way before it, as repeated segments before new ones.
+ */
+static void link__sends_in_the_cores_order(void **state)
+{
+    static uint8_t data[4000], got[TRANSPORT_RECV_MAX];
+    Transport *other;
+    Burst burst;
+    Addr local = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
+    const Env env = os_env();
+    const EndpointConfig config = {.role = ROLE_IMD,
+                                   .self = {{9}},
+                                   .epoch = 5,
+                                   .sessions_max = 1,
+                                   .half_open_max = 1,
+                                   .hello_retry_ns = NS_PER_S};
+    const WireWrite m = {.address = {.epoch = 5, .region = 2, .opening = 1},
+                         .kind = WRITE_DATA,
+                         .number = 1,
+                         .len = sizeof data,
+                         .segment = 1400};
+    (void)state;
+    assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
+    Endpoint *host = endpoint_new(&config, &env);
+    assert_non_null(host);
+    Session *session = session_with(other, host);
+    const ChannelSink *sink = &the_link->channel->sink;
+    burst_init_write(&burst, &m, 7, data);
+    sink->datagram(sink->ctx, &other->local, (const uint8_t *)"first", 5);
+    sink->burst(sink->ctx, session, &burst);
+    link_step(the_link);
+    TransportReceive r = {.buf = got, .cap = sizeof got};
+    assert_int_equal(transport_wait(other, UINT64_MAX), 1);
+    assert_int_equal(other->ops->receive(other, &r, 1), 1);
+    assert_int_equal(r.len, 5);
+    assert_memory_equal(got, "first", 5);
+    host = endpoint_free(host);
+    transport_close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +238,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(link_wait__a_datagram_ends_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(link__takes_no_session_from_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(link__sends_in_the_cores_order, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -443,6 +443,36 @@ static void policy__ends_letting_go(void **s)
     cache_free(c);
 }
 
+/* What is measured without the lock waits in the lane until the lock is taken: a read for which the
+ * lane has no room left becomes a call, and takes it. */
+static void policy__hears_of_each_measured_read(void **s)
+{
+    (void)s;
+    int rd;
+    CacheHit hit;
+    CacheConfig cfg = config(16);
+    cfg.remote = false;
+    cfg.lets_go = true;
+    Cache *c = make(&cfg, 0, &rd);
+    struct Lane *lane = cache_lane(c);
+    cache_copy_cost(c, PIECE, 10000);
+    for (unsigned i = 0; i < 20000 && !cache_turns(c); i++)
+        (void)do_read(c, rd, i * 7 % PIECES * PIECE, PIECE);
+    assert_int_equal(cache_turns(c), 1); /* now each read of the file is measured */
+    for (unsigned k = 0; k < 3; k++) {
+        unsigned reads = 0;
+        (void)do_read(c, rd, 0, PIECE); /* takes the lock */
+        while (reads < 10000 &&
+               cache_hit_begin(&hit, c, lane, rd, PIECE, PIECE) == CACHE_HIT_FILE) {
+            assert_true(hit.measure);
+            cache_hit_file_end(&hit, c, w.file_ns, w.now_ns += w.file_ns);
+            reads++;
+        }
+        assert_in_range(reads, 1, 9999);
+    }
+    cache_free(c);
+}
+
 static void readahead__streams(void **s)
 {
     (void)s;
@@ -543,6 +573,7 @@ int main(void)
         cmocka_unit_test(no_cache_at_all__works),
         cmocka_unit_test(write_through__is_in_the_file),
         cmocka_unit_test(policy__ends_letting_go),
+        cmocka_unit_test(policy__hears_of_each_measured_read),
         cmocka_unit_test(readahead__streams),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
         cmocka_unit_test(readahead__of_what_leaves_at_once),

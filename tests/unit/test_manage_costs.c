@@ -320,6 +320,21 @@ static void cost__of_the_nearest_class(void **s)
     }
 }
 
+/* Where a way costs more than its rival did, one measurement tells that it no longer does. */
+static void cost__what_was_useless_is_judged_anew(void **s)
+{
+    (void)s;
+    Cost file = {0}, remote = {0};
+    cost_add(&file, PIECE, 1000000, 1);
+    for (unsigned i = 0; i < 5; i++)
+        cost_add_beside(&remote, &file, PIECE, 3000000, 2 + i, NS_PER_S);
+    assert_in_range(cost_of(&remote, PIECE), 2900000, 3100000);
+    cost_add_beside(&remote, &file, PIECE, 100000, 10, NS_PER_S);
+    assert_in_range(cost_of(&remote, PIECE), 90000, 110000);
+    cost_add_beside(&remote, &file, PIECE, 300000, 11, NS_PER_S); /* from now on an average */
+    assert_in_range(cost_of(&remote, PIECE), 110000, 200000);
+}
+
 /* Of less than is read at a time it would say too little. */
 static void small_clones__are_not_read_back(void **s)
 {
@@ -567,6 +582,28 @@ static void readahead__of_remote_memory(void **s)
     cache_free(c);
 }
 
+/* To the end of a file, however short the rest of it is. */
+static void readahead__of_remote_memory_to_the_end(void **s)
+{
+    (void)s;
+    for (unsigned window = 4; window <= 16; window++) {
+        int rd;
+        CacheConfig cfg = config(24);
+        cfg.readahead_bytes = window * PIECE;
+        cfg.low_water_bytes = 2 * PIECE;
+        Cache *c = make(&cfg, 0, &rd);
+        for (unsigned i = 0; i < PIECES; i++)
+            read_on(c, rd, i);
+        for (unsigned i = 0; i < 20; i++)
+            read_on(c, rd, i);
+        uint64_t hits = stats(c).local_hits;
+        for (unsigned i = 20; i < PIECES; i++)
+            read_on(c, rd, i);
+        assert_int_equal(stats(c).local_hits - hits, PIECES - 20);
+        cache_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -579,6 +616,7 @@ int main(void)
         cmocka_unit_test(clones_of_what_is_read_in_order__are_for_much),
         cmocka_unit_test(a_cache_of_what_is_read_in_order__lets_go),
         cmocka_unit_test(cost__of_the_nearest_class),
+        cmocka_unit_test(cost__what_was_useless_is_judged_anew),
         cmocka_unit_test(small_clones__are_not_read_back),
         cmocka_unit_test(expensive_remote__is_soon_looked_at_again),
         cmocka_unit_test(expensive_remote__again_after_a_loss),
@@ -590,6 +628,7 @@ int main(void)
         cmocka_unit_test(file_mostly_quick__is_read_past_the_cache),
         cmocka_unit_test(readahead__of_files_is_the_kernels),
         cmocka_unit_test(readahead__of_remote_memory),
+        cmocka_unit_test(readahead__of_remote_memory_to_the_end),
         cmocka_unit_test(a_cache_worth_less_than_the_kernels__lets_go),
         cmocka_unit_test(a_cache_beside_remote_memory_of_little_use__lets_go),
         cmocka_unit_test(a_cache_beside_remote_memory_that_saves_much__is_kept),

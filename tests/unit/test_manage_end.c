@@ -118,6 +118,33 @@ static void end__waits_for_nobody(void **s)
     cache_free(c);
 }
 
+/* The end of a program writes past the cache. Where that fails, what was written before is still to
+ * be written, and read until then. */
+static void end__failed_writes_lose_nothing_older(void **s)
+{
+    (void)s;
+    int rd;
+    CacheJob job;
+    CacheEnd e = {0};
+    CacheConfig cfg = config(8);
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, OWN);
+    (void)do_write(c, rd, 4 * PIECE, CACHE_BLOCK, OWN);
+    assert_true(cache_end_take(&e, c, &job, w.now_ns));
+    (void)carry_out(&job);
+    w.write_error = EIO;
+    assert_int_equal(do_write(c, rd, 4 * PIECE, PIECE, 9), -1);
+    assert_int_equal(errno, EIO);
+    w.write_error = 0;
+    assert_int_equal(do_read(c, rd, 4 * PIECE, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(w.buf[0], OWN);
+    while (cache_end_take(&e, c, &job, w.now_ns))
+        (void)carry_out(&job);
+    file_has(0, PIECE, OWN);
+    file_has(4 * PIECE, 4 * PIECE + CACHE_BLOCK, OWN);
+    cache_free(c);
+}
+
 static void end__of_what_wrote_nothing(void **s)
 {
     (void)s;
@@ -238,6 +265,7 @@ int main(void)
         cmocka_unit_test(end__syncs_each_file),
         cmocka_unit_test(end__makes_no_file_longer),
         cmocka_unit_test(end__waits_for_nobody),
+        cmocka_unit_test(end__failed_writes_lose_nothing_older),
         cmocka_unit_test(end__of_what_wrote_nothing),
         cmocka_unit_test(retain__gives_remote_memory_back_and_goes_on),
         cmocka_unit_test(retain__only_what_shall_be),

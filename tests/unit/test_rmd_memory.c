@@ -326,6 +326,26 @@ static void no_storm_is_what_takes_little_or_what_imd_takes(void **state)
     assert_false(lending_stirs(&lending));
 }
 
+/* A run of falls, too slow for a storm: neither one pause nor one burst in it tells its rate. */
+static void who_takes_memory_steadily_is_foreseen(void **state)
+{
+    static const struct {
+        unsigned ms, mib;
+    } odd[] = {{20, 10}, {120, 10}, {20, 40}};
+    for (unsigned k = 0; k < sizeof odd / sizeof odd[0]; k++) {
+        uint64_t spare = 60 * GIB;
+        lend(UINT64_MAX, spare);
+        (void)read_after(NS_PER_S / 10, spare, 0);
+        for (unsigned i = 1; i <= 5; i++) {
+            assert_false(lending.steady);
+            spare -= (i == 3 ? odd[k].mib : 10) * MIB;
+            (void)read_after((i == 3 ? odd[k].ms : 20) * NS_PER_MS, spare, 0);
+        }
+        assert_true(lending.steady);
+        assert_in_range(lending.ahead_bytes / MIB, 245, 255); /* of 500 MiB/s, half a second */
+    }
+}
+
 /* ---- what the owner loses ------------------------------------------------------------------- */
 
 static uint64_t evicted, limited, active, inactive; /* limited: by a control group, of evicted */
@@ -621,6 +641,7 @@ int main(void)
         cmocka_unit_test(knows_when_it_is_far_below),
         cmocka_unit_test(who_takes_memory_fast_has_it_back_before_it_is_short),
         cmocka_unit_test(no_storm_is_what_takes_little_or_what_imd_takes),
+        cmocka_unit_test(who_takes_memory_steadily_is_foreseen),
         cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
         cmocka_unit_test(what_was_usual_before_is_not_ours),
         cmocka_unit_test(what_counts_as_reclaimed_later_is_given_back),
