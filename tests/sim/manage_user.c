@@ -407,6 +407,8 @@ static void thread_start(User *u, unsigned index)
         t->bounce = malloc(USER_FILE_BYTES);
         t->may = calloc(USER_FILE_BYTES, sizeof *t->may);
     }
+    /* Other threads run beside this; it itself only once it has its channel. */
+    t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : NULL;
     t->channel = port_open(&t->port, w,
                            &(PortOptions){.client = u->client,
                                           .env = &u->env,
@@ -417,7 +419,6 @@ static void thread_start(User *u, unsigned index)
                                           .port = (uint16_t)(20000 + slot * 8 + index),
                                           .input = thread_input,
                                           .ctx = t});
-    t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : NULL;
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
     if (!t->buf || !t->bounce || !t->may)
