@@ -47,6 +47,21 @@ static void crashes_are_answered_later_and_later(void **state)
     assert_int_equal(h.starts, 16);
 }
 
+/* An imd that ends because it was told to has not failed, however often that is. */
+static void an_owner_who_comes_and_goes_costs_no_pause(void **state)
+{
+    lend(&usual);
+    for (unsigned i = 1; i <= 20; i++) {
+        assert_int_equal(h.starts, i);
+        h.console_idle = 0;
+        look();
+        ended();
+        assert_null(strstr(reason(), "by itself"));
+        pass(5 * MINUTE + 2 * NS_PER_S);
+        assert_int_equal(state_now(), MONITOR_LENDING);
+    }
+}
+
 static void who_is_never_ready_is_ended(void **state)
 {
     begin(&usual);
@@ -239,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(who_does_not_leave_is_killed),
         TEST(crashes_are_answered_later_and_later),
+        TEST(an_owner_who_comes_and_goes_costs_no_pause),
         TEST(who_is_never_ready_is_ended),
         TEST(leaves_with_its_imd),
         TEST(says_which_imd_is_gone),
