@@ -494,6 +494,35 @@ static void readahead__streams(void **s)
     cache_free(c);
 }
 
+/* A stream lasts as long as it is used, whatever begins beside it. */
+static void readahead__keeps_a_stream_in_use(void **s)
+{
+    (void)s;
+    int rd;
+    CacheHit hit;
+    uint64_t late = 0;
+    CacheConfig cfg = config(2 * PIECES);
+    cfg.readahead_bytes = 2 * PIECE;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    struct Lane *lane = cache_lane(c);
+    int other = cache_open(c, BYTES, BYTES, &w, 0);
+    (void)do_read(c, other, 0, 1);
+    for (unsigned i = 1; i < PIECES; i++) {
+        for (unsigned k = 0; k < 40; k++) {
+            assert_int_equal(cache_hit_begin(&hit, c, lane, other, 0, 1), CACHE_HIT_LOCAL);
+            cache_hit_end(&hit, c);
+        }
+        (void)do_read(c, other, i * i * 7 % PIECES * PIECE, 1); /* begins another */
+        uint64_t misses = stats(c).disk_reads;
+        (void)do_read(c, rd, (PIECES - i) * PIECE, PIECE); /* backwards */
+        late += i > 20 ? stats(c).disk_reads - misses : 0;
+        background(c);
+    }
+    assert_int_equal(late, 0);
+    cache_free(c);
+}
+
 /* What was used twice stays, however long the stream is. */
 static void readahead__evicts_nothing_hotter(void **s)
 {
@@ -575,6 +604,7 @@ int main(void)
         cmocka_unit_test(policy__ends_letting_go),
         cmocka_unit_test(policy__hears_of_each_measured_read),
         cmocka_unit_test(readahead__streams),
+        cmocka_unit_test(readahead__keeps_a_stream_in_use),
         cmocka_unit_test(readahead__evicts_nothing_hotter),
         cmocka_unit_test(readahead__of_what_leaves_at_once),
     };
