@@ -47,7 +47,7 @@ static void crashes_are_answered_later_and_later(void **state)
     assert_int_equal(h.starts, 16);
 }
 
-/* An imd that ends because it was told to has not failed, however often that is. */
+/* An imd that ends on request has not failed, however often that is. */
 static void an_owner_who_comes_and_goes_costs_no_pause(void **state)
 {
     lend(&usual);
