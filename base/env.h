@@ -26,5 +26,7 @@ static inline uint64_t env_random_below(const Env *env, uint64_t n)
 {
     return env_random_u64(env) % n;
 }
+/* A line for the trace, without a newline; nothing is formatted where nobody traces. */
+void env_trace(const Env *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -126,7 +126,7 @@ static void client_claim(Manager *m, CmdClient *c, Session *session, const WireR
  * request is still known as one. */
 static void client_leave(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
-    cmd_trace(m, "client leaves, %llu regions", (unsigned long long)c->regions_count);
+    env_trace(&m->env, "client leaves, %llu regions", (unsigned long long)c->regions_count);
     if (!c->left)
         cmd_tell_client(m, c, &session->peer, "client_left");
     client_abandon(m, c);
@@ -259,7 +259,7 @@ void cmd_clients_tick(Manager *m)
         if (!c->left)
             cmd_tell_client(m, c, NULL, "client_lost");
         if (c->regions_count > 0) {
-            cmd_trace(m, "client silent, %llu regions", (unsigned long long)c->regions_count);
+            env_trace(&m->env, "client silent, %llu regions", (unsigned long long)c->regions_count);
             m->stats.reclaimed_clients++;
         }
         client_remove(m, c);

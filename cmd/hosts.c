@@ -80,7 +80,7 @@ void cmd_host_free(Host *h)
 
 void cmd_host_lose(Manager *m, Host *h, const char *why)
 {
-    cmd_trace(m, "host %016llx: %s, %llu regions", (unsigned long long)h->epoch, why,
+    env_trace(&m->env, "host %016llx: %s, %llu regions", (unsigned long long)h->epoch, why,
               (unsigned long long)h->regions_count);
     if (!h->leaving)
         cmd_tell_host(m, h, "host_lost", why);
@@ -143,7 +143,7 @@ static Host *host_new(Manager *m, Session *session)
     slot_take(m, h);
     hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));
     list_push_back(&m->hosts_order, &h->in_order);
-    cmd_trace(m, "host %016llx: joined", (unsigned long long)h->epoch);
+    env_trace(&m->env, "host %016llx: joined", (unsigned long long)h->epoch);
     cmd_tell_host(m, h, "host_joined", "");
     return h;
 }
@@ -231,7 +231,7 @@ static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
     if (wire_part_decode(request->body, request->body_len, &part) != 0 ||
         part.hint.epoch != h->epoch)
         return STATUS_INVALID;
-    cmd_trace(m, "host %016llx: leaves", (unsigned long long)h->epoch);
+    env_trace(&m->env, "host %016llx: leaves", (unsigned long long)h->epoch);
     cmd_host_hint(m, h, &part.hint);
     if (!h->leaving)
         cmd_tell_host(m, h, "host_left", "");

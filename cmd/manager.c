@@ -6,12 +6,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TRACE_MAX = 160 };
 
 /* Who is silent is looked up so often; a call's own times are exact. */
 #define TICK_MIN_NS (100 * NS_PER_MS)
@@ -121,19 +117,6 @@ Manager *manager_free(Manager *m)
 }
 
 /* ---- helpers for all files ----------------------------------------------------------------- */
-
-void cmd_trace(Manager *m, const char *format, ...)
-{
-    char text[TRACE_MAX];
-    va_list args;
-
-    if (!m->env.trace)
-        return;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args); /* a cut line is still a line */
-    va_end(args);
-    m->env.trace(m->env.ctx, text);
-}
 
 void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why)
 {
@@ -248,7 +231,7 @@ static void input_reply(Manager *m, Session *session, const uint8_t *payload, si
  * then. */
 static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
 {
-    cmd_trace(m, "paused for %llu ms: all clocks stood still",
+    env_trace(&m->env, "paused for %llu ms: all clocks stood still",
               (unsigned long long)(gap_ns / NS_PER_MS));
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
         CONTAINER_OF(n, CmdClient, by_id)->heard_ns += gap_ns;

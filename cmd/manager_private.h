@@ -233,7 +233,6 @@ struct Manager {
 };
 
 /* ---- manager.c ---- */
-void cmd_trace(Manager *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why);
 void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, const char *what);
 /* Seeded: peers choose what is hashed. */

@@ -32,10 +32,10 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
     if (h && !known && accuse(m, c)) {
         h->distrust_until_ns = time_add(m->now_ns, m->config.distrust_ns);
         m->stats.reported_hosts++;
-        cmd_trace(m, "host %016llx: a client says that it %s", (unsigned long long)h->epoch,
+        env_trace(&m->env, "host %016llx: a client says that it %s", (unsigned long long)h->epoch,
                   faults[report.fault]);
     } else if (h && !known) {
-        cmd_trace(m, "a client reports host after host: look at that client's memory");
+        env_trace(&m->env, "a client reports host after host: look at that client's memory");
     }
     cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
 }

@@ -2,7 +2,6 @@
 /* The control core's life, dispatch and clock. */
 #include "imd/control.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "imd/control_priv.h"
@@ -43,15 +42,6 @@ ImdControl *imd_control_free(ImdControl *c)
     return NULL;
 }
 
-void control_trace(const ImdControl *c, const char *what, uint64_t number)
-{
-    char text[80];
-    if (!c->env.trace)
-        return;
-    snprintf(text, sizeof text, "imd: %s %llu", what, (unsigned long long)number);
-    c->env.trace(c->env.ctx, text);
-}
-
 void imd_control_up(ImdControl *c, const Id128 *manager, uint64_t now_ns)
 {
     bool same = c->up && id128_equal(&c->manager, manager);
@@ -80,6 +70,25 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
         control_request(c, &request);
     else if (type == WIRE_REPLY && wire_reply_decode(payload, len, &reply) == 0)
         manager_link_reply(c, &reply, now_ns);
+    manager_link_run(c, now_ns);
+}
+
+void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns)
+{
+    c->now_ns = now_ns;
+    if (!control_command_done(c, command, result, now_ns))
+        return;
+    control_limit_keep(c);
+    manager_link_run(c, now_ns);
+}
+
+void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns)
+{
+    c->now_ns = now_ns;
+    control_trace(c, "limit", bytes);
+    c->directory.limit_bytes = bytes - bytes % POOL_ALIGN;
+    control_limit_keep(c);
+    manager_link_hurry(c);
     manager_link_run(c, now_ns);
 }
 

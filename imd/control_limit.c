@@ -93,16 +93,6 @@ void control_limit_keep(ImdControl *c)
         manager_link_hurry(c);
 }
 
-void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns)
-{
-    c->now_ns = now_ns;
-    control_trace(c, "limit", bytes);
-    c->directory.limit_bytes = bytes - bytes % POOL_ALIGN;
-    control_limit_keep(c);
-    manager_link_hurry(c);
-    manager_link_run(c, now_ns);
-}
-
 uint64_t imd_control_limit_bytes(const ImdControl *c)
 {
     uint64_t all = pool_bytes(c->directory.pool);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the control core, shared by control.c (life, dispatch, clock), control_regions.c (the
- * manager's requests and the commands they lead to) and control_manager.c (our requests to the
- * manager). Nobody else includes this. */
+/* Inside of the control core. From the bottom up: control_regions.c (the manager's requests and the
+ * commands they lead to); control_manager.c (our requests to the manager); control_limit.c (the
+ * pool's limit); control.c (life, dispatch, clock). Nobody else includes this. */
 #ifndef DODO_IMD_CONTROL_PRIV_H
 #define DODO_IMD_CONTROL_PRIV_H
 
@@ -90,7 +90,10 @@ struct ImdControl {
     bool leaving, parted;
 };
 
-void control_trace(const ImdControl *c, const char *what, uint64_t number);
+static inline void control_trace(const ImdControl *c, const char *what, uint64_t number)
+{
+    env_trace(&c->env, "imd: %s %llu", what, (unsigned long long)number);
+}
 
 /* ---- control_regions.c ---------------------------------------------------------------------- */
 
@@ -100,6 +103,8 @@ void control_jobs_forget(ImdControl *c);
 void control_jobs_refuse(ImdControl *c); /* leaving: those that wait for room */
 /* Lowest id of a request of this manager whose effect the directory may not show yet. */
 uint64_t control_before(const ImdControl *c);
+/* False: nobody waits for it. */
+bool control_command_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
 void control_drop_aged(ImdControl *c, uint64_t now_ns);
 uint64_t control_aged_ns(const ImdControl *c);
 /* Its region goes; not with a command under way. */

@@ -399,16 +399,14 @@ static void entry_done(ImdControl *c, Entry *e, int result, uint64_t now_ns)
     waiting_retry(c);
 }
 
-void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns)
+bool control_command_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns)
 {
     Entry *e = entry_of_command(c, command);
     if (!e)
-        return;
-    c->now_ns = now_ns;
+        return false;
     entry_done(c, e, result, now_ns);
     control_drop_aged(c, now_ns);
-    control_limit_keep(c);
-    manager_link_run(c, now_ns);
+    return true;
 }
 
 /* ---- age, end, checks ----------------------------------------------------------------------- */

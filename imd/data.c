@@ -72,24 +72,11 @@ ImdData *imd_data_free(ImdData *d)
 
 /* ---- regions -------------------------------------------------------------------------------- */
 
-static DataRegion *region_find(const ImdData *d, uint64_t region)
-{
-    HmapNode *node = hmap_first(&d->regions, region);
-    while (node && CONTAINER_OF(node, DataRegion, node)->name.region != region)
-        node = hmap_next(&d->regions, node);
-    return node ? CONTAINER_OF(node, DataRegion, node) : NULL;
-}
-
-uint8_t *region_memory(const ImdData *d, const DataRegion *r, uint64_t offset)
-{
-    return d->config.pool + r->name.pool_offset + offset;
-}
-
 int imd_data_add(ImdData *d, const ImdRegion *region)
 {
     assert(region->len > 0 && region->len <= d->config.pool_bytes &&
            region->pool_offset <= d->config.pool_bytes - region->len);
-    assert(!region_find(d, region->region));
+    assert(!data_region_find(d, region->region));
     uint64_t blocks = (region->len - 1) / WIRE_BLOCK_SIZE + 1;
     DataRegion *r = calloc(1, region_bytes(blocks));
     if (!r)
@@ -110,14 +97,14 @@ int imd_data_add(ImdData *d, const ImdRegion *region)
 
 void imd_data_drop(ImdData *d, uint64_t region)
 {
-    DataRegion *r = region_find(d, region);
+    DataRegion *r = data_region_find(d, region);
     if (r)
         region_free(d, r);
 }
 
 void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 *capability)
 {
-    DataRegion *r = region_find(d, region);
+    DataRegion *r = data_region_find(d, region);
     if (!r)
         return;
     region_end_transactions(d, r);
@@ -130,7 +117,7 @@ void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 
 
 void imd_data_close(ImdData *d, uint64_t region)
 {
-    DataRegion *r = region_find(d, region);
+    DataRegion *r = data_region_find(d, region);
     if (!r)
         return;
     region_end_transactions(d, r);
@@ -145,33 +132,6 @@ void imd_data_leave(ImdData *d)
 bool imd_data_idle(const ImdData *d)
 {
     return d->writes_open == 0;
-}
-
-/* Once a tick, so that the cache line that both threads know stays here mostly. */
-static void note_use(DataRegion *r, uint64_t tick)
-{
-    if (r->used == tick || !r->name.last_use)
-        return;
-    r->used = tick;
-    atomic_store_explicit(r->name.last_use, tick, memory_order_relaxed);
-}
-
-uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32_t len,
-                     DataRegion **ret)
-{
-    if (RULE(EPOCH) && a->epoch != d->config.epoch)
-        return STATUS_EPOCH;
-    DataRegion *r = region_find(d, a->region);
-    if (!r || !r->open ||
-        !address_opens(a, d->config.epoch, r->name.opening, &r->name.capability)) {
-        d->stats.denied++;
-        return STATUS_GONE;
-    }
-    if (len == 0 || len > r->name.len || offset > r->name.len - len)
-        return STATUS_INVALID;
-    note_use(r, d->tick);
-    *ret = r;
-    return STATUS_OK;
 }
 
 /* ---- input ---------------------------------------------------------------------------------- */
@@ -294,7 +254,7 @@ size_t imd_data_bytes(const ImdData *d)
 
 bool imd_data_block_filled(const ImdData *d, uint64_t region, uint64_t block)
 {
-    const DataRegion *r = region_find(d, region);
+    const DataRegion *r = data_region_find(d, region);
     return r && block < r->blocks && (r->filled[block / 64] >> (block % 64) & 1);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the data core, shared by data.c (regions, dispatch), data_block.c (filled blocks),
- * data_read.c, data_write.c (writes and voids) and data_fill.c. Nobody else includes this. */
+/* Inside of the data core. From the bottom up: data_region.c and data_block.c (filled blocks);
+ * data_read.c and data_write.c (writes and voids); data_fill.c; data.c (life, dispatch). Nobody
+ * else includes this. */
 #ifndef DODO_IMD_DATA_PRIV_H
 #define DODO_IMD_DATA_PRIV_H
 
@@ -105,8 +106,10 @@ enum { SEGMENT_NEW = 1, SEGMENT_GAP = 2 };
 unsigned assembly_take(Assembly *a, unsigned index, ImdAwaited *awaited);
 bool assembly_complete(const Assembly *a);
 
-/* ---- data.c --------------------------------------------------------------------------------- */
+/* ---- data_region.c -------------------------------------------------------------------------- */
 
+/* NULL: there is none of that id. */
+DataRegion *data_region_find(const ImdData *d, uint64_t region);
 uint8_t *region_memory(const ImdData *d, const DataRegion *r, uint64_t offset);
 /* Finds the region that @a opens and checks the range: STATUS_OK, EPOCH, GONE or INVALID. */
 uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32_t len,

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +19,9 @@ _Static_assert(sizeof((EndpointInput *)0)->reply >= HELLO_DATAGRAM_SIZE, "room f
 
 void endpoint_trace(const Endpoint *e, const char *what, const Addr *peer)
 {
-    char text[ADDR_TEXT_MAX + 64], address[ADDR_TEXT_MAX];
-    if (!e->env.trace)
-        return;
-    (void)snprintf(text, sizeof text, "session %s: %s", addr_format(peer, address, sizeof address),
-                   what);
-    e->env.trace(e->env.ctx, text);
+    char address[ADDR_TEXT_MAX];
+    if (e->env.trace)
+        env_trace(&e->env, "session %s: %s", addr_format(peer, address, sizeof address), what);
 }
 
 /* ---- keys ----------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static void env_random(void *ctx, void *buf, size_t len)
     sim_rng_fill(&e->rng, buf, len);
 }
 
-static void env_trace(void *ctx, const char *text)
+static void trace_story(void *ctx, const char *text)
 {
     SimEnv *e = ctx;
     story(e->world, "  %s: %s", e->name, text);
@@ -51,7 +51,7 @@ static void env_trace(void *ctx, const char *text)
 
 Env sim_env(SimEnv *e)
 {
-    return (Env){.random = env_random, .trace = e->world->trace ? env_trace : NULL, .ctx = e};
+    return (Env){.random = env_random, .trace = e->world->trace ? trace_story : NULL, .ctx = e};
 }
 
 void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const Id128 *self,
