@@ -1,45 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The process's shared state: the region table (the paper's 4.4), claims, lost hosts, the queue of
- * offered fills. */
+/* The life of the process's shared state and of its regions; the queue of offered fills; what is
+ * shown of it all. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/defaults.h"
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
-#include "libdodo/story.h"
-
-void client_lock(Client *c)
-{
-    if (c->hooks.lock)
-        c->hooks.lock(c->hooks.ctx);
-}
-
-void client_unlock(Client *c)
-{
-    if (c->hooks.unlock)
-        c->hooks.unlock(c->hooks.ctx);
-}
-
-bool client_logs(Client *c, int level)
-{
-    return c->hooks.log && (!c->hooks.log_wanted || c->hooks.log_wanted(c->hooks.ctx, level));
-}
-
-void client_log(Client *c, int level, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    if (!client_logs(c, level))
-        return;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    c->hooks.log(c->hooks.ctx, level, text);
-}
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks)
 {
@@ -94,21 +62,7 @@ void client_stop(Client *c, uint64_t now_ns)
     client_unlock(c);
 }
 
-/* ---- table ---------------------------------------------------------------------------------- */
-
-Region *client_region(Client *c, int rd)
-{
-    unsigned index = (unsigned)rd & (REGIONS_MAX - 1);
-    if (rd < 0 || index >= c->table_size || !c->table[index] || c->table[index]->rd != rd)
-        return NULL;
-    return c->table[index];
-}
-
-Region *client_user_region(Client *c, int rd)
-{
-    Region *r = client_region(c, rd);
-    return r && !r->closing && !r->parent ? r : NULL;
-}
+/* ---- regions -------------------------------------------------------------------------------- */
 
 static int table_grow(Client *c)
 {
@@ -131,16 +85,6 @@ static int table_grow(Client *c)
     }
     c->table_size = size;
     return 0;
-}
-
-unsigned client_generation(const Client *c)
-{
-    unsigned latest = 0, first = c->config.generation % RD_GENERATIONS;
-    for (unsigned i = 0; i < c->table_size; i++) {
-        unsigned given = (c->generations[i] + RD_GENERATIONS - first) % RD_GENERATIONS;
-        latest = given > latest ? given : latest;
-    }
-    return (first + latest) % RD_GENERATIONS;
 }
 
 int client_region_new(Client *c, Region **ret)
@@ -192,266 +136,6 @@ void client_region_free(Client *c, Region *r)
     free(r->filled);
     checks_end(r);
     free(r);
-}
-
-/* ---- claims --------------------------------------------------------------------------------- */
-
-static uint64_t region_claim(const Region *r)
-{
-    RegionName name = {r->address.epoch, r->address.region, r->address.opening};
-    return region_digest(&name);
-}
-
-void client_region_unclaim(Client *c, Region *r)
-{
-    if (!r->claimed)
-        return;
-    r->claimed = false;
-    r->active = false;
-    if (r->parent)
-        r->parent->stripes_active--;
-    c->digest ^= region_claim(r);
-    c->claimed--;
-    c->alive_due = true;
-}
-
-Addr client_region_named(const Region *r)
-{
-    Addr named = r->host;
-    named.port = r->control_port;
-    return named;
-}
-
-void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused)
-{
-    client_region_unclaim(c, r);
-    r->host = reply->host;
-    r->control_port = reply->control_port;
-    r->address = reply->address;
-    r->active = true;
-    r->claimed = true;
-    if (r->parent)
-        r->parent->stripes_active++;
-    list_remove(&r->idle);
-    r->reused = reused;
-    r->counter = 0;
-    r->unfinished = 1;
-    r->finished = 0;
-    c->digest ^= region_claim(r);
-    c->claimed++;
-    uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
-    free(r->filled);
-    r->filled = calloc((blocks + 63) / 64, sizeof *r->filled); /* without it filled_bytes is 0 */
-    r->filled_blocks = 0;
-    checks_begin(c, r);
-}
-
-void client_region_idle(Client *c, Region *r, uint64_t now_ns)
-{
-    r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
-    list_remove(&r->idle);
-    if (region_wants_memory(r))
-        list_push_back(&c->idle, &r->idle);
-}
-
-void client_region_ask(Client *c, Region *r, uint64_t now_ns)
-{
-    client_region_idle(c, r, now_ns);
-    r->reopen_ns = now_ns;
-    list_remove(&r->idle);
-    if (region_wants_memory(r))
-        list_push_front(&c->idle, &r->idle);
-}
-
-void client_refract(Client *c, uint64_t now_ns)
-{
-    uint64_t twice = time_add(c->refraction_ns, c->refraction_ns);
-    if (c->refraction_ns < c->config.refraction_ns)
-        c->refraction_ns = c->config.refraction_ns;
-    else if (c->refraction_ns < c->config.refraction_max_ns)
-        c->refraction_ns = time_min(twice, c->config.refraction_max_ns);
-    c->refraction_until_ns = time_add(now_ns, c->refraction_ns);
-    c->stats.refractions++;
-}
-
-void client_refract_end(Client *c)
-{
-    c->refraction_ns = 0;
-}
-
-bool region_wants_memory(const Region *r)
-{
-    return !r->active && !r->stripes && !(r->parent ? r->parent->closing : r->closing) &&
-           region_file_serves(r);
-}
-
-bool region_active(const Region *r)
-{
-    return r->active || r->stripes_active > 0;
-}
-
-/* A lost stripe is not its region's death as long as there is another. */
-bool region_file_serves(const Region *r)
-{
-    return (r->flags & DODO_FALLBACK) || (r->parent && r->parent->stripes_active > 0);
-}
-
-void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
-{
-    if (!r->active)
-        return;
-    client_region_unclaim(c, r);
-    client_region_idle(c, r, now_ns);
-    r->filled_blocks = 0;
-    free(r->filled);
-    r->filled = NULL;
-    checks_end(r);
-    c->stats.regions_lost++;
-    c->losses++;
-}
-
-/* Its close has been asked for: that the host has no such region any more is what was wanted. A
- * fill may notice before the close is answered. */
-static bool is_given_back(const Region *r, enum Loss loss)
-{
-    const Region *top = r->parent ? r->parent : r;
-    return loss == LOSS_DROPPED && top->closing && top->refs == 0;
-}
-
-/* False: that address is not the region's any more, or it is no loss. */
-static bool region_drop(Client *c, int rd, const RegionAddress *address, enum Loss loss,
-                        uint64_t now_ns)
-{
-    StoryLoss story = {.loss = loss};
-    client_lock(c);
-    Region *r = client_region(c, rd);
-    bool lost =
-        r && r->active && region_address_equal(&r->address, address) && !is_given_back(r, loss);
-    if (lost) {
-        client_region_deactivate(c, r, now_ns);
-        story_loss_add(&story, r);
-        story_loss_end(&story);
-    }
-    client_unlock(c);
-    if (!lost)
-        return false;
-    story_region_lost(c, &story, now_ns);
-    c->hooks.wake_background(c->hooks.ctx);
-    return true;
-}
-
-void client_region_lost(Client *c, int rd, const RegionAddress *address, enum Loss loss,
-                        uint64_t now_ns)
-{
-    (void)region_drop(c, rd, address, loss, now_ns);
-}
-
-/* The manager may reach a host that we cannot (a one-way cut, a firewall): the next OPENs name
- * that host, for a refraction period. Its place in Client.lost. */
-static unsigned client_avoid(Client *c, uint64_t epoch, uint64_t now_ns)
-{
-    unsigned at = c->lost_next;
-    for (unsigned i = 0; i < OPEN_AVOID_MAX; i++)
-        if (c->lost[i].epoch == epoch)
-            at = i;
-    if (at == c->lost_next)
-        c->lost_next = (c->lost_next + 1) % OPEN_AVOID_MAX;
-    if (c->lost[at].epoch != epoch || now_ns >= c->lost[at].until_ns)
-        c->lost[at].logged = 0;
-    c->lost[at].epoch = epoch;
-    c->lost[at].until_ns = time_add(now_ns, c->config.refraction_ns);
-    return at;
-}
-
-void client_report(Client *c, uint64_t epoch, uint8_t fault)
-{
-    for (unsigned i = 0; i < c->reports_count; i++)
-        if (c->reports[i].epoch == epoch)
-            return;
-    if (c->reports_count < REPORTS_MAX)
-        c->reports[c->reports_count++] = (OpReport){.epoch = epoch, .fault = fault};
-}
-
-/* The first line of a host's fault in a refraction period; those of its regions follow. */
-static void region_blame(Client *c, int rd, const RegionAddress *address, uint8_t fault,
-                         const char *event, const char *more, uint64_t now_ns)
-{
-    char text[ADDR_TEXT_MAX];
-    bool corrupt = fault == HOST_FAULT_CORRUPT;
-    client_lock(c);
-    unsigned at = client_avoid(c, address->epoch, now_ns);
-    client_report(c, address->epoch, fault);
-    c->stats.corrupt += corrupt;
-    const Region *r = client_region(c, rd);
-    bool news =
-        r && region_address_equal(&r->address, address) && !(c->lost[at].logged >> fault & 1);
-    Addr host = news ? client_region_named(r) : (Addr){0};
-    c->lost[at].logged |= (unsigned)news << fault;
-    client_unlock(c);
-    if (news)
-        client_log(c, DODO_LOG_WARN, "%s host=%s %s", event, addr_format(&host, text, sizeof text),
-                   more);
-    if (!region_drop(c, rd, address, corrupt ? LOSS_CORRUPT : LOSS_SLOW, now_ns))
-        c->hooks.wake_background(c->hooks.ctx); /* for the report */
-}
-
-void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
-{
-    region_blame(c, rd, address, HOST_FAULT_CORRUPT, "host_corrupt",
-                 "seen=\"it returned other bytes than it was given\" fix=\"check its memory\"",
-                 now_ns);
-}
-
-void client_region_slow(Client *c, int rd, const RegionAddress *address, uint64_t now_ns)
-{
-    region_blame(c, rd, address, HOST_FAULT_SLOW, "host_slow",
-                 "seen=\"it answers, but a transfer does not end\"", now_ns);
-}
-
-/* "The library drops all the descriptors for memory regions stored on that node" (paper 3.1). */
-void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns)
-{
-    StoryLoss story = {.loss = loss};
-    client_lock(c);
-    (void)client_avoid(c, epoch, now_ns);
-    LIST_FOREACH(node, &c->regions)
-    {
-        Region *r = CONTAINER_OF(node, Region, link);
-        if (!r->active || r->address.epoch != epoch)
-            continue;
-        client_region_deactivate(c, r, now_ns);
-        story_loss_add(&story, r);
-        if (!RULE(HOST_DEATH))
-            break;
-    }
-    story_loss_end(&story);
-    c->stats.hosts_lost += story.regions > 0;
-    client_unlock(c);
-    if (story.regions == 0)
-        return;
-    story_host_lost(c, &story);
-    c->hooks.wake_background(c->hooks.ctx);
-}
-
-void client_blame(Client *c, int rd, const RegionAddress *address, enum Loss loss, uint64_t now_ns)
-{
-    if (loss_of_host(loss))
-        client_host_lost(c, address->epoch, loss, now_ns);
-    else if (loss == LOSS_SLOW)
-        client_region_slow(c, rd, address, now_ns);
-    else if (loss == LOSS_DROPPED)
-        client_region_lost(c, rd, address, loss, now_ns);
-}
-
-bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block)
-{
-    LIST_FOREACH(node, &r->writes)
-    {
-        const WriteRecord *w = CONTAINER_OF(node, WriteRecord, link);
-        if (w->first_block <= last_block && first_block <= w->last_block)
-            return true;
-    }
-    return false;
 }
 
 void region_saw_filled(Region *r, uint64_t block, bool filled)
@@ -566,18 +250,6 @@ int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret
     }
     client_unlock(c);
     return r ? 0 : -EINVAL;
-}
-
-int client_region_next(Client *c, int rd)
-{
-    int next = -1;
-    client_lock(c);
-    unsigned index = rd < 0 ? 0 : ((unsigned)rd & (REGIONS_MAX - 1)) + 1;
-    for (; index < c->table_size && next < 0; index++)
-        if (c->table[index] && !c->table[index]->closing && !c->table[index]->parent)
-            next = c->table[index]->rd;
-    client_unlock(c);
-    return next;
 }
 
 static bool stripes_good(const Region *r)

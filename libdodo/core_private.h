@@ -322,21 +322,22 @@ struct Channel {
     CallState states[]; /* an ask's lane is the index of the call's state */
 };
 
-/* ---- client.c ---- */
+/* ---- table.c ---- */
 void client_lock(Client *c);
 void client_unlock(Client *c);
 void client_log(Client *c, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Whether anybody reads lines of this level. */
 bool client_logs(Client *c, int level);
-/* All under the lock. */
-Region *client_region(Client *c, int rd);       /* NULL: not open */
-Region *client_user_region(Client *c, int rd);  /* ... or closing, or a stripe: none of a user's */
-int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
-/* Out of the table, with its stripes; free it after unlocking. */
-void client_region_remove(Client *c, Region *r);
+/* All below under the lock. */
+Region *client_region(Client *c, int rd);      /* NULL: not open */
+Region *client_user_region(Client *c, int rd); /* ... or closing, or a stripe: none of a user's */
 /* The host of an active region, as dodo status names it. */
 Addr client_region_named(const Region *r);
+bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block);
+
+/* ---- claims.c: all under the lock ---- */
+uint64_t region_claim(const Region *r); /* the share of an active one in Client.digest */
 void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused);
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
@@ -352,26 +353,32 @@ bool region_wants_memory(const Region *r);
 bool region_active(const Region *r);
 /* Calls on it do not fail: what is not remote comes from the file. */
 bool region_file_serves(const Region *r);
-bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block);
-void region_saw_filled(Region *r, uint64_t block, bool filled);
-/* Lock themselves. */
-void client_region_free(Client *c, Region *r); /* releases the file; not under the lock */
+
+/* ---- loss.c: but for client_report(), they take the lock themselves ---- */
 /* This address is gone (no other region of its host is touched). */
 void client_region_lost(Client *c, int rd, const RegionAddress *address, enum Loss loss,
                         uint64_t now_ns);
-/* The host is gone, or was restarted: all its regions are dropped at once. */
-void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns);
-/* A run for the region at this address ended so: drops what that says is lost. */
-void client_blame(Client *c, int rd, const RegionAddress *address, enum Loss loss, uint64_t now_ns);
-/* The file held @count bytes of what the item is for: offers what may be filled of it. */
-void client_fill_read(Client *c, FillItem *item, size_t count);
-
-/* Under the lock: the manager is to know. */
-void client_report(Client *c, uint64_t epoch, uint8_t fault);
 /* The host returned something else than it was given: its copy is never read again. */
 void client_region_corrupt(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
 /* A transfer with the host took too long, though it answered. */
 void client_region_slow(Client *c, int rd, const RegionAddress *address, uint64_t now_ns);
+/* The host is gone, or was restarted: all its regions are dropped at once. */
+void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns);
+/* A run for the region at this address ended so: drops what that says is lost. */
+void client_blame(Client *c, int rd, const RegionAddress *address, enum Loss loss, uint64_t now_ns);
+/* Under the lock: the manager is to know. */
+void client_report(Client *c, uint64_t epoch, uint8_t fault);
+
+/* ---- client.c ---- */
+/* Under the lock. */
+int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
+/* Out of the table, with its stripes; free it after unlocking. */
+void client_region_remove(Client *c, Region *r);
+void region_saw_filled(Region *r, uint64_t block, bool filled);
+/* Not under the lock. */
+void client_region_free(Client *c, Region *r); /* releases the file */
+/* The file held @count bytes of what the item is for: offers what may be filled of it. */
+void client_fill_read(Client *c, FillItem *item, size_t count);
 
 /* ---- checks.c ---- */
 /* Of consecutive whole blocks. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* What the process claims of the manager: regions that have memory, those that want some, and when
+ * it may be asked for. */
+#include <stdlib.h>
+
+#include "dodo/dodo.h"
+#include "libdodo/core_private.h"
+
+uint64_t region_claim(const Region *r)
+{
+    RegionName name = {r->address.epoch, r->address.region, r->address.opening};
+    return region_digest(&name);
+}
+
+void client_region_unclaim(Client *c, Region *r)
+{
+    if (!r->claimed)
+        return;
+    r->claimed = false;
+    r->active = false;
+    if (r->parent)
+        r->parent->stripes_active--;
+    c->digest ^= region_claim(r);
+    c->claimed--;
+    c->alive_due = true;
+}
+
+void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused)
+{
+    client_region_unclaim(c, r);
+    r->host = reply->host;
+    r->control_port = reply->control_port;
+    r->address = reply->address;
+    r->active = true;
+    r->claimed = true;
+    if (r->parent)
+        r->parent->stripes_active++;
+    list_remove(&r->idle);
+    r->reused = reused;
+    r->counter = 0;
+    r->unfinished = 1;
+    r->finished = 0;
+    c->digest ^= region_claim(r);
+    c->claimed++;
+    uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+    free(r->filled);
+    r->filled = calloc((blocks + 63) / 64, sizeof *r->filled); /* without it filled_bytes is 0 */
+    r->filled_blocks = 0;
+    checks_begin(c, r);
+}
+
+void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
+{
+    if (!r->active)
+        return;
+    client_region_unclaim(c, r);
+    client_region_idle(c, r, now_ns);
+    r->filled_blocks = 0;
+    free(r->filled);
+    r->filled = NULL;
+    checks_end(r);
+    c->stats.regions_lost++;
+    c->losses++;
+}
+
+bool region_wants_memory(const Region *r)
+{
+    return !r->active && !r->stripes && !(r->parent ? r->parent->closing : r->closing) &&
+           region_file_serves(r);
+}
+
+bool region_active(const Region *r)
+{
+    return r->active || r->stripes_active > 0;
+}
+
+/* A lost stripe is not its region's death as long as there is another. */
+bool region_file_serves(const Region *r)
+{
+    return (r->flags & DODO_FALLBACK) || (r->parent && r->parent->stripes_active > 0);
+}
+
+void client_region_idle(Client *c, Region *r, uint64_t now_ns)
+{
+    r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+    list_remove(&r->idle);
+    if (region_wants_memory(r))
+        list_push_back(&c->idle, &r->idle);
+}
+
+void client_region_ask(Client *c, Region *r, uint64_t now_ns)
+{
+    client_region_idle(c, r, now_ns);
+    r->reopen_ns = now_ns;
+    list_remove(&r->idle);
+    if (region_wants_memory(r))
+        list_push_front(&c->idle, &r->idle);
+}
+
+void client_refract(Client *c, uint64_t now_ns)
+{
+    uint64_t twice = time_add(c->refraction_ns, c->refraction_ns);
+    if (c->refraction_ns < c->config.refraction_ns)
+        c->refraction_ns = c->config.refraction_ns;
+    else if (c->refraction_ns < c->config.refraction_max_ns)
+        c->refraction_ns = time_min(twice, c->config.refraction_max_ns);
+    c->refraction_until_ns = time_add(now_ns, c->refraction_ns);
+    c->stats.refractions++;
+}
+
+void client_refract_end(Client *c)
+{
+    c->refraction_ns = 0;
+}
