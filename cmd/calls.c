@@ -15,7 +15,7 @@ enum { HEAP_ROOM_MIN = 64 };
 
 uint64_t cmd_call_deadline(const Call *call)
 {
-    return call->request ? request_deadline(call->request) : call->give_up_ns;
+    return call->request ? request_deadline(call->request) : call->ask.give_up_ns;
 }
 
 static void heap_put(Manager *m, size_t at, Call *call)
@@ -102,7 +102,7 @@ static void call_send(Manager *m, Call *call)
 static bool call_start(Manager *m, Call *call)
 {
     Host *h = call->host;
-    uint64_t left_ns = call->give_up_ns > m->now_ns ? call->give_up_ns - m->now_ns : 0;
+    uint64_t left_ns = call->ask.give_up_ns > m->now_ns ? call->ask.give_up_ns - m->now_ns : 0;
     RequestTimes times = {.first_retry_ns = m->config.request_first_retry_ns,
                           .retry_max_ns = m->config.request_retry_max_ns,
                           .deadline_ns = left_ns};
@@ -113,7 +113,7 @@ static bool call_start(Manager *m, Call *call)
         free(request);
         return false;
     }
-    request_start(request, id, call->op, call->body, call->body_len, &times, m->now_ns);
+    request_start(request, id, call->ask.op, call->body, call->body_len, &times, m->now_ns);
     call->request = request;
     list_remove(&call->of_host);
     list_push_back(&h->running, &call->of_host);
@@ -128,6 +128,67 @@ static void start_waiting(Manager *m, Host *h)
     while (!list_empty(&h->waiting))
         if (!call_start(m, CONTAINER_OF(h->waiting.next, Call, of_host)))
             break;
+}
+
+int cmd_call_begin(Manager *m, Host *h, const CallAsk *ask, const uint8_t *body, size_t len)
+{
+    assert(len <= CALL_BODY_MAX && !h->lost);
+    if (h->waiting_count >= CALLS_WAITING_MAX)
+        return -EBUSY;
+    Call *call = calloc(1, sizeof *call);
+    if (!call)
+        return -ENOMEM;
+    *call = (Call){.host = h, .ask = *ask};
+    call->body_len = (uint16_t)len;
+    memcpy(call->body, body, len);
+    if (heap_add(m, call) != 0) {
+        free(call);
+        return -ENOMEM;
+    }
+    list_push_back(&h->waiting, &call->of_host);
+    h->waiting_count++;
+    m->calls++;
+    if (!ask->task)
+        h->doomed_running++;
+    if (ask->region)
+        cmd_region_detach(m, ask->region);
+    start_waiting(m, h);
+    return 0;
+}
+
+/* A FREE without an answer is tried again. Until then the region stays in the directory, doomed,
+ * and costs no other memory. Any answer will do: either the imd no longer has it, or its next
+ * digest differs. */
+static void free_over(Manager *m, const Call *call, int status, const uint8_t *body, size_t len)
+{
+    Region *r = call->ask.region;
+    (void)body;
+    (void)len;
+
+    if (call->ask.task)
+        cmd_task_over(m, call->ask.task, STATUS_OK, NULL, 0);
+    if (status == CALL_TIMED_OUT) {
+        cmd_region_doom(m, r);
+    } else if (status != CALL_HOST_LOST) {
+        cmd_freed_remember(r->host, r->region, call->request->id);
+        cmd_region_drop(m, r);
+    }
+}
+
+int cmd_call_free(Manager *m, Region *r, Task *task)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    /* Whatever its opening: the entry may be behind a REOPEN whose answer was lost. */
+    OpFree op = {.epoch = r->host->epoch, .region = r->region, .opening = 0};
+    size_t n = wire_free_encode(&op, body);
+
+    const CallAsk ask = {.op = OP_FREE,
+                         .over = free_over,
+                         .task = task,
+                         .region = r,
+                         .give_up_ns = time_add(m->now_ns, m->config.request_deadline_ns)};
+
+    return cmd_call_begin(m, r->host, &ask, body, n);
 }
 
 /* A request that nobody waits for must not crowd out one that somebody waits for, nor be sent where
@@ -150,42 +211,13 @@ void cmd_calls_pump(Manager *m, Host *h)
     start_doomed(m, h);
 }
 
-int cmd_call_begin(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len, Task *task,
-                   Region *region, uint64_t give_up_ns)
+void cmd_calls_pump_stirred(Manager *m)
 {
-    assert(len <= CALL_BODY_MAX && !h->lost);
-    if (h->waiting_count >= CALLS_WAITING_MAX)
-        return -EBUSY;
-    Call *call = calloc(1, sizeof *call);
-    if (!call)
-        return -ENOMEM;
-    *call = (Call){.host = h, .task = task, .region = region, .give_up_ns = give_up_ns, .op = op};
-    call->body_len = (uint16_t)len;
-    memcpy(call->body, body, len);
-    if (heap_add(m, call) != 0) {
-        free(call);
-        return -ENOMEM;
+    while (!list_empty(&m->stirred)) {
+        Host *h = CONTAINER_OF(m->stirred.next, Host, stirred);
+        list_remove(&h->stirred);
+        cmd_calls_pump(m, h);
     }
-    list_push_back(&h->waiting, &call->of_host);
-    h->waiting_count++;
-    m->calls++;
-    if (!task)
-        h->doomed_running++;
-    if (region)
-        cmd_region_detach(m, region);
-    start_waiting(m, h);
-    return 0;
-}
-
-int cmd_call_free(Manager *m, Region *r, Task *task)
-{
-    uint8_t body[WIRE_BODY_MAX];
-    /* Whatever its opening: the entry may be behind a REOPEN whose answer was lost. */
-    OpFree op = {.epoch = r->host->epoch, .region = r->region, .opening = 0};
-    size_t n = wire_free_encode(&op, body);
-
-    return cmd_call_begin(m, r->host, OP_FREE, body, n, task, r,
-                          time_add(m->now_ns, m->config.request_deadline_ns));
 }
 
 /* ---- ends ---------------------------------------------------------------------------------- */
@@ -201,7 +233,7 @@ void cmd_call_destroy(Manager *m, Call *call)
     } else {
         h->waiting_count--;
     }
-    if (!call->task)
+    if (!call->ask.task)
         h->doomed_running--;
     m->calls--;
     free(call->request);
@@ -213,21 +245,7 @@ static void call_over(Manager *m, Call *call, int status)
 {
     const uint8_t *body = status >= 0 ? call->request->answer : NULL;
     size_t len = status >= 0 ? call->request->answer_len : 0;
-
-    switch (call->op) {
-    case OP_ALLOC:
-        cmd_open_allocated(m, call, status, body, len);
-        break;
-    case OP_REOPEN:
-        cmd_open_reopened(m, call, status, body, len);
-        break;
-    case OP_RELEASE:
-        cmd_close_released(m, call, status);
-        break;
-    default:
-        cmd_close_freed(m, call, status);
-        break;
-    }
+    call->ask.over(m, call, status, body, len);
 }
 
 static void call_end(Manager *m, Call *call, int status)
@@ -266,7 +284,7 @@ void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
             return;
         h->heard_ns = m->now_ns;
         h->avoid_until_ns = 0;
-        take_hint(m, h, call->op, call->request->answer, call->request->answer_len);
+        take_hint(m, h, call->ask.op, call->request->answer, call->request->answer_len);
         call_end(m, call, call->request->status);
         return;
     }
@@ -295,7 +313,7 @@ void cmd_calls_resend(Manager *m, Host *h)
 static bool call_expired(Manager *m, Call *call)
 {
     if (!call->request)
-        return m->now_ns >= call->give_up_ns;
+        return m->now_ns >= call->ask.give_up_ns;
     request_expire(call->request, m->now_ns);
     return call->request->state != REQUEST_RUNNING;
 }
@@ -320,7 +338,7 @@ void cmd_calls_postpone(Manager *m, uint64_t gap_ns)
     /* All by the same: the heap's order stays. */
     for (size_t i = 0; i < m->heap_count; i++) {
         Call *call = m->heap[i];
-        call->give_up_ns = time_add(call->give_up_ns, gap_ns);
+        call->ask.give_up_ns = time_add(call->ask.give_up_ns, gap_ns);
         if (call->request)
             request_postpone(call->request, gap_ns);
     }

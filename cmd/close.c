@@ -20,14 +20,52 @@ static uint16_t without_host(uint8_t mode)
     return mode == CLOSE_FREE ? STATUS_OK : STATUS_GONE;
 }
 
+/* Of one piece of a file the latest release counts: older ones would only hold memory. */
+static void keep(Manager *m, Region *r, const Stamp *stamp)
+{
+    Region *next;
+    for (Region *old = cmd_kept_first(m, &r->key, r->offset, r->len); old; old = next) {
+        next = cmd_kept_next(m, old);
+        cmd_region_doom(m, old);
+    }
+    cmd_region_keep(m, r, stamp);
+}
+
+static void close_released(Manager *m, const Call *call, int status, const uint8_t *body,
+                           size_t len)
+{
+    (void)body;
+    (void)len;
+    Task *t = call->ask.task;
+    Region *r = call->ask.region;
+    uint16_t answer = STATUS_GONE;
+
+    if (status == STATUS_OK) {
+        r->imd_request = call->request->id;
+        keep(m, r, &t->close_stamp);
+        answer = STATUS_OK;
+    } else if (status == STATUS_GONE || status == STATUS_EPOCH) {
+        cmd_region_drop(m, r);
+    } else if (status != CALL_HOST_LOST) {
+        /* Refused, or who knows: what is not proven clean is not kept. */
+        cmd_region_doom(m, r);
+    }
+    cmd_task_over(m, t, answer, NULL, 0);
+}
+
 static int ask_release(Manager *m, Task *t, Region *r, const OpClose *op)
 {
     uint8_t body[WIRE_BODY_MAX];
     OpRelease release = {.address = op->address, .stamp = op->stamp};
     size_t n = wire_release_encode(&release, body);
 
-    return cmd_call_begin(m, r->host, OP_RELEASE, body, n, t, r,
-                          time_add(m->now_ns, m->config.request_deadline_ns));
+    const CallAsk ask = {.op = OP_RELEASE,
+                         .over = close_released,
+                         .task = t,
+                         .region = r,
+                         .give_up_ns = time_add(m->now_ns, m->config.request_deadline_ns)};
+
+    return cmd_call_begin(m, r->host, &ask, body, n);
 }
 
 /* STATUS_MAX: under way. */
@@ -65,51 +103,4 @@ void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *re
 
     if (status != STATUS_MAX)
         cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
-}
-
-/* A FREE without an answer is tried again. Until then the region stays in the directory, doomed,
- * and costs no other memory. Any answer will do: either the imd no longer has it, or its next
- * digest differs. */
-void cmd_close_freed(Manager *m, const Call *call, int status)
-{
-    Region *r = call->region;
-
-    if (call->task)
-        cmd_task_over(m, call->task, STATUS_OK, NULL, 0);
-    if (status == CALL_TIMED_OUT) {
-        cmd_region_doom(m, r);
-    } else if (status != CALL_HOST_LOST) {
-        cmd_freed_remember(r->host, r->region, call->request->id);
-        cmd_region_drop(m, r);
-    }
-}
-
-/* Of one piece of a file the latest release counts: older ones would only hold memory. */
-static void keep(Manager *m, Region *r, const Stamp *stamp)
-{
-    Region *next;
-    for (Region *old = cmd_kept_first(m, &r->key, r->offset, r->len); old; old = next) {
-        next = cmd_kept_next(m, old);
-        cmd_region_doom(m, old);
-    }
-    cmd_region_keep(m, r, stamp);
-}
-
-void cmd_close_released(Manager *m, const Call *call, int status)
-{
-    Task *t = call->task;
-    Region *r = call->region;
-    uint16_t answer = STATUS_GONE;
-
-    if (status == STATUS_OK) {
-        r->imd_request = call->request->id;
-        keep(m, r, &t->close_stamp);
-        answer = STATUS_OK;
-    } else if (status == STATUS_GONE || status == STATUS_EPOCH) {
-        cmd_region_drop(m, r);
-    } else if (status != CALL_HOST_LOST) {
-        /* Refused, or who knows: what is not proven clean is not kept. */
-        cmd_region_doom(m, r);
-    }
-    cmd_task_over(m, t, answer, NULL, 0);
 }

@@ -1,82 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The idle-workstation directory (the paper's IWD, 4.3): which hosts there are, how much each is
- * believed to have free, and which are silent. What imds report are hints, verified on use. */
+/* What imds ask, and what follows when one comes, leaves or falls silent. */
 #include "cmd/manager_private.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* ---- finding ------------------------------------------------------------------------------- */
-
-static uint64_t epoch_hash(const Manager *m, uint64_t epoch)
-{
-    return cmd_hash(m->hosts.seed, &epoch, sizeof epoch);
-}
-
-Host *cmd_host_find(const Manager *m, uint64_t epoch)
-{
-    HmapNode *n = hmap_first(&m->hosts, epoch_hash(m, epoch));
-    for (; n; n = hmap_next(&m->hosts, n)) {
-        Host *h = CONTAINER_OF(n, Host, by_epoch);
-        if (h->epoch == epoch)
-            return h;
-    }
-    return NULL;
-}
-
-Host *cmd_host_of(const Manager *m, const Session *session)
-{
-    Host *h = cmd_host_find(m, session->peer_epoch);
-    return h && id128_equal(&h->id, &session->peer_id) ? h : NULL;
-}
-
-bool cmd_host_silent(const Manager *m, const Host *h)
-{
-    return cmd_silent(m, h->heard_ns, m->config.host_dead_ns);
-}
-
-bool cmd_host_reachable(const Manager *m, const Host *h)
-{
-    return !h->lost && !h->leaving && h->session && !cmd_host_silent(m, h);
-}
-
 /* ---- coming and going ---------------------------------------------------------------------- */
-
-void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint)
-{
-    if (hint->epoch != h->epoch)
-        return;
-    h->hint = *hint;
-    if (!h->lost)
-        cmd_rooms_set(m, h->slot, hint);
-}
-
-static void slot_take(Manager *m, Host *h)
-{
-    unsigned slot = 0;
-    while (m->slots[slot])
-        slot++;
-    m->slots[slot] = h;
-    h->slot = slot;
-    if (slot >= m->slots_end)
-        m->slots_end = slot + 1;
-}
-
-static void slot_leave(Manager *m, const Host *h)
-{
-    static const ImdHint none;
-
-    m->slots[h->slot] = NULL;
-    cmd_rooms_set(m, h->slot, &none);
-    while (m->slots_end > 0 && !m->slots[m->slots_end - 1])
-        m->slots_end--;
-}
-
-void cmd_host_free(Host *h)
-{
-    reply_cache_deinit(&h->replies);
-    free(h);
-}
 
 void cmd_host_lose(Manager *m, Host *h, const char *why)
 {
@@ -84,18 +10,11 @@ void cmd_host_lose(Manager *m, Host *h, const char *why)
               (unsigned long long)h->regions_count);
     if (!h->leaving)
         cmd_tell_host(m, h, "host_lost", why);
-    h->lost = true;
-    slot_leave(m, h);
+    cmd_host_withdraw(m, h);
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);
-    hmap_remove(&m->hosts, &h->by_epoch);
-    hmap_remove(&m->hosts_by_address, &h->by_address);
-    list_remove(&h->in_order);
-    /* If it comes back it still knows which ids it has seen from us. */
-    if (h->ids.next > m->ids_base)
-        m->ids_base = h->ids.next;
+    cmd_host_remove(m, h);
     m->stats.lost_hosts++;
-    cmd_host_free(h);
 }
 
 /* An imd that started again where another was: that one is no more. */
@@ -110,39 +29,13 @@ static void lose_predecessor(Manager *m, const Session *session)
     }
 }
 
-static void set_address(Manager *m, Host *h, const Addr *address)
-{
-    if (addr_equal(&h->address, address))
-        return;
-    if (h->address.kind != ADDR_NONE)
-        hmap_remove(&m->hosts_by_address, &h->by_address);
-    h->address = *address;
-    hmap_insert(&m->hosts_by_address, &h->by_address, addr_hash(address));
-}
-
+/* An imd that was not known. NULL: too many, or no memory. */
 static Host *host_new(Manager *m, Session *session)
 {
     lose_predecessor(m, session);
-    if (m->hosts.count >= m->config.hosts_max)
-        return NULL;
-    Host *h = calloc(1, sizeof *h);
+    Host *h = cmd_host_add(m, session);
     if (!h)
         return NULL;
-    h->epoch = session->peer_epoch;
-    h->id = session->peer_id;
-    h->session = session;
-    set_address(m, h, &session->peer);
-    h->sequence = ++m->host_sequence;
-    list_init(&h->regions);
-    list_init(&h->doomed);
-    list_init(&h->running);
-    list_init(&h->waiting);
-    request_ids_init(&h->ids);
-    h->ids.next = h->ids.settled = m->ids_base;
-    reply_cache_init(&h->replies);
-    slot_take(m, h);
-    hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));
-    list_push_back(&m->hosts_order, &h->in_order);
     env_trace(&m->env, "host %016llx: joined", (unsigned long long)h->epoch);
     cmd_tell_host(m, h, "host_joined", "");
     return h;
@@ -272,7 +165,7 @@ static void host_heard(Manager *m, Host *h, Session *session)
 
     h->heard_ns = m->now_ns;
     h->session = session;
-    set_address(m, h, &session->peer);
+    cmd_host_set_address(m, h, &session->peer);
     if (renewed)
         cmd_calls_resend(m, h);
 }

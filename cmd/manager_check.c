@@ -67,7 +67,8 @@ static bool call_check(const Manager *m, const Host *h, const Call *call, bool r
 {
     return call->host == h && call->heap_at < m->heap_count && m->heap[call->heap_at] == call &&
            (call->request != NULL) == running &&
-           (!call->region || (call->region->state == REGION_BUSY && call->region->host == h));
+           (!call->ask.region ||
+            (call->ask.region->state == REGION_BUSY && call->ask.region->host == h));
 }
 
 static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, size_t *about)
@@ -80,8 +81,8 @@ static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, siz
             const Call *call = CONTAINER_OF(at, Call, of_host);
             if (!call_check(m, h, call, i == 0))
                 return false;
-            unwatched += !call->task;
-            *about += call->region != NULL;
+            unwatched += !call->ask.task;
+            *about += call->ask.region != NULL;
             ++*calls;
         }
     }

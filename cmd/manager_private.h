@@ -80,8 +80,9 @@ typedef struct Host {
 
     ListNode regions;
     uint64_t regions_count, digest;
-    uint64_t named;  /* clients that it alone has named */
-    ListNode doomed; /* regions to be freed, nobody waits for it */
+    uint64_t named;   /* clients that it alone has named */
+    ListNode doomed;  /* regions to be freed, nobody waits for it */
+    ListNode stirred; /* Manager.stirred */
 
     RequestIds ids;
     ListNode running, waiting; /* Call.of_host */
@@ -188,16 +189,26 @@ typedef struct Task {
     uint64_t tried[];    /* OPEN: bit per host slot, this round */
 } Task;
 
+struct Call;
+/* A request to an imd has ended: with the answer's status and body, or a negative status. */
+typedef void CallOver(Manager *m, const struct Call *call, int status, const uint8_t *body,
+                      size_t len);
+
+typedef struct CallAsk {
+    uint16_t op;
+    CallOver *over;
+    Task *task;     /* NULL: nobody waits */
+    Region *region; /* what it is about, REGION_BUSY from then on; NULL: ALLOC */
+    uint64_t give_up_ns;
+} CallAsk;
+
 /* A request to an imd: waiting for the host's window, or running. */
 typedef struct Call {
     ListNode of_host;
     Host *host;
-    Task *task;     /* NULL: nobody waits */
-    Region *region; /* what it is about, REGION_BUSY; NULL: ALLOC */
-    size_t heap_at; /* place in Manager.heap */
-    uint64_t give_up_ns;
+    CallAsk ask;
+    size_t heap_at;   /* place in Manager.heap */
     Request *request; /* NULL: waiting */
-    uint16_t op;
     uint16_t body_len;
     uint8_t body[CALL_BODY_MAX];
 } Call;
@@ -220,6 +231,7 @@ struct Manager {
     uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
     ListNode left;     /* clients that left, oldest first */
     size_t left_count;
+    ListNode stirred; /* hosts with something to send since the last cmd_calls_pump_stirred() */
     ListNode tasks;
     unsigned opens;    /* OPEN tasks */
     unsigned reserved; /* OPEN tasks that hold a fresh region */
@@ -232,7 +244,12 @@ struct Manager {
     ManagerStats stats;
 };
 
-/* ---- manager.c ---- */
+/* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, regions.c,
+ * host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c. Procedures:
+ * placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, status.c, clients.c. At the top:
+ * manager.c. */
+
+/* ---- common.c ---- */
 void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why);
 void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, const char *what);
 /* Seeded: peers choose what is hashed. */
@@ -250,58 +267,13 @@ static inline bool cmd_silent(const Manager *m, uint64_t heard_ns, uint64_t limi
     return m->now_ns >= time_add(heard_ns, limit_ns);
 }
 
-/* ---- calls.c: requests to imds ---- */
-/* Status of a call that has no answer. */
-enum { CALL_TIMED_OUT = -1, CALL_HOST_LOST = -2 };
-/* 0; -EBUSY: too many wait for this host; -ENOMEM. @region becomes the call's (the caller makes it
- * REGION_BUSY). Never ends the call before it returns. */
-int cmd_call_begin(Manager *m, Host *h, uint16_t op, const uint8_t *body, size_t len, Task *task,
-                   Region *region, uint64_t give_up_ns);
-int cmd_call_free(Manager *m, Region *r, Task *task); /* a FREE */
-void cmd_call_reply(Manager *m, Host *h, const WireReply *reply);
-/* Starts what waits for the host's window, then FREEs of doomed regions. */
-void cmd_calls_pump(Manager *m, Host *h);
-void cmd_calls_resend(Manager *m, Host *h); /* a new session */
-void cmd_calls_fail(Manager *m, Host *h);   /* all of a host end with CALL_HOST_LOST */
-void cmd_calls_expire(Manager *m);
-void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
-uint64_t cmd_call_deadline(const Call *call);
-void cmd_call_destroy(Manager *m, Call *call); /* it is out of the heap */
-
-/* ---- hosts.c: the idle-workstation directory ---- */
-Host *cmd_host_find(const Manager *m, uint64_t epoch);
-/* The entry of a session's imd; NULL: none, or another imd's of that epoch. */
-Host *cmd_host_of(const Manager *m, const Session *session);
-bool cmd_host_silent(const Manager *m, const Host *h);
-bool cmd_host_reachable(const Manager *m, const Host *h);
-void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint);
-void cmd_host_session_closed(Manager *m, const Session *session);
-void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
-/* The memory of that epoch is gone, or counts as gone. */
-void cmd_host_lose(Manager *m, Host *h, const char *why);
-void cmd_hosts_tick(Manager *m);
-void cmd_host_free(Host *h); /* memory only */
-
-/* ---- owners.c: what the owners' resource monitors report ---- */
-/* The monitor that says that this imd is, or was, its own; NULL: none does. */
-const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd);
-void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
-void cmd_owners_tick(Manager *m);
-void cmd_owners_postpone(Manager *m, uint64_t gap_ns); /* of all: we did not listen */
-void cmd_owners_free(Manager *m);
-
-/* ---- placement.c: which host is asked ---- */
+/* ---- rooms.c ---- */
 int cmd_rooms_init(Manager *m); /* 0, or -ENOMEM */
 void cmd_rooms_deinit(Manager *m);
 /* What the host in this slot has room for; nothing, when there is none any more. */
 void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);
 size_t cmd_rooms_bytes(const Manager *m);
 bool cmd_rooms_check(const Manager *m);
-/* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
- * the one that opens. */
-bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
-/* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
-Host *cmd_host_choose(Manager *m, Task *task);
 
 /* ---- regions.c: the region directory ---- */
 Region *cmd_region_find(const Manager *m, const Host *h, uint64_t region);
@@ -312,7 +284,7 @@ void cmd_region_detach(Manager *m, Region *r);
 /* From REGION_BUSY: */
 void cmd_region_open(Region *r, CmdClient *c, uint64_t request);
 void cmd_region_keep(Manager *m, Region *r, const Stamp *stamp);
-/* From any state: to be freed at its imd; or just taken out of the directory. */
+/* From any state: to be freed at its imd, soon; or just taken out of the directory. */
 void cmd_region_doom(Manager *m, Region *r);
 void cmd_region_drop(Manager *m, Region *r);
 void cmd_region_set_opening(Region *r, uint32_t opening);
@@ -326,32 +298,78 @@ bool cmd_regions_room(const Manager *m);
 bool cmd_regions_give_way(Manager *m);
 void cmd_regions_of_host_drop(Manager *m, Host *h);
 
-/* ---- clients.c ---- */
+/* ---- host_table.c: the idle-workstation directory ---- */
+Host *cmd_host_find(const Manager *m, uint64_t epoch);
+/* The entry of a session's imd; NULL: none, or another imd's of that epoch. */
+Host *cmd_host_of(const Manager *m, const Session *session);
+bool cmd_host_silent(const Manager *m, const Host *h);
+bool cmd_host_reachable(const Manager *m, const Host *h);
+void cmd_host_hint(Manager *m, Host *h, const ImdHint *hint);
+void cmd_host_set_address(Manager *m, Host *h, const Addr *address);
+Host *cmd_host_add(Manager *m, Session *session);
+/* It is on its way out: nothing is begun with it any more. */
+void cmd_host_withdraw(Manager *m, Host *h);
+/* Out of the table, and freed. Neither calls nor regions are left. */
+void cmd_host_remove(Manager *m, Host *h);
+void cmd_host_free(Host *h); /* memory only */
+/* Remembers that request @request freed @region, for lists that were taken before. */
+void cmd_freed_remember(Host *h, uint64_t region, uint64_t request);
+
+/* ---- owner_table.c: what the owners' resource monitors reported ---- */
+/* The monitor that says that this imd is, or was, its own; NULL: none does. */
+const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd);
+Owner *cmd_owner_get(Manager *m, const Session *session);
+void cmd_owner_set_epoch(Manager *m, Owner *o, uint64_t epoch);
+void cmd_owners_tick(Manager *m);
+void cmd_owners_postpone(Manager *m, uint64_t gap_ns); /* of all: we did not listen */
+void cmd_owners_free(Manager *m);
+
+/* ---- client_table.c ---- */
 CmdClient *cmd_client_find(const Manager *m, const Id128 *id);
 /* Finds or makes it; NULL: too many, or no memory. */
 CmdClient *cmd_client_get(Manager *m, const Id128 *id);
 /* It is heard itself, or goes: it counts no longer as named by a host. */
 void cmd_client_unname(Manager *m, CmdClient *c);
-void cmd_client_input(Manager *m, Session *session, const WireRequest *request);
-void cmd_clients_tick(Manager *m);
-void cmd_client_session_closed(Manager *m, const Session *session);
+void cmd_client_unleave(Manager *m, CmdClient *c);
+void cmd_client_abandon(Manager *m, CmdClient *c);
+void cmd_client_remove(Manager *m, CmdClient *c);
 void cmd_client_free(CmdClient *c); /* memory only */
 
-/* ---- reports.c: what clients find wrong with hosts ---- */
-void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
-
-/* ---- open.c, close.c ---- */
-void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
-void cmd_open_allocated(Manager *m, const Call *call, int status, const uint8_t *body, size_t len);
-void cmd_open_reopened(Manager *m, const Call *call, int status, const uint8_t *body, size_t len);
-void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
-void cmd_close_released(Manager *m, const Call *call, int status);
-/* Of CLOSE, or of a doomed region. */
-void cmd_close_freed(Manager *m, const Call *call, int status);
+/* ---- tasks.c ---- */
 Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
                    size_t tried_bytes);
 void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, size_t len);
 void cmd_task_destroy(Manager *m, Task *t);
+
+/* ---- calls.c: requests to imds ---- */
+/* Status of a call that has no answer. */
+enum { CALL_TIMED_OUT = -1, CALL_HOST_LOST = -2 };
+/* 0; -EBUSY: too many wait for this host; -ENOMEM. @ask->region becomes the call's. Never ends the
+ * call before it returns. */
+int cmd_call_begin(Manager *m, Host *h, const CallAsk *ask, const uint8_t *body, size_t len);
+int cmd_call_free(Manager *m, Region *r,
+                  Task *task); /* a FREE: of a CLOSE, or of a doomed region */
+void cmd_call_reply(Manager *m, Host *h, const WireReply *reply);
+/* Starts what waits for the host's window, then FREEs of doomed regions. */
+void cmd_calls_pump(Manager *m, Host *h);
+void cmd_calls_pump_stirred(Manager *m);    /* of all hosts that have something new */
+void cmd_calls_resend(Manager *m, Host *h); /* a new session */
+void cmd_calls_fail(Manager *m, Host *h);   /* all of a host end with CALL_HOST_LOST */
+void cmd_calls_expire(Manager *m);
+void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
+uint64_t cmd_call_deadline(const Call *call);
+void cmd_call_destroy(Manager *m, Call *call); /* it is out of the heap */
+
+/* ---- placement.c: which host is asked ---- */
+/* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
+ * the one that opens. */
+bool cmd_host_chosen(const Manager *m, const Host *h, const OpOpen *open);
+/* A random host for this OPEN's round that was not tried yet (marks it tried); NULL: none. */
+Host *cmd_host_choose(Manager *m, Task *task);
+
+/* ---- open.c, close.c ---- */
+void cmd_open(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+void cmd_close(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
 
 /* ---- reconcile.c ---- */
 /* Whether to ask for a list: the digests differ, and a list could say why. @quiet: nothing is under
@@ -360,10 +378,24 @@ bool cmd_list_wanted(const Manager *m, ListProgress *p, uint64_t theirs, uint64_
 bool cmd_list_under_way(const Manager *m, const ListProgress *p);
 uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim);
 uint16_t cmd_listing(Manager *m, Host *h, const OpListing *listing);
-/* Remembers that request @request freed @region, for lists that were taken before. */
-void cmd_freed_remember(Host *h, uint64_t region, uint64_t request);
+
+/* ---- hosts.c: what imds ask ---- */
+void cmd_host_session_closed(Manager *m, const Session *session);
+void cmd_host_input(Manager *m, Session *session, const WireRequest *request);
+/* The memory of that epoch is gone, or counts as gone. */
+void cmd_host_lose(Manager *m, Host *h, const char *why);
+void cmd_hosts_tick(Manager *m);
+
+/* ---- reports.c: what clients and owners say of hosts ---- */
+void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *request);
+void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- status.c ---- */
 void cmd_status(Manager *m, Session *session, const WireRequest *request);
+
+/* ---- clients.c: what clients ask ---- */
+void cmd_client_input(Manager *m, Session *session, const WireRequest *request);
+void cmd_clients_tick(Manager *m);
+void cmd_client_session_closed(Manager *m, const Session *session);
 
 #endif

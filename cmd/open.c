@@ -11,44 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tasks --------------------------------------------------------------------------------- */
-
-Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest *request,
-                   size_t tried_bytes)
-{
-    Task *t = calloc(1, sizeof *t + tried_bytes);
-    if (!t)
-        return NULL;
-    t->client = c;
-    t->session = session;
-    t->request = request->id;
-    t->op = request->op;
-    list_push_back(&c->tasks, &t->of_client);
-    list_push_back(&m->tasks, &t->of_manager);
-    if (t->op == OP_OPEN)
-        m->opens++;
-    return t;
-}
-
-void cmd_task_destroy(Manager *m, Task *t)
-{
-    if (t->op == OP_OPEN)
-        m->opens--;
-    if (t->fresh)
-        m->reserved--;
-    free(t->fresh);
-    list_remove(&t->of_client);
-    list_remove(&t->of_manager);
-    free(t);
-}
-
-void cmd_task_over(Manager *m, Task *t, uint16_t status, const uint8_t *body, size_t len)
-{
-    if (t->client)
-        cmd_reply(m, &t->client->replies, t->session, t->request, t->op, status, body, len);
-    cmd_task_destroy(m, t);
-}
-
 /* ---- the ends of an OPEN ------------------------------------------------------------------- */
 
 static void open_fail(Manager *m, Task *t)
@@ -94,6 +56,9 @@ static uint64_t call_give_up(const Manager *m, const Task *t)
     return time_min(t->give_up_ns, time_add(m->now_ns, m->config.request_deadline_ns));
 }
 
+static void open_allocated(Manager *m, const Call *call, int status, const uint8_t *body,
+                           size_t len);
+
 static int ask_alloc(Manager *m, Task *t, Host *h)
 {
     uint8_t body[WIRE_BODY_MAX];
@@ -105,7 +70,10 @@ static int ask_alloc(Manager *m, Task *t, Host *h)
                   .evict = t->evict};
     size_t n = wire_alloc_encode(&op, body);
 
-    return cmd_call_begin(m, h, OP_ALLOC, body, n, t, NULL, call_give_up(m, t));
+    const CallAsk ask = {
+        .op = OP_ALLOC, .over = open_allocated, .task = t, .give_up_ns = call_give_up(m, t)};
+
+    return cmd_call_begin(m, h, &ask, body, n);
 }
 
 static size_t tried_bytes(const Manager *m)
@@ -186,9 +154,10 @@ static Region *enter_allocated(Manager *m, Task *t, Host *h, const RegionAddress
     return r;
 }
 
-void cmd_open_allocated(Manager *m, const Call *call, int status, const uint8_t *body, size_t len)
+static void open_allocated(Manager *m, const Call *call, int status, const uint8_t *body,
+                           size_t len)
 {
-    Task *t = call->task;
+    Task *t = call->ask.task;
     OpAllocReply given;
     Region *r = NULL;
 
@@ -223,6 +192,9 @@ static Region *find_kept(Manager *m, const Task *t)
     return found;
 }
 
+static void open_reopened(Manager *m, const Call *call, int status, const uint8_t *body,
+                          size_t len);
+
 static int ask_reopen(Manager *m, Task *t, Region *r)
 {
     uint8_t body[WIRE_BODY_MAX];
@@ -234,7 +206,13 @@ static int ask_reopen(Manager *m, Task *t, Region *r)
                    .stamp = t->open.stamp};
     size_t n = wire_reopen_encode(&op, body);
 
-    return cmd_call_begin(m, r->host, OP_REOPEN, body, n, t, r, call_give_up(m, t));
+    const CallAsk ask = {.op = OP_REOPEN,
+                         .over = open_reopened,
+                         .task = t,
+                         .region = r,
+                         .give_up_ns = call_give_up(m, t)};
+
+    return cmd_call_begin(m, r->host, &ask, body, n);
 }
 
 /* What remains after a failed REOPEN: nothing; or a region that is kept as before; or one that may
@@ -259,10 +237,10 @@ static void settle_unopened(Manager *m, Region *r, int status, const Stamp *stam
     }
 }
 
-void cmd_open_reopened(Manager *m, const Call *call, int status, const uint8_t *body, size_t len)
+static void open_reopened(Manager *m, const Call *call, int status, const uint8_t *body, size_t len)
 {
-    Task *t = call->task;
-    Region *r = call->region;
+    Task *t = call->ask.task;
+    Region *r = call->ask.region;
     OpAllocReply given;
 
     if (given_decode(call, status, body, len, &given) && given.address.region == r->region &&

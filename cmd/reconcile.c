@@ -123,11 +123,6 @@ uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim)
 
 /* ---- the list of an imd -------------------------------------------------------------------- */
 
-void cmd_freed_remember(Host *h, uint64_t region, uint64_t request)
-{
-    h->freed[h->freed_next++ % FREED_REMEMBERED] = (Freed){region, request};
-}
-
 /* Freed by a request that the list does not reflect. */
 static bool freed_since(const Host *h, uint64_t region, uint64_t before)
 {

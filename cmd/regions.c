@@ -144,7 +144,8 @@ void cmd_region_doom(Manager *m, Region *r)
     cmd_region_detach(m, r);
     r->state = REGION_DOOMED;
     list_push_back(&r->host->doomed, &r->doomed);
-    cmd_calls_pump(m, r->host);
+    if (list_empty(&r->host->stirred))
+        list_push_back(&m->stirred, &r->host->stirred);
 }
 
 void cmd_region_drop(Manager *m, Region *r)

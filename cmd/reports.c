@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of clients about hosts. A host that returned other bytes than it was given, or that is
- * too slow to be of use, gets no new regions for a while. A client whose own memory is bad would
- * report one host after the other: so one client's reports count for few hosts at a time. */
+/* Reports about hosts, by clients and by their owners.
+ *
+ * A host that returned other bytes than it was given, or that is too slow to be of use, gets no new
+ * regions for a while. A client whose own memory is bad would report one host after the other: so
+ * one client's reports count for few hosts at a time.
+ *
+ * An owner's monitor (rmd) that says "busy" vouches for the end of its imd, whose good-bye may have
+ * been lost: that host is dropped immediately, not only when it has been silent for long. Each
+ * report is whole, so that only the latest counts. */
 #include "cmd/manager_private.h"
+
+/* ---- clients ------------------------------------------------------------------------------- */
 
 static const char *const faults[HOST_FAULT_MAX] = {
     [HOST_FAULT_CORRUPT] = "returned other bytes than it was given",
@@ -38,4 +46,54 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
         env_trace(&m->env, "a client reports host after host: look at that client's memory");
     }
     cmd_reply(m, &c->replies, session, request->id, request->op, status, NULL, 0);
+}
+
+/* ---- owners -------------------------------------------------------------------------------- */
+
+/* The entry of the imd that the monitor says is gone; NULL: it is out of the directory. */
+static Host *host_vouched_gone(const Manager *m, const Owner *o)
+{
+    Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
+    if (h && addr_same_host(&h->address, &o->address))
+        return h;
+    if (RULE(OWNER_EPOCH))
+        return NULL;
+    LIST_FOREACH(at, &m->hosts_order)
+    {
+        h = CONTAINER_OF(at, Host, in_order);
+        if (addr_same_host(&h->address, &o->address))
+            return h;
+    }
+    return NULL;
+}
+
+static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *request)
+{
+    OpHost op;
+
+    if (request->op != OP_HOST)
+        return STATUS_DENIED;
+    if (wire_host_decode(request->body, request->body_len, &op) != 0)
+        return STATUS_INVALID;
+    Owner *o = cmd_owner_get(m, session);
+    if (!o)
+        return STATUS_BUSY;
+    o->heard_ns = m->now_ns;
+    if (RULE(OWNER_EPOCH) && request->id <= o->request_last)
+        return STATUS_OK; /* reported before, or overtaken by a newer one */
+    o->request_last = request->id;
+    o->state = op.state;
+    o->lendable_bytes = op.lendable_bytes;
+    o->reason = op.reason;
+    cmd_owner_set_epoch(m, o, op.epoch);
+    Host *h = op.state == HOST_OWNER_BUSY ? host_vouched_gone(m, o) : NULL;
+    if (h)
+        cmd_host_lose(m, h, "its owner is back");
+    return STATUS_OK;
+}
+
+void cmd_owner_input(Manager *m, Session *session, const WireRequest *request)
+{
+    uint16_t status = owner_tells(m, session, request);
+    cmd_reply(m, NULL, session, request->id, request->op, status, NULL, 0);
 }

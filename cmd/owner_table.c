@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the owners' resource monitors (rmd) report of their hosts. A monitor that says "busy"
- * vouches for the end of its imd, whose good-bye may have been lost: that host is dropped
- * immediately, not only when it has been silent for long. Each report is whole, so that only the
- * latest counts. */
+/* What the owners' resource monitors (rmd) reported last of their hosts. */
 #include "cmd/manager_private.h"
 
 #include <stdlib.h>
@@ -38,7 +35,7 @@ const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd)
 
 /* ---- coming and going ---------------------------------------------------------------------- */
 
-static void set_epoch(Manager *m, Owner *o, uint64_t epoch)
+void cmd_owner_set_epoch(Manager *m, Owner *o, uint64_t epoch)
 {
     if (o->epoch)
         (void)hmap_remove(&m->owners_by_epoch, &o->by_epoch);
@@ -49,7 +46,7 @@ static void set_epoch(Manager *m, Owner *o, uint64_t epoch)
 
 static void owner_forget(Manager *m, Owner *o)
 {
-    set_epoch(m, o, 0);
+    cmd_owner_set_epoch(m, o, 0);
     (void)hmap_remove(&m->owners, &o->by_address);
     list_remove(&o->in_order);
     free(o);
@@ -57,7 +54,7 @@ static void owner_forget(Manager *m, Owner *o)
 
 /* The monitor at that address, as it is now: one that started again counts its requests from 1.
  * NULL: too many, or no memory. */
-static Owner *owner_get(Manager *m, const Session *session)
+Owner *cmd_owner_get(Manager *m, const Session *session)
 {
     Owner *o = owner_find(m, &session->peer);
     if (!o && m->owners.count < m->config.hosts_max && (o = calloc(1, sizeof *o)) != NULL) {
@@ -99,54 +96,4 @@ void cmd_owners_free(Manager *m)
     {
         owner_forget(m, CONTAINER_OF(at, Owner, in_order));
     }
-}
-
-/* ---- what monitors report ------------------------------------------------------------------- */
-
-/* The entry of the imd that the monitor says is gone; NULL: it is out of the directory. */
-static Host *host_vouched_gone(const Manager *m, const Owner *o)
-{
-    Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
-    if (h && addr_same_host(&h->address, &o->address))
-        return h;
-    if (RULE(OWNER_EPOCH))
-        return NULL;
-    LIST_FOREACH(at, &m->hosts_order)
-    {
-        h = CONTAINER_OF(at, Host, in_order);
-        if (addr_same_host(&h->address, &o->address))
-            return h;
-    }
-    return NULL;
-}
-
-static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *request)
-{
-    OpHost op;
-
-    if (request->op != OP_HOST)
-        return STATUS_DENIED;
-    if (wire_host_decode(request->body, request->body_len, &op) != 0)
-        return STATUS_INVALID;
-    Owner *o = owner_get(m, session);
-    if (!o)
-        return STATUS_BUSY;
-    o->heard_ns = m->now_ns;
-    if (RULE(OWNER_EPOCH) && request->id <= o->request_last)
-        return STATUS_OK; /* reported before, or overtaken by a newer one */
-    o->request_last = request->id;
-    o->state = op.state;
-    o->lendable_bytes = op.lendable_bytes;
-    o->reason = op.reason;
-    set_epoch(m, o, op.epoch);
-    Host *h = op.state == HOST_OWNER_BUSY ? host_vouched_gone(m, o) : NULL;
-    if (h)
-        cmd_host_lose(m, h, "its owner is back");
-    return STATUS_OK;
-}
-
-void cmd_owner_input(Manager *m, Session *session, const WireRequest *request)
-{
-    uint16_t status = owner_tells(m, session, request);
-    cmd_reply(m, NULL, session, request->id, request->op, status, NULL, 0);
 }
