@@ -79,6 +79,21 @@ static void prefetch__skips_what_was_seen_filled(void **state)
     assert_int_equal(pieces, 0);
 }
 
+/* A block of which a write had a part is not known to be filled. */
+static void prefetch__of_blocks_written_in_part(void **state)
+{
+    (void)state;
+    static uint8_t bytes[4 * BLOCK];
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_int_equal(write_at(rd, 5 * BLOCK + 100, bytes, 3 * BLOCK), 3 * BLOCK);
+    assert_int_equal(info(rd).filled_bytes, 2 * BLOCK); /* 6 and 7 */
+    assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
+    work();
+    assert_int_equal(piece_bytes, FILE_BYTES - 2 * BLOCK);
+    assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
+    assert_hits_alone(rd, 0, FILE_BYTES);
+}
+
 static void prefetch__errors(void **state)
 {
     (void)state;
@@ -266,6 +281,7 @@ int main(void)
         T(prefetch__fills),
         T(prefetch__only_the_part),
         T(prefetch__skips_what_was_seen_filled),
+        T(prefetch__of_blocks_written_in_part),
         T(prefetch__errors),
         T(prefetch__fallback_without_memory),
         T(prefetch__end_of_the_file),

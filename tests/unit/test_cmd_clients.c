@@ -145,13 +145,20 @@ static void client__limit(void **state)
     FakeClient *c[5];
     for (unsigned i = 0; i < 5; i++)
         c[i] = client_new(rig);
-    for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(rig_status(rig, &c[i]->session, client_alive(rig, c[i])), STATUS_OK);
+    uint8_t body[WIRE_BODY_MAX];
+    size_t len = wire_alive_encode(&(OpAlive){0}, body);
+    uint64_t first[3];
+    for (unsigned i = 0; i < 3; i++) {
+        first[i] = client_alive(rig, c[i]);
+        assert_int_equal(rig_status(rig, &c[i]->session, first[i]), STATUS_OK);
+    }
     assert_int_equal(rig_status(rig, &c[3]->session, client_alive(rig, c[3])), STATUS_BUSY);
     /* Who left makes room at once, the earliest first. */
     client_request(rig, c[1], OP_LEAVE, NULL, 0);
     client_request(rig, c[0], OP_LEAVE, NULL, 0);
     assert_int_equal(rig_status(rig, &c[4]->session, client_alive(rig, c[4])), STATUS_OK);
+    assert_int_equal(rig_stats(rig).clients, 2);
+    rig_again(rig, &c[0]->session, first[0], 1, OP_ALIVE, body, len); /* late: known as one */
     assert_int_equal(rig_stats(rig).clients, 2);
     /* Who is silent makes room in the end. */
     for (unsigned i = 0; i < 5; i++)

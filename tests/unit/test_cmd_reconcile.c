@@ -228,6 +228,25 @@ static void amnesia__early_close_waits_for_the_list(void **state)
     rig_free(rig);
 }
 
+/* A host that leaves before it has given its list: nothing is kept there, and nobody waits. */
+static void amnesia__close_at_a_host_that_leaves(void **state)
+{
+    (void)state;
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 1);
+    rig_amnesia(rig);
+    imd_join(rig, imd);
+    uint8_t body[WIRE_BODY_MAX];
+    OpPart part = {.hint = imd_hint(imd)};
+    (void)rig_request(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&part, body));
+    OpClose op = {.address = c->open[0], .mode = CLOSE_RELEASE, .stamp = stamp_of(1)};
+    uint64_t id = client_request(rig, c, OP_CLOSE, body, wire_close_encode(&op, body));
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_GONE);
+    rig_free(rig);
+}
+
 /* ---- lost replies --------------------------------------------------------------------------- */
 
 /* The imd allocated, its answers were lost: the client got another host. The orphan is found in
@@ -459,6 +478,7 @@ int main(void)
         cmocka_unit_test(amnesia__claims_come_before_the_hosts_list),
         cmocka_unit_test(amnesia__region_dropped_meanwhile_is_freed),
         cmocka_unit_test(amnesia__early_close_waits_for_the_list),
+        cmocka_unit_test(amnesia__close_at_a_host_that_leaves),
         cmocka_unit_test(orphan__of_a_lost_alloc_answer_is_freed),
         cmocka_unit_test(orphan__of_a_lost_open_reply_is_freed),
         cmocka_unit_test(claim__keeps_what_is_in_flight),
