@@ -393,6 +393,21 @@ static void session__lost_in_a_long_transfer(void **state)
     assert_true(info(rd).active);
 }
 
+/* Whatever is wrong with a host, the manager hears of it once until it has answered. */
+static void report__one_of_each_host(void **state)
+{
+    (void)state;
+    client_lock(w.client);
+    for (uint64_t epoch = 1; epoch <= 2 * REPORTS_MAX; epoch++) {
+        client_report(w.client, epoch, HOST_FAULT_SLOW);
+        client_report(w.client, epoch, HOST_FAULT_CORRUPT);
+    }
+    client_unlock(w.client);
+    run_until(w.now + NS_PER_S);
+    assert_int_equal(w.reports, REPORTS_MAX);
+    assert_int_equal(w.report.epoch, REPORTS_MAX); /* the last one of them */
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -407,6 +422,7 @@ int main(void)
         T(fallback__asks_a_manager_that_has_refused),
         T(fallback__asks_a_manager_that_answers_keep_alives),
         T(fallback__waits_for_a_free_number),
+        T(report__one_of_each_host),
         T(fallback__active_at_once_with_a_manager),
         T(fallback__stripes_do_not_wait_either),
         T(refraction__doubles_up_to_a_minute),
