@@ -398,14 +398,17 @@ static void report__one_of_each_host(void **state)
 {
     (void)state;
     client_lock(w.client);
-    for (uint64_t epoch = 1; epoch <= 2 * REPORTS_MAX; epoch++) {
-        client_report(w.client, epoch, HOST_FAULT_SLOW);
-        client_report(w.client, epoch, HOST_FAULT_CORRUPT);
-    }
+    client_report(w.client, 7, HOST_FAULT_SLOW);
+    client_report(w.client, 7, HOST_FAULT_CORRUPT);
     client_unlock(w.client);
     run_until(w.now + NS_PER_S);
-    assert_int_equal(w.reports, REPORTS_MAX);
-    assert_int_equal(w.report.epoch, REPORTS_MAX); /* the last one of them */
+    assert_int_equal(w.reports, 1);
+    client_lock(w.client);
+    for (uint64_t epoch = 1; epoch <= 2 * REPORTS_MAX; epoch++)
+        client_report(w.client, epoch, HOST_FAULT_SLOW);
+    client_unlock(w.client);
+    run_until(w.now + NS_PER_S);
+    assert_int_equal(w.reports, 1 + REPORTS_MAX);
 }
 
 int main(void)
