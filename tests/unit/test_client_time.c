@@ -262,6 +262,25 @@ static void fallback__stripes_do_not_wait_either(void **state)
     assert_true(info(rd).active);
 }
 
+/* A region that was just opened waits behind none that was lost and is to wait for a while. */
+static void fallback__comes_before_what_was_lost(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    int lost = open_at(8192, 0, DODO_FALLBACK);
+    imd_data_drop(w.data, info(lost).address.region);
+    assert_int_equal(read_at(lost, 0, &byte, 1), 1);
+    assert_false(info(lost).active);
+    w.manager_dead = true;
+    int rd = open_at(8192, 8192, DODO_FALLBACK);
+    w.manager_dead = false;
+    run_until(w.now + NS_PER_S);
+    assert_true(info(rd).active);
+    assert_false(info(lost).active);
+    run_until(w.now + 2 * NS_PER_S);
+    assert_true(info(lost).active);
+}
+
 /* Without traffic in between; a success is the end of it. */
 static void refraction__doubles_up_to_a_minute(void **state)
 {
@@ -428,6 +447,7 @@ int main(void)
         T(report__one_of_each_host),
         T(fallback__active_at_once_with_a_manager),
         T(fallback__stripes_do_not_wait_either),
+        T(fallback__comes_before_what_was_lost),
         T(refraction__doubles_up_to_a_minute),
         T(slow__a_read_goes_on_with_the_file),
         T(slow__a_read_fails_once_without_the_file),
