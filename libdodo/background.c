@@ -11,10 +11,21 @@
 
 enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN, OWN_PREFETCH, OWN_REPORT };
 
-static Call *own_start(Channel *ch, enum OwnCall which, uint8_t kind)
+static void alive_step(Call *call, uint64_t now_ns);
+static void claim_step(Call *call, uint64_t now_ns);
+static void fill_step(Call *call, uint64_t now_ns);
+static void reopen_step(Call *call, uint64_t now_ns);
+static void report_step(Call *call, uint64_t now_ns);
+static const CallOps alive_ops = {.step = alive_step};
+static const CallOps claim_ops = {.step = claim_step};
+static const CallOps fill_ops = {.step = fill_step};
+static const CallOps reopen_ops = {.step = reopen_step};
+static const CallOps report_ops = {.step = report_step};
+
+static Call *own_start(Channel *ch, enum OwnCall which, const CallOps *ops)
 {
     Call *call = &ch->own[which];
-    call_init(call, ch, kind);
+    call_init(call, ch, ops);
     call_attach(call);
     ch->own_busy[which] = true;
     return call;
@@ -52,11 +63,11 @@ static void alive_start(Channel *ch, uint64_t now_ns)
         return;
     uint8_t body[WIRE_BODY_MAX];
     size_t n = wire_alive_encode(&alive, body);
-    run_request(own_start(ch, OWN_ALIVE, CALL_ALIVE), id, OP_ALIVE, body, n, &c->config.request,
+    run_request(own_start(ch, OWN_ALIVE, &alive_ops), id, OP_ALIVE, body, n, &c->config.request,
                 now_ns);
 }
 
-void call_alive_step(Call *call, uint64_t now_ns)
+static void alive_step(Call *call, uint64_t now_ns)
 {
     Channel *ch = call->channel;
     OpAliveReply reply;
@@ -116,14 +127,14 @@ static bool claim_page(Call *call, uint64_t now_ns)
 
 static void claim_start(Channel *ch, uint64_t now_ns)
 {
-    Call *call = own_start(ch, OWN_CLAIM, CALL_CLAIM);
+    Call *call = own_start(ch, OWN_CLAIM, &claim_ops);
     ch->want_list = false;
     ch->lists++;
     if (!claim_snapshot(ch->client, call->state) || !claim_page(call, now_ns))
         call_finish(call, -1, 0, NULL);
 }
 
-void call_claim_step(Call *call, uint64_t now_ns)
+static void claim_step(Call *call, uint64_t now_ns)
 {
     enum RunResult result = run_step(call, now_ns);
     if (result == RUN_RUNNING)
@@ -157,7 +168,7 @@ static void fill_start(Channel *ch, uint64_t now_ns)
     client_unlock(c);
     if (!wanted)
         return;
-    Call *call = own_start(ch, OWN_FILL, CALL_FILL);
+    Call *call = own_start(ch, OWN_FILL, &fill_ops);
     call->state->fill = item;
     run_write(call, &item->host, &item->address, WRITE_FILL, item->offset, item->data, item->len,
               item->counter, now_ns);
@@ -181,7 +192,7 @@ static void fill_saw(Client *c, const FillItem *item, unsigned refused)
     client_unlock(c);
 }
 
-void call_fill_step(Call *call, uint64_t now_ns)
+static void fill_step(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -240,12 +251,12 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     client_unlock(c);
     if (!id)
         return;
-    Call *call = own_start(ch, OWN_REOPEN, CALL_REOPEN);
+    Call *call = own_start(ch, OWN_REOPEN, &reopen_ops);
     call->state->rd = rd;
     run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
 }
 
-void call_reopen_step(Call *call, uint64_t now_ns)
+static void reopen_step(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -290,12 +301,12 @@ static void report_start(Channel *ch, uint64_t now_ns)
         n = wire_report_encode(&c->reports[--c->reports_count], body);
     client_unlock(c);
     if (id)
-        run_request(own_start(ch, OWN_REPORT, CALL_REPORT), id, OP_REPORT, body, n,
+        run_request(own_start(ch, OWN_REPORT, &report_ops), id, OP_REPORT, body, n,
                     &c->config.request, now_ns);
 }
 
 /* A report that the manager did not hear of is not repeated: other clients find out, too. */
-void call_report_step(Call *call, uint64_t now_ns)
+static void report_step(Call *call, uint64_t now_ns)
 {
     if (run_step(call, now_ns) == RUN_RUNNING)
         return;
@@ -311,7 +322,7 @@ static void prefetch_begin(Channel *ch)
     FillItem *item;
     if (!prefetch_start(ch->client, &r, &item))
         return;
-    Call *call = own_start(ch, OWN_PREFETCH, CALL_PREFETCH);
+    Call *call = own_start(ch, OWN_PREFETCH, &prefetch_ops);
     call->region = r;
     call->state->fill = item;
     call_need_file(call, NEED_FILE_READ, r->file, item->data, item->len,
@@ -339,16 +350,8 @@ void background_step(Channel *ch, uint64_t now_ns)
     Call *next;
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
-        if (call->kind == CALL_ALIVE)
-            call_alive_step(call, now_ns);
-        else if (call->kind == CALL_CLAIM)
-            call_claim_step(call, now_ns);
-        else if (call->kind == CALL_FILL)
-            call_fill_step(call, now_ns);
-        else if (call->kind == CALL_REOPEN)
-            call_reopen_step(call, now_ns);
-        else if (call->kind == CALL_REPORT)
-            call_report_step(call, now_ns);
+        if (call >= ch->own && call < ch->own + BACKGROUND_CALLS)
+            call->ops->step(call, now_ns);
     }
 }
 

@@ -135,7 +135,7 @@ static void close_running(Call *call, uint64_t now_ns)
     }
 }
 
-void call_close_step(Call *call, uint64_t now_ns)
+static void call_close_step(Call *call, uint64_t now_ns)
 {
     if (call->phase == CLOSE_WAIT)
         close_wait(call);
@@ -149,7 +149,7 @@ void call_close_step(Call *call, uint64_t now_ns)
         close_running(call, now_ns);
 }
 
-void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
+static void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     (void)now_ns;
     CallState *st = call->state;
@@ -170,36 +170,23 @@ void call_close_file(Call *call, const FileResult *result, uint64_t now_ns)
     call->phase = CLOSE_SEND; /* free it if the file gave no answer */
 }
 
-void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp)
+static const CallOps close_ops = {.step = call_close_step, .file = call_close_file};
+
+void call_close_begin(Call *call, Region *r)
+{
+    call->ops = &close_ops;
+    call->region = r;
+    call->phase = CLOSE_WAIT;
+}
+
+void call_close_stripe(Call *call, Region *stripe, bool release, const Stamp *stamp)
 {
     CallState *st = call->state;
+    call->ops = &close_ops;
     call->region = stripe;
     st->release = release;
     st->stamp = *stamp;
     close_keep(call);
-}
-
-void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
-{
-    Client *c = ch->client;
-    (void)now_ns;
-    call_init(call, ch, CALL_CLOSE);
-    client_lock(c);
-    Region *r = client_user_region(c, rd);
-    if (r)
-        r->closing = true;
-    client_unlock(c);
-    if (!r) {
-        call_finish(call, -1, EINVAL, "no such region");
-        return;
-    }
-    if (r->stripes) {
-        stripe_close_start(call, r);
-        return;
-    }
-    call_attach(call);
-    call->region = r;
-    call->phase = CLOSE_WAIT;
 }
 
 /* ---- msync ---------------------------------------------------------------------------------- */
@@ -214,7 +201,7 @@ static void sync_end(Call *call, int result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
-void call_sync_step(Call *call, uint64_t now_ns)
+static void call_sync_step(Call *call, uint64_t now_ns)
 {
     (void)call, (void)now_ns; /* it waits for the file only */
 }
@@ -232,7 +219,7 @@ static void sync_poison(Client *c, Region *r, StoryLoss *story, uint64_t now_ns)
 }
 
 /* After a failed fsync nobody knows what the disk holds: the copy is not read again. */
-void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
+static void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
@@ -252,11 +239,13 @@ void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns)
     sync_end(call, -1, result->error, "writing the file to disk failed");
 }
 
+static const CallOps sync_ops = {.step = call_sync_step, .file = call_sync_file};
+
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
 {
     Client *c = ch->client;
     (void)now_ns;
-    call_init(call, ch, CALL_SYNC);
+    call_init(call, ch, &sync_ops);
     client_lock(c);
     Region *r = client_user_region(c, rd);
     if (r)
@@ -273,7 +262,7 @@ void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
 
 /* ---- leaving -------------------------------------------------------------------------------- */
 
-void call_leave_step(Call *call, uint64_t now_ns)
+static void call_leave_step(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     enum RunResult result = run_step(call, now_ns);
@@ -287,10 +276,12 @@ void call_leave_step(Call *call, uint64_t now_ns)
                 told ? NULL : "the manager does not answer");
 }
 
+static const CallOps leave_ops = {.step = call_leave_step};
+
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns)
 {
     Client *c = ch->client;
-    call_init(call, ch, CALL_LEAVE);
+    call_init(call, ch, &leave_ops);
     client_lock(c);
     uint64_t id = request_ids_take(&c->ids);
     client_unlock(c);

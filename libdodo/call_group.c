@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls made of others: vectored ones, and those on several stripes of a region. Such a call holds
- * no state of its channel; its pieces are ordinary calls and do. Its reads run beside each other,
- * as many as there are states for pieces. Its writes run one after the other, so that the file
- * always has the beginning of what was to be written, and nothing behind a gap. */
+/* Calls over several buffers, or several stripes of a region: they are made of others. Such a call
+ * holds no state of its channel; its pieces are ordinary calls and do. Its reads run beside each
+ * other, as many as there are states for pieces. Its writes run one after the other, so that the
+ * file always has the beginning of what was to be written, and nothing behind a gap. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -74,11 +74,12 @@ static void vector_copy(const struct iovec *iov, int at, size_t skip, uint8_t *s
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-static void piece_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len)
+static void piece_begin(Call *call, enum VectorKind kind, Region *r, uint64_t offset, void *buf,
+                        size_t len)
 {
-    if (call->kind == CALL_READ)
+    if (kind == VECTOR_READ)
         call_read_begin(call, r, offset, buf, len);
-    else if (call->kind == CALL_WRITE)
+    else if (kind == VECTOR_WRITE)
         call_write_begin(call, r, offset, buf, len);
     else
         call_offer_begin(call, r, offset, buf, len);
@@ -104,7 +105,7 @@ static void vector_piece(Call *call)
         st->stage_skip = g->iov_skip;
         buf = st->stage;
         n = gathered;
-        if (call->kind != CALL_READ)
+        if (g->kind != VECTOR_READ)
             vector_copy(g->iov, g->iov_at, g->iov_skip, buf, n, false);
     }
     st->piece_at = g->begun;
@@ -114,7 +115,7 @@ static void vector_piece(Call *call)
     client_lock(c);
     call->region->refs++;
     client_unlock(c);
-    piece_begin(&st->piece, part, inner, buf, n);
+    piece_begin(&st->piece, g->kind, part, inner, buf, n);
 }
 
 static void vector_piece_over(Call *piece, ssize_t result, int error, const char *reason)
@@ -122,7 +123,7 @@ static void vector_piece_over(Call *piece, ssize_t result, int error, const char
     const CallState *st = piece->state;
     CallGroup *g = &piece->parent->group;
     size_t count = result > 0 ? (size_t)result : 0;
-    if (st->stage && piece->kind == CALL_READ)
+    if (st->stage && g->kind == VECTOR_READ)
         vector_copy(g->iov, st->stage_iov, st->stage_skip, st->stage, count, true);
     if (!RULE(FIRST_END) && result >= 0)
         return;
@@ -139,9 +140,9 @@ static void vector_end(Call *call)
     const CallGroup *g = &call->group;
     Region *r = call->region;
     size_t done = g->end < g->len ? g->end : g->len;
-    bool failed = g->error && (call->kind != CALL_WRITE || done == 0);
+    bool failed = g->error && (g->kind != VECTOR_WRITE || done == 0);
     client_lock(c);
-    if (call->kind == CALL_OFFER)
+    if (g->kind == VECTOR_OFFER)
         offer_leave(call, r);
     r->refs--;
     client_unlock(c);
@@ -150,54 +151,24 @@ static void vector_end(Call *call)
     c->hooks.wake(c->hooks.ctx);
 }
 
-static void vector_step(Call *call)
+static void vector_step(Call *call, uint64_t now_ns)
 {
+    (void)now_ns;
     CallGroup *g = &call->group;
     while (g->begun < g->len && g->end == SIZE_MAX && call_piece_free(call) &&
-           (call->kind != CALL_WRITE || !RULE(WRITE_IN_TURN) || g->running == 0))
+           (g->kind != VECTOR_WRITE || !RULE(WRITE_IN_TURN) || g->running == 0))
         vector_piece(call);
     if (g->running == 0)
         vector_end(call);
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
-
-void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason)
-{
-    CallGroup *g = &piece->parent->group;
-    if (piece->kind == CALL_READ || piece->kind == CALL_WRITE || piece->kind == CALL_OFFER) {
-        vector_piece_over(piece, result, error, reason);
-        return;
-    }
-    g->good += result >= 0;
-    if (result < 0 && (!g->error || error == EHOSTUNREACH)) {
-        g->error = error;
-        g->reason = reason;
-    }
-}
-
-void call_group_step(Call *call, uint64_t now_ns)
-{
-    if (call->kind == CALL_OPEN)
-        stripe_open_step(call, now_ns);
-    else if (call->kind == CALL_CLOSE)
-        stripe_close_step(call, now_ns);
-    else
-        vector_step(call);
-}
-
-void call_group_file(Call *call, const FileResult *result, uint64_t now_ns)
-{
-    (void)now_ns;
-    if (call->kind == CALL_CLOSE) /* the others' pieces have what they need themselves */
-        stripe_close_file(call, result);
-}
+static const CallOps vector_ops = {.step = vector_step, .piece_over = vector_piece_over};
 
 /* ---- starting ------------------------------------------------------------------------------- */
 
-static const char *vector_wrong(const Region *r, uint8_t kind, off_t offset, bool sane)
+static const char *vector_wrong(const Region *r, enum VectorKind kind, off_t offset, bool sane)
 {
-    if (kind == CALL_WRITE && (r->flags & DODO_RDONLY))
+    if (kind == VECTOR_WRITE && (r->flags & DODO_RDONLY))
         return "the region is read-only";
     if (offset < 0 || (uint64_t)offset > r->len || !sane)
         return "offset outside the region, too much, or no buffer";
@@ -205,14 +176,19 @@ static const char *vector_wrong(const Region *r, uint8_t kind, off_t offset, boo
 }
 
 /* In one piece if one buffer and one region hold it all, else as a group. */
-static void vector_begin(Call *call, Region *r, uint64_t offset, const struct iovec *iov, int count,
-                         size_t len)
+static void vector_begin(Call *call, enum VectorKind kind, Region *r, uint64_t offset,
+                         const struct iovec *iov, int count, size_t len)
 {
     uint64_t inner;
     Region *part = region_part(r, offset, &inner);
     CallGroup *g = &call->group;
     call->region = r;
-    *g = (CallGroup){.iov = iov, .iov_count = count, .offset = offset, .len = len, .end = SIZE_MAX};
+    *g = (CallGroup){.kind = kind,
+                     .iov = iov,
+                     .iov_count = count,
+                     .offset = offset,
+                     .len = len,
+                     .end = SIZE_MAX};
     if (count == 1) {
         g->one = iov[0];
         g->iov = &g->one;
@@ -220,34 +196,35 @@ static void vector_begin(Call *call, Region *r, uint64_t offset, const struct io
     vector_advance(g, 0);
     iov = &g->iov[g->iov_at];
     if (iov->iov_len < len || part->len - inner < len) {
+        call->ops = &vector_ops;
         call_attach_group(call);
         return;
     }
     call_attach(call);
-    piece_begin(call, part, inner, iov->iov_base, len);
+    piece_begin(call, kind, part, inner, iov->iov_base, len);
 }
 
 /* Argument checks in the paper's order: the region first, then the arguments. */
-static void vector_start(Call *call, Channel *ch, uint8_t kind, int rd, off_t offset,
+static void vector_start(Call *call, Channel *ch, enum VectorKind kind, int rd, off_t offset,
                          const struct iovec *iov, int count)
 {
     Client *c = ch->client;
     size_t len;
     bool sane = vector_sum(iov, count, &len), alive = false;
     const char *wrong = NULL;
-    call_init(call, ch, kind);
+    call_init(call, ch, NULL);
     client_lock(c);
     Region *r = client_user_region(c, rd);
     if (r) {
-        alive = region_active(r) || (region_file_serves(r) && kind != CALL_OFFER);
+        alive = region_active(r) || (region_file_serves(r) && kind != VECTOR_OFFER);
         wrong = vector_wrong(r, kind, offset, sane);
         if (!wrong && len > r->len - (uint64_t)offset)
             len = r->len - (uint64_t)offset;
         if (alive && !wrong && len > 0)
             r->refs++;
-        if (alive && !wrong && len > 0 && kind == CALL_OFFER)
+        if (alive && !wrong && len > 0 && kind == VECTOR_OFFER)
             offer_enter(call, r, (uint64_t)offset, (uint64_t)offset + len);
-        c->stats.reads += alive && kind == CALL_READ;
+        c->stats.reads += alive && kind == VECTOR_READ;
     }
     client_unlock(c);
     if (!alive)
@@ -257,7 +234,7 @@ static void vector_start(Call *call, Channel *ch, uint8_t kind, int rd, off_t of
     else if (len == 0)
         call_finish(call, 0, 0, NULL);
     else
-        vector_begin(call, r, (uint64_t)offset, iov, count, len);
+        vector_begin(call, kind, r, (uint64_t)offset, iov, count, len);
 }
 
 void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,
@@ -265,7 +242,7 @@ void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, s
 {
     struct iovec one = {buf, len};
     (void)now_ns;
-    vector_start(call, ch, CALL_READ, rd, offset, &one, 1);
+    vector_start(call, ch, VECTOR_READ, rd, offset, &one, 1);
 }
 
 void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
@@ -273,26 +250,26 @@ void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void 
 {
     struct iovec one = {(void *)(uintptr_t)buf, len}; /* only read */
     (void)now_ns;
-    vector_start(call, ch, CALL_WRITE, rd, offset, &one, 1);
+    vector_start(call, ch, VECTOR_WRITE, rd, offset, &one, 1);
 }
 
 void call_readv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                       int count, uint64_t now_ns)
 {
     (void)now_ns;
-    vector_start(call, ch, CALL_READ, rd, offset, iov, count);
+    vector_start(call, ch, VECTOR_READ, rd, offset, iov, count);
 }
 
 void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns)
 {
     (void)now_ns;
-    vector_start(call, ch, CALL_WRITE, rd, offset, iov, count);
+    vector_start(call, ch, VECTOR_WRITE, rd, offset, iov, count);
 }
 
 void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns)
 {
     (void)now_ns;
-    vector_start(call, ch, CALL_OFFER, rd, offset, iov, count);
+    vector_start(call, ch, VECTOR_OFFER, rd, offset, iov, count);
 }

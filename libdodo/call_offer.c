@@ -143,7 +143,7 @@ static void offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
               loss_of_host(loss) ? "the region's host is lost" : "the region's host refuses");
 }
 
-void call_offer_step(Call *call, uint64_t now_ns)
+static void call_offer_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
     if (call->phase == OFFER_ENTER) {
@@ -170,9 +170,12 @@ void call_offer_step(Call *call, uint64_t now_ns)
         call_offer_step(call, now_ns);
 }
 
+static const CallOps offer_ops = {.step = call_offer_step};
+
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len)
 {
     CallState *st = call->state;
+    call->ops = &offer_ops;
     call->region = r;
     st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
     st->user_offset = offset;

@@ -245,7 +245,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
     return true;
 }
 
-void call_open_step(Call *call, uint64_t now_ns)
+static void call_open_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
     if (call->phase == OPEN_LOADING || (st->run == RUN_NONE && !open_begin(call, now_ns)))
@@ -274,7 +274,7 @@ void call_open_step(Call *call, uint64_t now_ns)
     }
 }
 
-void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
+static void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -284,33 +284,14 @@ void call_open_file(Call *call, const FileResult *result, uint64_t now_ns)
     c->hooks.wake(c->hooks.ctx);
 }
 
-void call_open_begin(Call *call, Region *stripe)
-{
-    CallState *st = call->state;
-    call->region = stripe;
-    st->given = (FileGiven){.file = stripe->file,
-                            .key = stripe->key,
-                            .stamp = stripe->stamp,
-                            .retainable = stripe->retainable};
-    st->open_len = stripe->len;
-    st->open_offset = stripe->file_offset;
-    st->open_flags = stripe->flags;
-}
+static const CallOps open_ops = {.step = call_open_step, .file = call_open_file};
 
-void call_open_start(Call *call, Channel *ch, const FileGiven *given, uint64_t len, uint64_t offset,
-                     unsigned flags, uint64_t now_ns)
+void call_open_begin(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
+                     unsigned flags)
 {
-    FileGiven judged = *given;
-    (void)now_ns;
-    call_init(call, ch, CALL_OPEN);
-    retain_judge(ch->client, &judged, flags);
-    if (stripe_wanted(ch->client, flags, len)) {
-        stripe_open_start(call, &judged, len, offset, flags);
-        return;
-    }
-    call_attach(call);
     CallState *st = call->state;
-    st->given = judged;
+    call->ops = &open_ops;
+    st->given = *given;
     st->open_len = len;
     st->open_offset = offset;
     st->open_flags = flags;

@@ -173,7 +173,7 @@ static void chunk_sums(const Call *call, unsigned chunk)
 
 /* Sums what has come while it is still in the processor's cache, and while the rest is on its
  * way. */
-void call_read_came(Call *call)
+static void call_read_came(Call *call)
 {
     CallState *st = call->state;
     if (!call->channel->client->config.block_sum || call->phase != READ_REMOTE)
@@ -352,7 +352,7 @@ static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns
     read_misses(call, now_ns);
 }
 
-void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
+static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     CallState *st = call->state;
     if (result->count < 0) {
@@ -396,7 +396,7 @@ static bool read_in_vain(Call *call)
     return vain;
 }
 
-void call_read_step(Call *call, uint64_t now_ns)
+static void call_read_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
     if (call->phase == READ_ENTER) {
@@ -433,9 +433,13 @@ void call_read_step(Call *call, uint64_t now_ns)
     }
 }
 
+static const CallOps read_ops = {
+    .step = call_read_step, .file = call_read_file, .came = call_read_came};
+
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len)
 {
     CallState *st = call->state;
+    call->ops = &read_ops;
     call->region = r;
     st->user_buf = buf;
     st->user_offset = offset;

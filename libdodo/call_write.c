@@ -363,7 +363,7 @@ static bool write_enter(Call *call)
     return true;
 }
 
-void call_write_step(Call *call, uint64_t now_ns)
+static void call_write_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
     if (call->need == NEED_BLOCKED)
@@ -395,7 +395,7 @@ void call_write_step(Call *call, uint64_t now_ns)
         write_edges(call);
 }
 
-void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
+static void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     (void)now_ns; /* the next step goes on */
     if (call->phase == PHASE_EDGES) {
@@ -407,9 +407,12 @@ void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
     call->state->file_error = result->error;
 }
 
+static const CallOps write_ops = {.step = call_write_step, .file = call_write_file};
+
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len)
 {
     CallState *st = call->state;
+    call->ops = &write_ops;
     call->region = r;
     st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
     st->user_offset = offset;

@@ -7,36 +7,9 @@
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 
-/* Something that may concern any call on the channel. */
-static void stir_all(Channel *ch)
-{
-    for (Call *call = ch->calls; call; call = call->next)
-        call->stir = true;
-    ch->stir = true;
-}
-
-/* Something happened to it: step it. */
-static void call_stir(Call *call)
-{
-    call->stir = true;
-    call->channel->stir = true;
-}
-
 static void session_closed(void *ctx, Session *s)
 {
-    Channel *ch = ctx;
-    stir_all(ch);
-    for (Call *call = ch->calls; call; call = call->next)
-        if (call->state)
-            run_session_closed(call, s);
-    free(s->user);
-    s->user = NULL;
-}
-
-void channel_forget(Channel *ch, Session *s)
-{
-    session_closed(ch, s);
-    endpoint_forget(ch->endpoint, s);
+    runs_session_closed(ctx, s);
 }
 
 Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, unsigned calls_max,
@@ -112,194 +85,6 @@ bool channel_take_news(Channel *ch)
     return news;
 }
 
-/* ---- calls on the channel ------------------------------------------------------------------- */
-
-/* One is free: the caller keeps to the number of calls, the pieces to theirs. */
-static CallState *state_find(Channel *ch)
-{
-    unsigned word = 0;
-    while (!ch->states_free[word]) {
-        word++;
-        assert(word * 64 < ch->states_count);
-    }
-    CallState *st = &ch->states[word * 64 + (unsigned)__builtin_ctzll(ch->states_free[word])];
-    ch->states_free[word] &= ch->states_free[word] - 1;
-    memset(st, 0, offsetof(CallState, next_ask));
-    list_init(&st->writing.link);
-    return st;
-}
-
-static void call_list(Call *call)
-{
-    Channel *ch = call->channel;
-    if (!ch->calls) /* nobody had to come while there was none */
-        ch->clock.due_ns = TIME_NEVER;
-    call->next = NULL;
-    call->prev = ch->calls_last;
-    *(call->prev ? &call->prev->next : &ch->calls) = call;
-    ch->calls_last = call;
-    call_stir(call);
-}
-
-/* Also of one that was never listed: its arguments were wrong. */
-static void call_unlist(Call *call)
-{
-    Channel *ch = call->channel;
-    if (!call->prev && ch->calls != call)
-        return;
-    *(call->prev ? &call->prev->next : &ch->calls) = call->next;
-    *(call->next ? &call->next->prev : &ch->calls_last) = call->prev;
-    call->prev = NULL; /* who walks may be about to go on from here */
-}
-
-void call_init(Call *call, Channel *ch, uint8_t kind)
-{
-    *call = (Call){.need = NEED_NETWORK, .kind = kind, .channel = ch, .turn = ++ch->turns};
-}
-
-void call_attach(Call *call)
-{
-    call->state = state_find(call->channel);
-    call->state->call = call;
-    call_list(call);
-}
-
-void call_attach_group(Call *call)
-{
-    call->group.on = true;
-    call_list(call);
-}
-
-bool call_piece_free(const Call *call)
-{
-    return call->group.running == 0 || call->channel->extra < PIECES_EXTRA;
-}
-
-Call *call_piece(Call *call)
-{
-    Channel *ch = call->channel;
-    CallState *st = state_find(ch);
-    Call *piece = &st->piece;
-    call_init(piece, ch, call->kind);
-    piece->turn = call->turn;
-    piece->parent = call;
-    piece->state = st;
-    st->call = piece;
-    call_list(piece);
-    ch->extra += call->group.running > 0;
-    call->group.running++;
-    ch->again = true;
-    return piece;
-}
-
-static void call_piece_over(Call *piece, ssize_t result, int error, const char *reason)
-{
-    Channel *ch = piece->channel;
-    call_group_piece_over(piece, result, error, reason);
-    piece->parent->group.running--;
-    ch->extra -= piece->parent->group.running > 0;
-    ch->again = true;
-}
-
-static void call_drop_state(Call *call)
-{
-    CallState *st = call->state;
-    run_end(call);
-    free(st->fill);
-    free(st->names);
-    free(st->stage);
-    free(st->edges);
-    free(st->record);
-    st->call = NULL;
-    call->state = NULL;
-    unsigned i = (unsigned)(st - call->channel->states);
-    call->channel->states_free[i / 64] |= (uint64_t)1 << i % 64;
-}
-
-void call_finish(Call *call, ssize_t result, int error, const char *reason)
-{
-    Channel *ch = call->channel;
-    if (call->parent)
-        call_piece_over(call, result, error, reason);
-    if (call->state)
-        call_drop_state(call);
-    call_unlist(call);
-    ch->news = true;
-    call->need = NEED_NOTHING;
-    call->result = result;
-    call->error = error;
-    call->reason = reason;
-    if (ch->background && call >= ch->own && call < ch->own + BACKGROUND_CALLS)
-        ch->own_busy[call - ch->own] = false;
-}
-
-void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len, uint64_t offset)
-{
-    call->file = file;
-    call->file_buf = buf;
-    call->file_len = len;
-    call->file_offset = offset;
-    call->need = need;
-    call->channel->news = true;
-}
-
-void call_file_taken(Call *call)
-{
-    call->file_pending = true;
-    call->need = NEED_NETWORK;
-}
-
-void call_file_done(Call *call, const FileResult *result, uint64_t now_ns)
-{
-    call->file_pending = false;
-    call_stir(call);
-    if (call->need != NEED_BLOCKED)
-        call->need = NEED_NETWORK;
-    if (call->group.on) {
-        call_group_file(call, result, now_ns);
-        return;
-    }
-    switch (call->kind) {
-    case CALL_OPEN:
-        call_open_file(call, result, now_ns);
-        break;
-    case CALL_READ:
-        call_read_file(call, result, now_ns);
-        break;
-    case CALL_WRITE:
-        call_write_file(call, result, now_ns);
-        break;
-    case CALL_CLOSE:
-        call_close_file(call, result, now_ns);
-        break;
-    case CALL_SYNC:
-        call_sync_file(call, result, now_ns);
-        break;
-    case CALL_PREFETCH:
-        call_prefetch_file(call, result, now_ns);
-        break;
-    default: /* the others have no file */
-        break;
-    }
-}
-
-static void call_step(Call *call, uint64_t now_ns)
-{
-    static void (*const steps[CALL_KIND_MAX])(Call *, uint64_t) = {
-        [CALL_OPEN] = call_open_step,         [CALL_READ] = call_read_step,
-        [CALL_WRITE] = call_write_step,       [CALL_CLOSE] = call_close_step,
-        [CALL_SYNC] = call_sync_step,         [CALL_LEAVE] = call_leave_step,
-        [CALL_ALIVE] = call_alive_step,       [CALL_CLAIM] = call_claim_step,
-        [CALL_FILL] = call_fill_step,         [CALL_REOPEN] = call_reopen_step,
-        [CALL_PREFETCH] = call_prefetch_step, [CALL_OFFER] = call_offer_step,
-        [CALL_REPORT] = call_report_step,
-    };
-    if (call->group.on)
-        call_group_step(call, now_ns);
-    else
-        steps[call->kind](call, now_ns);
-}
-
 /* ---- input ---------------------------------------------------------------------------------- */
 
 /* Data names its ask, and so its call. */
@@ -314,8 +99,8 @@ static void channel_data(Channel *ch, Session *session, const uint8_t *payload, 
     if (!call)
         return;
     run_data(call, session, &data, now_ns);
-    if (call->kind == CALL_READ)
-        call_read_came(call);
+    if (call->ops->came)
+        call->ops->came(call);
     call_stir(call);
 }
 
@@ -333,7 +118,7 @@ static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_n
         return;
     }
     Call *next;
-    stir_all(ch);
+    channel_stir(ch);
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
         if (call->state)
@@ -354,7 +139,7 @@ static Session *input_one(Channel *ch, const Addr *from, uint8_t *datagram, size
         channel_message(ch, &in, now_ns);
         break;
     case ENDPOINT_UP:
-        stir_all(ch);
+        channel_stir(ch);
         for (Call *call = ch->calls; call; call = call->next)
             if (call->state)
                 run_session_up(call, in.session, now_ns);
@@ -393,12 +178,6 @@ void channel_input_joined(Channel *ch, const Addr *from, uint8_t *datagrams, siz
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-/* Silence counts only while the listener itself ran. */
-uint64_t channel_clock(Channel *ch, uint64_t now_ns)
-{
-    return RULE(OWN_SILENCE) ? listen_clock_at(&ch->clock, now_ns) : now_ns;
-}
-
 static void send_hellos(Channel *ch, uint64_t now_ns)
 {
     uint8_t datagram[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];
@@ -431,7 +210,7 @@ static void step_calls(Channel *ch, uint64_t now_ns)
         next = call->next;
         bool wanted = all || call->stir || clock_ns >= call->due_ns;
         if (wanted && (call->need == NEED_NETWORK || call->need == NEED_BLOCKED))
-            call_step(call, now_ns);
+            call->ops->step(call, now_ns);
         if (call->need == NEED_NOTHING)
             continue;
         if (wanted)

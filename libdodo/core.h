@@ -221,10 +221,12 @@ typedef struct FileGiven {
 /* A call made of others, its pieces: a vectored one, or one on several stripes of a region. It
  * holds no state of its channel itself. A few states are reserved for pieces, so that each such
  * call always gets on. Private: libdodo/call_group.c, stripe.c */
+enum VectorKind { VECTOR_READ, VECTOR_WRITE, VECTOR_OFFER };
 typedef struct CallGroup {
     bool on;
-    unsigned running; /* pieces under way */
-    struct iovec one; /* of a call with one buffer */
+    enum VectorKind kind; /* of one that is no opening or closing */
+    unsigned running;     /* pieces under way */
+    struct iovec one;     /* of a call with one buffer */
     const struct iovec *iov;
     int iov_count, iov_at; /* the next piece begins in this one, */
     size_t iov_skip;       /* so far from its start */
@@ -250,7 +252,8 @@ struct Call {
     int error;          /* errno when result is -1 */
     const char *reason; /* text for dodo_last_error(), or NULL; static */
     /* private: libdodo/call*.c */
-    uint8_t kind, phase;
+    const struct CallOps *ops;
+    uint8_t phase;
     bool stir;       /* its next step may find something to do, whatever the time is */
     uint64_t due_ns; /* else: not before; on the channel's listening clock */
     uint64_t turn;   /* of the channel's calls; a piece has that of its call */

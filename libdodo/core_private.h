@@ -278,22 +278,14 @@ typedef struct CallState {
     } u;
 } CallState;
 
-enum CallKind {
-    CALL_OPEN,
-    CALL_READ,
-    CALL_WRITE,
-    CALL_CLOSE,
-    CALL_SYNC,
-    CALL_LEAVE,
-    CALL_ALIVE,
-    CALL_CLAIM,
-    CALL_FILL,
-    CALL_REOPEN,
-    CALL_PREFETCH,
-    CALL_OFFER,
-    CALL_REPORT,
-    CALL_KIND_MAX
-};
+/* What a kind of call does; NULL where it has no use for it. */
+typedef struct CallOps {
+    void (*step)(Call *call, uint64_t now_ns); /* called until nothing changes */
+    void (*file)(Call *call, const FileResult *result, uint64_t now_ns);
+    void (*came)(Call *call); /* data has come */
+    /* Of a call made of others: one of these is over in this moment. */
+    void (*piece_over)(Call *piece, ssize_t result, int error, const char *reason);
+} CallOps;
 
 struct Channel {
     Client *client;
@@ -335,6 +327,9 @@ Region *client_user_region(Client *c, int rd); /* ... or closing, or a stripe: n
 /* The host of an active region, as dodo status names it. */
 Addr client_region_named(const Region *r);
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block);
+/* The stripe that holds @offset of the region (the last one holds its end), and the offset in that
+ * stripe; the region itself if it has no stripes. */
+Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
 
 /* ---- claims.c: all under the lock ---- */
 uint64_t region_claim(const Region *r); /* the share of an active one in Client.digest */
@@ -419,20 +414,26 @@ CheckRecord *checks_record_new(const CheckName *name, size_t *ret_len);
 /* The region was just activated with what a former opening left. False: the record is not of it. */
 bool checks_restore(Region *r, const CheckRecord *record, size_t len);
 
-/* ---- channel.c ---- */
-void channel_forget(Channel *ch, Session *s); /* no call is on it afterwards */
+/* ---- the channel ---- */
 /* The channel's listening clock. Calls begin and are stepped in monotonic time; what they have
- * under way on the network goes by this. */
-uint64_t channel_clock(Channel *ch, uint64_t now_ns);
-void call_init(Call *call, Channel *ch, uint8_t kind);
-void call_attach(Call *call); /* with a state */
-void call_attach_group(Call *call);
-/* A piece of a group, with a state; only while there is one for it. */
-bool call_piece_free(const Call *call);
-Call *call_piece(Call *call);
-void call_finish(Call *call, ssize_t result, int error, const char *reason);
-void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len,
-                    uint64_t offset);
+ * under way on the network goes by this. Silence counts only while the listener itself ran. */
+static inline uint64_t channel_clock(Channel *ch, uint64_t now_ns)
+{
+    return RULE(OWN_SILENCE) ? listen_clock_at(&ch->clock, now_ns) : now_ns;
+}
+/* Something happened to the call: step it. */
+static inline void call_stir(Call *call)
+{
+    call->stir = true;
+    call->channel->stir = true;
+}
+/* Something that may concern any call on the channel. */
+static inline void channel_stir(Channel *ch)
+{
+    for (Call *call = ch->calls; call; call = call->next)
+        call->stir = true;
+    ch->stir = true;
+}
 
 /* ---- run.c: requests and transfers over a session that may have to be set up first ---- */
 /* The id was taken under the lock; the caller settles it. */
@@ -448,41 +449,26 @@ bool run_is_held(const Call *call);      /* by want of credit: others' progress 
 uint64_t run_deadline(const Call *call); /* on the listening clock */
 bool run_is_brief(const Call *call);     /* one chunk of data at most */
 void run_session_up(Call *call, Session *session, uint64_t now_ns);
-void run_session_closed(Call *call, Session *session);
+/* No call is on it afterwards. */
+void runs_session_closed(Channel *ch, Session *session);
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns);
 /* Any other message. */
 void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,
                  uint64_t now_ns);
 void run_end(Call *call);
 
-/* ---- call_group.c: calls made of others ---- */
-void call_group_step(Call *call, uint64_t now_ns);
-void call_group_file(Call *call, const FileResult *result, uint64_t now_ns);
-/* The piece is over in this moment. */
-void call_group_piece_over(Call *piece, ssize_t result, int error, const char *reason);
+/* ---- calls.c: a call's place on its channel ---- */
+void call_init(Call *call, Channel *ch, const CallOps *ops);
+void call_attach(Call *call); /* with a state */
+void call_attach_group(Call *call);
+/* A piece of a group, with a state; only while there is one for it. What it does is set next. */
+bool call_piece_free(const Call *call);
+Call *call_piece(Call *call);
+void call_finish(Call *call, ssize_t result, int error, const char *reason);
+void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t len,
+                    uint64_t offset);
 
-/* ---- stripe.c ---- */
-/* The stripe that holds @offset of the region (the last one holds its end), and the offset in that
- * stripe; the region itself if it has no stripes. */
-Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
-bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);
-void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
-                       unsigned flags);
-void stripe_open_step(Call *call, uint64_t now_ns);
-void stripe_close_start(Call *call, Region *r);
-void stripe_close_step(Call *call, uint64_t now_ns);
-void stripe_close_file(Call *call, const FileResult *result);
-
-/* ---- call_*.c: one step of each kind; called until nothing changes ---- */
-/* Begins the call on these bytes of the region, which is not striped; @len > 0. The call has a
- * state and was counted in its region's refs. */
-void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
-void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
-void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
-/* One more stripe, in the order of stripe_open_start() or stripe_close_start(). */
-void call_open_begin(Call *call, Region *stripe);
-void call_close_begin(Call *call, Region *stripe, bool release, const Stamp *stamp);
-/* libdodo/retain.c: whether a region may stay in remote memory for the next run. */
+/* ---- retain.c: whether a region may stay in remote memory for the next run ---- */
 /* At opening: leaves @given retainable only if nobody can be writing its file. */
 void retain_judge(Client *c, FileGiven *given, unsigned flags);
 /* Only what was never written in this opening. */
@@ -490,40 +476,40 @@ bool retain_may_release(const Region *r);
 /* ... and only if its file is unchanged since the opening, nobody writes it, and each later change
  * will change its stamp. */
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
-void call_open_step(Call *call, uint64_t now_ns);
-void call_read_step(Call *call, uint64_t now_ns);
-void call_read_came(Call *call); /* after data: of a part of the window all is there, perhaps */
-void call_write_step(Call *call, uint64_t now_ns);
+
+/* ---- call_*.c: the call begins, one of each kind ---- */
+/* On these bytes of the region, which is not striped; @len > 0. The call has a state and was
+ * counted in its region's refs. */
+void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
+void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
+void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
+/* call->region: a stripe, or NULL: one is made. */
+void call_open_begin(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
+                     unsigned flags);
+void call_close_begin(Call *call, Region *r);
+/* One more stripe, whose file was synced for all. */
+void call_close_stripe(Call *call, Region *stripe, bool release, const Stamp *stamp);
 /* An offer of [@from, @to) of @r, no stripe, begins; ends; a write of [@from, @to) of @r begins.
  * All under the lock. */
 void offer_enter(Call *call, Region *r, uint64_t from, uint64_t to);
 void offer_leave(Call *call, Region *r);
 void offers_overtaken(Region *r, uint64_t from, uint64_t to);
-void call_offer_step(Call *call, uint64_t now_ns);
-void call_close_step(Call *call, uint64_t now_ns);
-void call_sync_step(Call *call, uint64_t now_ns);
-void call_leave_step(Call *call, uint64_t now_ns);
-void call_open_file(Call *call, const FileResult *result, uint64_t now_ns);
-void call_read_file(Call *call, const FileResult *result, uint64_t now_ns);
-void call_write_file(Call *call, const FileResult *result, uint64_t now_ns);
-void call_close_file(Call *call, const FileResult *result, uint64_t now_ns);
-void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns);
+
+/* ---- stripe.c: calls on all stripes of a region ---- */
+bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);
+void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
+                       unsigned flags);
+void stripe_close_start(Call *call, Region *r);
 
 /* ---- background.c ---- */
 void background_step(Channel *ch, uint64_t now_ns);
 uint64_t background_deadline(Channel *ch);
-void call_alive_step(Call *call, uint64_t now_ns);
-void call_claim_step(Call *call, uint64_t now_ns);
-void call_fill_step(Call *call, uint64_t now_ns);
-void call_reopen_step(Call *call, uint64_t now_ns);
 
 /* ---- prefetch.c ---- */
 bool prefetch_due(const Client *c); /* under the lock */
 /* The next piece, whose region has one call more in progress. False: none now. */
 bool prefetch_start(Client *c, Region **ret, FillItem **ret_item);
-void call_prefetch_step(Call *call, uint64_t now_ns);
-void call_report_step(Call *call, uint64_t now_ns);
-void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns);
+extern const CallOps prefetch_ops;
 
 /* What the manager answered to OP_OPEN. 0: it is a region on a host that may be used; else why not.
  */

@@ -148,7 +148,7 @@ bool prefetch_start(Client *c, Region **ret, FillItem **ret_item)
     return *ret_item != NULL;
 }
 
-void call_prefetch_step(Call *call, uint64_t now_ns)
+static void call_prefetch_step(Call *call, uint64_t now_ns)
 {
     (void)call, (void)now_ns; /* it waits for the file only */
 }
@@ -160,7 +160,7 @@ static void range_cut(Client *c, int rd)
         range_drop(c);
 }
 
-void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns)
+static void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     FillItem *item = call->state->fill;
@@ -182,3 +182,5 @@ void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns)
     if (last)
         c->hooks.wake(c->hooks.ctx);
 }
+
+const CallOps prefetch_ops = {.step = call_prefetch_step, .file = call_prefetch_file};

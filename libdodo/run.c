@@ -378,6 +378,34 @@ static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
     return run_shrinks(call, clock_ns) ? transfer_step(call, st->session, clock_ns) : RUN_RUNNING;
 }
 
+/* The path estimate belongs to the session: the transfer starts again on the next one. */
+static void run_session_closed(Call *call, Session *session)
+{
+    CallState *st = call->state;
+    if (st->session != session)
+        return;
+    st->session = NULL;
+    st->asking = false; /* the account was the session's */
+    if (st->begun && st->run == RUN_READ)
+        read_transfer_end(&st->u.read);
+    else if (st->begun && st->run == RUN_WRITE)
+        write_transfer_end(&st->u.write);
+    if (st->run == RUN_REQUEST)
+        return;
+    st->begun = false;
+    st->give_up_ns = 0; /* the next one has a deadline of its own, from the next step on */
+}
+
+void runs_session_closed(Channel *ch, Session *s)
+{
+    channel_stir(ch);
+    for (Call *call = ch->calls; call; call = call->next)
+        if (call->state)
+            run_session_closed(call, s);
+    free(s->user);
+    s->user = NULL;
+}
+
 enum RunResult run_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -397,7 +425,8 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
         /* The session may be older than the region, and the host may have been restarted since.
          * Only a new HELLO reaches it then, and nothing else would ever ask for one. */
         st->renewed = true;
-        channel_forget(call->channel, s);
+        runs_session_closed(call->channel, s);
+        endpoint_forget(call->channel->endpoint, s);
         (void)run_session(call, now_ns);
         return RUN_RUNNING;
     }
@@ -457,24 +486,6 @@ void run_session_up(Call *call, Session *session, uint64_t now_ns)
         read_transfer_resend(&st->u.read, clock_ns);
     else if (st->run == RUN_WRITE)
         write_transfer_resend(&st->u.write, clock_ns);
-}
-
-/* The path estimate belongs to the session: the transfer starts again on the next one. */
-void run_session_closed(Call *call, Session *session)
-{
-    CallState *st = call->state;
-    if (st->session != session)
-        return;
-    st->session = NULL;
-    st->asking = false; /* the account was the session's */
-    if (st->begun && st->run == RUN_READ)
-        read_transfer_end(&st->u.read);
-    else if (st->begun && st->run == RUN_WRITE)
-        write_transfer_end(&st->u.write);
-    if (st->run == RUN_REQUEST)
-        return;
-    st->begun = false;
-    st->give_up_ns = 0; /* the next one has a deadline of its own, from the next step on */
 }
 
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns)

@@ -31,18 +31,6 @@ bool stripe_wanted(const Client *c, unsigned flags, uint64_t len)
     return (flags & DODO_STRIPE) && len > stripe_len(c, len);
 }
 
-Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner)
-{
-    *ret_inner = offset;
-    if (!r->stripes)
-        return r;
-    uint64_t i = offset / r->stripe_len;
-    if (i >= r->stripes_count)
-        i = r->stripes_count - 1;
-    *ret_inner = offset - i * r->stripe_len;
-    return r->stripes[i];
-}
-
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static int stripe_new(Client *c, Region *r)
@@ -95,26 +83,6 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     return result;
 }
 
-void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
-                       unsigned flags)
-{
-    Client *c = call->channel->client;
-    Region *r;
-    client_lock(c);
-    int result = striped_new(c, given, len, offset, flags, &r);
-    client_unlock(c);
-    if (result < 0) {
-        call_finish(call, -1, -result, "too many regions are open");
-        if (r)
-            client_region_free(c, r); /* and the file */
-        else
-            c->hooks.file_release(c->hooks.ctx, given->file);
-        return;
-    }
-    call->region = r;
-    call_attach_group(call);
-}
-
 static void open_end(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
@@ -143,29 +111,67 @@ static void open_end(Call *call, uint64_t now_ns)
     c->hooks.wake_background(c->hooks.ctx);
 }
 
+static void stripe_open_begin(Call *call, const Region *stripe)
+{
+    const FileGiven given = {.file = stripe->file,
+                             .key = stripe->key,
+                             .stamp = stripe->stamp,
+                             .retainable = stripe->retainable};
+    call_open_begin(call, &given, stripe->len, stripe->file_offset, stripe->flags);
+}
+
 /* The first stripe that finds no room is the last one asked for. The others wait for the
  * background, which tries one after the other. */
-void stripe_open_step(Call *call, uint64_t now_ns)
+static void stripe_open_step(Call *call, uint64_t now_ns)
 {
     CallGroup *g = &call->group;
     const Region *r = call->region;
     while (g->stripe < r->stripes_count && !g->error && g->running < STRIPE_REQUESTS &&
-           call_piece_free(call))
-        call_open_begin(call_piece(call), r->stripes[g->stripe++]);
+           call_piece_free(call)) {
+        Call *piece = call_piece(call);
+        piece->region = r->stripes[g->stripe++];
+        stripe_open_begin(piece, piece->region);
+    }
     if (g->running == 0)
         open_end(call, now_ns);
+}
+
+static void stripe_piece_over(Call *piece, ssize_t result, int error, const char *reason)
+{
+    CallGroup *g = &piece->parent->group;
+    g->good += result >= 0;
+    if (result < 0 && (!g->error || error == EHOSTUNREACH)) {
+        g->error = error;
+        g->reason = reason;
+    }
+}
+
+static const CallOps stripes_open_ops = {.step = stripe_open_step, .piece_over = stripe_piece_over};
+
+void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
+                       unsigned flags)
+{
+    Client *c = call->channel->client;
+    Region *r;
+    client_lock(c);
+    int result = striped_new(c, given, len, offset, flags, &r);
+    client_unlock(c);
+    if (result < 0) {
+        call_finish(call, -1, -result, "too many regions are open");
+        if (r)
+            client_region_free(c, r); /* and the file */
+        else
+            c->hooks.file_release(c->hooks.ctx, given->file);
+        return;
+    }
+    call->ops = &stripes_open_ops;
+    call->region = r;
+    call_attach_group(call);
 }
 
 /* ---- closing -------------------------------------------------------------------------------- */
 
 enum StripeClosePhase { STRIPES_WAIT, STRIPES_SYNC, STRIPES_STAMP, STRIPES_SEND };
-
-void stripe_close_start(Call *call, Region *r)
-{
-    call->region = r;
-    call->phase = STRIPES_WAIT;
-    call_attach_group(call);
-}
 
 static void close_end(Call *call, int result, const char *reason)
 {
@@ -206,8 +212,9 @@ static void close_wait(Call *call)
     }
 }
 
-void stripe_close_file(Call *call, const FileResult *result)
+static void stripe_close_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
+    (void)now_ns;
     CallGroup *g = &call->group;
     Region *r = call->region;
     if (call->phase == STRIPES_SYNC && result->count == 0) {
@@ -230,7 +237,7 @@ static void close_stripe(Call *call, Region *stripe)
     bool active = stripe->active, release = g->release && retain_may_release(stripe);
     client_unlock(c);
     if (active)
-        call_close_begin(call_piece(call), stripe, release, &g->stamp);
+        call_close_stripe(call_piece(call), stripe, release, &g->stamp);
 }
 
 /* A manager that left one request unanswered is not asked again for each of the others. */
@@ -251,11 +258,22 @@ static void close_send(Call *call)
         close_end(call, 0, NULL);
 }
 
-void stripe_close_step(Call *call, uint64_t now_ns)
+static void stripe_close_step(Call *call, uint64_t now_ns)
 {
     (void)now_ns;
     if (call->phase == STRIPES_WAIT)
         close_wait(call);
     if (call->need != NEED_NOTHING && call->phase == STRIPES_SEND)
         close_send(call);
+}
+
+static const CallOps stripes_close_ops = {
+    .step = stripe_close_step, .file = stripe_close_file, .piece_over = stripe_piece_over};
+
+void stripe_close_start(Call *call, Region *r)
+{
+    call->ops = &stripes_close_ops;
+    call->region = r;
+    call->phase = STRIPES_WAIT;
+    call_attach_group(call);
 }

@@ -87,3 +87,15 @@ bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_
     }
     return false;
 }
+
+Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner)
+{
+    *ret_inner = offset;
+    if (!r->stripes)
+        return r;
+    uint64_t i = offset / r->stripe_len;
+    if (i >= r->stripes_count)
+        i = r->stripes_count - 1;
+    *ret_inner = offset - i * r->stripe_len;
+    return r->stripes[i];
+}
