@@ -114,8 +114,8 @@ static void vector_piece(Call *call)
     vector_advance(g, n);
     client_lock(c);
     call->region->refs++;
-    client_unlock(c);
     piece_begin(&st->piece, g->kind, part, inner, buf, n);
+    client_unlock(c);
 }
 
 static void vector_piece_over(Call *piece, ssize_t result, int error, const char *reason)
@@ -175,7 +175,7 @@ static const char *vector_wrong(const Region *r, enum VectorKind kind, off_t off
     return NULL;
 }
 
-/* In one piece if one buffer and one region hold it all, else as a group. */
+/* Under the lock. In one piece if one buffer and one region hold it all, else as a group. */
 static void vector_begin(Call *call, enum VectorKind kind, Region *r, uint64_t offset,
                          const struct iovec *iov, int count, size_t len)
 {
@@ -220,10 +220,12 @@ static void vector_start(Call *call, Channel *ch, enum VectorKind kind, int rd, 
         wrong = vector_wrong(r, kind, offset, sane);
         if (!wrong && len > r->len - (uint64_t)offset)
             len = r->len - (uint64_t)offset;
-        if (alive && !wrong && len > 0)
+        if (alive && !wrong && len > 0) {
             r->refs++;
-        if (alive && !wrong && len > 0 && kind == VECTOR_OFFER)
-            offer_enter(call, r, (uint64_t)offset, (uint64_t)offset + len);
+            if (kind == VECTOR_OFFER)
+                offer_enter(call, r, (uint64_t)offset, (uint64_t)offset + len);
+            vector_begin(call, kind, r, (uint64_t)offset, iov, count, len);
+        }
         c->stats.reads += alive && kind == VECTOR_READ;
     }
     client_unlock(c);
@@ -233,8 +235,6 @@ static void vector_start(Call *call, Channel *ch, enum VectorKind kind, int rd, 
         call_finish(call, -1, EINVAL, wrong);
     else if (len == 0)
         call_finish(call, 0, 0, NULL);
-    else
-        vector_begin(call, kind, r, (uint64_t)offset, iov, count, len);
 }
 
 void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, size_t len,

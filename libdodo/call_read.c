@@ -14,20 +14,28 @@
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 
-static void read_end(Call *call, ssize_t result, int error, const char *reason)
+/* Under the lock: the call is on the region no more. True: its close waits for that. */
+static bool read_leave(const Call *call)
+{
+    Region *r = region_top(call->region);
+    return --r->refs == 0 && r->closing;
+}
+
+static void read_over(Call *call, ssize_t result, int error, const char *reason, bool last)
 {
     Client *c = call->channel->client;
-    Region *r = call->region;
-    bool last = false;
-    if (r) {
-        client_lock(c);
-        r = region_top(r);
-        last = --r->refs == 0 && r->closing;
-        client_unlock(c);
-    }
     call_finish(call, result, error, reason);
     if (last)
         c->hooks.wake(c->hooks.ctx);
+}
+
+static void read_end(Call *call, ssize_t result, int error, const char *reason)
+{
+    Client *c = call->channel->client;
+    client_lock(c);
+    bool last = read_leave(call);
+    client_unlock(c);
+    read_over(call, result, error, reason, last);
 }
 
 static uint64_t window_start(const CallState *st)
@@ -82,47 +90,58 @@ static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
     return st->edge_head + st->edge_tail == 0 || st->edges;
 }
 
-/* Begins the next window, or ends the call. */
-static void read_window(Call *call, uint64_t now_ns)
+/* Under the lock: the next window's size, and what there is of the region at this moment. */
+static void window_look(Call *call)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    Region *r = call->region;
-    if (st->done == st->user_len || st->short_file) {
-        read_end(call, (ssize_t)st->done, 0, NULL);
-        return;
-    }
+    const Region *r = call->region;
     size_t most = TRANSFER_BYTES_MAX;
     if (c->config.block_sum)
         most -= window_start(st) % WIRE_BLOCK_SIZE;
     st->window = st->user_len - st->done;
     if (st->window > most)
         st->window = most;
-    uint64_t from, end;
-    bool widened = window_widen(call, &from, &end);
     uint64_t first = block_of(window_start(st));
     uint64_t last = block_of(window_start(st) + st->window - 1);
-    client_lock(c);
-    bool active = r->active;
-    bool beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
-    if (active && beside)
-        c->stats.reads_beside_writes++;
-    Addr host = r->host;
-    RegionAddress address = r->address;
+    st->looked = true;
+    st->active = r->active;
+    st->beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
+    c->stats.reads_beside_writes += st->active && st->beside;
+    st->host = r->host;
+    st->address = r->address;
     st->losses = c->losses;
     st->counter = r->counter;
     st->seed = r->checks_seed;
-    client_unlock(c);
-    if (!active) {
+}
+
+/* Begins the next window, or ends the call. */
+static void read_window(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    if (st->done == st->user_len || st->short_file) {
+        read_end(call, (ssize_t)st->done, 0, NULL);
+        return;
+    }
+    if (!st->looked) { /* the first one was looked at when the call began */
+        client_lock(c);
+        window_look(call);
+        client_unlock(c);
+    }
+    st->looked = false;
+    uint64_t from, end;
+    if (!st->active) {
         read_inactive(call, "the region's host is lost");
-    } else if (beside || !widened) {
+    } else if (st->beside || !window_widen(call, &from, &end)) {
         read_from_file(call);
     } else {
         call->phase = READ_REMOTE;
         uint8_t *buf = st->edge_head ? st->edges : st->user_buf + st->done;
         if (st->edge_head + st->edge_tail < end - from)
             buf = st->user_buf + (from + st->edge_head - st->user_offset);
-        run_read(call, &host, &address, from, buf, end - from, now_ns);
+        const RegionAddress address = st->address;
+        run_read(call, &st->host, &address, from, buf, end - from, now_ns);
     }
 }
 
@@ -213,8 +232,8 @@ static bool window_compare(Call *call)
     return bad;
 }
 
-/* The window has come, as far as it is filled. */
-static void read_saw(Call *call, uint64_t now_ns)
+/* The window has come, as far as it is filled. True: that was all, and the call is over. */
+static bool read_saw(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -229,11 +248,16 @@ static void read_saw(Call *call, uint64_t now_ns)
     if (r->active && region_address_equal(&r->address, &st->address))
         for (uint64_t b = first; b <= last; b++)
             region_saw_filled(r, b, all || !block_missing(st, b));
+    bool over = all && st->done + st->window == st->user_len;
+    bool last_call = over && read_leave(call);
     client_unlock(c);
     edge_copy(st, 0, st->edge_head);
     edge_copy(st, st->edge_head, st->edge_tail);
     if (bad)
         client_region_corrupt(c, r->rd, &st->address, now_ns);
+    if (over)
+        read_over(call, (ssize_t)st->user_len, 0, NULL, last_call);
+    return over;
 }
 
 /* A buffer for whole blocks that may be offered, or NULL: then no fill. It decides under the lock
@@ -417,7 +441,8 @@ static void call_read_step(Call *call, uint64_t now_ns)
         break;
     case RUN_DONE:
         call->phase = READ_MISSES;
-        read_saw(call, now_ns);
+        if (read_saw(call, now_ns))
+            return;
         st->miss_end = block_of(window_start(st));
         if (read_transfer_all_filled(&st->u.read))
             st->miss_end = block_of(window_start(st) + st->window - 1) + 1;
@@ -444,4 +469,5 @@ void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t l
     st->user_buf = buf;
     st->user_offset = offset;
     st->user_len = len;
+    window_look(call);
 }

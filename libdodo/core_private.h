@@ -216,10 +216,13 @@ typedef struct CallState {
     uint64_t number, transfer;
     /* read */
     uint8_t *user_buf;
-    uint64_t user_offset;          /* of the call, in the region */
-    size_t user_len;               /* clipped to the region */
-    size_t done;                   /* windows before this one */
-    size_t window;                 /* bytes of this one */
+    uint64_t user_offset; /* of the call, in the region */
+    size_t user_len;      /* clipped to the region */
+    size_t done;          /* windows before this one */
+    size_t window;        /* bytes of this one */
+    bool looked;          /* these are known of the next one: */
+    bool active, beside;  /* ... is there remote memory; a write under way for it */
+    Addr host;
     uint8_t *edges;                /* blocks of which only a part is asked for: first, last */
     size_t edge_head, edge_tail;   /* bytes there */
     uint64_t counter, seed;        /* of the region, when the window was asked for */
@@ -479,7 +482,7 @@ bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 
 /* ---- call_*.c: the call begins, one of each kind ---- */
 /* On these bytes of the region, which is not striped; @len > 0. The call has a state and was
- * counted in its region's refs. */
+ * counted in its region's refs. Under the lock. */
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
