@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An open data set, and the plainest back end: the file itself. */
+/* An open data set, whatever its back end. */
 #include "examples/source.h"
 
 #include <dodo/dodo.h>
@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-const Backend backend_disk = {.name = "disk", .read = source_read_file, .write = source_write_file};
 
 const Backend *backend_find(const char *name)
 {
@@ -31,34 +29,6 @@ bool backend_has_policy(const Backend *b, const char *policy)
         if (strcmp(policy, b->policies[i]) == 0)
             return true;
     return false;
-}
-
-int source_read_file(Source *s, uint64_t offset, void *buf, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        ssize_t n = pread(s->fd, (char *)buf + at, len - at, (off_t)(offset + at));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -ENODATA;
-        at += (size_t)n;
-    }
-    s->sources.file_bytes += len;
-    return 0;
-}
-
-int source_write_file(Source *s, uint64_t offset, const void *buf, size_t len)
-{
-    for (size_t at = 0; at < len;) {
-        ssize_t n = pwrite(s->fd, (const char *)buf + at, len - at, (off_t)(offset + at));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        at += (size_t)n;
-    }
-    s->sources.written_bytes += len;
-    return 0;
 }
 
 /* Says what is wrong with the data set; returns @r. */
@@ -132,14 +102,6 @@ void source_close(Source *s)
     if (s->fd >= 0)
         (void)close(s->fd); /* who wrote has synced */
     s->fd = -1;
-}
-
-size_t source_first_part(const Source *s, uint64_t offset, size_t len, uint64_t *ret_index)
-{
-    uint64_t region_bytes = s->settings->region_bytes;
-    *ret_index = offset / region_bytes;
-    uint64_t room = (*ret_index + 1) * region_bytes - offset;
-    return len < room ? len : (size_t)room;
 }
 
 void sources_add(Sources *to, const Sources *from)
