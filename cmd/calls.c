@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests to imds. Each host has its own sequence of request ids and its own window. A request
  * that finds the window full waits in line; one that nobody waits for (the FREEs of doomed regions)
- * comes last. All deadlines are in one heap, so that the next one is known at any time. */
+ * comes last. All deadlines are timers of the manager. */
 #include "cmd/manager_private.h"
 
 #include <assert.h>
@@ -9,80 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAP_ROOM_MIN = 64 };
-
-/* ---- the heap ------------------------------------------------------------------------------ */
-
-uint64_t cmd_call_deadline(const Call *call)
+static uint64_t call_deadline(const Call *call)
 {
     return call->request ? request_deadline(call->request) : call->ask.give_up_ns;
-}
-
-static void heap_put(Manager *m, size_t at, Call *call)
-{
-    m->heap[at] = call;
-    call->heap_at = at;
-}
-
-static void heap_up(Manager *m, Call *call)
-{
-    size_t at = call->heap_at;
-    uint64_t deadline = cmd_call_deadline(call);
-
-    while (at > 0 && deadline < cmd_call_deadline(m->heap[(at - 1) / 2])) {
-        heap_put(m, at, m->heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    heap_put(m, at, call);
-}
-
-static void heap_down(Manager *m, Call *call)
-{
-    size_t at = call->heap_at;
-    uint64_t deadline = cmd_call_deadline(call);
-
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < m->heap_count &&
-            cmd_call_deadline(m->heap[child + 1]) < cmd_call_deadline(m->heap[child]))
-            child++;
-        if (child >= m->heap_count || deadline <= cmd_call_deadline(m->heap[child]))
-            break;
-        heap_put(m, at, m->heap[child]);
-        at = child;
-    }
-    heap_put(m, at, call);
-}
-
-/* The call's deadline changed. */
-static void heap_moved(Manager *m, Call *call)
-{
-    heap_up(m, call);
-    heap_down(m, call);
-}
-
-static int heap_add(Manager *m, Call *call)
-{
-    if (m->heap_count == m->heap_room) {
-        size_t room = m->heap_room ? 2 * m->heap_room : HEAP_ROOM_MIN;
-        Call **heap = realloc(m->heap, room * sizeof(Call *));
-        if (!heap)
-            return -ENOMEM;
-        m->heap = heap;
-        m->heap_room = room;
-    }
-    call->heap_at = m->heap_count++;
-    heap_up(m, call);
-    return 0;
-}
-
-static void heap_remove(Manager *m, const Call *call)
-{
-    Call *last = m->heap[--m->heap_count];
-    if (last == call)
-        return;
-    heap_put(m, call->heap_at, last);
-    heap_moved(m, last);
 }
 
 /* ---- sending ------------------------------------------------------------------------------- */
@@ -95,7 +24,7 @@ static void call_send(Manager *m, Call *call)
 
     if (n > 0 && h->session)
         m->sink.message(m->sink.ctx, h->session, WIRE_REQUEST, payload, n);
-    heap_moved(m, call);
+    timers_move(&m->timers, &call->timer, call_deadline(call));
 }
 
 /* False: it goes on waiting, for the window or for memory. */
@@ -141,7 +70,7 @@ int cmd_call_begin(Manager *m, Host *h, const CallAsk *ask, const uint8_t *body,
     *call = (Call){.host = h, .ask = *ask};
     call->body_len = (uint16_t)len;
     memcpy(call->body, body, len);
-    if (heap_add(m, call) != 0) {
+    if (timers_add(&m->timers, &call->timer, call_deadline(call)) != 0) {
         free(call);
         return -ENOMEM;
     }
@@ -252,8 +181,7 @@ static void call_end(Manager *m, Call *call, int status)
 {
     Host *h = call->host;
 
-    /* It has no deadline any more; what is begun in consequence needs the heap in order. */
-    heap_remove(m, call);
+    timers_remove(&m->timers, &call->timer); /* before what is begun in consequence */
     call_over(m, call, status);
     cmd_call_destroy(m, call);
     cmd_calls_pump(m, h);
@@ -320,8 +248,8 @@ static bool call_expired(Manager *m, Call *call)
 
 void cmd_calls_expire(Manager *m)
 {
-    while (m->heap_count > 0 && cmd_call_deadline(m->heap[0]) <= m->now_ns) {
-        Call *call = m->heap[0];
+    while (timers_due(&m->timers) <= m->now_ns) {
+        Call *call = CONTAINER_OF(timers_first(&m->timers), Call, timer);
         if (!call_expired(m, call)) {
             call_send(m, call);
             continue;
@@ -335,11 +263,11 @@ void cmd_calls_expire(Manager *m)
 
 void cmd_calls_postpone(Manager *m, uint64_t gap_ns)
 {
-    /* All by the same: the heap's order stays. */
-    for (size_t i = 0; i < m->heap_count; i++) {
-        Call *call = m->heap[i];
+    for (size_t i = 0; i < m->timers.count; i++) {
+        Call *call = CONTAINER_OF(m->timers.heap[i], Call, timer);
         call->ask.give_up_ns = time_add(call->ask.give_up_ns, gap_ns);
         if (call->request)
             request_postpone(call->request, gap_ns);
     }
+    timers_postpone(&m->timers, gap_ns);
 }

@@ -112,7 +112,7 @@ Manager *manager_free(Manager *m)
     hmap_deinit(&m->kept);
     cmd_rooms_deinit(m);
     free(m->slots);
-    free(m->heap);
+    timers_deinit(&m->timers);
     free(m);
     return NULL;
 }
@@ -212,7 +212,7 @@ void manager_session_closed(Manager *m, Session *session)
 
 uint64_t manager_deadline(const Manager *m)
 {
-    return m->heap_count ? time_min(m->tick_ns, cmd_call_deadline(m->heap[0])) : m->tick_ns;
+    return time_min(m->tick_ns, timers_due(&m->timers));
 }
 
 void manager_expire(Manager *m, uint64_t now_ns)
@@ -252,7 +252,7 @@ size_t manager_bytes(const Manager *m)
 
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++)
         bytes += hmap_bytes(maps[i]);
-    bytes += m->config.hosts_max * sizeof *m->slots + m->heap_room * sizeof *m->heap;
+    bytes += m->config.hosts_max * sizeof *m->slots + timers_bytes(&m->timers);
     bytes += cmd_rooms_bytes(m);
     bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +
              m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient) +

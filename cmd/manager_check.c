@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The manager's invariants, for tests: directories, counts, digests, lists and the heap agree. */
+/* The manager's invariants, for tests: directories, counts, digests, lists and timers agree. */
 #include "cmd/manager_private.h"
 
 static uint64_t digest_of(const Region *r)
@@ -65,8 +65,8 @@ static bool host_regions_check(const Host *h, size_t *busy)
 
 static bool call_check(const Manager *m, const Host *h, const Call *call, bool running)
 {
-    return call->host == h && call->heap_at < m->heap_count && m->heap[call->heap_at] == call &&
-           (call->request != NULL) == running &&
+    return call->host == h && call->timer.at < m->timers.count &&
+           m->timers.heap[call->timer.at] == &call->timer && (call->request != NULL) == running &&
            (!call->ask.region ||
             (call->ask.region->state == REGION_BUSY && call->ask.region->host == h));
 }
@@ -176,17 +176,10 @@ static bool clients_check(const Manager *m)
            opens == m->opens && opens <= m->config.opens_max && reserved == m->reserved;
 }
 
-static bool heap_check(const Manager *m)
-{
-    for (size_t i = 1; i < m->heap_count; i++)
-        if (cmd_call_deadline(m->heap[i]) < cmd_call_deadline(m->heap[(i - 1) / 2]))
-            return false;
-    return true;
-}
-
 bool manager_check(const Manager *m)
 {
     size_t calls = 0;
     return regions_check(m) && hosts_check(m, &calls) && owners_check(m) && cmd_rooms_check(m) &&
-           clients_check(m) && heap_check(m) && calls == m->heap_count && calls == m->calls;
+           clients_check(m) && timers_check(&m->timers) && calls == m->timers.count &&
+           calls == m->calls;
 }

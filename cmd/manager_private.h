@@ -16,6 +16,7 @@
 #include "base/list.h"
 #include "base/rules.h"
 #include "base/time.h"
+#include "base/timers.h"
 #include "cmd/core.h"
 #include "proto/request.h"
 
@@ -207,7 +208,7 @@ typedef struct Call {
     ListNode of_host;
     Host *host;
     CallAsk ask;
-    size_t heap_at;   /* place in Manager.heap */
+    Timer timer;      /* in Manager.timers */
     Request *request; /* NULL: waiting */
     uint16_t body_len;
     uint8_t body[CALL_BODY_MAX];
@@ -236,8 +237,7 @@ struct Manager {
     unsigned opens;    /* OPEN tasks */
     unsigned reserved; /* OPEN tasks that hold a fresh region */
     size_t calls;
-    Call **heap; /* by next deadline */
-    size_t heap_count, heap_room;
+    Timers timers;      /* of calls */
     HmapNode kept_hand; /* where the last kept region that gave way was found */
     uint64_t random[RANDOM_POOL];
     unsigned random_left;
@@ -357,8 +357,7 @@ void cmd_calls_resend(Manager *m, Host *h); /* a new session */
 void cmd_calls_fail(Manager *m, Host *h);   /* all of a host end with CALL_HOST_LOST */
 void cmd_calls_expire(Manager *m);
 void cmd_calls_postpone(Manager *m, uint64_t gap_ns);
-uint64_t cmd_call_deadline(const Call *call);
-void cmd_call_destroy(Manager *m, Call *call); /* it is out of the heap */
+void cmd_call_destroy(Manager *m, Call *call); /* it has no timer any more */
 
 /* ---- placement.c: which host is asked ---- */
 /* The host can be reached, and no report is against it: neither ours, nor one of any client, nor of
