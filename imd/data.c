@@ -214,15 +214,16 @@ void imd_data_pace(ImdData *d, bool over)
     d->paced = over;
 }
 
-void imd_data_busy(ImdData *d, void *session, const uint8_t *payload, size_t len)
+void imd_data_read(ImdData *d, void *session, const WireRead *read, uint64_t now_ns)
 {
-    WireRead m;
-    if (wire_read_decode(payload, len, &m) != 0) {
-        d->stats.malformed++;
-        return;
-    }
+    d->tick = imd_use_tick(now_ns);
+    data_read(d, session, read);
+}
+
+void imd_data_busy(ImdData *d, void *session, const WireRead *read)
+{
     d->stats.busy++;
-    read_refuse(d, session, &m, STATUS_BUSY);
+    read_refuse(d, session, read, STATUS_BUSY);
 }
 
 void imd_data_session_closed(ImdData *d, void *session)

@@ -97,8 +97,10 @@ void imd_data_input(ImdData *d, void *session, uint8_t type, const uint8_t *payl
 void imd_data_pace(ImdData *d, bool over);
 /* Another config.pace_bytes. */
 void imd_data_pace_bytes(ImdData *d, uint32_t bytes);
-/* A READ that there is no time for: BUSY, its client asks again later. */
-void imd_data_busy(ImdData *d, void *session, const uint8_t *payload, size_t len);
+/* A READ whose turn it is. */
+void imd_data_read(ImdData *d, void *session, const WireRead *read, uint64_t now_ns);
+/* One that there is no time for: BUSY, its client asks again later. */
+void imd_data_busy(ImdData *d, void *session, const WireRead *read);
 /* A session died: the effects must name it no more. */
 void imd_data_session_closed(ImdData *d, void *session);
 

@@ -2,8 +2,6 @@
 #include "imd/read_queue.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <string.h>
 
 /* The session's share. If there is no room, the share with the least use is forgotten: mostly that
  * of a session that has not asked for a while. */
@@ -21,21 +19,16 @@ static ReadShare *share_of(ReadQueue *q, const void *session)
     return least;
 }
 
-int read_queue_put(ReadQueue *q, void *session, const uint8_t *payload, size_t len)
+uint32_t read_queue_put(ReadQueue *q, void *session, const WireRead *read)
 {
-    WireRead m;
     assert(!read_queue_full(q));
-    if (len != WIRE_READ_SIZE || wire_read_decode(payload, len, &m) != 0)
-        return -EBADMSG;
-    uint32_t bytes = (uint32_t)__builtin_popcountll(m.want) * m.segment;
+    uint32_t bytes = (uint32_t)__builtin_popcountll(read->want) * read->segment;
     ReadShare *share = share_of(q, session);
     uint64_t due = share->used > q->clock ? share->used : q->clock;
     share->used = due + READ_COST_BYTES + bytes;
     q->turns[q->count] = (ReadTurn){.due = due, .number = q->numbers++, .bytes = bytes};
-    ReadAsk *ask = &q->asks[q->count++];
-    *ask = (ReadAsk){.session = session, .bytes = bytes};
-    memcpy(ask->payload, payload, len);
-    return 0;
+    q->reads[q->count++] = (QueuedRead){.session = session, .bytes = bytes, .read = *read};
+    return bytes;
 }
 
 static bool before(const ReadTurn *a, const ReadTurn *b)
@@ -49,10 +42,10 @@ static void remove_at(ReadQueue *q, unsigned i)
 {
     q->count--;
     q->turns[i] = q->turns[q->count];
-    q->asks[i] = q->asks[q->count];
+    q->reads[i] = q->reads[q->count];
 }
 
-bool read_queue_take(ReadQueue *q, ReadAsk *ret)
+bool read_queue_take(ReadQueue *q, QueuedRead *ret)
 {
     unsigned best = 0;
     if (q->count == 0)
@@ -61,7 +54,7 @@ bool read_queue_take(ReadQueue *q, ReadAsk *ret)
         if (before(&q->turns[i], &q->turns[best]))
             best = i;
     q->clock = q->turns[best].due;
-    *ret = q->asks[best];
+    *ret = q->reads[best];
     remove_at(q, best);
     return true;
 }
@@ -69,7 +62,7 @@ bool read_queue_take(ReadQueue *q, ReadAsk *ret)
 bool read_queue_has(const ReadQueue *q, const void *session)
 {
     for (unsigned i = 0; i < q->count; i++)
-        if (q->asks[i].session == session)
+        if (q->reads[i].session == session)
             return true;
     return false;
 }
@@ -78,8 +71,8 @@ uint64_t read_queue_forget(ReadQueue *q, const void *session)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < q->count;)
-        if (q->asks[i].session == session) {
-            bytes += q->asks[i].bytes;
+        if (q->reads[i].session == session) {
+            bytes += q->reads[i].bytes;
             remove_at(q, i);
         } else {
             i++;

@@ -22,11 +22,11 @@ enum {
     READ_COST_BYTES = 4096,   /* an answer costs as much as so many bytes more: its system calls */
 };
 
-typedef struct ReadAsk {
+typedef struct QueuedRead {
     void *session;
     uint32_t bytes; /* that it wants */
-    uint8_t payload[WIRE_READ_SIZE];
-} ReadAsk;
+    WireRead read;
+} QueuedRead;
 
 /* Of those that are due together the smaller comes first, then the older. */
 typedef struct ReadTurn {
@@ -46,7 +46,7 @@ typedef struct ReadQueue {
     uint64_t numbers;
     ReadShare shares[READ_QUEUE_SESSIONS];
     ReadTurn turns[READ_QUEUE_MAX]; /* apart, because they are what is searched */
-    ReadAsk asks[READ_QUEUE_MAX];
+    QueuedRead reads[READ_QUEUE_MAX];
 } ReadQueue;
 
 static inline bool read_queue_full(const ReadQueue *q)
@@ -54,9 +54,9 @@ static inline bool read_queue_full(const ReadQueue *q)
     return q->count == READ_QUEUE_MAX;
 }
 
-/* The payload of a READ is copied. 0; -EBADMSG for none. Not to a full queue. */
-int read_queue_put(ReadQueue *q, void *session, const uint8_t *payload, size_t len);
-bool read_queue_take(ReadQueue *q, ReadAsk *ret); /* false: there is none */
+/* Not to a full queue. The bytes that @read asks for. */
+uint32_t read_queue_put(ReadQueue *q, void *session, const WireRead *read);
+bool read_queue_take(ReadQueue *q, QueuedRead *ret); /* false: there is none */
 bool read_queue_has(const ReadQueue *q, const void *session);
 /* The session is gone, and what it asked for with it: so many bytes. */
 uint64_t read_queue_forget(ReadQueue *q, const void *session);

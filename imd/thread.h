@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A data thread of the idle memory daemon: a blocking loop around the data core, with a socket of
- * its own for clients and a mailbox for the control thread's commands. While it serves it takes no
- * lock and allocates nothing, except what the core keeps of a write under way. */
+/* A data thread of the idle memory daemon: a blocking loop around what it decides (serve.h), with a
+ * socket of its own for clients and a mailbox for the control thread's commands. While it serves it
+ * takes no lock and allocates nothing, except what the core keeps of a write under way. */
 #ifndef DODO_IMD_THREAD_H
 #define DODO_IMD_THREAD_H
 
@@ -16,8 +16,7 @@
 #include "daemon/start.h"
 #include "imd/control.h"
 #include "imd/data.h"
-#include "imd/pace.h"
-#include "imd/read_queue.h"
+#include "imd/serve.h"
 #include "usocket/burst_send.h"
 
 /* A command on its way to the thread, and back with its result. */
@@ -51,15 +50,11 @@ typedef struct ImdThread {
     int policy;      /* of scheduling, inherited */
     _Atomic int tid; /* 0: it has not come to its first turn */
     Port port;
-    ImdData *data;
-    ReadQueue *reads;     /* came, but not answered yet */
-    uint64_t reads_bytes; /* that they ask for */
+    ImdServe serve;
     Mailbox orders;
     BurstScratch *scratch;
     ImdThreadConfig config;
     ImdOrder *leave; /* goes back when all is said */
-    uint64_t leave_at_ns;
-    uint64_t now_ns; /* of what is going on */
     bool stop;
     unsigned turns;
     Spin spin;

@@ -287,6 +287,7 @@ static void imd_refuse(const EndpointInput *in)
 
 static void imd_input(const EndpointInput *in)
 {
+    WireRead m;
     bool asks = in->type == WIRE_READ || in->type == WIRE_WRITE;
     bool busy = w.trickle_ns && asks && w.now < w.trickle_at;
     if (asks && !busy)
@@ -294,8 +295,9 @@ static void imd_input(const EndpointInput *in)
     imd_data_pace(w.data, busy);
     if (w.refuse && in->type == WIRE_READ)
         imd_refuse(in);
-    else if (busy && in->type == WIRE_READ)
-        imd_data_busy(w.data, in->session, in->payload, in->payload_len);
+    else if (busy && in->type == WIRE_READ &&
+             wire_read_decode(in->payload, in->payload_len, &m) == 0)
+        imd_data_busy(w.data, in->session, &m);
     else
         imd_data_input(w.data, in->session, in->type, in->payload, in->payload_len, w.now);
 }

@@ -322,7 +322,7 @@ static void open_turns(Turns *t, uint64_t rate)
     config.pace = pace_is_on(&t->pace) ? &t->pace : NULL;
     assert_int_equal(mailbox_init(&first->done), 0);
     assert_int_equal(imd_thread_init(t->thread, &config, ends[2]), 0);
-    assert_int_equal(imd_data_add(t->thread->data, &region), 0);
+    assert_int_equal(imd_data_add(t->thread->serve.data, &region), 0);
     while (!first->up || !t->clients[1]->up)
         turn(t);
 }
@@ -382,16 +382,16 @@ static void thread__forgets_what_a_dead_session_asked_for(void **state)
     open_turns(&t, 0);
     Client *c = t.clients[0];
     ask_for_much(&t);
-    unsigned waiting = t.thread->reads->count;
+    unsigned waiting = t.thread->serve.reads->count;
     endpoint_forget(c->port.endpoint, c->session);
     c->up = false;
     c->session = endpoint_connect(c->port.endpoint, &t.thread->port.transport->local, os_now_ns());
     while (!c->up)
         turn(&t);
-    assert_in_range(t.thread->reads->count, 1, waiting - 1);
+    assert_in_range(t.thread->serve.reads->count, 1, waiting - 1);
     uint64_t answered = atomic_load(&t.thread->read_bytes);
     ask(c, 1, SMALL); /* with which the new session takes the old one's place */
-    while (atomic_load(&t.thread->read_bytes) == answered || t.thread->reads->count > 0)
+    while (atomic_load(&t.thread->read_bytes) == answered || t.thread->serve.reads->count > 0)
         turn(&t);
     assert_in_range(atomic_load(&t.thread->read_bytes), answered + 1, answered + ASKS / 2 * LARGE);
     close_turns(&t);
@@ -410,9 +410,9 @@ static void thread__no_room_of_the_cap_for_a_dead_session(void **state)
     c->session = endpoint_connect(c->port.endpoint, &t.thread->port.transport->local, os_now_ns());
     while (!c->up)
         turn(&t);
-    assert_true(t.thread->reads_bytes >= LARGE);
+    assert_true(t.thread->serve.reads_bytes >= LARGE);
     ask(c, 1, SMALL); /* with which the new session takes the old one's place */
-    while (c->segments != all || t.thread->reads->count > 0)
+    while (c->segments != all || t.thread->serve.reads->count > 0)
         turn(&t);
     pace_set(&t.pace, LARGE, 0); /* bytes a second */
     ask(little, 1, WIRE_BLOCK_SIZE);
