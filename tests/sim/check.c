@@ -51,11 +51,11 @@ static void check_imd(World *w, ImdNode *n)
         size_t held = 0;
         for (unsigned j = 0; j < n->held_count; j++)
             held += n->held[j].thread == i;
-        if (!imd_data_check(n->threads[i].data))
+        if (!imd_data_check(n->threads[i].serve.data))
             violate(w, "imd%u: invariants of data thread %u are broken", n->index, i);
-        if (imd_data_regions(n->threads[i].data) != held)
+        if (imd_data_regions(n->threads[i].serve.data) != held)
             violate(w, "imd%u: data thread %u holds %zu regions, was given %zu", n->index, i,
-                    imd_data_regions(n->threads[i].data), held);
+                    imd_data_regions(n->threads[i].serve.data), held);
     }
     for (size_t i = 0; imd_control_region_at(n->control, i, &l); i++)
         if ((l.flags & REGION_RELEASED) && id_set_has(&w->written, opening_id(&l.address)))

@@ -2,6 +2,7 @@
 /* A host's idle memory daemon: control thread and data threads with their sockets. Commands
  * between them take a moment each way, in order per data thread; a data thread may stand still
  * alone. What the control thread orders is checked against what the data threads hold. */
+#include "base/num.h"
 #include "tests/sim/world.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static void check_unfilled(ImdThread *t, const WireWrite *m)
     if (m->kind != WRITE_DATA || t->acked != WRITE_OPEN)
         return;
     for (uint64_t b = m->offset / WIRE_BLOCK_SIZE; b <= last; b++)
-        if (imd_data_block_filled(t->data, m->address.region, b))
+        if (imd_data_block_filled(t->serve.data, m->address.region, b))
             violate(t->node->world,
                     "imd%u: block %llu of region %llu can be read while write %llu is under way",
                     t->node->index, (unsigned long long)b, (unsigned long long)m->address.region,
@@ -96,33 +97,28 @@ static int obey(ImdThread *t, const ImdCommand *c)
 {
     ImdNode *n = t->node;
     ImdHeld *h = held_find(n, c->region.region);
-    int result = 0;
     if (c->kind != IMD_ADD && c->kind != IMD_LEAVE && h && h->thread != t->index)
         violate(n->world, "imd%u: a command for a region of another data thread", n->index);
+    int result = serve_obey(&t->serve, c, node_now(n));
     switch ((enum ImdCommandKind)c->kind) {
     case IMD_ADD:
-        result = imd_data_add(t->data, &c->region);
         if (result == 0)
             held_add(n, c);
         break;
     case IMD_DROP:
-        imd_data_drop(t->data, c->region.region);
         held_remove(n, c->region.region);
         break;
     case IMD_REOPEN:
-        imd_data_reopen(t->data, c->region.region, c->region.opening, &c->region.capability);
         if (h) {
             h->opening = c->region.opening;
             h->released = false;
         }
         break;
     case IMD_CLOSE:
-        imd_data_close(t->data, c->region.region);
         if (h)
             h->released = true;
         break;
     case IMD_LEAVE:
-        imd_data_leave(t->data);
         break;
     case IMD_PURGE:
         give_back(n, &c->region);
@@ -147,6 +143,44 @@ static void command_done(void *ctx, uint64_t arg)
     control_step(n);
 }
 
+/* As in imd/thread.c: answers a little; says good-bye once it is time. */
+static void thread_turn(ImdThread *t)
+{
+    ImdNode *n = t->node;
+    uint64_t now = node_now(n);
+    if (t->paused || n->paused)
+        return;
+    serve_answer(&t->serve, now);
+    if (serve_parts(&t->serve, now)) {
+        uint8_t payload[8];
+        size_t len = wire_goodbye_encode(n->epoch, payload);
+        for (Session *s = NULL; (s = endpoint_walk(t->endpoint, s));)
+            sim_send(n->world, t->endpoint, t->socket, s, WIRE_GOODBYE, payload, len);
+        t->parted = true;
+    }
+    sim_timer_at(n->world, &t->timer, serve_deadline(&t->serve, now), n->clock_offset_ns);
+}
+
+static void thread_timer(void *ctx, uint64_t arg)
+{
+    ImdThread *t = ctx;
+    (void)arg;
+    SimHeap *was = sim_heap_enter(&t->node->heap);
+    thread_turn(t);
+    sim_heap_enter(was);
+}
+
+/* More may come before it: a batch. */
+static void thread_turn_later(ImdThread *t)
+{
+    const World *w = t->node->world;
+    if (w->p.turn_late_ns == 0)
+        thread_turn(t);
+    else if (serve_waits(&t->serve))
+        sim_timer_set(&t->timer,
+                      world_now(w) + sim_rng_below(&t->node->world->rng, w->p.turn_late_ns));
+}
+
 static void obey_ready(ImdThread *t)
 {
     ImdNode *n = t->node;
@@ -157,6 +191,7 @@ static void obey_ready(ImdThread *t)
         t->ready--;
         SimHeap *was = sim_heap_enter(&n->heap);
         int result = obey(t, &c);
+        thread_turn(t);
         sim_heap_enter(was);
         simnet_at(n->world->net, world_now(n->world) + moment(n), &n->life, command_done, n,
                   c.id << 1 | (result != 0));
@@ -231,18 +266,11 @@ static void imd_gone(ImdNode *n);
 
 static void leave_step(ImdNode *n)
 {
-    bool idle = imd_control_finished(n->control);
+    bool parted = imd_control_finished(n->control);
     for (unsigned i = 0; i < n->world->p.imd_threads; i++)
-        idle &= imd_data_idle(n->threads[i].data);
-    if (!idle && world_now(n->world) < n->leave_give_up_ns)
+        parted &= n->threads[i].parted;
+    if (!parted && world_now(n->world) < n->leave_give_up_ns)
         return;
-    for (unsigned i = 0; i < n->world->p.imd_threads; i++) {
-        ImdThread *t = &n->threads[i];
-        uint8_t payload[8];
-        size_t len = wire_goodbye_encode(n->epoch, payload);
-        for (Session *s = NULL; (s = endpoint_walk(t->endpoint, s));)
-            sim_send(n->world, t->endpoint, t->socket, s, WIRE_GOODBYE, payload, len);
-    }
     story(n->world, "imd%u has left", n->index);
     imd_gone(n);
 }
@@ -387,7 +415,7 @@ static void data_probe_ack(void *ctx, void *session, const uint8_t *payload, siz
 static void data_closed(void *ctx, Session *s)
 {
     ImdThread *t = ctx;
-    imd_data_session_closed(t->data, s);
+    serve_closed(&t->serve, s);
 }
 
 static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
@@ -406,13 +434,15 @@ static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t le
             tell_write(t, &m);
         if (in.type == WIRE_READ)
             tell_read(t, in.payload, in.payload_len);
-        imd_data_input(t->data, in.session, in.type, in.payload, in.payload_len, now);
+        serve_message(&t->serve, in.session, in.type, in.payload, in.payload_len, now);
+        thread_turn_later(t);
         if (write)
             check_unfilled(t, &m);
     }
     if (in.reply_len)
         simnet_send(n->world->net, t->socket, from, in.reply, in.reply_len);
-    const ImdDataStats *s = imd_data_stats(n->threads[0].data); /* the control thread adds up */
+    const ImdDataStats *s =
+        imd_data_stats(n->threads[0].serve.data); /* the control thread adds up */
     imd_control_served(n->control, s->read_bytes, s->write_bytes);
     sim_heap_enter(was);
 }
@@ -428,21 +458,26 @@ static void thread_start(ImdNode *n, unsigned index)
     EndpointConfig ec;
     Id128 self;
     sim_rng_fill(&n->env.rng, &self, sizeof self);
-    *t = (ImdThread){.node = n, .index = index};
+    SimTimer timer = t->timer;
+    *t = (ImdThread){.node = n, .index = index, .timer = timer};
     endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
     ImdDataSink sink = {data_message, data_burst, data_probe_ack, t};
-    ImdDataConfig config = {.epoch = n->epoch,
-                            .pool = n->pool,
-                            .pool_bytes = q->pool_bytes,
-                            .writes_max = q->imd_writes_max,
-                            .write_age_ns = q->client_dead_ns,
-                            .fills_max = q->imd_fills_max,
-                            .grant_bytes = q->grant_bytes};
+    ImdServeConfig config = {.data = {.epoch = n->epoch,
+                                      .pool = n->pool,
+                                      .pool_bytes = q->pool_bytes,
+                                      .writes_max = q->imd_writes_max,
+                                      .write_age_ns = q->client_dead_ns,
+                                      .fills_max = q->imd_fills_max,
+                                      .grant_bytes = q->grant_bytes},
+                             .leave_deadline_ns = q->leave_deadline_ns,
+                             .pace = q->cap_bytes ? &n->pace : NULL};
+    if (q->cap_bytes) /* as in imd/shell.c */
+        config.data.pace_bytes = (uint32_t)min_u64(q->cap_bytes / 64, UINT32_MAX);
     t->endpoint = endpoint_new(&ec, &env);
-    t->data = imd_data_new(&config, &env, &sink);
     t->socket =
         simnet_open(w->net, n->host, (uint16_t)(PORT_DATA + index), QUEUE_DATAGRAMS, data_input, t);
-    if (!t->endpoint || !t->data || !t->socket)
+    sim_timer_init(&t->timer, w->net, &n->life, thread_timer, t);
+    if (!t->endpoint || serve_init(&t->serve, &config, &env, &sink) < 0 || !t->socket)
         abort();
     endpoint_on_close(t->endpoint, data_closed, t);
 }
@@ -489,6 +524,7 @@ void imd_start(ImdNode *n)
     if (n->epoch)
         cover(w, COVER_EPOCHS);
     n->epoch = sim_rng_u64(&n->env.rng) | 1;
+    pace_init(&n->pace, w->p.cap_bytes, w->p.cap_packets);
     sim_heap_init(&n->heap, n->epoch);
     n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     n->held_count = 0;
@@ -515,7 +551,7 @@ static void imd_count(ImdNode *n)
 {
     World *w = n->world;
     for (unsigned i = 0; i < w->p.imd_threads; i++) {
-        const ImdDataStats *s = imd_data_stats(n->threads[i].data);
+        const ImdDataStats *s = imd_data_stats(n->threads[i].serve.data);
         const EndpointCounters *c = endpoint_counters(n->threads[i].endpoint);
         cover_add(w, COVER_WRITES_REPEATED, s->writes_repeated);
         cover_add(w, COVER_WRITES_VOIDED, s->voided);
@@ -539,7 +575,7 @@ static void imd_gone(ImdNode *n)
         simnet_close(w->net, t->socket);
         endpoint_on_close(t->endpoint, NULL, NULL);
         t->endpoint = endpoint_free(t->endpoint);
-        t->data = imd_data_free(t->data);
+        serve_deinit(&t->serve);
     }
     simnet_close(w->net, n->socket);
     endpoint_on_close(n->endpoint, NULL, NULL);
@@ -616,6 +652,8 @@ static void thread_go_on(ImdThread *t)
     obey_ready(t);
     while (t->node->life == life && simnet_drain_one(t->node->world->net, t->socket))
         ;
+    if (t->node->life == life)
+        thread_timer(t, 0);
 }
 
 void imd_resume(ImdNode *n)

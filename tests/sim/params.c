@@ -6,7 +6,7 @@
 static const char *const names[SCENARIO_COUNT] = {
     "general", "calm",   "pauses",  "amnesia", "retain",  "contention", "file",
     "hosts",   "churn",  "end",     "silence", "reclaim", "crashes",    "large",
-    "stripes", "silent", "writers", "seconds", "offers",  "trickle"};
+    "stripes", "silent", "writers", "seconds", "offers",  "trickle",    "capped"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -551,6 +551,30 @@ static void scenario_trickle(Params *p, SimRng *r)
     p->duration_ns = 20 * NS_PER_S;
 }
 
+/* More is asked of the hosts than their owners allow. */
+static void scenario_capped(Params *p, SimRng *r)
+{
+    make_calm(p);
+    p->clients = p->client_hosts = 3;
+    p->imds = 2;
+    p->threads = THREADS_MAX;
+    p->file_cap = p->region_max = LARGE_REGION_MAX / 16;
+    p->region_blocks_max = (unsigned)(p->region_max / 4096);
+    p->pool_bytes = 16 * p->region_max;
+    p->fill_queue_bytes = 4 << 20;
+    p->link = (SimLink){.delay_ns = sim_rng_spread(r, 20 * NS_PER_US, NS_PER_MS)};
+    p->fs.slow_ppm = 0;
+    p->cap_bytes = sim_rng_spread(r, 512 << 10, 8 << 20);
+    p->cap_packets = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 1000, 20000);
+    p->turn_late_ns = sim_rng_below(r, 2) ? 0 : sim_rng_spread(r, 10 * NS_PER_US, 2 * NS_PER_MS);
+    p->transfer_deadline_ns = ms(r, 1500, 2500);
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_READ] = 60;
+    p->weights[DO_WRITE] = 10;
+    p->think_ns = 100 * NS_PER_US;
+    p->duration_ns = 6 * NS_PER_S;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -578,7 +602,8 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes,
         [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent,
         [SCENARIO_WRITERS] = scenario_writers, [SCENARIO_SECONDS] = scenario_seconds,
-        [SCENARIO_OFFERS] = scenario_offers,   [SCENARIO_TRICKLE] = scenario_trickle};
+        [SCENARIO_OFFERS] = scenario_offers,   [SCENARIO_TRICKLE] = scenario_trickle,
+        [SCENARIO_CAPPED] = scenario_capped};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

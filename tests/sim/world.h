@@ -12,6 +12,7 @@
 #include "cmd/core.h"
 #include "dodo/dodo.h"
 #include "imd/control.h"
+#include "imd/serve.h"
 #include "libdodo/core.h"
 #include "tests/lib/simfs.h"
 #include "tests/lib/simnet.h"
@@ -67,6 +68,7 @@ enum Scenario {
     SCENARIO_SECONDS, /* stamps of whole seconds, and files that change between two openings */
     SCENARIO_OFFERS,  /* offers that are held up beside writes of parts of blocks */
     SCENARIO_TRICKLE, /* hosts that answer, and serve next to nothing for a while */
+    SCENARIO_CAPPED,  /* owners cap what their imds send and receive: nobody is given up for it */
     SCENARIO_COUNT
 };
 
@@ -121,9 +123,11 @@ typedef struct Params {
     unsigned async;        /* reads beside its other calls, a thread */
     uint32_t prefetch_ppm; /* reads that are preceded by a hint of more */
     unsigned weights[DO_COUNT];
-    uint64_t fault_every_ns;      /* TIME_NEVER: none */
-    uint64_t fault_long_ns;       /* a fault lasts up to this */
-    uint64_t client_pause_ns;     /* ... but for pauses of programs; 0: as all */
+    uint64_t fault_every_ns;         /* TIME_NEVER: none */
+    uint64_t fault_long_ns;          /* a fault lasts up to this */
+    uint64_t client_pause_ns;        /* ... but for pauses of programs; 0: as all */
+    uint64_t cap_bytes, cap_packets; /* of an imd, a second; 0: none */
+    uint64_t turn_late_ns;           /* a data thread answers so late; 0: at once */
     uint64_t trickle_ns;          /* a host may serve one long datagram in so long; 0: none does */
     unsigned faults[FAULT_COUNT]; /* weights */
     uint32_t stranger_ppm;
@@ -330,9 +334,10 @@ typedef struct ImdThread {
     struct ImdNode *node;
     unsigned index;
     Endpoint *endpoint;
-    ImdData *data;
+    ImdServe serve;
     SimSocket *socket;
-    bool paused;
+    SimTimer timer;
+    bool paused, parted;
     ImdCommand queue[IMD_COMMANDS_MAX];
     unsigned queue_head, queue_len, ready;
     uint64_t last_delivery_ns;
@@ -373,6 +378,7 @@ typedef struct ImdNode {
     SimSocket *socket;
     SimTimer timer;
     ImdThread threads[IMD_THREADS_MAX];
+    Pace pace;
     uint8_t *pool;
     ImdHeld held[256];
     unsigned held_count;
