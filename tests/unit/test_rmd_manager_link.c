@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
 #include "rmd/manager_link.h"
@@ -33,11 +34,45 @@ static void tell__goes_on_without_answers(void **state)
     }
 }
 
+/* It connects when it starts, again and again until somebody answers, and when a session dies. */
+static void connects__until_somebody_answers(void **state)
+{
+    const Env env = os_env();
+    const EndpointConfig config = {
+        .role = ROLE_RMD, .self = {{3}}, .sessions_max = 4, .hello_retry_ns = NS_PER_S};
+    Port port = {.endpoint = endpoint_new(&config, &env)};
+    ManagerLink l;
+    uint64_t now = 100 * NS_PER_S;
+    (void)state;
+    assert_non_null(port.endpoint);
+    manager_link_init(&l, &port, &manager, 3600 * NS_PER_S, now);
+    manager_link_tell(&l, &busy, now);
+    assert_true(manager_link_deadline(&l) <= now);
+    manager_link_expire(&l, now);
+    Session *first = l.session;
+    assert_non_null(first);
+    assert_true(addr_equal(&first->peer, &manager));
+    for (unsigned i = 0; i < 5; i++) {
+        assert_in_range(manager_link_deadline(&l), now + 1, now + 60 * NS_PER_S);
+        now = manager_link_deadline(&l);
+        manager_link_expire(&l, now);
+        assert_non_null(l.session);
+    }
+    endpoint_forget(port.endpoint, l.session);
+    manager_link_closed(&l, l.session);
+    assert_null(l.session);
+    assert_true(manager_link_deadline(&l) <= now); /* at once */
+    manager_link_expire(&l, now);
+    assert_non_null(l.session);
+    endpoint_free(port.endpoint);
+}
+
 int main(void)
 {
     log_init("test", LOG_LEVEL_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tell__goes_on_without_answers),
+        cmocka_unit_test(connects__until_somebody_answers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
