@@ -48,8 +48,7 @@ static unsigned parked_max(void)
 
 static void mark_locked(ino_t inode)
 {
-    LIST_FOREACH(node, &parked)
-    {
+    LIST_FOREACH(node, &parked) {
         Parked *p = CONTAINER_OF(node, Parked, link);
         p->locked |= p->inode == inode;
     }
@@ -70,8 +69,7 @@ static void mark_all(void)
 {
     char line[LOCKS_LINE_MAX], self[32];
     ssize_t n = readlink("/proc/self", self, sizeof self - 1);
-    LIST_FOREACH(node, &parked)
-    {
+    LIST_FOREACH(node, &parked) {
         CONTAINER_OF(node, Parked, link)->locked = false;
     }
     if (n <= 0)
@@ -183,8 +181,7 @@ int parked_take(const struct stat *st, int flags)
     int fd = -1;
     pid_t self = getpid();
     parked_lock_all();
-    LIST_FOREACH(node, &parked)
-    {
+    LIST_FOREACH(node, &parked) {
         Parked *p = CONTAINER_OF(node, Parked, link);
         if (p->flags != flags || p->process != self || !is_of(p, st))
             continue;

@@ -203,8 +203,7 @@ static void take_hint(Manager *m, Host *h, uint16_t op, const uint8_t *body, siz
 
 void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
 {
-    LIST_FOREACH(at, &h->running)
-    {
+    LIST_FOREACH(at, &h->running) {
         Call *call = CONTAINER_OF(at, Call, of_host);
         if (call->request->id != reply->id)
             continue;
@@ -230,8 +229,7 @@ void cmd_calls_fail(Manager *m, Host *h)
 
 void cmd_calls_resend(Manager *m, Host *h)
 {
-    LIST_FOREACH(at, &h->running)
-    {
+    LIST_FOREACH(at, &h->running) {
         Call *call = CONTAINER_OF(at, Call, of_host);
         request_resend(call->request, m->now_ns);
         call_send(m, call);

@@ -39,12 +39,10 @@ void cmd_client_unleave(Manager *m, CmdClient *c)
 void cmd_client_abandon(Manager *m, CmdClient *c)
 {
     m->stats.reclaimed_regions += c->regions_count;
-    LIST_FOREACH(at, &c->regions)
-    {
+    LIST_FOREACH(at, &c->regions) {
         cmd_region_doom(m, CONTAINER_OF(at, Region, open.of_client));
     }
-    LIST_FOREACH(at, &c->tasks)
-    {
+    LIST_FOREACH(at, &c->tasks) {
         Task *t = CONTAINER_OF(at, Task, of_client);
         list_remove(&t->of_client);
         t->client = NULL;

@@ -79,8 +79,7 @@ static void client_execute(Manager *m, CmdClient *c, Session *session, const Wir
 /* A duplicate of what is under way: perhaps by another way, then the reply goes there. */
 static void client_pending(CmdClient *c, Session *session, const WireRequest *request)
 {
-    LIST_FOREACH(at, &c->tasks)
-    {
+    LIST_FOREACH(at, &c->tasks) {
         Task *t = CONTAINER_OF(at, Task, of_client);
         if (t->request == request->id)
             t->session = session;
@@ -136,8 +135,7 @@ void cmd_client_session_closed(Manager *m, const Session *session)
     CmdClient *c = cmd_client_find(m, &session->peer_id);
     if (!c)
         return;
-    LIST_FOREACH(at, &c->tasks)
-    {
+    LIST_FOREACH(at, &c->tasks) {
         Task *t = CONTAINER_OF(at, Task, of_client);
         if (t->session == session)
             t->session = NULL;

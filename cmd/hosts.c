@@ -51,8 +51,7 @@ void cmd_host_session_closed(Manager *m, const Session *session)
 void cmd_hosts_tick(Manager *m)
 {
     uint64_t dead_ns = m->config.host_dead_ns;
-    LIST_FOREACH(at, &m->hosts_order)
-    {
+    LIST_FOREACH(at, &m->hosts_order) {
         Host *h = CONTAINER_OF(at, Host, in_order);
         if (h->leaving && cmd_silent(m, h->heard_ns, dead_ns))
             cmd_host_lose(m, h, "left");

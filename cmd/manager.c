@@ -72,12 +72,10 @@ static void free_hosts(Manager *m)
     for (HmapNode *n = hmap_walk(&m->hosts, NULL); n; n = next) {
         Host *h = CONTAINER_OF(n, Host, by_epoch);
         next = hmap_walk(&m->hosts, n);
-        LIST_FOREACH(at, &h->running)
-        {
+        LIST_FOREACH(at, &h->running) {
             cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
         }
-        LIST_FOREACH(at, &h->waiting)
-        {
+        LIST_FOREACH(at, &h->waiting) {
             cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
         }
         cmd_host_free(h);
@@ -90,8 +88,7 @@ Manager *manager_free(Manager *m)
         return NULL;
     free_hosts(m);
     cmd_owners_free(m);
-    LIST_FOREACH(at, &m->tasks)
-    {
+    LIST_FOREACH(at, &m->tasks) {
         cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
     }
     HmapNode *next;
@@ -165,13 +162,11 @@ static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
               (unsigned long long)(gap_ns / NS_PER_MS));
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
         CONTAINER_OF(n, CmdClient, by_id)->heard_ns += gap_ns;
-    LIST_FOREACH(at, &m->hosts_order)
-    {
+    LIST_FOREACH(at, &m->hosts_order) {
         CONTAINER_OF(at, Host, in_order)->heard_ns += gap_ns;
     }
     cmd_owners_postpone(m, gap_ns);
-    LIST_FOREACH(at, &m->tasks)
-    {
+    LIST_FOREACH(at, &m->tasks) {
         Task *t = CONTAINER_OF(at, Task, of_manager);
         t->give_up_ns = time_add(t->give_up_ns, gap_ns);
     }
@@ -258,14 +253,12 @@ size_t manager_bytes(const Manager *m)
              m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient) +
              m->reserved * sizeof(Region);
     bytes += m->calls * (sizeof(Call) + sizeof(Request));
-    LIST_FOREACH(at, &m->hosts_order)
-    {
+    LIST_FOREACH(at, &m->hosts_order) {
         bytes += reply_cache_bytes(&CONTAINER_OF(at, Host, in_order)->replies);
     }
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
         bytes += reply_cache_bytes(&CONTAINER_OF(n, CmdClient, by_id)->replies);
-    LIST_FOREACH(at, &m->tasks)
-    {
+    LIST_FOREACH(at, &m->tasks) {
         bytes += sizeof(Task);
     }
     return bytes;

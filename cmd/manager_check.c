@@ -11,8 +11,7 @@ static uint64_t digest_of(const Region *r)
 static size_t list_length(const ListNode *head)
 {
     size_t n = 0;
-    LIST_FOREACH(at, head)
-    {
+    LIST_FOREACH(at, head) {
         n++;
     }
     return n;
@@ -50,8 +49,7 @@ static bool host_regions_check(const Host *h, size_t *busy)
 {
     uint64_t digest = 0;
     size_t doomed = 0;
-    LIST_FOREACH(at, &h->regions)
-    {
+    LIST_FOREACH(at, &h->regions) {
         const Region *r = CONTAINER_OF(at, Region, of_host);
         if (r->host != h)
             return false;
@@ -76,8 +74,7 @@ static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, siz
     unsigned unwatched = 0;
     const ListNode *lists[] = {&h->running, &h->waiting};
     for (int i = 0; i < 2; i++) {
-        LIST_FOREACH(at, lists[i])
-        {
+        LIST_FOREACH(at, lists[i]) {
             const Call *call = CONTAINER_OF(at, Call, of_host);
             if (!call_check(m, h, call, i == 0))
                 return false;
@@ -95,8 +92,7 @@ static bool hosts_check(const Manager *m, size_t *calls)
 {
     size_t n = 0, regions = 0;
     uint64_t sequence = 0;
-    LIST_FOREACH(at, &m->hosts_order)
-    {
+    LIST_FOREACH(at, &m->hosts_order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
         size_t busy = 0, about = 0;
         if (h->lost || m->slots[h->slot] != h || h->slot >= m->slots_end ||
@@ -116,8 +112,7 @@ static bool owners_check(const Manager *m)
 {
     size_t n = 0, with_epoch = 0;
     uint64_t sequence = 0;
-    LIST_FOREACH(at, &m->owners_order)
-    {
+    LIST_FOREACH(at, &m->owners_order) {
         const Owner *o = CONTAINER_OF(at, Owner, in_order);
         const Host *h = o->epoch ? cmd_host_find(m, o->epoch) : NULL;
         /* What its monitor says is gone is not in the directory. */
@@ -135,16 +130,14 @@ static bool owners_check(const Manager *m)
 static bool client_check(const CmdClient *c, size_t *tasks)
 {
     uint64_t digest = 0, bytes = 0;
-    LIST_FOREACH(at, &c->regions)
-    {
+    LIST_FOREACH(at, &c->regions) {
         const Region *r = CONTAINER_OF(at, Region, open.of_client);
         bytes += r->len;
         if (r->state != REGION_OPENED || r->open.client != c)
             return false;
         digest ^= digest_of(r);
     }
-    LIST_FOREACH(at, &c->tasks)
-    {
+    LIST_FOREACH(at, &c->tasks) {
         if (CONTAINER_OF(at, Task, of_client)->client != c)
             return false;
         ++*tasks;
@@ -164,8 +157,7 @@ static bool clients_check(const Manager *m)
         left += c->left;
         n++;
     }
-    LIST_FOREACH(at, &m->tasks)
-    {
+    LIST_FOREACH(at, &m->tasks) {
         const Task *t = CONTAINER_OF(at, Task, of_manager);
         orphans += !t->client;
         opens += t->op == OP_OPEN;

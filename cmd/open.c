@@ -261,8 +261,7 @@ static void open_reopened(Manager *m, const Call *call, int status, const uint8_
 static bool within_quota(const Manager *m, const CmdClient *c, uint64_t len)
 {
     uint64_t bytes = c->bytes, regions = c->regions_count, most = m->config.client_bytes;
-    LIST_FOREACH(at, &c->tasks)
-    {
+    LIST_FOREACH(at, &c->tasks) {
         const Task *t = CONTAINER_OF(at, Task, of_client);
         if (t->op != OP_OPEN)
             continue;

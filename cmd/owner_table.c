@@ -74,8 +74,7 @@ Owner *cmd_owner_get(Manager *m, const Session *session)
 void cmd_owners_tick(Manager *m)
 {
     uint64_t dead_ns = m->config.host_dead_ns;
-    LIST_FOREACH(at, &m->owners_order)
-    {
+    LIST_FOREACH(at, &m->owners_order) {
         Owner *o = CONTAINER_OF(at, Owner, in_order);
         if (cmd_silent(m, o->heard_ns, time_add(dead_ns, dead_ns)))
             owner_forget(m, o);
@@ -84,16 +83,14 @@ void cmd_owners_tick(Manager *m)
 
 void cmd_owners_postpone(Manager *m, uint64_t gap_ns)
 {
-    LIST_FOREACH(at, &m->owners_order)
-    {
+    LIST_FOREACH(at, &m->owners_order) {
         CONTAINER_OF(at, Owner, in_order)->heard_ns += gap_ns;
     }
 }
 
 void cmd_owners_free(Manager *m)
 {
-    LIST_FOREACH(at, &m->owners_order)
-    {
+    LIST_FOREACH(at, &m->owners_order) {
         owner_forget(m, CONTAINER_OF(at, Owner, in_order));
     }
 }

@@ -92,8 +92,7 @@ static void claim_name(Manager *m, CmdClient *c, const RegionName *name)
 /* Opened before the list was taken and not in it: its reply was lost, or the client let it go. */
 static void free_unclaimed(Manager *m, CmdClient *c)
 {
-    LIST_FOREACH(at, &c->regions)
-    {
+    LIST_FOREACH(at, &c->regions) {
         Region *r = CONTAINER_OF(at, Region, open.of_client);
         if (r->open.mark == c->list.mark)
             continue;
@@ -262,8 +261,7 @@ static void listed(Manager *m, Host *h, const RegionListing *l, uint64_t before)
 /* What the imd does not have is no region, unless it came after the list was taken. */
 static void drop_unlisted(Manager *m, Host *h)
 {
-    LIST_FOREACH(at, &h->regions)
-    {
+    LIST_FOREACH(at, &h->regions) {
         Region *r = CONTAINER_OF(at, Region, of_host);
         if (r->list_mark == h->list.mark)
             continue;

@@ -170,8 +170,7 @@ void cmd_region_set_opening(Region *r, uint32_t opening)
 
 void cmd_regions_of_host_drop(Manager *m, Host *h)
 {
-    LIST_FOREACH(at, &h->regions)
-    {
+    LIST_FOREACH(at, &h->regions) {
         cmd_region_drop(m, CONTAINER_OF(at, Region, of_host));
     }
 }

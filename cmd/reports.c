@@ -58,8 +58,7 @@ static Host *host_vouched_gone(const Manager *m, const Owner *o)
         return h;
     if (RULE(OWNER_EPOCH))
         return NULL;
-    LIST_FOREACH(at, &m->hosts_order)
-    {
+    LIST_FOREACH(at, &m->hosts_order) {
         h = CONTAINER_OF(at, Host, in_order);
         if (addr_same_host(&h->address, &o->address))
             return h;

@@ -27,8 +27,7 @@ static HostStatus status_of(const Manager *m, const Host *h)
 
 static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
 {
-    LIST_FOREACH(at, &m->hosts_order)
-    {
+    LIST_FOREACH(at, &m->hosts_order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
         if (h->sequence < cursor)
             continue;
@@ -43,8 +42,7 @@ static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
 /* An owner whose memory is lent, or soon will be, is listed as a host. */
 static void owners_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
 {
-    LIST_FOREACH(at, &m->owners_order)
-    {
+    LIST_FOREACH(at, &m->owners_order) {
         const Owner *o = CONTAINER_OF(at, Owner, in_order);
         if (o->state != HOST_OWNER_BUSY || o->sequence < cursor)
             continue;

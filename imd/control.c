@@ -154,8 +154,7 @@ bool imd_control_region_at(const ImdControl *c, size_t index, RegionListing *ret
 {
     size_t i = 0;
     RegionListing l;
-    LIST_FOREACH(node, &c->directory.entries)
-    {
+    LIST_FOREACH(node, &c->directory.entries) {
         const Entry *e = CONTAINER_OF(node, Entry, in_order);
         if (directory_listing(&c->directory, e, &l) && i++ == index) {
             *ret = l;

@@ -30,8 +30,7 @@ static void victims_choose(ImdControl *c)
         v->all = calloc(c->directory.by_region.count, sizeof *v->all);
     if (!v->all)
         return;
-    LIST_FOREACH(node, &c->directory.entries)
-    {
+    LIST_FOREACH(node, &c->directory.entries) {
         Entry *e = CONTAINER_OF(node, Entry, in_order);
         if (e->state == ENTRY_OPEN)
             v->all[v->count++] = (Victim){atomic_load_explicit(&e->last_use, memory_order_relaxed),
@@ -54,8 +53,7 @@ static Entry *victim_next(ImdControl *c)
 /* Without memory for the order, any will do. */
 static Entry *open_any(const ImdControl *c)
 {
-    LIST_FOREACH(node, &c->directory.entries)
-    {
+    LIST_FOREACH(node, &c->directory.entries) {
         Entry *e = CONTAINER_OF(node, Entry, in_order);
         if (e->state == ENTRY_OPEN)
             return e;
@@ -115,7 +113,7 @@ bool control_limit_check(const ImdControl *c)
     if (!directory_over_limit(&c->directory) || c->dropping >= LIMIT_DROPS_MAX)
         return true;
     LIST_FOREACH(node, &c->directory.entries)
-    if (CONTAINER_OF(node, Entry, in_order)->command == 0)
-        return false;
+        if (CONTAINER_OF(node, Entry, in_order)->command == 0)
+            return false;
     return true;
 }

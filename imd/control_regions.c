@@ -136,8 +136,7 @@ static void alloc_try(ImdControl *c, Job *job)
 
 static void jobs_move(ListNode *from, ListNode *to)
 {
-    LIST_FOREACH(node, from)
-    {
+    LIST_FOREACH(node, from) {
         list_remove(node);
         list_push_back(to, node);
     }
@@ -148,13 +147,12 @@ static void waiting_retry(ImdControl *c)
 {
     ListNode again;
     list_init(&again);
-    LIST_FOREACH(node, &c->waiting)
-    {
+    LIST_FOREACH(node, &c->waiting) {
         list_remove(node);
         list_push_back(&again, node);
     }
     LIST_FOREACH(node, &again)
-    alloc_try(c, CONTAINER_OF(node, Job, in_list));
+        alloc_try(c, CONTAINER_OF(node, Job, in_list));
 }
 
 /* ---- FREE, RELEASE, REOPEN: with an entry at rest -------------------------------------------- */
@@ -338,7 +336,7 @@ static void entry_gone(ImdControl *c, Entry *e, enum Status status)
     }
     job_end(c, job, status, NULL);
     LIST_FOREACH(node, &waited)
-    job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_GONE, NULL);
+        job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_GONE, NULL);
     waiting_retry(c);
 }
 
@@ -363,8 +361,7 @@ static void entry_released(ImdControl *c, Entry *e, uint64_t now_ns)
 
 static Entry *entry_of_command(const ImdControl *c, uint64_t command)
 {
-    LIST_FOREACH(node, &c->commanded)
-    {
+    LIST_FOREACH(node, &c->commanded) {
         Entry *e = CONTAINER_OF(node, Entry, in_commanded);
         if (e->command == command)
             return e;
@@ -432,26 +429,24 @@ void control_drop_aged(ImdControl *c, uint64_t now_ns)
 void control_jobs_forget(ImdControl *c)
 {
     LIST_FOREACH(node, &c->waiting)
-    job_free(c, CONTAINER_OF(node, Job, in_list));
-    LIST_FOREACH(node, &c->commanded)
-    {
+        job_free(c, CONTAINER_OF(node, Job, in_list));
+    LIST_FOREACH(node, &c->commanded) {
         Entry *e = CONTAINER_OF(node, Entry, in_commanded);
         LIST_FOREACH(queued, &e->jobs)
-        job_free(c, CONTAINER_OF(queued, Job, in_list));
+            job_free(c, CONTAINER_OF(queued, Job, in_list));
     }
 }
 
 void control_jobs_refuse(ImdControl *c)
 {
     LIST_FOREACH(node, &c->waiting)
-    job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_LEAVING, NULL);
+        job_end(c, CONTAINER_OF(node, Job, in_list), STATUS_LEAVING, NULL);
 }
 
 void control_jobs_deinit(ImdControl *c)
 {
     control_jobs_forget(c);
-    LIST_FOREACH(node, &c->commanded)
-    {
+    LIST_FOREACH(node, &c->commanded) {
         Entry *e = CONTAINER_OF(node, Entry, in_commanded);
         if (e->job)
             job_free(c, e->job);
@@ -468,13 +463,12 @@ uint64_t control_before(const ImdControl *c)
     uint64_t unseen = ~c->replies.seen;
     uint64_t before = c->replies.settled + (unseen ? (unsigned)__builtin_ctzll(unseen) : 64);
     LIST_FOREACH(node, &c->waiting)
-    before = before_job(c, CONTAINER_OF(node, Job, in_list), before);
-    LIST_FOREACH(node, &c->commanded)
-    {
+        before = before_job(c, CONTAINER_OF(node, Job, in_list), before);
+    LIST_FOREACH(node, &c->commanded) {
         const Entry *e = CONTAINER_OF(node, Entry, in_commanded);
         before = before_job(c, e->job, before);
         LIST_FOREACH(queued, &e->jobs)
-        before = before_job(c, CONTAINER_OF(queued, Job, in_list), before);
+            before = before_job(c, CONTAINER_OF(queued, Job, in_list), before);
     }
     return before;
 }
@@ -483,14 +477,13 @@ bool control_jobs_check(const ImdControl *c)
 {
     unsigned jobs = 0, dropping = 0;
     LIST_FOREACH(node, &c->waiting)
-    jobs++;
-    LIST_FOREACH(node, &c->commanded)
-    {
+        jobs++;
+    LIST_FOREACH(node, &c->commanded) {
         const Entry *e = CONTAINER_OF(node, Entry, in_commanded);
         jobs += e->job != NULL;
         dropping += e->state == ENTRY_DROPPING;
         LIST_FOREACH(queued, &e->jobs)
-        jobs++;
+            jobs++;
     }
     /* What waits for room waits for a drop: it cannot wait for ever. */
     return jobs == c->jobs && dropping == c->dropping &&

@@ -32,9 +32,9 @@ ImdData *imd_data_new(const ImdDataConfig *config, const Env *env, const ImdData
 static void region_end_transactions(ImdData *d, DataRegion *r)
 {
     LIST_FOREACH(node, &r->writes)
-    data_write_end(d, CONTAINER_OF(node, DataWrite, in_region));
+        data_write_end(d, CONTAINER_OF(node, DataWrite, in_region));
     LIST_FOREACH(node, &r->fills)
-    data_fill_end(d, CONTAINER_OF(node, DataFill, in_region));
+        data_fill_end(d, CONTAINER_OF(node, DataFill, in_region));
 }
 
 static size_t filled_words(uint64_t blocks)
@@ -228,8 +228,7 @@ void imd_data_busy(ImdData *d, void *session, const WireRead *read)
 
 void imd_data_session_closed(ImdData *d, void *session)
 {
-    LIST_FOREACH(node, &d->fills)
-    {
+    LIST_FOREACH(node, &d->fills) {
         DataFill *f = CONTAINER_OF(node, DataFill, in_order);
         if (f->session == session)
             data_fill_end(d, f);
@@ -268,7 +267,7 @@ static size_t list_length(const ListNode *head)
 {
     size_t n = 0;
     LIST_FOREACH(node, head)
-    n++;
+        n++;
     return n;
 }
 
@@ -282,9 +281,9 @@ static void add_missing(ImdAwaited *sum, const Assembly *a)
 static void add_awaited(ImdAwaited *sum, const DataRegion *r)
 {
     LIST_FOREACH(node, &r->writes)
-    add_missing(sum, &CONTAINER_OF(node, DataWrite, in_region)->chunk);
+        add_missing(sum, &CONTAINER_OF(node, DataWrite, in_region)->chunk);
     LIST_FOREACH(node, &r->fills)
-    add_missing(sum, &CONTAINER_OF(node, DataFill, in_region)->chunk);
+        add_missing(sum, &CONTAINER_OF(node, DataFill, in_region)->chunk);
 }
 
 bool imd_data_check(const ImdData *d)

@@ -8,8 +8,7 @@
 
 static DataFill *fill_find(const DataRegion *r, const void *session, uint64_t transfer)
 {
-    LIST_FOREACH(node, &r->fills)
-    {
+    LIST_FOREACH(node, &r->fills) {
         DataFill *f = CONTAINER_OF(node, DataFill, in_region);
         if (f->session == session && f->transfer == transfer)
             return f;

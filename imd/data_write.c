@@ -77,8 +77,7 @@ static void number_finish(DataRegion *r, uint64_t number)
 
 static DataWrite *write_find(const DataRegion *r, uint64_t number)
 {
-    LIST_FOREACH(node, &r->writes)
-    {
+    LIST_FOREACH(node, &r->writes) {
         DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
         if (w->number == number)
             return w;
@@ -89,8 +88,7 @@ static DataWrite *write_find(const DataRegion *r, uint64_t number)
 uint32_t blocks_being_written(const DataRegion *r, const BlockSpan *s, const DataWrite *but)
 {
     uint32_t map = 0;
-    LIST_FOREACH(node, &r->writes)
-    {
+    LIST_FOREACH(node, &r->writes) {
         const DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
         if (w == but)
             continue;
@@ -112,8 +110,7 @@ static void write_heard(ImdData *d, DataWrite *w)
 static void writes_age(ImdData *d)
 {
     const uint64_t age = imd_use_tick(d->config.write_age_ns);
-    LIST_FOREACH(node, &d->writes)
-    {
+    LIST_FOREACH(node, &d->writes) {
         DataWrite *w = CONTAINER_OF(node, DataWrite, in_order);
         if (age == 0 || d->tick < w->tick + age)
             return;
@@ -239,8 +236,7 @@ void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
 /* An open write's number may be and is not finished; its blocks are unfilled. */
 bool data_writes_check(const DataRegion *r)
 {
-    LIST_FOREACH(node, &r->writes)
-    {
+    LIST_FOREACH(node, &r->writes) {
         const DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
         BlockSpan span = block_span(r, w->chunk.offset, w->chunk.len);
         if (!number_sane(r, w->number) || number_finished(r, w->number) ||
@@ -255,8 +251,7 @@ bool data_writes_check(const DataRegion *r)
 /* What a write under way remembers as good is good no more. */
 static void writes_forget_filled(DataRegion *r, const BlockSpan *s)
 {
-    LIST_FOREACH(node, &r->writes)
-    {
+    LIST_FOREACH(node, &r->writes) {
         DataWrite *w = CONTAINER_OF(node, DataWrite, in_region);
         BlockSpan other = block_span(r, w->chunk.offset, w->chunk.len);
         w->were_filled &= ~blocks_common(&other, s, s->touched);

@@ -30,7 +30,7 @@ int directory_init(Directory *d, const Env *env, uint64_t epoch, uint64_t pool_b
 void directory_deinit(Directory *d)
 {
     LIST_FOREACH(node, &d->entries)
-    directory_give(d, CONTAINER_OF(node, Entry, in_order));
+        directory_give(d, CONTAINER_OF(node, Entry, in_order));
     hmap_deinit(&d->by_region);
     d->pool = pool_free(d->pool);
 }
@@ -217,8 +217,7 @@ uint64_t directory_digest(const Directory *d)
 {
     uint64_t digest = 0;
     RegionListing l;
-    LIST_FOREACH(node, &d->entries)
-    {
+    LIST_FOREACH(node, &d->entries) {
         if (!directory_listing(d, CONTAINER_OF(node, Entry, in_order), &l))
             continue;
         RegionName name = {l.address.epoch, l.address.region, l.address.opening};
@@ -237,7 +236,7 @@ int directory_snapshot(const Directory *d, RegionListing **ret, size_t *ret_coun
             return -ENOMEM;
     }
     LIST_FOREACH(node, &d->entries)
-    count += directory_listing(d, CONTAINER_OF(node, Entry, in_order), &all[count]);
+        count += directory_listing(d, CONTAINER_OF(node, Entry, in_order), &all[count]);
     *ret = all;
     *ret_count = count;
     return 0;
@@ -266,8 +265,7 @@ bool directory_check(const Directory *d)
 {
     uint64_t bytes = 0, released = 0, dropping = 0, by_thread[JOIN_PORTS_MAX] = {0};
     size_t count = 0;
-    LIST_FOREACH(node, &d->entries)
-    {
+    LIST_FOREACH(node, &d->entries) {
         const Entry *e = CONTAINER_OF(node, Entry, in_order);
         if (!entry_check(d, e))
             return false;

@@ -89,8 +89,7 @@ static bool claim_snapshot(Client *c, CallState *st)
     client_lock(c);
     st->names = malloc((c->claimed ? c->claimed : 1) * sizeof *st->names);
     if (st->names) {
-        LIST_FOREACH(node, &c->regions)
-        {
+        LIST_FOREACH(node, &c->regions) {
             const Region *r = CONTAINER_OF(node, Region, link);
             if (r->claimed)
                 st->names[st->names_count++] =
@@ -215,8 +214,7 @@ static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
     *ret_next_ns = TIME_NEVER;
     if (c->config.manager.kind == ADDR_NONE)
         return NULL;
-    LIST_FOREACH(node, &c->idle)
-    {
+    LIST_FOREACH(node, &c->idle) {
         Region *r = CONTAINER_OF(node, Region, idle);
         if (!region_wants_memory(
                 r)) { /* it is being closed, or its last stripe is lost: for good */

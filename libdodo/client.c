@@ -41,7 +41,7 @@ Client *client_free(Client *c)
     if (!c)
         return NULL;
     LIST_FOREACH(node, &c->fills)
-    free(CONTAINER_OF(node, FillItem, link));
+        free(CONTAINER_OF(node, FillItem, link));
     while (!list_empty(&c->regions)) { /* the first is no stripe: those come after theirs */
         Region *r = CONTAINER_OF(c->regions.next, Region, link);
         client_region_remove(c, r);
@@ -58,7 +58,7 @@ void client_stop(Client *c, uint64_t now_ns)
     c->stopped = true;
     client_lock(c);
     LIST_FOREACH(node, &c->regions)
-    client_region_deactivate(c, CONTAINER_OF(node, Region, link), now_ns);
+        client_region_deactivate(c, CONTAINER_OF(node, Region, link), now_ns);
     client_unlock(c);
 }
 
@@ -270,8 +270,7 @@ bool client_check(Client *c)
     size_t fill_bytes = 0;
     bool good = true;
     client_lock(c);
-    LIST_FOREACH(node, &c->regions)
-    {
+    LIST_FOREACH(node, &c->regions) {
         Region *r = CONTAINER_OF(node, Region, link);
         count++;
         good &= client_region(c, r->rd) == r;
@@ -284,7 +283,7 @@ bool client_check(Client *c)
         }
     }
     LIST_FOREACH(node, &c->fills)
-    fill_bytes += CONTAINER_OF(node, FillItem, link)->cap;
+        fill_bytes += CONTAINER_OF(node, FillItem, link)->cap;
     good &= count == c->count && claimed == c->claimed && digest == c->digest;
     good &= fill_bytes <= c->fill_bytes; /* one may be on its way */
     client_unlock(c);

@@ -89,8 +89,7 @@ void file_unlock_all(void)
 
 void file_abandon_all(void)
 {
-    LIST_FOREACH(node, &files)
-    {
+    LIST_FOREACH(node, &files) {
         File *f = CONTAINER_OF(node, File, link);
         (void)close(f->fd);
         free(f);

@@ -108,8 +108,7 @@ void client_host_lost(Client *c, uint64_t epoch, enum Loss loss, uint64_t now_ns
     StoryLoss story = {.loss = loss};
     client_lock(c);
     (void)client_avoid(c, epoch, now_ns);
-    LIST_FOREACH(node, &c->regions)
-    {
+    LIST_FOREACH(node, &c->regions) {
         Region *r = CONTAINER_OF(node, Region, link);
         if (!r->active || r->address.epoch != epoch)
             continue;

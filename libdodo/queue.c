@@ -232,8 +232,7 @@ static void move_on(DodoQueue *q)
     } while (more && serve_files(q));
     if (!news)
         return;
-    LIST_FOREACH(node, &q->active)
-    {
+    LIST_FOREACH(node, &q->active) {
         QueueRead *r = CONTAINER_OF(node, QueueRead, link);
         if (r->call.need != NEED_NOTHING)
             continue;
@@ -271,8 +270,8 @@ static void sleep_ms(const DodoQueue *q, int timeout_ms)
 static bool has_active(const DodoQueue *q, int rd)
 {
     LIST_FOREACH(node, &q->active)
-    if (rd == NO_REGION || CONTAINER_OF(node, QueueRead, link)->rd == rd)
-        return true;
+        if (rd == NO_REGION || CONTAINER_OF(node, QueueRead, link)->rd == rd)
+            return true;
     return false;
 }
 
@@ -448,8 +447,7 @@ void queue_forget_all(void)
 
 void queue_abandon_all(void)
 {
-    LIST_FOREACH(node, &queues)
-    {
+    LIST_FOREACH(node, &queues) {
         DodoQueue *q = CONTAINER_OF(node, DodoQueue, link);
         (void)close(q->epoll_fd);
         (void)close(q->bell_fd);

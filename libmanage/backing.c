@@ -69,8 +69,7 @@ static Reader *reader_new(const Backing *b, int fd)
 static Reader *reader_get(const Backing *b, int fd, const struct stat *st)
 {
     Reader *reader = NULL;
-    LIST_FOREACH(node, &readers)
-    {
+    LIST_FOREACH(node, &readers) {
         Reader *r = CONTAINER_OF(node, Reader, link);
         if (r->device == b->device && r->inode == b->inode && r->read_only == b->read_only &&
             os_is_same_file(r->fd, st)) {
@@ -258,15 +257,13 @@ void backing_unlock_all(void)
 /* Without unlocking: the locks are the parent's. */
 void backing_abandon_all(void)
 {
-    LIST_FOREACH(node, &all)
-    {
+    LIST_FOREACH(node, &all) {
         Backing *b = CONTAINER_OF(node, Backing, link);
         (void)close(b->fd);
         free(b);
     }
     list_init(&all);
-    LIST_FOREACH(node, &readers)
-    {
+    LIST_FOREACH(node, &readers) {
         Reader *r = CONTAINER_OF(node, Reader, link);
         (void)close(r->fd);
         free(r);

@@ -68,8 +68,7 @@ Cache *cache_free(Cache *c)
 {
     if (!c)
         return NULL;
-    LIST_FOREACH(n, &c->regions)
-    {
+    LIST_FOREACH(n, &c->regions) {
         Region *r = CONTAINER_OF(n, Region, link);
         void *file = r->file;
         region_free(c, r);
@@ -369,8 +368,7 @@ bool cache_check(Cache *c)
     Sums s = {0};
     bool good = true;
     cache_enter(c);
-    LIST_FOREACH(n, &c->regions)
-    {
+    LIST_FOREACH(n, &c->regions) {
         Region *r = CONTAINER_OF(n, Region, link);
         s.wanted += r->remote_wanted;
         s.closing += r->remote_state == REMOTE_CLOSING;

@@ -14,8 +14,7 @@ static void file_sync_begin(Cache *c, CacheCall *call, uint64_t now_ns)
     r->written = false;
     r->lone_syncing = r->lone;
     r->lone = 0;
-    LIST_FOREACH(n, &r->unsynced)
-    {
+    LIST_FOREACH(n, &r->unsynced) {
         Piece *p = CONTAINER_OF(n, Piece, sync_link);
         p->syncing = p->unsynced;
         p->unsynced = 0;
@@ -32,8 +31,7 @@ static void file_sync_end(Cache *c, Region *r, int error)
     r->syncing = false;
     r->written |= error != 0;
     r->sync_failures += error != 0;
-    LIST_FOREACH(n, &r->unsynced)
-    {
+    LIST_FOREACH(n, &r->unsynced) {
         Piece *p = CONTAINER_OF(n, Piece, sync_link);
         if (error && GUARD(SYNC_FAILED)) {
             piece_dirty(c, p, (p->syncing | (GUARD(SYNC_BESIDE) ? p->unsynced : 0)) & p->valid);
@@ -69,8 +67,7 @@ static bool quiet(Cache *c, CacheCall *call, uint64_t now_ns)
 static bool write_back(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
-    LIST_FOREACH(n, &r->dirty)
-    {
+    LIST_FOREACH(n, &r->dirty) {
         Piece *p = CONTAINER_OF(n, Piece, dirty_link);
         if (!GUARD(SYNC_WRITES) || p->dirty_epoch > call->epoch)
             break;

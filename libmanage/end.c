@@ -11,7 +11,7 @@ static void end_begin(CacheEnd *e, Cache *c, uint64_t now_ns)
     c->ending = true;
     c->cfg.remote = false;
     LIST_FOREACH(n, &c->regions)
-    remote_lost(c, CONTAINER_OF(n, Region, link), now_ns);
+        remote_lost(c, CONTAINER_OF(n, Region, link), now_ns);
     e->region = c->regions.next;
     e->dirty = NULL;
     e->begun = true;

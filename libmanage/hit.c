@@ -154,8 +154,7 @@ bool region_take(Cache *c, const Region *r)
 /* A victim that a hit was copying from is none any more when it has ended. */
 static void claimed_look(Cache *c)
 {
-    LIST_FOREACH(n, &c->claimed)
-    {
+    LIST_FOREACH(n, &c->claimed) {
         Piece *p = CONTAINER_OF(n, Piece, claimed_link);
         if (piece_claimed(c, p))
             continue;

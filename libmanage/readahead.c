@@ -133,8 +133,7 @@ static bool stream_alive(const Cache *c, uint32_t id)
 /* What was fetched for a stream that is over makes room for others. */
 static bool budget(Cache *c, uint64_t bytes)
 {
-    LIST_FOREACH(n, &c->ahead)
-    {
+    LIST_FOREACH(n, &c->ahead) {
         if (c->ahead_bytes + bytes <= c->cfg.readahead_bytes)
             break;
         Piece *p = CONTAINER_OF(n, Piece, ahead_link);

@@ -90,8 +90,7 @@ static Piece *victim(Cache *c)
     Piece *p = policy_victim(c);
     if (p)
         return p;
-    LIST_FOREACH(n, &c->ahead)
-    {
+    LIST_FOREACH(n, &c->ahead) {
         p = CONTAINER_OF(n, Piece, ahead_link);
         if (!(p->entry.flags & MANAGE_ENTRY_BUSY))
             return p;
@@ -240,8 +239,7 @@ static bool remotes_take(Cache *c, CacheJob *job, uint64_t now_ns)
 {
     if (!c->remotes_wanted && !c->remotes_closing)
         return false;
-    LIST_FOREACH(n, &c->regions)
-    {
+    LIST_FOREACH(n, &c->regions) {
         Region *r = CONTAINER_OF(n, Region, link);
         if (r->remote_state == REMOTE_CLOSING && !r->remote_jobs && !r->closing) {
             job_begin(job, r, CACHE_CLOSE_REMOTE, now_ns);

@@ -132,7 +132,7 @@ Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
 static void list_free_sessions(Endpoint *e, ListNode *head)
 {
     LIST_FOREACH(n, head)
-    session_free(e, CONTAINER_OF(n, SessionCore, order));
+        session_free(e, CONTAINER_OF(n, SessionCore, order));
 }
 
 Endpoint *endpoint_free(Endpoint *e)
@@ -198,7 +198,7 @@ int endpoint_keys_set(Endpoint *e, const ClusterKey *keys, unsigned count, uint6
     list_free_sessions(e, &e->half_open);
     e->last.core = NULL;
     LIST_FOREACH(n, &e->sessions)
-    session_key_moved(e, CONTAINER_OF(n, SessionCore, order), old_ids, now_ns);
+        session_key_moved(e, CONTAINER_OF(n, SessionCore, order), old_ids, now_ns);
     return 0;
 }
 
@@ -207,8 +207,7 @@ void sessions_revoke(Endpoint *e, uint64_t now_ns)
     if (now_ns < e->revoke_ns)
         return;
     e->revoke_ns = TIME_NEVER;
-    LIST_FOREACH(n, &e->sessions)
-    {
+    LIST_FOREACH(n, &e->sessions) {
         SessionCore *s = CONTAINER_OF(n, SessionCore, order);
         if (s->key == KEY_GONE)
             session_close(e, s);

@@ -274,8 +274,7 @@ size_t endpoint_output(Endpoint *e, uint8_t *out, size_t cap, Addr *ret_to, uint
     sessions_revoke(e, now_ns);
     if (cap < HELLO_DATAGRAM_SIZE)
         return 0;
-    LIST_FOREACH(n, &e->hellos)
-    {
+    LIST_FOREACH(n, &e->hellos) {
         SessionCore *s = CONTAINER_OF(n, SessionCore, hello);
         if (s->hello_ns > now_ns)
             continue;

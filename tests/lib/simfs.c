@@ -55,7 +55,7 @@ SimFs *simfs_new(SimNet *net, uint64_t seed, unsigned host, const SimFsConfig *c
 SimFs *simfs_free(SimFs *fs)
 {
     LIST_FOREACH(n, &fs->running)
-    free(CONTAINER_OF(n, FileOp, link));
+        free(CONTAINER_OF(n, FileOp, link));
     for (unsigned i = 0; i < fs->files_count; i++) {
         free(fs->files[i].data);
         free(fs->files[i].durable);

@@ -23,7 +23,7 @@ void sim_heap_init(SimHeap *h, uint64_t seed)
 void sim_heap_drop(SimHeap *h)
 {
     LIST_FOREACH(n, &h->blocks)
-    sim_free(CONTAINER_OF(n, Block, link)->bytes);
+        sim_free(CONTAINER_OF(n, Block, link)->bytes);
 }
 
 SimHeap *sim_heap_enter(SimHeap *h)

@@ -58,8 +58,7 @@ static void reverted(ManageWorld *m, UserFile *f, uint64_t offset, size_t len)
         if (f->unsynced[at / 4096])
             f->lost[at] |= set;
     }
-    FOR_CALLS(t, m, f)
-    {
+    FOR_CALLS(t, m, f) {
         t->beside = true;
         for (uint64_t at = offset; at < offset + len; at++)
             if (t->op <= USER_WRITE || f->unsynced[at / 4096])
@@ -126,8 +125,7 @@ static void write_begin(UserThread *t)
         f->allowed[at] |= set;
         t->may[at] = 0; /* of a write: what is brought back beside it */
     }
-    FOR_CALLS(o, t->user->m, f)
-    {
+    FOR_CALLS(o, t->user->m, f) {
         o->beside = true;
         for (uint64_t at = from; o != t && at < from + t->len; at++)
             o->may[at] |= o->op == USER_WRITE ? 0 : set;
@@ -138,7 +136,7 @@ static bool written_now(ManageWorld *m, const UserFile *f)
 {
     bool any = false;
     FOR_CALLS(t, m, f)
-    any = any || t->op == USER_WRITE;
+        any = any || t->op == USER_WRITE;
     return any;
 }
 
@@ -147,8 +145,8 @@ void truth_lied(UserRegion *r, uint64_t offset)
     UserFile *f = r->file;
     f->may[r->offset + offset] |= LIE_SET;
     FOR_CALLS(t, r->user->m, f)
-    if (t->op <= USER_WRITE) /* of a write: it was made before that is over */
-        t->may[r->offset + offset] |= LIE_SET;
+        if (t->op <= USER_WRITE) /* of a write: it was made before that is over */
+            t->may[r->offset + offset] |= LIE_SET;
 }
 
 void truth_call_begin(UserThread *t)

@@ -187,8 +187,7 @@ static void wake_all(void *ctx, uint64_t arg)
     uint32_t life = u->life;
     (void)arg;
     u->wake_pending = false;
-    FOR_THREADS(t, u)
-    {
+    FOR_THREADS(t, u) {
         if (u->life != life)
             return;
         if (channel_blocked(t->channel))
@@ -326,8 +325,7 @@ void user_work(User *u)
 {
     World *w = &u->m->w;
     SimHeap *was = sim_heap_enter(&u->heap);
-    FOR_THREADS(t, u)
-    {
+    FOR_THREADS(t, u) {
         if (!is_worker(t) || t->job || w->stopping || u->step >= STEP_LEAVE)
             continue;
         if (cache_background_take(u->cache, &t->work, user_now(u))) {
@@ -519,7 +517,7 @@ static void count(User *u)
 static void sockets_close(User *u)
 {
     FOR_THREADS(t, u)
-    port_close(&t->port);
+        port_close(&t->port);
 }
 
 void user_kill(User *u)
@@ -533,7 +531,7 @@ void user_kill(User *u)
     count(u);
     cache_stats(u->cache, &st);
     FOR_THREADS(t, u)
-    job = job || t->job;
+        job = job || t->job;
     manage_cover(m, MANAGE_COVER_KILLED);
     m->cover[MANAGE_COVER_KILLED_DIRTY] += st.dirty_bytes > 0;
     m->cover[MANAGE_COVER_KILLED_JOB] += job;
@@ -545,8 +543,7 @@ void user_kill(User *u)
             truth_region_gone(&u->regions[i], true);
     SimHeap *was = sim_heap_enter(&u->heap);
     sockets_close(u);
-    FOR_THREADS(t, u)
-    {
+    FOR_THREADS(t, u) {
         port_kill(&t->port);
         t->channel = NULL;
         t->busy = t->in_call = t->in_file = false;
@@ -579,7 +576,7 @@ void user_end(User *u)
             truth_region_gone(&u->regions[i], true); /* its close failed */
     sockets_close(u);
     FOR_THREADS(t, u)
-    t->channel = channel_free(t->channel);
+        t->channel = channel_free(t->channel);
     u->client = client_free(u->client);
     sim_heap_enter(was);
     u->life++;

@@ -75,8 +75,7 @@ void oracle_file_changed(void *ctx, SimFile *file, uint64_t offset, size_t len, 
     (void)ctx;
     FileModel *m = model_of(file);
     WriteWatch *v = cookie;
-    LIST_FOREACH(n, &m->reads)
-    {
+    LIST_FOREACH(n, &m->reads) {
         ReadWatch *r = CONTAINER_OF(n, ReadWatch, link);
         if (file->size > r->size_max)
             r->size_max = file->size;
@@ -105,7 +104,7 @@ void oracle_read_begin(ReadWatch *r, SimFile *file, uint64_t offset, size_t len)
     memcpy(r->snapshot, file->data + offset, len);
     list_push_back(&m->reads, &r->link);
     LIST_FOREACH(n, &m->writes)
-    add_version(r, CONTAINER_OF(n, WriteWatch, link));
+        add_version(r, CONTAINER_OF(n, WriteWatch, link));
 }
 
 static uint64_t inside(const ReadWatch *r, uint64_t size, size_t full)
@@ -197,7 +196,7 @@ void oracle_write_begin(World *w, WriteWatch *v, SimFile *file, uint64_t offset,
                       .applied = must(calloc(1, len / 8 + 1))};
     list_push_back(&m->writes, &v->link);
     LIST_FOREACH(n, &m->reads)
-    add_version(CONTAINER_OF(n, ReadWatch, link), v);
+        add_version(CONTAINER_OF(n, ReadWatch, link), v);
 }
 
 size_t oracle_write_prefix(const WriteWatch *v)

@@ -469,7 +469,7 @@ static void process_count(Process *p)
 static void sockets_close(Process *p)
 {
     FOR_THREADS(t, p)
-    port_close(&t->port);
+        port_close(&t->port);
 }
 
 void process_kill(Process *p)
@@ -488,8 +488,7 @@ void process_kill(Process *p)
             simfs_kill(w->fs[i], p->number);
     SimHeap *was = sim_heap_enter(&p->heap);
     sockets_close(p);
-    FOR_THREADS(t, p)
-    {
+    FOR_THREADS(t, p) {
         port_kill(&t->port);
         t->channel = NULL;
     }
@@ -505,7 +504,7 @@ void process_end(Process *p)
     process_count(p);
     SimHeap *was = sim_heap_enter(&p->heap);
     FOR_THREADS(t, p)
-    t->channel = channel_free(t->channel);
+        t->channel = channel_free(t->channel);
     for (Thread *t = p->threads; t <= &p->threads[THREADS_MAX]; t++)
         port_close(&t->port);
     p->client = client_free(p->client);
@@ -527,7 +526,7 @@ void process_pause(Process *p)
     p->paused = true;
     p->paused_at_ns = world_now(p->world);
     FOR_THREADS(t, p)
-    simnet_hold(t->port.socket, true);
+        simnet_hold(t->port.socket, true);
 }
 
 static bool is_reclaimed(World *w, const RegionAddress *a)
@@ -566,16 +565,14 @@ void process_resume(Process *p)
     uint32_t life = p->life;
     bool drain_first = sim_rng_below(&w->rng, 2);
     SimHeap *was = sim_heap_enter(&p->heap);
-    FOR_THREADS(t, p)
-    { /* system calls return before anything else is done */
+    FOR_THREADS(t, p) { /* system calls return before anything else is done */
         if (t->file_done)
             deliver_file(t);
         if (t->write_done)
             deliver_write(t);
         simnet_hold(t->port.socket, t->in_file);
     }
-    FOR_THREADS(t, p)
-    {
+    FOR_THREADS(t, p) {
         if (p->life == life && drain_first)
             drain(t);
         if (p->life == life)

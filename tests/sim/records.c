@@ -11,8 +11,7 @@ typedef struct KeptRecord {
 
 static KeptRecord *record_find(World *w, const uint8_t *name)
 {
-    LIST_FOREACH(node, &w->records)
-    {
+    LIST_FOREACH(node, &w->records) {
         KeptRecord *r = CONTAINER_OF(node, KeptRecord, link);
         if (memcmp(r->bytes, name, sizeof(CheckName)) == 0)
             return r;

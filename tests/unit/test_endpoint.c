@@ -17,8 +17,7 @@
 static void endpoint_seal__every_length_and_place(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = pair_up(&p, NULL);
@@ -49,8 +48,7 @@ static void endpoint_seal__every_length_and_place(void **state)
 static void endpoint_seal__not_before_it_is_up(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -88,8 +86,7 @@ static void endpoint_header__starts_unsealed_messages(void **state)
 static void message__of_the_other_kind(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = pair_up(&p, NULL);
@@ -106,8 +103,7 @@ static void message__of_the_other_kind(void **state)
 static void message__from_another_address(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *t, *s = pair_up(&p, &t);
@@ -239,8 +235,7 @@ static void message__late_at_the_edge_of_the_window(void **state)
 static void input__rubbish(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *t, *s = pair_up(&p, &t);
@@ -338,8 +333,7 @@ static Session *up_with(Pair *p, const Addr *a_at, const Addr *b_at)
 static void session__least_recently_heard_is_evicted(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *a_side[5], *b_side[5];
         Addr a_at[5], b_at[5];
@@ -386,8 +380,7 @@ static void session__least_recently_heard_is_evicted(void **state)
 static void session__one_host_takes_no_more_than_its_share(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         enum { TABLE = 12, OTHERS = 4 };
         Pair p;
         Session *others[OTHERS], *last = NULL;
@@ -428,8 +421,7 @@ static void session__one_host_takes_no_more_than_its_share(void **state)
 static void session__hosts_that_left_have_no_share(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         enum { TABLE = 12, OF_SMALL = 3 };
         Pair p;
         Session *small[OF_SMALL];
@@ -510,8 +502,7 @@ static void endpoint_walk__only_what_is_up(void **state)
 static void session__tables_stay_bounded(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         enum { PEERS = 300, TABLE = 16 };
         Pair p;
         pair_prepare(&p, keys);

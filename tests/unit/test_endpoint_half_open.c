@@ -16,8 +16,7 @@
 static void half_open__oldest_is_replaced(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = pair_greet(&p);
@@ -54,8 +53,7 @@ static void half_open__oldest_is_replaced(void **state)
 static void half_open__disturbs_nothing_until_it_is_whole(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *old, *s;
         int marker;
@@ -92,8 +90,7 @@ static void half_open__disturbs_nothing_until_it_is_whole(void **state)
 static void half_open__outdated(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *t;
         pair_init(&p, keys);
@@ -119,8 +116,7 @@ static void half_open__keys_are_made_at_a_bounded_rate(void **state)
 {
     enum { MORE = 100 };
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         unsigned answered = 0, later = 0;
         pair_init(&p, keys);

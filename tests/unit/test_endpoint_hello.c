@@ -27,8 +27,7 @@ enum {
 static void handshake__comes_up(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns), *t;
@@ -81,8 +80,7 @@ static void handshake__comes_up(void **state)
 static void handshake__both_initiate(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *t;
         pair_prepare(&p, keys);
@@ -153,8 +151,7 @@ static void endpoint_output__no_room(void **state)
 static void hello__repeated_gets_the_same_answer(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -185,8 +182,7 @@ static void hello__repeated_gets_the_same_answer(void **state)
 static void hello__replayed_evicts_nobody(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_prepare(&p, keys);
         p.b_config.sessions_max = 1;
@@ -220,8 +216,7 @@ static void hello__replayed_evicts_nobody(void **state)
 static void hello__replayed_session(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -331,8 +326,7 @@ static void hello__nonsense_role(void **state)
 static void hello__echoed(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_prepare(&p, keys);
         p.a_config.half_open_max = 4;
@@ -360,8 +354,7 @@ static void hello__not_welcome_at_an_initiator(void **state)
 static void header__foreign_version_and_cluster(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = pair_up(&p, NULL);
@@ -413,8 +406,7 @@ static void hello_ack__forged(void **state)
 static void hello_ack__from_elsewhere_or_for_another(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);

@@ -16,8 +16,7 @@
 static void reset__peer_started_again(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *t, *s;
         int marker;
@@ -84,8 +83,7 @@ static Dgram of_unknown_session(void)
 static void reset__is_only_a_hint(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *t;
         pair_init(&p, keys);
@@ -163,8 +161,7 @@ static void reset__never_starts_a_quarrel(void **state)
 static void reset__not_to_strangers(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *t;
         pair_init(&p, keys);
@@ -210,8 +207,7 @@ static void reset__no_more_than_helloes_are_taken(void **state)
 static void unheard__hello_is_said_again(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
         Session *s = pair_up(&p, NULL); /* with a first datagram that was not answered */
@@ -238,8 +234,7 @@ static void unheard__hello_is_said_again(void **state)
 static void unheard__an_answer_in_time_is_enough(void **state)
 {
     (void)state;
-    FOR_BOTH(keys)
-    {
+    FOR_BOTH(keys) {
         Pair p;
         Session *t;
         pair_init(&p, keys);
