@@ -59,7 +59,7 @@ static inline bool serve_waits(const ImdServe *s)
 bool serve_ready(const ImdServe *s, uint64_t now_ns);
 /* When there is something to do, if nothing comes before; TIME_NEVER: there is not. */
 uint64_t serve_deadline(const ImdServe *s, uint64_t now_ns);
-/* True, once: no write is under way any more, or the time is over, so every client is to be told
+/* True, once: no write is under way any more, or the time is over, so every client is to hear
  * that this imd goes. Until it ends, it goes on to answer LEAVING. */
 bool serve_parts(ImdServe *s, uint64_t now_ns);
 
