@@ -21,6 +21,7 @@
 #include "imd/purger.h"
 #include "imd/reloader.h"
 #include "imd/thread.h"
+#include "proto/contact.h"
 
 enum {
     DATA_PATIENCE_NS = 100000000, /* a data thread's sleep, should an order's nudge be lost */
@@ -36,8 +37,8 @@ struct Imd {
     uint64_t epoch;
     PoolMemory pool;
     Loop *loop;
-    Port port;        /* to cmd */
-    Session *manager; /* up or on its way; NULL: it died, connect again */
+    Port port; /* to cmd */
+    Contact manager;
     ImdControl *control;
     Mailbox done; /* orders that the data threads carried out */
     unsigned threads_count;
@@ -46,7 +47,7 @@ struct Imd {
     Pace pace;
     Owner owner;
     bool joined; /* as last logged */
-    uint64_t reconnect_ns, complain_ns;
+    uint64_t complain_ns;
     Reloader reloader;
     bool from_owner; /* who asked it last: what rmd has said counts more than the files */
     bool hurrying;   /* the owner waits for memory */
@@ -60,8 +61,8 @@ struct Imd {
 static void send_message(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
 {
     Imd *imd = ctx;
-    if (imd->manager)
-        port_message(&imd->port, imd->manager, type, payload, len);
+    if (imd->manager.session)
+        port_message(&imd->port, imd->manager.session, type, payload, len);
 }
 
 static void give_order(void *ctx, const ImdCommand *command)
@@ -97,19 +98,6 @@ static void log_manager(Imd *imd, enum LogLevel level, const char *event, const 
               addr_format(&imd->options->common.manager, text, sizeof text), more);
 }
 
-/* Connects where there is no session; while it is silent, starts the back-off again now and then.
- */
-static void connect_manager(Imd *imd, uint64_t now_ns)
-{
-    if (now_ns < imd->reconnect_ns)
-        return;
-    imd->reconnect_ns = TIME_NEVER;
-    if (imd->manager && imd->manager->up)
-        return;
-    imd->manager = endpoint_connect(imd->port.endpoint, &imd->options->common.manager, now_ns);
-    imd->reconnect_ns = time_add(now_ns, RECONNECT_NS);
-}
-
 static void complain(Imd *imd, uint64_t now_ns)
 {
     if (imd->joined || imd->leaving || now_ns < imd->complain_ns)
@@ -117,15 +105,6 @@ static void complain(Imd *imd, uint64_t now_ns)
     log_manager(imd, LOG_LEVEL_WARN, "manager_silent",
                 " fix=\"is cmd running there, with the same key and cluster name?\"");
     imd->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
-}
-
-/* A manager that has started again does not know this session, and need not say so. */
-static void reconnect(Imd *imd)
-{
-    if (imd->manager)
-        endpoint_forget(imd->port.endpoint, imd->manager);
-    imd->manager = NULL;
-    imd->reconnect_ns = 0;
 }
 
 static void follow_joined(Imd *imd, uint64_t now_ns)
@@ -138,7 +117,7 @@ static void follow_joined(Imd *imd, uint64_t now_ns)
     }
     imd->joined = joined;
     if (lost)
-        reconnect(imd);
+        contact_renew(&imd->manager, imd->port.endpoint);
 }
 
 static void tell_served(Imd *imd)
@@ -193,7 +172,7 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     Imd *imd = ctx;
     if (type == WIRE_PING) {
         port_pong(&imd->port, s, payload, len, imd->epoch);
-    } else if (s == imd->manager && s->peer_role == ROLE_CMD) {
+    } else if (s == imd->manager.session && s->peer_role == ROLE_CMD) {
         tell_served(imd);
         imd_control_input(imd->control, type, payload, len, now_ns);
     }
@@ -202,7 +181,7 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
 static void on_up(void *ctx, Session *s, uint64_t now_ns)
 {
     Imd *imd = ctx;
-    if (s != imd->manager)
+    if (s != imd->manager.session)
         return;
     if (s->peer_role != ROLE_CMD) {
         log_manager(imd, LOG_LEVEL_ERROR, "not_a_manager",
@@ -216,10 +195,7 @@ static void on_up(void *ctx, Session *s, uint64_t now_ns)
 static void on_closed(void *ctx, Session *s)
 {
     Imd *imd = ctx;
-    if (s != imd->manager)
-        return;
-    imd->manager = NULL;
-    imd->reconnect_ns = 0;
+    (void)contact_closed(&imd->manager, s);
 }
 
 static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
@@ -271,7 +247,7 @@ static uint64_t on_deadline(void *ctx)
 {
     Imd *imd = ctx;
     uint64_t t = time_min(port_deadline(&imd->port), imd_control_deadline(imd->control));
-    t = time_min(t, time_min(imd->reconnect_ns, priority_due_ns()));
+    t = time_min(t, time_min(imd->manager.due_ns, priority_due_ns()));
     t = time_min(t, owner_deadline(&imd->owner, imd_control_used_bytes(imd->control),
                                    imd_control_limit_bytes(imd->control)));
     if (imd->leaving)
@@ -418,7 +394,7 @@ static void on_expire(void *ctx, uint64_t now_ns)
     Imd *imd = ctx;
     mind_silence(imd, now_ns);
     priority_expire(now_ns);
-    connect_manager(imd, now_ns);
+    contact_step(&imd->manager, imd->port.endpoint, now_ns);
     tell_served(imd);
     imd_control_expire(imd->control, now_ns);
     settle(imd, now_ns);
@@ -568,6 +544,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
+    imd->manager = (Contact){.peer = options->common.manager, .every_ns = RECONNECT_NS};
     imd->owner.fd = imd->reloader.fd = -1;
     pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
@@ -638,7 +615,7 @@ int imd_run(Imd *imd)
     imd->complain_ns = time_add(now, COMPLAIN_FIRST_NS);
     say_ready(imd);
     owner_ready(&imd->owner, imd->epoch, imd->pool.bytes);
-    connect_manager(imd, now);
+    contact_step(&imd->manager, imd->port.endpoint, now);
     port_expire(&imd->port, now);
     int res = loop_run(imd->loop);
     log_event(LOG_LEVEL_INFO, "end", "writes_finished=%s",

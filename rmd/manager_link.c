@@ -19,14 +19,14 @@ static void log_manager(const ManagerLink *l, enum LogLevel level, const char *e
                         const char *more)
 {
     char text[ADDR_TEXT_MAX];
-    log_event(level, event, "manager=%s%s", addr_format(&l->manager, text, sizeof text), more);
+    log_event(level, event, "manager=%s%s", addr_format(&l->contact.peer, text, sizeof text), more);
 }
 
 void manager_link_init(ManagerLink *l, Port *port, const Addr *manager, uint64_t beat_ns,
                        uint64_t now_ns)
 {
     *l = (ManagerLink){.port = port,
-                       .manager = *manager,
+                       .contact = {.peer = *manager, .every_ns = RECONNECT_NS},
                        .beat_ns = beat_ns,
                        .complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS)};
     request_ids_init(&l->ids);
@@ -35,12 +35,12 @@ void manager_link_init(ManagerLink *l, Port *port, const Addr *manager, uint64_t
 static void push(ManagerLink *l, uint64_t now_ns)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
-    if (!l->request.id || l->request.state != REQUEST_RUNNING || !l->session || !l->session->up)
+    if (!l->request.id || l->request.state != REQUEST_RUNNING || !contact_is_up(&l->contact))
         return;
     size_t len = request_output(&l->request, l->ids.settled, payload, now_ns);
     if (len == 0)
         return;
-    port_message(l->port, l->session, WIRE_REQUEST, payload, len);
+    port_message(l->port, l->contact.session, WIRE_REQUEST, payload, len);
     port_flush(l->port);
 }
 
@@ -82,7 +82,7 @@ void manager_link_input(ManagerLink *l, const uint8_t *payload, size_t len, uint
 
 void manager_link_up(ManagerLink *l, Session *s, uint64_t now_ns)
 {
-    if (s != l->session)
+    if (s != l->contact.session)
         return;
     if (s->peer_role != ROLE_CMD) {
         log_manager(l, LOG_LEVEL_ERROR, "not_a_manager",
@@ -98,21 +98,7 @@ void manager_link_up(ManagerLink *l, Session *s, uint64_t now_ns)
 
 void manager_link_closed(ManagerLink *l, const Session *s)
 {
-    if (s != l->session)
-        return;
-    l->session = NULL;
-    l->reconnect_ns = 0;
-}
-
-static void reconnect(ManagerLink *l, uint64_t now_ns)
-{
-    if (now_ns < l->reconnect_ns)
-        return;
-    l->reconnect_ns = TIME_NEVER;
-    if (l->session && l->session->up)
-        return;
-    l->session = endpoint_connect(l->port->endpoint, &l->manager, now_ns);
-    l->reconnect_ns = time_add(now_ns, RECONNECT_NS);
+    (void)contact_closed(&l->contact, s);
 }
 
 static void complain(ManagerLink *l, uint64_t now_ns)
@@ -134,16 +120,13 @@ static void mind_silence(ManagerLink *l, uint64_t now_ns)
     if (l->heard)
         log_manager(l, LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\"");
     l->heard = false;
-    if (l->session) /* a manager that has started again does not know it, and need not say so */
-        endpoint_forget(l->port->endpoint, l->session);
-    l->session = NULL;
-    l->reconnect_ns = 0;
+    contact_renew(&l->contact, l->port->endpoint);
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
 void manager_link_expire(ManagerLink *l, uint64_t now_ns)
 {
-    reconnect(l, now_ns);
+    contact_step(&l->contact, l->port->endpoint, now_ns);
     if (l->request.id)
         request_expire(&l->request, now_ns);
     mind_silence(l, now_ns);
@@ -153,8 +136,8 @@ void manager_link_expire(ManagerLink *l, uint64_t now_ns)
 
 uint64_t manager_link_deadline(const ManagerLink *l)
 {
-    uint64_t t = time_min(l->reconnect_ns, l->tell_ns);
-    if (l->request.id && l->request.state == REQUEST_RUNNING && l->session && l->session->up)
+    uint64_t t = time_min(l->contact.due_ns, l->tell_ns);
+    if (l->request.id && l->request.state == REQUEST_RUNNING && contact_is_up(&l->contact))
         t = time_min(t, request_deadline(&l->request));
     return l->heard ? t : time_min(t, l->complain_ns);
 }

@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 #include "daemon/port.h"
+#include "proto/contact.h"
 #include "proto/request.h"
 #include "proto/silence.h"
 
 typedef struct ManagerLink {
-    Port *port; /* borrowed */
-    Addr manager;
+    Port *port;      /* borrowed */
+    Contact contact; /* with the manager */
     uint64_t beat_ns;
-    Session *session; /* up or on its way; NULL: it died, connect again */
     RequestIds ids;
     Request request; /* the newest; id 0: none yet */
     bool heard;      /* cmd answers; as last logged */
     Silence silence; /* of cmd */
-    uint64_t reconnect_ns, tell_ns, complain_ns;
+    uint64_t tell_ns, complain_ns;
 } ManagerLink;
 
 void manager_link_init(ManagerLink *l, Port *port, const Addr *manager, uint64_t beat_ns,

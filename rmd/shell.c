@@ -201,7 +201,7 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     Rmd *rmd = ctx;
     if (type == WIRE_PING)
         port_pong(&rmd->port, s, payload, len, 0);
-    else if (type == WIRE_REPLY && s == rmd->link.session && s->peer_role == ROLE_CMD)
+    else if (type == WIRE_REPLY && s == rmd->link.contact.session && s->peer_role == ROLE_CMD)
         manager_link_input(&rmd->link, payload, len, now_ns);
     else if (type == WIRE_REQUEST)
         on_request(rmd, s, payload, len, now_ns);

@@ -228,38 +228,24 @@ static void sink_command(void *ctx, const ImdCommand *c)
 
 /* ---- the control thread --------------------------------------------------------------------- */
 
-/* As the shell does: connect where there is no session; while the manager is silent, start the
- * back-off again now and then. */
 static void connect_manager(ImdNode *n)
 {
-    Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
-    uint64_t now = world_now(n->world);
-    if (imd_control_lost(n->control)) {
-        if (n->manager)
-            endpoint_forget(n->endpoint, n->manager);
-        n->manager = NULL;
-        n->reconnect_ns = 0;
-    }
-    if ((n->manager && n->manager->up) || now < n->reconnect_ns)
-        return;
-    n->manager = endpoint_connect(n->endpoint, &cmd, node_now(n));
-    n->reconnect_ns = now + NS_PER_S;
+    if (imd_control_lost(n->control))
+        contact_renew(&n->manager, n->endpoint);
+    contact_step(&n->manager, n->endpoint, node_now(n));
 }
 
 static void control_closed(void *ctx, Session *s)
 {
     ImdNode *n = ctx;
-    if (s != n->manager)
-        return;
-    n->manager = NULL;
-    n->reconnect_ns = 0;
+    (void)contact_closed(&n->manager, s);
 }
 
 static void sink_message(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
 {
     ImdNode *n = ctx;
-    if (n->manager && n->manager->up)
-        sim_send(n->world, n->endpoint, n->socket, n->manager, type, payload, len);
+    if (contact_is_up(&n->manager))
+        sim_send(n->world, n->endpoint, n->socket, n->manager.session, type, payload, len);
 }
 
 static void imd_gone(ImdNode *n);
@@ -297,8 +283,7 @@ static void control_step(ImdNode *n)
         imd_control_expire(n->control, now);
     sim_flush_hellos(n->world, n->endpoint, n->socket, now);
     uint64_t deadline = time_min(imd_control_deadline(n->control), endpoint_deadline(n->endpoint));
-    if (!n->manager || !n->manager->up)
-        sim_timer_set(&n->timer, n->reconnect_ns);
+    deadline = time_min(deadline, n->manager.due_ns);
     sim_timer_at(n->world, &n->timer, deadline, n->clock_offset_ns);
     sim_heap_enter(was);
 }
@@ -331,14 +316,14 @@ static void control_input(void *ctx, const Addr *from, uint8_t *datagram, size_t
     uint64_t now = node_now(n);
     switch (endpoint_input(n->endpoint, from, datagram, len, now, &in)) {
     case ENDPOINT_MESSAGE:
-        if (in.session != n->manager || in.session->peer_role != ROLE_CMD)
+        if (in.session != n->manager.session || in.session->peer_role != ROLE_CMD)
             break;
         if (in.type == WIRE_REQUEST)
             note_request(n, in.session, in.payload, in.payload_len);
         imd_control_input(n->control, in.type, in.payload, in.payload_len, now);
         break;
     case ENDPOINT_UP:
-        if (in.session != n->manager)
+        if (in.session != n->manager.session)
             break;
         imd_control_up(n->control, &in.session->peer_id, now);
         break;
@@ -535,8 +520,7 @@ void imd_start(ImdNode *n)
         abort();
     sim_rng_fill(&n->env.rng, n->pool, w->p.pool_bytes); /* what was in the memory before */
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
-    n->manager = NULL;
-    n->reconnect_ns = 0;
+    n->manager = (Contact){.peer = addr_sim(HOST_CMD, PORT_CMD), .every_ns = NS_PER_S};
     SimHeap *was = sim_heap_enter(&n->heap);
     control_start(n);
     for (unsigned i = 0; i < w->p.imd_threads; i++)

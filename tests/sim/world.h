@@ -13,6 +13,7 @@
 #include "dodo/dodo.h"
 #include "imd/control.h"
 #include "imd/serve.h"
+#include "proto/contact.h"
 #include "libdodo/core.h"
 #include "tests/lib/simfs.h"
 #include "tests/lib/simnet.h"
@@ -385,8 +386,8 @@ typedef struct ImdNode {
     IdSet ids_used;      /* region ids of this epoch */
     IdSet requests_seen; /* (manager, id) */
     uint64_t allocs_seen, reopens_seen, adds_done, reopens_done;
-    uint64_t leave_give_up_ns, reconnect_ns;
-    Session *manager;
+    uint64_t leave_give_up_ns;
+    Contact manager;
 } ImdNode;
 
 typedef struct CmdNode {

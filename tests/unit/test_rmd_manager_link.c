@@ -49,21 +49,21 @@ static void connects__until_somebody_answers(void **state)
     manager_link_tell(&l, &busy, now);
     assert_true(manager_link_deadline(&l) <= now);
     manager_link_expire(&l, now);
-    Session *first = l.session;
+    Session *first = l.contact.session;
     assert_non_null(first);
     assert_true(addr_equal(&first->peer, &manager));
     for (unsigned i = 0; i < 5; i++) {
         assert_in_range(manager_link_deadline(&l), now + 1, now + 60 * NS_PER_S);
         now = manager_link_deadline(&l);
         manager_link_expire(&l, now);
-        assert_non_null(l.session);
+        assert_non_null(l.contact.session);
     }
-    endpoint_forget(port.endpoint, l.session);
-    manager_link_closed(&l, l.session);
-    assert_null(l.session);
+    endpoint_forget(port.endpoint, l.contact.session);
+    manager_link_closed(&l, l.contact.session);
+    assert_null(l.contact.session);
     assert_true(manager_link_deadline(&l) <= now); /* at once */
     manager_link_expire(&l, now);
-    assert_non_null(l.session);
+    assert_non_null(l.contact.session);
     endpoint_free(port.endpoint);
 }
 
