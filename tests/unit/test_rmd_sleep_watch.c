@@ -7,7 +7,10 @@
 #include <cmocka.h>
 
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <gio/gio.h>
@@ -172,10 +175,34 @@ static void without_a_bus(void **state)
     assert_null(sleep_watch_free(w));
 }
 
+/* A bus that takes the connection and never says anything holds up nobody's end. */
+static void a_bus_that_says_nothing(void **state)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char address[128];
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)state;
+    assert_true(fd >= 0);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "/tmp/dodo-silent-bus.%ld", (long)getpid());
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    (void)snprintf(address, sizeof address, "unix:path=%s", at.sun_path);
+    SleepWatch *w = sleep_watch_new(address);
+    assert_non_null(w);
+    struct pollfd connects = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&connects, 1, PATIENCE_MS), 1);
+    (void)alarm(PATIENCE_MS / 1000);
+    assert_null(sleep_watch_free(w));
+    (void)alarm(0);
+    (void)unlink(at.sun_path);
+    (void)close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sleep_waits_until_the_memory_is_back),
                                        cmocka_unit_test(the_bus_starts_again),
-                                       cmocka_unit_test(without_a_bus)};
+                                       cmocka_unit_test(without_a_bus),
+                                       cmocka_unit_test(a_bus_that_says_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
