@@ -185,9 +185,10 @@ static void policy__unknown_changes_nothing(void)
     model_end(&m);
 }
 
-/* One that counts its calls, takes the oldest, and keeps no list. */
+/* One that counts its calls, takes the oldest, and keeps no list. The library calls it under its
+ * own lock, from threads of its own too. */
 static struct {
-    unsigned creates, destroys, reads, writes, reclaims, removes;
+    _Atomic unsigned creates, destroys, reads, writes, reclaims, removes;
 } told;
 static int told_state;
 
