@@ -1,65 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "imd/owner.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/time.h"
 #include "daemon/log.h"
 
 static const uint64_t TELL_NS = NS_PER_S;
-
-int owner_open(Owner *o, int fd, char *error, size_t error_cap)
-{
-    int type = 0;
-    socklen_t len = sizeof type;
-    int res = getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 ? 0 : -errno;
-
-    if (res == 0 && type != SOCK_SEQPACKET)
-        res = -EINVAL;
-    if (res == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-        res = -errno;
-    if (res < 0) {
-        (void)snprintf(error, error_cap,
-                       "--owner-fd %d: not a socket of rmd's; without rmd leave the option out",
-                       fd);
-        return res;
-    }
-    *o = (Owner){.fd = fd};
-    return 0;
-}
-
-void owner_close(Owner *o)
-{
-    if (o->fd >= 0)
-        (void)close(o->fd);
-    o->fd = -1;
-}
-
-/* False: it does not listen just now. That it is gone shows when we listen. */
-static bool __attribute__((format(printf, 2, 3))) say(const Owner *o, const char *format, ...)
-{
-    char text[OWNER_TEXT_MAX];
-    va_list args;
-
-    va_start(args, format);
-    int len = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return len > 0 && (size_t)len < sizeof text &&
-           send(o->fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
-}
-
-void owner_ready(Owner *o, uint64_t epoch, uint64_t pool_bytes)
-{
-    if (o->fd >= 0 && !say(o, "ready epoch=%016" PRIx64 " pool=%" PRIu64, epoch, pool_bytes))
-        log_event(LOG_LEVEL_WARN, "owner_deaf", "message=ready");
-}
 
 /* Whether @word comes next; then @text begins after it. */
 static bool take_word(const char **text, size_t *len, const char *word)
@@ -115,38 +62,24 @@ static bool is_beat(const char *text, size_t len)
     return len == 4 && memcmp(text, "beat", len) == 0;
 }
 
-enum OwnerEvent owner_receive(Owner *o, uint64_t *ret_limit, uint64_t now_ns)
+enum OwnerEvent owner_heard(Owner *o, const char *text, size_t len, uint64_t *ret_limit,
+                            uint64_t now_ns)
 {
-    char text[OWNER_TEXT_MAX + 1];
-
-    if (o->fd < 0)
-        return OWNER_NOTHING;
-    for (;;) {
-        ssize_t len = recv(o->fd, text, sizeof text, MSG_DONTWAIT);
-        if (len < 0 && errno == EINTR)
-            continue;
-        if (len < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            return OWNER_NOTHING;
-        if (len <= 0)
-            return OWNER_GONE;
-        o->heard_ns = now_ns;
-        if (is_beat(text, (size_t)len)) {
-            o->beats = true;
-            continue;
-        }
-        if (owner_parse_limit(text, (size_t)len, ret_limit)) {
-            o->reach = true;
-            return OWNER_LIMIT;
-        }
-        if (owner_parse_reload(text, (size_t)len, &o->reload))
-            return OWNER_RELOAD;
-        log_event(LOG_LEVEL_WARN, "owner_not_understood", "bytes=%zd", len);
+    o->heard_ns = now_ns;
+    if (is_beat(text, len)) {
+        o->beats = true;
+        return OWNER_BEAT;
     }
+    if (owner_parse_limit(text, len, ret_limit)) {
+        o->reach = true;
+        return OWNER_LIMIT;
+    }
+    return owner_parse_reload(text, len, &o->reload) ? OWNER_RELOAD : OWNER_UNKNOWN;
 }
 
 uint64_t owner_silent_ns(const Owner *o, uint64_t silence_ns)
 {
-    return o->fd >= 0 && o->beats ? time_add(o->heard_ns, silence_ns) : TIME_NEVER;
+    return o->on && o->beats ? time_add(o->heard_ns, silence_ns) : TIME_NEVER;
 }
 
 static bool reached(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes)
@@ -154,12 +87,10 @@ static bool reached(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes)
     return o->reach && used_bytes <= limit_bytes;
 }
 
-void owner_tell(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, uint64_t now_ns)
+void owner_told(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, bool listened, uint64_t now_ns)
 {
-    if (now_ns < owner_deadline(o, used_bytes, limit_bytes))
-        return;
     o->told_ns = now_ns;
-    o->deaf = !say(o, "used %" PRIu64 " limit %" PRIu64, used_bytes, limit_bytes);
+    o->deaf = !listened;
     if (o->deaf)
         return;
     o->reach = o->reach && used_bytes > limit_bytes;
@@ -169,7 +100,7 @@ void owner_tell(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, uint64_t no
 
 uint64_t owner_deadline(const Owner *o, uint64_t used_bytes, uint64_t limit_bytes)
 {
-    if (o->fd < 0)
+    if (!o->on)
         return TIME_NEVER;
     if (o->deaf)
         return time_add(o->told_ns, TELL_NS);

@@ -16,21 +16,18 @@
 #include "daemon/sandbox.h"
 #include "daemon/start.h"
 #include "imd/memory.h"
-#include "imd/owner.h"
+#include "imd/member.h"
+#include "imd/owner_socket.h"
 #include "imd/priority.h"
 #include "imd/purger.h"
 #include "imd/reloader.h"
 #include "imd/thread.h"
-#include "proto/contact.h"
 
 enum {
     DATA_PATIENCE_NS = 100000000, /* a data thread's sleep, should an order's nudge be lost */
     CONTROL_SESSIONS_MAX = 64,    /* on the control socket: cmd, and who pings */
     CONTROL_RECEIVE_BYTES = 1 << 20,
 };
-/* The HELLO's back-off starts again so often while cmd is silent. */
-static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
-static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
 
 struct Imd {
     const ImdOptions *options; /* borrowed */
@@ -38,31 +35,23 @@ struct Imd {
     PoolMemory pool;
     Loop *loop;
     Port port; /* to cmd */
-    Contact manager;
-    ImdControl *control;
+    ImdMember member;
+    int owner;    /* the socket to rmd; -1: there is none */
     Mailbox done; /* orders that the data threads carried out */
     unsigned threads_count;
     ImdThread *threads;
     Purger purger;
     Pace pace;
-    Owner owner;
-    bool joined; /* as last logged */
-    uint64_t complain_ns;
     Reloader reloader;
     bool from_owner; /* who asked it last: what rmd has said counts more than the files */
-    bool hurrying;   /* the owner waits for memory */
-    bool leaving;
-    unsigned threads_left; /* have said good-bye */
-    uint64_t leave_at_ns;
 };
 
-/* ---- the control core's effects -------------------------------------------------------------- */
+/* ---- what it decides takes effect ------------------------------------------------------------ */
 
-static void send_message(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
+static void send_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     Imd *imd = ctx;
-    if (imd->manager.session)
-        port_message(&imd->port, imd->manager.session, type, payload, len);
+    port_message(&imd->port, s, type, payload, len);
 }
 
 static void give_order(void *ctx, const ImdCommand *command)
@@ -74,6 +63,15 @@ static void give_order(void *ctx, const ImdCommand *command)
         purger_order(&imd->purger, o);
     else
         imd_thread_order(&imd->threads[command->thread], o);
+}
+
+static void give_all_back(void *ctx)
+{
+    Imd *imd = ctx;
+    ImdOrder *o = g_new0(ImdOrder, 1);
+    o->command.kind = IMD_LEAVE;
+    o->unasked = true;
+    purger_order(&imd->purger, o);
 }
 
 /* The control thread will order the same when it hears of it. But that may take long, and the owner
@@ -89,54 +87,9 @@ static void purge_at_once(void *ctx, const ImdRegion *region)
     purger_order(&imd->purger, o);
 }
 
-/* ---- the manager ----------------------------------------------------------------------------- */
-
-static void log_manager(Imd *imd, enum LogLevel level, const char *event, const char *more)
+static void hurry_all(void *ctx, bool on, uint64_t now_ns)
 {
-    char text[ADDR_TEXT_MAX];
-    log_event(level, event, "manager=%s%s",
-              addr_format(&imd->options->common.manager, text, sizeof text), more);
-}
-
-static void complain(Imd *imd, uint64_t now_ns)
-{
-    if (imd->joined || imd->leaving || now_ns < imd->complain_ns)
-        return;
-    log_manager(imd, LOG_LEVEL_WARN, "manager_silent",
-                " fix=\"is cmd running there, with the same key and cluster name?\"");
-    imd->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
-}
-
-static void follow_joined(Imd *imd, uint64_t now_ns)
-{
-    bool joined = imd_control_joined(imd->control), lost = imd_control_lost(imd->control);
-    if (joined != imd->joined) {
-        imd->complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS);
-        log_manager(imd, lost ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, joined ? "joined" : "manager_lost",
-                    lost ? " fix=\"see whether cmd runs there\"" : "");
-    }
-    imd->joined = joined;
-    if (lost)
-        contact_renew(&imd->manager, imd->port.endpoint);
-}
-
-static void tell_served(Imd *imd)
-{
-    uint64_t read = 0, written = 0;
-    for (unsigned i = 0; i < imd->threads_count; i++) {
-        read += atomic_load_explicit(&imd->threads[i].read_bytes, memory_order_relaxed);
-        written += atomic_load_explicit(&imd->threads[i].write_bytes, memory_order_relaxed);
-    }
-    imd_control_served(imd->control, read, written);
-}
-
-/* A thread that gives memory back must not wait for the owner's own work, which lacks that
- * memory. */
-static void hurry_up(Imd *imd, bool on, uint64_t now_ns)
-{
-    if (imd->hurrying == on)
-        return;
-    imd->hurrying = on;
+    Imd *imd = ctx;
     priority_group(on, now_ns);
     if (on)
         hurry(); /* this thread has little to do: it stays so */
@@ -144,27 +97,63 @@ static void hurry_up(Imd *imd, bool on, uint64_t now_ns)
         imd_thread_hurry(&imd->threads[i], on);
 }
 
-static void tell_owner(Imd *imd, uint64_t now_ns)
+static bool say_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 {
-    bool over = imd_control_used_bytes(imd->control) > imd_control_limit_bytes(imd->control);
-    hurry_up(imd, over || imd->leaving, now_ns);
-    owner_tell(&imd->owner, imd_control_used_bytes(imd->control),
-               imd_control_limit_bytes(imd->control), now_ns);
+    Imd *imd = ctx;
+    return owner_socket_used(imd->owner, used_bytes, limit_bytes);
 }
 
-/* After anything that happened: effects go out, and the end is reached if it is. */
-static void settle(Imd *imd, uint64_t now_ns)
+static void log_news(void *ctx, enum MemberNews news)
 {
-    follow_joined(imd, now_ns);
-    complain(imd, now_ns);
-    port_expire(&imd->port, now_ns);
-    tell_owner(imd, now_ns);
-    bool all_told = imd_control_finished(imd->control) && imd->threads_left == imd->threads_count;
-    if (imd->leaving && (all_told || now_ns >= imd->leave_at_ns))
-        loop_stop(imd->loop);
+    static const struct {
+        enum LogLevel level;
+        const char *event, *fix;
+    } lines[MEMBER_NEWS_MAX] = {
+        [MEMBER_JOINED] = {LOG_LEVEL_INFO, "joined", ""},
+        [MEMBER_DISMISSED] = {LOG_LEVEL_INFO, "manager_lost", ""},
+        [MEMBER_LOST] = {LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\""},
+        [MEMBER_UNHEARD] = {LOG_LEVEL_WARN, "manager_silent",
+                            " fix=\"is cmd running there, with the same key and cluster name?\""},
+        [MEMBER_NO_MANAGER] = {LOG_LEVEL_ERROR, "not_a_manager",
+                               " fix=\"give --manager the address of cmd\""},
+        [MEMBER_OWNER_GONE] = {LOG_LEVEL_WARN, "owner_gone",
+                               "fix=\"rmd has ended, and starts imd again\""},
+        [MEMBER_OWNER_SILENT] = {LOG_LEVEL_WARN, "owner_silent",
+                                 "fix=\"rmd hangs: see what it waits for\""},
+    };
+    Imd *imd = ctx;
+    char text[ADDR_TEXT_MAX];
+    if (news < MEMBER_LEAVES)
+        log_event(lines[news].level, lines[news].event, "manager=%s%s",
+                  addr_format(&imd->options->common.manager, text, sizeof text), lines[news].fix);
+    else if (news > MEMBER_LEAVES)
+        log_event(lines[news].level, lines[news].event, "%s", lines[news].fix);
+    if (news >= MEMBER_LEAVES) {
+        log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu",
+                  imd_control_regions(imd->member.control));
+        start_stopping();
+    }
 }
 
 /* ---- what comes in --------------------------------------------------------------------------- */
+
+static void add_served(Imd *imd)
+{
+    uint64_t read = 0, written = 0;
+    for (unsigned i = 0; i < imd->threads_count; i++) {
+        read += atomic_load_explicit(&imd->threads[i].read_bytes, memory_order_relaxed);
+        written += atomic_load_explicit(&imd->threads[i].write_bytes, memory_order_relaxed);
+    }
+    member_served(&imd->member, read, written);
+}
+
+/* After anything that happened: what is to be sent goes out, and the end is reached if it is. */
+static void settle(Imd *imd, uint64_t now_ns)
+{
+    port_expire(&imd->port, now_ns);
+    if (member_finished(&imd->member, now_ns))
+        loop_stop(imd->loop);
+}
 
 static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                        uint64_t now_ns)
@@ -172,30 +161,23 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     Imd *imd = ctx;
     if (type == WIRE_PING) {
         port_pong(&imd->port, s, payload, len, imd->epoch);
-    } else if (s == imd->manager.session && s->peer_role == ROLE_CMD) {
-        tell_served(imd);
-        imd_control_input(imd->control, type, payload, len, now_ns);
+    } else {
+        add_served(imd);
+        member_message(&imd->member, s, type, payload, len, now_ns);
     }
 }
 
 static void on_up(void *ctx, Session *s, uint64_t now_ns)
 {
     Imd *imd = ctx;
-    if (s != imd->manager.session)
-        return;
-    if (s->peer_role != ROLE_CMD) {
-        log_manager(imd, LOG_LEVEL_ERROR, "not_a_manager",
-                    " fix=\"give --manager the address of cmd\"");
-        return;
-    }
-    tell_served(imd);
-    imd_control_up(imd->control, &s->peer_id, now_ns);
+    add_served(imd);
+    member_up(&imd->member, s, now_ns);
 }
 
 static void on_closed(void *ctx, Session *s)
 {
     Imd *imd = ctx;
-    (void)contact_closed(&imd->manager, s);
+    member_closed(&imd->member, s);
 }
 
 static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
@@ -208,26 +190,6 @@ static void on_socket(void *ctx)
     settle(imd, now);
 }
 
-/* Nothing is read any more: the memory need not wait until cmd is informed, too. */
-static void thread_left(Imd *imd)
-{
-    if (++imd->threads_left < imd->threads_count)
-        return;
-    ImdOrder *o = g_new0(ImdOrder, 1);
-    o->command.kind = IMD_LEAVE;
-    o->stop = false;
-    purger_order(&imd->purger, o);
-}
-
-static void order_done(Imd *imd, const ImdOrder *o, uint64_t now_ns)
-{
-    if (o->command.kind != IMD_LEAVE)
-        imd_control_done(imd->control, o->command.id, o->result, now_ns);
-    else if (imd->threads_left < imd->threads_count)
-        thread_left(imd);
-    /* else the purger's, after the last thread's */
-}
-
 static void on_done(void *ctx)
 {
     Imd *imd = ctx;
@@ -235,7 +197,7 @@ static void on_done(void *ctx)
     for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
         ImdOrder *o = (ImdOrder *)l;
         next = l->next;
-        order_done(imd, o, now);
+        member_done(&imd->member, &o->command, o->result, now);
         g_free(o);
     }
     settle(imd, now);
@@ -246,27 +208,8 @@ static void on_done(void *ctx)
 static uint64_t on_deadline(void *ctx)
 {
     Imd *imd = ctx;
-    uint64_t t = time_min(port_deadline(&imd->port), imd_control_deadline(imd->control));
-    t = time_min(t, time_min(imd->manager.due_ns, priority_due_ns()));
-    t = time_min(t, owner_deadline(&imd->owner, imd_control_used_bytes(imd->control),
-                                   imd_control_limit_bytes(imd->control)));
-    if (imd->leaving)
-        return time_min(t, imd->leave_at_ns);
-    t = time_min(t, owner_silent_ns(&imd->owner, imd->options->owner_silence_ns));
-    return imd->joined ? t : time_min(t, imd->complain_ns);
-}
-
-static void leave(Imd *imd, uint64_t now_ns)
-{
-    if (imd->leaving)
-        return;
-    log_event(LOG_LEVEL_INFO, "leaving", "regions=%zu", imd_control_regions(imd->control));
-    start_stopping();
-    hurry_up(imd, true, now_ns);
-    imd->leaving = true;
-    imd->leave_at_ns = time_add(now_ns, imd->options->leave_deadline_ns);
-    imd_control_leave(imd->control, now_ns);
-    settle(imd, now_ns);
+    uint64_t t = time_min(port_deadline(&imd->port), member_deadline(&imd->member));
+    return time_min(t, priority_due_ns());
 }
 
 static void on_signal(void *ctx, unsigned nth)
@@ -277,7 +220,8 @@ static void on_signal(void *ctx, unsigned nth)
         log_event(LOG_LEVEL_WARN, "forced_end", "signals=%u", nth);
         _exit(EXIT_FAILURE);
     }
-    leave(imd, now);
+    member_leave(&imd->member, now);
+    settle(imd, now);
 }
 
 /* ---- what is read again ---------------------------------------------------------------------- */
@@ -330,7 +274,7 @@ static void on_reloader(void *ctx)
     ImdSettings s;
     int res = reloader_take(&imd->reloader, &s, error);
     if (res == 0 && imd->from_owner) {
-        const OwnerReload *told = &imd->owner.reload;
+        const OwnerReload *told = &imd->member.owner.reload;
         s.log_level = told->log_level;
         s.rate_bytes = told->rate_bytes;
         s.rate_packets = told->rate_packets;
@@ -347,56 +291,54 @@ static void on_reloader(void *ctx)
     settle(imd, os_now_ns());
 }
 
+static void close_owner(Imd *imd)
+{
+    if (imd->owner >= 0)
+        (void)close(imd->owner);
+    imd->owner = -1;
+}
+
 /* ---- rmd ------------------------------------------------------------------------------------- */
 
-/* We report to rmd how much is in use, and it says how much may be. Without rmd nobody watches for
- * the owner, so imd ends with it. */
+static void take_word(Imd *imd, const char *text, size_t len, uint64_t now_ns)
+{
+    enum OwnerEvent event = member_heard(&imd->member, text, len, now_ns);
+    if (event == OWNER_LIMIT && !imd->member.hurrying)
+        priority_group(false, now_ns); /* rmd may have thought otherwise */
+    if (event == OWNER_RELOAD)
+        ask_reloader(imd, true);
+    if (event == OWNER_UNKNOWN)
+        log_event(LOG_LEVEL_WARN, "owner_not_understood", "bytes=%zu", len);
+}
+
+static void hear_owner(Imd *imd, uint64_t now_ns)
+{
+    char text[OWNER_TEXT_MAX + 1];
+    ssize_t len = -EAGAIN;
+    while (imd->owner >= 0 && (len = owner_socket_receive(imd->owner, text)) > 0)
+        take_word(imd, text, (size_t)len, now_ns);
+    if (len == 0) {
+        loop_unwatch(imd->loop, imd->owner);
+        close_owner(imd);
+        member_owner_gone(&imd->member, now_ns);
+    }
+}
+
 static void on_owner(void *ctx)
 {
     Imd *imd = ctx;
-    uint64_t now = os_now_ns(), limit;
-    enum OwnerEvent event;
-    while ((event = owner_receive(&imd->owner, &limit, now)) == OWNER_LIMIT ||
-           event == OWNER_RELOAD) {
-        if (event == OWNER_RELOAD) {
-            ask_reloader(imd, true);
-            continue;
-        }
-        hurry_up(imd, limit < imd_control_used_bytes(imd->control) || imd->hurrying, now);
-        if (!imd->hurrying)
-            priority_group(false, now); /* rmd may have thought otherwise */
-        imd_control_limit(imd->control, limit, now);
-    }
-    if (event == OWNER_GONE) {
-        loop_unwatch(imd->loop, imd->owner.fd);
-        owner_close(&imd->owner);
-        log_event(LOG_LEVEL_WARN, "owner_gone", "fix=\"rmd has ended, and starts imd again\"");
-        leave(imd, now);
-    }
+    uint64_t now = os_now_ns();
+    hear_owner(imd, now);
     settle(imd, now);
-}
-
-/* An rmd that hangs sees no owner return. It may have spoken while we did not run ourselves. */
-static void mind_silence(Imd *imd, uint64_t now_ns)
-{
-    const uint64_t silence_ns = imd->options->owner_silence_ns;
-    if (imd->leaving || now_ns < owner_silent_ns(&imd->owner, silence_ns))
-        return;
-    on_owner(imd);
-    if (imd->leaving || now_ns < owner_silent_ns(&imd->owner, silence_ns))
-        return;
-    log_event(LOG_LEVEL_WARN, "owner_silent", "fix=\"rmd hangs: see what it waits for\"");
-    leave(imd, now_ns);
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)
 {
     Imd *imd = ctx;
-    mind_silence(imd, now_ns);
+    hear_owner(imd, now_ns); /* it may have spoken while we did not run ourselves */
     priority_expire(now_ns);
-    contact_step(&imd->manager, imd->port.endpoint, now_ns);
-    tell_served(imd);
-    imd_control_expire(imd->control, now_ns);
+    add_served(imd);
+    member_expire(&imd->member, now_ns);
     settle(imd, now_ns);
 }
 
@@ -439,11 +381,10 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
                  .writes_max = (unsigned)o->writes_max,
                  .write_age_ns = o->write_age_ns,
                  .fills_max = (unsigned)o->fills_max},
-        /* What is left of the whole deadline is for telling cmd. */
-        .leave_deadline_ns = o->leave_deadline_ns / 4 * 3,
+        .leave_deadline_ns = member_threads_deadline(o->leave_deadline_ns),
         .done = &imd->done,
         .pace = &imd->pace,
-        .dropped = imd->owner.fd >= 0 ? purge_at_once : NULL,
+        .dropped = imd->owner >= 0 ? purge_at_once : NULL,
         .ctx = imd,
     };
     config.data.pace_bytes = pace_bytes(o->rate_bytes);
@@ -465,25 +406,36 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
 
 static int open_core(Imd *imd, char *error)
 {
-    const ImdControlSink sink = {.message = send_message, .command = give_order, .ctx = imd};
+    const ImdOptions *o = imd->options;
+    const ImdMemberSink sink = {.message = send_message,
+                                .command = give_order,
+                                .give_all_back = give_all_back,
+                                .hurry = hurry_all,
+                                .used = say_used,
+                                .news = log_news,
+                                .ctx = imd};
     const Env env = os_env();
-    ImdControlConfig config = {.epoch = imd->epoch,
-                               .pool_bytes = imd->pool.bytes,
-                               .threads = imd->threads_count,
-                               .regions_max = (unsigned)imd->options->regions_max,
-                               .beat_ns = imd->options->beat_ns,
-                               .manager_dead_ns = imd->options->manager_dead_ns,
-                               .retained_age_max_ns = imd->options->retained_age_ns,
-                               .give_back = imd->owner.fd >= 0};
+    ImdMemberConfig config = {.control = {.epoch = imd->epoch,
+                                          .pool_bytes = imd->pool.bytes,
+                                          .threads = imd->threads_count,
+                                          .regions_max = (unsigned)o->regions_max,
+                                          .beat_ns = o->beat_ns,
+                                          .manager_dead_ns = o->manager_dead_ns,
+                                          .retained_age_max_ns = o->retained_age_ns,
+                                          .give_back = imd->owner >= 0},
+                              .manager = o->common.manager,
+                              .owned = imd->owner >= 0,
+                              .owner_silence_ns = o->owner_silence_ns,
+                              .leave_deadline_ns = o->leave_deadline_ns};
     for (unsigned i = 0; i < imd->threads_count; i++)
-        config.ports[i] = imd->threads[i].port.transport->local.port;
-    imd->control = imd_control_new(&config, &env, &sink, os_now_ns());
+        config.control.ports[i] = imd->threads[i].port.transport->local.port;
+    int res = member_init(&imd->member, &config, &env, imd->port.endpoint, &sink, os_now_ns());
     imd->loop = loop_new(&loop_ops, imd);
-    if (!imd->control || !imd->loop ||
+    if (res < 0 || !imd->loop ||
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
         loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
         loop_watch(imd->loop, imd->reloader.fd, on_reloader, imd) ||
-        (imd->owner.fd >= 0 && loop_watch(imd->loop, imd->owner.fd, on_owner, imd))) {
+        (imd->owner >= 0 && loop_watch(imd->loop, imd->owner, on_owner, imd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
         return -ENOMEM;
     }
@@ -497,9 +449,10 @@ static int open_all(Imd *imd, char *error)
     EndpointConfig identity;
     int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &identity, error);
     if (res == 0 && o->owner_fd != UINT64_MAX)
-        res = owner_open(&imd->owner, (int)o->owner_fd, error, CONFIG_ERROR_MAX);
+        res = owner_socket_take((int)o->owner_fd, error, CONFIG_ERROR_MAX);
     if (res < 0)
         return res;
+    imd->owner = o->owner_fd != UINT64_MAX ? (int)o->owner_fd : -1;
     identity.role = ROLE_IMD;
     identity.epoch = imd->epoch;
     os_random(NULL, &identity.self, sizeof identity.self);
@@ -544,8 +497,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
-    imd->manager = (Contact){.peer = options->common.manager, .every_ns = RECONNECT_NS};
-    imd->owner.fd = imd->reloader.fd = -1;
+    imd->owner = imd->reloader.fd = -1;
     pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
@@ -574,14 +526,14 @@ Imd *imd_free(Imd *imd)
         imd_thread_deinit(&imd->threads[i]);
     purger_stop(&imd->purger);
     imd->loop = loop_free(imd->loop);
-    imd->control = imd_control_free(imd->control);
+    member_deinit(&imd->member);
     port_close(&imd->port);
     for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
         next = l->next;
         g_free(l);
     }
     mailbox_deinit(&imd->done);
-    owner_close(&imd->owner);
+    close_owner(imd);
     reloader_close(&imd->reloader);
     pool_memory_unmap(&imd->pool);
     g_free(imd->threads);
@@ -612,13 +564,13 @@ static void say_ready(const Imd *imd)
 int imd_run(Imd *imd)
 {
     uint64_t now = os_now_ns();
-    imd->complain_ns = time_add(now, COMPLAIN_FIRST_NS);
     say_ready(imd);
-    owner_ready(&imd->owner, imd->epoch, imd->pool.bytes);
-    contact_step(&imd->manager, imd->port.endpoint, now);
-    port_expire(&imd->port, now);
+    if (imd->owner >= 0)
+        owner_socket_ready(imd->owner, imd->epoch, imd->pool.bytes);
+    member_expire(&imd->member, now);
+    settle(imd, now);
     int res = loop_run(imd->loop);
     log_event(LOG_LEVEL_INFO, "end", "writes_finished=%s",
-              imd->threads_left == imd->threads_count ? "yes" : "no");
+              imd->member.threads_left == imd->threads_count ? "yes" : "no");
     return res < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

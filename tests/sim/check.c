@@ -45,7 +45,7 @@ static void check_imd(World *w, ImdNode *n)
 {
     RegionListing l;
     SimHeap *was = sim_heap_enter(&n->heap);
-    if (!imd_control_check(n->control))
+    if (!imd_control_check(n->member.control))
         violate(w, "imd%u: directory and pool disagree", n->index);
     for (unsigned i = 0; i < w->p.imd_threads; i++) {
         size_t held = 0;
@@ -57,10 +57,13 @@ static void check_imd(World *w, ImdNode *n)
             violate(w, "imd%u: data thread %u holds %zu regions, was given %zu", n->index, i,
                     imd_data_regions(n->threads[i].serve.data), held);
     }
-    for (size_t i = 0; imd_control_region_at(n->control, i, &l); i++)
+    for (size_t i = 0; imd_control_region_at(n->member.control, i, &l); i++)
         if ((l.flags & REGION_RELEASED) && id_set_has(&w->written, opening_id(&l.address)))
             violate(w, "imd%u: region %llu was written in the opening it is retained from",
                     n->index, (unsigned long long)l.address.region);
+    if (n->leaving && !n->paused &&
+        world_now(w) > n->left_ns + w->p.leave_deadline_ns + 100 * NS_PER_MS)
+        violate(w, "imd%u: does not end though it was asked to leave", n->index);
     sim_heap_enter(was);
 }
 
@@ -179,9 +182,9 @@ void check_no_leak(World *w)
     bool full = s.regions >= w->p.cmd_regions_max;
     for (unsigned i = 0; i < w->p.imds; i++) {
         ImdNode *node = &w->imds[i];
-        if (!imd_control_joined(node->control))
+        if (!imd_control_joined(node->member.control))
             violate(w, "imd%u is not with the manager after all has healed", i);
-        for (size_t j = 0; imd_control_region_at(node->control, j, &l); j++, total++)
+        for (size_t j = 0; imd_control_region_at(node->member.control, j, &l); j++, total++)
             if (!full && !(l.flags & REGION_RELEASED) && !is_live(live, n, &l.address))
                 violate(w, "imd%u: region %llu opening %u is leaked: no live client has it", i,
                         (unsigned long long)l.address.region, l.address.opening);
@@ -203,7 +206,7 @@ void check_probed(World *w)
         bool found = false;
         for (unsigned j = 0; j < w->p.imds; j++) {
             RegionListing l;
-            ImdControl *c = w->imds[j].control;
+            ImdControl *c = w->imds[j].member.control;
             for (size_t k = 0; imd_control_region_at(c, k, &l); k++)
                 found |= is_live(&live[i], 1, &l.address) && !(l.flags & REGION_RELEASED);
         }
@@ -236,15 +239,19 @@ void check_quiet(World *w)
     for (unsigned i = 0; i < w->p.imds; i++) {
         ImdNode *n = &w->imds[i];
         uint64_t held = 0;
-        for (size_t j = 0; imd_control_region_at(n->control, j, &l); j++) {
+        for (size_t j = 0; imd_control_region_at(n->member.control, j, &l); j++) {
             held += (l.len + 4095) / 4096 * 4096;
             if (!(l.flags & REGION_RELEASED))
                 violate(w, "imd%u: region %llu is held though all clients are gone", i,
                         (unsigned long long)l.address.region);
         }
-        if (imd_control_free_bytes(n->control) + held != w->p.pool_bytes)
+        if (n->member.owner.on && n->reported_limit != imd_control_limit_bytes(n->member.control))
+            violate(w, "imd%u: its monitor does not know that the limit is reached", i);
+        if (n->member.hurrying)
+            violate(w, "imd%u: hurries though nobody waits for memory", i);
+        if (imd_control_free_bytes(n->member.control) + held != w->p.pool_bytes)
             violate(w, "imd%u: %llu bytes free and %llu held of %llu", i,
-                    (unsigned long long)imd_control_free_bytes(n->control),
+                    (unsigned long long)imd_control_free_bytes(n->member.control),
                     (unsigned long long)held, (unsigned long long)w->p.pool_bytes);
     }
 }

@@ -119,6 +119,7 @@ static int obey(ImdThread *t, const ImdCommand *c)
             h->released = true;
         break;
     case IMD_LEAVE:
+        t->leave = *c;
         break;
     case IMD_PURGE:
         give_back(n, &c->region);
@@ -129,6 +130,12 @@ static int obey(ImdThread *t, const ImdCommand *c)
 
 static void control_step(ImdNode *n);
 
+/* @arg of command_done(): what the control thread still needs of the command, and its result. */
+static uint64_t done_arg(const ImdCommand *c, int result)
+{
+    return c->id << 2 | (c->kind == IMD_LEAVE ? 2 : 0) | (result != 0);
+}
+
 static void command_done(void *ctx, uint64_t arg)
 {
     ImdNode *n = ctx;
@@ -136,9 +143,9 @@ static void command_done(void *ctx, uint64_t arg)
         simnet_at(n->world->net, world_now(n->world) + NS_PER_MS, &n->life, command_done, n, arg);
         return;
     }
-    uint64_t command = arg >> 1;
     SimHeap *was = sim_heap_enter(&n->heap);
-    imd_control_done(n->control, command, arg & 1 ? -ENOMEM : 0, node_now(n));
+    const ImdCommand over = {.id = arg >> 2, .kind = arg & 2 ? IMD_LEAVE : IMD_ADD};
+    member_done(&n->member, &over, arg & 1 ? -ENOMEM : 0, node_now(n));
     sim_heap_enter(was);
     control_step(n);
 }
@@ -156,6 +163,8 @@ static void thread_turn(ImdThread *t)
         size_t len = wire_goodbye_encode(n->epoch, payload);
         for (Session *s = NULL; (s = endpoint_walk(t->endpoint, s));)
             sim_send(n->world, t->endpoint, t->socket, s, WIRE_GOODBYE, payload, len);
+        simnet_at(n->world->net, world_now(n->world) + moment(n), &n->life, command_done, n,
+                  done_arg(&t->leave, 0));
         t->parted = true;
     }
     sim_timer_at(n->world, &t->timer, serve_deadline(&t->serve, now), n->clock_offset_ns);
@@ -193,8 +202,9 @@ static void obey_ready(ImdThread *t)
         int result = obey(t, &c);
         thread_turn(t);
         sim_heap_enter(was);
-        simnet_at(n->world->net, world_now(n->world) + moment(n), &n->life, command_done, n,
-                  c.id << 1 | (result != 0));
+        if (c.kind != IMD_LEAVE) /* that is over when the good-byes are said */
+            simnet_at(n->world->net, world_now(n->world) + moment(n), &n->life, command_done, n,
+                      done_arg(&c, result));
     }
 }
 
@@ -228,64 +238,101 @@ static void sink_command(void *ctx, const ImdCommand *c)
 
 /* ---- the control thread --------------------------------------------------------------------- */
 
-static void connect_manager(ImdNode *n)
-{
-    if (imd_control_lost(n->control))
-        contact_renew(&n->manager, n->endpoint);
-    contact_step(&n->manager, n->endpoint, node_now(n));
-}
-
 static void control_closed(void *ctx, Session *s)
 {
     ImdNode *n = ctx;
-    (void)contact_closed(&n->manager, s);
+    member_closed(&n->member, s);
 }
 
-static void sink_message(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
+static void sink_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     ImdNode *n = ctx;
-    if (contact_is_up(&n->manager))
-        sim_send(n->world, n->endpoint, n->socket, n->manager.session, type, payload, len);
+    sim_send(n->world, n->endpoint, n->socket, s, type, payload, len);
+}
+
+static bool all_parted(const ImdNode *n)
+{
+    for (unsigned i = 0; i < n->world->p.imd_threads; i++)
+        if (!n->threads[i].parted)
+            return false;
+    return true;
+}
+
+/* No data thread may read what it holds from now on. */
+static void sink_give_all_back(void *ctx)
+{
+    ImdNode *n = ctx;
+    if (!all_parted(n))
+        violate(n->world, "imd%u: memory is given back that clients may still read", n->index);
+    cover(n->world, COVER_GIVEN_BACK);
+    memset(n->pool, 0, n->world->p.pool_bytes);
+}
+
+static void sink_hurry(void *ctx, bool on, uint64_t now_ns)
+{
+    ImdNode *n = ctx;
+    (void)now_ns;
+    story(n->world, "imd%u %s", n->index, on ? "hurries" : "need not hurry any more");
+}
+
+static bool sink_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
+{
+    ImdNode *n = ctx;
+    bool listens = n->world->phase != PHASE_RUN || sim_rng_below(&n->env.rng, 4) > 0;
+    story(n->world, "  imd%u uses %llu of %llu bytes%s", n->index, (unsigned long long)used_bytes,
+          (unsigned long long)limit_bytes, listens ? "" : ", which its monitor does not hear");
+    n->reported_used = listens ? used_bytes : n->reported_used;
+    n->reported_limit = listens ? limit_bytes : n->reported_limit;
+    return listens;
+}
+
+static void sink_news(void *ctx, enum MemberNews news)
+{
+    static const char *const texts[MEMBER_NEWS_MAX] = {"has joined",
+                                                       "is to join again",
+                                                       "lost the manager",
+                                                       "finds no manager",
+                                                       "finds somebody else",
+                                                       "leaves",
+                                                       "leaves: nobody watches",
+                                                       "leaves: the monitor is silent"};
+    ImdNode *n = ctx;
+    story(n->world, "  imd%u %s", n->index, texts[news]);
 }
 
 static void imd_gone(ImdNode *n);
 
-static void leave_step(ImdNode *n)
+/* As long as there is time, everybody hears of it first. */
+static void check_left(ImdNode *n)
 {
-    bool parted = imd_control_finished(n->control);
-    for (unsigned i = 0; i < n->world->p.imd_threads; i++)
-        parted &= n->threads[i].parted;
-    if (!parted && world_now(n->world) < n->leave_give_up_ns)
+    const World *w = n->world;
+    if (world_now(w) >= n->left_ns + w->p.leave_deadline_ns)
         return;
-    story(n->world, "imd%u has left", n->index);
-    imd_gone(n);
-}
-
-static void leave_check(void *ctx, uint64_t arg)
-{
-    ImdNode *n = ctx;
-    (void)arg;
-    uint32_t life = n->life;
-    if (!n->paused)
-        leave_step(n);
-    if (n->life == life)
-        simnet_at(n->world->net, world_now(n->world) + 5 * NS_PER_MS, &n->life, leave_check, n, 0);
+    if (!all_parted(n))
+        violate(n->world, "imd%u left without a good-bye to its clients", n->index);
+    if (w->cmd.running && manager_has_host(w->cmd.manager, n->epoch))
+        violate(n->world, "imd%u left, and the manager counts on it", n->index);
 }
 
 static void control_step(ImdNode *n)
 {
-    if (n->paused || n->world->stopping)
+    if (!n->running || n->paused || n->world->stopping)
         return;
     SimHeap *was = sim_heap_enter(&n->heap);
     uint64_t now = node_now(n);
-    connect_manager(n);
-    if (imd_control_deadline(n->control) <= now)
-        imd_control_expire(n->control, now);
+    if (member_deadline(&n->member) <= now)
+        member_expire(&n->member, now);
     sim_flush_hellos(n->world, n->endpoint, n->socket, now);
-    uint64_t deadline = time_min(imd_control_deadline(n->control), endpoint_deadline(n->endpoint));
-    deadline = time_min(deadline, n->manager.due_ns);
-    sim_timer_at(n->world, &n->timer, deadline, n->clock_offset_ns);
+    bool finished = member_finished(&n->member, now);
+    sim_timer_at(n->world, &n->timer,
+                 time_min(member_deadline(&n->member), endpoint_deadline(n->endpoint)),
+                 n->clock_offset_ns);
     sim_heap_enter(was);
+    if (finished) {
+        story(n->world, "imd%u has left", n->index);
+        check_left(n);
+        imd_gone(n);
+    }
 }
 
 static void timer_fired(void *ctx, uint64_t arg)
@@ -316,16 +363,12 @@ static void control_input(void *ctx, const Addr *from, uint8_t *datagram, size_t
     uint64_t now = node_now(n);
     switch (endpoint_input(n->endpoint, from, datagram, len, now, &in)) {
     case ENDPOINT_MESSAGE:
-        if (in.session != n->manager.session || in.session->peer_role != ROLE_CMD)
-            break;
         if (in.type == WIRE_REQUEST)
             note_request(n, in.session, in.payload, in.payload_len);
-        imd_control_input(n->control, in.type, in.payload, in.payload_len, now);
+        member_message(&n->member, in.session, in.type, in.payload, in.payload_len, now);
         break;
     case ENDPOINT_UP:
-        if (in.session != n->manager.session)
-            break;
-        imd_control_up(n->control, &in.session->peer_id, now);
+        member_up(&n->member, in.session, now);
         break;
     case ENDPOINT_NOTHING:
     case ENDPOINT_RESET:
@@ -428,7 +471,7 @@ static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t le
         simnet_send(n->world->net, t->socket, from, in.reply, in.reply_len);
     const ImdDataStats *s =
         imd_data_stats(n->threads[0].serve.data); /* the control thread adds up */
-    imd_control_served(n->control, s->read_bytes, s->write_bytes);
+    member_served(&n->member, s->read_bytes, s->write_bytes);
     sim_heap_enter(was);
 }
 
@@ -454,7 +497,7 @@ static void thread_start(ImdNode *n, unsigned index)
                                       .write_age_ns = q->client_dead_ns,
                                       .fills_max = q->imd_fills_max,
                                       .grant_bytes = q->grant_bytes},
-                             .leave_deadline_ns = q->leave_deadline_ns,
+                             .leave_deadline_ns = member_threads_deadline(q->leave_deadline_ns),
                              .pace = q->cap_bytes ? &n->pace : NULL};
     if (q->cap_bytes) /* as in imd/shell.c */
         config.data.pace_bytes = (uint32_t)min_u64(q->cap_bytes / 64, UINT32_MAX);
@@ -476,21 +519,31 @@ static void control_start(ImdNode *n)
     Id128 self;
     sim_rng_fill(&n->env.rng, &self, sizeof self);
     endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
-    ImdControlSink sink = {sink_message, sink_command, n};
-    ImdControlConfig config = {.epoch = n->epoch,
-                               .pool_bytes = q->pool_bytes,
-                               .threads = q->imd_threads,
-                               .regions_max = q->imd_regions_max,
-                               .beat_ns = q->beat_ns,
-                               .manager_dead_ns = q->host_dead_ns,
-                               .retained_age_max_ns = q->retained_age_ns,
-                               .give_back = q->give_back};
+    const ImdMemberSink sink = {.message = sink_message,
+                                .command = sink_command,
+                                .give_all_back = sink_give_all_back,
+                                .hurry = sink_hurry,
+                                .used = sink_used,
+                                .news = sink_news,
+                                .ctx = n};
+    ImdMemberConfig config = {.control = {.epoch = n->epoch,
+                                          .pool_bytes = q->pool_bytes,
+                                          .threads = q->imd_threads,
+                                          .regions_max = q->imd_regions_max,
+                                          .beat_ns = q->beat_ns,
+                                          .manager_dead_ns = q->host_dead_ns,
+                                          .retained_age_max_ns = q->retained_age_ns,
+                                          .give_back = q->give_back},
+                              .manager = addr_sim(HOST_CMD, PORT_CMD),
+                              .owned = q->give_back,
+                              .owner_silence_ns = q->host_dead_ns,
+                              .leave_deadline_ns = q->leave_deadline_ns};
     for (unsigned i = 0; i < q->imd_threads; i++)
-        config.ports[i] = (uint16_t)(PORT_DATA + i);
+        config.control.ports[i] = (uint16_t)(PORT_DATA + i);
     n->endpoint = endpoint_new(&ec, &env);
-    n->control = imd_control_new(&config, &env, &sink, node_now(n));
     n->socket = simnet_open(w->net, n->host, PORT_IMD, QUEUE_DATAGRAMS, control_input, n);
-    if (!n->endpoint || !n->control || !n->socket)
+    if (!n->endpoint || !n->socket ||
+        member_init(&n->member, &config, &env, n->endpoint, &sink, node_now(n)) < 0)
         abort();
     endpoint_on_close(n->endpoint, control_closed, n);
 }
@@ -520,7 +573,7 @@ void imd_start(ImdNode *n)
         abort();
     sim_rng_fill(&n->env.rng, n->pool, w->p.pool_bytes); /* what was in the memory before */
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
-    n->manager = (Contact){.peer = addr_sim(HOST_CMD, PORT_CMD), .every_ns = NS_PER_S};
+    n->reported_used = n->reported_limit = 0;
     SimHeap *was = sim_heap_enter(&n->heap);
     control_start(n);
     for (unsigned i = 0; i < w->p.imd_threads; i++)
@@ -564,7 +617,7 @@ static void imd_gone(ImdNode *n)
     simnet_close(w->net, n->socket);
     endpoint_on_close(n->endpoint, NULL, NULL);
     n->endpoint = endpoint_free(n->endpoint);
-    n->control = imd_control_free(n->control);
+    member_deinit(&n->member);
     id_set_free(&n->ids_used);
     id_set_free(&n->requests_seen);
     sim_heap_enter(was);
@@ -594,11 +647,13 @@ void imd_leave(ImdNode *n)
     story(n->world, "imd%u is asked to leave", n->index);
     cover(n->world, COVER_IMD_LEFT);
     n->leaving = true;
-    n->leave_give_up_ns = world_now(n->world) + n->world->p.leave_deadline_ns;
+    n->left_ns = world_now(n->world);
     SimHeap *was = sim_heap_enter(&n->heap);
-    imd_control_leave(n->control, node_now(n));
+    if (n->member.owner.on && sim_rng_below(&n->env.rng, 2))
+        member_owner_gone(&n->member, node_now(n));
+    else
+        member_leave(&n->member, node_now(n));
     sim_heap_enter(was);
-    simnet_at(n->world->net, world_now(n->world) + NS_PER_MS, &n->life, leave_check, n, 0);
     control_step(n);
 }
 
@@ -608,9 +663,15 @@ void imd_limit(ImdNode *n, uint64_t bytes)
         return;
     story(n->world, "imd%u may use %llu bytes", n->index, (unsigned long long)bytes);
     SimHeap *was = sim_heap_enter(&n->heap);
-    if (bytes < imd_control_used_bytes(n->control))
+    if (bytes < imd_control_used_bytes(n->member.control))
         cover(n->world, COVER_LIMITED);
-    imd_control_limit(n->control, bytes, node_now(n));
+    char text[OWNER_TEXT_MAX];
+    int len = snprintf(text, sizeof text, "limit %llu", (unsigned long long)bytes);
+    if (member_heard(&n->member, text, (size_t)len, node_now(n)) != OWNER_LIMIT)
+        violate(n->world, "imd%u does not understand its limit", n->index);
+    if (imd_control_limit_bytes(n->member.control) / POOL_ALIGN !=
+        min_u64(bytes, n->world->p.pool_bytes) / POOL_ALIGN)
+        violate(n->world, "imd%u does not keep to its limit", n->index);
     sim_heap_enter(was);
     control_step(n);
 }
@@ -654,7 +715,7 @@ void imd_resume(ImdNode *n)
     while (n->life == life && simnet_drain_one(n->world->net, n->socket))
         ;
     control_step(n);
-    for (unsigned i = 0; i < n->world->p.imd_threads; i++)
+    for (unsigned i = 0; i < n->world->p.imd_threads && n->life == life; i++)
         thread_go_on(&n->threads[i]);
 }
 

@@ -40,7 +40,7 @@ static void limit_due(void *ctx, uint64_t arg)
 
 /* ---- what the manager hears ----------------------------------------------------------------- */
 
-static OpHost owner_report(const Owner *o)
+static OpHost owner_report(const SimOwner *o)
 {
     const ImdNode *n = o->imd;
     if (n->running && o->busy) /* on its way out: nothing is vouched for yet */
@@ -53,7 +53,7 @@ static OpHost owner_report(const Owner *o)
     return report;
 }
 
-static void tell(Owner *o, const OpHost *report, uint64_t now)
+static void tell(SimOwner *o, const OpHost *report, uint64_t now)
 {
     RequestTimes times = {.first_retry_ns = 20 * NS_PER_MS,
                           .retry_max_ns = 200 * NS_PER_MS,
@@ -70,7 +70,7 @@ static void tell(Owner *o, const OpHost *report, uint64_t now)
     cover(o->world, COVER_OWNERS_TOLD);
 }
 
-static void talk(Owner *o, uint64_t now)
+static void talk(SimOwner *o, uint64_t now)
 {
     World *w = o->world;
     Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
@@ -97,7 +97,7 @@ static void talk(Owner *o, uint64_t now)
 
 static void owner_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
 {
-    Owner *o = ctx;
+    SimOwner *o = ctx;
     EndpointInput in;
     WireReply reply;
     SimHeap *was = sim_heap_enter(&o->heap);
@@ -112,7 +112,7 @@ static void owner_input(void *ctx, const Addr *from, uint8_t *datagram, size_t l
 
 /* ---- coming back, going away ---------------------------------------------------------------- */
 
-static void come_and_go(Owner *o, uint64_t now)
+static void come_and_go(SimOwner *o, uint64_t now)
 {
     World *w = o->world;
     ImdNode *n = o->imd;
@@ -134,7 +134,7 @@ static void come_and_go(Owner *o, uint64_t now)
 
 static void owner_step(void *ctx, uint64_t arg)
 {
-    Owner *o = ctx;
+    SimOwner *o = ctx;
     World *w = o->world;
     uint64_t now = world_now(w);
     (void)arg;
@@ -152,7 +152,7 @@ static void owner_step(void *ctx, uint64_t arg)
 
 static void owner_start(World *w, unsigned i)
 {
-    Owner *o = &w->owners[i];
+    SimOwner *o = &w->owners[i];
     Id128 self;
     EndpointConfig config;
     o->world = w;
@@ -199,7 +199,7 @@ void owners_heal(World *w)
 void owners_stop(World *w)
 {
     for (unsigned i = 0; i < IMDS_MAX; i++) {
-        Owner *o = &w->owners[i];
+        SimOwner *o = &w->owners[i];
         if (!o->endpoint)
             continue;
         SimHeap *was = sim_heap_enter(&o->heap);

@@ -537,7 +537,7 @@ static bool is_reclaimed(World *w, const RegionAddress *a)
         if (!w->imds[i].running || w->imds[i].epoch != a->epoch)
             continue;
         up = true;
-        for (size_t j = 0; imd_control_region_at(w->imds[i].control, j, &l); j++)
+        for (size_t j = 0; imd_control_region_at(w->imds[i].member.control, j, &l); j++)
             held |= l.address.region == a->region;
     }
     return up && !held;

@@ -148,8 +148,8 @@ bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other
     RegionListing l;
     bool kept = false;
     for (unsigned i = 0; i < w->p.imds; i++) {
-        for (size_t j = 0; w->imds[i].running && imd_control_region_at(w->imds[i].control, j, &l);
-             j++) {
+        for (size_t j = 0;
+             w->imds[i].running && imd_control_region_at(w->imds[i].member.control, j, &l); j++) {
             if (!(l.flags & REGION_RELEASED) || l.offset != d->offset || l.len != d->len ||
                 memcmp(&l.key, &d->file->key, sizeof l.key) != 0)
                 continue;

@@ -11,7 +11,8 @@
 #include "base/rules.h"
 #include "cmd/core.h"
 #include "dodo/dodo.h"
-#include "imd/control.h"
+#include "imd/member.h"
+#include "imd/pool.h"
 #include "imd/serve.h"
 #include "proto/contact.h"
 #include "libdodo/core.h"
@@ -339,6 +340,7 @@ typedef struct ImdThread {
     SimSocket *socket;
     SimTimer timer;
     bool paused, parted;
+    ImdCommand leave; /* the command, until the good-byes are said */
     ImdCommand queue[IMD_COMMANDS_MAX];
     unsigned queue_head, queue_len, ready;
     uint64_t last_delivery_ns;
@@ -375,7 +377,7 @@ typedef struct ImdNode {
     SimEnv env;
     SimHeap heap;
     Endpoint *endpoint;
-    ImdControl *control;
+    ImdMember member;
     SimSocket *socket;
     SimTimer timer;
     ImdThread threads[IMD_THREADS_MAX];
@@ -386,8 +388,8 @@ typedef struct ImdNode {
     IdSet ids_used;      /* region ids of this epoch */
     IdSet requests_seen; /* (manager, id) */
     uint64_t allocs_seen, reopens_seen, adds_done, reopens_done;
-    uint64_t leave_give_up_ns;
-    Contact manager;
+    uint64_t reported_used, reported_limit; /* to its monitor */
+    uint64_t left_ns;                       /* when it was asked to leave */
 } ImdNode;
 
 typedef struct CmdNode {
@@ -408,7 +410,7 @@ typedef struct CmdNode {
 } CmdNode;
 
 /* The resource monitor of a host's owner. */
-typedef struct Owner {
+typedef struct SimOwner {
     World *world;
     ImdNode *imd;
     uint32_t life;
@@ -425,7 +427,7 @@ typedef struct Owner {
     Request request;
     uint8_t late[WIRE_PAYLOAD_MAX]; /* what it told when he was last there */
     size_t late_len;
-} Owner;
+} SimOwner;
 
 typedef struct Stranger {
     World *world;
@@ -470,7 +472,7 @@ struct World {
     ImdNode imds[IMDS_MAX];
     CmdNode cmd;
     Stranger stranger;
-    Owner owners[IMDS_MAX];
+    SimOwner owners[IMDS_MAX];
     ClusterKey keys[CLUSTER_KEYS_MAX];
     uint32_t next_version, next_process;
     IdSet written;               /* openings in which something was written */

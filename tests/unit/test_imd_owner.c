@@ -13,11 +13,11 @@
 
 #include "base/time.h"
 #include "daemon/log.h"
-#include "imd/owner.h"
+#include "imd/owner_socket.h"
 
 typedef struct Pair {
     Owner owner;
-    int rmd;
+    int imd, rmd;
     char text[OWNER_TEXT_MAX + 1];
 } Pair;
 
@@ -29,7 +29,9 @@ static int set_up(void **state)
     log_init("test", LOG_LEVEL_ERROR);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     p->rmd = ends[0];
-    assert_int_equal(owner_open(&p->owner, ends[1], error, sizeof error), 0);
+    assert_int_equal(owner_socket_take(ends[1], error, sizeof error), 0);
+    p->imd = ends[1];
+    p->owner.on = true;
     *state = p;
     return 0;
 }
@@ -37,7 +39,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     Pair *p = *state;
-    owner_close(&p->owner);
+    (void)close(p->imd);
     if (p->rmd >= 0)
         (void)close(p->rmd);
     free(p);
@@ -57,6 +59,24 @@ static const char *heard(Pair *p)
 static void say(Pair *p, const char *text)
 {
     assert_int_equal(send(p->rmd, text, strlen(text), 0), strlen(text));
+}
+
+enum { NOTHING = -1, GONE = -2 };
+/* What imd hears next: an OwnerEvent; NOTHING for now; GONE. */
+static int receive(Pair *p, uint64_t *ret_limit, uint64_t now_ns)
+{
+    char text[OWNER_TEXT_MAX + 1];
+    ssize_t len = owner_socket_receive(p->imd, text);
+    if (len <= 0)
+        return len == 0 ? GONE : NOTHING;
+    return (int)owner_heard(&p->owner, text, (size_t)len, ret_limit, now_ns);
+}
+
+/* imd says what is in use, if it is time to. */
+static void tell(Pair *p, uint64_t used, uint64_t limit, uint64_t now_ns)
+{
+    if (now_ns >= owner_deadline(&p->owner, used, limit))
+        owner_told(&p->owner, used, limit, owner_socket_used(p->imd, used, limit), now_ns);
 }
 
 static void parse__reload(void **state)
@@ -109,18 +129,17 @@ static void parse__limits(void **state)
 
 static void open__wants_a_socket_of_packets(void **state)
 {
-    Owner o;
     char error[256];
     int ends[2];
     (void)state;
-    assert_true(owner_open(&o, -1, error, sizeof error) < 0);
+    assert_true(owner_socket_take(-1, error, sizeof error) < 0);
     assert_int_equal(pipe(ends), 0);
-    assert_true(owner_open(&o, ends[0], error, sizeof error) < 0);
+    assert_true(owner_socket_take(ends[0], error, sizeof error) < 0);
     assert_non_null(strstr(error, "--owner-fd"));
     (void)close(ends[0]);
     (void)close(ends[1]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    assert_true(owner_open(&o, ends[0], error, sizeof error) < 0);
+    assert_true(owner_socket_take(ends[0], error, sizeof error) < 0);
     (void)close(ends[0]);
     (void)close(ends[1]);
 }
@@ -128,7 +147,7 @@ static void open__wants_a_socket_of_packets(void **state)
 static void ready__is_said(void **state)
 {
     Pair *p = *state;
-    owner_ready(&p->owner, 0x1234abcd, 4096);
+    owner_socket_ready(p->imd, 0x1234abcd, 4096);
     assert_string_equal(heard(p), "ready epoch=000000001234abcd pool=4096");
 }
 
@@ -136,20 +155,21 @@ static void limits__come_in_order_and_hang_up_last(void **state)
 {
     Pair *p = *state;
     uint64_t limit = 1;
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_NOTHING);
+    assert_int_equal(receive(p, &limit, 1), NOTHING);
     say(p, "limit 8192");
     say(p, "what is this");
     say(p, "limit 0");
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
+    assert_int_equal(receive(p, &limit, 1), OWNER_LIMIT);
     assert_int_equal(limit, 8192);
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
+    assert_int_equal(receive(p, &limit, 1), OWNER_UNKNOWN);
+    assert_int_equal(receive(p, &limit, 1), OWNER_LIMIT);
     assert_int_equal(limit, 0);
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_NOTHING);
+    assert_int_equal(receive(p, &limit, 1), NOTHING);
     say(p, "limit 4");
     (void)close(p->rmd);
     p->rmd = -1;
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_GONE);
+    assert_int_equal(receive(p, &limit, 1), OWNER_LIMIT);
+    assert_int_equal(receive(p, &limit, 1), GONE);
 }
 
 static void silence__counts_from_the_first_beat_on(void **state)
@@ -157,15 +177,15 @@ static void silence__counts_from_the_first_beat_on(void **state)
     Pair *p = *state;
     uint64_t limit;
     say(p, "limit 8192");
-    assert_int_equal(owner_receive(&p->owner, &limit, NS_PER_S), OWNER_LIMIT);
+    assert_int_equal(receive(p, &limit, NS_PER_S), OWNER_LIMIT);
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), TIME_NEVER);
     say(p, "beat");
-    assert_int_equal(owner_receive(&p->owner, &limit, 2 * NS_PER_S), OWNER_NOTHING);
+    assert_int_equal(receive(p, &limit, 2 * NS_PER_S), OWNER_BEAT);
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 12 * NS_PER_S);
     say(p, "limit 4096"); /* anything is a sign of life */
-    assert_int_equal(owner_receive(&p->owner, &limit, 5 * NS_PER_S), OWNER_LIMIT);
+    assert_int_equal(receive(p, &limit, 5 * NS_PER_S), OWNER_LIMIT);
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
-    assert_int_equal(owner_receive(&p->owner, &limit, 6 * NS_PER_S), OWNER_NOTHING);
+    assert_int_equal(receive(p, &limit, 6 * NS_PER_S), NOTHING);
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
 }
 
@@ -173,15 +193,15 @@ static void used__is_reported_once_a_second_while_it_changes(void **state)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S;
-    owner_tell(&p->owner, 0, 100, now);
+    tell(p, 0, 100, now);
     assert_string_equal(heard(p), "used 0 limit 100");
     assert_int_equal(owner_deadline(&p->owner, 0, 100), TIME_NEVER);
-    owner_tell(&p->owner, 10, 100, now);
+    tell(p, 10, 100, now);
     assert_null(heard(p));
     assert_int_equal(owner_deadline(&p->owner, 10, 100), now + NS_PER_S);
-    owner_tell(&p->owner, 20, 100, now + NS_PER_S);
+    tell(p, 20, 100, now + NS_PER_S);
     assert_string_equal(heard(p), "used 20 limit 100");
-    owner_tell(&p->owner, 20, 100, now + 9 * NS_PER_S);
+    tell(p, 20, 100, now + 9 * NS_PER_S);
     assert_null(heard(p));
 }
 
@@ -189,19 +209,19 @@ static void used__is_reported_at_once_when_a_limit_is_reached(void **state)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
-    owner_tell(&p->owner, 90, 100, now);
+    tell(p, 90, 100, now);
     assert_non_null(heard(p));
     say(p, "limit 40");
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
-    owner_tell(&p->owner, 90, limit, now + 1);
+    assert_int_equal(receive(p, &limit, 1), OWNER_LIMIT);
+    tell(p, 90, limit, now + 1);
     assert_null(heard(p)); /* not yet reached, and told a moment ago */
     assert_true(owner_deadline(&p->owner, 40, limit) <= now);
-    owner_tell(&p->owner, 40, limit, now + 2);
+    tell(p, 40, limit, now + 2);
     assert_string_equal(heard(p), "used 40 limit 40");
     /* The same limit again is answered again. */
     say(p, "limit 40");
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
-    owner_tell(&p->owner, 40, limit, now + 3);
+    assert_int_equal(receive(p, &limit, 1), OWNER_LIMIT);
+    tell(p, 40, limit, now + 3);
     assert_string_equal(heard(p), "used 40 limit 40");
 }
 
@@ -211,30 +231,26 @@ static void deaf_monitor__is_informed_again_a_second_later(void **state)
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
     say(p, "limit 40");
-    assert_int_equal(owner_receive(&p->owner, &limit, 1), OWNER_LIMIT);
-    while (send(p->owner.fd, "x", 1, MSG_DONTWAIT) == 1)
+    assert_int_equal(receive(p, &limit, 1), OWNER_LIMIT);
+    while (send(p->imd, "x", 1, MSG_DONTWAIT) == 1)
         ;
-    owner_tell(&p->owner, 40, limit, now);
+    tell(p, 40, limit, now);
     assert_int_equal(owner_deadline(&p->owner, 40, limit), now + NS_PER_S);
-    owner_tell(&p->owner, 40, limit, now + NS_PER_S);
+    tell(p, 40, limit, now + NS_PER_S);
     assert_int_equal(owner_deadline(&p->owner, 40, limit), now + 2 * NS_PER_S);
     while (heard(p))
         ;
-    owner_tell(&p->owner, 40, limit, now + 2 * NS_PER_S);
+    tell(p, 40, limit, now + 2 * NS_PER_S);
     assert_string_equal(heard(p), "used 40 limit 40");
     assert_int_equal(owner_deadline(&p->owner, 40, limit), TIME_NEVER);
 }
 
-static void none__says_nothing(void **state)
+static void none__hears_nothing(void **state)
 {
-    Owner none = {.fd = -1};
-    uint64_t limit;
+    const Owner none = {.beats = true};
     (void)state;
-    owner_ready(&none, 1, 2);
-    owner_tell(&none, 1, 2, 3);
     assert_int_equal(owner_deadline(&none, 1, 2), TIME_NEVER);
-    assert_int_equal(owner_receive(&none, &limit, 1), OWNER_NOTHING);
-    owner_close(&none);
+    assert_int_equal(owner_silent_ns(&none, 1), TIME_NEVER);
 }
 
 int main(void)
@@ -250,7 +266,7 @@ int main(void)
         TEST(used__is_reported_once_a_second_while_it_changes),
         TEST(used__is_reported_at_once_when_a_limit_is_reached),
         TEST(deaf_monitor__is_informed_again_a_second_later),
-        cmocka_unit_test(none__says_nothing),
+        cmocka_unit_test(none__hears_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

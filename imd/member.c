@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "imd/member.h"
+
+#include <errno.h>
+
+#include "base/time.h"
+
+/* The HELLO's back-off starts again so often while cmd is silent. */
+static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
+static const uint64_t UNHEARD_FIRST_NS = 3 * NS_PER_S, UNHEARD_NEXT_NS = 60 * NS_PER_S;
+
+/* ---- the core's effects ---------------------------------------------------------------------- */
+
+static void to_manager(void *ctx, uint8_t type, const uint8_t *payload, size_t len)
+{
+    ImdMember *m = ctx;
+    if (contact_is_up(&m->manager))
+        m->sink.message(m->sink.ctx, m->manager.session, type, payload, len);
+}
+
+static void command(void *ctx, const ImdCommand *c)
+{
+    ImdMember *m = ctx;
+    m->sink.command(m->sink.ctx, c);
+}
+
+int member_init(ImdMember *m, const ImdMemberConfig *config, const Env *env, Endpoint *endpoint,
+                const ImdMemberSink *sink, uint64_t now_ns)
+{
+    const ImdControlSink control = {.message = to_manager, .command = command, .ctx = m};
+    *m = (ImdMember){.config = *config,
+                     .sink = *sink,
+                     .endpoint = endpoint,
+                     .manager = {.peer = config->manager, .every_ns = RECONNECT_NS},
+                     .owner = {.on = config->owned},
+                     .unheard_ns = time_add(now_ns, UNHEARD_FIRST_NS)};
+    m->control = imd_control_new(&config->control, env, &control, now_ns);
+    return m->control ? 0 : -ENOMEM;
+}
+
+void member_deinit(ImdMember *m)
+{
+    m->control = imd_control_free(m->control);
+}
+
+/* ---- after anything that happened ------------------------------------------------------------ */
+
+static void news(ImdMember *m, enum MemberNews what)
+{
+    m->sink.news(m->sink.ctx, what);
+}
+
+static void follow_joined(ImdMember *m, uint64_t now_ns)
+{
+    bool joined = imd_control_joined(m->control), lost = imd_control_lost(m->control);
+    if (joined != m->joined) {
+        m->unheard_ns = time_add(now_ns, UNHEARD_FIRST_NS);
+        news(m, joined ? MEMBER_JOINED : lost ? MEMBER_LOST : MEMBER_DISMISSED);
+    }
+    m->joined = joined;
+    if (lost)
+        contact_renew(&m->manager, m->endpoint);
+}
+
+static void complain(ImdMember *m, uint64_t now_ns)
+{
+    if (m->joined || m->leaving || now_ns < m->unheard_ns)
+        return;
+    news(m, MEMBER_UNHEARD);
+    m->unheard_ns = time_add(now_ns, UNHEARD_NEXT_NS);
+}
+
+/* A thread that gives memory back must not wait for the owner's own work, which lacks that
+ * memory. */
+static void hurry_up(ImdMember *m, bool on, uint64_t now_ns)
+{
+    if (m->hurrying == on)
+        return;
+    m->hurrying = on;
+    m->sink.hurry(m->sink.ctx, on, now_ns);
+}
+
+static void report_use(ImdMember *m, uint64_t now_ns)
+{
+    uint64_t used = imd_control_used_bytes(m->control);
+    uint64_t limit = imd_control_limit_bytes(m->control);
+    hurry_up(m, used > limit || m->leaving, now_ns);
+    if (now_ns >= owner_deadline(&m->owner, used, limit))
+        owner_told(&m->owner, used, limit, m->sink.used(m->sink.ctx, used, limit), now_ns);
+}
+
+static void settle(ImdMember *m, uint64_t now_ns)
+{
+    follow_joined(m, now_ns);
+    complain(m, now_ns);
+    report_use(m, now_ns);
+}
+
+/* ---- the manager ----------------------------------------------------------------------------- */
+
+void member_message(ImdMember *m, const Session *s, uint8_t type, const uint8_t *payload,
+                    size_t len, uint64_t now_ns)
+{
+    if (s == m->manager.session && s->peer_role == ROLE_CMD)
+        imd_control_input(m->control, type, payload, len, now_ns);
+    settle(m, now_ns);
+}
+
+void member_up(ImdMember *m, const Session *s, uint64_t now_ns)
+{
+    if (s != m->manager.session)
+        return;
+    if (s->peer_role == ROLE_CMD)
+        imd_control_up(m->control, &s->peer_id, now_ns);
+    else
+        news(m, MEMBER_NO_MANAGER);
+    settle(m, now_ns);
+}
+
+void member_closed(ImdMember *m, const Session *s)
+{
+    (void)contact_closed(&m->manager, s);
+}
+
+/* ---- the data threads ------------------------------------------------------------------------ */
+
+/* Nothing is read any more: the memory need not wait until cmd is informed, too. */
+static void thread_left(ImdMember *m)
+{
+    if (++m->threads_left == m->config.control.threads)
+        m->sink.give_all_back(m->sink.ctx);
+}
+
+void member_done(ImdMember *m, const ImdCommand *c, int result, uint64_t now_ns)
+{
+    if (c->kind == IMD_LEAVE)
+        thread_left(m);
+    else
+        imd_control_done(m->control, c->id, result, now_ns);
+    settle(m, now_ns);
+}
+
+void member_served(ImdMember *m, uint64_t read_bytes, uint64_t write_bytes)
+{
+    imd_control_served(m->control, read_bytes, write_bytes);
+}
+
+/* ---- rmd ------------------------------------------------------------------------------------- */
+
+enum OwnerEvent member_heard(ImdMember *m, const char *text, size_t len, uint64_t now_ns)
+{
+    uint64_t limit;
+    enum OwnerEvent event = owner_heard(&m->owner, text, len, &limit, now_ns);
+    if (event == OWNER_LIMIT) {
+        hurry_up(m, limit < imd_control_used_bytes(m->control) || m->hurrying, now_ns);
+        imd_control_limit(m->control, limit, now_ns);
+    }
+    settle(m, now_ns);
+    return event;
+}
+
+static void begin_to_leave(ImdMember *m, uint64_t now_ns)
+{
+    m->leaving = true;
+    m->leave_at_ns = time_add(now_ns, m->config.leave_deadline_ns);
+    hurry_up(m, true, now_ns);
+    imd_control_leave(m->control, now_ns);
+    settle(m, now_ns);
+}
+
+static void leave_for(ImdMember *m, enum MemberNews why, uint64_t now_ns)
+{
+    if (m->leaving)
+        return;
+    news(m, why);
+    begin_to_leave(m, now_ns);
+}
+
+void member_leave(ImdMember *m, uint64_t now_ns)
+{
+    leave_for(m, MEMBER_LEAVES, now_ns);
+}
+
+/* Without rmd nobody watches for the owner. */
+void member_owner_gone(ImdMember *m, uint64_t now_ns)
+{
+    m->owner.on = false;
+    leave_for(m, MEMBER_OWNER_GONE, now_ns);
+}
+
+/* ---- the clock ------------------------------------------------------------------------------- */
+
+static uint64_t owner_silent_at(const ImdMember *m)
+{
+    return m->leaving ? TIME_NEVER : owner_silent_ns(&m->owner, m->config.owner_silence_ns);
+}
+
+uint64_t member_deadline(const ImdMember *m)
+{
+    uint64_t t = time_min(imd_control_deadline(m->control), m->manager.due_ns);
+    t = time_min(t, owner_deadline(&m->owner, imd_control_used_bytes(m->control),
+                                   imd_control_limit_bytes(m->control)));
+    t = time_min(t, owner_silent_at(m));
+    if (m->leaving)
+        return time_min(t, m->leave_at_ns);
+    return m->joined ? t : time_min(t, m->unheard_ns);
+}
+
+void member_expire(ImdMember *m, uint64_t now_ns)
+{
+    /* An rmd that hangs sees no owner return. */
+    if (now_ns >= owner_silent_at(m))
+        leave_for(m, MEMBER_OWNER_SILENT, now_ns);
+    imd_control_expire(m->control, now_ns);
+    settle(m, now_ns);
+    contact_step(&m->manager, m->endpoint, now_ns); /* also to whom we lost just now */
+}
+
+bool member_finished(const ImdMember *m, uint64_t now_ns)
+{
+    bool all = imd_control_finished(m->control) && m->threads_left == m->config.control.threads;
+    return m->leaving && (all || now_ns >= m->leave_at_ns);
+}

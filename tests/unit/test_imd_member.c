@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* What imd decides around its control core: the manager it looks for, the owner it serves, its
+ * end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/id.h"
+#include "base/time.h"
+#include "imd/member.h"
+#include "proto/wire.h"
+
+enum { THREADS = 2, PAGE = 4096, COMMANDS_MAX = 8, MESSAGES_MAX = 8 };
+static const uint64_t EPOCH = 77, SILENCE_NS = 10 * NS_PER_S, LEAVE_NS = 4 * NS_PER_S;
+static const Addr manager_at = {.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}};
+static const Addr imd_at = {.kind = ADDR_IP4, .port = 8, .host = {127, 0, 0, 2}};
+
+typedef struct Fixture {
+    ImdMember m;
+    Endpoint *mine, *managers;
+    uint64_t now_ns, random, requests;
+    unsigned news[MEMBER_NEWS_MAX], given_back;
+    bool hurries, deaf;
+    uint64_t used_bytes, limit_bytes;
+    unsigned used_count;
+    ImdCommand commands[COMMANDS_MAX];
+    unsigned commands_count;
+    WireRequest asked[MESSAGES_MAX]; /* without bodies */
+    unsigned asked_count;
+} Fixture;
+
+static void fake_random(void *ctx, void *buf, size_t len)
+{
+    Fixture *f = ctx;
+    uint8_t *p = buf;
+    for (size_t i = 0; i < len; i++)
+        p[i] = (uint8_t)mix64(++f->random);
+}
+
+static void sink_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
+{
+    Fixture *f = ctx;
+    assert_ptr_equal(s, f->m.manager.session);
+    if (type != WIRE_REQUEST)
+        return;
+    assert_true(f->asked_count < MESSAGES_MAX);
+    assert_int_equal(wire_request_decode(payload, len, &f->asked[f->asked_count++]), 0);
+}
+
+static void sink_command(void *ctx, const ImdCommand *command)
+{
+    Fixture *f = ctx;
+    assert_true(f->commands_count < COMMANDS_MAX);
+    f->commands[f->commands_count++] = *command;
+}
+
+static void sink_give_all_back(void *ctx)
+{
+    Fixture *f = ctx;
+    f->given_back++;
+}
+
+static void sink_hurry(void *ctx, bool on, uint64_t now_ns)
+{
+    Fixture *f = ctx;
+    assert_int_equal(now_ns, f->now_ns);
+    assert_int_not_equal(on, f->hurries);
+    f->hurries = on;
+}
+
+static bool sink_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
+{
+    Fixture *f = ctx;
+    if (f->deaf)
+        return false;
+    f->used_bytes = used_bytes;
+    f->limit_bytes = limit_bytes;
+    f->used_count++;
+    return true;
+}
+
+static void sink_news(void *ctx, enum MemberNews news)
+{
+    Fixture *f = ctx;
+    f->news[news]++;
+}
+
+static Endpoint *endpoint_of(Fixture *f, enum WireRole role, uint8_t self, uint64_t epoch)
+{
+    const Env env = {.random = fake_random, .ctx = f};
+    const EndpointConfig config = {.role = (uint8_t)role,
+                                   .self = {{self}},
+                                   .epoch = epoch,
+                                   .sessions_max = 4,
+                                   .half_open_max = 4,
+                                   .hello_retry_ns = NS_PER_S};
+    Endpoint *e = endpoint_new(&config, &env);
+    assert_non_null(e);
+    return e;
+}
+
+static void begin(Fixture *f, bool owned, enum WireRole manager_role)
+{
+    const Env env = {.random = fake_random, .ctx = f};
+    const ImdMemberSink sink = {
+        sink_message, sink_command, sink_give_all_back, sink_hurry, sink_used, sink_news, f};
+    const ImdMemberConfig config = {.control = {.epoch = EPOCH,
+                                                .pool_bytes = 16 * PAGE,
+                                                .threads = THREADS,
+                                                .ports = {7701, 7702},
+                                                .regions_max = 8,
+                                                .beat_ns = NS_PER_S,
+                                                .manager_dead_ns = 5 * NS_PER_S},
+                                    .manager = manager_at,
+                                    .owned = owned,
+                                    .owner_silence_ns = SILENCE_NS,
+                                    .leave_deadline_ns = LEAVE_NS};
+    *f = (Fixture){.now_ns = 100 * NS_PER_S};
+    f->mine = endpoint_of(f, ROLE_IMD, 1, EPOCH);
+    f->managers = endpoint_of(f, manager_role, 2, 0);
+    assert_int_equal(member_init(&f->m, &config, &env, f->mine, &sink, f->now_ns), 0);
+}
+
+static void end(Fixture *f)
+{
+    member_deinit(&f->m);
+    endpoint_free(f->mine);
+    endpoint_free(f->managers);
+}
+
+static void elapse(Fixture *f, uint64_t ns)
+{
+    const uint64_t over = f->now_ns + ns;
+    for (uint64_t due; (due = member_deadline(&f->m)) <= over;) {
+        f->now_ns = due > f->now_ns ? due : f->now_ns;
+        member_expire(&f->m, f->now_ns);
+        assert_true(member_deadline(&f->m) > f->now_ns); /* a shell would spin */
+        f->asked_count = 0;
+    }
+    f->now_ns = over;
+}
+
+/* The HELLO on its way and the answer back: the session is up. */
+static void meet(Fixture *f)
+{
+    uint8_t hello[WIRE_PAYLOAD_MAX], answer[WIRE_PAYLOAD_MAX];
+    EndpointInput in = {0};
+    Addr to;
+    elapse(f, 5 * NS_PER_S); /* a new attempt is due */
+    size_t len = endpoint_output(f->mine, hello, sizeof hello, &to, f->now_ns);
+    assert_true(len > 0);
+    assert_true(addr_equal(&to, &manager_at));
+    (void)endpoint_input(f->managers, &imd_at, hello, len, f->now_ns, &in);
+    assert_true(in.reply_len > 0);
+    len = in.reply_len;
+    memcpy(answer, in.reply, len);
+    assert_int_equal(endpoint_input(f->mine, &manager_at, answer, len, f->now_ns, &in),
+                     ENDPOINT_UP);
+    member_up(&f->m, in.session, f->now_ns);
+}
+
+/* The oldest request that is not answered has this answer. */
+static void answer(Fixture *f, enum Op op)
+{
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
+    const OpBeatReply beat = {0};
+    WireReply reply = {.op = (uint16_t)op, .status = STATUS_OK};
+    assert_true(f->asked_count > 0);
+    assert_int_equal(f->asked[0].op, op);
+    reply.id = f->asked[0].id;
+    memmove(f->asked, f->asked + 1, --f->asked_count * sizeof *f->asked);
+    if (op == OP_JOIN || op == OP_BEAT) {
+        reply.body = body;
+        reply.body_len = wire_beat_reply_encode(&beat, body);
+    }
+    member_message(&f->m, f->m.manager.session, WIRE_REPLY, out, wire_reply_encode(&reply, out),
+                   f->now_ns);
+}
+
+static void join(Fixture *f)
+{
+    meet(f);
+    answer(f, OP_JOIN);
+    answer(f, OP_BEAT);
+    assert_int_equal(f->news[MEMBER_JOINED], 1);
+}
+
+/* One region of @pages; the command that adds it is over. */
+static void alloc(Fixture *f, unsigned pages)
+{
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
+    const OpAlloc ask = {.client = {{3}}, .key = {{9}}, .len = (uint64_t)pages * PAGE};
+    WireRequest request = {.id = ++f->requests, .settled = 1, .op = OP_ALLOC, .body = body};
+    request.body_len = wire_alloc_encode(&ask, body);
+    member_message(&f->m, f->m.manager.session, WIRE_REQUEST, out,
+                   wire_request_encode(&request, out), f->now_ns);
+    assert_int_equal(f->commands_count, 1);
+    member_done(&f->m, &f->commands[0], 0, f->now_ns);
+    f->commands_count = 0;
+}
+
+static enum OwnerEvent hear(Fixture *f, const char *text)
+{
+    return member_heard(&f->m, text, strlen(text), f->now_ns);
+}
+
+/* ---- the manager ----------------------------------------------------------------------------- */
+
+static void manager__that_is_not_there_is_reported_now_and_then(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, false, ROLE_CMD);
+    elapse(&f, 3 * NS_PER_S - 1);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 0);
+    elapse(&f, 1);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 1);
+    elapse(&f, 59 * NS_PER_S);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 1);
+    elapse(&f, NS_PER_S);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 2);
+    join(&f);
+    elapse(&f, 4 * NS_PER_S);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 2);
+    end(&f);
+}
+
+static void manager__that_falls_silent_is_looked_for_again(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, false, ROLE_CMD);
+    join(&f);
+    elapse(&f, 20 * NS_PER_S);
+    assert_int_equal(f.news[MEMBER_LOST], 1);
+    assert_int_equal(f.news[MEMBER_DISMISSED], 0);
+    assert_false(contact_is_up(&f.m.manager));
+    assert_non_null(f.m.manager.session); /* a HELLO is on its way */
+    end(&f);
+}
+
+static void manager__whose_session_dies_is_called_at_once(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, false, ROLE_CMD);
+    join(&f);
+    Session *was = f.m.manager.session;
+    member_closed(&f.m, was);
+    endpoint_forget(f.mine, was);
+    assert_true(member_deadline(&f.m) <= f.now_ns);
+    member_expire(&f.m, f.now_ns);
+    assert_non_null(f.m.manager.session);
+    assert_int_equal(f.news[MEMBER_LOST], 0);
+    end(&f);
+}
+
+static void manager__is_not_just_anybody(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, false, ROLE_RMD);
+    meet(&f);
+    assert_int_equal(f.news[MEMBER_NO_MANAGER], 1);
+    assert_int_equal(f.asked_count, 0); /* it does not join that */
+    end(&f);
+}
+
+/* ---- the owner ------------------------------------------------------------------------------- */
+
+static void limit__is_hurried_for_until_it_is_reached(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, true, ROLE_CMD);
+    join(&f);
+    alloc(&f, 4);
+    assert_int_equal(hear(&f, "limit 65536"), OWNER_LIMIT);
+    assert_false(f.hurries);
+    assert_int_equal(hear(&f, "limit 8192"), OWNER_LIMIT);
+    assert_true(f.hurries);
+    assert_int_equal(f.commands_count, 1);
+    assert_int_equal(f.commands[0].kind, IMD_DROP);
+    unsigned before = f.used_count;
+    member_done(&f.m, &f.commands[0], 0, f.now_ns);
+    assert_false(f.hurries);
+    assert_int_equal(f.used_count, before + 1); /* at once: somebody waits for it */
+    assert_int_equal(f.used_bytes, 0);
+    assert_int_equal(f.limit_bytes, 8192);
+    end(&f);
+}
+
+static void use__is_reported_again_to_a_monitor_that_did_not_listen(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, true, ROLE_CMD);
+    join(&f);
+    f.deaf = true;
+    (void)hear(&f, "limit 8192");
+    unsigned before = f.used_count;
+    f.deaf = false;
+    elapse(&f, NS_PER_S - 1);
+    assert_int_equal(f.used_count, before);
+    elapse(&f, 1);
+    assert_int_equal(f.used_count, before + 1);
+    assert_int_equal(f.limit_bytes, 8192);
+    end(&f);
+}
+
+static void owner__that_falls_silent_ends_it(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, true, ROLE_CMD);
+    elapse(&f, 3 * SILENCE_NS); /* it never said that it would say something */
+    assert_int_equal(hear(&f, "beat"), OWNER_BEAT);
+    elapse(&f, SILENCE_NS - 1);
+    assert_int_equal(hear(&f, "beat"), OWNER_BEAT);
+    elapse(&f, SILENCE_NS - 1);
+    assert_int_equal(f.news[MEMBER_OWNER_SILENT], 0);
+    assert_int_equal(f.commands_count, 0);
+    elapse(&f, 1);
+    assert_int_equal(f.news[MEMBER_OWNER_SILENT], 1);
+    assert_int_equal(f.commands_count, THREADS);
+    end(&f);
+}
+
+static void owner__that_hangs_up_ends_it_once(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, true, ROLE_CMD);
+    (void)hear(&f, "beat");
+    member_owner_gone(&f.m, f.now_ns);
+    assert_int_equal(f.news[MEMBER_OWNER_GONE], 1);
+    assert_int_equal(f.commands_count, THREADS);
+    member_leave(&f.m, f.now_ns);
+    elapse(&f, LEAVE_NS - 1);
+    assert_int_equal(f.news[MEMBER_LEAVES], 0);
+    assert_int_equal(f.news[MEMBER_OWNER_SILENT], 0);
+    assert_int_equal(f.commands_count, THREADS);
+    end(&f);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void leave__is_over_when_clients_and_manager_know(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, false, ROLE_CMD);
+    join(&f);
+    assert_false(member_finished(&f.m, TIME_NEVER - 1));
+    member_leave(&f.m, f.now_ns);
+    assert_true(f.hurries);
+    assert_int_equal(f.commands_count, THREADS);
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(f.commands[i].kind, IMD_LEAVE);
+        assert_int_equal(f.commands[i].thread, i);
+        assert_int_equal(f.given_back, 0);
+        assert_false(member_finished(&f.m, f.now_ns));
+        member_done(&f.m, &f.commands[i], 0, f.now_ns);
+    }
+    assert_int_equal(f.given_back, 1); /* that does not wait for the manager */
+    assert_false(member_finished(&f.m, f.now_ns));
+    answer(&f, OP_PART);
+    assert_true(member_finished(&f.m, f.now_ns));
+    end(&f);
+}
+
+static void leave__does_not_wait_for_ever(void **state)
+{
+    Fixture f;
+    (void)state;
+    begin(&f, false, ROLE_CMD);
+    join(&f);
+    const uint64_t end_ns = f.now_ns + LEAVE_NS;
+    member_leave(&f.m, f.now_ns);
+    for (uint64_t due; (due = member_deadline(&f.m)) < end_ns; f.asked_count = 0)
+        member_expire(&f.m, due);
+    assert_int_equal(member_deadline(&f.m), end_ns);
+    assert_true(member_threads_deadline(LEAVE_NS) < LEAVE_NS);
+    assert_false(member_finished(&f.m, f.now_ns + LEAVE_NS - 1));
+    assert_true(member_finished(&f.m, f.now_ns + LEAVE_NS));
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(manager__that_is_not_there_is_reported_now_and_then),
+        cmocka_unit_test(manager__that_falls_silent_is_looked_for_again),
+        cmocka_unit_test(manager__whose_session_dies_is_called_at_once),
+        cmocka_unit_test(manager__is_not_just_anybody),
+        cmocka_unit_test(limit__is_hurried_for_until_it_is_reached),
+        cmocka_unit_test(use__is_reported_again_to_a_monitor_that_did_not_listen),
+        cmocka_unit_test(owner__that_falls_silent_ends_it),
+        cmocka_unit_test(owner__that_hangs_up_ends_it_once),
+        cmocka_unit_test(leave__is_over_when_clients_and_manager_know),
+        cmocka_unit_test(leave__does_not_wait_for_ever),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
