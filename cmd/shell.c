@@ -11,26 +11,17 @@
 #include "base/defaults.h"
 #include "base/os.h"
 #include "cmd/core.h"
+#include "cmd/journal.h"
 #include "daemon/loop.h"
 #include "daemon/port.h"
 #include "daemon/start.h"
-
-/* At most so often is it logged what changed in the directories. */
-static const uint64_t REPORT_NS = NS_PER_S;
-/* So many lines name who came and went, in so long. */
-enum { EVENTS_MAX = 100 };
-static const uint64_t EVENTS_NS = 10 * NS_PER_S;
 
 struct Cmd {
     const CmdOptions *options; /* borrowed */
     Loop *loop;
     Port port;
     Manager *manager;
-    ManagerStats reported;
-    uint64_t report_ns; /* none before */
-    bool pending;       /* there is something to report then */
-    unsigned events;    /* since the last beginning of EVENTS_NS */
-    uint64_t events_from_ns;
+    Journal journal;
 };
 
 /* ---- the core's effects, and what comes in --------------------------------------------------- */
@@ -60,19 +51,15 @@ static void on_closed(void *ctx, Session *s)
 
 static const PortOps port_ops = {.message = on_message, .closed = on_closed};
 
-/* Programs may come and go by the thousand: in a while only so many are named. */
 static void on_event(void *ctx, const ManagerEvent *e)
 {
     Cmd *cmd = ctx;
     char address[ADDR_TEXT_MAX];
-    uint64_t now = os_now_ns();
-    if (now >= cmd->events_from_ns) {
-        if (cmd->events > EVENTS_MAX)
-            log_event(LOG_LEVEL_INFO, "events_not_named", "count=%u", cmd->events - EVENTS_MAX);
-        cmd->events = 0;
-        cmd->events_from_ns = time_add(now, EVENTS_NS);
-    }
-    if (++cmd->events > EVENTS_MAX)
+    unsigned unnamed;
+    bool named = journal_event(&cmd->journal, os_now_ns(), &unnamed);
+    if (unnamed)
+        log_event(LOG_LEVEL_INFO, "events_not_named", "count=%u", unnamed);
+    if (!named)
         return;
     log_event(LOG_LEVEL_INFO, e->what, "id=%016" PRIx64 "%s%s regions=%" PRIu64 "%s%s%s", e->id,
               e->address.kind != ADDR_NONE ? " address=" : "",
@@ -80,24 +67,12 @@ static void on_event(void *ctx, const ManagerEvent *e)
               e->regions, *e->why ? " why=\"" : "", e->why, *e->why ? "\"" : "");
 }
 
-static bool news(const ManagerStats *a, const ManagerStats *b)
-{
-    return a->hosts != b->hosts || a->lost_hosts != b->lost_hosts ||
-           a->reclaimed_clients != b->reclaimed_clients ||
-           a->reclaimed_regions != b->reclaimed_regions;
-}
-
-/* Hosts that came and went, clients that died: state changes, logged once. */
 static void report(Cmd *cmd, uint64_t now_ns)
 {
     ManagerStats s;
     manager_stats(cmd->manager, &s);
-    cmd->pending = news(&s, &cmd->reported);
-    if (!cmd->pending || now_ns < cmd->report_ns)
+    if (!journal_report(&cmd->journal, &s, now_ns))
         return;
-    cmd->pending = false;
-    cmd->reported = s;
-    cmd->report_ns = time_add(now_ns, REPORT_NS);
     log_event(LOG_LEVEL_INFO, "cluster",
               "hosts=%" PRIu64 " clients=%" PRIu64 " regions=%" PRIu64 " lost_hosts=%" PRIu64
               " reclaimed_clients=%" PRIu64 " reclaimed_regions=%" PRIu64,
@@ -119,7 +94,7 @@ static uint64_t on_deadline(void *ctx)
 {
     Cmd *cmd = ctx;
     uint64_t t = time_min(port_deadline(&cmd->port), manager_deadline(cmd->manager));
-    return cmd->pending ? time_min(t, cmd->report_ns) : t;
+    return time_min(t, journal_deadline(&cmd->journal));
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the manager's log names, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/time.h"
+#include "cmd/journal.h"
+
+static const uint64_t NOW_NS = 1000 * NS_PER_S;
+
+static void events__of_a_crowd_are_counted(void **state)
+{
+    Journal j = {0};
+    unsigned unnamed;
+    (void)state;
+    for (unsigned i = 0; i < JOURNAL_EVENTS_MAX; i++) {
+        assert_true(journal_event(&j, NOW_NS + i, &unnamed));
+        assert_int_equal(unnamed, 0);
+    }
+    for (unsigned i = 0; i < 7; i++)
+        assert_false(journal_event(&j, NOW_NS + NS_PER_S, &unnamed));
+    assert_true(journal_event(&j, NOW_NS + 10 * NS_PER_S, &unnamed));
+    assert_int_equal(unnamed, 7);
+    assert_true(journal_event(&j, NOW_NS + 20 * NS_PER_S, &unnamed));
+    assert_int_equal(unnamed, 0);
+}
+
+static void directories__are_reported_when_they_changed(void **state)
+{
+    Journal j = {0};
+    ManagerStats s = {0};
+    (void)state;
+    assert_false(journal_report(&j, &s, NOW_NS));
+    assert_int_equal(journal_deadline(&j), TIME_NEVER);
+    s.hosts = 1;
+    assert_true(journal_report(&j, &s, NOW_NS));
+    assert_false(journal_report(&j, &s, NOW_NS));
+    s.regions = 5; /* that alone is no news */
+    assert_false(journal_report(&j, &s, NOW_NS + NS_PER_S));
+    assert_int_equal(journal_deadline(&j), TIME_NEVER);
+}
+
+static void directories__are_reported_once_a_second(void **state)
+{
+    Journal j = {0};
+    ManagerStats s = {.hosts = 1};
+    (void)state;
+    assert_true(journal_report(&j, &s, NOW_NS));
+    s.lost_hosts = 1;
+    assert_false(journal_report(&j, &s, NOW_NS + 1));
+    assert_int_equal(journal_deadline(&j), NOW_NS + NS_PER_S);
+    s.reclaimed_clients = s.reclaimed_regions = 2;
+    assert_true(journal_report(&j, &s, NOW_NS + NS_PER_S));
+    assert_int_equal(journal_deadline(&j), TIME_NEVER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events__of_a_crowd_are_counted),
+        cmocka_unit_test(directories__are_reported_when_they_changed),
+        cmocka_unit_test(directories__are_reported_once_a_second),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
