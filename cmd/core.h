@@ -69,5 +69,7 @@ size_t manager_bytes(const Manager *m); /* allocated, for all that it holds */
 bool manager_check(const Manager *m);   /* invariants, for tests */
 /* The directory has this imd, and counts on it. For tests. */
 bool manager_has_host(const Manager *m, uint64_t epoch);
+/* What the rmd at @address has reported last, but for its reason. False: nothing. For tests. */
+bool manager_owner(const Manager *m, const Addr *address, OpHost *ret);
 
 #endif

@@ -33,6 +33,14 @@ const Owner *cmd_owner_of(const Manager *m, uint64_t epoch, const Addr *imd)
     return NULL;
 }
 
+bool manager_owner(const Manager *m, const Addr *address, OpHost *ret)
+{
+    const Owner *o = owner_find(m, address);
+    if (o)
+        *ret = (OpHost){.state = o->state, .epoch = o->epoch, .lendable_bytes = o->lendable_bytes};
+    return o;
+}
+
 /* ---- coming and going ---------------------------------------------------------------------- */
 
 void cmd_owner_set_epoch(Manager *m, Owner *o, uint64_t epoch)

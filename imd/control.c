@@ -19,7 +19,7 @@ ImdControl *imd_control_new(const ImdControlConfig *config, const Env *env,
     list_init(&c->commanded);
     list_init(&c->waiting);
     reply_cache_init(&c->replies);
-    manager_link_init(c);
+    control_manager_init(c);
     if (directory_init(&c->directory, env, config->epoch, config->pool_bytes, config->ports,
                        config->threads, config->regions_max) < 0) {
         reply_cache_deinit(&c->replies);
@@ -35,7 +35,7 @@ ImdControl *imd_control_free(ImdControl *c)
         return NULL;
     control_jobs_deinit(c);
     control_limit_deinit(c);
-    manager_link_deinit(c);
+    control_manager_deinit(c);
     directory_deinit(&c->directory);
     reply_cache_deinit(&c->replies);
     free(c);
@@ -54,8 +54,8 @@ void imd_control_up(ImdControl *c, const Id128 *manager, uint64_t now_ns)
         control_jobs_forget(c);
     }
     c->up = true;
-    manager_link_up(c, same, now_ns);
-    manager_link_run(c, now_ns);
+    control_manager_up(c, same, now_ns);
+    control_manager_run(c, now_ns);
 }
 
 void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size_t len,
@@ -69,8 +69,8 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
     if (type == WIRE_REQUEST && wire_request_decode(payload, len, &request) == 0)
         control_request(c, &request);
     else if (type == WIRE_REPLY && wire_reply_decode(payload, len, &reply) == 0)
-        manager_link_reply(c, &reply, now_ns);
-    manager_link_run(c, now_ns);
+        control_manager_reply(c, &reply, now_ns);
+    control_manager_run(c, now_ns);
 }
 
 void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns)
@@ -79,7 +79,7 @@ void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_
     if (!control_command_done(c, command, result, now_ns))
         return;
     control_limit_keep(c);
-    manager_link_run(c, now_ns);
+    control_manager_run(c, now_ns);
 }
 
 void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns)
@@ -88,8 +88,8 @@ void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns)
     control_trace(c, "limit", bytes);
     c->directory.limit_bytes = bytes - bytes % POOL_ALIGN;
     control_limit_keep(c);
-    manager_link_hurry(c);
-    manager_link_run(c, now_ns);
+    control_manager_hurry(c);
+    control_manager_run(c, now_ns);
 }
 
 void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes)
@@ -108,8 +108,8 @@ void imd_control_leave(ImdControl *c, uint64_t now_ns)
         ImdCommand command = {.kind = IMD_LEAVE, .thread = i};
         c->sink.command(c->sink.ctx, &command);
     }
-    manager_link_part(c, now_ns);
-    manager_link_run(c, now_ns);
+    control_manager_part(c, now_ns);
+    control_manager_run(c, now_ns);
 }
 
 bool imd_control_finished(const ImdControl *c)
@@ -119,13 +119,13 @@ bool imd_control_finished(const ImdControl *c)
 
 uint64_t imd_control_deadline(const ImdControl *c)
 {
-    return time_min(manager_link_deadline(c), control_aged_ns(c));
+    return time_min(control_manager_deadline(c), control_aged_ns(c));
 }
 
 void imd_control_expire(ImdControl *c, uint64_t now_ns)
 {
     control_drop_aged(c, now_ns);
-    manager_link_run(c, now_ns);
+    control_manager_run(c, now_ns);
 }
 
 bool imd_control_joined(const ImdControl *c)

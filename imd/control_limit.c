@@ -88,7 +88,7 @@ void control_limit_keep(ImdControl *c)
     if (!directory_over_limit(&c->directory))
         victims_forget(&c->victims);
     if (dropped)
-        manager_link_hurry(c);
+        control_manager_hurry(c);
 }
 
 uint64_t imd_control_limit_bytes(const ImdControl *c)

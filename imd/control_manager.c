@@ -193,7 +193,7 @@ static void slot_answered(ImdControl *c, unsigned slot, uint64_t now_ns)
         page_answered(c, r);
 }
 
-void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns)
+void control_manager_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns)
 {
     for (unsigned i = 0; i < SLOT_MAX; i++) {
         if (c->slots[i].on && request_input(&c->slots[i].request, reply, now_ns)) {
@@ -204,7 +204,7 @@ void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns)
     }
 }
 
-void manager_link_hurry(ImdControl *c)
+void control_manager_hurry(ImdControl *c)
 {
     if (c->joined)
         c->next_ns = time_min(c->next_ns, time_add(c->beat_ns, BEAT_HURRIED_NS));
@@ -212,12 +212,12 @@ void manager_link_hurry(ImdControl *c)
 
 /* ---- life and clock ------------------------------------------------------------------------- */
 
-void manager_link_init(ImdControl *c)
+void control_manager_init(ImdControl *c)
 {
     request_ids_init(&c->ids);
 }
 
-void manager_link_deinit(ImdControl *c)
+void control_manager_deinit(ImdControl *c)
 {
     listing_end(c);
 }
@@ -234,7 +234,7 @@ static void slots_renew(ImdControl *c, bool same, uint64_t now_ns)
     }
 }
 
-void manager_link_up(ImdControl *c, bool same, uint64_t now_ns)
+void control_manager_up(ImdControl *c, bool same, uint64_t now_ns)
 {
     slots_renew(c, same, now_ns);
     silence_answered(&c->silence);
@@ -248,7 +248,7 @@ void manager_link_up(ImdControl *c, bool same, uint64_t now_ns)
         part_start(c, now_ns);
 }
 
-void manager_link_part(ImdControl *c, uint64_t now_ns)
+void control_manager_part(ImdControl *c, uint64_t now_ns)
 {
     listing_end(c);
     slot_stop(c, SLOT_JOIN);
@@ -300,7 +300,7 @@ static void mind_silence(ImdControl *c, uint64_t now_ns)
     rejoin(c, now_ns);
 }
 
-void manager_link_run(ImdControl *c, uint64_t now_ns)
+void control_manager_run(ImdControl *c, uint64_t now_ns)
 {
     mind_silence(c, now_ns);
     if (c->up && !c->leaving) {
@@ -313,7 +313,7 @@ void manager_link_run(ImdControl *c, uint64_t now_ns)
     slots_run(c, now_ns);
 }
 
-uint64_t manager_link_deadline(const ImdControl *c)
+uint64_t control_manager_deadline(const ImdControl *c)
 {
     uint64_t t = TIME_NEVER;
     if (c->up && !c->leaving && (c->joined || !c->slots[SLOT_JOIN].on))

@@ -121,15 +121,15 @@ bool control_limit_check(const ImdControl *c);
 
 /* ---- control_manager.c ---------------------------------------------------------------------- */
 
-void manager_link_init(ImdControl *c);
-void manager_link_deinit(ImdControl *c);
-void manager_link_up(ImdControl *c, bool same, uint64_t now_ns);
-void manager_link_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns);
+void control_manager_init(ImdControl *c);
+void control_manager_deinit(ImdControl *c);
+void control_manager_up(ImdControl *c, bool same, uint64_t now_ns);
+void control_manager_reply(ImdControl *c, const WireReply *reply, uint64_t now_ns);
 /* What the manager believes of our room is wrong: the next BEAT comes sooner. */
-void manager_link_hurry(ImdControl *c);
-void manager_link_part(ImdControl *c, uint64_t now_ns);
+void control_manager_hurry(ImdControl *c);
+void control_manager_part(ImdControl *c, uint64_t now_ns);
 /* Starts what is due, sends what is to be sent. */
-void manager_link_run(ImdControl *c, uint64_t now_ns);
-uint64_t manager_link_deadline(const ImdControl *c);
+void control_manager_run(ImdControl *c, uint64_t now_ns);
+uint64_t control_manager_deadline(const ImdControl *c);
 
 #endif

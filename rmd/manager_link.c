@@ -4,8 +4,6 @@
 #include "base/defaults.h"
 #include "base/time.h"
 
-#include "daemon/log.h"
-
 /* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;
 static const uint64_t COMPLAIN_FIRST_NS = 3 * NS_PER_S, COMPLAIN_NEXT_NS = 60 * NS_PER_S;
@@ -15,17 +13,16 @@ enum { SILENT_BEATS = DEFAULT_HOST_DEAD_NS / DEFAULT_RMD_BEAT_NS };
 static const RequestTimes times = {
     .first_retry_ns = 50 * NS_PER_MS, .retry_max_ns = NS_PER_S, .deadline_ns = 5 * NS_PER_S};
 
-static void log_manager(const ManagerLink *l, enum LogLevel level, const char *event,
-                        const char *more)
+static void news(const ManagerLink *l, enum LinkNews what)
 {
-    char text[ADDR_TEXT_MAX];
-    log_event(level, event, "manager=%s%s", addr_format(&l->contact.peer, text, sizeof text), more);
+    l->sink.news(l->sink.ctx, what);
 }
 
-void manager_link_init(ManagerLink *l, Port *port, const Addr *manager, uint64_t beat_ns,
-                       uint64_t now_ns)
+void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink *sink,
+                       const Addr *manager, uint64_t beat_ns, uint64_t now_ns)
 {
-    *l = (ManagerLink){.port = port,
+    *l = (ManagerLink){.endpoint = endpoint,
+                       .sink = *sink,
                        .contact = {.peer = *manager, .every_ns = RECONNECT_NS},
                        .beat_ns = beat_ns,
                        .complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS)};
@@ -38,10 +35,8 @@ static void push(ManagerLink *l, uint64_t now_ns)
     if (!l->request.id || l->request.state != REQUEST_RUNNING || !contact_is_up(&l->contact))
         return;
     size_t len = request_output(&l->request, l->ids.settled, payload, now_ns);
-    if (len == 0)
-        return;
-    port_message(l->port, l->contact.session, WIRE_REQUEST, payload, len);
-    port_flush(l->port);
+    if (len > 0)
+        l->sink.message(l->sink.ctx, l->contact.session, WIRE_REQUEST, payload, len);
 }
 
 void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns)
@@ -66,27 +61,28 @@ bool manager_link_settled(const ManagerLink *l)
     return !l->request.id || l->request.state != REQUEST_RUNNING || !l->heard;
 }
 
-void manager_link_input(ManagerLink *l, const uint8_t *payload, size_t len, uint64_t now_ns)
+void manager_link_message(ManagerLink *l, const Session *s, uint8_t type, const uint8_t *payload,
+                          size_t len, uint64_t now_ns)
 {
     WireReply reply;
-    if (!l->request.id || wire_reply_decode(payload, len, &reply) != 0 ||
+    if (type != WIRE_REPLY || s != l->contact.session || s->peer_role != ROLE_CMD ||
+        !l->request.id || wire_reply_decode(payload, len, &reply) != 0 ||
         !request_input(&l->request, &reply, now_ns))
         return;
     silence_answered(&l->silence);
     if (!l->heard)
-        log_manager(l, LOG_LEVEL_INFO, "manager_answers", "");
+        news(l, LINK_ANSWERS);
     l->heard = true;
     if (l->request.status != STATUS_OK)
-        log_manager(l, LOG_LEVEL_WARN, "manager_refuses", "");
+        news(l, LINK_REFUSES);
 }
 
-void manager_link_up(ManagerLink *l, Session *s, uint64_t now_ns)
+void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
 {
     if (s != l->contact.session)
         return;
     if (s->peer_role != ROLE_CMD) {
-        log_manager(l, LOG_LEVEL_ERROR, "not_a_manager",
-                    " fix=\"give --manager the address of cmd\"");
+        news(l, LINK_NO_MANAGER);
         return;
     }
     if (l->request.id && l->request.state == REQUEST_RUNNING)
@@ -105,8 +101,7 @@ static void complain(ManagerLink *l, uint64_t now_ns)
 {
     if (l->heard || now_ns < l->complain_ns)
         return;
-    log_manager(l, LOG_LEVEL_WARN, "manager_silent",
-                " fix=\"is cmd running there, with the same key and cluster name?\"");
+    news(l, LINK_UNHEARD);
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
@@ -118,18 +113,18 @@ static void mind_silence(ManagerLink *l, uint64_t now_ns)
         return;
     silence_answered(&l->silence);
     if (l->heard)
-        log_manager(l, LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\"");
+        news(l, LINK_LOST);
     l->heard = false;
-    contact_renew(&l->contact, l->port->endpoint);
+    contact_renew(&l->contact, l->endpoint);
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
 void manager_link_expire(ManagerLink *l, uint64_t now_ns)
 {
-    contact_step(&l->contact, l->port->endpoint, now_ns);
     if (l->request.id)
         request_expire(&l->request, now_ns);
     mind_silence(l, now_ns);
+    contact_step(&l->contact, l->endpoint, now_ns); /* also to whom we lost just now */
     push(l, now_ns);
     complain(l, now_ns);
 }

@@ -1,19 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* What rmd reports to cmd: the state of its host, at each change and each beat. Of several that are
- * not yet answered only the newest counts. */
+ * not yet answered only the newest counts. Pure: rmd and the simulation run the same. */
 #ifndef DODO_RMD_MANAGER_LINK_H
 #define DODO_RMD_MANAGER_LINK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/port.h"
 #include "proto/contact.h"
 #include "proto/request.h"
 #include "proto/silence.h"
 
+/* What people should know. */
+enum LinkNews {
+    LINK_ANSWERS,    /* the manager does, again */
+    LINK_REFUSES,    /* ... the report */
+    LINK_LOST,       /* it did, and does not any more */
+    LINK_UNHEARD,    /* it has not answered for a while */
+    LINK_NO_MANAGER, /* who answers at its address is something else */
+    LINK_NEWS_MAX
+};
+
+typedef struct ManagerLinkSink {
+    void (*message)(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len);
+    void (*news)(void *ctx, enum LinkNews news);
+    void *ctx;
+} ManagerLinkSink;
+
 typedef struct ManagerLink {
-    Port *port;      /* borrowed */
+    Endpoint *endpoint; /* borrowed */
+    ManagerLinkSink sink;
     Contact contact; /* with the manager */
     uint64_t beat_ns;
     RequestIds ids;
@@ -23,16 +39,18 @@ typedef struct ManagerLink {
     uint64_t tell_ns, complain_ns;
 } ManagerLink;
 
-void manager_link_init(ManagerLink *l, Port *port, const Addr *manager, uint64_t beat_ns,
-                       uint64_t now_ns);
+void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink *sink,
+                       const Addr *manager, uint64_t beat_ns, uint64_t now_ns);
 /* Instead of the last report. */
 void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns);
 /* It is time to say it again. */
 bool manager_link_due(const ManagerLink *l, uint64_t now_ns);
 /* The newest has been answered, or there is nobody who would. */
 bool manager_link_settled(const ManagerLink *l);
-void manager_link_input(ManagerLink *l, const uint8_t *payload, size_t len, uint64_t now_ns);
-void manager_link_up(ManagerLink *l, Session *s, uint64_t now_ns);
+/* Of any session: replies of the manager's count. */
+void manager_link_message(ManagerLink *l, const Session *s, uint8_t type, const uint8_t *payload,
+                          size_t len, uint64_t now_ns);
+void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns);
 void manager_link_closed(ManagerLink *l, const Session *s);
 uint64_t manager_link_deadline(const ManagerLink *l);
 void manager_link_expire(ManagerLink *l, uint64_t now_ns);

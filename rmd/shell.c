@@ -12,6 +12,7 @@
 #include "base/defaults.h"
 #include "base/os.h"
 #include "daemon/loop.h"
+#include "daemon/port.h"
 #include "daemon/start.h"
 #include "rmd/child.h"
 #include "rmd/looker.h"
@@ -114,6 +115,32 @@ static void on_changed(void *ctx)
 
 /* ---- cmd and tools --------------------------------------------------------------------------- */
 
+static void on_output(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
+{
+    Rmd *rmd = ctx;
+    port_message(&rmd->port, s, type, payload, len);
+}
+
+static void on_link_news(void *ctx, enum LinkNews news)
+{
+    static const struct {
+        enum LogLevel level;
+        const char *event, *fix;
+    } lines[LINK_NEWS_MAX] = {
+        [LINK_ANSWERS] = {LOG_LEVEL_INFO, "manager_answers", ""},
+        [LINK_REFUSES] = {LOG_LEVEL_WARN, "manager_refuses", ""},
+        [LINK_LOST] = {LOG_LEVEL_WARN, "manager_lost", " fix=\"see whether cmd runs there\""},
+        [LINK_UNHEARD] = {LOG_LEVEL_WARN, "manager_silent",
+                          " fix=\"is cmd running there, with the same key and cluster name?\""},
+        [LINK_NO_MANAGER] = {LOG_LEVEL_ERROR, "not_a_manager",
+                             " fix=\"give --manager the address of cmd\""},
+    };
+    const Rmd *rmd = ctx;
+    char text[ADDR_TEXT_MAX];
+    log_event(lines[news].level, lines[news].event, "manager=%s%s",
+              addr_format(&rmd->options->common.manager, text, sizeof text), lines[news].fix);
+}
+
 /* What others may know of the owner. */
 static enum Detail detail(const Rmd *rmd)
 {
@@ -201,10 +228,10 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     Rmd *rmd = ctx;
     if (type == WIRE_PING)
         port_pong(&rmd->port, s, payload, len, 0);
-    else if (type == WIRE_REPLY && s == rmd->link.contact.session && s->peer_role == ROLE_CMD)
-        manager_link_input(&rmd->link, payload, len, now_ns);
     else if (type == WIRE_REQUEST)
         on_request(rmd, s, payload, len, now_ns);
+    else
+        manager_link_message(&rmd->link, s, type, payload, len, now_ns);
 }
 
 static void on_up(void *ctx, Session *s, uint64_t now_ns)
@@ -389,6 +416,7 @@ static int open_port(Rmd *rmd, char *error)
     const RmdOptions *o = rmd->options;
     const Addr *const addresses[] = {&o->listen, &o->common.manager};
     const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
+    const ManagerLinkSink link_sink = {.message = on_output, .news = on_link_news, .ctx = rmd};
     EndpointConfig config;
     Transport *t;
     int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &config, error);
@@ -408,7 +436,8 @@ static int open_port(Rmd *rmd, char *error)
     explicit_bzero(&config, sizeof config);
     rmd->has_port = res == 0;
     if (res == 0)
-        manager_link_init(&rmd->link, &rmd->port, &o->common.manager, o->beat_ns, os_now_ns());
+        manager_link_init(&rmd->link, rmd->port.endpoint, &link_sink, &o->common.manager,
+                          o->beat_ns, os_now_ns());
     return res;
 }
 

@@ -168,6 +168,20 @@ static bool is_live(const Live *live, unsigned n, const RegionAddress *a)
     return false;
 }
 
+/* The manager knows of each owner what his monitor has reported. */
+static void check_owners(World *w)
+{
+    for (unsigned i = 0; w->p.owners && i < w->p.imds; i++) {
+        const SimOwner *o = &w->owners[i];
+        const Addr at = addr_sim(o->imd->host, PORT_RMD);
+        OpHost known = {0};
+        if (!manager_owner(w->cmd.manager, &at, &known) || known.state != o->told.state ||
+            known.epoch != o->told.epoch)
+            violate(w, "the manager takes the owner of host %u for state %u, who is in %u", i,
+                    known.state, o->told.state);
+    }
+}
+
 /* Every region that a host holds open is some live client's, and the manager knows as many
  * regions as the hosts have. */
 void check_no_leak(World *w)
@@ -192,6 +206,7 @@ void check_no_leak(World *w)
     if (full ? s.regions > total : s.regions != total)
         violate(w, "the manager knows %llu regions, the hosts hold %llu",
                 (unsigned long long)s.regions, (unsigned long long)total);
+    check_owners(w);
     if (s.hosts != w->p.imds)
         violate(w, "the manager knows %llu hosts of %u", (unsigned long long)s.hosts, w->p.imds);
     cover(w, COVER_CHECKS);

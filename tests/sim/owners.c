@@ -53,58 +53,59 @@ static OpHost owner_report(const SimOwner *o)
     return report;
 }
 
-static void tell(SimOwner *o, const OpHost *report, uint64_t now)
+/* Sometimes what was said when the owner was last there arrives only now. */
+static void link_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
-    RequestTimes times = {.first_retry_ns = 20 * NS_PER_MS,
-                          .retry_max_ns = 200 * NS_PER_MS,
-                          .deadline_ns = 10 * NS_PER_S};
-    uint8_t body[WIRE_BODY_MAX];
-    if (o->request.id)
-        request_ids_settle(&o->ids, o->request.id);
-    uint64_t id = request_ids_take(&o->ids);
-    if (id == 0)
-        abort();
-    request_start(&o->request, id, OP_HOST, body, wire_host_encode(report, body), &times, now);
-    o->told = *report;
-    o->beat_ns = now + o->world->p.beat_ns;
-    cover(o->world, COVER_OWNERS_TOLD);
+    SimOwner *o = ctx;
+    World *w = o->world;
+    sim_send(w, o->endpoint, o->socket, s, type, payload, len);
+    if (o->told.state == HOST_OWNER_BUSY) {
+        memcpy(o->late, payload, len);
+        o->late_len = len;
+    } else if (o->late_len > 0 && sim_rng_below(&w->owners_rng, 8) == 0) {
+        sim_send(w, o->endpoint, o->socket, s, type, o->late, o->late_len);
+    }
+}
+
+static void link_news(void *ctx, enum LinkNews news)
+{
+    static const char *const texts[LINK_NEWS_MAX] = {"hears the manager", "is refused",
+                                                     "lost the manager", "hears no manager",
+                                                     "hears somebody else"};
+    const SimOwner *o = ctx;
+    story(o->world, "  %s %s", o->env.name, texts[news]);
 }
 
 static void talk(SimOwner *o, uint64_t now)
 {
-    World *w = o->world;
-    Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
     OpHost report = owner_report(o);
-    uint8_t out[WIRE_PAYLOAD_MAX];
-    if (report.state != o->told.state || report.epoch != o->told.epoch || now >= o->beat_ns)
-        tell(o, &report, now);
-    Session *s = endpoint_connect(o->endpoint, &cmd, now);
-    sim_flush_hellos(w, o->endpoint, o->socket, now);
-    request_expire(&o->request, now);
-    if (!s || !s->up)
-        return;
-    size_t n = request_output(&o->request, o->ids.settled, out, now);
-    if (n > 0)
-        sim_send(w, o->endpoint, o->socket, s, WIRE_REQUEST, out, n);
-    if (n > 0 && o->told.state == HOST_OWNER_BUSY) {
-        memcpy(o->late, out, n);
-        o->late_len = n;
-    } else if (o->late_len > 0 && sim_rng_below(&w->owners_rng, 8) == 0) {
-        /* as if it had been on its way ever since */
-        sim_send(w, o->endpoint, o->socket, s, WIRE_REQUEST, o->late, o->late_len);
+    if (report.state != o->told.state || report.epoch != o->told.epoch ||
+        manager_link_due(&o->link, now)) {
+        o->told = report;
+        manager_link_tell(&o->link, &report, now);
+        cover(o->world, COVER_OWNERS_TOLD);
     }
+    manager_link_expire(&o->link, now);
+    sim_flush_hellos(o->world, o->endpoint, o->socket, now);
+}
+
+static void owner_closed(void *ctx, Session *s)
+{
+    SimOwner *o = ctx;
+    manager_link_closed(&o->link, s);
 }
 
 static void owner_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
 {
     SimOwner *o = ctx;
     EndpointInput in;
-    WireReply reply;
     SimHeap *was = sim_heap_enter(&o->heap);
     uint64_t now = world_now(o->world);
-    if (endpoint_input(o->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE &&
-        in.type == WIRE_REPLY && wire_reply_decode(in.payload, in.payload_len, &reply) == 0)
-        (void)request_input(&o->request, &reply, now);
+    enum EndpointOutcome outcome = endpoint_input(o->endpoint, from, datagram, len, now, &in);
+    if (outcome == ENDPOINT_MESSAGE)
+        manager_link_message(&o->link, in.session, in.type, in.payload, in.payload_len, now);
+    else if (outcome == ENDPOINT_UP)
+        manager_link_up(&o->link, in.session, now);
     if (in.reply_len)
         simnet_send(o->world->net, o->socket, from, in.reply, in.reply_len);
     sim_heap_enter(was);
@@ -153,6 +154,8 @@ static void owner_step(void *ctx, uint64_t arg)
 static void owner_start(World *w, unsigned i)
 {
     SimOwner *o = &w->owners[i];
+    const ManagerLinkSink sink = {.message = link_message, .news = link_news, .ctx = o};
+    const Addr cmd = addr_sim(HOST_CMD, PORT_CMD);
     Id128 self;
     EndpointConfig config;
     o->world = w;
@@ -165,13 +168,14 @@ static void owner_start(World *w, unsigned i)
     Env env = sim_env(&o->env);
     sim_rng_fill(&o->env.rng, &self, sizeof self);
     endpoint_config_fill(w, &config, ROLE_RMD, &self, 0);
-    request_ids_init(&o->ids);
     SimHeap *was = sim_heap_enter(&o->heap);
     o->endpoint = endpoint_new(&config, &env);
     sim_heap_enter(was);
     o->socket = simnet_open(w->net, o->imd->host, PORT_RMD, QUEUE_DATAGRAMS, owner_input, o);
     if (!o->endpoint || !o->socket)
         abort();
+    endpoint_on_close(o->endpoint, owner_closed, o);
+    manager_link_init(&o->link, o->endpoint, &sink, &cmd, w->p.beat_ns, world_now(w));
     if (w->p.reclaim_every_ns != TIME_NEVER)
         o->turn_ns = world_now(w) + sim_rng_below(&w->owners_rng, 2 * w->p.reclaim_every_ns);
     sim_timer_init(&o->timer, w->net, &o->life, owner_step, o);
@@ -203,6 +207,7 @@ void owners_stop(World *w)
         if (!o->endpoint)
             continue;
         SimHeap *was = sim_heap_enter(&o->heap);
+        endpoint_on_close(o->endpoint, NULL, NULL);
         o->endpoint = endpoint_free(o->endpoint);
         simnet_close(w->net, o->socket);
         sim_heap_enter(was);

@@ -15,6 +15,7 @@
 #include "imd/pool.h"
 #include "imd/serve.h"
 #include "proto/contact.h"
+#include "rmd/manager_link.h"
 #include "libdodo/core.h"
 #include "tests/lib/simfs.h"
 #include "tests/lib/simnet.h"
@@ -422,9 +423,7 @@ typedef struct SimOwner {
     bool busy;        /* the owner is there */
     uint64_t turn_ns; /* when he goes, or comes back */
     OpHost told;      /* last */
-    uint64_t beat_ns; /* then it is reported again */
-    RequestIds ids;
-    Request request;
+    ManagerLink link;
     uint8_t late[WIRE_PAYLOAD_MAX]; /* what it told when he was last there */
     size_t late_len;
 } SimOwner;

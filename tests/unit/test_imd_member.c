@@ -9,20 +9,19 @@
 
 #include <string.h>
 
-#include "base/id.h"
 #include "base/time.h"
 #include "imd/member.h"
 #include "proto/wire.h"
+#include "tests/lib/peer.h"
 
 enum { THREADS = 2, PAGE = 4096, COMMANDS_MAX = 8, MESSAGES_MAX = 8 };
 static const uint64_t EPOCH = 77, SILENCE_NS = 10 * NS_PER_S, LEAVE_NS = 4 * NS_PER_S;
 static const Addr manager_at = {.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}};
-static const Addr imd_at = {.kind = ADDR_IP4, .port = 8, .host = {127, 0, 0, 2}};
 
 typedef struct Fixture {
     ImdMember m;
     Endpoint *mine, *managers;
-    uint64_t now_ns, random, requests;
+    uint64_t now_ns, requests;
     unsigned news[MEMBER_NEWS_MAX], given_back;
     bool hurries, deaf;
     uint64_t used_bytes, limit_bytes;
@@ -32,14 +31,6 @@ typedef struct Fixture {
     WireRequest asked[MESSAGES_MAX]; /* without bodies */
     unsigned asked_count;
 } Fixture;
-
-static void fake_random(void *ctx, void *buf, size_t len)
-{
-    Fixture *f = ctx;
-    uint8_t *p = buf;
-    for (size_t i = 0; i < len; i++)
-        p[i] = (uint8_t)mix64(++f->random);
-}
 
 static void sink_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
@@ -89,23 +80,9 @@ static void sink_news(void *ctx, enum MemberNews news)
     f->news[news]++;
 }
 
-static Endpoint *endpoint_of(Fixture *f, enum WireRole role, uint8_t self, uint64_t epoch)
-{
-    const Env env = {.random = fake_random, .ctx = f};
-    const EndpointConfig config = {.role = (uint8_t)role,
-                                   .self = {{self}},
-                                   .epoch = epoch,
-                                   .sessions_max = 4,
-                                   .half_open_max = 4,
-                                   .hello_retry_ns = NS_PER_S};
-    Endpoint *e = endpoint_new(&config, &env);
-    assert_non_null(e);
-    return e;
-}
-
 static void begin(Fixture *f, bool owned, enum WireRole manager_role)
 {
-    const Env env = {.random = fake_random, .ctx = f};
+    const Env env = {.random = peer_random};
     const ImdMemberSink sink = {
         sink_message, sink_command, sink_give_all_back, sink_hurry, sink_used, sink_news, f};
     const ImdMemberConfig config = {.control = {.epoch = EPOCH,
@@ -120,8 +97,8 @@ static void begin(Fixture *f, bool owned, enum WireRole manager_role)
                                     .owner_silence_ns = SILENCE_NS,
                                     .leave_deadline_ns = LEAVE_NS};
     *f = (Fixture){.now_ns = 100 * NS_PER_S};
-    f->mine = endpoint_of(f, ROLE_IMD, 1, EPOCH);
-    f->managers = endpoint_of(f, manager_role, 2, 0);
+    f->mine = peer_new(ROLE_IMD, 1, EPOCH);
+    f->managers = peer_new(manager_role, 2, 0);
     assert_int_equal(member_init(&f->m, &config, &env, f->mine, &sink, f->now_ns), 0);
 }
 
@@ -147,20 +124,8 @@ static void elapse(Fixture *f, uint64_t ns)
 /* The HELLO on its way and the answer back: the session is up. */
 static void meet(Fixture *f)
 {
-    uint8_t hello[WIRE_PAYLOAD_MAX], answer[WIRE_PAYLOAD_MAX];
-    EndpointInput in = {0};
-    Addr to;
     elapse(f, 5 * NS_PER_S); /* a new attempt is due */
-    size_t len = endpoint_output(f->mine, hello, sizeof hello, &to, f->now_ns);
-    assert_true(len > 0);
-    assert_true(addr_equal(&to, &manager_at));
-    (void)endpoint_input(f->managers, &imd_at, hello, len, f->now_ns, &in);
-    assert_true(in.reply_len > 0);
-    len = in.reply_len;
-    memcpy(answer, in.reply, len);
-    assert_int_equal(endpoint_input(f->mine, &manager_at, answer, len, f->now_ns, &in),
-                     ENDPOINT_UP);
-    member_up(&f->m, in.session, f->now_ns);
+    member_up(&f->m, peer_meet(f->mine, f->managers, f->now_ns), f->now_ns);
 }
 
 /* The oldest request that is not answered has this answer. */
