@@ -130,6 +130,7 @@ static void close_running(Call *call, uint64_t now_ns)
         break;
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
+        call->unanswered = true;
         close_end(call, -1, call->parent ? EHOSTUNREACH : EINVAL, "the manager does not answer");
         break;
     }

@@ -251,6 +251,7 @@ struct Call {
     ssize_t result;     /* when over */
     int error;          /* errno when result is -1 */
     const char *reason; /* text for dodo_last_error(), or NULL; static */
+    bool unanswered;    /* close: the manager does not answer; asking more costs its time each */
     /* private: libdodo/call*.c */
     const struct CallOps *ops;
     uint8_t phase;

@@ -250,7 +250,8 @@ static void close_send(Call *call)
         close_stripe(call, r->stripes[g->stripe++]);
     if (g->running > 0)
         return;
-    if (g->error == EHOSTUNREACH)
+    call->unanswered = g->error == EHOSTUNREACH;
+    if (call->unanswered)
         close_end(call, -1, "the manager does not answer");
     else if (g->error && g->good == 0)
         close_end(call, -1, "the region had been reclaimed already");

@@ -89,6 +89,48 @@ static void retain__the_next_run_has_hits_alone(void **state)
     run("found", "read", "close");
 }
 
+static int open_kept(off_t offset)
+{
+    for (unsigned i = 0; i < 1000; i++) {
+        int rd = dodo_mopen_flags(MIB, fd, offset, KEEP);
+        if (rd >= 0)
+            return rd;
+        assert_int_equal(errno, ENOMEM); /* the manager has not heard of it all */
+    }
+    fail_msg("no region after 1000 times");
+    return -1;
+}
+
+/* A region that was lost fails to close, at once. That ends nobody else's. */
+static void retain__beside_a_region_that_is_gone(void **state)
+{
+    static uint8_t got[MIB];
+    DodoStat st;
+    (void)state;
+    cluster_start(&cluster, no_refraction, false);
+    Daemon *first = cluster_imd(&cluster, "16M");
+    file_make();
+    nobody_writes();
+    await_settled();
+    int gone = dodo_mopen_flags(MIB, fd, 0, DODO_RDONLY);
+    assert_true(gone >= 0);
+    assert_int_equal(dodo_mread(gone, 0, got, MIB), MIB);
+    assert_int_equal(kill(first->pid, SIGTERM), 0);
+    while (dodo_mread(gone, 0, got, MIB) == MIB)
+        (void)sched_yield();
+    daemon_kill(first);
+    (void)cluster_imd(&cluster, "16M");
+    int kept = open_kept(MIB);
+    assert_true(kept > gone); /* so it is closed after it */
+    assert_int_equal(dodo_stat(kept, &st), 0);
+    assert_int_equal(st.reused, 0);
+    assert_int_equal(dodo_mread(kept, 0, got, MIB), MIB);
+    assert_int_equal(dodo_shutdown(), 0);
+    kept = open_kept(MIB);
+    assert_int_equal(dodo_stat(kept, &st), 0);
+    assert_int_equal(st.reused, 1);
+}
+
 static void retain__not_after_a_change(void **state)
 {
     (void)state;
@@ -224,10 +266,11 @@ int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_teardown(f, tear_down)
     const struct CMUnitTest tests[] = {
-        T(retain__the_next_run_has_hits_alone), T(retain__not_after_a_change),
-        T(retain__not_what_was_written),        T(retain__not_while_somebody_can_write),
-        T(retain__not_without_a_clean_release), T(retain__only_for_the_same_secret),
-        T(retain__not_without_a_secret),        T(retain__gives_way_when_room_is_needed),
+        T(retain__the_next_run_has_hits_alone),  T(retain__not_after_a_change),
+        T(retain__beside_a_region_that_is_gone), T(retain__not_after_a_change),
+        T(retain__not_what_was_written),         T(retain__not_while_somebody_can_write),
+        T(retain__not_without_a_clean_release),  T(retain__only_for_the_same_secret),
+        T(retain__not_without_a_secret),         T(retain__gives_way_when_room_is_needed),
     };
     if (argc == 6 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);

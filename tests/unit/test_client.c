@@ -72,9 +72,12 @@ static void close__manager_gone_frees_all_the_same(void **state)
 {
     (void)state;
     int rd = open_at(4096, 0, 0);
+    Call call;
     w.manager_dead = true;
-    assert_int_equal(close_rd(rd), -1);
+    call_close_start(&call, w.channels[1], rd, w.now);
+    assert_int_equal(done(&call), -1);
     assert_int_equal(fail_error, EINVAL);
+    assert_true(call.unanswered); /* shutdown asks no more */
     assert_int_equal(w.released, 1);
     assert_int_equal(stats().regions, 0);
 }
