@@ -460,6 +460,27 @@ static void across__writes_of_a_common_block_queue(void **state)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
+/* Its descriptor is not known to anybody: who guesses it, or walks all regions, must not get it. */
+static void open__nobody_has_the_region_before_it_is_over(void **state)
+{
+    (void)state;
+    static uint8_t byte;
+    const FileGiven given = {.file = &the_file, .stamp = file_stamp_now()};
+    Call opener, reader, closer;
+    call_open_start(&opener, w.channels[1], &given, LEN, 0, DODO_STRIPE | DODO_FALLBACK, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(opener.need, NEED_NETWORK);
+    assert_int_equal(client_region_next(w.client, -1), -1);
+    call_read_start(&reader, w.channels[2], 0, 0, &byte, 1, w.now);
+    assert_int_equal(done(&reader), -1);
+    call_close_start(&closer, w.channels[2], 0, w.now);
+    assert_int_equal(done(&closer), -1);
+    assert_int_equal(done(&opener), 0);
+    assert_int_equal(client_region_next(w.client, -1), 0);
+    assert_reads_file(0, 0, 0, LEN);
+    assert_int_equal(close_rd(0), 0);
+}
+
 static void across__close_waits_for_a_call_of_many_pieces(void **state)
 {
     (void)state;
@@ -571,6 +592,7 @@ int main(void)
         T(across__writes_tell_what_reached_the_file),
         T(across__a_write_that_has_begun_is_finished),
         T(across__writes_of_a_common_block_queue),
+        T(open__nobody_has_the_region_before_it_is_over),
         T(across__close_waits_for_a_call_of_many_pieces),
         T(close__of_stripes_that_are_lost),
         T(retain__each_by_itself),
