@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "libdodo/file.h"
 #include "libdodo/gate.h"
+#include "libdodo/link.h"
 #include "libdodo/queue.h"
 #include "libdodo/range_held.h"
 #include "libdodo/reason.h"
@@ -63,7 +64,7 @@ static bool begin(Entry *e)
 static ssize_t finish(Entry *e)
 {
     const Call *call = &e->call;
-    link_run(e->rt, e->link, &e->call);
+    runtime_run(e->rt, e->link, &e->call);
     runtime_link_give(e->rt, e->link);
     if (call->result < 0)
         return fail(e, call->error, call->reason ? call->reason : strerrordesc_np(call->error));
@@ -125,8 +126,7 @@ static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool he
         runtime_link_give(e.rt, e.link);
         return fail(&e, -result, reason);
     }
-    call_open_start(&e.call, link_channel(e.link), &given, len, (uint64_t)offset, flags,
-                    os_now_ns());
+    call_open_start(&e.call, e.link->channel, &given, len, (uint64_t)offset, flags, os_now_ns());
     return (int)finish(&e);
 }
 
@@ -152,7 +152,7 @@ ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
-    call_read_start(&e.call, link_channel(e.link), rd, offset, buf, len, os_now_ns());
+    call_read_start(&e.call, e.link->channel, rd, offset, buf, len, os_now_ns());
     return finish(&e);
 }
 
@@ -161,7 +161,7 @@ ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
-    call_write_start(&e.call, link_channel(e.link), rd, offset, buf, len, os_now_ns());
+    call_write_start(&e.call, e.link->channel, rd, offset, buf, len, os_now_ns());
     return finish(&e);
 }
 
@@ -170,7 +170,7 @@ ssize_t dodo_mreadv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
-    call_readv_start(&e.call, link_channel(e.link), rd, offset, iov, iovcnt, os_now_ns());
+    call_readv_start(&e.call, e.link->channel, rd, offset, iov, iovcnt, os_now_ns());
     return finish(&e);
 }
 
@@ -179,7 +179,7 @@ ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
-    call_writev_start(&e.call, link_channel(e.link), rd, offset, iov, iovcnt, os_now_ns());
+    call_writev_start(&e.call, e.link->channel, rd, offset, iov, iovcnt, os_now_ns());
     return finish(&e);
 }
 
@@ -188,7 +188,7 @@ ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     Entry e;
     if (!begin(&e))
         return fail(&e, ENOMEM, no_region);
-    call_offerv_start(&e.call, link_channel(e.link), rd, offset, iov, iovcnt, os_now_ns());
+    call_offerv_start(&e.call, e.link->channel, rd, offset, iov, iovcnt, os_now_ns());
     return finish(&e);
 }
 
@@ -211,7 +211,7 @@ int dodo_mclose(int rd)
     Entry e;
     if (!begin(&e))
         return fail(&e, EINVAL, no_region);
-    call_close_start(&e.call, link_channel(e.link), rd, os_now_ns());
+    call_close_start(&e.call, e.link->channel, rd, os_now_ns());
     if (e.call.need != NEED_NOTHING) {
         gate_leave();
         queue_finish_region(rd);
@@ -225,7 +225,7 @@ int dodo_msync(int rd)
     Entry e;
     if (!begin(&e))
         return fail(&e, EINVAL, no_region);
-    call_sync_start(&e.call, link_channel(e.link), rd, os_now_ns());
+    call_sync_start(&e.call, e.link->channel, rd, os_now_ns());
     return (int)finish(&e);
 }
 

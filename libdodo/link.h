@@ -6,7 +6,8 @@
 #include <stdatomic.h>
 
 #include "libdodo/file_worker.h"
-#include "libdodo/runtime.h"
+#include "libdodo/core.h"
+#include "libdodo/settings.h"
 #include "base/spin.h"
 #include "usocket/burst_send.h"
 #include "usocket/transport.h"
@@ -26,7 +27,7 @@ typedef struct LinkOut {
     uint8_t bytes[LINK_OUT_BYTES];
 } LinkOut;
 
-struct Link {
+typedef struct Link {
     struct Link *all;  /* in the list of all */
     _Atomic bool busy; /* somebody has it */
     Call *job_call;    /* whose file the worker is at, by the job */
@@ -44,7 +45,7 @@ struct Link {
     unsigned out_count;
     LinkOut out[LINK_OUT_MAX];
     BurstScratch scratch;
-};
+} Link;
 
 /* With a channel of @calls_max calls. NULL: no socket or memory. */
 Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned calls_max,

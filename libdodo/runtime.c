@@ -17,17 +17,15 @@
 #include "base/parked.h"
 #include "base/time.h"
 #include "dodo/dodo.h"
+#include "libdodo/drive.h"
 #include "libdodo/gate.h"
-#include "libdodo/kept.h"
-#include "libdodo/link.h"
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
 
 enum {
-    EXIT_DEADLINE_MS = 250,    /* a program's exit waits for anything no longer than this */
-    REFRACTION_MAX_S = 60,     /* the refraction period doubles up to it */
-    LINKS_MAX = 1024,          /* calls at once in a process; more wait for one of these to end */
-    BLOCKED_LOOK_NS = 1000000, /* between looks of a call that waits for another and the network */
+    EXIT_DEADLINE_MS = 250, /* a program's exit waits for anything no longer than this */
+    REFRACTION_MAX_S = 60,  /* the refraction period doubles up to it */
+    LINKS_MAX = 1024,       /* calls at once in a process; more wait for one of these to end */
 };
 
 struct Runtime {
@@ -35,9 +33,7 @@ struct Runtime {
     Id128 self;
     pid_t pid; /* whose it is */
     Client *client;
-    pthread_mutex_t lock; /* the core's */
-    pthread_cond_t woken; /* with @lock: wakes changed */
-    uint64_t wakes;
+    Waker waker;
     uint64_t life; /* of all runtimes of the process */
     pthread_mutex_t pool_lock;
     pthread_cond_t returned; /* with @pool_lock: a link is idle */
@@ -67,30 +63,26 @@ Client *runtime_client(Runtime *rt)
     return rt->client;
 }
 
-Channel *link_channel(Link *link)
+void runtime_run(Runtime *rt, Link *link, Call *call)
 {
-    return link->channel;
+    link_run(&rt->waker, link, call);
 }
 
 /* ---- the core's hooks ----------------------------------------------------------------------- */
 
 static void hook_lock(void *ctx)
 {
-    (void)pthread_mutex_lock(&((Runtime *)ctx)->lock);
+    (void)pthread_mutex_lock(&((Runtime *)ctx)->waker.lock);
 }
 
 static void hook_unlock(void *ctx)
 {
-    (void)pthread_mutex_unlock(&((Runtime *)ctx)->lock);
+    (void)pthread_mutex_unlock(&((Runtime *)ctx)->waker.lock);
 }
 
 static void hook_wake(void *ctx)
 {
-    Runtime *rt = ctx;
-    (void)pthread_mutex_lock(&rt->lock);
-    rt->wakes++;
-    (void)pthread_cond_broadcast(&rt->woken);
-    (void)pthread_mutex_unlock(&rt->lock);
+    waker_wake(&((Runtime *)ctx)->waker);
 }
 
 static void hook_wake_background(void *ctx)
@@ -114,160 +106,6 @@ static bool hook_log_wanted(void *ctx, int level)
 {
     (void)ctx;
     return log_wanted(level);
-}
-
-/* ---- running a call ------------------------------------------------------------------------- */
-
-static uint64_t wakes_now(Runtime *rt)
-{
-    (void)pthread_mutex_lock(&rt->lock);
-    uint64_t wakes = rt->wakes;
-    (void)pthread_mutex_unlock(&rt->lock);
-    return wakes;
-}
-
-/* Until another call ended since @seen; the timeout only bounds what a missed wake could cost. */
-static void wait_woken(Runtime *rt, uint64_t seen)
-{
-    struct timespec until;
-    gate_leave();
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 1;
-    (void)pthread_mutex_lock(&rt->lock);
-    while (rt->wakes == seen &&
-           pthread_cond_clockwait(&rt->woken, &rt->lock, CLOCK_MONOTONIC, &until) == 0)
-        ;
-    (void)pthread_mutex_unlock(&rt->lock);
-    gate_enter();
-}
-
-/* False: it is busy, or there is none. */
-static bool give_worker(Link *link, Call *call, const FileJob *job)
-{
-    if (link->job_call)
-        return false;
-    link->job = *job;
-    if (file_worker_give(&link->worker, &link->job))
-        link->job_call = call;
-    return link->job_call != NULL;
-}
-
-static void take_worker(Link *link)
-{
-    const FileJob *job = link->job_call ? file_worker_take(&link->worker) : NULL;
-    Call *call = link->job_call;
-    if (!job)
-        return;
-    link->job_call = NULL;
-    call_file_done(call, &job->result, os_now_ns());
-}
-
-static FileJob job_of(const Call *call, bool writing)
-{
-    return (FileJob){.file = call->file,
-                     .buf = call->file_buf,
-                     .len = call->file_len,
-                     .offset = call->file_offset,
-                     .writing = writing};
-}
-
-static void write_file(Link *link, Call *call)
-{
-    FileJob job = job_of(call, true);
-    call_file_taken(call);
-    if (job.len > FILE_INLINE_MAX && give_worker(link, call, &job))
-        return;
-    gate_leave();
-    file_job_do(&job);
-    gate_enter();
-    call_file_done(call, &job.result, os_now_ns());
-}
-
-static void do_file(Call *call)
-{
-    FileResult result = {0};
-    gate_leave();
-    if (call->need == NEED_CHECKS_SAVE)
-        result.count = kept_save(call->file_buf, call->file_len);
-    else if (call->need == NEED_CHECKS_LOAD)
-        result.count = kept_load(call->file_buf, call->file_len);
-    else if (call->need == NEED_FILE_READ)
-        file_read(call->file, call->file_buf, call->file_len, call->file_offset, &result);
-    else if (call->need == NEED_FILE_SYNC)
-        file_sync(call->file, &result);
-    else
-        file_stamp(call->file, &result);
-    gate_enter();
-    call_file_done(call, &result, os_now_ns());
-}
-
-/* Does what one of the link's calls needs of its file. False: none needs anything. */
-static bool serve_file(Link *link)
-{
-    for (Call *call = NULL; (call = channel_next(link->channel, call));) {
-        switch ((enum CallNeed)call->need) {
-        case NEED_FILE_WRITE:
-            write_file(link, call);
-            return true;
-        case NEED_FILE_READ:
-        case NEED_FILE_SYNC:
-        case NEED_FILE_STAMP:
-        case NEED_CHECKS_SAVE:
-        case NEED_CHECKS_LOAD:
-            do_file(call);
-            return true;
-        case NEED_NETWORK:
-        case NEED_BLOCKED:
-        case NEED_NOTHING:
-            break;
-        }
-    }
-    return false;
-}
-
-static bool any_blocked(Link *link)
-{
-    for (Call *call = NULL; (call = channel_next(link->channel, call));)
-        if (call->need == NEED_BLOCKED)
-            return true;
-    return false;
-}
-
-/* @blocked: a call waits for one of another thread, and no descriptor shows when that ends. */
-static void wait_network(Link *link, uint64_t deadline, bool blocked)
-{
-    if (blocked)
-        deadline = time_min(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
-    else if (!link->job_call && link_spin(link, deadline)) /* inside: it does not last */
-        return;
-    bool doze = !blocked && !link->job_call && link_may_doze(link, deadline);
-    gate_leave();
-    if (doze)
-        link_doze(link, deadline);
-    else
-        link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);
-    gate_enter();
-    take_worker(link);
-    (void)link_receive(link);
-}
-
-void link_run(Runtime *rt, Link *link, Call *call)
-{
-    while (call->need != NEED_NOTHING) {
-        bool was_blocked = any_blocked(link);
-        uint64_t seen = was_blocked ? wakes_now(rt) : 0;
-        link_step(link);
-        if (call->need == NEED_NOTHING)
-            return;
-        if (serve_file(link))
-            continue;
-        bool blocked = any_blocked(link);
-        uint64_t deadline = channel_deadline(link->channel);
-        if (!blocked || deadline != TIME_NEVER || link->job_call)
-            wait_network(link, deadline, blocked);
-        else if (was_blocked)
-            wait_woken(rt, seen);
-    }
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
@@ -358,22 +196,6 @@ Link *runtime_link_new(Runtime *rt, unsigned calls_max)
 
 /* ---- the background ------------------------------------------------------------------------- */
 
-/* The worker reads for prefetches: keep-alives do not wait for a disk. */
-static void background_files(Link *link)
-{
-    static const FileResult no_thread = {.count = -1, .error = EAGAIN};
-    for (Call *call = NULL; (call = channel_next(link->channel, call));) {
-        if (call->need != NEED_FILE_READ || link->job_call)
-            continue;
-        FileJob job = job_of(call, false);
-        call_file_taken(call);
-        if (give_worker(link, call, &job))
-            continue;
-        call_file_done(call, &no_thread, os_now_ns());
-        return;
-    }
-}
-
 static void *background_main(void *arg)
 {
     Runtime *rt = arg;
@@ -381,11 +203,7 @@ static void *background_main(void *arg)
     eventfd_t count;
     for (;;) {
         gate_enter();
-        (void)link_receive(link);
-        take_worker(link);
-        link_step(link);
-        background_files(link);
-        uint64_t deadline = channel_deadline(link->channel);
+        uint64_t deadline = link_turn(link);
         gate_leave();
         if (rt->stop)
             return NULL;
@@ -432,7 +250,7 @@ static void fork_prepare(void)
         (void)pthread_mutex_lock(&rt->pool_lock);
     (void)gate_close(TIME_NEVER);
     if (rt)
-        (void)pthread_mutex_lock(&rt->lock);
+        (void)pthread_mutex_lock(&rt->waker.lock);
     file_lock_all();
     queue_lock_all();
     log_lock_all();
@@ -447,7 +265,7 @@ static void fork_parent(void)
     queue_unlock_all();
     file_unlock_all();
     if (rt)
-        (void)pthread_mutex_unlock(&rt->lock);
+        (void)pthread_mutex_unlock(&rt->waker.lock);
     gate_open();
     if (rt)
         (void)pthread_mutex_unlock(&rt->pool_lock);
@@ -459,7 +277,7 @@ static void fork_parent(void)
 static void runtime_abandon(Runtime *rt)
 {
     rt->forked = true;
-    (void)pthread_mutex_unlock(&rt->lock);
+    (void)pthread_mutex_unlock(&rt->waker.lock);
     (void)pthread_mutex_unlock(&rt->pool_lock);
     for (Link *link = rt->all, *next; link; link = next) {
         next = link->all;
@@ -544,9 +362,8 @@ static void runtime_free(Runtime *rt)
     client_free(rt->client);
     if (rt->background_fd >= 0)
         (void)close(rt->background_fd);
-    (void)pthread_mutex_destroy(&rt->lock);
+    waker_deinit(&rt->waker);
     (void)pthread_mutex_destroy(&rt->pool_lock);
-    (void)pthread_cond_destroy(&rt->woken);
     (void)pthread_cond_destroy(&rt->returned);
     explicit_bzero(rt, sizeof *rt);
     free(rt);
@@ -559,9 +376,8 @@ static Runtime *runtime_new(void)
     if (!rt)
         return NULL;
     rt->life = atomic_fetch_add(&lives, 1) + 1;
-    (void)pthread_mutex_init(&rt->lock, NULL);
+    (void)waker_init(&rt->waker);
     (void)pthread_mutex_init(&rt->pool_lock, NULL);
-    (void)pthread_cond_init(&rt->woken, NULL);
     (void)pthread_cond_init(&rt->returned, NULL);
     rt->background_fd = -1;
     rt->pid = getpid();
@@ -684,7 +500,7 @@ static int leave(Runtime *rt)
         return -EINVAL;
     gate_enter();
     call_leave_start(&call, link->channel, EXIT_DEADLINE_MS * NS_PER_MS, os_now_ns());
-    link_run(rt, link, &call);
+    link_run(&rt->waker, link, &call);
     runtime_link_give(rt, link);
     return call.result < 0 ? -EINVAL : 0;
 }
@@ -696,7 +512,7 @@ static int close_all(Runtime *rt)
         Call call;
         Link *link = runtime_link_take(rt);
         call_close_start(&call, link->channel, rd, os_now_ns());
-        link_run(rt, link, &call);
+        link_run(&rt->waker, link, &call);
         runtime_link_give(rt, link);
         if (call.unanswered)
             return -EINVAL;

@@ -33,9 +33,8 @@ void runtime_link_give(Runtime *rt, Link *link);
 /* One of the caller's own, for @calls_max calls at once; inside the gate. NULL: no socket or
  * memory, or the process is in exit(). To be given back with link_free(), see link.h. */
 Link *runtime_link_new(Runtime *rt, unsigned calls_max);
-Channel *link_channel(Link *link);
 /* Runs a call that was started on the link's channel to its end. */
-void link_run(Runtime *rt, Link *link, Call *call);
+void runtime_run(Runtime *rt, Link *link, Call *call);
 
 /* This thread's text for dodo_last_error(). @text is static or copied. */
 void reason_set(const char *text);
