@@ -11,34 +11,34 @@
 #include <unistd.h>
 
 /* The library counts e->uses itself: there is nothing to be noted. */
-static void used(void *self, struct manage_entry *e)
+static void used(void *self, DodoManageEntry *e)
 {
     (void)self;
     (void)e;
 }
 
 /* A policy for large caches would rather keep lists (manage_entry_move_before()). */
-static struct manage_entry *least_often(void *self, const struct manage_directory *dir)
+static DodoManageEntry *least_often(void *self, const DodoManageDirectory *dir)
 {
-    struct manage_entry *least = NULL;
+    DodoManageEntry *least = NULL;
     (void)self;
-    for (struct manage_entry *e = dir->oldest; e; e = e->newer)
+    for (DodoManageEntry *e = dir->oldest; e; e = e->newer)
         if (!(e->flags & MANAGE_ENTRY_BUSY) && (!least || e->uses < least->uses))
             least = e;
     return least;
 }
 
-static const struct manage_policy lfu = {.size = sizeof(struct manage_policy),
-                                         .name = "least often",
-                                         .read = used,
-                                         .write = used,
-                                         .reclaim = least_often};
+static const DodoManagePolicy lfu = {.size = sizeof(DodoManagePolicy),
+                                     .name = "least often",
+                                     .read = used,
+                                     .write = used,
+                                     .reclaim = least_often};
 
 int main(int argc, char **argv)
 {
     enum { PIECE = 1 << 14, READS = 20000 };
     static char buf[PIECE];
-    struct manage_stats st;
+    DodoManageStats st;
     struct stat file;
     int fd = argc > 1 ? open(argv[1], O_RDONLY) : -1;
     if (fd < 0 || fstat(fd, &file) < 0 || file.st_size < PIECE) {

@@ -46,7 +46,7 @@ static int region_descriptor(Source *s, uint64_t index)
         s->sources.regions_opened++;
         /* What an earlier run left there is worth waiting for; without it the file serves. */
         if (s->settings->region_flags & DODO_RETAIN)
-            (void)csync(*rd);
+            (void)!csync(*rd);
         return *rd;
     }
     s->sources.regions_failed++;

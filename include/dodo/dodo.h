@@ -31,8 +31,11 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define DODO_API __attribute__((visibility("default")))
+/** A result that tells of lost data: the compiler warns where it is ignored. */
+#define DODO_CHECK __attribute__((warn_unused_result))
 #else
 #define DODO_API
+#define DODO_CHECK
 #endif
 
 /* Files are larger than 2 GiB: on 32-bit systems compile with -D_FILE_OFFSET_BITS=64. */
@@ -151,7 +154,7 @@ DODO_API ssize_t dodo_mreadv(int rd, const struct iovec *iov, int iovcnt, off_t 
  * Threads: safe; writes to common 4 KiB blocks of a region queue.
  * Source:  paper 3.2.  Since: 0.1
  */
-DODO_API ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
+DODO_API DODO_CHECK ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
 
 /**
  * dodo_mwritev() - write several buffers to a region and to its backing file
@@ -168,7 +171,7 @@ DODO_API ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len);
  * Threads: as dodo_mwrite().
  * Source:  beyond the paper; order of arguments as pwritev(2).  Since: 0.1
  */
-DODO_API ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t offset);
+DODO_API DODO_CHECK ssize_t dodo_mwritev(int rd, const struct iovec *iov, int iovcnt, off_t offset);
 
 /**
  * dodo_mclose() - give a region back
@@ -197,7 +200,7 @@ DODO_API int dodo_mclose(int rd);
  *          again
  * Threads: safe.  Source: paper 3.2.  Since: 0.1
  */
-DODO_API int dodo_msync(int rd);
+DODO_API DODO_CHECK int dodo_msync(int rd);
 
 /**
  * dodo_prefetch() - announce that a part of a region will be read
@@ -409,7 +412,7 @@ static inline ssize_t mread(int rd, off_t offset, void *buf, size_t len)
 {
     return dodo_mread(rd, offset, buf, len);
 }
-static inline ssize_t mwrite(int rd, off_t offset, const void *buf, size_t len)
+DODO_CHECK static inline ssize_t mwrite(int rd, off_t offset, const void *buf, size_t len)
 {
     return dodo_mwrite(rd, offset, buf, len);
 }

@@ -13,8 +13,9 @@
  * region no longer than a piece is cached as a whole. Each piece is in one of four states: cached
  * locally, remotely, in both, or on the disk alone. Writes stay in local memory until dodo_csync(),
  * dodo_cclose(), normal exit, or until the room is needed (as stdio's do), unless the region is
- * opened with MANAGE_WRITE_THROUGH. The calls fail only for the caller's mistakes and the backing
- * file's errors: without remote memory, or without a cluster, the cache is a plain local one.
+ * opened with DODO_MANAGE_WRITE_THROUGH. The calls fail only for the caller's mistakes and the
+ * backing file's errors: without remote memory, or without a cluster, the cache is a plain local
+ * one.
  *
  * Every call may be made from any thread, at the same time, on the same descriptor too. None is
  * async-signal-safe. EINTR never surfaces. A child of fork(2) starts with no regions. The library
@@ -33,20 +34,27 @@
 extern "C" {
 #endif
 
+/* With the short names, struct manage_policy is DodoManagePolicy, and so on. */
+#ifdef DODO_NO_SHORT_NAMES
+#define DODO_TAG_(name, short_name) name
+#else
+#define DODO_TAG_(name, short_name) short_name
+#endif
+
 /** Flags of dodo_copen_flags(), beside libdodo's DODO_RDONLY, DODO_RETAIN, DODO_STRIPE. */
 enum {
     /** Each dodo_cwrite() has written the backing file when it returns, and fails as it fails. */
-    MANAGE_WRITE_THROUGH = 256
+    DODO_MANAGE_WRITE_THROUGH = 256
 };
 
-/** Replacement policies; manage_register_policy() gives further numbers. */
+/** Replacement policies; dodo_manage_register_policy() gives further numbers. */
 enum {
     /** The piece that was used least recently goes first: the default. */
-    MANAGE_LRU = 0,
+    DODO_MANAGE_LRU = 0,
     /** The piece that was used most recently goes first: for loops longer than the cache. */
-    MANAGE_MRU = 1,
+    DODO_MANAGE_MRU = 1,
     /** What came first stays; what finds no room is read past the cache (the paper's 4.5). */
-    MANAGE_FIRST_IN = 2
+    DODO_MANAGE_FIRST_IN = 2
 };
 
 /**
@@ -81,7 +89,7 @@ DODO_API int dodo_copen(size_t len, int fd, off_t offset);
  * @flags:  any of DODO_RDONLY (a descriptor open for reading is enough, dodo_cwrite() fails),
  *          DODO_RETAIN (what is in remote memory stays there for the next run), DODO_STRIPE (its
  *          remote memory may be on several hosts), DODO_FALLBACK (always the case here),
- *          MANAGE_WRITE_THROUGH; 0 is dodo_copen()
+ *          DODO_MANAGE_WRITE_THROUGH; 0 is dodo_copen()
  *
  * Returns and errors as dodo_copen(), and EINVAL for an unknown flag.
  * Threads: safe.  Source: beyond the paper.  Since: 0.1
@@ -123,14 +131,14 @@ DODO_API ssize_t dodo_cread(int rd, off_t offset, void *buf, size_t len);
  *          errno set, and then nothing of this call was taken.
  * Errors:  EINVAL  as dodo_cread(), or the region is read-only
  *          ENOSPC, EDQUOT, EFBIG, EIO, ...: unwritten data fills the cache and the file does not
- *                  take it, or MANAGE_WRITE_THROUGH: make room, write again; what earlier calls
- *                  wrote is kept
+ *                  take it, or DODO_MANAGE_WRITE_THROUGH: make room, write again; what earlier
+ *                  calls wrote is kept
  *          EIO, ...: the rest of a block that @offset or @offset + @len is in cannot be read from
  *                  the file, its only source
  * Threads: safe; writes to a piece queue behind each other and its readers.
  * Source:  paper 3.3.  Since: 0.1
  */
-DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
+DODO_API DODO_CHECK ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
 
 /**
  * dodo_csync() - wait until a region is on the disk and in remote memory
@@ -148,7 +156,7 @@ DODO_API ssize_t dodo_cwrite(int rd, off_t offset, const void *buf, size_t len);
  *                  the data stays in the cache; fix the file and call again
  * Threads: safe.  Source: paper 3.3, Figure 4.  Since: 0.1
  */
-DODO_API int dodo_csync(int rd);
+DODO_API DODO_CHECK int dodo_csync(int rd);
 
 /**
  * dodo_cclose() - write a region back and close it
@@ -166,11 +174,12 @@ DODO_API int dodo_csync(int rd);
  *                  in the cache; fix the file and call again
  * Threads: safe.  Source: paper 3.3.  Since: 0.1
  */
-DODO_API int dodo_cclose(int rd);
+DODO_API DODO_CHECK int dodo_cclose(int rd);
 
 /**
  * dodo_csetPolicy() - choose the replacement policy of the cache
- * @policy: MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN, or a number from manage_register_policy()
+ * @policy: DODO_MANAGE_LRU, DODO_MANAGE_MRU, DODO_MANAGE_FIRST_IN, or a number from
+ *          dodo_manage_register_policy()
  *
  * What is cached stays so; the new policy hears of each piece, in the order of their last use.
  *
@@ -186,7 +195,7 @@ DODO_API int dodo_csetPolicy(int policy);
 /** What the cache has done. A cread counts once, as the farthest place that it had to go to: a
  * local hit needed none, a disk read needed the file. The bytes are counted where each came from.
  */
-struct manage_stats {
+typedef struct DODO_TAG_(DodoManageStats, manage_stats) {
     uint64_t local_hits, local_bytes;     /**< creads, and bytes for them, from local memory */
     uint64_t remote_hits, remote_bytes;   /**< ... from remote memory */
     uint64_t disk_reads, disk_bytes;      /**< ... from the backing file */
@@ -200,7 +209,7 @@ struct manage_stats {
     uint64_t refractions;                 /**< times that remote memory was unavailable */
     uint64_t regions, cached_bytes, dirty_bytes, limit_bytes; /**< now */
     uint64_t reserved[8];
-};
+} DodoManageStats;
 
 /**
  * dodo_manage_stats() - report what the cache has done since the program started
@@ -210,17 +219,17 @@ struct manage_stats {
  * Errors:  EINVAL  @st is NULL
  * Threads: safe; the figures are of one instant.  Source: beyond the paper.  Since: 0.1
  */
-DODO_API int dodo_manage_stats(struct manage_stats *st);
+DODO_API int dodo_manage_stats(DodoManageStats *st);
 
 /** What dodo_manage_set() sets. */
-enum manage_option {
-    MANAGE_CACHE_BYTES = 1,    /**< limit of the data cached locally, [bytes] (DODO_CACHE_SIZE) */
-    MANAGE_READAHEAD_BYTES = 2 /**< its part for data read ahead, [bytes]; 0: none */
+enum DODO_TAG_(DodoManageOption, manage_option) {
+    DODO_MANAGE_CACHE_BYTES = 1, /**< limit of the data cached locally, [bytes] (DODO_CACHE_SIZE) */
+    DODO_MANAGE_READAHEAD_BYTES = 2 /**< its part for data read ahead, [bytes]; 0: none */
 };
 
 /**
  * dodo_manage_set() - set the cache's size and its reading ahead
- * @option: one of enum manage_option
+ * @option: one of these: DODO_MANAGE_CACHE_BYTES, DODO_MANAGE_READAHEAD_BYTES
  * @value:  its value
  *
  * Returns: 0; -1 with errno set.
@@ -234,51 +243,52 @@ DODO_API int dodo_manage_set(int option, uint64_t value);
 
 /** A piece of a region in local memory, as policies see it. The library's, but for the first and
  *  the last two fields, which are the policy's. */
-struct manage_entry {
-    struct manage_entry *prev, *next;   /**< the policy's list; both itself: in none. The library
-                                             takes an entry out of it when the piece leaves */
-    struct manage_entry *older, *newer; /**< of all entries, in the order of arrival; NULL ends */
-    uint64_t region;   /**< the region's number: each dodo_copen() has another one */
-    uint64_t offset;   /**< of the piece in its region, [bytes] */
-    uint64_t last_use; /**< counts the uses of all pieces: the larger, the later */
-    uint64_t uses;     /**< reads and writes of it since it came */
-    uint32_t length;   /**< [bytes] */
-    uint32_t flags;    /**< MANAGE_ENTRY_* */
-    uint64_t state[2]; /**< 0 when the piece comes, or the policy */
+typedef struct DODO_TAG_(DodoManageEntry, manage_entry) DodoManageEntry;
+struct DODO_TAG_(DodoManageEntry, manage_entry) {
+    DodoManageEntry *prev, *next;   /**< the policy's list; both itself: in none. The library takes
+                                         an entry out of it when the piece leaves */
+    DodoManageEntry *older, *newer; /**< of all entries, in the order of arrival; NULL ends */
+    uint64_t region;                /**< the region's number: each dodo_copen() has another one */
+    uint64_t offset;                /**< of the piece in its region, [bytes] */
+    uint64_t last_use;              /**< counts the uses of all pieces: the larger, the later */
+    uint64_t uses;                  /**< reads and writes of it since it came */
+    uint32_t length;                /**< [bytes] */
+    uint32_t flags;                 /**< DODO_MANAGE_ENTRY_* */
+    uint64_t state[2];              /**< 0 when the piece comes, or the policy */
 };
 
 /** Flags of a manage_entry. */
 enum {
-    MANAGE_ENTRY_BUSY = 1, /**< in use just now: cannot leave */
-    MANAGE_ENTRY_DIRTY = 2 /**< not on the disk yet: leaving costs a write */
+    DODO_MANAGE_ENTRY_BUSY = 1, /**< in use just now: cannot leave */
+    DODO_MANAGE_ENTRY_DIRTY = 2 /**< not on the disk yet: leaving costs a write */
 };
 
 /** The local cache directory. */
-struct manage_directory {
-    struct manage_entry *oldest, *newest; /**< all pieces that the policy knows */
+typedef struct DODO_TAG_(DodoManageDirectory, manage_directory) {
+    DodoManageEntry *oldest, *newest; /**< all pieces that the policy knows */
     uint64_t entries;
     uint64_t bytes;       /**< cached, [bytes] */
     uint64_t limit_bytes; /**< at most */
-};
+} DodoManageDirectory;
 
 /** A policy: the procedures of the paper's 3.3. They are called with a lock held, one at a time,
  * and must not call the library, wait, or take long. */
-struct manage_policy {
-    size_t size;      /**< sizeof(struct manage_policy), for later versions */
+typedef struct DODO_TAG_(DodoManagePolicy, manage_policy) {
+    size_t size;      /**< sizeof(DodoManagePolicy), for later versions */
     const char *name; /**< for the log; kept */
     /** Its state for a cache of @limit_bytes; NULL: no memory. NULL here: it has none. */
     void *(*create)(uint64_t limit_bytes);
     /** Its state goes; entries may still be on its lists, but nobody looks at them. */
     void (*destroy)(void *self);
     /** State management: the program reads, or writes, @e. The first such call is its arrival. */
-    void (*read)(void *self, struct manage_entry *e);
-    void (*write)(void *self, struct manage_entry *e);
+    void (*read)(void *self, DodoManageEntry *e);
+    void (*write)(void *self, DodoManageEntry *e);
     /** Reclamation: which piece, not busy, leaves to make room? NULL: none, and the read goes past
      *  the cache. May be asked again without the last answer having left. */
-    struct manage_entry *(*reclaim)(void *self, const struct manage_directory *dir);
+    DodoManageEntry *(*reclaim)(void *self, const DodoManageDirectory *dir);
     /** @e leaves; NULL here: taking it out of the list is all there is to do. */
-    void (*removed)(void *self, struct manage_entry *e);
-};
+    void (*removed)(void *self, DodoManageEntry *e);
+} DodoManagePolicy;
 
 /**
  * dodo_manage_register_policy() - add a policy
@@ -290,10 +300,10 @@ struct manage_policy {
  * Threads: safe.  Ownership: @policy stays the caller's, unchanged.
  * Source:  paper 3.3, 4.5.  Since: 0.1
  */
-DODO_API int dodo_manage_register_policy(const struct manage_policy *policy);
+DODO_API int dodo_manage_register_policy(const DodoManagePolicy *policy);
 
 /** For policies: @e leaves the list that it is in. */
-static inline void manage_entry_unlink(struct manage_entry *e)
+static inline void dodo_manage_entry_unlink(DodoManageEntry *e)
 {
     e->prev->next = e->next;
     e->next->prev = e->prev;
@@ -301,9 +311,9 @@ static inline void manage_entry_unlink(struct manage_entry *e)
 }
 
 /** For policies: @e leaves its list and enters another, before @at (a list's head: at its end). */
-static inline void manage_entry_move_before(struct manage_entry *at, struct manage_entry *e)
+static inline void dodo_manage_entry_move_before(DodoManageEntry *at, DodoManageEntry *e)
 {
-    manage_entry_unlink(e);
+    dodo_manage_entry_unlink(e);
     e->prev = at->prev;
     e->next = at;
     at->prev->next = e;
@@ -311,7 +321,15 @@ static inline void manage_entry_move_before(struct manage_entry *at, struct mana
 }
 
 #ifndef DODO_NO_SHORT_NAMES
-/* The paper's names. */
+/* The paper's names, and others without a prefix. */
+#define MANAGE_WRITE_THROUGH DODO_MANAGE_WRITE_THROUGH
+#define MANAGE_LRU DODO_MANAGE_LRU
+#define MANAGE_MRU DODO_MANAGE_MRU
+#define MANAGE_FIRST_IN DODO_MANAGE_FIRST_IN
+#define MANAGE_CACHE_BYTES DODO_MANAGE_CACHE_BYTES
+#define MANAGE_READAHEAD_BYTES DODO_MANAGE_READAHEAD_BYTES
+#define MANAGE_ENTRY_BUSY DODO_MANAGE_ENTRY_BUSY
+#define MANAGE_ENTRY_DIRTY DODO_MANAGE_ENTRY_DIRTY
 static inline int copen(size_t len, int fd, off_t offset)
 {
     return dodo_copen(len, fd, offset);
@@ -320,15 +338,15 @@ static inline ssize_t cread(int rd, off_t offset, void *buf, size_t len)
 {
     return dodo_cread(rd, offset, buf, len);
 }
-static inline ssize_t cwrite(int rd, off_t offset, const void *buf, size_t len)
+DODO_CHECK static inline ssize_t cwrite(int rd, off_t offset, const void *buf, size_t len)
 {
     return dodo_cwrite(rd, offset, buf, len);
 }
-static inline int cclose(int rd)
+DODO_CHECK static inline int cclose(int rd)
 {
     return dodo_cclose(rd);
 }
-static inline int csync(int rd)
+DODO_CHECK static inline int csync(int rd)
 {
     return dodo_csync(rd);
 }
@@ -336,15 +354,25 @@ static inline int csetPolicy(int policy)
 {
     return dodo_csetPolicy(policy);
 }
-static inline int manage_stats(struct manage_stats *st)
+static inline int manage_stats(DodoManageStats *st)
 {
     return dodo_manage_stats(st);
 }
-static inline int manage_register_policy(const struct manage_policy *policy)
+static inline int manage_register_policy(const DodoManagePolicy *policy)
 {
     return dodo_manage_register_policy(policy);
 }
+static inline void manage_entry_unlink(DodoManageEntry *e)
+{
+    dodo_manage_entry_unlink(e);
+}
+static inline void manage_entry_move_before(DodoManageEntry *at, DodoManageEntry *e)
+{
+    dodo_manage_entry_move_before(at, e);
+}
 #endif
+
+#undef DODO_TAG_
 
 #ifdef __cplusplus
 }

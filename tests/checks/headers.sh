@@ -39,7 +39,10 @@ for header in include/dodo/*.h; do
   done
   # The paper's names are the program's own where it says so.
   try "$header, names of its own" gcc -x c -std=c99 -pedantic -DDODO_NO_SHORT_NAMES \
-    <<<"$include"$'\n''struct own { int copen, cread, mopen, mread; }; double copen(char *, struct own);'
+    <<<"$include"$'\n''struct own { int copen, cread, mopen, mread; }; double copen(char *, struct own);
+struct manage_stats { int own; }; struct manage_entry { int own; }; struct manage_policy { int own; };
+struct manage_directory { int own; }; double manage_stats(void), manage_entry_unlink(void);
+enum manage_option { MANAGE_LRU = 7, MANAGE_CACHE_BYTES, MANAGE_ENTRY_BUSY, MANAGE_WRITE_THROUGH };'
   ! grep -nE '#include *[<"](glib|event|base/|proto/)' "$header" ||
     complain "$header: includes what is not public"
 done

@@ -102,7 +102,7 @@ enum { MUCH_BYTES = 48 << 20 };
 
 static void *close_it(void *arg)
 {
-    (void)cclose(*(int *)arg);
+    (void)!cclose(*(int *)arg);
     return NULL;
 }
 
@@ -254,7 +254,7 @@ static void full_file(int fd, size_t room, int error, void (*make_room)(void))
     make_room();
     memset(piece, (int)taken + 1, sizeof piece);
     CHECK(cwrite(rd, (off_t)(taken * PIECE), piece, PIECE) == PIECE);
-    (void)csync(rd); /* may still tell of what failed before */
+    (void)!csync(rd); /* may still tell of what failed before */
     CHECK(csync(rd) == 0 && cclose(rd) == 0);
     for (uint64_t i = 0; i <= taken; i++) {
         memset(piece, (int)i + 1, sizeof piece);

@@ -132,7 +132,7 @@ static void child__exits_beside_a_read_of_the_same_piece(void)
 static void *write_and_hang(void *arg)
 {
     in_read = hang;
-    (void)cwrite(rd, *(off_t *)arg, "x", 1); /* the rest of its block is read */
+    (void)!cwrite(rd, *(off_t *)arg, "x", 1); /* the rest of its block is read */
     return NULL;
 }
 
