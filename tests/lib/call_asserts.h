@@ -3,18 +3,14 @@
 #ifndef DODO_TESTS_LIB_CALL_ASSERTS_H
 #define DODO_TESTS_LIB_CALL_ASSERTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include <dodo/dodo.h>
+
+#include "tests/lib/case.h"
 
 /* The call, just made, failed with @error and told why. */
 static inline void assert_fails(ssize_t result, int error)

@@ -3,18 +3,13 @@
 #ifndef DODO_TESTS_LIB_PEER_H
 #define DODO_TESTS_LIB_PEER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/env.h"
 #include "base/time.h"
 #include "proto/endpoint.h"
 #include "proto/wire.h"
+#include "tests/lib/case.h"
 
 static inline void peer_random(void *ctx, void *buf, size_t len)
 {

@@ -5,18 +5,13 @@
 #ifndef DODO_TESTS_CACHE_FIXTURE_H
 #define DODO_TESTS_CACHE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <string.h>
 
 #include "base/time.h"
 #include "libmanage/core.h"
 #include "tests/lib/cache_job.h"
+#include "tests/lib/case.h"
 
 #define FIXTURE static inline __attribute__((unused))
 
@@ -174,7 +169,7 @@ FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
     return c;
 }
 
-FIXTURE int state(Cache *c, unsigned piece)
+FIXTURE int piece_state(Cache *c, unsigned piece)
 {
     return cache_state(c, 0, (uint64_t)piece * PIECE);
 }

@@ -3,17 +3,12 @@
 #ifndef DODO_TESTS_INTERLEAVE_FIXTURE_H
 #define DODO_TESTS_INTERLEAVE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/case.h"
 #include "tests/lib/interleave.h"
 
 /* No schedule fails; and what the scenario counts has happened, the first @counts of it. */

@@ -4,15 +4,10 @@
 #ifndef DODO_TESTS_MONITOR_FIXTURE_H
 #define DODO_TESTS_MONITOR_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "rmd/monitor.h"
+#include "tests/lib/case.h"
 
 #define GIB (1ull << 30)
 #define MINUTE (60 * NS_PER_S)
@@ -191,6 +186,6 @@ FIXTURE const char *reason(void)
     return status.reason;
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
 
 #endif

@@ -5,12 +5,6 @@
 #ifndef DODO_TESTS_PROCESS_FIXTURE_H
 #define DODO_TESTS_PROCESS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -34,6 +28,7 @@
 
 #include "base/cleanup.h"
 #include "tests/lib/call_asserts.h"
+#include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -152,6 +147,6 @@ static inline int child_main(int argc, char **argv, const Child *children, size_
     return 99;
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
 
 #endif

@@ -4,12 +4,6 @@
 #ifndef DODO_TESTS_QUEUE_FIXTURE_H
 #define DODO_TESTS_QUEUE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,6 +14,7 @@
 #include <dodo/dodo.h>
 
 #include "tests/lib/call_asserts.h"
+#include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Addresses: what parses, how it is written, and what counts as the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/addr.h"
+#include "tests/lib/case.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -20,7 +16,7 @@ static Addr parsed(const char *text)
     return a;
 }
 
-static void addr_parse__reads_and_format_writes(void **state)
+TEST(addr_parse__reads_and_format_writes)
 {
     static const struct {
         const char *text, *formatted;
@@ -52,7 +48,7 @@ static void addr_parse__reads_and_format_writes(void **state)
     }
 }
 
-static void addr_parse__refuses(void **state)
+TEST(addr_parse__refuses)
 {
     static const char *const texts[] = {
         "",
@@ -102,7 +98,7 @@ static void addr_parse__refuses(void **state)
     }
 }
 
-static void addr_format__other_kinds(void **state)
+TEST(addr_format__other_kinds)
 {
     char buf[ADDR_TEXT_MAX];
     Addr mac = {.kind = ADDR_MAC, .host = {2, 0, 0x5e, 0x10, 0, 0xff}};
@@ -114,7 +110,7 @@ static void addr_format__other_kinds(void **state)
     assert_string_equal(addr_format(&odd, buf, sizeof buf), "none");
 }
 
-static void addr_format__longest_fits_and_small_is_cut(void **state)
+TEST(addr_format__longest_fits_and_small_is_cut)
 {
     char buf[ADDR_TEXT_MAX], small[6];
     Addr a = {.kind = ADDR_IP6, .port = 65535, .scope = 4294967295};
@@ -125,7 +121,7 @@ static void addr_format__longest_fits_and_small_is_cut(void **state)
     assert_string_equal(small, "[ffff");
 }
 
-static void addr_equal__sees_each_part(void **state)
+TEST(addr_equal__sees_each_part)
 {
     Addr a = parsed("10.0.0.1:1"), b = parsed("10.0.0.1:2"), c = parsed("10.0.0.2:1");
     Addr l1 = parsed("[fe80::1%1]:1"), l2 = parsed("[fe80::1%2]:1"), g = parsed("[fe80::1]:1");
@@ -143,7 +139,7 @@ static void addr_equal__sees_each_part(void **state)
     assert_false(addr_same_host(&a, &other));
 }
 
-static void addr_hash__differs_by_each_part(void **state)
+TEST(addr_hash__differs_by_each_part)
 {
     Addr all[] = {parsed("10.0.0.1:1"),    parsed("10.0.0.1:2"),    parsed("10.0.0.2:1"),
                   parsed("[fe80::1%1]:1"), parsed("[fe80::1%2]:1"), parsed("[fe81::1%1]:1"),
@@ -153,7 +149,7 @@ static void addr_hash__differs_by_each_part(void **state)
             assert_true(addr_hash(&all[i]) != addr_hash(&all[k]));
 }
 
-static void addr__loopback_and_any(void **state)
+TEST(addr__loopback_and_any)
 {
     static const struct {
         const char *text;
@@ -173,18 +169,4 @@ static void addr__loopback_and_any(void **state)
     assert_false(addr_is_any(&sim));
     assert_false(addr_is_loopback(&none));
     assert_false(addr_is_any(&none));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addr_parse__reads_and_format_writes),
-        cmocka_unit_test(addr_parse__refuses),
-        cmocka_unit_test(addr_format__other_kinds),
-        cmocka_unit_test(addr_format__longest_fits_and_small_is_cut),
-        cmocka_unit_test(addr_equal__sees_each_part),
-        cmocka_unit_test(addr_hash__differs_by_each_part),
-        cmocka_unit_test(addr__loopback_and_any),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

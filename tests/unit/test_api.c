@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls without a cluster: every row of the errors that need none, FALLBACK as a plain
  * file, fork. (With a cluster: tests/net.) */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +14,7 @@
 #include <dodo/dodo.h>
 
 #include "tests/lib/call_asserts.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tasks.h"
 
 enum { FILE_BYTES = 100000 };
@@ -54,43 +49,37 @@ static int tear_down(void **state)
 
 /* ---- mopen ---------------------------------------------------------------------------------- */
 
-static void mopen__length_below_one(void **state)
+TEST(mopen__length_below_one)
 {
-    (void)state;
     assert_fails(mopen(0, fd, 0), EINVAL);
 }
 
-static void mopen__offset_below_zero(void **state)
+TEST(mopen__offset_below_zero)
 {
-    (void)state;
     assert_fails(mopen(4096, fd, -1), EINVAL);
 }
 
-static void mopen__range_overflows(void **state)
+TEST(mopen__range_overflows)
 {
-    (void)state;
     assert_fails(mopen(SIZE_MAX, fd, 4096), EINVAL);
     assert_fails(mopen(4096, fd, (off_t)(INT64_MAX - 10)), EINVAL);
 }
 
-static void mopen__bad_descriptor(void **state)
+TEST(mopen__bad_descriptor)
 {
-    (void)state;
     assert_fails(mopen(4096, -1, 0), EINVAL);
     assert_fails(mopen(4096, 9999, 0), EINVAL);
 }
 
-static void mopen__not_open_for_writing(void **state)
+TEST(mopen__not_open_for_writing)
 {
-    (void)state;
     int read_only = open(path, O_RDONLY | O_CLOEXEC);
     assert_fails(mopen(4096, read_only, 0), EINVAL);
     close(read_only);
 }
 
-static void mopen__not_a_regular_file(void **state)
+TEST(mopen__not_a_regular_file)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_fails(mopen(4096, ends[1], 0), EINVAL);
@@ -101,25 +90,22 @@ static void mopen__not_a_regular_file(void **state)
     close(dir);
 }
 
-static void mopen__unknown_flag(void **state)
+TEST(mopen__unknown_flag)
 {
-    (void)state;
     for (unsigned flag = 1u << 4; flag != 0; flag <<= 1) /* those of dodo.h come before */
         assert_fails(dodo_mopen_flags(4096, fd, 0, flag), EINVAL);
 }
 
-static void mopen__no_manager_is_no_memory(void **state)
+TEST(mopen__no_manager_is_no_memory)
 {
-    (void)state;
     assert_fails(mopen(4096, fd, 0), ENOMEM);
     assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER"));
 }
 
 /* ---- descriptors that are none -------------------------------------------------------------- */
 
-static void calls__unknown_descriptor(void **state)
+TEST(calls__unknown_descriptor)
 {
-    (void)state;
     char buf[8];
     DodoStat st;
     for (int rd = -1; rd < 2000000000; rd = rd * 2 + 1000000) {
@@ -136,9 +122,8 @@ static void calls__unknown_descriptor(void **state)
 
 /* ---- FALLBACK: the file serves -------------------------------------------------------------- */
 
-static void fallback__reads_and_writes_the_file(void **state)
+TEST(fallback__reads_and_writes_the_file)
 {
-    (void)state;
     uint8_t buf[9000], again[9000];
     DodoStat st;
     int rd = dodo_mopen_flags(50000, fd, 1000, DODO_FALLBACK);
@@ -162,9 +147,8 @@ static void fallback__reads_and_writes_the_file(void **state)
     assert_fails(mclose(rd), EINVAL);
 }
 
-static void fallback__short_at_the_regions_end(void **state)
+TEST(fallback__short_at_the_regions_end)
 {
-    (void)state;
     uint8_t buf[100] = {0};
     int rd = dodo_mopen_flags(5000, fd, 0, DODO_FALLBACK);
     assert_int_equal(mread(rd, 4990, buf, sizeof buf), 10);
@@ -173,9 +157,8 @@ static void fallback__short_at_the_regions_end(void **state)
     assert_int_equal(mclose(rd), 0);
 }
 
-static void fallback__short_at_the_files_end(void **state)
+TEST(fallback__short_at_the_files_end)
 {
-    (void)state;
     uint8_t buf[8192];
     int rd = dodo_mopen_flags(200000, fd, FILE_BYTES - 3000, DODO_FALLBACK);
     assert_int_equal(mread(rd, 0, buf, sizeof buf), 3000);
@@ -184,9 +167,8 @@ static void fallback__short_at_the_files_end(void **state)
     assert_int_equal(mclose(rd), 0);
 }
 
-static void fallback__bad_arguments(void **state)
+TEST(fallback__bad_arguments)
 {
-    (void)state;
     char buf[8];
     int rd = dodo_mopen_flags(5000, fd, 0, DODO_FALLBACK);
     assert_fails(mread(rd, -1, buf, 1), EINVAL);
@@ -206,9 +188,8 @@ static void fallback__bad_arguments(void **state)
     assert_int_equal(mclose(rd), 0);
 }
 
-static void fallback__vectors(void **state)
+TEST(fallback__vectors)
 {
-    (void)state;
     uint8_t a[3000], b[5000];
     struct iovec iov[3] = {{a, sizeof a}, {NULL, 0}, {b, sizeof b}};
     int rd = dodo_mopen_flags(50000, fd, 1000, DODO_FALLBACK);
@@ -223,9 +204,8 @@ static void fallback__vectors(void **state)
     assert_int_equal(a[0] * 10 + a[1], 89);
 }
 
-static void fallback__read_only(void **state)
+TEST(fallback__read_only)
 {
-    (void)state;
     char buf[8] = "";
     int read_only = open(path, O_RDONLY | O_CLOEXEC);
     int rd = dodo_mopen_flags(5000, read_only, 0, DODO_FALLBACK | DODO_RDONLY);
@@ -237,9 +217,8 @@ static void fallback__read_only(void **state)
 }
 
 /* Its own description: no O_APPEND, whatever the program's has; and the program may close its. */
-static void fallback__own_description(void **state)
+TEST(fallback__own_description)
 {
-    (void)state;
     char buf[4] = "abcd", again[4];
     int appending = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
     int rd = dodo_mopen_flags(5000, appending, 0, DODO_FALLBACK);
@@ -251,9 +230,8 @@ static void fallback__own_description(void **state)
     assert_int_equal(mclose(rd), 0);
 }
 
-static void fallback__file_error_passes(void **state)
+TEST(fallback__file_error_passes)
 {
-    (void)state;
     int full = memfd_create("full", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     char buf[8] = "1234567";
     assert_int_equal(ftruncate(full, 4096), 0);
@@ -268,9 +246,8 @@ static void fallback__file_error_passes(void **state)
 
 /* ---- locks ---------------------------------------------------------------------------------- */
 
-static void lock__overlap_is_busy(void **state)
+TEST(lock__overlap_is_busy)
 {
-    (void)state;
     int one = dodo_mopen_flags(8192, fd, 4096, DODO_FALLBACK);
     assert_true(one >= 0);
     assert_fails(dodo_mopen_flags(1, fd, 4096 + 8191, DODO_FALLBACK), EBUSY);
@@ -284,9 +261,8 @@ static void lock__overlap_is_busy(void **state)
     assert_int_equal(mclose(beside), 0);
 }
 
-static void lock__readers_share(void **state)
+TEST(lock__readers_share)
 {
-    (void)state;
     int one = dodo_mopen_flags(8192, fd, 0, DODO_FALLBACK | DODO_RDONLY);
     int two = dodo_mopen_flags(8192, fd, 4096, DODO_FALLBACK | DODO_RDONLY);
     assert_true(one >= 0 && two >= 0 && one != two);
@@ -298,9 +274,8 @@ static void lock__readers_share(void **state)
 /* ---- fork ----------------------------------------------------------------------------------- */
 
 /* The child has no regions, may open its own, and does not keep the parent's lock. */
-static void fork__child_starts_with_nothing(void **state)
+TEST(fork__child_starts_with_nothing)
 {
-    (void)state;
     char buf[8];
     int rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
     assert_true(rd >= 0);
@@ -323,18 +298,16 @@ static void fork__child_starts_with_nothing(void **state)
     assert_int_equal(mclose(rd), 0);
 }
 
-static void msync__posix_keeps_its_own(void **state)
+TEST(msync__posix_keeps_its_own)
 {
-    (void)state;
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_true(page != MAP_FAILED);
     assert_int_equal(msync(page, 4096, MS_SYNC), 0);
     assert_int_equal(munmap(page, 4096), 0);
 }
 
-static void shutdown__starts_again(void **state)
+TEST(shutdown__starts_again)
 {
-    (void)state;
     int rd = dodo_mopen_flags(4096, fd, 0, DODO_FALLBACK);
     assert_true(rd >= 0);
     assert_int_equal(dodo_shutdown(), 0);
@@ -346,9 +319,8 @@ static void shutdown__starts_again(void **state)
 }
 
 /* What has no region yet costs a program no thread. */
-static void thread__with_the_first_region(void **state)
+TEST(thread__with_the_first_region)
 {
-    (void)state;
     assert_int_equal(dodo_shutdown(), 0);
     unsigned before = tasks_count();
     assert_true(before > 0);
@@ -369,32 +341,7 @@ static void thread__with_the_first_region(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mopen__length_below_one),
-        cmocka_unit_test(mopen__offset_below_zero),
-        cmocka_unit_test(mopen__range_overflows),
-        cmocka_unit_test(mopen__bad_descriptor),
-        cmocka_unit_test(mopen__not_open_for_writing),
-        cmocka_unit_test(mopen__not_a_regular_file),
-        cmocka_unit_test(mopen__unknown_flag),
-        cmocka_unit_test(mopen__no_manager_is_no_memory),
-        cmocka_unit_test(calls__unknown_descriptor),
-        cmocka_unit_test(fallback__reads_and_writes_the_file),
-        cmocka_unit_test(fallback__short_at_the_regions_end),
-        cmocka_unit_test(fallback__short_at_the_files_end),
-        cmocka_unit_test(fallback__bad_arguments),
-        cmocka_unit_test(fallback__vectors),
-        cmocka_unit_test(fallback__read_only),
-        cmocka_unit_test(fallback__own_description),
-        cmocka_unit_test(fallback__file_error_passes),
-        cmocka_unit_test(lock__overlap_is_busy),
-        cmocka_unit_test(lock__readers_share),
-        cmocka_unit_test(fork__child_starts_with_nothing),
-        cmocka_unit_test(msync__posix_keeps_its_own),
-        cmocka_unit_test(shutdown__starts_again),
-        cmocka_unit_test(thread__with_the_first_region),
-    };
     (void)unsetenv("DODO_MANAGER");
     (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cases_run(set_up, tear_down);
 }

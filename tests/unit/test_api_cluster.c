@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every row of the calls' errors that needs a cluster, by name. (Without a cluster: test_api.) */
+#include "tests/lib/case.h"
 #include "tests/lib/posix_lock.h"
 #include "tests/unit/api_fixture.h"
 
@@ -21,11 +22,12 @@ static const char hasty_manager_once[] = HASTY_MANAGER "refraction = 1h\n";
 static const char hasty_host[] =
     "[client]\nrequest_deadline = 60s\ntransfer_deadline = 400ms\nrefraction = 1us\n";
 
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
 /* ---- mopen ---------------------------------------------------------------------------------- */
 
-static void mopen__says_what_it_has(void **state)
+CASE(mopen__says_what_it_has)
 {
-    (void)state;
     begin(no_refraction, "16M");
     int rd = opened(2 * MIB + 5, 1000, 0);
     DodoStat st = stat_of(rd);
@@ -42,9 +44,8 @@ static void mopen__says_what_it_has(void **state)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
-static void mopen__leaves_the_programs_locks(void **state)
+CASE(mopen__leaves_the_programs_locks)
 {
-    (void)state;
     begin(no_refraction, "16M");
     posix_lock(fd, F_WRLCK);
     int rd = opened(MIB, 0, 0), other = opened(MIB, MIB, DODO_RDONLY);
@@ -57,9 +58,8 @@ static void mopen__leaves_the_programs_locks(void **state)
     assert_true(posix_locked(fd));
 }
 
-static void mopen__enomem_when_no_room(void **state)
+CASE(mopen__enomem_when_no_room)
 {
-    (void)state;
     begin(no_refraction, "1M");
     assert_fails(dodo_mopen(2 * MIB, fd, 0), ENOMEM);
     assert_says("memory");
@@ -68,9 +68,8 @@ static void mopen__enomem_when_no_room(void **state)
 }
 
 /* At once and without traffic: the manager could not answer. */
-static void mopen__enomem_in_refraction_without_traffic(void **state)
+CASE(mopen__enomem_in_refraction_without_traffic)
 {
-    (void)state;
     begin(long_refraction, "1M");
     int before = opened(4096, 0, 0);
     assert_fails(dodo_mopen(2 * MIB, fd, MIB), ENOMEM);
@@ -88,9 +87,8 @@ static void mopen__enomem_in_refraction_without_traffic(void **state)
     assert_reads(rd, MIB, 0, 4096);
 }
 
-static void mopen__enomem_when_the_manager_is_silent(void **state)
+CASE(mopen__enomem_when_the_manager_is_silent)
 {
-    (void)state;
     begin(hasty_manager_once, "1M");
     process_pause(cluster.cmd.pid);
     assert_fails(dodo_mopen(4096, fd, 0), ENOMEM);
@@ -100,9 +98,8 @@ static void mopen__enomem_when_the_manager_is_silent(void **state)
     assert_says("refraction");
 }
 
-static void mopen__enomem_with_another_key(void **state)
+CASE(mopen__enomem_with_another_key)
 {
-    (void)state;
     char key[160];
     begin(hasty_manager, "1M");
     (void)snprintf(key, sizeof key, "%s/key", cluster.dir);
@@ -118,9 +115,8 @@ static void mopen__enomem_with_another_key(void **state)
     assert_reads(opened_again(4096, 0, 0), 0, 0, 4096);
 }
 
-static void mopen__ebusy_starts_no_refraction(void **state)
+CASE(mopen__ebusy_starts_no_refraction)
 {
-    (void)state;
     begin(long_refraction, "1M");
     int one = opened(8192, 0, 0);
     assert_fails(dodo_mopen(4096, fd, 8191), EBUSY);
@@ -134,9 +130,8 @@ static void mopen__ebusy_starts_no_refraction(void **state)
 
 /* ---- mread and mwrite: arguments and counts ------------------------------------------------- */
 
-static void calls__bad_arguments(void **state)
+CASE(calls__bad_arguments)
 {
-    (void)state;
     char buf[8] = "";
     begin(no_refraction, "16M");
     int rd = opened(10000, 0, 0);
@@ -155,9 +150,8 @@ static void calls__bad_arguments(void **state)
     assert_reads(rd, 0, 0, 10000);
 }
 
-static void calls__short_at_the_regions_end(void **state)
+CASE(calls__short_at_the_regions_end)
 {
-    (void)state;
     uint8_t buf[200];
     begin(no_refraction, "16M");
     int rd = opened(10000, 0, 0);
@@ -178,9 +172,8 @@ static void calls__short_at_the_regions_end(void **state)
 
 /* The region goes on where the file does not: reads are short there, until a write makes it longer.
  */
-static void calls__short_at_the_files_end(void **state)
+CASE(calls__short_at_the_files_end)
 {
-    (void)state;
     uint8_t buf[9000];
     begin(no_refraction, "16M");
     int rd = opened(100000, FILE_BYTES - 5000, 0);
@@ -201,9 +194,8 @@ static void calls__short_at_the_files_end(void **state)
     }
 }
 
-static void calls__larger_than_any_window(void **state)
+CASE(calls__larger_than_any_window)
 {
-    (void)state;
     begin(no_refraction, "16M");
     int rd = opened(FILE_BYTES - 1234, 1234, 0);
     assert_reads(rd, 1234, 0, FILE_BYTES - 1234);
@@ -220,9 +212,8 @@ static void calls__larger_than_any_window(void **state)
     assert_int_equal(dodo_msync(rd), 0);
 }
 
-static void calls__errno_is_left_alone(void **state)
+CASE(calls__errno_is_left_alone)
 {
-    (void)state;
     char buf[5000];
     begin(no_refraction, "16M");
 #define KEPT(call)                           \
@@ -244,12 +235,10 @@ static void calls__errno_is_left_alone(void **state)
     KEPT(dodo_shutdown());
     KEPT(rd = dodo_mopen_flags(100000, fd, 0, DODO_FALLBACK | DODO_RETAIN));
     KEPT(dodo_mclose(rd));
-#undef KEPT
 }
 
-static void calls__closed_descriptor_is_not_the_next(void **state)
+CASE(calls__closed_descriptor_is_not_the_next)
 {
-    (void)state;
     char byte;
     begin(no_refraction, "16M");
     int old = opened(4096, 0, 0);
@@ -265,9 +254,8 @@ static void calls__closed_descriptor_is_not_the_next(void **state)
     }
 }
 
-static void rdonly__reads_and_shares(void **state)
+CASE(rdonly__reads_and_shares)
 {
-    (void)state;
     begin(no_refraction, "16M");
     int read_only = open(path, O_RDONLY | O_CLOEXEC);
     assert_fails(dodo_mopen(8192, read_only, 0), EINVAL);
@@ -287,9 +275,8 @@ static void rdonly__reads_and_shares(void **state)
 
 /* ---- a host that is lost -------------------------------------------------------------------- */
 
-static void lost__every_call(void **state)
+CASE(lost__every_call)
 {
-    (void)state;
     char buf[100] = "", again[100];
     begin(hasty_host, "16M");
     int other = opened_active(8192, fd, 8192, 0), rd = opened_full(8192, 0);
@@ -309,9 +296,8 @@ static void lost__every_call(void **state)
 }
 
 /* The remote half fails, the file half does not: the count, and then ENOMEM. */
-static void mwrite__counts_when_only_the_remote_half_failed(void **state)
+CASE(mwrite__counts_when_only_the_remote_half_failed)
 {
-    (void)state;
     char buf[100], again[100];
     begin(hasty_host, "16M");
     int rd = opened_full(8192, 0);
@@ -330,9 +316,8 @@ static void mwrite__counts_when_only_the_remote_half_failed(void **state)
 
 /* ---- a file that fails ---------------------------------------------------------------------- */
 
-static void mwrite__errno_of_the_file(void **state)
+CASE(mwrite__errno_of_the_file)
 {
-    (void)state;
     uint8_t buf[20000];
     begin(no_refraction, "16M");
     int sealed = memfd_create("sealed", MFD_ALLOW_SEALING | MFD_CLOEXEC);
@@ -353,9 +338,8 @@ static void mwrite__errno_of_the_file(void **state)
     close(sealed);
 }
 
-static void mwrite__short_when_the_file_takes_less(void **state)
+CASE(mwrite__short_when_the_file_takes_less)
 {
-    (void)state;
     struct rlimit old, limit;
     uint8_t *new = malloc(200000);
     begin(no_refraction, "16M");
@@ -382,9 +366,8 @@ static void mwrite__short_when_the_file_takes_less(void **state)
 
 /* ---- a manager that is gone ----------------------------------------------------------------- */
 
-static void mclose__einval_when_the_manager_is_silent(void **state)
+CASE(mclose__einval_when_the_manager_is_silent)
 {
-    (void)state;
     char byte;
     begin(hasty_manager, "16M");
     int rd = opened_again(8192, 0, 0), other = opened_again(8192, 8192, 0);
@@ -403,28 +386,6 @@ static void mclose__einval_when_the_manager_is_silent(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_teardown(f, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(mopen__says_what_it_has),
-        T(mopen__leaves_the_programs_locks),
-        T(mopen__enomem_when_no_room),
-        T(mopen__enomem_in_refraction_without_traffic),
-        T(mopen__enomem_when_the_manager_is_silent),
-        T(mopen__enomem_with_another_key),
-        T(mopen__ebusy_starts_no_refraction),
-        T(calls__bad_arguments),
-        T(calls__short_at_the_regions_end),
-        T(calls__short_at_the_files_end),
-        T(calls__larger_than_any_window),
-        T(calls__errno_is_left_alone),
-        T(calls__closed_descriptor_is_not_the_next),
-        T(rdonly__reads_and_shares),
-        T(lost__every_call),
-        T(mwrite__counts_when_only_the_remote_half_failed),
-        T(mwrite__errno_of_the_file),
-        T(mwrite__short_when_the_file_takes_less),
-        T(mclose__einval_when_the_manager_is_silent),
-    };
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A host that is asked to end (SIGTERM) while programs read: with DODO_FALLBACK no read fails, else
  * exactly one, with ENOMEM, for each region that was there; opened again, it is elsewhere. */
+#include "tests/lib/case.h"
 #include "tests/unit/api_fixture.h"
 
 #include <sys/wait.h>
@@ -43,9 +44,8 @@ static bool has_ended(pid_t pid)
     return info.si_pid == pid;
 }
 
-static void leave__costs_one_read_a_region_at_most(void **state)
+TEST_WITH(leave__costs_one_read_a_region_at_most, NULL, tear_down)
 {
-    (void)state;
     Reader readers[REGIONS];
     unsigned there = 0, failed = 0, round = 0;
     begin(no_refraction, "16M");
@@ -77,8 +77,5 @@ static void leave__costs_one_read_a_region_at_most(void **state)
 int main(int argc, char **argv)
 {
     cluster_arguments(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(leave__costs_one_read_a_region_at_most, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools that are full, of fragments, of ten thousand regions, of one region of several gigabytes.
  */
+#include "tests/lib/case.h"
 #include "tests/unit/api_fixture.h"
 
 #include <inttypes.h>
@@ -17,9 +18,10 @@ enum { SCALE = 10 };
 enum { SCALE = 1 };
 #endif
 
-static void pool__full(void **state)
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
+CASE(pool__full)
 {
-    (void)state;
     int rds[8];
     begin(no_refraction, "4M");
     for (int i = 0; i < 4; i++)
@@ -38,9 +40,8 @@ static void pool__full(void **state)
     fill(rds[0], 0, 0, 4 * MIB);
 }
 
-static void pool__of_fragments(void **state)
+CASE(pool__of_fragments)
 {
-    (void)state;
     enum { PART = 256 * KIB, PARTS = 16 };
     int rds[PARTS];
     begin(no_refraction, "4M");
@@ -113,9 +114,8 @@ static void tiny_write(int rd, unsigned i)
     assert_int_equal(stat_of(rd).active, 1);
 }
 
-static void pool__ten_thousand_tiny_regions(void **state)
+CASE(pool__ten_thousand_tiny_regions)
 {
-    (void)state;
     enum { STEP = 97 };
     unsigned count = tiny_regions();
     int *rds = malloc(count * sizeof *rds);
@@ -154,9 +154,8 @@ static void pool__ten_thousand_tiny_regions(void **state)
 
 /* One region, larger than 4 GiB where the host has so much to offer, of a file of holes: what is
  * touched are some blocks at both ends and around 4 GiB. */
-static void pool__region_of_several_gigabytes(void **state)
+CASE(pool__region_of_several_gigabytes)
 {
-    (void)state;
     char pool[32];
     uint8_t got[70000], zero[70000] = {0};
     uint64_t region = 5ull << 30;
@@ -194,13 +193,6 @@ static void pool__region_of_several_gigabytes(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_teardown(f, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(pool__full),
-        T(pool__of_fragments),
-        T(pool__ten_thousand_tiny_regions),
-        T(pool__region_of_several_gigabytes),
-    };
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is kept for the next run (DODO_RETAIN): found again, and not when it may be stale. */
+#include "tests/lib/case.h"
 #include "tests/unit/api_fixture.h"
 
 #include <fcntl.h>
@@ -77,9 +78,10 @@ static void run(const char *found, const char *what, const char *end)
     child_must_succeed(child_start(args), found);
 }
 
-static void retain__the_next_run_has_hits_alone(void **state)
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
+CASE(retain__the_next_run_has_hits_alone)
 {
-    (void)state;
     begin(no_refraction, "16M");
     nobody_writes();
     await_settled();
@@ -102,11 +104,10 @@ static int open_kept(off_t offset)
 }
 
 /* A region that was lost fails to close, at once. That ends nobody else's. */
-static void retain__beside_a_region_that_is_gone(void **state)
+CASE(retain__beside_a_region_that_is_gone)
 {
     static uint8_t got[MIB];
     DodoStat st;
-    (void)state;
     cluster_start(&cluster, no_refraction, false);
     Daemon *first = cluster_imd(&cluster, "16M");
     file_make();
@@ -131,9 +132,8 @@ static void retain__beside_a_region_that_is_gone(void **state)
     assert_int_equal(st.reused, 1);
 }
 
-static void retain__not_after_a_change(void **state)
+CASE(retain__not_after_a_change)
 {
-    (void)state;
     begin(no_refraction, "16M");
     nobody_writes();
     await_settled();
@@ -150,9 +150,8 @@ static void retain__not_after_a_change(void **state)
 }
 
 /* Nor a region that could be written, and none beside one. */
-static void retain__not_what_was_written(void **state)
+CASE(retain__not_what_was_written)
 {
-    (void)state;
     begin(no_refraction, "16M");
     nobody_writes();
     await_settled();
@@ -165,9 +164,8 @@ static void retain__not_what_was_written(void **state)
 
 /* The stamp stays as it is while somebody has the file open for writing, or mapped so: what he
  * still writes may not move it. */
-static void retain__not_while_somebody_can_write(void **state)
+CASE(retain__not_while_somebody_can_write)
 {
-    (void)state;
     begin(no_refraction, "16M");
     nobody_writes();
     int writer = writer_open();
@@ -194,9 +192,8 @@ static void state_rename(const char *from, const char *to)
 
 /* Nobody finds or replaces a region who does not know the user's secret, though he knows all else
  * of the file. */
-static void retain__only_for_the_same_secret(void **state)
+CASE(retain__only_for_the_same_secret)
 {
-    (void)state;
     begin(no_refraction, "16M");
     nobody_writes();
     await_settled();
@@ -210,9 +207,8 @@ static void retain__only_for_the_same_secret(void **state)
 }
 
 /* Without a secret nothing is retained; a program that retains nothing needs none. */
-static void retain__not_without_a_secret(void **state)
+CASE(retain__not_without_a_secret)
 {
-    (void)state;
     char name[160];
     struct stat st;
     begin(no_refraction, "16M");
@@ -229,9 +225,8 @@ static void retain__not_without_a_secret(void **state)
     run("found", "read", "close");
 }
 
-static void retain__not_without_a_clean_release(void **state)
+CASE(retain__not_without_a_clean_release)
 {
-    (void)state;
     begin(no_refraction, "16M");
     nobody_writes();
     await_settled();
@@ -242,9 +237,8 @@ static void retain__not_without_a_clean_release(void **state)
 }
 
 /* What is only kept gives way, the least recently used first. */
-static void retain__gives_way_when_room_is_needed(void **state)
+CASE(retain__gives_way_when_room_is_needed)
 {
-    (void)state;
     begin(no_refraction, "8M");
     nobody_writes();
     await_settled();
@@ -264,16 +258,8 @@ static void retain__gives_way_when_room_is_needed(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_teardown(f, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(retain__the_next_run_has_hits_alone),  T(retain__not_after_a_change),
-        T(retain__beside_a_region_that_is_gone), T(retain__not_after_a_change),
-        T(retain__not_what_was_written),         T(retain__not_while_somebody_can_write),
-        T(retain__not_without_a_clean_release),  T(retain__only_for_the_same_secret),
-        T(retain__not_without_a_secret),         T(retain__gives_way_when_room_is_needed),
-    };
     if (argc == 6 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The log of a program's whole life on a cluster of real programs: the names of its events. */
+#include "tests/lib/case.h"
 #include "tests/unit/api_fixture.h"
 
 #include <pthread.h>
@@ -58,9 +59,8 @@ static int worst_so_far(void)
     return level;
 }
 
-static void story__of_a_whole_life(void **state)
+TEST_WITH(story__of_a_whole_life, NULL, tear_down)
 {
-    (void)state;
     static const char *const expected[] = {"manager_found", "region_opened", "host_lost",
                                            "region_back", "region_closed"};
     const unsigned count = sizeof expected / sizeof *expected;
@@ -87,8 +87,5 @@ static void story__of_a_whole_life(void **state)
 int main(int argc, char **argv)
 {
     cluster_arguments(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(story__of_a_whole_life, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* DODO_STRIPE on a cluster of real programs: a region larger than any of its hosts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <fcntl.h>
 #include <errno.h>
@@ -17,6 +11,7 @@
 #include <dodo/dodo.h>
 
 #include "tests/lib/call_asserts.h"
+#include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -90,9 +85,10 @@ static void read_until_remote(int rd)
     assert_int_equal(stat_of(rd).filled_bytes, LEN);
 }
 
-static void region_larger_than_any_host(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(region_larger_than_any_host)
 {
-    (void)state;
     assert_int_equal(dodo_mopen(LEN, fd, 0), -1);
     assert_int_equal(errno, ENOMEM);
     int rd = opened(DODO_STRIPE);
@@ -115,9 +111,8 @@ static void region_larger_than_any_host(void **state)
 }
 
 /* Each read of the queue goes to several hosts; at first what they bring comes from the file. */
-static void queue_over_many_stripes(void **state)
+CASE(queue_over_many_stripes)
 {
-    (void)state;
     enum { READS = 10, EACH = 2 * MIB - 777 };
     int rd = opened(DODO_STRIPE);
     DodoQueue *q = dodo_queue_open(READS);
@@ -147,9 +142,8 @@ static void queue_over_many_stripes(void **state)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
-static void host_dies_and_another_comes(void **state)
+CASE(host_dies_and_another_comes)
 {
-    (void)state;
     int rd = opened(DODO_STRIPE);
     read_until_remote(rd);
     daemon_kill(&cluster.imds[0]);
@@ -160,9 +154,8 @@ static void host_dies_and_another_comes(void **state)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
-static void all_hosts_die(void **state)
+CASE(all_hosts_die)
 {
-    (void)state;
     int rd = opened(DODO_STRIPE);
     read_until_remote(rd);
     for (unsigned i = 0; i < 3; i++)
@@ -188,10 +181,9 @@ static void open_as(int flags)
 }
 
 /* Each stripe by itself; none is found by an opening that could write. */
-static void retained_for_the_next_run(void **state)
+CASE(retained_for_the_next_run)
 {
     const unsigned keep = DODO_STRIPE | DODO_RETAIN | DODO_RDONLY;
-    (void)state;
     open_as(O_RDONLY);
     int64_t until = now_ms() + CLUSTER_PATIENCE_MS;
     int rd = opened(keep);
@@ -213,14 +205,8 @@ static void retained_for_the_next_run(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(region_larger_than_any_host), T(queue_over_many_stripes),
-        T(host_dies_and_another_comes), T(all_hosts_die),
-        T(retained_for_the_next_run),
-    };
     if (argc != 3)
         return 2;
     cluster_programs(argv[1], argv[2]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectored calls and prefetches of the library on a real cluster, every byte verified. (The core's
  * decisions: test_client_vector, test_client_prefetch.) */
+#include "tests/lib/case.h"
 #include "tests/unit/api_fixture.h"
 
 #include <fcntl.h>
@@ -37,9 +38,10 @@ static size_t lay_out(struct iovec *iov, uint8_t *memory)
     return sum;
 }
 
-static void vector__every_byte(void **state)
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
+CASE(vector__every_byte)
 {
-    (void)state;
     struct iovec iov[BUFFERS];
     begin(no_refraction, "32M");
     int rd = opened_active(FILE_BYTES - 100, fd, 100, 0);
@@ -67,9 +69,8 @@ static void vector__every_byte(void **state)
     assert_int_equal(stat_of(rd).active, 1);
 }
 
-static void vector__arguments(void **state)
+CASE(vector__arguments)
 {
-    (void)state;
     begin(no_refraction, "32M");
     uint8_t bytes[4];
     struct iovec iov[2] = {{bytes, 2}, {bytes + 2, 2}}, none = {NULL, 1},
@@ -95,9 +96,8 @@ static void vector__arguments(void **state)
 
 /* ---- prefetch ------------------------------------------------------------------------------- */
 
-static void prefetch__the_first_read_hits(void **state)
+CASE(prefetch__the_first_read_hits)
 {
-    (void)state;
     begin(no_refraction, "32M");
     int rd = opened_active(FILE_BYTES - 7, fd, 7, 0);
     errno = 12345;
@@ -110,9 +110,8 @@ static void prefetch__the_first_read_hits(void **state)
     assert_int_equal(stat_of(rd).misses, 0);
 }
 
-static void prefetch__arguments(void **state)
+CASE(prefetch__arguments)
 {
-    (void)state;
     begin(hasty_host, "32M");
     int rd = opened_active(10000, fd, 0, 0);
     assert_fails(dodo_prefetch(-1, 0, 1), ENOMEM);
@@ -126,9 +125,8 @@ static void prefetch__arguments(void **state)
 }
 
 /* Reads and writes go on beside it, and find what they must. */
-static void prefetch__beside_calls(void **state)
+CASE(prefetch__beside_calls)
 {
-    (void)state;
     begin(no_refraction, "32M");
     int rd = opened_active(FILE_BYTES, fd, 0, 0);
     assert_int_equal(dodo_prefetch(rd, 0, FILE_BYTES), 0);
@@ -148,9 +146,8 @@ static void prefetch__beside_calls(void **state)
     assert_int_equal(stat_of(rd).active, 1);
 }
 
-static void prefetch__ends(void **state)
+CASE(prefetch__ends)
 {
-    (void)state;
     begin(no_refraction, "32M");
     for (int round = 0; round < 12; round++) {
         int rd = opened_active(FILE_BYTES, fd, 0, 0);
@@ -180,9 +177,8 @@ static int child_main(char **argv)
     return rd >= 0 && dodo_prefetch(rd, 0, FILE_BYTES) == 0 ? 0 : 1;
 }
 
-static void prefetch__exit(void **state)
+CASE(prefetch__exit)
 {
-    (void)state;
     begin(no_refraction, "32M");
     const char *args[] = {path, NULL};
     for (int round = 0; round < 3; round++)
@@ -191,14 +187,8 @@ static void prefetch__exit(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_teardown(f, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(vector__every_byte),  T(vector__arguments),      T(prefetch__the_first_read_hits),
-        T(prefetch__arguments), T(prefetch__beside_calls), T(prefetch__ends),
-        T(prefetch__exit),
-    };
     if (argc == 3 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Apriori and its rules against trying everything, on small random data. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <string.h>
 
@@ -13,6 +7,7 @@
 #include "examples/association.h"
 #include "examples/bench_random.h"
 #include "examples/decimal.h"
+#include "tests/lib/case.h"
 
 enum { ITEMS = 10, TRANSACTIONS_CAP = 400, SETS = 1 << ITEMS };
 
@@ -106,12 +101,11 @@ static void check_sets(const Apriori *a, const Data *d)
         assert_int_equal(apriori_support_sum(a, size), sums[size]);
 }
 
-static void sets__are_those_of_brute_force(void **state)
+TEST(sets__are_those_of_brute_force)
 {
     static const uint64_t supports[] = {1, 10000000, 50000000, 200000000, 500000000, 1000000000};
     BenchRandom random = {1};
     unsigned scans_most = 0;
-    (void)state;
     for (unsigned round = 0; round < 60; round++) {
         Data d = make_data(&random, (uint32_t)bench_random_below(&random, TRANSACTIONS_CAP));
         Apriori a;
@@ -140,10 +134,9 @@ static size_t count_rules(const Data *d, uint32_t min_count, uint64_t confidence
     return n;
 }
 
-static void rules__are_those_of_brute_force(void **state)
+TEST(rules__are_those_of_brute_force)
 {
     BenchRandom random = {2};
-    (void)state;
     for (unsigned round = 0; round < 10; round++) {
         Data d = make_data(&random, 1 + (uint32_t)bench_random_below(&random, 60));
         uint64_t confidence_ppb = 1 + bench_random_below(&random, APRIORI_PPB_ONE);
@@ -171,9 +164,8 @@ static void rules__are_those_of_brute_force(void **state)
     }
 }
 
-static void min_count__is_exact(void **state)
+TEST(min_count__is_exact)
 {
-    (void)state;
     assert_int_equal(apriori_min_count(70000000, 100), 7); /* 0.07 * 100 is above 7 in binary */
     assert_int_equal(apriori_min_count(70000001, 100), 8);
     assert_int_equal(apriori_min_count(5000000, 88162), 441);
@@ -182,12 +174,11 @@ static void min_count__is_exact(void **state)
     assert_int_equal(apriori_min_count(1000000000, 0), 1);
 }
 
-static void decimal__is_exact_and_strict(void **state)
+TEST(decimal__is_exact_and_strict)
 {
     static const char *const bad[] = {"",   ".",    ".5",  "5.",   "1e-3",         "-1",
                                       "+1", " 0.5", "0,5", "0.5 ", "0.0000000001", "0..1"};
     uint64_t v = 7;
-    (void)state;
     assert_int_equal(decimal_parse("0.005", 9, APRIORI_PPB_ONE, &v), 0);
     assert_int_equal(v, 5000000);
     assert_int_equal(decimal_parse("1", 9, APRIORI_PPB_ONE, &v), 0);
@@ -202,12 +193,11 @@ static void decimal__is_exact_and_strict(void **state)
     assert_int_equal(v, 123456789);
 }
 
-static void scanned__notices_another_file(void **state)
+TEST(scanned__notices_another_file)
 {
     BenchRandom random = {3};
     Data d = make_data(&random, 50);
     Apriori a;
-    (void)state;
     apriori_init(&a, 100000000);
     assert_int_equal(scan_once(&a, &d), 1);
     d.count--;
@@ -216,11 +206,10 @@ static void scanned__notices_another_file(void **state)
 }
 
 /* A transaction with items that the first scan did not have: not counted, and no harm. */
-static void take__survives_new_items(void **state)
+TEST(take__survives_new_items)
 {
     static const uint32_t pair[] = {1, 2}, other[] = {1, 2, 16777215};
     Apriori a;
-    (void)state;
     apriori_init(&a, APRIORI_PPB_ONE);
     assert_int_equal(apriori_take(&a, pair, 2), 0);
     assert_int_equal(apriori_scanned(&a), 1);
@@ -230,10 +219,9 @@ static void take__survives_new_items(void **state)
     apriori_free(&a);
 }
 
-static void scanned__nothing_is_nothing(void **state)
+TEST(scanned__nothing_is_nothing)
 {
     Apriori a;
-    (void)state;
     apriori_init(&a, 1);
     assert_int_equal(apriori_scanned(&a), 0);
     assert_int_equal(apriori_sets(&a), 0);
@@ -247,12 +235,11 @@ static void scanned__nothing_is_nothing(void **state)
 }
 
 /* Nodes with many more children than a transaction has items left. */
-static void counts__hold_for_many_items(void **state)
+TEST(counts__hold_for_many_items)
 {
     enum { WIDE = 40 };
     uint32_t items[WIDE];
     Apriori a;
-    (void)state;
     for (uint32_t i = 0; i < WIDE; i++)
         items[i] = i;
     apriori_init(&a, 17000000); /* 2 of 115 */
@@ -270,19 +257,4 @@ static void counts__hold_for_many_items(void **state)
     assert_int_equal(a.frequent[2].counts[0], 4);
     assert_int_equal(apriori_support_sum(&a, 3), WIDE * (WIDE - 1) * (WIDE - 2) / 6 * 2 + 2);
     apriori_free(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets__are_those_of_brute_force),
-        cmocka_unit_test(rules__are_those_of_brute_force),
-        cmocka_unit_test(min_count__is_exact),
-        cmocka_unit_test(decimal__is_exact_and_strict),
-        cmocka_unit_test(scanned__notices_another_file),
-        cmocka_unit_test(take__survives_new_items),
-        cmocka_unit_test(scanned__nothing_is_nothing),
-        cmocka_unit_test(counts__hold_for_many_items),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

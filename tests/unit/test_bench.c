@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo bench on a cluster of real programs: what it prints, how it ends, what it leaves behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "examples/bench_common.h"
+#include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 
 static const char *dodo_path;
@@ -186,9 +181,8 @@ static void assert_names_hosts(void)
     assert_int_equal(count(list, "127.0.0.1:"), named);
 }
 
-static void bench__measures_reads_and_writes(void **state)
+TEST(bench__measures_reads_and_writes)
 {
-    (void)state;
     assert_run(
         "--json --read --write --size 1000,4K,300K --seconds 50ms --area 5M --region-size 1M "
         "--threads 2 --pause 1us",
@@ -211,9 +205,8 @@ static void bench__measures_reads_and_writes(void **state)
     assert_int_equal(files(), 0);
 }
 
-static void bench__prints_a_table(void **state)
+TEST(bench__prints_a_table)
 {
-    (void)state;
     assert_run("--size 4K,64K --seconds 10ms --area 256K --pattern sequential --progress", 0);
     assert_int_equal(count(run.said[0], "\n"), 4);
     assert_says("256 KiB in 1 region of 256 KiB on 1 host: 127.0.0.1:");
@@ -224,11 +217,10 @@ static void bench__prints_a_table(void **state)
 }
 
 /* Of a file that is there: it stays as it is. */
-static void bench__reads_a_file(void **state)
+TEST(bench__reads_a_file)
 {
     enum { SIZE = 3 * (1 << 20) + 1234 };
     char path[128], words[256];
-    (void)state;
     int fd = cluster_file(&cluster, path);
     assert_int_equal(bench_file_write(fd, 7, SIZE - 7), 0);
     (void)snprintf(words, sizeof words, "--json --seconds 10ms --region-size 1M --file %s", path);
@@ -240,11 +232,10 @@ static void bench__reads_a_file(void **state)
 }
 
 /* What no cluster can help: the file is changed behind its back. */
-static void bench__tells_of_wrong_bytes(void **state)
+TEST(bench__tells_of_wrong_bytes)
 {
     enum { SIZE = 1 << 20 };
     char path[128], words[256];
-    (void)state;
     int fd = cluster_file(&cluster, path);
     assert_int_equal(bench_file_write(fd, 0, SIZE), 0);
     (void)snprintf(words, sizeof words,
@@ -260,9 +251,8 @@ static void bench__tells_of_wrong_bytes(void **state)
     (void)close(fd);
 }
 
-static void bench__needs_room(void **state)
+TEST(bench__needs_room)
 {
-    (void)state;
     assert_run("--area 64M", 1);
     assert_complains("no host has that much idle memory; see dodo status");
     assert_int_equal(files(), 0);
@@ -271,10 +261,9 @@ static void bench__needs_room(void **state)
 
 /* Ctrl-C, while it measures: it says so, ends of the signal, and its regions are free again. It has
  * so many sizes to measure that a busy machine gets to send the signal before their end. */
-static void bench__ends_at_a_signal(void **state)
+TEST(bench__ends_at_a_signal)
 {
     enum { SIZES = 16 };
-    (void)state;
     run_start("--size 4K,8K,12K,16K,20K,24K,28K,32K,36K,40K,44K,48K,52K,56K,60K,64K --seconds 1s "
               "--area 12M --region-size 1M");
     run_read("CALL"); /* after the first size */
@@ -286,23 +275,7 @@ static void bench__ends_at_a_signal(void **state)
     assert_run("--area 12M --region-size 1M --seconds 1ms", 0);
 }
 
-/* ---- without --------------------------------------------------------------------------------- */
-
-static void bench__says_what_to_fix(void **state)
-{
-    (void)state;
-    (void)unsetenv("DODO_MANAGER");
-    (void)unsetenv("DODO_KEY");
-    (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    assert_run("--seconds 1ms", 1);
-    assert_complains("give --manager ADDR:PORT");
-    assert_run("--manager 127.0.0.1:1 --timeout 50ms", 1);
-    assert_complains("127.0.0.1:1 does not answer within 50ms: is the daemon running there");
-    assert_run("--manager 192.0.2.1:1", 1);
-    assert_complains("give --key FILE");
-}
-
-static void bench__refuses_bad_options(void **state)
+TEST(bench__refuses_bad_options)
 {
     static const char *const bad[][2] = {
         {"--size 4X", "--size 4X: expected"},
@@ -319,16 +292,14 @@ static void bench__refuses_bad_options(void **state)
         {"--lots", "Unknown option --lots"},
         {"lots", "unexpected argument"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         assert_run(bad[i][0], 2);
         assert_complains(bad[i][1]);
     }
 }
 
-static void bench__needs_its_file(void **state)
+TEST(bench__needs_its_file)
 {
-    (void)state;
     assert_run("--file /nowhere/at/all", 1);
     assert_complains("/nowhere/at/all: No such file");
     assert_run("--file /dev/null", 1);
@@ -337,24 +308,28 @@ static void bench__needs_its_file(void **state)
     assert_complains("cannot make a file of 67108864 bytes in /nowhere/at/all: No such file");
 }
 
+/* ---- without --------------------------------------------------------------------------------- */
+
+TEST(bench__says_what_to_fix)
+{
+    (void)unsetenv("DODO_MANAGER");
+    (void)unsetenv("DODO_KEY");
+    (void)setenv("DODO_CONFIG", "/dev/null", 1);
+    assert_run("--seconds 1ms", 1);
+    assert_complains("give --manager ADDR:PORT");
+    assert_run("--manager 127.0.0.1:1 --timeout 50ms", 1);
+    assert_complains("127.0.0.1:1 does not answer within 50ms: is the daemon running there");
+    assert_run("--manager 192.0.2.1:1", 1);
+    assert_complains("give --key FILE");
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bench__measures_reads_and_writes),
-        cmocka_unit_test(bench__prints_a_table),
-        cmocka_unit_test(bench__reads_a_file),
-        cmocka_unit_test(bench__tells_of_wrong_bytes),
-        cmocka_unit_test(bench__needs_room),
-        cmocka_unit_test(bench__ends_at_a_signal),
-        cmocka_unit_test(bench__needs_its_file),
-        cmocka_unit_test(bench__refuses_bad_options),
-        cmocka_unit_test(bench__says_what_to_fix),
-    };
     if (argc != 4) {
         (void)fprintf(stderr, "usage: test-bench CMD IMD DODO\n");
         return 2;
     }
     cluster_programs(argv[1], argv[2]);
     dodo_path = argv[3];
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cases_run(set_up, tear_down);
 }

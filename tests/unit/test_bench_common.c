@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The benchmarks' data set, random numbers and percentiles: what their verdicts stand on. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,11 +8,11 @@
 
 #include "base/cleanup.h"
 #include "examples/bench_common.h"
+#include "tests/lib/case.h"
 
-static void data__is_a_function_of_the_offset(void **state)
+TEST(data__is_a_function_of_the_offset)
 {
     uint8_t whole[256], part[256];
-    (void)state;
     bench_data_make(1000, whole, sizeof whole);
     for (size_t at = 0; at < 40; at++)
         for (size_t len = 0; len < 40; len++) {
@@ -30,10 +24,9 @@ static void data__is_a_function_of_the_offset(void **state)
         }
 }
 
-static void data__differs_from_place_to_place(void **state)
+TEST(data__differs_from_place_to_place)
 {
     uint8_t a[64], b[64], zero[64] = {0};
-    (void)state;
     bench_data_make(0, a, sizeof a);
     assert_true(bench_data_wrong(0, zero, sizeof zero) > 32); /* a hole does not pass */
     for (uint64_t at = 8; at < 1 << 20; at *= 2) {
@@ -42,10 +35,9 @@ static void data__differs_from_place_to_place(void **state)
     }
 }
 
-static void data_wrong__counts_each_byte(void **state)
+TEST(data_wrong__counts_each_byte)
 {
     uint8_t buf[100];
-    (void)state;
     for (size_t i = 0; i < sizeof buf; i++) {
         bench_data_make(12345, buf, sizeof buf);
         buf[i] ^= 1;
@@ -55,14 +47,13 @@ static void data_wrong__counts_each_byte(void **state)
     }
 }
 
-static void file_make__has_the_size_and_the_data(void **state)
+TEST(file_make__has_the_size_and_the_data)
 {
     enum { SIZE = 3 * (1 << 20) / 2 + 5 };
     char path[] = "/tmp/dodo-bench-XXXXXX";
     int fd CLEANUP_CLOSE = mkstemp(path);
     uint8_t *buf CLEANUP_FREE = malloc(SIZE);
     struct stat st;
-    (void)state;
     assert_true(fd >= 0 && buf);
     assert_int_equal(bench_file_make(path, SIZE), 0);
     assert_int_equal(fstat(fd, &st), 0);
@@ -73,11 +64,10 @@ static void file_make__has_the_size_and_the_data(void **state)
     assert_true(bench_file_make("/nonexistent/file", SIZE) < 0);
 }
 
-static void random_below__repeats_and_covers(void **state)
+TEST(random_below__repeats_and_covers)
 {
     BenchRandom a = {7}, b = {7}, other = {8};
     unsigned seen[10] = {0}, differ = 0;
-    (void)state;
     for (unsigned i = 0; i < 1000; i++) {
         uint64_t v = bench_random_below(&a, 10);
         assert_true(v < 10);
@@ -90,26 +80,12 @@ static void random_below__repeats_and_covers(void **state)
     assert_true(differ > 800);
 }
 
-static void percentile__picks_by_rank(void **state)
+TEST(percentile__picks_by_rank)
 {
     uint32_t values[] = {5, 1, 4, 2, 3, 10, 9, 8, 7, 6};
-    (void)state;
     assert_int_equal(bench_percentile(values, 10, 0), 1);
     assert_int_equal(bench_percentile(values, 10, 500), 6);
     assert_int_equal(bench_percentile(values, 10, 990), 10);
     assert_int_equal(bench_percentile(values, 10, 1000), 10);
     assert_int_equal(bench_percentile(values, 0, 500), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data__is_a_function_of_the_offset),
-        cmocka_unit_test(data__differs_from_place_to_place),
-        cmocka_unit_test(data_wrong__counts_each_byte),
-        cmocka_unit_test(file_make__has_the_size_and_the_data),
-        cmocka_unit_test(random_below__repeats_and_covers),
-        cmocka_unit_test(percentile__picks_by_rank),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The histogram's quantiles beside those of the sorted values themselves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/id.h"
 #include "tools/bench_histogram.h"
+#include "tests/lib/case.h"
 
 static const unsigned quantiles[][2] = {{1, 1000}, {1, 100},    {25, 100},     {1, 2},
                                         {99, 100}, {999, 1000}, {9999, 10000}, {1, 1}};
@@ -37,20 +32,18 @@ static void assert_close(const Histogram *h, const uint64_t *sorted, uint64_t co
     }
 }
 
-static void histogram__empty_has_zeros(void **state)
+TEST(histogram__empty_has_zeros)
 {
     Histogram *h CLEANUP_FREE = calloc(1, sizeof *h);
-    (void)state;
     assert_int_equal(histogram_quantile(h, 1, 2), 0);
     assert_int_equal(histogram_quantile(h, 1, 1), 0);
     assert_int_equal(h->least, 0);
     assert_int_equal(h->greatest, 0);
 }
 
-static void histogram__small_values_are_exact(void **state)
+TEST(histogram__small_values_are_exact)
 {
     Histogram *h CLEANUP_FREE = calloc(1, sizeof *h);
-    (void)state;
     for (unsigned i = 1; i <= 200; i++)
         histogram_add(h, i);
     assert_int_equal(histogram_quantile(h, 1, 2), 100);
@@ -60,9 +53,8 @@ static void histogram__small_values_are_exact(void **state)
 }
 
 /* Each power of two, one below it and one above. */
-static void histogram__any_value_has_a_bucket(void **state)
+TEST(histogram__any_value_has_a_bucket)
 {
-    (void)state;
     for (unsigned bit = 0; bit < 64; bit++) {
         for (int d = -1; d <= 1; d++) {
             Histogram *h CLEANUP_FREE = calloc(1, sizeof *h);
@@ -79,13 +71,12 @@ static void histogram__any_value_has_a_bucket(void **state)
     }
 }
 
-static void histogram__is_close_to_the_sorted_values(void **state)
+TEST(histogram__is_close_to_the_sorted_values)
 {
     enum { COUNT = 20011 };
     Histogram *all CLEANUP_FREE = calloc(1, sizeof *all);
     Histogram *part CLEANUP_FREE = calloc(1, sizeof *part);
     uint64_t *values CLEANUP_FREE = calloc(COUNT, sizeof *values);
-    (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         memset(all, 0, sizeof *all);
         for (uint64_t i = 0; i < COUNT; i++) {
@@ -102,24 +93,11 @@ static void histogram__is_close_to_the_sorted_values(void **state)
     }
 }
 
-static void histogram__merges_into_an_empty_one(void **state)
+TEST(histogram__merges_into_an_empty_one)
 {
     Histogram *a CLEANUP_FREE = calloc(1, sizeof *a), *b CLEANUP_FREE = calloc(1, sizeof *b);
-    (void)state;
     histogram_add(b, 70);
     histogram_add(b, 90000);
     histogram_merge(a, b);
     assert_memory_equal(a, b, sizeof *a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(histogram__empty_has_zeros),
-        cmocka_unit_test(histogram__small_values_are_exact),
-        cmocka_unit_test(histogram__any_value_has_a_bucket),
-        cmocka_unit_test(histogram__is_close_to_the_sorted_values),
-        cmocka_unit_test(histogram__merges_into_an_empty_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

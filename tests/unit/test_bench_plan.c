@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What dodo bench takes for sizes, and where its calls go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "tools/bench_plan.h"
+#include "tests/lib/case.h"
 
-static void sizes__are_a_list(void **state)
+TEST(sizes__are_a_list)
 {
     BenchSizes s;
-    (void)state;
     assert_int_equal(bench_sizes_parse("8K", &s), 0);
     assert_int_equal(s.count, 1);
     assert_int_equal(s.bytes[0], 8192);
@@ -29,7 +23,7 @@ static void sizes__are_a_list(void **state)
     assert_int_equal(s.count, BENCH_SIZES_MAX);
 }
 
-static void sizes__refuses_anything_else(void **state)
+TEST(sizes__refuses_anything_else)
 {
     static const char *const bad[] = {"",
                                       ",",
@@ -45,17 +39,15 @@ static void sizes__refuses_anything_else(void **state)
                                       "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
                                       "00000000000000000000000000000000000001"};
     BenchSizes s = {.count = 7};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_true(bench_sizes_parse(bad[i], &s) < 0);
     assert_int_equal(s.count, 7);
     assert_int_equal(bench_sizes_parse("0", &s), -ERANGE);
 }
 
-static void pattern__has_names(void **state)
+TEST(pattern__has_names)
 {
     BenchPattern p = BENCH_PATTERN_MAX;
-    (void)state;
     assert_int_equal(bench_pattern_parse("sequential", &p), 0);
     assert_int_equal(p, BENCH_SEQUENTIAL);
     assert_int_equal(bench_pattern_parse("random", &p), 0);
@@ -64,10 +56,9 @@ static void pattern__has_names(void **state)
     assert_int_equal(p, BENCH_RANDOM);
 }
 
-static void layout__last_region_may_be_shorter(void **state)
+TEST(layout__last_region_may_be_shorter)
 {
     const BenchLayout even = {100, 25}, odd = {101, 25}, one = {10, 25};
-    (void)state;
     assert_int_equal(bench_regions(&even), 4);
     assert_int_equal(bench_region_length(&even, 3), 25);
     assert_int_equal(bench_regions(&odd), 5);
@@ -78,9 +69,8 @@ static void layout__last_region_may_be_shorter(void **state)
 
 /* Of any area: they are in it, in one region each, next to each other, and all there is room for.
  */
-static void slots__fill_the_regions(void **state)
+TEST(slots__fill_the_regions)
 {
-    (void)state;
     for (uint64_t area = 1; area <= 40; area++)
         for (uint64_t region = 1; region <= 12; region++)
             for (uint64_t size = 1; size <= 13; size++) {
@@ -93,9 +83,8 @@ static void slots__fill_the_regions(void **state)
             }
 }
 
-static void parts__are_disjoint_and_cover_all(void **state)
+TEST(parts__are_disjoint_and_cover_all)
 {
-    (void)state;
     for (unsigned parts = 1; parts <= 9; parts++)
         for (uint64_t slots = parts; slots <= 40; slots++) {
             uint64_t next = 0;
@@ -109,20 +98,18 @@ static void parts__are_disjoint_and_cover_all(void **state)
         }
 }
 
-static void part__goes_round_in_order(void **state)
+TEST(part__goes_round_in_order)
 {
     BenchPart p = bench_part(30, 1, 3, BENCH_SEQUENTIAL, 5);
-    (void)state;
     for (unsigned i = 0; i < 25; i++)
         assert_int_equal(bench_part_next(&p), 10 + i % 10);
 }
 
-static void part__goes_anywhere_in_itself(void **state)
+TEST(part__goes_anywhere_in_itself)
 {
     BenchPart p = bench_part(30, 1, 3, BENCH_RANDOM, 5), same = p;
     BenchPart other = bench_part(30, 2, 3, BENCH_RANDOM, 5);
     unsigned seen[30] = {0}, equal = 0;
-    (void)state;
     for (unsigned i = 0; i < 1000; i++) {
         uint64_t slot = bench_part_next(&p);
         assert_int_equal(bench_part_next(&same), slot);
@@ -133,19 +120,4 @@ static void part__goes_anywhere_in_itself(void **state)
     for (unsigned i = 10; i < 20; i++)
         assert_in_range(seen[i], 50, 200);
     assert_in_range(equal, 20, 300); /* the parts do not go in step */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes__are_a_list),
-        cmocka_unit_test(sizes__refuses_anything_else),
-        cmocka_unit_test(pattern__has_names),
-        cmocka_unit_test(layout__last_region_may_be_shorter),
-        cmocka_unit_test(slots__fill_the_regions),
-        cmocka_unit_test(parts__are_disjoint_and_cover_all),
-        cmocka_unit_test(part__goes_round_in_order),
-        cmocka_unit_test(part__goes_anywhere_in_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Bursts become the datagrams that the decoders understand, each with its own slice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "proto/burst.h"
+#include "tests/lib/case.h"
 
 static uint8_t source[WIRE_CHUNK_MAX];
 static uint8_t out[WIRE_WRITE_HEADER_SIZE + WIRE_SEGMENT_MAX];
@@ -36,9 +31,8 @@ static const struct Shape {
     {WIRE_CHUNK_MAX, WIRE_SEGMENT_MAX, 1, WIRE_CHUNK_MAX},
 };
 
-static void burst_segment_len__only_the_last_is_short(void **state)
+TEST(burst_segment_len__only_the_last_is_short)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
         const struct Shape *s = &shapes[i];
         Burst b;
@@ -49,9 +43,8 @@ static void burst_segment_len__only_the_last_is_short(void **state)
     }
 }
 
-static void burst_payload__data(void **state)
+TEST(burst_payload__data)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
         const struct Shape *s = &shapes[i];
         WireData m = {.ask = 0x123456789a, .filled = 0x2f, .index = 77}, back;
@@ -71,9 +64,8 @@ static void burst_payload__data(void **state)
     }
 }
 
-static void burst_payload__write(void **state)
+TEST(burst_payload__write)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
         const struct Shape *s = &shapes[i];
         WireWrite m = {.address = {.epoch = 1, .region = 2, .opening = 3, .capability = {{4}}},
@@ -105,10 +97,5 @@ static void burst_payload__write(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(burst_segment_len__only_the_last_is_short),
-        cmocka_unit_test(burst_payload__data),
-        cmocka_unit_test(burst_payload__write),
-    };
-    return cmocka_run_group_tests(tests, fill_source, NULL);
+    return cases_run(fill_source, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A burst arrives as the datagrams it stands for, sealed and unsealed, whatever segments it has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/os.h"
 #include "usocket/burst_send.h"
+#include "tests/lib/case.h"
 
 typedef struct Fixture {
     Transport *ends[2];
@@ -151,21 +146,12 @@ static void check_bursts(bool sealed)
     free(f);
 }
 
-static void burst_send__unsealed(void **state)
+TEST(burst_send__unsealed)
 {
     check_bursts(false);
 }
 
-static void burst_send__sealed(void **state)
+TEST(burst_send__sealed)
 {
     check_bursts(true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(burst_send__unsealed),
-        cmocka_unit_test(burst_send__sealed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

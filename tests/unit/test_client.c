@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's core, call by call: what each row of the interface's contract asks of it. */
 #include "libdodo/core_private.h"
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 #include "base/cleanup.h"
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-static void open__reads_no_file(void **state)
+CASE(open__reads_no_file)
 {
-    (void)state;
     int rd = open_at(100000, 0, 0);
     assert_true(rd >= 0);
     assert_true(info(rd).active);
@@ -21,9 +23,8 @@ static void open__reads_no_file(void **state)
     assert_int_equal(fail_error, EINVAL);
 }
 
-static void open__no_memory_begins_refraction(void **state)
+CASE(open__no_memory_begins_refraction)
 {
-    (void)state;
     w.open_status = STATUS_NO_MEMORY;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -37,9 +38,8 @@ static void open__no_memory_begins_refraction(void **state)
     assert_true(open_at(4096, 0, 0) >= 0);
 }
 
-static void open__dead_manager_costs_one_deadline(void **state)
+CASE(open__dead_manager_costs_one_deadline)
 {
-    (void)state;
     w.manager_dead = true;
     uint64_t begun = w.now;
     assert_int_equal(open_at(4096, 0, 0), -1);
@@ -51,9 +51,8 @@ static void open__dead_manager_costs_one_deadline(void **state)
 }
 
 /* A manager that needs no key may be anybody on this machine. */
-static void open__without_a_key_only_hosts_of_this_machine(void **state)
+CASE(open__without_a_key_only_hosts_of_this_machine)
 {
-    (void)state;
     w.client->config.loopback_only = w.elsewhere = true;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -68,9 +67,8 @@ static void open__without_a_key_only_hosts_of_this_machine(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
-static void close__manager_gone_frees_all_the_same(void **state)
+CASE(close__manager_gone_frees_all_the_same)
 {
-    (void)state;
     int rd = open_at(4096, 0, 0);
     Call call;
     w.manager_dead = true;
@@ -84,9 +82,8 @@ static void close__manager_gone_frees_all_the_same(void **state)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static void read__fills_then_hits(void **state)
+CASE(read__fills_then_hits)
 {
-    (void)state;
     int rd = open_at(100000, 5000, 0);
     assert_reads_file(rd, 5000, 0, 100000);
     assert_int_equal(info(rd).misses, 100000);
@@ -100,9 +97,8 @@ static void read__fills_then_hits(void **state)
     assert_int_equal(info(rd).hits, 1);
 }
 
-static void read__ends_at_region_and_file(void **state)
+CASE(read__ends_at_region_and_file)
 {
-    (void)state;
     uint8_t buf[10000];
     int rd = open_at(8192 * 3, 0, 0);
     w.file_size = 10000;
@@ -119,9 +115,8 @@ static void read__ends_at_region_and_file(void **state)
     assert_int_equal(read_at(rd, 8192 * 3 - 10, buf, 100), 10);
 }
 
-static void read__datagrams_may_come_joined(void **state)
+CASE(read__datagrams_may_come_joined)
 {
-    (void)state;
     w.joins = true;
     int rd = open_at(200000, 0, 0);
     for (int i = 0; i < 3; i++) {
@@ -133,9 +128,8 @@ static void read__datagrams_may_come_joined(void **state)
 }
 
 /* What the route promises is only tried, beside datagrams that pass everywhere. */
-static void read__large_datagrams_once_a_probe_came_back(void **state)
+CASE(read__large_datagrams_once_a_probe_came_back)
 {
-    (void)state;
     w.datagram_max = 1900;
     int rd = open_at(50000, 0, 0);
     assert_reads_file(rd, 0, 0, 50000);
@@ -145,9 +139,8 @@ static void read__large_datagrams_once_a_probe_came_back(void **state)
     assert_int_equal(info(rd).hits, 50000);
 }
 
-static void read__common_datagrams_where_probes_vanish(void **state)
+CASE(read__common_datagrams_where_probes_vanish)
 {
-    (void)state;
     w.datagram_max = 1900;
     w.path_mtu = 1472;
     int rd = open_at(50000, 0, 0);
@@ -161,9 +154,8 @@ static void read__common_datagrams_where_probes_vanish(void **state)
     assert_true(w.now - begun < NS_PER_S / 2); /* nothing waited for them */
 }
 
-static void read__gone_costs_that_region_only(void **state)
+CASE(read__gone_costs_that_region_only)
 {
-    (void)state;
     uint8_t buf[10];
     int one = open_at(8192, 0, 0);
     RegionAddress first = w.last;
@@ -178,9 +170,8 @@ static void read__gone_costs_that_region_only(void **state)
     assert_int_equal(fail_error, EINVAL);
 }
 
-static void read__dead_host_costs_all_its_regions_one_deadline(void **state)
+CASE(read__dead_host_costs_all_its_regions_one_deadline)
 {
-    (void)state;
     uint8_t buf[10];
     int one = open_at(8192, 0, 0), two = open_at(8192, 8192, 0);
     assert_reads_file(one, 0, 0, 8192);
@@ -203,9 +194,8 @@ static void read__dead_host_costs_all_its_regions_one_deadline(void **state)
 
 /* All hosts that were lost of late, not just the last one: else the manager names one of two dead
  * hosts after the other. */
-static void read__dead_hosts_are_all_avoided(void **state)
+CASE(read__dead_hosts_are_all_avoided)
 {
-    (void)state;
     uint8_t buf[10];
     for (unsigned i = 0; i < 3; i++) {
         int rd = open_at(8192, (off_t)i * 8192, 0);
@@ -225,9 +215,8 @@ static void read__dead_hosts_are_all_avoided(void **state)
 
 /* Nobody tells of a smaller MTU on the way: smaller datagrams are tried before the host is given
  * up. */
-static void path__black_hole_costs_half_a_deadline(void **state)
+CASE(path__black_hole_costs_half_a_deadline)
 {
-    (void)state;
     static uint8_t data[100000];
     int rd = open_at(200000, 0, 0);
     assert_reads_file(rd, 0, 0, 50000);
@@ -246,9 +235,8 @@ static void path__black_hole_costs_half_a_deadline(void **state)
     assert_reads_file(rd, 0, 0, 200000);
 }
 
-static void path__black_hole_found_by_a_write(void **state)
+CASE(path__black_hole_found_by_a_write)
 {
-    (void)state;
     static uint8_t data[100000];
     int rd = open_at(200000, 0, 0);
     w.path_mtu = 1300;
@@ -258,9 +246,8 @@ static void path__black_hole_found_by_a_write(void **state)
     assert_reads_file(rd, 0, 0, 200000);
 }
 
-static void read__new_epoch_drops_the_host(void **state)
+CASE(read__new_epoch_drops_the_host)
 {
-    (void)state;
     uint8_t buf[10];
     int one = open_at(8192, 0, 0), two = open_at(8192, 8192, 0);
     assert_reads_file(one, 0, 0, 8192);
@@ -273,9 +260,8 @@ static void read__new_epoch_drops_the_host(void **state)
 }
 
 /* The session to a host may be older than the region: only a HELLO tells who is there now. */
-static void read__new_region_on_a_host_that_started_again(void **state)
+CASE(read__new_region_on_a_host_that_started_again)
 {
-    (void)state;
     int one = open_at(8192, 0, 0);
     assert_reads_file(one, 0, 0, 8192);
     settle();
@@ -291,9 +277,8 @@ static void read__new_region_on_a_host_that_started_again(void **state)
     assert_int_equal(info(two).hits, hits + 8192);
 }
 
-static void read__goodbye_drops_the_host(void **state)
+CASE(read__goodbye_drops_the_host)
 {
-    (void)state;
     uint8_t payload[8], buf[10];
     int rd = open_at(8192, 0, 0);
     assert_reads_file(rd, 0, 0, 8192);
@@ -307,9 +292,8 @@ static void read__goodbye_drops_the_host(void **state)
 }
 
 /* A host speaks for itself alone: it ends no other's regions. */
-static void read__goodbye_of_another_counts_for_nothing(void **state)
+CASE(read__goodbye_of_another_counts_for_nothing)
 {
-    (void)state;
     uint8_t payload[8];
     int rd = open_at(8192, 0, 0);
     assert_reads_file(rd, 0, 0, 8192);
@@ -325,9 +309,8 @@ static void read__goodbye_of_another_counts_for_nothing(void **state)
 
 /* Reads that are under way at once all read the file before the first fill is queued: what is
  * queued stays below the limit, also with the last one. */
-static void read__fills_in_the_queue_are_bounded(void **state)
+CASE(read__fills_in_the_queue_are_bounded)
 {
-    (void)state;
     enum { READS = 20, BYTES = 256 << 10 }; /* 5 MiB together; the queue takes 4 */
     static uint8_t buf[READS][BYTES];
     Call reads[READS];
@@ -356,9 +339,8 @@ static void read__fills_in_the_queue_are_bounded(void **state)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static void write__both_halves(void **state)
+CASE(write__both_halves)
 {
-    (void)state;
     static uint8_t data[300000];
     int rd = open_at(500000, 1000, 0);
     memset(data, 0x5A, sizeof data);
@@ -369,9 +351,8 @@ static void write__both_halves(void **state)
     assert_int_equal(info(rd).written, sizeof data);
 }
 
-static void write__remote_failure_poisons(void **state)
+CASE(write__remote_failure_poisons)
 {
-    (void)state;
     uint8_t data[100] = {1, 2, 3};
     int rd = open_at(8192, 0, 0);
     assert_reads_file(rd, 0, 0, 8192);
@@ -386,9 +367,8 @@ static void write__remote_failure_poisons(void **state)
     assert_int_equal(fail_error, ENOMEM);
 }
 
-static void write__file_failure_unfills(void **state)
+CASE(write__file_failure_unfills)
 {
-    (void)state;
     static uint8_t data[100000];
     int rd = open_at(200000, 0, 0);
     assert_reads_file(rd, 0, 0, 200000);
@@ -406,9 +386,8 @@ static void write__file_failure_unfills(void **state)
     assert_reads_file(rd, 0, 0, 200000);
 }
 
-static void write__short_file_write_tells_its_count(void **state)
+CASE(write__short_file_write_tells_its_count)
 {
-    (void)state;
     uint8_t data[20000];
     int rd = open_at(40960, 0, 0);
     memset(data, 0x44, sizeof data);
@@ -420,9 +399,8 @@ static void write__short_file_write_tells_its_count(void **state)
 }
 
 /* Windows that were done before the file failed are made unfilled too. */
-static void write__late_file_failure_unfills_all_windows(void **state)
+CASE(write__late_file_failure_unfills_all_windows)
 {
-    (void)state;
     static uint8_t data[FILE_BYTES];
     enum { LEN = 40 * 14 * 4096 / 3 };
     int rd = open_at(LEN, 0, 0);
@@ -444,9 +422,8 @@ static void write__late_file_failure_unfills_all_windows(void **state)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
-static void write__inactive_reaches_no_file(void **state)
+CASE(write__inactive_reaches_no_file)
 {
-    (void)state;
     uint8_t data[10] = {0}, before = w.file[0];
     int rd = open_at(8192, 0, 0);
     imd_data_drop(w.data, w.last.region);
@@ -459,9 +436,8 @@ static void write__inactive_reaches_no_file(void **state)
 
 /* ---- calls beside each other ---------------------------------------------------------------- */
 
-static void beside__read_takes_the_file(void **state)
+CASE(beside__read_takes_the_file)
 {
-    (void)state;
     uint8_t data[4096], buf[4096];
     int rd = open_at(40960, 0, 0);
     assert_reads_file(rd, 0, 0, 40960);
@@ -486,9 +462,8 @@ static void beside__read_takes_the_file(void **state)
     assert_int_equal(done(&call), sizeof data);
 }
 
-static void beside__writes_of_a_common_block_queue(void **state)
+CASE(beside__writes_of_a_common_block_queue)
 {
-    (void)state;
     uint8_t a[100], b[100];
     int rd = open_at(40960, 0, 0);
     Call one, two;
@@ -506,9 +481,8 @@ static void beside__writes_of_a_common_block_queue(void **state)
 
 /* ---- retaining ------------------------------------------------------------------------------ */
 
-static void retain__only_what_was_read(void **state)
+CASE(retain__only_what_was_read)
 {
-    (void)state;
     uint8_t byte = 1;
     int rd = open_at(8192, 0, DODO_RETAIN);
     assert_reads_file(rd, 0, 0, 8192);
@@ -531,9 +505,8 @@ static void retain__only_what_was_read(void **state)
     assert_int_equal(w.releases, 1);
 }
 
-static void retain__only_while_nobody_can_write(void **state)
+CASE(retain__only_while_nobody_can_write)
 {
-    (void)state;
     static const enum FileLease without[] = {LEASE_NOT_ASKED, LEASE_WRITER, LEASE_REFUSED};
     for (size_t i = 0; i < ARRAY_SIZE(without); i++) {
         w.lease = without[i]; /* somebody may be writing when it is opened, */
@@ -551,9 +524,8 @@ static void retain__only_while_nobody_can_write(void **state)
 }
 
 /* A stamp proves nothing while a change could leave it as it is: the less the coarser it is. */
-static void retain__not_before_a_change_would_show(void **state)
+CASE(retain__not_before_a_change_would_show)
 {
-    (void)state;
     const uint64_t s = NS_PER_S, fine = NS_PER_MS; /* as client_fixture.h has the granule */
     const struct {
         uint64_t mtime, ctime, taken;
@@ -579,9 +551,8 @@ static void retain__not_before_a_change_would_show(void **state)
     }
 }
 
-static void sync__failure_poisons(void **state)
+CASE(sync__failure_poisons)
 {
-    (void)state;
     uint8_t byte;
     int rd = open_at(8192, 0, 0);
     Call call;
@@ -594,9 +565,8 @@ static void sync__failure_poisons(void **state)
 }
 
 /* The host remembers 64 numbers from the lowest that is open: the one after waits for it. */
-static void write__as_many_numbers_as_the_host_remembers(void **state)
+CASE(write__as_many_numbers_as_the_host_remembers)
 {
-    (void)state;
     uint8_t data[100] = {1};
     Call first, last;
     int rd = open_at(16384, 0, 0);
@@ -623,9 +593,8 @@ static void write__as_many_numbers_as_the_host_remembers(void **state)
 
 /* ---- FALLBACK ------------------------------------------------------------------------------- */
 
-static void fallback__goes_on_and_comes_back(void **state)
+CASE(fallback__goes_on_and_comes_back)
 {
-    (void)state;
     uint8_t data[5000];
     int rd = open_at(40960, 0, DODO_FALLBACK);
     assert_reads_file(rd, 0, 0, 40960);
@@ -646,9 +615,8 @@ static void fallback__goes_on_and_comes_back(void **state)
 }
 
 /* It was asked for as one that is not kept: the manager would refuse to release it. */
-static void fallback__established_again_is_not_released(void **state)
+CASE(fallback__established_again_is_not_released)
 {
-    (void)state;
     int rd = open_at(8192, 0, DODO_FALLBACK | DODO_RETAIN);
     imd_data_drop(w.data, w.last.region);
     assert_reads_file(rd, 0, 0, 8192);
@@ -659,9 +627,8 @@ static void fallback__established_again_is_not_released(void **state)
     assert_int_equal(w.releases, 0);
 }
 
-static void fallback__opens_without_memory(void **state)
+CASE(fallback__opens_without_memory)
 {
-    (void)state;
     w.open_status = STATUS_NO_MEMORY;
     int rd = open_at(40960, 0, DODO_FALLBACK);
     assert_true(rd >= 0);
@@ -670,9 +637,8 @@ static void fallback__opens_without_memory(void **state)
 }
 
 /* That its memory was reclaimed is no failure of such a region, whenever it comes to light. */
-static void fallback__closes_whatever_became_of_its_memory(void **state)
+CASE(fallback__closes_whatever_became_of_its_memory)
 {
-    (void)state;
     for (unsigned flags = 0; flags <= DODO_FALLBACK; flags += DODO_FALLBACK) {
         Call call;
         char byte;
@@ -699,9 +665,8 @@ static void fallback__closes_whatever_became_of_its_memory(void **state)
 
 /* ---- keep-alives ---------------------------------------------------------------------------- */
 
-static void alive__only_with_something_to_keep(void **state)
+CASE(alive__only_with_something_to_keep)
 {
-    (void)state;
     run_until(w.now + 60 * NS_PER_S);
     assert_int_equal(w.alives, 0);
     int rd = open_at(4096, 0, 0);
@@ -712,9 +677,8 @@ static void alive__only_with_something_to_keep(void **state)
 }
 
 /* A window of ids has 64: those of unanswered keep-alives are over, too. */
-static void alive__unanswered_ones_use_up_nothing(void **state)
+CASE(alive__unanswered_ones_use_up_nothing)
 {
-    (void)state;
     int rd = open_at(4096, 0, 0);
     w.manager_dead = true;
     run_until(w.now + 80 * 10 * NS_PER_S);
@@ -725,9 +689,8 @@ static void alive__unanswered_ones_use_up_nothing(void **state)
 
 /* Memory that came for a region that is closed by then: the next keep-alive tells that nobody
  * claims it, though there is nothing else to keep. */
-static void alive__tells_of_memory_that_was_not_taken(void **state)
+CASE(alive__tells_of_memory_that_was_not_taken)
 {
-    (void)state;
     w.open_status = STATUS_NO_MEMORY;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     w.open_status = STATUS_OK;
@@ -742,9 +705,8 @@ static void alive__tells_of_memory_that_was_not_taken(void **state)
     assert_in_range(w.alives, 1, 2);
 }
 
-static void claim__lists_what_is_held(void **state)
+CASE(claim__lists_what_is_held)
 {
-    (void)state;
     int rds[100];
     for (int i = 0; i < 100; i++)
         rds[i] = open_at(4096, (uint64_t)i * 4096, 0);
@@ -759,53 +721,4 @@ static void claim__lists_what_is_held(void **state)
     for (int i = 0; i < 100; i++)
         if (i != 50)
             assert_int_equal(close_rd(rds[i]), 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(open__reads_no_file),
-        T(open__no_memory_begins_refraction),
-        T(open__dead_manager_costs_one_deadline),
-        T(open__without_a_key_only_hosts_of_this_machine),
-        T(close__manager_gone_frees_all_the_same),
-        T(read__fills_then_hits),
-        T(read__ends_at_region_and_file),
-        T(read__datagrams_may_come_joined),
-        T(read__large_datagrams_once_a_probe_came_back),
-        T(read__common_datagrams_where_probes_vanish),
-        T(read__gone_costs_that_region_only),
-        T(read__dead_host_costs_all_its_regions_one_deadline),
-        T(read__dead_hosts_are_all_avoided),
-        T(path__black_hole_costs_half_a_deadline),
-        T(path__black_hole_found_by_a_write),
-        T(read__new_epoch_drops_the_host),
-        T(read__new_region_on_a_host_that_started_again),
-        T(read__goodbye_drops_the_host),
-        T(read__goodbye_of_another_counts_for_nothing),
-        T(read__fills_in_the_queue_are_bounded),
-        T(write__both_halves),
-        T(write__remote_failure_poisons),
-        T(write__file_failure_unfills),
-        T(write__short_file_write_tells_its_count),
-        T(write__late_file_failure_unfills_all_windows),
-        T(write__inactive_reaches_no_file),
-        T(write__as_many_numbers_as_the_host_remembers),
-        T(beside__read_takes_the_file),
-        T(beside__writes_of_a_common_block_queue),
-        T(retain__only_what_was_read),
-        T(retain__only_while_nobody_can_write),
-        T(retain__not_before_a_change_would_show),
-        T(sync__failure_poisons),
-        T(fallback__goes_on_and_comes_back),
-        T(fallback__established_again_is_not_released),
-        T(fallback__opens_without_memory),
-        T(fallback__closes_whatever_became_of_its_memory),
-        T(alive__only_with_something_to_keep),
-        T(alive__unanswered_ones_use_up_nothing),
-        T(alive__tells_of_memory_that_was_not_taken),
-        T(claim__lists_what_is_held),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * come from. */
 #include "base/cleanup.h"
 #define CLIENT_BLOCK_SUM blocksum
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 enum { LEN = 300000, BLOCK = 4096 };
@@ -41,11 +42,12 @@ static void file_restore(void)
 
 /* ---- reads of parts of blocks --------------------------------------------------------------- */
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* Whole blocks are asked for: wherever it begins, a read of small buffers asks for each block once,
  * as a read of one buffer does. */
-static void checks__small_buffers_ask_for_each_block_once(void **state)
+CASE(checks__small_buffers_ask_for_each_block_once)
 {
-    (void)state;
     enum { COUNT = 500, EACH = 390, SUM = COUNT * EACH };
     static uint8_t buf[SUM];
     struct iovec iov[COUNT];
@@ -64,9 +66,8 @@ static void checks__small_buffers_ask_for_each_block_once(void **state)
     file_restore();
 }
 
-static void checks__any_part_of_a_block_is_read_remotely(void **state)
+CASE(checks__any_part_of_a_block_is_read_remotely)
 {
-    (void)state;
     static const struct {
         off_t at;
         size_t len;
@@ -97,9 +98,8 @@ static void checks__any_part_of_a_block_is_read_remotely(void **state)
     assert_int_equal(stats().corrupt, 0);
 }
 
-static void checks__parts_of_blocks_beside_unfilled_ones(void **state)
+CASE(checks__parts_of_blocks_beside_unfilled_ones)
 {
-    (void)state;
     int rd = open_at(LEN, 0, 0);
     assert_reads_file(rd, 0, 2 * BLOCK, 3 * BLOCK); /* blocks 2, 3, 4 */
     settle();
@@ -112,9 +112,8 @@ static void checks__parts_of_blocks_beside_unfilled_ones(void **state)
 
 /* ---- a host that returns something else ----------------------------------------------------- */
 
-static void checks__a_flipped_bit_is_never_returned(void **state)
+CASE(checks__a_flipped_bit_is_never_returned)
 {
-    (void)state;
     int rd = open_filled(0);
     file_restore();
     w.pool[20 * BLOCK + 77] ^= 4;
@@ -128,9 +127,8 @@ static void checks__a_flipped_bit_is_never_returned(void **state)
     assert_int_equal(fail_error, ENOMEM);
 }
 
-static void checks__a_flipped_bit_beside_the_bytes_that_are_read(void **state)
+CASE(checks__a_flipped_bit_beside_the_bytes_that_are_read)
 {
-    (void)state;
     int rd = open_filled(DODO_FALLBACK);
     file_restore();
     w.pool[20 * BLOCK + 77] ^= 4;
@@ -144,9 +142,8 @@ static void checks__a_flipped_bit_beside_the_bytes_that_are_read(void **state)
     assert_int_equal(stats().corrupt, 1);
 }
 
-static void checks__new_regions_avoid_the_host(void **state)
+CASE(checks__new_regions_avoid_the_host)
 {
-    (void)state;
     int rd = open_filled(0);
     file_restore();
     memset(w.pool, 0xFF, sizeof w.pool);
@@ -160,9 +157,8 @@ static void checks__new_regions_avoid_the_host(void **state)
 }
 
 /* All request ids are in use: the report waits for one. */
-static void checks__a_report_waits_for_a_request_id(void **state)
+CASE(checks__a_report_waits_for_a_request_id)
 {
-    (void)state;
     static Call opens[64];
     FileGiven given = {.file = &the_file, .stamp = file_stamp_now()};
     int rd = open_filled(0);
@@ -184,9 +180,8 @@ static void checks__a_report_waits_for_a_request_id(void **state)
 
 /* ---- writes --------------------------------------------------------------------------------- */
 
-static void checks__what_was_written_is_checked(void **state)
+CASE(checks__what_was_written_is_checked)
 {
-    (void)state;
     static uint8_t data[50000];
     memset(data, 0x5A, sizeof data);
     int rd = open_filled(0);
@@ -202,9 +197,8 @@ static void checks__what_was_written_is_checked(void **state)
 }
 
 /* A block that was written in part stays known: the write reads it from the file once more. */
-static void checks__a_partial_write_leaves_a_block_known(void **state)
+CASE(checks__a_partial_write_leaves_a_block_known)
 {
-    (void)state;
     static const struct {
         off_t at;
         size_t len;
@@ -225,9 +219,8 @@ static void checks__a_partial_write_leaves_a_block_known(void **state)
 }
 
 /* Where the file cannot tell, the block is unknown until the next read has it from the file. */
-static void checks__a_partial_write_makes_a_block_unknown(void **state)
+CASE(checks__a_partial_write_makes_a_block_unknown)
 {
-    (void)state;
     int rd = open_filled(0);
     file_restore();
     w.read_error = EIO;
@@ -244,9 +237,8 @@ static void checks__a_partial_write_makes_a_block_unknown(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
-static void checks__a_failed_write_makes_blocks_unknown(void **state)
+CASE(checks__a_failed_write_makes_blocks_unknown)
 {
-    (void)state;
     static uint8_t data[3 * BLOCK];
     int rd = open_filled(0);
     file_restore();
@@ -262,9 +254,8 @@ static void checks__a_failed_write_makes_blocks_unknown(void **state)
 
 /* What was read from the file before a write, and comes to be known after it, is not of the file.
  */
-static void checks__a_read_that_a_write_overtakes(void **state)
+CASE(checks__a_read_that_a_write_overtakes)
 {
-    (void)state;
     static uint8_t buf[BLOCK], data[BLOCK];
     int rd = open_at(LEN, 0, 0);
     Call slow;
@@ -287,9 +278,8 @@ static void checks__a_read_that_a_write_overtakes(void **state)
 }
 
 /* What a host sent before a write changed the block is no lie. */
-static void checks__an_answer_that_a_write_overtakes(void **state)
+CASE(checks__an_answer_that_a_write_overtakes)
 {
-    (void)state;
     static uint8_t buf[BLOCK], data[BLOCK];
     int rd = open_filled(0);
     file_restore();
@@ -322,9 +312,8 @@ static void checks__an_answer_that_a_write_overtakes(void **state)
 /* ---- retained regions ----------------------------------------------------------------------- */
 
 /* The file has not changed: what its blocks must be is known from the opening before. */
-static void retained__what_was_known_is_known_again(void **state)
+CASE(retained__what_was_known_is_known_again)
 {
-    (void)state;
     int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
     file_restore();
     assert_int_equal(close_rd(rd), 0);
@@ -341,9 +330,8 @@ static void retained__what_was_known_is_known_again(void **state)
 }
 
 /* What is known of another state of the file says nothing of this one: nobody is accused. */
-static void retained__what_is_known_of_an_older_file_does_not_count(void **state)
+CASE(retained__what_is_known_of_an_older_file_does_not_count)
 {
-    (void)state;
     int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
     file_restore();
     assert_int_equal(close_rd(rd), 0);
@@ -355,28 +343,4 @@ static void retained__what_is_known_of_an_older_file_does_not_count(void **state
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(stats().corrupt, 0);
     assert_true(info(rd).active);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(checks__small_buffers_ask_for_each_block_once),
-        TEST(checks__any_part_of_a_block_is_read_remotely),
-        TEST(checks__parts_of_blocks_beside_unfilled_ones),
-        TEST(checks__a_flipped_bit_is_never_returned),
-        TEST(checks__a_flipped_bit_beside_the_bytes_that_are_read),
-        TEST(checks__new_regions_avoid_the_host),
-        TEST(checks__a_report_waits_for_a_request_id),
-        TEST(checks__what_was_written_is_checked),
-        TEST(checks__a_partial_write_leaves_a_block_known),
-        TEST(checks__a_partial_write_makes_a_block_unknown),
-        TEST(checks__a_failed_write_makes_blocks_unknown),
-        TEST(checks__a_read_that_a_write_overtakes),
-        TEST(checks__an_answer_that_a_write_overtakes),
-        TEST(retained__what_was_known_is_known_again),
-        TEST(retained__what_is_known_of_an_older_file_does_not_count),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

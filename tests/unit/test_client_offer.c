@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* mfillv: what the program has of the file goes to remote memory without the file being asked. */
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 enum { LEN = 300000 };
@@ -25,9 +26,10 @@ static uint64_t remote_of(int rd, off_t at, size_t len)
     return info(rd).hits - hits;
 }
 
-static void offer__is_read_remotely(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(offer__is_read_remotely)
 {
-    (void)state;
     int rd = open_at(LEN, 0, 0);
     assert_int_equal(offer(rd, 0, w.file, LEN), LEN);
     assert_int_equal(info(rd).filled_bytes, LEN);
@@ -37,9 +39,8 @@ static void offer__is_read_remotely(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
-static void offer__fills_whole_blocks_only(void **state)
+CASE(offer__fills_whole_blocks_only)
 {
-    (void)state;
     int rd = open_at(LEN, 0, 0);
     assert_int_equal(offer(rd, 100, w.file + 100, 8192), 8192); /* block 1 */
     assert_int_equal(info(rd).filled_bytes, 4096);
@@ -54,9 +55,8 @@ static void offer__fills_whole_blocks_only(void **state)
     assert_int_equal(fail_error, EINVAL);
 }
 
-static void offer__of_many_buffers(void **state)
+CASE(offer__of_many_buffers)
 {
-    (void)state;
     struct iovec iov[70];
     int rd = open_at(LEN, 0, 0);
     for (unsigned i = 0; i < 70; i++)
@@ -65,9 +65,8 @@ static void offer__of_many_buffers(void **state)
     assert_int_equal(remote_of(rd, 0, 70 * 4096), 70 * 4096);
 }
 
-static void offer__over_stripes(void **state)
+CASE(offer__over_stripes)
 {
-    (void)state;
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_true(info(rd).stripes > 1);
     assert_int_equal(offer(rd, 0, w.file, LEN), LEN);
@@ -75,9 +74,8 @@ static void offer__over_stripes(void **state)
 }
 
 /* A write that is under way: what was offered may be older than it. */
-static void offer__beside_a_write_fills_nothing(void **state)
+CASE(offer__beside_a_write_fills_nothing)
 {
-    (void)state;
     static uint8_t data[8192], old[16384];
     Call writer;
     int rd = open_at(LEN, 0, 0);
@@ -94,9 +92,8 @@ static void offer__beside_a_write_fills_nothing(void **state)
 }
 
 /* A write that begins when the offer is on its way wins, whichever comes first. */
-static void offer__never_overtakes_a_write(void **state)
+CASE(offer__never_overtakes_a_write)
 {
-    (void)state;
     static uint8_t data[4096], old[65536];
     Call giver;
     struct iovec one = {old, sizeof old};
@@ -115,9 +112,8 @@ static void offer__never_overtakes_a_write(void **state)
 
 /* A write that begins and ends while the offer's thread is held up, before all of its pieces are on
  * their way: what they hold is what the file had before. */
-static void offer__is_overtaken_by_a_write(void **state)
+CASE(offer__is_overtaken_by_a_write)
 {
-    (void)state;
     enum { PIECE = 16384, PIECES = 18 };           /* more than a channel has states for */
     static uint8_t data[100], old[PIECES * PIECE]; /* leaves its block unfilled */
     const unsigned flags[] = {0, DODO_STRIPE};
@@ -147,9 +143,8 @@ static void offer__is_overtaken_by_a_write(void **state)
 
 /* Nor of a write's that was under way when it was offered, and has ended before the offer's thread
  * goes on. */
-static void offer__of_before_a_write_that_ends(void **state)
+CASE(offer__of_before_a_write_that_ends)
 {
-    (void)state;
     static uint8_t data[8192], old[65536];
     const unsigned flags[] = {0, DODO_STRIPE};
     for (unsigned k = 0; k < 2; k++) {
@@ -174,9 +169,8 @@ static void offer__of_before_a_write_that_ends(void **state)
 }
 
 /* The same in a stripe that is not the first: the write's place counts from the region's start. */
-static void offer__is_overtaken_in_a_later_stripe(void **state)
+CASE(offer__is_overtaken_in_a_later_stripe)
 {
-    (void)state;
     static uint8_t data[100], old[STRIPE_BYTES];
     const off_t at = 2 * STRIPE_BYTES;
     Call giver;
@@ -202,9 +196,8 @@ static void offer__is_overtaken_in_a_later_stripe(void **state)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
-static void offer__to_a_dead_host(void **state)
+CASE(offer__to_a_dead_host)
 {
-    (void)state;
     int rd = open_at(LEN, 0, 0);
     w.imd_dead = true;
     uint64_t start = w.now;
@@ -216,9 +209,8 @@ static void offer__to_a_dead_host(void **state)
     assert_int_equal(fail_error, ENOMEM);
 }
 
-static void offer__of_a_fallback_region_without_memory(void **state)
+CASE(offer__of_a_fallback_region_without_memory)
 {
-    (void)state;
     w.imd_dead = true;
     int rd = open_at(LEN, 0, DODO_FALLBACK);
     (void)offer(rd, 0, w.file, LEN); /* notices */
@@ -227,9 +219,8 @@ static void offer__of_a_fallback_region_without_memory(void **state)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
-static void offer__close_waits(void **state)
+CASE(offer__close_waits)
 {
-    (void)state;
     Call giver, closer;
     struct iovec one = {w.file, LEN};
     int rd = open_at(LEN, 0, 0);
@@ -240,24 +231,4 @@ static void offer__close_waits(void **state)
     assert_int_equal(closer.need, NEED_BLOCKED);
     assert_int_equal(done(&giver), LEN);
     assert_int_equal(done(&closer), 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(offer__is_read_remotely),
-        T(offer__fills_whole_blocks_only),
-        T(offer__of_many_buffers),
-        T(offer__over_stripes),
-        T(offer__beside_a_write_fills_nothing),
-        T(offer__never_overtakes_a_write),
-        T(offer__is_overtaken_by_a_write),
-        T(offer__of_before_a_write_that_ends),
-        T(offer__is_overtaken_in_a_later_stripe),
-        T(offer__to_a_dead_host),
-        T(offer__of_a_fallback_region_without_memory),
-        T(offer__close_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

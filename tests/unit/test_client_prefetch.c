@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hints of what will be read: what the background makes of them. */
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 #include <limits.h>
@@ -36,9 +37,10 @@ static void assert_hits_alone(int rd, uint64_t start, uint64_t len)
     assert_int_equal(info(rd).misses, misses);
 }
 
-static void prefetch__fills(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(prefetch__fills)
 {
-    (void)state;
     uint64_t len = FILE_BYTES - 12345;
     int rd = open_at(len, 345, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, SSIZE_MAX), 0);
@@ -51,9 +53,8 @@ static void prefetch__fills(void **state)
     assert_int_equal(stats().prefetches, pieces);
 }
 
-static void prefetch__only_the_part(void **state)
+CASE(prefetch__only_the_part)
 {
-    (void)state;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 5 * BLOCK + 100, BLOCK), 0); /* on two blocks */
     work();
@@ -61,9 +62,8 @@ static void prefetch__only_the_part(void **state)
     assert_int_equal(info(rd).filled_bytes, 2 * BLOCK);
 }
 
-static void prefetch__skips_what_was_seen_filled(void **state)
+CASE(prefetch__skips_what_was_seen_filled)
 {
-    (void)state;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_reads_file(rd, 0, 10 * BLOCK, 3 * BLOCK);
     assert_reads_file(rd, 0, 100 * BLOCK, 90 * BLOCK);
@@ -80,9 +80,8 @@ static void prefetch__skips_what_was_seen_filled(void **state)
 }
 
 /* A block of which a write had a part is not known to be filled. */
-static void prefetch__of_blocks_written_in_part(void **state)
+CASE(prefetch__of_blocks_written_in_part)
 {
-    (void)state;
     static uint8_t bytes[4 * BLOCK];
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(write_at(rd, 5 * BLOCK + 100, bytes, 3 * BLOCK), 3 * BLOCK);
@@ -94,9 +93,8 @@ static void prefetch__of_blocks_written_in_part(void **state)
     assert_hits_alone(rd, 0, FILE_BYTES);
 }
 
-static void prefetch__errors(void **state)
+CASE(prefetch__errors)
 {
-    (void)state;
     int rd = open_at(10000, 0, 0);
     assert_int_equal(client_prefetch(w.client, -1, 0, 1), -ENOMEM);
     assert_int_equal(client_prefetch(w.client, rd + 1, 0, 1), -ENOMEM);
@@ -113,9 +111,8 @@ static void prefetch__errors(void **state)
     assert_int_equal(client_prefetch(w.client, rd, 0, 1), -ENOMEM);
 }
 
-static void prefetch__fallback_without_memory(void **state)
+CASE(prefetch__fallback_without_memory)
 {
-    (void)state;
     w.open_status = STATUS_NO_MEMORY;
     int rd = open_at(FILE_BYTES, 0, DODO_FALLBACK);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
@@ -124,9 +121,8 @@ static void prefetch__fallback_without_memory(void **state)
 }
 
 /* Blocks that reach past the file's end are not filled; what lies beyond is not looked for. */
-static void prefetch__end_of_the_file(void **state)
+CASE(prefetch__end_of_the_file)
 {
-    (void)state;
     w.file_size = 10 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
@@ -138,9 +134,8 @@ static void prefetch__end_of_the_file(void **state)
     assert_memory_equal(buf, w.file, w.file_size);
 }
 
-static void prefetch__an_error_of_the_file_harms_nobody(void **state)
+CASE(prefetch__an_error_of_the_file_harms_nobody)
 {
-    (void)state;
     int rd = open_at(FILE_BYTES, 0, 0);
     w.read_error = EIO;
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
@@ -152,9 +147,8 @@ static void prefetch__an_error_of_the_file_harms_nobody(void **state)
 }
 
 /* So many wait; what goes on where the last one ended is part of it. */
-static void prefetch__hints_beyond_the_limit_are_ignored(void **state)
+CASE(prefetch__hints_beyond_the_limit_are_ignored)
 {
-    (void)state;
     int rd = open_at(FILE_BYTES, 0, 0);
     for (unsigned i = 0; i < 200; i++)
         assert_int_equal(client_prefetch(w.client, rd, i * BLOCK, BLOCK), 0);
@@ -172,9 +166,8 @@ static void prefetch__hints_beyond_the_limit_are_ignored(void **state)
 }
 
 /* A piece is in the queue of fills: no other is read before it is on its way. */
-static void prefetch__gives_way_to_fills(void **state)
+CASE(prefetch__gives_way_to_fills)
 {
-    (void)state;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
     Call *needs = piece_needed();
@@ -192,9 +185,8 @@ static void prefetch__gives_way_to_fills(void **state)
 }
 
 /* Closing waits for the piece that is being read, and for no more. */
-static void prefetch__ends_with_its_region(void **state)
+CASE(prefetch__ends_with_its_region)
 {
-    (void)state;
     Call call;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
@@ -214,9 +206,8 @@ static void prefetch__ends_with_its_region(void **state)
 }
 
 /* A piece holds what the file was; a write came between: it is refused. */
-static void prefetch__never_overtakes_a_write(void **state)
+CASE(prefetch__never_overtakes_a_write)
 {
-    (void)state;
     static uint8_t fresh[3 * BLOCK], got[FILE_BYTES];
     int rd = open_at(FILE_BYTES, 0, 0);
     memset(fresh, 'w', sizeof fresh);
@@ -237,9 +228,8 @@ static void prefetch__never_overtakes_a_write(void **state)
 }
 
 /* While a write is under way its blocks are not read. */
-static void prefetch__leaves_out_what_is_being_written(void **state)
+CASE(prefetch__leaves_out_what_is_being_written)
 {
-    (void)state;
     static uint8_t fresh[2 * BLOCK];
     Call call;
     int rd = open_at(FILE_BYTES, 0, 0);
@@ -258,9 +248,8 @@ static void prefetch__leaves_out_what_is_being_written(void **state)
     assert_reads_file(rd, 0, 0, FILE_BYTES);
 }
 
-static void prefetch__of_stripes(void **state)
+CASE(prefetch__of_stripes)
 {
-    (void)state;
     uint64_t len = 10 * STRIPE_BYTES + 999;
     int rd = open_at(len, 0, DODO_STRIPE);
     assert_true(info(rd).stripes > 1);
@@ -272,26 +261,4 @@ static void prefetch__of_stripes(void **state)
     assert_int_equal(close_rd(rd), 0);
     work();
     assert_int_equal(pieces, 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(prefetch__fills),
-        T(prefetch__only_the_part),
-        T(prefetch__skips_what_was_seen_filled),
-        T(prefetch__of_blocks_written_in_part),
-        T(prefetch__errors),
-        T(prefetch__fallback_without_memory),
-        T(prefetch__end_of_the_file),
-        T(prefetch__an_error_of_the_file_harms_nobody),
-        T(prefetch__hints_beyond_the_limit_are_ignored),
-        T(prefetch__gives_way_to_fills),
-        T(prefetch__ends_with_its_region),
-        T(prefetch__never_overtakes_a_write),
-        T(prefetch__leaves_out_what_is_being_written),
-        T(prefetch__of_stripes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * and however many regions it costs. */
 #include "libdodo/core_private.h"
 #include "libdodo/story.h"
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 #include <stdio.h>
@@ -70,9 +71,10 @@ static void assert_no_worse_than_info(void)
             fail_msg("%s", lines[i]);
 }
 
-static void story__of_a_healthy_run(void **state)
+#define STORY_TEST(name) TEST_WITH(name, story_set_up, tear_down)
+
+STORY_TEST(story__of_a_healthy_run)
 {
-    (void)state;
     int rd = open_at(100000, 8192, 0);
     assert_reads_file(rd, 8192, 0, 100000);
     settle();
@@ -89,18 +91,16 @@ static void story__of_a_healthy_run(void **state)
 }
 
 /* Not a line is made that nobody reads. */
-static void story__is_silent_where_nobody_reads(void **state)
+STORY_TEST(story__is_silent_where_nobody_reads)
 {
-    (void)state;
     wanted = DODO_LOG_WARN;
     assert_int_equal(close_rd(open_at(100000, 0, 0)), 0);
     assert_int_equal(lines_count, 0);
 }
 
 /* The program has closed it: so what was still being filled is gone, and that is no loss. */
-static void story__fills_that_a_close_overtakes(void **state)
+STORY_TEST(story__fills_that_a_close_overtakes)
 {
-    (void)state;
     static uint8_t buf[50000];
     Call call;
     int rd = open_at(100000, 0, DODO_FALLBACK);
@@ -119,9 +119,8 @@ static void story__fills_that_a_close_overtakes(void **state)
     assert_int_equal(stats().regions_lost, 0);
 }
 
-static void manager__lost_and_back_are_logged_once(void **state)
+STORY_TEST(manager__lost_and_back_are_logged_once)
 {
-    (void)state;
     int rd = open_at(8192, 0, 0);
     w.manager_dead = true;
     run_until(w.now + 100 * NS_PER_S); /* keep-alives go unanswered */
@@ -134,9 +133,8 @@ static void manager__lost_and_back_are_logged_once(void **state)
 }
 
 /* Nobody knows what becomes of the memory. */
-static void manager__that_is_gone_at_the_end(void **state)
+STORY_TEST(manager__that_is_gone_at_the_end)
 {
-    (void)state;
     int rd = open_at(8192, 0, 0);
     w.manager_dead = true;
     assert_int_equal(close_rd(rd), -1);
@@ -144,9 +142,8 @@ static void manager__that_is_gone_at_the_end(void **state)
                        " memory=unknown result=\"the manager does not answer\"");
 }
 
-static void manager__that_never_answers_is_logged_once(void **state)
+STORY_TEST(manager__that_never_answers_is_logged_once)
 {
-    (void)state;
     w.manager_dead = true;
     assert_int_equal(open_at(8192, 0, 0), -1);
     assert_logged_once("manager_lost", DODO_LOG_WARN, " reason=");
@@ -154,18 +151,16 @@ static void manager__that_never_answers_is_logged_once(void **state)
     assert_int_equal(logged("manager_found"), 0);
 }
 
-static void refusal__is_logged_once_a_refraction_period(void **state)
+STORY_TEST(refusal__is_logged_once_a_refraction_period)
 {
-    (void)state;
     w.open_status = STATUS_NO_MEMORY;
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(open_at(8192, 0, 0), -1);
     assert_logged_once("region_refused", DODO_LOG_WARN, " fix=");
 }
 
-static void fallback__without_memory_is_opened_on_its_file(void **state)
+STORY_TEST(fallback__without_memory_is_opened_on_its_file)
 {
-    (void)state;
     w.open_status = STATUS_NO_MEMORY;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     assert_logged_once("region_opened", DODO_LOG_INFO, " memory=none reason=");
@@ -175,9 +170,8 @@ static void fallback__without_memory_is_opened_on_its_file(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
-static void host__that_is_gone_is_one_line(void **state)
+STORY_TEST(host__that_is_gone_is_one_line)
 {
-    (void)state;
     uint8_t byte;
     int rd = open_at(8192, 0, 0), other = open_at(8192, 8192, DODO_FALLBACK);
     char part[128];
@@ -223,9 +217,8 @@ static void open_many(int rds[MANY], unsigned flags)
 }
 
 /* The regions come back one by one: the first is named, those of each period are counted. */
-static void host__of_many_regions_writes_few_lines(void **state)
+STORY_TEST(host__of_many_regions_writes_few_lines)
 {
-    (void)state;
     int rds[MANY];
     uint8_t byte;
     open_many(rds, DODO_FALLBACK);
@@ -245,9 +238,8 @@ static void host__of_many_regions_writes_few_lines(void **state)
         fail_msg("%u lines", logged("region_back"));
 }
 
-static void regions__that_are_dropped_one_by_one_are_counted(void **state)
+STORY_TEST(regions__that_are_dropped_one_by_one_are_counted)
 {
-    (void)state;
     int rds[MANY];
     uint8_t byte;
     open_many(rds, 0);
@@ -263,9 +255,8 @@ static void regions__that_are_dropped_one_by_one_are_counted(void **state)
 }
 
 /* One that is counted alone is named. */
-static void regions__the_second_of_two_is_named(void **state)
+STORY_TEST(regions__the_second_of_two_is_named)
 {
-    (void)state;
     uint8_t byte;
     char part[32];
     int rd = open_at(4096, 0, 0), other = open_at(4096, 4096, 0);
@@ -281,9 +272,8 @@ static void regions__the_second_of_two_is_named(void **state)
 }
 
 /* More kinds at once than there are counters: nothing is left out. */
-static void regions__of_more_hosts_than_counters_are_all_logged(void **state)
+STORY_TEST(regions__of_more_hosts_than_counters_are_all_logged)
 {
-    (void)state;
     enum { HOSTS = 3 * STORY_SUMS_MAX, EACH = 3 };
     for (unsigned i = 0; i < HOSTS * EACH; i++) {
         StoryLoss l = {.loss = LOSS_DROPPED, .host = addr_sim((uint16_t)(100 + i / EACH), 1)};
@@ -295,9 +285,8 @@ static void regions__of_more_hosts_than_counters_are_all_logged(void **state)
 
 /* ---- why ------------------------------------------------------------------------------------ */
 
-static void loss__is_named_by_its_cause(void **state)
+STORY_TEST(loss__is_named_by_its_cause)
 {
-    (void)state;
     assert_int_equal(loss_of(RUN_TIMED_OUT, STATUS_GONE), LOSS_SILENT);
     assert_int_equal(loss_of(RUN_HOST_CHANGED, STATUS_GONE), LOSS_RESTARTED);
     assert_int_equal(loss_of(RUN_REFUSED, STATUS_EPOCH), LOSS_RESTARTED);
@@ -307,9 +296,8 @@ static void loss__is_named_by_its_cause(void **state)
     assert_int_equal(loss_of(RUN_REFUSED, STATUS_DENIED), LOSS_REFUSED);
 }
 
-static void loss__with_a_host_that_was_restarted(void **state)
+STORY_TEST(loss__with_a_host_that_was_restarted)
 {
-    (void)state;
     uint8_t byte;
     int rd = open_at(8192, 0, 0);
     imd_stop();
@@ -318,9 +306,8 @@ static void loss__with_a_host_that_was_restarted(void **state)
     assert_logged_once("host_lost", DODO_LOG_WARN, " reason=\"restarted\" ");
 }
 
-static void loss__with_a_host_that_leaves(void **state)
+STORY_TEST(loss__with_a_host_that_leaves)
 {
-    (void)state;
     uint8_t byte;
     int rd = open_at(8192, 0, 0);
     imd_data_leave(w.data);
@@ -329,9 +316,8 @@ static void loss__with_a_host_that_leaves(void **state)
 }
 
 /* Whatever a read is refused with, the region is lost, and once. */
-static void loss__by_each_status_of_a_read(void **state)
+STORY_TEST(loss__by_each_status_of_a_read)
 {
-    (void)state;
     static const uint16_t statuses[] = {STATUS_GONE,    STATUS_EPOCH,  STATUS_STALE,
                                         STATUS_INVALID, STATUS_DENIED, STATUS_LEAVING,
                                         STATUS_PROTOCOL};
@@ -350,9 +336,8 @@ static void loss__by_each_status_of_a_read(void **state)
 }
 
 /* What one fault has logged keeps no other silent. */
-static void host__that_is_lost_and_was_corrupt_is_two_lines(void **state)
+STORY_TEST(host__that_is_lost_and_was_corrupt_is_two_lines)
 {
-    (void)state;
     int rd = open_at(8192, 0, 0);
     ClientRegionInfo i = info(rd);
     client_host_lost(w.client, i.address.epoch, LOSS_SILENT, w.now);
@@ -362,9 +347,8 @@ static void host__that_is_lost_and_was_corrupt_is_two_lines(void **state)
     assert_int_equal(logged("region_lost"), 0);
 }
 
-static void region__that_its_host_drops_is_logged_once(void **state)
+STORY_TEST(region__that_its_host_drops_is_logged_once)
 {
-    (void)state;
     uint8_t byte;
     int rd = open_at(8192, 0, 0);
     imd_data_drop(w.data, w.last.region);
@@ -375,9 +359,8 @@ static void region__that_its_host_drops_is_logged_once(void **state)
     assert_int_equal(logged("host_lost"), 0);
 }
 
-static void host__that_is_slow_is_logged_once(void **state)
+STORY_TEST(host__that_is_slow_is_logged_once)
 {
-    (void)state;
     int rd = open_at(8192, 0, DODO_FALLBACK), other = open_at(8192, 8192, DODO_FALLBACK);
     ClientRegionInfo first = info(rd), second = info(other);
     client_region_slow(w.client, rd, &first.address, w.now);
@@ -391,9 +374,8 @@ static void host__that_is_slow_is_logged_once(void **state)
     assert_int_equal(logged("host_lost"), 0);
 }
 
-static void host__that_returns_other_bytes_is_logged_once(void **state)
+STORY_TEST(host__that_returns_other_bytes_is_logged_once)
 {
-    (void)state;
     int rd = open_at(8192, 0, 0);
     ClientRegionInfo i = info(rd);
     client_region_corrupt(w.client, rd, &i.address, w.now);
@@ -404,9 +386,8 @@ static void host__that_returns_other_bytes_is_logged_once(void **state)
 }
 
 /* The user's descriptor is named, and which stripe of it. */
-static void stripes__are_logged_as_their_region(void **state)
+STORY_TEST(stripes__are_logged_as_their_region)
 {
-    (void)state;
     int rd = open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE | DODO_FALLBACK);
     ClientRegionInfo i;
     char part[64];
@@ -423,43 +404,10 @@ static void stripes__are_logged_as_their_region(void **state)
 }
 
 /* The end of the process is no loss. */
-static void stop__is_no_loss(void **state)
+STORY_TEST(stop__is_no_loss)
 {
-    (void)state;
     (void)open_at(8192, 0, 0);
     client_stop(w.client, w.now);
     assert_int_equal(logged("region_lost"), 0);
     assert_no_worse_than_info();
-}
-
-#define STORY_TEST(f) cmocka_unit_test_setup_teardown(f, story_set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY_TEST(story__of_a_healthy_run),
-        STORY_TEST(story__is_silent_where_nobody_reads),
-        STORY_TEST(story__fills_that_a_close_overtakes),
-        STORY_TEST(manager__lost_and_back_are_logged_once),
-        STORY_TEST(manager__that_is_gone_at_the_end),
-        STORY_TEST(manager__that_never_answers_is_logged_once),
-        STORY_TEST(refusal__is_logged_once_a_refraction_period),
-        STORY_TEST(fallback__without_memory_is_opened_on_its_file),
-        STORY_TEST(host__that_is_gone_is_one_line),
-        STORY_TEST(host__of_many_regions_writes_few_lines),
-        STORY_TEST(regions__that_are_dropped_one_by_one_are_counted),
-        STORY_TEST(regions__the_second_of_two_is_named),
-        STORY_TEST(regions__of_more_hosts_than_counters_are_all_logged),
-        STORY_TEST(loss__is_named_by_its_cause),
-        STORY_TEST(loss__with_a_host_that_was_restarted),
-        STORY_TEST(loss__with_a_host_that_leaves),
-        STORY_TEST(loss__by_each_status_of_a_read),
-        STORY_TEST(host__that_is_lost_and_was_corrupt_is_two_lines),
-        STORY_TEST(region__that_its_host_drops_is_logged_once),
-        STORY_TEST(host__that_is_slow_is_logged_once),
-        STORY_TEST(host__that_returns_other_bytes_is_logged_once),
-        STORY_TEST(stripes__are_logged_as_their_region),
-        STORY_TEST(stop__is_no_loss),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

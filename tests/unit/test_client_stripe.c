@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* DODO_STRIPE: one region, made of several on several hosts (here one host holds them all). */
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 enum {
@@ -28,11 +29,12 @@ static void lose(int rd, unsigned i)
     imd_data_drop(w.data, stripe(rd, i).address.region);
 }
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-static void stripe__is_one_region_to_the_user(void **state)
+CASE(stripe__is_one_region_to_the_user)
 {
-    (void)state;
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_true(rd >= 0);
     assert_int_equal(w.opens, STRIPES);
@@ -56,9 +58,8 @@ static void stripe__is_one_region_to_the_user(void **state)
     assert_int_equal(stats().regions, 0);
 }
 
-static void stripe__a_short_region_is_an_ordinary_one(void **state)
+CASE(stripe__a_short_region_is_an_ordinary_one)
 {
-    (void)state;
     int rd = open_at(STRIPE_BYTES, 0, DODO_STRIPE);
     assert_int_equal(w.opens, 1);
     assert_int_equal(info(rd).stripes, 0);
@@ -69,9 +70,8 @@ static void stripe__a_short_region_is_an_ordinary_one(void **state)
     assert_reads_file(longer, STRIPE_BYTES, 0, STRIPE_BYTES + 1);
 }
 
-static void stripe__has_a_thousand_at_most(void **state)
+CASE(stripe__has_a_thousand_at_most)
 {
-    (void)state;
     w.limited = true;
     int rd = open_at((uint64_t)3 << 30, 0, DODO_STRIPE | DODO_FALLBACK);
     assert_true(rd >= 0);
@@ -89,9 +89,8 @@ static void stripe__has_a_thousand_at_most(void **state)
     assert_int_equal(w.released, 3);
 }
 
-static void stripe__asks_for_several_at_once(void **state)
+CASE(stripe__asks_for_several_at_once)
 {
-    (void)state;
     Call call;
     FileGiven given = {
         .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
@@ -108,9 +107,8 @@ static void stripe__asks_for_several_at_once(void **state)
 }
 
 /* What found no room waits for the background; not each of them asks, nor begins a refraction. */
-static void stripe__goes_on_with_what_found_room(void **state)
+CASE(stripe__goes_on_with_what_found_room)
 {
-    (void)state;
     w.limited = true;
     w.room = 3;
     int rd = open_at(LONG, 0, DODO_STRIPE);
@@ -133,9 +131,8 @@ static void stripe__goes_on_with_what_found_room(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
-static void stripe__without_any_room_is_no_memory(void **state)
+CASE(stripe__without_any_room_is_no_memory)
 {
-    (void)state;
     w.limited = true;
     assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
     assert_int_equal(fail_error, ENOMEM);
@@ -153,9 +150,8 @@ static void stripe__without_any_room_is_no_memory(void **state)
     assert_int_equal(close_rd(rd), 0);
 }
 
-static void stripe__dead_manager_costs_one_deadline(void **state)
+CASE(stripe__dead_manager_costs_one_deadline)
 {
-    (void)state;
     w.manager_dead = true;
     uint64_t begun = w.now;
     assert_int_equal(open_at(LONG, 0, DODO_STRIPE), -1);
@@ -175,9 +171,8 @@ static void stripe__dead_manager_costs_one_deadline(void **state)
     assert_int_equal(stats().active, 0);
 }
 
-static void stripe__are_claimed(void **state)
+CASE(stripe__are_claimed)
 {
-    (void)state;
     int rd = open_at(LEN, 0, DODO_STRIPE);
     w.want_list = true;
     run_until(w.now + 6 * NS_PER_S);
@@ -188,9 +183,8 @@ static void stripe__are_claimed(void **state)
 
 /* ---- losing --------------------------------------------------------------------------------- */
 
-static void lost__one_is_read_from_the_file_and_comes_back(void **state)
+CASE(lost__one_is_read_from_the_file_and_comes_back)
 {
-    (void)state;
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_reads_file(rd, 0, 0, LEN);
     settle();
@@ -214,9 +208,8 @@ static void lost__one_is_read_from_the_file_and_comes_back(void **state)
     assert_int_equal(w.released, 1);
 }
 
-static void lost__all_is_the_regions_death(void **state)
+CASE(lost__all_is_the_regions_death)
 {
-    (void)state;
     static uint8_t buf[LEN];
     int rd = open_at(LEN, 0, DODO_STRIPE);
     int other = open_at(8192, 0, DODO_STRIPE | DODO_FALLBACK);
@@ -236,9 +229,8 @@ static void lost__all_is_the_regions_death(void **state)
     assert_int_equal(close_rd(other), 0);
 }
 
-static void lost__all_with_fallback(void **state)
+CASE(lost__all_with_fallback)
 {
-    (void)state;
     int rd = open_at(LEN, 0, DODO_STRIPE | DODO_FALLBACK);
     for (unsigned i = 0; i < STRIPES; i++)
         lose(rd, i);
@@ -251,9 +243,8 @@ static void lost__all_with_fallback(void **state)
 }
 
 /* An answer that comes after the region's death does not revive it. */
-static void lost__established_too_late(void **state)
+CASE(lost__established_too_late)
 {
-    (void)state;
     static uint8_t buf[LEN];
     int rd = open_at(2 * STRIPE_BYTES, 0, DODO_STRIPE);
     lose(rd, 0);
@@ -273,9 +264,8 @@ static void lost__established_too_late(void **state)
     assert_int_equal(close_rd(rd), -1);
 }
 
-static void lost__failed_sync_poisons_all(void **state)
+CASE(lost__failed_sync_poisons_all)
 {
-    (void)state;
     uint8_t byte;
     int rd = open_at(LEN, 0, DODO_STRIPE);
     Call call;
@@ -293,9 +283,8 @@ static void lost__failed_sync_poisons_all(void **state)
 
 /* ---- reading and writing across borders ------------------------------------------------------ */
 
-static void across__reads_ask_all_at_once(void **state)
+CASE(across__reads_ask_all_at_once)
 {
-    (void)state;
     static uint8_t buf[LEN];
     int rd = open_at(LEN, 1000, DODO_STRIPE);
     assert_reads_file(rd, 1000, 0, LEN - 1000);
@@ -320,9 +309,8 @@ static void across__reads_ask_all_at_once(void **state)
 }
 
 /* Those that wait for credit learn of it from those that have it. */
-static void across__a_dead_host_costs_one_deadline(void **state)
+CASE(across__a_dead_host_costs_one_deadline)
 {
-    (void)state;
     static uint8_t buf[LEN];
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_reads_file(rd, 0, 0, LEN);
@@ -357,24 +345,21 @@ static int open_filled(void)
     return rd;
 }
 
-static void across__who_waits_for_credit_is_not_stuck(void **state)
+CASE(across__who_waits_for_credit_is_not_stuck)
 {
-    (void)state;
     w.datagram_ns = 4 * NS_PER_MS;
     check_turns(open_filled());
 }
 
-static void across__who_waits_for_a_busy_host_is_not_stuck(void **state)
+CASE(across__who_waits_for_a_busy_host_is_not_stuck)
 {
-    (void)state;
     int rd = open_filled();
     w.trickle_ns = 300 * NS_PER_MS;
     check_turns(rd);
 }
 
-static void across__vectors_and_stripes(void **state)
+CASE(across__vectors_and_stripes)
 {
-    (void)state;
     static uint8_t buf[LEN];
     struct iovec iov[300];
     int rd = open_at(LEN, 0, DODO_STRIPE);
@@ -398,9 +383,8 @@ static void across__vectors_and_stripes(void **state)
     assert_reads_file(rd, 0, 0, LEN);
 }
 
-static void across__writes_tell_what_reached_the_file(void **state)
+CASE(across__writes_tell_what_reached_the_file)
 {
-    (void)state;
     static uint8_t data[LEN];
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_reads_file(rd, 0, 0, LEN);
@@ -419,9 +403,8 @@ static void across__writes_tell_what_reached_the_file(void **state)
 }
 
 /* Once one piece is in the file the others follow: the call is not cut short by a lost host. */
-static void across__a_write_that_has_begun_is_finished(void **state)
+CASE(across__a_write_that_has_begun_is_finished)
 {
-    (void)state;
     static uint8_t data[3 * STRIPE_BYTES];
     int rd = open_at(LEN, 0, DODO_STRIPE);
     assert_reads_file(rd, 0, 0, LEN);
@@ -438,9 +421,8 @@ static void across__a_write_that_has_begun_is_finished(void **state)
     assert_int_equal(fail_error, ENOMEM);
 }
 
-static void across__writes_of_a_common_block_queue(void **state)
+CASE(across__writes_of_a_common_block_queue)
 {
-    (void)state;
     static uint8_t a[2 * STRIPE_BYTES], b[4096];
     Call one, two;
     int rd = open_at(LEN, 0, DODO_STRIPE);
@@ -461,9 +443,8 @@ static void across__writes_of_a_common_block_queue(void **state)
 }
 
 /* Its descriptor is not known to anybody: who guesses it, or walks all regions, must not get it. */
-static void open__nobody_has_the_region_before_it_is_over(void **state)
+CASE(open__nobody_has_the_region_before_it_is_over)
 {
-    (void)state;
     static uint8_t byte;
     const FileGiven given = {.file = &the_file, .stamp = file_stamp_now()};
     Call opener, reader, closer;
@@ -481,9 +462,8 @@ static void open__nobody_has_the_region_before_it_is_over(void **state)
     assert_int_equal(close_rd(0), 0);
 }
 
-static void across__close_waits_for_a_call_of_many_pieces(void **state)
+CASE(across__close_waits_for_a_call_of_many_pieces)
 {
-    (void)state;
     static uint8_t buf[LEN];
     Call reader, closer;
     int rd = open_at(LEN, 0, DODO_STRIPE);
@@ -500,9 +480,8 @@ static void across__close_waits_for_a_call_of_many_pieces(void **state)
 }
 
 /* The manager may know of a loss that we have not seen. The region is lost with its last stripe. */
-static void close__of_stripes_that_are_lost(void **state)
+CASE(close__of_stripes_that_are_lost)
 {
-    (void)state;
     static const unsigned many[] = {1, STRIPES - 1, STRIPES};
     for (unsigned i = 0; i < 3; i++) {
         unsigned lost = many[i];
@@ -517,9 +496,8 @@ static void close__of_stripes_that_are_lost(void **state)
 
 /* ---- retaining ------------------------------------------------------------------------------ */
 
-static void retain__each_by_itself(void **state)
+CASE(retain__each_by_itself)
 {
-    (void)state;
     uint8_t byte = 1;
     int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
     assert_reads_file(rd, 0, 0, LEN);
@@ -538,9 +516,8 @@ static void retain__each_by_itself(void **state)
 }
 
 /* Whichever of them is lost, the others are retained. */
-static void retain__the_others_of_one_that_is_lost(void **state)
+CASE(retain__the_others_of_one_that_is_lost)
 {
-    (void)state;
     for (unsigned lost = 0; lost < STRIPES; lost += STRIPES - 1) {
         int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
         unsigned before = w.releases;
@@ -555,9 +532,8 @@ static void retain__the_others_of_one_that_is_lost(void **state)
 }
 
 /* Nobody knows what the disk holds. */
-static void retain__none_after_a_failed_sync(void **state)
+CASE(retain__none_after_a_failed_sync)
 {
-    (void)state;
     int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN);
     assert_reads_file(rd, 0, 0, LEN);
     w.sync_error = EIO;
@@ -565,39 +541,4 @@ static void retain__none_after_a_failed_sync(void **state)
     assert_int_equal(w.syncs, 1);
     assert_int_equal(w.closes, STRIPES);
     assert_int_equal(w.releases, 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(stripe__is_one_region_to_the_user),
-        T(stripe__a_short_region_is_an_ordinary_one),
-        T(stripe__has_a_thousand_at_most),
-        T(stripe__asks_for_several_at_once),
-        T(stripe__goes_on_with_what_found_room),
-        T(stripe__without_any_room_is_no_memory),
-        T(stripe__dead_manager_costs_one_deadline),
-        T(stripe__are_claimed),
-        T(lost__one_is_read_from_the_file_and_comes_back),
-        T(lost__all_is_the_regions_death),
-        T(lost__all_with_fallback),
-        T(lost__established_too_late),
-        T(lost__failed_sync_poisons_all),
-        T(across__reads_ask_all_at_once),
-        T(across__a_dead_host_costs_one_deadline),
-        T(across__who_waits_for_credit_is_not_stuck),
-        T(across__who_waits_for_a_busy_host_is_not_stuck),
-        T(across__vectors_and_stripes),
-        T(across__writes_tell_what_reached_the_file),
-        T(across__a_write_that_has_begun_is_finished),
-        T(across__writes_of_a_common_block_queue),
-        T(open__nobody_has_the_region_before_it_is_over),
-        T(across__close_waits_for_a_call_of_many_pieces),
-        T(close__of_stripes_that_are_lost),
-        T(retain__each_by_itself),
-        T(retain__the_others_of_one_that_is_lost),
-        T(retain__none_after_a_failed_sync),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

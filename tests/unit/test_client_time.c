@@ -2,6 +2,7 @@
 /* Time at the client: silence counts only while the program listened, however it comes and goes. */
 #include "base/cleanup.h"
 #include "libdodo/core_private.h"
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 enum { PIECE = 4096 };
@@ -51,10 +52,11 @@ static void leave_in_time(void)
     assert_in_range(w.now - begin, 1, 250 * NS_PER_MS);
 }
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* The last call ended by its file: how long the program did something else does not matter. */
-static void leave__dead_manager_after_any_idle_time(void **state)
+CASE(leave__dead_manager_after_any_idle_time)
 {
-    (void)state;
     w.manager_dead = true;
     int rd = open_at(100000, 0, DODO_FALLBACK);
     assert_reads_file(rd, 0, 0, PIECE);
@@ -62,9 +64,8 @@ static void leave__dead_manager_after_any_idle_time(void **state)
     leave_in_time();
 }
 
-static void leave__dead_host_after_any_idle_time(void **state)
+CASE(leave__dead_host_after_any_idle_time)
 {
-    (void)state;
     Call call;
     int rd = open_at(100000, 0, 0);
     w.imd_dead = true;
@@ -81,9 +82,8 @@ static void leave__dead_host_after_any_idle_time(void **state)
 
 /* The first look finds the time-out and asks again, the next one the answer. What consists of
  * several datagrams is asked for by one of them first. */
-static void polled__lost_datagram_is_repaired(void **state)
+CASE(polled__lost_datagram_is_repaired)
 {
-    (void)state;
     static const struct {
         size_t len;
         unsigned polls;
@@ -105,9 +105,8 @@ static void polled__lost_datagram_is_repaired(void **state)
 }
 
 /* In a bounded number of looks, and after no more than the deadline of listening. */
-static void polled__dead_host_is_given_up(void **state)
+CASE(polled__dead_host_is_given_up)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(intervals_ms); i++) {
         Call call;
         w.imd_dead = false;
@@ -128,9 +127,8 @@ static void polled__dead_host_is_given_up(void **state)
 
 /* ---- a program that is held up -------------------------------------------------------------- */
 
-static void held_up__dead_host_costs_one_deadline_of_listening(void **state)
+CASE(held_up__dead_host_costs_one_deadline_of_listening)
 {
-    (void)state;
     static const struct {
         unsigned runs_ms, stands_ms;
     } cases[] = {{300, 150}, {100, 150}, {50, 120}, {10, 500}, {150, 1000}};
@@ -156,9 +154,8 @@ static void held_up__dead_host_costs_one_deadline_of_listening(void **state)
 
 /* The program was stopped, its host was not: the first thing that it does is to look at the time.
  */
-static void stopped__live_host_is_not_dead(void **state)
+CASE(stopped__live_host_is_not_dead)
 {
-    (void)state;
     Call call;
     int rd = open_filled();
     for (unsigned stop_s = 1; stop_s <= 1000; stop_s *= 10) {
@@ -176,9 +173,8 @@ static void stopped__live_host_is_not_dead(void **state)
 
 /* The first opening waits as long as until a request is repeated, the others not at all; all have
  * memory soon after the manager is back. */
-static void fallback__never_waits_for_a_manager_that_is_away(void **state)
+CASE(fallback__never_waits_for_a_manager_that_is_away)
 {
-    (void)state;
     int rds[20];
     uint64_t begin = w.now;
     w.manager_dead = true;
@@ -197,9 +193,8 @@ static void fallback__never_waits_for_a_manager_that_is_away(void **state)
 }
 
 /* A manager that refuses is not away: the next opening asks it. */
-static void fallback__asks_a_manager_that_has_refused(void **state)
+CASE(fallback__asks_a_manager_that_has_refused)
 {
-    (void)state;
     w.manager_dead = true;
     assert_int_equal(close_rd(open_at(8192, 0, DODO_FALLBACK)), 0);
     w.manager_dead = false;
@@ -211,9 +206,8 @@ static void fallback__asks_a_manager_that_has_refused(void **state)
 }
 
 /* A client with too much under way has no number for another request: it waits for one. */
-static void fallback__waits_for_a_free_number(void **state)
+CASE(fallback__waits_for_a_free_number)
 {
-    (void)state;
     uint64_t ids[1000];
     unsigned count = 0;
     w.open_status = STATUS_NO_MEMORY;
@@ -231,9 +225,8 @@ static void fallback__waits_for_a_free_number(void **state)
 }
 
 /* Nor is one that answers keep-alives. */
-static void fallback__asks_a_manager_that_answers_keep_alives(void **state)
+CASE(fallback__asks_a_manager_that_answers_keep_alives)
 {
-    (void)state;
     int rd = open_at(8192, 0, 0); /* what they are for */
     w.manager_dead = true;
     assert_int_equal(close_rd(open_at(8192, 8192, DODO_FALLBACK)), 0);
@@ -243,16 +236,14 @@ static void fallback__asks_a_manager_that_answers_keep_alives(void **state)
     assert_true(info(rd).active);
 }
 
-static void fallback__active_at_once_with_a_manager(void **state)
+CASE(fallback__active_at_once_with_a_manager)
 {
-    (void)state;
     assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
     assert_true(info(open_at(4 * STRIPE_BYTES, 64 << 10, DODO_FALLBACK | DODO_STRIPE)).active);
 }
 
-static void fallback__stripes_do_not_wait_either(void **state)
+CASE(fallback__stripes_do_not_wait_either)
 {
-    (void)state;
     uint64_t begin = w.now;
     w.manager_dead = true;
     int rd = open_at(4 * STRIPE_BYTES, 0, DODO_FALLBACK | DODO_STRIPE);
@@ -263,9 +254,8 @@ static void fallback__stripes_do_not_wait_either(void **state)
 }
 
 /* A region that was just opened waits behind none that was lost and is to wait for a while. */
-static void fallback__comes_before_what_was_lost(void **state)
+CASE(fallback__comes_before_what_was_lost)
 {
-    (void)state;
     uint8_t byte;
     int lost = open_at(8192, 0, DODO_FALLBACK);
     imd_data_drop(w.data, info(lost).address.region);
@@ -282,9 +272,8 @@ static void fallback__comes_before_what_was_lost(void **state)
 }
 
 /* Without traffic in between; a success is the end of it. */
-static void refraction__doubles_up_to_a_minute(void **state)
+CASE(refraction__doubles_up_to_a_minute)
 {
-    (void)state;
     static const unsigned periods_s[] = {5, 10, 20, 40, 60, 60};
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < ARRAY_SIZE(periods_s); i++) {
@@ -320,9 +309,8 @@ static int open_large(unsigned flags)
     return rd;
 }
 
-static void slow__a_read_goes_on_with_the_file(void **state)
+CASE(slow__a_read_goes_on_with_the_file)
 {
-    (void)state;
     int rd = open_large(DODO_FALLBACK);
     uint64_t begin = w.now;
     trickle(3);
@@ -335,9 +323,8 @@ static void slow__a_read_goes_on_with_the_file(void **state)
     assert_int_equal(w.avoided, 1);
 }
 
-static void slow__a_read_fails_once_without_the_file(void **state)
+CASE(slow__a_read_fails_once_without_the_file)
 {
-    (void)state;
     int rd = open_large(0);
     trickle(3);
     assert_int_equal(read_at(rd, 0, buf, FILE_BYTES), -1);
@@ -345,9 +332,8 @@ static void slow__a_read_fails_once_without_the_file(void **state)
     assert_false(info(rd).active);
 }
 
-static void slow__a_write_is_in_the_file(void **state)
+CASE(slow__a_write_is_in_the_file)
 {
-    (void)state;
     int rd = open_large(DODO_FALLBACK);
     uint64_t begin = w.now;
     memset(buf, 0x77, sizeof buf);
@@ -359,9 +345,8 @@ static void slow__a_write_is_in_the_file(void **state)
 }
 
 /* Each buffer in time, one after the other, and all of them not. */
-static void slow__a_call_of_many_buffers_ends(void **state)
+CASE(slow__a_call_of_many_buffers_ends)
 {
-    (void)state;
     enum { BUFFERS = 20, LONG = 4 * PIECE }; /* not gathered */
     struct iovec iov[BUFFERS];
     Call call;
@@ -378,9 +363,8 @@ static void slow__a_call_of_many_buffers_ends(void **state)
 }
 
 /* Small reads are answered in time, though each takes long: the host is of use. */
-static void slow__what_is_answered_in_time_is_no_fault(void **state)
+CASE(slow__what_is_answered_in_time_is_no_fault)
 {
-    (void)state;
     int rd = open_large(DODO_FALLBACK);
     trickle(2);
     uint64_t hits = info(rd).hits;
@@ -391,9 +375,8 @@ static void slow__what_is_answered_in_time_is_no_fault(void **state)
 }
 
 /* The session gives way to others' after long: another one is made, in its own time. */
-static void session__lost_in_a_long_transfer(void **state)
+CASE(session__lost_in_a_long_transfer)
 {
-    (void)state;
     Call call;
     int rd = open_large(0);
     trickle(1);
@@ -413,9 +396,8 @@ static void session__lost_in_a_long_transfer(void **state)
 }
 
 /* Whatever is wrong with a host, the manager hears of it once until it has answered. */
-static void report__one_of_each_host(void **state)
+CASE(report__one_of_each_host)
 {
-    (void)state;
     client_lock(w.client);
     client_report(w.client, 7, HOST_FAULT_SLOW);
     client_report(w.client, 7, HOST_FAULT_CORRUPT);
@@ -428,33 +410,4 @@ static void report__one_of_each_host(void **state)
     client_unlock(w.client);
     run_until(w.now + NS_PER_S);
     assert_int_equal(w.reports, 1 + REPORTS_MAX);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(leave__dead_manager_after_any_idle_time),
-        T(leave__dead_host_after_any_idle_time),
-        T(polled__lost_datagram_is_repaired),
-        T(polled__dead_host_is_given_up),
-        T(held_up__dead_host_costs_one_deadline_of_listening),
-        T(stopped__live_host_is_not_dead),
-        T(fallback__never_waits_for_a_manager_that_is_away),
-        T(fallback__asks_a_manager_that_has_refused),
-        T(fallback__asks_a_manager_that_answers_keep_alives),
-        T(fallback__waits_for_a_free_number),
-        T(report__one_of_each_host),
-        T(fallback__active_at_once_with_a_manager),
-        T(fallback__stripes_do_not_wait_either),
-        T(fallback__comes_before_what_was_lost),
-        T(refraction__doubles_up_to_a_minute),
-        T(slow__a_read_goes_on_with_the_file),
-        T(slow__a_read_fails_once_without_the_file),
-        T(slow__a_write_is_in_the_file),
-        T(slow__a_call_of_many_buffers_ends),
-        T(slow__what_is_answered_in_time_is_no_fault),
-        T(session__lost_in_a_long_transfer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectored calls of the client's core: preadv() and pwritev() on a region. */
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 #include <limits.h>
@@ -52,11 +53,12 @@ static void assert_scattered(const size_t *lengths, int count, const uint8_t *wa
 static const size_t mixed[] = {1, 0, 100000, 7, 9000, 0, 20000, 3, 65536, 12, 4096, 30000};
 enum { MIXED = sizeof mixed / sizeof *mixed };
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static void readv__buffers_of_all_sizes(void **state)
+CASE(readv__buffers_of_all_sizes)
 {
-    (void)state;
     int rd = open_at(FILE_BYTES, 0, 0);
     for (unsigned round = 0; round < 2; round++) {
         size_t sum = lay_out(mixed, MIXED);
@@ -73,9 +75,8 @@ static void readv__buffers_of_all_sizes(void **state)
     assert_int_equal(info(rd).hits, hits + sum);
 }
 
-static void readv__small_buffers_share_an_ask(void **state)
+CASE(readv__small_buffers_share_an_ask)
 {
-    (void)state;
     size_t lengths[1000];
     for (unsigned i = 0; i < 1000; i++)
         lengths[i] = 50;
@@ -89,9 +90,8 @@ static void readv__small_buffers_share_an_ask(void **state)
     assert_in_range(w.datagrams - before, 50000 / 1472, 50);
 }
 
-static void readv__pieces_run_beside_each_other(void **state)
+CASE(readv__pieces_run_beside_each_other)
 {
-    (void)state;
     size_t lengths[40];
     for (unsigned i = 0; i < 40; i++)
         lengths[i] = 20000;
@@ -113,9 +113,8 @@ static void readv__pieces_run_beside_each_other(void **state)
     assert_int_equal(calls_on(w.channels[1]), 0);
 }
 
-static void readv__ends_at_region_and_file(void **state)
+CASE(readv__ends_at_region_and_file)
 {
-    (void)state;
     size_t lengths[] = {10000, 30000, 40000};
     w.file_size = 30000;
     int rd = open_at(60000, 0, 0);
@@ -132,9 +131,8 @@ static void readv__ends_at_region_and_file(void **state)
 
 /* What would not have been read after a short piece cannot fail the call; what precedes one does.
  */
-static void readv__the_first_to_end_decides(void **state)
+CASE(readv__the_first_to_end_decides)
 {
-    (void)state;
     size_t lengths[] = {20000, 20000, 20000, 20000};
     int rd = open_at(100000, 0, 0);
     w.file_size = 30000;
@@ -153,9 +151,8 @@ static void readv__the_first_to_end_decides(void **state)
     assert_int_equal(readv_at(rd, 0, iov, 3), 60000);
 }
 
-static void readv__region_lost(void **state)
+CASE(readv__region_lost)
 {
-    (void)state;
     size_t lengths[] = {100000, 100000};
     int rd = open_at(200000, 0, 0);
     imd_data_drop(w.data, w.last.region);
@@ -169,9 +166,8 @@ static void readv__region_lost(void **state)
     assert_scattered(lengths, 2, w.file + 200000, 200000);
 }
 
-static void vector__arguments(void **state)
+CASE(vector__arguments)
 {
-    (void)state;
     int rd = open_at(8192, 0, 0), closed = rd + 12345, rdonly = open_at(8192, 8192, DODO_RDONLY);
     struct iovec good = {memory, 10}, null = {NULL, 10}, empty = {NULL, 0};
     struct iovec huge[] = {{memory, SSIZE_MAX}, {memory, 1}};
@@ -218,9 +214,8 @@ static size_t fill_buffers(const size_t *lengths, int count, uint8_t *ret_whole)
     return sum;
 }
 
-static void writev__buffers_of_all_sizes(void **state)
+CASE(writev__buffers_of_all_sizes)
 {
-    (void)state;
     static uint8_t whole[FILE_BYTES], before[FILE_BYTES];
     int rd = open_at(FILE_BYTES, 0, 0);
     memcpy(before, w.file, sizeof before);
@@ -236,9 +231,8 @@ static void writev__buffers_of_all_sizes(void **state)
 }
 
 /* The call returns what reached the file, whatever became of the rest. */
-static void writev__counts_what_reached_the_file(void **state)
+CASE(writev__counts_what_reached_the_file)
 {
-    (void)state;
     static uint8_t whole[FILE_BYTES];
     size_t lengths[] = {30000, 30000, 30000};
     int rd = open_at(200000, 0, 0);
@@ -259,9 +253,8 @@ static void writev__counts_what_reached_the_file(void **state)
 }
 
 /* One file write at a time, from the first on. */
-static void writev__one_piece_after_the_other(void **state)
+CASE(writev__one_piece_after_the_other)
 {
-    (void)state;
     static uint8_t whole[FILE_BYTES];
     size_t lengths[] = {100000, 100000, 100000};
     int rd = open_at(400000, 0, 0);
@@ -277,22 +270,4 @@ static void writev__one_piece_after_the_other(void **state)
     }
     assert_int_equal(done(&call), 300000);
     assert_memory_equal(w.file, whole, 300000);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(readv__buffers_of_all_sizes),
-        T(readv__small_buffers_share_an_ask),
-        T(readv__pieces_run_beside_each_other),
-        T(readv__ends_at_region_and_file),
-        T(readv__the_first_to_end_decides),
-        T(readv__region_lost),
-        T(vector__arguments),
-        T(writev__buffers_of_all_sizes),
-        T(writev__counts_what_reached_the_file),
-        T(writev__one_piece_after_the_other),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

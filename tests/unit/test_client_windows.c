@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes of several windows: what becomes of those that are over when the file's half fails. */
 #define CLIENT_FILE_BYTES (3 << 20)
+#include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
 enum { CHUNKS = 40, BYTES = CHUNKS * WIRE_CHUNK_MAX, BLOCKS = BYTES / WIRE_BLOCK_SIZE };
@@ -47,9 +48,10 @@ static int write_into_second_window(Call *call)
     return rd;
 }
 
-static void windows__all_are_voided_when_the_file_fails(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(windows__all_are_voided_when_the_file_fails)
 {
-    (void)state;
     Call call;
     int rd = write_into_second_window(&call);
     FileResult failed = {.count = -1, .error = EIO};
@@ -63,9 +65,8 @@ static void windows__all_are_voided_when_the_file_fails(void **state)
 }
 
 /* The file took a part of it: none of the others is read from the host either. */
-static void windows__all_are_voided_when_the_file_takes_less(void **state)
+CASE(windows__all_are_voided_when_the_file_takes_less)
 {
-    (void)state;
     Call call;
     int rd = write_into_second_window(&call);
     memcpy(w.file, data, 100000);
@@ -75,15 +76,4 @@ static void windows__all_are_voided_when_the_file_takes_less(void **state)
     assert_int_equal(blocks_filled(0, BLOCKS), 0);
     assert_int_equal(stats().regions, 1);
     assert_reads_file(rd, 0, 0, BYTES);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(windows__all_are_voided_when_the_file_fails, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(windows__all_are_voided_when_the_file_takes_less, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

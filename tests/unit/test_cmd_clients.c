@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The manager's clients: they come, go, fall silent and are reclaimed; and what the manager makes
  * of its own pauses, during which it heard nobody. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
 
 /* ---- clients -------------------------------------------------------------------------------- */
 
-static void client__silent_is_reclaimed(void **state)
+TEST(client__silent_is_reclaimed)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *a = imd_up(rig, 4096 * KIB), *b = imd_up(rig, 4096 * KIB);
     FakeClient *c = client_new(rig), *d = client_new(rig);
@@ -41,9 +41,8 @@ static void client__silent_is_reclaimed(void **state)
     rig_free(rig);
 }
 
-static void client__any_request_is_life(void **state)
+TEST(client__any_request_is_life)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
     FakeClient *c = client_new(rig);
@@ -66,9 +65,8 @@ static void client__any_request_is_life(void **state)
 
 /* The FREEs of a reclaim are paced: they fill a part of the host's window only, and somebody who
  * waits is served in between. */
-static void client__reclaim_is_paced(void **state)
+TEST(client__reclaim_is_paced)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
     FakeClient *c = client_new(rig), *d = client_new(rig);
@@ -92,9 +90,8 @@ static void client__reclaim_is_paced(void **state)
     rig_free(rig);
 }
 
-static void leave__frees_at_once(void **state)
+TEST(leave__frees_at_once)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -125,9 +122,8 @@ static void leave__frees_at_once(void **state)
     rig_free(rig);
 }
 
-static void leave__of_a_stranger_is_done_already(void **state)
+TEST(leave__of_a_stranger_is_done_already)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     uint64_t id = client_request(rig, c, OP_LEAVE, NULL, 0);
@@ -136,9 +132,8 @@ static void leave__of_a_stranger_is_done_already(void **state)
     rig_free(rig);
 }
 
-static void client__limit(void **state)
+TEST(client__limit)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.clients_max = 3;
     Rig *rig = rig_new_with(config, 1);
@@ -172,9 +167,8 @@ static void client__limit(void **state)
 
 /* Silence counts only while we ran: nobody is dead after a pause of ours, whether time is noticed
  * by the clock or by a message; and the grace is not over. */
-static void pause__starts_all_clocks_again(void **state)
+TEST(pause__starts_all_clocks_again)
 {
-    (void)state;
     for (unsigned by_message = 0; by_message < 2; by_message++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 64 * KIB);
@@ -204,9 +198,8 @@ static void pause__starts_all_clocks_again(void **state)
 }
 
 /* Requests under way have the time that they had left. */
-static void pause__postpones_requests(void **state)
+TEST(pause__postpones_requests)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -226,9 +219,8 @@ static void pause__postpones_requests(void **state)
 }
 
 /* An OPEN still has time for the next host. */
-static void pause__postpones_the_end_of_an_open(void **state)
+TEST(pause__postpones_the_end_of_an_open)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *deaf = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -246,9 +238,8 @@ static void pause__postpones_the_end_of_an_open(void **state)
 }
 
 /* Who is dead goes, however often we pause: what he was silent for while we ran still counts. */
-static void pause__again_and_again_keeps_nobody(void **state)
+TEST(pause__again_and_again_keeps_nobody)
 {
-    (void)state;
     enum { ROUNDS = 8 }; /* between two pauses a part of the time that kills */
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
@@ -269,9 +260,8 @@ static void pause__again_and_again_keeps_nobody(void **state)
 }
 
 /* A little lateness is no pause. */
-static void pause__short_delays_count(void **state)
+TEST(pause__short_delays_count)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     client_alive(rig, c);
@@ -284,9 +274,8 @@ static void pause__short_delays_count(void **state)
 }
 
 /* A clock that steps back (it is monotonic: somebody's error) breaks nothing. */
-static void time__never_goes_back(void **state)
+TEST(time__never_goes_back)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -298,23 +287,4 @@ static void time__never_goes_back(void **state)
     assert_true(manager_check(rig->m));
     assert_int_equal(imd->count, 1);
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(client__silent_is_reclaimed),
-        cmocka_unit_test(client__any_request_is_life),
-        cmocka_unit_test(client__reclaim_is_paced),
-        cmocka_unit_test(leave__frees_at_once),
-        cmocka_unit_test(leave__of_a_stranger_is_done_already),
-        cmocka_unit_test(client__limit),
-        cmocka_unit_test(pause__starts_all_clocks_again),
-        cmocka_unit_test(pause__postpones_requests),
-        cmocka_unit_test(pause__postpones_the_end_of_an_open),
-        cmocka_unit_test(pause__short_delays_count),
-        cmocka_unit_test(pause__again_and_again_keeps_nobody),
-        cmocka_unit_test(time__never_goes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* CLOSE at the manager, and what becomes of released regions: kept, found again, freed. Also who
  * leaves while something is under way for him. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
@@ -16,9 +17,8 @@ static OpOpenReply open_and_release(Rig *rig, FakeClient *c, const OpOpen *open,
     return reply;
 }
 
-static void reopen__finds_a_released_region_for_anybody(void **state)
+TEST(reopen__finds_a_released_region_for_anybody)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     imd_up(rig, 1024 * KIB);
@@ -43,9 +43,8 @@ static void reopen__finds_a_released_region_for_anybody(void **state)
     rig_free(rig);
 }
 
-static void reopen__needs_key_offset_length_and_flag(void **state)
+TEST(reopen__needs_key_offset_length_and_flag)
 {
-    (void)state;
     Rig *rig = rig_new();
     imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -67,9 +66,8 @@ static void reopen__needs_key_offset_length_and_flag(void **state)
     rig_free(rig);
 }
 
-static void reopen__with_another_stamp_frees_and_allocates(void **state)
+TEST(reopen__with_another_stamp_frees_and_allocates)
 {
-    (void)state;
     for (unsigned field = 0; field < 3; field++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 1024 * KIB);
@@ -91,9 +89,8 @@ static void reopen__with_another_stamp_frees_and_allocates(void **state)
 }
 
 /* Whatever becomes of the REOPEN, the OPEN goes on, and nothing is left behind. */
-static void reopen__failing_goes_on_with_a_new_region(void **state)
+TEST(reopen__failing_goes_on_with_a_new_region)
 {
-    (void)state;
     static const struct {
         uint16_t status;
         bool stays;
@@ -127,9 +124,8 @@ static void reopen__failing_goes_on_with_a_new_region(void **state)
 
 /* The answer to a REOPEN is lost: the region may be open for the client, who will never know. It
  * is freed as soon as its host can be asked again. */
-static void reopen__unanswered_is_freed(void **state)
+TEST(reopen__unanswered_is_freed)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -152,9 +148,8 @@ static void reopen__unanswered_is_freed(void **state)
 }
 
 /* An answer that does not name a later opening of this region is no success. */
-static void reopen__nonsense_of_an_imd_is_a_refusal(void **state)
+TEST(reopen__nonsense_of_an_imd_is_a_refusal)
 {
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 64 * KIB);
@@ -187,9 +182,8 @@ static void reopen__nonsense_of_an_imd_is_a_refusal(void **state)
 }
 
 /* Kept at a host that is silent: nobody waits for that. */
-static void reopen__at_a_silent_host_is_not_tried(void **state)
+TEST(reopen__at_a_silent_host_is_not_tried)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -215,9 +209,8 @@ static void reopen__at_a_silent_host_is_not_tried(void **state)
 
 /* Beyond the window of requests to one host, requests wait in line; beyond the line: another
  * host, or BUSY. */
-static void close__window_and_line_of_a_host_are_bounded(void **state)
+TEST(close__window_and_line_of_a_host_are_bounded)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.opens_max = 1000;
     Rig *rig = rig_new_with(config, 1);
@@ -257,9 +250,8 @@ static void close__window_and_line_of_a_host_are_bounded(void **state)
 }
 
 /* Those in line, too, end after a deadline; what they were about is freed later. */
-static void close__line_of_a_mute_host_ends(void **state)
+TEST(close__line_of_a_mute_host_ends)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
     OpOpen open = open_of(1, 4 * KIB, 0);
@@ -287,9 +279,8 @@ static void close__line_of_a_mute_host_ends(void **state)
     rig_free(rig);
 }
 
-static void close__frees_when_the_imd_did(void **state)
+TEST(close__frees_when_the_imd_did)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -309,9 +300,8 @@ static void close__frees_when_the_imd_did(void **state)
     rig_free(rig);
 }
 
-static void close__of_what_is_not_ones_own_is_gone(void **state)
+TEST(close__of_what_is_not_ones_own_is_gone)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig), *thief = client_new(rig);
@@ -334,9 +324,8 @@ static void close__of_what_is_not_ones_own_is_gone(void **state)
     rig_free(rig);
 }
 
-static void close__release_needs_the_flag(void **state)
+TEST(close__release_needs_the_flag)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -349,9 +338,8 @@ static void close__release_needs_the_flag(void **state)
     rig_free(rig);
 }
 
-static void close__release_frees_the_older_one(void **state)
+TEST(close__release_frees_the_older_one)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -369,9 +357,8 @@ static void close__release_frees_the_older_one(void **state)
 }
 
 /* What the imd does not confirm is not kept; a refused one is freed, so that nothing is left. */
-static void close__refused_release_is_gone(void **state)
+TEST(close__refused_release_is_gone)
 {
-    (void)state;
     static const uint16_t refusals[] = {STATUS_GONE, STATUS_STALE, STATUS_INVALID};
     for (unsigned i = 0; i < 3; i++) {
         Rig *rig = rig_new();
@@ -390,9 +377,8 @@ static void close__refused_release_is_gone(void **state)
 
 /* The imd does not answer: a FREE is as good as done, a release is not; both are freed when the
  * host is heard again. */
-static void close__of_a_mute_host(void **state)
+TEST(close__of_a_mute_host)
 {
-    (void)state;
     for (unsigned release = 0; release < 2; release++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 64 * KIB);
@@ -416,9 +402,8 @@ static void close__of_a_mute_host(void **state)
 }
 
 /* The host is silent already: the client need not wait for a deadline. */
-static void close__of_a_silent_host_is_answered_at_once(void **state)
+TEST(close__of_a_silent_host_is_answered_at_once)
 {
-    (void)state;
     for (unsigned release = 0; release < 2; release++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 64 * KIB);
@@ -440,9 +425,8 @@ static void close__of_a_silent_host_is_answered_at_once(void **state)
 }
 
 /* The host dies while it is asked: an OPEN goes on elsewhere, closes end. */
-static void close__host_dies_meanwhile(void **state)
+TEST(close__host_dies_meanwhile)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -478,9 +462,8 @@ static void close__host_dies_meanwhile(void **state)
 /* ---- the client goes while it waits
  * -------------------------------------------------------------- */
 
-static void open__client_leaves_meanwhile(void **state)
+TEST(open__client_leaves_meanwhile)
 {
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         bool reopen = i % 2, refused = i / 2;
         uint16_t op = reopen ? OP_REOPEN : OP_ALLOC;
@@ -507,9 +490,8 @@ static void open__client_leaves_meanwhile(void **state)
     }
 }
 
-static void close__client_leaves_meanwhile(void **state)
+TEST(close__client_leaves_meanwhile)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -526,30 +508,4 @@ static void close__client_leaves_meanwhile(void **state)
     assert_int_equal(client_open(rig, next, &open, &reply), STATUS_OK);
     assert_int_equal(reply.reused, 1);
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(close__window_and_line_of_a_host_are_bounded),
-        cmocka_unit_test(close__line_of_a_mute_host_ends),
-        cmocka_unit_test(reopen__finds_a_released_region_for_anybody),
-        cmocka_unit_test(reopen__needs_key_offset_length_and_flag),
-        cmocka_unit_test(reopen__with_another_stamp_frees_and_allocates),
-        cmocka_unit_test(reopen__failing_goes_on_with_a_new_region),
-        cmocka_unit_test(reopen__unanswered_is_freed),
-        cmocka_unit_test(reopen__nonsense_of_an_imd_is_a_refusal),
-        cmocka_unit_test(reopen__at_a_silent_host_is_not_tried),
-        cmocka_unit_test(close__frees_when_the_imd_did),
-        cmocka_unit_test(close__of_what_is_not_ones_own_is_gone),
-        cmocka_unit_test(close__release_needs_the_flag),
-        cmocka_unit_test(close__release_frees_the_older_one),
-        cmocka_unit_test(close__refused_release_is_gone),
-        cmocka_unit_test(close__of_a_mute_host),
-        cmocka_unit_test(close__of_a_silent_host_is_answered_at_once),
-        cmocka_unit_test(close__host_dies_meanwhile),
-        cmocka_unit_test(open__client_leaves_meanwhile),
-        cmocka_unit_test(close__client_leaves_meanwhile),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

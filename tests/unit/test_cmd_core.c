@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The manager as a whole: who may ask what, hosts that come, go and fall silent, limits, STATUS.
  * test_cmd_clients.c has the clients. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
@@ -17,9 +18,8 @@ static void part(Rig *rig, FakeImd *imd)
 
 /* ---- who may ask what ----------------------------------------------------------------------- */
 
-static void input__role_decides(void **state)
+TEST(input__role_decides)
 {
-    (void)state;
     static const struct {
         uint16_t op;
         uint8_t role;
@@ -48,9 +48,8 @@ static void input__role_decides(void **state)
     }
 }
 
-static void input__malformed_is_dropped_or_invalid(void **state)
+TEST(input__malformed_is_dropped_or_invalid)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     FakeImd *imd = imd_up(rig, 64 * KIB);
@@ -74,9 +73,8 @@ static void input__malformed_is_dropped_or_invalid(void **state)
     rig_free(rig);
 }
 
-static void input__nobody_is_no_client(void **state)
+TEST(input__nobody_is_no_client)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     c->session.peer_id = (Id128){{0}};
@@ -88,9 +86,8 @@ static void input__nobody_is_no_client(void **state)
 
 /* ---- hosts ---------------------------------------------------------------------------------- */
 
-static void join__epoch_is_the_identity(void **state)
+TEST(join__epoch_is_the_identity)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 64 * KIB);
     FakeImd *other = imd_new(rig, 64 * KIB);
@@ -118,9 +115,8 @@ static void join__epoch_is_the_identity(void **state)
     rig_free(rig);
 }
 
-static void join__comes_first(void **state)
+TEST(join__comes_first)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 64 * KIB);
     uint64_t id = imd_beat(rig, imd);
@@ -131,9 +127,8 @@ static void join__comes_first(void **state)
     rig_free(rig);
 }
 
-static void join__limit_of_hosts(void **state)
+TEST(join__limit_of_hosts)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.hosts_max = 3;
     Rig *rig = rig_new_with(config, 1);
@@ -153,9 +148,8 @@ static void join__limit_of_hosts(void **state)
 }
 
 /* A new epoch at an address: the old memory is gone, at once. */
-static void join__replaces_a_predecessor(void **state)
+TEST(join__replaces_a_predecessor)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *old = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -172,9 +166,8 @@ static void join__replaces_a_predecessor(void **state)
     rig_free(rig);
 }
 
-static void part__ends_a_host_at_once(void **state)
+TEST(part__ends_a_host_at_once)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -210,9 +203,8 @@ static void part__ends_a_host_at_once(void **state)
 
 /* Silent: not chosen, its regions stay known; then they are dropped; it comes back with the same
  * memory: all is as before, and requests to it go on (the imd has seen ids of ours). */
-static void host__falls_silent_and_comes_back(void **state)
+TEST(host__falls_silent_and_comes_back)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -247,9 +239,8 @@ static void host__falls_silent_and_comes_back(void **state)
 }
 
 /* The imd renewed its session: what is under way is sent there, at once. */
-static void host__new_session_gets_what_is_under_way(void **state)
+TEST(host__new_session_gets_what_is_under_way)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -270,9 +261,8 @@ static void host__new_session_gets_what_is_under_way(void **state)
 
 /* ---- STATUS --------------------------------------------------------------------------------- */
 
-static void status__tells_of_hosts(void **state)
+TEST(status__tells_of_hosts)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -298,9 +288,8 @@ static void status__tells_of_hosts(void **state)
 }
 
 /* Hosts that come and go between pages neither repeat nor hide others. */
-static void status__pages_are_stable(void **state)
+TEST(status__pages_are_stable)
 {
-    (void)state;
     Rig *rig = rig_new();
     for (unsigned i = 0; i < 20; i++)
         imd_up(rig, 64 * KIB);
@@ -328,9 +317,8 @@ static void status__pages_are_stable(void **state)
 
 /* ---- memory and deadlines -------------------------------------------------------------------- */
 
-static void bytes__follow_what_is_held(void **state)
+TEST(bytes__follow_what_is_held)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
     FakeClient *c = client_new(rig);
@@ -348,9 +336,8 @@ static void bytes__follow_what_is_held(void **state)
     rig_free(rig);
 }
 
-static void deadline__ticks_at_least_once_a_second(void **state)
+TEST(deadline__ticks_at_least_once_a_second)
 {
-    (void)state;
     Rig *rig = rig_new();
     assert_int_equal(manager_deadline(rig->m), rig->now_ns + NS_PER_S);
     ManagerConfig config = rig_config();
@@ -369,9 +356,8 @@ static void deadline__ticks_at_least_once_a_second(void **state)
 
 /* A whole life with many hosts, clients
  * and faults at random, after which everything must agree and be free. */
-static void manager__long_life(void **state)
+TEST(manager__long_life)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         ManagerConfig config = rig_config();
         config.regions_max = 150;
@@ -465,9 +451,8 @@ static void manager__long_life(void **state)
 
 /* ---- what the operator hears ----------------------------------------------------------------- */
 
-static void events__name_who_comes_and_goes(void **state)
+TEST(events__name_who_comes_and_goes)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1 << 20), *other = imd_up(rig, 1 << 20);
     FakeClient *c = client_new(rig), *dies = client_new(rig);
@@ -491,27 +476,4 @@ static void events__name_who_comes_and_goes(void **state)
     assert_string_equal(rig->events, "host_lost(0) ");
     (void)other;
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events__name_who_comes_and_goes),
-        cmocka_unit_test(input__role_decides),
-        cmocka_unit_test(input__malformed_is_dropped_or_invalid),
-        cmocka_unit_test(input__nobody_is_no_client),
-        cmocka_unit_test(join__epoch_is_the_identity),
-        cmocka_unit_test(join__comes_first),
-        cmocka_unit_test(join__limit_of_hosts),
-        cmocka_unit_test(join__replaces_a_predecessor),
-        cmocka_unit_test(part__ends_a_host_at_once),
-        cmocka_unit_test(host__falls_silent_and_comes_back),
-        cmocka_unit_test(host__new_session_gets_what_is_under_way),
-        cmocka_unit_test(status__tells_of_hosts),
-        cmocka_unit_test(status__pages_are_stable),
-        cmocka_unit_test(bytes__follow_what_is_held),
-        cmocka_unit_test(deadline__ticks_at_least_once_a_second),
-        cmocka_unit_test(manager__long_life),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What the manager's log names, and when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/time.h"
 #include "cmd/journal.h"
+#include "tests/lib/case.h"
 
 static const uint64_t NOW_NS = 1000 * NS_PER_S;
 
-static void events__of_a_crowd_are_counted(void **state)
+TEST(events__of_a_crowd_are_counted)
 {
     Journal j = {0};
     unsigned unnamed;
-    (void)state;
     for (unsigned i = 0; i < JOURNAL_EVENTS_MAX; i++) {
         assert_true(journal_event(&j, NOW_NS + i, &unnamed));
         assert_int_equal(unnamed, 0);
@@ -28,11 +22,10 @@ static void events__of_a_crowd_are_counted(void **state)
     assert_int_equal(unnamed, 0);
 }
 
-static void directories__are_reported_when_they_changed(void **state)
+TEST(directories__are_reported_when_they_changed)
 {
     Journal j = {0};
     ManagerStats s = {0};
-    (void)state;
     assert_false(journal_report(&j, &s, NOW_NS));
     assert_int_equal(journal_deadline(&j), TIME_NEVER);
     s.hosts = 1;
@@ -43,11 +36,10 @@ static void directories__are_reported_when_they_changed(void **state)
     assert_int_equal(journal_deadline(&j), TIME_NEVER);
 }
 
-static void directories__are_reported_once_a_second(void **state)
+TEST(directories__are_reported_once_a_second)
 {
     Journal j = {0};
     ManagerStats s = {.hosts = 1};
-    (void)state;
     assert_true(journal_report(&j, &s, NOW_NS));
     s.lost_hosts = 1;
     assert_false(journal_report(&j, &s, NOW_NS + 1));
@@ -55,14 +47,4 @@ static void directories__are_reported_once_a_second(void **state)
     s.reclaimed_clients = s.reclaimed_regions = 2;
     assert_true(journal_report(&j, &s, NOW_NS + NS_PER_S));
     assert_int_equal(journal_deadline(&j), TIME_NEVER);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events__of_a_crowd_are_counted),
-        cmocka_unit_test(directories__are_reported_when_they_changed),
-        cmocka_unit_test(directories__are_reported_once_a_second),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

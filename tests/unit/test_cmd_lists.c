@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Reconciliation at the manager: the lists of regions that imds send, of hosts that list whatever
  * they like, too. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
 
 /* ---- lists of imds -------------------------------------------------------------------------- */
 
-static void listing__drops_what_the_imd_does_not_have(void **state)
+TEST(listing__drops_what_the_imd_does_not_have)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -29,9 +29,8 @@ static void listing__drops_what_the_imd_does_not_have(void **state)
 }
 
 /* An imd that was never asked anything: its lists know of all requests that there were. */
-static void listing__repeated_before_any_request(void **state)
+TEST(listing__repeated_before_any_request)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -52,9 +51,8 @@ static void listing__repeated_before_any_request(void **state)
 
 /* A list taken before an ALLOC, a RELEASE, a REOPEN or a FREE, but arriving after: the directory
  * is newer. */
-static void listing__older_than_requests_changes_nothing(void **state)
+TEST(listing__older_than_requests_changes_nothing)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -95,9 +93,8 @@ static void listing__older_than_requests_changes_nothing(void **state)
 }
 
 /* ... also when it reflects all but the very last request. */
-static void listing__older_than_the_last_request(void **state)
+TEST(listing__older_than_the_last_request)
 {
-    (void)state;
     for (uint8_t mode = CLOSE_FREE; mode <= CLOSE_RELEASE; mode++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 1024 * KIB);
@@ -120,9 +117,8 @@ static void listing__older_than_the_last_request(void **state)
 
 /* ... and what it had to leave open is looked at again: the host drops the new region, and then its
  * digest is that of the old list. */
-static void listing__older_than_an_alloc_is_not_the_last(void **state)
+TEST(listing__older_than_an_alloc_is_not_the_last)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -139,9 +135,8 @@ static void listing__older_than_an_alloc_is_not_the_last(void **state)
 }
 
 /* A list that reflects an ALLOC may be faster than the ALLOC's answer. */
-static void listing__faster_than_the_answer(void **state)
+TEST(listing__faster_than_the_answer)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -164,9 +159,8 @@ static void listing__faster_than_the_answer(void **state)
 }
 
 /* The directory has it open, the imd released, or released by whom it has kept: the list tells. */
-static void listing__corrects_the_directory(void **state)
+TEST(listing__corrects_the_directory)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig), *d = client_new(rig);
@@ -192,9 +186,8 @@ static void listing__corrects_the_directory(void **state)
     rig_free(rig);
 }
 
-static void listing__full_directory_takes_no_more_and_rests(void **state)
+TEST(listing__full_directory_takes_no_more_and_rests)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.regions_max = 10;
     Rig *rig = rig_new_with(config, 1);
@@ -215,9 +208,8 @@ static void listing__full_directory_takes_no_more_and_rests(void **state)
     rig_free(rig);
 }
 
-static void listing__names_more_clients_than_may_be(void **state)
+TEST(listing__names_more_clients_than_may_be)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.clients_max = 4;
     Rig *rig = rig_new_with(config, 1);
@@ -245,9 +237,8 @@ static void listing__names_more_clients_than_may_be(void **state)
 }
 
 /* An entry that nobody can have open: a region for nobody, or for one that left. */
-static void listing__of_nobodys_region_is_freed(void **state)
+TEST(listing__of_nobodys_region_is_freed)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -269,9 +260,8 @@ static void listing__of_nobodys_region_is_freed(void **state)
 
 /* A busy host's digest always lags a little: that alone is no reason for lists. A lasting
  * difference is, however busy it is. */
-static void beat__differing_while_busy(void **state)
+TEST(beat__differing_while_busy)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -322,9 +312,8 @@ static void list_invented(Rig *rig, FakeImd *imd, unsigned first, unsigned count
     imd_list(rig, imd);
 }
 
-static void listing__of_more_than_the_pool_has_room_for(void **state)
+TEST(listing__of_more_than_the_pool_has_room_for)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *liar = imd_up(rig, SMALL_POOL), *honest = imd_up(rig, 1024 * KIB);
     list_invented(rig, liar, 0, 400, false);
@@ -334,9 +323,8 @@ static void listing__of_more_than_the_pool_has_room_for(void **state)
     rig_free(rig);
 }
 
-static void listing__of_ever_other_clients(void **state)
+TEST(listing__of_ever_other_clients)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.clients_max = 1000;
     Rig *rig = rig_new_with(config, 1);
@@ -353,10 +341,9 @@ static void listing__of_ever_other_clients(void **state)
 }
 
 /* Clients that are heard count no more for the host that named them first. */
-static void listing__of_clients_that_come(void **state)
+TEST(listing__of_clients_that_come)
 {
     enum { BATCH = SMALL_MOST / 2, BATCHES = 4 };
-    (void)state;
     ManagerConfig config = rig_config();
     config.clients_max = 1000;
     Rig *rig = rig_new_with(config, 1);
@@ -379,25 +366,4 @@ static void listing__of_clients_that_come(void **state)
         }
     }
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listing__of_ever_other_clients),
-        cmocka_unit_test(listing__of_clients_that_come),
-        cmocka_unit_test(listing__of_more_than_the_pool_has_room_for),
-        cmocka_unit_test(listing__drops_what_the_imd_does_not_have),
-        cmocka_unit_test(listing__repeated_before_any_request),
-        cmocka_unit_test(listing__older_than_requests_changes_nothing),
-        cmocka_unit_test(listing__older_than_the_last_request),
-        cmocka_unit_test(listing__older_than_an_alloc_is_not_the_last),
-        cmocka_unit_test(listing__faster_than_the_answer),
-        cmocka_unit_test(listing__corrects_the_directory),
-        cmocka_unit_test(listing__full_directory_takes_no_more_and_rests),
-        cmocka_unit_test(listing__names_more_clients_than_may_be),
-        cmocka_unit_test(listing__of_nobodys_region_is_freed),
-        cmocka_unit_test(beat__differing_while_busy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* OPEN at the manager: placement, the next host on refusal and silence, at-most-once, limits. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
@@ -7,9 +8,8 @@ enum { KIB = 1024 };
 /* ---- alloc
  * --------------------------------------------------------------------------------------- */
 
-static void open__gives_a_region_and_says_where(void **state)
+TEST(open__gives_a_region_and_says_where)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -31,9 +31,8 @@ static void open__gives_a_region_and_says_where(void **state)
     rig_free(rig);
 }
 
-static void open__without_hosts_fails_at_once(void **state)
+TEST(open__without_hosts_fails_at_once)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, 0);
@@ -44,9 +43,8 @@ static void open__without_hosts_fails_at_once(void **state)
     rig_free(rig);
 }
 
-static void open__asks_no_host_without_room(void **state)
+TEST(open__asks_no_host_without_room)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *small = imd_up(rig, 8 * KIB), *big = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -63,9 +61,8 @@ static void open__asks_no_host_without_room(void **state)
 }
 
 /* What the client could not reach of late is not chosen, though the manager reaches it. */
-static void open__avoids_what_the_client_cannot_reach(void **state)
+TEST(open__avoids_what_the_client_cannot_reach)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *cut = imd_up(rig, 64 * KIB), *good = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -83,9 +80,8 @@ static void open__avoids_what_the_client_cannot_reach(void **state)
 
 /* Random placement: with 32 hosts (more than are picked blindly) and 192 openings each gets some,
  * none gets a quarter. A constant choice, or one that leaves slots out, fails. */
-static void open__spreads_over_hosts(void **state)
+TEST(open__spreads_over_hosts)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     for (unsigned hosts = 4; hosts <= 32; hosts += 28) {
         Rig *rig = rig_new_with(config, 77);
@@ -107,9 +103,8 @@ static void open__spreads_over_hosts(void **state)
 
 /* Three among 150 have room for 16 regions each: nobody else is asked, all room is found, and when
  * it is used up nobody is asked at all, until one has room again. */
-static void open__finds_the_few_with_room_among_many(void **state)
+TEST(open__finds_the_few_with_room_among_many)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.hosts_max = 150;
     Rig *rig = rig_new_with(config, 5);
@@ -135,9 +130,8 @@ static void open__finds_the_few_with_room_among_many(void **state)
 }
 
 /* One among 130 has room; wherever it stands, it is found. */
-static void open__finds_the_only_one_with_room(void **state)
+TEST(open__finds_the_only_one_with_room)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.hosts_max = 130;
     Rig *rig = rig_new_with(config, 5);
@@ -163,9 +157,8 @@ static void open__finds_the_only_one_with_room(void **state)
 
 /* A host that has been asked for all that it may be asked at once: FREEs that nobody waits for do
  * not stand in line with openings. */
-static void open__comes_before_frees_that_nobody_waits_for(void **state)
+TEST(open__comes_before_frees_that_nobody_waits_for)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.opens_max = 100;
     Rig *rig = rig_new_with(config, 1);
@@ -192,9 +185,8 @@ static void open__comes_before_frees_that_nobody_waits_for(void **state)
     rig_free(rig);
 }
 
-static void open__goes_to_the_next_host_on_refusal(void **state)
+TEST(open__goes_to_the_next_host_on_refusal)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, 0);
@@ -215,9 +207,8 @@ static void open__goes_to_the_next_host_on_refusal(void **state)
 }
 
 /* All refuse though they tell of room: each is asked once a round, and the end is at once. */
-static void open__asks_each_host_once_a_round(void **state)
+TEST(open__asks_each_host_once_a_round)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, 0);
@@ -231,9 +222,8 @@ static void open__asks_each_host_once_a_round(void **state)
     rig_free(rig);
 }
 
-static void open__evicts_only_when_nothing_is_free(void **state)
+TEST(open__evicts_only_when_nothing_is_free)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 8 * KIB);
     FakeClient *c = client_new(rig);
@@ -252,9 +242,8 @@ static void open__evicts_only_when_nothing_is_free(void **state)
     rig_free(rig);
 }
 
-static void open__skips_hosts_that_leave_or_are_silent(void **state)
+TEST(open__skips_hosts_that_leave_or_are_silent)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *silent = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -284,9 +273,8 @@ static void open__skips_hosts_that_leave_or_are_silent(void **state)
     rig_free(rig);
 }
 
-static void open__next_host_when_one_does_not_answer(void **state)
+TEST(open__next_host_when_one_does_not_answer)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *mute = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -320,9 +308,8 @@ static void open__next_host_when_one_does_not_answer(void **state)
 }
 
 /* However many hosts are deaf, the client has its answer in two deadlines. */
-static void open__time_is_bounded(void **state)
+TEST(open__time_is_bounded)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, 0);
@@ -346,9 +333,8 @@ static void open__time_is_bounded(void **state)
 }
 
 /* Requests to imds are retried with back-off at exact times: 50, 100, 200, 400, 400 ms ... */
-static void open__retries_exactly(void **state)
+TEST(open__retries_exactly)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -368,9 +354,8 @@ static void open__retries_exactly(void **state)
     rig_free(rig);
 }
 
-static void open__nonsense_of_an_imd_is_a_refusal(void **state)
+TEST(open__nonsense_of_an_imd_is_a_refusal)
 {
-    (void)state;
     static const struct {
         uint64_t epoch_off, region;
         uint16_t port;
@@ -405,9 +390,8 @@ static void open__nonsense_of_an_imd_is_a_refusal(void **state)
 }
 
 /* An imd that gives an id which is another region's already gives nothing. */
-static void open__refuses_a_region_id_twice(void **state)
+TEST(open__refuses_a_region_id_twice)
 {
-    (void)state;
     enum { OTHER_FILE, OTHER_CLIENT, SAME_AGAIN, LISTED_OTHER_CLIENT, LISTED_OTHER_OPENING, CASES };
     for (unsigned i = 0; i < CASES; i++) {
         Rig *rig = rig_new();
@@ -441,9 +425,8 @@ static void open__refuses_a_region_id_twice(void **state)
 /* ---- at most once
  * -------------------------------------------------------------------------------- */
 
-static void open__is_executed_once_and_its_reply_repeated(void **state)
+TEST(open__is_executed_once_and_its_reply_repeated)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -474,9 +457,8 @@ static void open__is_executed_once_and_its_reply_repeated(void **state)
     rig_free(rig);
 }
 
-static void open__reply_has_no_way_when_the_session_is_gone(void **state)
+TEST(open__reply_has_no_way_when_the_session_is_gone)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -496,9 +478,8 @@ static void open__reply_has_no_way_when_the_session_is_gone(void **state)
 }
 
 /* That of another thread of the same program, and an old one of the same imd: nothing is lost. */
-static void open__another_session_of_a_peer_may_go(void **state)
+TEST(open__another_session_of_a_peer_may_go)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -517,9 +498,8 @@ static void open__another_session_of_a_peer_may_go(void **state)
 
 /* ---- limits -------------------------------------------------------------------------------- */
 
-static void open__too_many_under_way_is_busy(void **state)
+TEST(open__too_many_under_way_is_busy)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -542,9 +522,8 @@ static void open__too_many_under_way_is_busy(void **state)
     rig_free(rig);
 }
 
-static void open__full_directory_is_no_memory(void **state)
+TEST(open__full_directory_is_no_memory)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.regions_max = 3;
     Rig *rig = rig_new_with(config, 1);
@@ -573,9 +552,8 @@ static void open__full_directory_is_no_memory(void **state)
 }
 
 /* Each of the kept makes room for another, in two rounds: wherever the last one was found. */
-static void open__all_that_is_kept_gives_way(void **state)
+TEST(open__all_that_is_kept_gives_way)
 {
-    (void)state;
     enum { COUNT = 40 };
     ManagerConfig config = rig_config();
     config.regions_max = COUNT;
@@ -608,9 +586,8 @@ static void open__all_that_is_kept_gives_way(void **state)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-static void quota__of_bytes(void **state)
+TEST(quota__of_bytes)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.client_bytes = 20 * KIB;
     Rig *rig = rig_new_with(config, 1);
@@ -636,9 +613,8 @@ static void quota__of_bytes(void **state)
     rig_free(rig);
 }
 
-static void quota__of_regions_under_way_too(void **state)
+TEST(quota__of_regions_under_way_too)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.client_regions = 2;
     Rig *rig = rig_new_with(config, 1);
@@ -655,9 +631,8 @@ static void quota__of_regions_under_way_too(void **state)
 }
 
 /* Who closes one and opens another need not wait in between. */
-static void quota__closing_makes_room_at_once(void **state)
+TEST(quota__closing_makes_room_at_once)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.client_regions = 2;
     Rig *rig = rig_new_with(config, 1);
@@ -677,37 +652,4 @@ static void quota__closing_makes_room_at_once(void **state)
     assert_int_equal(rig_status(rig, &c->session, more), STATUS_QUOTA);
     assert_int_equal(imd->count, 2);
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(open__gives_a_region_and_says_where),
-        cmocka_unit_test(open__without_hosts_fails_at_once),
-        cmocka_unit_test(quota__of_bytes),
-        cmocka_unit_test(quota__of_regions_under_way_too),
-        cmocka_unit_test(quota__closing_makes_room_at_once),
-        cmocka_unit_test(open__asks_no_host_without_room),
-        cmocka_unit_test(open__avoids_what_the_client_cannot_reach),
-        cmocka_unit_test(open__spreads_over_hosts),
-        cmocka_unit_test(open__finds_the_few_with_room_among_many),
-        cmocka_unit_test(open__finds_the_only_one_with_room),
-        cmocka_unit_test(open__comes_before_frees_that_nobody_waits_for),
-        cmocka_unit_test(open__goes_to_the_next_host_on_refusal),
-        cmocka_unit_test(open__asks_each_host_once_a_round),
-        cmocka_unit_test(open__evicts_only_when_nothing_is_free),
-        cmocka_unit_test(open__skips_hosts_that_leave_or_are_silent),
-        cmocka_unit_test(open__next_host_when_one_does_not_answer),
-        cmocka_unit_test(open__time_is_bounded),
-        cmocka_unit_test(open__retries_exactly),
-        cmocka_unit_test(open__nonsense_of_an_imd_is_a_refusal),
-        cmocka_unit_test(open__refuses_a_region_id_twice),
-        cmocka_unit_test(open__is_executed_once_and_its_reply_repeated),
-        cmocka_unit_test(open__reply_has_no_way_when_the_session_is_gone),
-        cmocka_unit_test(open__another_session_of_a_peer_may_go),
-        cmocka_unit_test(open__too_many_under_way_is_busy),
-        cmocka_unit_test(open__full_directory_is_no_memory),
-        cmocka_unit_test(open__all_that_is_kept_gives_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * nobody's word is taken for another's, or for what it meant before. */
 #include <stdio.h>
 
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1 << 10 };
@@ -42,9 +43,8 @@ static uint64_t tell(Rig *rig, FakeRmd *r, enum HostOwner state, uint64_t epoch,
     return id;
 }
 
-static void busy__ends_its_imd_at_once(void **state)
+TEST(busy__ends_its_imd_at_once)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
@@ -68,9 +68,8 @@ static void busy__ends_its_imd_at_once(void **state)
 }
 
 /* An OPEN that waits for that imd goes on to the next. */
-static void busy__an_open_under_way_goes_on(void **state)
+TEST(busy__an_open_under_way_goes_on)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
@@ -92,9 +91,8 @@ static void busy__an_open_under_way_goes_on(void **state)
     rig_free(rig);
 }
 
-static void busy__only_on_its_own_host(void **state)
+TEST(busy__only_on_its_own_host)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(other);
@@ -108,9 +106,8 @@ static void busy__only_on_its_own_host(void **state)
 }
 
 /* The good-bye was lost, a late datagram of the old imd comes, then a new one starts. */
-static void busy__the_old_imd_stays_away_the_next_is_welcome(void **state)
+TEST(busy__the_old_imd_stays_away_the_next_is_welcome)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
@@ -142,9 +139,8 @@ static void busy__the_old_imd_stays_away_the_next_is_welcome(void **state)
 }
 
 /* JOIN comes before the monitor's word that there is an imd: the word "busy" is about another. */
-static void busy__of_before_is_no_obstacle(void **state)
+TEST(busy__of_before_is_no_obstacle)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
@@ -155,9 +151,8 @@ static void busy__of_before_is_no_obstacle(void **state)
     rig_free(rig);
 }
 
-static void status__shows_busy_hosts_and_reasons(void **state)
+TEST(status__shows_busy_hosts_and_reasons)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *gone = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd), busy = rmd_of(gone);
@@ -177,10 +172,9 @@ static void status__shows_busy_hosts_and_reasons(void **state)
 }
 
 /* Hosts and busy ones over several pages, each just once. */
-static void status__pages(void **state)
+TEST(status__pages)
 {
     enum { N = 20 };
-    (void)state;
     ManagerConfig config = rig_config();
     config.hosts_max = 2 * N;
     Rig *rig = rig_new_with(config, 1);
@@ -209,9 +203,8 @@ static void status__pages(void **state)
     rig_free(rig);
 }
 
-static void monitors__are_bounded_and_forgotten(void **state)
+TEST(monitors__are_bounded_and_forgotten)
 {
-    (void)state;
     ManagerConfig config = rig_config();
     config.hosts_max = 3;
     Rig *rig = rig_new_with(config, 1);
@@ -237,9 +230,8 @@ static void monitors__are_bounded_and_forgotten(void **state)
 }
 
 /* One that started again counts its requests from 1. */
-static void monitors__may_start_again(void **state)
+TEST(monitors__may_start_again)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd), next = rmd_of(imd);
@@ -249,20 +241,4 @@ static void monitors__may_start_again(void **state)
     tell(rig, &next, HOST_OWNER_LENDING, 1, "");
     assert_int_equal(rig_status_page(rig, 0).count, 0);
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(busy__ends_its_imd_at_once),
-        cmocka_unit_test(busy__an_open_under_way_goes_on),
-        cmocka_unit_test(busy__only_on_its_own_host),
-        cmocka_unit_test(busy__the_old_imd_stays_away_the_next_is_welcome),
-        cmocka_unit_test(busy__of_before_is_no_obstacle),
-        cmocka_unit_test(status__shows_busy_hosts_and_reasons),
-        cmocka_unit_test(status__pages),
-        cmocka_unit_test(monitors__are_bounded_and_forgotten),
-        cmocka_unit_test(monitors__may_start_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

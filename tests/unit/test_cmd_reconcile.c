@@ -2,15 +2,15 @@
 /* Reconciliation at the manager: claims of clients, its own amnesia, the grace period, what is in
  * flight. Nothing may leak, nothing claimed may be freed, and an idle cluster must come to rest.
  * test_cmd_lists.c has the lists of imds. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
 
 /* ---- rest ----------------------------------------------------------------------------------- */
 
-static void lists__are_not_asked_for_when_digests_agree(void **state)
+TEST(lists__are_not_asked_for_when_digests_agree)
 {
-    (void)state;
     Rig *rig = rig_new();
     imd_up(rig, 1024 * KIB);
     imd_up(rig, 1024 * KIB);
@@ -26,9 +26,8 @@ static void lists__are_not_asked_for_when_digests_agree(void **state)
     rig_free(rig);
 }
 
-static void join__asks_for_a_list_until_it_came(void **state)
+TEST(join__asks_for_a_list_until_it_came)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 1024 * KIB);
     imd_join(rig, imd);
@@ -56,9 +55,8 @@ static void join__asks_for_a_list_until_it_came(void **state)
 
 /* ---- amnesia -------------------------------------------------------------------------------- */
 
-static void amnesia__everything_is_found_again(void **state)
+TEST(amnesia__everything_is_found_again)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *a = imd_up(rig, 1024 * KIB), *b = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig), *d = client_new(rig);
@@ -92,9 +90,8 @@ static void amnesia__everything_is_found_again(void **state)
 
 /* Nothing unclaimed is freed before the grace is over, though its client was silent for longer
  * than clients may be; then it is. */
-static void amnesia__unclaimed_is_freed_after_the_grace(void **state)
+TEST(amnesia__unclaimed_is_freed_after_the_grace)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -113,9 +110,8 @@ static void amnesia__unclaimed_is_freed_after_the_grace(void **state)
 }
 
 /* The client was cut off for longer than the manager's grace minus its own: it shows up in time. */
-static void amnesia__late_client_keeps_its_regions(void **state)
+TEST(amnesia__late_client_keeps_its_regions)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -133,9 +129,8 @@ static void amnesia__late_client_keeps_its_regions(void **state)
 
 /* After the grace a region of an unknown client still gets client_dead_ns from when it is known:
  * a host that comes back late brings them. */
-static void amnesia__late_host_brings_regions_of_late_clients(void **state)
+TEST(amnesia__late_host_brings_regions_of_late_clients)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -152,9 +147,8 @@ static void amnesia__late_host_brings_regions_of_late_clients(void **state)
     rig_free(rig);
 }
 
-static void amnesia__claims_come_before_the_hosts_list(void **state)
+TEST(amnesia__claims_come_before_the_hosts_list)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -174,9 +168,8 @@ static void amnesia__claims_come_before_the_hosts_list(void **state)
 }
 
 /* The client lets a region go while nobody knows of it here. */
-static void amnesia__region_dropped_meanwhile_is_freed(void **state)
+TEST(amnesia__region_dropped_meanwhile_is_freed)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -194,9 +187,8 @@ static void amnesia__region_dropped_meanwhile_is_freed(void **state)
 
 /* A CLOSE in the moment before the imd's list came: it is not answered yet, the client asks
  * again, and what is to be kept is kept. */
-static void amnesia__early_close_waits_for_the_list(void **state)
+TEST(amnesia__early_close_waits_for_the_list)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -229,9 +221,8 @@ static void amnesia__early_close_waits_for_the_list(void **state)
 }
 
 /* A host that leaves before it has given its list: nothing is kept there, and nobody waits. */
-static void amnesia__close_at_a_host_that_leaves(void **state)
+TEST(amnesia__close_at_a_host_that_leaves)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -251,9 +242,8 @@ static void amnesia__close_at_a_host_that_leaves(void **state)
 
 /* The imd allocated, its answers were lost: the client got another host. The orphan is found in
  * the imd's list and freed, since its client does not claim it. */
-static void orphan__of_a_lost_alloc_answer_is_freed(void **state)
+TEST(orphan__of_a_lost_alloc_answer_is_freed)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -274,9 +264,8 @@ static void orphan__of_a_lost_alloc_answer_is_freed(void **state)
 }
 
 /* The OPEN succeeded, its reply never reached the client, which gave up. */
-static void orphan__of_a_lost_open_reply_is_freed(void **state)
+TEST(orphan__of_a_lost_open_reply_is_freed)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -297,9 +286,8 @@ static void orphan__of_a_lost_open_reply_is_freed(void **state)
 
 /* ---- claims --------------------------------------------------------------------------------- */
 
-static void claim__keeps_what_is_in_flight(void **state)
+TEST(claim__keeps_what_is_in_flight)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -315,9 +303,8 @@ static void claim__keeps_what_is_in_flight(void **state)
     rig_free(rig);
 }
 
-static void claim__counts_as_a_whole_only(void **state)
+TEST(claim__counts_as_a_whole_only)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
     FakeClient *c = client_new(rig);
@@ -344,9 +331,8 @@ static void claim__counts_as_a_whole_only(void **state)
     rig_free(rig);
 }
 
-static void claim__a_newer_list_takes_over(void **state)
+TEST(claim__a_newer_list_takes_over)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
     FakeClient *c = client_new(rig);
@@ -364,9 +350,8 @@ static void claim__a_newer_list_takes_over(void **state)
 
 /* A client claims what its live, listed host does not have: it finds out when it uses it. It is
  * asked for its list once, not at every keep-alive for ever. */
-static void claim__of_what_is_gone_comes_to_rest(void **state)
+TEST(claim__of_what_is_gone_comes_to_rest)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -386,9 +371,8 @@ static void claim__of_what_is_gone_comes_to_rest(void **state)
     rig_free(rig);
 }
 
-static void claim__of_another_clients_region_is_ignored(void **state)
+TEST(claim__of_another_clients_region_is_ignored)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig), *liar = client_new(rig);
@@ -401,9 +385,8 @@ static void claim__of_another_clients_region_is_ignored(void **state)
 }
 
 /* Only what is named as it was opened last is claimed, and only by its own client. */
-static void claim__of_an_older_opening_does_not_count(void **state)
+TEST(claim__of_an_older_opening_does_not_count)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig), *liar = client_new(rig);
@@ -421,9 +404,8 @@ static void claim__of_an_older_opening_does_not_count(void **state)
 }
 
 /* A list knows of no more than its page that knows least. */
-static void claim__the_page_that_knows_least_counts(void **state)
+TEST(claim__the_page_that_knows_least_counts)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -438,9 +420,8 @@ static void claim__the_page_that_knows_least_counts(void **state)
 }
 
 /* No further list is asked for while the pages of one come; nor after it, when it told all. */
-static void claim__one_list_at_a_time(void **state)
+TEST(claim__one_list_at_a_time)
 {
-    (void)state;
     Rig *rig = rig_new();
     imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
@@ -464,31 +445,4 @@ static void claim__one_list_at_a_time(void **state)
     assert_int_equal(c->lists_asked, 1);
     assert_int_equal(rig_stats(rig).regions, 2);
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists__are_not_asked_for_when_digests_agree),
-        cmocka_unit_test(join__asks_for_a_list_until_it_came),
-        cmocka_unit_test(amnesia__everything_is_found_again),
-        cmocka_unit_test(amnesia__unclaimed_is_freed_after_the_grace),
-        cmocka_unit_test(amnesia__late_client_keeps_its_regions),
-        cmocka_unit_test(amnesia__late_host_brings_regions_of_late_clients),
-        cmocka_unit_test(amnesia__claims_come_before_the_hosts_list),
-        cmocka_unit_test(amnesia__region_dropped_meanwhile_is_freed),
-        cmocka_unit_test(amnesia__early_close_waits_for_the_list),
-        cmocka_unit_test(amnesia__close_at_a_host_that_leaves),
-        cmocka_unit_test(orphan__of_a_lost_alloc_answer_is_freed),
-        cmocka_unit_test(orphan__of_a_lost_open_reply_is_freed),
-        cmocka_unit_test(claim__keeps_what_is_in_flight),
-        cmocka_unit_test(claim__counts_as_a_whole_only),
-        cmocka_unit_test(claim__a_newer_list_takes_over),
-        cmocka_unit_test(claim__of_what_is_gone_comes_to_rest),
-        cmocka_unit_test(claim__of_another_clients_region_is_ignored),
-        cmocka_unit_test(claim__of_an_older_opening_does_not_count),
-        cmocka_unit_test(claim__the_page_that_knows_least_counts),
-        cmocka_unit_test(claim__one_list_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* REPORT at the manager: a host that a client found wrong gets no new regions for a while, and one
  * client cannot take all hosts away from all others. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024, OPENINGS = 12 };
@@ -21,9 +22,8 @@ static void open_some(Rig *rig, FakeClient *c)
         assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
 }
 
-static void report__sets_the_host_aside_for_all(void **state)
+TEST(report__sets_the_host_aside_for_all)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *bad = imd_up(rig, 1024 * KIB), *good = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig), *other = client_new(rig);
@@ -42,9 +42,8 @@ static void report__sets_the_host_aside_for_all(void **state)
 }
 
 /* A retained region on it is not given either. */
-static void report__a_retained_region_there_is_not_found(void **state)
+TEST(report__a_retained_region_there_is_not_found)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *bad = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -60,9 +59,8 @@ static void report__a_retained_region_there_is_not_found(void **state)
     rig_free(rig);
 }
 
-static void report__one_client_sets_few_hosts_aside(void **state)
+TEST(report__one_client_sets_few_hosts_aside)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imds[5];
     FakeClient *mad = client_new(rig), *other = client_new(rig);
@@ -83,9 +81,8 @@ static void report__one_client_sets_few_hosts_aside(void **state)
 }
 
 /* What it said before is forgiven by then, and so is who said it. */
-static void report__a_client_is_believed_again_later(void **state)
+TEST(report__a_client_is_believed_again_later)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imds[4];
     FakeClient *c = client_new(rig);
@@ -100,9 +97,8 @@ static void report__a_client_is_believed_again_later(void **state)
     rig_free(rig);
 }
 
-static void report__nonsense_is_refused(void **state)
+TEST(report__nonsense_is_refused)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig);
@@ -114,16 +110,4 @@ static void report__nonsense_is_refused(void **state)
     assert_int_equal(rig_stats(rig).reported_hosts, 0);
     imd->session.peer_epoch--;
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(report__sets_the_host_aside_for_all),
-        cmocka_unit_test(report__a_retained_region_there_is_not_found),
-        cmocka_unit_test(report__one_client_sets_few_hosts_aside),
-        cmocka_unit_test(report__a_client_is_believed_again_later),
-        cmocka_unit_test(report__nonsense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

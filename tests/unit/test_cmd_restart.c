@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An imd that started again at its address: the one before is gone at once, whatever the two
  * epochs are; they are random. */
+#include "tests/lib/case.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
@@ -30,9 +31,8 @@ static void restart(Rig *rig, uint64_t before, uint64_t after)
     again->dead = true;
 }
 
-static void restart__leaves_no_ghost(void **state)
+TEST(restart__leaves_no_ghost)
 {
-    (void)state;
     static const struct {
         uint64_t before, after;
     } epochs[] = {{5, 6}, {6, 5}, {1, UINT64_MAX}, {UINT64_MAX, 1}, {1ull << 63, 1}};
@@ -44,9 +44,8 @@ static void restart__leaves_no_ghost(void **state)
 }
 
 /* Another imd of the same machine, on another port, is another host. */
-static void restart__others_of_the_machine_stay(void **state)
+TEST(restart__others_of_the_machine_stay)
 {
-    (void)state;
     Rig *rig = rig_new();
     FakeImd *one = imd_up(rig, 64 * KIB), *other = imd_new(rig, 64 * KIB);
     other->session.peer = one->session.peer;
@@ -55,13 +54,4 @@ static void restart__others_of_the_machine_stay(void **state)
     rig_pump(rig);
     assert_int_equal(rig_stats(rig).hosts, 2);
     rig_free(rig);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restart__leaves_no_ghost),
-        cmocka_unit_test(restart__others_of_the_machine_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

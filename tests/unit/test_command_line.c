@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The examples' command lines: which end the program, with what status, and what they say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "examples/command_line.h"
+#include "tests/lib/case.h"
 
 enum { OPT_SIZE = COMMAND_LINE_OWN, OPT_FLAG, ENDS = 1, GOES_ON = 0 };
 
@@ -80,7 +75,7 @@ static int parse(const char *a, const char *b)
     return status;
 }
 
-static void line__options_are_taken(void **state)
+TEST(line__options_are_taken)
 {
     assert_int_equal(parse("--size=5M", "--flag"), -1);
     assert_string_equal(taken.size, "5M");
@@ -89,7 +84,7 @@ static void line__options_are_taken(void **state)
     assert_int_equal(parse(NULL, NULL), -1);
 }
 
-static void line__help_and_version_end_well(void **state)
+TEST(line__help_and_version_end_well)
 {
     assert_int_equal(parse("--help", NULL), 0);
     assert_string_equal(said, "Usage: program\n");
@@ -97,7 +92,7 @@ static void line__help_and_version_end_well(void **state)
     assert_string_equal(said, "program 7\n");
 }
 
-static void line__what_is_bad_is_reported(void **state)
+TEST(line__what_is_bad_is_reported)
 {
     assert_int_equal(parse("--flag", "--size=bad"), 2);
     assert_string_equal(said, "program: --size does not take 'bad'; program --help says more\n");
@@ -107,14 +102,4 @@ static void line__what_is_bad_is_reported(void **state)
     assert_string_equal(said, "program: --flag stands here 2 times; program --help says more\n");
     assert_int_equal(parse("--bogus", NULL), 2);
     assert_non_null(strstr(said, "bogus")); /* getopt's own words */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(line__options_are_taken),
-        cmocka_unit_test(line__help_and_version_end_well),
-        cmocka_unit_test(line__what_is_bad_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of keys: its defaults and ranges, and what its types take. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,15 +7,15 @@
 #include <string.h>
 
 #include "base/conf.h"
+#include "tests/lib/case.h"
 
 static bool is_number(const ConfKey *k)
 {
     return k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME || k->kind == CONFIG_COUNT;
 }
 
-static void keys__are_there_once(void **state)
+TEST(keys__are_there_once)
 {
-    (void)state;
     for (size_t i = 0; i < conf_keys_count; i++) {
         assert_ptr_equal(conf_find(conf_keys[i].group, conf_keys[i].name), &conf_keys[i]);
         assert_int_not_equal(conf_keys[i].readers, 0);
@@ -29,9 +23,8 @@ static void keys__are_there_once(void **state)
     assert_null(conf_find("client", "pool"));
 }
 
-static void keys__defaults_are_values(void **state)
+TEST(keys__defaults_are_values)
 {
-    (void)state;
     for (size_t i = 0; i < conf_keys_count; i++) {
         const ConfKey *k = &conf_keys[i];
         ConfValue v;
@@ -53,9 +46,8 @@ static int parse_number_of(const ConfKey *k, uint64_t v, ConfValue *ret)
     return conf_parse(k, text, ret);
 }
 
-static void keys__edges(void **state)
+TEST(keys__edges)
 {
-    (void)state;
     for (size_t i = 0; i < conf_keys_count; i++) {
         const ConfKey *k = &conf_keys[i];
         ConfValue v = {.count = 7};
@@ -73,9 +65,8 @@ static void keys__edges(void **state)
     }
 }
 
-static void values__table(void **state)
+TEST(values__table)
 {
-    (void)state;
     static const struct {
         const char *group, *name, *text;
         int result;
@@ -111,9 +102,8 @@ static void values__table(void **state)
     }
 }
 
-static void values__text_has_a_limit(void **state)
+TEST(values__text_has_a_limit)
 {
-    (void)state;
     char text[4097], error[256];
     ConfValue v;
     const ConfKey *k = conf_find("dodo", "key");
@@ -149,9 +139,8 @@ static int count_value(void *ctx, const ConfKey *k, const ConfValue *v, char *er
     return 0;
 }
 
-static void env__only_the_readers_own(void **state)
+TEST(env__only_the_readers_own)
 {
-    (void)state;
     static const char *const some[] = {"DODO_CACHE_SIZE", "much", "DODO_SPIN", "1ms",
                                        "DODO_LOG",        "",     NULL};
     char error[256] = "";
@@ -169,9 +158,8 @@ static void env__only_the_readers_own(void **state)
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* A reader gets each of its keys once, and no others. */
-static void text__tells_the_reader_its_keys(void **state)
+TEST(text__tells_the_reader_its_keys)
 {
-    (void)state;
     static const char text[] = "[dodo]\ncluster = a\n[imd]\nbeat = 1s\n[cmd]\ngrace = 1min\n";
     static const struct {
         unsigned reader, keys;
@@ -187,9 +175,8 @@ static void text__tells_the_reader_its_keys(void **state)
 }
 
 /* An imd that rmd kills before its own deadline says no good-byes. */
-static void text__rmd_waits_for_imd(void **state)
+TEST(text__rmd_waits_for_imd)
 {
-    (void)state;
     static const struct {
         const char *text;
         int result;
@@ -207,19 +194,4 @@ static void text__rmd_waits_for_imd(void **state)
     }
     assert_true(conf_find("imd", "leave_deadline")->count <=
                 conf_find("rmd", "leave_deadline")->count);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys__are_there_once),
-        cmocka_unit_test(keys__defaults_are_values),
-        cmocka_unit_test(keys__edges),
-        cmocka_unit_test(values__table),
-        cmocka_unit_test(values__text_has_a_limit),
-        cmocka_unit_test(env__only_the_readers_own),
-        cmocka_unit_test(text__tells_the_reader_its_keys),
-        cmocka_unit_test(text__rmd_waits_for_imd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

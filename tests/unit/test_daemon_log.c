@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Nobody reads the log: the daemon goes on, and says later how many lines were lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/log.h"
+#include "tests/lib/case.h"
 
 enum { PATIENCE_S = 150, TEXT_BYTES = 256 << 10 };
 
@@ -84,7 +79,7 @@ static void nobody_reads(const int ends[2])
     reader_close(r);
 }
 
-static void test_pipe(void **state)
+TEST(test_pipe)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -92,14 +87,14 @@ static void test_pipe(void **state)
 }
 
 /* As the journal's. */
-static void test_socket(void **state)
+TEST(test_socket)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     nobody_reads(ends);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
     char path[] = "/tmp/dodo-log-XXXXXX";
     int ends[2];
@@ -118,7 +113,7 @@ static void test_file(void **state)
 }
 
 /* Under systemd each line says how grave it is; to anybody else that would be noise. */
-static void journal__lines_begin_with_their_priority(void **state)
+TEST(journal__lines_begin_with_their_priority)
 {
     int ends[2];
     char stream[64];
@@ -146,15 +141,4 @@ static void journal__lines_begin_with_their_priority(void **state)
     }
     (void)unsetenv("JOURNAL_STREAM");
     reader_close(r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(journal__lines_begin_with_their_priority),
-        cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_socket),
-        cmocka_unit_test(test_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

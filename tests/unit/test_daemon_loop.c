@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop: descriptors, the timer, signals; and the mailbox that wakes it from another thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +8,7 @@
 #include "base/time.h"
 #include "daemon/loop.h"
 #include "daemon/mailbox.h"
+#include "tests/lib/case.h"
 
 typedef struct Story {
     Loop *loop;
@@ -56,7 +51,7 @@ static void on_reload(void *ctx)
 
 static const LoopOps ops = {.deadline = on_deadline, .expire = on_expire, .signal = on_signal};
 
-static void loop__expires_at_deadlines(void **state)
+TEST(loop__expires_at_deadlines)
 {
     Story s = {.deadline_ns = 0}; /* long past: comes all the same */
     s.loop = loop_new(&ops, &s);
@@ -68,7 +63,7 @@ static void loop__expires_at_deadlines(void **state)
     assert_null(loop_free(NULL));
 }
 
-static void loop__counts_signals(void **state)
+TEST(loop__counts_signals)
 {
     Story s = {.deadline_ns = TIME_NEVER};
     s.loop = loop_new(&ops, &s);
@@ -80,7 +75,7 @@ static void loop__counts_signals(void **state)
 }
 
 /* Never the end of a daemon. */
-static void loop__reloads_at_a_hangup(void **state)
+TEST(loop__reloads_at_a_hangup)
 {
     LoopOps reloading = ops;
     Story s = {.deadline_ns = TIME_NEVER}, deaf = {.deadline_ns = TIME_NEVER};
@@ -127,7 +122,7 @@ static void *post(void *ctx)
     return NULL;
 }
 
-static void mailbox__wakes_the_loop_in_order(void **state)
+TEST(mailbox__wakes_the_loop_in_order)
 {
     Story s = {.deadline_ns = TIME_NEVER};
     pthread_t poster;
@@ -142,15 +137,4 @@ static void mailbox__wakes_the_loop_in_order(void **state)
     assert_int_equal(s.letters, LETTERS);
     loop_free(s.loop);
     mailbox_deinit(&s.mail);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loop__expires_at_deadlines),
-        cmocka_unit_test(loop__counts_signals),
-        cmocka_unit_test(loop__reloads_at_a_hangup),
-        cmocka_unit_test(mailbox__wakes_the_loop_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

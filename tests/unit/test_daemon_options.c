@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Options, environment and config file: who beats whom, and what is said to bad input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -18,6 +12,7 @@
 #include "cmd/options.h"
 #include "imd/options.h"
 #include "tests/lib/bad_conf.h"
+#include "tests/lib/case.h"
 
 static char *file_path; /* of the config file of the test under way */
 
@@ -73,9 +68,11 @@ static enum ConfigOutcome load_imd(ImdOptions *o, const char *text, const char *
     return load(&imd_program, o, text, line, error);
 }
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* ---- who beats whom -------------------------------------------------------------------------- */
 
-static void load__option_beats_environment_beats_file(void **state)
+CASE(load__option_beats_environment_beats_file)
 {
     static const struct {
         const char *file, *env, *line, *want;
@@ -104,7 +101,7 @@ static void load__option_beats_environment_beats_file(void **state)
     }
 }
 
-static void load__file_by_environment(void **state)
+CASE(load__file_by_environment)
 {
     char error[CONFIG_ERROR_MAX];
     ImdOptions o;
@@ -118,7 +115,7 @@ static void load__file_by_environment(void **state)
     config_clear(&imd_program, &o);
 }
 
-static void load__every_kind(void **state)
+CASE(load__every_kind)
 {
     char error[CONFIG_ERROR_MAX], text[ADDR_TEXT_MAX];
     ImdOptions o;
@@ -146,7 +143,7 @@ static void load__every_kind(void **state)
 /* ---- what is said to bad input ----------------------------------------------------------------
  */
 
-static void load__says_what_to_do(void **state)
+CASE(load__says_what_to_do)
 {
     /* @want: what the message must end with; "FILE" in it stands for the file's path. */
     static const struct {
@@ -205,7 +202,7 @@ static void load__says_what_to_do(void **state)
 }
 
 /* In the words that the libraries use, whosever group it is. */
-static void load__mistakes_are_reported_as_by_all(void **state)
+CASE(load__mistakes_are_reported_as_by_all)
 {
     for (size_t i = 0; i < BAD_CONFS; i++) {
         char error[CONFIG_ERROR_MAX];
@@ -223,7 +220,7 @@ static void load__mistakes_are_reported_as_by_all(void **state)
     }
 }
 
-static void load__knows_other_programs_groups(void **state)
+CASE(load__knows_other_programs_groups)
 {
     static const char text[] = "[dodo]\nmanager = 10.0.0.1\n[client]\nverify = no\n"
                                "[manage]\ncache_size = 1M\nreadahead = 1M\n[rmd]\nbeat = 3s\n"
@@ -240,7 +237,7 @@ static void load__knows_other_programs_groups(void **state)
     config_clear(&cmd_program, &cmd);
 }
 
-static void load__help_and_version(void **state)
+CASE(load__help_and_version)
 {
     static const char *const lines[] = {"--help", "-h", "--version"};
     for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
@@ -267,7 +264,7 @@ static const ConfigKey *bound(const ConfigProgram *p, const ConfKey *key)
 }
 
 /* A program takes exactly the keys that the table says it takes, each into a field of its own. */
-static void tables__programs_take_their_keys(void **state)
+CASE(tables__programs_take_their_keys)
 {
     static const ConfigProgram *const programs[] = {&imd_program, &cmd_program};
     union {
@@ -296,7 +293,7 @@ static void tables__programs_take_their_keys(void **state)
     }
 }
 
-static void tables__keys_are_in_the_table(void **state)
+CASE(tables__keys_are_in_the_table)
 {
     static const ConfigProgram *const programs[] = {&imd_program, &cmd_program};
     for (unsigned i = 0; i < G_N_ELEMENTS(programs); i++)
@@ -310,7 +307,7 @@ static void tables__keys_are_in_the_table(void **state)
 
 /* Right below and right above the ports of the data threads is room for the other one; they may be
  * the last ports that there are. */
-static void load__ports_beside_each_other(void **state)
+CASE(load__ports_beside_each_other)
 {
     static const struct {
         const char *listen;
@@ -326,7 +323,7 @@ static void load__ports_beside_each_other(void **state)
     }
 }
 
-static void imd_check__what_is_needed(void **state)
+CASE(imd_check__what_is_needed)
 {
     static const struct {
         const char *line, *want;
@@ -361,23 +358,4 @@ static void imd_check__what_is_needed(void **state)
         }
         config_clear(&imd_program, &o);
     }
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(load__option_beats_environment_beats_file),
-        CASE(load__file_by_environment),
-        CASE(load__every_kind),
-        CASE(load__says_what_to_do),
-        CASE(load__mistakes_are_reported_as_by_all),
-        CASE(load__knows_other_programs_groups),
-        CASE(load__help_and_version),
-        CASE(tables__programs_take_their_keys),
-        CASE(tables__keys_are_in_the_table),
-        CASE(load__ports_beside_each_other),
-        CASE(imd_check__what_is_needed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

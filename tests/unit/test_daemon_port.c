@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Two ports on an in-process pair: sessions come up by themselves, more messages than the queue
  * holds arrive in order, and nothing is sent on a session that is not up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/os.h"
 #include "base/time.h"
 #include "daemon/port.h"
+#include "tests/lib/case.h"
 
 typedef struct End {
     Port port;
@@ -95,7 +90,7 @@ static void send_number(End *e, uint32_t number)
     port_message(&e->port, e->session, WIRE_REQUEST, payload, 4 + number % 1000);
 }
 
-static void message__many_arrive_in_order(void **state)
+TEST(message__many_arrive_in_order)
 {
     static End e[2];
     Transport *pair[2];
@@ -114,7 +109,7 @@ static void message__many_arrive_in_order(void **state)
     close_ends(e);
 }
 
-static void pong__answers_pings_only(void **state)
+TEST(pong__answers_pings_only)
 {
     static End e[2];
     Transport *pair[2];
@@ -135,7 +130,7 @@ static void pong__answers_pings_only(void **state)
     close_ends(e);
 }
 
-static void closed__the_owner_is_informed(void **state)
+TEST(closed__the_owner_is_informed)
 {
     static End e[2];
     Transport *pair[2];
@@ -151,7 +146,7 @@ static void closed__the_owner_is_informed(void **state)
 }
 
 /* Whether anything leaves this host; the pair's ends count nothing by themselves. */
-static void way__is_noticed_when_it_goes_and_comes(void **state)
+TEST(way__is_noticed_when_it_goes_and_comes)
 {
     static End e[2];
     Transport *pair[2];
@@ -175,7 +170,7 @@ static void way__is_noticed_when_it_goes_and_comes(void **state)
     close_ends(e);
 }
 
-static void way__of_an_address_that_comes_late(void **state)
+TEST(way__of_an_address_that_comes_late)
 {
     static End e[2];
     Transport *pair[2];
@@ -189,16 +184,4 @@ static void way__of_an_address_that_comes_late(void **state)
     assert_false(port_is_cut_off(&e[0].port));
     port_close(&e[0].port);
     (void)transport_close(pair[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(message__many_arrive_in_order),
-        cmocka_unit_test(pong__answers_pings_only),
-        cmocka_unit_test(closed__the_owner_is_informed),
-        cmocka_unit_test(way__is_noticed_when_it_goes_and_comes),
-        cmocka_unit_test(way__of_an_address_that_comes_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What a daemon may and may not do once it has given up the rest, each in a process of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +26,7 @@
 #include "daemon/sandbox.h"
 #include "imd/memory.h"
 #include "imd/priority.h"
+#include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
 #include "tests/lib/tmpdir.h"
@@ -282,7 +277,7 @@ static int ask_devices(void)
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
-static void gone__files_sockets_processes_and_code(void **state)
+TEST(gone__files_sockets_processes_and_code)
 {
     assert_int_equal(in_a_child(open_files), 0);
     assert_int_equal(in_a_child(open_sockets), 0);
@@ -300,23 +295,23 @@ static int signal_of(int (*body)(void))
     return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
 }
 
-static void gone__who_runs_a_program_is_killed(void **state)
+TEST(gone__who_runs_a_program_is_killed)
 {
     assert_int_equal(signal_of(run_program), SIGSYS);
 }
 
-static void gone__groups_where_it_may(void **state)
+TEST(gone__groups_where_it_may)
 {
     assert_int_equal(in_a_child(keep_groups), 0);
     assert_int_equal(in_a_child(keep_groups_that_stay), 0);
 }
 
-static void gone__new_privileges(void **state)
+TEST(gone__new_privileges)
 {
     assert_int_equal(in_a_child(gain_privileges), 0);
 }
 
-static void left__memory_network_signals_and_the_end(void **state)
+TEST(left__memory_network_signals_and_the_end)
 {
     assert_int_equal(in_a_child(serve_memory), 0);
     assert_int_equal(in_a_child(serve_network), 0);
@@ -324,7 +319,7 @@ static void left__memory_network_signals_and_the_end(void **state)
     assert_int_equal(signal_of(abort_it), SIGABRT);
 }
 
-static void reads__files_of_its_paths(void **state)
+TEST(reads__files_of_its_paths)
 {
     tmpdir_make(&readable);
     tmpdir_text(&readable, "file", "text");
@@ -338,15 +333,10 @@ int main(void)
 {
     static const char no[] = "processes cannot be confined here";
     const bool all = in_a_child(enter) == 0, root = geteuid() == 0;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gone__new_privileges),
-        case_if(root, (struct CMUnitTest)cmocka_unit_test(gone__groups_where_it_may), "no root"),
-        case_if(all, (struct CMUnitTest)cmocka_unit_test(gone__files_sockets_processes_and_code),
-                no),
-        case_if(all, (struct CMUnitTest)cmocka_unit_test(gone__who_runs_a_program_is_killed), no),
-        case_if(all, (struct CMUnitTest)cmocka_unit_test(left__memory_network_signals_and_the_end),
-                no),
-        case_if(all, (struct CMUnitTest)cmocka_unit_test(reads__files_of_its_paths), no),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_if(root, gone__groups_where_it_may, "no root");
+    case_if(all, gone__files_sockets_processes_and_code, no);
+    case_if(all, gone__who_runs_a_program_is_killed, no);
+    case_if(all, left__memory_network_signals_and_the_end, no);
+    case_if(all, reads__files_of_its_paths, no);
+    return cases_run(NULL, NULL);
 }

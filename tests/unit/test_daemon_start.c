@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Who a daemon is, where it may listen, and how it tells that it is ready. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
@@ -24,6 +18,7 @@
 
 #include "base/defaults.h"
 #include "daemon/start.h"
+#include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
 
@@ -55,7 +50,9 @@ static Addr address(const char *text)
     return a;
 }
 
-static void identity__without_a_key_only_loopback(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(identity__without_a_key_only_loopback)
 {
     static const struct {
         const char *listen, *manager;
@@ -82,7 +79,7 @@ static void identity__without_a_key_only_loopback(void **state)
     }
 }
 
-static void identity__with_a_key(void **state)
+CASE(identity__with_a_key)
 {
     char error[CONFIG_ERROR_MAX] = "";
     g_autofree char *path = g_build_filename(dir, "key", NULL);
@@ -104,14 +101,14 @@ static void identity__with_a_key(void **state)
     assert_int_equal(c.keys[1].bytes[31], 0xaa);
 }
 
-static void cluster_number__is_fnv_1a(void **state)
+CASE(cluster_number__is_fnv_1a)
 {
     assert_int_equal(cluster_number(""), 2166136261u);
     assert_int_equal(cluster_number("a"), 0xe40c292cu);
     assert_int_equal(cluster_number("foobar"), 0xbf9cf968u);
 }
 
-static void listen__says_what_to_fix(void **state)
+CASE(listen__says_what_to_fix)
 {
     static const char *const anywhere[] = {"0.0.0.0:0", "[::]:0"};
     char error[CONFIG_ERROR_MAX] = "";
@@ -157,7 +154,7 @@ static void check_ready(const char *notify_path, int receiver)
     (void)close(file);
 }
 
-static void ready__tells_the_service_manager(void **state)
+CASE(ready__tells_the_service_manager)
 {
     g_autofree char *path = g_build_filename(dir, "notify", NULL);
     for (int abstract = 0; abstract < 2; abstract++) {
@@ -203,7 +200,7 @@ static void wait_asleep(pid_t pid)
 }
 
 /* The service manager has much else to read first. */
-static void ready__is_not_lost_in_a_crowd(void **state)
+CASE(ready__is_not_lost_in_a_crowd)
 {
     g_autofree char *path = g_build_filename(dir, "notify", NULL);
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -240,7 +237,7 @@ static void ready__is_not_lost_in_a_crowd(void **state)
     (void)close(others);
 }
 
-static void size__is_exact_and_can_be_read_again(void **state)
+CASE(size__is_exact_and_can_be_read_again)
 {
     static const struct {
         uint64_t bytes;
@@ -324,7 +321,7 @@ static int be_nobody_and_become_root(void)
                                                                                              : 1;
 }
 
-static void user__is_dropped_to(void **state)
+TEST(user__is_dropped_to)
 {
     assert_int_equal(in_a_child(become_nobody), 0);
     assert_int_equal(in_a_child(become_nobody_without_its_group), 0);
@@ -332,7 +329,7 @@ static void user__is_dropped_to(void **state)
     assert_int_equal(in_a_child(be_nobody_and_become_root), 0);
 }
 
-static void user__must_be_there(void **state)
+CASE(user__must_be_there)
 {
     assert_int_equal(as("no-such-user-here"), -ENOENT);
     assert_non_null(strstr(error_of_child, "no such user"));
@@ -341,18 +338,6 @@ static void user__must_be_there(void **state)
 
 int main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(identity__without_a_key_only_loopback),
-        CASE(identity__with_a_key),
-        CASE(cluster_number__is_fnv_1a),
-        CASE(listen__says_what_to_fix),
-        CASE(ready__tells_the_service_manager),
-        CASE(ready__is_not_lost_in_a_crowd),
-        CASE(size__is_exact_and_can_be_read_again),
-        CASE(user__must_be_there),
-        case_if(geteuid() == 0, (struct CMUnitTest)cmocka_unit_test(user__is_dropped_to),
-                "no root"),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_if(geteuid() == 0, user__is_dropped_to, "no root");
+    return cases_run(NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The modelled disk: what an access costs, and how many it serves. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdbool.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "tools/diskfs/model.h"
+#include "tests/lib/case.h"
 
 enum { KB = 1 << 10, MB = 1 << 20, RUN_S = 10, ACCESSES_MAX = 40000 };
 
@@ -22,7 +17,7 @@ static void model_of(DiskModel *d, const char *const settings[][2])
         assert_int_equal(disk_model_set(d, settings[i][0], settings[i][1]), 0);
 }
 
-static void serve__charges_position_and_bytes(void **state)
+TEST(serve__charges_position_and_bytes)
 {
     /* 10 ms to position, 1 MiB a second */
     static const char *const model[][2] = {{"position", "10ms"}, {"bandwidth", "1M"}, {NULL, NULL}};
@@ -38,7 +33,6 @@ static void serve__charges_position_and_bytes(void **state)
         {2, 3 * MB / 4, MB / 4, 4000, 4250}, /* and moves nothing */
     };
     DiskModel d;
-    (void)state;
     model_of(&d, model);
     for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
         assert_int_equal(disk_model_serve(&d, accesses[i].file, accesses[i].offset, accesses[i].len,
@@ -46,18 +40,17 @@ static void serve__charges_position_and_bytes(void **state)
                          accesses[i].over_ms * NS_PER_MS);
 }
 
-static void serve__has_a_slower_rate_after_positioning(void **state)
+TEST(serve__has_a_slower_rate_after_positioning)
 {
     static const char *const model[][2] = {
         {"position", "10ms"}, {"bandwidth", "4M"}, {"random-bandwidth", "1M"}, {NULL, NULL}};
     DiskModel d;
-    (void)state;
     model_of(&d, model);
     assert_int_equal(disk_model_serve(&d, 1, 0, MB / 4, 0), 260 * NS_PER_MS);
     assert_int_equal(disk_model_serve(&d, 1, MB / 4, MB, 0), 510 * NS_PER_MS);
 }
 
-static void serve__goes_on_in_as_many_places_as_it_serves(void **state)
+TEST(serve__goes_on_in_as_many_places_as_it_serves)
 {
     static const char *const model[][2] = {
         {"position", "10ms"}, {"bandwidth", "1024M"}, {"parallel", "2"}, {NULL, NULL}};
@@ -72,7 +65,6 @@ static void serve__goes_on_in_as_many_places_as_it_serves(void **state)
     };
     const uint64_t mb_ns = NS_PER_S / 1024;
     DiskModel d;
-    (void)state;
     model_of(&d, model);
     for (size_t i = 0; i < ARRAY_SIZE(accesses); i++) {
         uint64_t now_ns = i * NS_PER_S; /* long after the one before */
@@ -84,7 +76,7 @@ static void serve__goes_on_in_as_many_places_as_it_serves(void **state)
 
 /* The page cache holds a few pages of a file that is read in order: the reads leave them out, and
  * now and then come in another order. */
-static void serve__passes_over_what_is_near(void **state)
+TEST(serve__passes_over_what_is_near)
 {
     /* 10 ms to position, a KiB in 1 ms */
     static const char *const model[][2] = {
@@ -101,7 +93,6 @@ static void serve__passes_over_what_is_near(void **state)
         {2, 12, 4, 14},                 /* back */
     };
     DiskModel d;
-    (void)state;
     model_of(&d, model);
     for (size_t i = 0; i < ARRAY_SIZE(accesses); i++) {
         uint64_t now_ns = i * NS_PER_S;
@@ -137,7 +128,7 @@ static size_t run(DiskModel *d, size_t len, unsigned depth, bool sequential, uin
 }
 
 /* What was asked of each disk, in accesses in RUN_S seconds. */
-static void serve__keeps_its_rates(void **state)
+TEST(serve__keeps_its_rates)
 {
     static const char *const paper[][2] = {{"position", "12160us"},
                                            {"bandwidth", "7750000"},
@@ -171,7 +162,6 @@ static void serve__keeps_its_rates(void **state)
         {four, 4 * KB, 4, false, 3996, 4000},
         {four, 4 * KB, 16, false, 3996, 4000},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(runs); i++) {
         DiskModel d;
         model_of(&d, runs[i].model);
@@ -183,7 +173,7 @@ static void serve__keeps_its_rates(void **state)
 }
 
 /* No stretch of time sees more than the rate and what may be used ahead. */
-static void serve__keeps_its_rates_at_every_moment(void **state)
+TEST(serve__keeps_its_rates_at_every_moment)
 {
     static const char *const model[][2] = {
         {"position", "0"}, {"latency", "300us"}, {"bandwidth", "1G"}, {"iops", "1000"},
@@ -191,7 +181,6 @@ static void serve__keeps_its_rates_at_every_moment(void **state)
     enum { WINDOW_MS = 50, MOST = WINDOW_MS + 20 + 1 };
     static uint64_t over[ACCESSES_MAX];
     DiskModel d;
-    (void)state;
     model_of(&d, model);
     size_t n = run(&d, KB, 16, false, over);
     assert_true(n > MOST);
@@ -208,7 +197,7 @@ static void serve__keeps_its_rates_at_every_moment(void **state)
     }
 }
 
-static void set__refuses_nonsense(void **state)
+TEST(set__refuses_nonsense)
 {
     static const char *const bad[][2] = {
         {"position", "fast"},     {"position", "2h"},  {"bandwidth", "0"},
@@ -217,24 +206,9 @@ static void set__refuses_nonsense(void **state)
         {"random-bandwidth", ""}, {"burst", "1x"},     {"heads", "1"},
     };
     DiskModel d, before;
-    (void)state;
     disk_model_init(&d);
     before = d;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_int_equal(disk_model_set(&d, bad[i][0], bad[i][1]), -EINVAL);
     assert_memory_equal(&d, &before, sizeof d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serve__charges_position_and_bytes),
-        cmocka_unit_test(serve__has_a_slower_rate_after_positioning),
-        cmocka_unit_test(serve__goes_on_in_as_many_places_as_it_serves),
-        cmocka_unit_test(serve__passes_over_what_is_near),
-        cmocka_unit_test(serve__keeps_its_rates),
-        cmocka_unit_test(serve__keeps_its_rates_at_every_moment),
-        cmocka_unit_test(set__refuses_nonsense),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

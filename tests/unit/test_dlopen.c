@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The library as a plugin of a program that is not linked with it: loaded, used, closed. Its
  * threads and handlers are there still, so it must be, too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,6 +11,8 @@
 
 #define DODO_NO_SHORT_NAMES
 #include <dodo/dodo.h>
+
+#include "tests/lib/case.h"
 
 enum { LEN = 200000 }; /* more than is written without a thread */
 
@@ -68,9 +64,8 @@ static void *open_in_a_thread(void *arg)
 
 /* Used from a thread that has ended, which closed it with a region open; then forks, and another
  * use. At the end the program exits with the library closed. */
-static void dlclose__leaves_nothing_behind(void **state)
+TEST(dlclose__leaves_nothing_behind)
 {
-    (void)state;
     char path[] = "/tmp/dodo-test-dlopen-XXXXXX", byte = 0;
     int fd = mkstemp(path);
     pthread_t thread;
@@ -97,7 +92,6 @@ static void dlclose__leaves_nothing_behind(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dlclose__leaves_nothing_behind)};
     if (argc != 2) {
         (void)fprintf(stderr, "usage: %s LIBRARY\n", argv[0]);
         return 2;
@@ -105,5 +99,5 @@ int main(int argc, char **argv)
     library = argv[1];
     (void)unsetenv("DODO_MANAGER");
     (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

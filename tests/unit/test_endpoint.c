@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Sessions that are up: messages, forgery, replays, tables, new keys before counters run out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/case.h"
 #include "tests/lib/endpoint_pair.h"
 
 #define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static void endpoint_seal__every_length_and_place(void **state)
+TEST(endpoint_seal__every_length_and_place)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -45,9 +39,8 @@ static void endpoint_seal__every_length_and_place(void **state)
     }
 }
 
-static void endpoint_seal__not_before_it_is_up(void **state)
+TEST(endpoint_seal__not_before_it_is_up)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -57,9 +50,8 @@ static void endpoint_seal__not_before_it_is_up(void **state)
     }
 }
 
-static void endpoint_seal__hides_and_never_repeats(void **state)
+TEST(endpoint_seal__hides_and_never_repeats)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *s = pair_up(&p, NULL);
@@ -70,9 +62,8 @@ static void endpoint_seal__hides_and_never_repeats(void **state)
     pair_deinit(&p);
 }
 
-static void endpoint_header__starts_unsealed_messages(void **state)
+TEST(endpoint_header__starts_unsealed_messages)
 {
-    (void)state;
     Pair p;
     uint8_t header[WIRE_HEADER_SIZE];
     pair_init(&p, 0);
@@ -83,9 +74,8 @@ static void endpoint_header__starts_unsealed_messages(void **state)
     pair_deinit(&p);
 }
 
-static void message__of_the_other_kind(void **state)
+TEST(message__of_the_other_kind)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -100,9 +90,8 @@ static void message__of_the_other_kind(void **state)
     }
 }
 
-static void message__from_another_address(void **state)
+TEST(message__from_another_address)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -121,9 +110,8 @@ static void message__from_another_address(void **state)
 
 /* ---- forgery and replays -------------------------------------------------------------------- */
 
-static void message__forged(void **state)
+TEST(message__forged)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *t, *s = pair_up(&p, &t);
@@ -154,9 +142,8 @@ static void message__forged(void **state)
 }
 
 /* The first message of a half-open session must be genuine too. */
-static void message__forged_does_not_promote(void **state)
+TEST(message__forged_does_not_promote)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *s = pair_greet(&p);
@@ -171,9 +158,8 @@ static void message__forged_does_not_promote(void **state)
 }
 
 /* What one end sealed is not the other's: directions have keys of their own. */
-static void message__reflected(void **state)
+TEST(message__reflected)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *s = pair_up(&p, NULL);
@@ -184,9 +170,8 @@ static void message__reflected(void **state)
     pair_deinit(&p);
 }
 
-static void message__replayed(void **state)
+TEST(message__replayed)
 {
-    (void)state;
     enum { COUNT = 200 };
     static Dgram sent[COUNT];
     Pair p;
@@ -209,9 +194,8 @@ static void message__replayed(void **state)
     pair_deinit(&p);
 }
 
-static void message__late_at_the_edge_of_the_window(void **state)
+TEST(message__late_at_the_edge_of_the_window)
 {
-    (void)state;
     Pair p;
     Dgram latest;
     pair_init(&p, 1);
@@ -232,9 +216,8 @@ static void message__late_at_the_edge_of_the_window(void **state)
 
 /* Whatever comes to whatever end in whatever state: no reply larger than it (give() aborts on
  * one), and sealed, nothing but a counter changes. */
-static void input__rubbish(void **state)
+TEST(input__rubbish)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -283,9 +266,8 @@ static void renew(Pair *p, Session *s, Session *t)
     assert_int_equal(endpoint_deadline(p->a), TIME_NEVER);
 }
 
-static void session__renewed_when_much_was_sent(void **state)
+TEST(session__renewed_when_much_was_sent)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *t, *s = pair_up(&p, &t);
@@ -301,9 +283,8 @@ static void session__renewed_when_much_was_sent(void **state)
     pair_deinit(&p);
 }
 
-static void session__renewed_when_much_was_received(void **state)
+TEST(session__renewed_when_much_was_received)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *t, *s = pair_up(&p, &t);
@@ -330,9 +311,8 @@ static Session *up_with(Pair *p, const Addr *a_at, const Addr *b_at)
     return got.session;
 }
 
-static void session__least_recently_heard_is_evicted(void **state)
+TEST(session__least_recently_heard_is_evicted)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *a_side[5], *b_side[5];
@@ -377,9 +357,8 @@ static void session__least_recently_heard_is_evicted(void **state)
 }
 
 /* One host begins session after session: those of others stay. */
-static void session__one_host_takes_no_more_than_its_share(void **state)
+TEST(session__one_host_takes_no_more_than_its_share)
 {
-    (void)state;
     FOR_BOTH(keys) {
         enum { TABLE = 12, OTHERS = 4 };
         Pair p;
@@ -418,9 +397,8 @@ static void session__one_host_takes_no_more_than_its_share(void **state)
 }
 
 /* Hosts that were there before have no share: one below its own keeps what it has. */
-static void session__hosts_that_left_have_no_share(void **state)
+TEST(session__hosts_that_left_have_no_share)
 {
-    (void)state;
     FOR_BOTH(keys) {
         enum { TABLE = 12, OF_SMALL = 3 };
         Pair p;
@@ -452,9 +430,8 @@ static void session__hosts_that_left_have_no_share(void **state)
     }
 }
 
-static void endpoint_connect__full_table(void **state)
+TEST(endpoint_connect__full_table)
 {
-    (void)state;
     Pair p;
     Addr at[6];
     pair_init(&p, 0);
@@ -485,9 +462,8 @@ static void endpoint_connect__full_table(void **state)
     pair_deinit(&p);
 }
 
-static void endpoint_walk__only_what_is_up(void **state)
+TEST(endpoint_walk__only_what_is_up)
 {
-    (void)state;
     Pair p;
     Addr other = addr_sim(8, 8);
     pair_init(&p, 1);
@@ -499,9 +475,8 @@ static void endpoint_walk__only_what_is_up(void **state)
 }
 
 /* Thousands of peers come and go: the tables keep their bounds and lose nobody they should know. */
-static void session__tables_stay_bounded(void **state)
+TEST(session__tables_stay_bounded)
 {
-    (void)state;
     FOR_BOTH(keys) {
         enum { PEERS = 300, TABLE = 16 };
         Pair p;
@@ -537,9 +512,8 @@ static void keep_line(void *ctx, const char *text)
     strncpy(ctx, text, 99);
 }
 
-static void endpoint__tells_its_story(void **state)
+TEST(endpoint__tells_its_story)
 {
-    (void)state;
     Pair p;
     char line[100] = "";
     pair_prepare(&p, 1);
@@ -557,37 +531,7 @@ static void endpoint__tells_its_story(void **state)
     pair_deinit(&p);
 }
 
-static void endpoint_free__nothing(void **state)
+TEST(endpoint_free__nothing)
 {
-    (void)state;
     assert_null(endpoint_free(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endpoint_seal__every_length_and_place),
-        cmocka_unit_test(endpoint_seal__not_before_it_is_up),
-        cmocka_unit_test(endpoint_seal__hides_and_never_repeats),
-        cmocka_unit_test(endpoint_header__starts_unsealed_messages),
-        cmocka_unit_test(message__of_the_other_kind),
-        cmocka_unit_test(message__from_another_address),
-        cmocka_unit_test(message__forged),
-        cmocka_unit_test(message__forged_does_not_promote),
-        cmocka_unit_test(message__reflected),
-        cmocka_unit_test(message__replayed),
-        cmocka_unit_test(message__late_at_the_edge_of_the_window),
-        cmocka_unit_test(input__rubbish),
-        cmocka_unit_test(session__renewed_when_much_was_sent),
-        cmocka_unit_test(session__renewed_when_much_was_received),
-        cmocka_unit_test(session__least_recently_heard_is_evicted),
-        cmocka_unit_test(session__one_host_takes_no_more_than_its_share),
-        cmocka_unit_test(session__hosts_that_left_have_no_share),
-        cmocka_unit_test(endpoint_connect__full_table),
-        cmocka_unit_test(endpoint_walk__only_what_is_up),
-        cmocka_unit_test(session__tables_stay_bounded),
-        cmocka_unit_test(endpoint__tells_its_story),
-        cmocka_unit_test(endpoint_free__nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Half-open sessions: bounded, replaced, and nothing to those that are whole. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/case.h"
 #include "tests/lib/endpoint_pair.h"
 
 /* Unsealed and sealed: most promises are the same. */
 #define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
 
-static void half_open__oldest_is_replaced(void **state)
+TEST(half_open__oldest_is_replaced)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -50,9 +44,8 @@ static void half_open__oldest_is_replaced(void **state)
     }
 }
 
-static void half_open__disturbs_nothing_until_it_is_whole(void **state)
+TEST(half_open__disturbs_nothing_until_it_is_whole)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *old, *s;
@@ -87,9 +80,8 @@ static void half_open__disturbs_nothing_until_it_is_whole(void **state)
 }
 
 /* The first message of an earlier session comes after its successor is up. */
-static void half_open__outdated(void **state)
+TEST(half_open__outdated)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *t;
@@ -112,10 +104,9 @@ static void half_open__outdated(void **state)
 
 /* Recorded HELLOs, come again: keys are made for so many a second only, and others for as many as
  * there is room for; who repeats himself is not counted again. */
-static void half_open__keys_are_made_at_a_bounded_rate(void **state)
+TEST(half_open__keys_are_made_at_a_bounded_rate)
 {
     enum { MORE = 100 };
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         unsigned answered = 0, later = 0;
@@ -146,9 +137,8 @@ static void half_open__keys_are_made_at_a_bounded_rate(void **state)
 }
 
 /* Peers who call on us never make us lose whom we called on. */
-static void whole__takes_no_place_of_one_initiated_here(void **state)
+TEST(whole__takes_no_place_of_one_initiated_here)
 {
-    (void)state;
     Pair p;
     pair_prepare(&p, 1);
     p.b_config.sessions_max = 1;
@@ -169,16 +159,4 @@ static void whole__takes_no_place_of_one_initiated_here(void **state)
     endpoint_forget(p.a, s);
     assert_non_null(pair_up(&p, NULL)); /* now there is room */
     pair_deinit(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half_open__oldest_is_replaced),
-        cmocka_unit_test(half_open__disturbs_nothing_until_it_is_whole),
-        cmocka_unit_test(half_open__outdated),
-        cmocka_unit_test(whole__takes_no_place_of_one_initiated_here),
-        cmocka_unit_test(half_open__keys_are_made_at_a_bounded_rate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

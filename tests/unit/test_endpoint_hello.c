@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The handshake: lost, repeated, reordered, forged, replayed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/case.h"
 #include "tests/lib/endpoint_pair.h"
 
 enum {
@@ -24,9 +19,8 @@ enum {
 /* Unsealed and sealed: most promises are the same. */
 #define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
 
-static void handshake__comes_up(void **state)
+TEST(handshake__comes_up)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -77,9 +71,8 @@ static void handshake__comes_up(void **state)
 }
 
 /* Both ends of a pair may initiate; the two sessions do not get in each other's way. */
-static void handshake__both_initiate(void **state)
+TEST(handshake__both_initiate)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *t;
@@ -107,9 +100,8 @@ static void handshake__both_initiate(void **state)
     }
 }
 
-static void hello__lost_is_sent_again_ever_more_slowly(void **state)
+TEST(hello__lost_is_sent_again_ever_more_slowly)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -134,9 +126,8 @@ static void hello__lost_is_sent_again_ever_more_slowly(void **state)
     pair_deinit(&p);
 }
 
-static void endpoint_output__no_room(void **state)
+TEST(endpoint_output__no_room)
 {
-    (void)state;
     Pair p;
     uint8_t out[HELLO_DATAGRAM_SIZE];
     Addr to;
@@ -148,9 +139,8 @@ static void endpoint_output__no_room(void **state)
     pair_deinit(&p);
 }
 
-static void hello__repeated_gets_the_same_answer(void **state)
+TEST(hello__repeated_gets_the_same_answer)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -179,9 +169,8 @@ static void hello__repeated_gets_the_same_answer(void **state)
     }
 }
 
-static void hello__replayed_evicts_nobody(void **state)
+TEST(hello__replayed_evicts_nobody)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_prepare(&p, keys);
@@ -213,9 +202,8 @@ static void hello__replayed_evicts_nobody(void **state)
 
 /* Who replays a whole recorded session to a responder that has forgotten it gets a half-open one,
  * and nothing ever comes of it: other salts, other keys, another tag. */
-static void hello__replayed_session(void **state)
+TEST(hello__replayed_session)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -243,9 +231,8 @@ static void hello__replayed_session(void **state)
     }
 }
 
-static void hello__forged(void **state)
+TEST(hello__forged)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -266,9 +253,8 @@ static void hello__forged(void **state)
     pair_deinit(&p);
 }
 
-static void hello__unsealed_must_have_no_mac(void **state)
+TEST(hello__unsealed_must_have_no_mac)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 0);
     endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -285,9 +271,8 @@ static void hello__unsealed_must_have_no_mac(void **state)
     pair_deinit(&p);
 }
 
-static void hello__with_and_without_key(void **state)
+TEST(hello__with_and_without_key)
 {
-    (void)state;
     for (unsigned a_keys = 0; a_keys < 2; a_keys++) {
         Pair p;
         pair_prepare(&p, a_keys);
@@ -302,9 +287,8 @@ static void hello__with_and_without_key(void **state)
     }
 }
 
-static void hello__nonsense_role(void **state)
+TEST(hello__nonsense_role)
 {
-    (void)state;
     static const uint8_t roles[] = {ROLE_NONE, ROLE_MAX, ROLE_MAX + 1, 0x80, 0xff};
     enum { ROLE_AT = WIRE_HEADER_SIZE + 8 + 16 + 16 + 16 + 8 + 4 };
     Pair p;
@@ -323,9 +307,8 @@ static void hello__nonsense_role(void **state)
 }
 
 /* A datagram sent back to its sender must not make it its own peer. */
-static void hello__echoed(void **state)
+TEST(hello__echoed)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_prepare(&p, keys);
@@ -339,9 +322,8 @@ static void hello__echoed(void **state)
     }
 }
 
-static void hello__not_welcome_at_an_initiator(void **state)
+TEST(hello__not_welcome_at_an_initiator)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     endpoint_connect(p.b, &p.at_a, p.now_ns);
@@ -351,9 +333,8 @@ static void hello__not_welcome_at_an_initiator(void **state)
     pair_deinit(&p);
 }
 
-static void header__foreign_version_and_cluster(void **state)
+TEST(header__foreign_version_and_cluster)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -380,9 +361,8 @@ static void header__foreign_version_and_cluster(void **state)
 
 /* ---- the answer ----------------------------------------------------------------------------- */
 
-static void hello_ack__forged(void **state)
+TEST(hello_ack__forged)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 1);
     Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -403,9 +383,8 @@ static void hello_ack__forged(void **state)
     pair_deinit(&p);
 }
 
-static void hello_ack__from_elsewhere_or_for_another(void **state)
+TEST(hello_ack__from_elsewhere_or_for_another)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -435,9 +414,8 @@ static void hello_ack__from_elsewhere_or_for_another(void **state)
     }
 }
 
-static void hello_ack__unasked(void **state)
+TEST(hello_ack__unasked)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 0);
     endpoint_connect(p.a, &p.at_b, p.now_ns);
@@ -449,28 +427,4 @@ static void hello_ack__unasked(void **state)
     assert_int_equal(got.reply.len, 0);
     assert_int_equal(endpoint_counters(p.a)->unknown_tag, 1);
     pair_deinit(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handshake__comes_up),
-        cmocka_unit_test(handshake__both_initiate),
-        cmocka_unit_test(hello__lost_is_sent_again_ever_more_slowly),
-        cmocka_unit_test(endpoint_output__no_room),
-        cmocka_unit_test(hello__repeated_gets_the_same_answer),
-        cmocka_unit_test(hello__replayed_evicts_nobody),
-        cmocka_unit_test(hello__replayed_session),
-        cmocka_unit_test(hello__forged),
-        cmocka_unit_test(hello__unsealed_must_have_no_mac),
-        cmocka_unit_test(hello__with_and_without_key),
-        cmocka_unit_test(hello__nonsense_role),
-        cmocka_unit_test(hello__echoed),
-        cmocka_unit_test(hello__not_welcome_at_an_initiator),
-        cmocka_unit_test(header__foreign_version_and_cluster),
-        cmocka_unit_test(hello_ack__forged),
-        cmocka_unit_test(hello_ack__from_elsewhere_or_for_another),
-        cmocka_unit_test(hello_ack__unasked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

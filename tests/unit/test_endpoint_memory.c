@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Endpoints whose crypto library runs out of memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <openssl/crypto.h>
 
+#include "tests/lib/case.h"
 #include "tests/lib/endpoint_pair.h"
 
 static unsigned fail_after = UINT32_MAX; /* so many allocations of the crypto library succeed */
@@ -38,9 +33,8 @@ static void scarce_free(void *p, const char *file, int line)
 
 /* Memory runs out at every place in turn, and is there again later: no crash, nothing half-done
  * that would let a stranger in, and the session comes up after all. */
-static void handshake__out_of_memory(void **state)
+TEST(handshake__out_of_memory)
 {
-    (void)state;
     unsigned failed = 0, spared = 0;
     for (unsigned n = 0; spared < 3; n++) {
         Pair p;
@@ -74,9 +68,8 @@ static void handshake__out_of_memory(void **state)
     assert_true(failed > 5);
 }
 
-static void endpoint_new__out_of_memory(void **state)
+TEST(endpoint_new__out_of_memory)
 {
-    (void)state;
     unsigned failed = 0;
     Pair p;
     pair_prepare(&p, 2);
@@ -96,9 +89,5 @@ int main(void)
 {
     if (!CRYPTO_set_mem_functions(scarce_malloc, scarce_realloc, scarce_free))
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handshake__out_of_memory),
-        cmocka_unit_test(endpoint_new__out_of_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* RESET: the hint that a peer does not know a session any more. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/case.h"
 #include "tests/lib/endpoint_pair.h"
 
 /* Unsealed and sealed: most promises are the same. */
 #define FOR_BOTH(keys) for (unsigned keys = 0; keys < 2; keys++)
 
-static void reset__peer_started_again(void **state)
+TEST(reset__peer_started_again)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *t, *s;
@@ -80,9 +74,8 @@ static Dgram of_unknown_session(void)
     return d;
 }
 
-static void reset__is_only_a_hint(void **state)
+TEST(reset__is_only_a_hint)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *t;
@@ -120,9 +113,8 @@ static void reset__is_only_a_hint(void **state)
     }
 }
 
-static void reset__not_for_a_session_that_the_peer_initiated(void **state)
+TEST(reset__not_for_a_session_that_the_peer_initiated)
 {
-    (void)state;
     Pair p;
     Session *t;
     pair_init(&p, 0);
@@ -134,9 +126,8 @@ static void reset__not_for_a_session_that_the_peer_initiated(void **state)
     pair_deinit(&p);
 }
 
-static void reset__never_starts_a_quarrel(void **state)
+TEST(reset__never_starts_a_quarrel)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 0);
     Dgram d = reset_for(5);
@@ -158,9 +149,8 @@ static void reset__never_starts_a_quarrel(void **state)
 }
 
 /* A stranger with a forged address would have us send there. */
-static void reset__not_to_strangers(void **state)
+TEST(reset__not_to_strangers)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *t;
@@ -187,9 +177,8 @@ static void reset__not_to_strangers(void **state)
     }
 }
 
-static void reset__no_more_than_helloes_are_taken(void **state)
+TEST(reset__no_more_than_helloes_are_taken)
 {
-    (void)state;
     Pair p;
     pair_init(&p, 0);
     Dgram d = of_unknown_session();
@@ -204,9 +193,8 @@ static void reset__no_more_than_helloes_are_taken(void **state)
 }
 
 /* The peer started again long ago, and tells nobody any more: who speaks to it finds out. */
-static void unheard__hello_is_said_again(void **state)
+TEST(unheard__hello_is_said_again)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         pair_init(&p, keys);
@@ -231,9 +219,8 @@ static void unheard__hello_is_said_again(void **state)
 }
 
 /* Many datagrams may be on their way before the first answer can be here. */
-static void unheard__an_answer_in_time_is_enough(void **state)
+TEST(unheard__an_answer_in_time_is_enough)
 {
-    (void)state;
     FOR_BOTH(keys) {
         Pair p;
         Session *t;
@@ -260,19 +247,4 @@ static void unheard__an_answer_in_time_is_enough(void **state)
         assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
         pair_deinit(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reset__peer_started_again),
-        cmocka_unit_test(reset__is_only_a_hint),
-        cmocka_unit_test(reset__not_for_a_session_that_the_peer_initiated),
-        cmocka_unit_test(reset__never_starts_a_quarrel),
-        cmocka_unit_test(reset__not_to_strangers),
-        cmocka_unit_test(reset__no_more_than_helloes_are_taken),
-        cmocka_unit_test(unheard__hello_is_said_again),
-        cmocka_unit_test(unheard__an_answer_in_time_is_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Rotation of keys: any key that both ends have brings a session up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
+#include "tests/lib/case.h"
 #include "tests/lib/endpoint_pair.h"
 
 enum { KEY_ID_AT = WIRE_HEADER_SIZE + 8 + 16 + 16 + 16 + 8 };
@@ -20,9 +15,8 @@ enum { KEY_ID_AT = WIRE_HEADER_SIZE + 8 + 16 + 16 + 16 + 8 };
         assert_memory_equal((x).bytes, (y).bytes, (x).len); \
     } while (0)
 
-static void rotation__any_common_key(void **state)
+TEST(rotation__any_common_key)
 {
-    (void)state;
     static const struct {
         uint8_t a[CLUSTER_KEYS_MAX], b[CLUSTER_KEYS_MAX];
         unsigned tries; /* HELLOs until it is up; 0: never */
@@ -64,9 +58,8 @@ static void rotation__any_common_key(void **state)
 }
 
 /* The answer to the first try comes after the HELLO was tried with the other key too. */
-static void rotation__answers_cross(void **state)
+TEST(rotation__answers_cross)
 {
-    (void)state;
     for (unsigned late = 0; late < 2; late++) {
         Pair p;
         Dgram acks[3];
@@ -90,9 +83,8 @@ static void rotation__answers_cross(void **state)
     }
 }
 
-static void cluster_key_id__public_number(void **state)
+TEST(cluster_key_id__public_number)
 {
-    (void)state;
     ClusterKey one = pair_key(1), two = pair_key(2);
     assert_int_not_equal(cluster_key_id(&one), 0);
     assert_int_equal(cluster_key_id(&one), cluster_key_id(&one));
@@ -101,9 +93,8 @@ static void cluster_key_id__public_number(void **state)
 
 /* ---- other keys while all goes on ------------------------------------------------------------ */
 
-static void keys_set__renews_within_a_minute(void **state)
+TEST(keys_set__renews_within_a_minute)
 {
-    (void)state;
     Pair p;
     Session *t;
     const ClusterKey both[] = {pair_key(7), pair_key(1)}, next = pair_key(7);
@@ -137,9 +128,8 @@ static void keys_set__renews_within_a_minute(void **state)
 }
 
 /* Who has only the key that was stolen is out. */
-static void keys_set__ends_sessions_of_a_key_that_is_gone(void **state)
+TEST(keys_set__ends_sessions_of_a_key_that_is_gone)
 {
-    (void)state;
     Pair p;
     Session *t;
     const ClusterKey next = pair_key(7);
@@ -163,9 +153,8 @@ static void keys_set__ends_sessions_of_a_key_that_is_gone(void **state)
     pair_deinit(&p);
 }
 
-static void keys_set__cannot_begin_or_end_sealing(void **state)
+TEST(keys_set__cannot_begin_or_end_sealing)
 {
-    (void)state;
     Pair p;
     const ClusterKey key = pair_key(7);
     pair_init(&p, 1);
@@ -175,17 +164,4 @@ static void keys_set__cannot_begin_or_end_sealing(void **state)
     assert_int_equal(endpoint_keys_set(p.a, &key, 1, p.now_ns), -EINVAL);
     assert_int_equal(endpoint_keys_set(p.a, NULL, 0, p.now_ns), 0);
     pair_deinit(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_set__renews_within_a_minute),
-        cmocka_unit_test(keys_set__ends_sessions_of_a_key_that_is_gone),
-        cmocka_unit_test(keys_set__cannot_begin_or_end_sealing),
-        cmocka_unit_test(rotation__any_common_key),
-        cmocka_unit_test(rotation__answers_cross),
-        cmocka_unit_test(cluster_key_id__public_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

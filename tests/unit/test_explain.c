@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo explain, the program, against a monitor that the test plays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -18,6 +12,7 @@
 #include "base/os.h"
 #include "daemon/port.h"
 #include "proto/request.h"
+#include "tests/lib/case.h"
 
 enum { OUTPUT_MAX = 2 * EXPLAIN_MAX, PATIENCE_NS_STEP = 5 * 1000000 };
 #define PATIENCE_NS (200 * NS_PER_S)
@@ -150,9 +145,11 @@ static void text_of(Rmd *r, size_t len)
     r->text[len] = '\0';
 }
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* ---- tests ---------------------------------------------------------------------------------- */
 
-static void explain__prints_what_the_monitor_says(void **state)
+CASE(explain__prints_what_the_monitor_says)
 {
     static const size_t lens[] = {
         0, 1, 60, EXPLAIN_PAGE_MAX - 4, EXPLAIN_PAGE_MAX, EXPLAIN_PAGE_MAX + 1, EXPLAIN_MAX};
@@ -170,7 +167,7 @@ static void explain__prints_what_the_monitor_says(void **state)
     }
 }
 
-static void explain__a_text_that_changes_is_fetched_again(void **state)
+CASE(explain__a_text_that_changes_is_fetched_again)
 {
     Rmd *r = *state;
     text_of(r, 3 * EXPLAIN_PAGE_MAX / 60 * 60); /* whole lines */
@@ -181,7 +178,7 @@ static void explain__a_text_that_changes_is_fetched_again(void **state)
     assert_true(r->asked > 4);
 }
 
-static void explain__a_terminal_is_not_moved(void **state)
+CASE(explain__a_terminal_is_not_moved)
 {
     Rmd *r = *state;
     (void)strcpy(r->text, "idle\033[2J\a\ttab\n");
@@ -189,7 +186,7 @@ static void explain__a_terminal_is_not_moved(void **state)
     assert_string_equal(r->output, "idle?[2J?\ttab\n");
 }
 
-static void explain__another_daemon(void **state)
+CASE(explain__another_daemon)
 {
     Rmd *r = *state;
     r->status = STATUS_DENIED;
@@ -198,7 +195,7 @@ static void explain__another_daemon(void **state)
     assert_non_null(strstr(r->output, "that is another daemon, not rmd"));
 }
 
-static void explain__needs_a_host(void **state)
+CASE(explain__needs_a_host)
 {
     Rmd *r = *state;
     explain(r, "localhost");
@@ -211,13 +208,5 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 2;
     dodo_path = argv[1];
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(explain__prints_what_the_monitor_says),
-        TEST(explain__a_text_that_changes_is_fetched_again),
-        TEST(explain__a_terminal_is_not_moved),
-        TEST(explain__another_daemon),
-        TEST(explain__needs_a_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

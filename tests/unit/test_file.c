@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The library's own description of a backing file: its lock, its identity, its stamp. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,6 +15,7 @@
 
 #include "base/description.h"
 #include "libdodo/file.h"
+#include "tests/lib/case.h"
 #include "tests/lib/posix_lock.h"
 #include "tests/lib/tmpdir.h"
 
@@ -53,9 +48,10 @@ static FileGiven given(uint64_t offset, uint64_t len, bool read_only)
     return g;
 }
 
-static void file__same_file_same_key(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(file__same_file_same_key)
 {
-    (void)state;
     char other[] = "/tmp/dodo-test-file-XXXXXX", why[512];
     FileGiven a = given(0, 4096, false), b = given(4096, 4096, false), c;
     assert_memory_not_equal(&a.key, &b.key, sizeof a.key); /* nobody has asked for it */
@@ -83,9 +79,8 @@ static void file__same_file_same_key(void **state)
     unlink(other);
 }
 
-static void file__stamp_tells_of_changes(void **state)
+CASE(file__stamp_tells_of_changes)
 {
-    (void)state;
     FileGiven g = given(0, 4096, true);
     FileResult before, after;
     struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
@@ -114,9 +109,8 @@ static enum FileLease lease_of(File *f)
 }
 
 /* Granted only while nobody can write: by a descriptor, or by a mapping that outlived it. */
-static void lease__tells_of_writers(void **state)
+CASE(lease__tells_of_writers)
 {
-    (void)state;
     FileGiven g = given(0, 4096, true);
     assert_int_equal(lease_of(g.file), LEASE_WRITER); /* the test's own */
     char *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -140,9 +134,8 @@ static void lease__tells_of_writers(void **state)
 }
 
 /* What stays open of a region that was written is closed if it is in the way. */
-static void lease__is_granted_after_a_written_region(void **state)
+CASE(lease__is_granted_after_a_written_region)
 {
-    (void)state;
     FileGiven g = given(0, 4096, false);
     file_close(g.file);
     assert_int_equal(close(fd), 0);
@@ -152,9 +145,8 @@ static void lease__is_granted_after_a_written_region(void **state)
     file_close(g.file);
 }
 
-static void lease__of_another_users_file(void **state)
+CASE(lease__of_another_users_file)
 {
-    (void)state;
     if (geteuid() != 0) {
         print_message("no root, so no other user\n");
         skip();
@@ -182,9 +174,8 @@ enum { LEASES_MIN = 3000, GRANTED_MIN = 300, REFUSED_MIN = 300 };
 
 /* A program that opens the file for writing breaks the lease while it is there: the kernel then
  * sends a signal. None reaches the program, in whatever thread. */
-static void lease__breaks_without_a_signal(void **state)
+CASE(lease__breaks_without_a_signal)
 {
-    (void)state;
     struct sigaction old[_NSIG], count = {.sa_handler = count_signal};
     sigset_t pending;
     unsigned granted = 0, refused = 0;
@@ -220,9 +211,8 @@ static void lease__breaks_without_a_signal(void **state)
     assert_true(WIFSIGNALED(status)); /* each of its opens came through */
 }
 
-static void file__range_limits(void **state)
+CASE(file__range_limits)
 {
-    (void)state;
     FileGiven g;
     assert_int_equal(file_open(fd, (uint64_t)1 << 62, 1, false, false, NULL, 0, &g), -EINVAL);
     assert_int_equal(file_open(fd, 1, ((uint64_t)1 << 62) - 1, false, false, NULL, 0, &g), -EINVAL);
@@ -233,9 +223,8 @@ static void file__range_limits(void **state)
 /* ---- the description ------------------------------------------------------------------------ */
 
 /* What pwrite(2) by the program's descriptor would make durable, a write of the library's does. */
-static void description__keeps_the_sync_flags(void **state)
+CASE(description__keeps_the_sync_flags)
 {
-    (void)state;
     static const int flags[] = {0, O_DSYNC, O_SYNC};
     struct stat st;
     bool shared;
@@ -283,9 +272,8 @@ static int without_standard_descriptors(void)
 }
 
 /* A program without standard output must not print into its file. */
-static void description__is_no_standard_descriptor(void **state)
+CASE(description__is_no_standard_descriptor)
 {
-    (void)state;
     in_child(without_standard_descriptors);
 }
 
@@ -315,16 +303,14 @@ static int shared_description(void)
     return description_lock(other, 0, 4096, F_WRLCK) == -EBUSY ? 0 : 7; /* still this process's */
 }
 
-static void description__shared_is_for_readers(void **state)
+CASE(description__shared_is_for_readers)
 {
-    (void)state;
     in_child(shared_description);
 }
 
 /* The lock meets none of the program's own, and goes with the process that held it. */
-static void lock__is_apart_and_goes_with_its_process(void **state)
+CASE(lock__is_apart_and_goes_with_its_process)
 {
-    (void)state;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 << 20};
     int ready[2], hold[2];
     char byte;
@@ -357,9 +343,8 @@ static void lock__is_apart_and_goes_with_its_process(void **state)
     }
 }
 
-static void lock__of_the_programs_own_survives(void **state)
+CASE(lock__of_the_programs_own_survives)
 {
-    (void)state;
     FileGiven g, other;
     posix_lock(fd, F_WRLCK);
     g = given(0, 4096, false);
@@ -373,9 +358,8 @@ static void lock__of_the_programs_own_survives(void **state)
 }
 
 /* libmanage's lock: libdodo's own regions of the range are refused, one on its behalf leaves it. */
-static void lock__held_by_the_caller(void **state)
+CASE(lock__held_by_the_caller)
 {
-    (void)state;
     FileGiven g;
     int own = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(description_lock(own, 0, 4096, F_WRLCK), 0);
@@ -390,9 +374,8 @@ static void lock__held_by_the_caller(void **state)
     close(own);
 }
 
-static void io__reads_to_the_end(void **state)
+CASE(io__reads_to_the_end)
 {
-    (void)state;
     FileGiven g = given(0, 1 << 20, false);
     FileResult r;
     char buf[100];
@@ -404,9 +387,8 @@ static void io__reads_to_the_end(void **state)
 }
 
 /* The file system takes less than was asked: the count tells, then the error. */
-static void io__short_write(void **state)
+CASE(io__short_write)
 {
-    (void)state;
     FileGiven g = given(0, 1 << 20, false);
     FileResult r;
     char buf[100] = {0};
@@ -427,27 +409,4 @@ static void io__short_write(void **state)
     file_sync(g.file, &r);
     assert_int_equal(r.count, 0);
     file_close(g.file);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(file__same_file_same_key),
-        T(file__stamp_tells_of_changes),
-        T(lease__tells_of_writers),
-        T(lease__is_granted_after_a_written_region),
-        T(lease__of_another_users_file),
-        T(lease__breaks_without_a_signal),
-        T(file__range_limits),
-        T(description__keeps_the_sync_flags),
-        T(description__is_no_standard_descriptor),
-        T(description__shared_is_for_readers),
-        T(lock__is_apart_and_goes_with_its_process),
-        T(lock__of_the_programs_own_survives),
-        T(lock__held_by_the_caller),
-        T(io__reads_to_the_end),
-        T(io__short_write),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

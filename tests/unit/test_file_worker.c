@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread that works on files: all jobs are done, in order; its eventfd tells of what is done
  * and not taken back, and of nothing else; stopping waits for what was given. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include <unistd.h>
 
 #include "libdodo/file_worker.h"
+#include "tests/lib/case.h"
 
 enum { JOBS = 100, EACH = 1000 };
 
@@ -92,29 +87,28 @@ static void both_ways(void)
             assert_int_equal(bytes[i][j], i + 1);
 }
 
-static void worker__writes_and_reads(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(worker__writes_and_reads)
 {
-    (void)state;
     file_worker_init(&worker, -1);
     assert_null(file_worker_take(&worker)); /* nothing was given: there is no thread */
     assert_false(worker.started);
     both_ways();
 }
 
-static void worker__tells_by_the_callers_descriptor(void **state)
+CASE(worker__tells_by_the_callers_descriptor)
 {
     int own = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    (void)state;
     file_worker_init(&worker, own);
     both_ways();
     file_worker_stop(&worker);
     assert_int_equal(close(own), 0); /* it was left to us */
 }
 
-static void worker__stops_after_all_that_was_given(void **state)
+CASE(worker__stops_after_all_that_was_given)
 {
     uint8_t got[EACH];
-    (void)state;
     file_worker_init(&worker, -1);
     give(true, JOBS);
     file_worker_stop(&worker);
@@ -125,9 +119,8 @@ static void worker__stops_after_all_that_was_given(void **state)
     file_worker_stop(&worker); /* fine without a thread */
 }
 
-static void worker__errors_are_the_jobs(void **state)
+CASE(worker__errors_are_the_jobs)
 {
-    (void)state;
     file_worker_init(&worker, -1);
     jobs[0] = (FileJob){.file = file, .buf = NULL, .len = 1, .writing = true};
     assert_true(file_worker_give(&worker, &jobs[0]));
@@ -136,16 +129,4 @@ static void worker__errors_are_the_jobs(void **state)
         assert_true(told(-1));
     assert_int_equal(job->result.count, -1);
     assert_int_equal(job->result.error, EFAULT);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(worker__writes_and_reads),
-        T(worker__tells_by_the_callers_descriptor),
-        T(worker__stops_after_all_that_was_given),
-        T(worker__errors_are_the_jobs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The hash map, beside a plain array that knows what must be in it; also when it cannot grow. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* The map's own memory, so that growing can be made to fail. What it does not set is not zero. */
 static bool no_memory;
@@ -23,10 +18,9 @@ static void *malloc_or_fail(size_t size)
 #define calloc calloc_or_fail
 #define malloc malloc_or_fail
 #include "base/hmap.c"
-#undef calloc
-#undef malloc
 
 #include "base/list.h"
+#include "tests/lib/case.h"
 
 enum { ITEMS = 2000 };
 
@@ -99,7 +93,7 @@ static Item *items_new(void)
     return items;
 }
 
-static void hmap__empty(void **state)
+TEST(hmap__empty)
 {
     Hmap m;
     assert_int_equal(hmap_init(&m, 0), 0);
@@ -111,7 +105,7 @@ static void hmap__empty(void **state)
     assert_null(hmap_walk(&m, NULL));
 }
 
-static void hmap__holds_what_was_put_in(void **state)
+TEST(hmap__holds_what_was_put_in)
 {
     Item *items = items_new();
     Hmap m;
@@ -122,7 +116,7 @@ static void hmap__holds_what_was_put_in(void **state)
     free(items);
 }
 
-static void hmap__equal_hashes_are_all_found(void **state)
+TEST(hmap__equal_hashes_are_all_found)
 {
     Item items[5] = {{.key = 0}, {.key = 1}, {.key = 2}, {.key = 3}, {.key = 4}};
     Hmap m;
@@ -141,7 +135,7 @@ static void hmap__equal_hashes_are_all_found(void **state)
     hmap_deinit(&m);
 }
 
-static void hmap_remove__tells_whether_it_was_there(void **state)
+TEST(hmap_remove__tells_whether_it_was_there)
 {
     Item a = {.key = 1}, b = {.key = 2};
     Hmap m;
@@ -156,7 +150,7 @@ static void hmap_remove__tells_whether_it_was_there(void **state)
     hmap_deinit(&m);
 }
 
-static void hmap_walk__next_fetched_first_allows_removal(void **state)
+TEST(hmap_walk__next_fetched_first_allows_removal)
 {
     Item *items = items_new();
     Hmap m;
@@ -177,7 +171,7 @@ static void hmap_walk__next_fetched_first_allows_removal(void **state)
     free(items);
 }
 
-static void hmap__without_memory_is_only_slower(void **state)
+TEST(hmap__without_memory_is_only_slower)
 {
     Item *items = items_new();
     Hmap m;
@@ -198,7 +192,7 @@ static void hmap__without_memory_is_only_slower(void **state)
 
 /* No insertion moves more than two buckets' nodes, there are as many buckets as nodes, and none is
  * forgotten on the way. */
-static void hmap__grows_a_little_at_a_time(void **state)
+TEST(hmap__grows_a_little_at_a_time)
 {
     enum { MANY = 300000 };
     Item *items = calloc(MANY, sizeof *items);
@@ -228,26 +222,11 @@ static void hmap__grows_a_little_at_a_time(void **state)
 }
 
 /* With a seed that a peer does not know, chosen hashes do not share a bucket. */
-static void hmap__seed_decides_the_bucket(void **state)
+TEST(hmap__seed_decides_the_bucket)
 {
     Hmap a = {.mask = 255, .seed = 1}, b = {.mask = 255, .seed = 2};
     unsigned same = 0;
     for (uint64_t h = 0; h < 1000; h++)
         same += bucket_of(&a, h) == bucket_of(&b, h);
     assert_true(same < 50);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hmap__empty),
-        cmocka_unit_test(hmap__holds_what_was_put_in),
-        cmocka_unit_test(hmap__equal_hashes_are_all_found),
-        cmocka_unit_test(hmap_remove__tells_whether_it_was_there),
-        cmocka_unit_test(hmap_walk__next_fetched_first_allows_removal),
-        cmocka_unit_test(hmap__without_memory_is_only_slower),
-        cmocka_unit_test(hmap__grows_a_little_at_a_time),
-        cmocka_unit_test(hmap__seed_decides_the_bucket),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

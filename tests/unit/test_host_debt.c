@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A host that is asked owes a chunk in each deadline, and may be eight of them behind. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/time.h"
 #include "libdodo/debt.h"
+#include "tests/lib/case.h"
 
 static const uint64_t DEADLINE = NS_PER_S;
 
@@ -20,10 +15,9 @@ static void transfer(Debt *p, uint64_t call, uint64_t *now, uint64_t took_ns, un
     debt_leave(p);
 }
 
-static void nothing_served__too_slow_after_eight_deadlines(void **state)
+TEST(nothing_served__too_slow_after_eight_deadlines)
 {
     Debt p = {.owed_ns = 0};
-    (void)state;
     debt_enter(&p, 1, 5);
     debt_chunks(&p, 0, DEADLINE, 5 + 8 * DEADLINE - 1);
     assert_false(debt_is_too_slow(&p, DEADLINE));
@@ -31,11 +25,10 @@ static void nothing_served__too_slow_after_eight_deadlines(void **state)
     assert_true(debt_is_too_slow(&p, DEADLINE));
 }
 
-static void a_chunk_in_each_deadline__is_never_too_slow(void **state)
+TEST(a_chunk_in_each_deadline__is_never_too_slow)
 {
     Debt p = {.owed_ns = 0};
     uint64_t now = 0;
-    (void)state;
     debt_enter(&p, 1, now);
     for (unsigned i = 0; i < 1000; i++) {
         now += DEADLINE;
@@ -44,12 +37,11 @@ static void a_chunk_in_each_deadline__is_never_too_slow(void **state)
     }
 }
 
-static void a_chunk_in_three_deadlines__is_too_slow_soon(void **state)
+TEST(a_chunk_in_three_deadlines__is_too_slow_soon)
 {
     Debt p = {.owed_ns = 0};
     uint64_t now = 0;
     unsigned chunks = 0;
-    (void)state;
     debt_enter(&p, 1, now);
     for (; !debt_is_too_slow(&p, DEADLINE); chunks++) {
         now += 3 * DEADLINE;
@@ -58,32 +50,29 @@ static void a_chunk_in_three_deadlines__is_too_slow_soon(void **state)
     assert_int_equal(chunks, 4); /* behind by two more each time */
 }
 
-static void a_fast_beginning__is_no_credit(void **state)
+TEST(a_fast_beginning__is_no_credit)
 {
     Debt p = {.owed_ns = 0};
-    (void)state;
     debt_enter(&p, 1, 0);
     debt_chunks(&p, 64, DEADLINE, NS_PER_MS);
     debt_chunks(&p, 0, DEADLINE, NS_PER_MS + 8 * DEADLINE);
     assert_true(debt_is_too_slow(&p, DEADLINE));
 }
 
-static void pieces_of_a_call__share_one_account(void **state)
+TEST(pieces_of_a_call__share_one_account)
 {
     Debt p = {.owed_ns = 0};
     uint64_t now = 0;
     unsigned pieces = 0;
-    (void)state;
     for (; !debt_is_too_slow(&p, DEADLINE); pieces++)
         transfer(&p, 1, &now, 5 * DEADLINE, 1);
     assert_int_equal(pieces, 2);
 }
 
-static void the_next_call__does_not_answer_for_the_last(void **state)
+TEST(the_next_call__does_not_answer_for_the_last)
 {
     Debt p = {.owed_ns = 0};
     uint64_t now = 0;
-    (void)state;
     for (uint64_t call = 1; call < 100; call++) {
         transfer(&p, call, &now, 5 * DEADLINE, 1);
         assert_false(debt_is_too_slow(&p, DEADLINE));
@@ -91,11 +80,10 @@ static void the_next_call__does_not_answer_for_the_last(void **state)
 }
 
 /* Or two that take turns would never be too slow for anybody. */
-static void calls_beside_each_other__share_one_account(void **state)
+TEST(calls_beside_each_other__share_one_account)
 {
     Debt p = {.owed_ns = 0};
     uint64_t now = 0;
-    (void)state;
     debt_enter(&p, 1, now);
     for (uint64_t call = 2; call < 6; call++) {
         debt_enter(&p, call, now);
@@ -107,41 +95,22 @@ static void calls_beside_each_other__share_one_account(void **state)
 }
 
 /* Sixteen transfers at once do not make an hour of a quarter. */
-static void time__counts_once_for_all_who_wait(void **state)
+TEST(time__counts_once_for_all_who_wait)
 {
     Debt p = {.owed_ns = 0};
-    (void)state;
     for (unsigned i = 0; i < 16; i++)
         debt_enter(&p, 1, 0);
     debt_chunks(&p, 0, DEADLINE, DEADLINE);
     assert_int_equal(p.owed_ns, DEADLINE);
 }
 
-static void time__does_not_count_while_nothing_is_asked(void **state)
+TEST(time__does_not_count_while_nothing_is_asked)
 {
     Debt p = {.owed_ns = 0};
-    (void)state;
     debt_enter(&p, 1, 0);
     debt_chunks(&p, 0, DEADLINE, DEADLINE);
     debt_leave(&p);
     debt_enter(&p, 1, 100 * DEADLINE);
     debt_chunks(&p, 0, DEADLINE, 101 * DEADLINE);
     assert_int_equal(p.owed_ns, 2 * DEADLINE);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test(f)
-    const struct CMUnitTest tests[] = {
-        T(nothing_served__too_slow_after_eight_deadlines),
-        T(a_chunk_in_each_deadline__is_never_too_slow),
-        T(a_chunk_in_three_deadlines__is_too_slow_soon),
-        T(a_fast_beginning__is_no_credit),
-        T(pieces_of_a_call__share_one_account),
-        T(the_next_call__does_not_answer_for_the_last),
-        T(calls_beside_each_other__share_one_account),
-        T(time__counts_once_for_all_who_wait),
-        T(time__does_not_count_while_nothing_is_asked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

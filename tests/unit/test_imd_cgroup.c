@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The limit that a control group sets: what the kernel writes, line by line; then whole systems, as
  * directories. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <ftw.h>
@@ -18,12 +13,12 @@
 #include "base/cleanup.h"
 #include "daemon/cgroup.h"
 #include "imd/memory.h"
+#include "tests/lib/case.h"
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-static void group__lines(void **state)
+TEST(group__lines)
 {
-    (void)state;
     static const struct {
         const char *line;
         int kind; /* -1: none that limits memory */
@@ -55,9 +50,8 @@ static void group__lines(void **state)
     }
 }
 
-static void group__too_long(void **state)
+TEST(group__too_long)
 {
-    (void)state;
     enum CgroupKind kind;
     char line[2 * PATH_MAX], group[PATH_MAX];
     memset(line, 'x', sizeof line);
@@ -68,9 +62,8 @@ static void group__too_long(void **state)
     assert_true(cgroup_parse_group(line, &kind, group));
 }
 
-static void mount__lines(void **state)
+TEST(mount__lines)
 {
-    (void)state;
     static const struct {
         const char *line;
         int kind; /* -1: no such hierarchy */
@@ -106,9 +99,8 @@ static void mount__lines(void **state)
     }
 }
 
-static void limit__text(void **state)
+TEST(limit__text)
 {
-    (void)state;
     assert_int_equal(cgroup_parse_limit("4096\n"), 4096);
     assert_int_equal(cgroup_parse_limit("0"), 0);
     assert_int_equal(cgroup_parse_limit("9223372036854771712\n"), 9223372036854771712u);
@@ -276,9 +268,8 @@ static void limit__of_system(void **state)
 }
 
 /* This host's own, whatever it is: a limit has a file that says so. */
-static void limit__of_this_host(void **state)
+TEST(limit__of_this_host)
 {
-    (void)state;
     MemoryLimit limit;
     memory_limit("", &limit);
     assert_int_equal(limit.file[0] == '/', limit.bytes != UINT64_MAX);
@@ -288,9 +279,8 @@ static void limit__of_this_host(void **state)
 
 /* ---- the pool ------------------------------------------------------------------------------- */
 
-static void pool__more_than_the_limit(void **state)
+TEST(pool__more_than_the_limit)
 {
-    (void)state;
     char error[512] = "";
     MemoryLimit limit = {.bytes = (uint64_t)1 << 30, .file = "/cg/a/memory.max"};
     assert_int_equal(pool_memory_check(limit.bytes, UINT64_MAX, &limit, error, sizeof error), 0);
@@ -307,14 +297,8 @@ static void pool__more_than_the_limit(void **state)
 
 int main(void)
 {
-    enum { OTHERS = 6, ALL = OTHERS + ARRAY_SIZE(systems) };
-    struct CMUnitTest tests[ALL] = {
-        cmocka_unit_test(group__lines),        cmocka_unit_test(group__too_long),
-        cmocka_unit_test(mount__lines),        cmocka_unit_test(limit__text),
-        cmocka_unit_test(limit__of_this_host), cmocka_unit_test(pool__more_than_the_limit),
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(systems); i++)
-        tests[OTHERS + i] = (struct CMUnitTest){systems[i].name, limit__of_system, set_up,
-                                                tear_down, (void *)(uintptr_t)&systems[i]};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (unsigned i = 0; i < ARRAY_SIZE(systems); i++)
+        case_add(__LINE__, (struct CMUnitTest){systems[i].name, limit__of_system, set_up, tear_down,
+                                               (void *)(uintptr_t)&systems[i]});
+    return cases_run(NULL, NULL);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The control core: joining, beats, listings, other managers, leaving. */
+#include "tests/lib/case.h"
 #include "tests/unit/imd_control_fixture.h"
+
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- joining and beating --------------------------------------------------------------------- */
 
-static void join__says_what_there_is(void **state)
+CASE(join__says_what_there_is)
 {
     Fixture *f = *state;
     Message m;
@@ -25,7 +28,7 @@ static void join__says_what_there_is(void **state)
     assert_true(imd_control_joined(f->c));
 }
 
-static void join__is_repeated_until_answered(void **state)
+CASE(join__is_repeated_until_answered)
 {
     Fixture *f = *state;
     Message m;
@@ -46,7 +49,7 @@ static void join__is_repeated_until_answered(void **state)
     assert_true(imd_control_joined(f->c));
 }
 
-static void join__refused_is_tried_again(void **state)
+CASE(join__refused_is_tried_again)
 {
     Fixture *f = *state;
     Message m;
@@ -61,7 +64,7 @@ static void join__refused_is_tried_again(void **state)
     assert_int_equal(f->request.settled, 2);
 }
 
-static void beat__tells_hint_digest_and_traffic(void **state)
+CASE(beat__tells_hint_digest_and_traffic)
 {
     Fixture *f = *state;
     OpBeat beat;
@@ -82,7 +85,7 @@ static void beat__tells_hint_digest_and_traffic(void **state)
     assert_int_equal(beat.hint.regions, 2);
 }
 
-static void beat__latest_takes_the_place_of_an_unanswered(void **state)
+CASE(beat__latest_takes_the_place_of_an_unanswered)
 {
     Fixture *f = *state;
     OpBeat beat;
@@ -95,7 +98,7 @@ static void beat__latest_takes_the_place_of_an_unanswered(void **state)
     }
 }
 
-static void beat__unknown_peer_joins_again(void **state)
+CASE(beat__unknown_peer_joins_again)
 {
     Fixture *f = *state;
     OpBeat beat;
@@ -130,7 +133,7 @@ static void beats_answered(Fixture *f, unsigned count)
     }
 }
 
-static void silence__of_the_manager_is_its_loss(void **state)
+CASE(silence__of_the_manager_is_its_loss)
 {
     Fixture *f = *state;
     Message m;
@@ -154,7 +157,7 @@ static void silence__of_the_manager_is_its_loss(void **state)
     beats_answered(f, 1);
 }
 
-static void silence__ends_with_any_answer(void **state)
+CASE(silence__ends_with_any_answer)
 {
     Fixture *f = *state;
     OpBeat beat;
@@ -171,7 +174,7 @@ static void silence__ends_with_any_answer(void **state)
 }
 
 /* It has just been heard. */
-static void silence__ends_with_a_new_session(void **state)
+CASE(silence__ends_with_a_new_session)
 {
     Fixture *f = *state;
     start_minding(f);
@@ -185,7 +188,7 @@ static void silence__ends_with_a_new_session(void **state)
 }
 
 /* Answers may wait for us to read them, and nothing was asked meanwhile. */
-static void silence__counts_only_while_we_run(void **state)
+CASE(silence__counts_only_while_we_run)
 {
     Fixture *f = *state;
     OpBeat beat;
@@ -211,7 +214,7 @@ static void want_list(Fixture *f)
     answer(f, STATUS_OK, BEAT_WANT_LIST);
 }
 
-static void listing__of_nothing_is_one_empty_page(void **state)
+CASE(listing__of_nothing_is_one_empty_page)
 {
     Fixture *f = *state;
     OpListing page;
@@ -224,7 +227,7 @@ static void listing__of_nothing_is_one_empty_page(void **state)
     answer(f, STATUS_OK, 0);
 }
 
-static void listing__shows_all_a_directory_needs(void **state)
+CASE(listing__shows_all_a_directory_needs)
 {
     Fixture *f = *state;
     OpListing page;
@@ -254,7 +257,7 @@ static void listing__shows_all_a_directory_needs(void **state)
     assert_int_equal(l->port, 7702);
 }
 
-static void listing__of_many_pages(void **state)
+CASE(listing__of_many_pages)
 {
     Fixture *f = *state;
     OpListing page;
@@ -288,7 +291,7 @@ static void listing__of_many_pages(void **state)
     assert_int_equal(page.list, 2);
 }
 
-static void listing__before_what_is_under_way(void **state)
+CASE(listing__before_what_is_under_way)
 {
     Fixture *f = *state;
     OpListing page;
@@ -315,7 +318,7 @@ static void listing__before_what_is_under_way(void **state)
 }
 
 /* ... or waits for room. */
-static void listing__before_what_waits(void **state)
+CASE(listing__before_what_waits)
 {
     Fixture *f = *state;
     OpListing page;
@@ -335,7 +338,7 @@ static void listing__before_what_waits(void **state)
     expect_reply(f, id, STATUS_OK);
 }
 
-static void listing__abandoned_when_refused(void **state)
+CASE(listing__abandoned_when_refused)
 {
     Fixture *f = *state;
     OpListing page;
@@ -355,7 +358,7 @@ static void listing__abandoned_when_refused(void **state)
 }
 
 /* A manager that answers BEATs and no pages gets another list when it wants one. */
-static void listing__abandoned_when_not_answered(void **state)
+CASE(listing__abandoned_when_not_answered)
 {
     Fixture *f = *state;
     OpListing page;
@@ -381,7 +384,7 @@ static void listing__abandoned_when_not_answered(void **state)
 /* ---- sessions and managers --------------------------------------------------------------------
  */
 
-static void up__same_manager_goes_on(void **state)
+CASE(up__same_manager_goes_on)
 {
     Fixture *f = *state;
     Message m;
@@ -394,7 +397,7 @@ static void up__same_manager_goes_on(void **state)
     expect_reply(f, id, STATUS_OK);
 }
 
-static void up__other_manager_starts_again(void **state)
+CASE(up__other_manager_starts_again)
 {
     Fixture *f = *state;
     Message m;
@@ -424,7 +427,7 @@ static void up__other_manager_starts_again(void **state)
     expect_reply(f, id, STATUS_OK);
 }
 
-static void up__waiting_requests_of_another_manager_end(void **state)
+CASE(up__waiting_requests_of_another_manager_end)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(POOL_PAGES, 1);
@@ -442,7 +445,7 @@ static void up__waiting_requests_of_another_manager_end(void **state)
 
 /* ---- leaving --------------------------------------------------------------------------------- */
 
-static void leave__parts(void **state)
+CASE(leave__parts)
 {
     Fixture *f = *state;
     Message m;
@@ -465,7 +468,7 @@ static void leave__parts(void **state)
     assert_int_equal(f->messages_count, 0); /* no BEAT any more */
 }
 
-static void leave__gives_up(void **state)
+CASE(leave__gives_up)
 {
     Fixture *f = *state;
     Message m;
@@ -479,7 +482,7 @@ static void leave__gives_up(void **state)
     assert_int_equal(imd_control_deadline(f->c), TIME_NEVER);
 }
 
-static void leave__without_a_manager(void **state)
+CASE(leave__without_a_manager)
 {
     Fixture *f = *state;
     imd_control_leave(f->c, f->now_ns);
@@ -487,7 +490,7 @@ static void leave__without_a_manager(void **state)
     assert_int_equal(f->messages_count, 0);
 }
 
-static void leave__refuses_those_that_wait(void **state)
+CASE(leave__refuses_those_that_wait)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(POOL_PAGES, 1);
@@ -499,37 +502,4 @@ static void leave__refuses_those_that_wait(void **state)
     expect_reply(f, id, STATUS_LEAVING);
     ImdCommand drop = expect_command(f, IMD_DROP);
     finish(f, &drop, 0);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(join__says_what_there_is),
-        T(join__is_repeated_until_answered),
-        T(join__refused_is_tried_again),
-        T(beat__tells_hint_digest_and_traffic),
-        T(beat__latest_takes_the_place_of_an_unanswered),
-        T(beat__unknown_peer_joins_again),
-        T(silence__of_the_manager_is_its_loss),
-        T(silence__ends_with_any_answer),
-        T(silence__ends_with_a_new_session),
-        T(silence__counts_only_while_we_run),
-        T(listing__of_nothing_is_one_empty_page),
-        T(listing__shows_all_a_directory_needs),
-        T(listing__of_many_pages),
-        T(listing__before_what_is_under_way),
-        T(listing__before_what_waits),
-        T(listing__abandoned_when_refused),
-        T(listing__abandoned_when_not_answered),
-        T(up__same_manager_goes_on),
-        T(up__other_manager_starts_again),
-        T(up__waiting_requests_of_another_manager_end),
-        T(leave__parts),
-        T(leave__gives_up),
-        T(leave__without_a_manager),
-        T(leave__refuses_those_that_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

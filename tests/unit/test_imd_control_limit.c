@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool's limit in the control core: nothing is given beyond it, the least recently used go
  * first when it falls, and what is given back is given back before it is used again. */
+#include "tests/lib/case.h"
 #include "tests/unit/imd_control_fixture.h"
 
 static OpBeat hint_now(Fixture *f)
@@ -45,7 +46,9 @@ static void refused(Fixture *f, unsigned pages, uint8_t evict)
     assert_int_equal(r.status, STATUS_NO_MEMORY);
 }
 
-static void limit__nothing_is_given_beyond_it(void **state)
+#define CASE(name) TEST_WITH(name, setup, teardown)
+
+CASE(limit__nothing_is_given_beyond_it)
 {
     Fixture *f = *state;
     join(f);
@@ -70,7 +73,7 @@ static void limit__nothing_is_given_beyond_it(void **state)
     (void)added(f, 54);
 }
 
-static void limit__the_manager_hears_of_it_soon(void **state)
+CASE(limit__the_manager_hears_of_it_soon)
 {
     Fixture *f = *state;
     OpBeat beat;
@@ -91,7 +94,7 @@ static void limit__the_manager_hears_of_it_soon(void **state)
     assert_int_equal(f->messages_count, 0);
 }
 
-static void limit__least_recently_used_go_first(void **state)
+CASE(limit__least_recently_used_go_first)
 {
     Fixture *f = *state;
     ImdCommand r[4];
@@ -117,7 +120,7 @@ static void limit__least_recently_used_go_first(void **state)
 }
 
 /* ... by their use before this fall, not before one that is over. */
-static void limit__each_fall_looks_again(void **state)
+CASE(limit__each_fall_looks_again)
 {
     Fixture *f = *state;
     ImdCommand r[4];
@@ -136,7 +139,7 @@ static void limit__each_fall_looks_again(void **state)
 }
 
 /* An ALLOC counts as a use: what was opened just now is not the first to go. */
-static void limit__new_regions_count_as_used(void **state)
+CASE(limit__new_regions_count_as_used)
 {
     Fixture *f = *state;
     join(f);
@@ -149,7 +152,7 @@ static void limit__new_regions_count_as_used(void **state)
     assert_int_equal(f->commands_count, 0);
 }
 
-static void limit__released_ones_go_before_open_ones(void **state)
+CASE(limit__released_ones_go_before_open_ones)
 {
     Fixture *f = *state;
     join(f);
@@ -164,7 +167,7 @@ static void limit__released_ones_go_before_open_ones(void **state)
 }
 
 /* What has a command under way is looked at when it rests. */
-static void limit__what_moves_goes_when_it_rests(void **state)
+CASE(limit__what_moves_goes_when_it_rests)
 {
     Fixture *f = *state;
     join(f);
@@ -184,7 +187,7 @@ static void limit__what_moves_goes_when_it_rests(void **state)
 }
 
 /* An ALLOC that waited for room which the limit took away is refused, not forgotten. */
-static void limit__refuses_what_waits_for_room(void **state)
+CASE(limit__refuses_what_waits_for_room)
 {
     Fixture *f = *state;
     join(f);
@@ -204,7 +207,7 @@ static void limit__refuses_what_waits_for_room(void **state)
 }
 
 /* Thousands of regions are dropped a few at a time, and all of them are. */
-static void limit__many_go_by_and_by(void **state)
+CASE(limit__many_go_by_and_by)
 {
     Fixture *f = *state;
     ImdControlConfig config = config_default();
@@ -238,7 +241,7 @@ static void start_giving_back(Fixture *f)
     join(f);
 }
 
-static void give_back__before_the_range_is_used_again(void **state)
+CASE(give_back__before_the_range_is_used_again)
 {
     Fixture *f = *state;
     start_giving_back(f);
@@ -263,7 +266,7 @@ static void give_back__before_the_range_is_used_again(void **state)
     expect_reply(f, id, STATUS_OK);
 }
 
-static void give_back__whole_pages(void **state)
+CASE(give_back__whole_pages)
 {
     Fixture *f = *state;
     start_giving_back(f);
@@ -278,7 +281,7 @@ static void give_back__whole_pages(void **state)
     assert_int_equal(imd_control_used_bytes(f->c), 0);
 }
 
-static void give_back__counts_as_used_until_it_is_over(void **state)
+CASE(give_back__counts_as_used_until_it_is_over)
 {
     Fixture *f = *state;
     start_giving_back(f);
@@ -291,7 +294,7 @@ static void give_back__counts_as_used_until_it_is_over(void **state)
 }
 
 /* An ADD that failed took no page. */
-static void give_back__not_what_was_never_had(void **state)
+CASE(give_back__not_what_was_never_had)
 {
     Fixture *f = *state;
     start_giving_back(f);
@@ -301,25 +304,4 @@ static void give_back__not_what_was_never_had(void **state)
     finish(f, &add, -ENOMEM);
     assert_int_equal(f->commands_count, 0);
     expect_reply(f, id, STATUS_NO_MEMORY);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(limit__nothing_is_given_beyond_it),
-        TEST(limit__the_manager_hears_of_it_soon),
-        TEST(limit__least_recently_used_go_first),
-        TEST(limit__each_fall_looks_again),
-        TEST(limit__new_regions_count_as_used),
-        TEST(limit__released_ones_go_before_open_ones),
-        TEST(limit__what_moves_goes_when_it_rests),
-        TEST(limit__refuses_what_waits_for_room),
-        TEST(limit__many_go_by_and_by),
-        TEST(give_back__before_the_range_is_used_again),
-        TEST(give_back__whole_pages),
-        TEST(give_back__counts_as_used_until_it_is_over),
-        TEST(give_back__not_what_was_never_had),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

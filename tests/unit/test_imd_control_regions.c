@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The control core: the manager's requests, what they lead to, and at most once. */
+#include "tests/lib/case.h"
 #include "tests/unit/imd_control_fixture.h"
+
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- allocating and freeing ------------------------------------------------------------------ */
 
-static void alloc__is_answered_when_the_thread_has_it(void **state)
+CASE(alloc__is_answered_when_the_thread_has_it)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(3, 0);
@@ -32,7 +35,7 @@ static void alloc__is_answered_when_the_thread_has_it(void **state)
     assert_int_equal(f->alloc.port, 7702);
 }
 
-static void alloc__full(void **state)
+CASE(alloc__full)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(POOL_PAGES + 1, 1);
@@ -47,7 +50,7 @@ static void alloc__full(void **state)
     assert_int_equal(f->commands_count, 0);
 }
 
-static void alloc__too_many_regions(void **state)
+CASE(alloc__too_many_regions)
 {
     Fixture *f = *state;
     ImdControlConfig config = config_default();
@@ -68,7 +71,7 @@ static void alloc__too_many_regions(void **state)
     expect_reply(f, id, STATUS_OK);
 }
 
-static void alloc__thread_without_memory(void **state)
+CASE(alloc__thread_without_memory)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(3, 0);
@@ -83,7 +86,7 @@ static void alloc__thread_without_memory(void **state)
     assert_int_equal(imd_control_regions(f->c), 0);
 }
 
-static void alloc__evicts_the_least_recently_released(void **state)
+CASE(alloc__evicts_the_least_recently_released)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(30, 0);
@@ -112,7 +115,7 @@ static void alloc__evicts_the_least_recently_released(void **state)
     assert_int_equal(imd_control_regions(f->c), 3);
 }
 
-static void alloc__several_wait_for_room(void **state)
+CASE(alloc__several_wait_for_room)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(32, 1);
@@ -132,7 +135,7 @@ static void alloc__several_wait_for_room(void **state)
     expect_reply(f, second, STATUS_OK);
 }
 
-static void alloc__ids_are_never_used_again(void **state)
+CASE(alloc__ids_are_never_used_again)
 {
     Fixture *f = *state;
     join(f);
@@ -145,7 +148,7 @@ static void alloc__ids_are_never_used_again(void **state)
     assert_memory_not_equal(&a.capability, &b.capability, sizeof a.capability);
 }
 
-static void free__range_comes_back_when_the_thread_let_go(void **state)
+CASE(free__range_comes_back_when_the_thread_let_go)
 {
     Fixture *f = *state;
     OpAlloc m = alloc_of(POOL_PAGES, 0);
@@ -162,7 +165,7 @@ static void free__range_comes_back_when_the_thread_let_go(void **state)
     alloc(f, POOL_PAGES);
 }
 
-static void free__unknown(void **state)
+CASE(free__unknown)
 {
     Fixture *f = *state;
     uint8_t body[WIRE_BODY_MAX];
@@ -179,7 +182,7 @@ static void free__unknown(void **state)
 /* ---- release and reopen -----------------------------------------------------------------------
  */
 
-static void reopen__gives_a_new_address(void **state)
+CASE(reopen__gives_a_new_address)
 {
     Fixture *f = *state;
     RegionListing l;
@@ -204,7 +207,7 @@ static void reopen__gives_a_new_address(void **state)
     assert_false(imd_control_region_at(f->c, 1, &l));
 }
 
-static void reopen__stamp(void **state)
+CASE(reopen__stamp)
 {
     Fixture *f = *state;
     const Stamp others[] = {{101, 200, 300}, {100, 201, 300}, {100, 200, 301}};
@@ -219,7 +222,7 @@ static void reopen__stamp(void **state)
     finish_next(f, IMD_REOPEN);
 }
 
-static void reopen__withdraws_the_record(void **state)
+CASE(reopen__withdraws_the_record)
 {
     Fixture *f = *state;
     RegionListing l;
@@ -238,7 +241,7 @@ static void reopen__withdraws_the_record(void **state)
     expect_reply(f, ask_release(f, &a, &stamp_one), STATUS_GONE); /* the old opening's address */
 }
 
-static void release__checks_the_whole_address(void **state)
+CASE(release__checks_the_whole_address)
 {
     Fixture *f = *state;
     join(f);
@@ -257,7 +260,7 @@ static void release__checks_the_whole_address(void **state)
     assert_int_equal(f->commands_count, 0);
 }
 
-static void release__twice(void **state)
+CASE(release__twice)
 {
     Fixture *f = *state;
     join(f);
@@ -268,7 +271,7 @@ static void release__twice(void **state)
     assert_int_equal(f->commands_count, 0);
 }
 
-static void released__goes_with_age(void **state)
+CASE(released__goes_with_age)
 {
     Fixture *f = *state;
     RegionListing l;
@@ -293,7 +296,7 @@ static void released__goes_with_age(void **state)
     assert_int_equal(l.address.region, b.region);
 }
 
-static void requests__for_one_region_queue(void **state)
+CASE(requests__for_one_region_queue)
 {
     Fixture *f = *state;
     join(f);
@@ -315,7 +318,7 @@ static void requests__for_one_region_queue(void **state)
 
 /* ---- at most once ---------------------------------------------------------------------------- */
 
-static void request__once(void **state)
+CASE(request__once)
 {
     Fixture *f = *state;
     uint8_t body[WIRE_BODY_MAX];
@@ -346,7 +349,7 @@ static void request__once(void **state)
     assert_int_equal(imd_control_regions(f->c), 1);
 }
 
-static void request__malformed(void **state)
+CASE(request__malformed)
 {
     Fixture *f = *state;
     uint8_t body[8] = {0};
@@ -414,7 +417,7 @@ static void random_finish(Fixture *f, uint64_t *seed)
     finish(f, &command, command.kind == IMD_ADD && draw(seed, 10) == 0 ? -ENOMEM : 0);
 }
 
-static void control__random(void **state)
+CASE(control__random)
 {
     Fixture *f = *state;
     uint64_t seed = 3;
@@ -447,32 +450,4 @@ static void control__random(void **state)
         finish_next(f, IMD_DROP);
     }
     assert_int_equal(imd_control_free_bytes(f->c), POOL_PAGES * PAGE);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(alloc__is_answered_when_the_thread_has_it),
-        T(alloc__full),
-        T(alloc__too_many_regions),
-        T(alloc__thread_without_memory),
-        T(alloc__evicts_the_least_recently_released),
-        T(alloc__several_wait_for_room),
-        T(alloc__ids_are_never_used_again),
-        T(free__range_comes_back_when_the_thread_let_go),
-        T(free__unknown),
-        T(reopen__gives_a_new_address),
-        T(reopen__stamp),
-        T(reopen__withdraws_the_record),
-        T(release__checks_the_whole_address),
-        T(release__twice),
-        T(released__goes_with_age),
-        T(requests__for_one_region_queue),
-        T(request__once),
-        T(request__malformed),
-        T(control__random),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The data core: reads, addresses, and a region's life. */
+#include "tests/lib/case.h"
 #include "tests/unit/imd_data_fixture.h"
+
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- reads ---------------------------------------------------------------------------------- */
 
-static void read__unfilled_first(void **state)
+CASE(read__unfilled_first)
 {
     Fixture *f = *state;
     read_at(f, 0, 2 * BLOCK);
@@ -15,7 +18,7 @@ static void read__unfilled_first(void **state)
     assert_int_equal(imd_data_stats(f->d)->read_bytes, 0);
 }
 
-static void read__sends_what_touches_only_filled_blocks(void **state)
+CASE(read__sends_what_touches_only_filled_blocks)
 {
     Fixture *f = *state;
     RegionAddress a = the_address();
@@ -33,7 +36,7 @@ static void read__sends_what_touches_only_filled_blocks(void **state)
     assert_memory_equal(f->got, f->pattern + 400, 2048);
 }
 
-static void read__sends_only_what_is_wanted(void **state)
+CASE(read__sends_only_what_is_wanted)
 {
     Fixture *f = *state;
     uint8_t out[WIRE_PAYLOAD_MAX];
@@ -50,7 +53,7 @@ static void read__sends_only_what_is_wanted(void **state)
     assert_int_equal(imd_data_stats(f->d)->read_bytes, 2 * SEGMENT);
 }
 
-static void read__range(void **state)
+CASE(read__range)
 {
     static const struct {
         uint64_t offset;
@@ -90,14 +93,14 @@ static void expect_denied(Fixture *f, const RegionAddress *a, enum Status status
     assert_memory_equal(before, memory_at(f, 0), sizeof before);
 }
 
-static void address__epoch(void **state)
+CASE(address__epoch)
 {
     RegionAddress a = the_address();
     a.epoch++;
     expect_denied(*state, &a, STATUS_EPOCH);
 }
 
-static void address__region_id(void **state)
+CASE(address__region_id)
 {
     Fixture *f = *state;
     RegionAddress a = the_address();
@@ -106,7 +109,7 @@ static void address__region_id(void **state)
     assert_int_equal(imd_data_stats(f->d)->denied, 4);
 }
 
-static void address__opening(void **state)
+CASE(address__opening)
 {
     Fixture *f = *state;
     RegionAddress a = the_address();
@@ -115,7 +118,7 @@ static void address__opening(void **state)
     assert_int_equal(imd_data_stats(f->d)->denied, 4);
 }
 
-static void address__capability(void **state)
+CASE(address__capability)
 {
     Fixture *f = *state;
     for (unsigned i = 0; i < 16; i++) {
@@ -128,7 +131,7 @@ static void address__capability(void **state)
 
 /* ---- a region's life ------------------------------------------------------------------------ */
 
-static void region__drop(void **state)
+CASE(region__drop)
 {
     Fixture *f = *state;
     RegionAddress a = the_address();
@@ -151,7 +154,7 @@ static void region__drop(void **state)
     assert_int_equal(f->sent, 0);
 }
 
-static void region__close_and_reopen(void **state)
+CASE(region__close_and_reopen)
 {
     Fixture *f = *state;
     RegionAddress a = the_address();
@@ -189,7 +192,7 @@ static void region__close_and_reopen(void **state)
     assert_int_equal(imd_data_stats(f->d)->writes_repeated, 0);
 }
 
-static void region__leave(void **state)
+CASE(region__leave)
 {
     Fixture *f = *state;
     RegionAddress a = the_address();
@@ -210,7 +213,7 @@ static void region__leave(void **state)
     assert_true(imd_data_idle(f->d));
 }
 
-static void ping__is_echoed(void **state)
+CASE(ping__is_echoed)
 {
     Fixture *f = *state;
     uint8_t out[WIRE_PAYLOAD_MAX];
@@ -225,7 +228,7 @@ static void ping__is_echoed(void **state)
     assert_int_equal(f->pong.flags, PONG_LEAVING);
 }
 
-static void input__malformed_is_counted(void **state)
+CASE(input__malformed_is_counted)
 {
     static const uint8_t types[] = {
         0,         WIRE_READ,    WIRE_DATA,      WIRE_WRITE,   WIRE_PING,
@@ -240,7 +243,7 @@ static void input__malformed_is_counted(void **state)
     assert_int_equal(imd_data_stats(f->d)->malformed, sizeof types * (sizeof junk + 1));
 }
 
-static void data__memory_is_accounted_for(void **state)
+CASE(data__memory_is_accounted_for)
 {
     Fixture *f = *state;
     ImdRegion r;
@@ -256,27 +259,4 @@ static void data__memory_is_accounted_for(void **state)
     imd_data_drop(f->d, 1);
     imd_data_drop(f->d, 2);
     assert_int_equal(imd_data_bytes(f->d), empty);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(read__unfilled_first),
-        T(read__sends_what_touches_only_filled_blocks),
-        T(read__sends_only_what_is_wanted),
-        T(read__range),
-        T(address__epoch),
-        T(address__region_id),
-        T(address__opening),
-        T(address__capability),
-        T(region__drop),
-        T(region__close_and_reopen),
-        T(region__leave),
-        T(ping__is_echoed),
-        T(input__malformed_is_counted),
-        T(data__memory_is_accounted_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

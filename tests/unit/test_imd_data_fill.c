@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The data core: fills, every rule that they keep by name; and all of it at random. */
+#include "tests/lib/case.h"
 #include "tests/unit/imd_data_fixture.h"
+
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
-static void fill__complete(void **state)
+CASE(fill__complete)
 {
     Fixture *f = *state;
     WireWrite m = fill_of(7, 0, 0, 3 * BLOCK);
@@ -25,7 +28,7 @@ static void fill__complete(void **state)
     assert_int_equal(imd_data_stats(f->d)->fill_bytes, 3 * BLOCK);
 }
 
-static void fill__takes_only_whole_blocks(void **state)
+CASE(fill__takes_only_whole_blocks)
 {
     Fixture *f = *state;
     send_all(f, fill_of(1, 0, 100, 2 * BLOCK)); /* part of 0, all of 1, part of 2 */
@@ -37,7 +40,7 @@ static void fill__takes_only_whole_blocks(void **state)
     assert_true(imd_data_block_filled(f->d, REGION, 10));
 }
 
-static void fill__skips_filled_blocks(void **state)
+CASE(fill__skips_filled_blocks)
 {
     Fixture *f = *state;
     uint8_t file[3 * BLOCK];
@@ -53,7 +56,7 @@ static void fill__skips_filled_blocks(void **state)
     assert_memory_equal(memory_at(f, 2 * BLOCK), file, BLOCK);
 }
 
-static void fill__counter(void **state)
+CASE(fill__counter)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, BLOCK + 5, 10));
@@ -65,7 +68,7 @@ static void fill__counter(void **state)
     expect_filled(f, "fff");
 }
 
-static void fill__overtaken_while_under_way(void **state)
+CASE(fill__overtaken_while_under_way)
 {
     Fixture *f = *state;
     WireWrite m = fill_of(1, 0, 0, 2 * BLOCK);
@@ -77,7 +80,7 @@ static void fill__overtaken_while_under_way(void **state)
     expect_refused(f, m, WIRE_INDEX_NONE, STATUS_STALE);
 }
 
-static void fill__beside_a_write(void **state)
+CASE(fill__beside_a_write)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 2 * BLOCK, 2 * SEGMENT);
@@ -90,7 +93,7 @@ static void fill__beside_a_write(void **state)
 }
 
 /* A block that was filled when one of its segments came is not filled by this fill. */
-static void fill__complete_after_a_void_between(void **state)
+CASE(fill__complete_after_a_void_between)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, BLOCK, BLOCK));
@@ -103,7 +106,7 @@ static void fill__complete_after_a_void_between(void **state)
     expect_filled(f, "fu");
 }
 
-static void fill__oldest_gives_way(void **state)
+CASE(fill__oldest_gives_way)
 {
     Fixture *f = *state;
     size_t bytes = 0;
@@ -121,7 +124,7 @@ static void fill__oldest_gives_way(void **state)
     assert_int_equal(f->ack.received, 0);
 }
 
-static void fill__names_are_a_sessions_own(void **state)
+CASE(fill__names_are_a_sessions_own)
 {
     Fixture *f = *state;
     WireWrite m = fill_of(1, 0, 0, BLOCK);
@@ -136,7 +139,7 @@ static void fill__names_are_a_sessions_own(void **state)
     assert_int_equal(f->ack.received, 4);
 }
 
-static void fill__other_chunk_of_the_same_name(void **state)
+CASE(fill__other_chunk_of_the_same_name)
 {
     Fixture *f = *state;
     WireWrite m = fill_of(1, 0, 0, BLOCK);
@@ -263,7 +266,7 @@ static void world_check(World *w)
     }
 }
 
-static void data__random_against_a_file(void **state)
+CASE(data__random_against_a_file)
 {
     World *w = calloc(1, sizeof *w);
     w->f = *state;
@@ -280,24 +283,4 @@ static void data__random_against_a_file(void **state)
     assert_true(s->voided > 100 && s->read_bytes > 3000 * BLOCK);
     assert_true(imd_data_idle(w->f->d));
     free(w);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(fill__complete),
-        T(fill__takes_only_whole_blocks),
-        T(fill__skips_filled_blocks),
-        T(fill__counter),
-        T(fill__overtaken_while_under_way),
-        T(fill__beside_a_write),
-        T(fill__complete_after_a_void_between),
-        T(fill__oldest_gives_way),
-        T(fill__names_are_a_sessions_own),
-        T(fill__other_chunk_of_the_same_name),
-        T(data__random_against_a_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

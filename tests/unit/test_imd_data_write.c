@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The data core: writes and voids, every rule that they keep by name. */
+#include "tests/lib/case.h"
 #include "tests/unit/imd_data_fixture.h"
+
+#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* ---- writes --------------------------------------------------------------------------------- */
 
-static void write__unfills_until_its_last_segment(void **state)
+CASE(write__unfills_until_its_last_segment)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, 3 * BLOCK));
@@ -26,7 +29,7 @@ static void write__unfills_until_its_last_segment(void **state)
     assert_int_equal(imd_data_stats(f->d)->write_bytes, 5 * BLOCK);
 }
 
-static void write__poll_opens_and_unfills(void **state)
+CASE(write__poll_opens_and_unfills)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, BLOCK));
@@ -41,7 +44,7 @@ static void write__poll_opens_and_unfills(void **state)
     assert_int_equal(f->ack.received, 1);
 }
 
-static void write__partial_write(void **state)
+CASE(write__partial_write)
 {
     Fixture *f = *state;
     /* part of unfilled blocks: 0 and 2 stay unfilled, 1 is covered */
@@ -56,7 +59,7 @@ static void write__partial_write(void **state)
     assert_memory_equal(f->got + 60, f->pattern + BLOCK - 100 + 60, BLOCK - 60);
 }
 
-static void write__to_the_regions_end(void **state)
+CASE(write__to_the_regions_end)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 10 * BLOCK, 99));
@@ -70,7 +73,7 @@ static void write__to_the_regions_end(void **state)
 }
 
 /* And what closes it, late: by that the client tells reordering from loss. */
-static void write__gap_is_reported_and_what_closes_it(void **state)
+CASE(write__gap_is_reported_and_what_closes_it)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 0, 4 * BLOCK);
@@ -95,7 +98,7 @@ static void write__gap_is_reported_and_what_closes_it(void **state)
     assert_memory_equal(memory_at(f, 0), f->pattern, 4 * BLOCK);
 }
 
-static void write__first_segments_lost_is_a_gap(void **state)
+CASE(write__first_segments_lost_is_a_gap)
 {
     Fixture *f = *state;
     assert_true(send_segment(f, write_of(1, 0, BLOCK), 2));
@@ -103,7 +106,7 @@ static void write__first_segments_lost_is_a_gap(void **state)
     assert_int_equal(f->ack.received, 4);
 }
 
-static void write__once(void **state)
+CASE(write__once)
 {
     Fixture *f = *state;
     uint8_t other[BLOCK];
@@ -125,7 +128,7 @@ static void write__once(void **state)
     assert_int_equal(imd_data_stats(f->d)->writes, 3);
 }
 
-static void write__numbers_window(void **state)
+CASE(write__numbers_window)
 {
     Fixture *f = *state;
     expect_refused(f, write_of(0, 0, 10), 0, STATUS_INVALID);
@@ -143,7 +146,7 @@ static void write__numbers_window(void **state)
     send_all(f, write_of(129, 0, 10));
 }
 
-static void write__other_chunk_of_the_same_number(void **state)
+CASE(write__other_chunk_of_the_same_number)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 0, 2 * BLOCK), other = m;
@@ -162,7 +165,7 @@ static void write__other_chunk_of_the_same_number(void **state)
     expect_ack(f, WRITE_DONE, STATUS_OK);
 }
 
-static void write__cut_again_starts_again(void **state)
+CASE(write__cut_again_starts_again)
 {
     Fixture *f = *state;
     WireWrite m = write_of(1, 0, BLOCK);
@@ -179,7 +182,7 @@ static void write__cut_again_starts_again(void **state)
 }
 
 /* Who begins writes and never ends them takes room and the others' grant from them. */
-static void write__that_nobody_goes_on_with_gives_way(void **state)
+CASE(write__that_nobody_goes_on_with_gives_way)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, 4 * BLOCK));
@@ -200,7 +203,7 @@ static void write__that_nobody_goes_on_with_gives_way(void **state)
     expect_filled(f, "ufuf");
 }
 
-static void write__busy(void **state)
+CASE(write__busy)
 {
     Fixture *f = *state;
     for (uint64_t n = 1; n <= 4; n++)
@@ -215,7 +218,7 @@ static void write__busy(void **state)
     send_all(f, write_of(5, 4 * BLOCK, BLOCK));
 }
 
-static void write__grant_is_shared(void **state)
+CASE(write__grant_is_shared)
 {
     Fixture *f = *state;
     assert_true(send_segment(f, write_of(1, 0, BLOCK), WIRE_INDEX_NONE));
@@ -224,7 +227,7 @@ static void write__grant_is_shared(void **state)
     assert_int_equal(f->ack.grant, 1 << 19);
 }
 
-static void write__alone_is_granted_a_chunk(void **state)
+CASE(write__alone_is_granted_a_chunk)
 {
     Fixture *f = *state;
     Env env = {.random = fake_random, .ctx = f};
@@ -246,7 +249,7 @@ static void write__alone_is_granted_a_chunk(void **state)
 }
 
 /* A client that breaks the order of its own writes harms itself only so far. */
-static void write__beside_another_in_one_block(void **state)
+CASE(write__beside_another_in_one_block)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, BLOCK));
@@ -260,7 +263,7 @@ static void write__beside_another_in_one_block(void **state)
 
 /* ---- voids ---------------------------------------------------------------------------------- */
 
-static void void__ends_the_write(void **state)
+CASE(void__ends_the_write)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, 3 * BLOCK));
@@ -276,7 +279,7 @@ static void void__ends_the_write(void **state)
     expect_filled(f, "uuf");
 }
 
-static void void__of_a_finished_or_unseen_write(void **state)
+CASE(void__of_a_finished_or_unseen_write)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, 3 * BLOCK));
@@ -297,7 +300,7 @@ static void void__of_a_finished_or_unseen_write(void **state)
     expect_ack(f, WRITE_REFUSED, STATUS_INVALID);
 }
 
-static void void__is_not_forgotten_by_a_write_under_way(void **state)
+CASE(void__is_not_forgotten_by_a_write_under_way)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, 3 * BLOCK));
@@ -309,7 +312,7 @@ static void void__is_not_forgotten_by_a_write_under_way(void **state)
 }
 
 /* For the cap's sake: what is under way goes on, what is new is refused once and comes again. */
-static void pace__new_writes_and_fills_are_busy(void **state)
+CASE(pace__new_writes_and_fills_are_busy)
 {
     Fixture *f = *state;
     send_all(f, write_of(1, 0, BLOCK));
@@ -335,7 +338,7 @@ static void pace__new_writes_and_fills_are_busy(void **state)
     send_all(f, write_of(4, 2 * BLOCK, BLOCK));
 }
 
-static void pace__a_read_is_asked_to_come_again(void **state)
+CASE(pace__a_read_is_asked_to_come_again)
 {
     Fixture *f = *state;
     WireRead m = {.ask = 9, .address = the_address(), .len = 100, .segment = SEGMENT, .want = 1};
@@ -345,33 +348,4 @@ static void pace__a_read_is_asked_to_come_again(void **state)
     assert_int_equal(f->data.index, WIRE_INDEX_NONE);
     assert_int_equal(f->data.status, STATUS_BUSY);
     assert_int_equal(imd_data_stats(f->d)->busy, 1);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(write__unfills_until_its_last_segment),
-        T(write__poll_opens_and_unfills),
-        T(write__partial_write),
-        T(write__to_the_regions_end),
-        T(write__gap_is_reported_and_what_closes_it),
-        T(write__first_segments_lost_is_a_gap),
-        T(write__once),
-        T(write__numbers_window),
-        T(write__other_chunk_of_the_same_number),
-        T(write__cut_again_starts_again),
-        T(write__busy),
-        T(write__that_nobody_goes_on_with_gives_way),
-        T(write__grant_is_shared),
-        T(write__alone_is_granted_a_chunk),
-        T(write__beside_another_in_one_block),
-        T(void__ends_the_write),
-        T(void__of_a_finished_or_unseen_write),
-        T(void__is_not_forgotten_by_a_write_under_way),
-        T(pace__new_writes_and_fills_are_busy),
-        T(pace__a_read_is_asked_to_come_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What imd decides around its control core: the manager it looks for, the owner it serves, its
  * end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/time.h"
 #include "imd/member.h"
 #include "proto/wire.h"
+#include "tests/lib/case.h"
 #include "tests/lib/peer.h"
 
 enum { THREADS = 2, PAGE = 4096, COMMANDS_MAX = 8, MESSAGES_MAX = 8 };
@@ -175,10 +170,9 @@ static enum OwnerEvent hear(Fixture *f, const char *text)
 
 /* ---- the manager ----------------------------------------------------------------------------- */
 
-static void manager__that_is_not_there_is_reported_now_and_then(void **state)
+TEST(manager__that_is_not_there_is_reported_now_and_then)
 {
     Fixture f;
-    (void)state;
     begin(&f, false, ROLE_CMD);
     elapse(&f, 3 * NS_PER_S - 1);
     assert_int_equal(f.news[MEMBER_UNHEARD], 0);
@@ -194,10 +188,9 @@ static void manager__that_is_not_there_is_reported_now_and_then(void **state)
     end(&f);
 }
 
-static void manager__that_falls_silent_is_looked_for_again(void **state)
+TEST(manager__that_falls_silent_is_looked_for_again)
 {
     Fixture f;
-    (void)state;
     begin(&f, false, ROLE_CMD);
     join(&f);
     elapse(&f, 20 * NS_PER_S);
@@ -208,10 +201,9 @@ static void manager__that_falls_silent_is_looked_for_again(void **state)
     end(&f);
 }
 
-static void manager__whose_session_dies_is_called_at_once(void **state)
+TEST(manager__whose_session_dies_is_called_at_once)
 {
     Fixture f;
-    (void)state;
     begin(&f, false, ROLE_CMD);
     join(&f);
     Session *was = f.m.manager.session;
@@ -224,10 +216,9 @@ static void manager__whose_session_dies_is_called_at_once(void **state)
     end(&f);
 }
 
-static void manager__is_not_just_anybody(void **state)
+TEST(manager__is_not_just_anybody)
 {
     Fixture f;
-    (void)state;
     begin(&f, false, ROLE_RMD);
     meet(&f);
     assert_int_equal(f.news[MEMBER_NO_MANAGER], 1);
@@ -237,10 +228,9 @@ static void manager__is_not_just_anybody(void **state)
 
 /* ---- the owner ------------------------------------------------------------------------------- */
 
-static void limit__is_hurried_for_until_it_is_reached(void **state)
+TEST(limit__is_hurried_for_until_it_is_reached)
 {
     Fixture f;
-    (void)state;
     begin(&f, true, ROLE_CMD);
     join(&f);
     alloc(&f, 4);
@@ -259,10 +249,9 @@ static void limit__is_hurried_for_until_it_is_reached(void **state)
     end(&f);
 }
 
-static void use__is_reported_again_to_a_monitor_that_did_not_listen(void **state)
+TEST(use__is_reported_again_to_a_monitor_that_did_not_listen)
 {
     Fixture f;
-    (void)state;
     begin(&f, true, ROLE_CMD);
     join(&f);
     f.deaf = true;
@@ -277,10 +266,9 @@ static void use__is_reported_again_to_a_monitor_that_did_not_listen(void **state
     end(&f);
 }
 
-static void owner__that_falls_silent_ends_it(void **state)
+TEST(owner__that_falls_silent_ends_it)
 {
     Fixture f;
-    (void)state;
     begin(&f, true, ROLE_CMD);
     elapse(&f, 3 * SILENCE_NS); /* it never said that it would say something */
     assert_int_equal(hear(&f, "beat"), OWNER_BEAT);
@@ -295,10 +283,9 @@ static void owner__that_falls_silent_ends_it(void **state)
     end(&f);
 }
 
-static void owner__that_hangs_up_ends_it_once(void **state)
+TEST(owner__that_hangs_up_ends_it_once)
 {
     Fixture f;
-    (void)state;
     begin(&f, true, ROLE_CMD);
     (void)hear(&f, "beat");
     member_owner_gone(&f.m, f.now_ns);
@@ -314,10 +301,9 @@ static void owner__that_hangs_up_ends_it_once(void **state)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void leave__is_over_when_clients_and_manager_know(void **state)
+TEST(leave__is_over_when_clients_and_manager_know)
 {
     Fixture f;
-    (void)state;
     begin(&f, false, ROLE_CMD);
     join(&f);
     assert_false(member_finished(&f.m, TIME_NEVER - 1));
@@ -338,10 +324,9 @@ static void leave__is_over_when_clients_and_manager_know(void **state)
     end(&f);
 }
 
-static void leave__does_not_wait_for_ever(void **state)
+TEST(leave__does_not_wait_for_ever)
 {
     Fixture f;
-    (void)state;
     begin(&f, false, ROLE_CMD);
     join(&f);
     const uint64_t end_ns = f.now_ns + LEAVE_NS;
@@ -353,21 +338,4 @@ static void leave__does_not_wait_for_ever(void **state)
     assert_false(member_finished(&f.m, f.now_ns + LEAVE_NS - 1));
     assert_true(member_finished(&f.m, f.now_ns + LEAVE_NS));
     end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(manager__that_is_not_there_is_reported_now_and_then),
-        cmocka_unit_test(manager__that_falls_silent_is_looked_for_again),
-        cmocka_unit_test(manager__whose_session_dies_is_called_at_once),
-        cmocka_unit_test(manager__is_not_just_anybody),
-        cmocka_unit_test(limit__is_hurried_for_until_it_is_reached),
-        cmocka_unit_test(use__is_reported_again_to_a_monitor_that_did_not_listen),
-        cmocka_unit_test(owner__that_falls_silent_ends_it),
-        cmocka_unit_test(owner__that_hangs_up_ends_it_once),
-        cmocka_unit_test(leave__is_over_when_clients_and_manager_know),
-        cmocka_unit_test(leave__does_not_wait_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

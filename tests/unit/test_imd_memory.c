@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool's memory: taken when touched, refused when the host has not got it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "imd/memory.h"
+#include "tests/lib/case.h"
 #include "tests/lib/needs.h"
 
-static void map__is_zeroed_aligned_and_writable(void **state)
+TEST(map__is_zeroed_aligned_and_writable)
 {
     static const uint64_t sizes[] = {64 << 10, 3 << 20, 8ull << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -32,7 +27,7 @@ static void map__is_zeroed_aligned_and_writable(void **state)
     }
 }
 
-static void map__more_than_there_is(void **state)
+TEST(map__more_than_there_is)
 {
     PoolMemory m = {.base = NULL};
     char error[256] = "";
@@ -56,7 +51,7 @@ static uint64_t resident(const PoolMemory *m)
     return pages * 4096;
 }
 
-static void map__all_at_once(void **state)
+TEST(map__all_at_once)
 {
     enum { BYTES = 8 << 20 };
     PoolMemory m;
@@ -72,12 +67,11 @@ static void map__all_at_once(void **state)
     pool_memory_unmap(&m);
 }
 
-static void give_back__frees_the_pages_and_only_those(void **state)
+TEST(give_back__frees_the_pages_and_only_those)
 {
     enum { BYTES = 64 << 20, AT = 6 << 20, LEN = 40 << 20 };
     PoolMemory m;
     char error[256] = "";
-    (void)state;
     assert_int_equal(pool_memory_map(&m, BYTES, false, error, sizeof error), 0);
     memset(m.base, 0x5a, BYTES);
     assert_int_equal(resident(&m), BYTES);
@@ -97,13 +91,7 @@ static void give_back__frees_the_pages_and_only_those(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map__is_zeroed_aligned_and_writable),
-        case_if(memory_available() != UINT64_MAX,
-                (struct CMUnitTest)cmocka_unit_test(map__more_than_there_is),
-                "this system does not tell how much memory is available"),
-        cmocka_unit_test(map__all_at_once),
-        cmocka_unit_test(give_back__frees_the_pages_and_only_those),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_if(memory_available() != UINT64_MAX, map__more_than_there_is,
+            "this system does not tell how much memory is available");
+    return cases_run(NULL, NULL);
 }

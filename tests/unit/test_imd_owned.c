@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An imd that the owner's monitor, played by the test, makes smaller and larger while a program
  * uses it, on a cluster of real programs: the memory is given back, nothing is lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,6 +13,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -161,9 +156,10 @@ static void close_all(void)
         assert_int_equal(dodo_mclose(rds[i]), 0);
 }
 
-static void limit__memory_is_given_back_and_nothing_is_lost(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(limit__memory_is_given_back_and_nothing_is_lost)
 {
-    (void)state;
     uint64_t empty = resident(imd->pid);
     open_all();
     uint64_t full = resident(imd->pid);
@@ -189,9 +185,8 @@ static void limit__memory_is_given_back_and_nothing_is_lost(void **state)
     assert_int_equal(wait_reached(0), 0);
 }
 
-static void limit__the_least_recently_used_go(void **state)
+CASE(limit__the_least_recently_used_go)
 {
-    (void)state;
     open_all();
     for (unsigned round = 0; round < 20; round++) /* the oldest, but used last: recency is coarse */
         for (int i = 0; i < 3; i++)
@@ -204,7 +199,7 @@ static void limit__the_least_recently_used_go(void **state)
 }
 
 /* Threads read and write while the pool breathes: each byte is what was written last. */
-static void limit__breathes_under_load(void **state)
+CASE(limit__breathes_under_load)
 {
     const LoadConfig config = {.fd = fd,
                                .base = 0,
@@ -212,7 +207,6 @@ static void limit__breathes_under_load(void **state)
                                .threads = 4,
                                .ops = LOAD_FOREVER,
                                .flags = DODO_FALLBACK};
-    (void)state;
     Load *load = load_start(&config);
     for (unsigned i = 0; i < 40; i++) {
         load_wait(load, 20);
@@ -227,9 +221,8 @@ static void limit__breathes_under_load(void **state)
     load_free(load);
 }
 
-static void hang_up__is_the_end(void **state)
+CASE(hang_up__is_the_end)
 {
-    (void)state;
     open_all();
     (void)close(owner);
     owner = -1;
@@ -247,12 +240,5 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     cluster_programs(argv[1], argv[2]);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(limit__memory_is_given_back_and_nothing_is_lost),
-        TEST(limit__the_least_recently_used_go),
-        TEST(limit__breathes_under_load),
-        TEST(hang_up__is_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

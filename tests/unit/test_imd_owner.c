@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What imd and the owner's monitor say to each other, over a real socket pair. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +8,7 @@
 #include "base/time.h"
 #include "daemon/log.h"
 #include "imd/owner_socket.h"
+#include "tests/lib/case.h"
 
 typedef struct Pair {
     Owner owner;
@@ -79,7 +74,7 @@ static void tell(Pair *p, uint64_t used, uint64_t limit, uint64_t now_ns)
         owner_told(&p->owner, used, limit, owner_socket_used(p->imd, used, limit), now_ns);
 }
 
-static void parse__reload(void **state)
+TEST(parse__reload)
 {
     static const char *const wrong[] = {
         "reload",        "reload ",       "reload 2 0",  "reload 2 0 ",
@@ -96,7 +91,7 @@ static void parse__reload(void **state)
     assert_true(r.rate_packets == UINT64_MAX);
 }
 
-static void parse__limits(void **state)
+TEST(parse__limits)
 {
     static const struct {
         const char *text;
@@ -118,7 +113,6 @@ static void parse__limits(void **state)
         {"used 1", false, 0},
         {"", false, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t n = 77;
         assert_int_equal(owner_parse_limit(cases[i].text, strlen(cases[i].text), &n),
@@ -127,11 +121,10 @@ static void parse__limits(void **state)
     }
 }
 
-static void open__wants_a_socket_of_packets(void **state)
+TEST(open__wants_a_socket_of_packets)
 {
     char error[256];
     int ends[2];
-    (void)state;
     assert_true(owner_socket_take(-1, error, sizeof error) < 0);
     assert_int_equal(pipe(ends), 0);
     assert_true(owner_socket_take(ends[0], error, sizeof error) < 0);
@@ -144,14 +137,16 @@ static void open__wants_a_socket_of_packets(void **state)
     (void)close(ends[1]);
 }
 
-static void ready__is_said(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(ready__is_said)
 {
     Pair *p = *state;
     owner_socket_ready(p->imd, 0x1234abcd, 4096);
     assert_string_equal(heard(p), "ready epoch=000000001234abcd pool=4096");
 }
 
-static void limits__come_in_order_and_hang_up_last(void **state)
+CASE(limits__come_in_order_and_hang_up_last)
 {
     Pair *p = *state;
     uint64_t limit = 1;
@@ -172,7 +167,7 @@ static void limits__come_in_order_and_hang_up_last(void **state)
     assert_int_equal(receive(p, &limit, 1), GONE);
 }
 
-static void silence__counts_from_the_first_beat_on(void **state)
+CASE(silence__counts_from_the_first_beat_on)
 {
     Pair *p = *state;
     uint64_t limit;
@@ -189,7 +184,7 @@ static void silence__counts_from_the_first_beat_on(void **state)
     assert_int_equal(owner_silent_ns(&p->owner, 10 * NS_PER_S), 15 * NS_PER_S);
 }
 
-static void used__is_reported_once_a_second_while_it_changes(void **state)
+CASE(used__is_reported_once_a_second_while_it_changes)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S;
@@ -205,7 +200,7 @@ static void used__is_reported_once_a_second_while_it_changes(void **state)
     assert_null(heard(p));
 }
 
-static void used__is_reported_at_once_when_a_limit_is_reached(void **state)
+CASE(used__is_reported_at_once_when_a_limit_is_reached)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
@@ -226,7 +221,7 @@ static void used__is_reported_at_once_when_a_limit_is_reached(void **state)
 }
 
 /* A monitor that has stopped listening costs nothing; one that listens again hears how it is. */
-static void deaf_monitor__is_informed_again_a_second_later(void **state)
+CASE(deaf_monitor__is_informed_again_a_second_later)
 {
     Pair *p = *state;
     uint64_t now = 50 * NS_PER_S, limit = 0;
@@ -245,28 +240,9 @@ static void deaf_monitor__is_informed_again_a_second_later(void **state)
     assert_int_equal(owner_deadline(&p->owner, 40, limit), TIME_NEVER);
 }
 
-static void none__hears_nothing(void **state)
+TEST(none__hears_nothing)
 {
     const Owner none = {.beats = true};
-    (void)state;
     assert_int_equal(owner_deadline(&none, 1, 2), TIME_NEVER);
     assert_int_equal(owner_silent_ns(&none, 1), TIME_NEVER);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse__limits),
-        cmocka_unit_test(parse__reload),
-        cmocka_unit_test(open__wants_a_socket_of_packets),
-        TEST(ready__is_said),
-        TEST(limits__come_in_order_and_hang_up_last),
-        TEST(silence__counts_from_the_first_beat_on),
-        TEST(used__is_reported_once_a_second_while_it_changes),
-        TEST(used__is_reported_at_once_when_a_limit_is_reached),
-        TEST(deaf_monitor__is_informed_again_a_second_later),
-        cmocka_unit_test(none__hears_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An imd whose traffic is capped, on a cluster of real programs: it is slow, and nobody takes it
  * for dead. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/case.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
 
@@ -99,9 +94,8 @@ static void together(void *(*call)(void *))
 
 /* Writes, then reads: all of it goes by the host, which is never given up. That it takes as long as
  * the cap says is the one time that a test may rely on. */
-static void cap__is_kept_and_the_host_stays(void **state)
+TEST_WITH(cap__is_kept_and_the_host_stays, set_up, tear_down)
 {
-    (void)state;
     uint64_t start = now_ms();
     together(writer);
     uint64_t written = now_ms();
@@ -125,8 +119,5 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     cluster_programs(argv[1], argv[2]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cap__is_kept_and_the_host_stays, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

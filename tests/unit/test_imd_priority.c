@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The priority of imd's session, where the kernel groups processes by those, and where imd is not
  * root: then a group may be changed ten times a second, and the rest is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "imd/priority.h"
+#include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
 
@@ -95,12 +90,12 @@ static int not_a_leader(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? nice_of_group() : 1;
 }
 
-static void changes_as_soon_as_it_may(void **state)
+TEST(changes_as_soon_as_it_may)
 {
     assert_int_equal(in_a_child(live), 0);
 }
 
-static void session_of_others_is_left_alone(void **state)
+TEST(session_of_others_is_left_alone)
 {
     assert_int_equal(in_a_child(not_a_leader), 0);
 }
@@ -109,9 +104,5 @@ int main(void)
 {
     if (in_a_child(may_begin) != 0)
         return skip_all("no groups of sessions are available here");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_as_soon_as_it_may),
-        cmocka_unit_test(session_of_others_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

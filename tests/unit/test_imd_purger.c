@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The thread that gives pages back: what it is given, in that order, and who hears of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <glib.h>
 #include <poll.h>
 #include <string.h>
 
 #include "imd/purger.h"
+#include "tests/lib/case.h"
 
 enum { POOL = 1 << 20, HALF = POOL / 2, PATIENCE_MS = 150000 };
 
@@ -23,7 +18,7 @@ static void order(Purger *p, uint64_t id, uint64_t offset, bool unasked)
     purger_order(p, o);
 }
 
-static void gives_back_and_says_so_if_asked(void **state)
+TEST(gives_back_and_says_so_if_asked)
 {
     Purger p = {.running = false};
     PoolMemory pool;
@@ -52,7 +47,7 @@ static void gives_back_and_says_so_if_asked(void **state)
 }
 
 /* What was taken at once stays, whatever leaves it. */
-static void keeps_what_is_to_be_kept(void **state)
+TEST(keeps_what_is_to_be_kept)
 {
     Purger p = {.running = false};
     PoolMemory pool;
@@ -73,13 +68,4 @@ static void keeps_what_is_to_be_kept(void **state)
     assert_int_equal(pool.base[HALF - 1], 1);
     pool_memory_unmap(&pool);
     mailbox_deinit(&done);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gives_back_and_says_so_if_asked),
-        cmocka_unit_test(keeps_what_is_to_be_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The process that reads an imd's files again, and an imd that hears from another one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -17,6 +11,7 @@
 #include "base/os.h"
 #include "daemon/log.h"
 #include "imd/reloader.h"
+#include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/tmpdir.h"
 
@@ -102,7 +97,9 @@ static int reload(Fixture *f)
     return take(f);
 }
 
-static void reads__what_is_there_now(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(reads__what_is_there_now)
 {
     Fixture *f = *state;
     assert_int_equal(reload(f), 0);
@@ -120,7 +117,7 @@ static void reads__what_is_there_now(void **state)
 }
 
 /* Directories and files may be links to elsewhere. */
-static void links__are_followed(void **state)
+CASE(links__are_followed)
 {
     Fixture *f = *state;
     TmpDir elsewhere;
@@ -145,7 +142,7 @@ static void links__are_followed(void **state)
     tmpdir_remove(&elsewhere);
 }
 
-static void wrong__says_why(void **state)
+CASE(wrong__says_why)
 {
     Fixture *f = *state;
     char path[256];
@@ -168,7 +165,7 @@ static void wrong__says_why(void **state)
 }
 
 /* The questions of a moment have one answer at least, and each answer is read as what it is. */
-static void many__questions(void **state)
+CASE(many__questions)
 {
     Fixture *f = *state;
     for (unsigned i = 0; i < 100; i++)
@@ -209,7 +206,7 @@ static size_t answer_size(Fixture *f)
     return size;
 }
 
-static void hostile__answers(void **state)
+CASE(hostile__answers)
 {
     Fixture *f = *state;
     uint8_t bytes[2048];
@@ -228,7 +225,7 @@ static void hostile__answers(void **state)
     assert_int_equal(hear(f, bytes, size), -EBADMSG);
 }
 
-static void gone__is_said(void **state)
+CASE(gone__is_said)
 {
     Fixture *f = *state;
     int pair[2];
@@ -240,15 +237,4 @@ static void gone__is_said(void **state)
     assert_int_equal(take(f), -EPIPE);
     assert_non_null(strstr(f->error, "start imd again"));
     assert_true(reloader_ask(&f->reloader) < 0);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(reads__what_is_there_now), T(links__are_followed), T(wrong__says_why),
-        T(many__questions),          T(hostile__answers),    T(gone__is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A data thread as it runs in imd, on one end of an in-process pair: a client at the other end
  * writes, reads what it wrote, and hears of it when the thread leaves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <glib.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "imd/thread.h"
+#include "tests/lib/case.h"
 
 enum { POOL = 1 << 20, EPOCH = 77, SEGMENT = 1000 };
 static const uint64_t PATIENCE_NS = 150 * NS_PER_S; /* then the thread is taken for stuck */
@@ -250,7 +245,7 @@ static void check_thread(bool sealed)
 }
 
 /* Whose pages can be given back is known as soon as nobody uses them. */
-static void thread__tells_what_it_has_dropped(void **state)
+TEST(thread__tells_what_it_has_dropped)
 {
     Client *c = g_new0(Client, 1);
     c->pool = g_malloc0(POOL);
@@ -269,12 +264,12 @@ static void thread__tells_what_it_has_dropped(void **state)
     g_free(c);
 }
 
-static void thread__serves_and_leaves_unsealed(void **state)
+TEST(thread__serves_and_leaves_unsealed)
 {
     check_thread(false);
 }
 
-static void thread__serves_and_leaves_sealed(void **state)
+TEST(thread__serves_and_leaves_sealed)
 {
     check_thread(true);
 }
@@ -359,7 +354,7 @@ static void ask_for_much(Turns *t)
 
 /* One asks for much at once, the other, later, for little: it is answered long before all of the
  * first one's. */
-static void thread__answers_a_small_ask_amid_large_ones(void **state)
+TEST(thread__answers_a_small_ask_amid_large_ones)
 {
     const uint64_t all = wire_segment_mask(wire_segment_count(SMALL, SEGMENT));
     Turns t;
@@ -376,7 +371,7 @@ static void thread__answers_a_small_ask_amid_large_ones(void **state)
 }
 
 /* What a client asked for goes when its session does. */
-static void thread__forgets_what_a_dead_session_asked_for(void **state)
+TEST(thread__forgets_what_a_dead_session_asked_for)
 {
     Turns t;
     open_turns(&t, 0);
@@ -398,7 +393,7 @@ static void thread__forgets_what_a_dead_session_asked_for(void **state)
 }
 
 /* With a cap, what a dead session asked for does not delay others. */
-static void thread__no_room_of_the_cap_for_a_dead_session(void **state)
+TEST(thread__no_room_of_the_cap_for_a_dead_session)
 {
     const uint64_t all = wire_segment_mask(wire_segment_count(SMALL, SEGMENT));
     Turns t;
@@ -424,7 +419,7 @@ static void thread__no_room_of_the_cap_for_a_dead_session(void **state)
 
 /* With a cap, what a write begins with is little, and all of it will come: it is paid for when it
  * begins. Polls take no room of the cap, but open what they ask about. */
-static void thread__writes_are_paid_for_when_they_begin(void **state)
+TEST(thread__writes_are_paid_for_when_they_begin)
 {
     enum { RATE = 16 << 10, WRITES = 6 };
     static uint8_t data[LARGE];
@@ -450,18 +445,4 @@ static void thread__writes_are_paid_for_when_they_begin(void **state)
     }
     assert_in_range(pace_debt_ns(&t.pace, start), cost - PACE_SAVED_NS, cost + cost / 2);
     close_turns(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(thread__tells_what_it_has_dropped),
-        cmocka_unit_test(thread__serves_and_leaves_unsealed),
-        cmocka_unit_test(thread__serves_and_leaves_sealed),
-        cmocka_unit_test(thread__answers_a_small_ask_amid_large_ones),
-        cmocka_unit_test(thread__forgets_what_a_dead_session_asked_for),
-        cmocka_unit_test(thread__no_room_of_the_cap_for_a_dead_session),
-        cmocka_unit_test(thread__writes_are_paid_for_when_they_begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The gate in all interleavings of threads that enter it with one that closes it, as fork() does
  * (see tests/lib/interleave.h). */
+#include "tests/lib/case.h"
 #include "tests/unit/interleave_fixture.h"
 
 #include "base/time.h"
@@ -71,31 +72,23 @@ static const InterleaveScenario fork_beside = {"fork", NULL, {pass, pass, close_
 static const InterleaveScenario exit_beside = {"exit", NULL, {stay, close_in_time}, NULL};
 static const InterleaveScenario *const scenarios[] = {&fork_beside, &exit_beside, NULL};
 
-static void gate__nobody_is_inside_when_it_is_closed(void **state)
+TEST(gate__nobody_is_inside_when_it_is_closed)
 {
-    (void)state;
     (void)clean(&fork_beside, 2, COUNT_CLOSED + 1);
     noticed(&fork_beside, BREAK_STORES, "thread");
 }
 
-static void gate__all_get_in_again(void **state)
+TEST(gate__all_get_in_again)
 {
-    (void)state;
     noticed(&fork_beside, BREAK_BROADCAST, "no thread can go on");
 }
 
-static void gate__closes_in_time(void **state)
+TEST(gate__closes_in_time)
 {
-    (void)state;
     (void)clean(&exit_beside, 2, COUNT_LATE + 1);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gate__nobody_is_inside_when_it_is_closed),
-        cmocka_unit_test(gate__all_get_in_again),
-        cmocka_unit_test(gate__closes_in_time),
-    };
-    return argc > 1 ? replay(scenarios, argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? replay(scenarios, argc, argv) : cases_run(NULL, NULL);
 }

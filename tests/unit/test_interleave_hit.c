@@ -2,6 +2,7 @@
 /* Reads that take no lock, beside all that they must not meet, in all interleavings of their atomic
  * operations with the others' (see tests/lib/interleave.h): an eviction, a write, a close, and a
  * close that is followed by an open of the same descriptor. */
+#include "tests/lib/case.h"
 #include "tests/unit/interleave_fixture.h"
 
 #include <errno.h>
@@ -305,9 +306,8 @@ static const InterleaveScenario *const scenarios[] = {
     &evict_beside,  &evict_pages, &write_beside, &close_beside,
     &reopen_beside, &reopen_past, &all_at_once,  NULL};
 
-static void hit__no_copy_of_what_is_evicted(void **state)
+TEST(hit__no_copy_of_what_is_evicted)
 {
-    (void)state;
     (void)clean(&evict_beside, 2, COUNT_LONG + 1);
     (void)clean(&evict_pages, 2, COUNT_LONG + 1);
     noticed(&evict_beside, BREAK_STORES, "copies from");
@@ -315,25 +315,22 @@ static void hit__no_copy_of_what_is_evicted(void **state)
     noticed(&evict_beside, BREAK_EXCHANGE, "copies from");
 }
 
-static void hit__no_copy_beside_a_write(void **state)
+TEST(hit__no_copy_beside_a_write)
 {
-    (void)state;
     (void)clean(&write_beside, 2, COUNT_WAITS + 1);
     noticed(&write_beside, BREAK_STORES, "copies from");
     noticed(&write_beside, BREAK_EXCHANGE, "copies from");
 }
 
-static void hit__no_region_that_was_closed(void **state)
+TEST(hit__no_region_that_was_closed)
 {
-    (void)state;
     (void)clean(&close_beside, 3, COUNT_WAITS + 1);
     noticed(&close_beside, BREAK_STORES, "was freed");
     noticed(&close_beside, BREAK_EXCHANGE, "was freed");
 }
 
-static void hit__keeps_its_region_beside_an_open(void **state)
+TEST(hit__keeps_its_region_beside_an_open)
 {
-    (void)state;
     (void)clean(&reopen_beside, 2, COUNT_REUSED + 1);
     InterleaveResult r = clean(&reopen_past, 2, 0);
     assert_true(r.counts[COUNT_WAITS] > 0 && r.counts[COUNT_REUSED] > 0);
@@ -342,20 +339,12 @@ static void hit__keeps_its_region_beside_an_open(void **state)
     manage_broken_guards = 0;
 }
 
-static void hit__of_several_threads(void **state)
+TEST(hit__of_several_threads)
 {
-    (void)state;
     (void)clean(&all_at_once, 1, COUNT_REUSED + 1);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hit__no_copy_of_what_is_evicted),
-        cmocka_unit_test(hit__no_copy_beside_a_write),
-        cmocka_unit_test(hit__no_region_that_was_closed),
-        cmocka_unit_test(hit__keeps_its_region_beside_an_open),
-        cmocka_unit_test(hit__of_several_threads),
-    };
-    return argc > 1 ? replay(scenarios, argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? replay(scenarios, argc, argv) : cases_run(NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* The turns of a queue in all interleavings of its threads (see tests/lib/interleave.h): its owner
  * reads, waits and closes it, while others close regions that have reads under way there, and a
  * worker reads files. The link below it is a model: a datagram ends the oldest read. */
+#include "tests/lib/case.h"
 #include "tests/unit/interleave_fixture.h"
 
 #include <sys/eventfd.h>
@@ -264,23 +265,20 @@ static const InterleaveScenario files_close = {
 static const InterleaveScenario *const scenarios[] = {&owner_beside, &close_beside, &files_beside,
                                                       &files_close, NULL};
 
-static void queue__everybody_gets_a_turn(void **state)
+TEST(queue__everybody_gets_a_turn)
 {
-    (void)state;
     (void)clean(&owner_beside, 2, COUNT_LATE + 1);
     noticed(&owner_beside, BREAK_BROADCAST, "no thread can go on");
 }
 
-static void queue__closes_beside_others(void **state)
+TEST(queue__closes_beside_others)
 {
-    (void)state;
     (void)clean(&close_beside, 2, COUNT_LATE + 1);
     noticed(&close_beside, BREAK_BROADCAST, "no thread can go on");
 }
 
-static void queue__hears_of_files(void **state)
+TEST(queue__hears_of_files)
 {
-    (void)state;
     InterleaveResult r = clean(&files_beside, 1, COUNT_FILES + 1);
     assert_true(r.counts[COUNT_FILES] >= r.schedules);
     (void)clean(&files_close, 2, COUNT_FILES + 1);
@@ -288,10 +286,5 @@ static void queue__hears_of_files(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(queue__everybody_gets_a_turn),
-        cmocka_unit_test(queue__closes_beside_others),
-        cmocka_unit_test(queue__hears_of_files),
-    };
-    return argc > 1 ? replay(scenarios, argc, argv) : cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? replay(scenarios, argc, argv) : cases_run(NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Key files on the disk: what is read, and what is said when it cannot be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/parse.h"
+#include "tests/lib/case.h"
 
 #define DIGITS "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
 
@@ -73,7 +69,9 @@ static void expect_error(const TempFile *t, const char *error, const char *after
     assert_string_equal(error + n, after_path);
 }
 
-static void key_file_read__calls_for_each_key(void **state)
+#define IN_TEMP(name) TEST_WITH(name, temp_setup, temp_teardown)
+
+IN_TEMP(key_file_read__calls_for_each_key)
 {
     static const char text[] = "[cmd]\nlisten = 0.0.0.0:7700\n[imd]\npool = 64M\n";
     char error[512] = "";
@@ -84,7 +82,7 @@ static void key_file_read__calls_for_each_key(void **state)
     assert_int_equal(count, 2);
 }
 
-static void key_file_read__names_file_and_line(void **state)
+IN_TEMP(key_file_read__names_file_and_line)
 {
     static const char text[] = "[cmd]\n# listen\nlisten\n";
     char error[512] = "";
@@ -95,7 +93,7 @@ static void key_file_read__names_file_and_line(void **state)
     expect_error(t, error, ":3: expected \"key = value\"");
 }
 
-static void key_file_read__passes_on_what_fn_says(void **state)
+IN_TEMP(key_file_read__passes_on_what_fn_says)
 {
     static const char text[] = "[cmd]\nlisten = refuse\n";
     char error[512] = "";
@@ -106,7 +104,7 @@ static void key_file_read__passes_on_what_fn_says(void **state)
     expect_error(t, error, ":2: not this value: refuse");
 }
 
-static void key_file_read__missing_file(void **state)
+IN_TEMP(key_file_read__missing_file)
 {
     char error[512] = "";
     unsigned count = 0;
@@ -115,7 +113,7 @@ static void key_file_read__missing_file(void **state)
     expect_error(t, error, ": No such file or directory");
 }
 
-static void key_file_read__directory(void **state)
+IN_TEMP(key_file_read__directory)
 {
     char error[512] = "";
     unsigned count = 0;
@@ -124,7 +122,7 @@ static void key_file_read__directory(void **state)
     assert_non_null(strstr(error, ": Is a directory"));
 }
 
-static void key_file_read__size_limit(void **state)
+IN_TEMP(key_file_read__size_limit)
 {
     char error[512] = "";
     unsigned count = 0;
@@ -143,7 +141,7 @@ static void key_file_read__size_limit(void **state)
     free(text);
 }
 
-static void cluster_key_read__one_key(void **state)
+IN_TEMP(cluster_key_read__one_key)
 {
     uint8_t keys[KEYS_MAX][KEY_BYTES];
     unsigned count = 0;
@@ -156,7 +154,7 @@ static void cluster_key_read__one_key(void **state)
         assert_int_equal(keys[0][i], i);
 }
 
-static void cluster_key_read__refuses_what_others_can_use(void **state)
+IN_TEMP(cluster_key_read__refuses_what_others_can_use)
 {
     static const struct {
         mode_t mode;
@@ -177,7 +175,7 @@ static void cluster_key_read__refuses_what_others_can_use(void **state)
     }
 }
 
-static void cluster_key_read__says_what_is_wrong_inside(void **state)
+IN_TEMP(cluster_key_read__says_what_is_wrong_inside)
 {
     uint8_t keys[KEYS_MAX][KEY_BYTES];
     unsigned count = 77;
@@ -189,7 +187,7 @@ static void cluster_key_read__says_what_is_wrong_inside(void **state)
     assert_int_equal(count, 77);
 }
 
-static void cluster_key_read__missing_file(void **state)
+IN_TEMP(cluster_key_read__missing_file)
 {
     uint8_t keys[KEYS_MAX][KEY_BYTES];
     unsigned count;
@@ -198,8 +196,6 @@ static void cluster_key_read__missing_file(void **state)
     assert_int_equal(cluster_key_read(t->path, keys, &count, error, sizeof error), -ENOENT);
     expect_error(t, error, ": No such file or directory");
 }
-
-#define IN_TEMP(f) cmocka_unit_test_setup_teardown(f, temp_setup, temp_teardown)
 
 static int read_key(const TempFile *t, char error[512])
 {
@@ -210,7 +206,7 @@ static int read_key(const TempFile *t, char error[512])
 }
 
 /* A user who can change it can put a key there that he knows. */
-static void cluster_key_read__only_what_nobody_else_can_change(void **state)
+IN_TEMP(cluster_key_read__only_what_nobody_else_can_change)
 {
     const TempFile *t = *state;
     char error[512];
@@ -231,30 +227,11 @@ static void cluster_key_read__only_what_nobody_else_can_change(void **state)
 }
 
 /* A FIFO would keep who reads it waiting. */
-static void cluster_key_read__only_files(void **state)
+IN_TEMP(cluster_key_read__only_files)
 {
     const TempFile *t = *state;
     char error[512];
     assert_int_equal(mkfifo(t->path, 0600), 0);
     assert_int_equal(read_key(t, error), -EINVAL);
     assert_non_null(strstr(error, "not a regular file"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TEMP(key_file_read__calls_for_each_key),
-        IN_TEMP(key_file_read__names_file_and_line),
-        IN_TEMP(key_file_read__passes_on_what_fn_says),
-        IN_TEMP(key_file_read__missing_file),
-        IN_TEMP(key_file_read__directory),
-        IN_TEMP(key_file_read__size_limit),
-        IN_TEMP(cluster_key_read__only_what_nobody_else_can_change),
-        IN_TEMP(cluster_key_read__only_files),
-        IN_TEMP(cluster_key_read__one_key),
-        IN_TEMP(cluster_key_read__refuses_what_others_can_use),
-        IN_TEMP(cluster_key_read__says_what_is_wrong_inside),
-        IN_TEMP(cluster_key_read__missing_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The library in processes that lack something: descriptors, randomness, room on the stack; on a
  * real cluster. */
+#include "tests/lib/case.h"
 #include "tests/unit/process_fixture.h"
 
 /* ---- limits --------------------------------------------------------------------------------- */
@@ -61,9 +62,8 @@ static int scenario_table(char **argv)
     return piece_open(1, 0) < 0 ? 6 : 0;
 }
 
-static void limits__full_table(void **state)
+CASE(limits__full_table)
 {
-    (void)state;
     const char *args[] = {"table", path, NULL};
     child_must_succeed(child_start(args), "full table of descriptors");
 }
@@ -113,9 +113,8 @@ static int scenario_bare(char **argv)
     return dodo_shutdown() == 0 && standard_descriptors() == 0 ? 0 : 4;
 }
 
-static void limits__no_standard_descriptors(void **state)
+CASE(limits__no_standard_descriptors)
 {
-    (void)state;
     const char *args[] = {"bare", path, NULL};
     child_must_succeed(child_start(args), "no standard descriptors");
 }
@@ -161,9 +160,8 @@ static int scenario_sandbox(char **argv)
                : 0;
 }
 
-static void limits__no_randomness(void **state)
+CASE(limits__no_randomness)
 {
-    (void)state;
     const char *first[] = {"sandbox", path, "first", NULL};
     const char *later[] = {"sandbox", path, "later", NULL};
     child_must_succeed(child_start(first), "no randomness");
@@ -176,9 +174,8 @@ static void hook_ignores(void *ctx, int level, const char *text)
 }
 
 /* As small as musl's stacks, with a page below that must not be touched. */
-static void limits__small_stack(void **state)
+CASE(limits__small_stack)
 {
-    (void)state;
 #if defined(SLOW) || defined(SANITIZED)
     const size_t size = 1 << 20, mine = 0; /* their frames are larger */
 #else
@@ -216,15 +213,9 @@ int main(int argc, char **argv)
         {"bare", scenario_bare},
         {"sandbox", scenario_sandbox},
     };
-    const struct CMUnitTest tests[] = {
-        T(limits__full_table),
-        T(limits__no_standard_descriptors),
-        T(limits__no_randomness),
-        T(limits__small_stack),
-    };
     int status = child_main(argc, argv, children, ARRAY_SIZE(children));
     if (status >= 0)
         return status;
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How a link waits. Nothing here depends on how long a wait takes, only that it is not too short,
  * and that what comes ends it: a wait that misses that runs into the test's own time limit. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -16,6 +10,7 @@
 #include "base/time.h"
 #include "libdodo/link.h"
 #include "libdodo/core_private.h"
+#include "tests/lib/case.h"
 
 static Client *client;
 static Link *the_link;
@@ -49,20 +44,20 @@ static void wait_for_ns(uint64_t ns)
     assert_true(os_now_ns() >= deadline);
 }
 
-static void link_wait__lasts_to_the_deadline(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(link_wait__lasts_to_the_deadline)
 {
     static const uint64_t us[] = {1, 3000, 100, 0, 1000, 900, 2000, 5000, 60, 60, 60, 700};
-    (void)state;
     assert_true(the_link->timer_fd >= 0);
     for (size_t i = 0; i < sizeof us / sizeof *us; i++)
         wait_for_ns(us[i] * NS_PER_US);
 }
 
 /* The timer of a wait that ended early rings during the next: that one goes on. */
-static void link_wait__an_earlier_waits_timer_does_not_end_it(void **state)
+CASE(link_wait__an_earlier_waits_timer_does_not_end_it)
 {
     int fd = eventfd(1, EFD_CLOEXEC);
-    (void)state;
     assert_true(fd >= 0);
     while (the_link->rings_ns == 0) /* where the machine is so busy that the time is over before */
         link_wait(the_link, fd, os_now_ns() + 2 * NS_PER_MS);
@@ -76,10 +71,9 @@ static void link_wait__an_earlier_waits_timer_does_not_end_it(void **state)
 }
 
 /* It is not set again for each wait: that is what it is there for. */
-static void link_wait__a_timer_that_rings_in_time_stays(void **state)
+CASE(link_wait__a_timer_that_rings_in_time_stays)
 {
     int fd = eventfd(1, EFD_CLOEXEC);
-    (void)state;
     uint64_t deadline = os_now_ns() + 3600 * NS_PER_S;
     link_wait(the_link, fd, deadline);
     assert_int_equal(the_link->rings_ns, deadline);
@@ -91,10 +85,9 @@ static void link_wait__a_timer_that_rings_in_time_stays(void **state)
 }
 
 /* An alarm that was put off does not count as set. */
-static void link_alarm__rings_again_after_it_was_put_off(void **state)
+CASE(link_alarm__rings_again_after_it_was_put_off)
 {
     struct itimerspec set;
-    (void)state;
     link_alarm(the_link, os_now_ns() + 3600 * NS_PER_S);
     link_alarm(the_link, TIME_NEVER);
     assert_int_equal(timerfd_gettime(the_link->timer_fd, &set), 0);
@@ -104,21 +97,19 @@ static void link_alarm__rings_again_after_it_was_put_off(void **state)
     assert_true(set.it_value.tv_sec > 0);
 }
 
-static void link_wait__without_a_timer(void **state)
+CASE(link_wait__without_a_timer)
 {
-    (void)state;
     close(the_link->timer_fd);
     the_link->timer_fd = -1;
     wait_for_ns(500 * NS_PER_US);
     wait_for_ns(100 * NS_PER_US);
 }
 
-static void link_wait__a_datagram_ends_it(void **state)
+CASE(link_wait__a_datagram_ends_it)
 {
     Transport *other;
     Addr local = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}}, to = local;
     struct iovec iov = {(char[]){"x"}, 1};
-    (void)state;
     assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
     to.port = the_link->transport->local.port;
     TransportSend send = {.to = &to, .iov = &iov, .iov_count = 1};
@@ -131,7 +122,7 @@ static void link_wait__a_datagram_ends_it(void **state)
 }
 
 /* A member with the key could say that it is a host, and say good-bye in that host's name. */
-static void link__takes_no_session_from_others(void **state)
+CASE(link__takes_no_session_from_others)
 {
     Transport *other;
     Addr local = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}}, to = local;
@@ -140,7 +131,6 @@ static void link__takes_no_session_from_others(void **state)
         .role = ROLE_IMD, .self = {{9}}, .epoch = 5, .sessions_max = 1, .hello_retry_ns = NS_PER_S};
     uint8_t hello[512];
     struct iovec iov = {hello, 0};
-    (void)state;
     assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
     to.port = the_link->transport->local.port;
     Endpoint *e = endpoint_new(&config, &env);
@@ -188,7 +178,7 @@ static Session *session_with(Transport *other, Endpoint *host)
 
 /* What the core sends before a burst is under way before it, as repeated segments before new ones.
  */
-static void link__sends_in_the_cores_order(void **state)
+CASE(link__sends_in_the_cores_order)
 {
     static uint8_t data[4000], got[TRANSPORT_RECV_MAX];
     Transport *other;
@@ -206,7 +196,6 @@ static void link__sends_in_the_cores_order(void **state)
                          .number = 1,
                          .len = sizeof data,
                          .segment = 1400};
-    (void)state;
     assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
     Endpoint *host = endpoint_new(&config, &env);
     assert_non_null(host);
@@ -223,22 +212,4 @@ static void link__sends_in_the_cores_order(void **state)
     assert_memory_equal(got, "first", 5);
     host = endpoint_free(host);
     transport_close(other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(link_wait__lasts_to_the_deadline, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(link_wait__an_earlier_waits_timer_does_not_end_it, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(link_wait__a_timer_that_rings_in_time_stays, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(link_wait__without_a_timer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(link_alarm__rings_again_after_it_was_put_off, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(link_wait__a_datagram_ends_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(link__takes_no_session_from_others, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(link__sends_in_the_cores_order, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

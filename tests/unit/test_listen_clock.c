@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/listen_clock.h"
+#include "tests/lib/case.h"
 
-static void listen_clock__leaves_out_what_nobody_listened_to(void **state)
+TEST(listen_clock__leaves_out_what_nobody_listened_to)
 {
-    (void)state;
     ListenClock c = {.due_ns = TIME_NEVER};
     assert_int_equal(listen_clock_at(&c, 1000), 1000); /* nothing was promised: no gap */
     listen_clock_until(&c, 1500, 1000);
@@ -24,9 +18,8 @@ static void listen_clock__leaves_out_what_nobody_listened_to(void **state)
 }
 
 /* At once: what comes before the owner is back is its own doing. */
-static void listen_clock__at_once_is_now(void **state)
+TEST(listen_clock__at_once_is_now)
 {
-    (void)state;
     ListenClock c = {.due_ns = TIME_NEVER};
     listen_clock_until(&c, 0, 1000);
     assert_int_equal(listen_clock_at(&c, 1000), 1000);
@@ -35,9 +28,8 @@ static void listen_clock__at_once_is_now(void **state)
 }
 
 /* However the owner comes and goes, the clock never goes back, nor faster than time. */
-static void listen_clock__never_goes_back(void **state)
+TEST(listen_clock__never_goes_back)
 {
-    (void)state;
     uint64_t random = 4711;
     ListenClock c = {.due_ns = TIME_NEVER};
     uint64_t now = 0, last = 0;
@@ -50,14 +42,4 @@ static void listen_clock__never_goes_back(void **state)
             listen_clock_until(&c, ahead == 0 ? TIME_NEVER : now + ahead, now);
         last = at;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listen_clock__leaves_out_what_nobody_listened_to),
-        cmocka_unit_test(listen_clock__at_once_is_now),
-        cmocka_unit_test(listen_clock__never_goes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

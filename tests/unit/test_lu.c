@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The program lu, as it is called: what it prints, and how it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/case.h"
 #include "tests/unit/lu_fixture.h"
 
 #define NO_MANAGER "127.0.0.1:1"
@@ -52,12 +47,11 @@ static void says(const char *what)
         fail_msg("'%s' is not in '%s'", what, said);
 }
 
-static void wrong_command_lines__are_refused(void **state)
+TEST(wrong_command_lines__are_refused)
 {
     static const char *const bad[] = {"--order 0",   "--order x",      "--slab 5000",
                                       "--files 65",  "--backend tape", "--generate 1",
                                       "--threads 0", "--colour",       "more"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
         assert_int_equal(run(bad[i]), 2);
     assert_int_equal(run("--help"), 0);
@@ -65,9 +59,8 @@ static void wrong_command_lines__are_refused(void **state)
     assert_int_equal(run("--version"), 0);
 }
 
-static void generated__is_factored_and_checked(void **state)
+TEST(generated__is_factored_and_checked)
 {
-    (void)state;
     assert_int_equal(run("--generate 5 --order 100 --slab 16 --backend disk --check"), 0);
     says("order 100 on disk: factored in ");
     says(": right (");
@@ -81,11 +74,10 @@ static void generated__is_factored_and_checked(void **state)
 }
 
 /* A number of the factors that is changed makes the check fail. */
-static void factors__that_are_wrong_are_found_out(void **state)
+TEST(factors__that_are_wrong_are_found_out)
 {
     char path[256];
     double wrong = 0.7;
-    (void)state;
     assert_int_equal(run("--generate 5 --order 100 --slab 16 --backend disk --check"), 0);
     int fd CLEANUP_CLOSE = open(tmpdir_path(&dir, "matrix.3", path), O_WRONLY | O_CLOEXEC);
     assert_int_equal(pwrite(fd, &wrong, sizeof wrong, 160), sizeof wrong);
@@ -95,12 +87,11 @@ static void factors__that_are_wrong_are_found_out(void **state)
     says("\"errors\":1}");
 }
 
-static void own_matrix__is_factored_but_not_checked(void **state)
+TEST(own_matrix__is_factored_but_not_checked)
 {
     const LuLayout l = {3, 2, 2};
     const double a[9] = {0, 1, 2, 4, 5, 6, 8, 9, 11};
     double lu[9];
-    (void)state;
     fixture_store(&dir, &l, a);
     assert_int_equal(run("--backend disk --check"), 1);
     says("only what --generate made can be checked");
@@ -113,12 +104,11 @@ static void own_matrix__is_factored_but_not_checked(void **state)
         assert_true(lu[i] == wanted[i]);
 }
 
-static void singular__and_nearly_so_are_reported(void **state)
+TEST(singular__and_nearly_so_are_reported)
 {
     const LuLayout l = {3, 2, 2};
     const double singular[9] = {1, 2, 3, 2, 4, 6, 7, 8, 9};
     const double nearly[9] = {1, 0, 0, 0, 1e-17, 0, 0, 0, 1};
-    (void)state;
     fixture_store(&dir, &l, nearly);
     assert_int_equal(run("--backend disk"), 0);
     says("nearly singular");
@@ -132,10 +122,9 @@ static void singular__and_nearly_so_are_reported(void **state)
     assert_true(status == 1 || strstr(said, "nearly singular"));
 }
 
-static void damage__is_reported(void **state)
+TEST(damage__is_reported)
 {
     char path[256];
-    (void)state;
     assert_int_equal(run("--generate 5 --order 100 --slab 16 --backend disk --check"), 0);
     assert_int_equal(truncate(tmpdir_path(&dir, "matrix.2", path), 800), 0);
     assert_int_equal(run("--check"), 1);
@@ -144,11 +133,10 @@ static void damage__is_reported(void **state)
 }
 
 /* Without a manager Dodo's back end is the files, and the numbers are the same. */
-static void dodo__without_a_manager_is_the_file(void **state)
+TEST(dodo__without_a_manager_is_the_file)
 {
     const LuLayout l = {60, 16, 3};
     double disk[3600], dodo[3600];
-    (void)state;
     assert_int_equal(run("--generate 6 --order 60 --slab 16 --files 3 --backend disk"), 0);
     fixture_load(&dir, &l, disk);
     assert_int_equal(run("--generate 6 --order 60 --slab 16 --files 3 --backend dodo --json"), 0);
@@ -159,13 +147,12 @@ static void dodo__without_a_manager_is_the_file(void **state)
 }
 
 /* Through a region cache of a few pieces, with each policy, the factors are those of the disk. */
-static void manage__finds_the_same(void **state)
+TEST(manage__finds_the_same)
 {
     static const char *const policies[] = {"", "--policy lru", "--policy mru", "--policy first-in"};
     const LuLayout l = {120, 16, 3};
     const size_t bytes = 120 * 120 * sizeof(double);
     double *disk = malloc(bytes), *manage = malloc(bytes);
-    (void)state;
     assert_non_null(disk);
     assert_non_null(manage);
     assert_int_equal(setenv("DODO_CACHE_SIZE", "40K", 1), 0);
@@ -195,16 +182,6 @@ static void manage__finds_the_same(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_command_lines__are_refused),
-        cmocka_unit_test(generated__is_factored_and_checked),
-        cmocka_unit_test(factors__that_are_wrong_are_found_out),
-        cmocka_unit_test(own_matrix__is_factored_but_not_checked),
-        cmocka_unit_test(singular__and_nearly_so_are_reported),
-        cmocka_unit_test(damage__is_reported),
-        cmocka_unit_test(dodo__without_a_manager_is_the_file),
-        cmocka_unit_test(manage__finds_the_same),
-    };
     if (argc < 2)
         return 2;
     program = argv[1];
@@ -212,5 +189,5 @@ int main(int argc, char **argv)
     if (setenv("DODO_MANAGER", NO_MANAGER, 1) < 0 || setenv("DODO_INSECURE", "1", 1) < 0 ||
         setenv("DODO_CONFIG", "/dev/null", 1) < 0 || unsetenv("DODO_KEY") < 0)
         return 2;
-    return cmocka_run_group_tests(tests, dir_make, dir_remove);
+    return cases_run(dir_make, dir_remove);
 }

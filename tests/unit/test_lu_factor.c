@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* lu's factors are those that LAPACK finds in memory, up to rounding, in the files of any layout.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 
 #include "base/cleanup.h"
 #include "examples/lu_blas.h"
 #include "examples/lu_factor.h"
+#include "tests/lib/case.h"
 #include "tests/unit/lu_fixture.h"
 
 void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv, int *info);
@@ -149,23 +144,21 @@ static void check_layout(const LuLayout *l, uint64_t seed)
     check_matrix(l, a);
 }
 
-static void factors__are_lapacks_in_any_layout(void **state)
+TEST(factors__are_lapacks_in_any_layout)
 {
     static const LuLayout all[] = {{1, 64, 8},  {1, 1, 1},   {2, 1, 3},   {7, 3, 2},  {63, 64, 8},
                                    {64, 64, 8}, {65, 64, 8}, {100, 7, 3}, {90, 5, 8}, {130, 64, 8},
                                    {33, 4, 8},  {81, 9, 4},  {50, 49, 8}, {24, 8, 1}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(all); i++)
         check_layout(&all[i], i);
 }
 
 /* Without an interchange at each step there is a division by zero. */
-static void factors__of_a_matrix_that_needs_pivoting(void **state)
+TEST(factors__of_a_matrix_that_needs_pivoting)
 {
     const LuLayout l = {45, 8, 3};
     uint64_t n = l.order;
     double *a CLEANUP_FREE = numbers(n * n);
-    (void)state;
     for (uint64_t r = 0; r < n; r++)
         for (uint64_t c = 0; c < n; c++)
             a[r * n + c] = r == c ? 0 : lu_element(3, r, c);
@@ -176,7 +169,7 @@ static void factors__of_a_matrix_that_needs_pivoting(void **state)
     check_matrix(&l, a);
 }
 
-static void factor__tells_that_a_matrix_is_singular(void **state)
+TEST(factor__tells_that_a_matrix_is_singular)
 {
     const LuLayout l = {20, 6, 4};
     uint64_t n = l.order;
@@ -184,7 +177,6 @@ static void factor__tells_that_a_matrix_is_singular(void **state)
     int32_t pivots[20];
     LuMatrix m;
     LuResult result;
-    (void)state;
     for (uint64_t r = 0; r < n; r++)
         for (uint64_t c = 0; c < n; c++)
             a[r * n + c] = c == 13 ? 0 : lu_element(4, r, c);
@@ -193,7 +185,7 @@ static void factor__tells_that_a_matrix_is_singular(void **state)
     assert_non_null(strstr(m.error, "singular: in column 14 there is no pivot but zero"));
 }
 
-static void factor__tells_which_number_is_none(void **state)
+TEST(factor__tells_which_number_is_none)
 {
     const LuLayout l = {20, 6, 3};
     uint64_t n = l.order;
@@ -201,7 +193,6 @@ static void factor__tells_which_number_is_none(void **state)
     int32_t pivots[20];
     LuMatrix m;
     LuResult result;
-    (void)state;
     for (uint64_t i = 0; i < n * n; i++)
         a[i] = lu_element(4, i / n, i % n);
     a[2 * n + 9] = NAN;
@@ -212,7 +203,7 @@ static void factor__tells_which_number_is_none(void **state)
 
 /* What a generated matrix's factors are judged by: a number of theirs that is wrong is found out.
  */
-static void residual__finds_a_wrong_number(void **state)
+TEST(residual__finds_a_wrong_number)
 {
     const LuLayout l = {70, 8, 3};
     uint64_t n = l.order;
@@ -220,7 +211,6 @@ static void residual__finds_a_wrong_number(void **state)
     int32_t pivots[70];
     LuMatrix m;
     LuResult result;
-    (void)state;
     assert_int_equal(lu_matrix_enter(&m, dir.path, false), 0);
     assert_int_equal(lu_matrix_generate(&m, &l, 9, no_progress, NULL), 0);
     lu_matrix_leave(&m);
@@ -246,12 +236,5 @@ static void residual__finds_a_wrong_number(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors__are_lapacks_in_any_layout),
-        cmocka_unit_test(factors__of_a_matrix_that_needs_pivoting),
-        cmocka_unit_test(factor__tells_that_a_matrix_is_singular),
-        cmocka_unit_test(factor__tells_which_number_is_none),
-        cmocka_unit_test(residual__finds_a_wrong_number),
-    };
-    return cmocka_run_group_tests(tests, dir_make, dir_remove);
+    return cases_run(dir_make, dir_remove);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Where lu keeps the numbers of a matrix, and what its file "layout" says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +9,7 @@
 #include "base/time.h"
 #include "examples/lu_layout.h"
 #include "examples/lu_progress.h"
+#include "tests/lib/case.h"
 
 /* Every number of a matrix has a place of its own, and the files have no others. */
 static void check_places(const LuLayout *l)
@@ -40,9 +35,8 @@ static void check_places(const LuLayout *l)
     assert_int_equal(places, l->order); /* columns */
 }
 
-static void pieces__cover_the_matrix(void **state)
+TEST(pieces__cover_the_matrix)
 {
-    (void)state;
     for (uint64_t order = 1; order <= 25; order++)
         for (uint64_t slab = 1; slab <= 12; slab++)
             for (uint64_t files = 1; files <= 10; files++)
@@ -50,10 +44,9 @@ static void pieces__cover_the_matrix(void **state)
 }
 
 /* The paper's: requests of up to 512 KiB, with 8 columns each. */
-static void pieces__of_the_papers_matrix(void **state)
+TEST(pieces__of_the_papers_matrix)
 {
     const LuLayout l = {8192, 64, 8};
-    (void)state;
     assert_int_equal(lu_slabs(&l), 128);
     assert_int_equal(lu_piece_columns(&l, 127, 7), 8);
     assert_int_equal(lu_piece_bytes(&l, 0), 512 << 10);
@@ -62,10 +55,9 @@ static void pieces__of_the_papers_matrix(void **state)
     assert_int_equal(lu_piece_offset(&l, 2, 3), 1 << 20);
 }
 
-static void header__is_read_back(void **state)
+TEST(header__is_read_back)
 {
     char text[LU_HEADER_MAX], error[256] = "";
-    (void)state;
     for (unsigned i = 0; i < LU_CONTENTS_MAX; i++) {
         LuHeader h = {{100, 64, 8}, i > 0, i > 0 ? UINT64_MAX : 0, (enum LuContents)i}, back;
         size_t n = lu_header_format(&h, text);
@@ -80,7 +72,7 @@ static void header__is_read_back(void **state)
     }
 }
 
-static void header__tells_what_is_wrong(void **state)
+TEST(header__tells_what_is_wrong)
 {
     static const struct {
         const char *text, *fault;
@@ -97,7 +89,6 @@ static void header__tells_what_is_wrong(void **state)
         {"[qr]\norder = 5\n", "order of [qr] is not known"},
         {"nonsense\n", "layout:1"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         char error[256] = "";
         LuHeader h = {.layout = {7, 7, 7}};
@@ -110,10 +101,9 @@ static void header__tells_what_is_wrong(void **state)
 }
 
 /* Within the bounds, neither all of one sign nor equal in rows, columns or seeds. */
-static void element__is_anything_in_its_bounds(void **state)
+TEST(element__is_anything_in_its_bounds)
 {
     double sum = 0;
-    (void)state;
     for (uint64_t r = 0; r < 100; r++)
         for (uint64_t c = 0; c < 100; c++) {
             double x = lu_element(1, r, c);
@@ -126,10 +116,9 @@ static void element__is_anything_in_its_bounds(void **state)
     assert_true(fabs(sum) < 150); /* 5 deviations of 10000 uniform numbers */
 }
 
-static void progress__tells_what_is_left(void **state)
+TEST(progress__tells_what_is_left)
 {
     char text[64];
-    (void)state;
     assert_string_equal(lu_progress_text("a", 1, 3, 0, text, sizeof text), "a: 33 %");
     assert_string_equal(lu_progress_text("a", 0, 3, 5 * NS_PER_S, text, sizeof text), "a: 0 %");
     assert_string_equal(lu_progress_text("a", 1, 4, 5 * NS_PER_S, text, sizeof text),
@@ -138,17 +127,4 @@ static void progress__tells_what_is_left(void **state)
                         "a: 1 %, 8 min left");
     assert_string_equal(lu_progress_text("a", 4, 4, 5 * NS_PER_S, text, sizeof text),
                         "a: 100 %, 0 s left");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces__cover_the_matrix),
-        cmocka_unit_test(pieces__of_the_papers_matrix),
-        cmocka_unit_test(header__is_read_back),
-        cmocka_unit_test(header__tells_what_is_wrong),
-        cmocka_unit_test(element__is_anything_in_its_bounds),
-        cmocka_unit_test(progress__tells_what_is_left),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The directory of lu's matrix: what is made, what is found damaged, and what it says then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "tests/lib/case.h"
 #include "tests/unit/lu_fixture.h"
 
 static const LuLayout layout = {20, 6, 4};
@@ -48,7 +43,9 @@ static void close_matrix(LuMatrix *m)
     lu_matrix_leave(m);
 }
 
-static void generated__is_the_seeds_matrix(void **state)
+#define MATRIX_TEST(name) TEST_WITH(name, matrix_make, matrix_remove)
+
+MATRIX_TEST(generated__is_the_seeds_matrix)
 {
     double a[ORDER * ORDER];
     LuMatrix m;
@@ -62,7 +59,7 @@ static void generated__is_the_seeds_matrix(void **state)
 }
 
 /* A smaller one in its place leaves no file of the larger one. */
-static void generated__replaces_another(void **state)
+MATRIX_TEST(generated__replaces_another)
 {
     const LuLayout small = {3, 2, 1};
     char path[256];
@@ -78,7 +75,7 @@ static void generated__replaces_another(void **state)
     close_matrix(&m);
 }
 
-static void blocks__are_read_back_as_written(void **state)
+MATRIX_TEST(blocks__are_read_back_as_written)
 {
     double block[ORDER * 6], back[ORDER * 6];
     LuMatrix m;
@@ -109,7 +106,7 @@ static void told(LuMatrix *m, int r, const char *what)
     lu_matrix_leave(m);
 }
 
-static void damage__is_reported_with_what_to_fix(void **state)
+MATRIX_TEST(damage__is_reported_with_what_to_fix)
 {
     char path[256];
     LuMatrix m;
@@ -126,7 +123,7 @@ static void damage__is_reported_with_what_to_fix(void **state)
     told(&m, open_matrix(&m, *state), "make one with --generate");
 }
 
-static void damage__while_it_is_in_use_is_reported(void **state)
+MATRIX_TEST(damage__while_it_is_in_use_is_reported)
 {
     double block[ORDER * 6];
     char path[256];
@@ -136,7 +133,7 @@ static void damage__while_it_is_in_use_is_reported(void **state)
     told(&m, lu_matrix_read(&m, LU_THROUGH, 0, 0, ORDER, block), "matrix.2 has become shorter");
 }
 
-static void pivots__are_checked(void **state)
+MATRIX_TEST(pivots__are_checked)
 {
     int32_t pivots[ORDER], back[ORDER];
     LuMatrix m;
@@ -157,7 +154,7 @@ static void pivots__are_checked(void **state)
     told(&m, -EINVAL, "pivots is damaged");
 }
 
-static void contents__decide_what_may_be_done(void **state)
+MATRIX_TEST(contents__decide_what_may_be_done)
 {
     const LuLayout any = {0}, same = layout, other = {ORDER, 6, 5};
     LuMatrix m;
@@ -179,7 +176,7 @@ static void contents__decide_what_may_be_done(void **state)
     close_matrix(&m);
 }
 
-static void directory__is_for_one_at_a_time(void **state)
+MATRIX_TEST(directory__is_for_one_at_a_time)
 {
     LuMatrix m, other;
     assert_int_equal(open_matrix(&m, *state), 0);
@@ -189,21 +186,4 @@ static void directory__is_for_one_at_a_time(void **state)
     close_matrix(&m);
     assert_int_equal(lu_matrix_enter(&other, m.dir, false), 0);
     lu_matrix_leave(&other);
-}
-
-#define MATRIX_TEST(test) cmocka_unit_test_setup_teardown(test, matrix_make, matrix_remove)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        MATRIX_TEST(generated__is_the_seeds_matrix),
-        MATRIX_TEST(generated__replaces_another),
-        MATRIX_TEST(blocks__are_read_back_as_written),
-        MATRIX_TEST(damage__is_reported_with_what_to_fix),
-        MATRIX_TEST(damage__while_it_is_in_use_is_reported),
-        MATRIX_TEST(pivots__are_checked),
-        MATRIX_TEST(contents__decide_what_may_be_done),
-        MATRIX_TEST(directory__is_for_one_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +11,7 @@
 #include <unistd.h>
 
 #include "libmanage/backing.h"
+#include "tests/lib/case.h"
 #include "tests/lib/posix_lock.h"
 
 enum { LEN = 4096, DESCRIPTORS = 64 };
@@ -70,9 +65,8 @@ static void put(Backing *b, char value)
 
 /* Each has its own to lock, write and sync by; one more reads for all, as the kernel reads ahead.
  */
-static void regions_of_a_file__are_read_by_one_description(void **state)
+TEST(regions_of_a_file__are_read_by_one_description)
 {
-    (void)state;
     int fd = file_make('a'), before = descriptors();
     Backing *b[3];
     for (int i = 0; i < 3; i++)
@@ -101,9 +95,8 @@ static int reading_descriptor(const Backing *b, const bool *open_before)
     return -1;
 }
 
-static void every_read__is_by_the_one_that_reads(void **state)
+TEST(every_read__is_by_the_one_that_reads)
 {
-    (void)state;
     bool open_before[DESCRIPTORS];
     char buf[LEN];
     int fd = file_make('a'), other = file_make('o');
@@ -124,9 +117,8 @@ static void every_read__is_by_the_one_that_reads(void **state)
     close(other);
 }
 
-static void regions_of_two_files__are_not_mixed_up(void **state)
+TEST(regions_of_two_files__are_not_mixed_up)
 {
-    (void)state;
     int first = file_make('1'), second = file_make('2'), before = descriptors();
     Backing *a = region(first, 0), *b = region(second, 0), *c = region(first, 1);
     assert_int_equal(descriptors(), before + 3 + 2);
@@ -146,9 +138,8 @@ static void regions_of_two_files__are_not_mixed_up(void **state)
     close(third);
 }
 
-static void a_range__is_open_once(void **state)
+TEST(a_range__is_open_once)
 {
-    (void)state;
     int fd = file_make('a'), before = descriptors();
     Backing *b = region(fd, 0), *other;
     assert_int_equal(backing_open(fd, 0, 1, true, &other), -EBUSY);
@@ -158,9 +149,8 @@ static void a_range__is_open_once(void **state)
     close(fd);
 }
 
-static void locks_of_the_program__survive(void **state)
+TEST(locks_of_the_program__survive)
 {
-    (void)state;
     int fd = file_make('a');
     Backing *other;
     posix_lock(fd, F_WRLCK);
@@ -191,9 +181,8 @@ static int with_the_programs_description(int fd)
 }
 
 /* fdatasync by the program's own description would take the error that is for csync, or for it. */
-static void the_programs_description__is_for_readers(void **state)
+TEST(the_programs_description__is_for_readers)
 {
-    (void)state;
     int fd = file_make('a'), status;
     fflush(NULL);
     pid_t child = fork();
@@ -202,17 +191,4 @@ static void the_programs_description__is_for_readers(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(regions_of_a_file__are_read_by_one_description),
-        cmocka_unit_test(every_read__is_by_the_one_that_reads),
-        cmocka_unit_test(regions_of_two_files__are_not_mixed_up),
-        cmocka_unit_test(a_range__is_open_once),
-        cmocka_unit_test(locks_of_the_program__survive),
-        cmocka_unit_test(the_programs_description__is_for_readers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

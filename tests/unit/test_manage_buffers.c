@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory of pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 #include <unistd.h>
 
 #include "libmanage/pages.h"
+#include "tests/lib/case.h"
 
 enum {
     EACH = 64 << 10,
@@ -76,9 +72,10 @@ static unsigned pages_of(unsigned buffers)
     return (unsigned)(buffers * (size_t)EACH / (size_t)sysconf(_SC_PAGESIZE));
 }
 
-static void each_is_taken_once(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(each_is_taken_once)
 {
-    (void)state;
     take_all();
     for (unsigned i = 0; i < COUNT; i++)
         assert_filled(i);
@@ -99,9 +96,8 @@ static void each_is_taken_once(void **state)
     assert_int_equal(b.kept_count, 0);
 }
 
-static void memory_is_kept_until_released(void **state)
+CASE(memory_is_kept_until_released)
 {
-    (void)state;
     assert_int_equal(pages_held(), 0);
     take_all();
     assert_int_equal(pages_held(), pages_of(COUNT));
@@ -127,9 +123,8 @@ static void memory_is_kept_until_released(void **state)
     buffers_release(&b); /* none is kept: nothing happens */
 }
 
-static void all_at_once(void **state)
+CASE(all_at_once)
 {
-    (void)state;
     take_all();
     for (unsigned i = 0; i < COUNT; i++)
         buffers_give(&b, taken[i]);
@@ -140,11 +135,10 @@ static void all_at_once(void **state)
 }
 
 /* Some host's huge pages, or none: what is held is the same. */
-static void collapsed_while_in_use(void **state)
+CASE(collapsed_while_in_use)
 {
     void *at;
     size_t bytes;
-    (void)state;
     take_all();
     for (unsigned i = 100; i < COUNT; i++)
         buffers_give(&b, taken[i]);
@@ -172,9 +166,8 @@ static void covers(const uint8_t *base, size_t all, unsigned *n)
     }
 }
 
-static void parts_cover_all(void **state)
+CASE(parts_cover_all)
 {
-    (void)state;
     void *at;
     size_t bytes;
     unsigned n = 0;
@@ -184,9 +177,8 @@ static void parts_cover_all(void **state)
     assert_false(buffers_part(&b, UINT_MAX, &at, &bytes));
 }
 
-static void none(void **state)
+TEST(none)
 {
-    (void)state;
     uint8_t other[16];
     Buffers n;
     void *at;
@@ -200,17 +192,4 @@ static void none(void **state)
     assert_false(buffers_have(&n, other));
     buffers_release(&n);
     buffers_deinit(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_is_taken_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_is_kept_until_released, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(all_at_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(collapsed_while_in_use, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(parts_cover_all, set_up, tear_down),
-        cmocka_unit_test(none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core, call by call: the four states, Figure 5, refraction and reading ahead.
  * test_manage_errors.c has the errors of the file. */
+#include "tests/lib/case.h"
 #include "tests/unit/cache_fixture.h"
 
 /* ---- the four states, and Figure 5 ------------------------------------------------------------
  */
 
-static void states__disk_local_both_remote(void **s)
+TEST(states__disk_local_both_remote)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
-    assert_int_equal(state(c, 0), CACHE_DISK);
+    assert_int_equal(piece_state(c, 0), CACHE_DISK);
     assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
-    assert_int_equal(state(c, 0), CACHE_LOCAL);
+    assert_int_equal(piece_state(c, 0), CACHE_LOCAL);
     assert_int_equal(do_sync(c, rd), 0); /* on the disk, and in remote memory */
-    assert_int_equal(state(c, 0), CACHE_BOTH);
+    assert_int_equal(piece_state(c, 0), CACHE_BOTH);
     assert_int_equal(do_write(c, rd, 0, PIECE, 7), PIECE);
-    assert_int_equal(state(c, 0), CACHE_LOCAL); /* what is there is old */
+    assert_int_equal(piece_state(c, 0), CACHE_LOCAL); /* what is there is old */
     (void)do_read(c, rd, PIECE, 1);
     (void)do_read(c, rd, 2 * PIECE, 1); /* 0 leaves: to the disk and to remote memory at once */
-    assert_int_equal(state(c, 0), CACHE_REMOTE);
+    assert_int_equal(piece_state(c, 0), CACHE_REMOTE);
     assert_int_equal(w.file[0], 7);
     assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
     assert_int_equal(w.buf[PIECE - 1], 7);
-    assert_int_equal(state(c, 0), CACHE_BOTH);
+    assert_int_equal(piece_state(c, 0), CACHE_BOTH);
     assert_int_equal(stats(c).remote_hits, 1);
     assert_int_equal(stats(c).remote_bytes, PIECE);
     assert_int_equal(do_close(c, rd), 0);
@@ -35,9 +35,8 @@ static void states__disk_local_both_remote(void **s)
 }
 
 /* In the background, what was used together is copied together; not what was used again since. */
-static void reclaim__clones_together(void **s)
+TEST(reclaim__clones_together)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(48);
     cfg.low_water_bytes = 16 * PIECE;
@@ -52,9 +51,9 @@ static void reclaim__clones_together(void **s)
         (void)do_read(c, rd, 63 * PIECE, PIECE);
     (void)do_read(c, rd, 20 * PIECE, PIECE);
     background(c);
-    assert_int_equal(state(c, 16), CACHE_REMOTE);
-    assert_int_equal(state(c, 19), CACHE_REMOTE);
-    assert_int_equal(state(c, 20), CACHE_LOCAL);
+    assert_int_equal(piece_state(c, 16), CACHE_REMOTE);
+    assert_int_equal(piece_state(c, 19), CACHE_REMOTE);
+    assert_int_equal(piece_state(c, 20), CACHE_LOCAL);
     assert_int_equal(stats(c).cached_bytes, 32 * PIECE);
     assert_int_equal(stats(c).clone_bytes, stats(c).clones * PIECE);
     assert_in_range(w.did[CACHE_CLONE], 1, 4);
@@ -63,9 +62,8 @@ static void reclaim__clones_together(void **s)
 
 /* In the background: a dirty victim to the disk, room allocated, a clone, and only then it leaves.
  */
-static void reclaim__as_figure_5(void **s)
+TEST(reclaim__as_figure_5)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     cfg.low_water_bytes = PIECE;
@@ -77,20 +75,19 @@ static void reclaim__as_figure_5(void **s)
     memset(w.story, 0, sizeof w.story);
     background(c);
     assert_string_equal(w.story, "w");
-    assert_int_equal(state(c, 0), CACHE_DISK); /* dirty: its write was enough of a wait */
+    assert_int_equal(piece_state(c, 0), CACHE_DISK); /* dirty: its write was enough of a wait */
     (void)do_read(c, rd, 4 * PIECE, PIECE);
     memset(w.story, 0, sizeof w.story);
     background(c);
     assert_string_equal(w.story, "oc");
-    assert_int_equal(state(c, 1), CACHE_REMOTE);
+    assert_int_equal(piece_state(c, 1), CACHE_REMOTE);
     assert_true(stats(c).cached_bytes <= 3 * PIECE);
     cache_free(c);
 }
 
 /* A clone that was taken in part: what is left of it is not believed to be there. */
-static void clone__taken_in_part(void **s)
+TEST(clone__taken_in_part)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
@@ -115,10 +112,9 @@ static void clone_begin(Cache *c, CacheCall *sync, int rd)
 }
 
 /* What goes to the host was copied before. The file stays as it is meanwhile. */
-static void clone__is_not_waited_for_by_a_write(void **s)
+TEST(clone__is_not_waited_for_by_a_write)
 {
     static uint8_t buf[PIECE];
-    (void)s;
     int rd;
     CacheCall sync, other, write;
     CacheConfig cfg = config(4);
@@ -135,22 +131,21 @@ static void clone__is_not_waited_for_by_a_write(void **s)
     assert_int_equal(other.need, CACHE_BLOCKED); /* what it writes, the clone could overtake */
     assert_true(cache_check(c));
     cache_call_done(&sync, c, &result, w.now_ns);
-    assert_int_equal(state(c, 0), CACHE_LOCAL); /* what is there is old */
-    assert_int_equal(state(c, 1), CACHE_BOTH);
+    assert_int_equal(piece_state(c, 0), CACHE_LOCAL); /* what is there is old */
+    assert_int_equal(piece_state(c, 1), CACHE_BOTH);
     assert_int_equal(finish(c, &sync), 0);
     assert_int_equal(w.file[0], 1);
     cache_call_step(&other, c, w.now_ns);
     assert_int_equal(finish(c, &other), 0);
     assert_int_equal(w.file[0], 7);
     assert_int_equal(w.remote[0], 7);
-    assert_int_equal(state(c, 0), CACHE_BOTH);
+    assert_int_equal(piece_state(c, 0), CACHE_BOTH);
     cache_free(c);
 }
 
 /* Nor by one that needs something of the file first. */
-static void clone__is_not_waited_for_by_a_fetch(void **s)
+TEST(clone__is_not_waited_for_by_a_fetch)
 {
-    (void)s;
     int rd;
     CacheCall sync;
     CacheConfig cfg = config(4);
@@ -172,10 +167,9 @@ static void clone__is_not_waited_for_by_a_fetch(void **s)
 }
 
 /* A write past the cache goes to the file at once, and so waits. */
-static void clone__is_waited_for_by_a_write_through(void **s)
+TEST(clone__is_waited_for_by_a_write_through)
 {
     static uint8_t buf[PIECE];
-    (void)s;
     int rd;
     CacheCall sync, write;
     CacheConfig cfg = config(4);
@@ -192,9 +186,8 @@ static void clone__is_waited_for_by_a_write_through(void **s)
     cache_free(c);
 }
 
-static void refraction__no_allocation(void **s)
+TEST(refraction__no_allocation)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(1);
     Cache *c = make(&cfg, 0, &rd);
@@ -232,9 +225,8 @@ static struct manage_entry *keep_all(void *self, const struct manage_directory *
     return NULL;
 }
 
-static void write__that_waits_for_the_file_is_one_use(void **s)
+TEST(write__that_waits_for_the_file_is_one_use)
 {
-    (void)s;
     static const struct manage_policy own = {.size = sizeof own,
                                              .name = "counts",
                                              .read = count_use,
@@ -252,9 +244,8 @@ static void write__that_waits_for_the_file_is_one_use(void **s)
 }
 
 /* A write past the cache makes the file longer; one in the cache to the same block keeps that. */
-static void direct__what_it_appended_stays(void **s)
+TEST(direct__what_it_appended_stays)
 {
-    (void)s;
     int full;
     const uint64_t end = 2 * PIECE;
     CacheConfig cfg = config(2);
@@ -274,9 +265,8 @@ static void direct__what_it_appended_stays(void **s)
 }
 
 /* What is written through was used: another piece makes room. */
-static void write_through__is_a_use(void **s)
+TEST(write_through__is_a_use)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
@@ -290,20 +280,19 @@ static void write_through__is_a_use(void **s)
     cache_free(c);
 }
 
-static void remote_lost__the_file_serves(void **s)
+TEST(remote_lost__the_file_serves)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
     (void)do_read(c, rd, 0, 2 * PIECE);
     assert_int_equal(do_sync(c, rd), 0);
     (void)do_read(c, rd, 2 * PIECE, 2 * PIECE);
-    assert_int_equal(state(c, 0), CACHE_REMOTE);
+    assert_int_equal(piece_state(c, 0), CACHE_REMOTE);
     w.lost = true;
     assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
     assert_int_equal(w.buf[0], 1);
-    assert_int_equal(state(c, 1), CACHE_DISK);
+    assert_int_equal(piece_state(c, 1), CACHE_DISK);
     background(c);
     assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
     assert_int_equal(do_write(c, rd, 0, 10, 9), 10);
@@ -315,9 +304,8 @@ static void remote_lost__the_file_serves(void **s)
 
 /* What a host has of an earlier run counts for nothing where the file was written while it was
  * asked: also by a write that had begun before. */
-static void remote_held__not_beside_a_write(void **s)
+TEST(remote_held__not_beside_a_write)
 {
-    (void)s;
     int rd;
     CacheCall sync;
     CacheJob open;
@@ -335,16 +323,16 @@ static void remote_held__not_beside_a_write(void **s)
     cache_call_done(&sync, c, &written, w.now_ns);
     cache_background_done(c, &open, &opened, w.now_ns);
     assert_int_equal(finish(c, &sync), 0);
-    assert_int_equal(state(c, 5), CACHE_DISK); /* never read here: it would be the host's */
+    assert_int_equal(piece_state(c, 5),
+                     CACHE_DISK); /* never read here: it would be the host'state */
     background(c);
     assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
     cache_free(c);
 }
 
 /* Of a block that is written in part remote memory has a part. */
-static void write_through__part_of_a_block_is_not_held(void **s)
+TEST(write_through__part_of_a_block_is_not_held)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
@@ -364,9 +352,8 @@ static void write_through__part_of_a_block_is_not_held(void **s)
 /* ---- sizes ------------------------------------------------------------------------------------
  */
 
-static void no_cache_at_all__works(void **s)
+TEST(no_cache_at_all__works)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(0);
     cfg.remote = false;
@@ -381,9 +368,8 @@ static void no_cache_at_all__works(void **s)
     cache_free(c);
 }
 
-static void write_through__is_in_the_file(void **s)
+TEST(write_through__is_in_the_file)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     Cache *c = make(&cfg, MANAGE_WRITE_THROUGH, &rd);
@@ -416,9 +402,8 @@ static uint64_t misses(Cache *c, int rd, uint64_t start, int64_t stride, uint64_
 }
 
 /* A cache that has let go of its memory keeps what it reads when the program chooses a policy. */
-static void policy__ends_letting_go(void **s)
+TEST(policy__ends_letting_go)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(16);
     cfg.remote = false;
@@ -428,7 +413,7 @@ static void policy__ends_letting_go(void **s)
     for (unsigned i = 0; i < 20000 && !cache_turns(c); i++) { /* more than fits */
         (void)do_read(c, rd, i * 7 % PIECES * PIECE, PIECE);
     }
-    w.file_ns /= 2; /* and the kernel's cache makes more of the memory */
+    w.file_ns /= 2; /* and the kernel'state cache makes more of the memory */
     read_in_turn(c, rd, PIECES, PIECES);
     assert_int_equal(cache_turns(c), 1);
     assert_int_equal(stats(c).cached_bytes, 0);
@@ -445,9 +430,8 @@ static void policy__ends_letting_go(void **s)
 
 /* What is measured without the lock waits in the lane until the lock is taken: a read for which the
  * lane has no room left becomes a call, and takes it. */
-static void policy__hears_of_each_measured_read(void **s)
+TEST(policy__hears_of_each_measured_read)
 {
-    (void)s;
     int rd;
     CacheHit hit;
     CacheConfig cfg = config(16);
@@ -473,9 +457,8 @@ static void policy__hears_of_each_measured_read(void **s)
     cache_free(c);
 }
 
-static void readahead__streams(void **s)
+TEST(readahead__streams)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(PIECES);
     cfg.readahead_bytes = 16 * PIECE;
@@ -495,9 +478,8 @@ static void readahead__streams(void **s)
 }
 
 /* A stream lasts as long as it is used, whatever begins beside it. */
-static void readahead__keeps_a_stream_in_use(void **s)
+TEST(readahead__keeps_a_stream_in_use)
 {
-    (void)s;
     int rd;
     CacheHit hit;
     uint64_t late = 0;
@@ -524,9 +506,8 @@ static void readahead__keeps_a_stream_in_use(void **s)
 }
 
 /* What was used twice stays, however long the stream is. */
-static void readahead__evicts_nothing_hotter(void **s)
+TEST(readahead__evicts_nothing_hotter)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.readahead_bytes = 4 * PIECE;
@@ -539,7 +520,7 @@ static void readahead__evicts_nothing_hotter(void **s)
     for (unsigned i = 0; i < 4; i++) {
         uint64_t evicted = stats(c).evictions;
         (void)do_read(c, rd, i * PIECE, PIECE);
-        assert_int_equal(stats(c).evictions, evicted + 1); /* the call's own */
+        assert_int_equal(stats(c).evictions, evicted + 1); /* the call'state own */
         background(c);
         assert_int_equal(stats(c).evictions, evicted + 1);
     }
@@ -549,10 +530,9 @@ static void readahead__evicts_nothing_hotter(void **s)
 
 /* A policy that takes what was used last takes what a write waits for as soon as it is fetched. It
  * is fetched ahead once, not again and again, for else the write would never have its turn. */
-static void readahead__of_what_leaves_at_once(void **s)
+TEST(readahead__of_what_leaves_at_once)
 {
     static const uint8_t byte = 7;
-    (void)s;
     int rd;
     CacheCall write;
     CacheJob job;
@@ -580,33 +560,4 @@ static void readahead__of_what_leaves_at_once(void **s)
     cache_call_step(&write, c, w.now_ns);
     assert_int_equal(finish(c, &write), 1);
     cache_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states__disk_local_both_remote),
-        cmocka_unit_test(reclaim__clones_together),
-        cmocka_unit_test(reclaim__as_figure_5),
-        cmocka_unit_test(clone__taken_in_part),
-        cmocka_unit_test(clone__is_not_waited_for_by_a_write),
-        cmocka_unit_test(clone__is_not_waited_for_by_a_fetch),
-        cmocka_unit_test(clone__is_waited_for_by_a_write_through),
-        cmocka_unit_test(refraction__no_allocation),
-        cmocka_unit_test(write__that_waits_for_the_file_is_one_use),
-        cmocka_unit_test(direct__what_it_appended_stays),
-        cmocka_unit_test(write_through__is_a_use),
-        cmocka_unit_test(remote_lost__the_file_serves),
-        cmocka_unit_test(remote_held__not_beside_a_write),
-        cmocka_unit_test(write_through__part_of_a_block_is_not_held),
-        cmocka_unit_test(no_cache_at_all__works),
-        cmocka_unit_test(write_through__is_in_the_file),
-        cmocka_unit_test(policy__ends_letting_go),
-        cmocka_unit_test(policy__hears_of_each_measured_read),
-        cmocka_unit_test(readahead__streams),
-        cmocka_unit_test(readahead__keeps_a_stream_in_use),
-        cmocka_unit_test(readahead__evicts_nothing_hotter),
-        cmocka_unit_test(readahead__of_what_leaves_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

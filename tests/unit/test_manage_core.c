@@ -2,13 +2,8 @@
 /* The region cache's core against a model: random calls of several threads under every policy, with
  * files that fail, remote memory that comes and goes, and a crash at any step. No read is stale,
  * what csync acknowledged is on the disk, the limit is kept to the byte, and every call ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/list.h"
+#include "tests/lib/case.h"
 #include "tests/unit/manage_world.h"
 
 static uint64_t seed_first = 1, seed_last = 400;
@@ -139,9 +134,8 @@ static void run_seed(uint64_t seed)
     w->cache = cache_free(w->cache);
 }
 
-static void core__random_schedules(void **state)
+TEST(core__random_schedules)
 {
-    (void)state;
     for (uint64_t seed = seed_first; seed <= seed_last; seed++)
         run_seed(seed);
     const struct {
@@ -184,6 +178,5 @@ int main(int argc, char **argv)
         seed_first = seed_last = strtoull(argv[1], NULL, 10);
     if (argc > 2)
         seed_last = strtoull(argv[2], NULL, 10);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(core__random_schedules)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

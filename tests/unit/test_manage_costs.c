@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core, call by call: what costs decide - file, remote memory, or neither. */
 #include "libmanage/cost.h"
+#include "tests/lib/case.h"
 #include "tests/lib/heap_pages.h"
 #include "tests/unit/cache_fixture.h"
 
-static void cheap_file__is_read_past_the_cache(void **s)
+TEST(cheap_file__is_read_past_the_cache)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.bypass_factor = 8;
     Cache *c = make(&cfg, 0, &rd);
     cache_copy_cost(c, PIECE, 500);
-    w.file_ns = 1500; /* as from the kernel's page cache */
+    w.file_ns = 1500; /* as from the kernel'state page cache */
     read_in_turn(c, rd, 20, 20);
     assert_true(stats(c).bypasses >= 18);
     w.file_ns = 5000000; /* now it is a disk */
@@ -27,9 +27,8 @@ static void cheap_file__is_read_past_the_cache(void **s)
 
 /* Measuring may be interrupted, and is done with more bytes than are read at a time: neither makes
  * a disk a cheap file. */
-static void cheap_file__is_measured_by_the_least_copy(void **s)
+TEST(cheap_file__is_measured_by_the_least_copy)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.bypass_factor = 16;
@@ -41,13 +40,12 @@ static void cheap_file__is_measured_by_the_least_copy(void **s)
     assert_int_equal(stats(c).bypasses, 0);
     w.file_ns = 1000;
     read_in_turn(c, rd, 400, 16);
-    assert_true(stats(c).bypasses > 0); /* the kernel's page cache */
+    assert_true(stats(c).bypasses > 0); /* the kernel'state page cache */
     cache_free(c);
 }
 
-static void expensive_remote__the_file_is_read(void **s)
+TEST(expensive_remote__the_file_is_read)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
@@ -57,7 +55,7 @@ static void expensive_remote__the_file_is_read(void **s)
     read_in_turn(c, rd, 40, 8);
     print_message("# %u reads, %u clones\n", w.did[CACHE_READ_REMOTE], w.did[CACHE_CLONE]);
     assert_true(w.did[CACHE_READ_REMOTE] <= 2); /* what is not known is tried */
-    assert_true(w.did[CACHE_CLONE] <= 3);       /* the csync's, which does not count, and others */
+    assert_true(w.did[CACHE_CLONE] <= 3); /* the csync'state, which does not count, and others */
     cache_free(c);
 }
 
@@ -69,9 +67,8 @@ static void read_on(Cache *c, int rd, unsigned piece)
 
 /* A clone is made beside the program, by a host that takes pages for it: what a read will take is
  * measured, by reading the first one back. */
-static void clones__are_read_back_at_first(void **s)
+TEST(clones__are_read_back_at_first)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     cfg.low_water_bytes = 2 * PIECE;
@@ -86,9 +83,8 @@ static void clones__are_read_back_at_first(void **s)
     cache_free(c);
 }
 
-static void expensive_clones__are_tolerated_where_reads_are_not(void **s)
+TEST(expensive_clones__are_tolerated_where_reads_are_not)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     cfg.low_water_bytes = 2 * PIECE;
@@ -106,10 +102,9 @@ static void expensive_clones__are_tolerated_where_reads_are_not(void **s)
 }
 
 /* A clone takes time, too: what remote memory hardly saves it is not made for. */
-static void clones__are_not_for_little(void **s)
+TEST(clones__are_not_for_little)
 {
-    (void)s;
-    const uint64_t remote_ns[] = {700000, 900000}; /* of the file's 1000000 */
+    const uint64_t remote_ns[] = {700000, 900000}; /* of the file'state 1000000 */
     unsigned clones[2];
     for (unsigned k = 0; k < 2; k++) {
         int rd;
@@ -143,18 +138,16 @@ static unsigned clones_of(unsigned distance, uint64_t remote_ns)
 }
 
 /* What a drive works ahead for: remote memory has to be far cheaper. */
-static void clones_of_what_is_read_in_order__are_for_much(void **s)
+TEST(clones_of_what_is_read_in_order__are_for_much)
 {
-    (void)s;
     assert_in_range(clones_of(1, 400000), 1, 6);
     assert_true(clones_of(1, 250000) >= 24);
     assert_true(clones_of(7, 400000) >= 24);
 }
 
 /* And where it is not, the cache is nothing to such reads either. */
-static void a_cache_of_what_is_read_in_order__lets_go(void **s)
+TEST(a_cache_of_what_is_read_in_order__lets_go)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.lets_go = true;
@@ -188,9 +181,8 @@ static bool huge_pages_wanted(Cache *c, int rd)
 
 /* The kernel keeps more of the file in the memory than the cache did: it gets it, but for what is
  * dirty, and until reads take longer again. */
-static void a_cache_worth_less_than_the_kernels__lets_go(void **s)
+TEST(a_cache_worth_less_than_the_kernels__lets_go)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.lets_go = true;
@@ -240,10 +232,9 @@ static Cache *letting_go(int *rd, uint64_t file_ns, uint64_t remote_ns)
 
 /* So it does where remote memory saves too little for a copy, as soon as that has been seen a few
  * times. */
-static void a_cache_beside_remote_memory_of_little_use__lets_go(void **s)
+TEST(a_cache_beside_remote_memory_of_little_use__lets_go)
 {
-    (void)s;
-    const uint64_t remote_ns[] = {90000, 120000}; /* of the file's 100000 */
+    const uint64_t remote_ns[] = {90000, 120000}; /* of the file'state 100000 */
     for (unsigned k = 0; k < 2; k++) {
         int rd;
         Cache *c = letting_go(&rd, 100000, remote_ns[k]);
@@ -254,9 +245,8 @@ static void a_cache_beside_remote_memory_of_little_use__lets_go(void **s)
 }
 
 /* It may be worth the copy the next time that is looked. */
-static void a_cache_beside_remote_memory_that_saves_much__is_kept(void **s)
+TEST(a_cache_beside_remote_memory_that_saves_much__is_kept)
 {
-    (void)s;
     int rd;
     Cache *c = letting_go(&rd, 335000, 275000); /* less than the quarter that a copy needs */
     for (unsigned i = 0; i < 4000; i++)
@@ -284,17 +274,15 @@ static unsigned turns_of_a_spell(uint64_t ms)
     return turns;
 }
 
-static void remote_memory_that_was_of_use__is_not_given_up_for_a_spell(void **s)
+TEST(remote_memory_that_was_of_use__is_not_given_up_for_a_spell)
 {
-    (void)s;
     assert_int_equal(turns_of_a_spell(300), 0);
     assert_true(turns_of_a_spell(60000) > 0);
 }
 
 /* The nearest class that was measured tells, of two as near the smaller one. */
-static void cost__of_the_nearest_class(void **s)
+TEST(cost__of_the_nearest_class)
 {
-    (void)s;
     for (unsigned known = 0; known < 1u << COST_CLASSES; known += 37) {
         Cost cost = {0};
         for (unsigned k = 0; k < COST_CLASSES; k++)
@@ -321,9 +309,8 @@ static void cost__of_the_nearest_class(void **s)
 }
 
 /* Where a way costs more than its rival did, one measurement tells that it no longer does. */
-static void cost__what_was_useless_is_judged_anew(void **s)
+TEST(cost__what_was_useless_is_judged_anew)
 {
-    (void)s;
     Cost file = {0}, remote = {0};
     cost_add(&file, PIECE, 1000000, 1);
     for (unsigned i = 0; i < 5; i++)
@@ -336,9 +323,8 @@ static void cost__what_was_useless_is_judged_anew(void **s)
 }
 
 /* Of less than is read at a time it would say too little. */
-static void small_clones__are_not_read_back(void **s)
+TEST(small_clones__are_not_read_back)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.low_water_bytes = 6 * PIECE;
@@ -353,9 +339,8 @@ static void small_clones__are_not_read_back(void **s)
 }
 
 /* The first use of a host costs more than the later ones. */
-static void expensive_remote__is_soon_looked_at_again(void **s)
+TEST(expensive_remote__is_soon_looked_at_again)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
@@ -364,15 +349,14 @@ static void expensive_remote__is_soon_looked_at_again(void **s)
     (void)do_sync(c, rd);
     w.remote_ns = 100000;
     read_in_turn(c, rd, 200, 8);
-    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync's, of two pieces; six others */
+    assert_int_equal(w.did[CACHE_CLONE], 7); /* the csync'state, of two pieces; six others */
     assert_true(w.did[CACHE_READ_REMOTE] >= 50);
     cache_free(c);
 }
 
 /* So does the first use of the next one. */
-static void expensive_remote__again_after_a_loss(void **s)
+TEST(expensive_remote__again_after_a_loss)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
@@ -401,9 +385,8 @@ static void read_costing(Cache *c, int rd, unsigned piece, unsigned pieces, uint
 }
 
 /* Its end alone would be cheaper from the file, and is asked of remote memory with the rest. */
-static void a_read__has_one_source(void **s)
+TEST(a_read__has_one_source)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     Cache *c = make(&cfg, 0, &rd);
@@ -429,9 +412,8 @@ static void a_read__has_one_source(void **s)
 
 /* A file that the kernel has most of, and a drive the rest: what counts is what a read of it takes
  * on average, not what most take. */
-static void file_in_part_slow__remote_memory_is_used(void **s)
+TEST(file_in_part_slow__remote_memory_is_used)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.bypass_factor = 16;
@@ -450,9 +432,8 @@ static void file_in_part_slow__remote_memory_is_used(void **s)
 
 /* The kernel reads ahead: one read in sixteen waits for the drive, and the next ones do not, though
  * remote memory would be cheaper than that one. */
-static void file_read_ahead__is_cheaper(void **s)
+TEST(file_read_ahead__is_cheaper)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     Cache *c = make(&cfg, 0, &rd);
@@ -468,9 +449,8 @@ static void file_read_ahead__is_cheaper(void **s)
 }
 
 /* Whose every read finds the page cache, but for one now and then that waits for a processor. */
-static void file_seldom_late__is_read_past_the_cache(void **s)
+TEST(file_seldom_late__is_read_past_the_cache)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.bypass_factor = 16;
@@ -490,9 +470,8 @@ static void file_seldom_late__is_read_past_the_cache(void **s)
 
 /* One small read that had to wait for the drive is no reason to copy out what is read in steps that
  * the kernel reads ahead. */
-static void clones__are_for_reads_as_the_region_has_them(void **s)
+TEST(clones__are_for_reads_as_the_region_has_them)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(16);
     Cache *c = make(&cfg, 0, &rd);
@@ -519,9 +498,8 @@ static void read_ahead_of(Cache *c, int rd, unsigned reads, unsigned stride, uin
     }
 }
 
-static void file_mostly_quick__is_read_past_the_cache(void **s)
+TEST(file_mostly_quick__is_read_past_the_cache)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.bypass_factor = 16;
@@ -540,10 +518,9 @@ static void file_mostly_quick__is_read_past_the_cache(void **s)
 
 /* Who reads a file one after the other has the kernel to read ahead, and needs no second one, which
  * would send a drive to and fro; a stride it does not see. */
-static void readahead__of_files_is_the_kernels(void **s)
+TEST(readahead__of_files_is_the_kernels)
 {
-    (void)s;
-    /* As copying; on a host with much to do; what the drive's rate allows. */
+    /* As copying; on a host with much to do; what the drive'state rate allows. */
     const uint64_t quick_ns[] = {3000, 20000, 200000};
     for (unsigned i = 0; i < 3; i++) {
         int rd;
@@ -564,9 +541,8 @@ static void readahead__of_files_is_the_kernels(void **s)
 }
 
 /* Nobody reads remote memory ahead but us. */
-static void readahead__of_remote_memory(void **s)
+TEST(readahead__of_remote_memory)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(16);
     cfg.readahead_bytes = 8 * PIECE;
@@ -583,9 +559,8 @@ static void readahead__of_remote_memory(void **s)
 }
 
 /* To the end of a file, however short the rest of it is. */
-static void readahead__of_remote_memory_to_the_end(void **s)
+TEST(readahead__of_remote_memory_to_the_end)
 {
-    (void)s;
     for (unsigned window = 4; window <= 16; window++) {
         int rd;
         CacheConfig cfg = config(24);
@@ -602,37 +577,4 @@ static void readahead__of_remote_memory_to_the_end(void **s)
         assert_int_equal(stats(c).local_hits - hits, PIECES - 20);
         cache_free(c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cheap_file__is_read_past_the_cache),
-        cmocka_unit_test(cheap_file__is_measured_by_the_least_copy),
-        cmocka_unit_test(expensive_remote__the_file_is_read),
-        cmocka_unit_test(clones__are_read_back_at_first),
-        cmocka_unit_test(expensive_clones__are_tolerated_where_reads_are_not),
-        cmocka_unit_test(clones__are_not_for_little),
-        cmocka_unit_test(clones_of_what_is_read_in_order__are_for_much),
-        cmocka_unit_test(a_cache_of_what_is_read_in_order__lets_go),
-        cmocka_unit_test(cost__of_the_nearest_class),
-        cmocka_unit_test(cost__what_was_useless_is_judged_anew),
-        cmocka_unit_test(small_clones__are_not_read_back),
-        cmocka_unit_test(expensive_remote__is_soon_looked_at_again),
-        cmocka_unit_test(expensive_remote__again_after_a_loss),
-        cmocka_unit_test(a_read__has_one_source),
-        cmocka_unit_test(file_in_part_slow__remote_memory_is_used),
-        cmocka_unit_test(file_read_ahead__is_cheaper),
-        cmocka_unit_test(file_seldom_late__is_read_past_the_cache),
-        cmocka_unit_test(clones__are_for_reads_as_the_region_has_them),
-        cmocka_unit_test(file_mostly_quick__is_read_past_the_cache),
-        cmocka_unit_test(readahead__of_files_is_the_kernels),
-        cmocka_unit_test(readahead__of_remote_memory),
-        cmocka_unit_test(readahead__of_remote_memory_to_the_end),
-        cmocka_unit_test(a_cache_worth_less_than_the_kernels__lets_go),
-        cmocka_unit_test(a_cache_beside_remote_memory_of_little_use__lets_go),
-        cmocka_unit_test(a_cache_beside_remote_memory_that_saves_much__is_kept),
-        cmocka_unit_test(remote_memory_that_was_of_use__is_not_given_up_for_a_spell),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

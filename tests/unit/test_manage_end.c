@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core at the end of its process: what is dirty is written even while others use
  * it, and what was to be kept in remote memory is, beside calls that do not end. */
+#include "tests/lib/case.h"
 #include "tests/unit/cache_fixture.h"
 
 enum { OWN = 7, PATIENCE_NS = 1000000 };
@@ -25,9 +26,8 @@ static void file_has(uint64_t from, uint64_t to, int value)
         assert_int_equal(w.file[at], value);
 }
 
-static void end__writes_all_that_is_dirty(void **s)
+TEST(end__writes_all_that_is_dirty)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(16);
     Cache *c = make(&cfg, 0, &rd);
@@ -47,9 +47,8 @@ static void end__writes_all_that_is_dirty(void **s)
 }
 
 /* Each region's file goes to the disk, once, after what was dirty is in it. */
-static void end__syncs_each_file(void **s)
+TEST(end__syncs_each_file)
 {
-    (void)s;
     enum { REGIONS = 3 };
     int files[REGIONS], rd[REGIONS];
     unsigned written[REGIONS] = {0}, synced[REGIONS] = {0};
@@ -76,9 +75,8 @@ static void end__syncs_each_file(void **s)
 }
 
 /* In the last block of a file, and no more than there is of it. */
-static void end__makes_no_file_longer(void **s)
+TEST(end__makes_no_file_longer)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     Cache *c = cache_new(&cfg, &(CacheHooks){.file_release = released});
@@ -90,10 +88,9 @@ static void end__makes_no_file_longer(void **s)
     cache_free(c);
 }
 
-static void end__waits_for_nobody(void **s)
+TEST(end__waits_for_nobody)
 {
     static uint8_t buf[PIECE], nothing;
-    (void)s;
     int rd;
     CacheCall read, write, close;
     CacheConfig cfg = config(8);
@@ -120,9 +117,8 @@ static void end__waits_for_nobody(void **s)
 
 /* The end of a program writes past the cache. Where that fails, what was written before is still to
  * be written, and read until then. */
-static void end__failed_writes_lose_nothing_older(void **s)
+TEST(end__failed_writes_lose_nothing_older)
 {
-    (void)s;
     int rd;
     CacheJob job;
     CacheEnd e = {0};
@@ -145,9 +141,8 @@ static void end__failed_writes_lose_nothing_older(void **s)
     cache_free(c);
 }
 
-static void end__of_what_wrote_nothing(void **s)
+TEST(end__of_what_wrote_nothing)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     Cache *c = make(&cfg, DODO_RDONLY, &rd);
@@ -178,9 +173,8 @@ static Cache *remote_region(const CacheConfig *cfg, unsigned flags, int *ret_rd)
     return c;
 }
 
-static void retain__gives_remote_memory_back_and_goes_on(void **s)
+TEST(retain__gives_remote_memory_back_and_goes_on)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = remote_region(&cfg, DODO_RETAIN, &rd);
@@ -199,9 +193,8 @@ static void retain__gives_remote_memory_back_and_goes_on(void **s)
     cache_free(c);
 }
 
-static void retain__only_what_shall_be(void **s)
+TEST(retain__only_what_shall_be)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = remote_region(&cfg, 0, &rd);
@@ -212,10 +205,9 @@ static void retain__only_what_shall_be(void **s)
 
 /* What is in the midst of remote memory is waited for, but not without end, and what could not be
  * written is not kept. */
-static void retain__waits_so_long(void **s)
+TEST(retain__waits_so_long)
 {
     static uint8_t buf[PIECE];
-    (void)s;
     int rd;
     CacheCall read, call, again;
     CacheConfig cfg = config(2);
@@ -245,9 +237,8 @@ static void retain__waits_so_long(void **s)
     cache_free(c);
 }
 
-static void retain__not_what_could_not_be_written(void **s)
+TEST(retain__not_what_could_not_be_written)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = remote_region(&cfg, DODO_RETAIN, &rd);
@@ -256,21 +247,4 @@ static void retain__not_what_could_not_be_written(void **s)
     assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 0);
     w.write_error = 0;
     cache_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(end__writes_all_that_is_dirty),
-        cmocka_unit_test(end__syncs_each_file),
-        cmocka_unit_test(end__makes_no_file_longer),
-        cmocka_unit_test(end__waits_for_nobody),
-        cmocka_unit_test(end__failed_writes_lose_nothing_older),
-        cmocka_unit_test(end__of_what_wrote_nothing),
-        cmocka_unit_test(retain__gives_remote_memory_back_and_goes_on),
-        cmocka_unit_test(retain__only_what_shall_be),
-        cmocka_unit_test(retain__waits_so_long),
-        cmocka_unit_test(retain__not_what_could_not_be_written),
-    };
-    return cmocka_run_group_tests_name("manage_end", tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core when the file fails: no data is lost, the right call reports the error,
  * and a close waits for its own data alone. */
+#include "tests/lib/case.h"
 #include "tests/unit/cache_fixture.h"
 
 /* ---- the file's errors ------------------------------------------------------------------------
  */
 
-static void full_disk__cwrite_tells_and_nothing_is_lost(void **s)
+TEST(full_disk__cwrite_tells_and_nothing_is_lost)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     cfg.remote = false;
@@ -38,9 +38,8 @@ static void full_disk__cwrite_tells_and_nothing_is_lost(void **s)
 }
 
 /* What the file has after a write of it failed, the file alone can tell. */
-static void failed_write_through__is_read_from_the_file(void **s)
+TEST(failed_write_through__is_read_from_the_file)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     cfg.remote = false;
@@ -63,9 +62,8 @@ static void failed_write_through__is_read_from_the_file(void **s)
 }
 
 /* Where one write fails, what else is dirty is written all the same: it may be the last chance. */
-static void write_back__goes_on_where_one_fails(void **s)
+TEST(write_back__goes_on_where_one_fails)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(8);
     cfg.remote = false;
@@ -86,9 +84,8 @@ static void write_back__goes_on_where_one_fails(void **s)
 }
 
 /* What failed in somebody else's call, or in the background, the next csync tells, once. */
-static void write_back__failure_is_reported_once(void **s)
+TEST(write_back__failure_is_reported_once)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     cfg.remote = false;
@@ -97,7 +94,7 @@ static void write_back__failure_is_reported_once(void **s)
     (void)do_read(c, rd, PIECE, 1);
     w.write_error = EIO;
     assert_int_equal(do_read(c, rd, 2 * PIECE, 1), 1); /* another victim is found */
-    assert_int_equal(state(c, 0), CACHE_LOCAL);
+    assert_int_equal(piece_state(c, 0), CACHE_LOCAL);
     w.write_error = 0;
     assert_int_equal(do_sync(c, rd), -1);
     assert_int_equal(errno, EIO);
@@ -106,9 +103,8 @@ static void write_back__failure_is_reported_once(void **s)
     cache_free(c);
 }
 
-static void fdatasync__failed_is_written_again(void **s)
+TEST(fdatasync__failed_is_written_again)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     cfg.remote = false;
@@ -126,9 +122,8 @@ static void fdatasync__failed_is_written_again(void **s)
 
 /* The file may have taken some of a write that failed, as a read may have told; an fdatasync that
  * fails then may have lost that, and nobody can write it again: each csync tells. */
-static void fdatasync__failed_for_a_failed_write(void **s)
+TEST(fdatasync__failed_for_a_failed_write)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     cfg.remote = false;
@@ -147,9 +142,8 @@ static void fdatasync__failed_for_a_failed_write(void **s)
 
 /* A close tells of lost data once, also after a csync has: else the program that only asks the
  * close takes its data for written. Then the region can be closed. */
-static void close__tells_once_of_what_is_lost(void **s)
+TEST(close__tells_once_of_what_is_lost)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     cfg.remote = false;
@@ -169,9 +163,8 @@ static void close__tells_once_of_what_is_lost(void **s)
 }
 
 /* The same where the fdatasync fails while the write is under way. */
-static void fdatasync__failed_beside_a_failed_write(void **s)
+TEST(fdatasync__failed_beside_a_failed_write)
 {
-    (void)s;
     int rd;
     CacheCall call;
     CacheConfig cfg = config(2);
@@ -196,9 +189,8 @@ static void fdatasync__failed_beside_a_failed_write(void **s)
 
 /* What leaves the cache while an fdatasync for it is under way cannot be written again when that
  * fails: each csync tells. */
-static void fdatasync__failed_for_what_left_meanwhile(void **s)
+TEST(fdatasync__failed_for_what_left_meanwhile)
 {
-    (void)s;
     int rd;
     CacheCall sync;
     CacheConfig cfg = config(1);
@@ -211,7 +203,7 @@ static void fdatasync__failed_for_what_left_meanwhile(void **s)
     cache_call_done(&sync, c, &result, w.now_ns);
     assert_int_equal(sync.job.kind, CACHE_SYNC);
     (void)do_read(c, rd, PIECE, PIECE);
-    assert_int_equal(state(c, 0), CACHE_DISK);
+    assert_int_equal(piece_state(c, 0), CACHE_DISK);
     w.sync_error = EIO;
     assert_int_equal(finish(c, &sync), -1);
     assert_int_equal(errno, EIO);
@@ -229,9 +221,8 @@ static unsigned syncs_of_a_close(Cache *c, int rd)
 }
 
 /* Not for what others have written: and so their errors are none of its own. */
-static void close__of_what_wrote_nothing(void **s)
+TEST(close__of_what_wrote_nothing)
 {
-    (void)s;
     static const unsigned flags[] = {0, DODO_RDONLY, MANAGE_WRITE_THROUGH};
     for (unsigned i = 0; i < 3; i++) {
         int rd;
@@ -244,9 +235,8 @@ static void close__of_what_wrote_nothing(void **s)
     }
 }
 
-static void close__of_what_is_synced(void **s)
+TEST(close__of_what_is_synced)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     Cache *c = make(&cfg, 0, &rd);
@@ -257,9 +247,8 @@ static void close__of_what_is_synced(void **s)
 }
 
 /* Written back, written through, or synced without success. */
-static void close__of_what_is_not_synced(void **s)
+TEST(close__of_what_is_not_synced)
 {
-    (void)s;
     static const unsigned flags[] = {0, MANAGE_WRITE_THROUGH};
     for (unsigned i = 0; i < 4; i++) {
         int rd;
@@ -279,10 +268,9 @@ static void close__of_what_is_not_synced(void **s)
 }
 
 /* A write that an fdatasync may have missed. */
-static void close__of_what_was_written_beside_a_csync(void **s)
+TEST(close__of_what_was_written_beside_a_csync)
 {
     static uint8_t buf[PIECE];
-    (void)s;
     int rd;
     CacheCall write;
     CacheConfig cfg = config(4);
@@ -296,9 +284,8 @@ static void close__of_what_was_written_beside_a_csync(void **s)
 }
 
 /* What another description has written is on the disk, too, but not for who reads only. */
-static void sync__is_for_all_of_the_file(void **s)
+TEST(sync__is_for_all_of_the_file)
 {
-    (void)s;
     static const unsigned flags[] = {0, DODO_RDONLY};
     for (unsigned i = 0; i < 2; i++) {
         int rd;
@@ -311,9 +298,8 @@ static void sync__is_for_all_of_the_file(void **s)
     }
 }
 
-static void read_error__is_the_calls(void **s)
+TEST(read_error__is_the_calls)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, 0, &rd);
@@ -328,9 +314,8 @@ static void read_error__is_the_calls(void **s)
     cache_free(c);
 }
 
-static void arguments__wrong(void **s)
+TEST(arguments__wrong)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = make(&cfg, DODO_RDONLY, &rd);
@@ -348,27 +333,4 @@ static void arguments__wrong(void **s)
     assert_int_equal(do_close(c, rd), -1);
     assert_int_equal(errno, EINVAL);
     cache_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_disk__cwrite_tells_and_nothing_is_lost),
-        cmocka_unit_test(failed_write_through__is_read_from_the_file),
-        cmocka_unit_test(write_back__goes_on_where_one_fails),
-        cmocka_unit_test(write_back__failure_is_reported_once),
-        cmocka_unit_test(fdatasync__failed_is_written_again),
-        cmocka_unit_test(fdatasync__failed_for_what_left_meanwhile),
-        cmocka_unit_test(fdatasync__failed_for_a_failed_write),
-        cmocka_unit_test(close__tells_once_of_what_is_lost),
-        cmocka_unit_test(fdatasync__failed_beside_a_failed_write),
-        cmocka_unit_test(close__of_what_wrote_nothing),
-        cmocka_unit_test(close__of_what_is_synced),
-        cmocka_unit_test(close__of_what_is_not_synced),
-        cmocka_unit_test(close__of_what_was_written_beside_a_csync),
-        cmocka_unit_test(sync__is_for_all_of_the_file),
-        cmocka_unit_test(read_error__is_the_calls),
-        cmocka_unit_test(arguments__wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

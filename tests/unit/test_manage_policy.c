@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The policies, step by step beside a reference that knows nothing of the library: the same reads
  * hit, and the same pieces leave, on traces of single pieces and of reads that span several. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "base/cleanup.h"
 #include "libmanage/core.h"
 #include "tests/lib/cache_trace.h"
+#include "tests/lib/case.h"
 
 enum { PIECE = CACHE_BLOCK };
 
@@ -145,10 +140,9 @@ static void compare(const uint16_t *at, unsigned len, int policy, unsigned room,
     cache_free(c);
 }
 
-static void policies__as_the_reference(void **state)
+TEST(policies__as_the_reference)
 {
     static uint16_t at[TRACE_LEN];
-    (void)state;
     static const int policies[] = {MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN};
     static const unsigned rooms[] = {1, 37, 512};
     for (unsigned t = 0; t < TRACES; t++) {
@@ -165,9 +159,8 @@ static void policies__as_the_reference(void **state)
 
 /* ---- changing it ----------------------------------------------------------------------------- */
 
-static void set_policy__unknown_changes_nothing(void **state)
+TEST(set_policy__unknown_changes_nothing)
 {
-    (void)state;
     int rd;
     Cache *c = make(2, MANAGE_LRU, &rd);
     cache_access(c, rd, 0, 1);
@@ -181,9 +174,8 @@ static void set_policy__unknown_changes_nothing(void **state)
 }
 
 /* The new one knows what is cached, in the order in which it was used. */
-static void set_policy__while_pieces_are_cached(void **state)
+TEST(set_policy__while_pieces_are_cached)
 {
-    (void)state;
     int rd;
     Cache *c = make(3, MANAGE_FIRST_IN, &rd);
     for (unsigned i = 0; i < 5; i++)
@@ -224,9 +216,8 @@ static struct manage_entry *largest_offset(void *self, const struct manage_direc
     return found;
 }
 
-static void register_policy__ones_own(void **state)
+TEST(register_policy__ones_own)
 {
-    (void)state;
     static const struct manage_policy own = {.size = sizeof own,
                                              .name = "largest offset",
                                              .read = use_nothing,
@@ -250,15 +241,4 @@ static void register_policy__ones_own(void **state)
         assert_int_equal(cache_register_policy(c, &own), number + i);
     assert_int_equal(cache_register_policy(c, &own), -ENOSPC);
     cache_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(policies__as_the_reference),
-        cmocka_unit_test(set_policy__unknown_changes_nothing),
-        cmocka_unit_test(set_policy__while_pieces_are_cached),
-        cmocka_unit_test(register_policy__ones_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

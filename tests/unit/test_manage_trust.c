@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The region cache's core above remote memory that returns other bytes than it was given: reads
  * may be wrong, the file never is. */
+#include "tests/lib/case.h"
 #include "tests/unit/cache_fixture.h"
 
 enum { LIE = 0x99, OWN = 7 };
@@ -30,9 +31,8 @@ static void file_has(uint64_t len, uint64_t from, uint64_t to)
             fail_msg("byte %llu of the file is %#x", (unsigned long long)at, w.file[at]);
 }
 
-static void edges__of_a_block_that_is_remote(void **s)
+TEST(edges__of_a_block_that_is_remote)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = lied_to(&cfg, 1, &rd);
@@ -46,9 +46,8 @@ static void edges__of_a_block_that_is_remote(void **s)
 }
 
 /* Both ends of a write, in two pieces. */
-static void edges__of_a_write_across_pieces(void **s)
+TEST(edges__of_a_write_across_pieces)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = lied_to(&cfg, 2, &rd);
@@ -58,9 +57,8 @@ static void edges__of_a_write_across_pieces(void **s)
     cache_free(c);
 }
 
-static void edges__of_a_block_read_from_there_before(void **s)
+TEST(edges__of_a_block_read_from_there_before)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = lied_to(&cfg, 1, &rd);
@@ -75,16 +73,15 @@ static void edges__of_a_block_read_from_there_before(void **s)
 }
 
 /* What was written whole needs nothing of the file. */
-static void edges__of_a_whole_block(void **s)
+TEST(edges__of_a_whole_block)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = lied_to(&cfg, 1, &rd);
     (void)do_read(c, rd, 0, PIECE);
     w.did[CACHE_READ_FILE] = 0;
     assert_int_equal(do_write(c, rd, CACHE_BLOCK, CACHE_BLOCK, OWN), CACHE_BLOCK);
-    assert_int_equal(do_write(c, rd, CACHE_BLOCK + 5, 10, OWN), 10); /* the program's own now */
+    assert_int_equal(do_write(c, rd, CACHE_BLOCK + 5, 10, OWN), 10); /* the program'state own now */
     assert_int_equal(w.did[CACHE_READ_FILE], 0);
     assert_int_equal(do_sync(c, rd), 0);
     file_has(PIECE, CACHE_BLOCK, PIECE);
@@ -92,9 +89,8 @@ static void edges__of_a_whole_block(void **s)
 }
 
 /* The file cannot be read: the write fails, and what is in the cache stays readable. */
-static void edges__that_cannot_be_read(void **s)
+TEST(edges__that_cannot_be_read)
 {
-    (void)s;
     int rd;
     CacheConfig cfg = config(2);
     Cache *c = lied_to(&cfg, 1, &rd);
@@ -113,10 +109,9 @@ static void edges__that_cannot_be_read(void **s)
 }
 
 /* Clean blocks between dirty ones are written with them, where the file has them already. */
-static void between__only_what_came_from_the_file(void **s)
+TEST(between__only_what_came_from_the_file)
 {
     enum { FOUR = 4 * CACHE_BLOCK };
-    (void)s;
     int rd;
     CacheConfig cfg = config(4);
     cfg.piece_bytes = FOUR;
@@ -137,17 +132,4 @@ static void between__only_what_came_from_the_file(void **s)
     assert_int_equal(do_sync(c, rd), 0);
     assert_int_equal(w.did[CACHE_WRITE], 1);
     cache_free(c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges__of_a_block_that_is_remote),
-        cmocka_unit_test(edges__of_a_write_across_pieces),
-        cmocka_unit_test(edges__of_a_block_read_from_there_before),
-        cmocka_unit_test(edges__of_a_whole_block),
-        cmocka_unit_test(edges__that_cannot_be_read),
-        cmocka_unit_test(between__only_what_came_from_the_file),
-    };
-    return cmocka_run_group_tests_name("manage_trust", tests, NULL, NULL);
 }

@@ -2,17 +2,12 @@
 /* A piece that is always being read is written all the same: who copies from it ends, and nobody
  * else begins before the write has had its turn. Several threads' calls, step by step. And the
  * background's turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/time.h"
 #include "libmanage/core.h"
 #include "tests/lib/cache_job.h"
+#include "tests/lib/case.h"
 #include "tests/lib/heap_pages.h"
 
 enum { PIECE = 2 * CACHE_BLOCK, BYTES = 4 * PIECE, READERS = 3 };
@@ -143,15 +138,13 @@ static void write_behind_hits(unsigned flags)
     cache = cache_free(cache);
 }
 
-static void write__behind_hits(void **state)
+TEST(write__behind_hits)
 {
-    (void)state;
     write_behind_hits(0);
 }
 
-static void write_past_the_cache__behind_hits(void **state)
+TEST(write_past_the_cache__behind_hits)
 {
-    (void)state;
     write_behind_hits(MANAGE_WRITE_THROUGH);
 }
 
@@ -166,11 +159,10 @@ static void write_and_read(void)
     assert_int_equal(read_begin(&other_read, other_buf), CACHE_BLOCKED);
 }
 
-static void write__behind_copies(void **state)
+TEST(write__behind_copies)
 {
     static uint8_t buf[PIECE];
     CacheCall read;
-    (void)state;
     begin(0);
     memset(other_new, 3, sizeof other_new);
     beside = write_and_read;
@@ -185,13 +177,12 @@ static void write__behind_copies(void **state)
 }
 
 /* A write that waits for a job at the piece, which may take long, keeps no reader away. */
-static void write__behind_a_job(void **state)
+TEST(write__behind_a_job)
 {
     static uint8_t new[PIECE], buf[PIECE];
     CacheHit hit;
     CacheCall write, read, sync;
     CacheResult result;
-    (void)state;
     begin(0);
     memset(new, 2, sizeof new);
     assert_int_equal(write_begin(&write, new), CACHE_OVER);
@@ -229,12 +220,11 @@ static bool wake_background(void *ctx)
 }
 
 /* Work wakes it once; if nobody could be woken, again. */
-static void background__is_reported_until_somebody_is_there(void **state)
+TEST(background__is_reported_until_somebody_is_there)
 {
     static uint8_t buf[PIECE];
     CacheConfig cfg;
     CacheCall call;
-    (void)state;
     cache_config_init(&cfg, BYTES);
     cfg.piece_bytes = PIECE;
     cfg.remote = false;
@@ -267,12 +257,11 @@ static void read_all(void)
 }
 
 /* Not for what may never be read again; and then each part once. */
-static void huge_pages__for_what_is_read_again_and_again(void **state)
+TEST(huge_pages__for_what_is_read_again_and_again)
 {
     CacheConfig cfg;
     void *at, *first;
     size_t bytes;
-    (void)state;
     cache_config_init(&cfg, BYTES);
     cfg.piece_bytes = PIECE;
     cfg.remote = false;
@@ -327,12 +316,11 @@ static void begin_cheap(void)
 /* The read of the file comes short or fails, so the lock is needed after all. A close that has
  * waited for the read goes on waiting, and a region opened meanwhile gets another
  * descriptor: else the read would end in that one, with another file's bytes. */
-static void close__behind_a_read_that_takes_the_lock_after_all(void **s)
+TEST(close__behind_a_read_that_takes_the_lock_after_all)
 {
     static uint8_t other[BYTES], buf[PIECE];
     CacheHit hit;
     CacheCall read, close;
-    (void)s;
     begin_cheap();
     memset(other, 2, sizeof other);
     assert_int_equal(hit_begin(&hit, 0), CACHE_HIT_FILE);
@@ -350,18 +338,4 @@ static void close__behind_a_read_that_takes_the_lock_after_all(void **s)
     assert_int_equal(step(&close), CACHE_OVER);
     assert_int_equal(close.result, 0);
     cache = cache_free(cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write__behind_hits),
-        cmocka_unit_test(write_past_the_cache__behind_hits),
-        cmocka_unit_test(write__behind_copies),
-        cmocka_unit_test(write__behind_a_job),
-        cmocka_unit_test(close__behind_a_read_that_takes_the_lock_after_all),
-        cmocka_unit_test(background__is_reported_until_somebody_is_there),
-        cmocka_unit_test(huge_pages__for_what_is_read_again_and_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

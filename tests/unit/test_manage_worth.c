@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* When a cache lets go of what it holds, because the kernel's would make more of the memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdbool.h>
 
 #include "base/time.h"
 #include "libmanage/worth.h"
+#include "tests/lib/case.h"
 
 enum { EACH = 8192, PIECES = 800, MEASURED = (PIECES + 7) / 8 };
 #define HIT_NS 1000
@@ -70,9 +66,8 @@ static unsigned reads_until_turn(void)
 }
 
 /* Misses of the cache's size to fill it, and an eighth of that to be measured. */
-static void a_full_cache_that_misses_is_tried_without(void **state)
+TEST(a_full_cache_that_misses_is_tried_without)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS / 2);
     h.hits_of_10 = 0;
     assert_int_equal(reads_until_turn(), PIECES + MEASURED);
@@ -83,9 +78,8 @@ static void a_full_cache_that_misses_is_tried_without(void **state)
     assert_in_range(count, at_least, at_least + 10);
 }
 
-static void what_speaks_for_it(void **state)
+TEST(what_speaks_for_it)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS / 2);
     h.hits_of_10 = 5; /* it hits as often as it misses */
     reads(100 * PIECES);
@@ -104,9 +98,8 @@ static void what_speaks_for_it(void **state)
     assert_int_equal(h.turns, 0);
 }
 
-static void a_little_of_remote_memory_does_not(void **state)
+TEST(a_little_of_remote_memory_does_not)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS / 2);
     h.hits_of_10 = 0;
     h.remote_of_10 = 1;
@@ -115,9 +108,8 @@ static void a_little_of_remote_memory_does_not(void **state)
 
 /* It is kept again after a stretch to settle, as long as it takes to go and to be the kernel's, and
  * one that is measured; and the next time comes later each time. */
-static void where_it_was_better_it_comes_back(void **state)
+TEST(where_it_was_better_it_comes_back)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS); /* the hits are lost */
     reads_until_turn();
     assert_int_equal(reads_until_turn(), 3 * PIECES);
@@ -131,9 +123,8 @@ static void where_it_was_better_it_comes_back(void **state)
         assert_in_range(waits[i], waits[i - 1] * 3, waits[i - 1] * 5);
 }
 
-static void where_it_was_not_it_stays_away(void **state)
+TEST(where_it_was_not_it_stays_away)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS / 2);
     reads_until_turn();
     unsigned away = reads_until_turn(), back = reads_until_turn();
@@ -144,9 +135,8 @@ static void where_it_was_not_it_stays_away(void **state)
 }
 
 /* Somebody may lend memory meanwhile. */
-static void it_does_not_stay_away_for_ever(void **state)
+TEST(it_does_not_stay_away_for_ever)
 {
-    (void)state;
     begin(100 * FILE_NS, 50 * FILE_NS);
     reads_until_turn();
     uint64_t since_ns = h.now_ns;
@@ -154,9 +144,8 @@ static void it_does_not_stay_away_for_ever(void **state)
     assert_in_range(h.now_ns - since_ns, 60 * NS_PER_S, 82 * NS_PER_S);
 }
 
-static void it_comes_back_when_reads_get_slower(void **state)
+TEST(it_comes_back_when_reads_get_slower)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS / 2);
     reads_until_turn();
     reads(4 * PIECES); /* that is the better way */
@@ -169,9 +158,8 @@ static void it_comes_back_when_reads_get_slower(void **state)
 }
 
 /* What a trial sees varies: a cache that is not clearly better is no slower where it is let go. */
-static void in_doubt_it_is_let_go(void **state)
+TEST(in_doubt_it_is_let_go)
 {
-    (void)state;
     const uint64_t kept_mean_ns = (7 * FILE_NS + 3 * HIT_NS) / 10;
     begin(FILE_NS, kept_mean_ns * 105 / 100);
     reads_until_turn();
@@ -205,26 +193,23 @@ static unsigned kept_of_100(uint64_t limit_bytes, uint64_t bytes, uint64_t kept_
     return kept * 100 / READS;
 }
 
-static void chance_is_no_reason_to_keep_it(void **state)
+TEST(chance_is_no_reason_to_keep_it)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++)
         assert_in_range(kept_of_100(1 << 20, 64 << 10, 330 * NS_PER_US, 330 * NS_PER_US, seed), 0,
                         15);
 }
 
 /* Where a stretch is long enough to tell, the same chance hides nothing. */
-static void what_chance_does_not_explain_is(void **state)
+TEST(what_chance_does_not_explain_is)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++)
         assert_in_range(kept_of_100(16 << 20, 8 << 10, 330 * NS_PER_US, 660 * NS_PER_US, seed), 60,
                         100);
 }
 
-static void a_long_time_is_no_overflow(void **state)
+TEST(a_long_time_is_no_overflow)
 {
-    (void)state;
     begin(FILE_NS, FILE_NS);
     for (unsigned i = 0; i < 100; i++) {
         h.w.lost = h.w.won = UINT32_MAX / 4;
@@ -235,22 +220,4 @@ static void a_long_time_is_no_overflow(void **state)
         assert_true(h.w.until_ns > h.now_ns);
         h.now_ns = h.w.until_ns;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_cache_that_misses_is_tried_without),
-        cmocka_unit_test(what_speaks_for_it),
-        cmocka_unit_test(a_little_of_remote_memory_does_not),
-        cmocka_unit_test(where_it_was_better_it_comes_back),
-        cmocka_unit_test(where_it_was_not_it_stays_away),
-        cmocka_unit_test(it_does_not_stay_away_for_ever),
-        cmocka_unit_test(it_comes_back_when_reads_get_slower),
-        cmocka_unit_test(in_doubt_it_is_let_go),
-        cmocka_unit_test(chance_is_no_reason_to_keep_it),
-        cmocka_unit_test(what_chance_does_not_explain_is),
-        cmocka_unit_test(a_long_time_is_no_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

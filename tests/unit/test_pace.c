@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The cap: what is owed, and until when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "imd/pace.h"
+#include "tests/lib/case.h"
 
 static const uint64_t START = 100 * NS_PER_S;
 
-static void none__owes_nothing(void **state)
+TEST(none__owes_nothing)
 {
     Pace p;
-    (void)state;
     pace_init(&p, 0, 0);
     assert_false(pace_is_on(&p));
     pace_charge(&p, 1ull << 30, 1 << 20, START);
@@ -21,10 +15,9 @@ static void none__owes_nothing(void **state)
     assert_int_equal(pace_cost_ns(&p, 1 << 20, 100), 0);
 }
 
-static void bytes__take_their_time(void **state)
+TEST(bytes__take_their_time)
 {
     Pace p;
-    (void)state;
     pace_init(&p, 1000000, 0);
     assert_true(pace_is_on(&p));
     assert_int_equal(pace_debt_ns(&p, START), 0);
@@ -34,10 +27,9 @@ static void bytes__take_their_time(void **state)
     assert_int_equal(pace_cost_ns(&p, 2000, 5000), 2 * NS_PER_MS);
 }
 
-static void packets__count_too(void **state)
+TEST(packets__count_too)
 {
     Pace p;
-    (void)state;
     pace_init(&p, 1000000, 1000);
     pace_charge(&p, 100, 50, START);
     assert_int_equal(pace_debt_ns(&p, START), 50 * NS_PER_MS - PACE_SAVED_NS);
@@ -46,12 +38,11 @@ static void packets__count_too(void **state)
 }
 
 /* However it is asked for, no more than the rate comes out, but for what idle time saved. */
-static void rate__holds_over_a_long_time(void **state)
+TEST(rate__holds_over_a_long_time)
 {
     enum { RATE = 3000000, PIECE = 57344 };
     Pace p;
     uint64_t now = START, sent = 0;
-    (void)state;
     pace_init(&p, RATE, 0);
     while (now < START + 100 * NS_PER_S) {
         if (pace_debt_ns(&p, now) == 0) {
@@ -65,10 +56,9 @@ static void rate__holds_over_a_long_time(void **state)
 }
 
 /* Idle time is worth a few milliseconds, not hours. */
-static void saved__is_little(void **state)
+TEST(saved__is_little)
 {
     Pace p;
-    (void)state;
     pace_init(&p, 1000000, 0);
     pace_charge(&p, 1000, 1, START);
     uint64_t later = START + 3600 * NS_PER_S;
@@ -76,7 +66,7 @@ static void saved__is_little(void **state)
     assert_int_equal(pace_debt_ns(&p, later), NS_PER_S - PACE_SAVED_NS);
 }
 
-static void set__counts_from_then_on(void **state)
+TEST(set__counts_from_then_on)
 {
     Pace p;
     pace_init(&p, 0, 0);
@@ -89,14 +79,4 @@ static void set__counts_from_then_on(void **state)
     assert_int_equal(pace_debt_ns(&p, NS_PER_S), NS_PER_S - PACE_SAVED_NS);
     pace_set(&p, 0, 0);
     assert_int_equal(pace_debt_ns(&p, NS_PER_S), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none__owes_nothing), cmocka_unit_test(bytes__take_their_time),
-        cmocka_unit_test(packets__count_too), cmocka_unit_test(rate__holds_over_a_long_time),
-        cmocka_unit_test(saved__is_little),   cmocka_unit_test(set__counts_from_then_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptions that a library is done with: the program keeps its POSIX locks, and does not run out
  * of descriptors. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +13,7 @@
 
 #include "base/description.h"
 #include "base/parked.h"
+#include "tests/lib/case.h"
 #include "tests/lib/posix_lock.h"
 
 enum { FILES = 10000, DESCRIPTORS = 128 };
@@ -80,9 +75,10 @@ static int descriptors(void)
     return count;
 }
 
-static void locks__survive(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(locks__survive)
 {
-    (void)state;
     int fd = file(0, O_RDWR);
     posix_lock(fd, F_WRLCK);
     int a = description(fd, false), b = description(fd, true);
@@ -98,9 +94,8 @@ static void locks__survive(void **state)
 }
 
 /* Of the same file, for the same access; never by two at once. */
-static void parked__is_taken_again(void **state)
+CASE(parked__is_taken_again)
 {
-    (void)state;
     int fd = file(0, O_RDWR), synced = file(0, O_RDWR | O_SYNC), other = file(1, O_RDWR);
     int a = description(fd, false);
     description_close(a, false);
@@ -120,9 +115,8 @@ static void parked__is_taken_again(void **state)
 }
 
 /* A long-running program, with few descriptors, that keeps a lock on its first file. */
-static void files__ten_thousand(void **state)
+CASE(files__ten_thousand)
 {
-    (void)state;
     struct rlimit old, limit = {.rlim_cur = DESCRIPTORS};
     int first = file(0, O_RDWR), before = descriptors();
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
@@ -143,9 +137,8 @@ static void files__ten_thousand(void **state)
 }
 
 /* Those with locks are all kept: the program has as many descriptors itself. */
-static void files__many_are_locked(void **state)
+CASE(files__many_are_locked)
 {
-    (void)state;
     enum { LOCKED = PARKED_MAX + 100 };
     int fds[LOCKED];
     for (int i = 0; i < LOCKED; i++) {
@@ -163,9 +156,8 @@ static void files__many_are_locked(void **state)
 }
 
 /* The space of a removed file is free as soon as nobody needs it. */
-static void unlinked__is_closed_at_once(void **state)
+CASE(unlinked__is_closed_at_once)
 {
-    (void)state;
     int fd = file(0, O_RDWR), later = file(1, O_RDWR);
     description_close(description(later, false), false);
     int before = descriptors();
@@ -184,9 +176,8 @@ static void unlinked__is_closed_at_once(void **state)
 }
 
 /* The last descriptors are not kept from who needs them. */
-static void full_table__gives_them_up(void **state)
+CASE(full_table__gives_them_up)
 {
-    (void)state;
     struct rlimit old, limit = {.rlim_cur = DESCRIPTORS};
     int fd = file(0, O_RDWR), other = file(1, O_RDWR), filler[DESCRIPTORS], n = 0;
     description_close(description(other, false), false);
@@ -204,9 +195,8 @@ static void full_table__gives_them_up(void **state)
     close(other);
 }
 
-static void fork__child_has_none(void **state)
+CASE(fork__child_has_none)
 {
-    (void)state;
     struct stat st;
     int fd = file(0, O_RDWR), status, before = descriptors();
     posix_lock(fd, F_WRLCK);
@@ -229,15 +219,4 @@ static void fork__child_has_none(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     close(fd);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(locks__survive),         T(parked__is_taken_again),      T(files__ten_thousand),
-        T(files__many_are_locked), T(unlinked__is_closed_at_once), T(full_table__gives_them_up),
-        T(fork__child_has_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes, times, booleans and numbers, and the texts of key files, from memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/parse.h"
+#include "tests/lib/case.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define UNTOUCHED 0x5a5a5a5a5a5a5a5aull
@@ -35,7 +31,7 @@ static void check_quantities(int (*parse)(const char *, uint64_t *), const Quant
     }
 }
 
-static void parse_size__table(void **state)
+TEST(parse_size__table)
 {
     static const Quantity cases[] = {
         {"0", 0, 0},
@@ -92,7 +88,7 @@ static void parse_size__table(void **state)
     check_quantities(parse_size, cases, COUNT(cases));
 }
 
-static void parse_time__table(void **state)
+TEST(parse_time__table)
 {
     static const Quantity cases[] = {
         {"0", 0, 0},
@@ -134,7 +130,7 @@ static void parse_time__table(void **state)
     check_quantities(parse_time, cases, COUNT(cases));
 }
 
-static void parse_bool__table(void **state)
+TEST(parse_bool__table)
 {
     static const char *const yes[] = {"yes", "true", "on", "1"};
     static const char *const no[] = {"no", "false", "off", "0"};
@@ -154,7 +150,7 @@ static void parse_bool__table(void **state)
     }
 }
 
-static void parse_u64__table(void **state)
+TEST(parse_u64__table)
 {
     static const struct {
         const char *text;
@@ -189,7 +185,7 @@ static void parse_u64__table(void **state)
     }
 }
 
-static void format_size__table(void **state)
+TEST(format_size__table)
 {
     static const struct {
         uint64_t bytes;
@@ -219,7 +215,7 @@ static void format_size__table(void **state)
     }
 }
 
-static void format_time__table(void **state)
+TEST(format_time__table)
 {
     static const struct {
         uint64_t ns;
@@ -254,7 +250,7 @@ static void format_time__table(void **state)
     }
 }
 
-static void format_time__configured_times_parse_back(void **state)
+TEST(format_time__configured_times_parse_back)
 {
     static const uint64_t units[] = {1, 1000, 1000000, SEC, 60 * SEC, 3600 * SEC};
     for (size_t u = 0; u < COUNT(units); u++) {
@@ -267,7 +263,7 @@ static void format_time__configured_times_parse_back(void **state)
     }
 }
 
-static void format__a_small_buffer_is_terminated(void **state)
+TEST(format__a_small_buffer_is_terminated)
 {
     char buf[4];
     assert_string_equal(format_size(1536 * KI * KI, buf, sizeof buf), "1.5");
@@ -320,7 +316,7 @@ typedef struct TextCase {
     const char *error; /* "none": untouched */
 } TextCase;
 
-static void key_text_parse__table(void **state)
+TEST(key_text_parse__table)
 {
     static const TextCase cases[] = {
         {"", 0, "", "none"},
@@ -364,7 +360,7 @@ static void key_text_parse__table(void **state)
     }
 }
 
-static void key_text_parse__numbers_lines(void **state)
+TEST(key_text_parse__numbers_lines)
 {
     static const char text[] = "# one\n[a]\n\nk = v\n";
     Story story;
@@ -373,7 +369,7 @@ static void key_text_parse__numbers_lines(void **state)
     assert_int_equal(story.line, 4);
 }
 
-static void parse_number__table(void **state)
+TEST(parse_number__table)
 {
     static const struct {
         const char *text;
@@ -409,7 +405,7 @@ static void parse_number__table(void **state)
     }
 }
 
-static void key_text_parse__zero_byte_is_refused(void **state)
+TEST(key_text_parse__zero_byte_is_refused)
 {
     static const char text[] = "[a]\nk = v\0w\n";
     Story story;
@@ -419,7 +415,7 @@ static void key_text_parse__zero_byte_is_refused(void **state)
     assert_string_equal(story.text, "");
 }
 
-static void key_text_parse__line_limit(void **state)
+TEST(key_text_parse__line_limit)
 {
     static char text[2 * KEY_LINE_MAX];
     Story story;
@@ -437,7 +433,7 @@ static void key_text_parse__line_limit(void **state)
     }
 }
 
-static void key_text_parse__group_limit(void **state)
+TEST(key_text_parse__group_limit)
 {
     char text[128];
     Story story;
@@ -452,7 +448,7 @@ static void key_text_parse__group_limit(void **state)
 #define DIGITS_A "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 #define DIGITS_B "FFfe0000000000000000000000000000000000000000000000000000000000Aa"
 
-static void cluster_key_parse__table(void **state)
+TEST(cluster_key_parse__table)
 {
     static const struct {
         const char *text;
@@ -497,26 +493,4 @@ static void cluster_key_parse__table(void **state)
         assert_int_equal(keys[1][1], count == 2 ? 0xfe : 0);
         assert_int_equal(keys[1][KEY_BYTES - 1], count == 2 ? 0xaa : 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse_size__table),
-        cmocka_unit_test(parse_time__table),
-        cmocka_unit_test(parse_bool__table),
-        cmocka_unit_test(parse_u64__table),
-        cmocka_unit_test(format_size__table),
-        cmocka_unit_test(format_time__table),
-        cmocka_unit_test(format_time__configured_times_parse_back),
-        cmocka_unit_test(format__a_small_buffer_is_terminated),
-        cmocka_unit_test(key_text_parse__table),
-        cmocka_unit_test(key_text_parse__numbers_lines),
-        cmocka_unit_test(parse_number__table),
-        cmocka_unit_test(key_text_parse__zero_byte_is_refused),
-        cmocka_unit_test(key_text_parse__line_limit),
-        cmocka_unit_test(key_text_parse__group_limit),
-        cmocka_unit_test(cluster_key_parse__table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

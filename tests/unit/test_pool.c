@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool against a naive model: a byte per unit, searched from the start. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/id.h"
 #include "imd/pool.h"
+#include "tests/lib/case.h"
 
 enum { MODEL_UNITS = 257 };
 
@@ -89,7 +85,7 @@ static void model_step(Model *m, Pool *p, uint64_t *seed, unsigned fullness)
     model_give(m, at);
 }
 
-static void pool__like_the_naive_model(void **state)
+TEST(pool__like_the_naive_model)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t random = seed << 32;
@@ -105,7 +101,7 @@ static void pool__like_the_naive_model(void **state)
     }
 }
 
-static void pool__gives_all_back_as_one(void **state)
+TEST(pool__gives_all_back_as_one)
 {
     enum { COUNT = 10000 };
     uint64_t *offsets = calloc(COUNT, sizeof *offsets);
@@ -130,7 +126,7 @@ static void pool__gives_all_back_as_one(void **state)
     free(offsets);
 }
 
-static void pool__of_fragments_is_full(void **state)
+TEST(pool__of_fragments_is_full)
 {
     uint64_t offsets[64], none = 5;
     Pool *p = pool_new(64 * POOL_ALIGN);
@@ -147,7 +143,7 @@ static void pool__of_fragments_is_full(void **state)
     pool_free(p);
 }
 
-static void pool__extremes(void **state)
+TEST(pool__extremes)
 {
     uint64_t offset;
     Pool *p = pool_new(POOL_ALIGN - 1);
@@ -168,15 +164,4 @@ static void pool__extremes(void **state)
     assert_int_equal(pool_free_bytes(p), pool_bytes(p));
     pool_free(p);
     assert_null(pool_free(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pool__like_the_naive_model),
-        cmocka_unit_test(pool__gives_all_back_as_one),
-        cmocka_unit_test(pool__of_fragments_is_full),
-        cmocka_unit_test(pool__extremes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The library in processes that fork, exit or start over, on a real cluster. */
+#include "tests/lib/case.h"
 #include "tests/unit/process_fixture.h"
 
 static const char hasty[] = "[client]\ntransfer_deadline = 2s\nrefraction = 20ms\n";
@@ -45,9 +46,8 @@ static int child_works(int parents, unsigned piece)
     return piece % 2 ? dodo_mclose(rd) : 0; /* or leaves it open */
 }
 
-static void fork__while_threads_work(void **state)
+TEST_WITH(fork__while_threads_work, set_up, tear_down)
 {
-    (void)state;
     LoadConfig load = {.fd = fd, .base = 40 * PIECE, .regions = 2, .threads = THREADS};
     Load *l = load_start(&load);
     for (unsigned i = 0; i < 16 / SCALE; i++) {
@@ -69,9 +69,8 @@ static void fork__while_threads_work(void **state)
 }
 
 /* Neither its exit handlers nor what it says for itself end anything of its parent's. */
-static void fork__exit_says_nothing(void **state)
+TEST_WITH(fork__exit_says_nothing, set_up, tear_down)
 {
-    (void)state;
     int rd = piece_open(20, 0);
     assert_remote(rd, 20);
     for (int how = 0; how < 3; how++) {
@@ -94,9 +93,8 @@ static void fork__exit_says_nothing(void **state)
 }
 
 /* A grandchild may fork too; and each has the library to itself. */
-static void fork__of_a_fork(void **state)
+TEST_WITH(fork__of_a_fork, set_up, tear_down)
 {
-    (void)state;
     int rd = piece_open(22, 0);
     pid_t child = fork();
     if (child == 0) {
@@ -168,9 +166,8 @@ static int scenario_holder(char **argv)
 }
 
 /* No child shares a lock with its parent: when that is killed, all ranges are free. */
-static void fork__child_keeps_no_lock(void **state)
+TEST_WITH(fork__child_keeps_no_lock, set_up, tear_down)
 {
-    (void)state;
     int ready[2], hold[2];
     char byte, fds[2][12];
     assert_int_equal(pipe(ready), 0);
@@ -253,9 +250,8 @@ static bool memory_has_key(void)
     return found;
 }
 
-static void fork__child_forgets_the_key(void **state)
+TEST_WITH(fork__child_forgets_the_key, set_up, tear_down)
 {
-    (void)state;
     cluster_key(&cluster, masked_key);
     for (size_t i = 0; i < sizeof masked_key; i++)
         masked_key[i] ^= 0xff;
@@ -328,15 +324,15 @@ static void run_hook(const char *what)
     daemon_kill(imd);
 }
 
-static void hook__forks(void **state)
+#define HASTY(name) TEST_WITH(name, set_up_hasty, tear_down)
+
+HASTY(hook__forks)
 {
-    (void)state;
     run_hook("fork");
 }
 
-static void hook__exits(void **state)
+HASTY(hook__exits)
 {
-    (void)state;
     run_hook("exit");
 }
 
@@ -356,9 +352,8 @@ static int scenario_exit(char **argv)
     exit(0);
 }
 
-static void exit__while_threads_work(void **state)
+TEST_WITH(exit__while_threads_work, set_up, tear_down)
 {
-    (void)state;
     for (int i = 0; i < 24 / SCALE; i++) {
         char ops[12], flags[12];
         (void)snprintf(ops, sizeof ops, "%d", i * 7 / SCALE);
@@ -394,9 +389,8 @@ static int scenario_late(char **argv)
     exit(0);
 }
 
-static void exit__calls_of_later_handlers(void **state)
+TEST_WITH(exit__calls_of_later_handlers, set_up, tear_down)
 {
-    (void)state;
     const char *args[] = {"late", path, NULL};
     child_must_succeed(child_start(args), "calls of later handlers");
 }
@@ -409,9 +403,8 @@ static int scenario_hog(char **argv)
 }
 
 /* The good-bye frees the memory at once: the next has it. */
-static void exit__gives_the_memory_back(void **state)
+TEST_WITH(exit__gives_the_memory_back, set_up, tear_down)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         const char *args[] = {"hog", path, NULL};
         child_must_succeed(child_start(args), "a program that leaves all to exit()");
@@ -454,22 +447,21 @@ static void run_silent(const char *what)
     child_must_succeed(child_start(args), what);
 }
 
+#define SILENT(name) TEST_WITH(name, set_up_slow, tear_down)
+
 /* A manager that does not answer is not waited for, region by region. */
-static void exit__manager_is_silent(void **state)
+SILENT(exit__manager_is_silent)
 {
-    (void)state;
     run_silent("exit");
 }
 
-static void shutdown__manager_is_silent(void **state)
+SILENT(shutdown__manager_is_silent)
 {
-    (void)state;
     run_silent("shutdown");
 }
 
-static void shutdown__and_start_again(void **state)
+TEST_WITH(shutdown__and_start_again, set_up, tear_down)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         LoadConfig load = {
             .fd = fd, .base = 40 * PIECE, .regions = 1, .threads = THREADS, .ops = 20 / SCALE};
@@ -495,26 +487,9 @@ int main(int argc, char **argv)
         {"exit", scenario_exit}, {"holder", scenario_holder}, {"hog", scenario_hog},
         {"hook", scenario_hook}, {"late", scenario_late},     {"silent", scenario_silent},
     };
-#define HASTY(f) cmocka_unit_test_setup_teardown(f, set_up_hasty, tear_down)
-#define SILENT(f) cmocka_unit_test_setup_teardown(f, set_up_slow, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(fork__while_threads_work),
-        T(fork__exit_says_nothing),
-        T(fork__of_a_fork),
-        T(fork__child_keeps_no_lock),
-        T(fork__child_forgets_the_key),
-        HASTY(hook__forks),
-        HASTY(hook__exits),
-        T(exit__while_threads_work),
-        T(exit__calls_of_later_handlers),
-        T(exit__gives_the_memory_back),
-        SILENT(exit__manager_is_silent),
-        SILENT(shutdown__manager_is_silent),
-        T(shutdown__and_start_again),
-    };
     int status = child_main(argc, argv, children, ARRAY_SIZE(children));
     if (status >= 0)
         return status;
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Generated transactions: the same everywhere, of the sizes asked for, and with the frequent
  * itemsets that another miner found in them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +8,7 @@
 #include "examples/association.h"
 #include "examples/quest.h"
 #include "examples/transactions.h"
+#include "tests/lib/case.h"
 
 /* A generated file in memory. */
 typedef struct File {
@@ -88,7 +83,7 @@ static void check(const File *f, uint64_t support_ppb, const Expected *e)
     apriori_free(&a);
 }
 
-static void itemsets__are_those_another_miner_finds(void **state)
+TEST(itemsets__are_those_another_miner_finds)
 {
     static const QuestSettings dense = {200, 50, 10000, 4000, 7},
                                usual = {10000, 2000, 20000, 3000, 42};
@@ -103,7 +98,6 @@ static void itemsets__are_those_another_miner_finds(void **state)
                                       {1417, 1897, 1457, 848, 401, 156, 48, 10, 1},
                                       {33823, 35841, 26835, 15136, 6790, 2464, 687, 126, 11},
                                       29011};
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         enum TransactionFormat format = i ? TRANSACTIONS_BINARY : TRANSACTIONS_TEXT;
         File f = make_file(&dense, format, 3000);
@@ -115,7 +109,7 @@ static void itemsets__are_those_another_miner_finds(void **state)
     }
 }
 
-static void transactions__are_the_same_everywhere(void **state)
+TEST(transactions__are_the_same_everywhere)
 {
     static const QuestSettings settings = {10000, 2000, 20000, 3000, 42};
     static const char begin[] =
@@ -124,7 +118,6 @@ static void transactions__are_the_same_everywhere(void **state)
         "1379 1398 1460 1794 2733 3534 3918 4644 6127 7015 7492 7719 8140 8593 9952\n";
     File f = make_file(&settings, TRANSACTIONS_TEXT, 100), g;
     QuestSettings other = settings;
-    (void)state;
     assert_memory_equal(f.bytes, begin, sizeof begin - 1);
     other.seed++;
     g = make_file(&other, TRANSACTIONS_TEXT, 100);
@@ -162,13 +155,12 @@ static bool near(double value, double wanted)
     return value > 0.95 * wanted && value < 1.05 * wanted;
 }
 
-static void sizes__are_as_asked_for(void **state)
+TEST(sizes__are_as_asked_for)
 {
     static const QuestSettings settings[] = {{10000, 2000, 20000, 3000, 1},
                                              {1000, 2000, 5000, 2000, 2},
                                              {1000, 2000, 10500, 4500, 3},
                                              {16777216, 3000, 100000, 1000, 4}};
-    (void)state;
     for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++) {
         Quest q;
         assert_int_equal(quest_init(&q, &settings[i]), 0);
@@ -180,13 +172,12 @@ static void sizes__are_as_asked_for(void **state)
 
 /* Corruption levels lie around the middle, with their ends cut off; weights are exponential: as
  * many as 1 - 1/e of them are below their mean. */
-static void patterns__are_distributed_as_told(void **state)
+TEST(patterns__are_distributed_as_told)
 {
     static const QuestSettings settings = {1000, 20000, 10000, 4000, 5};
     double sum = 0, mean;
     unsigned none = 0, light = 0;
     Quest q;
-    (void)state;
     assert_int_equal(quest_init(&q, &settings), 0);
     mean = (double)q.weight_sums[settings.patterns - 1] / settings.patterns;
     for (uint32_t i = 0; i < settings.patterns; i++) {
@@ -203,29 +194,16 @@ static void patterns__are_distributed_as_told(void **state)
 }
 
 /* Settings that contradict each other end nevertheless. */
-static void extremes__are_survived(void **state)
+TEST(extremes__are_survived)
 {
     static const QuestSettings settings[] = {{1, 1, 1000, 1000, 1},
                                              {2, 50, 100500, 400000, 2},
                                              {20, 1, 1000000, 1000, 3},
                                              {1, 100, 1000, 1000000, 4}};
-    (void)state;
     for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++) {
         Quest q;
         assert_int_equal(quest_init(&q, &settings[i]), 0);
         assert_true(mean_size(&q, 20) <= settings[i].items);
         quest_free(&q);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(itemsets__are_those_another_miner_finds),
-        cmocka_unit_test(transactions__are_the_same_everywhere),
-        cmocka_unit_test(sizes__are_as_asked_for),
-        cmocka_unit_test(patterns__are_distributed_as_told),
-        cmocka_unit_test(extremes__are_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Asynchronous reads on a real cluster: every row of the errors by name, every byte verified,
  * waiting, event loops. (How they end otherwise: test_queue_ends.) */
+#include "tests/lib/case.h"
 #include "tests/unit/queue_fixture.h"
 
 #include <limits.h>
@@ -14,11 +15,12 @@ static const char striped[] = "[cmd]\nrequest_deadline = 20s\nhost_dead = 120s\n
                               "[client]\ntransfer_deadline = 60s\nrequest_deadline = 60s\n"
                               "refraction = 1us\nstripe = 64K\n";
 
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
 /* ---- arguments ------------------------------------------------------------------------------ */
 
-static void open__einval(void **state)
+CASE(open__einval)
 {
-    (void)state;
     begin(patient, 1, 1);
     assert_null(dodo_queue_open(0));
     assert_int_equal(errno, EINVAL);
@@ -27,9 +29,8 @@ static void open__einval(void **state)
     assert_true(strlen(dodo_last_error()) > 0);
 }
 
-static void open__enomem_without_settings(void **state)
+CASE(open__enomem_without_settings)
 {
-    (void)state;
     begin(patient, 1, 1);
     assert_int_equal(dodo_queue_close(q), 0);
     assert_int_equal(dodo_shutdown(), 0);
@@ -42,9 +43,8 @@ static void open__enomem_without_settings(void **state)
     assert_non_null(strstr(dodo_last_error(), "DODO_MANAGER"));
 }
 
-static void calls__einval(void **state)
+CASE(calls__einval)
 {
-    (void)state;
     char byte;
     DodoDone done;
     begin(patient, 1, 1);
@@ -58,9 +58,8 @@ static void calls__einval(void **state)
 }
 
 /* Those of the read come by its completion, each with its tag. */
-static void read__errors_come_by_the_completion(void **state)
+CASE(read__errors_come_by_the_completion)
 {
-    (void)state;
     char byte;
     begin(patient, 1, DEPTH_MAX);
     int rd = opened(10000, 0, 0);
@@ -99,9 +98,8 @@ static void read__errors_come_by_the_completion(void **state)
     assert_int_equal(stat_of(rd).active, 1);
 }
 
-static void read__eagain_when_full(void **state)
+CASE(read__eagain_when_full)
 {
-    (void)state;
     begin(patient, 1, 4);
     int rd = opened(MIB, 0, 0);
     for (int round = 0; round < 3; round++) {
@@ -116,9 +114,8 @@ static void read__eagain_when_full(void **state)
     }
 }
 
-static void calls__errno_is_left_alone(void **state)
+CASE(calls__errno_is_left_alone)
 {
-    (void)state;
     begin(patient, 1, 1);
     int rd = opened(MIB, 0, 0);
     DodoDone done;
@@ -137,9 +134,8 @@ static void calls__errno_is_left_alone(void **state)
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
 /* Sixteen of 64 KiB at once, over regions on two hosts; from the file, and then from memory. */
-static void read__every_byte(void **state)
+CASE(read__every_byte)
 {
-    (void)state;
     enum { REGION = 4 * MIB, EACH = 64 * KIB, DEPTH = 16 };
     begin(patient, 2, DEPTH);
     int rds[2] = {opened(REGION, 0, 0), opened(REGION - 777, REGION + 777, 0)};
@@ -166,9 +162,8 @@ static void read__every_byte(void **state)
 }
 
 /* Writes beside: what was there before or what is written. */
-static void read__beside_writes(void **state)
+CASE(read__beside_writes)
 {
-    (void)state;
     begin(patient, 1, 16);
     int rd = opened(MIB, 0, 0);
     uint8_t *fresh = malloc(64 * KIB);
@@ -198,9 +193,8 @@ static void read__beside_writes(void **state)
     free(fresh);
 }
 
-static void read__larger_than_any_window(void **state)
+CASE(read__larger_than_any_window)
 {
-    (void)state;
     begin(patient, 1, 2);
     int rd = opened(FILE_BYTES - 3, 3, 0);
     uint8_t *big[2] = {malloc(FILE_BYTES), malloc(FILE_BYTES)};
@@ -219,9 +213,8 @@ static void read__larger_than_any_window(void **state)
 }
 
 /* A read of several stripes, on several hosts, is one read. */
-static void read__striped(void **state)
+CASE(read__striped)
 {
-    (void)state;
     begin(striped, 2, 16);
     int rd = opened(FILE_BYTES - 99, 99, DODO_STRIPE);
     for (int pass = 0; pass < 3; pass++) {
@@ -240,9 +233,8 @@ static void read__striped(void **state)
 }
 
 /* FALLBACK without memory: all comes from the file, short at its end. */
-static void read__fallback(void **state)
+CASE(read__fallback)
 {
-    (void)state;
     begin(patient, 0, 8);
     int rd = opened(2 * MIB, FILE_BYTES - MIB, DODO_FALLBACK);
     assert_int_equal(stat_of(rd).active, 0);
@@ -257,9 +249,8 @@ static void read__fallback(void **state)
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-static void wait__zero_when_none_is_under_way(void **state)
+CASE(wait__zero_when_none_is_under_way)
 {
-    (void)state;
     DodoDone done;
     begin(patient, 1, 2);
     assert_int_equal(dodo_queue_wait(q, &done, 1, -1), 0);
@@ -269,9 +260,8 @@ static void wait__zero_when_none_is_under_way(void **state)
     assert_int_equal(dodo_queue_wait(q, &done, 1, -1), 0);
 }
 
-static void wait__zero_at_the_timeout(void **state)
+CASE(wait__zero_at_the_timeout)
 {
-    (void)state;
     DodoDone done;
     begin(patient, 1, 2);
     int rd = opened(MIB, 0, 0);
@@ -285,9 +275,8 @@ static void wait__zero_at_the_timeout(void **state)
     take_good(1);
 }
 
-static void wait__takes_no_more_than_asked(void **state)
+CASE(wait__takes_no_more_than_asked)
 {
-    (void)state;
     DodoDone done[3];
     begin(patient, 1, 8);
     for (int i = 0; i < 8; i++)
@@ -320,9 +309,8 @@ static void *storm_main(void *arg)
     return NULL;
 }
 
-static void wait__signals_do_not_end_it(void **state)
+CASE(wait__signals_do_not_end_it)
 {
-    (void)state;
     struct sigaction action = {.sa_handler = on_signal}, old; /* no SA_RESTART */
     Storm storm = {.target = pthread_self()};
     pthread_t thread;
@@ -344,9 +332,8 @@ static void wait__signals_do_not_end_it(void **state)
 
 /* Nobody waits in the library: poll tells when to go there. All bytes come, from the file and from
  * memory; then the descriptor falls silent. */
-static void fd__poll_loop(void **state)
+CASE(fd__poll_loop)
 {
-    (void)state;
     begin(patient, 2, 16);
     int rds[2] = {opened(MIB, 0, 0), opened(MIB, MIB, 0)};
     assert_int_equal(dodo_queue_fd(q), dodo_queue_fd(q));
@@ -372,9 +359,8 @@ static void fd__poll_loop(void **state)
 }
 
 /* Two queues in one epoll(7) descriptor. */
-static void fd__epoll_of_two_queues(void **state)
+CASE(fd__epoll_of_two_queues)
 {
-    (void)state;
     begin(patient, 1, 8);
     int rd = opened(MIB, 0, 0);
     DodoQueue *both[2] = {q, dodo_queue_open(8)};
@@ -405,26 +391,6 @@ static void fd__epoll_of_two_queues(void **state)
 
 int main(int argc, char **argv)
 {
-#define T(f) cmocka_unit_test_teardown(f, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(open__einval),
-        T(open__enomem_without_settings),
-        T(calls__einval),
-        T(read__errors_come_by_the_completion),
-        T(read__eagain_when_full),
-        T(calls__errno_is_left_alone),
-        T(read__every_byte),
-        T(read__beside_writes),
-        T(read__larger_than_any_window),
-        T(read__striped),
-        T(read__fallback),
-        T(wait__zero_when_none_is_under_way),
-        T(wait__zero_at_the_timeout),
-        T(wait__takes_no_more_than_asked),
-        T(wait__signals_do_not_end_it),
-        T(fd__poll_loop),
-        T(fd__epoll_of_two_queues),
-    };
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

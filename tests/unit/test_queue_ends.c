@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Asynchronous reads that meet something else on a real cluster: hosts that die, slow files,
  * regions that are closed, shutdown, fork, exit, and threads with a queue each. */
+#include "tests/lib/case.h"
 #include "tests/unit/queue_fixture.h"
 
 #include <fcntl.h>
@@ -24,11 +25,12 @@ enum { CHILDS_THREADS = 0 }; /* it allows a child of fork none */
 enum { CHILDS_THREADS = 1 };
 #endif
 
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
 /* ---- hosts that die ------------------------------------------------------------------------- */
 
-static void lost__all_that_are_in_flight(void **state)
+CASE(lost__all_that_are_in_flight)
 {
-    (void)state;
     begin(hasty_host, 1, READS);
     int rd = opened_full(4 * MIB, 0);
     process_pause(cluster.imds[0].pid); /* nothing is answered any more */
@@ -49,9 +51,8 @@ static void lost__all_that_are_in_flight(void **state)
     (void)dodo_mclose(rd);
 }
 
-static void lost__fallback_goes_on_with_the_file(void **state)
+CASE(lost__fallback_goes_on_with_the_file)
 {
-    (void)state;
     begin(hasty_host, 1, READS);
     int rd = opened_full(4 * MIB, DODO_FALLBACK);
     process_pause(cluster.imds[0].pid);
@@ -96,9 +97,8 @@ static int slow_memory(uint8_t **ret, size_t len)
 }
 
 /* What comes from memory does not wait for what comes from a file that takes its time. */
-static void read__a_slow_file_stops_nobody_else(void **state)
+CASE(read__a_slow_file_stops_nobody_else)
 {
-    (void)state;
     enum { SLOW = 64 * KIB };
     uint8_t *memory = NULL;
     begin(patient, 1, 16);
@@ -127,9 +127,8 @@ static void read__a_slow_file_stops_nobody_else(void **state)
 /* ---- closing -------------------------------------------------------------------------------- */
 
 /* The thread that would move its own reads on is the one that waits for them. */
-static void mclose__of_what_is_under_way(void **state)
+CASE(mclose__of_what_is_under_way)
 {
-    (void)state;
     begin(patient, 1, 16);
     int other = opened(MIB, 4 * MIB, 0);
     for (int round = 0; round < 10; round++) {
@@ -147,9 +146,8 @@ static void mclose__of_what_is_under_way(void **state)
     }
 }
 
-static void mclose__of_a_dead_host(void **state)
+CASE(mclose__of_a_dead_host)
 {
-    (void)state;
     begin(hasty_host, 1, 16);
     int rd = opened_full(MIB, 0);
     process_pause(cluster.imds[0].pid);
@@ -166,9 +164,8 @@ static void *close_main(void *arg)
 }
 
 /* By another thread, while the owner waits for its reads, or does something else. */
-static void mclose__by_another_thread(void **state)
+CASE(mclose__by_another_thread)
 {
-    (void)state;
     void *bad;
     begin(patient, 1, 16);
     for (int round = 0; round < 10; round++) {
@@ -186,9 +183,8 @@ static void mclose__by_another_thread(void **state)
     }
 }
 
-static void close__waits_for_what_is_under_way(void **state)
+CASE(close__waits_for_what_is_under_way)
 {
-    (void)state;
     begin(patient, 1, 16);
     int rd = opened(MIB, 0, 0);
     for (int round = 0; round < 10; round++) {
@@ -203,9 +199,8 @@ static void close__waits_for_what_is_under_way(void **state)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
-static void shutdown__with_reads_under_way(void **state)
+CASE(shutdown__with_reads_under_way)
 {
-    (void)state;
     char byte;
     DodoDone done;
     begin(patient, 1, 16);
@@ -246,9 +241,8 @@ static int child_of_fork(int rd)
     return bad;
 }
 
-static void fork__child_has_no_queues(void **state)
+CASE(fork__child_has_no_queues)
 {
-    (void)state;
     begin(patient, 1, 16);
     int rd = opened(MIB, 0, 0);
     (void)fflush(NULL);
@@ -280,9 +274,8 @@ static int child_main(char **argv)
     return 0;
 }
 
-static void exit__with_reads_under_way(void **state)
+CASE(exit__with_reads_under_way)
 {
-    (void)state;
     begin(patient, 1, 1);
     const char *args[] = {path, NULL};
     for (int round = 0; round < 3; round++)
@@ -332,9 +325,8 @@ static void *reader_main(void *arg)
 }
 
 /* Many queues at once, beside plain calls, opening and closing. */
-static void threads__a_queue_each(void **state)
+CASE(threads__a_queue_each)
 {
-    (void)state;
     pthread_t threads[THREADS];
     unsigned numbers[THREADS];
     begin(patient, 2, 1);
@@ -362,20 +354,6 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "child") == 0)
         return child_main(argv + 2);
     cluster_arguments(argc, argv);
-#define T(f) cmocka_unit_test_teardown(f, tear_down)
-    const struct CMUnitTest tests[] = {
-        case_if(have_userfaultfd(), (struct CMUnitTest)T(read__a_slow_file_stops_nobody_else),
-                "no userfaultfd(2) for us"),
-        T(lost__all_that_are_in_flight),
-        T(lost__fallback_goes_on_with_the_file),
-        T(mclose__of_what_is_under_way),
-        T(mclose__of_a_dead_host),
-        T(mclose__by_another_thread),
-        T(close__waits_for_what_is_under_way),
-        T(shutdown__with_reads_under_way),
-        T(fork__child_has_no_queues),
-        T(exit__with_reads_under_way),
-        T(threads__a_queue_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_if(have_userfaultfd(), read__a_slow_file_stops_nobody_else, "no userfaultfd(2) for us");
+    return cases_run(NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whose READ is answered next. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "imd/read_queue.h"
+#include "tests/lib/case.h"
 
 enum { SEGMENT = 1024, SMALL = 8 * SEGMENT, LARGE = 56 * SEGMENT };
 
@@ -63,9 +58,10 @@ static void assert_empty(void)
     assert_false(read_queue_take(queue, &ask));
 }
 
-static void queue__keeps_the_order_of_one_session(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(queue__keeps_the_order_of_one_session)
 {
-    (void)state;
     assert_empty();
     for (unsigned i = 1; i <= 50; i++)
         put(0, i, i % 3 ? LARGE : SMALL);
@@ -74,9 +70,8 @@ static void queue__keeps_the_order_of_one_session(void **state)
     assert_empty();
 }
 
-static void queue__answers_who_asks_for_little_next(void **state)
+CASE(queue__answers_who_asks_for_little_next)
 {
-    (void)state;
     for (unsigned s = 0; s < 4; s++)
         for (unsigned i = 0; i < 20; i++)
             put(s, 100 * s + i + 1, LARGE);
@@ -92,10 +87,9 @@ static void queue__answers_who_asks_for_little_next(void **state)
 
 /* Sessions that always have something waiting get as many bytes each, whatever the size of their
  * asks and however many wait; but for the cost of an ask. */
-static void queue__is_fair(void **state)
+CASE(queue__is_fair)
 {
     uint64_t bytes[3] = {0}, asks[3] = {0};
-    (void)state;
     for (unsigned i = 0; i < 100; i++)
         put(0, 1, LARGE);
     for (unsigned i = 0; i < 3; i++)
@@ -117,10 +111,9 @@ static void queue__is_fair(void **state)
 }
 
 /* Many that come again and again, each with one ask at a time, do not hold up one that waits. */
-static void queue__starves_nobody(void **state)
+CASE(queue__starves_nobody)
 {
     unsigned others = 0;
-    (void)state;
     put(0, 777, LARGE);
     for (unsigned s = 1; s < 8; s++)
         put(s, s, SMALL);
@@ -131,10 +124,9 @@ static void queue__starves_nobody(void **state)
 }
 
 /* Who has asked for nothing for a while has not saved that up: he takes turns with the others. */
-static void queue__saves_up_nothing(void **state)
+CASE(queue__saves_up_nothing)
 {
     unsigned first = 0;
-    (void)state;
     put(0, 1, LARGE);
     (void)take(NULL);
     for (unsigned i = 0; i < 100; i++) { /* the other one alone */
@@ -150,9 +142,8 @@ static void queue__saves_up_nothing(void **state)
     assert_in_range(first, 9, 11);
 }
 
-static void queue__forgets_a_session(void **state)
+CASE(queue__forgets_a_session)
 {
-    (void)state;
     for (unsigned i = 3; i < 33; i++)
         put(i % 3, i, i % 2 ? LARGE : SMALL);
     read_queue_forget(queue, &sessions[1]);
@@ -169,10 +160,9 @@ static void queue__forgets_a_session(void **state)
 }
 
 /* More of them than shares are kept for. */
-static void queue__serves_many_sessions(void **state)
+CASE(queue__serves_many_sessions)
 {
     static int many[3 * READ_QUEUE_SESSIONS];
-    (void)state;
     for (unsigned round = 0; round < 2; round++)
         for (unsigned s = 0; s < ARRAY_SIZE(many); s++)
             put_from(&many[s], round + 1, LARGE);
@@ -188,9 +178,8 @@ static void queue__serves_many_sessions(void **state)
     assert_empty();
 }
 
-static void queue__is_full_at_its_limit(void **state)
+CASE(queue__is_full_at_its_limit)
 {
-    (void)state;
     for (unsigned i = 0; i < READ_QUEUE_MAX; i++) {
         assert_false(read_queue_full(queue));
         put(i % 8, i + 1, SMALL);
@@ -198,19 +187,4 @@ static void queue__is_full_at_its_limit(void **state)
     assert_true(read_queue_full(queue));
     (void)take(NULL);
     assert_false(read_queue_full(queue));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(queue__keeps_the_order_of_one_session, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__answers_who_asks_for_little_next, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__is_fair, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__starves_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__saves_up_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__forgets_a_session, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__serves_many_sessions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(queue__is_full_at_its_limit, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests: back-off, the window of ids, at-most-once execution. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* With the switches, as the simulation builds it, so that the rule can be broken here. */
 #define DODO_RULE_SWITCHES
 #include "proto/request.c"
 
 #include "base/cleanup.h"
+#include "tests/lib/case.h"
 #include "tests/lib/sim_rng.h"
 
 uint64_t dodo_broken_rules;
@@ -21,9 +17,8 @@ enum { REPLY_LEN = 20 };
 
 /* ---- ids ------------------------------------------------------------------------------------ */
 
-static void request_ids__in_order(void **state)
+TEST(request_ids__in_order)
 {
-    (void)state;
     RequestIds ids;
     request_ids_init(&ids);
     for (uint64_t i = 1; i < 1000; i++) {
@@ -34,9 +29,8 @@ static void request_ids__in_order(void **state)
     }
 }
 
-static void request_ids__window_is_full(void **state)
+TEST(request_ids__window_is_full)
 {
-    (void)state;
     RequestIds ids;
     request_ids_init(&ids);
     for (uint64_t i = 1; i <= REQUEST_WINDOW; i++)
@@ -53,9 +47,8 @@ static void request_ids__window_is_full(void **state)
     assert_int_equal(request_ids_take(&ids), REQUEST_WINDOW + 1);
 }
 
-static void request_ids__settled_twice_or_never_taken(void **state)
+TEST(request_ids__settled_twice_or_never_taken)
 {
-    (void)state;
     RequestIds ids;
     request_ids_init(&ids);
     request_ids_settle(&ids, 0);
@@ -75,9 +68,8 @@ static void request_ids__settled_twice_or_never_taken(void **state)
 
 static const RequestTimes times = {.first_retry_ns = 10, .retry_max_ns = 75, .deadline_ns = 1000};
 
-static void request_output__backs_off(void **state)
+TEST(request_output__backs_off)
 {
-    (void)state;
     static const uint64_t sent_at[] = {100, 110, 130, 170, 245, 320, 395};
     uint8_t out[WIRE_PAYLOAD_MAX];
     Request r;
@@ -100,9 +92,8 @@ static void request_output__backs_off(void **state)
     }
 }
 
-static void request_expire__gives_up(void **state)
+TEST(request_expire__gives_up)
 {
-    (void)state;
     uint8_t out[WIRE_PAYLOAD_MAX];
     Request r;
     request_start(&r, 1, OP_CLOSE, NULL, 0, &times, 100);
@@ -121,9 +112,8 @@ static void request_expire__gives_up(void **state)
     assert_int_equal(r.state, REQUEST_TIMED_OUT);
 }
 
-static void request_expire__never(void **state)
+TEST(request_expire__never)
 {
-    (void)state;
     RequestTimes forever = {10, 20, UINT64_MAX};
     uint8_t out[WIRE_PAYLOAD_MAX];
     Request r;
@@ -135,9 +125,8 @@ static void request_expire__never(void **state)
     assert_int_equal(r.tries, UINT8_MAX);
 }
 
-static void request_input__answers(void **state)
+TEST(request_input__answers)
 {
-    (void)state;
     static const struct {
         uint64_t id;
         uint16_t op, status;
@@ -172,9 +161,8 @@ static void request_input__answers(void **state)
     }
 }
 
-static void request_postpone__moves_all_clocks(void **state)
+TEST(request_postpone__moves_all_clocks)
 {
-    (void)state;
     uint8_t out[WIRE_PAYLOAD_MAX];
     Request r;
     request_start(&r, 1, OP_OPEN, NULL, 0, &times, 100);
@@ -187,9 +175,8 @@ static void request_postpone__moves_all_clocks(void **state)
     assert_int_equal(r.state, REQUEST_TIMED_OUT);
 }
 
-static void request_resend__at_once(void **state)
+TEST(request_resend__at_once)
 {
-    (void)state;
     uint8_t out[WIRE_PAYLOAD_MAX];
     Request r;
     request_start(&r, 1, OP_OPEN, NULL, 0, &times, 0);
@@ -229,9 +216,8 @@ static void store(ReplyCache *c, uint64_t id)
     assert_int_equal(reply_cache_store(c, id, reply, sizeof reply), 0);
 }
 
-static void reply_cache__once(void **state)
+TEST(reply_cache__once)
 {
-    (void)state;
     ReplyCache c;
     reply_cache_init(&c);
     assert_int_equal(admit(&c, 1, 1), REQUEST_EXECUTE);
@@ -251,9 +237,8 @@ static void reply_cache__once(void **state)
     reply_cache_deinit(&c);
 }
 
-static void reply_cache__window(void **state)
+TEST(reply_cache__window)
 {
-    (void)state;
     ReplyCache c;
     reply_cache_init(&c);
     assert_int_equal(admit(&c, REQUEST_WINDOW, 1), REQUEST_EXECUTE);
@@ -279,9 +264,8 @@ static void reply_cache__window(void **state)
     reply_cache_deinit(&c);
 }
 
-static void reply_cache__amnesia(void **state)
+TEST(reply_cache__amnesia)
 {
-    (void)state;
     ReplyCache c;
     reply_cache_init(&c);
     /* A responder that has just started sees a requester that is far on. */
@@ -293,9 +277,8 @@ static void reply_cache__amnesia(void **state)
     reply_cache_deinit(&c);
 }
 
-static void reply_cache__nonsense(void **state)
+TEST(reply_cache__nonsense)
 {
-    (void)state;
     ReplyCache c;
     reply_cache_init(&c);
     assert_int_equal(admit(&c, 0, 0), REQUEST_OVER);
@@ -310,9 +293,8 @@ static void reply_cache__nonsense(void **state)
     reply_cache_deinit(&c);
 }
 
-static void reply_cache_store__after_it_was_closed(void **state)
+TEST(reply_cache_store__after_it_was_closed)
 {
-    (void)state;
     ReplyCache c;
     reply_cache_init(&c);
     assert_int_equal(admit(&c, 1, 1), REQUEST_EXECUTE);
@@ -327,9 +309,8 @@ static void reply_cache_store__after_it_was_closed(void **state)
     reply_cache_deinit(&c);
 }
 
-static void reply_cache__broken_rule_executes_again(void **state)
+TEST(reply_cache__broken_rule_executes_again)
 {
-    (void)state;
     ReplyCache c;
     reply_cache_init(&c);
     dodo_broken_rules = (uint64_t)1 << DODO_RULE_REQUEST_ONCE;
@@ -349,9 +330,8 @@ static void reply_cache__broken_rule_executes_again(void **state)
 
 /* Requests are copied, held back for long and lost; each is executed at most once, whatever comes
  * late, and once a requester has an answer it is that of its own request. */
-static void request__at_most_once_whatever_comes(void **state)
+TEST(request__at_most_once_whatever_comes)
 {
-    (void)state;
     enum { IN_FLIGHT = 512, RUNNING = 100, ROUNDS = 200000, IDS = ROUNDS };
     static WireRequest flight[IN_FLIGHT];
     static uint64_t running[RUNNING];
@@ -408,27 +388,4 @@ static void request__at_most_once_whatever_comes(void **state)
     assert_true(ids.settled > 4000 && repeats > 1000 && over > 1000); /* it met all of it */
     reply_cache_deinit(&c);
     free(executed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_ids__in_order),
-        cmocka_unit_test(request_ids__window_is_full),
-        cmocka_unit_test(request_ids__settled_twice_or_never_taken),
-        cmocka_unit_test(request_output__backs_off),
-        cmocka_unit_test(request_expire__gives_up),
-        cmocka_unit_test(request_expire__never),
-        cmocka_unit_test(request_input__answers),
-        cmocka_unit_test(request_postpone__moves_all_clocks),
-        cmocka_unit_test(request_resend__at_once),
-        cmocka_unit_test(reply_cache__once),
-        cmocka_unit_test(reply_cache__window),
-        cmocka_unit_test(reply_cache__amnesia),
-        cmocka_unit_test(reply_cache__nonsense),
-        cmocka_unit_test(reply_cache_store__after_it_was_closed),
-        cmocka_unit_test(reply_cache__broken_rule_executes_again),
-        cmocka_unit_test(request__at_most_once_whatever_comes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* imd's control group, on files that stand for the kernel's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <limits.h>
 
 #include "rmd/cgroup.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 enum { TEXT_BYTES = 64 };
@@ -54,7 +49,9 @@ static const char *value(const char *file)
     return text;
 }
 
-static void limits_both_in_the_unified_hierarchy(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(limits_both_in_the_unified_hierarchy)
 {
     Cgroup g;
     has("memory.max");
@@ -75,7 +72,7 @@ static void limits_both_in_the_unified_hierarchy(void **state)
     cgroup_remove(&g);
 }
 
-static void limits_what_the_old_hierarchy_can(void **state)
+CASE(limits_what_the_old_hierarchy_can)
 {
     Cgroup g;
     has("cgroup.procs");
@@ -96,7 +93,7 @@ static void limits_what_the_old_hierarchy_can(void **state)
     cgroup_remove(&g);
 }
 
-static void none_that_limits_nothing(void **state)
+CASE(none_that_limits_nothing)
 {
     Cgroup g;
     has("cgroup.procs");
@@ -107,7 +104,7 @@ static void none_that_limits_nothing(void **state)
 }
 
 /* What fits of its path is the name of something else: that stays. */
-static void none_with_too_long_a_name(void **state)
+CASE(none_with_too_long_a_name)
 {
     Cgroup g;
     char parent[PATH_MAX];
@@ -119,7 +116,7 @@ static void none_with_too_long_a_name(void **state)
     assert_int_equal(access(dir.path, F_OK), 0);
 }
 
-static void tells_of_a_process_that_it_cannot_have(void **state)
+CASE(tells_of_a_process_that_it_cannot_have)
 {
     Cgroup g;
     char path[256];
@@ -131,7 +128,7 @@ static void tells_of_a_process_that_it_cannot_have(void **state)
     assert_int_equal(cgroup_join(&g, getpid()), 0); /* none, nothing to join */
 }
 
-static void joins(void **state)
+CASE(joins)
 {
     Cgroup g;
     char pid[TEXT_BYTES];
@@ -142,19 +139,4 @@ static void joins(void **state)
     (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
     assert_string_equal(value("cgroup.procs"), pid);
     cgroup_remove(&g);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(limits_both_in_the_unified_hierarchy),
-        TEST(limits_what_the_old_hierarchy_can),
-        TEST(none_that_limits_nothing),
-        TEST(none_with_too_long_a_name),
-        TEST(tells_of_a_process_that_it_cannot_have),
-        TEST(joins),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What rmd starts and takes the end of, where rmd itself was started by somebody careless. The
  * program is /bin/false where that it ends is all that is wanted of it, or this one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <glib.h>
 #include <grp.h>
@@ -21,6 +15,7 @@
 #include "base/time.h"
 #include "daemon/log.h"
 #include "rmd/child.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 enum { PATIENCE_MS = 150000, CYCLES = 300 };
@@ -101,14 +96,14 @@ static void many(Child *c, Ends *e)
     assert_string_equal(e->how, "status 1");
 }
 
-static void test_nothing_is_left_behind(void **state)
+TEST(test_nothing_is_left_behind)
 {
     RmdOptions o;
     run(&o, many);
 }
 
 /* Then the kernel would keep no ended process for us to wait for. */
-static void test_signal_was_ignored(void **state)
+TEST(test_signal_was_ignored)
 {
     RmdOptions o;
     assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
@@ -125,7 +120,7 @@ static void taken(Child *c, Ends *e)
     (void)signal(SIGCHLD, SIG_DFL);
 }
 
-static void test_end_that_was_taken(void **state)
+TEST(test_end_that_was_taken)
 {
     RmdOptions o;
     run(&o, taken);
@@ -157,7 +152,7 @@ static void least(Child *c, Ends *e)
     tmpdir_remove(&dir);
 }
 
-static void test_gives_way_to_everybody(void **state)
+TEST(test_gives_way_to_everybody)
 {
     run(&least_options, least);
 }
@@ -190,14 +185,14 @@ static void modest(Child *c, Ends *e)
     tmpdir_remove(&dir);
 }
 
-static void test_has_no_groups_and_gets_no_rights(void **state)
+TEST(test_has_no_groups_and_gets_no_rights)
 {
     RmdOptions o;
     run(&o, modest);
 }
 
 /* In words that imd understands: see imd/owner.h. */
-static void test_reload_is_reported(void **state)
+TEST(test_reload_is_reported)
 {
     int pair[2];
     char text[64] = "";
@@ -281,7 +276,7 @@ static void leaves_unhindered(Child *c, Ends *e)
     tmpdir_remove(&dir);
 }
 
-static void test_leaves_unhindered(void **state)
+TEST(test_leaves_unhindered)
 {
     run(&group_options, leaves_unhindered);
 }
@@ -343,7 +338,7 @@ static void hurries_while_it_owes(Child *c, Ends *e)
     tmpdir_remove(&dir);
 }
 
-static void test_hurries_while_it_owes(void **state)
+TEST(test_hurries_while_it_owes)
 {
     run(&group_options, hurries_while_it_owes);
 }
@@ -367,7 +362,7 @@ static void start_and_tell(Child *c, Ends *e)
 }
 
 /* What cannot leave, or does not, is killed all the same, and its port is free for the next. */
-static void test_does_not_outlive_rmd(void **state)
+TEST(test_does_not_outlive_rmd)
 {
     int ends[2];
     pid_t imd = 0;
@@ -394,16 +389,5 @@ int main(int argc, char **argv)
     for (int i = 1; i + 1 < argc; i++)
         if (strcmp(argv[i], "--owner-fd") == 0)
             return be_imd(atoi(argv[i + 1]));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_is_left_behind),
-        cmocka_unit_test(test_signal_was_ignored),
-        cmocka_unit_test(test_end_that_was_taken),
-        cmocka_unit_test(test_gives_way_to_everybody),
-        cmocka_unit_test(test_has_no_groups_and_gets_no_rights),
-        cmocka_unit_test(test_reload_is_reported),
-        cmocka_unit_test(test_leaves_unhindered),
-        cmocka_unit_test(test_hurries_while_it_owes),
-        cmocka_unit_test(test_does_not_outlive_rmd),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* By what a container is known. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 #include <unistd.h>
 
 #include "rmd/container.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 typedef struct Fixture {
@@ -40,7 +35,9 @@ static void processes(Fixture *f, const char *namespace)
     assert_int_equal(symlink(namespace, tmpdir_path(&f->dir, "proc/self/ns/pid", path)), 0);
 }
 
-static void a_host(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(a_host)
 {
     Fixture *f = *state;
     assert_false(container_detect(f->dir.path, NULL, f->how));
@@ -49,14 +46,14 @@ static void a_host(void **state)
     assert_false(container_detect(f->dir.path, "", f->how));
 }
 
-static void by_the_environment(void **state)
+CASE(by_the_environment)
 {
     Fixture *f = *state;
     assert_true(container_detect(f->dir.path, "podman", f->how));
     assert_non_null(strstr(f->how, "podman"));
 }
 
-static void by_the_file(void **state)
+CASE(by_the_file)
 {
     Fixture *f = *state;
     tmpdir_text(&f->dir, "run/systemd/container", "lxc\n");
@@ -64,18 +61,9 @@ static void by_the_file(void **state)
     assert_string_equal(f->how, "/run/systemd/container says lxc");
 }
 
-static void by_the_processes(void **state)
+CASE(by_the_processes)
 {
     Fixture *f = *state;
     processes(f, "pid:[4026532201]");
     assert_true(container_detect(f->dir.path, NULL, f->how));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {T(a_host), T(by_the_environment), T(by_the_file),
-                                       T(by_the_processes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

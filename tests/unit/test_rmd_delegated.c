@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A control group that was delegated to us, of the kernel's own: needs a hierarchy of version 2
  * that we may make groups in, with a controller to give on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +10,7 @@
 #include <unistd.h>
 
 #include "rmd/cgroup.h"
+#include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
 
@@ -75,7 +70,7 @@ static int be_delegated(void)
     return cgroup_enable(group, controller) == 0 ? 0 : 3; /* it is on */
 }
 
-static void delegated_group_is_left_for_one_below(void **state)
+TEST(delegated_group_is_left_for_one_below)
 {
     char below[PATH_MAX + 8];
     int result = in_a_child(be_delegated);
@@ -90,8 +85,5 @@ int main(void)
 {
     if (!make_group())
         return skip_all("no control group of version 2 is available here");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delegated_group_is_left_for_one_below),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

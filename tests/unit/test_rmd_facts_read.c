@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel tells, from copies of its files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "rmd/facts_read.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 #define NOW (1700000000 * NS_PER_S) /* Tuesday, 14 November 2023, 22:13:20 UTC */
@@ -62,7 +57,9 @@ static void all_is_there(Fixture *f)
                 "full avg10=0.75 avg60=0.25 avg300=0.05 total=1234\n");
 }
 
-static void facts__all(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(facts__all)
 {
     Fixture *f = *state;
     all_is_there(f);
@@ -83,7 +80,7 @@ static void facts__all(void **state)
     assert_false(facts_known(&f->facts, FACT_user_sessions));
 }
 
-static void facts__nothing_is_there(void **state)
+CASE(facts__nothing_is_there)
 {
     Fixture *f = *state;
     static const enum Fact unknown[] = {FACT_load,          FACT_cpus,         FACT_mem_total,
@@ -97,7 +94,7 @@ static void facts__nothing_is_there(void **state)
 }
 
 /* A file that comes later is read, one that changes is read again. */
-static void facts__polls(void **state)
+CASE(facts__polls)
 {
     Fixture *f = *state;
     assert_true(isnan(fact(f, FACT_load)));
@@ -109,7 +106,7 @@ static void facts__polls(void **state)
     assert_true(isnan(fact(f, FACT_load)));
 }
 
-static void facts__strange_texts(void **state)
+CASE(facts__strange_texts)
 {
     Fixture *f = *state;
     static const struct {
@@ -147,7 +144,7 @@ static void facts__strange_texts(void **state)
     }
 }
 
-static void facts__local_time(void **state)
+CASE(facts__local_time)
 {
     Fixture *f = *state;
     static const struct {
@@ -184,7 +181,7 @@ static void supply_write(Fixture *f, const char *name, const char *file, const c
         tmpdir_text(&f->dir, path, text);
 }
 
-static void facts__power(void **state)
+CASE(facts__power)
 {
     Fixture *f = *state;
     static const struct {
@@ -227,9 +224,8 @@ static void facts__power(void **state)
 }
 
 /* The real ones: a host that runs Linux has a load, processors and memory. */
-static void facts__of_this_host(void **state)
+CASE(facts__of_this_host)
 {
-    (void)state;
     FactsReader *r = facts_reader_new("");
     Facts facts;
     facts_init(&facts);
@@ -238,16 +234,4 @@ static void facts__of_this_host(void **state)
     assert_true(facts.value[FACT_cpus] >= 1);
     assert_true(facts.value[FACT_mem_total] > facts.value[FACT_mem_available]);
     facts_reader_free(r);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(facts__all),           T(facts__nothing_is_there), T(facts__polls),
-        T(facts__strange_texts), T(facts__local_time),       T(facts__power),
-        T(facts__of_this_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

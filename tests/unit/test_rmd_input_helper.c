@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The process that reads input devices, what it tells rmd, and an rmd that hears from a hostile
  * one. Pipes stand for devices. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -22,6 +16,7 @@
 #include "daemon/sandbox.h"
 #include "rmd/input_helper.h"
 #include "rmd/source_report.h"
+#include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
 #include "tests/lib/tmpdir.h"
@@ -30,7 +25,7 @@
 
 /* ---- what is written ------------------------------------------------------------------------- */
 
-static void report__there_and_back(void **state)
+TEST(report__there_and_back)
 {
     const InputReport r = {.devices = 64, .error = 13, .refused = 7, .idle_s = 86400};
     uint8_t bytes[INPUT_REPORT_BYTES];
@@ -45,7 +40,7 @@ static void report__there_and_back(void **state)
     assert_int_equal(got.idle_s, 86400);
 }
 
-static void report__whatever_comes(void **state)
+TEST(report__whatever_comes)
 {
     uint8_t bytes[INPUT_REPORT_BYTES + 1];
     uint32_t number;
@@ -82,7 +77,7 @@ static void answer(int peer, uint32_t number, uint16_t devices)
 }
 
 /* Answers that wait before they were asked for, of all kinds; the right one is among them. */
-static void hostile__other_answers(void **state)
+TEST(hostile__other_answers)
 {
     static const uint8_t junk[300];
     InputHelper h;
@@ -102,7 +97,7 @@ static void hostile__other_answers(void **state)
 }
 
 /* As many messages as the channel holds: rmd reads some of them, and does not believe one. */
-static void hostile__a_flood(void **state)
+TEST(hostile__a_flood)
 {
     uint8_t bytes[INPUT_REPORT_BYTES];
     unsigned sent = 0, left = 0;
@@ -123,7 +118,7 @@ static void hostile__a_flood(void **state)
 }
 
 /* It is left alone for a while, and then asked again. */
-static void silent__asked_again(void **state)
+TEST(silent__asked_again)
 {
     InputHelper h;
     InputReport r;
@@ -193,7 +188,9 @@ static void ask(InputHelper *h, InputReport *ret)
     fail_msg("no answer");
 }
 
-static void helper__sees_what_is_touched(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(helper__sees_what_is_touched)
 {
     InputHelper h;
     InputReport r;
@@ -211,7 +208,7 @@ static void helper__sees_what_is_touched(void **state)
 }
 
 /* Who asks all the time does not learn when a key is touched. */
-static void helper__tells_no_exact_times(void **state)
+CASE(helper__tells_no_exact_times)
 {
     InputHelper h;
     InputReport first, r;
@@ -252,7 +249,7 @@ static pid_t child_of(pid_t pid)
     return child;
 }
 
-static void helper__starts_again(void **state)
+CASE(helper__starts_again)
 {
     InputHelper h;
     InputReport r;
@@ -272,7 +269,7 @@ static void helper__starts_again(void **state)
 }
 
 /* Nobody is left who could start it again: that is said, and does not pass for silence. */
-static void helper__its_keeper_is_killed(void **state)
+CASE(helper__its_keeper_is_killed)
 {
     InputHelper h;
     InputReport r;
@@ -295,7 +292,7 @@ static void helper__its_keeper_is_killed(void **state)
 }
 
 /* A directory that was not there when it started. */
-static void helper__devices_come_later(void **state)
+CASE(helper__devices_come_later)
 {
     char path[256];
     char error[CONFIG_ERROR_MAX];
@@ -315,7 +312,7 @@ static void helper__devices_come_later(void **state)
 }
 
 /* It has the standard descriptors, the channel and the device, whatever we have. */
-static void helper__inherits_nothing(void **state)
+CASE(helper__inherits_nothing)
 {
     char path[64];
     InputHelper h;
@@ -349,7 +346,7 @@ static int read_hidden(void)
                : 4;
 }
 
-static void given_up__reading_devices(void **state)
+CASE(given_up__reading_devices)
 {
     pipe_make("input/event0");
     tmpdir_text(&dir, "other/file", "");
@@ -366,7 +363,7 @@ static int read_hidden_by_a_link(void)
     return open(device, O_RDONLY | O_NONBLOCK) < 0 && errno == EACCES ? 0 : 3;
 }
 
-static void given_up__devices_that_a_link_leads_to(void **state)
+CASE(given_up__devices_that_a_link_leads_to)
 {
     char from[256], to[256];
     pipe_make("input/event0");
@@ -386,7 +383,7 @@ static int read_hidden_later(void)
     return open(device, O_RDONLY | O_NONBLOCK) < 0 && errno == EACCES ? 0 : 4;
 }
 
-static void given_up__devices_that_come_later(void **state)
+CASE(given_up__devices_that_come_later)
 {
     assert_int_equal(in_a_child(read_hidden_later), 0);
 }
@@ -403,7 +400,7 @@ static int keep_groups(void)
     return getgroups(8, left) == 2 && left[0] == 4242 && left[1] == 4244 ? 0 : 4;
 }
 
-static void given_up__groups_of_the_devices(void **state)
+CASE(given_up__groups_of_the_devices)
 {
     pipe_make("event0");
     assert_int_equal(in_a_child(keep_groups), 0);
@@ -414,28 +411,13 @@ static int hide(void)
     return sandbox_hide("/dev/input") == 0 ? 0 : 1;
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     log_init("test", LOG_LEVEL_ERROR);
     const bool root = geteuid() == 0, hides = in_a_child(hide) == 0;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(report__there_and_back),
-        cmocka_unit_test(report__whatever_comes),
-        cmocka_unit_test(hostile__other_answers),
-        cmocka_unit_test(hostile__a_flood),
-        cmocka_unit_test(silent__asked_again),
-        T(helper__sees_what_is_touched),
-        T(helper__tells_no_exact_times),
-        T(helper__starts_again),
-        T(helper__its_keeper_is_killed),
-        T(helper__devices_come_later),
-        T(helper__inherits_nothing),
-        case_if(hides, (struct CMUnitTest)T(given_up__reading_devices), "no Landlock"),
-        case_if(hides, (struct CMUnitTest)T(given_up__devices_that_a_link_leads_to), "no Landlock"),
-        case_if(hides, (struct CMUnitTest)T(given_up__devices_that_come_later), "no Landlock"),
-        case_if(root, (struct CMUnitTest)T(given_up__groups_of_the_devices), "no root"),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_if(hides, given_up__reading_devices, "no Landlock");
+    case_if(hides, given_up__devices_that_a_link_leads_to, "no Landlock");
+    case_if(hides, given_up__devices_that_come_later, "no Landlock");
+    case_if(root, given_up__groups_of_the_devices, "no root");
+    return cases_run(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What rmd reports to a manager, without a network between them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/os.h"
 #include "base/time.h"
 #include "rmd/manager_link.h"
+#include "tests/lib/case.h"
 #include "tests/lib/peer.h"
 
 #define BEAT_NS (5 * NS_PER_S)
@@ -27,7 +22,7 @@ static const OpHost busy = {.state = HOST_OWNER_BUSY};
 
 /* A manager that is away for hours hears the next report when it is back: each takes the place of
  * the last one, however many have had no answer. */
-static void tell__goes_on_without_answers(void **state)
+TEST(tell__goes_on_without_answers)
 {
     enum { REPORTS = 1000 };
     ManagerLink l;
@@ -44,7 +39,7 @@ static void tell__goes_on_without_answers(void **state)
 }
 
 /* It connects when it starts, again and again until somebody answers, and when a session dies. */
-static void connects__until_somebody_answers(void **state)
+TEST(connects__until_somebody_answers)
 {
     const Env env = os_env();
     const EndpointConfig config = {
@@ -52,7 +47,6 @@ static void connects__until_somebody_answers(void **state)
     Endpoint *endpoint = endpoint_new(&config, &env);
     ManagerLink l;
     uint64_t now = 100 * NS_PER_S;
-    (void)state;
     assert_non_null(endpoint);
     manager_link_init(&l, endpoint, &sink, &manager, 3600 * NS_PER_S, now);
     manager_link_tell(&l, &busy, now);
@@ -148,10 +142,9 @@ static void end(Heard *h)
     endpoint_free(h->managers);
 }
 
-static void manager__that_answers_is_not_lost(void **state)
+TEST(manager__that_answers_is_not_lost)
 {
     Heard h;
-    (void)state;
     begin(&h);
     elapse(&h, 20 * BEAT_NS, true);
     assert_int_equal(h.news[LINK_ANSWERS], 1);
@@ -162,10 +155,9 @@ static void manager__that_answers_is_not_lost(void **state)
     end(&h);
 }
 
-static void manager__that_falls_silent_is_looked_for_again(void **state)
+TEST(manager__that_falls_silent_is_looked_for_again)
 {
     Heard h;
-    (void)state;
     begin(&h);
     elapse(&h, 2 * BEAT_NS, true);
     assert_true(contact_is_up(&h.l.contact));
@@ -177,10 +169,9 @@ static void manager__that_falls_silent_is_looked_for_again(void **state)
     end(&h);
 }
 
-static void manager__whose_session_is_new_hears_it_again(void **state)
+TEST(manager__whose_session_is_new_hears_it_again)
 {
     Heard h;
-    (void)state;
     begin(&h);
     h.asked.id = 0; /* lost */
     manager_link_up(&h.l, h.l.contact.session, h.now_ns);
@@ -191,25 +182,11 @@ static void manager__whose_session_is_new_hears_it_again(void **state)
     end(&h);
 }
 
-static void manager__that_refuses_is_named(void **state)
+TEST(manager__that_refuses_is_named)
 {
     Heard h;
-    (void)state;
     begin(&h);
     answer(&h, STATUS_DENIED);
     assert_int_equal(h.news[LINK_REFUSES], 1);
     end(&h);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tell__goes_on_without_answers),
-        cmocka_unit_test(connects__until_somebody_answers),
-        cmocka_unit_test(manager__that_answers_is_not_lost),
-        cmocka_unit_test(manager__that_falls_silent_is_looked_for_again),
-        cmocka_unit_test(manager__whose_session_is_new_hears_it_again),
-        cmocka_unit_test(manager__that_refuses_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

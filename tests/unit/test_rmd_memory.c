@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* How much can be lent, how the limit follows it, and the load less our own share. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -13,6 +7,7 @@
 #include "base/cleanup.h"
 #include "rmd/lending.h"
 #include "rmd/load.h"
+#include "tests/lib/case.h"
 
 #define GIB (1ull << 30)
 #define MIB (1ull << 20)
@@ -41,7 +36,7 @@ static const char zoneinfo[] = "Node 0, zone      DMA\n"
                                "  pagesets\n"
                                "              low:  7\n";
 
-static void reads_the_kernels_texts(void **state)
+TEST(reads_the_kernels_texts)
 {
     MemoryState m;
     assert_int_equal(memory_state_parse(meminfo, zoneinfo, 4096, &m), 0);
@@ -56,7 +51,7 @@ static void reads_the_kernels_texts(void **state)
 }
 
 /* The kernel counts as neither free nor available what a processor keeps for its own programs. */
-static void knows_what_lies_on_the_processors_lists(void **state)
+TEST(knows_what_lies_on_the_processors_lists)
 {
     static const char lists[] = "Node 0, zone   Normal\n"
                                 "        low      13965\n"
@@ -75,7 +70,7 @@ static void knows_what_lies_on_the_processors_lists(void **state)
     assert_int_equal(m.spare_bytes, none.spare_bytes);
 }
 
-static void never_more_than_the_kernel_has_available(void **state)
+TEST(never_more_than_the_kernel_has_available)
 {
     static const char scarce[] = "MemTotal: 1000 kB\nMemFree: 500 kB\nMemAvailable: 400 kB\n"
                                  "Active(file): 100 kB\nInactive(file): 100 kB\n";
@@ -87,7 +82,7 @@ static void never_more_than_the_kernel_has_available(void **state)
     assert_int_equal(memory_ceiling_bytes(&m, 0), 0);
 }
 
-static void refuses_texts_that_say_too_little(void **state)
+TEST(refuses_texts_that_say_too_little)
 {
     static const struct {
         const char *meminfo, *zoneinfo;
@@ -119,7 +114,7 @@ static MemoryState host(uint64_t spare)
     return (MemoryState){.total_bytes = 100 * GIB, .spare_bytes = spare, .reserve_bytes = GIB};
 }
 
-static void what_is_lent_counts_as_the_owners_no_more(void **state)
+TEST(what_is_lent_counts_as_the_owners_no_more)
 {
     MemoryState m = host(60 * GIB);
     uint64_t all = memory_lendable_bytes(&m, 0);
@@ -133,7 +128,7 @@ static void what_is_lent_counts_as_the_owners_no_more(void **state)
 }
 
 /* In a container: 16 GiB, of which a sixteenth is not for the pool. */
-static void a_control_group_can_be_smaller_than_the_host(void **state)
+TEST(a_control_group_can_be_smaller_than_the_host)
 {
     MemoryState m = host(60 * GIB);
     memory_state_limit(&m, 16 * GIB, 12 * GIB);
@@ -155,7 +150,7 @@ static void a_control_group_can_be_smaller_than_the_host(void **state)
 }
 
 /* The noise to tolerate is the group's, not the host's: else a small group would lend nothing. */
-static void a_small_group_lends_too(void **state)
+TEST(a_small_group_lends_too)
 {
     MemoryState m = host(60 * GIB);
     Lending l;
@@ -189,7 +184,7 @@ static bool read_after(uint64_t wait_ns, uint64_t spare, uint64_t held)
     return lending_follow(&lending, UINT64_MAX, now_ns);
 }
 
-static void begins_with_what_is_there_less_a_slack(void **state)
+TEST(begins_with_what_is_there_less_a_slack)
 {
     lend(UINT64_MAX, 60 * GIB);
     uint64_t lendable = memory_lendable_bytes(
@@ -202,7 +197,7 @@ static void begins_with_what_is_there_less_a_slack(void **state)
     assert_int_equal(lending.limit_bytes, 0);
 }
 
-static void the_pool_may_outgrow_the_beginning_but_not_the_host(void **state)
+TEST(the_pool_may_outgrow_the_beginning_but_not_the_host)
 {
     lend(UINT64_MAX, 60 * GIB);
     assert_true(lending.ceiling_bytes > lending.limit_bytes);
@@ -216,14 +211,14 @@ static void the_pool_may_outgrow_the_beginning_but_not_the_host(void **state)
     assert_int_equal(lending.ceiling_bytes, 5 * GIB);
 }
 
-static void is_not_moved_by_noise(void **state)
+TEST(is_not_moved_by_noise)
 {
     lend(UINT64_MAX, 60 * GIB);
     for (unsigned i = 0; i < 100; i++)
         assert_false(read_after(NS_PER_S / 10, 60 * GIB - i % 5 * 240 * MIB, 0));
 }
 
-static void is_lowered_by_what_is_missing_at_once(void **state)
+TEST(is_lowered_by_what_is_missing_at_once)
 {
     lend(UINT64_MAX, 60 * GIB);
     assert_true(read_after(NS_PER_S / 10, 30 * GIB, 20 * GIB)); /* the owner took 10 GiB */
@@ -234,7 +229,7 @@ static void is_lowered_by_what_is_missing_at_once(void **state)
     assert_int_equal(lending.limit_bytes, 0);
 }
 
-static void grows_slowly_and_after_a_rest(void **state)
+TEST(grows_slowly_and_after_a_rest)
 {
     lend(UINT64_MAX, 60 * GIB);
     assert_true(read_after(NS_PER_S / 10, 30 * GIB, 0));
@@ -258,7 +253,7 @@ static void grows_slowly_and_after_a_rest(void **state)
     assert_true(lending.limit_bytes <= limit + LENDING_GROW_BYTES_PER_S / 100);
 }
 
-static void does_not_outgrow_the_pool_or_the_cap(void **state)
+TEST(does_not_outgrow_the_pool_or_the_cap)
 {
     lend(UINT64_MAX, 30 * GIB);
     MemoryState m = host(60 * GIB);
@@ -274,7 +269,7 @@ static void does_not_outgrow_the_pool_or_the_cap(void **state)
     assert_int_equal(lending.limit_bytes, 20 * GIB);
 }
 
-static void knows_when_it_is_far_below(void **state)
+TEST(knows_when_it_is_far_below)
 {
     lend(UINT64_MAX, 60 * GIB);
     (void)read_after(1, 6 * GIB + MIB, 10 * GIB);
@@ -287,7 +282,7 @@ static void knows_when_it_is_far_below(void **state)
     assert_int_equal(lending_spare(&lending), 0);
 }
 
-static void who_takes_memory_fast_has_it_back_before_it_is_short(void **state)
+TEST(who_takes_memory_fast_has_it_back_before_it_is_short)
 {
     lend(UINT64_MAX, 60 * GIB);
     uint64_t limit = lending.limit_bytes;
@@ -309,7 +304,7 @@ static void who_takes_memory_fast_has_it_back_before_it_is_short(void **state)
     assert_int_equal(lending.limit_bytes, limit);
 }
 
-static void no_storm_is_what_takes_little_or_what_imd_takes(void **state)
+TEST(no_storm_is_what_takes_little_or_what_imd_takes)
 {
     lend(UINT64_MAX, 60 * GIB);
     uint64_t spare = 60 * GIB;
@@ -327,7 +322,7 @@ static void no_storm_is_what_takes_little_or_what_imd_takes(void **state)
 }
 
 /* A run of falls, too slow for a storm: neither one pause nor one burst in it tells its rate. */
-static void who_takes_memory_steadily_is_foreseen(void **state)
+TEST(who_takes_memory_steadily_is_foreseen)
 {
     static const struct {
         unsigned ms, mib;
@@ -375,7 +370,7 @@ static void before_lending(unsigned s, uint64_t rate)
     (void)lending_begin(&lending, now_ns);
 }
 
-static void what_goes_to_swap_is_given_back_and_not_lent_again(void **state)
+TEST(what_goes_to_swap_is_given_back_and_not_lent_again)
 {
     before_lending(10, 0);
     (void)read_evicted(NS_PER_S, 20 * GIB);
@@ -396,7 +391,7 @@ static void what_goes_to_swap_is_given_back_and_not_lent_again(void **state)
     assert_true(lending_begin(&lending, now_ns) > all - GIB - 64 * MIB);
 }
 
-static void what_was_usual_before_is_not_ours(void **state)
+TEST(what_was_usual_before_is_not_ours)
 {
     before_lending(600, 100 * MIB);
     for (unsigned i = 0; i < 60; i++) {
@@ -409,7 +404,7 @@ static void what_was_usual_before_is_not_ours(void **state)
 }
 
 /* What nobody misses although memory is lent is usual no more, in this lending and the next. */
-static void what_was_usual_is_forgotten_in_a_lending_too(void **state)
+TEST(what_was_usual_is_forgotten_in_a_lending_too)
 {
     before_lending(600, 100 * MIB);
     for (unsigned i = 0; i < 900; i++)
@@ -424,7 +419,7 @@ static void what_was_usual_is_forgotten_in_a_lending_too(void **state)
 }
 
 /* Nor is usual what was missed because of an earlier lending. */
-static void what_was_missed_in_a_lending_is_not_usual(void **state)
+TEST(what_was_missed_in_a_lending_is_not_usual)
 {
     before_lending(600, 0);
     for (unsigned i = 0; i < 600; i++) {
@@ -440,7 +435,7 @@ static void what_was_missed_in_a_lending_is_not_usual(void **state)
     assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
 }
 
-static void nor_what_goes_while_little_is_lent(void **state)
+TEST(nor_what_goes_while_little_is_lent)
 {
     before_lending(10, 0);
     (void)read_evicted(NS_PER_S, 0);
@@ -451,7 +446,7 @@ static void nor_what_goes_while_little_is_lent(void **state)
 }
 
 /* A page is written to swap a little before it counts as reclaimed. */
-static void what_counts_as_reclaimed_later_is_given_back(void **state)
+TEST(what_counts_as_reclaimed_later_is_given_back)
 {
     before_lending(10, 0);
     (void)read_evicted(NS_PER_S, 20 * GIB);
@@ -466,7 +461,7 @@ static void what_counts_as_reclaimed_later_is_given_back(void **state)
 
 /* A group that has reached its limit reads again and again what it has no room for, however much
  * memory is free. */
-static void nor_what_a_groups_limit_evicts(void **state)
+TEST(nor_what_a_groups_limit_evicts)
 {
     before_lending(10, 0);
     uint64_t limit = lending.limit_bytes;
@@ -483,7 +478,7 @@ static void nor_what_a_groups_limit_evicts(void **state)
 }
 
 /* The counters are read less often than the rest. */
-static void old_counters_say_nothing(void **state)
+TEST(old_counters_say_nothing)
 {
     before_lending(600, 100 * MIB);
     MemoryState m = host(40 * GIB);
@@ -501,7 +496,7 @@ static void old_counters_say_nothing(void **state)
 }
 
 /* The kernel ages it where there is no room; then it would count as spare. */
-static void active_cache_that_ages_is_not_lent(void **state)
+TEST(active_cache_that_ages_is_not_lent)
 {
     lending_init(&lending, UINT64_MAX, now_ns = 1000 * NS_PER_S);
     active = 10 * GIB;
@@ -527,7 +522,7 @@ static void active_cache_that_ages_is_not_lent(void **state)
     assert_true(lending.limit_bytes >= limit + 6 * GIB - LENDING_STEP_BYTES);
 }
 
-static void reads_what_the_kernel_evicts(void **state)
+TEST(reads_what_the_kernel_evicts)
 {
     MemoryState m = host(60 * GIB);
     memory_state_evicted(&m,
@@ -547,7 +542,7 @@ static void reads_what_the_kernel_evicts(void **state)
 }
 
 /* vm.overcommit_memory = 2: all of a pool counts as promised, used or not. */
-static void lends_no_more_than_the_kernel_promises(void **state)
+TEST(lends_no_more_than_the_kernel_promises)
 {
     static const char info[] = "CommitLimit: 31457280 kB\nCommitted_AS: 10485760 kB\n";
     MemoryState m = host(60 * GIB);
@@ -569,7 +564,7 @@ static void lends_no_more_than_the_kernel_promises(void **state)
 
 /* ---- the load -------------------------------------------------------------------------------- */
 
-static void reads_the_load_average(void **state)
+TEST(reads_the_load_average)
 {
     static const char *const bad[] = {"", "x", "-1 0 0", "0.1x", "nan 0 0", "inf 0 0", "1e99 0"};
     double load;
@@ -581,7 +576,7 @@ static void reads_the_load_average(void **state)
 
 /* The kernel's own way: every five seconds, load = load * exp(-5/60) + running * (1 - exp(-5/60)).
  * One owner's task, and ours that runs all the time from the 100th second to the 400th. */
-static void takes_out_what_is_ours(void **state)
+TEST(takes_out_what_is_ours)
 {
     LoadShare share = {0};
     double average = 0, keep = exp(-5.0 / 60);
@@ -601,7 +596,7 @@ static void takes_out_what_is_ours(void **state)
     }
 }
 
-static void a_new_process_starts_over(void **state)
+TEST(a_new_process_starts_over)
 {
     LoadShare share = {0};
     uint64_t t = 1000 * NS_PER_S;
@@ -620,42 +615,4 @@ static void a_new_process_starts_over(void **state)
     assert_true(fabs(share.share - (1 - exp(-1.0 / 60))) < 1e-4);
     load_share_update(&share, 5 * NS_PER_S, t - 5 * NS_PER_S); /* a clock that goes back */
     assert_true(load_less(0.001, &share, 1) == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_kernels_texts),
-        cmocka_unit_test(knows_what_lies_on_the_processors_lists),
-        cmocka_unit_test(never_more_than_the_kernel_has_available),
-        cmocka_unit_test(refuses_texts_that_say_too_little),
-        cmocka_unit_test(what_is_lent_counts_as_the_owners_no_more),
-        cmocka_unit_test(a_control_group_can_be_smaller_than_the_host),
-        cmocka_unit_test(a_small_group_lends_too),
-        cmocka_unit_test(begins_with_what_is_there_less_a_slack),
-        cmocka_unit_test(the_pool_may_outgrow_the_beginning_but_not_the_host),
-        cmocka_unit_test(is_not_moved_by_noise),
-        cmocka_unit_test(is_lowered_by_what_is_missing_at_once),
-        cmocka_unit_test(grows_slowly_and_after_a_rest),
-        cmocka_unit_test(does_not_outgrow_the_pool_or_the_cap),
-        cmocka_unit_test(knows_when_it_is_far_below),
-        cmocka_unit_test(who_takes_memory_fast_has_it_back_before_it_is_short),
-        cmocka_unit_test(no_storm_is_what_takes_little_or_what_imd_takes),
-        cmocka_unit_test(who_takes_memory_steadily_is_foreseen),
-        cmocka_unit_test(what_goes_to_swap_is_given_back_and_not_lent_again),
-        cmocka_unit_test(what_was_usual_before_is_not_ours),
-        cmocka_unit_test(what_counts_as_reclaimed_later_is_given_back),
-        cmocka_unit_test(nor_what_a_groups_limit_evicts),
-        cmocka_unit_test(what_was_usual_is_forgotten_in_a_lending_too),
-        cmocka_unit_test(what_was_missed_in_a_lending_is_not_usual),
-        cmocka_unit_test(nor_what_goes_while_little_is_lent),
-        cmocka_unit_test(old_counters_say_nothing),
-        cmocka_unit_test(active_cache_that_ages_is_not_lent),
-        cmocka_unit_test(reads_what_the_kernel_evicts),
-        cmocka_unit_test(lends_no_more_than_the_kernel_promises),
-        cmocka_unit_test(reads_the_load_average),
-        cmocka_unit_test(takes_out_what_is_ours),
-        cmocka_unit_test(a_new_process_starts_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

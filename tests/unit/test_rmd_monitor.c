@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The monitor's decisions, one at a time: whether the host is idle, by the owner's rules too, and
  * how it explains itself. */
+#include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
 /* ---- idleness -------------------------------------------------------------------------------- */
 
-static void lends_after_idle_after_and_not_before(void **state)
+CASE(lends_after_idle_after_and_not_before)
 {
     begin(&usual);
     h.never_ready = true;
@@ -23,7 +24,7 @@ static void lends_after_idle_after_and_not_before(void **state)
 }
 
 /* For recordings: the owner's side of the decision alone. */
-static void who_only_watches_lends_nothing(void **state)
+CASE(who_only_watches_lends_nothing)
 {
     MonitorConfig config = usual;
     config.watch_only = true;
@@ -43,7 +44,7 @@ static void who_only_watches_lends_nothing(void **state)
     assert_false(monitor_idle(h.monitor, h.now_ns));
 }
 
-static void a_touch_reclaims_at_the_next_look(void **state)
+CASE(a_touch_reclaims_at_the_next_look)
 {
     lend(&usual);
     h.console_idle = 0.2;
@@ -59,7 +60,7 @@ static void a_touch_reclaims_at_the_next_look(void **state)
     assert_int_equal(h.starts, 2);
 }
 
-static void a_touch_longer_ago_than_idle_after_reclaims_too(void **state)
+CASE(a_touch_longer_ago_than_idle_after_reclaims_too)
 {
     MonitorConfig c = usual;
     c.idle_after_ns = NS_PER_S;
@@ -76,7 +77,7 @@ static void a_touch_longer_ago_than_idle_after_reclaims_too(void **state)
 }
 
 /* The least that a source can tell of, at the longest time between two looks that it may be. */
-static void a_touch_right_after_a_look_reclaims(void **state)
+CASE(a_touch_right_after_a_look_reclaims)
 {
     MonitorConfig c = usual;
     c.idle_after_ns = NS_PER_S;
@@ -89,7 +90,7 @@ static void a_touch_right_after_a_look_reclaims(void **state)
     }
 }
 
-static void load_reclaims_and_must_be_low_for_as_long(void **state)
+CASE(load_reclaims_and_must_be_low_for_as_long)
 {
     lend(&usual);
     h.load = 0.3;
@@ -108,7 +109,7 @@ static void load_reclaims_and_must_be_low_for_as_long(void **state)
     assert_int_equal(h.starts, 2);
 }
 
-static void unknown_is_busy(void **state)
+CASE(unknown_is_busy)
 {
     lend(&usual);
     h.console_idle = NAN;
@@ -127,7 +128,7 @@ static void unknown_is_busy(void **state)
     assert_string_equal(reason(), "the load is not known");
 }
 
-static void the_battery_is_busy_unless_a_rule_says_otherwise(void **state)
+CASE(the_battery_is_busy_unless_a_rule_says_otherwise)
 {
     char text[4096];
     MonitorConfig c = usual;
@@ -153,7 +154,7 @@ static void the_battery_is_busy_unless_a_rule_says_otherwise(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
-static void dedicated_hosts_go_by_load_alone(void **state)
+CASE(dedicated_hosts_go_by_load_alone)
 {
     MonitorConfig c = usual;
     c.dedicated = true;
@@ -169,7 +170,7 @@ static void dedicated_hosts_go_by_load_alone(void **state)
     assert_int_equal(h.terminates, 1);
 }
 
-static void a_silent_looker_is_busy(void **state)
+CASE(a_silent_looker_is_busy)
 {
     lend(&usual);
     uint64_t from = h.now_ns;
@@ -188,7 +189,7 @@ static void a_silent_looker_is_busy(void **state)
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
-static void a_leaping_clock_makes_nobody_idle(void **state)
+CASE(a_leaping_clock_makes_nobody_idle)
 {
     begin(&usual);
     h.console_idle = 0;
@@ -204,7 +205,7 @@ static void a_leaping_clock_makes_nobody_idle(void **state)
     assert_int_equal(h.terminates, 1);
 }
 
-static void a_touch_just_before_the_clock_was_set_counts(void **state)
+CASE(a_touch_just_before_the_clock_was_set_counts)
 {
     lend(&usual);
     h.console_idle = 86400.5;
@@ -221,7 +222,7 @@ static void a_touch_just_before_the_clock_was_set_counts(void **state)
 }
 
 /* Less than a second may come of clocks that are read one after the other, too. */
-static void nor_does_a_small_step_hide_it(void **state)
+CASE(nor_does_a_small_step_hide_it)
 {
     MonitorConfig soon = usual;
     soon.idle_after_ns = NS_PER_S;
@@ -240,7 +241,7 @@ static void nor_does_a_small_step_hide_it(void **state)
 }
 
 /* Time goes on, and nobody looks: the load may have been anything. */
-static void after_a_silence_of_the_looker_the_load_starts_over(void **state)
+CASE(after_a_silence_of_the_looker_the_load_starts_over)
 {
     MonitorConfig c = usual;
     c.dedicated = true;
@@ -257,7 +258,7 @@ static void after_a_silence_of_the_looker_the_load_starts_over(void **state)
     assert_int_equal(h.starts, 1);
 }
 
-static void after_a_gap_all_starts_over(void **state)
+CASE(after_a_gap_all_starts_over)
 {
     lend(&usual);
     h.now_ns += MINUTE;
@@ -270,7 +271,7 @@ static void after_a_gap_all_starts_over(void **state)
     assert_int_equal(h.starts, 2);
 }
 
-static void after_sleep_all_starts_over(void **state)
+CASE(after_sleep_all_starts_over)
 {
     lend(&usual);
     h.slept_ns += 3600 * NS_PER_S;
@@ -281,7 +282,7 @@ static void after_sleep_all_starts_over(void **state)
     assert_int_equal(h.starts, 1);
 }
 
-static void gives_back_before_the_host_sleeps(void **state)
+CASE(gives_back_before_the_host_sleeps)
 {
     begin(&usual);
     assert_false(monitor_delays_sleep(h.monitor));
@@ -300,7 +301,7 @@ static void gives_back_before_the_host_sleeps(void **state)
     assert_int_equal(h.starts, 2);
 }
 
-static void old_looks_are_not_believed(void **state)
+CASE(old_looks_are_not_believed)
 {
     Look l = {.taken_ns = 1};
     lend(&usual);
@@ -314,7 +315,7 @@ static void old_looks_are_not_believed(void **state)
     assert_int_equal(h.starts, 1);
 }
 
-static void old_looks_begin_nothing(void **state)
+CASE(old_looks_begin_nothing)
 {
     begin(&usual);
     h.memory_known = false;
@@ -328,7 +329,7 @@ static void old_looks_begin_nothing(void **state)
 }
 
 /* A source hung: what it tells in the end is of a time before the owner came, perhaps. */
-static void late_looks_begin_nothing(void **state)
+CASE(late_looks_begin_nothing)
 {
     begin(&usual);
     h.memory_known = false;
@@ -355,7 +356,7 @@ static MonitorConfig ruled(bool recruit, bool reclaim)
     return c;
 }
 
-static void rules_replace_ours(void **state)
+CASE(rules_replace_ours)
 {
     MonitorConfig c = ruled(true, true);
     begin(&c);
@@ -377,7 +378,7 @@ static void rules_replace_ours(void **state)
     assert_string_equal(reason(), "the rule reclaim_when is true");
 }
 
-static void rules_do_not_flap_either(void **state)
+CASE(rules_do_not_flap_either)
 {
     MonitorConfig c = ruled(true, true);
     begin(&c);
@@ -392,7 +393,7 @@ static void rules_do_not_flap_either(void **state)
     assert_in_range(h.starts, 10, 12);
 }
 
-static void says_what_it_rests_from(void **state)
+CASE(says_what_it_rests_from)
 {
     MonitorConfig c = ruled(true, true);
     begin(&c);
@@ -407,7 +408,7 @@ static void says_what_it_rests_from(void **state)
     assert_string_equal(reason(), "the rule reclaim_when is true 100s ago, 3min to wait");
 }
 
-static void a_rule_that_fails_is_busy(void **state)
+CASE(a_rule_that_fails_is_busy)
 {
     for (unsigned which = 0; which < 2; which++) {
         MonitorConfig c = ruled(which == 0, which == 1);
@@ -423,7 +424,7 @@ static void a_rule_that_fails_is_busy(void **state)
     }
 }
 
-static void our_reclaim_stays_beside_their_recruit(void **state)
+CASE(our_reclaim_stays_beside_their_recruit)
 {
     MonitorConfig c = ruled(true, false);
     begin(&c);
@@ -434,7 +435,7 @@ static void our_reclaim_stays_beside_their_recruit(void **state)
     assert_int_equal(h.starts, 0);
 }
 
-static void rules_see_all_facts(void **state)
+CASE(rules_see_all_facts)
 {
     MonitorConfig c = ruled(true, true);
     begin(&c);
@@ -457,7 +458,7 @@ static void rules_see_all_facts(void **state)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static void explains_itself(void **state)
+CASE(explains_itself)
 {
     char text[4096], small[40];
     begin(&usual);
@@ -505,7 +506,7 @@ static const char *explained_once(double idle_s, double load)
 }
 
 /* To others than the owner. */
-static void tells_others_hours_alone(void **state)
+CASE(tells_others_hours_alone)
 {
     char text[4096];
     MonitorStatus s;
@@ -527,7 +528,7 @@ static void tells_others_hours_alone(void **state)
     assert_string_equal(s.reason, "the console has been idle for 2h");
 }
 
-static void explains_a_single_look(void **state)
+CASE(explains_a_single_look)
 {
     static const double idle_s[] = {301, 3600, 4355.03, 30 * 24 * 3600.0};
     for (unsigned i = 0; i < sizeof idle_s / sizeof *idle_s; i++) {
@@ -543,7 +544,7 @@ static void explains_a_single_look(void **state)
     assert_non_null(strstr(explained_once(NAN, 0.05), "no source knows"));
 }
 
-static void explains_rules_and_rests(void **state)
+CASE(explains_rules_and_rests)
 {
     char text[4096];
     MonitorConfig c = ruled(true, true);
@@ -565,41 +566,4 @@ static void explains_rules_and_rests(void **state)
     pass(NS_PER_S);
     (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
     assert_non_null(strstr(text, "last reclaimed 1s ago: programs had to wait for memory\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(lends_after_idle_after_and_not_before),
-        TEST(who_only_watches_lends_nothing),
-        TEST(a_touch_reclaims_at_the_next_look),
-        TEST(a_touch_longer_ago_than_idle_after_reclaims_too),
-        TEST(a_touch_right_after_a_look_reclaims),
-        TEST(load_reclaims_and_must_be_low_for_as_long),
-        TEST(unknown_is_busy),
-        TEST(the_battery_is_busy_unless_a_rule_says_otherwise),
-        TEST(dedicated_hosts_go_by_load_alone),
-        TEST(a_silent_looker_is_busy),
-        TEST(a_leaping_clock_makes_nobody_idle),
-        TEST(a_touch_just_before_the_clock_was_set_counts),
-        TEST(nor_does_a_small_step_hide_it),
-        TEST(after_a_silence_of_the_looker_the_load_starts_over),
-        TEST(after_a_gap_all_starts_over),
-        TEST(after_sleep_all_starts_over),
-        TEST(gives_back_before_the_host_sleeps),
-        TEST(old_looks_are_not_believed),
-        TEST(old_looks_begin_nothing),
-        TEST(late_looks_begin_nothing),
-        TEST(rules_replace_ours),
-        TEST(rules_do_not_flap_either),
-        TEST(says_what_it_rests_from),
-        TEST(a_rule_that_fails_is_busy),
-        TEST(our_reclaim_stays_beside_their_recruit),
-        TEST(rules_see_all_facts),
-        TEST(explains_itself),
-        TEST(tells_others_hours_alone),
-        TEST(explains_a_single_look),
-        TEST(explains_rules_and_rests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The monitor's decisions, one at a time: what becomes of imd, and how much memory it may have. */
+#include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
 /* ---- imd ------------------------------------------------------------------------------------- */
 
-static void who_does_not_leave_is_killed(void **state)
+CASE(who_does_not_leave_is_killed)
 {
     lend(&usual);
     h.console_idle = 0;
@@ -24,7 +25,7 @@ static void who_does_not_leave_is_killed(void **state)
     assert_true(from < h.now_ns);
 }
 
-static void crashes_are_answered_later_and_later(void **state)
+CASE(crashes_are_answered_later_and_later)
 {
     uint64_t last = 0;
     lend(&usual);
@@ -48,7 +49,7 @@ static void crashes_are_answered_later_and_later(void **state)
 }
 
 /* An imd that ends on request has not failed, however often that is. */
-static void an_owner_who_comes_and_goes_costs_no_pause(void **state)
+CASE(an_owner_who_comes_and_goes_costs_no_pause)
 {
     lend(&usual);
     for (unsigned i = 1; i <= 20; i++) {
@@ -62,7 +63,7 @@ static void an_owner_who_comes_and_goes_costs_no_pause(void **state)
     }
 }
 
-static void who_is_never_ready_is_ended(void **state)
+CASE(who_is_never_ready_is_ended)
 {
     begin(&usual);
     h.never_ready = true;
@@ -79,7 +80,7 @@ static void who_is_never_ready_is_ended(void **state)
     assert_int_equal(h.starts, 2);
 }
 
-static void leaves_with_its_imd(void **state)
+CASE(leaves_with_its_imd)
 {
     lend(&usual);
     monitor_leave(h.monitor, h.now_ns);
@@ -95,7 +96,7 @@ static void leaves_with_its_imd(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
-static void says_which_imd_is_gone(void **state)
+CASE(says_which_imd_is_gone)
 {
     MonitorStatus status;
     lend(&usual);
@@ -112,7 +113,7 @@ static void says_which_imd_is_gone(void **state)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void the_limit_follows_the_memory(void **state)
+CASE(the_limit_follows_the_memory)
 {
     lend(&usual);
     uint64_t limit = h.limit;
@@ -129,7 +130,7 @@ static void the_limit_follows_the_memory(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
-static void memory_that_goes_is_looked_at_more_often(void **state)
+CASE(memory_that_goes_is_looked_at_more_often)
 {
     lend(&usual);
     uint64_t limit = h.limit;
@@ -146,7 +147,7 @@ static void memory_that_goes_is_looked_at_more_often(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
-static void full_host_is_looked_at_more_often(void **state)
+CASE(full_host_is_looked_at_more_often)
 {
     lend(&usual);
     read_memory();
@@ -162,7 +163,7 @@ static void full_host_is_looked_at_more_often(void **state)
     assert_int_equal(h.terminates, 0);
 }
 
-static void pressure_takes_all_back_and_rests(void **state)
+CASE(pressure_takes_all_back_and_rests)
 {
     lend(&usual);
     monitor_pressure(h.monitor, h.now_ns);
@@ -188,7 +189,7 @@ static void pressure_takes_all_back_and_rests(void **state)
 }
 
 /* The owner's own shortage: no lending begins in it. */
-static void pressure_before_a_start_is_waited_for(void **state)
+CASE(pressure_before_a_start_is_waited_for)
 {
     begin(&usual);
     pass(5 * MINUTE - NS_PER_S);
@@ -201,7 +202,7 @@ static void pressure_before_a_start_is_waited_for(void **state)
     assert_int_equal(h.starts, 1);
 }
 
-static void pressure_comes_again_later_and_later(void **state)
+CASE(pressure_comes_again_later_and_later)
 {
     MonitorConfig c = usual;
     c.idle_after_ns = 10 * NS_PER_S;
@@ -217,7 +218,7 @@ static void pressure_comes_again_later_and_later(void **state)
     }
 }
 
-static void no_lending_without_knowing_the_memory(void **state)
+CASE(no_lending_without_knowing_the_memory)
 {
     begin(&usual);
     h.memory_known = false;
@@ -232,7 +233,7 @@ static void no_lending_without_knowing_the_memory(void **state)
     assert_int_equal(h.terminates, 1);
 }
 
-static void a_little_is_not_worth_a_start(void **state)
+CASE(a_little_is_not_worth_a_start)
 {
     MonitorConfig c = usual;
     begin(&c);
@@ -247,25 +248,4 @@ static void a_little_is_not_worth_a_start(void **state)
     assert_int_equal(h.starts, 1);
     assert_int_equal(h.pool, 16 << 20);
     assert_int_equal(h.limit, 16 << 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(who_does_not_leave_is_killed),
-        TEST(crashes_are_answered_later_and_later),
-        TEST(an_owner_who_comes_and_goes_costs_no_pause),
-        TEST(who_is_never_ready_is_ended),
-        TEST(leaves_with_its_imd),
-        TEST(says_which_imd_is_gone),
-        TEST(the_limit_follows_the_memory),
-        TEST(memory_that_goes_is_looked_at_more_often),
-        TEST(full_host_is_looked_at_more_often),
-        TEST(pressure_takes_all_back_and_rests),
-        TEST(pressure_before_a_start_is_waited_for),
-        TEST(pressure_comes_again_later_and_later),
-        TEST(no_lending_without_knowing_the_memory),
-        TEST(a_little_is_not_worth_a_start),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* rmd's options: numbers, lists, what fits and what does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 #include "base/defaults.h"
 #include "rmd/options.h"
 #include "tests/lib/bad_conf.h"
+#include "tests/lib/case.h"
 
 static char *file_path;
 static RmdOptions options;
@@ -62,7 +57,9 @@ static enum ConfigOutcome load(const char *group, const char *line, char *error)
     return load_text(text, line, error);
 }
 
-static void defaults_are_the_papers(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(defaults_are_the_papers)
 {
     char error[CONFIG_ERROR_MAX];
     assert_int_equal(load("", "", error), CONFIG_OK);
@@ -76,7 +73,7 @@ static void defaults_are_the_papers(void **state)
     assert_true(options.pool_max_bytes == UINT64_MAX);
 }
 
-static void numbers(void **state)
+CASE(numbers)
 {
     static const char *const bad[] = {"", "-1", "0.3x", ".3", "nan", "inf", "1e9", " 0.3 0.4"};
     char error[CONFIG_ERROR_MAX];
@@ -92,7 +89,7 @@ static void numbers(void **state)
     assert_string_equal(error, "--load-below x: expected a number such as 0.5, 0 to 100000");
 }
 
-static void lists(void **state)
+CASE(lists)
 {
     char error[CONFIG_ERROR_MAX];
     assert_int_equal(load("console =  /dev/a   /dev/b ", "", error), CONFIG_OK);
@@ -106,7 +103,7 @@ static void lists(void **state)
     assert_non_null(strstr(error, "console: expected texts, with blanks between them"));
 }
 
-static void pool(void **state)
+CASE(pool)
 {
     static const char *const bad[] = {"much", "1K", "automatic"};
     char error[CONFIG_ERROR_MAX];
@@ -123,7 +120,7 @@ static void pool(void **state)
     }
 }
 
-static void mistakes_are_reported_as_by_all(void **state)
+CASE(mistakes_are_reported_as_by_all)
 {
     for (size_t i = 0; i < BAD_CONFS; i++) {
         char error[CONFIG_ERROR_MAX];
@@ -134,7 +131,7 @@ static void mistakes_are_reported_as_by_all(void **state)
 }
 
 /* rmd's imd would refuse to start, again and again. */
-static void populate_is_not_for_rmd(void **state)
+CASE(populate_is_not_for_rmd)
 {
     char error[CONFIG_ERROR_MAX];
     g_autofree char *want = g_strconcat(file_path,
@@ -147,7 +144,7 @@ static void populate_is_not_for_rmd(void **state)
 }
 
 /* rmd has an option for each key that the table calls its own, and for no other. */
-static void takes_its_keys(void **state)
+CASE(takes_its_keys)
 {
     for (size_t i = 0; i < conf_keys_count; i++) {
         const ConfKey *key = &conf_keys[i];
@@ -163,7 +160,7 @@ static void takes_its_keys(void **state)
     }
 }
 
-static void none_switches_a_source_off(void **state)
+CASE(none_switches_a_source_off)
 {
     char error[CONFIG_ERROR_MAX];
     assert_int_equal(load("utmp = none\ninput = none\nconsole = none", "--check", error),
@@ -174,7 +171,7 @@ static void none_switches_a_source_off(void **state)
     assert_null(options.consoles);
 }
 
-static void what_is_needed(void **state)
+CASE(what_is_needed)
 {
     static const struct {
         const char *line, *want;
@@ -199,21 +196,4 @@ static void what_is_needed(void **state)
     char error[CONFIG_ERROR_MAX];
     assert_int_equal(load("", "--manager|127.0.0.1|--listen|127.0.0.1", error), CONFIG_OK);
     assert_int_equal(options.listen.port, DEFAULT_RMD_PORT);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(defaults_are_the_papers),
-        CASE(numbers),
-        CASE(lists),
-        CASE(none_switches_a_source_off),
-        CASE(what_is_needed),
-        CASE(pool),
-        CASE(mistakes_are_reported_as_by_all),
-        CASE(populate_is_not_for_rmd),
-        CASE(takes_its_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

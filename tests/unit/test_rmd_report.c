@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What others than the owner learn of the sources. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "rmd/report.h"
+#include "tests/lib/case.h"
 
 static Observation seen(void)
 {
@@ -23,7 +18,7 @@ static Observation seen(void)
     return o;
 }
 
-static void the_owner_sees_all(void **state)
+TEST(the_owner_sees_all)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     const Observation o = seen();
@@ -33,7 +28,7 @@ static void the_owner_sees_all(void **state)
     assert_non_null(strstr(text->str, "user_sessions"));
 }
 
-static void others_see_no_names_and_no_times(void **state)
+TEST(others_see_no_names_and_no_times)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     const Observation o = seen();
@@ -44,11 +39,4 @@ static void others_see_no_names_and_no_times(void **state)
     assert_non_null(strstr(text->str, "console_idle   7200 s\n"));
     assert_non_null(strstr(text->str, "logind     knows\n"));
     assert_non_null(strstr(text->str, "does not know: /dev/input: not allowed\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_owner_sees_all),
-                                       cmocka_unit_test(others_see_no_names_and_no_times)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The owner's rules: what they may say, what is said of those that are wrong, and that nothing
  * which an owner can write holds rmd up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "rmd/rules.h"
+#include "tests/lib/case.h"
 
 static Facts known_facts(void)
 {
@@ -55,9 +50,8 @@ static int value_of(const char *text, const Facts *facts, char error[RULE_ERROR_
     return res == 0 ? value : -1;
 }
 
-static void rule__values(void **state)
+TEST(rule__values)
 {
-    (void)state;
     static const struct {
         const char *text;
         int value;
@@ -88,14 +82,11 @@ static void rule__values(void **state)
     }
 }
 
-static void rule__each_fact_has_its_name(void **state)
+TEST(rule__each_fact_has_its_name)
 {
-    (void)state;
     static const char *const names[] = {
 #define X(name, unit, text) #name,
-        RMD_FACTS(X)
-#undef X
-    };
+        RMD_FACTS(X)};
     static const char *const bools[] = {"on_battery", "lending"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         char text[128], error[RULE_ERROR_MAX] = "";
@@ -111,9 +102,8 @@ static void rule__each_fact_has_its_name(void **state)
 }
 
 /* An unknown fact makes a comparison fail, and the error says which it is. */
-static void rule__unknown_facts(void **state)
+TEST(rule__unknown_facts)
 {
-    (void)state;
     Facts facts = known_facts();
     facts.value[FACT_console_idle] = NAN;
     facts.value[FACT_on_battery] = NAN;
@@ -138,9 +128,8 @@ static void rule__unknown_facts(void **state)
     }
 }
 
-static void rule__errors_of_evaluation(void **state)
+TEST(rule__errors_of_evaluation)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -166,9 +155,8 @@ static void rule__errors_of_evaluation(void **state)
     }
 }
 
-static void rule__not_an_expression(void **state)
+TEST(rule__not_an_expression)
 {
-    (void)state;
     static const char *const cases[] = {
         "",
         "load <",
@@ -196,9 +184,8 @@ static void rule__not_an_expression(void **state)
     }
 }
 
-static void rule__too_long(void **state)
+TEST(rule__too_long)
 {
-    (void)state;
     char text[RULE_TEXT_MAX + 2], error[RULE_ERROR_MAX] = "";
     memset(text, ' ', sizeof text - 1);
     memcpy(text, "true", 4);
@@ -209,9 +196,8 @@ static void rule__too_long(void **state)
     rule_free(rule_make(text));
 }
 
-static void rule__too_deep(void **state)
+TEST(rule__too_deep)
 {
-    (void)state;
     char text[RULE_TEXT_MAX], error[RULE_ERROR_MAX] = "";
     memset(text, '(', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -220,9 +206,8 @@ static void rule__too_deep(void **state)
 }
 
 /* What never ends, or takes all memory, ends with an error; and the rule can be asked again. */
-static void rule__limits(void **state)
+TEST(rule__limits)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -258,9 +243,8 @@ static void rule__limits(void **state)
 }
 
 /* Garbage of one evaluation is no burden for the thousands after it. */
-static void rule__again_and_again(void **state)
+TEST(rule__again_and_again)
 {
-    (void)state;
     Facts facts = known_facts();
     Rule *r = rule_make("('a' .. hour) .. load ~= 'b' and ({hour})[1] == hour");
     for (int i = 0; i < 20000; i++) {
@@ -282,9 +266,8 @@ static int check(const char *text, char error[RULE_ERROR_MAX])
     return res;
 }
 
-static void check__fine(void **state)
+TEST(check__fine)
 {
-    (void)state;
     static const char *const cases[] = {
         "true",
         "console_idle >= idle_after and load_idle >= idle_after",
@@ -302,9 +285,8 @@ static void check__fine(void **state)
 }
 
 /* Also where it takes some luck to come across the fault. */
-static void check__finds(void **state)
+TEST(check__finds)
 {
-    (void)state;
     static const struct {
         const char *text, *error;
     } cases[] = {
@@ -324,22 +306,4 @@ static void check__finds(void **state)
         if (strncmp(error, "recruit_when: ", 14) != 0 || !strstr(error, cases[i].error))
             fail_msg("%s: %s", cases[i].text, error);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rule__values),
-        cmocka_unit_test(rule__each_fact_has_its_name),
-        cmocka_unit_test(rule__unknown_facts),
-        cmocka_unit_test(rule__errors_of_evaluation),
-        cmocka_unit_test(rule__not_an_expression),
-        cmocka_unit_test(rule__too_long),
-        cmocka_unit_test(rule__too_deep),
-        cmocka_unit_test(rule__limits),
-        cmocka_unit_test(rule__again_and_again),
-        cmocka_unit_test(check__fine),
-        cmocka_unit_test(check__finds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

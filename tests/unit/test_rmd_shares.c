@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What processes add to the load, read from a /proc of our own making. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -13,6 +7,7 @@
 
 #include "base/time.h"
 #include "rmd/shares.h"
+#include "tests/lib/case.h"
 
 static char *proc;
 
@@ -56,7 +51,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void all_tasks_count_running_and_waiting(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(all_tasks_count_running_and_waiting)
 {
     uint64_t sum = 0;
     put_process(17, "imd", 1, "1000 200 5\n");
@@ -67,7 +64,7 @@ static void all_tasks_count_running_and_waiting(void **state)
     assert_int_equal(shares_of_process(proc, 99, &sum), -ENOENT);
 }
 
-static void by_name_with_those_they_started(void **state)
+CASE(by_name_with_those_they_started)
 {
     char lock[] = "xlock", longer[] = "a-name-of-more-than-fifteen";
     char *names[] = {lock, longer, NULL};
@@ -86,7 +83,7 @@ static void by_name_with_those_they_started(void **state)
     assert_int_equal(shares_of_names(proc, NULL, &set, 40 * NS_PER_S), 0);
 }
 
-static void no_more_than_there_is_room_for(void **state)
+CASE(no_more_than_there_is_room_for)
 {
     char saver[] = "saver";
     char *names[] = {saver, NULL};
@@ -94,15 +91,4 @@ static void no_more_than_there_is_room_for(void **state)
     for (int pid = 1; pid <= SHARES_PROCESSES_MAX + 5; pid++)
         put_process(pid, "saver", 0, "1 0 1\n");
     assert_int_equal(shares_of_names(proc, names, &set, NS_PER_S), SHARES_PROCESSES_MAX);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        CASE(all_tasks_count_running_and_waiting),
-        CASE(by_name_with_those_they_started),
-        CASE(no_more_than_there_is_room_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

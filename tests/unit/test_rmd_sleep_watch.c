@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* logind, as far as sleep goes, on a private bus: the lock is taken, let go and taken again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +11,7 @@
 #include <gio/gunixfdlist.h>
 
 #include "rmd/sleep_watch.h"
+#include "tests/lib/case.h"
 #include "tests/lib/private_bus.h"
 
 #define LOGIN "org.freedesktop.login1"
@@ -112,7 +107,7 @@ static bool is_free(int wait_ms)
     return poll(&p, 1, wait_ms) == 1 && (p.revents & POLLHUP);
 }
 
-static void sleep_waits_until_the_memory_is_back(void **state)
+TEST(sleep_waits_until_the_memory_is_back)
 {
     assert_true(private_bus_start(&l.bus));
     l.lock = -1;
@@ -139,7 +134,7 @@ static void sleep_waits_until_the_memory_is_back(void **state)
 }
 
 /* When the bus ends, nothing waits for us any more; when it is back, sleep waits again. */
-static void the_bus_starts_again(void **state)
+TEST(the_bus_starts_again)
 {
     assert_true(private_bus_start(&l.bus));
     l.lock = -1;
@@ -165,7 +160,7 @@ static void the_bus_starts_again(void **state)
     private_bus_stop(&l.bus);
 }
 
-static void without_a_bus(void **state)
+TEST(without_a_bus)
 {
     assert_null(sleep_watch_new("none"));
     SleepWatch *w = sleep_watch_new("unix:path=/nonexistent/bus");
@@ -176,12 +171,11 @@ static void without_a_bus(void **state)
 }
 
 /* A bus that takes the connection and never says anything holds up nobody's end. */
-static void a_bus_that_says_nothing(void **state)
+TEST(a_bus_that_says_nothing)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     char address[128];
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)state;
     assert_true(fd >= 0);
     (void)snprintf(at.sun_path, sizeof at.sun_path, "/tmp/dodo-silent-bus.%ld", (long)getpid());
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
@@ -196,13 +190,4 @@ static void a_bus_that_says_nothing(void **state)
     (void)alarm(0);
     (void)unlink(at.sun_path);
     (void)close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sleep_waits_until_the_memory_is_back),
-                                       cmocka_unit_test(the_bus_starts_again),
-                                       cmocka_unit_test(without_a_bus),
-                                       cmocka_unit_test(a_bus_that_says_nothing)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

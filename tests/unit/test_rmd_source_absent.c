@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sources whose other side is not there, or accepts connections and never says a word: they do not
  * know, and nobody hangs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 #define S NS_PER_S
@@ -70,14 +65,16 @@ static bool has_x11(const Fixture *f)
     return !strstr(f->report.text, "built without X11");
 }
 
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
 /* ---- buses ---------------------------------------------------------------------------------- */
 
-static void bus__switched_off(void **state)
+CASE(bus__switched_off)
 {
     assert_null(source_logind.open(&(SourceSettings){.bus = "none"}));
 }
 
-static void bus__none(void **state)
+CASE(bus__none)
 {
     Fixture *f = *state;
     source_start(f, &source_logind, "unix:path=/nonexistent/bus");
@@ -87,7 +84,7 @@ static void bus__none(void **state)
     assert_unknown(f, "No such file or directory");
 }
 
-static void bus__not_an_address(void **state)
+CASE(bus__not_an_address)
 {
     Fixture *f = *state;
     source_start(f, &source_desktop, "nonsense");
@@ -96,7 +93,7 @@ static void bus__not_an_address(void **state)
 }
 
 /* Something accepts connections there and never says a word. */
-static void bus__silent(void **state)
+CASE(bus__silent)
 {
     Fixture *f = *state;
     TmpDir dir;
@@ -121,7 +118,7 @@ static void bus__silent(void **state)
 
 /* ---- X servers ------------------------------------------------------------------------------ */
 
-static void x11__no_server(void **state)
+CASE(x11__no_server)
 {
     Fixture *f = *state;
     static const char *const displays[] = {"unix:/nonexistent/display", "", "nonsense"};
@@ -137,7 +134,7 @@ static void x11__no_server(void **state)
 }
 
 /* Something accepts connections there and never says a word. */
-static void x11__silent_server(void **state)
+CASE(x11__silent_server)
 {
     Fixture *f = *state;
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -156,15 +153,4 @@ static void x11__silent_server(void **state)
     }
     f->source->kind->close(f->source); /* while its thread hangs */
     f->source = NULL;
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(bus__switched_off), T(bus__none),      T(bus__not_an_address),
-        T(bus__silent),       T(x11__no_server), T(x11__silent_server),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The sources that ask on a message bus: logind (a mock of it) and desktops, on a private bus; and
  * what becomes of those who ask when they do not answer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
+#include "tests/lib/case.h"
 #include "tests/lib/needs.h"
 #include "tests/lib/private_bus.h"
 
@@ -121,7 +116,9 @@ static uint64_t us(uint64_t ns)
     return ns / NS_PER_US;
 }
 
-static void logind__nobody(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(logind__nobody)
 {
     Fixture *f = *state;
     GSubprocess *mock = logind_start(f);
@@ -140,7 +137,7 @@ static void logind__nobody(void **state)
     subprocess_end(mock);
 }
 
-static void logind__sessions(void **state)
+CASE(logind__sessions)
 {
     Fixture *f = *state;
     GSubprocess *mock = logind_start(f);
@@ -183,7 +180,7 @@ static void logind__sessions(void **state)
 }
 
 /* Its two clocks: the one that does not jump is believed, the other within reason. */
-static void logind__clocks(void **state)
+CASE(logind__clocks)
 {
     Fixture *f = *state;
     static const struct {
@@ -211,7 +208,7 @@ static void logind__clocks(void **state)
 }
 
 /* The mock dies, another takes its place: known, unknown, known. */
-static void logind__restarts(void **state)
+CASE(logind__restarts)
 {
     Fixture *f = *state;
     GSubprocess *mock = logind_start(f);
@@ -229,7 +226,7 @@ static void logind__restarts(void **state)
 }
 
 /* What is not as it should be is not known; what went away between two calls is not there. */
-static void logind__strange_answers(void **state)
+CASE(logind__strange_answers)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -254,7 +251,7 @@ static void logind__strange_answers(void **state)
 }
 
 /* A session that does not say whose it is: somebody's, and not idle. */
-static void logind__no_properties(void **state)
+CASE(logind__no_properties)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -273,7 +270,7 @@ static void logind__no_properties(void **state)
 
 /* ---- services that do not answer ------------------------------------------------------------- */
 
-static void service__silent(void **state)
+CASE(service__silent)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -290,7 +287,7 @@ static void service__silent(void **state)
     service_stop(&manager);
 }
 
-static void bus__dies(void **state)
+CASE(bus__dies)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -310,7 +307,7 @@ static void bus__dies(void **state)
 
 /* ---- desktops ------------------------------------------------------------------------------- */
 
-static void desktop__gnome(void **state)
+CASE(desktop__gnome)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -335,7 +332,7 @@ static void desktop__gnome(void **state)
 }
 
 /* One counts seconds, KDE milliseconds: neither makes a host idle that is not. */
-static void desktop__screen_savers(void **state)
+CASE(desktop__screen_savers)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -372,7 +369,7 @@ static void desktop__screen_savers(void **state)
 }
 
 /* KDE's older path; and one that refuses to tell. */
-static void desktop__other_path(void **state)
+CASE(desktop__other_path)
 {
     Fixture *f = *state;
     bus_start(f);
@@ -388,21 +385,11 @@ static void desktop__other_path(void **state)
     service_stop(&saver);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     static const char *const bus[] = {"dbus-daemon", "--version", NULL};
     static const char *const mock[] = {"/usr/bin/python3", "-c", "import dbusmock", NULL};
     if (!needs(bus, "dbus-daemon") || !needs(mock, "python3-dbusmock"))
         return 0;
-    const struct CMUnitTest tests[] = {
-        T(logind__nobody),          T(logind__sessions),
-        T(logind__clocks),          T(logind__restarts),
-        T(logind__strange_answers), T(logind__no_properties),
-        T(service__silent),         T(bus__dies),
-        T(desktop__gnome),          T(desktop__screen_savers),
-        T(desktop__other_path),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

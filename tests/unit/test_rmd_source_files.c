@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The sources that look at files: devices, the file of sessions, input devices. The test says what
  * time it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <linux/input.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
+#include "tests/lib/case.h"
 #include "tests/lib/input_direct.h"
 #include "tests/lib/tmpdir.h"
 
@@ -78,9 +73,8 @@ static void assert_unknown(const Fixture *f, const char *text)
         fail_msg("known %d: %s", f->report.known, f->report.text);
 }
 
-static void not_wanted(void **state)
+TEST(not_wanted)
 {
-    (void)state;
     static char *const none[] = {NULL};
     SourceSettings settings = {.consoles = none};
     assert_null(source_devices.open(&settings));
@@ -100,7 +94,9 @@ static void file_make(Fixture *f, const char *name, uint64_t age_ns)
     tmpdir_touch(&f->dir, name, NOW - age_ns, NOW); /* written to just now: that says nothing */
 }
 
-static void devices__patterns(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(devices__patterns)
 {
     Fixture *f = *state;
     char ttys[256], pts[256];
@@ -127,7 +123,7 @@ static void devices__patterns(void **state)
     assert_idle(f, S / 2, "3 device files, last read 0s ago");
 }
 
-static void devices__one_that_is_missing(void **state)
+CASE(devices__one_that_is_missing)
 {
     Fixture *f = *state;
     char mouse[256], ttys[256];
@@ -145,7 +141,7 @@ static void devices__one_that_is_missing(void **state)
     assert_unknown(f, "mouse: No such file or directory");
 }
 
-static void devices__one_that_cannot_be_looked_at(void **state)
+CASE(devices__one_that_cannot_be_looked_at)
 {
     Fixture *f = *state;
     char ttys[256], loop[256];
@@ -158,7 +154,7 @@ static void devices__one_that_cannot_be_looked_at(void **state)
 }
 
 /* What a program prints counts as read from the master of all pseudo-terminals. */
-static void devices__without_ptmx(void **state)
+CASE(devices__without_ptmx)
 {
     Fixture *f = *state;
     char all[256], link[256];
@@ -170,7 +166,7 @@ static void devices__without_ptmx(void **state)
 }
 
 /* A real terminal is seen to be one, another file is not. */
-static void devices__terminals_only(void **state)
+CASE(devices__terminals_only)
 {
     Fixture *f = *state;
     char all[256], link[256];
@@ -227,7 +223,7 @@ static pid_t dead_process(void)
 }
 
 /* Nobody keeps it: that is no reason to think that nobody is here. */
-static void utmp__none_is_kept(void **state)
+CASE(utmp__none_is_kept)
 {
     Fixture *f = *state;
     utmp_start(f);
@@ -243,7 +239,7 @@ static void utmp__none_is_kept(void **state)
     assert_int_equal(f->report.sessions, -1);
 }
 
-static void utmp__nobody_is_logged_in(void **state)
+CASE(utmp__nobody_is_logged_in)
 {
     Fixture *f = *state;
     Sessions s = {.count = 0};
@@ -259,7 +255,7 @@ static void utmp__nobody_is_logged_in(void **state)
     assert_idle(f, S - 1, "nobody is logged in");
 }
 
-static void utmp__since_the_hosts_start_at_most(void **state)
+CASE(utmp__since_the_hosts_start_at_most)
 {
     Fixture *f = *state;
     Sessions s = {.count = 0};
@@ -270,7 +266,7 @@ static void utmp__since_the_hosts_start_at_most(void **state)
     assert_idle(f, AWAKE, "nobody is logged in");
 }
 
-static void utmp__terminals(void **state)
+CASE(utmp__terminals)
 {
     Fixture *f = *state;
     Sessions s = {.count = 0};
@@ -303,7 +299,7 @@ static void utmp__terminals(void **state)
 }
 
 /* A display is no terminal: what happens there others must tell. */
-static void utmp__displays(void **state)
+CASE(utmp__displays)
 {
     Fixture *f = *state;
     Sessions s = {.count = 0};
@@ -327,7 +323,7 @@ static void utmp__displays(void **state)
 }
 
 /* More than there is room for: one that is not seen might be the one who types. */
-static void utmp__too_many(void **state)
+CASE(utmp__too_many)
 {
     Fixture *f = *state;
     enum { MANY = 1025 };
@@ -383,7 +379,7 @@ static void input_start(Fixture *f)
     input_watch(f, f->dir.path);
 }
 
-static void input__none(void **state)
+CASE(input__none)
 {
     Fixture *f = *state;
     char missing[256];
@@ -395,7 +391,7 @@ static void input__none(void **state)
     assert_unknown(f, "missing: no input devices are here");
 }
 
-static void input__events(void **state)
+CASE(input__events)
 {
     Fixture *f = *state;
     pipe_make(f, "event0");
@@ -417,7 +413,7 @@ static void input__events(void **state)
     assert_idle(f, 0, "last used 0s ago");
 }
 
-static void input__what_is_no_activity(void **state)
+CASE(input__what_is_no_activity)
 {
     Fixture *f = *state;
     static const uint16_t types[] = {EV_SYN, EV_MSC, EV_LED, EV_SND, EV_REP, EV_PWR};
@@ -431,7 +427,7 @@ static void input__what_is_no_activity(void **state)
 }
 
 /* More than one reading takes: all of it is gone afterwards. */
-static void input__a_burst(void **state)
+CASE(input__a_burst)
 {
     Fixture *f = *state;
     pipe_make(f, "event0");
@@ -445,7 +441,7 @@ static void input__a_burst(void **state)
     assert_idle(f, S, "last used 1s ago");
 }
 
-static void input__one_file(void **state)
+CASE(input__one_file)
 {
     Fixture *f = *state;
     input_watch(f, pipe_make(f, "keyboard"));
@@ -457,7 +453,7 @@ static void input__one_file(void **state)
     assert_idle(f, 0, "1 input device");
 }
 
-static void input__plugged_in(void **state)
+CASE(input__plugged_in)
 {
     Fixture *f = *state;
     pipe_make(f, "event0");
@@ -475,7 +471,7 @@ static void input__plugged_in(void **state)
 
 /* A gamepad that anybody may read says nothing of a keyboard that only root may. A socket stands
  * for it: nobody at all can open one. */
-static void input__not_permitted(void **state)
+CASE(input__not_permitted)
 {
     Fixture *f = *state;
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -493,7 +489,7 @@ static void input__not_permitted(void **state)
     assert_idle(f, 5 * S, "1 input device");
 }
 
-static void input__too_many(void **state)
+CASE(input__too_many)
 {
     Fixture *f = *state;
     for (int i = 0; i < 65; i++) {
@@ -507,7 +503,7 @@ static void input__too_many(void **state)
 }
 
 /* One that can be opened and not read is as good as unplugged. */
-static void input__device_goes(void **state)
+CASE(input__device_goes)
 {
     Fixture *f = *state;
     char path[256];
@@ -523,7 +519,7 @@ static int no_answer(void *ctx, uint64_t awake_ns, InputReport *ret)
 }
 
 /* What else says that nobody is there must not decide then. */
-static void input__nobody_answers(void **state)
+CASE(input__nobody_answers)
 {
     Fixture *f = *state;
     source_start(f, &source_input, &(SourceSettings){.input = f->dir.path, .input_ask = no_answer});
@@ -538,42 +534,10 @@ static int years_ago(void *ctx, uint64_t awake_ns, InputReport *ret)
 }
 
 /* Nothing has been idle for longer than the host runs. */
-static void input__lies(void **state)
+CASE(input__lies)
 {
     Fixture *f = *state;
     source_start(f, &source_input, &(SourceSettings){.input = f->dir.path, .input_ask = years_ago});
     look(f, S);
     assert_idle(f, AWAKE + S, "1 input device");
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_wanted),
-        T(devices__patterns),
-        T(devices__one_that_is_missing),
-        T(devices__one_that_cannot_be_looked_at),
-        T(devices__without_ptmx),
-        T(devices__terminals_only),
-        T(utmp__none_is_kept),
-        T(utmp__nobody_is_logged_in),
-        T(utmp__since_the_hosts_start_at_most),
-        T(utmp__terminals),
-        T(utmp__displays),
-        T(utmp__too_many),
-        T(input__none),
-        T(input__events),
-        T(input__what_is_no_activity),
-        T(input__a_burst),
-        T(input__one_file),
-        T(input__plugged_in),
-        T(input__not_permitted),
-        T(input__too_many),
-        T(input__device_goes),
-        T(input__nobody_answers),
-        T(input__lies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What an X server tells, one without a screen; and that a server which dies takes nobody with
  * it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +12,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
+#include "tests/lib/case.h"
 #include "tests/lib/needs.h"
 
 enum { LOOKS_MAX = 1000000, PATIENCE_MS = 150000 };
@@ -124,7 +119,9 @@ static void await_idle(Fixture *f)
         fail_msg("known %d: %s", f->report.known, f->report.text);
 }
 
-static void x11__idle_time(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(x11__idle_time)
 {
     Fixture *f = *state;
     char name[64];
@@ -137,7 +134,7 @@ static void x11__idle_time(void **state)
 
 /* Whenever the look comes: the last input is no longer ago than the start of the program that made
  * it, before which there was none for a while. */
-static void x11__activity(void **state)
+CASE(x11__activity)
 {
     Fixture *f = *state;
     int status = -1;
@@ -155,7 +152,7 @@ static void x11__activity(void **state)
     assert_in_range(f->report.idle_ns, 0, os_now_ns() - start_ns + NS_PER_MS);
 }
 
-static void x11__server_dies(void **state)
+CASE(x11__server_dies)
 {
     Fixture *f = *state;
     server_start(f);
@@ -168,8 +165,6 @@ static void x11__server_dies(void **state)
     look(f);
     assert_unknown(f, "no X server answers there");
 }
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* Whether Dodo was built with X11. */
 static bool built_with_x11(void)
@@ -189,10 +184,5 @@ int main(void)
         return 0;
     if (!built_with_x11())
         return needs_missing("libxcb-screensaver0-dev");
-    const struct CMUnitTest tests[] = {
-        T(x11__idle_time),
-        T(x11__activity),
-        T(x11__server_dies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* All sources together: the least of those that know; and nothing is known where none does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <utmpx.h>
 
 #include "base/time.h"
 #include "rmd/sources.h"
+#include "tests/lib/case.h"
 #include "tests/lib/input_direct.h"
 #include "tests/lib/tmpdir.h"
 
@@ -78,7 +73,9 @@ static void assert_decides(const Fixture *f, const char *name, uint64_t idle_ns)
     assert_int_equal(f->report.idle_ns, idle_ns);
 }
 
-static void sources__none_wanted(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(sources__none_wanted)
 {
     Fixture *f = *state;
     f->settings = (SourceSettings){.bus = "unix:path=/nonexistent/bus"};
@@ -88,7 +85,7 @@ static void sources__none_wanted(void **state)
     assert_false(f->report.known);
 }
 
-static void sources__in_order(void **state)
+CASE(sources__in_order)
 {
     Fixture *f = *state;
     static const char *const names[] = {"devices", "utmp", "input", "logind", "x11", "desktop"};
@@ -105,7 +102,7 @@ static void sources__in_order(void **state)
 }
 
 /* HTCondor's trap: no file of sessions, no devices, and so "idle for ever". */
-static void sources__none_knows(void **state)
+CASE(sources__none_knows)
 {
     Fixture *f = *state;
     Facts facts;
@@ -120,7 +117,7 @@ static void sources__none_knows(void **state)
     assert_false(facts_known(&facts, FACT_user_sessions));
 }
 
-static void sources__the_least_counts(void **state)
+CASE(sources__the_least_counts)
 {
     Fixture *f = *state;
     Facts facts;
@@ -150,7 +147,7 @@ static void sources__the_least_counts(void **state)
 }
 
 /* The owner works at a display and touches no terminal all day. */
-static void sources__displays(void **state)
+CASE(sources__displays)
 {
     Fixture *f = *state;
     static const char *const displays[] = {"@/tmp/.X11-unix/X0", "/tmp/.X11-unix/X12",
@@ -185,7 +182,7 @@ static void sources__displays(void **state)
 }
 
 /* Files that are no terminals are the owner's own choice. */
-static void sources__other_files_beside_a_display(void **state)
+CASE(sources__other_files_beside_a_display)
 {
     Fixture *f = *state;
     tmpdir_text(&f->dir, "sockets", HEADER LINE "@/tmp/.X11-unix/X0\n");
@@ -196,7 +193,7 @@ static void sources__other_files_beside_a_display(void **state)
 }
 
 /* A display of the host counts where rmd has a network namespace of its own. */
-static void sources__displays_of_the_host(void **state)
+CASE(sources__displays_of_the_host)
 {
     Fixture *f = *state;
     char path[256];
@@ -217,7 +214,7 @@ static void sources__displays_of_the_host(void **state)
 }
 
 /* Logins and terminals of a container are not the owner's. */
-static void sources__in_a_container(void **state)
+CASE(sources__in_a_container)
 {
     Fixture *f = *state;
     struct utmpx record = {.ut_type = BOOT_TIME, .ut_user = "reboot"};
@@ -237,7 +234,7 @@ static void sources__in_a_container(void **state)
 }
 
 /* The owner has passed it into the container. */
-static void sources__other_files_in_a_container(void **state)
+CASE(sources__other_files_in_a_container)
 {
     Fixture *f = *state;
     f->settings.container = "docker";
@@ -245,22 +242,4 @@ static void sources__other_files_in_a_container(void **state)
     tmpdir_touch(&f->dir, "dev/tty1", NOW - 900 * S, NOW);
     look(f, 0);
     assert_decides(f, "devices", 900 * S);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        T(sources__none_wanted),
-        T(sources__in_order),
-        T(sources__none_knows),
-        T(sources__the_least_counts),
-        T(sources__displays),
-        T(sources__other_files_beside_a_display),
-        T(sources__displays_of_the_host),
-        T(sources__in_a_container),
-        T(sources__other_files_in_a_container),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What time stamps tell, with clocks that jump. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/time.h"
 #include "rmd/stamps.h"
+#include "tests/lib/case.h"
 
 #define S NS_PER_S
 #define NOW (1700000000 * S)
@@ -21,9 +16,8 @@ static uint64_t look(Stamps *s, uint64_t now_ns, uint64_t awake_ns, uint64_t sta
     return stamps_end(s);
 }
 
-static void stamps__first_look(void **state)
+TEST(stamps__first_look)
 {
-    (void)state;
     static const struct {
         uint64_t stamp_ns, idle_ns;
     } cases[] = {
@@ -41,9 +35,8 @@ static void stamps__first_look(void **state)
     }
 }
 
-static void stamps__the_youngest_counts(void **state)
+TEST(stamps__the_youngest_counts)
 {
-    (void)state;
     Stamps s = {.started = false};
     stamps_begin(&s, NOW, AWAKE);
     stamps_add(&s, "a", NOW - 500 * S);
@@ -52,9 +45,8 @@ static void stamps__the_youngest_counts(void **state)
     assert_int_equal(stamps_end(&s), 20 * S);
 }
 
-static void stamps__activity(void **state)
+TEST(stamps__activity)
 {
-    (void)state;
     Stamps s = {.started = false};
     uint64_t stamp_ns = NOW - 300 * S;
     assert_int_equal(look(&s, NOW, AWAKE, stamp_ns), 300 * S);
@@ -65,9 +57,8 @@ static void stamps__activity(void **state)
 }
 
 /* The clock is set forward by a day: nobody has been idle for a day. And back. */
-static void stamps__clock_jumps(void **state)
+TEST(stamps__clock_jumps)
 {
-    (void)state;
     uint64_t day = 86400 * S, stamp_ns = NOW - 10 * S;
     Stamps s = {.started = false};
     assert_int_equal(look(&s, NOW, AWAKE, stamp_ns), 10 * S);
@@ -80,18 +71,16 @@ static void stamps__clock_jumps(void **state)
     assert_int_equal(look(&s, NOW + day, AWAKE + 5 * S, NOW), S - 1);
 }
 
-static void stamps__from_the_future(void **state)
+TEST(stamps__from_the_future)
 {
-    (void)state;
     Stamps s = {.started = false};
     assert_int_equal(look(&s, NOW, AWAKE, NOW + 3600 * S), 0);
     assert_int_equal(look(&s, NOW + 60 * S, AWAKE + 60 * S, NOW + 3600 * S), 60 * S);
 }
 
 /* That a terminal comes or goes is somebody's doing. */
-static void stamps__files_come_and_go(void **state)
+TEST(stamps__files_come_and_go)
 {
-    (void)state;
     Stamps s = {.started = false};
     assert_int_equal(look(&s, NOW, AWAKE, NOW - 900 * S), 900 * S);
     stamps_begin(&s, NOW + S, AWAKE + S);
@@ -106,9 +95,8 @@ static void stamps__files_come_and_go(void **state)
 }
 
 /* Two files that change places in time are not the same as before. */
-static void stamps__names_matter(void **state)
+TEST(stamps__names_matter)
 {
-    (void)state;
     Stamps s = {.started = false};
     stamps_begin(&s, NOW, AWAKE);
     stamps_add(&s, "a", NOW - 900 * S);
@@ -122,21 +110,9 @@ static void stamps__names_matter(void **state)
 
 /* Stamps go by a clock that moves in steps: a touch right after a look has the time before it. It
  * came after that look all the same. */
-static void stamps__late_clock(void **state)
+TEST(stamps__late_clock)
 {
-    (void)state;
     Stamps s = {.started = false};
     assert_int_equal(look(&s, NOW, AWAKE, NOW - 300 * S), 300 * S);
     assert_int_equal(look(&s, NOW + S, AWAKE + S, NOW - S / 4), S - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stamps__first_look),      cmocka_unit_test(stamps__the_youngest_counts),
-        cmocka_unit_test(stamps__activity),        cmocka_unit_test(stamps__clock_jumps),
-        cmocka_unit_test(stamps__from_the_future), cmocka_unit_test(stamps__files_come_and_go),
-        cmocka_unit_test(stamps__names_matter),    cmocka_unit_test(stamps__late_clock),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

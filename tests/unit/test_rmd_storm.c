@@ -2,6 +2,7 @@
 /* An owner's program that takes memory steadily while all that may be lent is lent and filled: how
  * soon rmd asks for it, how much, and that what comes back does not look as if still more were
  * taken. Time goes by in milliseconds; memory is read when the monitor wants it. */
+#include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
 #define MB 1000000ull
@@ -97,7 +98,7 @@ static void take(uint64_t mb_per_s, unsigned ms)
 /* ---- how soon -------------------------------------------------------------------------------- */
 
 /* Of the 250 ms in which the first page should be back imd has some. */
-static void a_slow_storm_is_noticed_soon(void **state)
+CASE(a_slow_storm_is_noticed_soon)
 {
     static const uint64_t rates[] = {100, 200, 300, 600, 1200};
     for (unsigned i = 0; i < sizeof rates / sizeof rates[0]; i++) {
@@ -110,7 +111,7 @@ static void a_slow_storm_is_noticed_soon(void **state)
 }
 
 /* All the while what the kernel counts as free is more than the headroom and its own reserve. */
-static void the_headroom_is_not_touched(void **state)
+CASE(the_headroom_is_not_touched)
 {
     static const uint64_t rates[] = {100, 300, 1200};
     for (unsigned i = 0; i < sizeof rates / sizeof rates[0]; i++) {
@@ -142,7 +143,7 @@ static void takes_back_no_more_than_that(Kernel kernel, uint64_t mb_per_s)
     assert_int_equal(state_now(), MONITOR_LENDING);
 }
 
-static void giving_back_does_not_feed_on_itself(void **state)
+CASE(giving_back_does_not_feed_on_itself)
 {
     static const unsigned late_ms[] = {0, 20, 60, 200, 500};
     for (unsigned i = 0; i < sizeof late_ms / sizeof late_ms[0]; i++) {
@@ -151,14 +152,14 @@ static void giving_back_does_not_feed_on_itself(void **state)
     }
 }
 
-static void nor_where_it_stays_on_the_processors_lists(void **state)
+CASE(nor_where_it_stays_on_the_processors_lists)
 {
     takes_back_no_more_than_that((Kernel){.lists = true}, 300);
     takes_back_no_more_than_that((Kernel){.lists = true}, 900);
 }
 
 /* That is not lent a second time: who takes memory next may run on another processor. */
-static void what_is_on_those_lists_is_not_lent(void **state)
+CASE(what_is_on_those_lists_is_not_lent)
 {
     lent_and_filled((Kernel){.lists = true});
     take(300, 1000);
@@ -176,7 +177,7 @@ static void what_is_on_those_lists_is_not_lent(void **state)
  */
 
 /* A program starts, takes 50 MB as fast as it can, and ends; again and again. */
-static void programs_that_come_and_go_move_nothing(void **state)
+CASE(programs_that_come_and_go_move_nothing)
 {
     lent_and_filled((Kernel){0});
     for (unsigned i = 0; i < 20; i++) {
@@ -191,7 +192,7 @@ static void programs_that_come_and_go_move_nothing(void **state)
 
 /* Less than a 3200th of all memory in 100 ms is no storm, however long it goes on: the slack is for
  * that. Nor does one program that starts meanwhile make it one. */
-static void what_trickles_away_has_the_slack(void **state)
+CASE(what_trickles_away_has_the_slack)
 {
     lent_and_filled((Kernel){0});
     take(50, 4000);
@@ -201,15 +202,4 @@ static void what_trickles_away_has_the_slack(void **state)
     take(2000, 25);
     take(50, 1000);
     assert_int_equal(s.asked_ms, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_slow_storm_is_noticed_soon),        TEST(the_headroom_is_not_touched),
-        TEST(giving_back_does_not_feed_on_itself), TEST(nor_where_it_stays_on_the_processors_lists),
-        TEST(what_is_on_those_lists_is_not_lent),  TEST(programs_that_come_and_go_move_nothing),
-        TEST(what_trickles_away_has_the_slack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

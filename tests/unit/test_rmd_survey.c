@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a sample is made of, and how it is written and read again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "rmd/survey.h"
+#include "tests/lib/case.h"
 
 static const char meminfo[] = "MemTotal:       16000000 kB\n"
                               "MemFree:         4000000 kB\n"
@@ -33,7 +28,7 @@ static const char line[] = "1795295460 piglet 16000000 1786000 2600000 3264000 8
 
 /* Buffers + Cached - Shmem = 7,200,000 are files; 500,000 of them are mapped, 4,100,000 clean and
  * inactive. */
-static void a_sample_has_the_parts_of_the_paper(void **state)
+TEST(a_sample_has_the_parts_of_the_paper)
 {
     SurveySample s = {0};
     assert_int_equal(survey_sample_memory(&s, meminfo, zoneinfo, 4096), 0);
@@ -48,7 +43,7 @@ static void a_sample_has_the_parts_of_the_paper(void **state)
                      s.kb[SURVEY_total]);
 }
 
-static void what_the_kernel_keeps_free_is_the_kernels(void **state)
+TEST(what_the_kernel_keeps_free_is_the_kernels)
 {
     static const char scarce[] = "MemTotal: 1000 kB\nMemFree: 500 kB\nMemAvailable: 400 kB\n"
                                  "Active(file): 0 kB\nInactive(file): 0 kB\nAnonPages: 300 kB\n";
@@ -61,7 +56,7 @@ static void what_the_kernel_keeps_free_is_the_kernels(void **state)
 }
 
 /* The counters are not of one instant. */
-static void parts_are_never_more_than_the_whole(void **state)
+TEST(parts_are_never_more_than_the_whole)
 {
     static const char torn[] = "MemTotal: 1000 kB\nMemFree: 500 kB\nMemAvailable: 700 kB\n"
                                "Active(file): 100 kB\nInactive(file): 300 kB\nAnonPages: 9000 kB\n"
@@ -85,7 +80,7 @@ static SurveySample sample(void)
     return s;
 }
 
-static void is_written_as_a_line(void **state)
+TEST(is_written_as_a_line)
 {
     char buf[SURVEY_LINE_MAX];
     SurveySample s = sample();
@@ -101,7 +96,7 @@ static void is_written_as_a_line(void **state)
                         "process_kb available_kb free_kb lendable_kb console_idle_s load idle\n");
 }
 
-static void the_largest_line_fits(void **state)
+TEST(the_largest_line_fits)
 {
     char buf[SURVEY_LINE_MAX], name[200];
     SurveySample s = {.time_s = UINT64_MAX}, back;
@@ -120,7 +115,7 @@ static void the_largest_line_fits(void **state)
     assert_int_equal(survey_line_read(&r, buf, n - 1, &back), SURVEY_LINE_SAMPLE);
 }
 
-static void names_have_no_spaces(void **state)
+TEST(names_have_no_spaces)
 {
     SurveySample s;
     survey_sample_host(&s, "my host\n\"<&>");
@@ -134,7 +129,7 @@ static enum SurveyLine read_line(SurveyReader *r, const char *text, SurveySample
     return survey_line_read(r, text, strlen(text), ret);
 }
 
-static void is_read_as_it_was_written(void **state)
+TEST(is_read_as_it_was_written)
 {
     SurveyReader r = {0};
     SurveySample s = sample(), back;
@@ -149,7 +144,7 @@ static void is_read_as_it_was_written(void **state)
 }
 
 /* A crash may leave any beginning of a line. */
-static void a_part_of_a_line_is_none(void **state)
+TEST(a_part_of_a_line_is_none)
 {
     SurveyReader r = {0};
     SurveySample s;
@@ -157,7 +152,7 @@ static void a_part_of_a_line_is_none(void **state)
         assert_int_equal(survey_line_read(&r, line, n, &s), SURVEY_LINE_DAMAGED);
 }
 
-static void damage_is_seen(void **state)
+TEST(damage_is_seen)
 {
     static const char *const bad[] = {
         "1795295460 a 10 1 2 3 5 10 0 - - 0", /* more than the whole */
@@ -191,7 +186,7 @@ static void damage_is_seen(void **state)
     assert_int_equal(survey_line_read(&r, "\0\0\0", 3, &s), SURVEY_LINE_DAMAGED);
 }
 
-static void other_versions_are_reported_apart(void **state)
+TEST(other_versions_are_reported_apart)
 {
     static const char ours[] = "1795295460 a 10 1 2 3 4 10 0 - - 0";
     char header[SURVEY_LINE_MAX];
@@ -206,21 +201,4 @@ static void other_versions_are_reported_apart(void **state)
     size_t n = survey_header_format(header);
     assert_int_equal(survey_line_read(&r, header, n - 1, &s), SURVEY_LINE_NOTHING);
     assert_int_equal(read_line(&r, ours, &s), SURVEY_LINE_SAMPLE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sample_has_the_parts_of_the_paper),
-        cmocka_unit_test(what_the_kernel_keeps_free_is_the_kernels),
-        cmocka_unit_test(parts_are_never_more_than_the_whole),
-        cmocka_unit_test(is_written_as_a_line),
-        cmocka_unit_test(the_largest_line_fits),
-        cmocka_unit_test(names_have_no_spaces),
-        cmocka_unit_test(is_read_as_it_was_written),
-        cmocka_unit_test(a_part_of_a_line_is_none),
-        cmocka_unit_test(damage_is_seen),
-        cmocka_unit_test(other_versions_are_reported_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer of recordings, on files: when it writes, what it does after a crash, when the file is
  * moved away and when the disk is full. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +15,7 @@
 #include "base/time.h"
 #include "rmd/survey.h"
 #include "rmd/survey_file.h"
+#include "tests/lib/case.h"
 
 #define START_NS (1795295460ull * NS_PER_S)
 #define MINUTE_NS (60 * NS_PER_S)
@@ -124,7 +119,9 @@ static Found read_back(const char *name)
     return found;
 }
 
-static void writes_once_a_minute(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(writes_once_a_minute)
 {
     SurveyFile *f = open_it();
     for (unsigned s = 0; s < 5 * 60; s++)
@@ -136,7 +133,7 @@ static void writes_once_a_minute(void **state)
     assert_int_equal(found.last_s, START_NS / NS_PER_S + 240);
 }
 
-static void follows_a_clock_that_jumps(void **state)
+CASE(follows_a_clock_that_jumps)
 {
     SurveyFile *f = open_it();
     note(f, START_NS);
@@ -147,7 +144,7 @@ static void follows_a_clock_that_jumps(void **state)
     assert_int_equal(read_back(path).samples, 3);
 }
 
-static void a_restart_appends(void **state)
+CASE(a_restart_appends)
 {
     for (unsigned i = 0; i < 3; i++) {
         SurveyFile *f = open_it();
@@ -159,7 +156,7 @@ static void a_restart_appends(void **state)
     assert_int_equal(found.nothing, 3);
 }
 
-static void goes_on_after_a_line_that_breaks_off(void **state)
+CASE(goes_on_after_a_line_that_breaks_off)
 {
     write_file(path, "# dodo-survey 1 x\n1795295400 piglet 1000 1");
     SurveyFile *f = open_it();
@@ -170,7 +167,7 @@ static void goes_on_after_a_line_that_breaks_off(void **state)
     assert_int_equal(found.damaged, 1);
 }
 
-static void the_file_may_be_moved_away(void **state)
+CASE(the_file_may_be_moved_away)
 {
     char moved[160];
     (void)snprintf(moved, sizeof moved, "%s/moved", dir);
@@ -228,7 +225,7 @@ static void run_full(void)
     survey_file_free(f);
 }
 
-static void a_full_disk_is_reported_once(void **state)
+CASE(a_full_disk_is_reported_once)
 {
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(logged("survey_failed", run_full), 1);
@@ -249,13 +246,13 @@ static void run_blind(void)
     survey_file_free(f);
 }
 
-static void memory_that_cannot_be_read_is_no_sample(void **state)
+CASE(memory_that_cannot_be_read_is_no_sample)
 {
     assert_int_equal(logged("survey_failed", run_blind), 1);
     assert_int_equal(read_back(path).samples, 0);
 }
 
-static void says_what_cannot_be_a_recording(void **state)
+CASE(says_what_cannot_be_a_recording)
 {
     char error[256] = "", none[160];
     SurveyFileConfig config = {dir, root, "piglet", MINUTE_NS};
@@ -273,7 +270,7 @@ static void says_what_cannot_be_a_recording(void **state)
 }
 
 /* The real files of the host that runs this. */
-static void records_this_host(void **state)
+CASE(records_this_host)
 {
     const SurveyFileConfig config = {path, "", NULL, MINUTE_NS};
     char error[256], line[SURVEY_LINE_MAX];
@@ -290,22 +287,4 @@ static void records_this_host(void **state)
     (void)fclose(f);
     assert_int_equal(s.time_s, START_NS / NS_PER_S);
     assert_true(s.kb[SURVEY_total] > 0 && s.kb[SURVEY_process] > 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(writes_once_a_minute),
-        TEST(follows_a_clock_that_jumps),
-        TEST(a_restart_appends),
-        TEST(goes_on_after_a_line_that_breaks_off),
-        TEST(the_file_may_be_moved_away),
-        TEST(a_full_disk_is_reported_once),
-        TEST(memory_that_cannot_be_read_is_no_sample),
-        TEST(says_what_cannot_be_a_recording),
-        TEST(records_this_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Known answers for what seal.c asks of the crypto library, that it wipes and does not allocate,
  * and the edges of the replay window. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "proto/seal.h"
+#include "tests/lib/case.h"
 #include "tests/lib/hex.h"
 
 /* ---- what the crypto library does with memory ----------------------------------------------- */
@@ -62,7 +57,7 @@ static int suite_teardown(void **state)
 
 /* ---- known answers -------------------------------------------------------------------------- */
 
-static void seal_derive__rfc5869(void **state)
+TEST(seal_derive__rfc5869)
 {
     static const struct {
         const char *secret, *salt, *info, *okm;
@@ -93,7 +88,7 @@ static void seal_derive__rfc5869(void **state)
     }
 }
 
-static void seal_mac__rfc4231(void **state)
+TEST(seal_mac__rfc4231)
 {
     /* HMAC pads short keys with zeros, so these may be written with 32 bytes. */
     static const struct {
@@ -134,7 +129,7 @@ static const struct {
      0x0123456789abcdef},
 };
 
-static void seal_seal__known_answers(void **state)
+TEST(seal_seal__known_answers)
 {
     for (size_t i = 0; i < ARRAY_SIZE(gcm_cases); i++) {
         uint8_t key[SEAL_KEY_SIZE], aad[32], plain[64], cipher[64], tag[16], out[64], out_tag[16];
@@ -160,7 +155,7 @@ static void seal_seal__known_answers(void **state)
     }
 }
 
-static void seal_seal__in_place(void **state)
+TEST(seal_seal__in_place)
 {
     uint8_t key[SEAL_KEY_SIZE] = {9}, plain[333], apart[333], placed[333], t1[16], t2[16];
     SealKey seal = {0};
@@ -176,7 +171,7 @@ static void seal_seal__in_place(void **state)
 
 /* ---- forgery -------------------------------------------------------------------------------- */
 
-static void seal_open__forged(void **state)
+TEST(seal_open__forged)
 {
     uint8_t key[SEAL_KEY_SIZE] = {1}, aad[16] = {2}, plain[20] = {3}, sealed[20], tag[16];
     SealKey seal = {0}, open = {0};
@@ -212,7 +207,7 @@ static void seal_open__forged(void **state)
     seal_key_deinit(&open);
 }
 
-static void seal_open__without_a_key(void **state)
+TEST(seal_open__without_a_key)
 {
     uint8_t data[16] = {0}, tag[16] = {0};
     SealKey none = {0};
@@ -221,7 +216,7 @@ static void seal_open__without_a_key(void **state)
     seal_key_deinit(&none);
 }
 
-static void seal_key_set__again(void **state)
+TEST(seal_key_set__again)
 {
     uint8_t first[SEAL_KEY_SIZE] = {1}, second[SEAL_KEY_SIZE] = {2}, data[8] = {0}, tag[16];
     SealKey seal = {0}, open = {0};
@@ -238,7 +233,7 @@ static void seal_key_set__again(void **state)
     seal_key_deinit(&open);
 }
 
-static void seal_equal__every_byte(void **state)
+TEST(seal_equal__every_byte)
 {
     uint8_t a[16] = {0}, b[16] = {0};
     assert_true(seal_equal(a, b, sizeof a));
@@ -251,7 +246,7 @@ static void seal_equal__every_byte(void **state)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static void seal_seal__allocates_nothing(void **state)
+TEST(seal_seal__allocates_nothing)
 {
     uint8_t key[SEAL_KEY_SIZE] = {4}, aad[16] = {0}, data[1400] = {0}, tag[16];
     SealKey seal = {0}, open = {0};
@@ -269,9 +264,8 @@ static void seal_seal__allocates_nothing(void **state)
     seal_key_deinit(&open);
 }
 
-static void seal__wipes_its_keys(void **state)
+TEST(seal__wipes_its_keys)
 {
-    (void)state;
     static const uint8_t key[SEAL_KEY_SIZE] = "0123456789abcdefghijklmnopqrstu";
     uint8_t out[32], mac[16];
     SealSuite suite;
@@ -305,9 +299,8 @@ static void seal__wipes_its_keys(void **state)
 
 /* ---- replay window -------------------------------------------------------------------------- */
 
-static void replay__edges(void **state)
+TEST(replay__edges)
 {
-    (void)state;
     ReplayWindow w = {0};
     assert_false(replay_is_fresh(&w, 0));
     assert_true(replay_is_fresh(&w, 1));
@@ -327,9 +320,8 @@ static void replay__edges(void **state)
 }
 
 /* Against a table of all counters, with steps forth and back of all sizes. */
-static void replay__agrees_with_a_table(void **state)
+TEST(replay__agrees_with_a_table)
 {
-    (void)state;
     enum { COUNTERS = 200000 };
     uint8_t *seen = calloc(1, COUNTERS);
     uint64_t highest = 0, random = 1;
@@ -369,19 +361,5 @@ int main(void)
     /* Before the crypto library allocates anything. */
     if (!CRYPTO_set_mem_functions(count_malloc, count_realloc, watch_free))
         return 1;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seal_derive__rfc5869),
-        cmocka_unit_test(seal_mac__rfc4231),
-        cmocka_unit_test(seal_seal__known_answers),
-        cmocka_unit_test(seal_seal__in_place),
-        cmocka_unit_test(seal_open__forged),
-        cmocka_unit_test(seal_open__without_a_key),
-        cmocka_unit_test(seal_key_set__again),
-        cmocka_unit_test(seal_equal__every_byte),
-        cmocka_unit_test(seal_seal__allocates_nothing),
-        cmocka_unit_test(seal__wipes_its_keys),
-        cmocka_unit_test(replay__edges),
-        cmocka_unit_test(replay__agrees_with_a_table),
-    };
-    return cmocka_run_group_tests(tests, suite_setup, suite_teardown);
+    return cases_run(suite_setup, suite_teardown);
 }

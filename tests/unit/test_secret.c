@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The user's secret: made once, the same for all processes, used only if it is this user's alone.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +11,7 @@
 #include <unistd.h>
 
 #include "libdodo/secret.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 static TmpDir tmp;
@@ -59,9 +54,10 @@ static unsigned files(void)
     return n;
 }
 
-static void secret__is_made_once(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(secret__is_made_once)
 {
-    (void)state;
     uint8_t again[SECRET_BYTES];
     char path[256];
     struct stat st;
@@ -82,9 +78,8 @@ static void secret__is_made_once(void **state)
 enum { AT_ONCE = 8, ROUNDS = 25 };
 
 /* Those that need it first at the same time agree on one. */
-static void secret__is_one_for_all_processes(void **state)
+CASE(secret__is_one_for_all_processes)
 {
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         int go[2], out[2];
         uint8_t first[SECRET_BYTES];
@@ -115,9 +110,8 @@ static void secret__is_one_for_all_processes(void **state)
     }
 }
 
-static void secret__others_may_know_is_none(void **state)
+CASE(secret__others_may_know_is_none)
 {
-    (void)state;
     char path[256];
     assert_int_equal(secret_get(secret, why, sizeof why), 0);
     (void)tmpdir_path(&tmp, "dodo/secret", path);
@@ -134,9 +128,8 @@ static void secret__others_may_know_is_none(void **state)
     assert_refused(ELOOP, "readable");
 }
 
-static void secret__needs_a_directory_of_its_user(void **state)
+CASE(secret__needs_a_directory_of_its_user)
 {
-    (void)state;
     char path[256];
     char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
     assert_int_equal(mkdir(tmpdir_path(&tmp, "dodo", path), 0700), 0);
@@ -150,9 +143,8 @@ static void secret__needs_a_directory_of_its_user(void **state)
 }
 
 /* A process that changes its user neither keeps the former one's nor takes it from its file. */
-static void secret__belongs_to_the_effective_user(void **state)
+CASE(secret__belongs_to_the_effective_user)
 {
-    (void)state;
     char path[256];
     if (geteuid() != 0) {
         print_message("no root, so no other user\n");
@@ -173,17 +165,4 @@ static void secret__belongs_to_the_effective_user(void **state)
     assert_int_equal(chown(path, 1001, 1001), 0); /* root's no more, whatever its mode */
     assert_int_equal(chmod(path, 0600), 0);
     assert_refused(EPERM, "remove it");
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(secret__is_made_once),
-        T(secret__is_one_for_all_processes),
-        T(secret__others_may_know_is_none),
-        T(secret__needs_a_directory_of_its_user),
-        T(secret__belongs_to_the_effective_user),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

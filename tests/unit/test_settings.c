@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What the library takes from its config file and environment, and what it says of mistakes. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +13,7 @@
 #include "base/defaults.h"
 #include "libdodo/settings.h"
 #include "tests/lib/bad_conf.h"
+#include "tests/lib/case.h"
 
 static const char hex[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
 static char path[64];
@@ -51,9 +46,10 @@ static void config(const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-static void settings__defaults(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(settings__defaults)
 {
-    (void)state;
     Settings s;
     assert_int_equal(settings_load(&s, error), 0);
     assert_int_equal(s.manager.kind, ADDR_NONE);
@@ -62,9 +58,8 @@ static void settings__defaults(void **state)
     assert_int_equal(s.keys_count, 0);
 }
 
-static void settings__file(void **state)
+CASE(settings__file)
 {
-    (void)state;
     Settings s;
     config("[dodo]\nmanager = 127.0.0.1:7711\ncluster = lab\nlog_level = debug\n"
            "[client]\nrefraction = 250ms\nalive = 1s\nregions_max = 12\nfill_queue = 2M\n"
@@ -81,9 +76,8 @@ static void settings__file(void **state)
     assert_int_equal(s.filesystems[1], 0x6969);
 }
 
-static void settings__environment_beats_file(void **state)
+CASE(settings__environment_beats_file)
 {
-    (void)state;
     Settings s;
     config("[dodo]\nmanager = 127.0.0.1:1\n");
     (void)setenv("DODO_MANAGER", "[::1]:2", 1);
@@ -92,18 +86,16 @@ static void settings__environment_beats_file(void **state)
     assert_int_equal(s.manager.port, 2);
 }
 
-static void settings__default_port(void **state)
+CASE(settings__default_port)
 {
-    (void)state;
     Settings s;
     (void)setenv("DODO_MANAGER", "127.0.0.1", 1);
     assert_int_equal(settings_load(&s, error), 0);
     assert_int_equal(s.manager.port, DEFAULT_CMD_PORT);
 }
 
-static void settings__mistakes_are_named(void **state)
+CASE(settings__mistakes_are_named)
 {
-    (void)state;
     static const struct {
         const char *text, *says;
     } rows[] = {
@@ -125,9 +117,8 @@ static void settings__mistakes_are_named(void **state)
     }
 }
 
-static void settings__mistakes_are_reported_as_by_all(void **state)
+CASE(settings__mistakes_are_reported_as_by_all)
 {
-    (void)state;
     for (size_t i = 0; i < BAD_CONFS; i++) {
         Settings s;
         config(bad_confs[i].text);
@@ -140,9 +131,8 @@ static void settings__mistakes_are_reported_as_by_all(void **state)
 }
 
 /* Groups of others are known, and their values may be anything that these take. */
-static void settings__groups_of_others(void **state)
+CASE(settings__groups_of_others)
 {
-    (void)state;
     Settings s;
     config("[daemon]\nuser = dodo\n[imd]\npool = 1G\nrate_bytes = 0\npopulate = yes\n"
            "[rmd]\npool = auto\nexplain = off\nload_below = 1.5\n[cmd]\ndistrust = 0\n"
@@ -151,9 +141,8 @@ static void settings__groups_of_others(void **state)
 }
 
 /* Each key that the table calls the library's changes something of it, and no other does. */
-static void settings__takes_its_keys(void **state)
+CASE(settings__takes_its_keys)
 {
-    (void)state;
     static Settings before, after;
     for (size_t i = 0; i < conf_keys_count; i++) {
         const ConfKey *k = &conf_keys[i];
@@ -189,18 +178,16 @@ static void settings__takes_its_keys(void **state)
     }
 }
 
-static void settings__named_file_must_exist(void **state)
+CASE(settings__named_file_must_exist)
 {
-    (void)state;
     Settings s;
     (void)setenv("DODO_CONFIG", "/nonexistent/dodo.conf", 1);
     assert_int_equal(settings_load(&s, error), -ENOENT);
     assert_non_null(strstr(error, "/nonexistent/dodo.conf"));
 }
 
-static void settings__bad_environment(void **state)
+CASE(settings__bad_environment)
 {
-    (void)state;
     Settings s;
     (void)setenv("DODO_MANAGER", "nowhere", 1);
     assert_int_equal(settings_load(&s, error), -EINVAL);
@@ -222,9 +209,8 @@ static int with_privileges(void)
 }
 
 /* As of a setuid program: its effective user is not its real one. */
-static void settings__privileged_program_ignores_the_environment(void **state)
+CASE(settings__privileged_program_ignores_the_environment)
 {
-    (void)state;
     int status;
     if (geteuid() != 0) {
         print_message("# no root\n");
@@ -246,9 +232,8 @@ static void settings__privileged_program_ignores_the_environment(void **state)
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-static void key__other_hosts_need_one(void **state)
+CASE(key__other_hosts_need_one)
 {
-    (void)state;
     Settings s;
     (void)setenv("DODO_MANAGER", "10.1.2.3:7700", 1);
     assert_int_equal(settings_load(&s, error), -EACCES);
@@ -257,9 +242,8 @@ static void key__other_hosts_need_one(void **state)
     assert_int_equal(settings_load(&s, error), 0);
 }
 
-static void key__is_read(void **state)
+CASE(key__is_read)
 {
-    (void)state;
     Settings s;
     char key[] = "/tmp/dodo-test-key-XXXXXX";
     int fd = mkstemp(key);
@@ -283,21 +267,5 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "privileged") == 0)
         return with_privileges();
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(settings__defaults),
-        T(settings__file),
-        T(settings__environment_beats_file),
-        T(settings__default_port),
-        T(settings__mistakes_are_named),
-        T(settings__mistakes_are_reported_as_by_all),
-        T(settings__groups_of_others),
-        T(settings__takes_its_keys),
-        T(settings__named_file_must_exist),
-        T(settings__bad_environment),
-        T(settings__privileged_program_ignores_the_environment),
-        T(key__other_hosts_need_one),
-        T(key__is_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

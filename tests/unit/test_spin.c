@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* When a waiting thread spins: by what it saw of answers and of other programs. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/spin.h"
+#include "tests/lib/case.h"
 
 enum { LIMIT = 50000, SOON = 20000, LATE = 900000 };
 
-static void spin_budget__none_when_switched_off(void **state)
+TEST(spin_budget__none_when_switched_off)
 {
     Spin s;
-    (void)state;
     spin_init(&s, 0);
     assert_int_equal(spin_budget(&s, 0), 0);
     spin_waited(&s, SOON, true);
     assert_int_equal(spin_budget(&s, 0), 0);
 }
 
-static void spin_budget__as_long_as_answers_come_soon(void **state)
+TEST(spin_budget__as_long_as_answers_come_soon)
 {
     Spin s;
-    (void)state;
     spin_init(&s, LIMIT);
     assert_int_equal(spin_budget(&s, 0), LIMIT);
     spin_waited(&s, LATE, true); /* once is nothing */
@@ -38,11 +31,10 @@ static void spin_budget__as_long_as_answers_come_soon(void **state)
     assert_int_equal(spin_budget(&s, 0), LIMIT);
 }
 
-static void spin_saw__others_want_the_processor(void **state)
+TEST(spin_saw__others_want_the_processor)
 {
     Spin s;
     uint64_t now = 1000;
-    (void)state;
     spin_init(&s, LIMIT);
     assert_true(spin_looks(&s));
     spin_saw(&s, 70, now); /* what was before it began does not count */
@@ -64,10 +56,9 @@ static void spin_saw__others_want_the_processor(void **state)
     assert_int_equal(s.paused_until_ns, now + SPIN_PAUSE_MAX_NS);
 }
 
-static void spin_begin__no_more_than_processors(void **state)
+TEST(spin_begin__no_more_than_processors)
 {
     unsigned most = 0;
-    (void)state;
     while (most < 100000 && spin_begin())
         most++;
     assert_true(most < 100000);
@@ -91,10 +82,9 @@ static bool look(void *ctx)
 
 /* What a thread slept through after a useless spin is one wait, not two; what it slept through
  * without one is how it learns that spinning pays again. */
-static void spin_slept__counts_what_no_spin_told(void **state)
+TEST(spin_slept__counts_what_no_spin_told)
 {
     Spin s;
-    (void)state;
     spin_init(&s, 0);
     unsigned before = s.score;
     looks_left = 1;
@@ -122,16 +112,4 @@ static void spin_slept__counts_what_no_spin_told(void **state)
     assert_int_equal(s.score, before);
     spin_slept(&s, 0); /* since the machine started: not soon */
     assert_true(s.score < before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spin_budget__none_when_switched_off),
-        cmocka_unit_test(spin_budget__as_long_as_answers_come_soon),
-        cmocka_unit_test(spin_saw__others_want_the_processor),
-        cmocka_unit_test(spin_begin__no_more_than_processors),
-        cmocka_unit_test(spin_slept__counts_what_no_spin_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

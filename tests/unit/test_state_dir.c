@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The user's state directory, and the records of checksums in it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,6 +12,7 @@
 #include "libdodo/core.h"
 #include "libdodo/kept.h"
 #include "libdodo/state_dir.h"
+#include "tests/lib/case.h"
 #include "tests/lib/tmpdir.h"
 
 static TmpDir tmp;
@@ -47,9 +42,10 @@ static void assert_mode(const char *name, mode_t mode)
     assert_int_equal(st.st_mode & 07777, mode);
 }
 
-static void state_dir__is_made_for_its_user_alone(void **state)
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(state_dir__is_made_for_its_user_alone)
 {
-    (void)state;
     char path[4096];
     CLEANUP_CLOSE int fd = state_dir_open(NULL);
     assert_true(fd >= 0);
@@ -64,9 +60,8 @@ static void state_dir__is_made_for_its_user_alone(void **state)
     assert_mode("deep/er/dodo", 0700);
 }
 
-static void state_dir__without_xdg_lies_in_the_home(void **state)
+CASE(state_dir__without_xdg_lies_in_the_home)
 {
-    (void)state;
     char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
     (void)unsetenv("XDG_STATE_HOME");
     (void)setenv("HOME", dir, 1);
@@ -79,9 +74,8 @@ static void state_dir__without_xdg_lies_in_the_home(void **state)
     free(home);
 }
 
-static void state_dir__of_others_is_refused(void **state)
+CASE(state_dir__of_others_is_refused)
 {
-    (void)state;
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/dodo", dir);
     assert_int_equal(mkdir(path, 0777), 0);
@@ -122,9 +116,8 @@ static ssize_t load(Record *r, uint8_t key, uint64_t offset)
     return kept_load(r, RECORD_BYTES);
 }
 
-static void kept__is_found_by_its_name(void **state)
+CASE(kept__is_found_by_its_name)
 {
-    (void)state;
     Record one = record_of(1, 0), other = record_of(1, 4096), got;
     assert_int_equal(load(&got, 1, 0), 0);
     assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
@@ -141,9 +134,8 @@ static void kept__is_found_by_its_name(void **state)
     assert_int_equal(kept_load(&got, RECORD_BYTES - 1), 0); /* no room for it */
 }
 
-static void kept__of_before_the_hosts_start_goes(void **state)
+CASE(kept__of_before_the_hosts_start_goes)
 {
-    (void)state;
     Record one = record_of(1, 0), got;
     const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     CLEANUP_CLOSE int fd = state_dir_open("checks");
@@ -158,22 +150,10 @@ static void kept__of_before_the_hosts_start_goes(void **state)
     assert_int_equal(load(&got, 1, 0), RECORD_BYTES);
 }
 
-static void kept__without_a_directory_nothing_is_kept(void **state)
+CASE(kept__without_a_directory_nothing_is_kept)
 {
-    (void)state;
     Record one = record_of(1, 0), got;
     (void)setenv("XDG_STATE_HOME", "/proc/nowhere", 1);
     assert_int_equal(kept_save(&one, RECORD_BYTES), -1);
     assert_int_equal(load(&got, 1, 0), 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        T(state_dir__is_made_for_its_user_alone), T(state_dir__without_xdg_lies_in_the_home),
-        T(state_dir__of_others_is_refused),       T(kept__is_found_by_its_name),
-        T(kept__of_before_the_hosts_start_goes),  T(kept__without_a_directory_nothing_is_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo survey as people run it: files in, a table and figures out, what it says and how it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "rmd/survey.h"
+#include "tests/lib/case.h"
 
 static char *dodo_path;
 static char dir[64], said[8192];
@@ -89,7 +84,7 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-static void prints_a_table(void **state)
+TEST(prints_a_table)
 {
     assert_run(0, "a");
     assert_says("1 host, 100 samples, 2026-11-21 21:11 to 2026-11-21 22:50 UTC\n");
@@ -104,7 +99,7 @@ static void prints_a_table(void **state)
     assert_says("1 host, 200 samples");
 }
 
-static void counts_damage_aloud(void **state)
+TEST(counts_damage_aloud)
 {
     assert_run(0, "a b none");
     assert_says("dodo survey: b: 10 damaged lines left out; the first is line 11\n");
@@ -114,7 +109,7 @@ static void counts_damage_aloud(void **state)
     assert_says("{\"hosts\":2,\"samples\":190,");
 }
 
-static void draws_figures(void **state)
+TEST(draws_figures)
 {
     static const char *const names[] = {"fig-all.svg", "fig-hosts.svg"};
     char path[128], text[5] = "";
@@ -131,7 +126,7 @@ static void draws_figures(void **state)
     assert_says("dodo survey: nowhere/fig-all.svg: cannot write it: No such file or directory\n");
 }
 
-static void says_what_to_fix(void **state)
+TEST(says_what_to_fix)
 {
     assert_run(2, "");
     assert_says("dodo survey: give recordings");
@@ -148,18 +143,12 @@ static void says_what_to_fix(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prints_a_table),
-        cmocka_unit_test(counts_damage_aloud),
-        cmocka_unit_test(draws_figures),
-        cmocka_unit_test(says_what_to_fix),
-    };
     if (argc != 2) {
         (void)fprintf(stderr, "usage: test-survey_command DODO\n");
         return 2;
     }
     dodo_path = realpath(argv[1], NULL);
-    int failures = dodo_path ? cmocka_run_group_tests(tests, set_up, tear_down) : 1;
+    int failures = dodo_path ? cases_run(set_up, tear_down) : 1;
     free(dodo_path);
     return failures;
 }

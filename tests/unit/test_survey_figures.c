@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The series behind the figures, and the figures as XML. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <glib.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "tools/survey.h"
+#include "tests/lib/case.h"
 
 #define START_S 1795295460ull
 enum { GIB = 1 << 20 }; /* in KiB */
@@ -39,7 +34,7 @@ static double mean_of(const SurveyPoint *points, unsigned count, bool idle)
     return known ? sum / known : 0;
 }
 
-static void hosts_add_up(void **state)
+TEST(hosts_add_up)
 {
     SurveyPoint points[SURVEY_BUCKETS];
     Survey *s = survey_new(true);
@@ -60,7 +55,7 @@ static void hosts_add_up(void **state)
 }
 
 /* A host that is off has nothing; when no host is on, nothing is known. */
-static void gaps_are_seen(void **state)
+TEST(gaps_are_seen)
 {
     SurveyPoint points[SURVEY_BUCKETS];
     Survey *s = survey_new(true);
@@ -80,7 +75,7 @@ static void gaps_are_seen(void **state)
 }
 
 /* The dip of a minute in a year. */
-static void dips_outlive_decimation(void **state)
+TEST(dips_outlive_decimation)
 {
     enum { MINUTES = 365 * 24 * 60, DIP = 123456 };
     Survey *s = survey_new(true);
@@ -98,7 +93,7 @@ static void dips_outlive_decimation(void **state)
 }
 
 /* The order in which samples come does not matter, but for rounding. */
-static void order_does_not_matter(void **state)
+TEST(order_does_not_matter)
 {
     enum { SAMPLES = 5000 };
     unsigned order[SAMPLES];
@@ -207,7 +202,7 @@ static Survey *days(unsigned hosts, unsigned minutes)
     return s;
 }
 
-static void figure_1_has_two_lines(void **state)
+TEST(figure_1_has_two_lines)
 {
     Survey *s = days(5, 7 * 24 * 60);
     size_t len = draw(s, survey_draw_all, &elements);
@@ -222,7 +217,7 @@ static void figure_1_has_two_lines(void **state)
     survey_free(s);
 }
 
-static void figure_2_has_a_panel_for_each_host(void **state)
+TEST(figure_2_has_a_panel_for_each_host)
 {
     Survey *s = days(5, 3 * 24 * 60);
     size_t len = draw(s, survey_draw_hosts, &elements);
@@ -233,7 +228,7 @@ static void figure_2_has_a_panel_for_each_host(void **state)
     survey_free(s);
 }
 
-static void figure_2_takes_some_of_each_size(void **state)
+TEST(figure_2_takes_some_of_each_size)
 {
     Survey *s = days(100, 5);
     for (unsigned i = 0; i < 3; i++) {
@@ -252,7 +247,7 @@ static void figure_2_takes_some_of_each_size(void **state)
 }
 
 /* Nothing is divided by nothing. */
-static void one_sample_is_a_figure(void **state)
+TEST(one_sample_is_a_figure)
 {
     Survey *s = survey_new(true);
     add(s, "a", START_S, 0, false);
@@ -265,7 +260,7 @@ static void one_sample_is_a_figure(void **state)
 }
 
 /* A level line needs no points in between. */
-static void what_does_not_change_is_small(void **state)
+TEST(what_does_not_change_is_small)
 {
     Survey *s = survey_new(true);
     for (unsigned i = 0; i < 100000; i++)
@@ -274,20 +269,4 @@ static void what_does_not_change_is_small(void **state)
     assert_true(draw(s, survey_draw_all, &elements) < 8000);
     assert_int_equal(elements.points, 4);
     survey_free(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_add_up),
-        cmocka_unit_test(gaps_are_seen),
-        cmocka_unit_test(dips_outlive_decimation),
-        cmocka_unit_test(order_does_not_matter),
-        cmocka_unit_test(figure_1_has_two_lines),
-        cmocka_unit_test(figure_2_has_a_panel_for_each_host),
-        cmocka_unit_test(figure_2_takes_some_of_each_size),
-        cmocka_unit_test(one_sample_is_a_figure),
-        cmocka_unit_test(what_does_not_change_is_small),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of recordings whose means and deviations are known, and recordings that are damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "tools/survey.h"
+#include "tests/lib/case.h"
 
 #define START_S 1795295460ull
 
@@ -39,7 +34,7 @@ static void assert_near(double a, double b)
 }
 
 /* 0, 1, ... n - 1: the mean is (n - 1) / 2, the variance (n * n - 1) / 12. */
-static void moments_of_a_row_of_numbers(void **state)
+TEST(moments_of_a_row_of_numbers)
 {
     static const unsigned counts[] = {1, 2, 3, 10, 1000, 100000};
     for (unsigned i = 0; i < ARRAY_SIZE(counts); i++) {
@@ -54,7 +49,7 @@ static void moments_of_a_row_of_numbers(void **state)
 }
 
 /* What a kernel has of what is built in. */
-static void sizes_are_those_that_are_sold(void **state)
+TEST(sizes_are_those_that_are_sold)
 {
     static const uint64_t sizes[][2] = {
         {24684084, 24ull << 20}, {32 << 10, 32 << 10}, {16314680, 16 << 20},   {7900000, 8 << 20},
@@ -87,7 +82,7 @@ static Survey *three_hosts(void)
     return s;
 }
 
-static void groups_have_their_hosts_moments(void **state)
+TEST(groups_have_their_hosts_moments)
 {
     Survey *s = three_hosts();
     const SurveyGroup *small = &s->groups[survey_group_of(8 << 20)];
@@ -153,7 +148,7 @@ static const char json[] =
     "\"lendable_bytes\":10213130240,\"lendable_idle_bytes\":5103883447}\n";
 /* clang-format on */
 
-static void the_table_is_as_it_is(void **state)
+TEST(the_table_is_as_it_is)
 {
     char *text = NULL;
     size_t len;
@@ -169,7 +164,7 @@ static void the_table_is_as_it_is(void **state)
     survey_free(s);
 }
 
-static void json_has_what_the_table_has(void **state)
+TEST(json_has_what_the_table_has)
 {
     char *text = NULL;
     size_t len;
@@ -196,7 +191,7 @@ static SurveyLosses read_text(Survey *s, const char *text, size_t len)
     return losses;
 }
 
-static void damage_is_left_out_and_counted(void **state)
+TEST(damage_is_left_out_and_counted)
 {
     char text[16384], line[SURVEY_LINE_MAX];
     size_t n = survey_header_format(text);
@@ -226,7 +221,7 @@ static void damage_is_left_out_and_counted(void **state)
     survey_free(s);
 }
 
-static void hosts_are_limited(void **state)
+TEST(hosts_are_limited)
 {
     char name[32];
     unsigned refused = 0;
@@ -244,7 +239,7 @@ static void hosts_are_limited(void **state)
 }
 
 /* A directory opens, but cannot be read. */
-static void failures_of_reading_are_passed_on(void **state)
+TEST(failures_of_reading_are_passed_on)
 {
     SurveyLosses losses;
     Survey *s = survey_new(false);
@@ -254,19 +249,4 @@ static void failures_of_reading_are_passed_on(void **state)
     (void)fclose(f);
     survey_free(s);
     assert_null(survey_free(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moments_of_a_row_of_numbers),
-        cmocka_unit_test(sizes_are_those_that_are_sold),
-        cmocka_unit_test(groups_have_their_hosts_moments),
-        cmocka_unit_test(the_table_is_as_it_is),
-        cmocka_unit_test(json_has_what_the_table_has),
-        cmocka_unit_test(damage_is_left_out_and_counted),
-        cmocka_unit_test(hosts_are_limited),
-        cmocka_unit_test(failures_of_reading_are_passed_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

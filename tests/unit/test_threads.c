@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The library with many threads in it at once, on a real cluster: every byte is verified. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,6 +13,7 @@
 
 #include <dodo/dodo.h>
 
+#include "tests/lib/case.h"
 #include "tests/lib/call_asserts.h"
 #include "tests/lib/cluster.h"
 #include "tests/lib/load.h"
@@ -95,11 +90,15 @@ static LoadConfig load_config(unsigned ops)
     return (LoadConfig){.fd = fd, .base = 12345, .regions = 2, .threads = THREADS, .ops = ops};
 }
 
+#define PATIENT(name) TEST_WITH(name, set_up_patient, tear_down)
+#define SEALED(name) TEST_WITH(name, set_up_sealed, tear_down)
+#define MORTAL(name) TEST_WITH(name, set_up_mortal, tear_down)
+#define HASTY(name) TEST_WITH(name, set_up_hasty, tear_down)
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-static void threads__every_byte(void **state)
+PATIENT(threads__every_byte)
 {
-    (void)state;
     LoadConfig config = load_config(400 / SCALE);
     Load *l = load_start(&config);
     assert_int_equal(load_join(l), 0);
@@ -112,10 +111,14 @@ static void threads__every_byte(void **state)
     load_free(l);
 }
 
-/* More threads than the machine has cores by far; fewer calls each. */
-static void threads__a_crowd(void **state)
+SEALED(threads__every_byte_sealed)
 {
-    (void)state;
+    threads__every_byte(state);
+}
+
+/* More threads than the machine has cores by far; fewer calls each. */
+SEALED(threads__a_crowd)
+{
     LoadConfig config = load_config(12 / SCALE);
     config.threads = 48;
     Load *l = load_start(&config);
@@ -148,9 +151,8 @@ static void *race_main(void *arg)
     return good ? NULL : r;
 }
 
-static void close__one_of_many_wins(void **state)
+PATIENT(close__one_of_many_wins)
 {
-    (void)state;
     assert_int_equal(ftruncate(fd, 8192), 0);
     for (int round = 0; round < 20 / SCALE; round++) {
         pthread_t threads[THREADS];
@@ -194,9 +196,8 @@ static void *storm_main(void *arg)
     return NULL;
 }
 
-static void signals__a_storm_disturbs_nothing(void **state)
+SEALED(signals__a_storm_disturbs_nothing)
 {
-    (void)state;
     struct sigaction action = {.sa_handler = on_signal}, old; /* no SA_RESTART */
     pthread_t storm;
     assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
@@ -220,9 +221,8 @@ static void signals__a_storm_disturbs_nothing(void **state)
 
 /* Threads that are cancelled in the middle of calls finish those: nothing is left locked, counted
  * or half done, and the others go on. */
-static void cancel__waits_for_the_call(void **state)
+SEALED(cancel__waits_for_the_call)
 {
-    (void)state;
     LoadConfig config = load_config(LOAD_FOREVER);
     Load *l = load_start(&config);
     for (unsigned i = 0; i < THREADS / 2; i++) {
@@ -235,9 +235,8 @@ static void cancel__waits_for_the_call(void **state)
     load_free(l); /* waits for calls in progress: there is none */
 }
 
-static void cancel__state_is_given_back(void **state)
+PATIENT(cancel__state_is_given_back)
 {
-    (void)state;
     char buf[10];
     int old;
     assert_int_equal(ftruncate(fd, 8192), 0);
@@ -267,9 +266,8 @@ static void on_line(void *ctx, int level, const char *text)
 }
 
 /* Regions are lost, told by several threads, while the hook comes and goes. */
-static void log__hook_comes_and_goes(void **state)
+HASTY(log__hook_comes_and_goes)
 {
-    (void)state;
     LoadConfig config = load_config(LOAD_FOREVER);
     config.may_lose = true;
     lines_seen = 0;
@@ -294,9 +292,8 @@ static void log__hook_comes_and_goes(void **state)
 /* ---- hosts that die ------------------------------------------------------------------------- */
 
 /* Its regions become inactive, those of the other host stay, no call hangs, no byte is lost. */
-static void host__killed_under_load(void **state)
+MORTAL(host__killed_under_load)
 {
-    (void)state;
     LoadConfig config = load_config(LOAD_FOREVER);
     config.may_lose = true;
     config.regions = ON_TWO_HOSTS;
@@ -325,9 +322,8 @@ static void host__killed_under_load(void **state)
 }
 
 /* FALLBACK: not a call fails while all hosts die, and the regions come back with a new one. */
-static void fallback__goes_on_and_comes_back(void **state)
+HASTY(fallback__goes_on_and_comes_back)
 {
-    (void)state;
     LoadConfig config = load_config(LOAD_FOREVER);
     config.flags = DODO_FALLBACK;
     Load *l = load_start(&config);
@@ -354,22 +350,6 @@ static void fallback__goes_on_and_comes_back(void **state)
 
 int main(int argc, char **argv)
 {
-#define PATIENT(f) cmocka_unit_test_setup_teardown(f, set_up_patient, tear_down)
-#define SEALED(f) cmocka_unit_test_setup_teardown(f, set_up_sealed, tear_down)
-#define MORTAL(f) cmocka_unit_test_setup_teardown(f, set_up_mortal, tear_down)
-#define HASTY(f) cmocka_unit_test_setup_teardown(f, set_up_hasty, tear_down)
-    const struct CMUnitTest tests[] = {
-        PATIENT(threads__every_byte),
-        {"threads__every_byte_sealed", threads__every_byte, set_up_sealed, tear_down, NULL},
-        SEALED(threads__a_crowd),
-        PATIENT(close__one_of_many_wins),
-        SEALED(signals__a_storm_disturbs_nothing),
-        SEALED(cancel__waits_for_the_call),
-        PATIENT(cancel__state_is_given_back),
-        HASTY(log__hook_comes_and_goes),
-        MORTAL(host__killed_under_load),
-        HASTY(fallback__goes_on_and_comes_back),
-    };
     cluster_arguments(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cases_run(NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Timers beside a plain array that is searched. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,15 +12,14 @@ static void *realloc_or_fail(void *p, size_t size)
 }
 #define realloc realloc_or_fail
 #include "base/timers.c"
-#undef realloc
 
+#include "tests/lib/case.h"
 #include "tests/lib/sim_rng.h"
 
 enum { TIMERS = 500, STEPS = 20000 };
 
-static void timers__are_due_in_order(void **state)
+TEST(timers__are_due_in_order)
 {
-    (void)state;
     static Timer all[TIMERS];
     static const uint64_t times[] = {50, 10, 40, 10, 30, UINT64_MAX, 20, 0};
     Timers t = {0};
@@ -56,9 +50,8 @@ static uint64_t least(const Timer *all, const bool *there)
     return due;
 }
 
-static void timers__beside_an_array(void **state)
+TEST(timers__beside_an_array)
 {
-    (void)state;
     static Timer all[TIMERS];
     static bool there[TIMERS];
     Timers t = {0};
@@ -88,9 +81,8 @@ static void timers__beside_an_array(void **state)
     timers_deinit(&t);
 }
 
-static void timers__are_postponed_together(void **state)
+TEST(timers__are_postponed_together)
 {
-    (void)state;
     Timer a, b, never;
     Timers t = {0};
     (void)timers_add(&t, &a, 10);
@@ -104,9 +96,8 @@ static void timers__are_postponed_together(void **state)
     timers_deinit(&t);
 }
 
-static void timers__without_memory(void **state)
+TEST(timers__without_memory)
 {
-    (void)state;
     static Timer all[TIMERS];
     Timers t = {0};
     size_t n = 0;
@@ -123,15 +114,4 @@ static void timers__without_memory(void **state)
     assert_true(timers_bytes(&t) >= n * sizeof(Timer *));
     timers_deinit(&t);
     assert_int_equal(timers_bytes(&t), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(timers__are_due_in_order),
-        cmocka_unit_test(timers__beside_an_array),
-        cmocka_unit_test(timers__are_postponed_together),
-        cmocka_unit_test(timers__without_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

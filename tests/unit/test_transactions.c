@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of transactions: both formats, in pieces of every size, whole and damaged. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +7,7 @@
 
 #include "examples/bench_random.h"
 #include "examples/transactions.h"
+#include "tests/lib/case.h"
 
 /* What a file holds, as text: transactions with a ';' after each. @step: bytes a piece. */
 typedef struct Read {
@@ -77,9 +72,8 @@ static void expect_error(const void *bytes, size_t len, const char *why)
 }
 #define TEXT(s) (s), sizeof(s) - 1
 
-static void text__is_read(void **state)
+TEST(text__is_read)
 {
-    (void)state;
     expect(TEXT(""), "");
     expect(TEXT("1 2 3\n"), "1 2 3;");
     expect(TEXT("1 2 3"), "1 2 3;");
@@ -87,23 +81,20 @@ static void text__is_read(void **state)
     expect(TEXT("0\n00012\n16777215\n"), "0;12;16777215;");
 }
 
-static void text__empty_lines_are_transactions(void **state)
+TEST(text__empty_lines_are_transactions)
 {
-    (void)state;
     expect(TEXT("\n"), ";");
     expect(TEXT("1\n\n \n2\n"), "1;;;2;");
     expect(TEXT("1\n "), "1;;");
 }
 
-static void text__items_are_a_set(void **state)
+TEST(text__items_are_a_set)
 {
-    (void)state;
     expect(TEXT("3 1 2\n5 5\n9 1 9 1 9\n"), "1 2 3;5;1 9;");
 }
 
-static void text__errors_tell_the_line(void **state)
+TEST(text__errors_tell_the_line)
 {
-    (void)state;
     expect_error(TEXT("1 2\n3 x\n"), "line 2: 'x' is no digit");
     expect_error(TEXT("1,2\n"), "line 1: ',' is no digit");
     expect_error(TEXT("1\n2\n-3\n"), "line 3: '-' is no digit");
@@ -119,20 +110,18 @@ static const uint8_t golden[] = {'D',  'O',  'D',  'O', 't', 'r',  '1',  '\n', 3
                                  0x01, 0xac, 0x02, 0,   1,   0xff, 0xff, 0xff, 0x07};
 static const char golden_text[] = "5 6 306;;16777215;";
 
-static void binary__is_read(void **state)
+TEST(binary__is_read)
 {
     static const uint8_t none[16] = "DODOtr1\n";
-    (void)state;
     expect(golden, sizeof golden, golden_text);
     expect(none, sizeof none, "");
 }
 
-static void binary__is_written(void **state)
+TEST(binary__is_written)
 {
     static const uint32_t first[] = {5, 6, 306}, third[] = {16777215};
     uint8_t bytes[64];
     size_t len = TRANSACTIONS_HEADER_BYTES;
-    (void)state;
     transactions_header(3, bytes);
     len += transaction_write(TRANSACTIONS_BINARY, first, 3, bytes + len);
     len += transaction_write(TRANSACTIONS_BINARY, NULL, 0, bytes + len);
@@ -144,9 +133,8 @@ static void binary__is_written(void **state)
     assert_int_equal(transaction_write(TRANSACTIONS_TEXT, NULL, 0, bytes), 1);
 }
 
-static void binary__truncated_is_reported(void **state)
+TEST(binary__truncated_is_reported)
 {
-    (void)state;
     for (size_t len = 1; len < sizeof golden; len++)
         expect_error(golden, len, len < 16 ? "within its header" : "of 3 transactions");
 }
@@ -160,11 +148,10 @@ static void expect_damage(size_t at, uint8_t byte, const char *why)
     expect_error(bytes, sizeof bytes, why);
 }
 
-static void binary__damage_is_reported(void **state)
+TEST(binary__damage_is_reported)
 {
     static const uint8_t many[] = "DODOtr1\n\1\0\0\0\0\0\0\0\xff\xff\xff\x07";
     uint8_t longer[sizeof golden + 1] = {0};
-    (void)state;
     expect_damage(3, 'x', "the mark of the binary format");
     expect_damage(12, 1, "the header tells of");
     expect_damage(8, 2, "2 transactions are followed by more bytes");
@@ -178,19 +165,17 @@ static void binary__damage_is_reported(void **state)
     expect_error(longer, sizeof longer, "3 transactions are followed by more bytes");
 }
 
-static void binary__items_do_not_run_over(void **state)
+TEST(binary__items_do_not_run_over)
 {
     static const uint8_t bytes[] = "DODOtr1\n\1\0\0\0\0\0\0\0\2\xff\xff\xff\x07\1";
-    (void)state;
     expect_error(bytes, sizeof bytes - 1, "an item number that is too large");
 }
 
 /* Any sets come back from either format. */
-static void formats__give_back_what_was_written(void **state)
+TEST(formats__give_back_what_was_written)
 {
     BenchRandom random = {1};
     uint8_t *bytes = malloc(1 << 20);
-    (void)state;
     assert_non_null(bytes);
     for (unsigned round = 0; round < 200; round++) {
         enum TransactionFormat format = round % 2 ? TRANSACTIONS_TEXT : TRANSACTIONS_BINARY;
@@ -216,11 +201,10 @@ static void formats__give_back_what_was_written(void **state)
     free(bytes);
 }
 
-static void next__takes_no_more_items_than_it_may(void **state)
+TEST(next__takes_no_more_items_than_it_may)
 {
     size_t len = 2 * (size_t)(TRANSACTION_ITEMS_MAX + 1);
     char *text = malloc(len);
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < len; i += 2)
         memcpy(text + i, "1 ", 2);
@@ -231,22 +215,4 @@ static void next__takes_no_more_items_than_it_may(void **state)
     assert_int_equal(r.error, -EBADMSG);
     assert_non_null(strstr(r.why, "transaction 1: more than 1048576 items"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text__is_read),
-        cmocka_unit_test(text__empty_lines_are_transactions),
-        cmocka_unit_test(text__items_are_a_set),
-        cmocka_unit_test(text__errors_tell_the_line),
-        cmocka_unit_test(binary__is_read),
-        cmocka_unit_test(binary__is_written),
-        cmocka_unit_test(binary__truncated_is_reported),
-        cmocka_unit_test(binary__damage_is_reported),
-        cmocka_unit_test(binary__items_do_not_run_over),
-        cmocka_unit_test(formats__give_back_what_was_written),
-        cmocka_unit_test(next__takes_no_more_items_than_it_may),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

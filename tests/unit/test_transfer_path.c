@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Credit that is never lost nor made, and the estimate that the timers go by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/cleanup.h"
 #include "proto/transfer_private.h"
+#include "tests/lib/case.h"
 
 enum { KIB = 1024 };
 
 /* ---- credit --------------------------------------------------------------------------------- */
 
-static void credit_init__window_within_its_cap(void **state)
+TEST(credit_init__window_within_its_cap)
 {
-    (void)state;
     static const struct {
         uint64_t cap, window, floor;
     } cases[] = {
@@ -34,9 +28,8 @@ static void credit_init__window_within_its_cap(void **state)
     }
 }
 
-static void credit_take__cases(void **state)
+TEST(credit_take__cases)
 {
-    (void)state;
     static const struct {
         uint64_t used, want, least;
         bool has_none;
@@ -66,9 +59,8 @@ static void credit_take__cases(void **state)
     }
 }
 
-static void credit_on_success__grows_by_a_block_a_window_up_to_the_cap(void **state)
+TEST(credit_on_success__grows_by_a_block_a_window_up_to_the_cap)
 {
-    (void)state;
     CreditPool c;
     credit_init(&c, 80 * KIB);
     for (int i = 0; i < 64; i++)
@@ -79,9 +71,8 @@ static void credit_on_success__grows_by_a_block_a_window_up_to_the_cap(void **st
     assert_int_equal(c.window_bytes, 80 * KIB);
 }
 
-static void credit_on_loss__halves_once_a_round_trip_down_to_the_floor(void **state)
+TEST(credit_on_loss__halves_once_a_round_trip_down_to_the_floor)
 {
-    (void)state;
     CreditPool c;
     credit_init(&c, 1024 * KIB);
     credit_on_loss(&c, 5, 1000); /* the first counts whatever the time */
@@ -96,9 +87,8 @@ static void credit_on_loss__halves_once_a_round_trip_down_to_the_floor(void **st
 
 /* ---- path ----------------------------------------------------------------------------------- */
 
-static void path_sample_rtt__filter_of_rfc_6298(void **state)
+TEST(path_sample_rtt__filter_of_rfc_6298)
 {
-    (void)state;
     PathEstimate p = {0};
     path_sample_rtt(&p, 800);
     assert_int_equal(p.srtt_ns, 800);
@@ -117,9 +107,8 @@ static void path_sample_rtt__filter_of_rfc_6298(void **state)
     assert_true(path_probe_ns(&zero, UINT64_MAX) < 1000 * NS_PER_S);
 }
 
-static void path_sample_rate__smooths_and_ignores_gulps(void **state)
+TEST(path_sample_rate__smooths_and_ignores_gulps)
 {
-    (void)state;
     PathEstimate p = {0};
     path_sample_rate(&p, 50000, 0);
     path_sample_rate(&p, 0, 50000);
@@ -134,9 +123,8 @@ static void path_sample_rate__smooths_and_ignores_gulps(void **state)
     assert_int_not_equal(p.rate_bps, 0);
 }
 
-static void path_probe_ns__cases(void **state)
+TEST(path_probe_ns__cases)
 {
-    (void)state;
     static const struct {
         PathEstimate path;
         uint64_t outstanding, ns;
@@ -151,9 +139,8 @@ static void path_probe_ns__cases(void **state)
         assert_int_equal(path_probe_ns(&cases[i].path, cases[i].outstanding), cases[i].ns);
 }
 
-static void path_reorder_ns__a_quarter_of_a_round_trip(void **state)
+TEST(path_reorder_ns__a_quarter_of_a_round_trip)
 {
-    (void)state;
     assert_int_equal(path_reorder_ns(&(PathEstimate){0}), 50 * NS_PER_US);
     assert_int_equal(path_reorder_ns(&(PathEstimate){.srtt_ns = 199 * NS_PER_US}), 50 * NS_PER_US);
     assert_int_equal(path_reorder_ns(&(PathEstimate){.srtt_ns = 400 * NS_PER_US}), 100 * NS_PER_US);
@@ -166,9 +153,8 @@ static CreditPool pool;
 static const TransferConfig config = {
     .segment = 1400, .deadline_ns = 100 * NS_PER_MS, .credit = &pool, .path = &path};
 
-static void clock_busy__doubles_from_1_to_50_ms_once_a_time_out(void **state)
+TEST(clock_busy__doubles_from_1_to_50_ms_once_a_time_out)
 {
-    (void)state;
     TransferClock k;
     uint64_t now = 1000, expect = NS_PER_MS;
     clock_start(&k, &config, now);
@@ -186,9 +172,8 @@ static void clock_busy__doubles_from_1_to_50_ms_once_a_time_out(void **state)
     assert_int_equal(k.busy_until_ns, now + NS_PER_MS);
 }
 
-static void clock_check_probe__doubles_and_starts_over_when_heard(void **state)
+TEST(clock_check_probe__doubles_and_starts_over_when_heard)
 {
-    (void)state;
     TransferClock k;
     path = (PathEstimate){.srtt_ns = NS_PER_MS};
     clock_start(&k, &config, 0);
@@ -212,9 +197,8 @@ static void clock_check_probe__doubles_and_starts_over_when_heard(void **state)
     assert_int_equal(clock_deadline(&k, &config, true, 0), now + NS_PER_MS);
 }
 
-static void clock_deadline__is_the_first_of_all(void **state)
+TEST(clock_deadline__is_the_first_of_all)
 {
-    (void)state;
     TransferClock k;
     path = (PathEstimate){.srtt_ns = 4 * NS_PER_MS};
     clock_start(&k, &config, NS_PER_S);
@@ -234,9 +218,8 @@ static void clock_deadline__is_the_first_of_all(void **state)
 }
 
 /* Who waits for its turn waits for no host; the silence of an earlier try counts. */
-static void clock_sent__a_silence_begins_with_what_is_asked(void **state)
+TEST(clock_sent__a_silence_begins_with_what_is_asked)
 {
-    (void)state;
     TransferClock k;
     path = (PathEstimate){.srtt_ns = 4 * NS_PER_MS};
     clock_start(&k, &config, 0);
@@ -257,9 +240,8 @@ static void clock_sent__a_silence_begins_with_what_is_asked(void **state)
 }
 
 /* What was measured while mostly nobody listened tells nothing of the path. */
-static void sample_is_good__only_if_somebody_listened(void **state)
+TEST(sample_is_good__only_if_somebody_listened)
 {
-    (void)state;
     uint64_t missed = 7 * NS_PER_S;
     TransferConfig listens = config;
     listens.missed_ns = &missed;
@@ -272,9 +254,8 @@ static void sample_is_good__only_if_somebody_listened(void **state)
 /* ---- credit in flight ----------------------------------------------------------------------- */
 
 /* The shared pool is touched in batches, and always squared when nothing is under way. */
-static void flight_land__gives_back_in_batches_and_at_the_end(void **state)
+TEST(flight_land__gives_back_in_batches_and_at_the_end)
 {
-    (void)state;
     TransferFlight f = {0};
     credit_init(&pool, 1024 * KIB);
     assert_int_equal(flight_take(&f, &config, 10000, 10000), 10000);
@@ -300,9 +281,8 @@ static void flight_land__gives_back_in_batches_and_at_the_end(void **state)
 }
 
 /* Of all on a channel one at least moves, however scarce credit is; the others wait their turn. */
-static void flight_take__one_of_a_channel_at_least(void **state)
+TEST(flight_take__one_of_a_channel_at_least)
 {
-    (void)state;
     uint64_t together = 0;
     TransferFlight a = {0}, b = {0}, other = {0};
     TransferConfig shared = config;
@@ -326,9 +306,8 @@ static void flight_take__one_of_a_channel_at_least(void **state)
 }
 
 /* A silent host's credit serves the others; when it answers after all nothing is counted twice. */
-static void flight_give_back__nothing_of_a_silent_host_is_under_way(void **state)
+TEST(flight_give_back__nothing_of_a_silent_host_is_under_way)
 {
-    (void)state;
     uint64_t together = 0;
     TransferFlight a = {0}, b = {0};
     TransferConfig shared = config;
@@ -356,9 +335,8 @@ static void flight_give_back__nothing_of_a_silent_host_is_under_way(void **state
 
 /* ---- maps of segments ----------------------------------------------------------------------- */
 
-static void cut_fit__never_more_than_given(void **state)
+TEST(cut_fit__never_more_than_given)
 {
-    (void)state;
     const Cut cut = {.len = 8192, .segment = 1400, .last = 5}; /* the last one has 1192 */
     static const struct {
         uint64_t map, bytes, fit;
@@ -372,28 +350,4 @@ static void cut_fit__never_more_than_given(void **state)
     assert_int_equal(cut_bytes(&cut, 0x3f), 8192);
     assert_int_equal(cut_bytes(&cut, 0x21), 2592);
     assert_int_equal(cut_all(&cut), 0x3f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credit_init__window_within_its_cap),
-        cmocka_unit_test(credit_take__cases),
-        cmocka_unit_test(credit_on_success__grows_by_a_block_a_window_up_to_the_cap),
-        cmocka_unit_test(credit_on_loss__halves_once_a_round_trip_down_to_the_floor),
-        cmocka_unit_test(path_sample_rtt__filter_of_rfc_6298),
-        cmocka_unit_test(path_sample_rate__smooths_and_ignores_gulps),
-        cmocka_unit_test(path_probe_ns__cases),
-        cmocka_unit_test(path_reorder_ns__a_quarter_of_a_round_trip),
-        cmocka_unit_test(clock_busy__doubles_from_1_to_50_ms_once_a_time_out),
-        cmocka_unit_test(clock_check_probe__doubles_and_starts_over_when_heard),
-        cmocka_unit_test(clock_deadline__is_the_first_of_all),
-        cmocka_unit_test(clock_sent__a_silence_begins_with_what_is_asked),
-        cmocka_unit_test(sample_is_good__only_if_somebody_listened),
-        cmocka_unit_test(flight_land__gives_back_in_batches_and_at_the_end),
-        cmocka_unit_test(flight_take__one_of_a_channel_at_least),
-        cmocka_unit_test(flight_give_back__nothing_of_a_silent_host_is_under_way),
-        cmocka_unit_test(cut_fit__never_more_than_given),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading over a simulated wire: sizes, credit, unfilled blocks, refusals, silence, strangers.
  * Every byte is right or its block is reported, and every byte of credit is given back. */
+#include "tests/lib/case.h"
 #include "tests/unit/transfer_read_sim.h"
 
 /* ---- without faults ------------------------------------------------------------------------- */
 
-static void read_transfer__sizes_and_offsets(void **state)
+TEST(read_transfer__sizes_and_offsets)
 {
-    (void)state;
     static const size_t lens[] = {1,     895,   4096,  8192,   14336,  57343,
                                   57344, 57345, 65536, 262144, 1000003};
     static const uint64_t offsets[] = {0, 1, 4095, 4096, 123456};
@@ -26,9 +26,8 @@ static void read_transfer__sizes_and_offsets(void **state)
     sim_free(s);
 }
 
-static void read_transfer__largest(void **state)
+TEST(read_transfer__largest)
 {
-    (void)state;
     ReadSim *s = sim_new(2);
     read_whole(s, 4095, TRANSFER_BYTES_MAX);
     assert_int_equal(s->t.chunks_count, TRANSFER_CHUNKS_MAX);
@@ -40,9 +39,8 @@ static void read_transfer__largest(void **state)
     sim_free(s);
 }
 
-static void read_transfer__small_read_is_one_ask(void **state)
+TEST(read_transfer__small_read_is_one_ask)
 {
-    (void)state;
     ReadSim *s = sim_new(3);
     read_whole(s, 8192, 8192);
     assert_int_equal(s->reads, 1);
@@ -52,9 +50,8 @@ static void read_transfer__small_read_is_one_ask(void **state)
 }
 
 /* 64 KiB of credit at first: more than one chunk is asked for before anything came. */
-static void read_transfer__asks_as_far_as_the_window_allows(void **state)
+TEST(read_transfer__asks_as_far_as_the_window_allows)
 {
-    (void)state;
     ReadSim *s = sim_new(4);
     start(s, 0, 300000);
     assert_int_equal(s->count.asks, 1); /* the 8 KiB left are not worth an ask of their own */
@@ -71,9 +68,8 @@ static void read_transfer__asks_as_far_as_the_window_allows(void **state)
     sim_free(s);
 }
 
-static void read_transfer__window_grows_only_where_it_held_back(void **state)
+TEST(read_transfer__window_grows_only_where_it_held_back)
 {
-    (void)state;
     ReadSim *s = sim_new(5);
     for (int i = 0; i < 50; i++)
         read_whole(s, 0, 8192);
@@ -85,9 +81,8 @@ static void read_transfer__window_grows_only_where_it_held_back(void **state)
 }
 
 /* Others have all the credit: still never stuck, if only step by step. */
-static void read_transfer__progress_without_credit(void **state)
+TEST(read_transfer__progress_without_credit)
 {
-    (void)state;
     ReadSim *s = sim_new(6);
     assert_int_equal(credit_take(&s->pool, 64 * KIB, 1, false), 64 * KIB);
     s->config.count = NULL;
@@ -105,9 +100,8 @@ static void read_transfer__progress_without_credit(void **state)
     sim_free(s);
 }
 
-static void read_transfer__clean_wire_with_jitter_sends_nothing_again(void **state)
+TEST(read_transfer__clean_wire_with_jitter_sends_nothing_again)
 {
-    (void)state;
     static const struct {
         uint64_t delay_us, jitter_us, rate;
     } wires[] = {
@@ -129,9 +123,8 @@ static void read_transfer__clean_wire_with_jitter_sends_nothing_again(void **sta
     }
 }
 
-static void read_transfer__round_trip_is_measured(void **state)
+TEST(read_transfer__round_trip_is_measured)
 {
-    (void)state;
     ReadSim *s = sim_new(7);
     for (int k = 0; k < 2; k++)
         s->w->wires[k] = (Wire){.delay_ns = 300 * NS_PER_US, .rate_bps = 0};
@@ -146,9 +139,8 @@ static void read_transfer__round_trip_is_measured(void **state)
 
 /* ---- unfilled blocks ------------------------------------------------------------------------ */
 
-static void read_transfer__unfilled_blocks_and_neighbours_are_reported(void **state)
+TEST(read_transfer__unfilled_blocks_and_neighbours_are_reported)
 {
-    (void)state;
     static const struct {
         uint64_t offset;
         size_t len;
@@ -177,9 +169,8 @@ static void read_transfer__unfilled_blocks_and_neighbours_are_reported(void **st
     sim_free(s);
 }
 
-static void read_transfer__all_unfilled_is_one_answer_a_chunk(void **state)
+TEST(read_transfer__all_unfilled_is_one_answer_a_chunk)
 {
-    (void)state;
     ReadSim *s = sim_new(21);
     for (unsigned b = 0; b < BLOCKS_MAX; b++)
         s->unfilled[b] = true;
@@ -191,9 +182,8 @@ static void read_transfer__all_unfilled_is_one_answer_a_chunk(void **state)
 }
 
 /* A block that turned unfilled after its bytes had come is reported, to be on the safe side. */
-static void read_transfer__block_seen_unfilled_late(void **state)
+TEST(read_transfer__block_seen_unfilled_late)
 {
-    (void)state;
     ReadSim *s = sim_new(23);
     s->config.segment = 4096;
     start(s, 0, 8192);
@@ -211,9 +201,8 @@ static void read_transfer__block_seen_unfilled_late(void **state)
 }
 
 /* A reply that names no unfilled block and yet brings nothing must not make us ask for ever. */
-static void read_transfer__empty_answer_is_believed(void **state)
+TEST(read_transfer__empty_answer_is_believed)
 {
-    (void)state;
     ReadSim *s = sim_new(22);
     start(s, 0, 8192);
     WireData m = {.ask = s->first_ask, .index = WIRE_INDEX_NONE, .filled = 3};
@@ -226,9 +215,8 @@ static void read_transfer__empty_answer_is_believed(void **state)
 
 /* ---- refusals, silence ---------------------------------------------------------------------- */
 
-static void read_transfer__refusals_end_it_at_once(void **state)
+TEST(read_transfer__refusals_end_it_at_once)
 {
-    (void)state;
     static const struct {
         uint16_t status, told;
     } cases[] = {
@@ -251,9 +239,8 @@ static void read_transfer__refusals_end_it_at_once(void **state)
 }
 
 /* BUSY for longer than the deadline: the host lives, so the read waits and is then served. */
-static void read_transfer__busy_backs_off_and_is_no_death(void **state)
+TEST(read_transfer__busy_backs_off_and_is_no_death)
 {
-    (void)state;
     ReadSim *s = sim_new(40);
     s->config.deadline_ns = 100 * NS_PER_MS;
     s->busy = 20;
@@ -266,9 +253,8 @@ static void read_transfer__busy_backs_off_and_is_no_death(void **state)
     sim_free(s);
 }
 
-static void read_transfer__silence_is_death_after_probes(void **state)
+TEST(read_transfer__silence_is_death_after_probes)
 {
-    (void)state;
     ReadSim *s = sim_new(41);
     read_whole(s, 0, 8192);
     s->w->wires[TO_SERVER].cut = true;
@@ -286,9 +272,8 @@ static void read_transfer__silence_is_death_after_probes(void **state)
 }
 
 /* The deadline counts from the last sign of life, not from the start. */
-static void read_transfer__slow_host_is_not_dead(void **state)
+TEST(read_transfer__slow_host_is_not_dead)
 {
-    (void)state;
     ReadSim *s = sim_new(42);
     s->w->wires[TO_CLIENT].rate_bps = 20000; /* 8 KiB take 0.4 s */
     s->config.deadline_ns = 300 * NS_PER_MS;
@@ -296,9 +281,8 @@ static void read_transfer__slow_host_is_not_dead(void **state)
     sim_free(s);
 }
 
-static void read_transfer__stop_of_the_process_is_not_silence(void **state)
+TEST(read_transfer__stop_of_the_process_is_not_silence)
 {
-    (void)state;
     ReadSim *s = sim_new(43);
     read_whole(s, 0, 8192);
     uint64_t srtt = s->path.srtt_ns, missed = 0;
@@ -313,9 +297,8 @@ static void read_transfer__stop_of_the_process_is_not_silence(void **state)
 
 /* What a dead host was asked for holds up another's read for a time-out, not for the deadline; and
  * no more is asked of it than a segment at a time. */
-static void read_transfer__silent_host_holds_up_no_other(void **state)
+TEST(read_transfer__silent_host_holds_up_no_other)
 {
-    (void)state;
     ReadSim *s = sim_new(47);
     static ReadTransfer live;
     uint64_t together = 0, now = 1;
@@ -340,9 +323,8 @@ static void read_transfer__silent_host_holds_up_no_other(void **state)
     sim_free(s);
 }
 
-static void read_transfer__resend_asks_for_what_is_missing(void **state)
+TEST(read_transfer__resend_asks_for_what_is_missing)
 {
-    (void)state;
     ReadSim *s = sim_new(44);
     s->w->wires[TO_CLIENT].drop_mask = 0x38;
     start(s, 0, 8192);
@@ -361,9 +343,8 @@ static void read_transfer__resend_asks_for_what_is_missing(void **state)
 
 /* ---- strangers ------------------------------------------------------------------------------ */
 
-static void read_transfer__data_counts_only_for_its_own_ask(void **state)
+TEST(read_transfer__data_counts_only_for_its_own_ask)
 {
-    (void)state;
     static uint8_t bad[SEGMENT];
     memset(bad, 0x55, sizeof bad);
     ReadSim *s = sim_new(50);
@@ -406,9 +387,8 @@ static void read_transfer__data_counts_only_for_its_own_ask(void **state)
 }
 
 /* The channel's counter goes on elsewhere meanwhile; numbers stay apart and data finds its ask. */
-static void read_transfer__numbers_that_others_take(void **state)
+TEST(read_transfer__numbers_that_others_take)
 {
-    (void)state;
     ReadSim *one = sim_new(599);
     one->pool.window_bytes = 56 * KIB;
     start(one, 0, 2 * WIRE_CHUNK_MAX); /* ask 1 */
@@ -438,9 +418,8 @@ static void read_transfer__numbers_that_others_take(void **state)
 }
 
 /* Data that was given up for lost comes after all, before its second copy: it counts, once. */
-static void read_transfer__late_data_of_an_older_ask_counts(void **state)
+TEST(read_transfer__late_data_of_an_older_ask_counts)
 {
-    (void)state;
     ReadSim *s = sim_new(51);
     start(s, 0, 8192);
     uint64_t now = s->w->now_ns;
@@ -467,9 +446,8 @@ static void read_transfer__late_data_of_an_older_ask_counts(void **state)
 }
 
 /* Nobody calls output for a while (the session is being set up again): timers never stand still. */
-static void read_transfer__deadline_moves_without_output(void **state)
+TEST(read_transfer__deadline_moves_without_output)
 {
-    (void)state;
     ReadSim *s = sim_new(52);
     start(s, 0, 100000);
     for (int i = 0; s->t.state == TRANSFER_RUNNING; i++) {
@@ -486,30 +464,5 @@ static void read_transfer__deadline_moves_without_output(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_transfer__sizes_and_offsets),
-        cmocka_unit_test(read_transfer__largest),
-        cmocka_unit_test(read_transfer__small_read_is_one_ask),
-        cmocka_unit_test(read_transfer__asks_as_far_as_the_window_allows),
-        cmocka_unit_test(read_transfer__window_grows_only_where_it_held_back),
-        cmocka_unit_test(read_transfer__progress_without_credit),
-        cmocka_unit_test(read_transfer__clean_wire_with_jitter_sends_nothing_again),
-        cmocka_unit_test(read_transfer__round_trip_is_measured),
-        cmocka_unit_test(read_transfer__unfilled_blocks_and_neighbours_are_reported),
-        cmocka_unit_test(read_transfer__all_unfilled_is_one_answer_a_chunk),
-        cmocka_unit_test(read_transfer__block_seen_unfilled_late),
-        cmocka_unit_test(read_transfer__empty_answer_is_believed),
-        cmocka_unit_test(read_transfer__refusals_end_it_at_once),
-        cmocka_unit_test(read_transfer__busy_backs_off_and_is_no_death),
-        cmocka_unit_test(read_transfer__silence_is_death_after_probes),
-        cmocka_unit_test(read_transfer__slow_host_is_not_dead),
-        cmocka_unit_test(read_transfer__stop_of_the_process_is_not_silence),
-        cmocka_unit_test(read_transfer__silent_host_holds_up_no_other),
-        cmocka_unit_test(read_transfer__resend_asks_for_what_is_missing),
-        cmocka_unit_test(read_transfer__data_counts_only_for_its_own_ask),
-        cmocka_unit_test(read_transfer__numbers_that_others_take),
-        cmocka_unit_test(read_transfer__late_data_of_an_older_ask_counts),
-        cmocka_unit_test(read_transfer__deadline_moves_without_output),
-    };
-    return cmocka_run_group_tests(tests, make_truth, NULL);
+    return cases_run(make_truth, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading with loss, duplicates and reordering: the right bytes, and no more sent again than was
  * lost. */
+#include "tests/lib/case.h"
 #include "tests/unit/transfer_loss.h"
 #include "tests/unit/transfer_read_sim.h"
 
 /* What was lost in the middle is asked for again, exactly that, a reorder time after its gap. */
-static void read_transfer__gap_is_asked_again_exactly(void **state)
+TEST(read_transfer__gap_is_asked_again_exactly)
 {
-    (void)state;
     ReadSim *s = sim_new(10);
     read_whole(s, 0, 8192);                  /* measures the path */
     s->w->wires[TO_CLIENT].drop_mask = 0x0a; /* segments 1 and 3 of 6 */
@@ -26,9 +26,8 @@ static void read_transfer__gap_is_asked_again_exactly(void **state)
     sim_free(s);
 }
 
-static void read_transfer__lone_lost_tail_costs_one_probe(void **state)
+TEST(read_transfer__lone_lost_tail_costs_one_probe)
 {
-    (void)state;
     ReadSim *s = sim_new(11);
     read_whole(s, 0, 8192);
     s->w->wires[TO_CLIENT].drop_mask = 0x20;
@@ -42,9 +41,8 @@ static void read_transfer__lone_lost_tail_costs_one_probe(void **state)
 }
 
 /* Several at the end: one is probed, and its answer tells that the others are lost too. */
-static void read_transfer__lost_tail_probes_one_then_asks_the_rest(void **state)
+TEST(read_transfer__lost_tail_probes_one_then_asks_the_rest)
 {
-    (void)state;
     ReadSim *s = sim_new(12);
     read_whole(s, 0, 8192);
     s->w->wires[TO_CLIENT].drop_mask = 0x3c;
@@ -55,9 +53,8 @@ static void read_transfer__lost_tail_probes_one_then_asks_the_rest(void **state)
     sim_free(s);
 }
 
-static void read_transfer__lost_ask_is_probed_with_one_segment(void **state)
+TEST(read_transfer__lost_ask_is_probed_with_one_segment)
 {
-    (void)state;
     ReadSim *s = sim_new(13);
     read_whole(s, 0, 8192);
     s->w->wires[TO_SERVER].drop_mask = 1;
@@ -69,9 +66,8 @@ static void read_transfer__lost_ask_is_probed_with_one_segment(void **state)
 }
 
 /* An ask that is lost among others is not asked for again at once: it may only be late. */
-static void read_transfer__lost_ask_among_others(void **state)
+TEST(read_transfer__lost_ask_among_others)
 {
-    (void)state;
     ReadSim *s = sim_new(14);
     s->pool.window_bytes = 512 * KIB;
     read_whole(s, 0, 8192);
@@ -82,9 +78,8 @@ static void read_transfer__lost_ask_among_others(void **state)
     sim_free(s);
 }
 
-static void read_transfer__asks_out_of_turn_cost_at_most_a_probe(void **state)
+TEST(read_transfer__asks_out_of_turn_cost_at_most_a_probe)
 {
-    (void)state;
     ReadSim *s = sim_new(15);
     s->pool.window_bytes = 512 * KIB;
     read_whole(s, 0, 8192);
@@ -98,9 +93,8 @@ static void read_transfer__asks_out_of_turn_cost_at_most_a_probe(void **state)
     sim_free(s);
 }
 
-static void read_transfer__sends_again_at_most_1_2_times_what_was_lost(void **state)
+TEST(read_transfer__sends_again_at_most_1_2_times_what_was_lost)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(loss_cases); i++) {
         ReadSim *s = sim_new(1000 + i);
         wires_lossy(s->w, &loss_cases[i]);
@@ -111,9 +105,8 @@ static void read_transfer__sends_again_at_most_1_2_times_what_was_lost(void **st
     }
 }
 
-static void read_transfer__any_loss_and_order_gives_the_right_bytes(void **state)
+TEST(read_transfer__any_loss_and_order_gives_the_right_bytes)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
         ReadSim *s = sim_new(5000 + seed);
         s->config.deadline_ns = 20 * NS_PER_S;
@@ -133,15 +126,5 @@ static void read_transfer__any_loss_and_order_gives_the_right_bytes(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_transfer__gap_is_asked_again_exactly),
-        cmocka_unit_test(read_transfer__lone_lost_tail_costs_one_probe),
-        cmocka_unit_test(read_transfer__lost_tail_probes_one_then_asks_the_rest),
-        cmocka_unit_test(read_transfer__lost_ask_is_probed_with_one_segment),
-        cmocka_unit_test(read_transfer__lost_ask_among_others),
-        cmocka_unit_test(read_transfer__asks_out_of_turn_cost_at_most_a_probe),
-        cmocka_unit_test(read_transfer__sends_again_at_most_1_2_times_what_was_lost),
-        cmocka_unit_test(read_transfer__any_loss_and_order_gives_the_right_bytes),
-    };
-    return cmocka_run_group_tests(tests, make_truth, NULL);
+    return cases_run(make_truth, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing over a simulated wire: chunks, credit, grants, refusals, silence, strangers. Every byte
  * arrives or its chunk is refused, and every byte of credit is given back. */
+#include "tests/lib/case.h"
 #include "tests/unit/transfer_write_sim.h"
 
 /* ---- without faults ------------------------------------------------------------------------- */
 
-static void write_chunk_count__no_block_in_two_chunks(void **state)
+TEST(write_chunk_count__no_block_in_two_chunks)
 {
-    (void)state;
     static const struct {
         uint64_t offset;
         size_t len;
@@ -33,9 +33,8 @@ static void write_chunk_count__no_block_in_two_chunks(void **state)
         assert_int_equal(write_chunk_count(cases[i].offset, cases[i].len), cases[i].count);
 }
 
-static void write_transfer__chunks_cover_the_range_and_end_at_blocks(void **state)
+TEST(write_transfer__chunks_cover_the_range_and_end_at_blocks)
 {
-    (void)state;
     static const struct {
         uint64_t offset;
         size_t len;
@@ -57,9 +56,8 @@ static void write_transfer__chunks_cover_the_range_and_end_at_blocks(void **stat
     sim_free(s);
 }
 
-static void write_transfer__sizes_kinds_and_offsets(void **state)
+TEST(write_transfer__sizes_kinds_and_offsets)
 {
-    (void)state;
     static const size_t lens[] = {1, 896, 4096, 8192, 57343, 57344, 57345, 65536, 262144, 1000003};
     static const uint64_t offsets[] = {0, 1, 4095, 4096, 123456};
     static const uint16_t segments[] = {WIRE_SEGMENT_MIN, 1400, 8000, WIRE_SEGMENT_MAX};
@@ -77,9 +75,8 @@ static void write_transfer__sizes_kinds_and_offsets(void **state)
     sim_free(s);
 }
 
-static void write_transfer__largest(void **state)
+TEST(write_transfer__largest)
 {
-    (void)state;
     WriteSim *s = sim_new(3);
     write_whole(s, WRITE_DATA, 4096, TRANSFER_BYTES_MAX);
     assert_int_equal(s->t.chunks_count, TRANSFER_CHUNKS_MAX);
@@ -88,9 +85,8 @@ static void write_transfer__largest(void **state)
     sim_free(s);
 }
 
-static void write_transfer__small_write_is_one_burst_and_one_ack(void **state)
+TEST(write_transfer__small_write_is_one_burst_and_one_ack)
 {
-    (void)state;
     WriteSim *s = sim_new(4);
     s->w->wires[TO_SERVER] = s->w->wires[TO_CLIENT] = (Wire){.delay_ns = 300 * NS_PER_US};
     uint64_t begin = s->w->now_ns;
@@ -103,9 +99,8 @@ static void write_transfer__small_write_is_one_burst_and_one_ack(void **state)
     sim_free(s);
 }
 
-static void write_transfer__numbers_and_names(void **state)
+TEST(write_transfer__numbers_and_names)
 {
-    (void)state;
     static const struct {
         enum WriteKind kind;
         uint64_t number, transfer, numbers[3], transfers[3];
@@ -140,9 +135,8 @@ static void write_transfer__numbers_and_names(void **state)
     sim_free(s);
 }
 
-static void write_transfer__clean_wire_with_jitter_sends_nothing_again(void **state)
+TEST(write_transfer__clean_wire_with_jitter_sends_nothing_again)
 {
-    (void)state;
     static const struct {
         uint64_t delay_us, jitter_us, rate;
     } wires[] = {
@@ -167,9 +161,8 @@ static void write_transfer__clean_wire_with_jitter_sends_nothing_again(void **st
 /* ---- credit and grant ----------------------------------------------------------------------- */
 
 /* A window of less than a chunk: a poll behind each burst, not a time-out. */
-static void write_transfer__small_window_is_kept_moving_by_polls(void **state)
+TEST(write_transfer__small_window_is_kept_moving_by_polls)
 {
-    (void)state;
     WriteSim *s = sim_new(6);
     write_whole(s, WRITE_DATA, 0, 8192);
     s->pool.window_bytes = 16 * KIB;
@@ -182,9 +175,8 @@ static void write_transfer__small_window_is_kept_moving_by_polls(void **state)
     sim_free(s);
 }
 
-static void write_transfer__grant_bounds_what_is_in_flight(void **state)
+TEST(write_transfer__grant_bounds_what_is_in_flight)
 {
-    (void)state;
     static const uint32_t grants[] = {0, 1000, 8 * KIB, 20 * KIB, 100 * KIB};
     for (size_t i = 0; i < ARRAY_SIZE(grants); i++) {
         WriteSim *s = sim_new(7);
@@ -205,9 +197,8 @@ static void write_transfer__grant_bounds_what_is_in_flight(void **state)
 }
 
 /* Where whole chunks are under way their acknowledgments make room: no poll is needed. */
-static void write_transfer__pipeline_needs_no_polls(void **state)
+TEST(write_transfer__pipeline_needs_no_polls)
 {
-    (void)state;
     WriteSim *s = sim_new(9);
     s->pool.window_bytes = 80 * KIB;
     start(s, WRITE_DATA, 0, 3 * WIRE_CHUNK_MAX);
@@ -220,9 +211,8 @@ static void write_transfer__pipeline_needs_no_polls(void **state)
 }
 
 /* The answer to a poll says nothing about what was sent after the poll. */
-static void write_transfer__poll_tells_of_what_was_sent_before_it(void **state)
+TEST(write_transfer__poll_tells_of_what_was_sent_before_it)
 {
-    (void)state;
     WriteSim *s = sim_new(17);
     Burst b;
     uint8_t poll[WIRE_WRITE_HEADER_SIZE];
@@ -252,9 +242,8 @@ static void write_transfer__poll_tells_of_what_was_sent_before_it(void **state)
 }
 
 /* What was suspected before a fill started again is not suspect any more. */
-static void write_transfer__suspicion_does_not_outlive_a_resend(void **state)
+TEST(write_transfer__suspicion_does_not_outlive_a_resend)
 {
-    (void)state;
     WriteSim *s = sim_new(18);
     Burst b;
     uint8_t poll[WIRE_WRITE_HEADER_SIZE];
@@ -276,9 +265,8 @@ static void write_transfer__suspicion_does_not_outlive_a_resend(void **state)
     sim_free(s);
 }
 
-static void write_transfer__progress_without_credit(void **state)
+TEST(write_transfer__progress_without_credit)
 {
-    (void)state;
     WriteSim *s = sim_new(8);
     Burst b;
     uint8_t poll[WIRE_WRITE_HEADER_SIZE];
@@ -299,9 +287,8 @@ static void write_transfer__progress_without_credit(void **state)
 
 /* ---- refusals, silence ---------------------------------------------------------------------- */
 
-static void write_transfer__refusals_end_it_at_once(void **state)
+TEST(write_transfer__refusals_end_it_at_once)
 {
-    (void)state;
     static const struct {
         enum WriteKind kind;
         uint16_t status, told;
@@ -322,9 +309,8 @@ static void write_transfer__refusals_end_it_at_once(void **state)
     }
 }
 
-static void write_transfer__stale_fills_are_counted_the_others_done(void **state)
+TEST(write_transfer__stale_fills_are_counted_the_others_done)
 {
-    (void)state;
     WriteSim *s = sim_new(40);
     s->stale = 0x15;
     write_whole(s, WRITE_FILL, 0, 7 * WIRE_CHUNK_MAX);
@@ -336,9 +322,8 @@ static void write_transfer__stale_fills_are_counted_the_others_done(void **state
 }
 
 /* After BUSY a write asks before it sends its data again. */
-static void write_transfer__busy_backs_off_and_asks_first(void **state)
+TEST(write_transfer__busy_backs_off_and_asks_first)
 {
-    (void)state;
     WriteSim *s = sim_new(41);
     s->config.deadline_ns = 100 * NS_PER_MS;
     s->busy = 6 + 10; /* the burst, then polls only */
@@ -357,9 +342,8 @@ static void write_transfer__busy_backs_off_and_asks_first(void **state)
     sim_free(s);
 }
 
-static void write_transfer__silence_is_death_after_polls(void **state)
+TEST(write_transfer__silence_is_death_after_polls)
 {
-    (void)state;
     WriteSim *s = sim_new(42);
     write_whole(s, WRITE_DATA, 0, 8192);
     s->w->wires[TO_CLIENT].cut = true;
@@ -373,9 +357,8 @@ static void write_transfer__silence_is_death_after_polls(void **state)
     sim_free(s);
 }
 
-static void write_transfer__stop_of_the_process_is_not_silence(void **state)
+TEST(write_transfer__stop_of_the_process_is_not_silence)
 {
-    (void)state;
     WriteSim *s = sim_new(43);
     write_whole(s, WRITE_DATA, 0, 8192);
     uint64_t srtt = s->path.srtt_ns, missed = 0;
@@ -389,9 +372,8 @@ static void write_transfer__stop_of_the_process_is_not_silence(void **state)
 }
 
 /* A renewed session: a write asks what is there, a fill (known by its session) starts again. */
-static void write_transfer__resend(void **state)
+TEST(write_transfer__resend)
 {
-    (void)state;
     static const struct {
         enum WriteKind kind;
         uint64_t drop, received, again;
@@ -416,9 +398,8 @@ static void write_transfer__resend(void **state)
 }
 
 /* The imd dropped an open fill, but we hold that half of it is there: a poll finds out. */
-static void write_transfer__forgotten_fill_is_offered_again(void **state)
+TEST(write_transfer__forgotten_fill_is_offered_again)
 {
-    (void)state;
     WriteSim *s = sim_new(45);
     write_whole(s, WRITE_FILL, 0, 8192);
     s->w->wires[TO_SERVER].drop_mask = 0x02;
@@ -433,9 +414,8 @@ static void write_transfer__forgotten_fill_is_offered_again(void **state)
 }
 
 /* An earlier try of the same write, in another session, left something at the imd. */
-static void write_transfer__takes_over_what_is_there_already(void **state)
+TEST(write_transfer__takes_over_what_is_there_already)
 {
-    (void)state;
     WriteSim *s = sim_new(46);
     write_whole(s, WRITE_DATA, 0, 8192);
     s->w->wires[TO_SERVER].drop_mask = 0x3f;
@@ -450,9 +430,8 @@ static void write_transfer__takes_over_what_is_there_already(void **state)
 
 /* ---- strangers ------------------------------------------------------------------------------ */
 
-static void write_transfer__acks_of_others_are_ignored(void **state)
+TEST(write_transfer__acks_of_others_are_ignored)
 {
-    (void)state;
     static const WireWriteAck strangers[] = {
         {.number = 99, .kind = WRITE_DATA, .state = WRITE_DONE},
         {.number = 102, .kind = WRITE_DATA, .state = WRITE_DONE},
@@ -480,9 +459,8 @@ static void write_transfer__acks_of_others_are_ignored(void **state)
 }
 
 /* A VOID has no segments: an answer that speaks of some changes nothing, it is asked again. */
-static void write_transfer__void_answered_open_is_asked_again(void **state)
+TEST(write_transfer__void_answered_open_is_asked_again)
 {
-    (void)state;
     WriteSim *s = sim_new(52);
     start(s, WRITE_VOID, 0, 8192);
     WireWriteAck m = {.number = 1, .kind = WRITE_VOID, .state = WRITE_OPEN, .received = 3};
@@ -496,9 +474,8 @@ static void write_transfer__void_answered_open_is_asked_again(void **state)
     sim_free(s);
 }
 
-static void write_transfer__deadline_moves_without_output(void **state)
+TEST(write_transfer__deadline_moves_without_output)
 {
-    (void)state;
     WriteSim *s = sim_new(51);
     start(s, WRITE_DATA, 0, 100000);
     for (int i = 0; s->t.state == TRANSFER_RUNNING; i++) {
@@ -515,31 +492,5 @@ static void write_transfer__deadline_moves_without_output(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_chunk_count__no_block_in_two_chunks),
-        cmocka_unit_test(write_transfer__chunks_cover_the_range_and_end_at_blocks),
-        cmocka_unit_test(write_transfer__sizes_kinds_and_offsets),
-        cmocka_unit_test(write_transfer__largest),
-        cmocka_unit_test(write_transfer__small_write_is_one_burst_and_one_ack),
-        cmocka_unit_test(write_transfer__numbers_and_names),
-        cmocka_unit_test(write_transfer__clean_wire_with_jitter_sends_nothing_again),
-        cmocka_unit_test(write_transfer__small_window_is_kept_moving_by_polls),
-        cmocka_unit_test(write_transfer__grant_bounds_what_is_in_flight),
-        cmocka_unit_test(write_transfer__pipeline_needs_no_polls),
-        cmocka_unit_test(write_transfer__poll_tells_of_what_was_sent_before_it),
-        cmocka_unit_test(write_transfer__suspicion_does_not_outlive_a_resend),
-        cmocka_unit_test(write_transfer__progress_without_credit),
-        cmocka_unit_test(write_transfer__refusals_end_it_at_once),
-        cmocka_unit_test(write_transfer__stale_fills_are_counted_the_others_done),
-        cmocka_unit_test(write_transfer__busy_backs_off_and_asks_first),
-        cmocka_unit_test(write_transfer__silence_is_death_after_polls),
-        cmocka_unit_test(write_transfer__stop_of_the_process_is_not_silence),
-        cmocka_unit_test(write_transfer__resend),
-        cmocka_unit_test(write_transfer__forgotten_fill_is_offered_again),
-        cmocka_unit_test(write_transfer__takes_over_what_is_there_already),
-        cmocka_unit_test(write_transfer__acks_of_others_are_ignored),
-        cmocka_unit_test(write_transfer__void_answered_open_is_asked_again),
-        cmocka_unit_test(write_transfer__deadline_moves_without_output),
-    };
-    return cmocka_run_group_tests(tests, make_truth, NULL);
+    return cases_run(make_truth, NULL);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing with loss, duplicates and reordering: every byte arrives, and no more is sent again than
  * was lost. */
+#include "tests/lib/case.h"
 #include "tests/unit/transfer_loss.h"
 #include "tests/unit/transfer_write_sim.h"
 
-static void write_transfer__gap_is_sent_again_exactly(void **state)
+TEST(write_transfer__gap_is_sent_again_exactly)
 {
-    (void)state;
     WriteSim *s = sim_new(10);
     write_whole(s, WRITE_DATA, 0, 8192);
     s->w->wires[TO_SERVER].drop_mask = 0x06;
@@ -20,9 +20,8 @@ static void write_transfer__gap_is_sent_again_exactly(void **state)
     sim_free(s);
 }
 
-static void write_transfer__lone_lost_tail_costs_one_poll(void **state)
+TEST(write_transfer__lone_lost_tail_costs_one_poll)
 {
-    (void)state;
     WriteSim *s = sim_new(11);
     write_whole(s, WRITE_DATA, 0, 8192);
     s->w->wires[TO_SERVER].drop_mask = 0x20;
@@ -35,9 +34,8 @@ static void write_transfer__lone_lost_tail_costs_one_poll(void **state)
     sim_free(s);
 }
 
-static void write_transfer__all_lost_is_found_by_a_poll(void **state)
+TEST(write_transfer__all_lost_is_found_by_a_poll)
 {
-    (void)state;
     static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL};
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         WriteSim *s = sim_new(12);
@@ -50,9 +48,8 @@ static void write_transfer__all_lost_is_found_by_a_poll(void **state)
     }
 }
 
-static void write_transfer__lost_ack_sends_no_data_again(void **state)
+TEST(write_transfer__lost_ack_sends_no_data_again)
 {
-    (void)state;
     static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL, WRITE_VOID};
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
         WriteSim *s = sim_new(13);
@@ -66,9 +63,8 @@ static void write_transfer__lost_ack_sends_no_data_again(void **state)
 }
 
 /* The end of a chunk is lost and later chunks get through: no need to wait for a time-out. */
-static void write_transfer__chunk_that_others_overtook_is_polled(void **state)
+TEST(write_transfer__chunk_that_others_overtook_is_polled)
 {
-    (void)state;
     WriteSim *s = sim_new(14);
     s->pool.window_bytes = s->pool.cap_bytes;
     write_whole(s, WRITE_DATA, 0, 8192);
@@ -84,9 +80,8 @@ static void write_transfer__chunk_that_others_overtook_is_polled(void **state)
 }
 
 /* An acknowledgment tells of what had come when it was sent, not of what was sent since. */
-static void write_transfer__old_ack_does_not_condemn_what_was_sent_after(void **state)
+TEST(write_transfer__old_ack_does_not_condemn_what_was_sent_after)
 {
-    (void)state;
     WriteSim *s = sim_new(15);
     Burst b;
     uint8_t poll[WIRE_WRITE_HEADER_SIZE];
@@ -124,9 +119,8 @@ static void write_transfer__old_ack_does_not_condemn_what_was_sent_after(void **
     sim_free(s);
 }
 
-static void write_transfer__reordered_segments_are_not_sent_again(void **state)
+TEST(write_transfer__reordered_segments_are_not_sent_again)
 {
-    (void)state;
     WriteSim *s = sim_new(16);
     s->w->wires[TO_SERVER].reorder_ppm = 50000;
     s->w->wires[TO_SERVER].reorder_ns = 40 * NS_PER_US;
@@ -136,9 +130,8 @@ static void write_transfer__reordered_segments_are_not_sent_again(void **state)
     sim_free(s);
 }
 
-static void write_transfer__sends_again_at_most_1_2_times_what_was_lost(void **state)
+TEST(write_transfer__sends_again_at_most_1_2_times_what_was_lost)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(loss_cases); i++) {
         WriteSim *s = sim_new(1000 + i);
         wires_lossy(s->w, &loss_cases[i]);
@@ -150,9 +143,8 @@ static void write_transfer__sends_again_at_most_1_2_times_what_was_lost(void **s
     }
 }
 
-static void write_transfer__any_loss_and_order_gets_the_bytes_there(void **state)
+TEST(write_transfer__any_loss_and_order_gets_the_bytes_there)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 300; seed++) {
         WriteSim *s = sim_new(5000 + seed);
         s->config.deadline_ns = 20 * NS_PER_S;
@@ -172,16 +164,5 @@ static void write_transfer__any_loss_and_order_gets_the_bytes_there(void **state
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_transfer__gap_is_sent_again_exactly),
-        cmocka_unit_test(write_transfer__lone_lost_tail_costs_one_poll),
-        cmocka_unit_test(write_transfer__all_lost_is_found_by_a_poll),
-        cmocka_unit_test(write_transfer__lost_ack_sends_no_data_again),
-        cmocka_unit_test(write_transfer__chunk_that_others_overtook_is_polled),
-        cmocka_unit_test(write_transfer__old_ack_does_not_condemn_what_was_sent_after),
-        cmocka_unit_test(write_transfer__reordered_segments_are_not_sent_again),
-        cmocka_unit_test(write_transfer__sends_again_at_most_1_2_times_what_was_lost),
-        cmocka_unit_test(write_transfer__any_loss_and_order_gets_the_bytes_there),
-    };
-    return cmocka_run_group_tests(tests, make_truth, NULL);
+    return cases_run(make_truth, NULL);
 }

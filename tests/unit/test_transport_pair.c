@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The in-process pair: what one end sends the other receives, bounded, with no network. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "usocket/transport.h"
+#include "tests/lib/case.h"
 
 static uint8_t in[4][TRANSPORT_RECV_MAX];
 
@@ -44,7 +39,9 @@ static int receive(Transport *t, TransportReceive *r, unsigned count)
     return t->ops->receive(t, r, count);
 }
 
-static void send__reaches_the_other_end(void **state)
+#define CASE(name) TEST_WITH(name, open_pair, close_pair)
+
+CASE(send__reaches_the_other_end)
 {
     Transport **e = *state;
     TransportReceive r[4];
@@ -60,7 +57,7 @@ static void send__reaches_the_other_end(void **state)
     assert_memory_equal(r[0].buf, "three", 5);
 }
 
-static void send__to_nobody_is_lost(void **state)
+CASE(send__to_nobody_is_lost)
 {
     Transport **e = *state;
     TransportReceive r[1];
@@ -71,7 +68,7 @@ static void send__to_nobody_is_lost(void **state)
     assert_int_equal(receive(e[1], r, 1), 0);
 }
 
-static void fd__is_readable_while_something_waits(void **state)
+CASE(fd__is_readable_while_something_waits)
 {
     Transport **e = *state;
     TransportReceive r[1];
@@ -85,7 +82,7 @@ static void fd__is_readable_while_something_waits(void **state)
     assert_int_equal(transport_wait(e[1], 0), 0);
 }
 
-static void send__runs_arrive_joined(void **state)
+CASE(send__runs_arrive_joined)
 {
     Transport **e = *state;
     static uint8_t bytes[100000];
@@ -103,7 +100,7 @@ static void send__runs_arrive_joined(void **state)
     assert_memory_equal(r[1].buf, bytes + 64000, 36000);
 }
 
-static void send__beyond_the_queue_is_lost(void **state)
+CASE(send__beyond_the_queue_is_lost)
 {
     Transport **e = *state;
     TransportReceive r[4];
@@ -115,7 +112,7 @@ static void send__beyond_the_queue_is_lost(void **state)
     assert_int_equal(got, TRANSPORT_PAIR_QUEUE);
 }
 
-static void close__leaves_the_other_end_usable(void **state)
+CASE(close__leaves_the_other_end_usable)
 {
     Transport **e = *state;
     TransportReceive r[1];
@@ -125,15 +122,4 @@ static void close__leaves_the_other_end_usable(void **state)
     send_text(e[1], &gone, "lost");
     assert_int_equal(receive(e[1], r, 1), 1);
     assert_int_equal(r[0].len, 4);
-}
-
-int main(void)
-{
-#define CASE(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
-    const struct CMUnitTest tests[] = {
-        CASE(send__reaches_the_other_end),           CASE(send__to_nobody_is_lost),
-        CASE(fd__is_readable_while_something_waits), CASE(send__runs_arrive_joined),
-        CASE(send__beyond_the_queue_is_lost),        CASE(close__leaves_the_other_end_usable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

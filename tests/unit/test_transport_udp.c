@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* UDP over loopback, ephemeral ports: every shape of run arrives byte by byte and cut as it was
  * sent, with GSO and GRO on and off, over IPv4 and IPv6; failing sends are losses, not errors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -19,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/time.h"
+#include "tests/lib/case.h"
 #include "tests/lib/needs.h"
 #include "usocket/transport.h"
 
@@ -160,17 +155,17 @@ static void check_runs(const char *host)
     }
 }
 
-static void send__runs_over_ip4(void **state)
+TEST(send__runs_over_ip4)
 {
     check_runs("127.0.0.1:0");
 }
 
-static void send__runs_over_ip6(void **state)
+TEST(send__runs_over_ip6)
 {
     check_runs("[::1]:0");
 }
 
-static void send__many_single_datagrams_keep_their_order(void **state)
+TEST(send__many_single_datagrams_keep_their_order)
 {
     enum { COUNT = 300 };
     static struct iovec iov[COUNT];
@@ -197,7 +192,7 @@ static void send__many_single_datagrams_keep_their_order(void **state)
 
 /* A socket without checksums cannot do GSO (EINVAL), as a device without checksum offload
  * cannot (EIO): the run must arrive all the same, and so must the next. */
-static void send__falls_back_where_gso_fails(void **state)
+TEST(send__falls_back_where_gso_fails)
 {
     Ends e;
     const int one = 1;
@@ -216,7 +211,7 @@ static void send__falls_back_where_gso_fails(void **state)
     close_ends(&e);
 }
 
-static void send__what_cannot_go_is_lost_and_the_rest_arrives(void **state)
+TEST(send__what_cannot_go_is_lost_and_the_rest_arrives)
 {
     static const char *const nowhere[] = {"[::1]:9", "127.0.0.1:0", "255.255.255.255:9"};
     Ends e, dead;
@@ -245,7 +240,7 @@ static void send__what_cannot_go_is_lost_and_the_rest_arrives(void **state)
     close_ends(&e);
 }
 
-static void receive__nothing_there(void **state)
+TEST(receive__nothing_there)
 {
     Ends e;
     open_ends(&e, "127.0.0.1:0", false, false);
@@ -256,7 +251,7 @@ static void receive__nothing_there(void **state)
     close_ends(&e);
 }
 
-static void datagram_max__goes_through(void **state)
+TEST(datagram_max__goes_through)
 {
     const char *const hosts[] = {"127.0.0.1:0", "[::1]:0"};
     for (int i = 0; i < (have_ip6() ? 2 : 1); i++) {
@@ -275,7 +270,7 @@ static void datagram_max__goes_through(void **state)
     }
 }
 
-static void datagram_max__unknown_route_is_the_least(void **state)
+TEST(datagram_max__unknown_route_is_the_least)
 {
     Ends e;
     Addr other;
@@ -334,12 +329,12 @@ static bool mtu_shrinks(void)
     return good;
 }
 
-static void datagram_max__shrinks_as_soon_as_a_datagram_is_too_long(void **state)
+TEST(datagram_max__shrinks_as_soon_as_a_datagram_is_too_long)
 {
     assert_true(in_own_network(mtu_shrinks));
 }
 
-static void open__refuses(void **state)
+TEST(open__refuses)
 {
     Transport *t = NULL, *second = NULL;
     Addr a = addr_sim(1, 1);
@@ -356,7 +351,7 @@ static void open__refuses(void **state)
 
 /* An address that this host does not have, or no longer: what is sent goes astray, and is counted.
  */
-static void open__an_address_that_is_not_there_yet(void **state)
+TEST(open__an_address_that_is_not_there_yet)
 {
     const TransportOptions o = {.free_bind = true};
     Transport *t = NULL;
@@ -389,13 +384,12 @@ static void *nudge_later(void *arg)
 }
 
 /* However the two meet: what came before the sleep ends it too. */
-static void receive_asleep__a_nudge_of_another_thread_ends_it(void **state)
+TEST(receive_asleep__a_nudge_of_another_thread_ends_it)
 {
     static uint8_t buf[TRANSPORT_RECV_MAX];
     const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
     Transport *t;
     pthread_t thread;
-    (void)state;
     assert_int_equal(transport_udp_open(&any, NULL, &t), 0);
     for (int i = 0; i < 100; i++) {
         TransportReceive r = {.buf = buf, .cap = sizeof buf};
@@ -409,7 +403,7 @@ static void receive_asleep__a_nudge_of_another_thread_ends_it(void **state)
 }
 
 /* The kernel keeps the time: what it was set to, and that an end without a message is none. */
-static void receive_asleep__ends_when_its_patience_is_over(void **state)
+TEST(receive_asleep__ends_when_its_patience_is_over)
 {
     static uint8_t buf[TRANSPORT_RECV_MAX];
     const Addr any = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
@@ -417,7 +411,6 @@ static void receive_asleep__ends_when_its_patience_is_over(void **state)
     struct timeval told;
     socklen_t len = sizeof told;
     Transport *t;
-    (void)state;
     assert_int_equal(transport_udp_open(&any, &options, &t), 0);
     int fd = t->ops->fd(t);
     assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &told, &len), 0);
@@ -432,24 +425,8 @@ static void receive_asleep__ends_when_its_patience_is_over(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(send__runs_over_ip4),
-        case_if(have_ip6(), (struct CMUnitTest)cmocka_unit_test(send__runs_over_ip6),
-                "this host has no IPv6 loopback"),
-        cmocka_unit_test(send__many_single_datagrams_keep_their_order),
-        cmocka_unit_test(send__falls_back_where_gso_fails),
-        cmocka_unit_test(send__what_cannot_go_is_lost_and_the_rest_arrives),
-        cmocka_unit_test(receive__nothing_there),
-        cmocka_unit_test(datagram_max__goes_through),
-        cmocka_unit_test(datagram_max__unknown_route_is_the_least),
-        case_if(in_own_network(loopback_set),
-                (struct CMUnitTest)cmocka_unit_test(
-                    datagram_max__shrinks_as_soon_as_a_datagram_is_too_long),
-                "no network of its own can be made here"),
-        cmocka_unit_test(open__refuses),
-        cmocka_unit_test(open__an_address_that_is_not_there_yet),
-        cmocka_unit_test(receive_asleep__a_nudge_of_another_thread_ends_it),
-        cmocka_unit_test(receive_asleep__ends_when_its_patience_is_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    case_if(have_ip6(), send__runs_over_ip6, "this host has no IPv6 loopback");
+    case_if(in_own_network(loopback_set), datagram_max__shrinks_as_soon_as_a_datagram_is_too_long,
+            "no network of its own can be made here");
+    return cases_run(NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The wire format: golden bytes for every message, round trips, and that decoders refuse whatever
  * is cut off, too long, reserved or out of range. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
+#include "tests/lib/case.h"
 #include "tests/lib/hex.h"
 #include "tests/lib/wire_codecs.h"
 #include "tests/lib/wire_golden.h"
@@ -72,7 +68,7 @@ static size_t again(const WireCodec *c, const uint8_t *p, size_t len, uint8_t *o
 
 /* ---- golden bytes -------------------------------------------------------------------------- */
 
-static void golden__every_codec_has_one(void **state)
+TEST(golden__every_codec_has_one)
 {
     for (size_t i = 0; i < WIRE_CODECS_COUNT; i++) {
         size_t found = 0;
@@ -83,7 +79,7 @@ static void golden__every_codec_has_one(void **state)
     }
 }
 
-static void golden__value_becomes_bytes(void **state)
+TEST(golden__value_becomes_bytes)
 {
     static uint8_t want[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
     for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
@@ -98,7 +94,7 @@ static void golden__value_becomes_bytes(void **state)
 }
 
 /* Encoding puts each field at a place of its own, so equal bytes mean equal fields. */
-static void golden__bytes_become_value(void **state)
+TEST(golden__bytes_become_value)
 {
     static uint8_t want[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
     for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
@@ -111,7 +107,7 @@ static void golden__bytes_become_value(void **state)
     }
 }
 
-static void golden__sizes_are_the_named_ones(void **state)
+TEST(golden__sizes_are_the_named_ones)
 {
     static const struct {
         const char *codec;
@@ -136,7 +132,7 @@ static void golden__sizes_are_the_named_ones(void **state)
     }
 }
 
-static void golden__index_stands_where_bursts_patch_it(void **state)
+TEST(golden__index_stands_where_bursts_patch_it)
 {
     uint8_t data[WIRE_DATA_HEADER_SIZE], write[WIRE_WRITE_HEADER_SIZE];
     wire_data_encode_header(&(WireData){.index = 0x1234}, data);
@@ -152,7 +148,7 @@ static size_t opaque_len(const WireCodec *c, const void *message)
     return c->opaque ? c->opaque(message) : 0;
 }
 
-static void decode__refuses_every_truncation(void **state)
+TEST(decode__refuses_every_truncation)
 {
     static uint8_t wire[WIRE_CODEC_ROOM];
     for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
@@ -166,7 +162,7 @@ static void decode__refuses_every_truncation(void **state)
     }
 }
 
-static void decode__refuses_a_trailing_byte(void **state)
+TEST(decode__refuses_a_trailing_byte)
 {
     static uint8_t wire[WIRE_CODEC_ROOM];
     for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
@@ -183,7 +179,7 @@ static void decode__refuses_a_trailing_byte(void **state)
 }
 
 /* One reserved byte in turn, with each of its bits. */
-static void decode__refuses_reserved_bytes(void **state)
+TEST(decode__refuses_reserved_bytes)
 {
     static uint8_t wire[WIRE_CODEC_ROOM];
     unsigned tried = 0;
@@ -211,7 +207,7 @@ static void decode__refuses_reserved_bytes(void **state)
 }
 
 /* A flipped bit is refused, or decodes to a value that encodes to just those bytes. */
-static void decode__any_flipped_bit_is_refused_or_kept(void **state)
+TEST(decode__any_flipped_bit_is_refused_or_kept)
 {
     static uint8_t wire[WIRE_CODEC_ROOM], got[WIRE_CODEC_ROOM];
     for (size_t i = 0; i < WIRE_GOLDENS_COUNT; i++) {
@@ -271,7 +267,7 @@ enum { AT_REGION = 8, AT_OPENING = 16 };
 #define ZERO4 "00000000"
 #define ZERO8 "0000000000000000"
 
-static void ranges__header_and_sessions(void **state)
+TEST(ranges__header_and_sessions)
 {
     static const Patch patches[] = {
         {"header", "sealed", "another magic", 0, "d1", false},
@@ -293,7 +289,7 @@ static void ranges__header_and_sessions(void **state)
     CHECK_PATCHES(patches);
 }
 
-static void ranges__read(void **state)
+TEST(ranges__read)
 {
     enum { ADDRESS = 8, OFFSET = 44, LEN = 52, SEGMENT = 56, WANT = 60 };
     static const Patch patches[] = {
@@ -324,7 +320,7 @@ static void ranges__read(void **state)
     CHECK_PATCHES(patches);
 }
 
-static void ranges__data(void **state)
+TEST(ranges__data)
 {
     static uint8_t wire[WIRE_CODEC_ROOM];
     const WireCodec *c = codec_by_name("data");
@@ -348,7 +344,7 @@ static void ranges__data(void **state)
     assert_false(accepted(c, wire, WIRE_DATA_HEADER_SIZE + WIRE_SEGMENT_MAX + 1));
 }
 
-static void ranges__write(void **state)
+TEST(ranges__write)
 {
     enum { KIND = 36, INDEX = 38, TRANSFER = 48, OFFSET = 56, LEN = 64, SEGMENT = 68 };
     static const Patch patches[] = {
@@ -382,7 +378,7 @@ static void ranges__write(void **state)
     CHECK_PATCHES(patches);
 }
 
-static void ranges__write_ack(void **state)
+TEST(ranges__write_ack)
 {
     enum { TRANSFER = 8, KIND = 16, STATE = 17, STATUS = 18 };
     static const Patch patches[] = {
@@ -402,7 +398,7 @@ static void ranges__write_ack(void **state)
     CHECK_PATCHES(patches);
 }
 
-static void ranges__client_bodies(void **state)
+TEST(ranges__client_bodies)
 {
     static const Patch patches[] = {
         {"request", "bare", "id 0", 0, ZERO8, false},
@@ -456,7 +452,7 @@ static void ranges__client_bodies(void **state)
     CHECK_PATCHES(patches);
 }
 
-static void ranges__rmd_bodies(void **state)
+TEST(ranges__rmd_bodies)
 {
     enum { STATE = 0, REASON = 17 };
     static const Patch patches[] = {
@@ -485,7 +481,7 @@ static void ranges__rmd_bodies(void **state)
     CHECK_PATCHES(patches);
 }
 
-static void ranges__imd_bodies(void **state)
+TEST(ranges__imd_bodies)
 {
     enum { HINT = 40, LISTED = HINT + 24 };
     static const Patch patches[] = {
@@ -544,7 +540,7 @@ static void check_full(const char *name, const void *m, size_t want_len)
     assert_memory_equal(got, wire, len);
 }
 
-static void full__largest_lists_fit_a_body(void **state)
+TEST(full__largest_lists_fit_a_body)
 {
     OpClaim claim = {.pages = 1, .count = CLAIM_NAMES_MAX};
     for (unsigned i = 0; i < CLAIM_NAMES_MAX; i++)
@@ -594,7 +590,7 @@ static void check_one_too_many(const char *codec, const char *name, size_t count
     }
 }
 
-static void full__one_element_more_is_refused(void **state)
+TEST(full__one_element_more_is_refused)
 {
     check_one_too_many("claim", "second page", 12, 24, 20, CLAIM_NAMES_MAX);
     check_one_too_many("status_reply", "one host", 32, 36, 87, STATUS_HOSTS_MAX);
@@ -602,7 +598,7 @@ static void full__one_element_more_is_refused(void **state)
     check_one_too_many("listing", "one released", 52, 64, 122, LISTING_MAX);
 }
 
-static void full__longest_request_and_reply(void **state)
+TEST(full__longest_request_and_reply)
 {
     static uint8_t body[WIRE_BODY_MAX + 1], wire[WIRE_CODEC_ROOM];
     WireRequest request = {.id = 1, .op = OP_OPEN, .body = body, .body_len = WIRE_BODY_MAX};
@@ -621,7 +617,7 @@ static void full__longest_request_and_reply(void **state)
 
 /* ---- particular functions -------------------------------------------------------------------- */
 
-static void header__names_a_foreign_version(void **state)
+TEST(header__names_a_foreign_version)
 {
     uint8_t wire[WIRE_HEADER_SIZE];
     WireHeader h = golden_header, ret = {.type = 77, .cluster = 78, .tag = 79};
@@ -637,7 +633,7 @@ static void header__names_a_foreign_version(void **state)
     assert_int_equal(wire_header_decode(wire, sizeof wire, &ret), -EBADMSG);
 }
 
-static void header__is_followed_by_a_payload(void **state)
+TEST(header__is_followed_by_a_payload)
 {
     uint8_t wire[WIRE_HEADER_SIZE + 5] = {0};
     WireHeader ret;
@@ -650,7 +646,7 @@ static void header__is_followed_by_a_payload(void **state)
     assert_int_equal(ret.tag, golden_header.tag);
 }
 
-static void data__points_into_the_datagram(void **state)
+TEST(data__points_into_the_datagram)
 {
     uint8_t wire[64];
     WireData m;
@@ -661,7 +657,7 @@ static void data__points_into_the_datagram(void **state)
 }
 
 /* Every segment of a chunk, with just the length that it must have. */
-static void write__each_segment_has_its_length(void **state)
+TEST(write__each_segment_has_its_length)
 {
     static uint8_t wire[WIRE_CODEC_ROOM];
     static const uint32_t lens[] = {1,    895,  896,  897,   1791,           1792,
@@ -683,7 +679,7 @@ static void write__each_segment_has_its_length(void **state)
 }
 
 /* The body may be made where it will stand. */
-static void request__body_in_place(void **state)
+TEST(request__body_in_place)
 {
     static uint8_t wire[WIRE_PAYLOAD_MAX], want[64];
     size_t n = hex_bytes(golden_by_name("request", "with body")->hex, want, sizeof want);
@@ -693,7 +689,7 @@ static void request__body_in_place(void **state)
     assert_memory_equal(wire, want, n);
 }
 
-static void status__unknown_numbers_count_as_protocol(void **state)
+TEST(status__unknown_numbers_count_as_protocol)
 {
     uint8_t wire[64];
     WireReply reply;
@@ -706,12 +702,11 @@ static void status__unknown_numbers_count_as_protocol(void **state)
     }
 }
 
-static void status__has_a_text(void **state)
+TEST(status__has_a_text)
 {
     static const unsigned numbers[] = {
 #define X(name, number, text) number,
 #include "proto/status.def"
-#undef X
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         assert_true(*status_text(numbers[i]));
@@ -721,7 +716,7 @@ static void status__has_a_text(void **state)
     assert_string_equal(status_text(4711), "unknown status");
 }
 
-static void segments__count_and_mask(void **state)
+TEST(segments__count_and_mask)
 {
     assert_int_equal(wire_segment_count(1, WIRE_SEGMENT_MIN), 1);
     assert_int_equal(wire_segment_count(WIRE_SEGMENT_MIN, WIRE_SEGMENT_MIN), 1);
@@ -733,7 +728,7 @@ static void segments__count_and_mask(void **state)
     assert_true(wire_segment_mask(64) == UINT64_MAX);
 }
 
-static void digest__differs_by_each_field(void **state)
+TEST(digest__differs_by_each_field)
 {
     RegionName a = {1, 2, 3};
     RegionName others[] = {{2, 2, 3}, {1, 3, 3}, {1, 2, 4}, {2, 1, 3}};
@@ -743,11 +738,10 @@ static void digest__differs_by_each_field(void **state)
 
 /* ---- probes --------------------------------------------------------------------------------- */
 
-static void probe__only_its_length_is_judged(void **state)
+TEST(probe__only_its_length_is_judged)
 {
     static uint8_t bytes[WIRE_PROBE_MAX + 1];
     uint64_t nonce = 0;
-    (void)state;
     assert_int_equal(wire_probe_encode(0x0807060504030201, WIRE_PROBE_MAX, bytes), WIRE_PROBE_MAX);
     for (uint8_t i = 0; i < WIRE_PROBE_MIN; i++)
         assert_int_equal(bytes[i], i + 1);
@@ -757,41 +751,4 @@ static void probe__only_its_length_is_judged(void **state)
     assert_int_equal(nonce, 0x0807060504030201);
     assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MIN - 1, &nonce), -EBADMSG);
     assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MAX + 1, &nonce), -EBADMSG);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden__every_codec_has_one),
-        cmocka_unit_test(golden__value_becomes_bytes),
-        cmocka_unit_test(golden__bytes_become_value),
-        cmocka_unit_test(golden__sizes_are_the_named_ones),
-        cmocka_unit_test(golden__index_stands_where_bursts_patch_it),
-        cmocka_unit_test(decode__refuses_every_truncation),
-        cmocka_unit_test(decode__refuses_a_trailing_byte),
-        cmocka_unit_test(decode__refuses_reserved_bytes),
-        cmocka_unit_test(decode__any_flipped_bit_is_refused_or_kept),
-        cmocka_unit_test(ranges__header_and_sessions),
-        cmocka_unit_test(ranges__read),
-        cmocka_unit_test(ranges__data),
-        cmocka_unit_test(ranges__write),
-        cmocka_unit_test(ranges__write_ack),
-        cmocka_unit_test(ranges__client_bodies),
-        cmocka_unit_test(ranges__rmd_bodies),
-        cmocka_unit_test(ranges__imd_bodies),
-        cmocka_unit_test(full__largest_lists_fit_a_body),
-        cmocka_unit_test(full__one_element_more_is_refused),
-        cmocka_unit_test(full__longest_request_and_reply),
-        cmocka_unit_test(header__names_a_foreign_version),
-        cmocka_unit_test(header__is_followed_by_a_payload),
-        cmocka_unit_test(data__points_into_the_datagram),
-        cmocka_unit_test(write__each_segment_has_its_length),
-        cmocka_unit_test(request__body_in_place),
-        cmocka_unit_test(status__unknown_numbers_count_as_protocol),
-        cmocka_unit_test(status__has_a_text),
-        cmocka_unit_test(segments__count_and_mask),
-        cmocka_unit_test(digest__differs_by_each_field),
-        cmocka_unit_test(probe__only_its_length_is_judged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,7 @@
 #ifndef DODO_TESTS_TRANSFER_LOSS_H
 #define DODO_TESTS_TRANSFER_LOSS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+#include "tests/lib/case.h"
 #include "tests/unit/transfer_sim.h"
 
 typedef struct LossCase {

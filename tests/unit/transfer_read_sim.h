@@ -3,16 +3,11 @@
 #ifndef DODO_TESTS_TRANSFER_READ_SIM_H
 #define DODO_TESTS_TRANSFER_READ_SIM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 
 #include "base/cleanup.h"
 #include "proto/transfer_private.h"
+#include "tests/lib/case.h"
 #include "tests/unit/transfer_sim.h"
 
 enum {

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/lib/case.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES_MAX = 256, EXIT_USAGE = 2 };
+
+static struct {
+    unsigned line;
+    struct CMUnitTest test;
+} cases[CASES_MAX];
+static size_t cases_count;
+static char **patterns; /* NULL: TEST_CASE, or all */
+
+/* Constructors may run in any order. */
+void case_add(unsigned line, struct CMUnitTest test)
+{
+    size_t at = cases_count;
+    if (cases_count == CASES_MAX)
+        abort();
+    for (; at > 0 && cases[at - 1].line > line; at--)
+        cases[at] = cases[at - 1];
+    cases[at].line = line;
+    cases[at].test = test;
+    cases_count++;
+}
+
+void case_if(bool available, CMUnitTestFunction test, const char *reason)
+{
+    size_t at = 0;
+    while (at < cases_count && cases[at].test.test_func != test)
+        at++;
+    if (at == cases_count)
+        abort();
+    if (available)
+        return;
+    printf("# SKIP %s: %s\n", cases[at].test.name, reason);
+    memmove(&cases[at], &cases[at + 1], (--cases_count - at) * sizeof cases[0]);
+}
+
+static bool is_chosen(const char *name)
+{
+    const char *pattern = getenv("TEST_CASE");
+    if (!patterns)
+        return !pattern || fnmatch(pattern, name, 0) == 0;
+    for (char **p = patterns; *p; p++)
+        if (fnmatch(*p, name, 0) == 0)
+            return true;
+    return false;
+}
+
+int cases_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    struct CMUnitTest chosen[CASES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < cases_count; i++)
+        if (is_chosen(cases[i].test.name))
+            chosen[count++] = cases[i].test;
+    if (count > 0)
+        return _cmocka_run_group_tests("tests", chosen, count, set_up, tear_down);
+    fprintf(stderr, "%s\n", cases_count ? "no such case; --list names all" : "there is no case");
+    return EXIT_USAGE;
+}
+
+__attribute__((weak)) int main(int argc, char **argv)
+{
+    if (argc > 1)
+        patterns = argv + 1;
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < cases_count; i++)
+            puts(cases[i].test.name);
+        return EXIT_SUCCESS;
+    }
+    return cases_run(NULL, NULL);
+}
