@@ -10,8 +10,8 @@
  * room unless said otherwise. They do not check ranges: a message that breaks one is refused by
  * the peer; only what would not fit (counts, bodies) is asserted.
  *
- * To add a message: its struct, encode and decode here, a golden line in tests/unit/test_wire.c,
- * a case in tests/fuzz/fuzz_wire.c, a section in docs/dodo-protocol.7. */
+ * To add a message: its struct here, its fields in proto/messages.def, a golden line in
+ * tests/lib/wire_golden.h, its layout in docs/dodo-protocol.7; a body also in WIRE_BODIES below. */
 #ifndef DODO_PROTO_WIRE_H
 #define DODO_PROTO_WIRE_H
 

@@ -1,107 +1,106 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields that several messages share, private to the codecs of proto/. */
+/* How each kind of field of proto/messages.def is written and read: out_KIND(), in_KIND(), and
+ * the bytes that it has at most. Private to proto/wire.c and what checks it. */
 #ifndef DODO_PROTO_WIRE_FIELDS_H
 #define DODO_PROTO_WIRE_FIELDS_H
 
 #include "proto/cursor.h"
 #include "proto/wire.h"
 
-/* Packed sizes, counted field by field. */
 enum {
-    ADDRESS_SIZE = 8 + 8 + 4 + 16,
-    STAMP_SIZE = 3 * 8,
-    NAME_SIZE = 8 + 8 + 4,
-    PAGING_SIZE = 4 * 4 + 8,
+    u8_SIZE = 1,
+    u16_SIZE = 2,
+    u32_SIZE = 4,
+    u64_SIZE = 8,
+    code_SIZE = 2,
+    host_addr_SIZE = 1 + 2 + 4 + 16,
+    reason_SIZE = 1 + REASON_MAX,
 
     OPENING_FLAGS = REGION_RDONLY | REGION_RETAIN,
 };
-_Static_assert(sizeof(FileKey) == 32, "FileKey");
 
-static inline void write_id128(Writer *w, const Id128 *id)
-{
-    write_bytes(w, id->bytes, sizeof id->bytes);
-}
-static inline Id128 read_id128(Reader *r)
-{
-    Id128 id;
-    read_bytes(r, id.bytes, sizeof id.bytes);
-    return id;
-}
+#define NUMBER(kind, type)                                  \
+    static inline void out_##kind(Writer *w, const type *v) \
+    {                                                       \
+        write_##kind(w, *v);                                \
+    }                                                       \
+    static inline void in_##kind(Reader *r, type *ret)      \
+    {                                                       \
+        *ret = read_##kind(r);                              \
+    }
+NUMBER(u8, uint8_t)
+NUMBER(u16, uint16_t)
+NUMBER(u32, uint32_t)
+NUMBER(u64, uint64_t)
+#undef NUMBER
 
-/* A stretch of a file or region: not empty, and its end is a number too. */
-static inline void demand_range(Reader *r, uint64_t offset, uint64_t len)
+/* A status. What a newer peer may say and we do not know counts as STATUS_PROTOCOL
+ * (proto/status.def). */
+static inline uint16_t status_known(uint16_t status)
 {
-    reader_demand(r, len > 0 && offset <= UINT64_MAX - len);
+    switch (status) {
+#define X(name, number, text) case number:
+#include "proto/status.def"
+#undef X
+        return status;
+    default:
+        return STATUS_PROTOCOL;
+    }
 }
-
-static inline void write_address(Writer *w, const RegionAddress *a)
+static inline void out_code(Writer *w, const uint16_t *status)
 {
-    write_u64(w, a->epoch);
-    write_u64(w, a->region);
-    write_u32(w, a->opening);
-    write_id128(w, &a->capability);
+    write_u16(w, *status);
 }
-/* Any value of the fields: for the one body that may leave it all zero. */
-static inline RegionAddress read_address_or_zero(Reader *r)
+static inline void in_code(Reader *r, uint16_t *ret)
 {
-    RegionAddress a;
-    a.epoch = read_u64(r);
-    a.region = read_u64(r);
-    a.opening = read_u32(r);
-    a.capability = read_id128(r);
-    return a;
-}
-static inline RegionAddress read_address(Reader *r)
-{
-    RegionAddress a = read_address_or_zero(r);
-    reader_demand(r, a.region != 0 && a.opening != 0);
-    return a;
+    *ret = status_known(read_u16(r));
 }
 
-static inline void write_stamp(Writer *w, const Stamp *s)
+static inline void out_host_addr(Writer *w, const Addr *a)
 {
-    write_u64(w, s->size);
-    write_u64(w, s->mtime_ns);
-    write_u64(w, s->ctime_ns);
+    write_u8(w, a->kind);
+    write_u16(w, a->port);
+    write_u32(w, a->scope);
+    write_bytes(w, a->host, sizeof a->host);
+}
+/* Bytes of Addr.host that a kind uses: all others are zero, so that equal addresses are equal
+ * bytes. */
+static inline size_t host_bytes(uint8_t kind)
+{
+    static const uint8_t used[ADDR_KIND_MAX] = {
+        [ADDR_NONE] = 0, [ADDR_IP4] = 4, [ADDR_IP6] = 16, [ADDR_MAC] = 6, [ADDR_SIM] = 2};
+    return kind < ADDR_KIND_MAX ? used[kind] : 0;
+}
+static inline void in_host_addr(Reader *r, Addr *ret)
+{
+    *ret = (Addr){.kind = read_u8(r)};
+    ret->port = read_u16(r);
+    ret->scope = read_u32(r);
+    reader_demand(r, ret->kind < ADDR_KIND_MAX);
+    reader_demand(r, ret->kind == ADDR_IP6 || ret->scope == 0);
+    reader_demand(r, ret->kind != ADDR_NONE || ret->port == 0);
+    read_bytes(r, ret->host, host_bytes(ret->kind));
+    read_zeros(r, sizeof ret->host - host_bytes(ret->kind));
 }
 
-static inline Stamp read_stamp(Reader *r)
+static inline void out_reason(Writer *w, const Reason *reason)
 {
-    Stamp s;
-    s.size = read_u64(r);
-    s.mtime_ns = read_u64(r);
-    s.ctime_ns = read_u64(r);
-    return s;
+    size_t len = strnlen(reason->text, REASON_MAX);
+    write_u8(w, (uint8_t)len);
+    write_bytes(w, reason->text, len);
+}
+/* It ends up on terminals: nothing but what prints there. */
+static inline void in_reason(Reader *r, Reason *ret)
+{
+    size_t len = read_u8(r);
+    *ret = (Reason){""};
+    reader_demand(r, len <= REASON_MAX);
+    read_bytes(r, ret->text, len <= REASON_MAX ? len : 0);
+    for (size_t i = 0; i < len && !r->bad; i++)
+        reader_demand(r, ret->text[i] >= ' ' && ret->text[i] <= '~');
 }
 
-static inline void write_key(Writer *w, const FileKey *k)
-{
-    write_bytes(w, k->bytes, sizeof k->bytes);
-}
-
-static inline FileKey read_key(Reader *r)
-{
-    FileKey k;
-    read_bytes(r, k.bytes, sizeof k.bytes);
-    return k;
-}
-
-static inline uint32_t read_flags(Reader *r, uint32_t known)
-{
-    uint32_t flags = read_u32(r);
-    reader_demand(r, (flags & ~known) == 0);
-    return flags;
-}
-
-/* An enumerated byte below @end. */
-static inline uint8_t read_below(Reader *r, uint8_t end)
-{
-    uint8_t v = read_u8(r);
-    reader_demand(r, v < end);
-    return v;
-}
-
-/* Number of elements of a list that follows: read_count() yields at most @max, whatever came. */
+/* Number of elements of a list that follows: at most @max, whatever came. */
 static inline uint32_t read_count(Reader *r, uint32_t max)
 {
     uint32_t count = read_u32(r);
@@ -109,20 +108,32 @@ static inline uint32_t read_count(Reader *r, uint32_t max)
     return r->bad ? 0 : count;
 }
 
-static inline void write_name(Writer *w, const RegionName *n)
+/* ---- what must hold between fields ---------------------------------------------------------- */
+
+/* A stretch of a file or region: not empty, and its end is a number too. */
+static inline bool is_range(uint64_t offset, uint64_t len)
 {
-    write_u64(w, n->epoch);
-    write_u64(w, n->region);
-    write_u32(w, n->opening);
+    return len > 0 && offset <= UINT64_MAX - len;
+}
+/* A chunk and how it is cut: its segments can be counted. */
+static inline bool is_chunk(uint64_t offset, uint32_t len, uint16_t segment)
+{
+    return is_range(offset, len) && len <= WIRE_CHUNK_MAX && segment >= WIRE_SEGMENT_MIN &&
+           segment <= WIRE_SEGMENT_MAX;
+}
+/* An address, or none at all: not half of one. */
+static inline bool address_is_whole(const RegionAddress *a, uint16_t port)
+{
+    if (a->region != 0)
+        return a->opening != 0;
+    return a->epoch == 0 && a->opening == 0 && id128_is_null(&a->capability) && port == 0;
 }
 
-static inline RegionName read_name(Reader *r)
+/* The list's epoch is the hint's. */
+static inline void listing_epochs(OpListing *m)
 {
-    RegionName n = {.epoch = read_u64(r)};
-    n.region = read_u64(r);
-    n.opening = read_u32(r);
-    reader_demand(r, n.region != 0 && n.opening != 0);
-    return n;
+    for (uint32_t i = 0; i < m->count; i++)
+        m->regions[i].address.epoch = m->hint.epoch;
 }
 
 #endif

@@ -752,3 +752,20 @@ TEST(probe__only_its_length_is_judged)
     assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MIN - 1, &nonce), -EBADMSG);
     assert_int_equal(wire_probe_decode(bytes, WIRE_PROBE_MAX + 1, &nonce), -EBADMSG);
 }
+
+/* It does not travel with each region, so that it cannot differ. */
+TEST(listing__regions_have_the_epoch_of_the_hint)
+{
+    const OpListing m = {
+        .hint = {.epoch = 0x1122334455667788},
+        .pages = 1,
+        .count = 2,
+        .regions = {{.address = {.region = 1, .opening = 1}, .len = 4096},
+                    {.address = {.epoch = 9, .region = 2, .opening = 1}, .len = 4096}}};
+    uint8_t bytes[WIRE_BODY_MAX];
+    OpListing back;
+    size_t len = wire_listing_encode(&m, bytes);
+    assert_int_equal(wire_listing_decode(bytes, len, &back), 0);
+    for (unsigned i = 0; i < m.count; i++)
+        assert_int_equal(back.regions[i].address.epoch, m.hint.epoch);
+}
