@@ -41,28 +41,44 @@ void case_if(bool available, CMUnitTestFunction test, const char *reason)
     memmove(&cases[at], &cases[at + 1], (--cases_count - at) * sizeof cases[0]);
 }
 
-static bool is_chosen(const char *name)
+static bool is_chosen(const char *name, char **wanted)
 {
-    const char *pattern = getenv("TEST_CASE");
-    if (!patterns)
-        return !pattern || fnmatch(pattern, name, 0) == 0;
-    for (char **p = patterns; *p; p++)
-        if (fnmatch(*p, name, 0) == 0)
+    for (; *wanted; wanted++)
+        if (fnmatch(*wanted, name, 0) == 0)
             return true;
     return false;
 }
 
+/* The first that no case has; NULL: there is none. */
+static const char *unknown(char **wanted)
+{
+    for (; *wanted; wanted++) {
+        size_t i = 0;
+        while (i < cases_count && fnmatch(*wanted, cases[i].test.name, 0) != 0)
+            i++;
+        if (i == cases_count)
+            return *wanted;
+    }
+    return NULL;
+}
+
 int cases_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
+    char *by_default[] = {getenv("TEST_CASE"), NULL};
+    char **wanted = patterns ? patterns : by_default;
     struct CMUnitTest chosen[CASES_MAX];
     size_t count = 0;
+    const char *none = unknown(wanted);
+    if (none)
+        fprintf(stderr, "no such case: \"%s\"; --list names all\n", none);
+    else if (cases_count == 0)
+        fprintf(stderr, "there is no case\n");
+    if (none || cases_count == 0)
+        return EXIT_USAGE;
     for (size_t i = 0; i < cases_count; i++)
-        if (is_chosen(cases[i].test.name))
+        if (!*wanted || is_chosen(cases[i].test.name, wanted))
             chosen[count++] = cases[i].test;
-    if (count > 0)
-        return _cmocka_run_group_tests("tests", chosen, count, set_up, tear_down);
-    fprintf(stderr, "%s\n", cases_count ? "no such case; --list names all" : "there is no case");
-    return EXIT_USAGE;
+    return _cmocka_run_group_tests("tests", chosen, count, set_up, tear_down);
 }
 
 __attribute__((weak)) int main(int argc, char **argv)

@@ -3,7 +3,8 @@
  * in the order of the file.
  *
  * A test program without a main() of its own takes names of cases, with * and ?, and runs those
- * alone; --list names all. TEST_CASE=NAME in the environment does the same for every program. */
+ * alone; --list names all. TEST_CASE=NAME in the environment does the same for every program.
+ * A name that no case has is an error, and so is a program without a case. */
 #ifndef DODO_TESTS_LIB_CASE_H
 #define DODO_TESTS_LIB_CASE_H
 

@@ -4,7 +4,7 @@
 set -u
 program=$1
 export CMOCKA_MESSAGE_OUTPUT=TAP
-echo 1..4
+echo 1..5
 n=0
 expect() { # WHAT, then a command that must succeed
   local what=$1
@@ -20,11 +20,12 @@ names_all() {
 }
 refuses() {
   local status=0
-  "$program" "$1" >/dev/null 2>&1 || status=$?
-  [ "$status" = 2 ]
+  said=$("$program" "$@" 2>&1) || status=$?
+  [ "$status" = 2 ] && [[ $said == *"addr_parse__nothing"* && $said != *"ok 1 "* ]]
 }
 expect "by name" runs 1 addr_parse__refuses
 expect "by pattern, and by the environment" eval \
   'runs 2 "addr_parse__*" && TEST_CASE="addr_parse__*" runs 2'
 expect "--list" names_all
 expect "a name that is none" refuses addr_parse__nothing
+expect "a name that is none beside one that is" refuses addr_parse__refuses addr_parse__nothing
