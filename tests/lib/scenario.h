@@ -93,36 +93,35 @@ static inline int scenario_main(int argc, char **argv, const Scenario *all, size
 }
 
 #ifdef CMOCKA_H_
+#include "tests/lib/case.h"
+
 static inline void scenario_case(void **state)
 {
     assert_int_equal(scenario_wait(scenario_start(*state)), 0);
 }
 
 /* Each scenario as a test case. */
-static inline int scenario_group(const char *group, const Scenario *all, size_t count)
+static inline int scenario_group(const Scenario *all, size_t count)
 {
-    struct CMUnitTest *tests = calloc(count, sizeof *tests);
-    if (!tests)
-        return 1;
-    for (size_t i = 0; i < count; i++)
-        tests[i] = (struct CMUnitTest){
+    for (unsigned i = 0; i < count; i++) {
+        const struct CMUnitTest test = {
             .name = all[i].name, .test_func = scenario_case, .initial_state = (void *)all[i].name};
-    int failed = _cmocka_run_group_tests(group, tests, count, NULL, NULL);
-    free(tests);
-    return failed;
+        case_add(i, test);
+    }
+    return cases_run(NULL, NULL);
 }
 
 /* The main() of a test that needs no cluster, whatever its environment says. The first @cases
  * scenarios are test cases; these start the others. */
-static inline int scenario_main_alone(int argc, char **argv, const char *group, const Scenario *all,
-                                      size_t count, size_t cases)
+static inline int scenario_main_alone(int argc, char **argv, const Scenario *all, size_t count,
+                                      size_t cases)
 {
     if (argc < 3) {
         (void)unsetenv("DODO_MANAGER");
         (void)unsetenv("DODO_STATS");
         (void)setenv("DODO_CONFIG", "/dev/null", 1);
     }
-    return scenario_main(argc, argv, all, count) ? 0 : scenario_group(group, all, cases);
+    return scenario_main(argc, argv, all, count) ? 0 : scenario_group(all, cases);
 }
 #endif
 

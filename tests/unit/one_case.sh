@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# one_case.sh PROGRAM: a test program runs the cases that are asked for, and no others.
+# one_case.sh PROGRAM SCENARIOS: a test program, and one of scenarios, run the cases that are asked for, and no others.
 set -u
 program=$1
+scenarios=$2
 export CMOCKA_MESSAGE_OUTPUT=TAP
-echo 1..5
+echo 1..6
 n=0
 expect() { # WHAT, then a command that must succeed
   local what=$1
@@ -29,3 +30,6 @@ expect "by pattern, and by the environment" eval \
 expect "--list" names_all
 expect "a name that is none" refuses addr_parse__nothing
 expect "a name that is none beside one that is" refuses addr_parse__refuses addr_parse__nothing
+program=$scenarios
+expect "a scenario, by the environment" eval \
+  'TEST_CASE=exit__beside_a_write_that_hangs runs 1'

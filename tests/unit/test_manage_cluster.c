@@ -522,5 +522,5 @@ int main(int argc, char **argv)
     if (argc < 3 || setenv("DODO_TEST_CMD", argv[1], 1) != 0 ||
         setenv("DODO_TEST_IMD", argv[2], 1) != 0)
         return 2;
-    return scenario_group("manage_cluster", scenarios, CASES);
+    return scenario_group(scenarios, CASES);
 }

@@ -275,5 +275,5 @@ enum { CASES = ARRAY_SIZE(scenarios) - 6 };
 
 int main(int argc, char **argv)
 {
-    return scenario_main_alone(argc, argv, "manage_exit", scenarios, ARRAY_SIZE(scenarios), CASES);
+    return scenario_main_alone(argc, argv, scenarios, ARRAY_SIZE(scenarios), CASES);
 }

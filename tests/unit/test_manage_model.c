@@ -368,6 +368,5 @@ static const Scenario scenarios[] = {
 
 int main(int argc, char **argv)
 {
-    return scenario_main_alone(argc, argv, "manage_model", scenarios, ARRAY_SIZE(scenarios),
-                               ARRAY_SIZE(scenarios));
+    return scenario_main_alone(argc, argv, scenarios, ARRAY_SIZE(scenarios), ARRAY_SIZE(scenarios));
 }
