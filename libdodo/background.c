@@ -87,18 +87,18 @@ static void alive_step(Call *call, uint64_t now_ns)
 static bool claim_snapshot(Client *c, CallState *st)
 {
     client_lock(c);
-    st->names = malloc((c->claimed ? c->claimed : 1) * sizeof *st->names);
-    if (st->names) {
+    st->claim.names = malloc((c->claimed ? c->claimed : 1) * sizeof *st->claim.names);
+    if (st->claim.names) {
         LIST_FOREACH(node, &c->regions) {
             const Region *r = CONTAINER_OF(node, Region, link);
             if (r->claimed)
-                st->names[st->names_count++] =
+                st->claim.names[st->claim.names_count++] =
                     (RegionName){r->address.epoch, r->address.region, r->address.opening};
         }
-        st->before = c->ids.settled;
+        st->claim.before = c->ids.settled;
     }
     client_unlock(c);
-    return st->names != NULL;
+    return st->claim.names != NULL;
 }
 
 static bool claim_page(Call *call, uint64_t now_ns)
@@ -106,13 +106,14 @@ static bool claim_page(Call *call, uint64_t now_ns)
     Channel *ch = call->channel;
     Client *c = ch->client;
     CallState *st = call->state;
-    OpClaim claim = {.list = ch->lists, .page = st->page, .before = st->before};
-    claim.pages = st->names_count ? (st->names_count + CLAIM_NAMES_MAX - 1) / CLAIM_NAMES_MAX : 1;
-    if (st->page == claim.pages)
+    OpClaim claim = {.list = ch->lists, .page = st->claim.page, .before = st->claim.before};
+    claim.pages =
+        st->claim.names_count ? (st->claim.names_count + CLAIM_NAMES_MAX - 1) / CLAIM_NAMES_MAX : 1;
+    if (st->claim.page == claim.pages)
         return false;
-    uint32_t first = st->page * CLAIM_NAMES_MAX, left = st->names_count - first;
+    uint32_t first = st->claim.page * CLAIM_NAMES_MAX, left = st->claim.names_count - first;
     claim.count = left < CLAIM_NAMES_MAX ? left : CLAIM_NAMES_MAX;
-    memcpy(claim.names, st->names + first, claim.count * sizeof *claim.names);
+    memcpy(claim.names, st->claim.names + first, claim.count * sizeof *claim.names);
     client_lock(c);
     uint64_t id = request_ids_take(&c->ids);
     client_unlock(c);
@@ -139,7 +140,7 @@ static void claim_step(Call *call, uint64_t now_ns)
     if (result == RUN_RUNNING)
         return;
     settle(call->channel->client, call->state->id);
-    call->state->page++;
+    call->state->claim.page++;
     if (result != RUN_DONE || !claim_page(call, now_ns))
         call_finish(call, 0, 0, NULL);
 }
@@ -168,7 +169,7 @@ static void fill_start(Channel *ch, uint64_t now_ns)
     if (!wanted)
         return;
     Call *call = own_start(ch, OWN_FILL, &fill_ops);
-    call->state->fill = item;
+    call->state->read.fill = item;
     run_write(call, &item->host, &item->address, WRITE_FILL, item->offset, item->data, item->len,
               item->counter, now_ns);
 }
@@ -198,10 +199,10 @@ static void fill_step(Call *call, uint64_t now_ns)
     enum RunResult result = run_step(call, now_ns);
     if (result == RUN_RUNNING)
         return;
-    FillItem *item = st->fill;
+    FillItem *item = st->read.fill;
     fill_saw(c, item, result == RUN_DONE ? st->u.write.refused_chunks : 1);
     if (result != RUN_DONE)
-        client_blame(c, item->rd, &item->address, loss_of(result, st->status), now_ns);
+        client_blame(c, item->rd, &item->address, loss_of(result, st->run.status), now_ns);
     call_finish(call, 0, 0, NULL); /* frees the item */
 }
 
@@ -322,7 +323,7 @@ static void prefetch_begin(Channel *ch)
         return;
     Call *call = own_start(ch, OWN_PREFETCH, &prefetch_ops);
     call->region = r;
-    call->state->fill = item;
+    call->state->read.fill = item;
     call_need_file(call, NEED_FILE_READ, r->file, item->data, item->len,
                    r->file_offset + item->offset);
 }

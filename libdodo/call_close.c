@@ -26,7 +26,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
     Region *r = call->region;
     bool piece = call->parent; /* a stripe goes with its region */
     if (!piece)
-        story_closed(c, r, result == 0 && st->release, reason);
+        story_closed(c, r, result == 0 && st->kept.release, reason);
     client_lock(c);
     if (st->id)
         request_ids_settle(&c->ids, st->id);
@@ -77,17 +77,17 @@ static void close_keep(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     call->phase = CLOSE_SEND;
-    if (!st->release || !c->config.block_sum)
+    if (!st->kept.release || !c->config.block_sum)
         return;
     client_lock(c);
-    st->record = checks_record(c, call->region, &st->stamp, &st->record_len);
+    st->kept.record = checks_record(c, call->region, &st->kept.stamp, &st->kept.len);
     client_unlock(c);
-    st->release = st->record;
-    if (!st->record)
+    st->kept.release = st->kept.record;
+    if (!st->kept.record)
         return;
     call->phase = CLOSE_KEEP;
-    call_need_file(call, NEED_CHECKS_SAVE, call->region->file, (uint8_t *)st->record,
-                   st->record_len, 0);
+    call_need_file(call, NEED_CHECKS_SAVE, call->region->file, (uint8_t *)st->kept.record,
+                   st->kept.len, 0);
 }
 
 static void close_send(Call *call, uint64_t now_ns)
@@ -98,8 +98,8 @@ static void close_send(Call *call, uint64_t now_ns)
     client_lock(c);
     bool active = r->active;
     OpClose close = {.address = r->address,
-                     .mode = st->release ? CLOSE_RELEASE : CLOSE_FREE,
-                     .stamp = st->stamp};
+                     .mode = st->kept.release ? CLOSE_RELEASE : CLOSE_FREE,
+                     .stamp = st->kept.stamp};
     uint64_t id = active ? request_ids_take(&c->ids) : 0;
     client_unlock(c);
     if (!active) {
@@ -161,13 +161,13 @@ static void call_close_file(Call *call, const FileResult *result, uint64_t now_n
         return;
     }
     if (call->phase == CLOSE_STAMP) {
-        st->stamp = result->stamp;
-        st->release = retain_is_fresh(call->channel->client, r, result);
+        st->kept.stamp = result->stamp;
+        st->kept.release = retain_is_fresh(call->channel->client, r, result);
         close_keep(call);
         return;
     }
     if (call->phase == CLOSE_KEEP)
-        st->release = result->count >= 0;
+        st->kept.release = result->count >= 0;
     call->phase = CLOSE_SEND; /* free it if the file gave no answer */
 }
 
@@ -185,8 +185,8 @@ void call_close_stripe(Call *call, Region *stripe, bool release, const Stamp *st
     CallState *st = call->state;
     call->ops = &close_ops;
     call->region = stripe;
-    st->release = release;
-    st->stamp = *stamp;
+    st->kept.release = release;
+    st->kept.stamp = *stamp;
     close_keep(call);
 }
 

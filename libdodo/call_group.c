@@ -99,17 +99,17 @@ static void vector_piece(Call *call)
     CallState *st = call_piece(call)->state;
     size_t gathered = vector_gather(g, inner, room);
     if (gathered > n)
-        st->stage = malloc(gathered); /* without it, this one buffer */
-    if (st->stage) {
-        st->stage_iov = g->iov_at;
-        st->stage_skip = g->iov_skip;
-        buf = st->stage;
+        st->part.stage = malloc(gathered); /* without it, this one buffer */
+    if (st->part.stage) {
+        st->part.stage_iov = g->iov_at;
+        st->part.stage_skip = g->iov_skip;
+        buf = st->part.stage;
         n = gathered;
         if (g->kind != VECTOR_READ)
             vector_copy(g->iov, g->iov_at, g->iov_skip, buf, n, false);
     }
-    st->piece_at = g->begun;
-    st->piece_len = n;
+    st->part.at = g->begun;
+    st->part.len = n;
     g->begun += n;
     vector_advance(g, n);
     client_lock(c);
@@ -123,12 +123,12 @@ static void vector_piece_over(Call *piece, ssize_t result, int error, const char
     const CallState *st = piece->state;
     CallGroup *g = &piece->parent->group;
     size_t count = result > 0 ? (size_t)result : 0;
-    if (st->stage && g->kind == VECTOR_READ)
-        vector_copy(g->iov, st->stage_iov, st->stage_skip, st->stage, count, true);
+    if (st->part.stage && g->kind == VECTOR_READ)
+        vector_copy(g->iov, st->part.stage_iov, st->part.stage_skip, st->part.stage, count, true);
     if (!RULE(FIRST_END) && result >= 0)
         return;
-    if ((result < 0 || count < st->piece_len) && st->piece_at + count < g->end) {
-        g->end = st->piece_at + count;
+    if ((result < 0 || count < st->part.len) && st->part.at + count < g->end) {
+        g->end = st->part.at + count;
         g->error = result < 0 ? error : 0;
         g->reason = reason;
     }

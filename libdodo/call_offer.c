@@ -69,8 +69,8 @@ static void offer_end(Call *call, ssize_t result, int error, const char *reason)
 /* The whole blocks of the piece: [*ret_from, the result), in the region. */
 static uint64_t whole_blocks(const Region *r, const CallState *st, uint64_t *ret_from)
 {
-    uint64_t end = st->user_offset + st->user_len;
-    *ret_from = (st->user_offset + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
+    uint64_t end = st->user.offset + st->user.len;
+    *ret_from = (st->user.offset + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
     return end == r->len ? end : end / WIRE_BLOCK_SIZE * WIRE_BLOCK_SIZE;
 }
 
@@ -82,23 +82,23 @@ static void offer_window(Call *call, uint64_t now_ns)
     Region *r = call->region;
     const Call *whole = call->parent ? call->parent : call;
     uint64_t from, to = whole_blocks(r, st, &from);
-    if (from + st->done >= to) {
-        offer_end(call, (ssize_t)st->user_len, 0, NULL);
+    if (from + st->user.done >= to) {
+        offer_end(call, (ssize_t)st->user.len, 0, NULL);
         return;
     }
-    from += st->done;
-    st->window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
+    from += st->user.done;
+    st->user.window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
     client_lock(c);
     uint64_t seed = r->checks_seed;
     client_unlock(c);
-    const uint8_t *data = st->user_buf + (from - st->user_offset);
+    const uint8_t *data = st->user.buf + (from - st->user.offset);
     BlockSums sums;
-    block_sums(c, r->len, seed, from, data, st->window, &sums);
+    block_sums(c, r->len, seed, from, data, st->user.window, &sums);
     client_lock(c);
     bool active = r->active;
     bool beside = (RULE(OFFER_OVERTAKEN) && whole->overtaken) ||
                   (RULE(READ_BESIDE_WRITE) &&
-                   region_write_overlaps(r, block_of(from), block_of(from + st->window - 1)));
+                   region_write_overlaps(r, block_of(from), block_of(from + st->user.window - 1)));
     Addr host = r->host;
     RegionAddress address = r->address;
     uint64_t counter = r->counter;
@@ -112,7 +112,7 @@ static void offer_window(Call *call, uint64_t now_ns)
         offer_end(call, 0, 0, NULL);
     } else {
         call->phase = OFFER_RUN;
-        run_write(call, &host, &address, WRITE_FILL, from, data, st->window, counter, now_ns);
+        run_write(call, &host, &address, WRITE_FILL, from, data, st->user.window, counter, now_ns);
     }
 }
 
@@ -121,9 +121,10 @@ static void offer_taken(Call *call, bool refused)
     Client *c = call->channel->client;
     const CallState *st = call->state;
     Region *r = call->region;
-    uint64_t first = block_of(st->offset), last = block_of(st->offset + st->window - 1);
+    uint64_t first = block_of(st->run.offset),
+             last = block_of(st->run.offset + st->user.window - 1);
     client_lock(c);
-    bool same = r->active && region_address_equal(&r->address, &st->address);
+    bool same = r->active && region_address_equal(&r->address, &st->run.address);
     c->stats.fills_done += !refused;
     c->stats.fills_refused += refused;
     for (uint64_t b = first; same && !refused && b <= last; b++)
@@ -136,9 +137,9 @@ static void offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     const CallState *st = call->state;
-    enum Loss loss = loss_of(result, st->status);
+    enum Loss loss = loss_of(result, st->run.status);
     if (loss != LOSS_SLOW)
-        client_blame(c, call->region->rd, &st->address, loss, now_ns);
+        client_blame(c, call->region->rd, &st->run.address, loss, now_ns);
     offer_end(call, -1, ENOMEM,
               loss_of_host(loss) ? "the region's host is lost" : "the region's host refuses");
 }
@@ -161,7 +162,7 @@ static void call_offer_step(Call *call, uint64_t now_ns)
     bool refused = st->u.write.refused_chunks > 0;
     offer_taken(call, refused);
     run_end(call);
-    st->done += st->window;
+    st->user.done += st->user.window;
     if (refused)
         offer_end(call, 0, 0, NULL);
     else
@@ -177,7 +178,7 @@ void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
     CallState *st = call->state;
     call->ops = &offer_ops;
     call->region = r;
-    st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
-    st->user_offset = offset;
-    st->user_len = len;
+    st->user.buf = (uint8_t *)(uintptr_t)buf; /* only read */
+    st->user.offset = offset;
+    st->user.len = len;
 }

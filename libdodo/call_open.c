@@ -32,9 +32,10 @@ static void open_fail(Call *call, int error, const char *reason, uint64_t now_ns
 {
     Client *c = call->channel->client;
     const CallState *st = call->state;
-    void *file = call->parent ? NULL : st->given.file;
+    void *file = call->parent ? NULL : st->open.given.file;
     if (!call->parent)
-        story_refused(c, st->given.inode, st->open_offset, st->open_len, error, reason, now_ns);
+        story_refused(c, st->open.given.inode, st->open.offset, st->open.len, error, reason,
+                      now_ns);
     call_finish(call, -1, error, reason);
     if (file)
         c->hooks.file_release(c->hooks.ctx, file);
@@ -48,7 +49,7 @@ static void open_activate(Call *call, Region *r, const OpOpenReply *reply)
     const CallState *st = call->state;
     client_region_activate(c, r, reply, reply->reused);
     if (r->reused && c->config.block_sum)
-        r->reused = checks_restore(r, st->record, st->record_len);
+        r->reused = checks_restore(r, st->kept.record, st->kept.len);
 }
 
 /* A stripe of a region that is being made. */
@@ -77,14 +78,14 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
     client_lock(c);
     int result = client_region_new(c, &r);
     if (result == 0) {
-        r->len = st->open_len;
-        r->file_offset = st->open_offset;
-        r->flags = st->open_flags;
-        r->file = st->given.file;
-        r->key = st->given.key;
-        r->inode = st->given.inode;
-        r->stamp = st->given.stamp;
-        r->retainable = st->given.retainable;
+        r->len = st->open.len;
+        r->file_offset = st->open.offset;
+        r->flags = st->open.flags;
+        r->file = st->open.given.file;
+        r->key = st->open.given.key;
+        r->inode = st->open.given.inode;
+        r->stamp = st->open.given.stamp;
+        r->retainable = st->open.given.retainable;
         if (c->manager_late)
             client_region_ask(c, r, now_ns);
         else
@@ -111,7 +112,7 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
 
 static void open_no_memory(Call *call, const char *reason, uint64_t now_ns)
 {
-    if (!call->parent && (call->state->open_flags & DODO_FALLBACK))
+    if (!call->parent && (call->state->open.flags & DODO_FALLBACK))
         open_install(call, NULL, reason, now_ns);
     else
         open_fail(call, ENOMEM, reason, now_ns);
@@ -136,14 +137,15 @@ static void open_over(Call *call, bool refract, uint64_t now_ns)
 static bool open_load(Call *call, const OpOpenReply *reply)
 {
     CallState *st = call->state;
-    const CheckName name = {.key = st->given.key, .offset = st->open_offset, .len = st->open_len};
-    st->record = checks_record_new(&name, &st->record_len);
-    if (!st->record)
+    const CheckName name = {
+        .key = st->open.given.key, .offset = st->open.offset, .len = st->open.len};
+    st->kept.record = checks_record_new(&name, &st->kept.len);
+    if (!st->kept.record)
         return false;
-    st->reply = *reply;
+    st->open.reply = *reply;
     call->phase = OPEN_LOADING;
-    call_need_file(call, NEED_CHECKS_LOAD, st->given.file, (uint8_t *)st->record, st->record_len,
-                   0);
+    call_need_file(call, NEED_CHECKS_LOAD, st->open.given.file, (uint8_t *)st->kept.record,
+                   st->kept.len, 0);
     return true;
 }
 
@@ -219,11 +221,11 @@ static bool open_begin(Call *call, uint64_t now_ns)
     }
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
-    bool fallback = st->open_flags & DODO_FALLBACK, late = fallback && c->manager_late;
+    bool fallback = st->open.flags & DODO_FALLBACK, late = fallback && c->manager_late;
     uint64_t id = refracting || late ? 0 : request_ids_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
-    size_t n = open_body(c, &st->given.key, &st->given.stamp, st->open_offset, st->open_len,
-                         st->open_flags, st->given.retainable, now_ns, body);
+    size_t n = open_body(c, &st->open.given.key, &st->open.given.stamp, st->open.offset,
+                         st->open.len, st->open.flags, st->open.given.retainable, now_ns, body);
     client_unlock(c);
     if (refracting) {
         open_no_memory(call, story_refracting, now_ns);
@@ -248,7 +250,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
 static void call_open_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (call->phase == OPEN_LOADING || (st->run == RUN_NONE && !open_begin(call, now_ns)))
+    if (call->phase == OPEN_LOADING || (st->run.kind == RUN_NONE && !open_begin(call, now_ns)))
         return;
     Client *c = call->channel->client;
     switch (run_step(call, now_ns)) {
@@ -260,7 +262,7 @@ static void call_open_step(Call *call, uint64_t now_ns)
         break;
     case RUN_REFUSED: {
         open_note_manager(c, false);
-        const char *reason = open_refusal(st->status);
+        const char *reason = open_refusal(st->run.status);
         open_over(call, true, now_ns);
         open_no_memory(call, reason, now_ns);
         break;
@@ -268,7 +270,7 @@ static void call_open_step(Call *call, uint64_t now_ns)
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
         open_note_manager(c, true);
-        open_over(call, !(st->open_flags & DODO_FALLBACK), now_ns);
+        open_over(call, !(st->open.flags & DODO_FALLBACK), now_ns);
         open_no_memory(call, "the manager does not answer", now_ns);
         break;
     }
@@ -278,8 +280,8 @@ static void call_open_file(Call *call, const FileResult *result, uint64_t now_ns
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    const OpOpenReply reply = st->reply;
-    st->record_len = result->count > 0 ? (size_t)result->count : 0;
+    const OpOpenReply reply = st->open.reply;
+    st->kept.len = result->count > 0 ? (size_t)result->count : 0;
     open_install(call, &reply, NULL, now_ns);
     c->hooks.wake(c->hooks.ctx);
 }
@@ -291,8 +293,8 @@ void call_open_begin(Call *call, const FileGiven *given, uint64_t len, uint64_t 
 {
     CallState *st = call->state;
     call->ops = &open_ops;
-    st->given = *given;
-    st->open_len = len;
-    st->open_offset = offset;
-    st->open_flags = flags;
+    st->open.given = *given;
+    st->open.len = len;
+    st->open.offset = offset;
+    st->open.flags = flags;
 }

@@ -40,15 +40,15 @@ static void read_end(Call *call, ssize_t result, int error, const char *reason)
 
 static uint64_t window_start(const CallState *st)
 {
-    return st->user_offset + st->done;
+    return st->user.offset + st->user.done;
 }
 
 static void read_from_file(Call *call)
 {
     CallState *st = call->state;
     call->phase = READ_FILE;
-    call_need_file(call, NEED_FILE_READ, call->region->file, st->user_buf + st->done, st->window,
-                   call->region->file_offset + window_start(st));
+    call_need_file(call, NEED_FILE_READ, call->region->file, st->user.buf + st->user.done,
+                   st->user.window, call->region->file_offset + window_start(st));
 }
 
 /* The remote half cannot serve (any more): FALLBACK goes on with the file, and so does a stripe. */
@@ -69,10 +69,10 @@ static void read_inactive(Call *call, const char *reason)
 static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
 {
     CallState *st = call->state;
-    uint64_t from = window_start(st), end = from + st->window;
+    uint64_t from = window_start(st), end = from + st->user.window;
     *ret_from = from;
     *ret_end = end;
-    st->edge_head = st->edge_tail = 0;
+    st->read.edge_head = st->read.edge_tail = 0;
     if (!call->channel->client->config.block_sum)
         return true;
     uint64_t len = call->region->len;
@@ -82,12 +82,12 @@ static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
         *ret_end = len;
     uint64_t first_end = *ret_from + WIRE_BLOCK_SIZE, last = block_of(end - 1) * WIRE_BLOCK_SIZE;
     if (*ret_from < from)
-        st->edge_head = (first_end < *ret_end ? first_end : *ret_end) - *ret_from;
-    if (end < *ret_end && last >= *ret_from + st->edge_head)
-        st->edge_tail = *ret_end - last;
-    if (st->edge_head + st->edge_tail > 0 && !st->edges)
-        st->edges = malloc(2 * (size_t)WIRE_BLOCK_SIZE);
-    return st->edge_head + st->edge_tail == 0 || st->edges;
+        st->read.edge_head = (first_end < *ret_end ? first_end : *ret_end) - *ret_from;
+    if (end < *ret_end && last >= *ret_from + st->read.edge_head)
+        st->read.edge_tail = *ret_end - last;
+    if (st->read.edge_head + st->read.edge_tail > 0 && !st->read.edges)
+        st->read.edges = malloc(2 * (size_t)WIRE_BLOCK_SIZE);
+    return st->read.edge_head + st->read.edge_tail == 0 || st->read.edges;
 }
 
 /* Under the lock: the next window's size, and what there is of the region at this moment. */
@@ -99,20 +99,20 @@ static void window_look(Call *call)
     size_t most = TRANSFER_BYTES_MAX;
     if (c->config.block_sum)
         most -= window_start(st) % WIRE_BLOCK_SIZE;
-    st->window = st->user_len - st->done;
-    if (st->window > most)
-        st->window = most;
+    st->user.window = st->user.len - st->user.done;
+    if (st->user.window > most)
+        st->user.window = most;
     uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->window - 1);
-    st->looked = true;
-    st->active = r->active;
-    st->beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
-    c->stats.reads_beside_writes += st->active && st->beside;
-    st->host = r->host;
-    st->address = r->address;
-    st->losses = c->losses;
-    st->counter = r->counter;
-    st->seed = r->checks_seed;
+    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    st->read.looked = true;
+    st->read.active = r->active;
+    st->read.beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
+    c->stats.reads_beside_writes += st->read.active && st->read.beside;
+    st->read.host = r->host;
+    st->run.address = r->address;
+    st->run.losses = c->losses;
+    st->read.counter = r->counter;
+    st->read.seed = r->checks_seed;
 }
 
 /* Begins the next window, or ends the call. */
@@ -120,28 +120,28 @@ static void read_window(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    if (st->done == st->user_len || st->short_file) {
-        read_end(call, (ssize_t)st->done, 0, NULL);
+    if (st->user.done == st->user.len || st->read.short_file) {
+        read_end(call, (ssize_t)st->user.done, 0, NULL);
         return;
     }
-    if (!st->looked) { /* the first one was looked at when the call began */
+    if (!st->read.looked) { /* the first one was looked at when the call began */
         client_lock(c);
         window_look(call);
         client_unlock(c);
     }
-    st->looked = false;
+    st->read.looked = false;
     uint64_t from, end;
-    if (!st->active) {
+    if (!st->read.active) {
         read_inactive(call, "the region's host is lost");
-    } else if (st->beside || !window_widen(call, &from, &end)) {
+    } else if (st->read.beside || !window_widen(call, &from, &end)) {
         read_from_file(call);
     } else {
         call->phase = READ_REMOTE;
-        uint8_t *buf = st->edge_head ? st->edges : st->user_buf + st->done;
-        if (st->edge_head + st->edge_tail < end - from)
-            buf = st->user_buf + (from + st->edge_head - st->user_offset);
-        const RegionAddress address = st->address;
-        run_read(call, &st->host, &address, from, buf, end - from, now_ns);
+        uint8_t *buf = st->read.edge_head ? st->read.edges : st->user.buf + st->user.done;
+        if (st->read.edge_head + st->read.edge_tail < end - from)
+            buf = st->user.buf + (from + st->read.edge_head - st->user.offset);
+        const RegionAddress address = st->run.address;
+        run_read(call, &st->read.host, &address, from, buf, end - from, now_ns);
     }
 }
 
@@ -166,12 +166,13 @@ static void read_missed(Call *call, uint64_t bytes, bool instead)
 /* What came for a block of the window that is no edge, or for all of one that is. */
 static const uint8_t *block_bytes(const CallState *st, uint64_t block)
 {
-    uint64_t at = block * WIRE_BLOCK_SIZE, from = st->offset, end = st->offset + st->len;
-    if (at < from + st->edge_head)
-        return st->edges;
-    if (at >= end - st->edge_tail)
-        return st->edges + st->edge_head;
-    return st->user_buf + (at - st->user_offset);
+    uint64_t at = block * WIRE_BLOCK_SIZE, from = st->run.offset,
+             end = st->run.offset + st->run.len;
+    if (at < from + st->read.edge_head)
+        return st->read.edges;
+    if (at >= end - st->read.edge_tail)
+        return st->read.edges + st->read.edge_head;
+    return st->user.buf + (at - st->user.offset);
 }
 
 enum { CHUNK_BLOCKS = WIRE_CHUNK_MAX / WIRE_BLOCK_SIZE };
@@ -179,14 +180,14 @@ enum { CHUNK_BLOCKS = WIRE_CHUNK_MAX / WIRE_BLOCK_SIZE };
 static void chunk_sums(const Call *call, unsigned chunk)
 {
     CallState *st = call->state;
-    uint64_t first = block_of(st->offset);
+    uint64_t first = block_of(st->run.offset);
     unsigned filled = read_transfer_chunk_filled(&st->u.read, chunk);
     for (; filled; filled &= filled - 1) {
         unsigned i = chunk * CHUNK_BLOCKS + (unsigned)__builtin_ctz(filled);
         uint64_t left = call->region->len - (first + i) * WIRE_BLOCK_SIZE;
         size_t len = left < WIRE_BLOCK_SIZE ? left : WIRE_BLOCK_SIZE;
         st->sums[i] =
-            call->channel->client->config.block_sum(block_bytes(st, first + i), len, st->seed);
+            call->channel->client->config.block_sum(block_bytes(st, first + i), len, st->read.seed);
     }
 }
 
@@ -204,12 +205,14 @@ static void call_read_came(Call *call)
 /* The caller's part of the edges. */
 static void edge_copy(CallState *st, size_t at, size_t len)
 {
-    uint64_t from = st->offset + (at < st->edge_head ? 0 : st->len - st->edge_tail),
+    uint64_t from =
+                 st->run.offset + (at < st->read.edge_head ? 0 : st->run.len - st->read.edge_tail),
              to = from + len;
-    uint64_t start = window_start(st), end = start + st->window;
+    uint64_t start = window_start(st), end = start + st->user.window;
     uint64_t low = from > start ? from : start, high = to < end ? to : end;
     if (len > 0 && low < high)
-        memcpy(st->user_buf + (low - st->user_offset), st->edges + at + (low - from), high - low);
+        memcpy(st->user.buf + (low - st->user.offset), st->read.edges + at + (low - from),
+               high - low);
 }
 
 /* Under the lock: blocks that are not proven count as unfilled. True: the host lied. */
@@ -217,14 +220,14 @@ static bool window_compare(Call *call)
 {
     CallState *st = call->state;
     const Region *r = call->region;
-    bool same = r->active && region_address_equal(&r->address, &st->address), bad = false;
-    uint64_t first = block_of(st->offset), last = block_of(st->offset + st->len - 1);
+    bool same = r->active && region_address_equal(&r->address, &st->run.address), bad = false;
+    uint64_t first = block_of(st->run.offset), last = block_of(st->run.offset + st->run.len - 1);
     for (uint64_t block = first; block <= last; block++) {
         if (block_missing(st, block))
             continue;
         enum CheckVerdict v = CHECK_UNKNOWN;
         if (same)
-            v = checks_compare(r, block, st->sums[block - first], st->counter);
+            v = checks_compare(r, block, st->sums[block - first], st->read.counter);
         if (v != CHECK_GOOD)
             read_transfer_discard(&st->u.read, block);
         bad |= v == CHECK_BAD;
@@ -240,23 +243,23 @@ static bool read_saw(Call *call, uint64_t now_ns)
     Region *r = call->region;
     call_read_came(call);
     uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->window - 1);
+    uint64_t last = block_of(window_start(st) + st->user.window - 1);
     client_lock(c);
     bool bad = c->config.block_sum && window_compare(call);
     bool all = read_transfer_all_filled(&st->u.read);
-    r->hits += st->window;
-    if (r->active && region_address_equal(&r->address, &st->address))
+    r->hits += st->user.window;
+    if (r->active && region_address_equal(&r->address, &st->run.address))
         for (uint64_t b = first; b <= last; b++)
             region_saw_filled(r, b, all || !block_missing(st, b));
-    bool over = all && st->done + st->window == st->user_len;
+    bool over = all && st->user.done + st->user.window == st->user.len;
     bool last_call = over && read_leave(call);
     client_unlock(c);
-    edge_copy(st, 0, st->edge_head);
-    edge_copy(st, st->edge_head, st->edge_tail);
+    edge_copy(st, 0, st->read.edge_head);
+    edge_copy(st, st->read.edge_head, st->read.edge_tail);
     if (bad)
-        client_region_corrupt(c, r->rd, &st->address, now_ns);
+        client_region_corrupt(c, r->rd, &st->run.address, now_ns);
     if (over)
-        read_over(call, (ssize_t)st->user_len, 0, NULL, last_call);
+        read_over(call, (ssize_t)st->user.len, 0, NULL, last_call);
     return over;
 }
 
@@ -274,7 +277,7 @@ static FillItem *fill_prepare(Call *call, uint64_t offset, size_t len)
     client_lock(c);
     bool beside = RULE(READ_BESIDE_WRITE) &&
                   region_write_overlaps(r, block_of(offset), block_of(offset + len - 1));
-    bool wanted = !beside && r->active && region_address_equal(&r->address, &st->address) &&
+    bool wanted = !beside && r->active && region_address_equal(&r->address, &st->run.address) &&
                   c->fill_bytes + cap <= c->config.fill_queue_bytes;
     *item = (FillItem){.rd = r->rd,
                        .host = r->host,
@@ -299,35 +302,35 @@ static void read_misses(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
     Region *r = call->region;
-    uint64_t start = window_start(st), end = start + st->window;
+    uint64_t start = window_start(st), end = start + st->user.window;
     uint64_t blocks_end = block_of(end - 1) + 1;
-    uint64_t block = st->miss_end;
+    uint64_t block = st->read.miss_end;
     while (block < blocks_end && !block_missing(st, block))
         block++;
-    if (block == blocks_end || st->short_file) {
-        if (!st->short_file)
-            st->done += st->window;
+    if (block == blocks_end || st->read.short_file) {
+        if (!st->read.short_file)
+            st->user.done += st->user.window;
         read_window(call, now_ns);
         return;
     }
-    st->miss_block = block;
+    st->read.miss_block = block;
     while (block < blocks_end && block_missing(st, block) &&
-           block - st->miss_block < FILL_RUN_BLOCKS)
+           block - st->read.miss_block < FILL_RUN_BLOCKS)
         block++;
-    st->miss_end = block;
+    st->read.miss_end = block;
 
-    uint64_t run_start = st->miss_block * WIRE_BLOCK_SIZE, run_end = block * WIRE_BLOCK_SIZE;
+    uint64_t run_start = st->read.miss_block * WIRE_BLOCK_SIZE, run_end = block * WIRE_BLOCK_SIZE;
     if (run_end > r->len)
         run_end = r->len;
-    st->fill = fill_prepare(call, run_start, run_end - run_start);
-    if (st->fill) {
-        call_need_file(call, NEED_FILE_READ, r->file, st->fill->data, st->fill->len,
+    st->read.fill = fill_prepare(call, run_start, run_end - run_start);
+    if (st->read.fill) {
+        call_need_file(call, NEED_FILE_READ, r->file, st->read.fill->data, st->read.fill->len,
                        r->file_offset + run_start);
         return;
     }
     uint64_t from = run_start > start ? run_start : start;
     uint64_t to = run_end < end ? run_end : end;
-    call_need_file(call, NEED_FILE_READ, r->file, st->user_buf + (from - st->user_offset),
+    call_need_file(call, NEED_FILE_READ, r->file, st->user.buf + (from - st->user.offset),
                    to - from, r->file_offset + from);
 }
 
@@ -335,17 +338,17 @@ static void read_misses(Call *call, uint64_t now_ns)
  * Returns the length of that part. */
 static size_t fill_copy(CallState *st, uint64_t start, uint64_t end, size_t count)
 {
-    const FillItem *item = st->fill;
+    const FillItem *item = st->read.fill;
     uint64_t from = item->offset > start ? item->offset : start;
     uint64_t to = item->offset + item->len < end ? item->offset + item->len : end;
     uint64_t have = item->offset + count;
     uint64_t stop = have < to ? have : to;
     if (stop > from)
-        memcpy(st->user_buf + (from - st->user_offset), item->data + (from - item->offset),
+        memcpy(st->user.buf + (from - st->user.offset), item->data + (from - item->offset),
                stop - from);
     if (have < to) {
-        st->short_file = true;
-        st->done = (stop > from ? stop : from) - st->user_offset;
+        st->read.short_file = true;
+        st->user.done = (stop > from ? stop : from) - st->user.offset;
     }
     return to - from;
 }
@@ -353,8 +356,8 @@ static size_t fill_copy(CallState *st, uint64_t start, uint64_t end, size_t coun
 static void fill_offer(Call *call, size_t count)
 {
     CallState *st = call->state;
-    FillItem *item = st->fill;
-    st->fill = NULL;
+    FillItem *item = st->read.fill;
+    st->read.fill = NULL;
     client_fill_read(call->channel->client, item, count);
 }
 
@@ -363,14 +366,14 @@ static void fill_offer(Call *call, size_t count)
 static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns)
 {
     CallState *st = call->state;
-    uint64_t start = window_start(st), end = start + st->window;
+    uint64_t start = window_start(st), end = start + st->user.window;
     size_t count = (size_t)result->count, part = call->file_len;
-    if (st->fill) {
+    if (st->read.fill) {
         part = fill_copy(st, start, end, count);
         fill_offer(call, count);
     } else if (count < call->file_len) {
-        st->short_file = true;
-        st->done = (size_t)(call->file_buf - st->user_buf) + count;
+        st->read.short_file = true;
+        st->user.done = (size_t)(call->file_buf - st->user.buf) + count;
     }
     read_missed(call, part, true);
     read_misses(call, now_ns);
@@ -388,8 +391,8 @@ static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns
         return;
     }
     read_missed(call, (uint64_t)result->count, false);
-    st->short_file = (size_t)result->count < st->window;
-    st->done += (size_t)result->count;
+    st->read.short_file = (size_t)result->count < st->user.window;
+    st->user.done += (size_t)result->count;
     read_window(call, now_ns);
 }
 
@@ -398,8 +401,8 @@ static void read_lost(Call *call, enum Loss loss, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    client_blame(c, call->region->rd, &st->address, loss, now_ns);
-    client_region_lost(c, call->region->rd, &st->address, loss, now_ns);
+    client_blame(c, call->region->rd, &st->run.address, loss, now_ns);
+    client_region_lost(c, call->region->rd, &st->run.address, loss, now_ns);
     run_end(call);
     read_inactive(call, loss_text(loss));
 }
@@ -411,11 +414,11 @@ static bool read_in_vain(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     const Region *r = call->region;
-    if (c->losses == st->losses)
+    if (c->losses == st->run.losses)
         return false;
     client_lock(c);
-    st->losses = c->losses;
-    bool vain = !r->active || !region_address_equal(&r->address, &st->address);
+    st->run.losses = c->losses;
+    bool vain = !r->active || !region_address_equal(&r->address, &st->run.address);
     client_unlock(c);
     return vain;
 }
@@ -443,9 +446,9 @@ static void call_read_step(Call *call, uint64_t now_ns)
         call->phase = READ_MISSES;
         if (read_saw(call, now_ns))
             return;
-        st->miss_end = block_of(window_start(st));
+        st->read.miss_end = block_of(window_start(st));
         if (read_transfer_all_filled(&st->u.read))
-            st->miss_end = block_of(window_start(st) + st->window - 1) + 1;
+            st->read.miss_end = block_of(window_start(st) + st->user.window - 1) + 1;
         read_misses(call, now_ns);
         if (call->need != NEED_NOTHING && call->phase == READ_REMOTE)
             call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
@@ -453,7 +456,7 @@ static void call_read_step(Call *call, uint64_t now_ns)
     case RUN_REFUSED:
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
-        read_lost(call, loss_of(result, st->status), now_ns);
+        read_lost(call, loss_of(result, st->run.status), now_ns);
         break;
     }
 }
@@ -466,8 +469,8 @@ void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t l
     CallState *st = call->state;
     call->ops = &read_ops;
     call->region = r;
-    st->user_buf = buf;
-    st->user_offset = offset;
-    st->user_len = len;
+    st->user.buf = buf;
+    st->user.offset = offset;
+    st->user.len = len;
     window_look(call);
 }

@@ -19,9 +19,9 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     CallState *st = call->state;
     Region *r = call->region;
     client_lock(c);
-    if (st->recorded) {
-        list_remove(&st->writing.link);
-        checks_write_over(r, st->writing.first_block, st->writing.last_block);
+    if (st->write.recorded) {
+        list_remove(&st->write.record.link);
+        checks_write_over(r, st->write.record.first_block, st->write.record.last_block);
     }
     region_top(r)->refs--;
     if (result > 0)
@@ -60,19 +60,19 @@ static void window_numbers_over(Call *call)
     CallState *st = call->state;
     Region *r = call->region;
     client_lock(c);
-    if (st->numbers > 0 && r->active && region_address_equal(&r->address, &st->address))
-        numbers_finish(r, st->number, st->numbers);
-    st->numbers = 0;
+    if (st->write.numbers > 0 && r->active && region_address_equal(&r->address, &st->run.address))
+        numbers_finish(r, st->run.number, st->write.numbers);
+    st->write.numbers = 0;
     client_unlock(c);
     c->hooks.wake(c->hooks.ctx);
 }
 
 static size_t window_len(const CallState *st, size_t at)
 {
-    uint64_t start = st->user_offset + at;
+    uint64_t start = st->user.offset + at;
     uint64_t end =
         start / WIRE_CHUNK_MAX * WIRE_CHUNK_MAX + (uint64_t)WRITE_WINDOW_CHUNKS * WIRE_CHUNK_MAX;
-    uint64_t stop = st->user_offset + st->user_len;
+    uint64_t stop = st->user.offset + st->user.len;
     return (end < stop ? end : stop) - start;
 }
 
@@ -84,21 +84,21 @@ static void remote_failed(Call *call, enum Loss loss, uint64_t now_ns)
     CallState *st = call->state;
     run_end(call);
     window_numbers_over(call);
-    st->remote = false;
-    st->remote_failed = true;
+    st->write.remote = false;
+    st->write.remote_failed = true;
     if (!RULE(POISON))
         return;
     client_lock(c);
     c->stats.poisoned++;
     client_unlock(c);
-    client_region_lost(c, call->region->rd, &st->address, loss, now_ns);
+    client_region_lost(c, call->region->rd, &st->run.address, loss, now_ns);
 }
 
 static void remote_result(Call *call, enum RunResult result, uint64_t now_ns)
 {
     CallState *st = call->state;
-    enum Loss loss = loss_of(result, st->status);
-    client_blame(call->channel->client, call->region->rd, &st->address, loss, now_ns);
+    enum Loss loss = loss_of(result, st->run.status);
+    client_blame(call->channel->client, call->region->rd, &st->run.address, loss, now_ns);
     remote_failed(call, loss, now_ns);
 }
 
@@ -109,11 +109,11 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    uint64_t offset = st->user_offset + at, number = 0;
+    uint64_t offset = st->user.offset + at, number = 0;
     size_t len = window_len(st, at);
     unsigned count = write_chunk_count(offset, len);
     client_lock(c);
-    bool same = r->active && region_address_equal(&r->address, &st->address);
+    bool same = r->active && region_address_equal(&r->address, &st->run.address);
     bool taken = same && numbers_take(r, count, &number);
     Addr host = r->host;
     client_unlock(c);
@@ -123,9 +123,9 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     }
     if (!taken)
         return false;
-    RegionAddress address = st->address;
-    st->numbers = count;
-    st->window = len;
+    RegionAddress address = st->run.address;
+    st->write.numbers = count;
+    st->user.window = len;
     run_write(call, &host, &address, kind, offset, data, len, number, now_ns);
     return true;
 }
@@ -135,11 +135,12 @@ static void window_saw(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    uint64_t start = st->user_offset + st->sent, end = start + st->window;
+    uint64_t start = st->user.offset + st->write.sent, end = start + st->user.window;
     BlockSums sums;
-    block_sums(c, r->len, st->seed, start, st->user_buf + st->sent, st->window, &sums);
+    block_sums(c, r->len, st->read.seed, start, st->user.buf + st->write.sent, st->user.window,
+               &sums);
     client_lock(c);
-    if (r->active && region_address_equal(&r->address, &st->address)) {
+    if (r->active && region_address_equal(&r->address, &st->run.address)) {
         checks_written(r, &sums);
         for (uint64_t b = block_of(start); b <= block_of(end - 1); b++)
             if (b * WIRE_BLOCK_SIZE >= start && ((b + 1) * WIRE_BLOCK_SIZE <= end || end == r->len))
@@ -151,16 +152,17 @@ static void window_saw(Call *call)
 static void remote_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    while (st->remote) {
-        if (st->run == RUN_NONE) {
-            if (st->sent == st->user_len)
+    while (st->write.remote) {
+        if (st->run.kind == RUN_NONE) {
+            if (st->write.sent == st->user.len)
                 return;
-            if (!window_start(call, WRITE_DATA, st->sent, st->user_buf + st->sent, now_ns)) {
-                if (!st->file_started || st->file_done)
+            if (!window_start(call, WRITE_DATA, st->write.sent, st->user.buf + st->write.sent,
+                              now_ns)) {
+                if (!st->write.file_started || st->write.file_done)
                     call->need = NEED_BLOCKED;
                 return;
             }
-            if (!st->remote)
+            if (!st->write.remote)
                 return;
         }
         enum RunResult result = run_step(call, now_ns);
@@ -173,7 +175,7 @@ static void remote_step(Call *call, uint64_t now_ns)
         window_saw(call);
         run_end(call);
         window_numbers_over(call);
-        st->sent += st->window;
+        st->write.sent += st->user.window;
     }
 }
 
@@ -184,20 +186,20 @@ static void remote_step(Call *call, uint64_t now_ns)
 static void void_current(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    Addr host = st->peer;
-    RegionAddress address = st->address;
-    uint64_t number = st->number;
-    run_write(call, &host, &address, WRITE_VOID, st->user_offset + st->sent, NULL, st->window,
-              number, now_ns);
+    Addr host = st->run.peer;
+    RegionAddress address = st->run.address;
+    uint64_t number = st->run.number;
+    run_write(call, &host, &address, WRITE_VOID, st->user.offset + st->write.sent, NULL,
+              st->user.window, number, now_ns);
 }
 
 static void write_result(Call *call)
 {
     CallState *st = call->state;
-    if (st->file_count < 0)
-        write_end(call, -1, st->file_error, "writing the backing file failed");
+    if (st->write.file_count < 0)
+        write_end(call, -1, st->write.file_error, "writing the backing file failed");
     else
-        write_end(call, st->file_count, 0, NULL);
+        write_end(call, st->write.file_count, 0, NULL);
 }
 
 /* Windows before the one under way are done at the imd: voided with new numbers. */
@@ -205,16 +207,16 @@ static void void_step(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    while (st->remote) {
-        if (st->run == RUN_NONE) {
-            if (st->void_at >= st->sent)
+    while (st->write.remote) {
+        if (st->run.kind == RUN_NONE) {
+            if (st->write.void_at >= st->write.sent)
                 break;
-            if (!window_start(call, WRITE_VOID, st->void_at, NULL, now_ns)) {
+            if (!window_start(call, WRITE_VOID, st->write.void_at, NULL, now_ns)) {
                 remote_failed(call, LOSS_WRITE,
                               now_ns); /* no numbers free: drop the copy instead */
                 break;
             }
-            if (!st->remote)
+            if (!st->write.remote)
                 break;
         }
         enum RunResult result = run_step(call, now_ns);
@@ -224,14 +226,14 @@ static void void_step(Call *call, uint64_t now_ns)
             remote_result(call, result, now_ns);
             break;
         }
-        size_t start = st->offset - st->user_offset;
+        size_t start = st->run.offset - st->user.offset;
         run_end(call);
         window_numbers_over(call);
         client_lock(c);
         c->stats.voided++;
         client_unlock(c);
-        if (start < st->sent)
-            st->void_at = start + st->window;
+        if (start < st->write.sent)
+            st->write.void_at = start + st->user.window;
     }
     write_result(call);
 }
@@ -242,7 +244,7 @@ static void void_begin(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     Region *r = call->region;
     call->phase = PHASE_VOID;
-    uint64_t first = block_of(st->user_offset), last = block_of(st->user_offset + st->user_len - 1);
+    uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
     for (uint64_t b = first; b <= last && r->active; b++)
         region_saw_filled(r, b, false);
@@ -254,7 +256,7 @@ static void void_begin(Call *call, uint64_t now_ns)
         write_result(call);
         return;
     }
-    if (st->remote && st->run != RUN_NONE)
+    if (st->write.remote && st->run.kind != RUN_NONE)
         void_current(call, now_ns);
     void_step(call, now_ns);
 }
@@ -268,8 +270,8 @@ static bool edge_block(const Call *call, unsigned edge, uint64_t *ret_block)
 {
     const CallState *st = call->state;
     const Region *r = call->region;
-    uint64_t from = st->user_offset, end = from + st->user_len;
-    uint64_t first = st->writing.first_block, last = st->writing.last_block;
+    uint64_t from = st->user.offset, end = from + st->user.len;
+    uint64_t first = st->write.record.first_block, last = st->write.record.last_block;
     bool head = from % WIRE_BLOCK_SIZE, tail = end % WIRE_BLOCK_SIZE && end < r->len;
     *ret_block = edge == 0 ? first : last;
     bool partial = edge == 0 ? head || (tail && first == last) : tail && first != last;
@@ -284,21 +286,21 @@ static void write_edges(Call *call)
     CallState *st = call->state;
     Region *r = call->region;
     call->phase = PHASE_EDGES;
-    for (; st->edge < 2; st->edge++) {
+    for (; st->write.edge < 2; st->write.edge++) {
         uint64_t block;
         client_lock(c);
-        bool wanted = st->remote && edge_block(call, st->edge, &block);
+        bool wanted = st->write.remote && edge_block(call, st->write.edge, &block);
         client_unlock(c);
-        if (wanted && !st->edges)
-            st->edges = malloc(WIRE_BLOCK_SIZE);
-        if (!wanted || !st->edges)
+        if (wanted && !st->read.edges)
+            st->read.edges = malloc(WIRE_BLOCK_SIZE);
+        if (!wanted || !st->read.edges)
             continue;
         uint64_t at = block * WIRE_BLOCK_SIZE, left = r->len - at;
-        call_need_file(call, NEED_FILE_READ, r->file, st->edges,
+        call_need_file(call, NEED_FILE_READ, r->file, st->read.edges,
                        left < WIRE_BLOCK_SIZE ? left : WIRE_BLOCK_SIZE, r->file_offset + at);
         return;
     }
-    write_end(call, st->file_count, 0, NULL);
+    write_end(call, st->write.file_count, 0, NULL);
 }
 
 /* Nobody else writes the block while this write is on record. */
@@ -308,13 +310,13 @@ static void edge_read(Call *call, const FileResult *result)
     CallState *st = call->state;
     Region *r = call->region;
     BlockSums sums;
-    st->edge++;
+    st->write.edge++;
     if (result->count != (ssize_t)call->file_len)
         return; /* the block stays unknown */
-    block_sums(c, r->len, st->seed, call->file_offset - r->file_offset, st->edges, call->file_len,
-               &sums);
+    block_sums(c, r->len, st->read.seed, call->file_offset - r->file_offset, st->read.edges,
+               call->file_len, &sums);
     client_lock(c);
-    if (r->active && region_address_equal(&r->address, &st->address))
+    if (r->active && region_address_equal(&r->address, &st->run.address))
         checks_written(r, &sums);
     client_unlock(c);
 }
@@ -328,24 +330,24 @@ static bool write_enter(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    uint64_t first = block_of(st->user_offset), last = block_of(st->user_offset + st->user_len - 1);
+    uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
     bool active = r->active;
     /* Once a piece of a call is in the file, its others follow, whatever becomes of the region. */
-    bool fallback = region_file_serves(r) || st->piece_at > 0;
+    bool fallback = region_file_serves(r) || st->part.at > 0;
     bool wait =
         (active || fallback) && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
     if (wait) {
         c->stats.blocked++;
     } else if (active || fallback) {
-        st->writing.first_block = first;
-        st->writing.last_block = last;
-        list_push_back(&r->writes, &st->writing.link);
-        offers_overtaken(r, st->user_offset, st->user_offset + st->user_len);
-        st->recorded = true;
-        st->remote = active;
-        st->address = r->address;
-        st->seed = r->checks_seed;
+        st->write.record.first_block = first;
+        st->write.record.last_block = last;
+        list_push_back(&r->writes, &st->write.record.link);
+        offers_overtaken(r, st->user.offset, st->user.offset + st->user.len);
+        st->write.recorded = true;
+        st->write.remote = active;
+        st->run.address = r->address;
+        st->read.seed = r->checks_seed;
         checks_forget(r, first, last);
         r->written = true;
         c->stats.writes++;
@@ -381,17 +383,17 @@ static void call_write_step(Call *call, uint64_t now_ns)
         return;
     }
     remote_step(call, now_ns);
-    if (!st->file_started) { /* the first datagrams are on their way: now the file */
-        st->file_started = true;
-        call_need_file(call, NEED_FILE_WRITE, call->region->file, st->user_buf, st->user_len,
-                       call->region->file_offset + st->user_offset);
+    if (!st->write.file_started) { /* the first datagrams are on their way: now the file */
+        st->write.file_started = true;
+        call_need_file(call, NEED_FILE_WRITE, call->region->file, st->user.buf, st->user.len,
+                       call->region->file_offset + st->user.offset);
         return;
     }
-    if (!st->file_done)
+    if (!st->write.file_done)
         return;
-    if (st->file_count < 0 || (size_t)st->file_count < st->user_len)
+    if (st->write.file_count < 0 || (size_t)st->write.file_count < st->user.len)
         void_begin(call, now_ns);
-    else if (!st->remote || st->sent == st->user_len)
+    else if (!st->write.remote || st->write.sent == st->user.len)
         write_edges(call);
 }
 
@@ -402,9 +404,9 @@ static void call_write_file(Call *call, const FileResult *result, uint64_t now_n
         edge_read(call, result);
         return;
     }
-    call->state->file_done = true;
-    call->state->file_count = result->count;
-    call->state->file_error = result->error;
+    call->state->write.file_done = true;
+    call->state->write.file_count = result->count;
+    call->state->write.file_error = result->error;
 }
 
 static const CallOps write_ops = {.step = call_write_step, .file = call_write_file};
@@ -414,7 +416,7 @@ void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, s
     CallState *st = call->state;
     call->ops = &write_ops;
     call->region = r;
-    st->user_buf = (uint8_t *)(uintptr_t)buf; /* only read */
-    st->user_offset = offset;
-    st->user_len = len;
+    st->user.buf = (uint8_t *)(uintptr_t)buf; /* only read */
+    st->user.offset = offset;
+    st->user.len = len;
 }

@@ -17,7 +17,7 @@ static CallState *state_find(Channel *ch)
     CallState *st = &ch->states[word * 64 + (unsigned)__builtin_ctzll(ch->states_free[word])];
     ch->states_free[word] &= ch->states_free[word] - 1;
     memset(st, 0, offsetof(CallState, next_ask));
-    list_init(&st->writing.link);
+    list_init(&st->write.record.link);
     return st;
 }
 
@@ -97,11 +97,11 @@ static void call_drop_state(Call *call)
 {
     CallState *st = call->state;
     run_end(call);
-    free(st->fill);
-    free(st->names);
-    free(st->stage);
-    free(st->edges);
-    free(st->record);
+    free(st->read.fill);
+    free(st->claim.names);
+    free(st->part.stage);
+    free(st->read.edges);
+    free(st->kept.record);
     st->call = NULL;
     call->state = NULL;
     unsigned i = (unsigned)(st - call->channel->states);

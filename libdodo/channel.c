@@ -52,11 +52,11 @@ Channel *channel_abandon(Channel *ch)
     for (unsigned i = 0; i < ch->states_count; i++) {
         if (!ch->states[i].call)
             continue; /* what its last call left there was freed */
-        free(ch->states[i].fill);
-        free(ch->states[i].names);
-        free(ch->states[i].stage);
-        free(ch->states[i].edges);
-        free(ch->states[i].record);
+        free(ch->states[i].read.fill);
+        free(ch->states[i].claim.names);
+        free(ch->states[i].part.stage);
+        free(ch->states[i].read.edges);
+        free(ch->states[i].kept.record);
     }
     for (Session *s = NULL; (s = endpoint_walk(ch->endpoint, s));) {
         free(s->user);

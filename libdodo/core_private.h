@@ -193,10 +193,10 @@ enum Loss loss_of(enum RunResult result, uint16_t status);
 bool loss_of_host(enum Loss loss);
 const char *loss_text(enum Loss loss);
 
-typedef struct CallState {
-    Call *call;           /* whose it is; NULL: free */
-    uint8_t run;          /* enum RunKind */
-    bool begun;           /* the machine in u was started */
+/* What goes on between the channel and one peer: a request, a read or a write. */
+typedef struct CallRun {
+    uint8_t kind;         /* enum RunKind */
+    bool begun;           /* the machine was started */
     bool renewed;         /* the session was made for this run, after one of another epoch */
     uint32_t progress;    /* of the transfer when it last made some, */
     uint64_t progress_ns; /* and when that was, on the listening clock; so are all here */
@@ -214,14 +214,20 @@ typedef struct CallState {
     size_t len;
     uint8_t *buf;
     uint64_t number, transfer;
-    /* read */
-    uint8_t *user_buf;
-    uint64_t user_offset; /* of the call, in the region */
-    size_t user_len;      /* clipped to the region */
-    size_t done;          /* windows before this one */
-    size_t window;        /* bytes of this one */
-    bool looked;          /* these are known of the next one: */
-    bool active, beside;  /* ... is there remote memory; a write under way for it */
+} CallRun;
+
+/* What the user gave, and how far it is. */
+typedef struct CallUser {
+    uint8_t *buf;
+    uint64_t offset; /* in the region */
+    size_t len;      /* clipped to the region */
+    size_t done;     /* windows before this one */
+    size_t window;   /* bytes of this one */
+} CallUser;
+
+typedef struct CallRead {
+    bool looked;         /* these are known of the next window: */
+    bool active, beside; /* ... is there remote memory; a write under way for it */
     Addr host;
     uint8_t *edges;                /* blocks of which only a part is asked for: first, last */
     size_t edge_head, edge_tail;   /* bytes there */
@@ -229,9 +235,10 @@ typedef struct CallState {
     uint64_t miss_block, miss_end; /* block run being read from the file */
     FillItem *fill;                /* being read; NULL: straight into the user's buffer */
     bool short_file;               /* the file ended: the call ends too */
+} CallRead;
 
-    /* write */
-    WriteRecord writing;
+typedef struct CallWrite {
+    WriteRecord record;
     bool recorded;
     bool remote; /* the remote half is wanted */
     bool remote_failed;
@@ -242,38 +249,55 @@ typedef struct CallState {
     size_t void_at;   /* start of the window being voided */
     unsigned numbers; /* taken for the window */
     unsigned edge;    /* of the first and last block, the next to be looked at */
+} CallWrite;
 
-    CheckRecord *record; /* of a retained region: opening, closing */
-    size_t record_len;
-
-    /* open */
+typedef struct CallOpen {
     FileGiven given;
     OpOpenReply reply; /* while the record is read */
-    uint64_t open_len, open_offset;
-    unsigned open_flags;
-    uint64_t id; /* of the request */
+    uint64_t len, offset;
+    unsigned flags;
+} CallOpen;
 
-    /* close */
+/* What is kept for the next run, at opening and closing. */
+typedef struct CallKept {
+    CheckRecord *record;
+    size_t len;
     bool release;
     Stamp stamp;
+} CallKept;
 
-    /* claim */
+typedef struct CallClaim {
     RegionName *names;
     uint32_t names_count, page;
     uint64_t before;
-    int rd; /* reopen, fill */
+} CallClaim;
 
-    /* piece of a call made of several */
-    size_t piece_at, piece_len; /* in that call's bytes */
-    uint8_t *stage;             /* small buffers, gathered here; NULL: it is the caller's memory */
-    int stage_iov;              /* the first of them, */
-    size_t stage_skip;          /* from so far on */
+/* Where a piece stands in the call that it is a part of. */
+typedef struct CallPart {
+    size_t at, len;    /* in that call's bytes */
+    uint8_t *stage;    /* small buffers, gathered here; NULL: it is the caller's memory */
+    int stage_iov;     /* the first of them, */
+    size_t stage_skip; /* from so far on */
+} CallPart;
 
+typedef struct CallState {
+    Call *call; /* whose it is; NULL: free */
+    CallRun run;
+    CallUser user;
+    CallRead read;
+    CallWrite write;
+    CallOpen open;
+    CallKept kept;
+    CallClaim claim;
+    CallPart part;
+    uint64_t id; /* of an OPEN or CLOSE */
+    int rd;      /* reopen, fill */
+    /* What follows is not cleared for each call. */
     uint64_t next_ask; /* of the lane: outlives the call */
     Call piece;        /* the storage of a call that is a piece */
     /* Of a read: checksums of the filled blocks of what has come, from the first block on. */
     uint32_t sums[TRANSFER_BLOCKS_MAX];
-    /* The machine under way; last, because it is big and initializes itself. */
+    /* The machine under way; it initializes itself. */
     union {
         Request request;
         ReadTransfer read;

@@ -163,10 +163,10 @@ static void range_cut(Client *c, int rd)
 static void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
-    FillItem *item = call->state->fill;
+    FillItem *item = call->state->read.fill;
     Region *top = region_top(call->region);
     (void)now_ns;
-    call->state->fill = NULL;
+    call->state->read.fill = NULL;
     client_lock(c);
     if (result->count < (ssize_t)item->len)
         range_cut(c, top->rd);

@@ -8,28 +8,28 @@
 
 static Debt *run_debt(const CallState *st)
 {
-    return &((ChannelPeer *)st->session->user)->debt;
+    return &((ChannelPeer *)st->run.session->user)->debt;
 }
 
 /* The host owes this transfer nothing any more. */
 static void run_leave(CallState *st)
 {
-    if (st->asking)
+    if (st->run.asking)
         debt_leave(run_debt(st));
-    st->asking = false;
+    st->run.asking = false;
 }
 
 static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t clock_ns)
 {
     CallState *st = call->state;
     run_end(call);
-    st->run = (uint8_t)kind;
-    st->begun = false;
-    st->status = STATUS_OK;
-    st->peer = *peer;
-    st->session = NULL;
-    st->renewed = false;
-    st->give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
+    st->run.kind = (uint8_t)kind;
+    st->run.begun = false;
+    st->run.status = STATUS_OK;
+    st->run.peer = *peer;
+    st->run.session = NULL;
+    st->run.renewed = false;
+    st->run.give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
 }
 
 void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size_t len,
@@ -41,7 +41,7 @@ void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size
     st->id = id;
     story_manager_asked(call->channel->client, now_ns);
     request_start(&st->u.request, id, op, body, len, times, clock_ns);
-    st->begun = true;
+    st->run.begun = true;
 }
 
 void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64_t offset,
@@ -49,10 +49,10 @@ void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64
 {
     CallState *st = call->state;
     run_prepare(call, RUN_READ, host, channel_clock(call->channel, now_ns));
-    st->address = *address;
-    st->offset = offset;
-    st->buf = buf;
-    st->len = len;
+    st->run.address = *address;
+    st->run.offset = offset;
+    st->run.buf = buf;
+    st->run.len = len;
 }
 
 void run_write(Call *call, const Addr *host, const RegionAddress *address, enum WriteKind kind,
@@ -60,25 +60,25 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
 {
     CallState *st = call->state;
     run_prepare(call, RUN_WRITE, host, channel_clock(call->channel, now_ns));
-    st->address = *address;
-    st->write_kind = (uint8_t)kind;
-    st->offset = offset;
-    st->buf = (uint8_t *)(uintptr_t)data; /* a WRITE transfer only reads it */
-    st->len = len;
-    st->number = number;
+    st->run.address = *address;
+    st->run.write_kind = (uint8_t)kind;
+    st->run.offset = offset;
+    st->run.buf = (uint8_t *)(uintptr_t)data; /* a WRITE transfer only reads it */
+    st->run.len = len;
+    st->run.number = number;
 }
 
 void run_end(Call *call)
 {
     CallState *st = call->state;
     run_leave(st);
-    if (st->begun && st->run == RUN_READ)
+    if (st->run.begun && st->run.kind == RUN_READ)
         read_transfer_end(&st->u.read);
-    else if (st->begun && st->run == RUN_WRITE)
+    else if (st->run.begun && st->run.kind == RUN_WRITE)
         write_transfer_end(&st->u.write);
-    st->run = RUN_NONE;
-    st->begun = false;
-    st->session = NULL;
+    st->run.kind = RUN_NONE;
+    st->run.begun = false;
+    st->run.session = NULL;
 }
 
 /* ---- the session ---------------------------------------------------------------------------- */
@@ -156,14 +156,14 @@ static void peer_probed(Channel *ch, Session *s, const uint8_t *payload, size_t 
 static Session *run_session(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (!st->session)
-        st->session = endpoint_connect(call->channel->endpoint, &st->peer, now_ns);
-    return st->session && st->session->up ? st->session : NULL;
+    if (!st->run.session)
+        st->run.session = endpoint_connect(call->channel->endpoint, &st->run.peer, now_ns);
+    return st->run.session && st->run.session->up ? st->run.session : NULL;
 }
 
 static bool host_changed(const CallState *st, const Session *s)
 {
-    return s->peer_role != ROLE_IMD || s->peer_epoch != st->address.epoch;
+    return s->peer_role != ROLE_IMD || s->peer_epoch != st->run.address.epoch;
 }
 
 /* @silent_ns: the host has been silent for so long already, asked in another way. */
@@ -183,22 +183,23 @@ static bool run_begin(Call *call, Session *s, uint64_t silent_ns, uint64_t clock
                              .together = &ch->together,
                              .lane = (uint8_t)(st - ch->states),
                              .lane_bits = ch->lane_bits};
-    if (st->run == RUN_READ) {
+    if (st->run.kind == RUN_READ) {
         config.segment = peer->read_segment;
-        read_transfer_start(&st->u.read, &config, &st->address, st->offset, st->buf, st->len,
-                            &st->next_ask, clock_ns);
-        read_transfer_edges(&st->u.read, st->edges, st->edge_head, st->edge_tail);
+        read_transfer_start(&st->u.read, &config, &st->run.address, st->run.offset, st->run.buf,
+                            st->run.len, &st->next_ask, clock_ns);
+        read_transfer_edges(&st->u.read, st->read.edges, st->read.edge_head, st->read.edge_tail);
     } else {
-        st->transfer = ch->next_transfer; /* a new name each time it is begun */
-        ch->next_transfer += write_chunk_count(st->offset, st->len);
+        st->run.transfer = ch->next_transfer; /* a new name each time it is begun */
+        ch->next_transfer += write_chunk_count(st->run.offset, st->run.len);
         config.segment = peer->write_segment;
-        write_transfer_start(&st->u.write, &config, &st->address, st->write_kind, st->offset,
-                             st->buf, st->len, st->number, st->transfer, clock_ns);
+        write_transfer_start(&st->u.write, &config, &st->run.address, st->run.write_kind,
+                             st->run.offset, st->run.buf, st->run.len, st->run.number,
+                             st->run.transfer, clock_ns);
     }
-    st->begun = true;
-    st->progress = 0;
-    st->progress_ns = clock_ns;
-    st->counted = 0;
+    st->run.begun = true;
+    st->run.progress = 0;
+    st->run.progress_ns = clock_ns;
+    st->run.counted = 0;
     return true;
 }
 
@@ -207,7 +208,7 @@ static bool run_begin(Call *call, Session *s, uint64_t silent_ns, uint64_t clock
 static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t clock_ns)
 {
     CallState *st = call->state;
-    bool reading = st->run == RUN_READ;
+    bool reading = st->run.kind == RUN_READ;
     uint64_t silent_ns = reading ? read_transfer_silent_ns(&st->u.read, clock_ns)
                                  : write_transfer_silent_ns(&st->u.write, clock_ns);
     if (reading)
@@ -216,8 +217,8 @@ static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t
         write_transfer_end(&st->u.write);
     peer->read_segment = peer->write_segment = segment;
     path_probe_end(&peer->probe);
-    st->begun = false;
-    (void)run_begin(call, st->session, silent_ns, clock_ns);
+    st->run.begun = false;
+    (void)run_begin(call, st->run.session, silent_ns, clock_ns);
 }
 
 /* ---- sending -------------------------------------------------------------------------------- */
@@ -275,7 +276,7 @@ static enum RunResult transfer_result(CallState *st, uint8_t state, uint16_t sta
     case TRANSFER_COMPLETE:
         return RUN_DONE;
     case TRANSFER_REFUSED:
-        st->status = status;
+        st->run.status = status;
         return RUN_REFUSED;
     case TRANSFER_TIMED_OUT:
         break;
@@ -296,8 +297,8 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
     }
     if (st->u.request.state == REQUEST_ANSWERED) {
         story_manager_heard(c, now_ns);
-        st->status = st->u.request.status;
-        return st->status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
+        st->run.status = st->u.request.status;
+        return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }
     Session *s = run_session(call, now_ns);
     if (s)
@@ -308,7 +309,7 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
 static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
 {
     CallState *st = call->state;
-    if (st->run == RUN_READ) {
+    if (st->run.kind == RUN_READ) {
         read_transfer_expire(&st->u.read, clock_ns);
         if (s && st->u.read.state == TRANSFER_RUNNING)
             send_reads(call, s, clock_ns);
@@ -326,7 +327,7 @@ static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
 static void run_measure(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
-    bool reading = st->run == RUN_READ;
+    bool reading = st->run.kind == RUN_READ;
     uint32_t progress = reading ? st->u.read.progress : st->u.write.progress;
     uint16_t chunks =
         reading ? read_transfer_chunks(&st->u.read) : write_transfer_chunks(&st->u.write);
@@ -335,18 +336,18 @@ static void run_measure(Call *call, uint64_t clock_ns)
     bool busy = reading ? read_transfer_busy(&st->u.read, clock_ns)
                         : write_transfer_busy(&st->u.write, clock_ns);
     Debt *debt = run_debt(st);
-    if (progress != st->progress || starved || busy) {
-        st->progress = progress;
-        st->progress_ns = clock_ns;
+    if (progress != st->run.progress || starved || busy) {
+        st->run.progress = progress;
+        st->run.progress_ns = clock_ns;
     }
-    if (!st->asking && !starved)
+    if (!st->run.asking && !starved)
         debt_enter(debt, call->turn, clock_ns);
-    else if (st->asking && starved)
+    else if (st->run.asking && starved)
         debt_leave(debt);
-    st->asking = !starved;
-    debt_chunks(debt, chunks - st->counted, call->channel->client->config.transfer_deadline_ns,
+    st->run.asking = !starved;
+    debt_chunks(debt, chunks - st->run.counted, call->channel->client->config.transfer_deadline_ns,
                 clock_ns);
-    st->counted = chunks;
+    st->run.counted = chunks;
 }
 
 /* Smaller datagrams are tried once, in the second half of the first deadline without progress: a
@@ -355,15 +356,15 @@ static bool run_shrinks(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
     Channel *ch = call->channel;
-    ChannelPeer *peer = st->session->user;
+    ChannelPeer *peer = st->run.session->user;
     uint64_t deadline = ch->client->config.transfer_deadline_ns;
-    uint64_t stuck_ns = clock_ns - st->progress_ns;
+    uint64_t stuck_ns = clock_ns - st->run.progress_ns;
     uint16_t small =
         segment_for(SAFE_DATAGRAM, endpoint_overhead(ch->endpoint) + WIRE_WRITE_HEADER_SIZE);
     if (peer->read_segment <= small || stuck_ns < deadline / 2 || stuck_ns >= deadline)
         return false;
     run_shrink(call, peer, small, clock_ns);
-    return st->begun;
+    return st->run.begun;
 }
 
 /* What to do about a transfer that makes no progress, or next to none, whatever is answered. */
@@ -372,28 +373,29 @@ static enum RunResult run_stuck(Call *call, uint64_t clock_ns)
     CallState *st = call->state;
     if (RULE(SLOW_HOST) &&
         debt_is_too_slow(run_debt(st), call->channel->client->config.transfer_deadline_ns)) {
-        st->status = STATUS_BUSY;
+        st->run.status = STATUS_BUSY;
         return RUN_REFUSED;
     }
-    return run_shrinks(call, clock_ns) ? transfer_step(call, st->session, clock_ns) : RUN_RUNNING;
+    return run_shrinks(call, clock_ns) ? transfer_step(call, st->run.session, clock_ns)
+                                       : RUN_RUNNING;
 }
 
 /* The path estimate belongs to the session: the transfer starts again on the next one. */
 static void run_session_closed(Call *call, Session *session)
 {
     CallState *st = call->state;
-    if (st->session != session)
+    if (st->run.session != session)
         return;
-    st->session = NULL;
-    st->asking = false; /* the account was the session's */
-    if (st->begun && st->run == RUN_READ)
+    st->run.session = NULL;
+    st->run.asking = false; /* the account was the session's */
+    if (st->run.begun && st->run.kind == RUN_READ)
         read_transfer_end(&st->u.read);
-    else if (st->begun && st->run == RUN_WRITE)
+    else if (st->run.begun && st->run.kind == RUN_WRITE)
         write_transfer_end(&st->u.write);
-    if (st->run == RUN_REQUEST)
+    if (st->run.kind == RUN_REQUEST)
         return;
-    st->begun = false;
-    st->give_up_ns = 0; /* the next one has a deadline of its own, from the next step on */
+    st->run.begun = false;
+    st->run.give_up_ns = 0; /* the next one has a deadline of its own, from the next step on */
 }
 
 void runs_session_closed(Channel *ch, Session *s)
@@ -411,26 +413,26 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     CallState *st = call->state;
     if (call->channel->client->stopped)
         return RUN_TIMED_OUT;
-    if (st->run == RUN_REQUEST)
+    if (st->run.kind == RUN_REQUEST)
         return request_step(call, now_ns);
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    if (!st->give_up_ns)
-        st->give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
+    if (!st->run.give_up_ns)
+        st->run.give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
     Session *s = run_session(call, now_ns);
-    if (!s && !st->begun)
-        return clock_ns >= st->give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
+    if (!s && !st->run.begun)
+        return clock_ns >= st->run.give_up_ns ? RUN_TIMED_OUT : RUN_RUNNING;
     if (s && host_changed(st, s)) {
-        if (st->begun || st->renewed)
+        if (st->run.begun || st->run.renewed)
             return RUN_HOST_CHANGED;
         /* The session may be older than the region, and the host may have been restarted since.
          * Only a new HELLO reaches it then, and nothing else would ever ask for one. */
-        st->renewed = true;
+        st->run.renewed = true;
         runs_session_closed(call->channel, s);
         endpoint_forget(call->channel->endpoint, s);
         (void)run_session(call, now_ns);
         return RUN_RUNNING;
     }
-    if (!st->begun && !run_begin(call, s, 0, clock_ns))
+    if (!st->run.begun && !run_begin(call, s, 0, clock_ns))
         return RUN_TIMED_OUT;
     enum RunResult result = transfer_step(call, s, clock_ns);
     run_measure(call, clock_ns);
@@ -440,26 +442,26 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
 bool run_is_held(const Call *call)
 {
     const CallState *st = call->state;
-    if (!st || !st->begun)
+    if (!st || !st->run.begun)
         return false;
-    return (st->run == RUN_READ && read_transfer_held(&st->u.read)) ||
-           (st->run == RUN_WRITE && write_transfer_held(&st->u.write));
+    return (st->run.kind == RUN_READ && read_transfer_held(&st->u.read)) ||
+           (st->run.kind == RUN_WRITE && write_transfer_held(&st->u.write));
 }
 
 uint64_t run_deadline(const Call *call)
 {
     const CallState *st = call->state;
-    bool up = st->session && st->session->up;
-    switch ((enum RunKind)st->run) {
+    bool up = st->run.session && st->run.session->up;
+    switch ((enum RunKind)st->run.kind) {
     case RUN_NONE:
         return TIME_NEVER;
     case RUN_REQUEST:
         /* A request that waits for its session has nothing to resend before it is up. */
         return up ? request_deadline(&st->u.request) : st->u.request.give_up_ns;
     case RUN_READ:
-        return st->begun ? read_transfer_deadline(&st->u.read) : st->give_up_ns;
+        return st->run.begun ? read_transfer_deadline(&st->u.read) : st->run.give_up_ns;
     case RUN_WRITE:
-        return st->begun ? write_transfer_deadline(&st->u.write) : st->give_up_ns;
+        return st->run.begun ? write_transfer_deadline(&st->u.write) : st->run.give_up_ns;
     }
     return TIME_NEVER;
 }
@@ -467,7 +469,7 @@ uint64_t run_deadline(const Call *call)
 bool run_is_brief(const Call *call)
 {
     const CallState *st = call->state;
-    return (st->run != RUN_READ && st->run != RUN_WRITE) || st->len <= WIRE_CHUNK_MAX;
+    return (st->run.kind != RUN_READ && st->run.kind != RUN_WRITE) || st->run.len <= WIRE_CHUNK_MAX;
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -475,23 +477,23 @@ bool run_is_brief(const Call *call)
 void run_session_up(Call *call, Session *session, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (st->session != session || !st->begun)
+    if (st->run.session != session || !st->run.begun)
         return;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    if (st->run == RUN_REQUEST)
+    if (st->run.kind == RUN_REQUEST)
         request_resend(&st->u.request, clock_ns);
     else if (host_changed(st, session))
         return; /* the next step finds out */
-    else if (st->run == RUN_READ)
+    else if (st->run.kind == RUN_READ)
         read_transfer_resend(&st->u.read, clock_ns);
-    else if (st->run == RUN_WRITE)
+    else if (st->run.kind == RUN_WRITE)
         write_transfer_resend(&st->u.write, clock_ns);
 }
 
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (st->begun && st->session == session && st->run == RUN_READ)
+    if (st->run.begun && st->run.session == session && st->run.kind == RUN_READ)
         read_transfer_input(&st->u.read, data, channel_clock(call->channel, now_ns));
 }
 
@@ -501,17 +503,17 @@ void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payl
     CallState *st = call->state;
     WireWriteAck ack;
     WireReply reply;
-    if (st->session != session)
+    if (st->run.session != session)
         return;
     if (type == WIRE_PROBE_ACK)
         peer_probed(call->channel, session, payload, len);
-    if (!st->begun)
+    if (!st->run.begun)
         return;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    if (type == WIRE_WRITE_ACK && st->run == RUN_WRITE &&
+    if (type == WIRE_WRITE_ACK && st->run.kind == RUN_WRITE &&
         wire_write_ack_decode(payload, len, &ack) == 0)
         write_transfer_input(&st->u.write, &ack, clock_ns);
-    else if (type == WIRE_REPLY && st->run == RUN_REQUEST &&
+    else if (type == WIRE_REPLY && st->run.kind == RUN_REQUEST &&
              wire_reply_decode(payload, len, &reply) == 0)
         (void)request_input(&st->u.request, &reply, clock_ns); /* false: another call's */
 }
