@@ -2,7 +2,15 @@
 /* See command_line.h. */
 #include "examples/command_line.h"
 
+#include <assert.h>
+#include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
+
+#include "base/parse.h"
+
+/* What getopt_long() returns: these, or OWN and the place in the program's table. */
+enum { HELP = 1, VERSION, OWN = 256 };
 
 static int complain(const CommandLine *line, const char *what, int *ret_status)
 {
@@ -11,13 +19,62 @@ static int complain(const CommandLine *line, const char *what, int *ret_status)
     return 1;
 }
 
-int command_line_parse(const CommandLine *line, void *ctx, int argc, char **argv, int *ret_status)
+/* The table as getopt_long() wants it. */
+static void list_options(const CommandOption *all, struct option *ret)
 {
+    unsigned n = 0;
+    for (; all[n].name; n++) {
+        assert(n < COMMAND_LINE_OPTIONS_MAX);
+        int takes = all[n].kind == OPTION_FLAG ? no_argument : required_argument;
+        ret[n] = (struct option){all[n].name, takes, NULL, OWN + (int)n};
+    }
+    ret[n++] = (struct option){"help", no_argument, NULL, HELP};
+    ret[n++] = (struct option){"version", no_argument, NULL, VERSION};
+    ret[n] = (struct option){NULL, 0, NULL, 0};
+}
+
+static int take_count32(const CommandOption *o, const char *arg, uint32_t *ret)
+{
+    uint64_t count;
+    int r = parse_u64(arg, o->min, o->max, &count);
+    if (r == 0)
+        *ret = (uint32_t)count;
+    return r;
+}
+
+static int take(const CommandOption *o, void *options, const char *arg)
+{
+    void *field = (char *)options + o->at;
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case OPTION_TEXT:
+        *(const char **)field = arg;
+        return 0;
+    case OPTION_SIZE:
+        return parse_size(arg, field);
+    case OPTION_TIME:
+        return parse_time(arg, field);
+    case OPTION_COUNT:
+        return parse_u64(arg, o->min, o->max, field);
+    case OPTION_COUNT32:
+        return take_count32(o, arg, field);
+    case OPTION_OTHER:
+    default:
+        return o->parse(options, arg);
+    }
+}
+
+int command_line_parse(const CommandLine *line, void *options, int argc, char **argv,
+                       int *ret_status)
+{
+    struct option known[COMMAND_LINE_OPTIONS_MAX + 3];
     char text[COMMAND_LINE_FAULT_MAX];
-    int option, index = 0;
-    while ((option = getopt_long(argc, argv, "", line->options, &index)) != -1) {
-        if (option == COMMAND_LINE_HELP || option == COMMAND_LINE_VERSION) {
-            if (option == COMMAND_LINE_HELP)
+    list_options(line->options, known);
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        if (option == HELP || option == VERSION) {
+            if (option == HELP)
                 fputs(line->help, stdout);
             else
                 puts(line->version);
@@ -25,12 +82,12 @@ int command_line_parse(const CommandLine *line, void *ctx, int argc, char **argv
         }
         if (option == '?')
             return *ret_status = 2, 1; /* getopt has said why */
-        if (line->take(ctx, option, optarg) < 0) {
-            snprintf(text, sizeof text, "--%s does not take '%s'", line->options[index].name,
-                     optarg);
+        const CommandOption *o = &line->options[option - OWN];
+        if (take(o, options, optarg) < 0) {
+            snprintf(text, sizeof text, "--%s does not take '%s'", o->name, optarg);
             return complain(line, text, ret_status);
         }
     }
-    const char *fault = optind < argc ? "only options are taken" : line->find_fault(ctx, text);
+    const char *fault = optind < argc ? "only options are taken" : line->find_fault(options, text);
     return fault ? complain(line, fault, ret_status) : 0;
 }

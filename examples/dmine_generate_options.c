@@ -4,34 +4,8 @@
 
 #include <string.h>
 
-#include "base/parse.h"
 #include "examples/command_line.h"
 #include "examples/decimal.h"
-
-enum {
-    OPT_OUTPUT = COMMAND_LINE_OWN,
-    OPT_FORMAT,
-    OPT_TRANSACTIONS,
-    OPT_SIZE,
-    OPT_PATTERN_SIZE,
-    OPT_ITEMS,
-    OPT_PATTERNS,
-    OPT_SEED,
-    OPT_PROGRESS,
-};
-
-static const struct option long_options[] = {
-    {"output", required_argument, NULL, OPT_OUTPUT},
-    {"format", required_argument, NULL, OPT_FORMAT},
-    {"transactions", required_argument, NULL, OPT_TRANSACTIONS},
-    {"size", required_argument, NULL, OPT_SIZE},
-    {"pattern-size", required_argument, NULL, OPT_PATTERN_SIZE},
-    {"items", required_argument, NULL, OPT_ITEMS},
-    {"patterns", required_argument, NULL, OPT_PATTERNS},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"progress", no_argument, NULL, OPT_PROGRESS},
-    COMMAND_LINE_COMMON,
-};
 
 static const char help_text[] =
     "Usage: dmine-generate --output FILE [OPTION...]\n"
@@ -52,22 +26,13 @@ static const char help_text[] =
     "\n"
     "Status: 0; 1: the file cannot be written; 2: bad command line.\n";
 
-static int parse_format(const char *text, enum TransactionFormat *ret)
+static int parse_format(void *options, const char *text)
 {
+    GenerateOptions *o = options;
     bool is_text = strcmp(text, "text") == 0;
     if (!is_text && strcmp(text, "binary") != 0)
         return -1;
-    *ret = is_text ? TRANSACTIONS_TEXT : TRANSACTIONS_BINARY;
-    return 0;
-}
-
-/* A whole number that fits 32 bits. */
-static int parse_u32(const char *text, uint64_t max, uint32_t *ret)
-{
-    uint64_t v;
-    if (parse_u64(text, 1, max, &v) < 0)
-        return -1;
-    *ret = (uint32_t)v;
+    o->format = is_text ? TRANSACTIONS_TEXT : TRANSACTIONS_BINARY;
     return 0;
 }
 
@@ -81,40 +46,34 @@ static int parse_mean(const char *text, uint32_t *ret_milli)
     return 0;
 }
 
-/* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(void *ctx, int opt, const char *arg)
+static int parse_size_mean(void *options, const char *text)
 {
-    GenerateOptions *o = ctx;
-    switch (opt) {
-    case OPT_OUTPUT:
-        o->output = arg;
-        return 0;
-    case OPT_FORMAT:
-        return parse_format(arg, &o->format);
-    case OPT_TRANSACTIONS:
-        return parse_u64(arg, 1, TRANSACTIONS_MAX, &o->transactions);
-    case OPT_SIZE:
-        return parse_mean(arg, &o->quest.size_milli);
-    case OPT_PATTERN_SIZE:
-        return parse_mean(arg, &o->quest.pattern_milli);
-    case OPT_ITEMS:
-        return parse_u32(arg, (uint64_t)ITEM_MAX + 1, &o->quest.items);
-    case OPT_PATTERNS:
-        return parse_u32(arg, QUEST_PATTERNS_MAX, &o->quest.patterns);
-    case OPT_SEED:
-        return parse_u64(arg, 0, UINT64_MAX, &o->quest.seed);
-    case OPT_PROGRESS:
-        o->progress = true;
-        return 0;
-    default:
-        return -1;
-    }
+    return parse_mean(text, &((GenerateOptions *)options)->quest.size_milli);
 }
 
-/* What is wrong with the options as a whole; NULL: nothing. */
-static const char *find_fault(void *ctx, char *text)
+static int parse_pattern_mean(void *options, const char *text)
 {
-    const GenerateOptions *o = ctx;
+    return parse_mean(text, &((GenerateOptions *)options)->quest.pattern_milli);
+}
+
+#define AT(field) offsetof(GenerateOptions, field)
+static const CommandOption option_table[] = {
+    {"output", OPTION_TEXT, AT(output)},
+    {"format", OPTION_OTHER, .parse = parse_format},
+    {"transactions", OPTION_COUNT, AT(transactions), 1, TRANSACTIONS_MAX},
+    {"size", OPTION_OTHER, .parse = parse_size_mean},
+    {"pattern-size", OPTION_OTHER, .parse = parse_pattern_mean},
+    {"items", OPTION_COUNT32, AT(quest.items), 1, (uint64_t)ITEM_MAX + 1},
+    {"patterns", OPTION_COUNT32, AT(quest.patterns), 1, QUEST_PATTERNS_MAX},
+    {"seed", OPTION_COUNT, AT(quest.seed), 0, UINT64_MAX},
+    {"progress", OPTION_FLAG, AT(progress)},
+    {NULL},
+};
+
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(const void *options, char *text)
+{
+    const GenerateOptions *o = options;
     return o->output ? NULL : "--output is missing";
 }
 
@@ -122,8 +81,7 @@ static const CommandLine command_line = {
     .program = "dmine-generate",
     .version = "dmine-generate " DODO_VERSION,
     .help = help_text,
-    .options = long_options,
-    .take = take_option,
+    .options = option_table,
     .find_fault = find_fault,
 };
 

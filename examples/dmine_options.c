@@ -2,33 +2,9 @@
 /* The command line of dmine. */
 #include <stdio.h>
 
-#include "base/parse.h"
 #include "examples/command_line.h"
 #include "examples/decimal.h"
 #include "examples/dmine.h"
-
-enum {
-    OPT_INPUT = COMMAND_LINE_OWN,
-    OPT_MIN_SUPPORT,
-    OPT_MIN_CONFIDENCE,
-    OPT_BACKEND,
-    OPT_POLICY,
-    OPT_REGION_SIZE,
-    OPT_JSON,
-    OPT_PROGRESS,
-};
-
-static const struct option long_options[] = {
-    {"input", required_argument, NULL, OPT_INPUT},
-    {"min-support", required_argument, NULL, OPT_MIN_SUPPORT},
-    {"min-confidence", required_argument, NULL, OPT_MIN_CONFIDENCE},
-    {"backend", required_argument, NULL, OPT_BACKEND},
-    {"policy", required_argument, NULL, OPT_POLICY},
-    {"region-size", required_argument, NULL, OPT_REGION_SIZE},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"progress", no_argument, NULL, OPT_PROGRESS},
-    COMMAND_LINE_COMMON,
-};
 
 static const char help_text[] =
     "Usage: dmine --input FILE [OPTION...]\n"
@@ -67,41 +43,40 @@ static int parse_share(const char *text, uint64_t *ret_ppb)
     return 0;
 }
 
-/* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(void *ctx, int opt, const char *arg)
+static int parse_support(void *options, const char *text)
 {
-    Options *o = ctx;
-    switch (opt) {
-    case OPT_INPUT:
-        o->input = arg;
-        return 0;
-    case OPT_MIN_SUPPORT:
-        return parse_share(arg, &o->support_ppb);
-    case OPT_MIN_CONFIDENCE:
-        return parse_share(arg, &o->confidence_ppb);
-    case OPT_BACKEND:
-        o->backend = backend_find(arg);
-        return o->backend ? 0 : -1;
-    case OPT_POLICY:
-        o->policy = arg;
-        return 0;
-    case OPT_REGION_SIZE:
-        return parse_size(arg, &o->region_bytes);
-    case OPT_JSON:
-        o->json = true;
-        return 0;
-    case OPT_PROGRESS:
-        o->progress = true;
-        return 0;
-    default:
-        return -1;
-    }
+    return parse_share(text, &((Options *)options)->support_ppb);
 }
 
-/* What is wrong with the options as a whole; NULL: nothing. */
-static const char *find_fault(void *ctx, char *text)
+static int parse_confidence(void *options, const char *text)
 {
-    const Options *o = ctx;
+    return parse_share(text, &((Options *)options)->confidence_ppb);
+}
+
+static int parse_backend(void *options, const char *text)
+{
+    Options *o = options;
+    o->backend = backend_find(text);
+    return o->backend ? 0 : -1;
+}
+
+#define AT(field) offsetof(Options, field)
+static const CommandOption option_table[] = {
+    {"input", OPTION_TEXT, AT(input)},
+    {"min-support", OPTION_OTHER, .parse = parse_support},
+    {"min-confidence", OPTION_OTHER, .parse = parse_confidence},
+    {"backend", OPTION_OTHER, .parse = parse_backend},
+    {"policy", OPTION_TEXT, AT(policy)},
+    {"region-size", OPTION_SIZE, AT(region_bytes)},
+    {"json", OPTION_FLAG, AT(json)},
+    {"progress", OPTION_FLAG, AT(progress)},
+    {NULL},
+};
+
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(const void *options, char *text)
+{
+    const Options *o = options;
     if (!o->input)
         return "--input is missing";
     if (o->region_bytes == 0 || o->region_bytes > INT64_MAX)
@@ -117,8 +92,7 @@ static const CommandLine command_line = {
     .program = "dmine",
     .version = "dmine " DODO_VERSION,
     .help = help_text,
-    .options = long_options,
-    .take = take_option,
+    .options = option_table,
     .find_fault = find_fault,
 };
 

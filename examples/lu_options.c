@@ -8,37 +8,6 @@
 enum { THREADS_MAX = 256 };
 #define COMPUTE_RATE_MAX 1000000000000000ull
 
-enum {
-    OPT_ORDER = COMMAND_LINE_OWN,
-    OPT_SLAB,
-    OPT_FILES,
-    OPT_DIR,
-    OPT_BACKEND,
-    OPT_POLICY,
-    OPT_GENERATE,
-    OPT_CHECK,
-    OPT_THREADS,
-    OPT_COMPUTE_RATE,
-    OPT_JSON,
-    OPT_PROGRESS,
-};
-
-static const struct option long_options[] = {
-    {"order", required_argument, NULL, OPT_ORDER},
-    {"slab", required_argument, NULL, OPT_SLAB},
-    {"files", required_argument, NULL, OPT_FILES},
-    {"dir", required_argument, NULL, OPT_DIR},
-    {"backend", required_argument, NULL, OPT_BACKEND},
-    {"policy", required_argument, NULL, OPT_POLICY},
-    {"generate", required_argument, NULL, OPT_GENERATE},
-    {"check", no_argument, NULL, OPT_CHECK},
-    {"threads", required_argument, NULL, OPT_THREADS},
-    {"compute-rate", required_argument, NULL, OPT_COMPUTE_RATE},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"progress", no_argument, NULL, OPT_PROGRESS},
-    COMMAND_LINE_COMMON,
-};
-
 static const char help_text[] =
     "Usage: lu --dir DIR [OPTION...]\n"
     "Factors a dense matrix that is kept in files, with partial pivoting and in place, reading\n"
@@ -65,51 +34,41 @@ static const char help_text[] =
     "dodo.conf(5). Status: 0; 1: it failed, the matrix is singular, or the residual is too large;\n"
     "2: bad command line.\n";
 
-/* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(void *ctx, int opt, const char *arg)
+static int parse_backend(void *options, const char *text)
 {
-    LuOptions *o = ctx;
-    switch (opt) {
-    case OPT_ORDER:
-        return parse_u64(arg, 1, LU_ORDER_MAX, &o->layout.order);
-    case OPT_SLAB:
-        return parse_u64(arg, 1, LU_SLAB_MAX, &o->layout.slab);
-    case OPT_FILES:
-        return parse_u64(arg, 1, LU_FILES_MAX, &o->layout.files);
-    case OPT_DIR:
-        o->dir = arg;
-        return 0;
-    case OPT_BACKEND:
-        o->backend = backend_find(arg);
-        return o->backend && o->backend->write ? 0 : -1;
-    case OPT_POLICY:
-        o->policy = arg;
-        return 0;
-    case OPT_GENERATE:
-        o->generate = true;
-        return parse_u64(arg, 0, UINT64_MAX, &o->seed);
-    case OPT_CHECK:
-        o->check = true;
-        return 0;
-    case OPT_THREADS:
-        return parse_u64(arg, 1, THREADS_MAX, &o->threads);
-    case OPT_COMPUTE_RATE:
-        return parse_u64(arg, 1, COMPUTE_RATE_MAX, &o->compute_rate);
-    case OPT_JSON:
-        o->json = true;
-        return 0;
-    case OPT_PROGRESS:
-        o->progress = true;
-        return 0;
-    default:
-        return -1;
-    }
+    LuOptions *o = options;
+    o->backend = backend_find(text);
+    return o->backend && o->backend->write ? 0 : -1;
 }
 
-/* What is wrong with the options as a whole; NULL: nothing. */
-static const char *find_fault(void *ctx, char *text)
+static int parse_generate(void *options, const char *text)
 {
-    const LuOptions *o = ctx;
+    LuOptions *o = options;
+    o->generate = true;
+    return parse_u64(text, 0, UINT64_MAX, &o->seed);
+}
+
+#define AT(field) offsetof(LuOptions, field)
+static const CommandOption option_table[] = {
+    {"order", OPTION_COUNT, AT(layout.order), 1, LU_ORDER_MAX},
+    {"slab", OPTION_COUNT, AT(layout.slab), 1, LU_SLAB_MAX},
+    {"files", OPTION_COUNT, AT(layout.files), 1, LU_FILES_MAX},
+    {"dir", OPTION_TEXT, AT(dir)},
+    {"backend", OPTION_OTHER, .parse = parse_backend},
+    {"policy", OPTION_TEXT, AT(policy)},
+    {"generate", OPTION_OTHER, .parse = parse_generate},
+    {"check", OPTION_FLAG, AT(check)},
+    {"threads", OPTION_COUNT, AT(threads), 1, THREADS_MAX},
+    {"compute-rate", OPTION_COUNT, AT(compute_rate), 1, COMPUTE_RATE_MAX},
+    {"json", OPTION_FLAG, AT(json)},
+    {"progress", OPTION_FLAG, AT(progress)},
+    {NULL},
+};
+
+/* What is wrong with the options as a whole; NULL: nothing. */
+static const char *find_fault(const void *options, char *text)
+{
+    const LuOptions *o = options;
     if (!o->dir)
         return "--dir is missing";
     if (o->generate && o->layout.order == 0)
@@ -123,8 +82,7 @@ static const CommandLine command_line = {
     .program = "lu",
     .version = "lu (Dodo) " DODO_VERSION,
     .help = help_text,
-    .options = long_options,
-    .take = take_option,
+    .options = option_table,
     .find_fault = find_fault,
 };
 

@@ -4,54 +4,12 @@
 
 #include <string.h>
 
-#include "base/parse.h"
 #include "examples/command_line.h"
 
 enum {
     REQUEST_BYTES_MAX = 64 << 20,
     ITERATIONS_MAX = 1000000,
     REQUESTS_MAX = 1 << 28, /* the time of each is kept */
-};
-
-enum {
-    OPT_FILE = COMMAND_LINE_OWN,
-    OPT_MAKE,
-    OPT_SIZE,
-    OPT_REQUEST,
-    OPT_ITERATIONS,
-    OPT_PATTERN,
-    OPT_BACKEND,
-    OPT_POLICY,
-    OPT_REGION_SIZE,
-    OPT_COMPUTE_TIME,
-    OPT_COMPUTE,
-    OPT_HOT_DATA,
-    OPT_HOT_REQUESTS,
-    OPT_HISTOGRAM,
-    OPT_SEED,
-    OPT_JSON,
-    OPT_PROGRESS,
-};
-
-static const struct option long_options[] = {
-    {"file", required_argument, NULL, OPT_FILE},
-    {"make", no_argument, NULL, OPT_MAKE},
-    {"size", required_argument, NULL, OPT_SIZE},
-    {"request", required_argument, NULL, OPT_REQUEST},
-    {"iterations", required_argument, NULL, OPT_ITERATIONS},
-    {"pattern", required_argument, NULL, OPT_PATTERN},
-    {"backend", required_argument, NULL, OPT_BACKEND},
-    {"policy", required_argument, NULL, OPT_POLICY},
-    {"region-size", required_argument, NULL, OPT_REGION_SIZE},
-    {"compute-time", required_argument, NULL, OPT_COMPUTE_TIME},
-    {"compute", required_argument, NULL, OPT_COMPUTE},
-    {"hot-data", required_argument, NULL, OPT_HOT_DATA},
-    {"hot-requests", required_argument, NULL, OPT_HOT_REQUESTS},
-    {"histogram", no_argument, NULL, OPT_HISTOGRAM},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"progress", no_argument, NULL, OPT_PROGRESS},
-    COMMAND_LINE_COMMON,
 };
 
 static const char help_text[] =
@@ -83,77 +41,56 @@ static const char help_text[] =
     "DODO_KEY=FILE, or by the file dodo.conf(5). Status: 0; 1: a read failed or a byte was wrong;\n"
     "2: bad command line.\n";
 
-static int parse_pattern(const char *text, enum Pattern *ret)
+static int parse_pattern(void *options, const char *text)
 {
     for (unsigned i = 0; i < PATTERN_MAX; i++)
         if (strcmp(text, pattern_names[i]) == 0) {
-            *ret = (enum Pattern)i;
+            ((Options *)options)->pattern = (enum Pattern)i;
             return 0;
         }
     return -1;
 }
 
-static int parse_compute(const char *text, bool *ret_sleeps)
+static int parse_compute(void *options, const char *text)
 {
-    *ret_sleeps = strcmp(text, "sleep") == 0;
-    return *ret_sleeps || strcmp(text, "spin") == 0 ? 0 : -1;
+    Options *o = options;
+    o->compute_sleeps = strcmp(text, "sleep") == 0;
+    return o->compute_sleeps || strcmp(text, "spin") == 0 ? 0 : -1;
 }
 
-/* One option with its argument: 0, or < 0 when the argument is no good. */
-static int take_option(void *ctx, int opt, const char *arg)
+static int parse_backend(void *options, const char *text)
 {
-    Options *o = ctx;
-    switch (opt) {
-    case OPT_FILE:
-        o->file = arg;
-        return 0;
-    case OPT_MAKE:
-        o->make = true;
-        return 0;
-    case OPT_SIZE:
-        return parse_size(arg, &o->size_bytes);
-    case OPT_REQUEST:
-        return parse_size(arg, &o->request_bytes);
-    case OPT_ITERATIONS:
-        return parse_u64(arg, 1, ITERATIONS_MAX, &o->iterations);
-    case OPT_PATTERN:
-        return parse_pattern(arg, &o->pattern);
-    case OPT_BACKEND:
-        o->backend = backend_find(arg);
-        return o->backend ? 0 : -1;
-    case OPT_POLICY:
-        o->policy = arg;
-        return 0;
-    case OPT_REGION_SIZE:
-        return parse_size(arg, &o->region_bytes);
-    case OPT_COMPUTE_TIME:
-        return parse_time(arg, &o->compute_ns);
-    case OPT_COMPUTE:
-        return parse_compute(arg, &o->compute_sleeps);
-    case OPT_HOT_DATA:
-        return parse_u64(arg, 1, 99, &o->hot_data_percent);
-    case OPT_HOT_REQUESTS:
-        return parse_u64(arg, 0, 100, &o->hot_requests_percent);
-    case OPT_HISTOGRAM:
-        o->histogram = true;
-        return 0;
-    case OPT_SEED:
-        return parse_u64(arg, 0, UINT64_MAX, &o->seed);
-    case OPT_JSON:
-        o->json = true;
-        return 0;
-    case OPT_PROGRESS:
-        o->progress = true;
-        return 0;
-    default:
-        return -1;
-    }
+    Options *o = options;
+    o->backend = backend_find(text);
+    return o->backend ? 0 : -1;
 }
+
+#define AT(field) offsetof(Options, field)
+static const CommandOption option_table[] = {
+    {"file", OPTION_TEXT, AT(file)},
+    {"make", OPTION_FLAG, AT(make)},
+    {"size", OPTION_SIZE, AT(size_bytes)},
+    {"request", OPTION_SIZE, AT(request_bytes)},
+    {"iterations", OPTION_COUNT, AT(iterations), 1, ITERATIONS_MAX},
+    {"pattern", OPTION_OTHER, .parse = parse_pattern},
+    {"backend", OPTION_OTHER, .parse = parse_backend},
+    {"policy", OPTION_TEXT, AT(policy)},
+    {"region-size", OPTION_SIZE, AT(region_bytes)},
+    {"compute-time", OPTION_TIME, AT(compute_ns)},
+    {"compute", OPTION_OTHER, .parse = parse_compute},
+    {"hot-data", OPTION_COUNT, AT(hot_data_percent), 1, 99},
+    {"hot-requests", OPTION_COUNT, AT(hot_requests_percent), 0, 100},
+    {"histogram", OPTION_FLAG, AT(histogram)},
+    {"seed", OPTION_COUNT, AT(seed), 0, UINT64_MAX},
+    {"json", OPTION_FLAG, AT(json)},
+    {"progress", OPTION_FLAG, AT(progress)},
+    {NULL},
+};
 
 /* What is wrong with the options as a whole; NULL: nothing. */
-static const char *find_fault(void *ctx, char *text)
+static const char *find_fault(const void *options, char *text)
 {
-    const Options *o = ctx;
+    const Options *o = options;
     if (!o->file)
         return "--file is missing";
     if (o->size_bytes == 0 || o->size_bytes > INT64_MAX)
@@ -175,8 +112,7 @@ static const CommandLine command_line = {
     .program = "dodo-synthetic",
     .version = "dodo-synthetic " DODO_VERSION,
     .help = help_text,
-    .options = long_options,
-    .take = take_option,
+    .options = option_table,
     .find_fault = find_fault,
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The examples' command lines: which end the program, with what status, and what they say. */
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,42 +9,46 @@
 #include "examples/command_line.h"
 #include "tests/lib/case.h"
 
-enum { OPT_SIZE = COMMAND_LINE_OWN, OPT_FLAG, ENDS = 1, GOES_ON = 0 };
+enum { ENDS = 1, GOES_ON = 0 };
 
 typedef struct Taken {
-    char size[32];
-    int flags;
+    const char *text;
+    uint64_t size, time_ns, count;
+    uint32_t count32, beside; /* @beside: nothing is written behind @count32 */
+    bool flag;
+    char other[32];
 } Taken;
 
-static int take(void *ctx, int option, const char *arg)
+static int parse_other(void *options, const char *arg)
 {
-    Taken *t = ctx;
-    if (option == OPT_FLAG)
-        return t->flags++, 0;
-    assert_int_equal(option, OPT_SIZE);
-    (void)snprintf(t->size, sizeof t->size, "%s", arg);
+    Taken *t = options;
+    (void)snprintf(t->other, sizeof t->other, "%s", arg);
     return strcmp(arg, "bad") == 0 ? -1 : 0;
 }
 
-static const char *find_fault(void *ctx, char *text)
+static const char *find_fault(const void *options, char *text)
 {
-    const Taken *t = ctx;
-    if (t->flags < 2)
+    const Taken *t = options;
+    if (!t->flag || t->size == 0)
         return NULL;
-    (void)snprintf(text, COMMAND_LINE_FAULT_MAX, "--flag stands here %d times", t->flags);
+    (void)snprintf(text, COMMAND_LINE_FAULT_MAX, "--flag goes with no size of %d", (int)t->size);
     return text;
 }
 
-static const struct option options[] = {
-    {"size", required_argument, NULL, OPT_SIZE},
-    {"flag", no_argument, NULL, OPT_FLAG},
-    COMMAND_LINE_COMMON,
+static const CommandOption options[] = {
+    {"text", OPTION_TEXT, offsetof(Taken, text)},
+    {"size", OPTION_SIZE, offsetof(Taken, size)},
+    {"time", OPTION_TIME, offsetof(Taken, time_ns)},
+    {"count", OPTION_COUNT, offsetof(Taken, count), 2, 9},
+    {"count32", OPTION_COUNT32, offsetof(Taken, count32), 2, UINT32_MAX},
+    {"flag", OPTION_FLAG, offsetof(Taken, flag)},
+    {"other", OPTION_OTHER, .parse = parse_other},
+    {NULL},
 };
 static const CommandLine line = {.program = "program",
                                  .version = "program 7",
                                  .help = "Usage: program\n",
                                  .options = options,
-                                 .take = take,
                                  .find_fault = find_fault};
 
 static Taken taken;
@@ -55,7 +60,7 @@ static int parse(const char *a, const char *b)
     char *argv[] = {(char *)(uintptr_t) "program", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
                     NULL};
     int argc = a ? b ? 3 : 2 : 1, status = -1, ends[2], saved[2] = {dup(1), dup(2)};
-    taken = (Taken){.flags = 0};
+    taken = (Taken){.beside = 0};
     optind = 0; /* from the start again */
     assert_int_equal(pipe(ends), 0);
     (void)fflush(stdout);
@@ -77,11 +82,31 @@ static int parse(const char *a, const char *b)
 
 TEST(line__options_are_taken)
 {
-    assert_int_equal(parse("--size=5M", "--flag"), -1);
-    assert_string_equal(taken.size, "5M");
-    assert_int_equal(taken.flags, 1);
+    assert_int_equal(parse("--size=5M", "--other=word"), -1);
+    assert_int_equal(taken.size, 5 << 20);
+    assert_string_equal(taken.other, "word");
+    assert_false(taken.flag);
+    assert_int_equal(parse("--flag", "--text=words of mine"), -1);
+    assert_true(taken.flag);
+    assert_string_equal(taken.text, "words of mine");
+    assert_int_equal(parse("--time=5ms", "--count=9"), -1);
+    assert_int_equal(taken.time_ns, 5000000);
+    assert_int_equal(taken.count, 9);
+    assert_int_equal(parse("--count32=4294967295", NULL), -1);
+    assert_int_equal(taken.count32, UINT32_MAX);
+    assert_int_equal(taken.beside, 0);
     assert_string_equal(said, "");
     assert_int_equal(parse(NULL, NULL), -1);
+}
+
+TEST(line__a_value_is_in_its_range)
+{
+    static char bad[][32] = {"--size=-1",  "--time=soon",          "--count=1",
+                             "--count=10", "--count32=4294967296", "--count32=1",
+                             "--other=bad"};
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(parse(bad[i], NULL), 2);
+    assert_int_equal(taken.count32, 0);
 }
 
 TEST(line__help_and_version_end_well)
@@ -98,8 +123,8 @@ TEST(line__what_is_bad_is_reported)
     assert_string_equal(said, "program: --size does not take 'bad'; program --help says more\n");
     assert_int_equal(parse("--flag", "word"), 2);
     assert_string_equal(said, "program: only options are taken; program --help says more\n");
-    assert_int_equal(parse("--flag", "--flag"), 2);
-    assert_string_equal(said, "program: --flag stands here 2 times; program --help says more\n");
+    assert_int_equal(parse("--flag", "--size=7"), 2);
+    assert_string_equal(said, "program: --flag goes with no size of 7; program --help says more\n");
     assert_int_equal(parse("--bogus", NULL), 2);
     assert_non_null(strstr(said, "bogus")); /* getopt's own words */
 }
