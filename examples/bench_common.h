@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the benchmark programs share: a data set whose every byte follows from its offset, so that
- * every byte read can be verified; repeatable random numbers; percentiles; progress lines.
+ * every byte read can be verified; percentiles; progress lines.
  * hello.c is the program to copy from; these may use the tree's base/. */
 #ifndef DODO_EXAMPLES_BENCH_COMMON_H
 #define DODO_EXAMPLES_BENCH_COMMON_H
@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "examples/bench_random.h"
 
 /* The data set's bytes [offset, offset + len). */
 void bench_data_make(uint64_t offset, void *buf, size_t len);

@@ -27,9 +27,9 @@ static uint32_t find_sum(const uint64_t *sums, uint32_t count, uint64_t value)
     return lo;
 }
 
-static uint32_t pick_by_sum(BenchRandom *r, const uint64_t *sums, uint32_t count)
+static uint32_t pick_by_sum(Random *r, const uint64_t *sums, uint32_t count)
 {
-    return find_sum(sums, count, bench_random_below(r, sums[count - 1]));
+    return find_sum(sums, count, random_below(r, sums[count - 1]));
 }
 
 /* Weights of 0, 1, 2, .. by Poisson, from the peak down and up: each is its neighbour's times or by
@@ -56,20 +56,20 @@ static int sizes_init(QuestSizes *s, uint32_t mean_milli)
     return 0;
 }
 
-static uint32_t pick_size(BenchRandom *r, const QuestSizes *s)
+static uint32_t pick_size(Random *r, const QuestSizes *s)
 {
     return 1 + pick_by_sum(r, s->sums, s->count);
 }
 
-static uint32_t uniform(BenchRandom *r)
+static uint32_t uniform(Random *r)
 {
-    return (uint32_t)(bench_random(r) >> 32);
+    return (uint32_t)(random_next(r) >> 32);
 }
 
 /* Exponentially distributed with mean UNIT, by von Neumann's method, which only compares: in runs
  * of falling random numbers, the first number of the first run of odd length, and UNIT for each run
  * before it. */
-static uint64_t exponential(BenchRandom *r)
+static uint64_t exponential(Random *r)
 {
     for (uint64_t whole = 0;; whole += UNIT) {
         uint32_t first = uniform(r), last = first, next;
@@ -83,7 +83,7 @@ static uint64_t exponential(BenchRandom *r)
 
 /* Normally distributed, near enough (a sum of twelve), with mean 0.5 and variance 0.1 of UNIT; what
  * is outside [0, UNIT) becomes the end that it is beyond. */
-static uint32_t corruption(BenchRandom *r)
+static uint32_t corruption(Random *r)
 {
     const int64_t deviation_ppm = 316228; /* the root of 0.1 */
     int64_t sum = -6 * (int64_t)UNIT;
@@ -104,7 +104,7 @@ static bool contains(const uint32_t *items, uint32_t count, uint32_t item)
 }
 
 /* How many of @size items are from a pattern of @before. */
-static uint32_t pick_shared(BenchRandom *r, uint32_t size, uint32_t before)
+static uint32_t pick_shared(Random *r, uint32_t size, uint32_t before)
 {
     uint64_t share = exponential(r) / 2; /* the mean is half */
     uint64_t n = share >= UNIT ? size : (size * share + UNIT / 2) / UNIT;
@@ -113,16 +113,16 @@ static uint32_t pick_shared(BenchRandom *r, uint32_t size, uint32_t before)
 
 static void make_pattern(Quest *q, QuestPattern *p, const QuestPattern *before)
 {
-    BenchRandom *r = &q->random;
+    Random *r = &q->random;
     uint32_t *items = q->pattern_items + p->at, n = 0;
     uint32_t shared = before ? pick_shared(r, p->size, before->size) : 0;
     while (n < shared) {
-        uint32_t item = q->pattern_items[before->at + bench_random_below(r, before->size)];
+        uint32_t item = q->pattern_items[before->at + random_below(r, before->size)];
         if (!contains(items, n, item))
             items[n++] = item;
     }
     while (n < p->size) {
-        uint32_t item = (uint32_t)bench_random_below(r, q->settings.items);
+        uint32_t item = (uint32_t)random_below(r, q->settings.items);
         if (!contains(items, n, item))
             items[n++] = item;
     }
@@ -200,12 +200,12 @@ void quest_free(Quest *q)
 /* A pattern by weight, without some of its items. */
 static void pick_part(Quest *q)
 {
-    BenchRandom *r = &q->random;
+    Random *r = &q->random;
     const QuestPattern *p = &q->patterns[pick_by_sum(r, q->weight_sums, q->settings.patterns)];
     memcpy(q->part, q->pattern_items + p->at, p->size * sizeof *q->part);
     q->part_count = p->size;
     while (q->part_count > 0 && uniform(r) < p->corruption) {
-        uint32_t *dropped = &q->part[bench_random_below(r, q->part_count)];
+        uint32_t *dropped = &q->part[random_below(r, q->part_count)];
         *dropped = q->part[--q->part_count];
     }
 }
@@ -238,7 +238,7 @@ size_t quest_items_max(const Quest *q)
 
 size_t quest_next(Quest *q, const uint32_t **ret_items)
 {
-    BenchRandom *r = &q->random;
+    Random *r = &q->random;
     size_t size = pick_size(r, &q->sizes);
     q->count = 0;
     q->number++;
@@ -247,14 +247,14 @@ size_t quest_next(Quest *q, const uint32_t **ret_items)
         if (!q->part_waits)
             pick_part(q);
         if (q->count > 0 && q->count + q->part_count > size && !q->part_waits &&
-            (bench_random(r) & 1)) {
+            (random_next(r) & 1)) {
             q->part_waits = 1;
             break;
         }
         add_part(q);
     }
     if (q->count == 0)
-        add_item(q, (uint32_t)bench_random_below(r, q->settings.items));
+        add_item(q, (uint32_t)random_below(r, q->settings.items));
     qsort(q->items, q->count, sizeof *q->items, compare_items);
     *ret_items = q->items;
     return q->count;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "examples/bench_random.h"
+#include "base/random.h"
 
 enum { QUEST_MEAN_MAX = 1000, QUEST_PATTERNS_MAX = 1000000 };
 
@@ -42,7 +42,7 @@ typedef struct QuestPattern {
 
 typedef struct Quest {
     QuestSettings settings;
-    BenchRandom random;
+    Random random;
     QuestSizes sizes;
     QuestPattern *patterns;
     uint32_t *pattern_items;

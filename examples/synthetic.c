@@ -19,25 +19,26 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "base/random.h"
 
 const char *const pattern_names[PATTERN_MAX] = {"sequential", "hotcold", "random"};
 
 /* Which of @count requests of the set comes next. */
-static uint64_t pick(const Options *o, uint64_t i, uint64_t count, BenchRandom *random)
+static uint64_t pick(const Options *o, uint64_t i, uint64_t count, Random *random)
 {
     uint64_t hot = count * o->hot_data_percent / 100;
     switch (o->pattern) {
     case PATTERN_SEQUENTIAL:
         return i;
     case PATTERN_HOTCOLD:
-        if (hot > 0 && bench_random_below(random, 100) < o->hot_requests_percent)
-            return bench_random_below(random, hot);
-        return hot + bench_random_below(random, count - hot);
+        if (hot > 0 && random_below(random, 100) < o->hot_requests_percent)
+            return random_below(random, hot);
+        return hot + random_below(random, count - hot);
     case PATTERN_RANDOM:
     case PATTERN_MAX:
         break;
     }
-    return bench_random_below(random, count);
+    return random_below(random, count);
 }
 
 static void compute(uint64_t ns, bool sleep)
@@ -79,7 +80,7 @@ static int run_all(Run *run, Source *source)
 {
     const Options *o = run->options;
     void *buf CLEANUP_FREE = malloc(o->request_bytes);
-    BenchRandom random = {o->seed};
+    Random random = {o->seed};
     BenchProgress progress = {.on = o->progress};
     if (!buf)
         return -ENOMEM;

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "examples/bench_common.h"
 #include "tools/bench.h"
 
 enum { STEP_BYTES = 256 << 10 };

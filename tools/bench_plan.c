@@ -86,5 +86,5 @@ uint64_t bench_part_next(BenchPart *p)
 {
     uint64_t n = p->done++;
     return p->first +
-           (p->pattern == BENCH_RANDOM ? bench_random_below(&p->random, p->count) : n % p->count);
+           (p->pattern == BENCH_RANDOM ? random_below(&p->random, p->count) : n % p->count);
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "examples/bench_common.h"
+#include "base/random.h"
 
 enum { BENCH_SIZES_MAX = 16, BENCH_CALL_MAX = 64 << 20 };
 
@@ -38,7 +38,7 @@ typedef struct BenchPart {
     uint64_t first, count;
     uint64_t done;
     BenchPattern pattern;
-    BenchRandom random;
+    Random random;
 } BenchPart;
 /* @part of @parts equal ones; @seed of the random numbers. */
 BenchPart bench_part(uint64_t slots, unsigned part, unsigned parts, BenchPattern pattern,

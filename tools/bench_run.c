@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "examples/bench_common.h"
 #include "tools/bench.h"
 
 enum { ALIGNMENT = 4096, VERSION_MAX = (1 << 24) - 1, WARM_PART = 10 };

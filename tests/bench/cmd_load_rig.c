@@ -403,7 +403,7 @@ static LoadRegion put_close(LoadRig *rig, uint8_t mode)
 {
     uint8_t body[WIRE_BODY_MAX];
     must(rig->regions_count > 0, "nothing to close");
-    LoadRegion *at = &rig->regions[bench_random_below(&rig->random, rig->regions_count)];
+    LoadRegion *at = &rig->regions[random_below(&rig->random, rig->regions_count)];
     LoadRegion r = *at;
     LoadClient *c = &rig->clients[r.client];
     uint64_t epoch = rig->hosts[r.host].session.peer_epoch;

@@ -12,6 +12,7 @@
 #include "cmd/core.h"
 #include "examples/bench_common.h"
 #include "proto/request.h"
+#include "base/random.h"
 
 enum { LOAD_BATCH = 32, LOAD_REGION_BYTES = 4096 };
 
@@ -67,7 +68,7 @@ typedef struct LoadRig {
     unsigned hosts_count, clients_count;
     size_t regions_count, regions_room;
     uint64_t files; /* the next new piece of a file */
-    BenchRandom random;
+    Random random;
     LoadTime time;
     LoadQueue in, out;
     uint64_t opened, refused, reused, closed;

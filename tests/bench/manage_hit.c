@@ -19,6 +19,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "examples/bench_common.h"
+#include "base/random.h"
 
 enum {
     REQUEST_MAX = 1 << 20,
@@ -50,7 +51,7 @@ static _Atomic uint64_t wrong;
 
 typedef struct Reader {
     pthread_t thread;
-    BenchRandom random;
+    Random random;
     uint64_t set;
     bool cached;  /* cread, or memcpy */
     uint32_t *ns; /* of each call; NULL: only the sum */
@@ -77,7 +78,7 @@ static void *reader_main(void *arg)
         (void)pthread_barrier_wait(r->start);
     uint64_t start_ns = os_now_ns(), checks_ns = 0;
     for (unsigned i = 0; i < opt.calls; i++) {
-        uint64_t offset = bench_random_below(&r->random, r->set / opt.request) * opt.request;
+        uint64_t offset = random_below(&r->random, r->set / opt.request) * opt.request;
         if (r->ns) {
             uint64_t from_ns = os_now_ns();
             read_one(r, buf, offset);

@@ -17,6 +17,7 @@
 
 #include "base/parse.h"
 #include "examples/bench_common.h"
+#include "base/random.h"
 
 enum { GIVE_BYTES = 8 << 20, READ_BYTES = 64 << 10, READS = 16, REST_NS = 5000000 };
 
@@ -42,7 +43,7 @@ typedef struct Guest {
     const uint8_t *file;
     uint64_t size;
     uint64_t reads, wrong, given, failed;
-    BenchRandom random;
+    Random random;
 } Guest;
 
 /* The next piece of a region; where none is missing, nothing. */
@@ -75,8 +76,8 @@ static void look(Guest *g)
 {
     static uint8_t buf[READ_BYTES];
     for (unsigned i = 0; i < READS && !stop; i++) {
-        const Part *p = &g->parts[bench_random_below(&g->random, g->count)];
-        uint64_t offset = bench_random_below(&g->random, p->size - READ_BYTES + 1);
+        const Part *p = &g->parts[random_below(&g->random, g->count)];
+        uint64_t offset = random_below(&g->random, p->size - READ_BYTES + 1);
         if (dodo_mread(p->rd, (off_t)offset, buf, READ_BYTES) != READ_BYTES)
             g->failed++;
         else

@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "examples/bench_common.h"
+#include "base/random.h"
 
 enum {
     CPU_STEPS = 20000,       /* between looks at the clock: some ten microseconds */
@@ -63,7 +64,7 @@ static int load_memory(uint64_t ns)
     enum { LINE = 64 / sizeof(uint32_t) };
     const uint32_t lines = MEMORY_BYTES / 64;
     uint32_t *next = aligned_alloc(64, MEMORY_BYTES), *order = malloc(lines * sizeof *order);
-    BenchRandom random = {1};
+    Random random = {1};
     if (!next || !order) {
         (void)fprintf(stderr, "owner-load: no memory\n");
         return EXIT_FAILURE;
@@ -71,7 +72,7 @@ static int load_memory(uint64_t ns)
     for (uint32_t i = 0; i < lines; i++)
         order[i] = i;
     for (uint32_t i = lines - 1; i > 0; i--) {
-        uint32_t j = (uint32_t)bench_random_below(&random, i + 1), kept = order[i];
+        uint32_t j = (uint32_t)random_below(&random, i + 1), kept = order[i];
         order[i] = order[j];
         order[j] = kept;
     }

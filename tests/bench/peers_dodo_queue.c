@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "examples/bench_common.h"
+#include "base/random.h"
 
 enum { OPS_MAX = 1 << 18, DEPTH_MAX = 128, WAIT_MS = 10000 };
 static const uint64_t DEADLINE_NS = 60 * NS_PER_S;
@@ -26,7 +27,7 @@ typedef struct Run {
     const PeerRegion *regions;
     DodoQueue *queue;
     Slot slots[DEPTH_MAX];
-    BenchRandom random;
+    Random random;
     uint32_t *ns;
     uint64_t count, wrong, sum_ns, own_ns;
     unsigned submitted; /* says which region is next */
@@ -35,7 +36,7 @@ typedef struct Run {
 static int submit(Run *r, Slot *s)
 {
     const PeerRegion *region = &r->regions[r->submitted++ % r->o->regions];
-    s->offset = bench_random_below(&r->random, region->len / r->o->size) * r->o->size;
+    s->offset = random_below(&r->random, region->len / r->o->size) * r->o->size;
     s->start_ns = os_now_ns();
     return dodo_queue_read(r->queue, region->rd, (off_t)s->offset, s->buf, r->o->size, s) < 0
                ? -errno

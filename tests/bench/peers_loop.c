@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "examples/bench_common.h"
 #include "tests/bench/peers_common.h"
+#include "base/random.h"
 
 enum { OPS_MAX = 1 << 18, STRETCH = 20 };
 static const uint64_t DEADLINE_NS = 60 * NS_PER_S; /* of a run that never reaches its least_ops */
@@ -38,7 +39,7 @@ typedef struct Worker {
     uint32_t *ns;      /* of each call */
     uint64_t count, lost, wrong, sum_ns, end_ns;
     uint64_t own_ns, own_least_ns; /* making and checking contents */
-    BenchRandom random;
+    Random random;
 } Worker;
 
 /* ---- one call ------------------------------------------------------------------------------- */
@@ -76,10 +77,10 @@ static int write_one(Worker *w, uint64_t offset)
 static int64_t one(Worker *w)
 {
     const PeerOptions *o = w->run->o;
-    uint64_t slot = bench_random_below(&w->random, w->run->slots), offset = place(w, slot);
+    uint64_t slot = random_below(&w->random, w->run->slots), offset = place(w, slot);
     uint64_t before = os_now_ns();
     if (o->write) {
-        w->written[slot] = bench_random_below(&w->random, UINT32_MAX) << 31 | 1;
+        w->written[slot] = random_below(&w->random, UINT32_MAX) << 31 | 1;
         peer_data_make(w->written[slot], w->buf, o->size);
     }
     uint64_t start = os_now_ns();

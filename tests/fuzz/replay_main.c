@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/id.h"
+#include "base/random.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { INPUT_MAX = 1 << 17, STEPS_MAX = 8 };
@@ -129,19 +130,9 @@ static void corpus_free(Corpus *c)
 
 /* ---- mutations ----------------------------------------------------------------------------- */
 
-typedef struct Random {
-    uint64_t state;
-} Random;
-
-static uint64_t random_u64(Random *r)
+static size_t pick(Random *r, size_t n)
 {
-    r->state += 0x9e3779b97f4a7c15;
-    return mix64(r->state);
-}
-
-static size_t random_below(Random *r, size_t n)
-{
-    return n ? (size_t)(random_u64(r) % n) : 0;
+    return n ? (size_t)random_below(r, n) : 0;
 }
 
 typedef struct Buffer {
@@ -175,9 +166,9 @@ static void put_edge(Random *r, Buffer *b)
         0xff,      0x100,      0x7fff,     0x8000,     0xfffe,     0xffff,
         0x10000,   0x7fffffff, 0x80000000, UINT32_MAX, UINT64_MAX, UINT64_MAX - 1,
         INT64_MAX, 57344};
-    uint64_t edge = edges[random_below(r, ARRAY_SIZE(edges))];
-    size_t size = (size_t)1 << random_below(r, 4);
-    size_t at = random_below(r, b->len);
+    uint64_t edge = edges[pick(r, ARRAY_SIZE(edges))];
+    size_t size = (size_t)1 << pick(r, 4);
+    size_t at = pick(r, b->len);
     for (size_t i = 0; i < size && at + i < b->len; i++)
         b->bytes[at + i] = (uint8_t)(edge >> (8 * i));
 }
@@ -185,11 +176,11 @@ static void put_edge(Random *r, Buffer *b)
 /* A stretch of another input, put in or over. */
 static void splice(Random *r, Buffer *b, const Corpus *c)
 {
-    const Input *other = &c->inputs[random_below(r, c->count)];
-    size_t from = random_below(r, other->len);
-    size_t n = random_below(r, other->len - from + 1);
-    size_t at = random_below(r, b->len + 1);
-    if (random_below(r, 2))
+    const Input *other = &c->inputs[pick(r, c->count)];
+    size_t from = pick(r, other->len);
+    size_t n = pick(r, other->len - from + 1);
+    size_t at = pick(r, b->len + 1);
+    if (pick(r, 2))
         buffer_delete(b, at, n);
     buffer_insert(b, at, other->bytes + from, n);
 }
@@ -197,14 +188,14 @@ static void splice(Random *r, Buffer *b, const Corpus *c)
 static void mutate_once(Random *r, Buffer *b, const Corpus *c)
 {
     uint8_t few[16];
-    size_t at = random_below(r, b->len);
+    size_t at = pick(r, b->len);
     for (size_t i = 0; i < sizeof few; i++)
-        few[i] = (uint8_t)random_u64(r);
-    switch (random_below(r, 8)) {
+        few[i] = (uint8_t)random_next(r);
+    switch (pick(r, 8)) {
     case 0:
     case 1:
         if (b->len)
-            b->bytes[at] ^= (uint8_t)(1u << random_below(r, 8));
+            b->bytes[at] ^= (uint8_t)(1u << pick(r, 8));
         break;
     case 2:
         if (b->len)
@@ -214,13 +205,13 @@ static void mutate_once(Random *r, Buffer *b, const Corpus *c)
         put_edge(r, b);
         break;
     case 4:
-        buffer_insert(b, random_below(r, b->len + 1), few, 1 + random_below(r, sizeof few));
+        buffer_insert(b, pick(r, b->len + 1), few, 1 + pick(r, sizeof few));
         break;
     case 5:
-        buffer_delete(b, at, 1 + random_below(r, sizeof few));
+        buffer_delete(b, at, 1 + pick(r, sizeof few));
         break;
     case 6:
-        b->len = random_below(r, b->len + 1);
+        b->len = pick(r, b->len + 1);
         break;
     default:
         splice(r, b, c);
@@ -231,10 +222,10 @@ static void mutate_once(Random *r, Buffer *b, const Corpus *c)
 static void mutate(const Corpus *c, uint64_t seed, uint64_t number, Buffer *ret)
 {
     Random r = {mix64(seed) ^ mix64(number + 1)};
-    const Input *in = &c->inputs[random_below(&r, c->count)];
+    const Input *in = &c->inputs[pick(&r, c->count)];
     memcpy(ret->bytes, in->bytes, in->len);
     ret->len = in->len;
-    for (size_t steps = 1 + random_below(&r, STEPS_MAX); steps > 0; steps--)
+    for (size_t steps = 1 + pick(&r, STEPS_MAX); steps > 0; steps--)
         mutate_once(&r, ret, c);
 }
 

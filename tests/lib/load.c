@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/id.h"
+#include "base/random.h"
 
 enum {
     CELL = LOAD_CELL_BYTES,
@@ -27,7 +28,7 @@ typedef struct Worker {
     Load *load;
     pthread_t thread;
     unsigned index;
-    uint64_t random;
+    Random random;
     uint8_t data[OWN_BYTES > READ_MAX ? OWN_BYTES : READ_MAX];
     uint32_t low[READ_MAX / CELL + LOAD_OWN_CELLS + 2];
 } Worker;
@@ -53,12 +54,6 @@ static void die(const char *what)
 {
     (void)fprintf(stderr, "load: %s: %s; %s\n", what, strerror(errno), dodo_last_error());
     abort();
-}
-
-static uint64_t random_below(Worker *w, uint64_t n)
-{
-    w->random += 0x9e3779b97f4a7c15ull;
-    return mix64(w->random) % n;
 }
 
 /* ---- cells ---------------------------------------------------------------------------------- */
@@ -172,19 +167,20 @@ static bool range_read(Worker *w, Shared *s, int rd, unsigned start, uint64_t at
 static void shared_op(Worker *w)
 {
     Load *l = w->load;
-    unsigned r = (unsigned)random_below(w, l->config.regions), start = r * l->region_cells;
+    unsigned r = (unsigned)random_below(&w->random, l->config.regions), start = r * l->region_cells;
     Shared *s = &l->shared[r];
     if (s->lost)
         return;
-    if (random_below(w, 100) < 35) {
-        unsigned run = (unsigned)random_below(w, RUNS_PER_THREAD) * l->config.threads + w->index;
-        unsigned from = (unsigned)random_below(w, RUN);
-        unsigned count = 1 + (unsigned)random_below(w, RUN - from);
+    if (random_below(&w->random, 100) < 35) {
+        unsigned run =
+            (unsigned)random_below(&w->random, RUNS_PER_THREAD) * l->config.threads + w->index;
+        unsigned from = (unsigned)random_below(&w->random, RUN);
+        unsigned count = 1 + (unsigned)random_below(&w->random, RUN - from);
         (void)cells_write(w, s, s->rd, start, start + run * RUN + from, count);
     } else {
         uint64_t bytes = (uint64_t)l->region_cells * CELL;
-        uint64_t offset = random_below(w, bytes);
-        uint64_t len = 1 + random_below(w, random_below(w, 4) ? 9000 : READ_MAX);
+        uint64_t offset = random_below(&w->random, bytes);
+        uint64_t len = 1 + random_below(&w->random, random_below(&w->random, 4) ? 9000 : READ_MAX);
         if (len > bytes - offset)
             len = bytes - offset;
         (void)range_read(w, s, s->rd, start, (uint64_t)start * CELL + offset, len);
@@ -193,7 +189,7 @@ static void shared_op(Worker *w)
 
 static void sync_op(Worker *w)
 {
-    Shared *s = &w->load->shared[random_below(w, w->load->config.regions)];
+    Shared *s = &w->load->shared[random_below(&w->random, w->load->config.regions)];
     DodoStat st;
     if (dodo_msync(s->rd) != 0)
         die("msync");
@@ -212,10 +208,10 @@ static void own_op(Worker *w)
         (void)call_good(l, NULL, rd, 0, "mopen");
         return;
     }
-    unsigned from = (unsigned)random_below(w, LOAD_OWN_CELLS);
-    unsigned count = 1 + (unsigned)random_below(w, LOAD_OWN_CELLS - from);
-    uint64_t at = (uint64_t)start * CELL + random_below(w, OWN_BYTES);
-    size_t len = 1 + random_below(w, (uint64_t)(start + LOAD_OWN_CELLS) * CELL - at);
+    unsigned from = (unsigned)random_below(&w->random, LOAD_OWN_CELLS);
+    unsigned count = 1 + (unsigned)random_below(&w->random, LOAD_OWN_CELLS - from);
+    uint64_t at = (uint64_t)start * CELL + random_below(&w->random, OWN_BYTES);
+    size_t len = 1 + random_below(&w->random, (uint64_t)(start + LOAD_OWN_CELLS) * CELL - at);
     if (range_read(w, NULL, rd, start, at, len) &&
         cells_write(w, NULL, rd, start, start + from, count))
         (void)range_read(w, NULL, rd, start, (uint64_t)start * CELL, OWN_BYTES);
@@ -229,7 +225,7 @@ static void own_op(Worker *w)
 static void busy_op(Worker *w)
 {
     Load *l = w->load;
-    off_t inside = (off_t)random_below(w, (uint64_t)l->region_cells * CELL);
+    off_t inside = (off_t)random_below(&w->random, (uint64_t)l->region_cells * CELL);
     int rd = dodo_mopen_flags(1, l->config.fd, l->config.base + inside, l->config.flags);
     if (rd != -1 || (errno != EBUSY && (errno != ENOMEM || !l->config.may_lose)))
         die("mopen of what is open");
@@ -249,7 +245,7 @@ static void op_done(Load *l)
  * for still in use, and there are buffers in this one. */
 __attribute__((noinline)) static void any_op(Worker *w)
 {
-    uint64_t what = random_below(w, 100);
+    uint64_t what = random_below(&w->random, 100);
     if (what < 88)
         shared_op(w);
     else if (what < 92)
@@ -307,7 +303,7 @@ Load *load_start(const LoadConfig *config)
         Worker *w = &l->workers[i];
         w->load = l;
         w->index = i;
-        w->random = i;
+        w->random.state = i;
         if (pthread_create(&w->thread, NULL, worker_main, w) != 0)
             die("pthread_create");
     }

@@ -26,6 +26,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "examples/bench_common.h"
+#include "base/random.h"
 
 enum {
     CELL_BYTES = 1000,
@@ -183,15 +184,15 @@ static const char *transfer(bool writing, uint64_t offset, void *buf, size_t len
 
 /* ---- work ----------------------------------------------------------------------------------- */
 
-static void read_some(BenchRandom *random)
+static void read_some(Random *random)
 {
     static _Thread_local uint8_t buf[READ_MAX_BYTES];
     uint32_t lo[READ_MAX_BYTES / CELL_BYTES + 2];
-    uint64_t offset = bench_random_below(random, (uint64_t)CELLS * CELL_BYTES);
+    uint64_t offset = random_below(random, (uint64_t)CELLS * CELL_BYTES);
     uint64_t left = REGION_BYTES - offset % REGION_BYTES;
     /* As many short reads as long ones. */
-    uint64_t most = bench_random_below(random, 2) ? READ_MAX_BYTES : 8192;
-    size_t len = (size_t)bench_random_below(random, most < left ? most : left) + 1;
+    uint64_t most = random_below(random, 2) ? READ_MAX_BYTES : 8192;
+    size_t len = (size_t)random_below(random, most < left ? most : left) + 1;
     for (size_t c = offset / CELL_BYTES, i = 0; c <= (offset + len - 1) / CELL_BYTES; c++, i++)
         lo[i] = atomic_load(&cells[c].committed);
     const char *how = transfer(false, offset, buf, len);
@@ -199,12 +200,12 @@ static void read_some(BenchRandom *random)
 }
 
 /* Some cells of one of the thread's stripes, each to its next version. */
-static void write_some(unsigned thread, BenchRandom *random)
+static void write_some(unsigned thread, Random *random)
 {
     static _Thread_local uint8_t buf[STRIPE_CELLS * CELL_BYTES];
-    unsigned stripe = (unsigned)bench_random_below(random, CELLS / STRIPE_CELLS / THREADS);
-    unsigned first = (unsigned)bench_random_below(random, STRIPE_CELLS);
-    unsigned count = (unsigned)bench_random_below(random, STRIPE_CELLS - first) + 1;
+    unsigned stripe = (unsigned)random_below(random, CELLS / STRIPE_CELLS / THREADS);
+    unsigned first = (unsigned)random_below(random, STRIPE_CELLS);
+    unsigned count = (unsigned)random_below(random, STRIPE_CELLS - first) + 1;
     first += (stripe * THREADS + thread) * STRIPE_CELLS;
     for (unsigned i = 0; i < count; i++) {
         uint32_t version = atomic_load(&cells[first + i].committed) + 1;
@@ -219,9 +220,9 @@ static void write_some(unsigned thread, BenchRandom *random)
 static void *work(void *arg)
 {
     unsigned thread = (unsigned)(uintptr_t)arg;
-    BenchRandom random = {os_now_ns() + thread};
+    Random random = {os_now_ns() + thread};
     while (!atomic_load(&stop)) {
-        if (bench_random_below(&random, 100) < WRITE_PERCENT)
+        if (random_below(&random, 100) < WRITE_PERCENT)
             write_some(thread, &random);
         else
             read_some(&random);

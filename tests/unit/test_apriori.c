@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Apriori and its rules against trying everything, on small random data. */
+
 #include <errno.h>
 #include <string.h>
 
 #include "examples/apriori.h"
 #include "examples/association.h"
-#include "examples/bench_random.h"
+#include "base/random.h"
 #include "examples/decimal.h"
 #include "tests/lib/case.h"
 
@@ -18,17 +19,17 @@ typedef struct Data {
     uint32_t item_of[ITEMS]; /* ascending */
 } Data;
 
-static Data make_data(BenchRandom *r, uint32_t count)
+static Data make_data(Random *r, uint32_t count)
 {
     Data d = {.count = count};
     uint32_t item = 0;
     for (unsigned i = 0; i < ITEMS; i++) {
-        item += 1 + (uint32_t)bench_random_below(r, i == 4 ? 100000 : 3);
+        item += 1 + (uint32_t)random_below(r, i == 4 ? 100000 : 3);
         d.item_of[i] = item;
     }
     for (uint32_t t = 0; t < count; t++) /* some items are in most transactions, some in few */
         for (unsigned i = 0; i < ITEMS; i++)
-            d.sets[t] |= (uint32_t)(bench_random_below(r, ITEMS + 1) > i) << i;
+            d.sets[t] |= (uint32_t)(random_below(r, ITEMS + 1) > i) << i;
     return d;
 }
 
@@ -104,14 +105,14 @@ static void check_sets(const Apriori *a, const Data *d)
 TEST(sets__are_those_of_brute_force)
 {
     static const uint64_t supports[] = {1, 10000000, 50000000, 200000000, 500000000, 1000000000};
-    BenchRandom random = {1};
+    Random random = {1};
     unsigned scans_most = 0;
     for (unsigned round = 0; round < 60; round++) {
-        Data d = make_data(&random, (uint32_t)bench_random_below(&random, TRANSACTIONS_CAP));
+        Data d = make_data(&random, (uint32_t)random_below(&random, TRANSACTIONS_CAP));
         Apriori a;
         apriori_init(&a, supports[round % 6]);
         if (round % 3 == 1)
-            a.pairs_max = 1 + bench_random_below(&random, 20);
+            a.pairs_max = 1 + random_below(&random, 20);
         unsigned scans = scan_all(&a, &d);
         scans_most = scans > scans_most ? scans : scans_most;
         check_sets(&a, &d);
@@ -136,10 +137,10 @@ static size_t count_rules(const Data *d, uint32_t min_count, uint64_t confidence
 
 TEST(rules__are_those_of_brute_force)
 {
-    BenchRandom random = {2};
+    Random random = {2};
     for (unsigned round = 0; round < 10; round++) {
-        Data d = make_data(&random, 1 + (uint32_t)bench_random_below(&random, 60));
-        uint64_t confidence_ppb = 1 + bench_random_below(&random, APRIORI_PPB_ONE);
+        Data d = make_data(&random, 1 + (uint32_t)random_below(&random, 60));
+        uint64_t confidence_ppb = 1 + random_below(&random, APRIORI_PPB_ONE);
         double before = 2;
         Apriori a;
         AssociationRules rules;
@@ -195,7 +196,7 @@ TEST(decimal__is_exact_and_strict)
 
 TEST(scanned__notices_another_file)
 {
-    BenchRandom random = {3};
+    Random random = {3};
     Data d = make_data(&random, 50);
     Apriori a;
     apriori_init(&a, 100000000);

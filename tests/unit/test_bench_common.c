@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The benchmarks' data set, random numbers and percentiles: what their verdicts stand on. */
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "examples/bench_common.h"
+#include "base/random.h"
 #include "tests/lib/case.h"
 
 TEST(data__is_a_function_of_the_offset)
@@ -66,13 +68,13 @@ TEST(file_make__has_the_size_and_the_data)
 
 TEST(random_below__repeats_and_covers)
 {
-    BenchRandom a = {7}, b = {7}, other = {8};
+    Random a = {7}, b = {7}, other = {8};
     unsigned seen[10] = {0}, differ = 0;
     for (unsigned i = 0; i < 1000; i++) {
-        uint64_t v = bench_random_below(&a, 10);
+        uint64_t v = random_below(&a, 10);
         assert_true(v < 10);
-        assert_int_equal(bench_random_below(&b, 10), v);
-        differ += bench_random_below(&other, 10) != v;
+        assert_int_equal(random_below(&b, 10), v);
+        differ += random_below(&other, 10) != v;
         seen[v]++;
     }
     for (unsigned i = 0; i < 10; i++)

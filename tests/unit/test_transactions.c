@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/bench_random.h"
+#include "base/random.h"
 #include "examples/transactions.h"
 #include "tests/lib/case.h"
 
@@ -174,16 +174,16 @@ TEST(binary__items_do_not_run_over)
 /* Any sets come back from either format. */
 TEST(formats__give_back_what_was_written)
 {
-    BenchRandom random = {1};
+    Random random = {1};
     uint8_t *bytes = malloc(1 << 20);
     assert_non_null(bytes);
     for (unsigned round = 0; round < 200; round++) {
         enum TransactionFormat format = round % 2 ? TRANSACTIONS_TEXT : TRANSACTIONS_BINARY;
         uint32_t items[40], item = 0;
-        size_t count = bench_random_below(&random, 40), len = 0, text_len = 0;
+        size_t count = random_below(&random, 40), len = 0, text_len = 0;
         char text[1024] = "";
         for (size_t i = 0; i < count; i++) {
-            item += 1 + (uint32_t)bench_random_below(&random, (uint64_t)1 << (i % 19));
+            item += 1 + (uint32_t)random_below(&random, (uint64_t)1 << (i % 19));
             items[i] = item;
             text_len += (size_t)sprintf(text + text_len, "%s%u", i ? " " : "", item);
         }
@@ -194,7 +194,7 @@ TEST(formats__give_back_what_was_written)
         }
         size_t n = transaction_write(format, items, count, bytes + len);
         assert_true(n <= count * TRANSACTION_BYTES_MAX_PER_ITEM + TRANSACTION_BYTES_MAX_BESIDE);
-        Read r = read_bytes(bytes, len + n, 1 + bench_random_below(&random, 9));
+        Read r = read_bytes(bytes, len + n, 1 + random_below(&random, 9));
         assert_int_equal(r.error, 0);
         assert_string_equal(r.text, text);
     }
