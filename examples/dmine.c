@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
-#include "examples/bench_common.h"
+#include "examples/progress.h"
 #include "examples/transactions.h"
 
 enum { READ_BYTES = 128 << 10 };
@@ -23,7 +23,7 @@ typedef struct Run {
     Source source;
     Result *result;
     uint8_t *buf; /* READ_BYTES */
-    BenchProgress progress;
+    Progress progress;
 } Run;
 
 static int complain(const Run *run, int r, const char *what)
@@ -77,7 +77,7 @@ static int scan_file(Run *run, TransactionReader *reader, Scan *scan)
         if ((r = take_all(a, reader)) < 0)
             return r;
         at += n;
-        bench_progress(&run->progress, at, size, text);
+        progress_show(&run->progress, at, size, text);
     }
     transactions_finish(reader);
     return take_all(a, reader);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "examples/bench_common.h"
+#include "examples/progress.h"
 
 enum { WRITE_BYTES = 1 << 20 };
 
@@ -39,7 +39,7 @@ static int output_flush(Output *out)
 /* Writes all transactions. @out has room for WRITE_BYTES and one transaction more. */
 static int write_transactions(const GenerateOptions *o, Quest *q, Output *out)
 {
-    BenchProgress progress = {.on = o->progress};
+    Progress progress = {.on = o->progress};
     if (o->format == TRANSACTIONS_BINARY) {
         transactions_header(o->transactions, out->bytes);
         out->len = TRANSACTIONS_HEADER_BYTES;
@@ -52,9 +52,9 @@ static int write_transactions(const GenerateOptions *o, Quest *q, Output *out)
         if (r < 0)
             return r;
         if (i % 1024 == 0)
-            bench_progress(&progress, i, o->transactions, "transactions");
+            progress_show(&progress, i, o->transactions, "transactions");
     }
-    bench_progress(&progress, o->transactions, o->transactions, "transactions");
+    progress_show(&progress, o->transactions, o->transactions, "transactions");
     int r = output_flush(out);
     if (r < 0)
         return r;

@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
-#include "examples/bench_common.h"
+#include "bench/common.h"
+#include "examples/progress.h"
 #include "tools/bench.h"
 
 enum { STEP_BYTES = 256 << 10 };
@@ -25,7 +26,7 @@ static const uint64_t FILL_DEADLINE_NS = 30 * NS_PER_S; /* without any progress 
 static int file_make(BenchArea *a, const BenchOptions *o, char *error)
 {
     char path[4096];
-    BenchProgress progress = {.on = o->progress};
+    Progress progress = {.on = o->progress};
     uint64_t size = a->layout.area_bytes;
     int res = snprintf(path, sizeof path, "%s/dodo-bench-XXXXXX", o->dir) < (int)sizeof path
                   ? 0
@@ -39,7 +40,7 @@ static int file_make(BenchArea *a, const BenchOptions *o, char *error)
         res = bench_signal
                   ? -EINTR
                   : bench_file_write(a->fd, at, left < 16 * STEP_BYTES ? left : 16 * STEP_BYTES);
-        bench_progress(&progress, at, size, "making the file");
+        progress_show(&progress, at, size, "making the file");
     }
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX,
@@ -201,7 +202,7 @@ int bench_area_check_file(const BenchArea *a, uint64_t offset, const void *buf, 
 /* ---- filling --------------------------------------------------------------------------------- */
 
 /* Reads all of it once. */
-static int read_all(const BenchArea *a, BenchProgress *progress, uint8_t *buf, char *error)
+static int read_all(const BenchArea *a, Progress *progress, uint8_t *buf, char *error)
 {
     for (uint64_t r = 0; r < bench_regions(&a->layout); r++) {
         uint64_t start = r * a->layout.region_bytes, len = bench_region_length(&a->layout, r);
@@ -210,7 +211,7 @@ static int read_all(const BenchArea *a, BenchProgress *progress, uint8_t *buf, c
             int res = bench_signal ? -EINTR : bench_area_read(a, start + at, buf, n);
             if (res < 0)
                 return bench_call_failed("filling", start + at, res, error);
-            bench_progress(progress, start + at + n, a->layout.area_bytes, "filling");
+            progress_show(progress, start + at + n, a->layout.area_bytes, "filling");
         }
     }
     return 0;
@@ -223,7 +224,7 @@ int bench_area_fill(const BenchArea *a, bool progress, char error[CONFIG_ERROR_M
     uint64_t least = UINT64_MAX, until = time_add(os_now_ns(), FILL_DEADLINE_NS);
     int res = buf ? 0 : -ENOMEM;
     while (res == 0 && os_now_ns() < until) {
-        BenchProgress p = {.on = progress};
+        Progress p = {.on = progress};
         uint64_t before = bench_area_sources(a).file_bytes;
         res = read_all(a, &p, buf, error);
         uint64_t missed = bench_area_sources(a).file_bytes - before;

@@ -12,7 +12,8 @@
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
-#include "examples/bench_common.h"
+#include "bench/common.h"
+#include "examples/progress.h"
 #include "tools/bench.h"
 
 enum { ALIGNMENT = 4096, VERSION_MAX = (1 << 24) - 1, WARM_PART = 10 };
@@ -112,7 +113,7 @@ static void *work(void *arg)
 /* Everything that was written last is there, in the region and in the file. */
 static int read_back(Worker *w, bool progress)
 {
-    BenchProgress p = {.on = progress};
+    Progress p = {.on = progress};
     for (uint64_t i = 0; i < w->part.count; i++) {
         uint64_t offset = bench_slot_offset(&w->area->layout, w->size, w->part.first + i), wrong;
         if (w->versions[i] == 0)
@@ -126,7 +127,7 @@ static int read_back(Worker *w, bool progress)
         if (res < 0)
             return res;
         w->wrong_bytes += wrong;
-        bench_progress(&p, i + 1, w->part.count, "reading back");
+        progress_show(&p, i + 1, w->part.count, "reading back");
     }
     return 0;
 }

@@ -142,7 +142,7 @@ def make_once(testbed, name, program, words, log):
     path, other = testbed.path("client", name), testbed.path("plain", name)
     if not os.path.exists(path):
         log(f"making {name}")
-        made = subprocess.run([os.path.join(testbed.build, "examples", program), *words, path + ".new"],
+        made = subprocess.run([os.path.join(testbed.build, program), *words, path + ".new"],
                               check=False, stdin=subprocess.DEVNULL)
         if made.returncode != 0:
             sys.exit(f"evaluate: {name} could not be made in {testbed.data}")
@@ -153,10 +153,10 @@ def make_once(testbed, name, program, words, log):
 
 def prepare(testbed, cell, transactions, log):
     if cell.stage.app == "synthetic":
-        make_once(testbed, f"data.{cell.data}", "dodo-synthetic",
+        make_once(testbed, f"data.{cell.data}", "bench/dodo-synthetic",
                   ["--make", "--size", str(cell.data), "--file"], log)
     elif cell.stage.app == "dmine":
-        make_once(testbed, f"transactions.{transactions}", "dmine-generate",
+        make_once(testbed, f"transactions.{transactions}", "examples/dmine-generate",
                   ["--transactions", str(transactions), "--seed", str(SEED), "--output"], log)
 
 

@@ -25,7 +25,7 @@
 
 #include "base/os.h"
 #include "base/time.h"
-#include "examples/bench_common.h"
+#include "bench/common.h"
 #include "base/random.h"
 
 enum {

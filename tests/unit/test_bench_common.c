@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "examples/bench_common.h"
+#include "bench/common.h"
 #include "base/random.h"
 #include "tests/lib/case.h"
 
