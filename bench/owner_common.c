@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/meminfo.h"
 #include "base/os.h"
 #include "base/time.h"
 
@@ -26,32 +26,25 @@ void owner_pause_ns(long ns)
     (void)nanosleep(&t, NULL);
 }
 
-static bool read_text(const char *path, char *buf, size_t cap)
+/* A field of a file as meminfo_find() reads it; 0: unknown. */
+static uint64_t field_bytes(const char *path, const char *name)
 {
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, buf, cap - 1) : -1;
-    buf[n > 0 ? n : 0] = '\0';
-    return n > 0;
-}
-
-/* "Name:   123 kB" */
-static uint64_t field_bytes(const char *text, const char *name)
-{
-    const char *at = strstr(text, name);
-    return at ? strtoull(at + strlen(name), NULL, 10) << 10 : 0;
+    char text[8192];
+    uint64_t bytes;
+    (void)os_text_read(AT_FDCWD, path, text, sizeof text);
+    return meminfo_find(text, name, &bytes) ? bytes : 0;
 }
 
 uint64_t owner_meminfo(const char *name)
 {
-    char text[8192];
-    return read_text("/proc/meminfo", text, sizeof text) ? field_bytes(text, name) : 0;
+    return field_bytes("/proc/meminfo", name);
 }
 
 uint64_t owner_listed(void)
 {
     static char text[1 << 20];
     uint64_t pages = 0;
-    if (!read_text("/proc/zoneinfo", text, sizeof text))
+    if (os_text_read(AT_FDCWD, "/proc/zoneinfo", text, sizeof text) <= 0)
         return 0;
     for (const char *at = text; (at = strstr(at, " count: ")) != NULL;) {
         at += strlen(" count: ");
@@ -69,7 +62,8 @@ static pid_t find_imd(pid_t rmd)
     pid_t found = 0;
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         (void)snprintf(path, sizeof path, "/proc/%s/status", e->d_name);
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_text(path, text, sizeof text) &&
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+            os_text_read(AT_FDCWD, path, text, sizeof text) > 0 &&
             strncmp(text, "Name:\timd\n", 10) == 0 && strstr(text, parent))
             found = atoi(e->d_name);
     }
@@ -80,19 +74,19 @@ static pid_t find_imd(pid_t rmd)
 
 static uint64_t status_bytes(pid_t pid, const char *name)
 {
-    char path[64], text[8192];
+    char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    return read_text(path, text, sizeof text) ? field_bytes(text, name) : 0;
+    return field_bytes(path, name);
 }
 
 uint64_t owner_resident(pid_t pid)
 {
-    return status_bytes(pid, "VmRSS:");
+    return status_bytes(pid, "VmRSS");
 }
 
 uint64_t owner_swapped(pid_t pid)
 {
-    return status_bytes(pid, "VmSwap:");
+    return status_bytes(pid, "VmSwap");
 }
 
 pid_t owner_wait_imd(pid_t rmd, uint64_t bytes)

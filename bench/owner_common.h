@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 void owner_pause_ns(long ns);
-/* A field of /proc/meminfo, as "MemFree:", [bytes]; 0: unknown. */
+/* A field of /proc/meminfo, as "MemFree", [bytes]; 0: unknown. */
 uint64_t owner_meminfo(const char *name);
 /* Free, too, but on the processors' own lists, which /proc/meminfo leaves out, [bytes]. */
 uint64_t owner_listed(void);

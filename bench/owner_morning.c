@@ -159,8 +159,8 @@ static void *anonymous(uint64_t bytes)
 /* What the owner's other programs have is of no interest: it is locked. */
 static bool take_all_but(uint64_t lend)
 {
-    uint64_t total = owner_meminfo("MemTotal:");
-    uint64_t available = owner_meminfo("MemAvailable:") + owner_listed();
+    uint64_t total = owner_meminfo("MemTotal");
+    uint64_t available = owner_meminfo("MemAvailable") + owner_listed();
     uint64_t keep = total / 100 * (HEADROOM_PERCENT + 1) + lend;
     if (lend == 0 || available <= keep)
         return lend == 0;

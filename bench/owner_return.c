@@ -46,7 +46,7 @@ static int once(pid_t rmd, const char *console, uint64_t bytes)
     if (!imd)
         return -1;
     CLEANUP_CLOSE int fd = (int)syscall(SYS_pidfd_open, imd, 0);
-    uint64_t had = owner_resident(imd), before = owner_meminfo("MemFree:"), start = os_now_ns();
+    uint64_t had = owner_resident(imd), before = owner_meminfo("MemFree"), start = os_now_ns();
     if (fd < 0 || utimensat(AT_FDCWD, console, touch, 0) < 0) {
         (void)fprintf(stderr, "owner-return: %s: %s\n", console, strerror(errno));
         return -1;
@@ -57,7 +57,7 @@ static int once(pid_t rmd, const char *console, uint64_t bytes)
         (void)utimensat(AT_FDCWD, console, touch, 0);
     uint64_t ended = os_now_ns(), want = before + had / 100 * BACK_PERCENT, now = ended;
     bool back = false;
-    while (!(back = owner_meminfo("MemFree:") >= want) && now - ended < BACK_PATIENCE_NS) {
+    while (!(back = owner_meminfo("MemFree") >= want) && now - ended < BACK_PATIENCE_NS) {
         owner_pause_ns(BACK_LOOK_NS);
         now = os_now_ns();
     }

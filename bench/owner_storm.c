@@ -106,7 +106,7 @@ typedef struct Seen {
 static void look(Seen *s, pid_t imd, uint64_t headroom, uint64_t taken, uint64_t since_ns)
 {
     uint64_t left = owner_resident(imd); /* 0: it is gone */
-    uint64_t available = owner_meminfo("MemAvailable:") + owner_listed();
+    uint64_t available = owner_meminfo("MemAvailable") + owner_listed();
     if (left > s->most)
         s->most = left;
     if (available < s->lowest)
@@ -188,7 +188,7 @@ static int once(pid_t rmd, uint64_t lend, uint64_t more, uint64_t rate, uint64_t
 /* Takes, or gives back, until @keep bytes are left beside what imd has. */
 static void fit(Taker *ballast, uint64_t keep, pid_t imd)
 {
-    uint64_t available = owner_meminfo("MemAvailable:") + owner_resident(imd);
+    uint64_t available = owner_meminfo("MemAvailable") + owner_resident(imd);
     uint64_t all = ballast->taken + available, want = all > keep ? (all - keep) / PAGE * PAGE : 0;
     if (want < ballast->taken)
         (void)madvise(ballast->at + want, ballast->taken - want, MADV_DONTNEED);
@@ -202,10 +202,10 @@ static int run(pid_t rmd, const char *console, uint64_t lend, uint64_t more, int
                uint64_t rate)
 {
     Taker ballast;
-    uint64_t total = owner_meminfo("MemTotal:"), headroom = total / 100 * HEADROOM_PERCENT;
+    uint64_t total = owner_meminfo("MemTotal"), headroom = total / 100 * HEADROOM_PERCENT;
     uint64_t keep = headroom + total / 100 + lend; /* the slack is not lent, either */
     int status = EXIT_SUCCESS;
-    if (owner_meminfo("MemAvailable:") + owner_listed() < keep || !reserve(&ballast, total)) {
+    if (owner_meminfo("MemAvailable") + owner_listed() < keep || !reserve(&ballast, total)) {
         (void)fprintf(stderr, "owner-storm: too little memory is available for that\n");
         return EXIT_FAILURE;
     }

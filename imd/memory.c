@@ -2,6 +2,7 @@
 #include "imd/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/meminfo.h"
+#include "base/os.h"
 #include "base/parse.h"
 #include "imd/priority.h"
 
@@ -23,19 +26,10 @@ enum { HUGE_PAGE = 2 << 20, GIVE_BACK_PIECE = 16 * HUGE_PAGE, GIVE_BACK_THREADS_
 
 uint64_t memory_available(void)
 {
-    char line[128];
-    uint64_t kib, res = UINT64_MAX;
-    FILE *f = fopen("/proc/meminfo", "re");
-    if (!f)
-        return UINT64_MAX;
-    while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1) {
-            res = kib << 10;
-            break;
-        }
-    }
-    (void)fclose(f);
-    return res;
+    char text[8192];
+    uint64_t bytes;
+    (void)os_text_read(AT_FDCWD, "/proc/meminfo", text, sizeof text);
+    return meminfo_find(text, "MemAvailable", &bytes) ? bytes : UINT64_MAX;
 }
 
 /* ---- the pool ------------------------------------------------------------------------------- */

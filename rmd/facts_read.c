@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/meminfo.h"
 #include "base/time.h"
 #include "rmd/power.h"
 
@@ -82,16 +83,10 @@ static double number(const char *text)
     return isfinite(v) ? v : NAN;
 }
 
-/* "KEY   NUMBER kB" at the start of a line. */
-static double memory_bytes(const char *text, const char *key)
+static double memory_bytes(const char *text, const char *name)
 {
-    size_t len = strlen(key);
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, len) == 0)
-            return number(line + len) * 1024;
-    }
-    return NAN;
+    uint64_t bytes;
+    return meminfo_find(text, name, &bytes) ? (double)bytes : NAN;
 }
 
 /* "some avg10=1.25 avg60=..." */
@@ -140,8 +135,8 @@ void facts_read(FactsReader *r, uint64_t now_ns, Facts *facts)
     file_read(r, FILE_CPUS, text);
     facts->value[FACT_cpus] = cpus_count(text);
     file_read(r, FILE_MEMORY, text);
-    facts->value[FACT_mem_total] = memory_bytes(text, "MemTotal:");
-    facts->value[FACT_mem_available] = memory_bytes(text, "MemAvailable:");
+    facts->value[FACT_mem_total] = memory_bytes(text, "MemTotal");
+    facts->value[FACT_mem_available] = memory_bytes(text, "MemAvailable");
     file_read(r, FILE_PRESSURE, text);
     facts->value[FACT_mem_pressure] = pressure_percent(text);
     (void)snprintf(path, sizeof path, "%s/sys/class/power_supply", r->root);

@@ -50,8 +50,4 @@ uint64_t memory_lendable_bytes(const MemoryState *m, uint64_t held_bytes);
  */
 uint64_t memory_ceiling_bytes(const MemoryState *m, uint64_t held_bytes);
 
-/* The number behind @name, a word at the beginning of a line and its colon. False: it is not there,
- * or no size. */
-bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes);
-
 #endif

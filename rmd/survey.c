@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/meminfo.h"
 #include "base/num.h"
 #include "rmd/pool_size.h"
 
