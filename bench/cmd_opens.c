@@ -56,7 +56,7 @@ static int client(unsigned threads)
     if (file < 0 || unlink(path) < 0 || ftruncate(file, (off_t)threads * REGION_BYTES) < 0)
         return EXIT_FAILURE;
     for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&id[i], NULL, worker, (void *)(uintptr_t)i) != 0)
+        if (os_thread_start(&id[i], worker, (void *)(uintptr_t)i) != 0)
             return EXIT_FAILURE;
     for (unsigned i = 0; i < threads; i++)
         (void)pthread_join(id[i], NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/id.h"
@@ -75,12 +76,12 @@ static int write_all(int fd, uint64_t offset, const uint8_t *p, size_t len)
 
 int bench_file_write(int fd, uint64_t offset, uint64_t len)
 {
-    size_t step = len < MAKE_STEP_BYTES ? (size_t)len : MAKE_STEP_BYTES;
+    size_t step = (size_t)min_u64(len, MAKE_STEP_BYTES);
     void *buf CLEANUP_FREE = malloc(step + 1);
     if (!buf)
         return -ENOMEM;
     for (uint64_t at = 0; at < len; at += step) {
-        size_t n = len - at < step ? (size_t)(len - at) : step;
+        size_t n = (size_t)min_u64(len - at, step);
         bench_data_make(offset + at, buf, n);
         int r = write_all(fd, offset + at, buf, n);
         if (r < 0)

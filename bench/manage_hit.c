@@ -161,7 +161,7 @@ static double run_threads(unsigned threads, bool cached, unsigned round)
                               .set = opt.large,
                               .cached = cached,
                               .start = &start};
-        if (pthread_create(&readers[i].thread, NULL, reader_main, &readers[i]) != 0)
+        if (os_thread_start(&readers[i].thread, reader_main, &readers[i]) != 0)
             abort();
     }
     for (unsigned i = 0; i < threads; i++) {

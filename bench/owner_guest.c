@@ -15,6 +15,7 @@
 
 #include <dodo/dodo.h>
 
+#include "base/num.h"
 #include "base/parse.h"
 #include "bench/common.h"
 #include "base/random.h"
@@ -122,7 +123,7 @@ int main(int argc, char **argv)
     g.size = (uint64_t)st.st_size;
     void *map = mmap(NULL, g.size, PROT_READ, MAP_SHARED, fd, 0);
     g.file = map;
-    if (map == MAP_FAILED || !open_regions(&g, fd, each < g.size ? each : g.size)) {
+    if (map == MAP_FAILED || !open_regions(&g, fd, min_u64(each, g.size))) {
         (void)fprintf(stderr, "owner-guest: %s: %s\n", argv[1], dodo_last_error());
         return EXIT_FAILURE;
     }

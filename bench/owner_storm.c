@@ -138,7 +138,7 @@ static int measure(pid_t imd, Taker *rest, uint64_t headroom)
     pthread_t thread;
     Seen seen = {.most = owner_resident(imd), .lowest = UINT64_MAX};
     uint64_t start = os_now_ns(), now = start, before, storm_ns = 0;
-    if (pthread_create(&thread, NULL, storm, rest) != 0)
+    if (os_thread_start(&thread, storm, rest) != 0)
         return EXIT_FAILURE;
     do {
         before = now;

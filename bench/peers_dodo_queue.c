@@ -8,6 +8,7 @@
 
 #include <dodo/dodo.h>
 
+#include "base/num.h"
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
@@ -115,7 +116,7 @@ static int measure(Run *r, PeerResult *ret)
                         .least_us = r->ns[0] / 1e3, /* they are sorted by now */
                         .mean_us = (double)r->sum_ns / (double)r->count / 1e3,
                         .mb_s = bytes / 1e6 / ((double)(now - start) / 1e9)};
-    ret->client_us = (double)(client - (r->own_ns < client ? r->own_ns : client)) / 1e3 / mib;
+    ret->client_us = (double)sub_u64(client, r->own_ns) / 1e3 / mib;
     ret->server_us = (double)server / 1e3 / mib;
     for (unsigned left = o->depth; left > 0 && n >= 0; left -= n < 0 ? 0 : (unsigned)n)
         n = turn(r, false, false);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/num.h"
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
@@ -215,7 +216,7 @@ static int summarize(const Run *run, Worker *workers, PeerResult *r)
         r->lost += w->lost;
         r->wrong_bytes += w->wrong;
         sum += w->sum_ns;
-        end = w->end_ns > end ? w->end_ns : end;
+        end = max_u64(end, w->end_ns);
     }
     uint32_t *ns CLEANUP_FREE = calloc(r->ops + 1, sizeof *ns);
     if (!ns)
@@ -275,7 +276,7 @@ int peer_measure(const PeerOptions *o, const PeerOps *ops, PeerResult *ret)
     for (unsigned i = 0; i < o->threads; i++) {
         workers[i].run = &run;
         workers[i].index = i;
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+        if (os_thread_start(&workers[i].thread, work, &workers[i]) != 0)
             abort(); /* the others wait for it at the barrier */
     }
     int result = measure_all(&run, workers, &r);

@@ -14,6 +14,7 @@
 #include "bench/peers_raw.h"
 #include "bench/peers_stream.h"
 #include "bench/peers_udp.h"
+#include "base/os.h"
 
 #include <netinet/tcp.h>
 
@@ -144,7 +145,7 @@ static void *serve_tcp(void *arg)
         }
         *c = (Connection){s, fd};
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (pthread_create(&thread, NULL, serve_connection, c) != 0)
+        if (os_thread_start(&thread, serve_connection, c) != 0)
             abort();
         pthread_detach(thread);
     }
@@ -185,7 +186,7 @@ static int serve(Server *s, const Addr *at)
     int result = listen_at(s, at);
     if (result < 0)
         return result;
-    if (pthread_create(&thread, NULL, serve_tcp, s) != 0)
+    if (os_thread_start(&thread, serve_tcp, s) != 0)
         return -ENOMEM;
     return serve_udp(s);
 }

@@ -5,6 +5,8 @@
 #include <cblas.h>
 #include <string.h>
 
+#include "base/num.h"
+
 /* LAPACK has only a Fortran interface everywhere. */
 void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv, int *info);
 void dlaswp_(const int *n, double *a, const int *lda, const int *k1, const int *k2, const int *ipiv,
@@ -15,11 +17,6 @@ enum { TILE = 8 }; /* a cache line of numbers */
 void lu_blas_threads(unsigned threads)
 {
     openblas_set_num_threads((int)threads);
-}
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 void lu_panel_from_block(const LuLayout *l, uint64_t columns, const double *block, double *panel)

@@ -8,12 +8,8 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/num.h"
 #include "base/parse.h"
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 uint64_t lu_slabs(const LuLayout *l)
 {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/num.h"
+
 static unsigned open_sources; /* the last one that is closed leaves the cluster */
 
 static int dodo_open(Source *s)
@@ -24,8 +26,8 @@ static int region_descriptor(Source *s, uint64_t index)
     int *rd = &s->regions[index];
     if (*rd >= 0)
         return *rd;
-    uint64_t start = index * region_bytes, left = s->size_bytes - start;
-    *rd = dodo_mopen_flags(left < region_bytes ? left : region_bytes, s->fd, (off_t)start,
+    uint64_t start = index * region_bytes;
+    *rd = dodo_mopen_flags(min_u64(s->size_bytes - start, region_bytes), s->fd, (off_t)start,
                            s->settings->region_flags);
     if (*rd >= 0) {
         s->sources.regions_opened++;

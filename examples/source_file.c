@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "examples/source.h"
 
 int source_read_file(Source *s, uint64_t offset, void *buf, size_t len)
@@ -37,8 +38,7 @@ size_t source_first_part(const Source *s, uint64_t offset, size_t len, uint64_t 
 {
     uint64_t region_bytes = s->settings->region_bytes;
     *ret_index = offset / region_bytes;
-    uint64_t room = (*ret_index + 1) * region_bytes - offset;
-    return len < room ? len : (size_t)room;
+    return (size_t)min_u64(len, (*ret_index + 1) * region_bytes - offset);
 }
 
 const Backend backend_disk = {.name = "disk", .read = source_read_file, .write = source_write_file};

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/num.h"
+
 /* Their numbers are MANAGE_LRU and on. */
 static const char *const policies[] = {"lru", "mru", "first-in", NULL};
 
@@ -39,8 +41,8 @@ static int region_descriptor(Source *s, uint64_t index)
     int *rd = &s->regions[index];
     if (*rd >= 0)
         return *rd;
-    uint64_t start = index * region_bytes, left = s->size_bytes - start;
-    *rd = dodo_copen_flags(left < region_bytes ? left : region_bytes, s->fd, (off_t)start,
+    uint64_t start = index * region_bytes;
+    *rd = dodo_copen_flags(min_u64(s->size_bytes - start, region_bytes), s->fd, (off_t)start,
                            s->settings->region_flags);
     if (*rd >= 0) {
         s->sources.regions_opened++;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "base/meminfo.h"
 #include "base/os.h"
 #include "base/parse.h"
@@ -157,10 +158,10 @@ void pool_memory_give_back_all(const PoolMemory *m)
     uint64_t part = (m->bytes / count / GIVE_BACK_PIECE + 1) * GIVE_BACK_PIECE;
 
     for (unsigned i = 0; i < count; i++) {
-        uint64_t at = i * part < m->bytes ? i * part : m->bytes;
-        shares[i] = (Share){m, at, m->bytes - at < part ? m->bytes - at : part};
+        uint64_t at = min_u64(i * part, m->bytes);
+        shares[i] = (Share){m, at, min_u64(m->bytes - at, part)};
         running[i] = i > 0 && shares[i].bytes > 0 &&
-                     pthread_create(&threads[i], NULL, give_back_share, &shares[i]) == 0;
+                     os_thread_start(&threads[i], give_back_share, &shares[i]) == 0;
     }
     for (unsigned i = 0; i < count; i++)
         if (!running[i])

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/id.h"
 #include "base/parse.h"
 
@@ -53,8 +54,7 @@ uint64_t bench_regions(const BenchLayout *l)
 
 uint64_t bench_region_length(const BenchLayout *l, uint64_t region)
 {
-    uint64_t left = l->area_bytes - region * l->region_bytes;
-    return left < l->region_bytes ? left : l->region_bytes;
+    return min_u64(l->area_bytes - region * l->region_bytes, l->region_bytes);
 }
 
 uint64_t bench_slots(const BenchLayout *l, uint64_t size)

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/num.h"
 #include "base/cleanup.h"
 #include "base/os.h"
 #include "base/time.h"
@@ -178,7 +179,7 @@ static int run_all(Worker *all, uint64_t count, uint64_t time_ns, char *error)
         w->time_ns = time_ns;
         w->own_cpu_ns = 0;
         memset(w->times, 0, sizeof *w->times);
-        res = -pthread_create(&w->thread, NULL, work, w);
+        res = os_thread_start(&w->thread, work, w);
         started += res == 0;
     }
     if (res < 0)
@@ -199,7 +200,7 @@ static void sum_up(const Worker *all, uint64_t count, BenchRow *ret)
         const Worker *w = &all[i];
         histogram_merge(&ret->times, w->times);
         ret->calls_per_s += (double)w->times->count * (double)NS_PER_S / (double)w->times->sum;
-        ret->cpu_ns -= w->own_cpu_ns < ret->cpu_ns ? w->own_cpu_ns : ret->cpu_ns;
+        ret->cpu_ns = sub_u64(ret->cpu_ns, w->own_cpu_ns);
     }
 }
 

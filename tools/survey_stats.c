@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "tools/survey.h"
 
 /* ---- mean and deviation ---------------------------------------------------------------------- */
@@ -126,8 +127,8 @@ bool survey_add(Survey *s, const SurveySample *sample)
     group_add(&s->groups[index], h, index, sample);
     if (s->series)
         survey_series_add(s, h, sample);
-    s->first_s = s->samples && s->first_s < sample->time_s ? s->first_s : sample->time_s;
-    s->last_s = s->last_s > sample->time_s ? s->last_s : sample->time_s;
+    s->first_s = s->samples ? min_u64(s->first_s, sample->time_s) : sample->time_s;
+    s->last_s = max_u64(s->last_s, sample->time_s);
     s->samples++;
     return true;
 }
