@@ -14,7 +14,7 @@
 
 #include "base/hmap.h"
 #include "base/list.h"
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "base/time.h"
 #include "base/timers.h"
 #include "cmd/core.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "proto/wire.h"
 
 /* Takes the same time wherever the difference is: an answer's delay reveals nothing of the

@@ -6,7 +6,7 @@
 #define DODO_IMD_CONTROL_PRIV_H
 
 #include "base/list.h"
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "base/time.h"
 #include "imd/control.h"
 #include "imd/directory.h"

@@ -7,7 +7,7 @@
 
 #include "base/hmap.h"
 #include "base/list.h"
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "imd/data.h"
 
 enum {

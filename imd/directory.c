@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rules.h"
+#include "proto/rules.h"
 
 int directory_init(Directory *d, const Env *env, uint64_t epoch, uint64_t pool_bytes,
                    const uint16_t *ports, unsigned threads, unsigned regions_max)

@@ -6,7 +6,7 @@
 #include "base/hmap.h"
 #include "base/list.h"
 #include "base/listen_clock.h"
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "base/time.h"
 #include "libdodo/core.h"
 #include "libdodo/debt.h"

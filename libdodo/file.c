@@ -21,7 +21,7 @@
 #include "base/list.h"
 #include "base/os.h"
 #include "base/parked.h"
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "base/time.h"
 #include "libdodo/random.h"
 #include "libdodo/secret.h"

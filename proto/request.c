@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "base/time.h"
 
 /* ---- ids ------------------------------------------------------------------------------------ */

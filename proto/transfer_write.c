@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "proto/transfer_private.h"
 
 enum {

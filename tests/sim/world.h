@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/rules.h"
+#include "proto/rules.h"
 #include "cmd/core.h"
 #include "dodo/dodo.h"
 #include "imd/member.h"

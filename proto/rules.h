@@ -4,8 +4,8 @@
  * `if (RULE(FILL_NEVER_OVERTAKES) && ...)` reads as the condition that the rule demands. In the
  * product RULE() is the constant 1 and costs nothing. Built with DODO_RULE_SWITCHES (the
  * simulation's copy of the cores) a test can break one rule on purpose and must then be caught. */
-#ifndef DODO_BASE_RULES_H
-#define DODO_BASE_RULES_H
+#ifndef DODO_PROTO_RULES_H
+#define DODO_PROTO_RULES_H
 
 #define DODO_RULES(X)                                                                         \
     X(LOCK, "an open region is locked against other openers")                                 \
