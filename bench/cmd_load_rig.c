@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/os.h"
 
 enum {

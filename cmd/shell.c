@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/os.h"
 #include "cmd/core.h"
 #include "cmd/journal.h"

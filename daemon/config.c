@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 
 #define FIELD(name) offsetof(CommonOptions, name)
 

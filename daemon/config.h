@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include "base/conf.h"
+#include "conf/conf.h"
 #include "daemon/log.h"
 
 enum { CONFIG_ERROR_MAX = 512 };
 
 /* A setting: of the config file, and perhaps an option too, or an option alone. Of one in the file
- * base/conf_keys.c has the type, range, variable and default. The field in the program's options
+ * conf/conf_keys.c has the type, range, variable and default. The field in the program's options
  * is, by type: TEXT, CHOICE: char *, on the heap; BOOL: bool; ADDR: Addr; SIZE, TIME, COUNT:
  * uint64_t; LEVEL: enum LogLevel; NUMBER: double; LIST: char **, NULL at the end, on the heap; on
  * the command line one word an option. config_clear() frees what is on the heap. */
@@ -67,7 +67,7 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
  * options that have their defaults. */
 enum ConfigOutcome config_reload(const ConfigProgram *program, void *options,
                                  char error[CONFIG_ERROR_MAX]);
-/* What base/conf_keys.c knows of @k, or what @k says itself. */
+/* What conf/conf_keys.c knows of @k, or what @k says itself. */
 ConfKey config_key(const ConfigKey *k);
 /* Sets the field of @k in @options: 0, or -EINVAL: the text is no such value, the field as it was.
  */

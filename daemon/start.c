@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/parse.h"
 #include "daemon/log.h"
 

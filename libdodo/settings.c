@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/conf.h"
-#include "base/defaults.h"
+#include "conf/conf.h"
+#include "conf/defaults.h"
 
 #define FIELD(name) offsetof(Settings, name)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rmd/manager_link.h"
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/time.h"
 
 /* The HELLO's back-off starts again so often while cmd is silent. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/os.h"
 #include "base/parse.h"
 #include "daemon/start.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/os.h"
 #include "daemon/start.h"
 #include "tools/client.h"

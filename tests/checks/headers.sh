@@ -48,7 +48,7 @@ enum manage_option { MANAGE_LRU = 7, MANAGE_CACHE_BYTES, MANAGE_ENTRY_BUSY, MANA
 done
 
 read -r -a glib < <(pkg-config --cflags glib-2.0 libevent_core 2>/dev/null || true)
-for dir in base proto usocket libdodo libmanage imd cmd daemon tools examples bench tests; do
+for dir in base conf proto usocket libdodo libmanage imd cmd daemon tools examples bench tests; do
   while read -r header; do
     try "$header" gcc -x c -std=gnu17 -D_GNU_SOURCE -I. "${glib[@]}" -DDODO_VERSION='""' \
       -Wno-unused-function -Wno-missing-field-initializers <<<"#include \"${header#./}\""

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "base/conf.h"
+#include "conf/conf.h"
 #include "base/parse.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "cmd/options.h"
 #include "imd/options.h"
 #include "tests/lib/bad_conf.h"

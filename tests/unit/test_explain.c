@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/defaults.h"
+#include "conf/defaults.h"
 #include "base/os.h"
 #include "daemon/port.h"
 #include "proto/request.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of all keys: group, key, variable, type, range, default, and who takes it. */
 #include "base/cleanup.h"
-#include "base/conf.h"
-#include "base/defaults.h"
+#include "conf/conf.h"
+#include "conf/defaults.h"
 #include "base/time.h"
 
 #define DAY (24 * 3600 * NS_PER_S)
