@@ -69,7 +69,7 @@ void credit_on_loss(CreditPool *c, uint64_t now_ns, uint64_t rtt_ns);
 typedef struct PathEstimate {
     uint64_t srtt_ns; /* 0: no sample yet */
     uint64_t rttvar_ns;
-    uint64_t rate_bps; /* bytes a second, of long answers; 0 unknown */
+    uint64_t bytes_per_s; /* of long answers; 0 unknown */
 } PathEstimate;
 void path_sample_rtt(PathEstimate *p, uint64_t rtt_ns);
 void path_sample_rate(PathEstimate *p, uint64_t bytes, uint64_t ns);

@@ -110,9 +110,9 @@ void path_sample_rate(PathEstimate *p, uint64_t bytes, uint64_t ns)
     uint64_t rate = bytes * NS_PER_S / ns;
     if (rate == 0)
         rate = 1;
-    p->rate_bps = p->rate_bps == 0 ? rate : p->rate_bps - p->rate_bps / 8 + rate / 8;
-    if (p->rate_bps == 0)
-        p->rate_bps = 1;
+    p->bytes_per_s = p->bytes_per_s == 0 ? rate : p->bytes_per_s - p->bytes_per_s / 8 + rate / 8;
+    if (p->bytes_per_s == 0)
+        p->bytes_per_s = 1;
 }
 
 uint64_t path_probe_ns(const PathEstimate *p, uint64_t outstanding_bytes)
@@ -120,8 +120,8 @@ uint64_t path_probe_ns(const PathEstimate *p, uint64_t outstanding_bytes)
     if (p->srtt_ns == 0)
         return PATH_FIRST_PROBE_NS;
     uint64_t ns = p->srtt_ns + 4 * p->rttvar_ns;
-    if (p->rate_bps > 0 && outstanding_bytes < UINT64_MAX / NS_PER_S)
-        ns = time_add(ns, outstanding_bytes * NS_PER_S / p->rate_bps);
+    if (p->bytes_per_s > 0 && outstanding_bytes < UINT64_MAX / NS_PER_S)
+        ns = time_add(ns, outstanding_bytes * NS_PER_S / p->bytes_per_s);
     return ns < PATH_PROBE_FLOOR_NS ? PATH_PROBE_FLOOR_NS : ns;
 }
 

@@ -113,14 +113,14 @@ TEST(path_sample_rate__smooths_and_ignores_gulps)
     path_sample_rate(&p, 50000, 0);
     path_sample_rate(&p, 0, 50000);
     path_sample_rate(&p, UINT64_MAX, 1);
-    assert_int_equal(p.rate_bps, 0);
+    assert_int_equal(p.bytes_per_s, 0);
     path_sample_rate(&p, 1000, NS_PER_MS);
-    assert_int_equal(p.rate_bps, 1000000);
+    assert_int_equal(p.bytes_per_s, 1000000);
     path_sample_rate(&p, 9000, NS_PER_MS);
-    assert_int_equal(p.rate_bps, 2000000);
+    assert_int_equal(p.bytes_per_s, 2000000);
     for (int i = 0; i < 200; i++)
         path_sample_rate(&p, 1, 100 * NS_PER_S);
-    assert_int_not_equal(p.rate_bps, 0);
+    assert_int_not_equal(p.bytes_per_s, 0);
 }
 
 TEST(path_probe_ns__cases)

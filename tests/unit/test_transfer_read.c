@@ -133,7 +133,7 @@ TEST(read_transfer__round_trip_is_measured)
     s->w->wires[TO_CLIENT].rate_bps = 10000000;
     for (int i = 0; i < 100; i++)
         read_whole(s, 0, 57344);
-    assert_in_range(s->path.rate_bps, 9000000, 11000000);
+    assert_in_range(s->path.bytes_per_s, 9000000, 11000000);
     sim_free(s);
 }
 
