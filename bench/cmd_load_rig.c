@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
+#include "conf/defaults.h"
 
 enum {
     IMD_PORT = 7701,

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/core.h"
-#include "bench/common.h"
-#include "proto/request.h"
 #include "base/random.h"
+#include "bench/common.h"
+#include "cmd/core.h"
+#include "proto/request.h"
 
 enum { LOAD_BATCH = 32, LOAD_REGION_BYTES = 4096 };
 

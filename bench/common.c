@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/num.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/id.h"
+#include "base/num.h"
 
 enum { MAKE_STEP_BYTES = 1 << 20 };
 

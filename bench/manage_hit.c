@@ -17,9 +17,9 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "bench/common.h"
-#include "base/random.h"
 
 enum {
     REQUEST_MAX = 1 << 20,

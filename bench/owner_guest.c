@@ -17,8 +17,8 @@
 
 #include "base/num.h"
 #include "base/parse.h"
-#include "bench/common.h"
 #include "base/random.h"
+#include "bench/common.h"
 
 enum { GIVE_BYTES = 8 << 20, READ_BYTES = 64 << 10, READS = 16, REST_NS = 5000000 };
 

@@ -10,9 +10,9 @@
 
 #include "base/os.h"
 #include "base/parse.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "bench/common.h"
-#include "base/random.h"
 
 enum {
     CPU_STEPS = 20000,       /* between looks at the clock: some ten microseconds */

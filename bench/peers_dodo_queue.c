@@ -8,12 +8,12 @@
 
 #include <dodo/dodo.h>
 
-#include "base/num.h"
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/os.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "bench/common.h"
-#include "base/random.h"
 
 enum { OPS_MAX = 1 << 18, DEPTH_MAX = 128, WAIT_MS = 10000 };
 static const uint64_t DEADLINE_NS = 60 * NS_PER_S;

@@ -9,13 +9,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/num.h"
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/os.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "bench/common.h"
 #include "bench/peers_common.h"
-#include "base/random.h"
 
 enum { OPS_MAX = 1 << 18, STRETCH = 20 };
 static const uint64_t DEADLINE_NS = 60 * NS_PER_S; /* of a run that never reaches its least_ops */

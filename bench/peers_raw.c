@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "base/time.h"
 #include "bench/peers_common.h"
 #include "bench/peers_raw.h"
 #include "bench/peers_stream.h"
 #include "bench/peers_udp.h"
-#include "base/os.h"
 
 #include <netinet/tcp.h>
 

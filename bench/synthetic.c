@@ -18,9 +18,9 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "examples/progress.h"
-#include "base/random.h"
 
 const char *const pattern_names[PATTERN_MAX] = {"sequential", "hotcold", "random"};
 

@@ -14,11 +14,11 @@
 
 #include "base/hmap.h"
 #include "base/list.h"
-#include "proto/rules.h"
 #include "base/time.h"
 #include "base/timers.h"
 #include "cmd/core.h"
 #include "proto/request.h"
+#include "proto/rules.h"
 
 enum {
     CALLS_WAITING_MAX = 256, /* calls to one host that wait for its request window */

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
 #include "cmd/core.h"
 #include "cmd/journal.h"
+#include "conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port.h"
 #include "daemon/start.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of all keys: group, key, variable, type, range, default, and who takes it. */
 #include "base/cleanup.h"
+#include "base/time.h"
 #include "conf/conf.h"
 #include "conf/defaults.h"
-#include "base/time.h"
 
 #define DAY (24 * 3600 * NS_PER_S)
 #define DAEMONS (CONF_CMD | CONF_IMD | CONF_RMD)

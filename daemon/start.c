@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "conf/defaults.h"
 #include "base/parse.h"
+#include "conf/defaults.h"
 #include "daemon/log.h"
 
 int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX])

@@ -6,11 +6,11 @@
 #define DODO_IMD_CONTROL_PRIV_H
 
 #include "base/list.h"
-#include "proto/rules.h"
 #include "base/time.h"
 #include "imd/control.h"
 #include "imd/directory.h"
 #include "proto/request.h"
+#include "proto/rules.h"
 #include "proto/silence.h"
 
 enum {

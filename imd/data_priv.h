@@ -7,8 +7,8 @@
 
 #include "base/hmap.h"
 #include "base/list.h"
-#include "proto/rules.h"
 #include "imd/data.h"
+#include "proto/rules.h"
 
 enum {
     WRITE_NUMBERS_WINDOW = 64,        /* finished numbers kept above the watermark */

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/num.h"
 #include "base/meminfo.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "base/parse.h"
 #include "imd/priority.h"

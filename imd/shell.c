@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
 #include "base/parse.h"
+#include "conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/sandbox.h"
 #include "daemon/start.h"

@@ -6,11 +6,11 @@
 #include "base/hmap.h"
 #include "base/list.h"
 #include "base/listen_clock.h"
-#include "proto/rules.h"
 #include "base/time.h"
 #include "libdodo/core.h"
 #include "libdodo/debt.h"
 #include "libdodo/path_probe.h"
+#include "proto/rules.h"
 
 enum {
     RD_INDEX_BITS = 20, /* a descriptor: generation above, table index below */

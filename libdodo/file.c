@@ -21,10 +21,10 @@
 #include "base/list.h"
 #include "base/os.h"
 #include "base/parked.h"
-#include "proto/rules.h"
 #include "base/time.h"
 #include "libdodo/random.h"
 #include "libdodo/secret.h"
+#include "proto/rules.h"
 
 enum {
     /* Older than this, a time stamp differs from that of any later change: the kernel stamps

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/rules.h"
 #include "base/time.h"
+#include "proto/rules.h"
 
 /* ---- ids ------------------------------------------------------------------------------------ */
 

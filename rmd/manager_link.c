@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rmd/manager_link.h"
 
-#include "conf/defaults.h"
 #include "base/time.h"
+#include "conf/defaults.h"
 
 /* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;

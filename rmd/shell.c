@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
+#include "conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port.h"
 #include "daemon/start.h"

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/num.h"
 #include "base/id.h"
+#include "base/num.h"
 #include "base/parse.h"
 
 const char *const bench_pattern_names[BENCH_PATTERN_MAX] = {"sequential", "random"};

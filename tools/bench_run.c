@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/num.h"
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "base/time.h"
 #include "bench/common.h"

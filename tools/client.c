@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
 #include "base/parse.h"
+#include "conf/defaults.h"
 #include "daemon/start.h"
 
 static const uint64_t PING_AGAIN_NS = 200 * NS_PER_MS;

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
+#include "conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/client.h"
 #include "tools/command.h"

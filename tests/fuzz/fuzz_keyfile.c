@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/addr.h"
-#include "conf/conf.h"
 #include "base/parse.h"
+#include "conf/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 static void try_size(const char *text)

@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/random.h"
 #include "base/time.h"
 #include "bench/common.h"
-#include "base/random.h"
 
 enum {
     CELL_BYTES = 1000,

@@ -8,15 +8,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "proto/rules.h"
 #include "cmd/core.h"
 #include "dodo/dodo.h"
 #include "imd/member.h"
 #include "imd/pool.h"
 #include "imd/serve.h"
-#include "proto/contact.h"
-#include "rmd/manager_link.h"
 #include "libdodo/core.h"
+#include "proto/contact.h"
+#include "proto/rules.h"
+#include "rmd/manager_link.h"
 #include "tests/lib/simfs.h"
 #include "tests/lib/simnet.h"
 #include "tests/sim/alloc.h"

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "examples/apriori.h"
 #include "examples/association.h"
-#include "base/random.h"
 #include "examples/decimal.h"
 #include "tests/lib/case.h"
 

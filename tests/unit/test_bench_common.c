@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "bench/common.h"
 #include "base/random.h"
+#include "bench/common.h"
 #include "tests/lib/case.h"
 
 TEST(data__is_a_function_of_the_offset)

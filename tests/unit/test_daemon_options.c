@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
 #include "cmd/options.h"
+#include "conf/defaults.h"
 #include "imd/options.h"
 #include "tests/lib/bad_conf.h"
 #include "tests/lib/case.h"

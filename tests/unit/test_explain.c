@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
 #include "base/os.h"
+#include "conf/defaults.h"
 #include "daemon/port.h"
 #include "proto/request.h"
 #include "tests/lib/case.h"
