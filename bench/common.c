@@ -113,3 +113,15 @@ uint32_t bench_percentile(uint32_t *values, size_t count, unsigned permille)
     size_t at = count * permille / 1000;
     return values[at < count ? at : count - 1];
 }
+
+static int compare_double(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_double);
+    return values[count / 2];
+}

@@ -18,5 +18,7 @@ int bench_file_make(const char *path, uint64_t size);
 
 /* The value below which @permille of the @count values are; sorts them. 0 when there are none. */
 uint32_t bench_percentile(uint32_t *values, size_t count, unsigned permille);
+/* The value in the middle, the upper one of two; sorts them. @count > 0. */
+double bench_median(double *values, size_t count);
 
 #endif

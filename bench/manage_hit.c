@@ -103,17 +103,10 @@ typedef struct Figure {
     double of[ROUNDS_MAX];
 } Figure;
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void figure_print(const char *name, Figure *f)
 {
-    qsort(f->of, opt.rounds, sizeof f->of[0], compare);
-    printf("\"%s\": [%.3f, %.3f, %.3f]", name, f->of[opt.rounds / 2], f->of[0],
-           f->of[opt.rounds - 1]);
+    double median = bench_median(f->of, opt.rounds);
+    printf("\"%s\": [%.3f, %.3f, %.3f]", name, median, f->of[0], f->of[opt.rounds - 1]);
 }
 
 /* One thread: what each call takes. */

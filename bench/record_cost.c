@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "bench/common.h"
 #include "proto/seal.h"
 #include "proto/wire.h"
 
@@ -145,12 +146,6 @@ static Case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int main(void)
 {
     SealSuite suite;
@@ -173,8 +168,7 @@ int main(void)
     for (unsigned i = 0; i < CASES; i++) {
         if (cases[i].run == crc && !has_crc())
             continue;
-        qsort(cases[i].us, ROUNDS, sizeof cases[i].us[0], compare);
-        (void)printf(", \"%s_us\": %.2f", cases[i].name, cases[i].us[ROUNDS / 2]);
+        (void)printf(", \"%s_us\": %.2f", cases[i].name, bench_median(cases[i].us, ROUNDS));
     }
     (void)printf("}\n");
     seal_key_deinit(&sealing);

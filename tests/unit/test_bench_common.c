@@ -91,3 +91,12 @@ TEST(percentile__picks_by_rank)
     assert_int_equal(bench_percentile(values, 10, 1000), 10);
     assert_int_equal(bench_percentile(values, 0, 500), 0);
 }
+
+TEST(median__is_in_the_middle)
+{
+    double values[] = {5, -1, 4, 2.5, 30, 7};
+    assert_true(bench_median(values, 1) == 5);
+    assert_true(bench_median(values, 5) == 4);
+    assert_true(values[0] == -1 && values[4] == 30);
+    assert_true(bench_median(values, 6) == 5);
+}
