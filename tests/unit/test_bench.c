@@ -275,21 +275,6 @@ TEST(bench__ends_at_a_signal)
     assert_run("--area 12M --region-size 1M --seconds 1ms", 0);
 }
 
-/* ---- without --------------------------------------------------------------------------------- */
-
-TEST(bench__says_what_to_fix)
-{
-    (void)unsetenv("DODO_MANAGER");
-    (void)unsetenv("DODO_KEY");
-    (void)setenv("DODO_CONFIG", "/dev/null", 1);
-    assert_run("--seconds 1ms", 1);
-    assert_complains("give --manager ADDR:PORT");
-    assert_run("--manager 127.0.0.1:1 --timeout 50ms", 1);
-    assert_complains("127.0.0.1:1 does not answer within 50ms: is the daemon running there");
-    assert_run("--manager 192.0.2.1:1", 1);
-    assert_complains("give --key FILE");
-}
-
 TEST(bench__refuses_bad_options)
 {
     static const char *const bad[][2] = {
@@ -321,6 +306,21 @@ TEST(bench__needs_its_file)
     assert_complains("/dev/null: expected a regular file");
     assert_run("--dir /nowhere/at/all", 1);
     assert_complains("cannot make a file of 67108864 bytes in /nowhere/at/all: No such file");
+}
+
+/* ---- without --------------------------------------------------------------------------------- */
+
+TEST(bench__says_what_to_fix)
+{
+    (void)unsetenv("DODO_MANAGER");
+    (void)unsetenv("DODO_KEY");
+    (void)setenv("DODO_CONFIG", "/dev/null", 1);
+    assert_run("--seconds 1ms", 1);
+    assert_complains("give --manager ADDR:PORT");
+    assert_run("--manager 127.0.0.1:1 --timeout 50ms", 1);
+    assert_complains("127.0.0.1:1 does not answer within 50ms: is the daemon running there");
+    assert_run("--manager 192.0.2.1:1", 1);
+    assert_complains("give --key FILE");
 }
 
 int main(int argc, char **argv)

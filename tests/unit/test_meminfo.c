@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Which lines of /proc/meminfo are found, and which sizes are none. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include "base/meminfo.h"
+#include "tests/lib/case.h"
 
-static void find__takes_whole_names_at_the_start_of_a_line(void **state)
+TEST(find__takes_whole_names_at_the_start_of_a_line)
 {
     static const char text[] = "XFree: 1 kB\nFreeX: 2 kB\n Free: 3 kB\nFree:\t  4 kB\nFree: 5 kB";
     uint64_t bytes = 0;
@@ -18,7 +14,7 @@ static void find__takes_whole_names_at_the_start_of_a_line(void **state)
     assert_int_equal(bytes, 7168);
 }
 
-static void find__refuses_what_is_no_size(void **state)
+TEST(find__refuses_what_is_no_size)
 {
     static const char *const none[] = {"",
                                        "Free",
@@ -32,13 +28,4 @@ static void find__refuses_what_is_no_size(void **state)
     for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
         assert_false(meminfo_find(none[i], "Free", &bytes));
     assert_int_equal(bytes, 42);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(find__takes_whole_names_at_the_start_of_a_line),
-        cmocka_unit_test(find__refuses_what_is_no_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
