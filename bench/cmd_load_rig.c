@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/os.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 
 enum {
     IMD_PORT = 7701,

@@ -11,7 +11,7 @@
 #include "base/os.h"
 #include "cmd/core.h"
 #include "cmd/journal.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port.h"
 #include "daemon/start.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 
 #define FIELD(name) offsetof(CommonOptions, name)
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 #include "daemon/log.h"
 
 enum { CONFIG_ERROR_MAX = 512 };

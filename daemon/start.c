@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/log.h"
 
 int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX])

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "imd/pool.h"
 
 #define FIELD(name) offsetof(ImdOptions, name)

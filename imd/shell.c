@@ -11,7 +11,7 @@
 
 #include "base/os.h"
 #include "base/parse.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/sandbox.h"
 #include "daemon/start.h"

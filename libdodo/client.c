@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "dodo/dodo.h"
 #include "libdodo/core_private.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "conf/conf.h"
-#include "conf/defaults.h"
+#include "proto/conf/conf.h"
+#include "proto/conf/defaults.h"
 
 #define FIELD(name) offsetof(Settings, name)
 

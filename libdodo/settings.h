@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 #include "proto/endpoint.h"
 
 enum { SETTINGS_ERROR_MAX = 512 };

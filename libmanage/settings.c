@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 
 /* A ConfFn. */
 static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)

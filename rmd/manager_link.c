@@ -2,7 +2,7 @@
 #include "rmd/manager_link.h"
 
 #include "base/time.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 
 /* The HELLO's back-off starts again so often while cmd is silent. */
 static const uint64_t RECONNECT_NS = 5 * NS_PER_S;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port.h"
 #include "daemon/start.h"

@@ -7,7 +7,7 @@
 
 #include "base/os.h"
 #include "base/parse.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/start.h"
 
 static const uint64_t PING_AGAIN_NS = 200 * NS_PER_MS;

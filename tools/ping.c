@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/client.h"
 #include "tools/command.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The tables in dodo.conf(5) are true: their keys, types and defaults are those of conf/conf_keys.c,
-whose table the program that is given prints; and each constant of conf/defaults.h that names its key
+"""The tables in dodo.conf(5) are true: their keys, types and defaults are those of proto/conf/conf_keys.c,
+whose table the program that is given prints; and each constant of proto/conf/defaults.h that names its key
 has that key's default."""
 import os
 import re
@@ -32,7 +32,7 @@ def defaults():
     """(group, key) -> value, of the defines that say which key they are."""
     found = {}
     for comment, value in re.findall(r'/\* (\[.*?)\*/\s*#define DEFAULT_\w+ (.+)',
-                                     text_of('conf/defaults.h')):
+                                     text_of('proto/conf/defaults.h')):
         m = re.match(r'\[(\w+)\] (\w+)\b', comment)
         if m.group(2) == 'listen':
             continue  # the port of an address, not the address
@@ -91,9 +91,9 @@ def main():
     for key, value in sorted(constants.items()):
         default = takes.get(key, ['', '', 'nothing'])[2]
         if str(value) not in (default, str(number(default))):
-            failures.append('[%s] %s: conf/defaults.h has %s, the table %s' % (*key, value, default))
+            failures.append('[%s] %s: proto/conf/defaults.h has %s, the table %s' % (*key, value, default))
     if len(constants) < 20 or len(takes) < 50:
-        failures.append('conf/defaults.h or the table was not understood')
+        failures.append('proto/conf/defaults.h or the table was not understood')
     print('\n'.join(failures))
     return bool(failures)
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints conf/conf_keys.c, a key a line, for constants.py: group, key, variable, type, default. */
+/* Prints proto/conf/conf_keys.c, a key a line, for constants.py: group, key, variable, type,
+ * default. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 
 static const char *const kinds[] = {
     [CONFIG_TEXT] = "text",     [CONFIG_BOOL] = "bool",     [CONFIG_ADDR] = "address",

@@ -8,7 +8,7 @@
 
 #include "base/addr.h"
 #include "base/parse.h"
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 static void try_size(const char *text)

@@ -351,6 +351,38 @@ CASE(write__both_halves)
     assert_int_equal(info(rd).written, sizeof data);
 }
 
+/* The last block is shorter, and whole all the same. */
+CASE(write__fills_the_end_of_the_region)
+{
+    enum { LEN = WIRE_BLOCK_SIZE + 100 };
+    static uint8_t data[LEN], back[100];
+    int rd = open_at(LEN, 0, 0);
+    memset(data, 0x5A, sizeof data);
+    assert_int_equal(write_at(rd, 0, data, LEN), LEN);
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    assert_int_equal(read_at(rd, WIRE_BLOCK_SIZE, back, sizeof back), sizeof back);
+    assert_memory_equal(back, data, sizeof back);
+    assert_int_equal(info(rd).hits, sizeof back);
+}
+
+/* The process ends: no host is asked, nor waited for, also by calls under way. */
+CASE(stop__ends_calls_under_way)
+{
+    static uint8_t buf[8192];
+    Call call;
+    int rd = open_at(sizeof buf, 0, 0);
+    assert_reads_file(rd, 0, 0, sizeof buf);
+    settle();
+    call_read_start(&call, w.channels[1], rd, 0, buf, sizeof buf, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_int_equal(call.need, NEED_NETWORK);
+    uint64_t begin = w.now;
+    client_stop(w.client, w.now);
+    assert_int_equal(done(&call), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_true(w.now - begin < NS_PER_MS);
+}
+
 CASE(write__remote_failure_poisons)
 {
     uint8_t data[100] = {1, 2, 3};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 #include "tests/lib/case.h"
 
 static bool is_number(const ConfKey *k)

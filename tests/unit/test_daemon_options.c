@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/options.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "imd/options.h"
 #include "tests/lib/bad_conf.h"
 #include "tests/lib/case.h"

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tests/lib/case.h"
 #include "tests/lib/child.h"

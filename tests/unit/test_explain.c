@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "daemon/port.h"
 #include "proto/request.h"
 #include "tests/lib/case.h"

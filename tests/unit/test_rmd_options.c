@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "rmd/options.h"
 #include "tests/lib/bad_conf.h"
 #include "tests/lib/case.h"

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "conf/defaults.h"
+#include "proto/conf/defaults.h"
 #include "libdodo/settings.h"
 #include "tests/lib/bad_conf.h"
 #include "tests/lib/case.h"

@@ -2,8 +2,8 @@
 /* The table of all keys: group, key, variable, type, range, default, and who takes it. */
 #include "base/cleanup.h"
 #include "base/time.h"
-#include "conf/conf.h"
-#include "conf/defaults.h"
+#include "proto/conf/conf.h"
+#include "proto/conf/defaults.h"
 
 #define DAY (24 * 3600 * NS_PER_S)
 #define DAEMONS (CONF_CMD | CONF_IMD | CONF_RMD)

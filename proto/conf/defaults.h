@@ -7,8 +7,8 @@
  * against host_dead, client_dead); cmd gives one host up before the client gives cmd up, so that
  * the next host can be asked (request_deadline of both); grace is longer than all that it waits
  * for. */
-#ifndef DODO_CONF_DEFAULTS_H
-#define DODO_CONF_DEFAULTS_H
+#ifndef DODO_PROTO_CONF_DEFAULTS_H
+#define DODO_PROTO_CONF_DEFAULTS_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "conf/conf.h"
-#include "conf/defaults.h"
+#include "proto/conf/conf.h"
+#include "proto/conf/defaults.h"
 
 int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error, size_t cap)
 {

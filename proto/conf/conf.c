@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of keys: what is one, what is said of one that is not; and files of them. */
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 
 #include <errno.h>
 #include <inttypes.h>

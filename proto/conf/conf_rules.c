@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "conf/conf.h"
+#include "proto/conf/conf.h"
 
 typedef struct KeyName {
     const char *group, *name;

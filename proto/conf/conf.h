@@ -2,8 +2,8 @@
 /* The keys of the one config file, dodo.conf, and of the variables that stand for them: one table
  * for daemons, tools and libraries, so that a file means the same to all of them, and all
  * report the same error for a mistake in it. docs/dodo.conf.5 documents the keys. */
-#ifndef DODO_CONF_CONF_H
-#define DODO_CONF_CONF_H
+#ifndef DODO_PROTO_CONF_CONF_H
+#define DODO_PROTO_CONF_CONF_H
 
 #include <stdbool.h>
 #include <stddef.h>
