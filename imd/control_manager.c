@@ -175,6 +175,13 @@ static void page_answered(ImdControl *c, const Request *r)
         listing_end(c);
 }
 
+/* A JOIN that is on its way could come after the PART: the manager would count on us for long. */
+static void part_after_join(ImdControl *c, uint64_t now_ns)
+{
+    if (!c->parted && !c->slots[SLOT_JOIN].on && !c->slots[SLOT_PART].on)
+        part_start(c, now_ns);
+}
+
 static void slot_answered(ImdControl *c, unsigned slot, uint64_t now_ns)
 {
     const Request *r = &c->slots[slot].request;
@@ -182,7 +189,7 @@ static void slot_answered(ImdControl *c, unsigned slot, uint64_t now_ns)
     if (slot == SLOT_PART)
         c->parted = true;
     else if (c->leaving)
-        return;
+        part_after_join(c, now_ns);
     else if (slot == SLOT_JOIN)
         join_answered(c, r, now_ns);
     else if (r->status == STATUS_UNKNOWN_PEER)
@@ -244,17 +251,16 @@ void control_manager_up(ImdControl *c, bool same, uint64_t now_ns)
     }
     if (!c->leaving)
         join_start(c, now_ns);
-    else if (!c->parted && !c->slots[SLOT_PART].on)
-        part_start(c, now_ns);
+    else
+        part_after_join(c, now_ns);
 }
 
 void control_manager_part(ImdControl *c, uint64_t now_ns)
 {
     listing_end(c);
-    slot_stop(c, SLOT_JOIN);
     slot_stop(c, SLOT_BEAT);
     if (c->up)
-        part_start(c, now_ns);
+        part_after_join(c, now_ns);
     else
         c->parted = true;
 }
@@ -264,6 +270,8 @@ static void slot_given_up(ImdControl *c, unsigned slot, uint64_t now_ns)
     slot_stop(c, slot);
     if (slot == SLOT_PART)
         c->parted = true;
+    else if (c->leaving)
+        part_after_join(c, now_ns);
     else if (slot == SLOT_JOIN)
         c->next_ns = time_add(now_ns, c->config.beat_ns);
     else if (slot >= SLOT_PAGE)

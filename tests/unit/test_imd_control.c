@@ -468,6 +468,23 @@ CASE(leave__parts)
     assert_int_equal(f->messages_count, 0); /* no BEAT any more */
 }
 
+/* Overtaken by the PART, a JOIN would make the manager count on a host that is gone. */
+CASE(leave__parts_after_a_join_that_is_on_its_way)
+{
+    Fixture *f = *state;
+    Message m;
+    imd_control_up(f->c, &manager_one, f->now_ns);
+    expect_request(f, OP_JOIN, &m);
+    uint64_t join = f->request.id;
+    imd_control_leave(f->c, f->now_ns);
+    assert_int_equal(f->messages_count, 0);
+    assert_false(imd_control_finished(f->c));
+    answer_id(f, join, OP_JOIN, STATUS_OK, 0);
+    expect_request(f, OP_PART, &m);
+    answer(f, STATUS_OK, 0);
+    assert_true(imd_control_finished(f->c));
+}
+
 CASE(leave__gives_up)
 {
     Fixture *f = *state;
