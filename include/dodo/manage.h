@@ -54,7 +54,10 @@ enum {
     /** The piece that was used most recently goes first: for loops longer than the cache. */
     DODO_MANAGE_MRU = 1,
     /** What came first stays; what finds no room is read past the cache (the paper's 4.5). */
-    DODO_MANAGE_FIRST_IN = 2
+    DODO_MANAGE_FIRST_IN = 2,
+    /** What was used more often stays, by an estimate that forgets; new pieces are given a chance,
+     *  a longer one where that pays (W-TinyLFU): for programs whose habits are not known. */
+    DODO_MANAGE_ADAPTIVE = 3
 };
 
 /**
@@ -178,8 +181,8 @@ DODO_API DODO_CHECK int dodo_cclose(int rd);
 
 /**
  * dodo_csetPolicy() - choose the replacement policy of the cache
- * @policy: DODO_MANAGE_LRU, DODO_MANAGE_MRU, DODO_MANAGE_FIRST_IN, or a number from
- *          dodo_manage_register_policy()
+ * @policy: DODO_MANAGE_LRU, DODO_MANAGE_MRU, DODO_MANAGE_FIRST_IN, DODO_MANAGE_ADAPTIVE, or a
+ *          number from dodo_manage_register_policy()
  *
  * What is cached stays so; the new policy hears of each piece, in the order of their last use.
  *
@@ -326,6 +329,7 @@ static inline void dodo_manage_entry_move_before(DodoManageEntry *at, DodoManage
 #define MANAGE_LRU DODO_MANAGE_LRU
 #define MANAGE_MRU DODO_MANAGE_MRU
 #define MANAGE_FIRST_IN DODO_MANAGE_FIRST_IN
+#define MANAGE_ADAPTIVE DODO_MANAGE_ADAPTIVE
 #define MANAGE_CACHE_BYTES DODO_MANAGE_CACHE_BYTES
 #define MANAGE_READAHEAD_BYTES DODO_MANAGE_READAHEAD_BYTES
 #define MANAGE_ENTRY_BUSY DODO_MANAGE_ENTRY_BUSY

@@ -6,7 +6,7 @@
 
 #include "dodo/manage.h"
 
-extern const struct manage_policy policy_lru, policy_mru, policy_first_in;
+extern const struct manage_policy policy_lru, policy_mru, policy_first_in, policy_adaptive;
 
 /* By its number (MANAGE_LRU, ...); NULL: none. */
 const struct manage_policy *policy_builtin(int number);

@@ -6,6 +6,7 @@ static const struct manage_policy *const policies[] = {
     [MANAGE_LRU] = &policy_lru,
     [MANAGE_MRU] = &policy_mru,
     [MANAGE_FIRST_IN] = &policy_first_in,
+    [MANAGE_ADAPTIVE] = &policy_adaptive,
 };
 enum { POLICIES = sizeof policies / sizeof *policies };
 

@@ -318,9 +318,9 @@ static void do_change(UserThread *t)
 static void do_policy(User *u)
 {
     SimHeap *was = sim_heap_enter(&u->heap);
-    int policy = (int)sim_rng_below(&u->rng, 4);
+    int policy = (int)sim_rng_below(&u->rng, 5);
     int result = cache_set_policy(u->cache, policy);
-    if (policy == 3 ? result != -EINVAL : result != 0 && !u->heap.fail_ppm)
+    if (policy == 4 ? result != -EINVAL : result != 0 && !u->heap.fail_ppm)
         violate(&u->m->w, "csetPolicy(%d) gave %d", policy, result);
     sim_heap_enter(was);
 }

@@ -459,7 +459,7 @@ static void cache_start(User *u)
     if (!u->cache)
         abort();
     cache_copy_cost(u->cache, 4096, m->p.copy_ns);
-    if (cache_set_policy(u->cache, (int)sim_rng_below(&u->rng, 3)) < 0)
+    if (cache_set_policy(u->cache, (int)sim_rng_below(&u->rng, 4)) < 0)
         abort();
 }
 

@@ -155,6 +155,11 @@ static void model__first_in(void)
     CHECK(stats().bypasses > 0);
 }
 
+static void model__adaptive(void)
+{
+    model_run(200000, 0, MANAGE_ADAPTIVE);
+}
+
 static void model__three_pieces(void)
 {
     model_run(50000, 20000, MANAGE_LRU);
@@ -176,10 +181,10 @@ static void policy__unknown_changes_nothing(void)
 {
     Model m;
     CHECK_FAILS(csetPolicy(-1), EINVAL);
-    CHECK_FAILS(csetPolicy(3), EINVAL);
+    CHECK_FAILS(csetPolicy(4), EINVAL);
     CHECK_FAILS(csetPolicy(1000), EINVAL);
     CHECK(csetPolicy(MANAGE_MRU) == 0);
-    CHECK_FAILS(csetPolicy(4), EINVAL);
+    CHECK_FAILS(csetPolicy(5), EINVAL);
     model_init(&m, 1);
     step(&m);
     model_end(&m);
@@ -340,7 +345,7 @@ static void policy__changed_all_the_time(void)
     Model m;
     CHECK(dodo_manage_set(MANAGE_CACHE_BYTES, 200000) == 0);
     int own = manage_register_policy(&told_policy);
-    int all[] = {MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN, own};
+    int all[] = {MANAGE_LRU, MANAGE_MRU, MANAGE_FIRST_IN, MANAGE_ADAPTIVE, own};
     model_init(&m, 5);
     for (int i = 0; i < STEPS / 2; i++) {
         if (i % 20 == 0)
@@ -355,6 +360,7 @@ static const Scenario scenarios[] = {
     SCENARIO(model__lru),
     SCENARIO(model__mru),
     SCENARIO(model__first_in),
+    SCENARIO(model__adaptive),
     SCENARIO(model__three_pieces),
     SCENARIO(model__one_piece),
     SCENARIO(model__no_cache),

@@ -157,6 +157,57 @@ TEST(policies__as_the_reference)
     assert_true(without_lock > 10000);
 }
 
+/* ---- the adaptive one ------------------------------------------------------------------------ */
+
+/* Reads @count pieces from @first on, one by one: how many of them were here. */
+static unsigned read_all(Cache *c, int rd, unsigned first, unsigned count)
+{
+    unsigned hits = 0;
+    for (unsigned i = first; i < first + count; i++) {
+        hits += cache_state(c, rd, (uint64_t)i * PIECE) == CACHE_LOCAL;
+        cache_access(c, rd, i, 1);
+    }
+    return hits;
+}
+
+TEST(adaptive__keeps_a_part_of_a_loop)
+{
+    enum { ROOM = 64, LOOP = 256 };
+    int rd;
+    Cache *c = make(ROOM, MANAGE_ADAPTIVE, &rd);
+    unsigned hits = 0;
+    for (unsigned round = 0; round < 40; round++)
+        hits = read_all(c, rd, 0, LOOP);
+    assert_in_range(hits, ROOM * 2 / 3, ROOM); /* least recently used: none */
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
+TEST(adaptive__a_scan_displaces_little)
+{
+    enum { ROOM = 64, HOT = 48 };
+    int rd;
+    Cache *c = make(ROOM, MANAGE_ADAPTIVE, &rd);
+    for (unsigned round = 0; round < 10; round++)
+        (void)read_all(c, rd, 0, HOT);
+    (void)read_all(c, rd, HOT, 500);
+    assert_in_range(read_all(c, rd, 0, HOT), HOT * 9 / 10, HOT);
+    cache_free(c);
+}
+
+TEST(adaptive__follows_a_program_that_moves_on)
+{
+    enum { ROOM = 64, HOT = 48 };
+    int rd;
+    Cache *c = make(ROOM, MANAGE_ADAPTIVE, &rd);
+    for (unsigned round = 0; round < 20; round++)
+        (void)read_all(c, rd, 0, HOT);
+    for (unsigned round = 0; round < 20; round++)
+        (void)read_all(c, rd, 500, HOT);
+    assert_in_range(read_all(c, rd, 500, HOT), HOT * 9 / 10, HOT);
+    cache_free(c);
+}
+
 /* ---- changing it ----------------------------------------------------------------------------- */
 
 TEST(set_policy__unknown_changes_nothing)
