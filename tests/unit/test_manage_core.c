@@ -38,7 +38,7 @@ static const struct manage_policy odd = {
 static void change_policy(World *w)
 {
     int policy = (int)sim_rng_below(&w->rng, 6);
-    WORLD_CHECK(w, cache_set_policy(w->cache, policy) == (policy > 3 ? -EINVAL : 0));
+    WORLD_CHECK(w, cache_set_policy(w->cache, policy) == (policy > 4 ? -EINVAL : 0));
 }
 
 static void heal(World *w)
@@ -112,8 +112,8 @@ static void run_seed(uint64_t seed)
     world_init(w, seed);
     odd_picks = (unsigned)seed;
 
-    WORLD_CHECK(w, cache_register_policy(w->cache, &odd) == 3);
-    WORLD_CHECK(w, cache_set_policy(w->cache, (int)(seed % 4)) == 0);
+    WORLD_CHECK(w, cache_register_policy(w->cache, &odd) == 4);
+    WORLD_CHECK(w, cache_set_policy(w->cache, (int)(seed % 5)) == 0);
     unsigned steps = (unsigned)sim_rng_spread(&w->rng, 50, 1500);
     for (unsigned n = 0; n < steps; n++) {
         world_act(w, true);
