@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small arithmetic of sizes and counts. Times have their own in base/time.h. */
+/* Small arithmetic of sizes, counts and times. */
 #ifndef DODO_BASE_NUM_H
 #define DODO_BASE_NUM_H
 

@@ -88,7 +88,7 @@ bool spin_for(Spin *s, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx)
     if (s->limit_ns == 0)
         return false;
     uint64_t start = os_now_ns(), now = start;
-    uint64_t until = time_min(deadline_ns, time_add(start, spin_budget(s, start)));
+    uint64_t until = min_u64(deadline_ns, time_add(start, spin_budget(s, start)));
     bool found = false;
     if (start >= until || !spin_begin())
         return false;

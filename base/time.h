@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "base/num.h"
+
 #define NS_PER_US 1000ull
 #define NS_PER_MS 1000000ull
 #define NS_PER_S 1000000000ull
@@ -14,10 +16,6 @@
 static inline uint64_t time_add(uint64_t t, uint64_t d)
 {
     return t > TIME_NEVER - d ? TIME_NEVER : t + d;
-}
-static inline uint64_t time_min(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 #endif

@@ -20,7 +20,7 @@ static void call_send(Manager *m, Call *call)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
     Host *h = call->host;
-    size_t n = request_output(call->request, h->ids.settled, payload, m->now_ns);
+    size_t n = request_output(call->request, h->calls.ids.settled, payload, m->now_ns);
 
     if (n > 0 && h->session)
         m->sink.message(m->sink.ctx, h->session, WIRE_REQUEST, payload, n);
@@ -36,7 +36,7 @@ static bool call_start(Manager *m, Call *call)
                           .retry_max_ns = m->config.request_retry_max_ns,
                           .deadline_ns = left_ns};
     Request *request = malloc(sizeof *request);
-    uint64_t id = request ? request_ids_take(&h->ids) : 0;
+    uint64_t id = request ? request_ids_take(&h->calls.ids) : 0;
 
     if (id == 0) {
         free(request);
@@ -45,24 +45,24 @@ static bool call_start(Manager *m, Call *call)
     request_start(request, id, call->ask.op, call->body, call->body_len, &times, m->now_ns);
     call->request = request;
     list_remove(&call->of_host);
-    list_push_back(&h->running, &call->of_host);
-    h->waiting_count--;
-    h->running_count++;
+    list_push_back(&h->calls.running, &call->of_host);
+    h->calls.waiting_count--;
+    h->calls.running_count++;
     call_send(m, call);
     return true;
 }
 
 static void start_waiting(Manager *m, Host *h)
 {
-    while (!list_empty(&h->waiting))
-        if (!call_start(m, CONTAINER_OF(h->waiting.next, Call, of_host)))
+    while (!list_empty(&h->calls.waiting))
+        if (!call_start(m, CONTAINER_OF(h->calls.waiting.next, Call, of_host)))
             break;
 }
 
 int cmd_call_begin(Manager *m, Host *h, const CallAsk *ask, const uint8_t *body, size_t len)
 {
     assert(len <= CALL_BODY_MAX && !h->lost);
-    if (h->waiting_count >= CALLS_WAITING_MAX)
+    if (h->calls.waiting_count >= CALLS_WAITING_MAX)
         return -EBUSY;
     Call *call = calloc(1, sizeof *call);
     if (!call)
@@ -74,11 +74,11 @@ int cmd_call_begin(Manager *m, Host *h, const CallAsk *ask, const uint8_t *body,
         free(call);
         return -ENOMEM;
     }
-    list_push_back(&h->waiting, &call->of_host);
-    h->waiting_count++;
+    list_push_back(&h->calls.waiting, &call->of_host);
+    h->calls.waiting_count++;
     m->calls++;
     if (!ask->task)
-        h->doomed_running++;
+        h->calls.doomed_running++;
     if (ask->region)
         cmd_region_detach(m, ask->region);
     start_waiting(m, h);
@@ -124,8 +124,8 @@ int cmd_call_free(Manager *m, Region *r, Task *task)
  * nobody listens. It is kept in the directory until its FREE is answered. */
 static void start_doomed(Manager *m, Host *h)
 {
-    while (!list_empty(&h->doomed) && list_empty(&h->waiting) && cmd_host_reachable(m, h) &&
-           h->doomed_running < DOOMED_WINDOW) {
+    while (!list_empty(&h->doomed) && list_empty(&h->calls.waiting) && cmd_host_reachable(m, h) &&
+           h->calls.doomed_running < DOOMED_WINDOW) {
         Region *r = CONTAINER_OF(h->doomed.next, Region, doomed);
         if (cmd_call_free(m, r, NULL) != 0)
             break;
@@ -157,13 +157,13 @@ void cmd_call_destroy(Manager *m, Call *call)
 
     list_remove(&call->of_host);
     if (call->request) {
-        request_ids_settle(&h->ids, call->request->id);
-        h->running_count--;
+        request_ids_settle(&h->calls.ids, call->request->id);
+        h->calls.running_count--;
     } else {
-        h->waiting_count--;
+        h->calls.waiting_count--;
     }
     if (!call->ask.task)
-        h->doomed_running--;
+        h->calls.doomed_running--;
     m->calls--;
     free(call->request);
     free(call);
@@ -203,7 +203,7 @@ static void take_hint(Manager *m, Host *h, uint16_t op, const uint8_t *body, siz
 
 void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
 {
-    LIST_FOREACH(at, &h->running) {
+    LIST_FOREACH(at, &h->calls.running) {
         Call *call = CONTAINER_OF(at, Call, of_host);
         if (call->request->id != reply->id)
             continue;
@@ -219,7 +219,7 @@ void cmd_call_reply(Manager *m, Host *h, const WireReply *reply)
 
 void cmd_calls_fail(Manager *m, Host *h)
 {
-    ListNode *lists[] = {&h->running, &h->waiting};
+    ListNode *lists[] = {&h->calls.running, &h->calls.waiting};
     for (size_t i = 0; i < 2; i++)
         while (!list_empty(lists[i]))
             call_end(m, CONTAINER_OF(lists[i]->next, Call, of_host), CALL_HOST_LOST);
@@ -229,7 +229,7 @@ void cmd_calls_fail(Manager *m, Host *h)
 
 void cmd_calls_resend(Manager *m, Host *h)
 {
-    LIST_FOREACH(at, &h->running) {
+    LIST_FOREACH(at, &h->calls.running) {
         Call *call = CONTAINER_OF(at, Call, of_host);
         request_resend(call->request, m->now_ns);
         call_send(m, call);

@@ -42,11 +42,11 @@ uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len)
 
 uint64_t cmd_random_below(Manager *m, uint64_t n)
 {
-    if (m->random_left == 0) {
-        m->env.random(m->env.ctx, m->random, sizeof m->random);
-        m->random_left = RANDOM_POOL;
+    if (m->random.left == 0) {
+        m->env.random(m->env.ctx, m->random.of, sizeof m->random.of);
+        m->random.left = RANDOM_POOL;
     }
-    return m->random[--m->random_left] % n;
+    return m->random.of[--m->random.left] % n;
 }
 
 void cmd_reply(Manager *m, ReplyCache *cache, Session *session, uint64_t id, uint16_t op,

@@ -98,10 +98,10 @@ Host *cmd_host_add(Manager *m, Session *session)
     list_init(&h->regions);
     list_init(&h->doomed);
     list_init(&h->stirred);
-    list_init(&h->running);
-    list_init(&h->waiting);
-    request_ids_init(&h->ids);
-    h->ids.next = h->ids.settled = m->ids_base;
+    list_init(&h->calls.running);
+    list_init(&h->calls.waiting);
+    request_ids_init(&h->calls.ids);
+    h->calls.ids.next = h->calls.ids.settled = m->ids_base;
     reply_cache_init(&h->replies);
     slot_take(m, h);
     hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));
@@ -128,12 +128,12 @@ void cmd_host_remove(Manager *m, Host *h)
     list_remove(&h->in_order);
     list_remove(&h->stirred);
     /* If it comes back it still knows which ids it has seen from us. */
-    if (h->ids.next > m->ids_base)
-        m->ids_base = h->ids.next;
+    if (h->calls.ids.next > m->ids_base)
+        m->ids_base = h->calls.ids.next;
     cmd_host_free(h);
 }
 
 void cmd_freed_remember(Host *h, uint64_t region, uint64_t request)
 {
-    h->freed[h->freed_next++ % FREED_REMEMBERED] = (Freed){region, request};
+    h->freed.of[h->freed.next++ % FREED_REMEMBERED] = (Freed){region, request};
 }

@@ -72,8 +72,9 @@ static uint32_t beat_flags(const Manager *m, Host *h, bool has_digest, uint64_t 
     if (!h->listed)
         want = !cmd_list_under_way(m, &h->list);
     else
-        want = has_digest && cmd_list_wanted(m, &h->list, digest, h->digest,
-                                             list_empty(&h->running) && list_empty(&h->waiting));
+        want = has_digest &&
+               cmd_list_wanted(m, &h->list, digest, h->digest,
+                               list_empty(&h->calls.running) && list_empty(&h->calls.waiting));
     return want ? BEAT_WANT_LIST : 0;
 }
 

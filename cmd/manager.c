@@ -32,8 +32,8 @@ static int init_directories(Manager *m)
 
 static uint64_t tick_period(const ManagerConfig *config)
 {
-    uint64_t period = time_min(config->client_dead_ns, config->host_dead_ns) / 8;
-    return period < TICK_MIN_NS ? TICK_MIN_NS : time_min(period, TICK_MAX_NS);
+    uint64_t period = min_u64(config->client_dead_ns, config->host_dead_ns) / 8;
+    return period < TICK_MIN_NS ? TICK_MIN_NS : min_u64(period, TICK_MAX_NS);
 }
 
 Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerSink *sink,
@@ -54,9 +54,9 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     m->ids_base = 1;
     list_init(&m->hosts_order);
     list_init(&m->owners_order);
-    list_init(&m->left);
+    list_init(&m->left.oldest);
     list_init(&m->stirred);
-    list_init(&m->tasks);
+    list_init(&m->tasks.all);
     return init_directories(m) == 0 ? m : manager_free(m);
 }
 
@@ -72,10 +72,10 @@ static void free_hosts(Manager *m)
     for (HmapNode *n = hmap_walk(&m->hosts, NULL); n; n = next) {
         Host *h = CONTAINER_OF(n, Host, by_epoch);
         next = hmap_walk(&m->hosts, n);
-        LIST_FOREACH(at, &h->running) {
+        LIST_FOREACH(at, &h->calls.running) {
             cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
         }
-        LIST_FOREACH(at, &h->waiting) {
+        LIST_FOREACH(at, &h->calls.waiting) {
             cmd_call_destroy(m, CONTAINER_OF(at, Call, of_host));
         }
         cmd_host_free(h);
@@ -88,7 +88,7 @@ Manager *manager_free(Manager *m)
         return NULL;
     free_hosts(m);
     cmd_owners_free(m);
-    LIST_FOREACH(at, &m->tasks) {
+    LIST_FOREACH(at, &m->tasks.all) {
         cmd_task_destroy(m, CONTAINER_OF(at, Task, of_manager));
     }
     HmapNode *next;
@@ -166,7 +166,7 @@ static void postpone_clocks(Manager *m, uint64_t gap_ns, uint64_t now_ns)
         CONTAINER_OF(at, Host, in_order)->heard_ns += gap_ns;
     }
     cmd_owners_postpone(m, gap_ns);
-    LIST_FOREACH(at, &m->tasks) {
+    LIST_FOREACH(at, &m->tasks.all) {
         Task *t = CONTAINER_OF(at, Task, of_manager);
         t->give_up_ns = time_add(t->give_up_ns, gap_ns);
     }
@@ -207,7 +207,7 @@ void manager_session_closed(Manager *m, Session *session)
 
 uint64_t manager_deadline(const Manager *m)
 {
-    return time_min(m->tick_ns, timers_due(&m->timers));
+    return min_u64(m->tick_ns, timers_due(&m->timers));
 }
 
 void manager_expire(Manager *m, uint64_t now_ns)
@@ -229,7 +229,7 @@ void manager_stats(const Manager *m, ManagerStats *ret)
 {
     *ret = m->stats;
     ret->hosts = m->hosts.count;
-    ret->clients = m->clients.count - m->left_count; /* who left is only remembered */
+    ret->clients = m->clients.count - m->left.count; /* who left is only remembered */
     ret->regions = m->regions.count;
 }
 
@@ -251,14 +251,14 @@ size_t manager_bytes(const Manager *m)
     bytes += cmd_rooms_bytes(m);
     bytes += m->regions.count * sizeof(Region) + m->hosts.count * sizeof(Host) +
              m->owners.count * sizeof(Owner) + m->clients.count * sizeof(CmdClient) +
-             m->reserved * sizeof(Region);
+             m->tasks.reserved * sizeof(Region);
     bytes += m->calls * (sizeof(Call) + sizeof(Request));
     LIST_FOREACH(at, &m->hosts_order) {
         bytes += reply_cache_bytes(&CONTAINER_OF(at, Host, in_order)->replies);
     }
     for (HmapNode *n = hmap_walk(&m->clients, NULL); n; n = hmap_walk(&m->clients, n))
         bytes += reply_cache_bytes(&CONTAINER_OF(n, CmdClient, by_id)->replies);
-    LIST_FOREACH(at, &m->tasks) {
+    LIST_FOREACH(at, &m->tasks.all) {
         bytes += sizeof(Task);
     }
     return bytes;

@@ -72,7 +72,7 @@ static bool call_check(const Manager *m, const Host *h, const Call *call, bool r
 static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, size_t *about)
 {
     unsigned unwatched = 0;
-    const ListNode *lists[] = {&h->running, &h->waiting};
+    const ListNode *lists[] = {&h->calls.running, &h->calls.waiting};
     for (int i = 0; i < 2; i++) {
         LIST_FOREACH(at, lists[i]) {
             const Call *call = CONTAINER_OF(at, Call, of_host);
@@ -83,9 +83,10 @@ static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, siz
             ++*calls;
         }
     }
-    return list_length(&h->running) == h->running_count &&
-           list_length(&h->waiting) == h->waiting_count && unwatched == h->doomed_running &&
-           h->running_count <= REQUEST_WINDOW && h->waiting_count <= CALLS_WAITING_MAX;
+    return list_length(&h->calls.running) == h->calls.running_count &&
+           list_length(&h->calls.waiting) == h->calls.waiting_count &&
+           unwatched == h->calls.doomed_running && h->calls.running_count <= REQUEST_WINDOW &&
+           h->calls.waiting_count <= CALLS_WAITING_MAX;
 }
 
 static bool hosts_check(const Manager *m, size_t *calls)
@@ -157,15 +158,15 @@ static bool clients_check(const Manager *m)
         left += c->left;
         n++;
     }
-    LIST_FOREACH(at, &m->tasks) {
+    LIST_FOREACH(at, &m->tasks.all) {
         const Task *t = CONTAINER_OF(at, Task, of_manager);
         orphans += !t->client;
         opens += t->op == OP_OPEN;
         reserved += t->fresh != NULL;
     }
-    return n == m->clients.count && n <= m->config.clients_max && left == m->left_count &&
-           left == list_length(&m->left) && tasks + orphans == list_length(&m->tasks) &&
-           opens == m->opens && opens <= m->config.opens_max && reserved == m->reserved;
+    return n == m->clients.count && n <= m->config.clients_max && left == m->left.count &&
+           left == list_length(&m->left.oldest) && tasks + orphans == list_length(&m->tasks.all) &&
+           opens == m->tasks.opens && opens <= m->config.opens_max && reserved == m->tasks.reserved;
 }
 
 bool manager_check(const Manager *m)

@@ -60,6 +60,19 @@ typedef struct Freed {
 } Freed;
 
 /* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
+/* The requests to a host. */
+typedef struct HostCalls {
+    RequestIds ids;
+    ListNode running, waiting; /* Call.of_host */
+    unsigned running_count, waiting_count, doomed_running;
+} HostCalls;
+
+/* The last regions that were freed there. */
+typedef struct HostFreed {
+    Freed of[FREED_REMEMBERED];
+    unsigned next;
+} HostFreed;
+
 typedef struct Host {
     HmapNode by_epoch;
     HmapNode by_address;
@@ -85,12 +98,8 @@ typedef struct Host {
     ListNode doomed;  /* regions to be freed, nobody waits for it */
     ListNode stirred; /* Manager.stirred */
 
-    RequestIds ids;
-    ListNode running, waiting; /* Call.of_host */
-    unsigned running_count, waiting_count, doomed_running;
-    Freed freed[FREED_REMEMBERED];
-    unsigned freed_next;
-
+    HostCalls calls;
+    HostFreed freed;
     ListProgress list;
     ReplyCache replies;
 } Host;
@@ -214,6 +223,23 @@ typedef struct Call {
     uint8_t body[CALL_BODY_MAX];
 } Call;
 
+typedef struct Tasks {
+    ListNode all;
+    unsigned opens;    /* OPEN tasks */
+    unsigned reserved; /* OPEN tasks that hold a fresh region */
+} Tasks;
+
+/* Clients that left, and are remembered. */
+typedef struct ClientsLeft {
+    ListNode oldest; /* first */
+    size_t count;
+} ClientsLeft;
+
+typedef struct RandomPool {
+    uint64_t of[RANDOM_POOL];
+    unsigned left;
+} RandomPool;
+
 struct Manager {
     ManagerConfig config;
     Env env;
@@ -230,17 +256,13 @@ struct Manager {
     Rooms rooms[2]; /* free; what an eviction could make, [Task.evict] */
     uint64_t host_sequence;
     uint64_t ids_base; /* new hosts' request ids start here: one may be a returned one */
-    ListNode left;     /* clients that left, oldest first */
-    size_t left_count;
+    ClientsLeft left;
     ListNode stirred; /* hosts with something to send since the last cmd_calls_pump_stirred() */
-    ListNode tasks;
-    unsigned opens;    /* OPEN tasks */
-    unsigned reserved; /* OPEN tasks that hold a fresh region */
+    Tasks tasks;
     size_t calls;
     Timers timers;      /* of calls */
     HmapNode kept_hand; /* where the last kept region that gave way was found */
-    uint64_t random[RANDOM_POOL];
-    unsigned random_left;
+    RandomPool random;
     ManagerStats stats;
 };
 

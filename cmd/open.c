@@ -53,7 +53,7 @@ static bool given_decode(const Call *call, int status, const uint8_t *body, size
 
 static uint64_t call_give_up(const Manager *m, const Task *t)
 {
-    return time_min(t->give_up_ns, time_add(m->now_ns, m->config.request_deadline_ns));
+    return min_u64(t->give_up_ns, time_add(m->now_ns, m->config.request_deadline_ns));
 }
 
 static void open_allocated(Manager *m, const Call *call, int status, const uint8_t *body,
@@ -103,7 +103,7 @@ static bool reserve(Manager *m, Task *t)
     }
     t->fresh = calloc(1, sizeof *t->fresh);
     if (t->fresh)
-        m->reserved++;
+        m->tasks.reserved++;
     return t->fresh;
 }
 
@@ -128,7 +128,7 @@ static Region *enter_fresh(Manager *m, Task *t, Host *h, const RegionAddress *ad
     Region *r = t->fresh;
 
     t->fresh = NULL;
-    m->reserved--;
+    m->tasks.reserved--;
     r->key = t->open.key;
     r->offset = t->open.offset;
     r->len = t->open.len;
@@ -283,7 +283,7 @@ static uint16_t open_admit(Manager *m, CmdClient *c, Session *session, const Wir
         m->stats.opens_refused++;
         return STATUS_QUOTA;
     }
-    if (m->opens >= m->config.opens_max)
+    if (m->tasks.opens >= m->config.opens_max)
         return STATUS_BUSY;
     Task *t = cmd_task_new(m, c, session, request, tried_bytes(m));
     if (!t)

@@ -58,7 +58,7 @@ static bool list_page(const Manager *m, ListProgress *p, const OpClaim *page)
         p->page_map >>= 1;
         p->page_base++;
     }
-    p->before = time_min(p->before, page->before);
+    p->before = min_u64(p->before, page->before);
     p->heard_ns = m->now_ns;
     return true;
 }
@@ -126,7 +126,7 @@ uint16_t cmd_claim(Manager *m, CmdClient *c, const OpClaim *claim)
 static bool freed_since(const Host *h, uint64_t region, uint64_t before)
 {
     for (unsigned i = 0; i < FREED_REMEMBERED; i++)
-        if (h->freed[i].region == region && h->freed[i].request >= before)
+        if (h->freed.of[i].region == region && h->freed.of[i].request >= before)
             return true;
     return false;
 }

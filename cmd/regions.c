@@ -67,7 +67,7 @@ static uint64_t digest_of(const Region *r)
 
 bool cmd_regions_room(const Manager *m)
 {
-    return m->regions.count + m->reserved < m->config.regions_max;
+    return m->regions.count + m->tasks.reserved < m->config.regions_max;
 }
 
 bool cmd_regions_give_way(Manager *m)

@@ -93,8 +93,8 @@ static void on_socket(void *ctx)
 static uint64_t on_deadline(void *ctx)
 {
     Cmd *cmd = ctx;
-    uint64_t t = time_min(port_deadline(&cmd->port), manager_deadline(cmd->manager));
-    return time_min(t, journal_deadline(&cmd->journal));
+    uint64_t t = min_u64(port_deadline(&cmd->port), manager_deadline(cmd->manager));
+    return min_u64(t, journal_deadline(&cmd->journal));
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)

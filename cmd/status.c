@@ -69,7 +69,7 @@ void cmd_status(Manager *m, Session *session, const WireRequest *request)
     uint8_t body[WIRE_BODY_MAX];
     OpStatus op;
     OpStatusReply reply = {.regions = m->regions.count,
-                           .clients = m->clients.count - m->left_count,
+                           .clients = m->clients.count - m->left.count,
                            .uptime_ms = (m->now_ns - m->start_ns) / NS_PER_MS};
 
     if (wire_status_decode(request->body, request->body_len, &op) != 0) {

@@ -15,18 +15,18 @@ Task *cmd_task_new(Manager *m, CmdClient *c, Session *session, const WireRequest
     t->request = request->id;
     t->op = request->op;
     list_push_back(&c->tasks, &t->of_client);
-    list_push_back(&m->tasks, &t->of_manager);
+    list_push_back(&m->tasks.all, &t->of_manager);
     if (t->op == OP_OPEN)
-        m->opens++;
+        m->tasks.opens++;
     return t;
 }
 
 void cmd_task_destroy(Manager *m, Task *t)
 {
     if (t->op == OP_OPEN)
-        m->opens--;
+        m->tasks.opens--;
     if (t->fresh)
-        m->reserved--;
+        m->tasks.reserved--;
     free(t->fresh);
     list_remove(&t->of_client);
     list_remove(&t->of_manager);

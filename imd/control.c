@@ -119,7 +119,7 @@ bool imd_control_finished(const ImdControl *c)
 
 uint64_t imd_control_deadline(const ImdControl *c)
 {
-    return time_min(control_manager_deadline(c), control_aged_ns(c));
+    return min_u64(control_manager_deadline(c), control_aged_ns(c));
 }
 
 void imd_control_expire(ImdControl *c, uint64_t now_ns)

@@ -214,7 +214,7 @@ void control_manager_reply(ImdControl *c, const WireReply *reply, uint64_t now_n
 void control_manager_hurry(ImdControl *c)
 {
     if (c->joined)
-        c->next_ns = time_min(c->next_ns, time_add(c->beat_ns, BEAT_HURRIED_NS));
+        c->next_ns = min_u64(c->next_ns, time_add(c->beat_ns, BEAT_HURRIED_NS));
 }
 
 /* ---- life and clock ------------------------------------------------------------------------- */
@@ -327,9 +327,9 @@ uint64_t control_manager_deadline(const ImdControl *c)
     if (c->up && !c->leaving && (c->joined || !c->slots[SLOT_JOIN].on))
         t = c->next_ns;
     if (c->config.manager_dead_ns && c->joined && !c->leaving)
-        t = time_min(t, silence_deadline(&c->silence, c->config.manager_dead_ns));
+        t = min_u64(t, silence_deadline(&c->silence, c->config.manager_dead_ns));
     for (unsigned i = 0; i < SLOT_MAX; i++)
         if (c->slots[i].on)
-            t = time_min(t, request_deadline(&c->slots[i].request));
+            t = min_u64(t, request_deadline(&c->slots[i].request));
     return t;
 }

@@ -197,13 +197,13 @@ static uint64_t owner_silent_at(const ImdMember *m)
 
 uint64_t member_deadline(const ImdMember *m)
 {
-    uint64_t t = time_min(imd_control_deadline(m->control), m->manager.due_ns);
-    t = time_min(t, owner_deadline(&m->owner, imd_control_used_bytes(m->control),
-                                   imd_control_limit_bytes(m->control)));
-    t = time_min(t, owner_silent_at(m));
+    uint64_t t = min_u64(imd_control_deadline(m->control), m->manager.due_ns);
+    t = min_u64(t, owner_deadline(&m->owner, imd_control_used_bytes(m->control),
+                                  imd_control_limit_bytes(m->control)));
+    t = min_u64(t, owner_silent_at(m));
     if (m->leaving)
-        return time_min(t, m->leave_at_ns);
-    return m->joined ? t : time_min(t, m->unheard_ns);
+        return min_u64(t, m->leave_at_ns);
+    return m->joined ? t : min_u64(t, m->unheard_ns);
 }
 
 void member_expire(ImdMember *m, uint64_t now_ns)

@@ -211,7 +211,7 @@ bool serve_ready(const ImdServe *s, uint64_t now_ns)
 uint64_t serve_deadline(const ImdServe *s, uint64_t now_ns)
 {
     uint64_t due = s->leaving ? s->leave_at_ns : TIME_NEVER;
-    return serve_waits(s) ? time_min(due, time_add(now_ns, debt(s, now_ns))) : due;
+    return serve_waits(s) ? min_u64(due, time_add(now_ns, debt(s, now_ns))) : due;
 }
 
 bool serve_parts(ImdServe *s, uint64_t now_ns)

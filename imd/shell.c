@@ -208,8 +208,8 @@ static void on_done(void *ctx)
 static uint64_t on_deadline(void *ctx)
 {
     Imd *imd = ctx;
-    uint64_t t = time_min(port_deadline(&imd->port), member_deadline(&imd->member));
-    return time_min(t, priority_due_ns());
+    uint64_t t = min_u64(port_deadline(&imd->port), member_deadline(&imd->member));
+    return min_u64(t, priority_due_ns());
 }
 
 static void on_signal(void *ctx, unsigned nth)

@@ -133,7 +133,7 @@ static bool wait_for_work(ImdThread *t)
         {.fd = t->orders.fd, .events = POLLIN},
     };
     uint64_t now = os_now_ns();
-    uint64_t until = time_min(port_deadline(&t->port), serve_deadline(&t->serve, now));
+    uint64_t until = min_u64(port_deadline(&t->port), serve_deadline(&t->serve, now));
     uint64_t wait = until > now ? until - now : 0;
     struct timespec timeout = {.tv_sec = (time_t)(wait / NS_PER_S),
                                .tv_nsec = (long)(wait % NS_PER_S)};

@@ -157,8 +157,8 @@ static void fill_start(Channel *ch, uint64_t now_ns)
         item = CONTAINER_OF(c->fills.next, FillItem, link);
         list_remove(&item->link);
         const Region *r = client_region(c, item->rd);
-        wanted = r && !r->closing && !(r->parent && r->parent->closing) && r->active &&
-                 region_address_equal(&r->address, &item->address);
+        wanted = r && !r->closing && !(r->stripe.parent && r->stripe.parent->closing) &&
+                 r->active && region_address_equal(&r->address, &item->address);
         if (!wanted) {
             c->fill_bytes -= item->cap;
             c->stats.fills_dropped++;
@@ -367,12 +367,12 @@ uint64_t background_deadline(Channel *ch)
     client_unlock(c);
     (void)due;
     if (!ch->own_busy[OWN_ALIVE] && keep)
-        deadline = time_min(deadline, ch->alive_at_ns);
+        deadline = min_u64(deadline, ch->alive_at_ns);
     if ((fills && !ch->own_busy[OWN_FILL]) || (ch->want_list && !ch->own_busy[OWN_CLAIM]))
         deadline = 0;
     if ((prefetches && !ch->own_busy[OWN_PREFETCH]) || (reports && !ch->own_busy[OWN_REPORT]))
         deadline = 0;
     if (!ch->own_busy[OWN_REOPEN])
-        deadline = time_min(deadline, reopen);
+        deadline = min_u64(deadline, reopen);
     return deadline;
 }

@@ -210,8 +210,8 @@ static void call_sync_step(Call *call, uint64_t now_ns)
 /* Under the lock. */
 static void sync_poison(Client *c, Region *r, StoryLoss *story, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < r->stripes_count; i++)
-        sync_poison(c, r->stripes[i], story, now_ns);
+    for (unsigned i = 0; i < r->stripe.count; i++)
+        sync_poison(c, r->stripe.of[i], story, now_ns);
     if (!r->active)
         return;
     c->stats.poisoned++;

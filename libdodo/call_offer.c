@@ -89,7 +89,7 @@ static void offer_window(Call *call, uint64_t now_ns)
     from += st->user.done;
     st->user.window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
     client_lock(c);
-    uint64_t seed = r->checks_seed;
+    uint64_t seed = r->blocks.seed;
     client_unlock(c);
     const uint8_t *data = st->user.buf + (from - st->user.offset);
     BlockSums sums;
@@ -101,9 +101,9 @@ static void offer_window(Call *call, uint64_t now_ns)
                    region_write_overlaps(r, block_of(from), block_of(from + st->user.window - 1)));
     Addr host = r->host;
     RegionAddress address = r->address;
-    uint64_t counter = r->counter;
+    uint64_t counter = r->numbers.last;
     c->stats.fills_offered += active && !beside;
-    if (active && !beside && seed == r->checks_seed)
+    if (active && !beside && seed == r->blocks.seed)
         checks_read(r, &sums, counter);
     client_unlock(c);
     if (!active) {

@@ -242,7 +242,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
     call->need = NEED_NETWORK;
     RequestTimes times = c->config.request;
     if (fallback)
-        times.deadline_ns = time_min(times.deadline_ns, times.first_retry_ns);
+        times.deadline_ns = min_u64(times.deadline_ns, times.first_retry_ns);
     run_request(call, id, OP_OPEN, body, n, &times, now_ns);
     return true;
 }

@@ -111,8 +111,8 @@ static void window_look(Call *call)
     st->read.host = r->host;
     st->run.address = r->address;
     st->run.losses = c->losses;
-    st->read.counter = r->counter;
-    st->read.seed = r->checks_seed;
+    st->read.counter = r->numbers.last;
+    st->read.seed = r->blocks.seed;
 }
 
 /* Begins the next window, or ends the call. */
@@ -282,9 +282,9 @@ static FillItem *fill_prepare(Call *call, uint64_t offset, size_t len)
     *item = (FillItem){.rd = r->rd,
                        .host = r->host,
                        .address = r->address,
-                       .counter = r->counter,
+                       .counter = r->numbers.last,
                        .region_len = r->len,
-                       .seed = r->checks_seed,
+                       .seed = r->blocks.seed,
                        .offset = offset,
                        .len = len,
                        .cap = cap};

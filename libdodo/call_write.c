@@ -35,21 +35,21 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
 
 static bool numbers_take(Region *r, unsigned count, uint64_t *ret_first)
 {
-    if (r->counter + count + 1 - r->unfinished > WRITE_NUMBERS)
+    if (r->numbers.last + count + 1 - r->numbers.unfinished > WRITE_NUMBERS)
         return false;
-    *ret_first = r->counter + 1;
-    r->counter += count;
+    *ret_first = r->numbers.last + 1;
+    r->numbers.last += count;
     return true;
 }
 
 static void numbers_finish(Region *r, uint64_t first, unsigned count)
 {
     for (uint64_t n = first; n < first + count; n++)
-        if (n >= r->unfinished)
-            r->finished |= (uint64_t)1 << (n - r->unfinished);
-    while (r->finished & 1) {
-        r->finished >>= 1;
-        r->unfinished++;
+        if (n >= r->numbers.unfinished)
+            r->numbers.finished |= (uint64_t)1 << (n - r->numbers.unfinished);
+    while (r->numbers.finished & 1) {
+        r->numbers.finished >>= 1;
+        r->numbers.unfinished++;
     }
 }
 
@@ -275,7 +275,8 @@ static bool edge_block(const Call *call, unsigned edge, uint64_t *ret_block)
     bool head = from % WIRE_BLOCK_SIZE, tail = end % WIRE_BLOCK_SIZE && end < r->len;
     *ret_block = edge == 0 ? first : last;
     bool partial = edge == 0 ? head || (tail && first == last) : tail && first != last;
-    return partial && r->checks && r->filled && (r->filled[*ret_block / 64] >> *ret_block % 64 & 1);
+    return partial && r->blocks.checks && r->blocks.filled &&
+           (r->blocks.filled[*ret_block / 64] >> *ret_block % 64 & 1);
 }
 
 /* The checksum comes from the file: the write has just brought these bytes into memory, and the
@@ -342,12 +343,12 @@ static bool write_enter(Call *call)
     } else if (active || fallback) {
         st->write.record.first_block = first;
         st->write.record.last_block = last;
-        list_push_back(&r->writes, &st->write.record.link);
+        list_push_back(&r->numbers.writes, &st->write.record.link);
         offers_overtaken(r, st->user.offset, st->user.offset + st->user.len);
         st->write.recorded = true;
         st->write.remote = active;
         st->run.address = r->address;
-        st->read.seed = r->checks_seed;
+        st->read.seed = r->blocks.seed;
         checks_forget(r, first, last);
         r->written = true;
         c->stats.writes++;

@@ -216,7 +216,7 @@ static void step_calls(Channel *ch, uint64_t now_ns)
         if (wanted)
             call_settle(call);
         ch->stir |= call->stir;
-        ch->due_ns = time_min(ch->due_ns, call->due_ns);
+        ch->due_ns = min_u64(ch->due_ns, call->due_ns);
     }
 }
 
@@ -230,7 +230,7 @@ void channel_step(Channel *ch, uint64_t now_ns)
         background_step(ch, now_ns);
         for (Call *call = ch->calls; call; call = call->next) {
             call_settle(call); /* begun and stepped just now, perhaps */
-            ch->due_ns = time_min(ch->due_ns, call->due_ns);
+            ch->due_ns = min_u64(ch->due_ns, call->due_ns);
         }
     }
     if (!ch->client->stopped)
@@ -241,9 +241,9 @@ void channel_step(Channel *ch, uint64_t now_ns)
 uint64_t channel_deadline(Channel *ch)
 {
     uint64_t due_ns = listen_clock_monotonic(&ch->clock, ch->due_ns);
-    uint64_t deadline = time_min(endpoint_deadline(ch->endpoint), due_ns);
+    uint64_t deadline = min_u64(endpoint_deadline(ch->endpoint), due_ns);
     if (ch->background)
-        deadline = time_min(deadline, background_deadline(ch));
+        deadline = min_u64(deadline, background_deadline(ch));
     return deadline;
 }
 

@@ -24,66 +24,66 @@ void checks_begin(Client *c, Region *r)
     checks_end(r);
     if (!c->config.block_sum)
         return;
-    r->checks_seed = env_random_u64(&c->env);
+    r->blocks.seed = env_random_u64(&c->env);
     checks_want(c, r);
 }
 
 /* What was read before now may be older than a write that has ended. */
 void checks_want(Client *c, Region *r)
 {
-    if (!c->config.block_sum || r->checks || !r->active)
+    if (!c->config.block_sum || r->blocks.checks || !r->active)
         return;
-    r->checks = calloc(blocks_in(r->len), sizeof *r->checks);
-    if (r->checks && r->counter > 0)
+    r->blocks.checks = calloc(blocks_in(r->len), sizeof *r->blocks.checks);
+    if (r->blocks.checks && r->numbers.last > 0)
         checks_write_over(r, 0, blocks_in(r->len) - 1);
 }
 
 void checks_end(Region *r)
 {
-    free(r->checks);
-    r->checks = NULL;
+    free(r->blocks.checks);
+    r->blocks.checks = NULL;
 }
 
 void checks_forget(Region *r, uint64_t first, uint64_t last)
 {
-    for (uint64_t b = first; r->checks && b <= last; b++)
-        r->checks[b].sum = 0;
+    for (uint64_t b = first; r->blocks.checks && b <= last; b++)
+        r->blocks.checks[b].sum = 0;
 }
 
 void checks_write_over(Region *r, uint64_t first, uint64_t last)
 {
-    for (uint64_t b = first; r->checks && b <= last; b++)
-        r->checks[b].written = (uint32_t)r->counter;
+    for (uint64_t b = first; r->blocks.checks && b <= last; b++)
+        r->blocks.checks[b].written = (uint32_t)r->numbers.last;
 }
 
 /* A write that has begun since @counter was taken may have changed the file after these bytes were
  * read from it. */
 static bool is_current(const Region *r, uint64_t block, uint64_t counter)
 {
-    return (int32_t)((uint32_t)counter - r->checks[block].written) >= 0 &&
+    return (int32_t)((uint32_t)counter - r->blocks.checks[block].written) >= 0 &&
            !region_write_overlaps(r, block, block);
 }
 
 void checks_read(Region *r, const BlockSums *sums, uint64_t counter)
 {
-    for (unsigned i = 0; r->checks && i < sums->count; i++)
+    for (unsigned i = 0; r->blocks.checks && i < sums->count; i++)
         if (is_current(r, sums->first + i, counter))
-            r->checks[sums->first + i].sum = sums->sum[i];
+            r->blocks.checks[sums->first + i].sum = sums->sum[i];
 }
 
 void checks_written(Region *r, const BlockSums *sums)
 {
-    for (unsigned i = 0; r->checks && i < sums->count; i++)
-        r->checks[sums->first + i].sum = sums->sum[i];
+    for (unsigned i = 0; r->blocks.checks && i < sums->count; i++)
+        r->blocks.checks[sums->first + i].sum = sums->sum[i];
 }
 
 enum CheckVerdict checks_compare(const Region *r, uint64_t block, uint32_t sum, uint64_t counter)
 {
     if (!RULE(CHECKED))
         return CHECK_GOOD;
-    if (!r->checks || r->checks[block].sum == 0)
+    if (!r->blocks.checks || r->blocks.checks[block].sum == 0)
         return CHECK_UNKNOWN;
-    if (r->checks[block].sum == sum)
+    if (r->blocks.checks[block].sum == sum)
         return CHECK_GOOD;
     return is_current(r, block, counter) ? CHECK_BAD : CHECK_UNKNOWN;
 }
@@ -102,30 +102,30 @@ CheckRecord *checks_record_new(const CheckName *name, size_t *ret_len)
 CheckRecord *checks_record(const Client *c, const Region *r, const Stamp *stamp, size_t *ret_len)
 {
     const CheckName name = {.key = r->key, .offset = r->file_offset, .len = r->len};
-    if (!c->config.block_sum || !r->checks)
+    if (!c->config.block_sum || !r->blocks.checks)
         return NULL;
     CheckRecord *record = checks_record_new(&name, ret_len);
     if (!record)
         return NULL;
     record->version = CHECK_RECORD_VERSION;
     record->stamp = *stamp;
-    record->seed = r->checks_seed;
+    record->seed = r->blocks.seed;
     for (uint64_t b = 0; b < blocks_in(r->len); b++)
-        record->sums[b] = r->checks[b].sum;
+        record->sums[b] = r->blocks.checks[b].sum;
     return record;
 }
 
 bool checks_restore(Region *r, const CheckRecord *record, size_t len)
 {
     const CheckName name = {.key = r->key, .offset = r->file_offset, .len = r->len};
-    if (!r->checks || !record ||
+    if (!r->blocks.checks || !record ||
         len != sizeof *record + blocks_in(r->len) * sizeof record->sums[0] ||
         record->version != CHECK_RECORD_VERSION || memcmp(&record->name, &name, sizeof name) != 0 ||
         !stamp_equal(&record->stamp, &r->stamp))
         return false;
-    r->checks_seed = record->seed;
+    r->blocks.seed = record->seed;
     for (uint64_t b = 0; b < blocks_in(r->len); b++)
-        r->checks[b].sum = record->sums[b];
+        r->blocks.checks[b].sum = record->sums[b];
     return true;
 }
 

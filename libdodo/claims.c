@@ -18,8 +18,8 @@ void client_region_unclaim(Client *c, Region *r)
         return;
     r->claimed = false;
     r->active = false;
-    if (r->parent)
-        r->parent->stripes_active--;
+    if (r->stripe.parent)
+        r->stripe.parent->stripe.active--;
     c->digest ^= region_claim(r);
     c->claimed--;
     c->alive_due = true;
@@ -33,19 +33,20 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
     r->address = reply->address;
     r->active = true;
     r->claimed = true;
-    if (r->parent)
-        r->parent->stripes_active++;
+    if (r->stripe.parent)
+        r->stripe.parent->stripe.active++;
     list_remove(&r->idle);
     r->reused = reused;
-    r->counter = 0;
-    r->unfinished = 1;
-    r->finished = 0;
+    r->numbers.last = 0;
+    r->numbers.unfinished = 1;
+    r->numbers.finished = 0;
     c->digest ^= region_claim(r);
     c->claimed++;
     uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
-    free(r->filled);
-    r->filled = calloc((blocks + 63) / 64, sizeof *r->filled); /* without it filled_bytes is 0 */
-    r->filled_blocks = 0;
+    free(r->blocks.filled);
+    r->blocks.filled =
+        calloc((blocks + 63) / 64, sizeof *r->blocks.filled); /* without it filled_bytes is 0 */
+    r->blocks.filled_count = 0;
     checks_begin(c, r);
 }
 
@@ -55,9 +56,9 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
         return;
     client_region_unclaim(c, r);
     client_region_idle(c, r, now_ns);
-    r->filled_blocks = 0;
-    free(r->filled);
-    r->filled = NULL;
+    r->blocks.filled_count = 0;
+    free(r->blocks.filled);
+    r->blocks.filled = NULL;
     checks_end(r);
     c->stats.regions_lost++;
     c->losses++;
@@ -65,19 +66,19 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
 
 bool region_wants_memory(const Region *r)
 {
-    return !r->active && !r->stripes && !(r->parent ? r->parent->closing : r->closing) &&
-           region_file_serves(r);
+    return !r->active && !r->stripe.of &&
+           !(r->stripe.parent ? r->stripe.parent->closing : r->closing) && region_file_serves(r);
 }
 
 bool region_active(const Region *r)
 {
-    return r->active || r->stripes_active > 0;
+    return r->active || r->stripe.active > 0;
 }
 
 /* A lost stripe is not its region's death as long as there is another. */
 bool region_file_serves(const Region *r)
 {
-    return (r->flags & DODO_FALLBACK) || (r->parent && r->parent->stripes_active > 0);
+    return (r->flags & DODO_FALLBACK) || (r->stripe.parent && r->stripe.parent->stripe.active > 0);
 }
 
 void client_region_idle(Client *c, Region *r, uint64_t now_ns)
@@ -103,7 +104,7 @@ void client_refract(Client *c, uint64_t now_ns)
     if (c->refraction_ns < c->config.refraction_ns)
         c->refraction_ns = c->config.refraction_ns;
     else if (c->refraction_ns < c->config.refraction_max_ns)
-        c->refraction_ns = time_min(twice, c->config.refraction_max_ns);
+        c->refraction_ns = min_u64(twice, c->config.refraction_max_ns);
     c->refraction_until_ns = time_add(now_ns, c->refraction_ns);
     c->stats.refractions++;
 }

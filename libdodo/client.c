@@ -101,7 +101,7 @@ int client_region_new(Client *c, Region **ret)
     if (!region)
         return -ENOMEM;
     region->rd = (int)((unsigned)c->generations[index] << RD_INDEX_BITS | index);
-    list_init(&region->writes);
+    list_init(&region->numbers.writes);
     list_init(&region->idle);
     list_push_back(&c->regions, &region->link);
     c->table[index] = region;
@@ -114,8 +114,8 @@ int client_region_new(Client *c, Region **ret)
 void client_region_remove(Client *c, Region *r)
 {
     unsigned index = (unsigned)r->rd & (REGIONS_MAX - 1);
-    for (unsigned i = 0; i < r->stripes_count; i++)
-        client_region_remove(c, r->stripes[i]);
+    for (unsigned i = 0; i < r->stripe.count; i++)
+        client_region_remove(c, r->stripe.of[i]);
     client_region_unclaim(c, r);
     list_remove(&r->idle);
     c->table[index] = NULL;
@@ -128,25 +128,25 @@ void client_region_remove(Client *c, Region *r)
 
 void client_region_free(Client *c, Region *r)
 {
-    for (unsigned i = 0; i < r->stripes_count; i++)
-        client_region_free(c, r->stripes[i]);
-    if (r->file && !r->parent)
+    for (unsigned i = 0; i < r->stripe.count; i++)
+        client_region_free(c, r->stripe.of[i]);
+    if (r->file && !r->stripe.parent)
         c->hooks.file_release(c->hooks.ctx, r->file);
-    free(r->stripes);
-    free(r->filled);
+    free(r->stripe.of);
+    free(r->blocks.filled);
     checks_end(r);
     free(r);
 }
 
 void region_saw_filled(Region *r, uint64_t block, bool filled)
 {
-    if (!r->filled)
+    if (!r->blocks.filled)
         return;
-    uint64_t bit = (uint64_t)1 << (block % 64), *word = &r->filled[block / 64];
+    uint64_t bit = (uint64_t)1 << (block % 64), *word = &r->blocks.filled[block / 64];
     if (filled && !(*word & bit))
-        r->filled_blocks++;
+        r->blocks.filled_count++;
     else if (!filled && (*word & bit))
-        r->filled_blocks--;
+        r->blocks.filled_count--;
     *word = filled ? *word | bit : *word & ~bit;
 }
 
@@ -207,7 +207,7 @@ void client_stats(Client *c, ClientStats *ret)
 
 static void info_add(ClientRegionInfo *i, const Region *r)
 {
-    uint64_t filled = r->filled_blocks * WIRE_BLOCK_SIZE;
+    uint64_t filled = r->blocks.filled_count * WIRE_BLOCK_SIZE;
     i->filled_bytes += filled < r->len ? filled : r->len;
     i->hits += r->hits;
     i->misses += r->misses;
@@ -226,10 +226,10 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
     client_lock(c);
     const Region *r = client_user_region(c, rd);
     if (r) {
-        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = r->stripes_count};
-        for (unsigned i = 0; i < r->stripes_count; i++)
-            info_add(ret, r->stripes[i]);
-        if (!r->stripes)
+        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = r->stripe.count};
+        for (unsigned i = 0; i < r->stripe.count; i++)
+            info_add(ret, r->stripe.of[i]);
+        if (!r->stripe.of)
             info_add(ret, r);
     }
     client_unlock(c);
@@ -240,10 +240,10 @@ int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret
 {
     client_lock(c);
     const Region *r = client_user_region(c, rd);
-    if (r && stripe >= (r->stripes ? r->stripes_count : 1))
+    if (r && stripe >= (r->stripe.of ? r->stripe.count : 1))
         r = NULL;
-    if (r && r->stripes)
-        r = r->stripes[stripe];
+    if (r && r->stripe.of)
+        r = r->stripe.of[stripe];
     if (r) {
         *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags};
         info_add(ret, r);
@@ -255,12 +255,12 @@ int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret
 static bool stripes_good(const Region *r)
 {
     unsigned active = 0;
-    for (unsigned i = 0; i < r->stripes_count; i++) {
-        if (r->stripes[i]->parent != r || r->stripes[i]->refs)
+    for (unsigned i = 0; i < r->stripe.count; i++) {
+        if (r->stripe.of[i]->stripe.parent != r || r->stripe.of[i]->refs)
             return false;
-        active += r->stripes[i]->active;
+        active += r->stripe.of[i]->active;
     }
-    return active == r->stripes_active;
+    return active == r->stripe.active;
 }
 
 bool client_check(Client *c)
@@ -275,8 +275,8 @@ bool client_check(Client *c)
         count++;
         good &= client_region(c, r->rd) == r;
         good &= !r->active || r->claimed;
-        good &= r->counter + 1 - r->unfinished <= WRITE_NUMBERS;
-        good &= !r->stripes || (!r->active && stripes_good(r));
+        good &= r->numbers.last + 1 - r->numbers.unfinished <= WRITE_NUMBERS;
+        good &= !r->stripe.of || (!r->active && stripes_good(r));
         if (r->claimed) {
             claimed++;
             digest ^= region_claim(r);

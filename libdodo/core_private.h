@@ -43,6 +43,31 @@ typedef struct BlockCheck {
     uint32_t written; /* the write counter, cut, when a write last touched it */
 } BlockCheck;
 
+/* The write numbers of one address. */
+typedef struct WriteNumbers {
+    uint64_t last;       /* taken */
+    uint64_t unfinished; /* lowest not finished; all below are */
+    uint64_t finished;   /* bit i: unfinished + i is finished */
+    ListNode writes;     /* of WriteRecord */
+} WriteNumbers;
+
+/* What is known of the blocks at one address. */
+typedef struct RegionBlocks {
+    uint64_t *filled; /* what we saw filled, a bit a block; NULL: not tracked */
+    uint64_t filled_count;
+    BlockCheck *checks; /* one a block; NULL: none are kept */
+    uint64_t seed;      /* of the checks */
+} RegionBlocks;
+
+/* A striped region has no memory of its own: its stripes are regions. It has the file, the flags
+ * and the calls in progress for all of them. */
+typedef struct Stripes {
+    struct Region *parent; /* of a stripe */
+    struct Region **of;    /* NULL: not striped */
+    unsigned count, active;
+    uint64_t len; /* of each; the last one may be shorter */
+} Stripes;
+
 typedef struct Region {
     int rd;
     bool active;  /* the address below is good as far as we know */
@@ -60,27 +85,15 @@ typedef struct Region {
     Addr host;
     uint16_t control_port; /* of @host, by which people know it */
     RegionAddress address;
-    /* Write numbers of this address. */
-    uint64_t counter;    /* last one taken */
-    uint64_t unfinished; /* lowest not finished; all below are */
-    uint64_t finished;   /* bit i: unfinished + i is finished */
-    ListNode writes;     /* of WriteRecord */
-    Call *offers;        /* under way; a striped region has those of its stripes */
-    uint64_t *filled;    /* what we saw filled, a bit a block; NULL: not tracked */
-    uint64_t filled_blocks;
-    BlockCheck *checks; /* of this address, one a block; NULL: none are kept */
-    uint64_t checks_seed;
+    WriteNumbers numbers; /* of this address */
+    RegionBlocks blocks;  /* of this address */
+    Call *offers;         /* under way; a striped region has those of its stripes */
     uint64_t hits, misses, written_bytes;
     uint64_t inode;     /* of the file, for the log */
     uint64_t reopen_ns; /* FALLBACK or a stripe, and inactive: try again then */
     ListNode idle;      /* ... in Client.idle, by that time */
     ListNode link;      /* in Client.regions, by age; its stripes come after it */
-    /* A striped region has no memory of its own: its stripes are regions. It has the file, the
-     * flags and the calls in progress for all of them. */
-    struct Region *parent;   /* of a stripe */
-    struct Region **stripes; /* NULL: not striped */
-    unsigned stripes_count, stripes_active;
-    uint64_t stripe_len; /* the last one may be shorter */
+    Stripes stripe;
 } Region;
 
 /* What the file held, on its way to the region's host. */
@@ -103,6 +116,11 @@ typedef struct PrefetchRange {
     uint64_t at, end;
 } PrefetchRange;
 
+typedef struct PrefetchRing {
+    PrefetchRange ranges[PREFETCH_RANGES_MAX];
+    unsigned first, count;
+} PrefetchRing;
+
 /* Regions that were lost or came back one by one, for one reason at one host. */
 enum { STORY_SUMS_MAX = 16 };
 typedef struct StorySum {
@@ -113,6 +131,17 @@ typedef struct StorySum {
     unsigned count;    /* since the last line */
     uint64_t until_ns; /* the end of the period; 0: not in use */
 } StorySum;
+
+/* What the log (story.h) has said, and waits to say. */
+typedef struct Story {
+    enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
+    bool manager_waits;         /* it was asked, and has not answered since, */
+    uint64_t manager_asked_ns;  /* first then */
+    unsigned lease_told;        /* bit per enum FileLease: why a region is not retained */
+    const char *refused_reason; /* of the last region that was refused */
+    uint64_t refused_until_ns;  /* the same is no news until then */
+    StorySum sums[STORY_SUMS_MAX];
+} Story;
 
 struct Client {
     ClientConfig config;
@@ -140,16 +169,8 @@ struct Client {
     unsigned reports_count;
     ListNode fills;
     size_t fill_bytes;
-    PrefetchRange prefetch[PREFETCH_RANGES_MAX]; /* a ring */
-    unsigned prefetch_first, prefetch_count;
-    unsigned lease_told; /* bit per enum FileLease: why a region is not retained was logged */
-    /* For the log (story.h). */
-    enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
-    bool manager_waits;         /* it was asked, and has not answered since, */
-    uint64_t manager_asked_ns;  /* first then */
-    const char *refused_reason; /* of the last region that was refused */
-    uint64_t refused_until_ns;  /* the same is no news until then */
-    StorySum sums[STORY_SUMS_MAX];
+    PrefetchRing prefetch;
+    Story story;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
     CreditPool credit;       /* atomic, outside the lock */
@@ -554,7 +575,7 @@ static inline bool region_address_equal(const RegionAddress *a, const RegionAddr
 /* Whose calls in progress, file and descriptor it is. */
 static inline Region *region_top(Region *r)
 {
-    return r->parent ? r->parent : r;
+    return r->stripe.parent ? r->stripe.parent : r;
 }
 static inline uint64_t block_of(uint64_t offset)
 {

@@ -8,7 +8,7 @@
  * fill may notice before the close is answered. */
 static bool is_given_back(const Region *r, enum Loss loss)
 {
-    const Region *top = r->parent ? r->parent : r;
+    const Region *top = r->stripe.parent ? r->stripe.parent : r;
     return loss == LOSS_DROPPED && top->closing && top->refs == 0;
 }
 

@@ -13,29 +13,29 @@
 
 static PrefetchRange *range_at(Client *c, unsigned i)
 {
-    return &c->prefetch[(c->prefetch_first + i) % PREFETCH_RANGES_MAX];
+    return &c->prefetch.ranges[(c->prefetch.first + i) % PREFETCH_RANGES_MAX];
 }
 
 /* Behind the others, or as part of the last one. False: there is no room for more. */
 static bool range_add(Client *c, const PrefetchRange *range)
 {
-    if (c->prefetch_count > 0) {
-        PrefetchRange *last = range_at(c, c->prefetch_count - 1);
+    if (c->prefetch.count > 0) {
+        PrefetchRange *last = range_at(c, c->prefetch.count - 1);
         if (last->rd == range->rd && last->at <= range->at && range->at <= last->end) {
             last->end = last->end > range->end ? last->end : range->end;
             return true;
         }
     }
-    if (c->prefetch_count == PREFETCH_RANGES_MAX)
+    if (c->prefetch.count == PREFETCH_RANGES_MAX)
         return false;
-    *range_at(c, c->prefetch_count++) = *range;
+    *range_at(c, c->prefetch.count++) = *range;
     return true;
 }
 
 static void range_drop(Client *c)
 {
-    c->prefetch_first = (c->prefetch_first + 1) % PREFETCH_RANGES_MAX;
-    c->prefetch_count--;
+    c->prefetch.first = (c->prefetch.first + 1) % PREFETCH_RANGES_MAX;
+    c->prefetch.count--;
 }
 
 int client_prefetch(Client *c, int rd, off_t offset, size_t len)
@@ -53,7 +53,7 @@ int client_prefetch(Client *c, int rd, off_t offset, size_t len)
         if (range.at < range.end)
             (void)range_add(c, &range); /* it was but a hint */
     }
-    bool wake = c->prefetch_count > 0;
+    bool wake = c->prefetch.count > 0;
     client_unlock(c);
     if (wake)
         c->hooks.wake_background(c->hooks.ctx);
@@ -63,7 +63,7 @@ int client_prefetch(Client *c, int rd, off_t offset, size_t len)
 bool prefetch_due(const Client *c)
 {
     size_t piece = sizeof(FillItem) + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE;
-    return c->prefetch_count > 0 && list_empty(&c->fills) &&
+    return c->prefetch.count > 0 && list_empty(&c->fills) &&
            (c->fill_bytes == 0 || c->fill_bytes + piece <= c->config.fill_queue_bytes);
 }
 
@@ -71,7 +71,7 @@ bool prefetch_due(const Client *c)
 
 static bool block_wanted(const Region *r, uint64_t block)
 {
-    bool filled = r->filled && (r->filled[block / 64] >> (block % 64) & 1);
+    bool filled = r->blocks.filled && (r->blocks.filled[block / 64] >> (block % 64) & 1);
     return !filled && !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
 }
 
@@ -84,9 +84,9 @@ static FillItem *piece_new(const Client *c, Region *r, uint64_t start, uint64_t 
     *item = (FillItem){.rd = r->rd,
                        .host = r->host,
                        .address = r->address,
-                       .counter = r->counter, /* before the file is read */
+                       .counter = r->numbers.last, /* before the file is read */
                        .region_len = r->len,
-                       .seed = r->checks_seed,
+                       .seed = r->blocks.seed,
                        .offset = start,
                        .len = len,
                        .cap = cap};
@@ -156,7 +156,7 @@ static void call_prefetch_step(Call *call, uint64_t now_ns)
 /* The file ended: there is nothing behind it. */
 static void range_cut(Client *c, int rd)
 {
-    if (c->prefetch_count > 0 && range_at(c, 0)->rd == rd)
+    if (c->prefetch.count > 0 && range_at(c, 0)->rd == rd)
         range_drop(c);
 }
 

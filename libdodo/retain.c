@@ -37,8 +37,8 @@ static bool lease_proves(Client *c, enum FileLease lease)
     if (!RULE(NO_WRITER) || lease == LEASE_GRANTED)
         return true;
     client_lock(c);
-    bool told = c->lease_told >> lease & 1;
-    c->lease_told |= 1u << lease;
+    bool told = c->story.lease_told >> lease & 1;
+    c->story.lease_told |= 1u << lease;
     client_unlock(c);
     if (!told)
         client_log(c, DODO_LOG_WARN, "region_not_retained reason=\"%s\"", reasons[lease]);

@@ -19,9 +19,9 @@ const char story_refracting[] = "no remote memory was available a moment ago (re
 void story_manager_asked(Client *c, uint64_t now_ns)
 {
     client_lock(c);
-    if (!c->manager_waits) {
-        c->manager_waits = true;
-        c->manager_asked_ns = now_ns;
+    if (!c->story.manager_waits) {
+        c->story.manager_waits = true;
+        c->story.manager_asked_ns = now_ns;
     }
     client_unlock(c);
 }
@@ -37,10 +37,10 @@ static void log_manager(Client *c, int level, const char *event, const char *mor
 void story_manager_heard(Client *c, uint64_t now_ns)
 {
     client_lock(c);
-    uint8_t was = c->manager_is;
-    uint64_t took = c->manager_waits ? now_ns - c->manager_asked_ns : 0;
-    c->manager_is = MANAGER_THERE;
-    c->manager_waits = false;
+    uint8_t was = c->story.manager_is;
+    uint64_t took = c->story.manager_waits ? now_ns - c->story.manager_asked_ns : 0;
+    c->story.manager_is = MANAGER_THERE;
+    c->story.manager_waits = false;
     client_unlock(c);
     if (was != MANAGER_THERE)
         log_manager(c, DODO_LOG_INFO, was == MANAGER_LOST ? "manager_back" : "manager_found",
@@ -50,9 +50,9 @@ void story_manager_heard(Client *c, uint64_t now_ns)
 void story_manager_silent(Client *c, uint64_t now_ns)
 {
     client_lock(c);
-    bool news = c->manager_is != MANAGER_LOST;
-    uint64_t silent = now_ns - c->manager_asked_ns;
-    c->manager_is = MANAGER_LOST;
+    bool news = c->story.manager_is != MANAGER_LOST;
+    uint64_t silent = now_ns - c->story.manager_asked_ns;
+    c->story.manager_is = MANAGER_LOST;
     client_unlock(c);
     if (news)
         log_manager(c, DODO_LOG_WARN, "manager_lost",
@@ -103,16 +103,17 @@ static void region_story(RegionStory *s, const Region *r)
                        .inode = r->inode,
                        .offset = r->file_offset,
                        .len = r->len,
-                       .stripes = r->stripes_count};
+                       .stripes = r->stripe.count};
     region_add(s, r);
-    for (unsigned i = 0; i < r->stripes_count; i++)
-        region_add(s, r->stripes[i]);
+    for (unsigned i = 0; i < r->stripe.count; i++)
+        region_add(s, r->stripe.of[i]);
 }
 
 int story_stripe(const Region *r)
 {
-    return r->parent ? (int)((r->file_offset - r->parent->file_offset) / r->parent->stripe_len)
-                     : -1;
+    return r->stripe.parent ? (int)((r->file_offset - r->stripe.parent->file_offset) /
+                                    r->stripe.parent->stripe.len)
+                            : -1;
 }
 
 const char *story_name(int rd, int stripe, char *buf, size_t cap)
@@ -177,10 +178,10 @@ static bool refusal_is_news(Client *c, const char *reason, uint64_t now_ns)
 {
     client_lock(c);
     bool news = reason != story_refracting &&
-                (reason != c->refused_reason || now_ns >= c->refused_until_ns);
+                (reason != c->story.refused_reason || now_ns >= c->story.refused_until_ns);
     if (news) {
-        c->refused_reason = reason;
-        c->refused_until_ns = time_add(now_ns, c->config.refraction_ns);
+        c->story.refused_reason = reason;
+        c->story.refused_until_ns = time_add(now_ns, c->config.refraction_ns);
     }
     client_unlock(c);
     return news;

@@ -53,12 +53,12 @@ const char *loss_text(enum Loss loss)
 
 static bool still_served(const Region *top)
 {
-    return (top->flags & DODO_FALLBACK) || top->stripes_active > 0;
+    return (top->flags & DODO_FALLBACK) || top->stripe.active > 0;
 }
 
 void story_loss_add(StoryLoss *l, const Region *r)
 {
-    const Region *top = r->parent ? r->parent : r;
+    const Region *top = r->stripe.parent ? r->stripe.parent : r;
     l->host = client_region_named(r);
     if (top == l->last)
         return;
@@ -118,12 +118,12 @@ static bool sum_same(const StorySum *a, const StorySum *b)
 /* The one of this kind; otherwise the one whose period ends first makes room. */
 static StorySum *sum_find(Client *c, const StorySum *like)
 {
-    StorySum *oldest = &c->sums[0];
+    StorySum *oldest = &c->story.sums[0];
     for (unsigned i = 0; i < STORY_SUMS_MAX; i++) {
-        if (sum_same(&c->sums[i], like))
-            return &c->sums[i];
-        if (c->sums[i].until_ns < oldest->until_ns)
-            oldest = &c->sums[i];
+        if (sum_same(&c->story.sums[i], like))
+            return &c->story.sums[i];
+        if (c->story.sums[i].until_ns < oldest->until_ns)
+            oldest = &c->story.sums[i];
     }
     return oldest;
 }
@@ -163,8 +163,8 @@ uint64_t story_due(const Client *c)
 {
     uint64_t due = TIME_NEVER;
     for (unsigned i = 0; i < STORY_SUMS_MAX; i++)
-        if (c->sums[i].count > 0)
-            due = time_min(due, c->sums[i].until_ns);
+        if (c->story.sums[i].count > 0)
+            due = min_u64(due, c->story.sums[i].until_ns);
     return due;
 }
 
@@ -172,7 +172,7 @@ void story_step(Client *c, uint64_t now_ns)
 {
     for (unsigned i = 0; i < STORY_SUMS_MAX; i++) {
         client_lock(c);
-        StorySum *at = &c->sums[i], over = *at;
+        StorySum *at = &c->story.sums[i], over = *at;
         bool due = over.count > 0 && now_ns >= over.until_ns;
         if (due) { /* the next period begins: a long series is one line a period */
             at->count = 0;
@@ -203,7 +203,7 @@ void story_back(Client *c, int rd, uint64_t now_ns)
     bool active = r && r->active;
     if (active) {
         s.host = client_region_named(r);
-        s.rd = r->parent ? r->parent->rd : r->rd;
+        s.rd = r->stripe.parent ? r->stripe.parent->rd : r->rd;
         s.stripe = story_stripe(r);
     }
     client_unlock(c);

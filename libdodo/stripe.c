@@ -39,16 +39,16 @@ static int stripe_new(Client *c, Region *r)
     int result = client_region_new(c, &stripe);
     if (result < 0)
         return result;
-    uint64_t at = r->stripes_count * r->stripe_len;
-    stripe->parent = r;
-    stripe->len = r->len - at < r->stripe_len ? r->len - at : r->stripe_len;
+    uint64_t at = r->stripe.count * r->stripe.len;
+    stripe->stripe.parent = r;
+    stripe->len = r->len - at < r->stripe.len ? r->len - at : r->stripe.len;
     stripe->file_offset = r->file_offset + at;
     stripe->flags = r->flags;
     stripe->file = r->file;
     stripe->key = r->key;
     stripe->stamp = r->stamp;
     stripe->retainable = r->retainable;
-    r->stripes[r->stripes_count++] = stripe;
+    r->stripe.of[r->stripe.count++] = stripe;
     return 0;
 }
 
@@ -71,12 +71,12 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     r->inode = given->inode;
     r->stamp = given->stamp;
     r->retainable = given->retainable;
-    r->stripe_len = stripe_len(c, len);
-    unsigned count = (unsigned)((len + r->stripe_len - 1) / r->stripe_len);
-    r->stripes = calloc(count, sizeof(Region *));
-    if (!r->stripes)
+    r->stripe.len = stripe_len(c, len);
+    unsigned count = (unsigned)((len + r->stripe.len - 1) / r->stripe.len);
+    r->stripe.of = calloc(count, sizeof(Region *));
+    if (!r->stripe.of)
         result = -ENOMEM;
-    while (result == 0 && r->stripes_count < count)
+    while (result == 0 && r->stripe.count < count)
         result = stripe_new(c, r);
     if (result < 0)
         client_region_remove(c, r);
@@ -88,16 +88,16 @@ static void open_end(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     Region *r = call->region;
     client_lock(c);
-    bool good = r->stripes_active > 0 || (r->flags & DODO_FALLBACK);
+    bool good = r->stripe.active > 0 || (r->flags & DODO_FALLBACK);
     if (good)
         r->closing = false;
     else
         client_region_remove(c, r);
-    for (unsigned i = 0; good && i < r->stripes_count; i++)
-        if (!r->stripes[i]->active && c->manager_late)
-            client_region_ask(c, r->stripes[i], now_ns);
-        else if (!r->stripes[i]->active)
-            client_region_idle(c, r->stripes[i], now_ns);
+    for (unsigned i = 0; good && i < r->stripe.count; i++)
+        if (!r->stripe.of[i]->active && c->manager_late)
+            client_region_ask(c, r->stripe.of[i], now_ns);
+        else if (!r->stripe.of[i]->active)
+            client_region_idle(c, r->stripe.of[i], now_ns);
     int rd = r->rd;
     client_unlock(c);
     const char *reason = call->group.reason ? call->group.reason : "its hosts were lost at once";
@@ -126,10 +126,10 @@ static void stripe_open_step(Call *call, uint64_t now_ns)
 {
     CallGroup *g = &call->group;
     const Region *r = call->region;
-    while (g->stripe < r->stripes_count && !g->error && g->running < STRIPE_REQUESTS &&
+    while (g->stripe < r->stripe.count && !g->error && g->running < STRIPE_REQUESTS &&
            call_piece_free(call)) {
         Call *piece = call_piece(call);
-        piece->region = r->stripes[g->stripe++];
+        piece->region = r->stripe.of[g->stripe++];
         stripe_open_begin(piece, piece->region);
     }
     if (g->running == 0)
@@ -193,9 +193,9 @@ static void close_wait(Call *call)
     Region *r = call->region;
     bool release = false;
     client_lock(c);
-    bool busy = r->refs > 0, active = r->stripes_active > 0;
-    for (unsigned i = 0; i < r->stripes_count; i++)
-        release |= retain_may_release(r->stripes[i]);
+    bool busy = r->refs > 0, active = r->stripe.active > 0;
+    for (unsigned i = 0; i < r->stripe.count; i++)
+        release |= retain_may_release(r->stripe.of[i]);
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
@@ -245,9 +245,9 @@ static void close_send(Call *call)
 {
     CallGroup *g = &call->group;
     Region *r = call->region;
-    while (g->stripe < r->stripes_count && g->error != EHOSTUNREACH &&
+    while (g->stripe < r->stripe.count && g->error != EHOSTUNREACH &&
            g->running < STRIPE_REQUESTS && call_piece_free(call))
-        close_stripe(call, r->stripes[g->stripe++]);
+        close_stripe(call, r->stripe.of[g->stripe++]);
     if (g->running > 0)
         return;
     call->unanswered = g->error == EHOSTUNREACH;

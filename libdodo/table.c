@@ -45,7 +45,7 @@ Region *client_region(Client *c, int rd)
 Region *client_user_region(Client *c, int rd)
 {
     Region *r = client_region(c, rd);
-    return r && !r->closing && !r->parent ? r : NULL;
+    return r && !r->closing && !r->stripe.parent ? r : NULL;
 }
 
 unsigned client_generation(const Client *c)
@@ -64,7 +64,7 @@ int client_region_next(Client *c, int rd)
     client_lock(c);
     unsigned index = rd < 0 ? 0 : ((unsigned)rd & (REGIONS_MAX - 1)) + 1;
     for (; index < c->table_size && next < 0; index++)
-        if (c->table[index] && !c->table[index]->closing && !c->table[index]->parent)
+        if (c->table[index] && !c->table[index]->closing && !c->table[index]->stripe.parent)
             next = c->table[index]->rd;
     client_unlock(c);
     return next;
@@ -79,7 +79,7 @@ Addr client_region_named(const Region *r)
 
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block)
 {
-    LIST_FOREACH(node, &r->writes) {
+    LIST_FOREACH(node, &r->numbers.writes) {
         const WriteRecord *w = CONTAINER_OF(node, WriteRecord, link);
         if (w->first_block <= last_block && first_block <= w->last_block)
             return true;
@@ -90,11 +90,11 @@ bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_
 Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner)
 {
     *ret_inner = offset;
-    if (!r->stripes)
+    if (!r->stripe.of)
         return r;
-    uint64_t i = offset / r->stripe_len;
-    if (i >= r->stripes_count)
-        i = r->stripes_count - 1;
-    *ret_inner = offset - i * r->stripe_len;
-    return r->stripes[i];
+    uint64_t i = offset / r->stripe.len;
+    if (i >= r->stripe.count)
+        i = r->stripe.count - 1;
+    *ret_inner = offset - i * r->stripe.len;
+    return r->stripe.of[i];
 }

@@ -141,14 +141,14 @@ static void left(Worth *w, uint64_t now_ns)
     bool first = w->until_ns == 0;
     unsigned part = first ? SURE : MARGIN;
     if (first)
-        w->took_ns = time_min(now_ns - w->since_ns, TOOK_MAX_NS);
+        w->took_ns = min_u64(now_ns - w->since_ns, TOOK_MAX_NS);
     if (is_worse(w, part)) {
         lost(w, now_ns);
         return;
     }
     if (first) {
         w->lost = 0;
-        w->until_ns = time_min(patience_ns(w, w->won++, now_ns), time_add(now_ns, LEFT_MAX_NS));
+        w->until_ns = min_u64(patience_ns(w, w->won++, now_ns), time_add(now_ns, LEFT_MAX_NS));
     }
     if (now_ns >= w->until_ns) {
         w->until_ns = 0;

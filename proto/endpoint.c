@@ -85,8 +85,8 @@ bool bucket_take(uint64_t *even_ns, uint64_t now_ns)
  * place of another of the same hash; that peer finds out by our silence. */
 static bool former_init(Endpoint *e)
 {
-    e->former = calloc(e->table_mask + 1, sizeof *e->former);
-    return e->former;
+    e->peers.former = calloc(e->peers.mask + 1, sizeof *e->peers.former);
+    return e->peers.former;
 }
 
 /* What only who answers HELLOs needs. */
@@ -97,13 +97,13 @@ static bool responder_init(Endpoint *e)
         return true;
     while (count < e->config.sessions_max && count < HOSTS_TABLE_MAX)
         count *= 2;
-    e->table_mask = count - 1;
+    e->peers.mask = count - 1;
     return former_init(e) && shares_init(e);
 }
 
 static Addr *former_of(const Endpoint *e, const Addr *peer)
 {
-    return &e->former[mix64(addr_hash(peer) ^ e->salt) & e->table_mask];
+    return &e->peers.former[mix64(addr_hash(peer) ^ e->peers.salt) & e->peers.mask];
 }
 
 Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
@@ -117,7 +117,7 @@ Endpoint *endpoint_new(const EndpointConfig *config, const Env *env)
         e->config.hello_retry_ns = HELLO_RETRY_DEFAULT_NS;
     e->env = *env;
     e->revoke_ns = TIME_NEVER;
-    e->salt = env_random_u64(env);
+    e->peers.salt = env_random_u64(env);
     list_init(&e->sessions);
     list_init(&e->half_open);
     list_init(&e->hellos);
@@ -145,8 +145,8 @@ Endpoint *endpoint_free(Endpoint *e)
     hmap_deinit(&e->by_peer);
     hmap_deinit(&e->by_hello);
     seal_suite_deinit(&e->suite);
-    free(e->former);
-    free(e->shares);
+    free(e->peers.former);
+    free(e->peers.shares);
     seal_wipe(e, sizeof *e);
     free(e);
     return NULL;
@@ -276,7 +276,7 @@ void session_free(Endpoint *e, SessionCore *s)
 {
     own_tag_drop(e, &s->own);
     own_tag_drop(e, &s->next);
-    if (e->former && !s->half_open && !s->initiated && s->session.up)
+    if (e->peers.former && !s->half_open && !s->initiated && s->session.up)
         *former_of(e, &s->session.peer) = s->session.peer;
     if (!list_empty(&s->order)) {
         hmap_remove(s->half_open ? &e->by_hello : &e->by_peer, &s->by_peer);

@@ -127,7 +127,7 @@ static void session_learn(SessionCore *s, const WireHello *m, unsigned key)
 /* The peer chooses its tag (and may forge its address): so a secret is inside. */
 static uint64_t half_open_hash(const Endpoint *e, const Addr *peer, uint64_t tag)
 {
-    return addr_hash(peer) ^ mix64(tag ^ e->salt);
+    return addr_hash(peer) ^ mix64(tag ^ e->peers.salt);
 }
 
 static bool session_is_of(const SessionCore *s, const Addr *from, const WireHello *m, unsigned key)
@@ -291,7 +291,7 @@ uint64_t endpoint_deadline(const Endpoint *e)
 {
     uint64_t t = e->revoke_ns;
     for (const ListNode *n = e->hellos.next; n != &e->hellos; n = n->next)
-        t = time_min(t, CONTAINER_OF(n, SessionCore, hello)->hello_ns);
+        t = min_u64(t, CONTAINER_OF(n, SessionCore, hello)->hello_ns);
     return t;
 }
 

@@ -86,6 +86,14 @@ typedef struct HostShare {
     unsigned count;
 } HostShare;
 
+typedef struct PeerTables {
+    Addr *former;      /* peers whose sessions are gone, by hash; NULL: answers no HELLO */
+    HostShare *shares; /* of hosts, by hash; NULL: answers no HELLO */
+    size_t mask;       /* of these two */
+    unsigned hosts;    /* that have sessions here */
+    uint64_t salt;     /* of hashes of what peers choose */
+} PeerTables;
+
 struct Endpoint {
     EndpointConfig config;
     Env env;
@@ -97,11 +105,7 @@ struct Endpoint {
     uint64_t now_ns;        /* as last reported */
     uint64_t began_ns;      /* the first datagram came; 0: none has */
     uint64_t revoke_ns;     /* sessions whose key is gone end then */
-    Addr *former;           /* peers whose sessions are gone, by hash; NULL: answers no HELLO */
-    HostShare *shares;      /* of hosts, by hash; NULL: answers no HELLO */
-    size_t table_mask;      /* of these two */
-    unsigned hosts_count;   /* that have sessions here */
-    uint64_t salt;          /* of hashes of what peers choose */
+    PeerTables peers;
 
     SealSuite suite; /* unsealed: zero */
     uint32_t key_ids[CLUSTER_KEYS_MAX];

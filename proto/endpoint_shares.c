@@ -13,23 +13,23 @@ static HostShare *share_of(const Endpoint *e, const Addr *peer)
 {
     Addr host = *peer;
     host.port = 0;
-    return &e->shares[mix64(addr_hash(&host) ^ e->salt) & e->table_mask];
+    return &e->peers.shares[mix64(addr_hash(&host) ^ e->peers.salt) & e->peers.mask];
 }
 
 bool shares_init(Endpoint *e)
 {
-    e->shares = calloc(e->table_mask + 1, sizeof *e->shares);
-    for (size_t i = 0; e->shares && i <= e->table_mask; i++)
-        list_init(&e->shares[i].sessions);
-    return e->shares;
+    e->peers.shares = calloc(e->peers.mask + 1, sizeof *e->peers.shares);
+    for (size_t i = 0; e->peers.shares && i <= e->peers.mask; i++)
+        list_init(&e->peers.shares[i].sessions);
+    return e->peers.shares;
 }
 
 void shares_enter(Endpoint *e, SessionCore *s)
 {
-    if (!e->shares || s->initiated)
+    if (!e->peers.shares || s->initiated)
         return;
     HostShare *share = share_of(e, &s->session.peer);
-    e->hosts_count += share->count == 0;
+    e->peers.hosts += share->count == 0;
     share->count++;
     list_push_back(&share->sessions, &s->of_host);
 }
@@ -41,7 +41,7 @@ void shares_leave(Endpoint *e, SessionCore *s)
     HostShare *share = share_of(e, &s->session.peer);
     list_remove(&s->of_host);
     share->count--;
-    e->hosts_count -= share->count == 0;
+    e->peers.hosts -= share->count == 0;
 }
 
 void shares_heard(Endpoint *e, SessionCore *s)
@@ -54,8 +54,8 @@ void shares_heard(Endpoint *e, SessionCore *s)
 
 SessionCore *shares_victim(const Endpoint *e, const Addr *peer)
 {
-    const HostShare *share = e->shares ? share_of(e, peer) : NULL;
-    if (!share || (uint64_t)share->count * e->hosts_count < e->config.sessions_max)
+    const HostShare *share = e->peers.shares ? share_of(e, peer) : NULL;
+    if (!share || (uint64_t)share->count * e->peers.hosts < e->config.sessions_max)
         return NULL;
     return CONTAINER_OF(share->sessions.next, SessionCore, of_host);
 }

@@ -65,7 +65,7 @@ size_t request_output(Request *r, uint64_t settled, uint8_t *out, uint64_t now_n
     if (r->tries < UINT8_MAX)
         r->tries++;
     r->send_ns = time_add(now_ns, r->retry_ns);
-    r->retry_ns = time_min(time_add(r->retry_ns, r->retry_ns), r->times.retry_max_ns);
+    r->retry_ns = min_u64(time_add(r->retry_ns, r->retry_ns), r->times.retry_max_ns);
     WireRequest m = {
         .id = r->id, .settled = settled, .op = r->op, .body = r->body, .body_len = r->body_len};
     return wire_request_encode(&m, out);
@@ -90,7 +90,7 @@ bool request_input(Request *r, const WireReply *reply, uint64_t now_ns)
 
 uint64_t request_deadline(const Request *r)
 {
-    return r->state == REQUEST_RUNNING ? time_min(r->send_ns, r->give_up_ns) : TIME_NEVER;
+    return r->state == REQUEST_RUNNING ? min_u64(r->send_ns, r->give_up_ns) : TIME_NEVER;
 }
 
 void request_expire(Request *r, uint64_t now_ns)

@@ -153,6 +153,23 @@ typedef struct ReadAsk {
 
 enum { READ_ASKS_MAX = 256 }; /* remembered; data of older ones is ignored */
 
+/* How far a read is. */
+typedef struct ReadProgress {
+    TransferClock clock;
+    TransferFlight flight;
+    uint64_t first_ask, last_ask; /* of this transfer; numbers between may be others' */
+    uint64_t oldest_ask;          /* no older one has anything under way */
+    uint64_t front_ask;           /* the latest ask, */
+    uint64_t gap_ask;             /* ... and as it stood when the gap timer started */
+    uint64_t sample_after;        /* asks up to it give no round-trip samples */
+    uint16_t front_index;         /* and segment of it, that data came of */
+    uint16_t gap_index;
+    uint16_t done_chunks;
+    uint16_t next_chunk; /* nothing to ask for in the chunks before it */
+    bool any_unfilled;
+    uint64_t whole; /* bit i: chunk i has come since read_transfer_take_whole() */
+} ReadProgress;
+
 typedef struct ReadTransfer {
     TransferConfig config;
     RegionAddress address;
@@ -167,21 +184,7 @@ typedef struct ReadTransfer {
     uint16_t chunks_count;
     uint32_t progress; /* changes when segments come, or are known not to come */
     uint64_t unfilled[(TRANSFER_BLOCKS_MAX + 63) / 64 + 1]; /* bit i: block offset/4096 + i */
-    struct {
-        TransferClock clock;
-        TransferFlight flight;
-        uint64_t first_ask, last_ask; /* of this transfer; numbers between may be others' */
-        uint64_t oldest_ask;          /* no older one has anything under way */
-        uint64_t front_ask;           /* the latest ask, */
-        uint64_t gap_ask;             /* ... and as it stood when the gap timer started */
-        uint64_t sample_after;        /* asks up to it give no round-trip samples */
-        uint16_t front_index;         /* and segment of it, that data came of */
-        uint16_t gap_index;
-        uint16_t done_chunks;
-        uint16_t next_chunk; /* nothing to ask for in the chunks before it */
-        bool any_unfilled;
-        uint64_t whole; /* bit i: chunk i has come since read_transfer_take_whole() */
-    } p;
+    ReadProgress p;
     ReadChunk chunks[TRANSFER_CHUNKS_MAX];
     ReadAsk asks[READ_ASKS_MAX]; /* at (ask - first_ask) % READ_ASKS_MAX */
 } ReadTransfer;

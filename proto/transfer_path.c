@@ -185,7 +185,7 @@ static uint64_t probe_at(const TransferClock *k, const TransferConfig *config, b
     wait = wait > UINT64_MAX >> k->backoff ? UINT64_MAX : wait << k->backoff;
     if (most < PATH_PROBE_FLOOR_NS)
         most = PATH_PROBE_FLOOR_NS;
-    uint64_t at = time_add(k->quiet_ns, time_min(wait, most));
+    uint64_t at = time_add(k->quiet_ns, min_u64(wait, most));
     return at > k->busy_until_ns ? at : k->busy_until_ns;
 }
 
@@ -193,10 +193,10 @@ uint64_t clock_deadline(const TransferClock *k, const TransferConfig *config, bo
                         uint64_t outstanding_bytes)
 {
     uint64_t at = dead_at(k, config, waiting);
-    at = time_min(at, time_add(k->gap_ns, path_reorder_ns(config->path)));
+    at = min_u64(at, time_add(k->gap_ns, path_reorder_ns(config->path)));
     if (k->busy_until_ns)
-        at = time_min(at, k->busy_until_ns);
-    return time_min(at, probe_at(k, config, waiting, outstanding_bytes));
+        at = min_u64(at, k->busy_until_ns);
+    return min_u64(at, probe_at(k, config, waiting, outstanding_bytes));
 }
 
 bool clock_is_dead(const TransferClock *k, const TransferConfig *config, bool waiting,

@@ -391,7 +391,7 @@ static uint64_t watched_ns(const MonitorConfig *config, const Look *look)
                         ? WATCHED_MAX_NS
                         : (uint64_t)(idle_s * (double)NS_PER_S);
     uint64_t least = idle > config->idle_after_ns ? idle : config->idle_after_ns;
-    return time_min(least, WATCHED_MAX_NS) + 2 * config->poll_ns;
+    return min_u64(least, WATCHED_MAX_NS) + 2 * config->poll_ns;
 }
 
 /* The look before it: what has been touched earlier has been seen there. */

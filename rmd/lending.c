@@ -31,7 +31,7 @@ static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t hel
 
 static void forget(Lending *l)
 {
-    l->count = 0;
+    l->recent.count = 0;
     l->taken_bytes = l->ahead_bytes = l->unseen_bytes = 0;
     l->stirs = l->steady = false;
 }
@@ -43,7 +43,7 @@ static void note_unseen(Lending *l, const MemoryState *state, uint64_t held_byte
 {
     uint64_t free_bytes = state->spare_bytes + state->aside_bytes;
     uint64_t others_bytes = sub_u64(state->programs_bytes, held_bytes);
-    if (l->count > 0) {
+    if (l->recent.count > 0) {
         uint64_t released = sub_u64(l->held_bytes, held_bytes);
         uint64_t risen = sub_u64(free_bytes + sub_u64(held_bytes, l->held_bytes), l->free_bytes);
         uint64_t fallen = sub_u64(l->free_bytes, free_bytes + sub_u64(held_bytes, l->held_bytes));
@@ -62,8 +62,8 @@ static void note_unseen(Lending *l, const MemoryState *state, uint64_t held_byte
 static const LendingReading *reading_before(const Lending *l, uint64_t now_ns)
 {
     const LendingReading *r = NULL;
-    for (unsigned i = 1; i <= l->count; i++) {
-        r = &l->readings[(l->next + LENDING_READINGS - i) % LENDING_READINGS];
+    for (unsigned i = 1; i <= l->recent.count; i++) {
+        r = &l->recent.of[(l->recent.next + LENDING_READINGS - i) % LENDING_READINGS];
         if (now_ns - r->at_ns >= LENDING_RATE_NS)
             break;
     }
@@ -81,7 +81,7 @@ static void note_run(Lending *l, uint64_t there_bytes, uint64_t now_ns)
     LendingRun *r = &l->run;
     uint64_t half = r->low_bytes + (r->top_bytes - r->low_bytes) / 2;
     bool falls = there_bytes + LENDING_STEP_BYTES <= r->low_bytes && now_ns > r->fell_ns;
-    if (l->count == 0 || there_bytes > half || now_ns - r->fell_ns >= LENDING_AHEAD_NS ||
+    if (l->recent.count == 0 || there_bytes > half || now_ns - r->fell_ns >= LENDING_AHEAD_NS ||
         (r->falls == 0 && !falls)) {
         *r = (LendingRun){.top_bytes = there_bytes, .low_bytes = there_bytes, .fell_ns = now_ns};
     } else if (falls) {
@@ -126,9 +126,9 @@ static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_
     if (l->steady && steady > rate)
         rate = steady;
     l->ahead_bytes = ahead(rate, total_bytes);
-    l->readings[l->next] = (LendingReading){now_ns, there_bytes};
-    l->next = (l->next + 1) % LENDING_READINGS;
-    l->count += l->count < LENDING_READINGS;
+    l->recent.of[l->recent.next] = (LendingReading){now_ns, there_bytes};
+    l->recent.next = (l->recent.next + 1) % LENDING_READINGS;
+    l->recent.count += l->recent.count < LENDING_READINGS;
 }
 
 /* ---- what the owner's programs lose ---------------------------------------------------------- */
@@ -138,11 +138,11 @@ static void note(Lending *l, uint64_t there_bytes, uint64_t total_bytes, uint64_
  * may be written to swap shortly before it counts as reclaimed. */
 static uint64_t note_reclaimed(Lending *l, const MemoryState *state, uint64_t gone)
 {
-    l->unmatched_bytes += sub_u64(state->reclaimed_bytes, l->reclaimed_bytes);
-    l->reclaimed_bytes = state->reclaimed_bytes;
-    uint64_t ours = min_u64(gone + l->early_bytes, l->unmatched_bytes);
-    l->unmatched_bytes -= ours;
-    l->early_bytes = sub_u64(gone, ours);
+    l->loss.unmatched_bytes += sub_u64(state->reclaimed_bytes, l->loss.reclaimed_bytes);
+    l->loss.reclaimed_bytes = state->reclaimed_bytes;
+    uint64_t ours = min_u64(gone + l->loss.early_bytes, l->loss.unmatched_bytes);
+    l->loss.unmatched_bytes -= ours;
+    l->loss.early_bytes = sub_u64(gone, ours);
     return ours;
 }
 
@@ -150,36 +150,38 @@ static uint64_t note_reclaimed(Lending *l, const MemoryState *state, uint64_t go
  * what is the owner's. It tells when that is missed. */
 static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_bytes)
 {
-    l->lost_bytes = 0;
-    if (state->evicted_ns <= l->evicted_ns)
+    l->loss.lost_bytes = 0;
+    if (state->evicted_ns <= l->loss.evicted_ns)
         return; /* it is no newer than what is known */
-    bool known = l->evicted_known && state->evicted_bytes >= l->evicted_bytes;
-    uint64_t missed = known ? state->evicted_bytes - l->evicted_bytes : 0;
+    bool known = l->loss.known && state->evicted_bytes >= l->loss.evicted_bytes;
+    uint64_t missed = known ? state->evicted_bytes - l->loss.evicted_bytes : 0;
     double gone = (double)note_reclaimed(l, state, missed);
-    double elapsed_s = (double)(state->evicted_ns - l->evicted_ns) / (double)NS_PER_S;
-    l->evicted_known = true;
-    l->evicted_bytes = state->evicted_bytes;
-    l->evicted_ns = state->evicted_ns;
+    double elapsed_s = (double)(state->evicted_ns - l->loss.evicted_ns) / (double)NS_PER_S;
+    l->loss.known = true;
+    l->loss.evicted_bytes = state->evicted_bytes;
+    l->loss.evicted_ns = state->evicted_ns;
     if (!known) {
-        l->unmatched_bytes = 0; /* it is of before we looked */
+        l->loss.unmatched_bytes = 0; /* it is of before we looked */
         return;
     }
     double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
-    l->mean = l->mean * keep + gone / elapsed_s * (1 - keep);
+    l->loss.mean = l->loss.mean * keep + gone / elapsed_s * (1 - keep);
     if (!l->lends) {
-        l->usual = l->mean;
+        l->loss.usual = l->loss.mean;
         return;
     }
-    l->excess_bytes += gone - l->usual * elapsed_s;
-    if (l->mean < l->usual) /* what is not missed although memory is lent */
-        l->usual = l->mean;
-    if (l->excess_bytes < 0)
-        l->excess_bytes = 0;
-    if (l->excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) || !GUARD(EVICTED))
+    l->loss.excess_bytes += gone - l->loss.usual * elapsed_s;
+    if (l->loss.mean < l->loss.usual) /* what is not missed although memory is lent */
+        l->loss.usual = l->loss.mean;
+    if (l->loss.excess_bytes < 0)
+        l->loss.excess_bytes = 0;
+    if (l->loss.excess_bytes < (double)(state->total_bytes / LENDING_STIR_DIVISOR) ||
+        !GUARD(EVICTED))
         return;
-    l->lost_bytes = min_u64((uint64_t)l->excess_bytes, held_bytes); /* more is not our doing */
-    l->owed_bytes += l->lost_bytes;
-    l->excess_bytes = 0;
+    l->loss.lost_bytes =
+        min_u64((uint64_t)l->loss.excess_bytes, held_bytes); /* more is not our doing */
+    l->loss.owed_bytes += l->loss.lost_bytes;
+    l->loss.excess_bytes = 0;
 }
 
 /* What was the owner's active cache when the lending began ages for want of room, and would then
@@ -218,7 +220,7 @@ void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uin
     MemoryState kept = *state;
     keep_cache(l, &kept);
     kept.spare_bytes += l->hidden_bytes;
-    l->lendable_bytes = sub_u64(memory_lendable_bytes(&kept, held_bytes), l->owed_bytes);
+    l->lendable_bytes = sub_u64(memory_lendable_bytes(&kept, held_bytes), l->loss.owed_bytes);
     l->group_bytes = state->limit_bytes;
     l->full = held_bytes > l->slack_bytes &&
               l->lendable_bytes < held_bytes + state->total_bytes / LENDING_FULL_DIVISOR;
@@ -253,8 +255,8 @@ uint64_t lending_begin(Lending *l, uint64_t now_ns)
     l->grown_ns = now_ns;
     l->lends = true;
     l->kept_bytes = l->active_bytes;
-    l->excess_bytes = 0;
-    l->unmatched_bytes = l->early_bytes = 0;
+    l->loss.excess_bytes = 0;
+    l->loss.unmatched_bytes = l->loss.early_bytes = 0;
     forget(l); /* what was taken before is not lent */
     return l->limit_bytes;
 }
@@ -262,18 +264,18 @@ uint64_t lending_begin(Lending *l, uint64_t now_ns)
 void lending_end(Lending *l)
 {
     l->lends = false;
-    l->owed_bytes = l->lost_bytes = 0;
-    l->mean = l->usual; /* what was missed meanwhile may have been our doing */
+    l->loss.owed_bytes = l->loss.lost_bytes = 0;
+    l->loss.mean = l->loss.usual; /* what was missed meanwhile may have been our doing */
 }
 
 /* What the pool has no use of is not what the owner's programs lack. */
 static bool give_back(Lending *l, uint64_t now_ns)
 {
-    if (l->lost_bytes == 0)
+    if (l->loss.lost_bytes == 0)
         return false;
-    l->limit_bytes = min_u64(l->limit_bytes, whole_steps(l->held_bytes - l->lost_bytes));
+    l->limit_bytes = min_u64(l->limit_bytes, whole_steps(l->held_bytes - l->loss.lost_bytes));
     l->limit_bytes = min_u64(l->limit_bytes, whole_steps(lendable_ahead(l)));
-    l->lost_bytes = 0;
+    l->loss.lost_bytes = 0;
     l->grown_ns = now_ns + LENDING_GROW_PAUSE_NS;
     return true;
 }

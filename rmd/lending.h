@@ -48,6 +48,25 @@ typedef struct LendingRun {
     double rates[LENDING_FALLS]; /* of the last falls, bytes a second */
 } LendingRun;
 
+typedef struct LendingReadings {
+    LendingReading of[LENDING_READINGS]; /* the newest is the one before @next */
+    unsigned next, count;
+} LendingReadings;
+
+/* What the kernel evicts, and what is given back for it. */
+typedef struct LendingLoss {
+    bool known;
+    uint64_t evicted_bytes, evicted_ns; /* at the last reading */
+    uint64_t reclaimed_bytes;           /* at the last reading */
+    uint64_t unmatched_bytes;           /* reclaimed in this lending, and not missed yet */
+    uint64_t early_bytes; /* missed by the last reading, before it counted as reclaimed */
+    double mean;          /* bytes a second, lately */
+    double usual;         /* likewise, while nothing was lent; less, where less goes since */
+    double excess_bytes;  /* beyond that, and not given back yet */
+    uint64_t owed_bytes;  /* given back for it, in this lending */
+    uint64_t lost_bytes;  /* of them, by this reading */
+} LendingLoss;
+
 typedef struct Lending {
     uint64_t cap_bytes; /* the owner's */
     uint64_t read_ns;   /* the last reading */
@@ -60,8 +79,7 @@ typedef struct Lending {
     uint64_t ceiling_bytes; /* the pool that a lending may begin with, below the cap */
     uint64_t limit_bytes;
     uint64_t grown_ns; /* the limit stands since; in the future: it rests until then */
-    LendingReading readings[LENDING_READINGS]; /* the newest is the one before @next */
-    unsigned next, count;
+    LendingReadings recent;
     uint64_t taken_bytes; /* by the owner, lately */
     uint64_t ahead_bytes; /* what he will have taken LENDING_AHEAD_NS from now, at that rate */
     LendingRun run;
@@ -74,17 +92,7 @@ typedef struct Lending {
     uint64_t active_bytes; /* at the last reading */
     uint64_t kept_bytes; /* active file cache when the lending began: the owner's, if it ages too */
     uint64_t commit_bytes; /* that the kernel would promise a pool; UINT64_MAX: any */
-    /* What the kernel evicts: */
-    bool evicted_known;
-    uint64_t evicted_bytes, evicted_ns; /* at the last reading */
-    uint64_t reclaimed_bytes;           /* at the last reading */
-    uint64_t unmatched_bytes;           /* reclaimed in this lending, and not missed yet */
-    uint64_t early_bytes; /* missed by the last reading, before it counted as reclaimed */
-    double mean;          /* bytes a second, lately */
-    double usual;         /* likewise, while nothing was lent; less, where less goes since */
-    double excess_bytes;  /* beyond that, and not given back yet */
-    uint64_t owed_bytes;  /* given back for it, in this lending */
-    uint64_t lost_bytes;  /* of them, by this reading */
+    LendingLoss loss;
 } Lending;
 
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);

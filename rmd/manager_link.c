@@ -131,8 +131,8 @@ void manager_link_expire(ManagerLink *l, uint64_t now_ns)
 
 uint64_t manager_link_deadline(const ManagerLink *l)
 {
-    uint64_t t = time_min(l->contact.due_ns, l->tell_ns);
+    uint64_t t = min_u64(l->contact.due_ns, l->tell_ns);
     if (l->request.id && l->request.state == REQUEST_RUNNING && contact_is_up(&l->contact))
-        t = time_min(t, request_deadline(&l->request));
-    return l->heard ? t : time_min(t, l->complain_ns);
+        t = min_u64(t, request_deadline(&l->request));
+    return l->heard ? t : min_u64(t, l->complain_ns);
 }

@@ -372,13 +372,13 @@ bool monitor_finished(const Monitor *m)
 uint64_t monitor_deadline(const Monitor *m)
 {
     uint64_t t = time_add(m->ticked_ns, m->config.poll_ns);
-    t = time_min(t, monitor_memory_due_ns(m));
+    t = min_u64(t, monitor_memory_due_ns(m));
     if (m->imd == IMD_LEAVING || m->imd == IMD_KILLED)
-        t = time_min(t, m->kill_ns);
+        t = min_u64(t, m->kill_ns);
     if (m->imd == IMD_STARTING)
-        t = time_min(t, time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS));
+        t = min_u64(t, time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS));
     if (monitor_lends(m))
-        t = time_min(t, idleness_deadline(&m->idleness));
+        t = min_u64(t, idleness_deadline(&m->idleness));
     return t;
 }
 

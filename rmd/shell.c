@@ -360,10 +360,10 @@ static const ChildOps child_ops = {.ready = on_ready, .used = on_used, .ended = 
 static uint64_t on_deadline(void *ctx)
 {
     Rmd *rmd = ctx;
-    uint64_t t = time_min(monitor_deadline(rmd->monitor), child_beat_ns(&rmd->child));
+    uint64_t t = min_u64(monitor_deadline(rmd->monitor), child_beat_ns(&rmd->child));
     if (rmd->has_port)
-        t = time_min(t, time_min(manager_link_deadline(&rmd->link), port_deadline(&rmd->port)));
-    return rmd->leaving ? time_min(t, rmd->leave_at_ns) : t;
+        t = min_u64(t, min_u64(manager_link_deadline(&rmd->link), port_deadline(&rmd->port)));
+    return rmd->leaving ? min_u64(t, rmd->leave_at_ns) : t;
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)

@@ -79,7 +79,7 @@ static void screen_saver_look(DesktopSource *s, uint64_t awake_ns, SourceReport 
         s->active_ns = awake_ns;
     s->started = true;
     s->value = value;
-    uint64_t idle_ns = time_min(value * NS_PER_S, awake_ns - s->active_ns);
+    uint64_t idle_ns = min_u64(value * NS_PER_S, awake_ns - s->active_ns);
     char age[32];
     source_known(ret, idle_ns, "the screen saver: last touched %s ago", source_age(idle_ns, age));
 }

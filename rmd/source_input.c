@@ -51,7 +51,7 @@ static void input_look(Source *base, uint64_t now_ns, uint64_t awake_ns, SourceR
                                    : "does not answer");
         return;
     }
-    const uint64_t idle_ns = time_min(r.idle_s * NS_PER_S, awake_ns);
+    const uint64_t idle_ns = min_u64(r.idle_s * NS_PER_S, awake_ns);
     if (r.error)
         refused(s, &r, ret);
     else if (r.devices == 0)

@@ -68,7 +68,7 @@ static uint64_t since(GVariant *properties, const Look *look)
     at_ns = ns_of(properties, "IdleSinceHint");
     if (at_ns == 0 || at_ns >= look->now_ns)
         return 0;
-    return time_min(look->now_ns - at_ns, look->awake_ns);
+    return min_u64(look->now_ns - at_ns, look->awake_ns);
 }
 
 /* Somebody's: not a program's, nor the screen where people log in, which nobody may be at. */

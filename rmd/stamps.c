@@ -18,7 +18,7 @@ void stamps_add(Stamps *s, const char *name, uint64_t stamp_ns)
     for (; *name; name++)
         hash = mix64(hash ^ (uint8_t)*name) + 1;
     s->next_signature += mix64(hash); /* in any order */
-    s->youngest_ns = time_min(s->youngest_ns, stamp_ns < s->now_ns ? s->now_ns - stamp_ns : 0);
+    s->youngest_ns = min_u64(s->youngest_ns, stamp_ns < s->now_ns ? s->now_ns - stamp_ns : 0);
 }
 
 /* A change came after the look before, whatever its stamp says. */
@@ -30,9 +30,9 @@ static uint64_t changed_at_most_ns_ago(const Stamps *s)
 uint64_t stamps_end(Stamps *s)
 {
     if (!s->started || s->awake_ns < s->look_ns)
-        s->active_ns = s->awake_ns - time_min(s->youngest_ns, s->awake_ns);
+        s->active_ns = s->awake_ns - min_u64(s->youngest_ns, s->awake_ns);
     else if (s->next_signature != s->signature)
-        s->active_ns = s->awake_ns - time_min(s->youngest_ns, changed_at_most_ns_ago(s));
+        s->active_ns = s->awake_ns - min_u64(s->youngest_ns, changed_at_most_ns_ago(s));
     s->started = true;
     s->signature = s->next_signature;
     s->look_ns = s->awake_ns;

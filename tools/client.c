@@ -64,7 +64,7 @@ static void wait_and_receive(ToolClient *c, uint64_t until_ns)
 {
     uint64_t now = os_now_ns();
     port_expire(&c->port, now);
-    uint64_t until = time_min(until_ns, port_deadline(&c->port));
+    uint64_t until = min_u64(until_ns, port_deadline(&c->port));
     if (transport_wait(c->port.transport, until > now ? until - now : 0) == 1)
         (void)port_receive(&c->port, os_now_ns());
 }
@@ -174,7 +174,7 @@ int tool_client_ping(ToolClient *c, uint64_t *ret_ns, char error[CONFIG_ERROR_MA
     while (c->session && now < give_up) {
         os_random(NULL, &ping.nonce, sizeof ping.nonce);
         port_message(&c->port, c->session, WIRE_PING, payload, wire_ping_encode(&ping, payload));
-        uint64_t sent = os_now_ns(), again = time_min(give_up, time_add(sent, PING_AGAIN_NS));
+        uint64_t sent = os_now_ns(), again = min_u64(give_up, time_add(sent, PING_AGAIN_NS));
         while (c->session && c->pong != ping.nonce && now < again) {
             wait_and_receive(c, again);
             now = os_now_ns();

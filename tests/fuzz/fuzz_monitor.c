@@ -164,7 +164,7 @@ static void step(Input *in)
         s.now_ns += take_spread(in) >> 12;
         break;
     case 8: /* as the shell does */
-        s.now_ns = time_min(monitor_deadline(s.monitor), s.now_ns + NS_PER_S);
+        s.now_ns = min_u64(monitor_deadline(s.monitor), s.now_ns + NS_PER_S);
         break;
     default:
         if (take(in, 1) == 7) {

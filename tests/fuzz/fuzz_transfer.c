@@ -51,7 +51,7 @@ static void move_time(World *w, uint64_t deadline)
 {
     uint64_t how = take(w, 1);
     if (how < 8)
-        w->now_ns -= time_min(w->now_ns, take(w, 3));
+        w->now_ns -= min_u64(w->now_ns, take(w, 3));
     else if (how < 12)
         w->now_ns = time_add(w->now_ns, take(w, 5));
     else if (how < 100 && deadline != TIME_NEVER && deadline > w->now_ns)

@@ -295,12 +295,12 @@ SimLink *simnet_link(SimNet *n, unsigned from_host, unsigned to_host)
 static bool link_transmit(SimNet *n, SimLink *l, size_t len, uint64_t *ret_sent_ns)
 {
     *ret_sent_ns = n->now_ns;
-    if (!l->rate_bps)
+    if (!l->bytes_per_s)
         return true;
     uint64_t start = l->busy_until_ns > n->now_ns ? l->busy_until_ns : n->now_ns;
-    if ((start - n->now_ns) / 1000 * l->rate_bps / 1000000 > l->queue_bytes)
+    if ((start - n->now_ns) / 1000 * l->bytes_per_s / 1000000 > l->queue_bytes)
         return false;
-    l->busy_until_ns = *ret_sent_ns = start + len * NS_PER_S / l->rate_bps;
+    l->busy_until_ns = *ret_sent_ns = start + len * NS_PER_S / l->bytes_per_s;
     return true;
 }
 

@@ -51,7 +51,7 @@ typedef struct SimLink {
     uint64_t delay_ns, jitter_ns;
     uint64_t late_max_ns; /* how late a late duplicate may come */
     uint32_t loss_ppm, dup_ppm, late_ppm, reorder_ppm, corrupt_ppm;
-    uint64_t rate_bps; /* bytes a second; 0: without limit */
+    uint64_t bytes_per_s; /* bytes a second; 0: without limit */
     uint64_t queue_bytes;
     unsigned cut; /* count of reasons why nothing passes */
     /* Of datagrams longer than 512 bytes one passes in so long, the others are lost; 0: all pass.

@@ -29,7 +29,7 @@ static void cmd_step(CmdNode *n)
     if (manager_deadline(n->manager) <= now)
         manager_expire(n->manager, now);
     sim_flush_hellos(n->world, n->endpoint, n->socket, now);
-    uint64_t deadline = time_min(manager_deadline(n->manager), endpoint_deadline(n->endpoint));
+    uint64_t deadline = min_u64(manager_deadline(n->manager), endpoint_deadline(n->endpoint));
     sim_timer_at(n->world, &n->timer, deadline, n->clock_offset_ns);
     sim_heap_enter(was);
 }

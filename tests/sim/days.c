@@ -107,7 +107,7 @@ static void imd_events(Days *d)
 {
     Imd *i = &d->imd;
     uint64_t now = d->now_ns;
-    if (i->alive && now >= time_min(i->crash_ns, i->end_ns)) {
+    if (i->alive && now >= min_u64(i->crash_ns, i->end_ns)) {
         monitor_expire(d->monitor, now); /* should it not have run: that comes first */
         bool by_itself = d->oracle.lends;
         i->alive = false;
@@ -204,7 +204,7 @@ static void step(Days *d, uint64_t end_ns)
     uint64_t deadline = monitor_deadline(d->monitor);
     if (deadline <= d->now_ns)
         deadline = d->now_ns + NS_PER_MS; /* as the loop has it */
-    uint64_t t = time_min(time_min(host_next(d), deadline), end_ns);
+    uint64_t t = min_u64(min_u64(host_next(d), deadline), end_ns);
     if (t > d->now_ns)
         d->now_ns = t;
     host_advance(d, d->now_ns);

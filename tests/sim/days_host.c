@@ -36,7 +36,7 @@ static double clock_s(const Days *d, uint64_t now_ns)
 static void owner_advance(Days *d, uint64_t now_ns)
 {
     Owner *o = &d->owner;
-    while (time_min(o->next_touch_ns, o->switch_ns) <= now_ns) {
+    while (min_u64(o->next_touch_ns, o->switch_ns) <= now_ns) {
         if (o->switch_ns < o->next_touch_ns) {
             owner_switch(d, o->switch_ns);
             continue;
@@ -55,7 +55,7 @@ static void load_advance(Days *d, uint64_t now_ns)
     static const double tasks[] = {0, 0, 0, 0.05, 0.2, 0.29, 0.31, 1, 3};
     Machine *m = &d->machine;
     while (m->averaged_ns < now_ns) {
-        uint64_t to = time_min(now_ns, m->tasks_until_ns);
+        uint64_t to = min_u64(now_ns, m->tasks_until_ns);
         double keep = exp(-(double)(to - m->averaged_ns) / 60e9);
         m->average = m->average * keep + m->running * (1 - keep);
         m->averaged_ns = to;
@@ -93,7 +93,7 @@ static void memory_advance(Days *d, uint64_t now_ns)
 {
     Machine *m = &d->machine;
     while (m->used_ns < now_ns) {
-        uint64_t to = time_min(now_ns, m->growth_until_ns);
+        uint64_t to = min_u64(now_ns, m->growth_until_ns);
         double used = (double)m->used + m->growth * (double)(to - m->used_ns) / 1e9;
         double most = (double)m->total * (d->healed ? 0.3 : 0.97), least = (double)m->total * 0.05;
         m->used = (uint64_t)(used > most ? most : used < least ? least : used);
@@ -224,10 +224,10 @@ uint64_t host_next(const Days *d)
     const Machine *m = &d->machine;
     const Imd *i = &d->imd;
     uint64_t t = d->seen.pending ? d->seen.deliver_ns : d->next_look_ns;
-    t = time_min(t, time_min(m->leap_ns, time_min(m->gap_ns, m->sleep_ns)));
-    t = time_min(t, m->pressure_ns);
+    t = min_u64(t, min_u64(m->leap_ns, min_u64(m->gap_ns, m->sleep_ns)));
+    t = min_u64(t, m->pressure_ns);
     if (i->alive)
-        t = time_min(t, time_min(i->ready_ns, time_min(i->crash_ns, i->end_ns)));
+        t = min_u64(t, min_u64(i->ready_ns, min_u64(i->crash_ns, i->end_ns)));
     return t;
 }
 
@@ -319,5 +319,5 @@ void imd_kill(Days *d)
         return;
     i->stuck = !d->healed && chance(&d->imd_rng, 5);
     uint64_t most = i->stuck ? 60 * MINUTE_NS : (DEATH_MS_MAX - 1) * NS_PER_MS;
-    i->end_ns = time_min(i->end_ns, in(&d->imd_rng, d->now_ns, NS_PER_US * 100, most));
+    i->end_ns = min_u64(i->end_ns, in(&d->imd_rng, d->now_ns, NS_PER_US * 100, most));
 }

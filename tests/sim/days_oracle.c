@@ -103,7 +103,7 @@ static void begin_pause(uint64_t *at_ns, uint64_t *pause_ns, uint64_t *next_ns, 
 {
     *at_ns = now_ns;
     *pause_ns = *next_ns;
-    *next_ns = time_min(*next_ns * 2, MONITOR_PAUSE_MAX_NS);
+    *next_ns = min_u64(*next_ns * 2, MONITOR_PAUSE_MAX_NS);
 }
 
 /* ---- what the monitor does ------------------------------------------------------------------- */

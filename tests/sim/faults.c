@@ -299,7 +299,7 @@ void faults_heal(World *w)
         for (unsigned b = 0; b < HOSTS_COUNT; b++) {
             SimLink *l = simnet_link(w->net, a, b);
             l->cut = 0;
-            l->rate_bps = l->long_every_ns = 0;
+            l->bytes_per_s = l->long_every_ns = 0;
             l->loss_ppm = l->dup_ppm = l->late_ppm = l->reorder_ppm = l->corrupt_ppm = 0;
         }
     }

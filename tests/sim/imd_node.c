@@ -325,7 +325,7 @@ static void control_step(ImdNode *n)
     sim_flush_hellos(n->world, n->endpoint, n->socket, now);
     bool finished = member_finished(&n->member, now);
     sim_timer_at(n->world, &n->timer,
-                 time_min(member_deadline(&n->member), endpoint_deadline(n->endpoint)),
+                 min_u64(member_deadline(&n->member), endpoint_deadline(n->endpoint)),
                  n->clock_offset_ns);
     sim_heap_enter(was);
     if (finished) {

@@ -107,7 +107,7 @@ void manage_file_is_slow(ManageWorld *m, SimRng *r)
     Params *q = &m->w.p;
     q->link.delay_ns = sim_rng_spread(r, 20, 200) * NS_PER_US;
     q->link.jitter_ns = q->link.delay_ns;
-    q->link.rate_bps = q->link.loss_ppm = 0;
+    q->link.bytes_per_s = q->link.loss_ppm = 0;
     q->fault_every_ns = TIME_NEVER;
     q->fs.op_ns = 20 * q->link.delay_ns;
     q->fs.slow_ns = 5 * q->fs.op_ns;

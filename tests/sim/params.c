@@ -76,7 +76,7 @@ static void choose_network(Params *p, SimRng *r)
     l->late_max_ns = sim_rng_spread(r, 2 * l->delay_ns, 5 * NS_PER_S);
     l->corrupt_ppm = p->sealed ? maybe(r, 50000) : 0;
     if (sim_rng_below(r, 3) == 0) {
-        l->rate_bps = sim_rng_spread(r, 512 << 10, 64 << 20);
+        l->bytes_per_s = sim_rng_spread(r, 512 << 10, 64 << 20);
         l->queue_bytes = sim_rng_spread(r, 8 << 10, 512 << 10);
         if (p->datagram_max > 8972) /* larger ones are for loopback only */
             p->datagram_max = 8972;
@@ -228,7 +228,7 @@ static void make_calm(Params *p)
     p->link.loss_ppm %= 20000;
     p->link.reorder_ppm %= 50000;
     p->link.corrupt_ppm %= 10000;
-    p->link.rate_bps = 0;
+    p->link.bytes_per_s = 0;
     p->client_request.deadline_ns = 3 * NS_PER_S;
     p->transfer_deadline_ns = 2 * NS_PER_S;
     p->imd_deadline_ns = 2 * NS_PER_S;
@@ -400,7 +400,7 @@ static void scenario_large(Params *p, SimRng *r)
     p->datagram_max = 65507;
     p->sealed = p->rotating = false;
     p->fill_queue_bytes = 16 << 20;
-    p->link.rate_bps = 0;
+    p->link.bytes_per_s = 0;
     p->link.corrupt_ppm = 0;
     p->fs.split_ppm = 0;
     p->weights[DO_CLOSE] = 1;

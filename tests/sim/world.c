@@ -433,7 +433,7 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
           "link: delay %llu us, jitter %llu us, rate %llu, queue %llu; datagrams of %llu; "
           "allocations fail %u ppm",
           (unsigned long long)w->p.link.delay_ns / 1000,
-          (unsigned long long)w->p.link.jitter_ns / 1000, (unsigned long long)w->p.link.rate_bps,
+          (unsigned long long)w->p.link.jitter_ns / 1000, (unsigned long long)w->p.link.bytes_per_s,
           (unsigned long long)w->p.link.queue_bytes, (unsigned long long)w->p.datagram_max,
           w->p.no_memory_ppm);
     phase_enter(w, PHASE_RUN, w->p.duration_ns);

@@ -396,7 +396,7 @@ static void run_until(uint64_t until)
         }
         uint64_t next = TIME_NEVER;
         for (unsigned i = 0; i < CHANNELS; i++)
-            next = time_min(next, channel_next_ns(i));
+            next = min_u64(next, channel_next_ns(i));
         if (next > until)
             return;
         if (next > w.now)
@@ -430,7 +430,7 @@ static void pump(void)
     }
     uint64_t next = TIME_NEVER;
     for (unsigned i = 0; i < CHANNELS; i++)
-        next = time_min(next, channel_next_ns(i));
+        next = min_u64(next, channel_next_ns(i));
     assert_int_not_equal(next, TIME_NEVER);
     if (next > w.now)
         w.now = next;

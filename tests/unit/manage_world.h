@@ -682,13 +682,13 @@ static bool world_wait(World *w)
     for (unsigned i = 0; i < WORLD_SLOTS; i++) {
         WorldSlot *s = &w->slots[i];
         if (s->on && s->call.need == CACHE_JOB)
-            next = time_min(next, s->job.due_ns);
+            next = min_u64(next, s->job.due_ns);
         else if (s->on && s->call.need == CACHE_BLOCKED)
-            next = time_min(next, s->woken ? w->now_ns : s->call.until_ns);
+            next = min_u64(next, s->woken ? w->now_ns : s->call.until_ns);
     }
     for (unsigned i = 0; i < WORLD_BACKGROUND; i++)
         if (w->background[i].job.on)
-            next = time_min(next, w->background[i].job.due_ns);
+            next = min_u64(next, w->background[i].job.due_ns);
     if (next == TIME_NEVER)
         return false;
     if (next > w->now_ns)

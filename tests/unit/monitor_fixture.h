@@ -153,7 +153,7 @@ FIXTURE void look(void)
 FIXTURE void pass(uint64_t ns)
 {
     for (uint64_t end = h.now_ns + ns, next = h.now_ns + NS_PER_S; h.now_ns < end;) {
-        uint64_t t = time_min(time_min(monitor_deadline(h.monitor), next), end);
+        uint64_t t = min_u64(min_u64(monitor_deadline(h.monitor), next), end);
         h.console_idle += (double)(t > h.now_ns ? t - h.now_ns : 0) / 1e9;
         h.now_ns = t > h.now_ns ? t : h.now_ns;
         if (monitor_memory_due_ns(h.monitor) <= h.now_ns)

@@ -415,7 +415,7 @@ TEST(what_was_usual_is_forgotten_in_a_lending_too)
     (void)read_evicted(NS_PER_S, 20 * GIB);
     evicted += 200 * MIB;
     assert_true(read_evicted(NS_PER_S, 20 * GIB));
-    assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
+    assert_in_range(lending.loss.owed_bytes, 199 * MIB, 200 * MIB);
 }
 
 /* Nor is usual what was missed because of an earlier lending. */
@@ -432,7 +432,7 @@ TEST(what_was_missed_in_a_lending_is_not_usual)
     (void)read_evicted(NS_PER_S, 20 * GIB);
     evicted += 200 * MIB;
     assert_true(read_evicted(NS_PER_S, 20 * GIB));
-    assert_in_range(lending.owed_bytes, 199 * MIB, 200 * MIB);
+    assert_in_range(lending.loss.owed_bytes, 199 * MIB, 200 * MIB);
 }
 
 TEST(nor_what_goes_while_little_is_lent)
@@ -453,10 +453,10 @@ TEST(what_counts_as_reclaimed_later_is_given_back)
     evicted += 200 * MIB;
     limited += 200 * MIB;
     (void)read_evicted(NS_PER_S, 20 * GIB);
-    assert_int_equal(lending.owed_bytes, 0);
+    assert_int_equal(lending.loss.owed_bytes, 0);
     limited -= 200 * MIB;
     assert_true(read_evicted(NS_PER_S, 20 * GIB));
-    assert_int_equal(lending.owed_bytes, 200 * MIB);
+    assert_int_equal(lending.loss.owed_bytes, 200 * MIB);
 }
 
 /* A group that has reached its limit reads again and again what it has no room for, however much
@@ -474,7 +474,7 @@ TEST(nor_what_a_groups_limit_evicts)
     evicted += GIB;
     limited += GIB - 200 * MIB; /* the rest of it had to go for what is lent */
     assert_true(read_evicted(NS_PER_S, 20 * GIB));
-    assert_int_equal(lending.owed_bytes, 200 * MIB);
+    assert_int_equal(lending.loss.owed_bytes, 200 * MIB);
 }
 
 /* The counters are read less often than the rest. */
@@ -492,7 +492,7 @@ TEST(old_counters_say_nothing)
         lending_read(&lending, &m, 20 * GIB, now_ns);
         (void)lending_follow(&lending, UINT64_MAX, now_ns);
     }
-    assert_int_equal(lending.owed_bytes, 0);
+    assert_int_equal(lending.loss.owed_bytes, 0);
 }
 
 /* The kernel ages it where there is no room; then it would count as spare. */

@@ -46,7 +46,7 @@ static uint64_t least(const Timer *all, const bool *there)
     uint64_t due = TIME_NEVER;
     for (size_t i = 0; i < TIMERS; i++)
         if (there[i])
-            due = time_min(due, all[i].due_ns);
+            due = min_u64(due, all[i].due_ns);
     return due;
 }
 

@@ -113,7 +113,7 @@ TEST(read_transfer__clean_wire_with_jitter_sends_nothing_again)
         for (int k = 0; k < 2; k++) {
             s->w->wires[k].delay_ns = wires[i].delay_us * NS_PER_US;
             s->w->wires[k].jitter_ns = wires[i].jitter_us * NS_PER_US;
-            s->w->wires[k].rate_bps = wires[i].rate;
+            s->w->wires[k].bytes_per_s = wires[i].rate;
         }
         for (int k = 0; k < 200; k++)
             read_whole(s, 4096, k % 4 == 0 ? 500000 : 8192);
@@ -127,10 +127,10 @@ TEST(read_transfer__round_trip_is_measured)
 {
     ReadSim *s = sim_new(7);
     for (int k = 0; k < 2; k++)
-        s->w->wires[k] = (Wire){.delay_ns = 300 * NS_PER_US, .rate_bps = 0};
+        s->w->wires[k] = (Wire){.delay_ns = 300 * NS_PER_US, .bytes_per_s = 0};
     read_whole(s, 0, 4096);
     assert_int_equal(s->path.srtt_ns, 600 * NS_PER_US);
-    s->w->wires[TO_CLIENT].rate_bps = 10000000;
+    s->w->wires[TO_CLIENT].bytes_per_s = 10000000;
     for (int i = 0; i < 100; i++)
         read_whole(s, 0, 57344);
     assert_in_range(s->path.bytes_per_s, 9000000, 11000000);
@@ -275,7 +275,7 @@ TEST(read_transfer__silence_is_death_after_probes)
 TEST(read_transfer__slow_host_is_not_dead)
 {
     ReadSim *s = sim_new(42);
-    s->w->wires[TO_CLIENT].rate_bps = 20000; /* 8 KiB take 0.4 s */
+    s->w->wires[TO_CLIENT].bytes_per_s = 20000; /* 8 KiB take 0.4 s */
     s->config.deadline_ns = 300 * NS_PER_MS;
     read_whole(s, 0, 65536);
     sim_free(s);

@@ -148,7 +148,7 @@ TEST(write_transfer__clean_wire_with_jitter_sends_nothing_again)
         for (int k = 0; k < 2; k++) {
             s->w->wires[k].delay_ns = wires[i].delay_us * NS_PER_US;
             s->w->wires[k].jitter_ns = wires[i].jitter_us * NS_PER_US;
-            s->w->wires[k].rate_bps = wires[i].rate;
+            s->w->wires[k].bytes_per_s = wires[i].rate;
         }
         for (int k = 0; k < 200; k++)
             write_whole(s, k % 2 ? WRITE_DATA : WRITE_FILL, 4096, k % 4 == 0 ? 500000 : 8192);

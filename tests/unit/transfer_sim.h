@@ -17,8 +17,8 @@
 
 typedef struct Wire {
     uint64_t delay_ns;
-    uint64_t jitter_ns; /* keeps the order */
-    uint64_t rate_bps;  /* bytes a second; 0: without limit */
+    uint64_t jitter_ns;   /* keeps the order */
+    uint64_t bytes_per_s; /* bytes a second; 0: without limit */
     uint32_t loss_ppm, dup_ppm, reorder_ppm;
     uint64_t reorder_ns; /* at most so late is what is reordered, or duplicated */
     uint64_t drop_mask;  /* bit i: the i-th datagram from now on is lost; shifted as they go */
@@ -109,7 +109,7 @@ static inline bool world_send(SimWorld *w, enum Side side, uint8_t type, const u
 {
     Wire *wire = &w->wires[side];
     uint64_t start = wire->free_ns > w->now_ns ? wire->free_ns : w->now_ns;
-    wire->free_ns = start + (wire->rate_bps ? len * NS_PER_S / wire->rate_bps : 0);
+    wire->free_ns = start + (wire->bytes_per_s ? len * NS_PER_S / wire->bytes_per_s : 0);
     uint64_t at = wire->free_ns + wire->delay_ns + world_below(w, wire->jitter_ns);
     bool chosen = wire->drop_mask & 1;
     wire->drop_mask >>= 1;
@@ -140,7 +140,7 @@ static inline SimWorld *world_new(uint64_t seed)
     w->seed = seed;
     w->now_ns = 5 * NS_PER_S;
     for (int i = 0; i < 2; i++)
-        w->wires[i] = (Wire){.delay_ns = 50 * NS_PER_US, .rate_bps = 125000000};
+        w->wires[i] = (Wire){.delay_ns = 50 * NS_PER_US, .bytes_per_s = 125000000};
     return w;
 }
 
