@@ -1,16 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* Miss ratios of the cache's policies on generated and recorded traces, beside the best that any
- * could do (Belady's, which knows the future), as docs/policies.md shows them: --table or --svg.
- * The policies are the library's own, in its own core. */
+ * could do (Belady's, which knows the future), as docs/policies.md shows them; or on a trace of
+ * one's own. The policies are the library's own, in its own core. */
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "libmanage/core.h"
+#include "base/parse.h"
+#include "bench/policies_run.h"
+#include "bench/policies_trace.h"
+#include "dodo/manage.h"
+#include "examples/command_line.h"
 #include "tests/lib/cache_trace.h"
 
-enum { PIECE = CACHE_BLOCK, ROOMS = 6, COLUMNS = 5 };
+static const char help_text[] =
+    "Usage: policies --table | --svg\n"
+    "       policies --trace FILE --cache N[,N...] [--optimum] [--json]\n"
+    "Miss ratios of the region cache's replacement policies, in the library's own core.\n"
+    "\n"
+    "  --table            the table of docs/policies.md\n"
+    "  --svg              its plot\n"
+    "  --trace FILE       a trace: a block number a line, of one piece each; -: standard input\n"
+    "  --cache N[,N...]   sizes of the cache [pieces], at most 64 of them\n"
+    "  --optimum          also the fewest misses that any policy could have (Belady)\n"
+    "  --json             the result as one JSON object\n"
+    "  --help, --version\n"
+    "\n"
+    "A piece takes 4 KiB of memory while its cache is measured. Status: 0; 1: the trace cannot be\n"
+    "read; 2: bad command line.\n";
+
+enum { ROOMS = 6, COLUMNS = 7, SIZES_MAX = 64, PIECES_MAX = 1 << 26 };
+
+typedef struct Options {
+    bool table, svg, optimum, json;
+    const char *trace;
+    uint64_t sizes[SIZES_MAX]; /* [pieces] */
+    unsigned sizes_count;
+} Options;
 static const unsigned rooms[ROOMS] = {64, 128, 256, 512, 768, 1024};
 static const struct {
     const char *name, *colour;
@@ -19,104 +48,30 @@ static const struct {
                     {"MRU", "#d55e00", MANAGE_MRU},
                     {"first-in", "#009e73", MANAGE_FIRST_IN},
                     {"adaptive", "#cc79a7", MANAGE_ADAPTIVE},
+                    {"S3-FIFO", "#e69f00", MANAGE_S3_FIFO},
+                    {"SIEVE", "#56b4e9", MANAGE_SIEVE},
                     {"optimum", "#555555", -1}};
 static unsigned reads[TRACES];
 static double ratios[TRACES][ROOMS][COLUMNS];
 
-/* ---- the optimum ------------------------------------------------------------------------------
- */
-
-/* When each read's piece is read again; @len: never. */
-static void next_uses(const uint16_t *at, unsigned len, unsigned *next)
+static uint64_t misses(const PolicyTrace *t, uint64_t room, unsigned line)
 {
-    unsigned seen[TRACE_PIECES];
-    for (unsigned i = 0; i < TRACE_PIECES; i++)
-        seen[i] = len;
-    for (unsigned i = len; i-- > 0;) {
-        next[i] = seen[at[i]];
-        seen[at[i]] = i;
-    }
-}
-
-/* Out goes what is used again the latest; what just came, too, if that is it. */
-static unsigned optimum_misses(const uint16_t *at, unsigned len, unsigned room)
-{
-    static unsigned next[TRACE_LEN];
-    unsigned when[TRACE_PIECES] = {0}, count = 0, misses = 0; /* when: 0: not cached */
-    next_uses(at, len, next);
-    for (unsigned i = 0; i < len; i++) {
-        bool hit = when[at[i]] != 0;
-        misses += !hit;
-        count += !hit;
-        when[at[i]] = next[i];
-        if (count <= room)
-            continue;
-        unsigned latest = at[i];
-        for (unsigned k = 0; k < TRACE_PIECES; k++)
-            if (when[k] > when[latest])
-                latest = k;
-        when[latest] = 0;
-        count--;
-    }
-    return misses;
-}
-
-/* ---- the cache --------------------------------------------------------------------------------
- */
-
-static void released(void *ctx, void *file)
-{
-    (void)ctx;
-    (void)file;
-}
-
-static Cache *make(unsigned room, int policy, int *ret_rd)
-{
-    static int file;
-    const uint64_t len = (uint64_t)TRACE_PIECES * PIECE;
-    CacheConfig cfg;
-    cache_config_init(&cfg, (uint64_t)room * PIECE);
-    cfg.piece_bytes = PIECE;
-    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
-    cfg.remote = false;
-    Cache *c = cache_new(&cfg, &(CacheHooks){.file_release = released});
-    *ret_rd = c && cache_set_policy(c, policy) == 0 ? cache_open(c, len, len, &file, 0) : -1;
-    if (*ret_rd < 0) {
-        fprintf(stderr, "policies: no memory\n");
-        exit(1);
-    }
-    return c;
-}
-
-static unsigned policy_misses(const uint16_t *at, unsigned len, unsigned room, int policy)
-{
-    uint8_t buf[PIECE];
-    struct manage_stats st;
-    int rd;
-    Cache *c = make(room, policy, &rd);
-    for (unsigned i = 0; i < len; i++) {
-        CacheCall call;
-        cache_read_start(&call, c, rd, (off_t)at[i] * PIECE, buf, PIECE, 1);
-        while (call.need == CACHE_JOB)
-            cache_call_done(&call, c, &(CacheResult){.count = PIECE, .ns = 1}, 1);
-    }
-    cache_stats(c, &st);
-    cache_free(c);
-    return (unsigned)st.disk_reads;
+    return lines[line].policy < 0 ? optimum_misses(t, room)
+                                  : policy_misses(t, room, lines[line].policy);
 }
 
 static void measure(void)
 {
-    static uint16_t at[TRACE_LEN];
+    static uint16_t made[TRACE_LEN];
+    static uint32_t at[TRACE_LEN];
     for (unsigned t = 0; t < TRACES; t++) {
-        reads[t] = trace_make(t, at);
+        reads[t] = trace_make(t, made);
+        for (unsigned i = 0; i < reads[t]; i++)
+            at[i] = made[i];
+        PolicyTrace trace = {at, reads[t], TRACE_PIECES};
         for (unsigned r = 0; r < ROOMS; r++)
-            for (unsigned k = 0; k < COLUMNS; k++) {
-                unsigned misses = lines[k].policy < 0
-                                      ? optimum_misses(at, reads[t], rooms[r])
-                                      : policy_misses(at, reads[t], rooms[r], lines[k].policy);
-                ratios[t][r][k] = (double)misses / reads[t];
-            }
+            for (unsigned k = 0; k < COLUMNS; k++)
+                ratios[t][r][k] = (double)misses(&trace, rooms[r], k) / reads[t];
     }
 }
 
@@ -142,7 +97,7 @@ static void print_table(void)
     printf("| trace | cache |");
     for (unsigned k = 0; k < COLUMNS; k++)
         printf(" %s |", lines[k].name);
-    printf("\n|---|---:|---:|---:|---:|---:|---:|\n");
+    printf("\n|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (unsigned t = 0; t < TRACES; t++)
         for (unsigned r = 0; r < ROOMS; r++) {
             printf("| %s | %g%% |", r ? "" : traces[t].name, 100.0 * rooms[r] / TRACE_PIECES);
@@ -201,18 +156,102 @@ static void print_svg(void)
     printf("</svg>\n");
 }
 
+/* ---- a trace of one's own ---------------------------------------------------------------------
+ */
+
+static void print_cell(const Options *o, const PolicyTrace *t, unsigned size, unsigned line)
+{
+    uint64_t missed = misses(t, o->sizes[size], line);
+    double ratio = t->len ? (double)missed / (double)t->len : 0;
+    if (o->json)
+        printf("%s\n    {\"cache\": %" PRIu64 ", \"policy\": \"%s\", \"misses\": %" PRIu64
+               ", \"miss_ratio\": %.6f}",
+               size || line ? "," : "", o->sizes[size], lines[line].name, missed, ratio);
+    else
+        printf("%10" PRIu64 "  %-10s %12" PRIu64 " %11.4f\n", o->sizes[size], lines[line].name,
+               missed, ratio);
+}
+
+static int run_trace(const Options *o)
+{
+    CLEANUP_FREE uint32_t *at = NULL;
+    PolicyTrace t;
+    if (policy_trace_read(o->trace, &t, &at) < 0)
+        return 1;
+    if (o->json)
+        printf("{\"reads\": %zu, \"blocks\": %" PRIu32 ", \"results\": [", t.len, t.pieces);
+    else
+        printf("%zu reads of %" PRIu32 " blocks\n     cache  policy           misses  miss ratio\n",
+               t.len, t.pieces);
+    for (unsigned i = 0; i < o->sizes_count; i++)
+        for (unsigned k = 0; k < COLUMNS; k++)
+            if (lines[k].policy >= 0 || o->optimum)
+                print_cell(o, &t, i, k);
+    if (o->json)
+        printf("\n]}\n");
+    return 0;
+}
+
+/* ---- the command line -------------------------------------------------------------------------
+ */
+
+static int parse_sizes(void *options, const char *arg)
+{
+    Options *o = options;
+    for (o->sizes_count = 0; o->sizes_count < SIZES_MAX; arg++) {
+        char number[24] = "";
+        size_t len = strcspn(arg, ",");
+        if (len >= sizeof number)
+            return -1;
+        memcpy(number, arg, len);
+        if (parse_u64(number, 1, PIECES_MAX, &o->sizes[o->sizes_count++]) < 0)
+            return -1;
+        arg += len;
+        if (!*arg)
+            return 0;
+    }
+    return -1;
+}
+
+static const char *find_fault(const void *options, char *text)
+{
+    const Options *o = options;
+    (void)text;
+    if (o->table + o->svg + (o->trace != NULL) != 1)
+        return "one of --table, --svg and --trace is needed";
+    if (o->trace && o->sizes_count == 0)
+        return "--trace needs --cache";
+    return o->trace || !(o->sizes_count || o->optimum || o->json)
+               ? NULL
+               : "--cache, --optimum and --json go with --trace";
+}
+
+static const CommandOption option_table[] = {
+    {"table", OPTION_FLAG, offsetof(Options, table)},
+    {"svg", OPTION_FLAG, offsetof(Options, svg)},
+    {"trace", OPTION_TEXT, offsetof(Options, trace)},
+    {"cache", OPTION_OTHER, .parse = parse_sizes},
+    {"optimum", OPTION_FLAG, offsetof(Options, optimum)},
+    {"json", OPTION_FLAG, offsetof(Options, json)},
+    {0},
+};
+
 int main(int argc, char **argv)
 {
-    bool table = argc == 2 && strcmp(argv[1], "--table") == 0;
-    bool svg = argc == 2 && strcmp(argv[1], "--svg") == 0;
-    if (!table && !svg) {
-        fprintf(stderr, "Usage: policies --table | --svg\n");
-        return 2;
+    const CommandLine line = {"policies", "policies " DODO_VERSION, help_text, option_table,
+                              find_fault};
+    Options o = {0};
+    int status = 0;
+    if (command_line_parse(&line, &o, argc, argv, &status))
+        return status;
+    if (o.trace) {
+        status = run_trace(&o);
+    } else {
+        measure();
+        if (o.table)
+            print_table();
+        else
+            print_svg();
     }
-    measure();
-    if (table)
-        print_table();
-    else
-        print_svg();
-    return fflush(stdout) ? 1 : 0;
+    return fflush(stdout) ? 1 : status;
 }

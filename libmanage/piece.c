@@ -165,9 +165,9 @@ static void directory_remove(Cache *c, Piece *p)
     *(e->newer ? &e->newer->older : &c->dir.newest) = e->older;
     c->dir.entries--;
     c->dir.bytes -= p->len;
-    manage_entry_unlink(e);
     if (c->policy->removed)
         c->policy->removed(c->policy_self, e);
+    manage_entry_unlink(e);
 }
 
 static void ahead_end(Cache *c, Piece *p)

@@ -57,7 +57,11 @@ enum {
     DODO_MANAGE_FIRST_IN = 2,
     /** What was used more often stays, by an estimate that forgets; new pieces are given a chance,
      *  a longer one where that pays (W-TinyLFU): for programs whose habits are not known. */
-    DODO_MANAGE_ADAPTIVE = 3
+    DODO_MANAGE_ADAPTIVE = 3,
+    /** What is used again while it is new stays; cheap, and resistant to scans (S3-FIFO). */
+    DODO_MANAGE_S3_FIFO = 4,
+    /** The oldest piece that was not used of late goes first (SIEVE). */
+    DODO_MANAGE_SIEVE = 5
 };
 
 /**
@@ -181,8 +185,8 @@ DODO_API DODO_CHECK int dodo_cclose(int rd);
 
 /**
  * dodo_csetPolicy() - choose the replacement policy of the cache
- * @policy: DODO_MANAGE_LRU, DODO_MANAGE_MRU, DODO_MANAGE_FIRST_IN, DODO_MANAGE_ADAPTIVE, or a
- *          number from dodo_manage_register_policy()
+ * @policy: DODO_MANAGE_LRU, DODO_MANAGE_MRU, DODO_MANAGE_FIRST_IN, DODO_MANAGE_ADAPTIVE,
+ *          DODO_MANAGE_S3_FIFO, DODO_MANAGE_SIEVE, or a number from dodo_manage_register_policy()
  *
  * What is cached stays so; the new policy hears of each piece, in the order of their last use.
  *
@@ -289,7 +293,8 @@ typedef struct DODO_TAG_(DodoManagePolicy, manage_policy) {
     /** Reclamation: which piece, not busy, leaves to make room? NULL: none, and the read goes past
      *  the cache. May be asked again without the last answer having left. */
     DodoManageEntry *(*reclaim)(void *self, const DodoManageDirectory *dir);
-    /** @e leaves; NULL here: taking it out of the list is all there is to do. */
+    /** @e leaves, and is still in its list; NULL here: taking it out of that is all there is to
+     *  do. */
     void (*removed)(void *self, DodoManageEntry *e);
 } DodoManagePolicy;
 
@@ -330,6 +335,8 @@ static inline void dodo_manage_entry_move_before(DodoManageEntry *at, DodoManage
 #define MANAGE_MRU DODO_MANAGE_MRU
 #define MANAGE_FIRST_IN DODO_MANAGE_FIRST_IN
 #define MANAGE_ADAPTIVE DODO_MANAGE_ADAPTIVE
+#define MANAGE_S3_FIFO DODO_MANAGE_S3_FIFO
+#define MANAGE_SIEVE DODO_MANAGE_SIEVE
 #define MANAGE_CACHE_BYTES DODO_MANAGE_CACHE_BYTES
 #define MANAGE_READAHEAD_BYTES DODO_MANAGE_READAHEAD_BYTES
 #define MANAGE_ENTRY_BUSY DODO_MANAGE_ENTRY_BUSY

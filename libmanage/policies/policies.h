@@ -6,7 +6,8 @@
 
 #include "dodo/manage.h"
 
-extern const struct manage_policy policy_lru, policy_mru, policy_first_in, policy_adaptive;
+extern const struct manage_policy policy_lru, policy_mru, policy_first_in, policy_adaptive,
+    policy_s3_fifo, policy_sieve;
 
 /* By its number (MANAGE_LRU, ...); NULL: none. */
 const struct manage_policy *policy_builtin(int number);

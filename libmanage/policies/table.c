@@ -3,10 +3,9 @@
 #include "libmanage/policies/policies.h"
 
 static const struct manage_policy *const policies[] = {
-    [MANAGE_LRU] = &policy_lru,
-    [MANAGE_MRU] = &policy_mru,
-    [MANAGE_FIRST_IN] = &policy_first_in,
-    [MANAGE_ADAPTIVE] = &policy_adaptive,
+    [MANAGE_LRU] = &policy_lru,           [MANAGE_MRU] = &policy_mru,
+    [MANAGE_FIRST_IN] = &policy_first_in, [MANAGE_ADAPTIVE] = &policy_adaptive,
+    [MANAGE_S3_FIFO] = &policy_s3_fifo,   [MANAGE_SIEVE] = &policy_sieve,
 };
 enum { POLICIES = sizeof policies / sizeof *policies };
 

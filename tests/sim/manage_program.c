@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
+#include "libmanage/policies/policies.h"
 #include "tests/sim/manage.h"
 
 static bool chance(User *u, uint32_t ppm)
@@ -318,9 +319,9 @@ static void do_change(UserThread *t)
 static void do_policy(User *u)
 {
     SimHeap *was = sim_heap_enter(&u->heap);
-    int policy = (int)sim_rng_below(&u->rng, 5);
+    int count = policy_builtin_count(), policy = (int)sim_rng_below(&u->rng, (uint64_t)count + 1);
     int result = cache_set_policy(u->cache, policy);
-    if (policy == 4 ? result != -EINVAL : result != 0 && !u->heap.fail_ppm)
+    if (policy == count ? result != -EINVAL : result != 0 && !u->heap.fail_ppm)
         violate(&u->m->w, "csetPolicy(%d) gave %d", policy, result);
     sim_heap_enter(was);
 }

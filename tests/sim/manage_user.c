@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program's process: the cache's core and the client's core in it, its threads, each with a
  * channel, and what feeds them. A killed one is gone between two of its steps. */
+#include "libmanage/policies/policies.h"
 #include "tests/sim/manage.h"
 
 /* Runs for each thread that there is. */
@@ -459,7 +460,8 @@ static void cache_start(User *u)
     if (!u->cache)
         abort();
     cache_copy_cost(u->cache, 4096, m->p.copy_ns);
-    if (cache_set_policy(u->cache, (int)sim_rng_below(&u->rng, 4)) < 0)
+    if (cache_set_policy(u->cache, (int)sim_rng_below(&u->rng, (uint64_t)policy_builtin_count())) <
+        0)
         abort();
 }
 

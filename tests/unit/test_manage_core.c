@@ -32,13 +32,14 @@ static void odd_use(void *self, struct manage_entry *e)
     (void)self;
     e->state[0]++;
 }
+static int odd_number; /* the last that there is */
 static const struct manage_policy odd = {
     .size = sizeof odd, .name = "odd", .read = odd_use, .write = odd_use, .reclaim = odd_reclaim};
 
 static void change_policy(World *w)
 {
-    int policy = (int)sim_rng_below(&w->rng, 6);
-    WORLD_CHECK(w, cache_set_policy(w->cache, policy) == (policy > 4 ? -EINVAL : 0));
+    int policy = (int)sim_rng_below(&w->rng, (uint64_t)odd_number + 2);
+    WORLD_CHECK(w, cache_set_policy(w->cache, policy) == (policy > odd_number ? -EINVAL : 0));
 }
 
 static void heal(World *w)
@@ -112,8 +113,9 @@ static void run_seed(uint64_t seed)
     world_init(w, seed);
     odd_picks = (unsigned)seed;
 
-    WORLD_CHECK(w, cache_register_policy(w->cache, &odd) == 4);
-    WORLD_CHECK(w, cache_set_policy(w->cache, (int)(seed % 5)) == 0);
+    odd_number = cache_register_policy(w->cache, &odd);
+    WORLD_CHECK(w, odd_number > 0);
+    WORLD_CHECK(w, cache_set_policy(w->cache, (int)(seed % ((uint64_t)odd_number + 1))) == 0);
     unsigned steps = (unsigned)sim_rng_spread(&w->rng, 50, 1500);
     for (unsigned n = 0; n < steps; n++) {
         world_act(w, true);

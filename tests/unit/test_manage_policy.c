@@ -208,6 +208,159 @@ TEST(adaptive__follows_a_program_that_moves_on)
     cache_free(c);
 }
 
+/* ---- those of first-in-first-out queues -------------------------------------------------------
+ */
+
+/* An array, the oldest first, of what is cached, or was. */
+typedef struct Order {
+    unsigned of[TRACE_PIECES], count;
+} Order;
+
+static int order_find(const Order *o, unsigned piece)
+{
+    for (unsigned i = 0; i < o->count; i++)
+        if (o->of[i] == piece)
+            return (int)i;
+    return -1;
+}
+
+static unsigned order_take(Order *o, unsigned at)
+{
+    unsigned piece = o->of[at];
+    memmove(&o->of[at], &o->of[at + 1], (--o->count - at) * sizeof o->of[0]);
+    return piece;
+}
+
+static void order_add(Order *o, unsigned piece)
+{
+    o->of[o->count++] = piece;
+}
+
+typedef struct SieveReference {
+    Order order;
+    unsigned room, hand;
+    bool used[TRACE_PIECES];
+} SieveReference;
+
+/* Was it a hit? */
+static bool sieve_read(void *reference, unsigned piece)
+{
+    SieveReference *ref = reference;
+    bool hit = order_find(&ref->order, piece) >= 0;
+    if (hit) {
+        ref->used[piece] = true;
+        return true;
+    }
+    while (ref->order.count == ref->room) {
+        unsigned looked_at = ref->order.of[ref->hand];
+        if (ref->used[looked_at])
+            ref->hand++;
+        else
+            (void)order_take(&ref->order, ref->hand);
+        ref->used[looked_at] = false;
+        if (ref->hand == ref->order.count)
+            ref->hand = 0;
+    }
+    order_add(&ref->order, piece);
+    return false;
+}
+
+typedef struct S3FifoReference {
+    Order small, main, ghost;
+    unsigned room, uses[TRACE_PIECES];
+    bool full;
+} S3FifoReference;
+
+static void s3_fifo_make_room(S3FifoReference *ref)
+{
+    const unsigned small_room = ref->room / 10;
+    ref->full = true;
+    while (ref->small.count + ref->main.count == ref->room)
+        if (ref->small.count >= small_room && ref->small.count > 0) {
+            unsigned piece = order_take(&ref->small, 0);
+            if (ref->uses[piece] >= 2) {
+                ref->uses[piece] = 0;
+                order_add(&ref->main, piece);
+            } else {
+                order_add(&ref->ghost, piece);
+                if (ref->ghost.count > ref->room - small_room)
+                    (void)order_take(&ref->ghost, 0);
+            }
+        } else {
+            unsigned piece = order_take(&ref->main, 0);
+            if (ref->uses[piece] > 0) {
+                ref->uses[piece]--;
+                order_add(&ref->main, piece);
+            }
+        }
+}
+
+static bool s3_fifo_read(void *reference, unsigned piece)
+{
+    S3FifoReference *ref = reference;
+    if (order_find(&ref->small, piece) >= 0 || order_find(&ref->main, piece) >= 0) {
+        ref->uses[piece] += ref->uses[piece] < 3;
+        return true;
+    }
+    if (ref->small.count + ref->main.count == ref->room)
+        s3_fifo_make_room(ref);
+    int ghost = order_find(&ref->ghost, piece);
+    if (ghost >= 0)
+        (void)order_take(&ref->ghost, (unsigned)ghost);
+    ref->uses[piece] = 0;
+    bool spare = !ref->full && ref->small.count + 1 > ref->room / 10;
+    order_add(ghost >= 0 || spare ? &ref->main : &ref->small, piece);
+    return false;
+}
+
+/* Reads that were answered otherwise than by the reference; how many more it answered. */
+typedef struct Differences {
+    unsigned len, reads;
+    int more;
+} Differences;
+
+static Differences compare_with(int policy, unsigned trace, unsigned room,
+                                bool (*read)(void *reference, unsigned piece), void *reference)
+{
+    static uint16_t at[TRACE_LEN];
+    int rd;
+    Cache *c = make(room, policy, &rd);
+    Differences d = {.len = trace_make(trace, at)};
+    for (unsigned i = 0; i < d.len; i++) {
+        bool hit = cache_state(c, rd, (uint64_t)at[i] * PIECE) == CACHE_LOCAL;
+        cache_access(c, rd, at[i], 1);
+        bool theirs = read(reference, at[i]);
+        d.reads += hit != theirs;
+        d.more += theirs - hit;
+    }
+    assert_true(cache_check(c));
+    cache_free(c);
+    return d;
+}
+
+TEST(sieve__as_the_reference)
+{
+    static const unsigned rooms[] = {1, 2, 40, 510};
+    for (unsigned t = 0; t < TRACES; t++)
+        for (unsigned r = 0; r < ARRAY_SIZE(rooms); r++) {
+            SieveReference ref = {.room = rooms[r]};
+            assert_int_equal(compare_with(MANAGE_SIEVE, t, rooms[r], sieve_read, &ref).reads, 0);
+        }
+}
+
+/* Not quite: what left is remembered by its hash, and a little longer or shorter. */
+TEST(s3_fifo__nearly_as_the_reference)
+{
+    static const unsigned rooms[] = {10, 40, 510};
+    for (unsigned t = 0; t < TRACES; t++)
+        for (unsigned r = 0; r < ARRAY_SIZE(rooms); r++) {
+            S3FifoReference ref = {.room = rooms[r]};
+            Differences d = compare_with(MANAGE_S3_FIFO, t, rooms[r], s3_fifo_read, &ref);
+            if ((unsigned)abs(d.more) > d.len / 40)
+                fail_msg("%s, %u pieces: %d of %u reads", traces[t].name, rooms[r], d.more, d.len);
+        }
+}
+
 /* ---- changing it ----------------------------------------------------------------------------- */
 
 TEST(set_policy__unknown_changes_nothing)
