@@ -45,6 +45,8 @@ struct SimNet {
     SimLink links[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
     SimSocket sockets[SIM_SOCKETS_MAX];
     SimNetCounters counters;
+    SimWatchFn watch;
+    void *watch_ctx;
 };
 
 static void *must(void *p)
@@ -324,6 +326,10 @@ void simnet_send(SimNet *n, const SimSocket *s, const Addr *to, const uint8_t *d
         draw[i] = sim_rng_u64(&n->rng);
     SimLink *l = simnet_link(n, host_of(&s->addr), host_of(to));
     n->counters.sent++;
+    if (n->watch && !n->watch(n->watch_ctx, &s->addr, to, datagram, len)) {
+        n->counters.lost++;
+        return;
+    }
     if (l->cut) {
         n->counters.cut++;
         return;
@@ -351,6 +357,12 @@ void simnet_send(SimNet *n, const SimSocket *s, const Addr *to, const uint8_t *d
         n->counters.late++;
         launch(n, &s->addr, to, datagram, len, arrival + draw[6] % (l->late_max_ns + 1), 0);
     }
+}
+
+void simnet_watch(SimNet *n, SimWatchFn watch, void *ctx)
+{
+    n->watch = watch;
+    n->watch_ctx = ctx;
 }
 
 const SimNetCounters *simnet_counters(const SimNet *n)

@@ -80,6 +80,11 @@ bool simnet_drain_one(SimNet *n, SimSocket *s);
 void simnet_send(SimNet *n, const SimSocket *s, const Addr *to, const uint8_t *datagram,
                  size_t len);
 
+/* @watch sees each datagram as it is sent, and loses it by returning false. */
+typedef bool (*SimWatchFn)(void *ctx, const Addr *from, const Addr *to, const uint8_t *datagram,
+                           size_t len);
+void simnet_watch(SimNet *n, SimWatchFn watch, void *ctx);
+
 typedef struct SimNetCounters {
     uint64_t sent, delivered, lost, cut, duplicated, late, reordered, corrupted, overrun, nobody;
 } SimNetCounters;

@@ -229,10 +229,8 @@ static void first_start(World *w, unsigned index)
     process_start(&w->processes[index]);
 }
 
-static void world_make(World *w, uint64_t seed, int scenario)
+void programs_make(World *w)
 {
-    w->seed = seed;
-    params_choose(&w->p, seed, scenario);
     cluster_make(w, 0x776f726c);
     for (unsigned i = 0; i < w->p.client_hosts; i++)
         make_files(w, i);
@@ -258,7 +256,7 @@ static void free_buffers(Thread *t)
     vector_free(t);
 }
 
-static void world_end(World *w)
+void programs_end(World *w)
 {
     const SimNetCounters *c = simnet_counters(w->net);
     cover_add(w, COVER_NET_LOST, c->lost);
@@ -426,7 +424,9 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
         abort();
     w->cover = cover_sum;
     w->trace = trace;
-    world_make(w, seed, scenario);
+    w->seed = seed;
+    params_choose(&w->p, seed, scenario);
+    programs_make(w);
     story(w, "seed %" PRIu64 ", scenario %s, %s", seed, scenario_name(w->p.scenario),
           w->p.sealed ? "sealed" : "not sealed");
     story(w,
@@ -448,6 +448,6 @@ void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, u
                        .failed = w->violation[0] != '\0',
                        .violation_ns = w->violation_ns};
     memcpy(ret->violation, w->violation, sizeof ret->violation);
-    world_end(w);
+    programs_end(w);
     free(w);
 }

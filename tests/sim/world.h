@@ -671,6 +671,9 @@ typedef struct SimResult {
     char violation[512];
     uint64_t violation_ns;
 } SimResult;
+/* All of it, from @w->seed and @w->p; nothing has started yet. */
+void programs_make(World *w);
+void programs_end(World *w);
 /* Runs one seed. @scenario < 0: the seed's own choice. Invariants are checked after every
  * @check_every events. */
 void world_run(uint64_t seed, int scenario, unsigned check_every, FILE *trace, uint64_t *cover,
