@@ -112,7 +112,8 @@ static int benchmark(const Options *o)
                                .policy = o->policy,
                                .size_bytes = o->size_bytes,
                                .region_bytes = o->region_bytes,
-                               .region_flags = DODO_RDONLY};
+                               .region_flags = DODO_RDONLY,
+                               .prefetch = o->prefetch};
     Source source;
     int r = source_open(&source, &settings);
     run.iteration_ns = calloc(o->iterations, sizeof *run.iteration_ns);

@@ -24,7 +24,7 @@ typedef struct Options {
     bool compute_sleeps;
     enum Pattern pattern;
     uint64_t hot_data_percent, hot_requests_percent;
-    bool make, json, progress, histogram;
+    bool make, json, progress, histogram, prefetch;
 } Options;
 
 /* 0: go on; else the program ends with *ret_status (--help, --version, a bad command line). */

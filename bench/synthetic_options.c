@@ -26,9 +26,13 @@ static const char help_text[] =
     "  --hot-data PERCENT    of the set that is hot in hotcold (default: 20)\n"
     "  --hot-requests PERCENT  that go there (default: 80)\n"
     "  --backend BACKEND     disk, dodo, or manage, the region cache (default: dodo)\n"
-    "  --policy NAME         replacement policy of manage's cache: lru (the default), mru or "
-    "first-in\n"
+    "  --policy NAME         replacement policy of manage's cache: lru (the default), mru, "
+    "first-in,\n"
+    "                        adaptive, s3-fifo or sieve\n"
     "  --region-size SIZE    bytes of each Dodo region (default: 1M)\n"
+    "  --prefetch            announce each Dodo region that is opened: it is read as a whole, in "
+    "the\n"
+    "                        background (dodo_prefetch)\n"
     "  --compute-time TIME   computing between requests (default: 0; the paper has 10ms)\n"
     "  --compute HOW         spin, which takes a processor (the default), or sleep\n"
     "  --seed N              of the random numbers (default: 1)\n"
@@ -81,6 +85,7 @@ static const CommandOption option_table[] = {
     {"hot-data", OPTION_COUNT, AT(hot_data_percent), 1, 99},
     {"hot-requests", OPTION_COUNT, AT(hot_requests_percent), 0, 100},
     {"histogram", OPTION_FLAG, AT(histogram)},
+    {"prefetch", OPTION_FLAG, AT(prefetch)},
     {"seed", OPTION_COUNT, AT(seed), 0, UINT64_MAX},
     {"json", OPTION_FLAG, AT(json)},
     {"progress", OPTION_FLAG, AT(progress)},
@@ -103,6 +108,8 @@ static const char *find_fault(const void *options, char *text)
         return "these are too many requests: give a larger --request or fewer --iterations";
     if (o->region_bytes == 0 || o->region_bytes > INT64_MAX)
         return "--region-size must be at least 1";
+    if (o->prefetch && o->backend != &backend_dodo)
+        return "--prefetch is for --backend dodo";
     if (o->policy && !backend_has_policy(o->backend, o->policy))
         return "the back end has no such --policy";
     return NULL;

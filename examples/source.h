@@ -41,6 +41,7 @@ typedef struct SourceSettings {
     uint64_t size_bytes;   /* as much of the file is used; 0: all of it */
     uint64_t region_bytes; /* of each region */
     unsigned region_flags; /* of dodo_mopen_flags(); without DODO_RDONLY the file is written too */
+    bool prefetch; /* regions that are opened are read as a whole, in the background (dodo) */
 } SourceSettings;
 
 /* Where the bytes came from. */

@@ -31,6 +31,8 @@ static int region_descriptor(Source *s, uint64_t index)
                            s->settings->region_flags);
     if (*rd >= 0) {
         s->sources.regions_opened++;
+        if (s->settings->prefetch)
+            (void)dodo_prefetch(*rd, 0, region_bytes); /* but a hint */
         return *rd;
     }
     s->sources.regions_failed++;

@@ -11,7 +11,8 @@
 #include "base/num.h"
 
 /* Their numbers are MANAGE_LRU and on. */
-static const char *const policies[] = {"lru", "mru", "first-in", NULL};
+static const char *const policies[] = {"lru",     "mru",   "first-in", "adaptive",
+                                       "s3-fifo", "sieve", NULL};
 
 static unsigned open_sources;
 static struct manage_stats before; /* what was done before the first of them was opened */

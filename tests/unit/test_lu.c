@@ -149,7 +149,13 @@ TEST(dodo__without_a_manager_is_the_file)
 /* Through a region cache of a few pieces, with each policy, the factors are those of the disk. */
 TEST(manage__finds_the_same)
 {
-    static const char *const policies[] = {"", "--policy lru", "--policy mru", "--policy first-in"};
+    static const char *const policies[] = {"",
+                                           "--policy lru",
+                                           "--policy mru",
+                                           "--policy first-in",
+                                           "--policy adaptive",
+                                           "--policy s3-fifo",
+                                           "--policy sieve"};
     const LuLayout l = {120, 16, 3};
     const size_t bytes = 120 * 120 * sizeof(double);
     double *disk = malloc(bytes), *manage = malloc(bytes);
