@@ -78,7 +78,7 @@ static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const Wi
     Region *r = find_own(m, c, &op.address);
     if (!r)
         return STATUS_GONE;
-    if (op.mode == CLOSE_RELEASE && !(r->flags & REGION_RETAIN))
+    if (op.mode == CLOSE_RELEASE && !r->retain)
         return STATUS_INVALID;
     m->stats.closes++;
     if (cmd_host_silent(m, r->host)) {

@@ -157,7 +157,7 @@ typedef struct Region {
     uint32_t opening;
     uint32_t list_mark;
     uint8_t state; /* enum RegionState */
-    uint8_t flags; /* REGION_RDONLY, REGION_RETAIN */
+    bool retain;   /* it may be kept when it is closed */
     union {
         struct {
             CmdClient *client;

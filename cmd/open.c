@@ -168,7 +168,7 @@ static void open_allocated(Manager *m, const Call *call, int status, const uint8
         open_alloc(m, t);
         return;
     }
-    r->flags = (uint8_t)t->open.flags;
+    r->retain = t->open.flags & REGION_RETAIN;
     r->imd_request = call->request->id;
     open_succeed(m, t, r, &given, false);
 }
@@ -246,7 +246,6 @@ static void open_reopened(Manager *m, const Call *call, int status, const uint8_
     if (given_decode(call, status, body, len, &given) && given.address.region == r->region &&
         given.address.opening > r->opening) {
         cmd_region_set_opening(r, given.address.opening);
-        r->flags = (uint8_t)t->open.flags;
         r->imd_request = call->request->id;
         open_succeed(m, t, r, &given, true);
         return;

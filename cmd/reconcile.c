@@ -200,7 +200,7 @@ static void listed_new(Manager *m, Host *h, const RegionListing *l)
     r->len = l->len;
     r->region = l->address.region;
     r->opening = l->address.opening;
-    r->flags = (uint8_t)(l->flags & ~(uint32_t)REGION_RELEASED);
+    r->retain = l->flags & REGION_RETAIN;
     r->list_mark = h->list.mark;
     cmd_region_add(m, r, h);
     attach(m, r, l, c);
@@ -239,7 +239,6 @@ static void listed_known(Manager *m, Host *h, Region *r, const RegionListing *l,
     }
     cmd_region_detach(m, r);
     cmd_region_set_opening(r, l->address.opening);
-    r->flags = (uint8_t)(l->flags & ~(uint32_t)REGION_RELEASED);
     attach(m, r, l, c);
     m->stats.reconciled++;
 }

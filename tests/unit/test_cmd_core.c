@@ -259,6 +259,19 @@ TEST(host__new_session_gets_what_is_under_way)
     rig_free(rig);
 }
 
+/* It said HELLO again: the session that it had before may end at any time. */
+TEST(host__an_older_session_closes)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    Session older = imd->session;
+    manager_session_closed(rig->m, &older);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
 /* ---- STATUS --------------------------------------------------------------------------------- */
 
 TEST(status__tells_of_hosts)

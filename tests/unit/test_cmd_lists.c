@@ -205,6 +205,31 @@ TEST(listing__full_directory_takes_no_more_and_rests)
     unsigned asked = lists_asked(rig);
     rig_live(rig, 50);
     assert_int_equal(lists_asked(rig), asked);
+    assert_int_equal(imd->count, 25); /* none gave way to others of its kind */
+    rig_free(rig);
+}
+
+/* An open region must be known, so that it is freed when its client has gone. */
+TEST(listing__kept_ones_give_way_to_an_open_one)
+{
+    ManagerConfig config = rig_config();
+    config.regions_max = 10;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_new(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    for (unsigned i = 0; i < 12; i++)
+        imd->regions[imd->count++] =
+            (RegionListing){.address = {imd->session.peer_epoch, i + 1, 1, {{1}}},
+                            .client = i == 11 ? c->session.peer_id : (Id128){{0}},
+                            .key = key_of((uint8_t)i),
+                            .len = KIB,
+                            .flags = REGION_RETAIN | (i == 11 ? 0 : (uint32_t)REGION_RELEASED),
+                            .port = 9000};
+    c->open[c->count++] = imd->regions[11].address;
+    imd_join(rig, imd);
+    rig_live(rig, 5);
+    assert_int_equal(client_close(rig, c, &imd_region(imd, 12)->address, CLOSE_FREE, 0), STATUS_OK);
+    assert_null(imd_region(imd, 12));
     rig_free(rig);
 }
 

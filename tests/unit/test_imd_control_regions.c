@@ -285,6 +285,7 @@ CASE(released__goes_with_age)
     f->now_ns = start + AGE_NS - 1;
     imd_control_expire(f->c, f->now_ns);
     assert_int_equal(f->commands_count, 0);
+    assert_int_equal(imd_control_deadline(f->c), start + AGE_NS); /* no beat is due before */
     elapse(f, 1);
     ImdCommand drop = expect_command(f, IMD_DROP);
     assert_int_equal(drop.region.region, a.region);
