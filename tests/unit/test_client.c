@@ -737,6 +737,21 @@ CASE(alive__tells_of_memory_that_was_not_taken)
     assert_in_range(w.alives, 1, 2);
 }
 
+/* The last region is lost: its host may still hold it, and the manager must hear that nobody claims
+ * it. Then there is nothing more to say. */
+CASE(alive__once_more_after_the_last_region)
+{
+    uint8_t buf[4096];
+    int rd = open_at(4096, 0, 0);
+    run_until(w.now + 12 * NS_PER_S); /* what opening it had to say is said */
+    w.imd_dead = true;
+    assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
+    unsigned before = w.alives;
+    run_until(w.now + 60 * NS_PER_S);
+    assert_int_equal(w.alives, before + 1);
+    (void)close_rd(rd);
+}
+
 CASE(claim__lists_what_is_held)
 {
     int rds[100];

@@ -127,6 +127,24 @@ TEST(keys_set__renews_within_a_minute)
     pair_deinit(&p);
 }
 
+/* A key file is read again while the renewal is under way: its answer counts all the same. */
+TEST(keys_set__again_does_not_begin_again)
+{
+    Pair p;
+    Session *t;
+    const ClusterKey both[] = {pair_key(7), pair_key(1)};
+    pair_init(&p, 1);
+    Session *s = pair_up(&p, &t);
+    assert_int_equal(endpoint_keys_set(p.b, both, 2, p.now_ns), 0);
+    assert_int_equal(endpoint_keys_set(p.a, both, 2, p.now_ns), 0);
+    Dgram hello = output(p.a, p.now_ns);
+    Got got = give_b(&p, &hello);
+    assert_int_equal(endpoint_keys_set(p.a, both, 2, p.now_ns), 0);
+    assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+    assert_int_equal(session_core(s)->key, 0);
+    pair_deinit(&p);
+}
+
 /* Who has only the key that was stolen is out. */
 TEST(keys_set__ends_sessions_of_a_key_that_is_gone)
 {
