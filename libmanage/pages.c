@@ -15,6 +15,8 @@ static void *map(size_t bytes)
         return NULL;
     /* Not before it is known to be worth its memory: from huge pages it is hard to give back. */
     (void)madvise(base, bytes, MADV_NOHUGEPAGE);
+    /* A child starts without regions: copying the tables of these pages would be most of a fork. */
+    (void)madvise(base, bytes, MADV_DONTFORK);
     return base;
 }
 

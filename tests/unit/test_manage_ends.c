@@ -219,6 +219,31 @@ static void fork__child_holds_no_range(void)
     CHECK(close(ends[1]) == 0 && scenario_wait(pid) == 0);
 }
 
+static unsigned long mapped_pages(void)
+{
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    CHECK(f && fscanf(f, "%lu", &pages) == 1);
+    fclose(f);
+    return pages;
+}
+
+/* Nor the parent's cache: a fork that copies its page tables takes tens of milliseconds. */
+static void fork__child_has_no_cache(void)
+{
+    enum { CACHE = 64 << 20 };
+    CHECK(dodo_manage_set(MANAGE_CACHE_BYTES, CACHE) == 0);
+    int fd = scenario_file(FILE_BYTES, byte_at), rd = open_good(FILE_BYTES, fd, 0);
+    unsigned long before = mapped_pages(), page = (unsigned long)sysconf(_SC_PAGESIZE);
+    pid_t pid = fork();
+    if (pid == 0) {
+        forked_child = true;
+        _exit(mapped_pages() + CACHE / page <= before ? 0 : 1);
+    }
+    CHECK(scenario_wait(pid) == 0);
+    CHECK(cclose(rd) == 0);
+}
+
 /* ---- files that do not take it ----------------------------------------------------------------
  */
 
@@ -522,6 +547,7 @@ static const Scenario scenarios[] = {
     SCENARIO(end__exit_at_once_flushes_nothing),
     SCENARIO(fork__child_starts_with_nothing),
     SCENARIO(fork__child_holds_no_range),
+    SCENARIO(fork__child_has_no_cache),
     SCENARIO(file__at_its_limit),
     SCENARIO(file__at_its_limit_written_through),
     SCENARIO(file__system_is_full),
