@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The report of scripts/bench-manage: WORK/results (a line of JSON a run) and WORK/notes in; a table
+"""The report of scripts/bench-manage: WORK/results, WORK/mixes (a line of JSON a run) and WORK/notes in; a table
 and the worst cell to the terminal, the table as Markdown and everything as JSON to files.
 
 bench_manage_report.py WORK JSON MARKDOWN
@@ -106,24 +106,56 @@ def summary(all_cells):
     yield f"Every byte was checked: {'all were right' if not bad else f'{bad} WRONG'}."
 
 
+def mixes(results):
+    """Cells of manage-two: of each file the mean, the median and what one in a thousand exceeds."""
+    of = defaultdict(lambda: defaultdict(list))
+    for r in results:
+        of[r["mix"]][r["backend"]].append(r["run"])
+    for mix, runs in of.items():
+        for file in ("file", "cheap"):
+            if file in runs["disk"][0]:
+                yield {"mix": mix, "file": file,
+                       **{b: {k: spread([r[file][k] for r in runs[b]]) for k in ("mean_us", "p50_us", "p999_us")} for b in runs},
+                       "wrong_bytes": sum(r["wrong_bytes"] for b in runs.values() for r in b)}
+
+
+def mix_table(all_mixes):
+    if not all_mixes:
+        return
+    yield ("| mix | file | pread mean, us | cread mean, us | pread p50 | cread p50 | pread p99.9 | cread p99.9 |")
+    yield "|---|---|---|---|---:|---:|---:|---:|"
+    for m in all_mixes:
+        means = [f"{us(s['median'])} ({us(s['lowest'])} to {us(s['highest'])})" for s in (m["disk"]["mean_us"], m["manage"]["mean_us"])]
+        name_of_file = "all" if m["mix"] != "two" else "expensive" if m["file"] == "file" else "cheap"
+        others = [us(m[b][k]["median"]) for k in ("p50_us", "p999_us") for b in ("disk", "manage")]
+        yield f"| {m['mix']} | {name_of_file} | {' | '.join(means + others)} |"
+
+
+def load(path):
+    with open(path) as f:
+        return [json.loads(line) for line in f]
+
+
 def main(work, json_path, markdown_path):
-    with open(f"{work}/results") as f:
-        all_cells = list(cells([json.loads(line) for line in f]))
+    all_cells = list(cells(load(f"{work}/results")))
+    all_mixes = list(mixes(load(f"{work}/mixes")))
     with open(f"{work}/notes") as f:
         notes = f.read().splitlines()
-    if not all_cells:
+    if not all_cells and not all_mixes:
         sys.exit("bench-manage: nothing could be measured here")
     lines = ["| file | link | pattern | pread, us | cread, us | pread p50 | cread p50 | ratio (rounds) | us a call | "
              "% local / remote | |", "|---|---|---|---:|---:|---:|---:|---|---:|---:|---|"]
     lines += [row(c) for c in all_cells]
-    text = list(summary(all_cells))
+    more = list(mix_table(all_mixes))
+    text = list(summary(all_cells)) if all_cells else []
+    lines = [*(lines if all_cells else []), *([""] if all_cells and more else []), *more]
     print("\n".join(["", *lines, "", *text]))
     with open(markdown_path, "w") as f:
         f.write("\n".join([*(f"- {n}" for n in notes), "", *lines, "", *(f"- {t}" for t in text), ""]))
     with open(json_path, "w") as f:
-        json.dump({"notes": notes, "cells": all_cells, "summary": text}, f, indent=1)
+        json.dump({"notes": notes, "cells": all_cells, "mixes": all_mixes, "summary": text}, f, indent=1)
     print(f"Written: {json_path}, {markdown_path}")
-    return any(c["wrong_bytes"] or c["errors"] for c in all_cells) or not all(map(within, all_cells))
+    return any(c["wrong_bytes"] or c.get("errors") for c in all_cells + all_mixes) or not all(map(within, all_cells))
 
 
 if __name__ == "__main__":

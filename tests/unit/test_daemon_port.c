@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Two ports on an in-process pair: sessions come up by themselves, more messages than the queue
  * holds arrive in order, and nothing is sent on a session that is not up. */
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/os.h"
@@ -143,6 +145,52 @@ TEST(closed__the_owner_is_informed)
     assert_int_equal(e[0].closed, 1);
     close_ends(e);
     assert_int_equal(e[0].closed, 1); /* not at the end */
+}
+
+/* Lines on standard error while @fn runs. */
+static unsigned lines_of(void (*fn)(Port *p, uint64_t now_ns), Port *p, uint64_t now_ns)
+{
+    FILE *to = tmpfile();
+    int was = dup(STDERR_FILENO);
+    assert_true(to && was >= 0 && dup2(fileno(to), STDERR_FILENO) >= 0);
+    fn(p, now_ns);
+    fflush(stderr);
+    assert_true(dup2(was, STDERR_FILENO) >= 0);
+    rewind(to);
+    unsigned lines = 0;
+    for (int c; (c = fgetc(to)) != EOF;)
+        lines += c == '\n';
+    fclose(to);
+    (void)close(was);
+    return lines;
+}
+
+static void receive(Port *p, uint64_t now_ns)
+{
+    (void)port_receive(p, now_ns);
+}
+
+/* Once in a while, and only of what has come since. */
+TEST(complaint__is_not_repeated_without_reason)
+{
+    static End e[2];
+    Transport *pair[2];
+    open_ends(e, pair);
+    Port *p = &e[0].port;
+    uint64_t now = os_now_ns();
+    uint8_t foreign[WIRE_HEADER_SIZE];
+    const WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = 4, .tag = 1};
+    const struct iovec iov = {foreign, sizeof foreign};
+    const TransportSend send = {.to = &pair[0]->local, .iov = &iov, .iov_count = 1};
+    wire_header_encode(&h, foreign);
+    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
+    assert_int_equal(lines_of(receive, p, now), 1);
+    assert_int_equal(lines_of(receive, p, now + 60 * NS_PER_S), 0);
+    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
+    assert_int_equal(lines_of(receive, p, now + 61 * NS_PER_S), 1);
+    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
+    assert_int_equal(lines_of(receive, p, now + 62 * NS_PER_S), 0); /* too soon */
+    close_ends(e);
 }
 
 /* Whether anything leaves this host; the pair's ends count nothing by themselves. */

@@ -184,6 +184,36 @@ TEST(fdatasync__failed_beside_a_failed_write)
     cache_free(c);
 }
 
+/* Nor is anything lost where a write-back that was under way did its work: its piece is still
+ * there, and is written once more. */
+TEST(fdatasync__failed_beside_a_write_back)
+{
+    int rd;
+    CacheCall first, second;
+    CacheConfig cfg = config(4);
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    (void)do_write(c, rd, 0, PIECE, 3);
+    cache_sync_start(&first, c, rd, w.now_ns);
+    CacheResult result = carry_out(&first.job);
+    cache_call_done(&first, c, &result, w.now_ns);
+    assert_int_equal(first.job.kind, CACHE_SYNC);
+    (void)do_write(c, rd, PIECE, PIECE, 4);
+    cache_sync_start(&second, c, rd, w.now_ns);
+    assert_int_equal(second.need, CACHE_JOB);
+    assert_int_equal(second.job.kind, CACHE_WRITE);
+    w.sync_error = EIO;
+    assert_int_equal(finish(c, &first), -1);
+    w.sync_error = 0;
+    (void)finish(c, &second);
+    memset(w.file, 1, 2 * PIECE); /* the kernel dropped it */
+    (void)do_sync(c, rd);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.file[0], 3);
+    assert_int_equal(do_close(c, rd), 0);
+    cache_free(c);
+}
+
 /* ---- whose data a close waits for -------------------------------------------------------------
  */
 

@@ -477,6 +477,25 @@ TEST(nor_what_a_groups_limit_evicts)
     assert_int_equal(lending.loss.owed_bytes, 200 * MIB);
 }
 
+/* What was reclaimed before anybody looked is no part of what goes afterwards. */
+TEST(what_went_before_the_first_look_is_not_usual)
+{
+    evicted = 100 * GIB;
+    lending_init(&lending, UINT64_MAX, now_ns = 1000 * NS_PER_S);
+    active = inactive = limited = 0;
+    (void)read_evicted(NS_PER_S, 0);
+    for (unsigned i = 0; i < 600; i++) { /* a group at its limit */
+        evicted += 100 * MIB;
+        limited += 100 * MIB;
+        (void)read_evicted(NS_PER_S, 0);
+    }
+    (void)lending_begin(&lending, now_ns);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += 200 * MIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_in_range(lending.loss.owed_bytes, 199 * MIB, 200 * MIB);
+}
+
 /* The counters are read less often than the rest. */
 TEST(old_counters_say_nothing)
 {
