@@ -196,7 +196,9 @@ TEST(part__ends_a_host_at_once)
     assert_int_equal(rig_stats(rig).regions, 1);
     assert_int_equal(rig_status_page(rig, 0).hosts[0].state, HOST_LEAVING);
     imd->dead = true;
-    rig_live(rig, 17);
+    rig_live(rig, 5);
+    assert_int_equal(rig_stats(rig).hosts, 2); /* it is remembered a little */
+    rig_live(rig, 12);
     assert_int_equal(rig_stats(rig).hosts, 1);
     rig_free(rig);
 }
@@ -256,6 +258,38 @@ TEST(host__new_session_gets_what_is_under_way)
     imd_beat(rig, imd);
     rig_pump(rig);
     assert_int_equal(client_opened(rig, c, id, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
+/* Its machine has another address now: that is where clients go. */
+TEST(host__that_has_moved)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    OpOpenReply got;
+    imd->session.peer = addr_sim(150, 7701);
+    imd_beat(rig, imd);
+    assert_int_equal(client_open(rig, c, &open, &got), STATUS_OK);
+    assert_true(addr_same_host(&got.host, &imd->session.peer));
+    assert_true(addr_equal(&rig_status_page(rig, 0).hosts[0].address, &imd->session.peer));
+    rig_free(rig);
+}
+
+/* Whatever it sends says how much room it has. */
+TEST(host__each_message_has_its_room)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 64 * KIB);
+    imd_join(rig, imd);
+    assert_int_equal(rig_status_page(rig, 0).hosts[0].free_bytes, 64 * KIB);
+    imd->pool = 32 * KIB;
+    imd_list(rig, imd);
+    assert_int_equal(rig_status_page(rig, 0).hosts[0].free_bytes, 32 * KIB);
+    imd->pool = 16 * KIB;
+    imd_beat(rig, imd);
+    assert_int_equal(rig_status_page(rig, 0).hosts[0].free_bytes, 16 * KIB);
     rig_free(rig);
 }
 
@@ -487,6 +521,9 @@ TEST(events__name_who_comes_and_goes)
     imd->dead = true;
     rig_live(rig, 100);
     assert_string_equal(rig->events, "host_lost(0) ");
-    (void)other;
+    rig->events[0] = '\0';
+    part(rig, other);
+    part(rig, other);
+    assert_string_equal(rig->events, "host_left(0) ");
     rig_free(rig);
 }

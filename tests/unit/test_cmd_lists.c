@@ -306,6 +306,30 @@ TEST(beat__differing_while_busy)
     rig_free(rig);
 }
 
+/* What differs now and then, and agrees in between, is no lasting difference. */
+TEST(beat__differing_now_and_then)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    unsigned asked = imd->lists_asked;
+    imd->dumb = true;
+    client_open_send(rig, c, &open);
+    rig_pump(rig);
+    for (unsigned i = 0; i < 5; i++) {
+        imd_beat(rig, imd);
+        imd_beat(rig, imd);
+        unsigned count = imd->count;
+        imd->count = 0; /* as the manager has it */
+        imd_beat(rig, imd);
+        imd->count = count;
+        rig_pump(rig);
+    }
+    assert_int_equal(imd->lists_asked, asked);
+    rig_free(rig);
+}
+
 /* ---- a host that lists what it likes --------------------------------------------------------- */
 
 enum { SMALL_POOL = 16 * KIB, SMALL_MOST = SMALL_POOL / (4 * KIB) + 64 };

@@ -331,6 +331,27 @@ TEST(claim__counts_as_a_whole_only)
     rig_free(rig);
 }
 
+/* Pages come near each other: one that is far ahead comes again later. */
+TEST(claim__a_page_too_far_ahead_does_not_count)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 2);
+    uint64_t before = c->ids.next;
+    request_ids_settle(&c->ids, client_claim_page(rig, c, 5, 64, 65, before, &c->open[1], 1));
+    for (unsigned i = 0; i < 64; i++) {
+        uint64_t id = client_claim_page(rig, c, 5, i, 65, before, &c->open[0], i == 0);
+        request_ids_settle(&c->ids, id);
+    }
+    rig_pump(rig);
+    assert_int_equal(imd->count, 2); /* the list is not whole */
+    client_claim_page(rig, c, 5, 64, 65, before, &c->open[1], 1);
+    rig_pump(rig);
+    assert_int_equal(imd->count, 2);
+    rig_free(rig);
+}
+
 TEST(claim__a_newer_list_takes_over)
 {
     Rig *rig = rig_new();
