@@ -25,8 +25,14 @@ TEST(reopen__finds_a_released_region_for_anybody)
     imd_up(rig, 1024 * KIB);
     FakeClient *c = client_new(rig), *next = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    open.offset = 12 * KIB;
     OpOpenReply first = open_and_release(rig, c, &open, 1), again;
 
+    open.offset = 16 * KIB; /* another part of the file */
+    assert_int_equal(client_open(rig, next, &open, &again), STATUS_OK);
+    assert_int_equal(again.reused, 0);
+    assert_int_equal(client_close(rig, next, &again.address, CLOSE_FREE, 0), STATUS_OK);
+    open.offset = 12 * KIB;
     assert_int_equal(client_open(rig, next, &open, &again), STATUS_OK);
     assert_int_equal(again.reused, 1);
     assert_int_equal(again.address.epoch, first.address.epoch);

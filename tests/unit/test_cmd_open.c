@@ -392,7 +392,16 @@ TEST(open__nonsense_of_an_imd_is_a_refusal)
 /* An imd that gives an id which is another region's already gives nothing. */
 TEST(open__refuses_a_region_id_twice)
 {
-    enum { OTHER_FILE, OTHER_CLIENT, SAME_AGAIN, LISTED_OTHER_CLIENT, LISTED_OTHER_OPENING, CASES };
+    enum {
+        OTHER_FILE,
+        OTHER_CLIENT,
+        SAME_AGAIN,
+        LISTED_OTHER_CLIENT,
+        LISTED_OTHER_OPENING,
+        LISTED_OTHER_LEN,
+        LISTED_OTHER_OFFSET,
+        CASES
+    };
     for (unsigned i = 0; i < CASES; i++) {
         Rig *rig = rig_new();
         FakeImd *imd = imd_up(rig, 64 * KIB);
@@ -408,7 +417,8 @@ TEST(open__refuses_a_region_id_twice)
                 .address = {imd->session.peer_epoch, 1, 1 + (i == LISTED_OTHER_OPENING), {{1}}},
                 .client = i == LISTED_OTHER_CLIENT ? d->session.peer_id : c->session.peer_id,
                 .key = open.key,
-                .len = open.len,
+                .offset = i == LISTED_OTHER_OFFSET ? 4096 : 0,
+                .len = i == LISTED_OTHER_LEN ? 4096 + 1 : open.len,
                 .port = 9000};
             imd_list(rig, imd);
         }

@@ -64,6 +64,7 @@ TEST(amnesia__everything_is_found_again)
     open_many(rig, d, 7);
     OpOpen open = open_of(200, 4 * KIB, REGION_RETAIN);
     OpOpenReply kept, reply;
+    open.offset = 12 * KIB;
     assert_int_equal(client_open(rig, c, &open, &kept), STATUS_OK);
     assert_int_equal(client_close(rig, c, &kept.address, CLOSE_RELEASE, 1), STATUS_OK);
 
