@@ -88,7 +88,6 @@ static uint16_t close_begin(Manager *m, CmdClient *c, Session *session, const Wi
     Task *t = cmd_task_new(m, c, session, request, 0);
     if (!t)
         return STATUS_BUSY;
-    t->close_mode = op.mode;
     t->close_stamp = op.stamp;
     int status = op.mode == CLOSE_FREE ? cmd_call_free(m, r, t) : ask_release(m, t, r, &op);
     if (status == 0)

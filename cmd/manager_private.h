@@ -194,7 +194,6 @@ typedef struct Task {
     OpOpen open;         /* OPEN */
     Region *fresh;       /* OPEN: memory for the new region, so that success cannot fail */
     uint64_t give_up_ns; /* OPEN: begins no further call then */
-    uint8_t close_mode;  /* CLOSE */
     Stamp close_stamp;   /* CLOSE */
     uint64_t tried[];    /* OPEN: bit per host slot, this round */
 } Task;

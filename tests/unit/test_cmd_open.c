@@ -640,6 +640,24 @@ TEST(quota__of_regions_under_way_too)
     rig_free(rig);
 }
 
+TEST(quota__of_bytes_under_way_too)
+{
+    ManagerConfig config = rig_config();
+    config.client_bytes = 8 * KIB;
+    Rig *rig = rig_new_with(config, 1);
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+
+    imd->dead = imd->deaf = true;
+    (void)client_open_send(rig, c, &open);
+    (void)client_open_send(rig, c, &open);
+    open.len = 1;
+    uint64_t id = client_open_send(rig, c, &open);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_QUOTA);
+    rig_free(rig);
+}
+
 /* Who closes one and opens another need not wait in between. */
 TEST(quota__closing_makes_room_at_once)
 {
