@@ -25,6 +25,7 @@ typedef struct Fixture {
     unsigned commands_count;
     WireRequest asked[MESSAGES_MAX]; /* without bodies */
     unsigned asked_count;
+    OpBeat beat; /* the last one */
 } Fixture;
 
 static void sink_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
@@ -34,13 +35,18 @@ static void sink_message(void *ctx, Session *s, uint8_t type, const uint8_t *pay
     if (type != WIRE_REQUEST)
         return;
     assert_true(f->asked_count < MESSAGES_MAX);
-    assert_int_equal(wire_request_decode(payload, len, &f->asked[f->asked_count++]), 0);
+    const WireRequest *asked = &f->asked[f->asked_count++];
+    assert_int_equal(wire_request_decode(payload, len, &f->asked[f->asked_count - 1]), 0);
+    if (asked->op == OP_BEAT)
+        assert_int_equal(wire_beat_decode(asked->body, asked->body_len, &f->beat), 0);
 }
 
 static void sink_command(void *ctx, const ImdCommand *command)
 {
     Fixture *f = ctx;
     assert_true(f->commands_count < COMMANDS_MAX);
+    /* A thread that is to give memory back hurries already when it hears of it. */
+    assert_true(f->hurries || (command->kind != IMD_DROP && command->kind != IMD_LEAVE));
     f->commands[f->commands_count++] = *command;
 }
 
@@ -193,7 +199,13 @@ TEST(manager__that_falls_silent_is_looked_for_again)
     Fixture f;
     begin(&f, false, ROLE_CMD);
     join(&f);
-    elapse(&f, 20 * NS_PER_S);
+    unsigned before = f.news[MEMBER_UNHEARD];
+    while (f.news[MEMBER_LOST] == 0)
+        elapse(&f, 10 * NS_PER_MS);
+    elapse(&f, 2900 * NS_PER_MS);
+    assert_int_equal(f.news[MEMBER_UNHEARD], before); /* it was heard a moment ago */
+    elapse(&f, 200 * NS_PER_MS);
+    assert_int_equal(f.news[MEMBER_UNHEARD], before + 1);
     assert_int_equal(f.news[MEMBER_LOST], 1);
     assert_int_equal(f.news[MEMBER_DISMISSED], 0);
     assert_false(contact_is_up(&f.m.manager));
@@ -226,6 +238,18 @@ TEST(manager__is_not_just_anybody)
     end(&f);
 }
 
+TEST(manager__hears_what_was_served)
+{
+    Fixture f;
+    begin(&f, false, ROLE_CMD);
+    join(&f);
+    member_served(&f.m, 111, 222);
+    elapse(&f, 2 * NS_PER_S);
+    assert_int_equal(f.beat.read_bytes, 111);
+    assert_int_equal(f.beat.write_bytes, 222);
+    end(&f);
+}
+
 /* ---- the owner ------------------------------------------------------------------------------- */
 
 TEST(limit__is_hurried_for_until_it_is_reached)
@@ -236,6 +260,9 @@ TEST(limit__is_hurried_for_until_it_is_reached)
     alloc(&f, 4);
     assert_int_equal(hear(&f, "limit 65536"), OWNER_LIMIT);
     assert_false(f.hurries);
+    assert_int_equal(hear(&f, "limit 16384"), OWNER_LIMIT); /* just what is used */
+    assert_false(f.hurries);
+    assert_int_equal(f.commands_count, 0);
     assert_int_equal(hear(&f, "limit 8192"), OWNER_LIMIT);
     assert_true(f.hurries);
     assert_int_equal(f.commands_count, 1);
@@ -287,8 +314,13 @@ TEST(owner__that_hangs_up_ends_it_once)
 {
     Fixture f;
     begin(&f, true, ROLE_CMD);
+    (void)hear(&f, "limit 8192");
+    f.deaf = true; /* a report is still owed to it */
+    (void)hear(&f, "limit 4096");
+    unsigned reports = f.used_count;
     (void)hear(&f, "beat");
     member_owner_gone(&f.m, f.now_ns);
+    f.deaf = false;
     assert_int_equal(f.news[MEMBER_OWNER_GONE], 1);
     assert_int_equal(f.commands_count, THREADS);
     member_leave(&f.m, f.now_ns);
@@ -296,6 +328,8 @@ TEST(owner__that_hangs_up_ends_it_once)
     assert_int_equal(f.news[MEMBER_LEAVES], 0);
     assert_int_equal(f.news[MEMBER_OWNER_SILENT], 0);
     assert_int_equal(f.commands_count, THREADS);
+    assert_int_equal(f.used_count, reports); /* nobody listens */
+    assert_int_equal(f.news[MEMBER_UNHEARD], 0);
     end(&f);
 }
 
@@ -321,6 +355,17 @@ TEST(leave__is_over_when_clients_and_manager_know)
     assert_false(member_finished(&f.m, f.now_ns));
     answer(&f, OP_PART);
     assert_true(member_finished(&f.m, f.now_ns));
+    end(&f);
+}
+
+/* Who leaves looks for no manager, and says nothing of one. */
+TEST(leave__before_the_manager_was_heard)
+{
+    Fixture f;
+    begin(&f, false, ROLE_CMD);
+    member_leave(&f.m, f.now_ns);
+    elapse(&f, LEAVE_NS - 1);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 0);
     end(&f);
 }
 
