@@ -647,6 +647,26 @@ CASE(fallback__goes_on_and_comes_back)
 }
 
 /* It was asked for as one that is not kept: the manager would refuse to release it. */
+/* Its new memory knows nothing of the writes that the old one had. */
+CASE(fallback__numbers_begin_again_with_new_memory)
+{
+    uint8_t data[5000];
+    int rd = open_at(40960, 0, DODO_FALLBACK);
+    memset(data, 7, sizeof data);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(write_at(rd, 100, data, sizeof data), sizeof data);
+    assert_int_equal(info(rd).named.port, CONTROL_PORT); /* by which people know it */
+    imd_data_drop(w.data, w.last.region);
+    assert_reads_file(rd, 0, 0, 40960);
+    run_until(w.now + 10 * NS_PER_S);
+    unsigned opens = w.opens;
+    assert_int_equal(write_at(rd, 100, data, sizeof data), sizeof data);
+    assert_true(info(rd).active);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(w.opens, opens); /* it is not established again and again */
+    assert_reads_file(rd, 0, 0, 40960);
+}
+
 CASE(fallback__established_again_is_not_released)
 {
     int rd = open_at(8192, 0, DODO_FALLBACK | DODO_RETAIN);
