@@ -205,11 +205,12 @@ TEST(fdatasync__failed_beside_a_write_back)
     w.sync_error = EIO;
     assert_int_equal(finish(c, &first), -1);
     w.sync_error = 0;
-    (void)finish(c, &second);
     memset(w.file, 1, 2 * PIECE); /* the kernel dropped it */
+    (void)finish(c, &second);
     (void)do_sync(c, rd);
     assert_int_equal(do_sync(c, rd), 0);
     assert_int_equal(w.file[0], 3);
+    assert_int_equal(w.file[PIECE], 4);
     assert_int_equal(do_close(c, rd), 0);
     cache_free(c);
 }
