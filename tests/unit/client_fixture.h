@@ -68,6 +68,7 @@ typedef struct World {
     RegionAddress last;
     bool reuse;          /* the next OPEN gets that region once more, as one that was retained */
     unsigned close_gone; /* the next CLOSEs, so many, find no region */
+    unsigned close_last; /* the manager dies when it has answered so many more; 0: it does not */
     unsigned avoided;    /* hosts that the last OPEN named */
     unsigned opens, closes, releases, alives, claims, reports;
     OpReport report; /* the last one */
@@ -243,6 +244,8 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         w.releases += close.mode == CLOSE_RELEASE;
         *ret_status = w.close_gone > 0 ? STATUS_GONE : w.close_status;
         w.close_gone -= w.close_gone > 0;
+        w.manager_dead |= w.close_last == 1;
+        w.close_last -= w.close_last > 0;
         return 0;
     case OP_ALIVE:
         w.alives++;
@@ -468,11 +471,13 @@ static inline void settle(void)
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static int fail_error;
+static const char *fail_reason;
 
 static ssize_t done(Call *call)
 {
     ssize_t result = finish(call);
     fail_error = call->error;
+    fail_reason = call->reason;
     assert_true(client_check(w.client));
     return result;
 }

@@ -494,6 +494,17 @@ CASE(close__of_stripes_that_are_lost)
     }
 }
 
+/* Of one stripe the manager knows that it is lost, of the next it has the memory freed; then it
+ * dies. Nobody knows what became of the others: that is what the program hears. */
+CASE(close__manager_dies_in_the_midst)
+{
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    w.close_gone = 1;
+    w.close_last = 2;
+    assert_int_equal(close_rd(rd), -1);
+    assert_string_equal(fail_reason, "the manager does not answer");
+}
+
 /* ---- retaining ------------------------------------------------------------------------------ */
 
 CASE(retain__each_by_itself)

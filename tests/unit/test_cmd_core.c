@@ -277,6 +277,27 @@ TEST(host__that_has_moved)
     rig_free(rig);
 }
 
+/* Another imd may start where it was before: that is no reason to lose it. */
+TEST(host__that_has_moved_leaves_its_address)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB), *next = imd_new(rig, 64 * KIB);
+    const Addr first = imd->session.peer;
+    for (uint16_t i = 0; i < 3; i++) {
+        imd->session.peer = addr_sim(150 + i, 7701);
+        imd_beat(rig, imd);
+    }
+    next->session.peer = first;
+    imd_join(rig, next);
+    assert_int_equal(rig_stats(rig).hosts, 2);
+    next->session.peer = imd->session.peer; /* it takes the other's place now */
+    imd->dead = true;
+    imd_beat(rig, next);
+    rig_live(rig, 100);
+    assert_int_equal(rig_stats(rig).hosts, 1);
+    rig_free(rig);
+}
+
 /* Whatever it sends says how much room it has. */
 TEST(host__each_message_has_its_room)
 {
