@@ -275,6 +275,11 @@ CASE(read__new_region_on_a_host_that_started_again)
     uint64_t hits = info(two).hits;
     assert_reads_file(two, 8192, 0, 8192);
     assert_int_equal(info(two).hits, hits + 8192);
+    /* The host that was there before takes only its own regions with it. */
+    uint8_t byte;
+    assert_int_equal(read_at(one, 0, &byte, 1), -1);
+    assert_false(info(one).active);
+    assert_true(info(two).active);
 }
 
 CASE(read__goodbye_drops_the_host)

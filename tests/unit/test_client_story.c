@@ -119,6 +119,14 @@ STORY_TEST(story__fills_that_a_close_overtakes)
     assert_int_equal(stats().regions_lost, 0);
 }
 
+STORY_TEST(story__why_regions_are_not_retained_is_said_once)
+{
+    w.lease = LEASE_REFUSED;
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(close_rd(open_at(8192, i * 8192, DODO_RETAIN)), 0);
+    assert_logged_once("region_not_retained", DODO_LOG_WARN, " reason=");
+}
+
 STORY_TEST(manager__lost_and_back_are_logged_once)
 {
     int rd = open_at(8192, 0, 0);
