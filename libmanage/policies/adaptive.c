@@ -124,14 +124,6 @@ static void move(Adaptive *a, struct manage_entry *e, enum Place place)
     a->entries++;
 }
 
-static struct manage_entry *oldest(Adaptive *a, enum Place place)
-{
-    struct manage_entry *head = &a->queues[place].head, *e = head->next;
-    while (e != head && (e->flags & MANAGE_ENTRY_BUSY))
-        e = e->next;
-    return e == head ? NULL : e;
-}
-
 static void shrink_window(Adaptive *a)
 {
     Queue *window = &a->queues[PLACE_WINDOW];
@@ -198,7 +190,7 @@ static struct manage_entry *adaptive_reclaim(void *self, const struct manage_dir
     struct manage_entry *victim = NULL, *candidate = a->candidate;
     (void)dir;
     for (unsigned i = 0; !victim && i < sizeof order / sizeof order[0]; i++)
-        victim = oldest(a, order[i]);
+        victim = policy_first_idle(&a->queues[order[i]].head);
     if (!candidate || candidate == victim || (candidate->flags & MANAGE_ENTRY_BUSY))
         return victim;
     unsigned uses = frequency(a, candidate);

@@ -32,10 +32,7 @@ static struct manage_entry *lru_reclaim(void *self, const struct manage_director
 {
     Lru *lru = self;
     (void)dir;
-    for (struct manage_entry *e = lru->head.next; e != &lru->head; e = e->next)
-        if (!(e->flags & MANAGE_ENTRY_BUSY))
-            return e;
-    return NULL;
+    return policy_first_idle(&lru->head);
 }
 
 const struct manage_policy policy_lru = {

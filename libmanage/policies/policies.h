@@ -13,4 +13,7 @@ extern const struct manage_policy policy_lru, policy_mru, policy_first_in, polic
 const struct manage_policy *policy_builtin(int number);
 int policy_builtin_count(void);
 
+/* Of a list whose head's next is the oldest: the first that may leave now, or NULL. */
+struct manage_entry *policy_first_idle(struct manage_entry *head);
+
 #endif

@@ -125,19 +125,11 @@ static void s3_fifo_use(void *self, struct manage_entry *e)
         e->state[USES]++;
 }
 
-static struct manage_entry *oldest(S3Fifo *s, enum Place place)
-{
-    struct manage_entry *head = &s->queues[place].head, *e = head->next;
-    while (e != head && (e->flags & MANAGE_ENTRY_BUSY))
-        e = e->next;
-    return e == head ? NULL : e;
-}
-
 /* NULL: all there are busy, or have gone on. */
 static struct manage_entry *reclaim_small(S3Fifo *s)
 {
     struct manage_entry *e;
-    while ((e = oldest(s, PLACE_SMALL)) && e->state[USES] >= GO_ON_FROM) {
+    while ((e = policy_first_idle(&s->queues[PLACE_SMALL].head)) && e->state[USES] >= GO_ON_FROM) {
         leave(s, e);
         e->state[USES] = 0;
         enter(s, e, PLACE_MAIN);
@@ -148,7 +140,7 @@ static struct manage_entry *reclaim_small(S3Fifo *s)
 static struct manage_entry *reclaim_main(S3Fifo *s)
 {
     struct manage_entry *e;
-    while ((e = oldest(s, PLACE_MAIN)) && e->state[USES] > 0) {
+    while ((e = policy_first_idle(&s->queues[PLACE_MAIN].head)) && e->state[USES] > 0) {
         e->state[USES]--;
         manage_entry_move_before(&s->queues[PLACE_MAIN].head, e);
     }

@@ -18,3 +18,11 @@ int policy_builtin_count(void)
 {
     return POLICIES;
 }
+
+struct manage_entry *policy_first_idle(struct manage_entry *head)
+{
+    struct manage_entry *e = head->next;
+    while (e != head && (e->flags & MANAGE_ENTRY_BUSY))
+        e = e->next;
+    return e == head ? NULL : e;
+}
