@@ -72,8 +72,8 @@ CmdClient *cmd_client_get(Manager *m, const Id128 *id)
     CmdClient *c = cmd_client_find(m, id);
     if (c)
         return c;
-    if (m->clients.count >= m->config.clients_max && !list_empty(&m->left.oldest))
-        cmd_client_remove(m, CONTAINER_OF(m->left.oldest.next, CmdClient, of_left));
+    if (m->clients.count >= m->config.clients_max && !list_empty(&m->left.all))
+        cmd_client_remove(m, CONTAINER_OF(m->left.all.next, CmdClient, of_left));
     if (m->clients.count >= m->config.clients_max)
         return NULL;
     c = calloc(1, sizeof *c);

@@ -38,7 +38,7 @@ static void client_leave(Manager *m, CmdClient *c, Session *session, const WireR
     cmd_client_abandon(m, c);
     if (!c->left) {
         c->left = true;
-        list_push_back(&m->left.oldest, &c->of_left);
+        list_push_back(&m->left.all, &c->of_left);
         m->left.count++;
     }
     cmd_reply(m, &c->replies, session, request->id, request->op, STATUS_OK, NULL, 0);

@@ -54,7 +54,7 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     m->ids_base = 1;
     list_init(&m->hosts_order);
     list_init(&m->owners_order);
-    list_init(&m->left.oldest);
+    list_init(&m->left.all);
     list_init(&m->stirred);
     list_init(&m->tasks.all);
     return init_directories(m) == 0 ? m : manager_free(m);

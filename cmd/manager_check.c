@@ -165,7 +165,7 @@ static bool clients_check(const Manager *m)
         reserved += t->fresh != NULL;
     }
     return n == m->clients.count && n <= m->config.clients_max && left == m->left.count &&
-           left == list_length(&m->left.oldest) && tasks + orphans == list_length(&m->tasks.all) &&
+           left == list_length(&m->left.all) && tasks + orphans == list_length(&m->tasks.all) &&
            opens == m->tasks.opens && opens <= m->config.opens_max && reserved == m->tasks.reserved;
 }
 

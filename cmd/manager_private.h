@@ -230,7 +230,7 @@ typedef struct Tasks {
 
 /* Clients that left, and are remembered. */
 typedef struct ClientsLeft {
-    ListNode oldest; /* first */
+    ListNode all; /* the oldest first */
     size_t count;
 } ClientsLeft;
 
