@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/list.h"
+#include "base/timers.h"
 #include "libmanage/core.h"
 
 enum { PIECE = CACHE_BLOCK };
@@ -63,37 +65,10 @@ uint64_t policy_misses(const PolicyTrace *t, uint64_t room, int policy)
 /* ---- the optimum -----------------------------------------------------------------------------
  */
 
-/* What is cached by when it is read again, the latest first: a binary heap. An entry whose piece
- * was read since is out of date; its time is past, so it never comes to the top. */
-typedef struct Uses {
-    struct Use {
-        size_t when;
-        uint32_t piece;
-    } * of;
-    size_t count;
-} Uses;
-
-static void uses_add(Uses *u, struct Use use)
-{
-    size_t i = u->count++;
-    for (; i > 0 && u->of[(i - 1) / 2].when < use.when; i = (i - 1) / 2)
-        u->of[i] = u->of[(i - 1) / 2];
-    u->of[i] = use;
-}
-
-static struct Use uses_take_latest(Uses *u)
-{
-    struct Use latest = u->of[0], last = u->of[--u->count];
-    size_t i = 0;
-    for (size_t below; (below = 2 * i + 1) < u->count; i = below) {
-        below += below + 1 < u->count && u->of[below + 1].when > u->of[below].when;
-        if (u->of[below].when <= last.when)
-            break;
-        u->of[i] = u->of[below];
-    }
-    u->of[i] = last;
-    return latest;
-}
+typedef struct Piece {
+    Timer use; /* when it is read again: the latest is due first */
+    bool cached;
+} Piece;
 
 /* When the piece of each read is read again; after the end: never. */
 static void find_next_uses(const PolicyTrace *t, size_t *next)
@@ -110,21 +85,25 @@ uint64_t optimum_misses(const PolicyTrace *t, uint64_t room)
     if (t->len == 0)
         return 0;
     CLEANUP_FREE size_t *next = need(calloc(t->len, sizeof *next));
-    CLEANUP_FREE bool *cached = need(calloc(t->pieces, sizeof *cached));
-    CLEANUP_FREE struct Use *of = need(calloc(t->len, sizeof *of));
-    Uses uses = {.of = of};
-    uint64_t count = 0, misses = 0;
+    CLEANUP_FREE Piece *pieces = need(calloc(t->pieces, sizeof *pieces));
+    Timers cached = {0};
+    uint64_t misses = 0;
     find_next_uses(t, next);
     for (size_t i = 0; i < t->len; i++) {
-        bool hit = cached[t->at[i]];
-        misses += !hit;
-        count += !hit;
-        cached[t->at[i]] = true;
-        uses_add(&uses, (struct Use){next[i], t->at[i]});
-        if (count <= room)
+        Piece *p = &pieces[t->at[i]];
+        if (p->cached) {
+            timers_move(&cached, &p->use, UINT64_MAX - next[i]);
             continue;
-        cached[uses_take_latest(&uses).piece] = false;
-        count--;
+        }
+        misses++;
+        (void)need(timers_add(&cached, &p->use, UINT64_MAX - next[i]) == 0 ? p : NULL);
+        p->cached = true;
+        if (cached.count <= room)
+            continue;
+        Piece *last = CONTAINER_OF(timers_first(&cached), Piece, use);
+        timers_remove(&cached, &last->use);
+        last->cached = false;
     }
+    timers_deinit(&cached);
     return misses;
 }
