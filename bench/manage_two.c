@@ -3,15 +3,13 @@
  * of each file takes. The second file is cheap to read (on a tmpfs, say), the first is not; or the
  * kernel's cache holds a part of the first. Every byte is verified. Prints a line of JSON; status 1
  * if a byte was wrong or a read failed. */
-#include <dodo/manage.h>
-#include <errno.h>
+#include <dodo/dodo.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -20,8 +18,15 @@
 #include "base/time.h"
 #include "bench/common.h"
 #include "examples/command_line.h"
+#include "examples/source.h"
 
-enum { FILES = 2, REQUESTS_MAX = 100000000, REQUEST_MAX = 1 << 20, WARM_BYTES = 128 << 10 };
+enum {
+    FILES = 2,
+    REQUESTS_MAX = 100000000,
+    REQUEST_MAX = 1 << 20,
+    WARM_BYTES = 128 << 10,
+    REGION_BYTES = 1 << 30,
+};
 
 static const char help_text[] =
     "Usage: manage-two --file FILE [OPTION...]\n"
@@ -43,15 +48,16 @@ static const char help_text[] =
 
 typedef struct Options {
     const char *paths[FILES];
+    const Backend *backend;
     uint64_t share_percent, warm_percent;
     uint64_t request_bytes, requests, settle, seed;
-    bool plain; /* pread */
 } Options;
 
 typedef struct File {
-    int fd, rd;
-    uint64_t size_bytes;
-    uint32_t *ns; /* of each read */
+    SourceSettings settings;
+    Source source;
+    uint64_t requests; /* that it has room for */
+    uint32_t *ns;      /* of each read */
     uint64_t reads, total_ns;
 } File;
 
@@ -64,10 +70,9 @@ typedef struct Run {
 /* ---- the files -------------------------------------------------------------------------------
  */
 
-static int complain(const char *what, const char *path)
+static int complain(const char *path, const char *what)
 {
-    fprintf(stderr, "manage-two: %s%s%s: %s\n", what, path ? " " : "", path ? path : "",
-            strerror(errno));
+    fprintf(stderr, "manage-two: %s: %s\n", path, what);
     return -1;
 }
 
@@ -75,12 +80,12 @@ static int complain(const char *what, const char *path)
 static int warm(const File *f, uint64_t bytes)
 {
     CLEANUP_FREE char *buf = malloc(WARM_BYTES);
-    (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED); /* advice: no harm where ignored */
-    (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_RANDOM);   /* not more than was asked for */
+    int fd = f->source.fd;
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); /* advice: not more than is asked for */
     for (uint64_t at = 0; buf && at < bytes; at += WARM_BYTES)
-        if (pread(f->fd, buf, WARM_BYTES, (off_t)at) < 0)
+        if (pread(fd, buf, WARM_BYTES, (off_t)at) < 0)
             return -1;
-    (void)posix_fadvise(f->fd, 0, 0, POSIX_FADV_NORMAL);
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_NORMAL);
     return buf ? 0 : -1;
 }
 
@@ -88,35 +93,30 @@ static int open_file(Run *run, unsigned i)
 {
     const Options *o = &run->options;
     File *f = &run->files[i];
-    struct stat st;
-    f->fd = f->rd = -1;
+    f->settings = (SourceSettings){.program = "manage-two",
+                                   .file = o->paths[i],
+                                   .backend = o->backend,
+                                   .region_bytes = REGION_BYTES,
+                                   .region_flags = DODO_RDONLY};
     if (!o->paths[i])
         return 0;
-    f->fd = open(o->paths[i], O_RDONLY | O_CLOEXEC);
-    if (f->fd < 0 || fstat(f->fd, &st) < 0)
-        return complain("cannot open", o->paths[i]);
-    f->size_bytes = (uint64_t)st.st_size / o->request_bytes * o->request_bytes;
+    if (source_open(&f->source, &f->settings) < 0)
+        return -1; /* it has said why */
+    f->requests = f->source.size_bytes / o->request_bytes;
     f->ns = calloc(o->requests, sizeof *f->ns);
-    if (!f->ns || f->size_bytes == 0) {
-        errno = f->ns ? ENODATA : ENOMEM;
-        return complain("cannot use", o->paths[i]);
-    }
-    if (i == 0 && warm(f, f->size_bytes * o->warm_percent / 100) < 0)
-        return complain("cannot read", o->paths[i]);
-    if (!o->plain && (f->rd = dodo_copen_flags(f->size_bytes, f->fd, 0, DODO_RDONLY)) < 0) {
-        fprintf(stderr, "manage-two: copen: %s\n", dodo_last_error());
-        return -1;
-    }
+    if (!f->ns || f->requests == 0)
+        return complain(o->paths[i], f->ns ? "is shorter than a request" : "no memory");
+    if (i == 0 && warm(f, f->source.size_bytes * o->warm_percent / 100) < 0)
+        return complain(o->paths[i], "cannot be read");
     return 0;
 }
 
-static int close_file(File *f)
+/* False: a region was not opened, so that reads went to the file. */
+static bool close_file(File *f)
 {
-    int failed = f->rd >= 0 && dodo_cclose(f->rd) < 0;
-    if (f->fd >= 0)
-        (void)close(f->fd);
-    free(f->ns);
-    return failed ? complain("cclose", NULL) : 0;
+    if (f->settings.file)
+        source_close(&f->source);
+    return f->source.sources.regions_failed == 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------
@@ -126,13 +126,12 @@ static int read_one(Run *run, Random *random, void *buf, bool counts)
 {
     const Options *o = &run->options;
     File *f = &run->files[random_below(random, 100) >= o->share_percent];
-    uint64_t offset = random_below(random, f->size_bytes / o->request_bytes) * o->request_bytes;
+    uint64_t offset = random_below(random, f->requests) * o->request_bytes;
     uint64_t start_ns = os_now_ns();
-    ssize_t n = o->plain ? pread(f->fd, buf, o->request_bytes, (off_t)offset)
-                         : dodo_cread(f->rd, (off_t)offset, buf, o->request_bytes);
+    int r = source_read(&f->source, offset, buf, o->request_bytes);
     uint64_t ns = os_now_ns() - start_ns;
-    if (n != (ssize_t)o->request_bytes)
-        return complain("a read fails", NULL);
+    if (r < 0)
+        return complain(f->settings.file, strerror(-r));
     run->wrong_bytes += bench_data_wrong(offset, buf, o->request_bytes);
     if (counts) {
         f->ns[f->reads++] = ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
@@ -172,18 +171,19 @@ static void print_file(const char *name, const File *f)
 
 static void print_run(const Run *run)
 {
-    struct manage_stats st;
-    dodo_manage_stats(&st);
-    printf("{\"backend\": \"%s\", \"wrong_bytes\": %" PRIu64 ", ",
-           run->options.plain ? "disk" : "manage", run->wrong_bytes);
+    Sources sources = {0};
+    printf("{\"backend\": \"%s\", \"wrong_bytes\": %" PRIu64 ", ", run->options.backend->name,
+           run->wrong_bytes);
     print_file("file", &run->files[0]);
     if (run->options.paths[1]) {
         printf(", ");
         print_file("cheap", &run->files[1]);
     }
-    printf(", \"local_hits\": %" PRIu64 ", \"remote_hits\": %" PRIu64 ", \"disk_reads\": %" PRIu64
-           "}\n",
-           st.local_hits, st.remote_hits, st.disk_reads);
+    printf(", ");
+    for (unsigned i = 0; i < FILES; i++)
+        sources_add(&sources, &run->files[i].source.sources);
+    sources_print_json(&sources);
+    printf("}\n");
 }
 
 /* ---- the command line ------------------------------------------------------------------------
@@ -191,8 +191,9 @@ static void print_run(const Run *run)
 
 static int parse_backend(void *options, const char *arg)
 {
-    ((Options *)options)->plain = strcmp(arg, "disk") == 0;
-    return strcmp(arg, "disk") == 0 || strcmp(arg, "manage") == 0 ? 0 : -1;
+    const Backend *b = backend_find(arg);
+    ((Options *)options)->backend = b;
+    return b == &backend_disk || b == &backend_manage ? 0 : -1;
 }
 
 static const char *find_fault(const void *options, char *text)
@@ -224,8 +225,11 @@ int main(int argc, char **argv)
 {
     const CommandLine line = {"manage-two", "manage-two " DODO_VERSION, help_text, option_table,
                               find_fault};
-    Run run = {
-        .options = {.share_percent = 100, .request_bytes = 8192, .requests = 10000, .seed = 1}};
+    Run run = {.options = {.backend = &backend_manage,
+                           .share_percent = 100,
+                           .request_bytes = 8192,
+                           .requests = 10000,
+                           .seed = 1}};
     int status = 0;
     if (command_line_parse(&line, &run.options, argc, argv, &status))
         return status;
@@ -233,9 +237,11 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < FILES; i++)
         good = good && open_file(&run, i) == 0;
     good = good && read_all(&run) == 0;
+    for (unsigned i = 0; i < FILES; i++)
+        good &= close_file(&run.files[i]); /* what came from where is known afterwards */
     if (good)
         print_run(&run);
     for (unsigned i = 0; i < FILES; i++)
-        good &= close_file(&run.files[i]) == 0;
+        free(run.files[i].ns);
     return good && run.wrong_bytes == 0 && fflush(stdout) == 0 ? 0 : 1;
 }
