@@ -77,6 +77,7 @@ CASE(fill__overtaken_while_under_way)
     send_all(f, write_of(1, 10, 10)); /* leaves block 0 unfilled */
     expect_refused(f, m, 7, STATUS_STALE);
     expect_filled(f, "uu");
+    assert_int_equal(imd_data_awaited(f->d).bytes, 0); /* the rest of it is expected no more */
     expect_refused(f, m, WIRE_INDEX_NONE, STATUS_STALE);
 }
 
