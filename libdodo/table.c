@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reaching the shared state: its lock, its log, and the table of regions (the paper's 4.4). */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -93,8 +94,7 @@ Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner)
     if (!r->stripe.of)
         return r;
     uint64_t i = offset / r->stripe.len;
-    if (i >= r->stripe.count)
-        i = r->stripe.count - 1;
+    assert(i < r->stripe.count);
     *ret_inner = offset - i * r->stripe.len;
     return r->stripe.of[i];
 }
