@@ -196,7 +196,7 @@ static void sync_end(Call *call, int result, int error, const char *reason)
 {
     Client *c = call->channel->client;
     client_lock(c);
-    call->region->refs--;
+    (void)region_leave(c, call->region);
     client_unlock(c);
     call_finish(call, result, error, reason);
     c->hooks.wake(c->hooks.ctx);

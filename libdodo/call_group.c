@@ -144,7 +144,7 @@ static void vector_end(Call *call)
     client_lock(c);
     if (g->kind == VECTOR_OFFER)
         offer_leave(call, r);
-    r->refs--;
+    (void)region_leave(c, r);
     client_unlock(c);
     call_finish(call, failed ? -1 : (ssize_t)done, failed ? g->error : 0,
                 failed ? g->reason : NULL);

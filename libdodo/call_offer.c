@@ -59,7 +59,7 @@ static void offer_end(Call *call, ssize_t result, int error, const char *reason)
     client_lock(c);
     if (!call->parent)
         offer_leave(call, r);
-    bool last = --r->refs == 0 && r->closing;
+    bool last = region_leave(c, r);
     client_unlock(c);
     call_finish(call, result, error, reason);
     if (last)

@@ -18,7 +18,7 @@ enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 static bool read_leave(const Call *call)
 {
     Region *r = region_top(call->region);
-    return --r->refs == 0 && r->closing;
+    return region_leave(call->channel->client, r);
 }
 
 static void read_over(Call *call, ssize_t result, int error, const char *reason, bool last)
@@ -263,51 +263,65 @@ static bool read_saw(Call *call, uint64_t now_ns)
     return over;
 }
 
-/* A buffer for whole blocks that may be offered, or NULL: then no fill. It decides under the lock
- * whether a write is under way beside, and takes the counter before the file is read. */
-static FillItem *fill_prepare(Call *call, uint64_t offset, size_t len)
+/* The run of missing blocks, as bytes of the region. */
+static void run_bounds(const Call *call, uint64_t *ret_start, uint64_t *ret_end)
+{
+    *ret_start = call->state->read.miss_block * WIRE_BLOCK_SIZE;
+    *ret_end = min_u64(call->state->read.miss_end * WIRE_BLOCK_SIZE, call->region->len);
+}
+
+/* A buffer for the run, whole blocks that may be offered; with @extent also for what was announced
+ * around it. NULL: no fill. It decides under the lock whether a write is under way beside, and
+ * takes the counter before the file is read. */
+static FillItem *fill_prepare(Call *call, bool extent)
 {
     Client *c = call->channel->client;
-    CallState *st = call->state;
     Region *r = call->region;
-    size_t cap = sizeof(FillItem) + len;
-    FillItem *item = malloc(cap);
-    if (!item)
-        return NULL;
+    FillItem *item = NULL;
+    uint64_t start, end;
+    run_bounds(call, &start, &end);
+    /* What lies before it in the window is there. */
+    uint64_t least = start > window_start(call->state) ? start : 0;
     client_lock(c);
-    bool beside = RULE(READ_BESIDE_WRITE) &&
-                  region_write_overlaps(r, block_of(offset), block_of(offset + len - 1));
-    bool wanted = !beside && r->active && region_address_equal(&r->address, &st->run.address) &&
-                  c->fill_bytes + cap <= c->config.fill_queue_bytes;
-    *item = (FillItem){.rd = r->rd,
-                       .host = r->host,
-                       .address = r->address,
-                       .counter = r->numbers.last,
-                       .region_len = r->len,
-                       .seed = r->blocks.seed,
-                       .offset = offset,
-                       .len = len,
-                       .cap = cap};
-    client_unlock(c);
-    if (!wanted) {
-        free(item);
-        return NULL;
+    bool beside =
+        RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block_of(start), block_of(end - 1));
+    if (!beside && r->active && region_address_equal(&r->address, &call->state->run.address)) {
+        item = extent ? prefetch_extent(c, r, start, end, least) : NULL;
+        if (!item)
+            item = fill_item_new(c, r, start, end);
     }
-    list_init(&item->link);
+    client_unlock(c);
     return item;
 }
 
-/* The next run of missing blocks: asks for its bytes; or goes on to the next window. */
+/* Asks for the run's bytes. */
+static void read_run(Call *call, bool extent)
+{
+    CallState *st = call->state;
+    const Region *r = call->region;
+    uint64_t start = window_start(st), end = start + st->user.window, run_start, run_end;
+    run_bounds(call, &run_start, &run_end);
+    st->read.fill = fill_prepare(call, extent);
+    if (st->read.fill) {
+        call_need_file(call, NEED_FILE_READ, r->file, st->read.fill->data, st->read.fill->len,
+                       r->file_offset + st->read.fill->offset);
+        return;
+    }
+    uint64_t from = max_u64(run_start, start), to = min_u64(run_end, end);
+    call_need_file(call, NEED_FILE_READ, r->file, st->user.buf + (from - st->user.offset),
+                   to - from, r->file_offset + from);
+}
+
+/* The next run of missing blocks; or goes on to the next window. */
 static void read_misses(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    Region *r = call->region;
     uint64_t start = window_start(st), end = start + st->user.window;
     uint64_t blocks_end = block_of(end - 1) + 1;
     uint64_t block = st->read.miss_end;
     while (block < blocks_end && !block_missing(st, block))
         block++;
-    if (block == blocks_end || st->read.short_file) {
+    if (block >= blocks_end || st->read.short_file) {
         if (!st->read.short_file)
             st->user.done += st->user.window;
         read_window(call, now_ns);
@@ -318,20 +332,18 @@ static void read_misses(Call *call, uint64_t now_ns)
            block - st->read.miss_block < FILL_RUN_BLOCKS)
         block++;
     st->read.miss_end = block;
+    read_run(call, true);
+}
 
-    uint64_t run_start = st->read.miss_block * WIRE_BLOCK_SIZE, run_end = block * WIRE_BLOCK_SIZE;
-    if (run_end > r->len)
-        run_end = r->len;
-    st->read.fill = fill_prepare(call, run_start, run_end - run_start);
-    if (st->read.fill) {
-        call_need_file(call, NEED_FILE_READ, r->file, st->read.fill->data, st->read.fill->len,
-                       r->file_offset + run_start);
-        return;
-    }
-    uint64_t from = run_start > start ? run_start : start;
-    uint64_t to = run_end < end ? run_end : end;
-    call_need_file(call, NEED_FILE_READ, r->file, st->user.buf + (from - st->user.offset),
-                   to - from, r->file_offset + from);
+/* An extent was read, but not as far as the run in it: the file may be bad, or end, elsewhere than
+ * where the caller reads. */
+static bool extent_fails(const Call *call, const FileResult *result)
+{
+    const FillItem *item = call->state->read.fill;
+    uint64_t start, end;
+    run_bounds(call, &start, &end);
+    return call->phase == READ_MISSES && item && item->len > end - start &&
+           (result->count < 0 || item->offset + (uint64_t)result->count < end);
 }
 
 /* Copies the part of a run that the caller asked for, and notices where the file ended inside it.
@@ -339,7 +351,7 @@ static void read_misses(Call *call, uint64_t now_ns)
 static size_t fill_copy(CallState *st, uint64_t start, uint64_t end, size_t count)
 {
     const FillItem *item = st->read.fill;
-    uint64_t from = item->offset > start ? item->offset : start;
+    uint64_t from = max_u64(st->read.miss_block * WIRE_BLOCK_SIZE, start);
     uint64_t to = item->offset + item->len < end ? item->offset + item->len : end;
     uint64_t have = item->offset + count;
     uint64_t stop = have < to ? have : to;
@@ -370,6 +382,8 @@ static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns
     size_t count = (size_t)result->count, part = call->file_len;
     if (st->read.fill) {
         part = fill_copy(st, start, end, count);
+        st->read.miss_end = max_u64(st->read.miss_end,
+                                    block_of(st->read.fill->offset + st->read.fill->len - 1) + 1);
         fill_offer(call, count);
     } else if (count < call->file_len) {
         st->read.short_file = true;
@@ -382,6 +396,12 @@ static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns
 static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     CallState *st = call->state;
+    if (extent_fails(call, result)) {
+        free(st->read.fill);
+        st->read.fill = NULL;
+        read_run(call, false);
+        return;
+    }
     if (result->count < 0) {
         read_end(call, -1, result->error, "reading the backing file failed");
         return;

@@ -23,7 +23,7 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
         list_remove(&st->write.record.link);
         checks_write_over(r, st->write.record.first_block, st->write.record.last_block);
     }
-    region_top(r)->refs--;
+    (void)region_leave(c, region_top(r));
     if (result > 0)
         r->written_bytes += (uint64_t)result;
     client_unlock(c);

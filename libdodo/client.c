@@ -152,6 +152,25 @@ void region_saw_filled(Region *r, uint64_t block, bool filled)
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
+FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
+{
+    size_t len = end - start, cap = sizeof(FillItem) + len;
+    FillItem *item = c->fill_bytes + cap <= c->config.fill_queue_bytes ? malloc(cap) : NULL;
+    if (!item)
+        return NULL;
+    *item = (FillItem){.rd = r->rd,
+                       .host = r->host,
+                       .address = r->address,
+                       .counter = r->numbers.last, /* before the file is read */
+                       .region_len = r->len,
+                       .seed = r->blocks.seed,
+                       .offset = start,
+                       .len = len,
+                       .cap = cap};
+    list_init(&item->link);
+    return item;
+}
+
 static bool client_fill_offer(Client *c, FillItem *item, const BlockSums *sums)
 {
     client_lock(c);

@@ -19,6 +19,7 @@ enum {
     WRITE_NUMBERS = 64,             /* between the lowest unfinished write number and the highest */
     WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
     FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
+    EXTENT_BYTES = 1 << 20,         /* the same where the program has announced them */
     BACKGROUND_CALLS = 6,           /* alive, claim, fill, reopen, prefetch, report */
     REPORTS_MAX = 4,                /* of hosts, that wait to be sent; more are not taken */
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
@@ -116,10 +117,11 @@ typedef struct PrefetchRange {
     uint64_t at, end;
 } PrefetchRange;
 
-typedef struct PrefetchRing {
+/* The oldest first. */
+typedef struct PrefetchList {
     PrefetchRange ranges[PREFETCH_RANGES_MAX];
-    unsigned first, count;
-} PrefetchRing;
+    unsigned count;
+} PrefetchList;
 
 /* Regions that were lost or came back one by one, for one reason at one host. */
 enum { STORY_SUMS_MAX = 16 };
@@ -169,7 +171,7 @@ struct Client {
     unsigned reports_count;
     ListNode fills;
     size_t fill_bytes;
-    PrefetchRing prefetch;
+    PrefetchList prefetch;
     Story story;
     bool alive_due; /* something for cmd to know before the next keep-alive */
     ClientStats stats;
@@ -422,6 +424,9 @@ void region_saw_filled(Region *r, uint64_t block, bool filled);
 void client_region_free(Client *c, Region *r); /* releases the file */
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
+/* Under the lock: a buffer for [start, end) of the region, which is active; NULL: there is no room
+ * in the queue, or no memory. */
+FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end);
 
 /* ---- checks.c ---- */
 /* Of consecutive whole blocks. */
@@ -554,10 +559,17 @@ void background_step(Channel *ch, uint64_t now_ns);
 uint64_t background_deadline(Channel *ch);
 
 /* ---- prefetch.c ---- */
-bool prefetch_due(const Client *c); /* under the lock */
+bool prefetch_due(Client *c); /* under the lock */
+/* Under the lock: a call on a region, that is no stripe, is over. True: its close waits for that.
+ */
+bool region_leave(Client *c, Region *top);
 /* The next piece, whose region has one call more in progress. False: none now. */
 bool prefetch_start(Client *c, Region **ret, FillItem **ret_item);
 extern const CallOps prefetch_ops;
+/* Under the lock: @r lacks [start, end). If that was announced: a buffer for it and for what else
+ * was announced of its extent, from @least on. That is announced no more: all of it is to be read
+ * now. Else NULL. */
+FillItem *prefetch_extent(Client *c, Region *r, uint64_t start, uint64_t end, uint64_t least);
 
 /* What the manager answered to OP_OPEN. 0: it is a region on a host that may be used; else why not.
  */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Hints of what will be read. As a read that misses does, the background reads whole blocks that
  * were not seen filled from the backing file, and offers them as fills. It takes a piece at a time,
- * and none while another fill waits to be sent: what the program's own reads offer goes first. No
- * more than two pieces are in memory: one is being read, one is on its way. */
+ * none of a region that a call of the program is on, and none while another fill waits to be sent:
+ * what the program's own reads offer goes first. No more than two pieces are in memory: one is
+ * being read, one is on its way.
+ *
+ * A read that misses what was announced reads it itself, with what else was announced of its
+ * extent: a drive that moves its head for one block brings a megabyte in hardly more time. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,16 +15,17 @@
 
 /* ---- the ranges: under the lock ------------------------------------------------------------- */
 
-static PrefetchRange *range_at(Client *c, unsigned i)
+/* Where a part lies in its region. */
+static uint64_t part_base(Region *r)
 {
-    return &c->prefetch.ranges[(c->prefetch.first + i) % PREFETCH_RANGES_MAX];
+    return r->file_offset - region_top(r)->file_offset;
 }
 
 /* Behind the others, or as part of the last one. False: there is no room for more. */
 static bool range_add(Client *c, const PrefetchRange *range)
 {
     if (c->prefetch.count > 0) {
-        PrefetchRange *last = range_at(c, c->prefetch.count - 1);
+        PrefetchRange *last = &c->prefetch.ranges[c->prefetch.count - 1];
         if (last->rd == range->rd && last->at <= range->at && range->at <= last->end) {
             last->end = last->end > range->end ? last->end : range->end;
             return true;
@@ -28,14 +33,29 @@ static bool range_add(Client *c, const PrefetchRange *range)
     }
     if (c->prefetch.count == PREFETCH_RANGES_MAX)
         return false;
-    *range_at(c, c->prefetch.count++) = *range;
+    c->prefetch.ranges[c->prefetch.count++] = *range;
     return true;
 }
 
-static void range_drop(Client *c)
+static void range_remove(Client *c, unsigned i)
 {
-    c->prefetch.first = (c->prefetch.first + 1) % PREFETCH_RANGES_MAX;
-    c->prefetch.count--;
+    for (c->prefetch.count--; i < c->prefetch.count; i++)
+        c->prefetch.ranges[i] = c->prefetch.ranges[i + 1];
+}
+
+/* [from, to) is read now: what is left of range @i. */
+static void range_take(Client *c, unsigned i, uint64_t from, uint64_t to)
+{
+    PrefetchRange *range = &c->prefetch.ranges[i];
+    PrefetchRange rest = {range->rd, to, range->end};
+    if (from > range->at)
+        range->end = from;
+    else
+        range->at = max_u64(range->at, to);
+    if (from > range->at && rest.at < rest.end)
+        (void)range_add(c, &rest); /* it was but a hint */
+    else if (range->at >= range->end)
+        range_remove(c, i);
 }
 
 int client_prefetch(Client *c, int rd, off_t offset, size_t len)
@@ -60,11 +80,42 @@ int client_prefetch(Client *c, int rd, off_t offset, size_t len)
     return result;
 }
 
-bool prefetch_due(const Client *c)
+/* Nothing more can come of it. */
+static bool range_is_over(const PrefetchRange *range, const Region *top)
+{
+    return !top || range->at >= range->end || !region_active(top);
+}
+
+/* The first whose region no call of the program is on: that brings itself what it lacks, and would
+ * wait for the drive. PREFETCH_RANGES_MAX: none. */
+static unsigned range_due(Client *c)
+{
+    for (unsigned i = 0; i < c->prefetch.count; i++) {
+        const Region *top = client_user_region(c, c->prefetch.ranges[i].rd);
+        if (range_is_over(&c->prefetch.ranges[i], top) || top->refs == 0)
+            return i;
+    }
+    return PREFETCH_RANGES_MAX;
+}
+
+bool prefetch_due(Client *c)
 {
     size_t piece = sizeof(FillItem) + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE;
     return c->prefetch.count > 0 && list_empty(&c->fills) &&
-           (c->fill_bytes == 0 || c->fill_bytes + piece <= c->config.fill_queue_bytes);
+           (c->fill_bytes == 0 || c->fill_bytes + piece <= c->config.fill_queue_bytes) &&
+           range_due(c) < PREFETCH_RANGES_MAX;
+}
+
+bool region_leave(Client *c, Region *top)
+{
+    if (--top->refs > 0)
+        return false;
+    bool wanted = false;
+    for (unsigned i = 0; i < c->prefetch.count; i++)
+        wanted |= c->prefetch.ranges[i].rd == top->rd;
+    if (wanted)
+        c->hooks.wake_background(c->hooks.ctx);
+    return top->closing;
 }
 
 /* ---- the next piece: under the lock --------------------------------------------------------- */
@@ -73,25 +124,6 @@ static bool block_wanted(const Region *r, uint64_t block)
 {
     bool filled = r->blocks.filled && (r->blocks.filled[block / 64] >> (block % 64) & 1);
     return !filled && !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
-}
-
-static FillItem *piece_new(const Client *c, Region *r, uint64_t start, uint64_t end)
-{
-    size_t len = end - start, cap = sizeof(FillItem) + len;
-    FillItem *item = c->fill_bytes + cap <= c->config.fill_queue_bytes ? malloc(cap) : NULL;
-    if (!item)
-        return NULL;
-    *item = (FillItem){.rd = r->rd,
-                       .host = r->host,
-                       .address = r->address,
-                       .counter = r->numbers.last, /* before the file is read */
-                       .region_len = r->len,
-                       .seed = r->blocks.seed,
-                       .offset = start,
-                       .len = len,
-                       .cap = cap};
-    list_init(&item->link);
-    return item;
 }
 
 /* The next piece of what is left of the range in one part of its region; moves the range on. NULL:
@@ -117,7 +149,7 @@ static FillItem *piece_next(Client *c, PrefetchRange *range, Region *top, Region
     if (last < stop)
         range->at = base + last * WIRE_BLOCK_SIZE;
     *ret = r;
-    return last > first ? piece_new(c, r, first * WIRE_BLOCK_SIZE, piece_end) : NULL;
+    return last > first ? fill_item_new(c, r, first * WIRE_BLOCK_SIZE, piece_end) : NULL;
 }
 
 /* Looks at one part of one range at most, so that the lock is not held for long. */
@@ -125,16 +157,62 @@ static FillItem *prefetch_next(Client *c, Region **ret)
 {
     if (!prefetch_due(c))
         return NULL;
-    PrefetchRange *range = range_at(c, 0);
+    unsigned i = range_due(c);
+    PrefetchRange *range = &c->prefetch.ranges[i];
     Region *top = client_user_region(c, range->rd);
     FillItem *item = NULL;
-    if (top && range->at < range->end && region_active(top))
-        item = piece_next(c, range, top, ret);
+    if (range_is_over(range, top))
+        range_remove(c, i);
     else
-        range_drop(c);
+        item = piece_next(c, range, top, ret);
     if (item)
         top->refs++;
     return item;
+}
+
+/* ---- a read that misses ---------------------------------------------------------------------- */
+
+/* What was announced of part @r, as bytes of it: false, if @at is not of that range. */
+static bool range_of_part(const PrefetchRange *range, Region *r, uint64_t at, uint64_t *ret_from,
+                          uint64_t *ret_to)
+{
+    uint64_t base = part_base(r);
+    if (range->rd != region_top(r)->rd || range->end <= base)
+        return false;
+    *ret_from = sub_u64(range->at, base);
+    *ret_to = min_u64(range->end - base, r->len);
+    return *ret_from <= at && at < *ret_to;
+}
+
+/* The blocks of one extent around [*start, *end) that are wanted, too. */
+static void extent_widen(const Region *r, uint64_t from, uint64_t to, uint64_t *start,
+                         uint64_t *end)
+{
+    uint64_t low = *start / EXTENT_BYTES * EXTENT_BYTES, high = low + EXTENT_BYTES;
+    uint64_t first = block_of(*start), stop = block_of(*end - 1) + 1;
+    low = block_of(max_u64(low, from));
+    high = block_of(min_u64(high, to) - 1) + 1;
+    while (first > low && block_wanted(r, first - 1))
+        first--;
+    while (stop < high && block_wanted(r, stop))
+        stop++;
+    *start = first * WIRE_BLOCK_SIZE;
+    *end = min_u64(stop * WIRE_BLOCK_SIZE, r->len);
+}
+
+FillItem *prefetch_extent(Client *c, Region *r, uint64_t start, uint64_t end, uint64_t least)
+{
+    uint64_t from, to;
+    for (unsigned i = 0; i < c->prefetch.count; i++) {
+        if (!range_of_part(&c->prefetch.ranges[i], r, start, &from, &to))
+            continue;
+        extent_widen(r, max_u64(from, least), to, &start, &end);
+        FillItem *item = fill_item_new(c, r, start, end);
+        if (item)
+            range_take(c, i, part_base(r) + start, part_base(r) + end);
+        return item;
+    }
+    return NULL;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */
@@ -154,10 +232,11 @@ static void call_prefetch_step(Call *call, uint64_t now_ns)
 }
 
 /* The file ended: there is nothing behind it. */
-static void range_cut(Client *c, int rd)
+static void range_cut(Client *c, int rd, uint64_t from)
 {
-    if (c->prefetch.count > 0 && range_at(c, 0)->rd == rd)
-        range_drop(c);
+    for (unsigned i = c->prefetch.count; i-- > 0;)
+        if (c->prefetch.ranges[i].rd == rd && c->prefetch.ranges[i].at >= from)
+            range_remove(c, i);
 }
 
 static void call_prefetch_file(Call *call, const FileResult *result, uint64_t now_ns)
@@ -169,14 +248,14 @@ static void call_prefetch_file(Call *call, const FileResult *result, uint64_t no
     call->state->read.fill = NULL;
     client_lock(c);
     if (result->count < (ssize_t)item->len)
-        range_cut(c, top->rd);
+        range_cut(c, top->rd, part_base(call->region) + item->offset);
     client_unlock(c);
     if (result->count > 0)
         client_fill_read(c, item, (size_t)result->count);
     else
         free(item);
     client_lock(c);
-    bool last = --top->refs == 0 && top->closing;
+    bool last = region_leave(c, top);
     client_unlock(c);
     call_finish(call, 0, 0, NULL);
     if (last)

@@ -209,9 +209,11 @@ DODO_API DODO_CHECK int dodo_msync(int rd);
  * @len:    its length, [bytes]; what lies beyond the region's end does not count
  *
  * A hint, which returns immediately: in the background, blocks of the part that this process has
- * not seen filled are read from the backing file and sent to the region's host, 256 KiB at a time
- * and after all that dodo_mread() has to send there. 64 hints may wait; more are ignored, as is one
- * for a DODO_FALLBACK region without memory. Ends with the region.
+ * not seen filled are read from the backing file and sent to the region's host, 256 KiB at a time,
+ * while no call on the region is in progress, and after all that dodo_mread() has to send there. A
+ * dodo_mread() that comes before reads what else was announced around its bytes, up to 1 MiB. 64
+ * hints may wait; more are ignored, as is one for a DODO_FALLBACK region without memory. Ends with
+ * the region.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  ENOMEM  the region is not active, see dodo_mread()

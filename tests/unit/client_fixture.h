@@ -76,6 +76,7 @@ typedef struct World {
     bool want_list;
     /* how the file behaves */
     int write_error, read_error;
+    uint64_t file_bytes; /* read from it */
     uint64_t error_from; /* file offset from which on these two are meant */
     size_t write_short;  /* bytes taken at most; 0: all */
     int sync_error;
@@ -83,7 +84,7 @@ typedef struct World {
     enum FileLease lease;
     Stamp stamp; /* if its size is not 0 */
     uint64_t stamp_taken_ns;
-    unsigned released, syncs, wakes;
+    unsigned released, syncs, wakes, background_wakes;
     uint8_t record[1 << 16]; /* what is kept of a retained region's blocks */
     size_t record_len;
     unsigned datagrams;   /* to anyone */
@@ -347,6 +348,7 @@ static void do_file(Call *call)
     } else if (call->need == NEED_FILE_READ) {
         r.count = (ssize_t)(call->file_len < left ? call->file_len : left);
         memcpy(call->file_buf, w.file + call->file_offset, (size_t)r.count);
+        w.file_bytes += (uint64_t)r.count;
     } else if (call->need == NEED_FILE_WRITE) {
         call_file_taken(call);
         size_t n = w.write_short && w.write_short < call->file_len ? w.write_short : call->file_len;
@@ -550,9 +552,10 @@ static void hook_wake(void *ctx)
     w.wakes++;
 }
 
-static void hook_nothing(void *ctx)
+static void hook_wake_background(void *ctx)
 {
     (void)ctx;
+    w.background_wakes++;
 }
 
 static void hook_release(void *ctx, void *file)
@@ -622,7 +625,7 @@ static int set_up(void **state)
                            .stripe_bytes = STRIPE_BYTES,
                            .block_sum = CLIENT_BLOCK_SUM};
     ClientHooks hooks = {
-        .wake = hook_wake, .wake_background = hook_nothing, .file_release = hook_release};
+        .wake = hook_wake, .wake_background = hook_wake_background, .file_release = hook_release};
     w.client = client_new(&config, &env, &hooks);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
