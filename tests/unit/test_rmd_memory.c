@@ -391,6 +391,17 @@ TEST(what_goes_to_swap_is_given_back_and_not_lent_again)
     assert_true(lending_begin(&lending, now_ns) > all - GIB - 64 * MIB);
 }
 
+TEST(what_is_lost_twice_is_owed_twice)
+{
+    before_lending(10, 0);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    for (unsigned i = 1; i <= 2; i++) {
+        evicted += 200 * MIB;
+        assert_true(read_evicted(NS_PER_S, 20 * GIB));
+        assert_in_range(lending.loss.owed_bytes, i * 199 * MIB, i * 200 * MIB);
+    }
+}
+
 TEST(what_was_usual_before_is_not_ours)
 {
     before_lending(600, 100 * MIB);

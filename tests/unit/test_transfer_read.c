@@ -417,6 +417,27 @@ TEST(read_transfer__numbers_that_others_take)
     }
 }
 
+/* What an earlier read of the same state asked for is not asked for by numbers that others took
+ * since: nothing is lost here, so nothing is asked for twice. */
+TEST(read_transfer__numbers_that_others_take_ask_for_nothing)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        ReadSim *s = sim_new(800 + seed);
+        s->reuse = true;
+        read_whole(s, 0, 500000);
+        uint64_t resent = s->count.resent;
+        start(s, 0, 500000);
+        while (s->t.state == TRANSFER_RUNNING) {
+            s->next_ask += world_below(s->w, 3);
+            step(s);
+        }
+        finish(s);
+        check_bytes(s, true);
+        assert_int_equal(s->count.resent, resent);
+        sim_free(s);
+    }
+}
+
 /* Data that was given up for lost comes after all, before its second copy: it counts, once. */
 TEST(read_transfer__late_data_of_an_older_ask_counts)
 {
