@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "daemon/port.h"
 #include "tests/lib/case.h"
+#include "tests/lib/stderr_text.h"
 
 typedef struct End {
     Port port;
@@ -150,19 +151,9 @@ TEST(closed__the_owner_is_informed)
 /* Lines on standard error while @fn runs. */
 static unsigned lines_of(void (*fn)(Port *p, uint64_t now_ns), Port *p, uint64_t now_ns)
 {
-    FILE *to = tmpfile();
-    int was = dup(STDERR_FILENO);
-    assert_true(to && was >= 0 && dup2(fileno(to), STDERR_FILENO) >= 0);
+    StderrText s = stderr_catch();
     fn(p, now_ns);
-    fflush(stderr);
-    assert_true(dup2(was, STDERR_FILENO) >= 0);
-    rewind(to);
-    unsigned lines = 0;
-    for (int c; (c = fgetc(to)) != EOF;)
-        lines += c == '\n';
-    fclose(to);
-    (void)close(was);
-    return lines;
+    return stderr_lines(&s, "");
 }
 
 static void receive(Port *p, uint64_t now_ns)

@@ -16,6 +16,7 @@
 #include "rmd/survey.h"
 #include "rmd/survey_file.h"
 #include "tests/lib/case.h"
+#include "tests/lib/stderr_text.h"
 
 #define START_NS (1795295460ull * NS_PER_S)
 #define MINUTE_NS (60 * NS_PER_S)
@@ -184,20 +185,9 @@ CASE(the_file_may_be_moved_away)
 /* Lines of the log with @word while @run() runs. */
 static unsigned logged(const char *word, void (*run)(void))
 {
-    char text[4096];
-    unsigned n = 0;
-    FILE *log = tmpfile();
-    int before = dup(STDERR_FILENO);
-    assert_non_null(log);
-    (void)dup2(fileno(log), STDERR_FILENO);
+    StderrText s = stderr_catch();
     run();
-    (void)dup2(before, STDERR_FILENO);
-    (void)close(before);
-    rewind(log);
-    while (fgets(text, sizeof text, log))
-        n += strstr(text, word) != NULL;
-    (void)fclose(log);
-    return n;
+    return stderr_lines(&s, word);
 }
 
 static void limit_files(rlim_t bytes)
