@@ -50,5 +50,7 @@ grep -q "none: No such file" "$dir/err"
 for wrong in "" "--file x --share 50" "--file x --request 2M" "--file x --backend dodo" "--file x --warm 101" "--file x more"; do
   read -r -a options <<<"$wrong"
   expect 2 "${options[@]}"
-  [ ! -s "$dir/out" ] && grep -q "help" "$dir/err" || { echo "$wrong" && cat "$dir/err" && exit 1; }
+  if [ -s "$dir/out" ] || ! grep -q "help" "$dir/err"; then
+    echo "$wrong" && cat "$dir/err" && exit 1
+  fi
 done

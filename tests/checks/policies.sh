@@ -39,13 +39,14 @@ refuse() {
   local wanted=$1 text=$2 status=0
   shift 2
   "$program" "$@" >"$dir/out" 2>"$dir/err" || status=$?
-  [ "$status" = "$wanted" ] && grep -qF -- "$text" "$dir/err" ||
+  if [ "$status" != "$wanted" ] || ! grep -qF -- "$text" "$dir/err"; then
     complain "policies $*: status $status, $(cat "$dir/err")"
+  fi
 }
 printf '1\n2\nthree\n' >"$dir/bad"
 refuse 1 "$dir/bad:3: 'three' is no block number" --trace "$dir/bad" --cache 2
 refuse 1 "$dir/none: No such file" --trace "$dir/none" --cache 2
 refuse 2 "--trace needs --cache" --trace "$dir/loop"
 refuse 2 "go with --trace" --table --json
-for size in 0 2, ,2 two "$((1 << 27))" 1,2,-3; do refuse 2 "--cache" --trace "$dir/loop" --cache "$size"; done
+for size in 0 "2," ",2" two "$((1 << 27))" "1,2,-3"; do refuse 2 "--cache" --trace "$dir/loop" --cache "$size"; done
 finish
