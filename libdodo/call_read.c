@@ -270,47 +270,98 @@ static void run_bounds(const Call *call, uint64_t *ret_start, uint64_t *ret_end)
     *ret_end = min_u64(call->state->read.miss_end * WIRE_BLOCK_SIZE, call->region->len);
 }
 
-/* A buffer for the run, whole blocks that may be offered; with @extent also for what was announced
- * around it. NULL: no fill. It decides under the lock whether a write is under way beside, and
- * takes the counter before the file is read. */
-static FillItem *fill_prepare(Call *call, bool extent)
+/* A buffer for [start, end), whole blocks that may be offered, or NULL: then no fill. It decides
+ * under the lock whether a write is under way beside, and takes the counter before the file is
+ * read. */
+static FillItem *fill_prepare(Call *call, uint64_t start, uint64_t end)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
     FillItem *item = NULL;
-    uint64_t start, end;
-    run_bounds(call, &start, &end);
-    /* What lies before it in the window is there. */
-    uint64_t least = start > window_start(call->state) ? start : 0;
     client_lock(c);
     bool beside =
         RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block_of(start), block_of(end - 1));
-    if (!beside && r->active && region_address_equal(&r->address, &call->state->run.address)) {
-        item = extent ? prefetch_extent(c, r, start, end, least) : NULL;
-        if (!item)
-            item = fill_item_new(c, r, start, end);
-    }
+    if (!beside && r->active && region_address_equal(&r->address, &call->state->run.address))
+        item = fill_item_new(c, r, start, end);
     client_unlock(c);
     return item;
 }
 
-/* Asks for the run's bytes. */
-static void read_run(Call *call, bool extent)
+static void fill_read(Call *call)
+{
+    const Region *r = call->region;
+    FillItem *item = call->state->read.fill;
+    call_need_file(call, NEED_FILE_READ, r->file, item->data, item->len,
+                   r->file_offset + item->offset);
+}
+
+/* Asks for the run's bytes alone. */
+static void read_run(Call *call)
 {
     CallState *st = call->state;
     const Region *r = call->region;
     uint64_t start = window_start(st), end = start + st->user.window, run_start, run_end;
     run_bounds(call, &run_start, &run_end);
-    st->read.fill = fill_prepare(call, extent);
+    st->read.fill = fill_prepare(call, run_start, run_end);
     if (st->read.fill) {
-        call_need_file(call, NEED_FILE_READ, r->file, st->read.fill->data, st->read.fill->len,
-                       r->file_offset + st->read.fill->offset);
+        fill_read(call);
         return;
     }
     uint64_t from = max_u64(run_start, start), to = min_u64(run_end, end);
     call_need_file(call, NEED_FILE_READ, r->file, st->user.buf + (from - st->user.offset),
                    to - from, r->file_offset + from);
 }
+
+/* ---- extents -------------------------------------------------------------------------------- */
+
+static void read_misses(Call *call, uint64_t now_ns);
+
+/* What was announced around the run is read with it, piece by piece, so that the first ones are
+ * sent while the drive reads on. */
+static void extent_find(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    uint64_t start, end;
+    run_bounds(call, &start, &end);
+    /* What lies before the run in the window is there. */
+    uint64_t least = start > window_start(st) ? start : 0;
+    client_lock(c);
+    bool announced = prefetch_extent(c, call->region, least, &start, &end);
+    client_unlock(c);
+    st->read.extent_at = start;
+    st->read.extent_end = announced ? end : start;
+}
+
+/* All of it was read, or no more of it can be: what is left of the run is read alone. */
+static void extent_over(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    uint64_t start, end, at = st->read.extent_at;
+    st->read.extent_end = at;
+    run_bounds(call, &start, &end);
+    if (at < end) {
+        st->read.miss_block = max_u64(st->read.miss_block, block_of(at));
+        read_run(call);
+    } else {
+        st->read.miss_end = block_of(at - 1) + 1;
+        read_misses(call, now_ns);
+    }
+}
+
+static void extent_step(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    uint64_t from = st->read.extent_at,
+             to = min_u64(from + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE, st->read.extent_end);
+    st->read.fill = from < to ? fill_prepare(call, from, to) : NULL;
+    if (st->read.fill)
+        fill_read(call);
+    else
+        extent_over(call, now_ns);
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
 
 /* The next run of missing blocks; or goes on to the next window. */
 static void read_misses(Call *call, uint64_t now_ns)
@@ -332,35 +383,27 @@ static void read_misses(Call *call, uint64_t now_ns)
            block - st->read.miss_block < FILL_RUN_BLOCKS)
         block++;
     st->read.miss_end = block;
-    read_run(call, true);
+    extent_find(call);
+    extent_step(call, now_ns);
 }
 
-/* An extent was read, but not as far as the run in it: the file may be bad, or end, elsewhere than
- * where the caller reads. */
-static bool extent_fails(const Call *call, const FileResult *result)
-{
-    const FillItem *item = call->state->read.fill;
-    uint64_t start, end;
-    run_bounds(call, &start, &end);
-    return call->phase == READ_MISSES && item && item->len > end - start &&
-           (result->count < 0 || item->offset + (uint64_t)result->count < end);
-}
-
-/* Copies the part of a run that the caller asked for, and notices where the file ended inside it.
- * Returns the length of that part. */
+/* Copies what the caller asked for of the run, and notices where the file ended inside it. Returns
+ * the length of that part. */
 static size_t fill_copy(CallState *st, uint64_t start, uint64_t end, size_t count)
 {
     const FillItem *item = st->read.fill;
-    uint64_t from = max_u64(st->read.miss_block * WIRE_BLOCK_SIZE, start);
-    uint64_t to = item->offset + item->len < end ? item->offset + item->len : end;
+    uint64_t from = max_u64(max_u64(item->offset, st->read.miss_block * WIRE_BLOCK_SIZE), start);
+    uint64_t to = min_u64(item->offset + item->len, end);
     uint64_t have = item->offset + count;
-    uint64_t stop = have < to ? have : to;
+    uint64_t stop = min_u64(have, to);
+    if (to <= from)
+        return 0;
     if (stop > from)
         memcpy(st->user.buf + (from - st->user.offset), item->data + (from - item->offset),
                stop - from);
     if (have < to) {
         st->read.short_file = true;
-        st->user.done = (stop > from ? stop : from) - st->user.offset;
+        st->user.done = max_u64(stop, from) - st->user.offset;
     }
     return to - from;
 }
@@ -382,8 +425,6 @@ static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns
     size_t count = (size_t)result->count, part = call->file_len;
     if (st->read.fill) {
         part = fill_copy(st, start, end, count);
-        st->read.miss_end = max_u64(st->read.miss_end,
-                                    block_of(st->read.fill->offset + st->read.fill->len - 1) + 1);
         fill_offer(call, count);
     } else if (count < call->file_len) {
         st->read.short_file = true;
@@ -393,13 +434,42 @@ static void read_miss_done(Call *call, const FileResult *result, uint64_t now_ns
     read_misses(call, now_ns);
 }
 
+/* Did a piece of an extent bring what of the run lies in it? Where the file is bad, or ends, may be
+ * elsewhere than where the caller reads. */
+static bool extent_serves(const Call *call, const FileResult *result)
+{
+    const FillItem *item = call->state->read.fill;
+    uint64_t start, end, item_end = item->offset + item->len;
+    run_bounds(call, &start, &end);
+    return result->count >= 0 &&
+           (item_end <= start || item->offset + (uint64_t)result->count >= min_u64(end, item_end));
+}
+
+static void extent_piece_done(Call *call, const FileResult *result, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    FillItem *item = st->read.fill;
+    uint64_t start = window_start(st), end = start + st->user.window;
+    size_t count = (size_t)result->count;
+    if (!extent_serves(call, result)) {
+        free(item);
+        st->read.fill = NULL;
+        extent_over(call, now_ns);
+        return;
+    }
+    st->read.extent_at = item->offset + item->len;
+    if (count < item->len) /* there is nothing behind it */
+        st->read.extent_end = st->read.extent_at;
+    read_missed(call, fill_copy(st, start, end, count), true);
+    fill_offer(call, count);
+    extent_step(call, now_ns);
+}
+
 static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (extent_fails(call, result)) {
-        free(st->read.fill);
-        st->read.fill = NULL;
-        read_run(call, false);
+    if (call->phase == READ_MISSES && st->read.fill && st->read.extent_at < st->read.extent_end) {
+        extent_piece_done(call, result, now_ns);
         return;
     }
     if (result->count < 0) {

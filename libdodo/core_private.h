@@ -19,7 +19,7 @@ enum {
     WRITE_NUMBERS = 64,             /* between the lowest unfinished write number and the highest */
     WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
     FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
-    EXTENT_BYTES = 1 << 20,         /* the same where the program has announced them */
+    EXTENT_BYTES = 1 << 20,         /* ... one piece after the other, where they were announced */
     BACKGROUND_CALLS = 6,           /* alive, claim, fill, reopen, prefetch, report */
     REPORTS_MAX = 4,                /* of hosts, that wait to be sent; more are not taken */
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
@@ -252,12 +252,13 @@ typedef struct CallRead {
     bool looked;         /* these are known of the next window: */
     bool active, beside; /* ... is there remote memory; a write under way for it */
     Addr host;
-    uint8_t *edges;                /* blocks of which only a part is asked for: first, last */
-    size_t edge_head, edge_tail;   /* bytes there */
-    uint64_t counter, seed;        /* of the region, when the window was asked for */
-    uint64_t miss_block, miss_end; /* block run being read from the file */
-    FillItem *fill;                /* being read; NULL: straight into the user's buffer */
-    bool short_file;               /* the file ended: the call ends too */
+    uint8_t *edges;                 /* blocks of which only a part is asked for: first, last */
+    size_t edge_head, edge_tail;    /* bytes there */
+    uint64_t counter, seed;         /* of the region, when the window was asked for */
+    uint64_t miss_block, miss_end;  /* block run being read from the file */
+    uint64_t extent_at, extent_end; /* what else is, from the next byte on; the same: nothing */
+    FillItem *fill;                 /* being read; NULL: straight into the user's buffer */
+    bool short_file;                /* the file ended: the call ends too */
 } CallRead;
 
 typedef struct CallWrite {
@@ -566,10 +567,9 @@ bool region_leave(Client *c, Region *top);
 /* The next piece, whose region has one call more in progress. False: none now. */
 bool prefetch_start(Client *c, Region **ret, FillItem **ret_item);
 extern const CallOps prefetch_ops;
-/* Under the lock: @r lacks [start, end). If that was announced: a buffer for it and for what else
- * was announced of its extent, from @least on. That is announced no more: all of it is to be read
- * now. Else NULL. */
-FillItem *prefetch_extent(Client *c, Region *r, uint64_t start, uint64_t end, uint64_t least);
+/* Under the lock: @r lacks [*start, *end), bytes of it. If that was announced: they become all that
+ * was announced of its extent, from @least on, and that is announced no more. */
+bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint64_t *end);
 
 /* What the manager answered to OP_OPEN. 0: it is a region on a host that may be used; else why not.
  */

@@ -200,19 +200,17 @@ static void extent_widen(const Region *r, uint64_t from, uint64_t to, uint64_t *
     *end = min_u64(stop * WIRE_BLOCK_SIZE, r->len);
 }
 
-FillItem *prefetch_extent(Client *c, Region *r, uint64_t start, uint64_t end, uint64_t least)
+bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint64_t *end)
 {
     uint64_t from, to;
     for (unsigned i = 0; i < c->prefetch.count; i++) {
-        if (!range_of_part(&c->prefetch.ranges[i], r, start, &from, &to))
+        if (!range_of_part(&c->prefetch.ranges[i], r, *start, &from, &to))
             continue;
-        extent_widen(r, max_u64(from, least), to, &start, &end);
-        FillItem *item = fill_item_new(c, r, start, end);
-        if (item)
-            range_take(c, i, part_base(r) + start, part_base(r) + end);
-        return item;
+        extent_widen(r, max_u64(from, least), to, start, end);
+        range_take(c, i, part_base(r) + *start, part_base(r) + *end);
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

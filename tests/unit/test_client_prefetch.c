@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hints of what will be read: what the background makes of them. */
+#include "base/cleanup.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
@@ -93,37 +94,69 @@ CASE(prefetch__of_blocks_written_in_part)
     assert_hits_alone(rd, 0, FILE_BYTES);
 }
 
-/* ---- reads of what was announced ---------------------------------------------------------------
- */
+/* ---- reads of what was announced ------------------------------------------------------------ */
 
-/* What a read of @len bytes asks the file for, before the background has had a turn. */
 static Call reader;
 static uint8_t read_bytes[FILE_BYTES];
 
-static const Call *read_announced(int rd, uint64_t offset, size_t len)
+/* The next piece that the read asks the file for; the background has no turn yet. */
+static void assert_asks(uint64_t from, uint64_t to)
 {
-    call_read_start(&reader, w.channels[1], rd, (off_t)offset, read_bytes, len, w.now);
-    return run_to_file(&reader);
+    Call *needs = run_to_file(&reader);
+    assert_ptr_equal(needs, &reader);
+    assert_int_equal(needs->file_offset, from);
+    assert_int_equal(needs->file_len, to - from);
 }
 
-static void assert_asks(const Call *call, uint64_t from, uint64_t to)
+static void begin_read(int rd, uint64_t offset, size_t len)
 {
-    assert_ptr_equal(call, &reader);
-    assert_int_equal(call->file_offset, from);
-    assert_int_equal(call->file_len, to - from);
+    memset(read_bytes, 0xcc, sizeof read_bytes);
+    call_read_start(&reader, w.channels[1], rd, (off_t)offset, read_bytes, len, w.now);
+}
+
+static void end_read(uint64_t file_offset, size_t len)
+{
+    assert_int_equal(finish(&reader), len);
+    assert_memory_equal(read_bytes, w.file + file_offset, len);
+    assert_true(client_check(w.client));
+}
+
+/* Of a region of the whole file: such a read brings [from, to), one piece after the other. */
+static void assert_brings(int rd, uint64_t offset, size_t len, uint64_t from, uint64_t to)
+{
+    begin_read(rd, offset, len);
+    for (; from < to; from += min_u64(PIECE, to - from)) {
+        assert_asks(from, from + min_u64(PIECE, to - from));
+        do_file(&reader);
+    }
+    end_read(offset, len);
 }
 
 CASE(announced__a_read_that_misses_brings_all_of_it)
 {
-    int rd = open_at(FILE_BYTES - 5000, 5000, 0);
-    uint64_t len = FILE_BYTES - 5000;
-    assert_int_equal(client_prefetch(w.client, rd, 0, len), 0);
-    assert_asks(read_announced(rd, 100 * BLOCK + 7, 2 * BLOCK), 5000, FILE_BYTES);
-    assert_int_equal(finish(&reader), 2 * BLOCK);
-    assert_memory_equal(read_bytes, w.file + 5000 + 100 * BLOCK + 7, 2 * BLOCK);
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
+    assert_brings(rd, 100 * BLOCK + 7, 2 * BLOCK, 0, FILE_BYTES);
     assert_int_equal(info(rd).misses, 2 * BLOCK); /* what the caller asked for */
     work();
     assert_int_equal(pieces, 0); /* nothing of it is announced any more */
+    assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
+    assert_hits_alone(rd, 0, FILE_BYTES);
+}
+
+/* A region that begins and ends elsewhere than the file, in no whole number of blocks. */
+CASE(announced__a_part_of_the_file)
+{
+    uint64_t len = FILE_BYTES - 9999;
+    int rd = open_at(len, 5000, 0);
+    assert_int_equal(client_prefetch(w.client, rd, 0, len), 0);
+    begin_read(rd, len - 3 * BLOCK, 3 * BLOCK);
+    for (uint64_t at = 0; at < len; at += PIECE) {
+        assert_asks(5000 + at, 5000 + min_u64(at + PIECE, len));
+        do_file(&reader);
+    }
+    end_read(5000 + len - 3 * BLOCK, 3 * BLOCK);
+    work();
     assert_int_equal(info(rd).filled_bytes, len);
     assert_hits_alone(rd, 5000, len);
 }
@@ -132,17 +165,16 @@ CASE(announced__only_what_was)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 40 * BLOCK, 60 * BLOCK), 0);
-    assert_asks(read_announced(rd, 30 * BLOCK, BLOCK), 30 * BLOCK, 31 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
-    assert_asks(read_announced(rd, 50 * BLOCK, BLOCK), 40 * BLOCK, 100 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
-    assert_memory_equal(read_bytes, w.file + 50 * BLOCK, BLOCK);
+    assert_brings(rd, 30 * BLOCK, BLOCK, 30 * BLOCK, 31 * BLOCK);
+    assert_brings(rd, 50 * BLOCK, BLOCK, 40 * BLOCK, 100 * BLOCK);
     work();
     assert_int_equal(pieces, 0);
     assert_int_equal(info(rd).filled_bytes, 61 * BLOCK);
 }
 
-/* Of two sides of what is there already the read's own. */
+/* A read in the midst of what was announced, which is longer than an extent is: what lies on both
+ * sides of its extent still is. (The file of these tests is one extent, so the hint is cut here by
+ * what is filled.) */
 CASE(announced__not_what_is_there)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
@@ -150,8 +182,7 @@ CASE(announced__not_what_is_there)
     assert_reads_file(rd, 0, 60 * BLOCK, BLOCK);
     work(); /* their fills */
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    assert_asks(read_announced(rd, 30 * BLOCK, BLOCK), 21 * BLOCK, 60 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
+    assert_brings(rd, 30 * BLOCK, BLOCK, 21 * BLOCK, 60 * BLOCK);
     work(); /* the rest of it, in the background */
     assert_int_equal(piece_bytes, FILE_BYTES - 41 * BLOCK);
     assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
@@ -171,32 +202,57 @@ CASE(announced__a_long_read)
     assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
 }
 
-/* A bad place of the file elsewhere in the extent is not the caller's. */
-CASE(announced__an_error_elsewhere_is_not_this_read_s)
+/* A read over the border of two pieces of its extent. */
+CASE(announced__a_run_in_two_pieces)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    w.read_error = EIO;
-    const Call *wide = read_announced(rd, 50 * BLOCK, BLOCK);
-    assert_asks(wide, 0, FILE_BYTES);
-    do_file(&reader);
-    w.read_error = 0;
-    assert_asks(run_to_file(&reader), 50 * BLOCK, 51 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
-    assert_memory_equal(read_bytes, w.file + 50 * BLOCK, BLOCK);
+    assert_brings(rd, PIECE - 3 * BLOCK + 9, 6 * BLOCK, 0, FILE_BYTES);
+    assert_int_equal(info(rd).misses, 6 * BLOCK);
 }
 
-CASE(announced__an_extent_that_is_read_in_part)
+/* A bad place of the file elsewhere in the extent is not the caller's: before its bytes, behind
+ * them, and between the two pieces in which they lie. */
+CASE(announced__an_error_elsewhere_is_not_this_read_s)
+{
+    const struct {
+        uint64_t read, bad, alone_from;
+    } cases[] = {
+        {150 * BLOCK, 0, 150 * BLOCK},
+        {10 * BLOCK, PIECE, 0},
+        {PIECE - BLOCK, PIECE, PIECE},
+    };
+    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+        int rd = open_at(FILE_BYTES, 0, 0);
+        assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
+        begin_read(rd, cases[i].read, 3 * BLOCK);
+        for (uint64_t at = 0; at <= cases[i].bad; at += PIECE) {
+            assert_asks(at, at + PIECE);
+            w.read_error = at == cases[i].bad ? EIO : 0;
+            do_file(&reader);
+        }
+        w.read_error = 0;
+        if (cases[i].alone_from)
+            assert_asks(cases[i].alone_from, cases[i].read + 3 * BLOCK);
+        end_read(cases[i].read, 3 * BLOCK);
+        assert_int_equal(info(rd).misses, 3 * BLOCK);
+        work();
+        assert_reads_file(rd, 0, 0, FILE_BYTES);
+        assert_int_equal(close_rd(rd), 0);
+    }
+}
+
+CASE(announced__a_piece_that_is_read_in_part)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    assert_asks(read_announced(rd, 50 * BLOCK, BLOCK), 0, FILE_BYTES);
+    begin_read(rd, 50 * BLOCK, BLOCK);
+    assert_asks(0, PIECE);
     w.file_size = 20 * BLOCK; /* so much comes before the bad place */
     do_file(&reader);
     w.file_size = FILE_BYTES;
-    assert_asks(run_to_file(&reader), 50 * BLOCK, 51 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
-    assert_memory_equal(read_bytes, w.file + 50 * BLOCK, BLOCK);
+    assert_asks(50 * BLOCK, 51 * BLOCK);
+    end_read(50 * BLOCK, BLOCK);
 }
 
 CASE(announced__the_file_ends_in_the_extent)
@@ -204,12 +260,11 @@ CASE(announced__the_file_ends_in_the_extent)
     w.file_size = 60 * BLOCK + 17;
     int rd = open_at(FILE_BYTES, 0, 0);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    assert_asks(read_announced(rd, 50 * BLOCK, BLOCK), 0, FILE_BYTES);
-    assert_int_equal(finish(&reader), BLOCK);
+    begin_read(rd, 50 * BLOCK, BLOCK);
+    end_read(50 * BLOCK, BLOCK);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    (void)read_announced(rd, 60 * BLOCK, BLOCK);
-    assert_int_equal(finish(&reader), 17);
-    assert_memory_equal(read_bytes, w.file + 60 * BLOCK, 17);
+    begin_read(rd, 60 * BLOCK, BLOCK);
+    end_read(60 * BLOCK, 17);
     work();
     assert_int_equal(info(rd).filled_bytes, 60 * BLOCK);
 }
@@ -220,48 +275,58 @@ CASE(announced__beside_a_write)
     static uint8_t bytes[BLOCK];
     int rd = open_at(FILE_BYTES, 0, 0);
     Call writer;
-    call_write_start(&writer, w.channels[2], rd, 70 * BLOCK, bytes, BLOCK, w.now);
+    call_write_start(&writer, w.channels[2], rd, 40 * BLOCK, bytes, BLOCK, w.now);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    assert_asks(read_announced(rd, 50 * BLOCK, BLOCK), 0, 70 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
+    assert_brings(rd, 20 * BLOCK, BLOCK, 0, 40 * BLOCK);
     assert_int_equal(finish(&writer), BLOCK);
     work();
     assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
     assert_hits_alone(rd, 0, FILE_BYTES);
 }
 
-/* No room in the queue of fills, which has three extents already: the caller has its bytes, and
- * what was announced still is. */
-CASE(announced__no_room)
+/* ... also a write that begins between two pieces. */
+CASE(announced__overtaken_by_a_write)
 {
-    for (unsigned i = 0; i < 3; i++) {
-        int rd = open_at(FILE_BYTES, 0, 0);
-        assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-        assert_asks(read_announced(rd, 50 * BLOCK, BLOCK), 0, FILE_BYTES);
-        do_file(&reader);
-    }
+    static uint8_t bytes[BLOCK];
     int rd = open_at(FILE_BYTES, 0, 0);
+    Call writer;
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    assert_asks(read_announced(rd, 50 * BLOCK, BLOCK), 50 * BLOCK, 51 * BLOCK);
-    assert_int_equal(finish(&reader), BLOCK);
-    assert_memory_equal(read_bytes, w.file + 50 * BLOCK, BLOCK);
+    begin_read(rd, 20 * BLOCK, BLOCK);
+    assert_asks(0, PIECE);
+    memset(bytes, 'w', sizeof bytes);
+    call_write_start(&writer, w.channels[2], rd, PIECE + BLOCK, bytes, BLOCK, w.now);
+    do_file(&reader);
+    end_read(20 * BLOCK, BLOCK);
+    assert_int_equal(finish(&writer), BLOCK);
     work();
-    assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
+    assert_reads_file(rd, 0, 0, FILE_BYTES);
+    work();
+    assert_hits_alone(rd, 0, FILE_BYTES);
+}
+
+/* The host is lost between two pieces: the caller has its bytes all the same. */
+CASE(announced__lost_meanwhile)
+{
+    int rd = open_at(FILE_BYTES, 0, DODO_FALLBACK);
+    assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
+    begin_read(rd, 150 * BLOCK, BLOCK);
+    assert_asks(0, PIECE);
+    w.imd_dead = true;
+    static uint8_t byte;
+    Call other;
+    call_read_start(&other, w.channels[2], rd, 0, &byte, 1, w.now);
+    assert_int_equal(finish(&other), 1); /* which finds out, and reads the file */
+    do_file(&reader);
+    assert_asks(150 * BLOCK, 151 * BLOCK);
+    end_read(150 * BLOCK, BLOCK);
 }
 
 CASE(announced__stripes_have_extents_of_their_own)
 {
     int rd = open_at(FILE_BYTES, 0, DODO_STRIPE);
     assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
-    uint64_t left = FILE_BYTES;
-    for (unsigned at = 0; at < FILE_BYTES; at += 16 * BLOCK) {
-        const Call *call = read_announced(rd, at, BLOCK);
-        assert_ptr_equal(call, &reader);
-        left -= call->file_len;
-        assert_int_equal(finish(&reader), BLOCK);
-        assert_memory_equal(read_bytes, w.file + at, BLOCK);
-    }
-    assert_int_equal(left, 0);
+    for (uint64_t at = 0; at < FILE_BYTES; at += STRIPE_BYTES)
+        assert_brings(rd, at + 5 * BLOCK, BLOCK, at, at + STRIPE_BYTES);
     work();
     assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
 }
