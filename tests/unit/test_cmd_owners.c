@@ -102,6 +102,13 @@ TEST(busy__only_on_its_own_host)
     assert_int_equal(rig_stats(rig).hosts, 2);
     tell(rig, &rmd, HOST_OWNER_IDLE, other->session.peer_epoch, "");
     assert_int_equal(rig_stats(rig).hosts, 2);
+
+    /* Nor does it keep one away that is to come. */
+    FakeImd *next = imd_new(rig, 64 * KIB);
+    tell(rig, &rmd, HOST_OWNER_BUSY, next->session.peer_epoch, "");
+    uint64_t id = imd_join(rig, next);
+    assert_int_equal(rig_status(rig, &next->session, id), STATUS_OK);
+    assert_int_equal(rig_stats(rig).hosts, 3);
     rig_free(rig);
 }
 
