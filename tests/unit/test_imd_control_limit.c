@@ -177,6 +177,10 @@ CASE(limit__what_moves_goes_when_it_rests)
     imd_control_limit(f->c, 0, f->now_ns);
     assert_true(imd_control_check(f->c));
     assert_int_equal(f->commands_count, 0);
+    OpBeat beat;
+    elapse(f, BEAT_NS / 4); /* of the limit */
+    expect_beat(f, &beat);
+    answer(f, STATUS_OK, 0);
     finish(f, &add, 0);
     Message reply; /* it was given, and is gone: what is true is said */
     pop_message(f, WIRE_REPLY, &reply);
@@ -184,6 +188,9 @@ CASE(limit__what_moves_goes_when_it_rests)
     assert_int_equal(f->reply.id, id);
     assert_int_equal(dropped_next(f), add.region.region);
     assert_int_equal(imd_control_used_bytes(f->c), 0);
+    elapse(f, BEAT_NS / 4); /* and that it is gone, the manager hears soon, too */
+    expect_beat(f, &beat);
+    assert_int_equal(beat.hint.regions, 0);
 }
 
 /* An ALLOC that waited for room which the limit took away is refused, not forgotten. */

@@ -159,6 +159,20 @@ CASE(queue__forgets_a_session)
     assert_empty();
 }
 
+/* Who is there instead has asked for nothing yet. */
+CASE(queue__forgets_what_a_session_has_had)
+{
+    for (unsigned i = 0; i < 10; i++)
+        put(0, i, LARGE);
+    read_queue_forget(queue, &sessions[0]);
+    put(1, 20, LARGE);
+    put(1, 21, LARGE);
+    put(0, 22, LARGE);
+    assert_int_equal(take(NULL), 20);
+    assert_int_equal(take(NULL), 22);
+    assert_int_equal(take(NULL), 21);
+}
+
 /* More of them than shares are kept for. */
 CASE(queue__serves_many_sessions)
 {
