@@ -763,4 +763,15 @@ FIXTURE void open_many(Rig *rig, FakeClient *c, unsigned count)
     }
 }
 
+/* Its memory goes: it says so, and is answered. */
+static inline void imd_part(Rig *rig, FakeImd *imd)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpPart op = {.hint = imd_hint(imd)};
+    uint64_t id =
+        rig_request(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&op, body));
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
+    rig_pump(rig);
+}
+
 #endif

@@ -6,16 +6,6 @@
 
 enum { KIB = 1024 };
 
-static void part(Rig *rig, FakeImd *imd)
-{
-    uint8_t body[WIRE_BODY_MAX];
-    OpPart op = {.hint = imd_hint(imd)};
-    uint64_t id =
-        rig_request(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&op, body));
-    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
-    rig_pump(rig);
-}
-
 /* ---- who may ask what ----------------------------------------------------------------------- */
 
 TEST(input__role_decides)
@@ -179,7 +169,7 @@ TEST(part__ends_a_host_at_once)
     uint64_t close = client_close_send(rig, c, &one.address, CLOSE_FREE, 0);
     uint64_t opened = client_open_send(rig, c, &open);
     FakeImd *other = imd_up(rig, 64 * KIB);
-    part(rig, imd);
+    imd_part(rig, imd);
     assert_int_equal(rig_status(rig, &c->session, close), STATUS_OK);
     request_ids_settle(&c->ids, close);
     assert_int_equal(client_opened(rig, c, opened, NULL), STATUS_OK);
@@ -543,8 +533,8 @@ TEST(events__name_who_comes_and_goes)
     rig_live(rig, 100);
     assert_string_equal(rig->events, "host_lost(0) ");
     rig->events[0] = '\0';
-    part(rig, other);
-    part(rig, other);
+    imd_part(rig, other);
+    imd_part(rig, other);
     assert_string_equal(rig->events, "host_left(0) ");
     rig_free(rig);
 }

@@ -263,11 +263,7 @@ TEST(open__skips_hosts_that_leave_or_are_silent)
     assert_int_equal(silent->got[OP_ALLOC], 1);
 
     FakeImd *leaving = imd_up(rig, 64 * KIB);
-    uint8_t body[WIRE_BODY_MAX];
-    OpPart part = {.hint = imd_hint(leaving)};
-    id = rig_request(rig, &leaving->session, &leaving->ids, OP_PART, body,
-                     wire_part_encode(&part, body));
-    assert_int_equal(rig_status(rig, &leaving->session, id), STATUS_OK);
+    imd_part(rig, leaving);
     id = client_open_send(rig, c, &open);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
     rig_free(rig);
@@ -333,6 +329,26 @@ TEST(open__time_is_bounded)
 }
 
 /* Requests to imds are retried with back-off at exact times: 50, 100, 200, 400, 400 ms ... */
+/* ... also if the last host was asked late: one of the others went, in the midst of its turn. */
+TEST(open__time_is_bounded_for_the_last_host_too)
+{
+    Rig *rig = rig_new();
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    FakeImd *first = imd_up(rig, 64 * KIB);
+    first->deaf = true;
+    uint64_t id = client_open_send(rig, c, &open), deadline_ns = rig->config.request_deadline_ns;
+    for (unsigned i = 0; i < 5; i++)
+        imd_up(rig, 64 * KIB)->deaf = true;
+    rig_wait(rig, deadline_ns / 2);
+    imd_part(rig, first);
+    rig_wait(rig, 2 * deadline_ns - deadline_ns / 2 - 1);
+    assert_false(rig_answered(rig, &c->session, id));
+    rig_wait(rig, 1);
+    assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
+    rig_free(rig);
+}
+
 TEST(open__retries_exactly)
 {
     Rig *rig = rig_new();
