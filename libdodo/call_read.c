@@ -248,6 +248,7 @@ static bool read_saw(Call *call, uint64_t now_ns)
     bool bad = c->config.block_sum && window_compare(call);
     bool all = read_transfer_all_filled(&st->u.read);
     r->hits += st->user.window;
+    st->read.hints = c->prefetch.count > 0;
     if (r->active && region_address_equal(&r->address, &st->run.address))
         for (uint64_t b = first; b <= last; b++)
             region_saw_filled(r, b, all || !block_missing(st, b));
@@ -277,14 +278,20 @@ static FillItem *fill_prepare(Call *call, uint64_t start, uint64_t end)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
-    FillItem *item = NULL;
+    FillItem *item = malloc(sizeof *item + (end - start));
+    if (!item)
+        return NULL;
     client_lock(c);
     bool beside =
         RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block_of(start), block_of(end - 1));
-    if (!beside && r->active && region_address_equal(&r->address, &call->state->run.address))
-        item = fill_item_new(c, r, start, end);
+    bool wanted = !beside && r->active &&
+                  region_address_equal(&r->address, &call->state->run.address) &&
+                  fill_item_init(c, r, item, start, end);
     client_unlock(c);
-    return item;
+    if (wanted)
+        return item;
+    free(item);
+    return NULL;
 }
 
 static void fill_read(Call *call)
@@ -323,12 +330,15 @@ static void extent_find(Call *call)
     Client *c = call->channel->client;
     CallState *st = call->state;
     uint64_t start, end;
+    bool announced = false;
     run_bounds(call, &start, &end);
-    /* What lies before the run in the window is there. */
+    /* The window's blocks before the run are there already. */
     uint64_t least = start > window_start(st) ? start : 0;
-    client_lock(c);
-    bool announced = prefetch_extent(c, call->region, least, &start, &end);
-    client_unlock(c);
+    if (st->read.hints) {
+        client_lock(c);
+        announced = prefetch_extent(c, call->region, least, &start, &end);
+        client_unlock(c);
+    }
     st->read.extent_at = start;
     st->read.extent_end = announced ? end : start;
 }

@@ -152,12 +152,8 @@ void region_saw_filled(Region *r, uint64_t block, bool filled)
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
-FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
+bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t start, uint64_t end)
 {
-    size_t len = end - start, cap = sizeof(FillItem) + len;
-    FillItem *item = c->fill_bytes + cap <= c->config.fill_queue_bytes ? malloc(cap) : NULL;
-    if (!item)
-        return NULL;
     *item = (FillItem){.rd = r->rd,
                        .host = r->host,
                        .address = r->address,
@@ -165,10 +161,10 @@ FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64
                        .region_len = r->len,
                        .seed = r->blocks.seed,
                        .offset = start,
-                       .len = len,
-                       .cap = cap};
+                       .len = end - start,
+                       .cap = sizeof *item + (end - start)};
     list_init(&item->link);
-    return item;
+    return c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
 }
 
 static bool client_fill_offer(Client *c, FillItem *item, const BlockSums *sums)

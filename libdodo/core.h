@@ -84,6 +84,7 @@ typedef struct ClientStats {
     uint64_t hosts_lost, regions_lost, corrupt, poisoned, voided, refractions, reads_beside_writes;
     uint64_t reads, writes, blocked;
     uint64_t prefetches; /* pieces read from the file */
+    uint64_t extents;    /* reads that brought what was announced around them */
 } ClientStats;
 void client_stats(Client *c, ClientStats *ret);
 /* Invariants, for tests: digests, lists and counts agree. */

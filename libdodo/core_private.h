@@ -256,6 +256,7 @@ typedef struct CallRead {
     size_t edge_head, edge_tail;    /* bytes there */
     uint64_t counter, seed;         /* of the region, when the window was asked for */
     uint64_t miss_block, miss_end;  /* block run being read from the file */
+    bool hints;                     /* something is announced: of this region, or of another */
     uint64_t extent_at, extent_end; /* what else is, from the next byte on; the same: nothing */
     FillItem *fill;                 /* being read; NULL: straight into the user's buffer */
     bool short_file;                /* the file ended: the call ends too */
@@ -425,9 +426,9 @@ void region_saw_filled(Region *r, uint64_t block, bool filled);
 void client_region_free(Client *c, Region *r); /* releases the file */
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
-/* Under the lock: a buffer for [start, end) of the region, which is active; NULL: there is no room
- * in the queue, or no memory. */
-FillItem *fill_item_new(const Client *c, const Region *r, uint64_t start, uint64_t end);
+/* Under the lock: @item, with room for as many bytes, is for [start, end) of the region, which is
+ * active. False: there is no room for it in the queue. */
+bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t start, uint64_t end);
 
 /* ---- checks.c ---- */
 /* Of consecutive whole blocks. */

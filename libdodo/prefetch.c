@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Hints of what will be read. As a read that misses does, the background reads whole blocks that
  * were not seen filled from the backing file, and offers them as fills. It takes a piece at a time,
- * none of a region that a call of the program is on, and none while another fill waits to be sent:
- * what the program's own reads offer goes first. No more than two pieces are in memory: one is
- * being read, one is on its way.
+ * none of a region while a call of the program uses it, and none while another fill waits to be
+ * sent: what the program's own reads offer goes first. So it has no more than two pieces in memory:
+ * one is being read, one is on its way.
  *
  * A read that misses what was announced reads it itself, with what else was announced of its
  * extent: a drive that moves its head for one block brings a megabyte in hardly more time. */
@@ -86,8 +86,8 @@ static bool range_is_over(const PrefetchRange *range, const Region *top)
     return !top || range->at >= range->end || !region_active(top);
 }
 
-/* The first whose region no call of the program is on: that brings itself what it lacks, and would
- * wait for the drive. PREFETCH_RANGES_MAX: none. */
+/* The first range whose region no call of the program uses: such a call reads what it lacks itself,
+ * and would wait for the drive. PREFETCH_RANGES_MAX: there is none. */
 static unsigned range_due(Client *c)
 {
     for (unsigned i = 0; i < c->prefetch.count; i++) {
@@ -126,6 +126,16 @@ static bool block_wanted(const Region *r, uint64_t block)
     return !filled && !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
 }
 
+static FillItem *piece_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
+{
+    FillItem *item = malloc(sizeof *item + (end - start));
+    if (item && !fill_item_init(c, r, item, start, end)) {
+        free(item);
+        return NULL;
+    }
+    return item;
+}
+
 /* The next piece of what is left of the range in one part of its region; moves the range on. NULL:
  * nothing of that part is wanted, or there is no memory for it. */
 static FillItem *piece_next(Client *c, PrefetchRange *range, Region *top, Region **ret)
@@ -149,7 +159,7 @@ static FillItem *piece_next(Client *c, PrefetchRange *range, Region *top, Region
     if (last < stop)
         range->at = base + last * WIRE_BLOCK_SIZE;
     *ret = r;
-    return last > first ? fill_item_new(c, r, first * WIRE_BLOCK_SIZE, piece_end) : NULL;
+    return last > first ? piece_new(c, r, first * WIRE_BLOCK_SIZE, piece_end) : NULL;
 }
 
 /* Looks at one part of one range at most, so that the lock is not held for long. */
@@ -208,6 +218,7 @@ bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint
             continue;
         extent_widen(r, max_u64(from, least), to, start, end);
         range_take(c, i, part_base(r) + *start, part_base(r) + *end);
+        c->stats.extents++;
         return true;
     }
     return false;

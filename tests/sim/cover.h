@@ -28,6 +28,7 @@
     X(OFFERS, 1, "mfillv: some")                                                      \
     X(OFFERS_SHORT, 1, "mfillv: a write beside")                                      \
     X(PREFETCHES, 1, "prefetch: hints")                                               \
+    X(EXTENTS, 1, "prefetch: reads that brought what was announced around them")      \
     X(WRITES, 1, "mwrite")                                                            \
     X(WRITES_VECTOR, 1, "mwrite: over several buffers")                               \
     X(WRITES_NO_MEMORY, 1, "mwrite: region lost, nothing written")                    \

@@ -456,6 +456,7 @@ static void process_count(Process *p)
     client_stats(p->client, &s);
     cover_add(w, COVER_FILLS_ACCEPTED, s.fills_done - l->fills_done);
     cover_add(w, COVER_FILLS_REFUSED, s.fills_refused - l->fills_refused);
+    cover_add(w, COVER_EXTENTS, s.extents - l->extents);
     cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
     cover_add(w, COVER_CORRUPT, s.corrupt - l->corrupt);
     if (s.corrupt > 0 && w->p.lie_every_ns == TIME_NEVER)

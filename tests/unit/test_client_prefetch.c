@@ -172,9 +172,7 @@ CASE(announced__only_what_was)
     assert_int_equal(info(rd).filled_bytes, 61 * BLOCK);
 }
 
-/* A read in the midst of what was announced, which is longer than an extent is: what lies on both
- * sides of its extent still is. (The file of these tests is one extent, so the hint is cut here by
- * what is filled.) */
+/* Blocks that are filled end the extent; the background reads what lies behind them. */
 CASE(announced__not_what_is_there)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
@@ -372,6 +370,19 @@ CASE(prefetch__end_of_the_file)
     assert_memory_equal(buf, w.file, w.file_size);
 }
 
+/* ... but what lies before it, announced later, is. */
+CASE(prefetch__the_end_of_the_file_ends_no_other_hint)
+{
+    w.file_size = 50 * BLOCK + 17;
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_int_equal(client_prefetch(w.client, rd, 40 * BLOCK, 20 * BLOCK), 0);
+    assert_int_equal(client_prefetch(w.client, rd, 100 * BLOCK, 20 * BLOCK), 0);
+    assert_int_equal(client_prefetch(w.client, rd, 0, 10 * BLOCK), 0);
+    work();
+    assert_int_equal(pieces, 2);
+    assert_int_equal(info(rd).filled_bytes, 20 * BLOCK);
+}
+
 CASE(prefetch__an_error_of_the_file_harms_nobody)
 {
     int rd = open_at(FILE_BYTES, 0, 0);
@@ -477,7 +488,7 @@ CASE(prefetch__waits_for_calls_on_its_region)
     assert_int_equal(client_prefetch(w.client, rd, 0, 30 * BLOCK), 0);
     assert_int_equal(client_prefetch(w.client, other, 0, 7 * BLOCK), 0);
     work();
-    assert_int_equal(piece_bytes, 7 * BLOCK); /* nobody is on the other one */
+    assert_int_equal(piece_bytes, 7 * BLOCK); /* no call uses the other region */
     unsigned wakes = w.background_wakes;
     assert_int_equal(done(&call), sizeof fresh);
     assert_true(w.background_wakes > wakes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes of several windows: what becomes of those that are over when the file's half fails. */
+/* What needs a file of several megabytes: writes of several windows, and what becomes of those that
+ * are over when the file's half fails; the size of an extent. */
 #define CLIENT_FILE_BYTES (3 << 20)
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
@@ -76,4 +77,31 @@ CASE(windows__all_are_voided_when_the_file_takes_less)
     assert_int_equal(blocks_filled(0, BLOCKS), 0);
     assert_int_equal(stats().regions, 1);
     assert_reads_file(rd, 0, 0, BYTES);
+}
+
+/* ---- extents -------------------------------------------------------------------------------- */
+
+/* Of a long hint a read brings its own megabyte alone; the rest stays announced on both sides. */
+TEST_WITH(announced__no_more_than_a_megabyte, set_up, tear_down)
+{
+    enum { MIB = 1 << 20, PIECE = 64 * WIRE_BLOCK_SIZE };
+    static uint8_t byte;
+    Call reader;
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
+    call_read_start(&reader, w.channels[1], rd, MIB + 5, &byte, 1, w.now);
+    for (uint64_t at = MIB; at < 2 * MIB; at += PIECE) {
+        Call *needs = run_to_file(&reader);
+        assert_ptr_equal(needs, &reader);
+        assert_int_equal(needs->file_offset, at);
+        assert_int_equal(needs->file_len, PIECE);
+        do_file(needs);
+    }
+    assert_int_equal(finish(&reader), 1);
+    assert_int_equal(stats().extents, 1);
+    uint64_t in_background = 0;
+    for (Call *needs; settle(), (needs = next_file_needed(w.channels[0])); do_file(needs))
+        in_background += needs->file_len;
+    assert_int_equal(in_background, FILE_BYTES - MIB);
+    assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
 }
