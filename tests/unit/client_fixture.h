@@ -521,7 +521,7 @@ static ClientRegionInfo info(int rd)
     return i;
 }
 
-static ClientStats stats(void)
+static inline ClientStats stats(void)
 {
     ClientStats s;
     client_stats(w.client, &s);
