@@ -31,6 +31,8 @@ typedef struct Parked {
 
 enum { PARKED_SHARED = -1 };
 
+static const off_t LOCKS_END = (off_t)1 << 62; /* of the program's; regions lock beyond it */
+
 static pthread_mutex_t parked_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode parked = {&parked, &parked}; /* the next to be looked at first */
 static unsigned parked_count;
@@ -64,14 +66,12 @@ static void mark_line(const char *line, long self)
         mark_locked((ino_t)inode);
 }
 
-/* The process's number is the one that this /proc knows it by. */
-static void mark_all(void)
+/* By the kernel's list of all locks of the host. Reading it stops everybody who locks, for a while,
+ * and it may be long. The process's number is the one that this /proc knows it by. */
+static void mark_listed(void)
 {
     char line[LOCKS_LINE_MAX], self[32];
     ssize_t n = readlink("/proc/self", self, sizeof self - 1);
-    LIST_FOREACH(node, &parked) {
-        CONTAINER_OF(node, Parked, link)->locked = false;
-    }
     if (n <= 0)
         return;
     self[n] = '\0';
@@ -83,6 +83,27 @@ static void mark_all(void)
             mark_line(line, strtol(self, NULL, 10));
         (void)fclose(f);
     }
+}
+
+/* Asks by the description: for it, the locks of this process are in the way as any other's. The
+ * regions' own locks lie behind the range. False: one of another is in the way, and may hide one of
+ * this process. */
+static bool mark_asked(Parked *p)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = LOCKS_END};
+    bool known = fcntl(p->fd, F_OFD_GETLK, &lock) == 0;
+    p->locked = known && lock.l_type != F_UNLCK && lock.l_pid == getpid();
+    return known && (lock.l_type == F_UNLCK || p->locked);
+}
+
+static void mark_all(void)
+{
+    bool known = true;
+    LIST_FOREACH(node, &parked) {
+        known &= mark_asked(CONTAINER_OF(node, Parked, link));
+    }
+    if (!known)
+        mark_listed();
 }
 
 /* ---- parking -------------------------------------------------------------------------------- */

@@ -93,6 +93,57 @@ CASE(locks__survive)
     close(fd);
 }
 
+/* A lock of another process beside it hides it from the simple question. */
+CASE(locks__survive_beside_another_s)
+{
+    int fd = file(0, O_RDWR), status, ready[2], end[2];
+    char byte;
+    assert_int_equal(pipe(ready) | pipe(end), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(end[1]);
+        posix_lock(fd, F_RDLCK);
+        _exit(write(ready[1], "", 1) != 1 || read(end[0], &byte, 1) != 0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    int a = description(fd, false), b = description(fd, true);
+    description_close(b, false);
+    assert_int_equal(parked_close_unlocked(), 1); /* the other's lock is no reason to keep it */
+    posix_lock(fd, F_RDLCK);
+    description_close(a, false);
+    assert_int_equal(parked_close_unlocked(), 0);
+    close(end[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(posix_locked(fd));
+    close(fd);
+    assert_int_equal(parked_close_unlocked(), 1);
+    for (int i = 0; i < 3; i++)
+        close(i == 0 ? end[0] : ready[i - 1]);
+}
+
+/* A program that gave up /proc: in an empty root directory, as only root can. */
+CASE(locks__survive_without_proc)
+{
+    if (geteuid() != 0) {
+        print_message("no root, so no other root directory\n");
+        skip();
+    }
+    int fd = file(0, O_RDWR), own = description(fd, false), status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (chroot(dir) < 0)
+            _exit(2);
+        posix_lock(fd, F_WRLCK);
+        description_close(own, false);
+        _exit(parked_close_unlocked() != 0 || !posix_locked(fd));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    description_close(own, false);
+    close(fd);
+}
+
 /* Of the same file, for the same access; never by two at once. */
 CASE(parked__is_taken_again)
 {
