@@ -108,6 +108,13 @@ int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret
  * not seen filled, and fills it, a piece at a time. 0; -ENOMEM: the region is not active;
  * -EINVAL. */
 int client_prefetch(Client *c, int rd, off_t offset, size_t len);
+/* For one read of region @rd that begins now and lies in [from, to): what remote memory lacks of
+ * that is read from the file with it, and offered as fills. False: not this time, for fills wait
+ * already; then there is no client_extent_end(). */
+bool client_extent_begin(Client *c, int rd, uint64_t from, uint64_t to);
+/* The read is over. True: it has read its extent, as far as the file let it; false: only what it
+ * asked for. */
+bool client_extent_end(Client *c, int rd, uint64_t from, uint64_t to);
 /* Next open descriptor after @rd (-1 starts), or -1. */
 int client_region_next(Client *c, int rd);
 

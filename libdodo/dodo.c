@@ -156,6 +156,23 @@ ssize_t dodo_mread(int rd, off_t offset, void *buf, size_t len)
     return finish(&e);
 }
 
+ssize_t dodo_mread_extent(int rd, off_t offset, void *buf, size_t len, uint64_t from, uint64_t to,
+                          bool *ret_extent)
+{
+    Entry e;
+    *ret_extent = false;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    Client *c = runtime_client(e.rt);
+    bool extent = client_extent_begin(c, rd, from, to);
+    call_read_start(&e.call, e.link->channel, rd, offset, buf, len, os_now_ns());
+    ssize_t count = finish(&e);
+    int error = errno;
+    *ret_extent = extent && client_extent_end(c, rd, from, to) && count >= 0;
+    errno = error;
+    return count;
+}
+
 ssize_t dodo_mwrite(int rd, off_t offset, const void *buf, size_t len)
 {
     Entry e;

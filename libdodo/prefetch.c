@@ -6,7 +6,8 @@
  * one is being read, one is on its way.
  *
  * A read that misses what was announced reads it itself, with what else was announced of its
- * extent: a drive that moves its head for one block brings a megabyte in hardly more time. */
+ * extent: a drive that moves its head for one block brings a megabyte in hardly more time. What is
+ * announced for one read alone (client_extent_begin()) is never read by the background. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static bool range_add(Client *c, const PrefetchRange *range)
 {
     if (c->prefetch.count > 0) {
         PrefetchRange *last = &c->prefetch.ranges[c->prefetch.count - 1];
-        if (last->rd == range->rd && last->at <= range->at && range->at <= last->end) {
+        if (last->rd == range->rd && last->of_call == range->of_call && !range->of_call &&
+            last->at <= range->at && range->at <= last->end) {
             last->end = last->end > range->end ? last->end : range->end;
             return true;
         }
@@ -47,7 +49,7 @@ static void range_remove(Client *c, unsigned i)
 static void range_take(Client *c, unsigned i, uint64_t from, uint64_t to)
 {
     PrefetchRange *range = &c->prefetch.ranges[i];
-    PrefetchRange rest = {range->rd, to, range->end};
+    PrefetchRange rest = {.rd = range->rd, .of_call = range->of_call, .at = to, .end = range->end};
     if (from > range->at)
         range->end = from;
     else
@@ -69,7 +71,8 @@ int client_prefetch(Client *c, int rd, off_t offset, size_t len)
         result = -EINVAL;
     } else if (region_active(r)) { /* else there is nowhere to put it */
         uint64_t left = r->len - (uint64_t)offset;
-        PrefetchRange range = {rd, (uint64_t)offset, (uint64_t)offset + (len < left ? len : left)};
+        PrefetchRange range = {
+            .rd = rd, .at = (uint64_t)offset, .end = (uint64_t)offset + (len < left ? len : left)};
         if (range.at < range.end)
             (void)range_add(c, &range); /* it was but a hint */
     }
@@ -92,6 +95,8 @@ static unsigned range_due(Client *c)
 {
     for (unsigned i = 0; i < c->prefetch.count; i++) {
         const Region *top = client_user_region(c, c->prefetch.ranges[i].rd);
+        if (c->prefetch.ranges[i].of_call)
+            continue;
         if (range_is_over(&c->prefetch.ranges[i], top) || top->refs == 0)
             return i;
     }
@@ -112,7 +117,7 @@ bool region_leave(Client *c, Region *top)
         return false;
     bool wanted = false;
     for (unsigned i = 0; i < c->prefetch.count; i++)
-        wanted |= c->prefetch.ranges[i].rd == top->rd;
+        wanted |= c->prefetch.ranges[i].rd == top->rd && !c->prefetch.ranges[i].of_call;
     if (wanted)
         c->hooks.wake_background(c->hooks.ctx);
     return top->closing;
@@ -222,6 +227,32 @@ bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint
         return true;
     }
     return false;
+}
+
+bool client_extent_begin(Client *c, int rd, uint64_t from, uint64_t to)
+{
+    const PrefetchRange range = {.rd = rd, .of_call = true, .at = from, .end = to};
+    client_lock(c);
+    /* Where fills wait, the network has more to do than it can: it gets no more. */
+    bool taken = list_empty(&c->fills) && from < to && range_add(c, &range);
+    client_unlock(c);
+    return taken;
+}
+
+bool client_extent_end(Client *c, int rd, uint64_t from, uint64_t to)
+{
+    bool untouched = false;
+    client_lock(c);
+    for (unsigned i = c->prefetch.count; i-- > 0;) {
+        const PrefetchRange *range = &c->prefetch.ranges[i];
+        bool own = range->of_call && range->rd == rd && range->at >= from && range->end <= to;
+        if (own && !untouched) {
+            untouched = range->at == from && range->end == to;
+            range_remove(c, i);
+        }
+    }
+    client_unlock(c);
+    return !untouched;
 }
 
 /* ---- the call ------------------------------------------------------------------------------- */

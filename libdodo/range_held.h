@@ -4,10 +4,19 @@
 #ifndef DODO_LIBDODO_RANGE_HELD_H
 #define DODO_LIBDODO_RANGE_HELD_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include <dodo/dodo.h>
 
 /* As dodo_mopen_flags(). The caller holds the lock of the range, and keeps it until the region is
  * closed: it is neither taken nor given up. */
 DODO_API int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags);
+
+/* As dodo_mread(). What remote memory lacks of [from, to) of the region, in which the read lies, is
+ * read from the file with it and offered to its host. *ret_extent: was it, or were only the bytes
+ * of the read? */
+DODO_API ssize_t dodo_mread_extent(int rd, off_t offset, void *buf, size_t len, uint64_t from,
+                                   uint64_t to, bool *ret_extent);
 
 #endif

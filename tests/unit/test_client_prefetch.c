@@ -511,3 +511,67 @@ CASE(prefetch__of_stripes)
     work();
     assert_int_equal(pieces, 0);
 }
+
+/* ---- for one read alone ---------------------------------------------------------------------- */
+
+CASE(extent__comes_with_its_read)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_true(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    assert_brings(rd, 50 * BLOCK + 9, BLOCK, 20 * BLOCK, 90 * BLOCK);
+    assert_true(client_extent_end(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    work();
+    assert_int_equal(pieces, 0);
+    assert_int_equal(info(rd).filled_bytes, 70 * BLOCK);
+    assert_reads_file(rd, 0, 20 * BLOCK, 70 * BLOCK);
+    assert_int_equal(info(rd).misses, BLOCK); /* of the first read alone */
+}
+
+/* What no read took is nothing for the background, and what was announced by the program stays. */
+CASE(extent__ends_with_its_read)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_true(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    assert_int_equal(client_prefetch(w.client, rd, 90 * BLOCK, 10 * BLOCK), 0);
+    work();
+    assert_int_equal(piece_bytes, 10 * BLOCK);
+    assert_false(client_extent_end(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    assert_brings(rd, 50 * BLOCK, BLOCK, 50 * BLOCK, 51 * BLOCK);
+}
+
+/* Two reads of one extent: one brings it, and each ends its own. */
+CASE(extent__of_two_reads)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_true(client_extent_begin(w.client, rd, 0, 90 * BLOCK));
+    assert_true(client_extent_begin(w.client, rd, 0, 90 * BLOCK));
+    assert_brings(rd, 50 * BLOCK, BLOCK, 0, 90 * BLOCK);
+    unsigned brought = client_extent_end(w.client, rd, 0, 90 * BLOCK);
+    brought += client_extent_end(w.client, rd, 0, 90 * BLOCK);
+    assert_int_equal(brought, 1);
+}
+
+/* What is there already ends the extent, and nothing of its rest stays behind. */
+CASE(extent__in_parts)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    assert_reads_file(rd, 0, 30 * BLOCK, BLOCK);
+    work();
+    assert_true(client_extent_begin(w.client, rd, 0, 90 * BLOCK));
+    assert_brings(rd, 50 * BLOCK, BLOCK, 31 * BLOCK, 90 * BLOCK);
+    assert_true(client_extent_end(w.client, rd, 0, 90 * BLOCK));
+    assert_brings(rd, 10 * BLOCK, BLOCK, 10 * BLOCK, 11 * BLOCK);
+}
+
+/* Where fills wait for the network, it gets no more. */
+CASE(extent__not_while_fills_wait)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    begin_read(rd, 0, BLOCK);
+    assert_asks(0, BLOCK);
+    do_file(&reader); /* its fill waits for the background */
+    assert_false(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+    end_read(0, BLOCK);
+    work();
+    assert_true(client_extent_begin(w.client, rd, 20 * BLOCK, 90 * BLOCK));
+}
