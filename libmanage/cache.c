@@ -13,6 +13,8 @@ void cache_config_init(CacheConfig *config, uint64_t limit_bytes)
         .piece_bytes = 8192,
         .low_water_bytes = min_u64(limit_bytes / 16, 64ull << 20),
         .readahead_bytes = min_u64(limit_bytes / 8, 8ull << 20),
+        .extent_bytes = 1 << 20,
+        .spend_percent = 3,
         .refraction_ns = 5 * NS_PER_S,
         .write_retry_ns = 1 * NS_PER_S,
         .cost_fresh_ns = 10 * NS_PER_S,
@@ -46,6 +48,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     list_init(&c->ahead);
     list_init(&c->claimed);
     c->dir.limit_bytes = config->limit_bytes;
+    extents_init(&c->extents, config->extent_bytes, config->spend_percent);
     worth_init(&c->worth, config->lets_go ? config->limit_bytes : 0);
     c->background_idle = true;
     c->policy = policy_builtin(MANAGE_LRU);
@@ -295,6 +298,8 @@ void cache_stats(Cache *c, struct manage_stats *ret)
     ret->cached_bytes = c->used_bytes;
     ret->dirty_bytes = c->dirty_bytes;
     ret->limit_bytes = c->cfg.limit_bytes;
+    ret->extent_spent_ns = c->extents.ledger.spent_ns;
+    ret->extent_earned_ns = c->extents.ledger.earned_ns;
     cache_unlock(c);
 }
 

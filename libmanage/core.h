@@ -59,6 +59,8 @@ typedef struct CacheConfig {
     uint32_t piece_bytes; /* power of two, CACHE_BLOCK .. 64 blocks */
     uint64_t low_water_bytes; /* free space below which the background reclaims; 0: never */
     uint64_t readahead_bytes; /* fetched and not asked for yet, at most; 0: no reading ahead */
+    uint64_t extent_bytes;    /* read at once for remote memory, at most; a power of two, or 0 */
+    unsigned spend_percent;   /* of the time that reads take: for what nobody has asked for */
     uint64_t refraction_ns;   /* after remote memory was unavailable */
     uint64_t
         write_retry_ns;     /* after a piece could not be written, before reclamation tries again */
@@ -131,11 +133,13 @@ struct CacheJob {
     unsigned flags;
     uint64_t offset, len; /* in the region, [bytes] */
     uint64_t probe;       /* CLONE: so much of it is read back then, for nothing but read_ns */
+    uint64_t extent_from, extent_to; /* READ_FILL: remote memory is to have all of that, in which
+                                        the job lies; to = 0: the job's bytes alone */
     int iov_count;
     /* private */
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
-    uint64_t start_ns, sync_failures;
+    uint64_t start_ns, sync_failures, extent_ns;
     bool evict, ahead;
     struct iovec iov[CACHE_JOB_PIECES]; /* not private; last, as few of them are used */
 };
@@ -149,6 +153,7 @@ typedef struct CacheResult {
                        * CLOSE_REMOTE follows; OPEN_REMOTE's does not */
     int remote;       /* OPEN_REMOTE */
     bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
+    bool extent;      /* READ_FILL: its extent was read, too */
     uint64_t ns;      /* how long it took */
     uint64_t read_ns; /* a probe's reading; 0: there was none */
 } CacheResult;
@@ -238,17 +243,19 @@ struct CacheCall {
     struct Region *region;
     void *file; /* of a region that was closed: to be released */
     uint8_t *buf;
-    uint64_t at, start, end;         /* in the region */
-    uint64_t touched;                /* pieces before it were counted as used by this call */
-    uint64_t direct_from, direct_to; /* of what is written past the cache */
-    uint64_t doubt_from;             /* from here to direct_to that failed */
-    uint64_t far_bytes;              /* that did not come from local memory */
-    uint64_t began_ns;               /* of a read */
-    uint64_t epoch;                  /* of what a sync must write */
-    uint64_t sync_failures;          /* of the region, when it began to write */
-    uint64_t write_failures;         /* likewise */
-    int failed;                      /* errno that a sync, or a write past the cache, met */
-    CacheJob job;                    /* not private; last, as a hit never touches it */
+    uint64_t at, start, end; /* in the region */
+    uint64_t touched;        /* pieces before it were counted as used by this call */
+    uint64_t extent_from, extent_to, extent_ns; /* of a read: what comes with it; how much longer
+ it will take */
+    uint64_t direct_from, direct_to;            /* of what is written past the cache */
+    uint64_t doubt_from;                        /* from here to direct_to that failed */
+    uint64_t far_bytes;                         /* that did not come from local memory */
+    uint64_t began_ns;                          /* of a read */
+    uint64_t epoch;                             /* of what a sync must write */
+    uint64_t sync_failures;                     /* of the region, when it began to write */
+    uint64_t write_failures;                    /* likewise */
+    int failed;   /* errno that a sync, or a write past the cache, met */
+    CacheJob job; /* not private; last, as a hit never touches it */
 };
 
 /* Each begins a call; look at need. Wrong arguments end it at once. */

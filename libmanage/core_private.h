@@ -11,6 +11,7 @@
 #include "libmanage/buffers.h"
 #include "libmanage/core.h"
 #include "libmanage/cost.h"
+#include "libmanage/extent.h"
 #include "libmanage/guards.h"
 #include "libmanage/policies/policies.h"
 #include "libmanage/worth.h"
@@ -25,7 +26,8 @@ typedef struct Leaf {
     _Atomic uint64_t readable[LEAF_PIECES];
     uint8_t *_Atomic data[LEAF_PIECES];
     struct Piece *pieces[LEAF_PIECES];
-    uint64_t remote[LEAF_PIECES]; /* map of blocks that remote memory is believed to hold */
+    uint64_t remote[LEAF_PIECES];  /* map of blocks that remote memory is believed to hold */
+    uint64_t brought[LEAF_PIECES]; /* ... by an extent, and that no read has asked for yet */
 } Leaf;
 
 /* What a hit has read: of local memory, or of the file, with how long that took. Of the file only
@@ -184,6 +186,7 @@ struct Cache {
     bool background_idle;
     CacheCall *waiters;
     Cost cost[COSTS];
+    Extents extents;
     FileMean file_mean[COST_CLASSES];
     Worth worth;
     struct manage_stats stats;
@@ -223,6 +226,10 @@ void region_free(Cache *c, Region *r); /* out of the table; its file stays the c
 void background_wake(Cache *c);
 void waiters_wake(Cache *c);
 
+static inline Leaf *leaf_of(const Region *r, uint64_t index) /* NULL: not made yet */
+{
+    return r->leaves[index / LEAF_PIECES];
+}
 uint64_t piece_start(const Cache *c, uint64_t index);
 uint32_t piece_len(const Cache *c, const Region *r, uint64_t index);
 Piece *piece_find(const Region *r, uint64_t index);
@@ -254,6 +261,12 @@ uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
 /* Remote memory's map for the piece; NULL: none. */
 uint64_t *remote_map(const Region *r, uint64_t index);
 uint64_t *remote_map_make(Region *r, uint64_t index); /* NULL: no memory for it */
+/* Does remote memory hold the block at @offset? Of a piece that was never looked at it holds all or
+ * nothing. */
+uint64_t remote_held(const Region *r, uint64_t index); /* as a map */
+bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
+/* The map of what extents have brought of the piece; NULL: none. */
+uint64_t *brought_map(const Region *r, uint64_t index);
 
 /* Asks for huge pages for what the pieces are in. */
 void collapse_begin(Cache *c);

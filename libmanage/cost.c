@@ -3,8 +3,7 @@
 
 enum { COST_WEIGHT = 8, COST_OUTLIER = 4, COST_SMALLEST = 4096 };
 enum { COST_MEAN = 64, COST_OUTLIER_MIXED = 32 };
-enum { COST_AGAIN = 16 };         /* in times of what it cost: before the first other look */
-enum { COST_NOTHING_NS = 40000 }; /* what saves less a transfer is of no use, if little, too */
+enum { COST_AGAIN = 16 }; /* in times of what it cost: before the first other look */
 
 unsigned cost_class(uint64_t bytes)
 {

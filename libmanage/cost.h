@@ -10,6 +10,7 @@ enum {
     COST_CLASSES = 16, /* up to 4 KiB, 8 KiB, ..., 64 MiB, more */
     COST_SAVES = 4,    /* a way is worth a copy where it saves such a share of what it takes */
     COST_IN_ORDER = 3, /* or, for reads one after the other, costs such a part of the other */
+    COST_NOTHING_NS = 40000, /* what saves less a transfer is of no use, if little, too */
 };
 
 typedef struct Cost {

@@ -4,26 +4,11 @@
 
 enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
-/* What remote memory holds of a piece, as a map of blocks; of pieces that were never looked at it
- * holds all or nothing. */
-static uint64_t held_map(const Region *r, uint64_t index)
-{
-    const uint64_t *map = remote_map(r, index);
-    return map ? *map : r->held ? ~0ull : 0;
-}
-
-static bool held_at(const Cache *c, const Region *r, uint64_t offset)
-{
-    uint64_t index = offset / c->cfg.piece_bytes;
-    return r->remote_state == REMOTE_OPEN &&
-           held_map(r, index) & piece_mask(c, index, offset, offset + 1);
-}
-
 uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
                      uint64_t now_ns)
 {
-    return held_at(c, r, offset) && remote_pays(c, bytes, now_ns) ? CACHE_READ_REMOTE
-                                                                  : CACHE_READ_FILE;
+    return remote_holds_at(c, r, offset) && remote_pays(c, bytes, now_ns) ? CACHE_READ_REMOTE
+                                                                          : CACHE_READ_FILE;
 }
 
 uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
@@ -33,7 +18,7 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
     Piece *p = piece_find(r, index);
     uint64_t stop = p ? p->valid : 0;
     if (source == CACHE_READ_REMOTE)
-        stop |= ~held_map(r, index);
+        stop |= ~remote_held(r, index);
     unsigned b = (unsigned)((offset - start) / CACHE_BLOCK);
     unsigned end = c->cfg.piece_bytes / CACHE_BLOCK;
     while (b < end && !(stop >> b & 1))
@@ -135,6 +120,30 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
     return source;
 }
 
+/* ---- extents -------------------------------------------------------------------------------- */
+
+/* The file is to be read, for blocks that remote memory does not hold. Where an extent is due, they
+ * come with it, by way of remote memory; the call has its bounds then. Its region's remote memory
+ * is opened for that. */
+static uint8_t extent_source(Cache *c, CacheCall *call, uint64_t offset, uint64_t limit,
+                             uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t bytes = limit - offset;
+    call->extent_ns = extent_may(c, bytes);
+    if (!c->cfg.remote || call->in_order || !call->extent_ns ||
+        !clone_pays(c, bytes, false, now_ns))
+        return CACHE_READ_FILE;
+    if (remote_may_open(c, r, now_ns))
+        remote_want(c, r);
+    if (r->remote_state != REMOTE_OPEN || (GUARD(FILL_BESIDE) && r->file_writes))
+        return CACHE_READ_FILE;
+    call->extent_from = offset;
+    call->extent_to = limit;
+    bool more = extent_around(c, r, &call->extent_from, &call->extent_to);
+    return more ? CACHE_READ_FILL : CACHE_READ_FILE;
+}
+
 /* ---- into the cache ------------------------------------------------------------------------- */
 
 static void use_once(Cache *c, CacheCall *call, Piece *p)
@@ -155,12 +164,13 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
     Region *r = call->region;
     uint64_t to = missing_end(c, r, offset, limit, source);
     uint64_t index = p->index;
+    bool remote = source == CACHE_READ_REMOTE;
     while (to < limit && to == piece_start(c, index + 1) &&
            index + 1 - p->index < CACHE_JOB_PIECES) {
         Piece *q = piece_find(r, index + 1);
         if (q ? piece_busy(q) || q->valid & 1 : false)
             break;
-        if (fetch_source(c, r, to, limit - offset, now_ns) != source ||
+        if ((fetch_source(c, r, to, limit - offset, now_ns) == CACHE_READ_REMOTE) != remote ||
             direct_overlaps(c, r, index + 1, call))
             break;
         if (!q && room_at_once(c, piece_len(c, r, index + 1), r, p->index, index + 1 - p->index,
@@ -173,6 +183,8 @@ static void fetch_into(Cache *c, CacheCall *call, Piece *p, uint64_t offset, uin
         index++;
     }
     job_begin_pieces(c, &call->job, r, source, offset, to, now_ns);
+    if (source == CACHE_READ_FILL)
+        extent_begin(c, call);
     call_job(call);
 }
 
@@ -189,9 +201,10 @@ static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now
         call_block(c, call, TIME_NEVER);
         return;
     }
-    uint64_t file = cost_of(&c->cost[COST_FILE], job->len);
+    uint64_t bytes = max_u64(job->len, job->extent_to - job->extent_from);
+    uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
     uint64_t until = file ? time_add(job->start_ns, file) : TIME_NEVER;
-    if (job->kind == CACHE_READ_REMOTE && now_ns < until)
+    if (job->kind <= CACHE_READ_FILL && now_ns < until)
         call_block(c, call, until);
     else
         fetch_past(c, call, CACHE_READ_FILE, now_ns);
@@ -230,6 +243,8 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         return;
     }
     use_once(c, call, p);
+    if (source == CACHE_READ_FILE)
+        source = extent_source(c, call, offset, limit, now_ns);
     fetch_into(c, call, p, offset, limit, source, now_ns);
 }
 

@@ -19,6 +19,7 @@
     X(DIRTY_HELD, "remote memory is not believed to hold what is dirty here")          \
     X(LOST, "what was lost is not believed to be held")                                \
     X(RACED, "an earlier run's data is not read if a write ran beside the opening")    \
+    X(LEDGER, "nothing is read unasked that the ledger does not cover")                \
     X(FILL_BESIDE, "nothing is filled beside a write that goes to the file alone")     \
     X(CLONE_BESIDE, "the file is not written where a clone of it is under way")        \
     X(REFRACTION, "no allocation is tried within the refraction period")               \

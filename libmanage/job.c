@@ -18,8 +18,10 @@ static void remote_maps_set(Region *r, uint64_t map)
 {
     for (uint64_t i = 0; i < r->leaf_count; i++) {
         Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
+        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++) {
             leaf->remote[k] = map & ~(leaf->pieces[k] ? leaf->pieces[k]->dirty : 0);
+            leaf->brought[k] &= map;
+        }
     }
 }
 
@@ -230,6 +232,8 @@ static void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
 static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Region *r = job->region;
+    if (!job->ahead)
+        extent_note(c, job, result);
     if (result->remote_error) {
         remote_lost(c, r, now_ns);
         return JOB_REMOTE_LOST;
@@ -237,7 +241,10 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     if (GUARD(FAILED_READ) && result->count < 0)
         return result->error ? -result->error : -EIO;
     job_zero_tail(job, (uint64_t)result->count);
-    if (job->kind == CACHE_READ_FILL)
+    if (job->kind == CACHE_READ_FILL && result->extent) {
+        remote_holds(c, r, job->extent_from, min_u64(job->extent_to, r->size));
+        extent_brought(c, job);
+    } else if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
         file_cost_add(c, job->len, result->ns, now_ns);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/list.h"
+#include "base/num.h"
 #include "base/os.h"
 #include "base/time.h"
 #include "libmanage/backing.h"
@@ -22,6 +23,7 @@ enum {
     COPY_BYTES = 1 << 20,
     COPY_ROUNDS = 3,
     EXIT_DEADLINE_MS = 250, /* what exit() waits for others at most; files take what they take */
+    ON_THE_WAY_PART = 8,    /* of the cache's memory, at most, for an extent on its way */
 };
 
 struct Manage {
@@ -269,12 +271,15 @@ static void print_stats(Manage *m)
     (void)dprintf(STDERR_FILENO,
                   "dodo manage: local_hits=%llu remote_hits=%llu disk_reads=%llu evictions=%llu "
                   "clones=%llu bypasses=%llu writebacks=%llu local_bytes=%llu remote_bytes=%llu "
-                  "disk_bytes=%llu\n",
+                  "disk_bytes=%llu extents=%llu extent_bytes=%llu extent_spent_ns=%llu "
+                  "extent_earned_ns=%llu\n",
                   (unsigned long long)s.local_hits, (unsigned long long)s.remote_hits,
                   (unsigned long long)s.disk_reads, (unsigned long long)s.evictions,
                   (unsigned long long)s.clones, (unsigned long long)s.bypasses,
                   (unsigned long long)s.writebacks, (unsigned long long)s.local_bytes,
-                  (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes);
+                  (unsigned long long)s.remote_bytes, (unsigned long long)s.disk_bytes,
+                  (unsigned long long)s.extents, (unsigned long long)s.extent_bytes,
+                  (unsigned long long)s.extent_spent_ns, (unsigned long long)s.extent_earned_ns);
 }
 
 /* The process's cache, if this is no child of a fork that went by unseen. */
@@ -392,6 +397,10 @@ static void configure(const ManageSettings *s, CacheConfig *config)
         config->readahead_bytes = preset.readahead_bytes;
     else if (s->readahead_bytes != UINT64_MAX)
         config->readahead_bytes = s->readahead_bytes;
+    if (s->cluster) { /* an extent, and the read that it comes with */
+        uint64_t on_the_way = config->extent_bytes + config->extent_bytes / 2;
+        config->limit_bytes -= min_u64(on_the_way, config->limit_bytes / ON_THE_WAY_PART);
+    }
     config->lets_go = true;
     config->pages = &manage_pages;
     config->remote = s->cluster;

@@ -57,6 +57,7 @@ enum {
     X(REMOTE_LOST, "... lost meanwhile")                    \
     X(LIED, "... and got other bytes than it was given")    \
     X(FILLS, "read past the cache, and filled")             \
+    X(EXTENTS, "... with what lies around them")            \
     X(CLONES, "cloned")                                     \
     X(WRITES_BOTH, "written to the file and remote memory") \
     X(WRITES_BOTH_LOST, "... which was lost meanwhile")     \
@@ -154,6 +155,7 @@ typedef struct UserThread {
     bool job_injected; /* the file failed its write or sync */
     uint8_t *bounce;
     bool copied; /* a clone: into there */
+    bool extent; /* a read that fills: it has one */
     struct iovec copy;
     /* a call of the program's */
     bool busy, woken, thinking;
@@ -190,6 +192,7 @@ struct User {
     bool end_failed; /* the file did not take it */
     enum UserStep step;
     unsigned depth;      /* of what runs beside a copy */
+    uint64_t reads_ns;   /* that its calls' reads took */
     uint64_t kill_after; /* steps */
     uint64_t clock_offset_ns;
     SimRng rng;
@@ -279,6 +282,7 @@ void truth_lied(UserRegion *r, uint64_t offset); /* a host returned LIE_VALUE fo
 void truth_call_begin(UserThread *t);
 void truth_call_over(UserThread *t);
 void truth_region_gone(UserRegion *r, bool killed); /* its file has what it has */
+void truth_job_begin(UserThread *t);
 void truth_job_over(UserThread *t);
 void truth_exited(User *u); /* exit() has written all */
 

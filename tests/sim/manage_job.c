@@ -22,8 +22,8 @@ static void job_over(UserThread *t)
     CacheJob *job = t->job;
     if (!t->copied && cache_job_digest(job) != t->digest)
         violate(w, "program%u: what a job writes was changed meanwhile", u->index);
-    truth_job_over(t);
     t->result.ns = world_now(w) - t->began_ns;
+    truth_job_over(t);
     t->result.read_ns = job->probe ? t->result.ns / 2 : 0; /* as far as the core can tell */
     t->job = NULL;
     (void)user_step_counts(u);
@@ -155,8 +155,11 @@ static void remote_call(UserThread *t)
         call_offerv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
     else if (j->kind == CACHE_CLOSE_REMOTE)
         call_close_start(&t->call, t->channel, j->remote, now);
-    else
+    else {
+        t->extent =
+            j->extent_to && client_extent_begin(u->client, j->remote, j->extent_from, j->extent_to);
         call_readv_start(&t->call, t->channel, j->remote, at, j->iov, j->iov_count, now);
+    }
     t->in_call = true;
     thread_kick(t);
 }
@@ -230,6 +233,10 @@ void job_answered(UserThread *t)
             t->result.remote_error = c->error;
         else
             remote_read(t, (uint64_t)c->result);
+        if (t->extent)
+            t->result.extent = client_extent_end(t->user->client, t->job->remote,
+                                                 t->job->extent_from, t->job->extent_to) &&
+                               c->result >= 0;
         break;
     case CACHE_CLONE:
         t->result.count = c->result;
@@ -297,7 +304,7 @@ void job_start(UserThread *t, CacheJob *job)
     t->result = (CacheResult){.remote = -1};
     t->began_ns = world_now(w);
     t->at = 0;
-    t->job_injected = t->copied = false;
+    t->job_injected = t->copied = t->extent = false;
     if (job == &t->work)
         t->injected = false;
     job_check(t);
@@ -308,6 +315,7 @@ void job_start(UserThread *t, CacheJob *job)
           (unsigned long long)job->len);
     cache_job_spoil(job);
     t->digest = cache_job_digest(job);
+    truth_job_begin(t);
     switch ((enum CacheJobKind)job->kind) {
     case CACHE_READ_FILE:
         simfs_pread(r->handle, t->bounce, job->len, r->offset + job->offset, &u->life, file_done,

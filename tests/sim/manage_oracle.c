@@ -377,6 +377,23 @@ static void write_job_over(UserThread *t, UserRegion *r)
     r->must_tell = true;
 }
 
+/* What is read unasked is paid for by what reads took and what was earned. */
+void truth_job_begin(UserThread *t)
+{
+    User *u = t->user;
+    const CacheConfig *cfg = &u->m->p.cache;
+    struct manage_stats st;
+    if (t->job->kind != CACHE_READ_FILL || !t->job->extent_to)
+        return;
+    cache_stats(u->cache, &st);
+    if (st.extent_spent_ns > u->reads_ns * cfg->spend_percent / 100 + st.extent_earned_ns)
+        violate(&u->m->w,
+                "program%u: an extent that nothing has paid for: %llu spent, %llu read at %u %%, "
+                "%llu earned",
+                u->index, (unsigned long long)st.extent_spent_ns, (unsigned long long)u->reads_ns,
+                cfg->spend_percent, (unsigned long long)st.extent_earned_ns);
+}
+
 void truth_job_over(UserThread *t)
 {
     User *u = t->user;
@@ -384,6 +401,8 @@ void truth_job_over(UserThread *t)
     const CacheJob *j = t->job;
     const CacheResult *x = &t->result;
     UserRegion *r = j->file;
+    if (j->kind <= CACHE_READ_FILL && j != &t->work)
+        u->reads_ns += x->ns;
     r->failures += t->job_injected; /* not known to anybody before */
     switch ((enum CacheJobKind)j->kind) {
     case CACHE_OPEN_REMOTE:
@@ -397,6 +416,7 @@ void truth_job_over(UserThread *t)
         break;
     case CACHE_READ_FILL:
         manage_cover(m, MANAGE_COVER_FILLS);
+        m->cover[MANAGE_COVER_EXTENTS] += x->extent;
         __attribute__((fallthrough));
     case CACHE_READ_REMOTE:
         manage_cover(m, MANAGE_COVER_REMOTE_READS);

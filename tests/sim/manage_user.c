@@ -457,6 +457,7 @@ static void cache_start(User *u)
                               .file_release = cache_file_release,
                               .ctx = u};
     u->cache = cache_new(&m->p.cache, &hooks);
+    u->reads_ns = 0;
     if (!u->cache)
         abort();
     cache_copy_cost(u->cache, 4096, m->p.copy_ns);

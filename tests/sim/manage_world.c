@@ -278,6 +278,18 @@ static void choose_failing_hits(ManageWorld *m)
     f->read_fail_ppm = (uint32_t)sim_rng_between(r, 100000, 400000);
 }
 
+/* Half of the seeds pay more for extents than the library does, so that many are read. */
+static void choose_extents(ManageWorld *m)
+{
+    SimRng rng;
+    sim_rng_init(&rng, m->w.seed, 0x657874);
+    m->p.cache.extent_bytes = 4096ull << sim_rng_below(&rng, 6);
+    if (sim_rng_below(&rng, 2))
+        m->p.cache.spend_percent = (unsigned)sim_rng_spread(&rng, 10, 300);
+    if (sim_rng_below(&rng, 8) == 0)
+        m->p.cache.extent_bytes = 0;
+}
+
 /* The cluster's own part of the parameters is as for libdodo's programs, which there are none of.
  */
 void manage_params_choose(ManageWorld *m)
@@ -311,6 +323,7 @@ void manage_params_choose(ManageWorld *m)
     choose_focus(m, r);
     choose_lies(m);
     choose_failing_hits(m);
+    choose_extents(m);
     manage_scenario_choose(m);
 }
 

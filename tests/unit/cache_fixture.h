@@ -22,6 +22,8 @@ static struct {
     int write_error, sync_error, read_error;
     bool no_memory, lost;
     uint64_t file_ns, remote_ns, clone_ns /* 0: as remote_ns */, now_ns;
+    uint64_t extent_ns; /* what an extent takes longer than its read */
+    bool no_extent;     /* only what was asked for comes */
     unsigned did[CACHE_SIZE + 1], probes, releases;
     uint64_t bad_at;     /* not 0: what is written there fails */
     ssize_t clone_taken; /* not 0: the next one's */
@@ -65,6 +67,12 @@ FIXTURE CacheResult carry_out(const CacheJob *job)
         cache_job_take(job, w.remote + job->offset, job->len);
     if (job->kind == CACHE_READ_FILL)
         cache_job_take(job, w.remote + job->offset, job->len);
+    if (job->extent_to && !w.no_extent && !result.remote_error) {
+        uint64_t to = job->extent_to < BYTES ? job->extent_to : BYTES;
+        memcpy(w.remote + job->extent_from, w.file + job->extent_from, to - job->extent_from);
+        result.extent = true;
+        result.ns += w.extent_ns;
+    }
     if (job->kind == CACHE_CLONE)
         result.ns = w.clone_ns ? w.clone_ns : w.remote_ns;
     if (job->probe) {

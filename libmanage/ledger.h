@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done without being asked for is paid for in time. The ledger has what it cost, and what
+ * it has saved since: it may cost a small part of the time that reads take, and what it has saved.
+ * So a program is never slower by more than that part, and what pays grows by itself. Pure. */
+#ifndef DODO_LIBMANAGE_LEDGER_H
+#define DODO_LIBMANAGE_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Ledger {
+    unsigned percent;  /* of reads_ns may be spent, and what was earned */
+    uint64_t reads_ns; /* what reads from files and from remote memory took */
+    uint64_t spent_ns; /* how much longer some took, because they brought more than was asked for */
+    uint64_t earned_ns; /* how much longer reads would have taken without what was brought */
+} Ledger;
+
+/* May @ns more be spent? */
+static inline bool ledger_covers(const Ledger *l, uint64_t ns)
+{
+    return l->spent_ns + ns <= l->reads_ns / 100 * l->percent + l->earned_ns;
+}
+
+#endif
