@@ -233,6 +233,35 @@ TEST(listing__kept_ones_give_way_to_an_open_one)
     rig_free(rig);
 }
 
+/* The room comes from another host: neither this one's digest nor ours of it shows that. */
+TEST(listing__room_elsewhere_is_for_what_found_none)
+{
+    ManagerConfig config = rig_config();
+    config.regions_max = 10;
+    Rig *rig = rig_new_with(config, 1);
+    (void)imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig), *d = client_new(rig);
+    open_many(rig, c, 10);
+    FakeImd *late = imd_new(rig, 1024 * KIB);
+    late->regions[late->count++] =
+        (RegionListing){.address = {late->session.peer_epoch, 1, 1, {{1}}},
+                        .client = d->session.peer_id,
+                        .key = key_of(1),
+                        .len = KIB,
+                        .port = 9000};
+    d->open[d->count++] = late->regions[0].address;
+    imd_join(rig, late);
+    rig_live(rig, 5);
+    assert_int_equal(rig_stats(rig).regions, 10);
+    assert_int_equal(client_close(rig, c, &c->open[0], CLOSE_FREE, 0), STATUS_OK);
+    rig_live(rig, 5);
+    assert_int_equal(rig_stats(rig).regions, 10);
+    d->dead = true;
+    rig_live(rig, 40);
+    assert_int_equal(late->count, 0); /* nobody's any more: it was freed */
+    rig_free(rig);
+}
+
 TEST(listing__names_more_clients_than_may_be)
 {
     ManagerConfig config = rig_config();
