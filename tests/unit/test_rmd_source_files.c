@@ -2,6 +2,7 @@
 /* The sources that look at files: devices, the file of sessions, input devices. The test says what
  * time it is. */
 #include <linux/input.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -296,6 +297,36 @@ CASE(utmp__terminals)
     assert_idle(f, 29 * S - 1, "1 logged in");
     look(f, 40 * S);
     assert_idle(f, 39 * S - 1, "1 logged in");
+}
+
+/* As rmd runs: without the right to send signals to the processes of those who are logged in. */
+static int others_count(Fixture *f)
+{
+    char path[256];
+    if (chmod(f->dir.path, 0755) < 0 || chmod(tmpdir_path(&f->dir, "utmp", path), 0644) < 0 ||
+        chmod(tmpdir_path(&f->dir, "dev", path), 0755) < 0 ||
+        (geteuid() == 0 && setuid(65534) < 0) || kill(1, 0) == 0 || errno != EPERM)
+        return 1;
+    look(f, 0);
+    return f->report.known && f->report.sessions == 1 && f->report.idle_ns == 500 * S ? 0 : 2;
+}
+
+CASE(utmp__processes_of_others)
+{
+    Fixture *f = *state;
+    Sessions s = {.count = 0};
+    int status;
+    session_add(&s, USER_PROCESS, 1, "pts/3", "bob");
+    sessions_write(f, &s, 4000 * S);
+    file_make(f, "dev/pts/3", 500 * S);
+    assert_int_equal(chmod(tmpdir_path(&f->dir, "dev/pts", (char[256]){0}), 0755), 0);
+    utmp_start(f);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(others_count(f));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* A display is no terminal: what happens there others must tell. */
