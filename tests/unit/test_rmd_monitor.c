@@ -301,6 +301,23 @@ CASE(gives_back_before_the_host_sleeps)
     assert_int_equal(h.starts, 2);
 }
 
+/* logind said that the host is about to sleep, and is not heard when it wakes: it was ended, or its
+ * word was lost. */
+CASE(sleep_is_over_when_the_host_has_slept)
+{
+    lend(&usual);
+    monitor_sleep(h.monitor, true, h.now_ns);
+    ended();
+    pass(MINUTE);
+    assert_string_equal(reason(), "the host is about to sleep");
+    h.slept_ns += 3600 * NS_PER_S;
+    look();
+    pass(5 * MINUTE - 2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(4 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
 CASE(old_looks_are_not_believed)
 {
     Look l = {.taken_ns = 1};
