@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -136,6 +137,23 @@ TEST(regions_of_two_files__are_not_mixed_up)
     backing_close(d);
     close(second);
     close(third);
+}
+
+/* What could be read before an error is no whole read. Taken for one, it would be the file's end,
+ * and the rest zeros. */
+TEST(an_error_in_the_middle__is_no_end_of_the_file)
+{
+    int fd = file_make('a');
+    Backing *b = region(fd, 0);
+    char half[LEN / 2];
+    void *nowhere = mmap(NULL, LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(nowhere != MAP_FAILED);
+    const struct iovec iov[] = {{half, sizeof half}, {nowhere, LEN / 2}};
+    assert_int_equal(preadv(fd, iov, 2, 0), sizeof half); /* as the kernel has it */
+    assert_int_equal(backing_read(b, iov, 2, 0), -EFAULT);
+    assert_int_equal(munmap(nowhere, LEN), 0);
+    backing_close(b);
+    close(fd);
 }
 
 TEST(a_range__is_open_once)
