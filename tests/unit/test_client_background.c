@@ -30,7 +30,6 @@ CASE(fallback__goes_on_and_comes_back)
     assert_int_equal(info(rd).hits, hits + 40960);
 }
 
-/* It was asked for as one that is not kept: the manager would refuse to release it. */
 /* Its new memory knows nothing of the writes that the old one had. */
 CASE(fallback__numbers_begin_again_with_new_memory)
 {
@@ -51,6 +50,49 @@ CASE(fallback__numbers_begin_again_with_new_memory)
     assert_reads_file(rd, 0, 0, 40960);
 }
 
+/* A write that was held up in its file while the region lost its memory and got other: its number
+ * is none of those that the new memory counts. The host remembers 64 from the lowest that is open,
+ * and refuses the one after. */
+CASE(fallback__a_write_to_the_old_memory_counts_for_none_of_the_new)
+{
+    uint8_t data[100] = {1};
+    Call held_up, reader, first, last;
+    int rd = open_at(16384, 0, DODO_FALLBACK);
+    call_write_start(&held_up, w.channels[1], rd, 0, data, sizeof data, w.now);
+    call_file_taken(run_to_file(&held_up));
+    w.head = w.tail;
+    w.asleep = 1;
+    imd_data_drop(w.data, w.last.region);
+    call_read_start(&reader, w.channels[2], rd, 8192, data, 1, w.now);
+    assert_int_equal(done(&reader), 1);
+    assert_false(info(rd).active);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_true(info(rd).active);
+    w.asleep = 0;
+    call_file_done(&held_up, &(FileResult){.count = sizeof data}, w.now);
+    assert_int_equal(finish(&held_up), sizeof data);
+    assert_true(info(rd).active);
+
+    call_write_start(&first, w.channels[1], rd, 0, data, sizeof data, w.now);
+    do_file(run_to_file(&first));
+    channel_run(1);
+    w.head = w.tail;
+    w.asleep = 1;
+    for (int i = 0; i < 64; i++) {
+        call_write_start(&last, w.channels[2], rd, 8192, data, sizeof data, w.now);
+        if (i < 63)
+            assert_int_equal(finish(&last), sizeof data);
+    }
+    do_file(run_to_file(&last));
+    run_until(w.now + 100 * NS_PER_MS);
+    assert_int_not_equal(last.need, NEED_NOTHING);
+    w.asleep = 0;
+    assert_int_equal(done(&first), sizeof data);
+    assert_int_equal(done(&last), sizeof data);
+    assert_true(info(rd).active);
+}
+
+/* It was asked for as one that is not kept: the manager would refuse to release it. */
 CASE(fallback__established_again_is_not_released)
 {
     int rd = open_at(8192, 0, DODO_FALLBACK | DODO_RETAIN);
