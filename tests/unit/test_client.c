@@ -342,6 +342,34 @@ CASE(read__fills_in_the_queue_are_bounded)
     w.imd_dead = false;
 }
 
+/* What waits for a region that is lost meanwhile is for nobody, and gives its place to others. */
+CASE(read__fills_of_a_lost_region_leave_the_queue)
+{
+    enum { READS = 63, BYTES = 64 << 10, RUN = 256 << 10 }; /* together nearly 4 MiB */
+    static uint8_t buf[BYTES];
+    Call reads[READS];
+    int rd = open_at(BYTES, 0, 0);
+    for (int i = 0; i < READS; i++) {
+        call_read_start(&reads[i], w.channels[2], rd, 0, buf, BYTES, w.now);
+        while (reads[i].need != NEED_FILE_READ) {
+            channel_step(w.channels[2], w.now);
+            if (reads[i].need == NEED_NETWORK)
+                pump();
+        }
+    }
+    w.imd_dead = true;
+    for (int i = 0; i < READS; i++)
+        assert_int_equal(finish(&reads[i]), BYTES);
+    assert_true(stats().fills_offered > READS / 2);
+    run_until(w.now + 5 * NS_PER_S);
+    assert_false(info(rd).active);
+    w.imd_dead = false;
+    int other = open_at(RUN, 0, 0);
+    assert_reads_file(other, 0, 0, RUN);
+    settle();
+    assert_int_equal(info(other).filled_bytes, RUN);
+}
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 CASE(write__both_halves)
