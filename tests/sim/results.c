@@ -45,7 +45,8 @@ static void read_over(Thread *t)
     World *w = p->world;
     const Call *c = &t->call;
     char why[256];
-    size_t full = program_clipped(t);
+    /* Its region may be closed meanwhile, and the place in the table another's. */
+    size_t full = t->read.len;
     cover(w, COVER_READS);
     cover_add(w, COVER_READS_OVER_WRITE, t->read.overlapped);
     for (size_t i = 0; i < GUARD; i++)
@@ -61,13 +62,12 @@ static void read_over(Thread *t)
             violate(w, "mread failed with errno %d", c->error);
         }
     } else if (!oracle_read_right(w, &t->read, t->buf, c->result, full, why, sizeof why)) {
-        violate(w, "client%u rd %d (process %u, file %u): mread [%llu, +%zu): %s", p->index,
-                t->desc->rd, p->number, t->desc->file->index, (unsigned long long)t->offset, t->len,
-                why);
+        violate(w, "client%u rd %d (process %u, file %u): mread [%llu, +%zu): %s", p->index, t->rd,
+                p->number, t->read.file->index, (unsigned long long)t->offset, t->len, why);
     } else {
         ClientRegionInfo info;
         cover_add(w, COVER_READS_END_OF_FILE, (size_t)c->result < full);
-        if (client_region_info(p->client, t->desc->rd, &info) == 0) {
+        if (client_region_info(p->client, t->rd, &info) == 0) {
             bool hit = info.hits - t->hits_before >= full;
             cover(w, hit ? COVER_READS_HIT : COVER_READS_MISS);
             if (!info.active)
