@@ -66,6 +66,23 @@ TEST(saved__is_little)
     assert_int_equal(pace_debt_ns(&p, later), NS_PER_S - PACE_SAVED_NS);
 }
 
+/* The two caps are set, changed and lifted each for itself. */
+TEST(set__packets_too)
+{
+    Pace p;
+    pace_init(&p, 0, 0);
+    pace_set(&p, 0, 1000);
+    assert_true(pace_is_on(&p));
+    assert_int_equal(pace_cost_ns(&p, 1 << 20, 5), 5 * NS_PER_MS);
+    pace_charge(&p, 1 << 20, 50, START);
+    assert_int_equal(pace_debt_ns(&p, START), 50 * NS_PER_MS - PACE_SAVED_NS);
+    pace_set(&p, 1000000, 0);
+    assert_int_equal(pace_debt_ns(&p, START), 0);
+    assert_int_equal(pace_cost_ns(&p, 5000, 1000), 5 * NS_PER_MS);
+    pace_set(&p, 0, 0);
+    assert_false(pace_is_on(&p));
+}
+
 TEST(set__counts_from_then_on)
 {
     Pace p;
