@@ -226,6 +226,23 @@ CASE(unlinked__is_closed_at_once)
     close(fd);
 }
 
+/* One that was removed while it was parked is found by those that come: they look at all in turn.
+ */
+CASE(unlinked__while_it_is_parked)
+{
+    int fd = file(0, O_RDWR), gone = file(1, O_RDWR), other = file(2, O_RDWR);
+    description_close(description(other, false), false);
+    description_close(description(gone, false), false);
+    unlink_file(1);
+    close(gone);
+    int before = descriptors();
+    for (int i = 0; i < 2; i++)
+        description_close(description(fd, false), false);
+    assert_int_equal(descriptors(), before);
+    close(fd);
+    close(other);
+}
+
 /* The last descriptors are not kept from who needs them. */
 CASE(full_table__gives_them_up)
 {
