@@ -26,6 +26,10 @@ ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint6
 /* One pread(2), whatever it returns, and no cancellation point: for reads that must cost little
  * more. */
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset);
+/* Has the kernel all of that in memory? It asks no drive. False where it cannot tell: only kernels
+ * since 6.5 can (cachestat(2)). */
+bool backing_held(const Backing *b, uint64_t offset, size_t len);
+bool backing_can_tell(void);
 /* Whole, or as much as the file takes: bytes, or -errno when it took nothing. *ret_error: the errno
  * that ended it early, or 0. */
 ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,

@@ -255,11 +255,12 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
         c->stats.local_hits++;
     c->stats.bypasses += call->past_cache;
     c->stats.local_bytes += bytes - call->far_bytes;
-    worth_note(c, bytes, call->in_order, now_ns - call->began_ns,
-               call->from_disk     ? WORTH_FILE
-               : call->from_remote ? WORTH_REMOTE
-                                   : WORTH_LOCAL,
-               now_ns);
+    if (!call->from_kernel) /* its memory is the kernel's in any case */
+        worth_note(c, bytes, call->in_order, now_ns - call->began_ns,
+                   call->from_disk     ? WORTH_FILE
+                   : call->from_remote ? WORTH_REMOTE
+                                       : WORTH_LOCAL,
+                   now_ns);
     call_over(call, (ssize_t)bytes, 0);
 }
 

@@ -12,8 +12,8 @@
  * releases it while it copies bytes between the caller's buffer and a piece, which is pinned
  * meanwhile. So calls run in parallel except for the bookkeeping, on different regions and on one,
  * and jobs are carried out with no lock held. With the lock held, only unlock, wake,
- * wake_background and the policy's procedures are called. Reads that find everything in local
- * memory take no lock at all (cache_hit_begin(); hit.c says why that is right).
+ * wake_background, file_held and the policy's procedures are called. Reads that find everything in
+ * local memory take no lock at all (cache_hit_begin(); hit.c says why that is right).
  *
  * Where remote memory is read, it holds the same as the file: while a region's remote memory is
  * open, each write of its file goes to both (CACHE_WRITE with `both`). */
@@ -49,6 +49,9 @@ typedef struct CacheHooks {
     /* There is something for cache_background_take(). False: no thread took notice, and the core
      * asks again. */
     bool (*wake_background)(void *ctx);
+    /* Has the kernel all of that in memory, so that the file is read for hardly more than a copy?
+     * It asks no drive and does not wait. With the lock held. NULL: nobody knows. */
+    bool (*file_held)(void *ctx, const void *file, uint64_t offset, uint64_t len);
     /* The region is gone: close its file. Not with the lock held. */
     void (*file_release)(void *ctx, void *file);
     void *ctx;
@@ -140,7 +143,7 @@ struct CacheJob {
     struct Region *region;
     uint64_t first, pieces; /* of the region; 0: the caller's buffer */
     uint64_t start_ns, sync_failures, extent_ns;
-    bool evict, ahead;
+    bool evict, ahead, held;            /* held: by the kernel */
     struct iovec iov[CACHE_JOB_PIECES]; /* not private; last, as few of them are used */
 };
 
@@ -200,6 +203,7 @@ enum CacheHitKind {
 typedef struct CacheHit {
     void *file;
     bool measure; /* how long reading it takes; not each time, for clocks cost, too */
+    bool ask;     /* FILE: only if file_held() says so; else as when it failed */
     /* private */
     uint64_t cheap_ns; /* what it may take; 0: anything */
     struct Lane *lane;
@@ -237,7 +241,7 @@ struct CacheCall {
     int error;
     /* private */
     uint8_t kind, phase;
-    bool waiting, sized, from_remote, from_disk, past_cache, in_order;
+    bool waiting, sized, from_remote, from_disk, from_kernel, past_cache, in_order;
     struct CacheCall *next, **prev; /* of those that wait */
     struct CacheCall *next_direct;  /* of the region's that write past the cache */
     struct Region *region;

@@ -83,6 +83,7 @@ enum RemoteState { REMOTE_NONE, REMOTE_OPENING, REMOTE_OPEN, REMOTE_CLOSING, REM
 typedef struct Region {
     /* What a hit looks at. */
     Leaf *_Atomic *leaves;
+    _Atomic bool remote_is_open;
     _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
     void *file;
     uint64_t number;
@@ -358,8 +359,8 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 /* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
  * than a limit. */
 uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
-/* A read of the file was measured. */
-void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns);
+/* A read of the file was measured. @held: the kernel had it, which says nothing of the drive. */
+void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, bool held, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
 bool file_is_cheap(const Cache *c, uint64_t bytes);
 /* So many were measured that it is known whether it is. */

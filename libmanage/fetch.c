@@ -72,12 +72,13 @@ uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns)
     return copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
 }
 
-void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, uint64_t now_ns)
+void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, bool held, uint64_t now_ns)
 {
     unsigned class = cost_class(bytes);
     FileMean *m = &c->file_mean[class];
     uint64_t copy = cost_of(&c->cost[COST_COPY], bytes), sample = sample_ns(c, bytes, ns);
-    cost_add_mixed(&c->cost[COST_FILE], bytes, ns, now_ns);
+    if (!held)
+        cost_add_mixed(&c->cost[COST_FILE], bytes, ns, now_ns);
     if (class)
         sample = sample * cost_class_bytes(class) / max_u64(bytes, 1);
     if (m->count < MEAN_READS) {
@@ -118,6 +119,29 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
     if (remote_may_open(c, r, now_ns))
         remote_want(c, r);
     return source;
+}
+
+/* ---- what the kernel holds ------------------------------------------------------------------- */
+
+/* Asking costs more than it saves where the drive is hardly slower. */
+static bool kernel_is_asked(const Cache *c, uint64_t bytes, uint8_t source)
+{
+    return c->hooks.file_held &&
+           (source == CACHE_READ_REMOTE || cost_of(&c->cost[COST_FILE], bytes) > COST_NOTHING_NS);
+}
+
+/* What the kernel has in memory is read from there: neither a host nor a drive is as fast, and a
+ * second copy here would take memory from both. */
+static bool fetch_held(Cache *c, CacheCall *call, uint64_t offset, uint64_t limit, uint64_t now_ns)
+{
+    Region *r = call->region;
+    uint64_t end = min_u64(limit, r->size);
+    if (offset >= end || !c->hooks.file_held(c->hooks.ctx, r->file, offset, end - offset))
+        return false;
+    call->from_kernel = true;
+    fetch_past(c, call, CACHE_READ_FILE, now_ns);
+    call->job.held = true;
+    return true;
 }
 
 /* ---- extents -------------------------------------------------------------------------------- */
@@ -222,8 +246,11 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     }
     bool left = !p && c->left;
     uint8_t source = left ? CACHE_READ_FILE : fetch_source(c, r, offset, limit - offset, now_ns);
+    bool asked = !left && kernel_is_asked(c, limit - offset, source);
+    if (asked && fetch_held(c, call, offset, limit, now_ns))
+        return;
     if (left || direct_overlaps(c, r, index, NULL) ||
-        (source == CACHE_READ_FILE && file_is_cheap(c, limit - offset))) {
+        (source == CACHE_READ_FILE && !asked && file_is_cheap(c, limit - offset))) {
         fetch_past(c, call, source, now_ns);
         return;
     }

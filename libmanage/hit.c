@@ -186,7 +186,9 @@ static void take_local(Cache *c, Region *r, const HitRecord *h)
 static void record_take(Cache *c, const HitRecord *h)
 {
     if (h->file) { /* as cheap as it is nothing of it is read ahead */
-        file_cost_add(c, h->len, h->file_ns, h->at_ns);
+        uint64_t copy_ns = cost_of(&c->cost[COST_COPY], h->len);
+        bool held = c->hooks.file_held && h->file_ns < copy_ns * c->cfg.bypass_factor;
+        file_cost_add(c, h->len, h->file_ns, held, h->at_ns);
         worth_note(c, h->len, false, h->file_ns, WORTH_FILE, h->at_ns);
         return;
     }
@@ -282,6 +284,7 @@ static void file_begin(CacheHit *h, const Cache *c)
     uint64_t reads = atomic_load_explicit(&h->lane->file_reads, memory_order_relaxed);
     h->file = h->region->file;
     h->cheap_ns = c->cheap_ns[cost_class(h->len)];
+    h->ask = c->hooks.file_held && h->region->remote_is_open;
     h->measure = !h->cheap_ns || (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
 }
 

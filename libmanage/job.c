@@ -169,6 +169,7 @@ void remote_lost(Cache *c, Region *r, uint64_t now_ns)
     if (r->remote_state != REMOTE_OPEN)
         return;
     r->remote_state = REMOTE_CLOSING;
+    r->remote_is_open = false;
     c->remotes_closing++;
     r->held = r->held && !GUARD(LOST);
     r->remote_not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
@@ -188,6 +189,7 @@ static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t no
     }
     r->remote = result->remote;
     r->remote_state = REMOTE_OPEN;
+    r->remote_is_open = true;
     r->remote_used = false;
     if (GUARD(RACED) && result->held && r->raced) {
         /* The file was written beside it: what is held may be older than that. */
@@ -247,7 +249,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     } else if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
-        file_cost_add(c, job->len, result->ns, now_ns);
+        file_cost_add(c, job->len, result->ns, job->held, now_ns);
     else
         remote_cost_add(c, r, COST_REMOTE, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {

@@ -115,8 +115,9 @@ static enum HitRead read_hit(CacheHit *h, Manage *m, int rd, off_t offset, void 
         return HIT_READ_ALL;
     }
     int error = errno;
+    bool held = !h->ask || backing_held(h->file, (uint64_t)offset, len);
     uint64_t start_ns = h->measure ? os_now_ns() : 0;
-    ssize_t n = backing_pread(h->file, buf, len, (uint64_t)offset);
+    ssize_t n = held ? backing_pread(h->file, buf, len, (uint64_t)offset) : -1;
     uint64_t end_ns = h->measure ? os_now_ns() : 0;
     errno = error;
     if (n != (ssize_t)len)

@@ -128,6 +128,12 @@ static bool hook_wake_background(void *ctx)
     return worker_wake(ctx, &works);
 }
 
+static bool hook_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len)
+{
+    (void)ctx;
+    return backing_held(file, offset, (size_t)len);
+}
+
 static void hook_file_release(void *ctx, void *file)
 {
     (void)ctx;
@@ -421,6 +427,7 @@ static int manage_start(Manage **ret, char *error)
                               .unlock = hook_unlock,
                               .wake = hook_wake,
                               .wake_background = hook_wake_background,
+                              .file_held = backing_can_tell() ? hook_file_held : NULL,
                               .file_release = hook_file_release,
                               .ctx = m};
     (void)pthread_mutex_init(&m->lock, NULL);

@@ -218,6 +218,7 @@ typedef struct ManageParams {
     uint32_t beside_ppm;
     uint32_t write_first_ppm; /* of the openings: the first call is a write */
     uint64_t hot_bytes;       /* not 0: calls are of the region's first ones */
+    uint32_t held_ppm;        /* the kernel has in memory what is read; 0: nobody knows */
     uint32_t lie_ppm;         /* of the reads from remote memory: a host returns something else */
     bool small_writes, hits;
 } ManageParams;
@@ -249,6 +250,7 @@ void manage_file_is_slow(ManageWorld *m, SimRng *r);
 void manage_scenario_choose(ManageWorld *m);
 
 /* manage_user.c: the shell around both cores */
+bool user_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len);
 uint64_t user_now(const User *u);
 void user_start(User *u);
 void user_kill(User *u);

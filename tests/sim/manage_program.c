@@ -237,6 +237,9 @@ static void read_any(UserThread *t)
     t->cache_call.need = CACHE_OVER; /* it waits for nothing but its file */
     if (kind == CACHE_HIT_LOCAL) {
         hit_local(t);
+    } else if (kind == CACHE_HIT_FILE && t->hit.ask && !user_file_held(u, r, t->offset, t->len)) {
+        cache_hit_read_start(&t->cache_call, &t->hit, u->cache, t->buf, user_now(u));
+        user_look(t);
     } else if (kind == CACHE_HIT_FILE) {
         t->hit_ns = user_now(u);
         simfs_pread(r->handle, t->bounce, t->len, r->offset + t->offset, &u->life, hit_file_done,

@@ -349,6 +349,14 @@ static bool cache_wake_background(void *ctx)
     return true;
 }
 
+/* Pages of the kernel's come and go: nothing may depend on that but time. */
+bool user_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len)
+{
+    User *u = ctx;
+    (void)file, (void)offset, (void)len;
+    return sim_rng_chance(&u->rng, u->m->p.held_ppm);
+}
+
 static void cache_file_release(void *ctx, void *file)
 {
     UserRegion *r = file;
@@ -454,6 +462,7 @@ static void cache_start(User *u)
                               .unlock = cache_unlocked,
                               .wake = cache_wake,
                               .wake_background = cache_wake_background,
+                              .file_held = m->p.held_ppm ? user_file_held : NULL,
                               .file_release = cache_file_release,
                               .ctx = u};
     u->cache = cache_new(&m->p.cache, &hooks);

@@ -278,7 +278,8 @@ static void choose_failing_hits(ManageWorld *m)
     f->read_fail_ppm = (uint32_t)sim_rng_between(r, 100000, 400000);
 }
 
-/* Half of the seeds pay more for extents than the library does, so that many are read. */
+/* Half of the seeds pay more for extents than the library does, so that many are read; in half of
+ * them the kernel has something of the files. */
 static void choose_extents(ManageWorld *m)
 {
     SimRng rng;
@@ -288,6 +289,8 @@ static void choose_extents(ManageWorld *m)
         m->p.cache.spend_percent = (unsigned)sim_rng_spread(&rng, 10, 300);
     if (sim_rng_below(&rng, 8) == 0)
         m->p.cache.extent_bytes = 0;
+    if (sim_rng_below(&rng, 2))
+        m->p.held_ppm = (uint32_t)sim_rng_spread(&rng, 10000, 900000);
 }
 
 /* The cluster's own part of the parameters is as for libdodo's programs, which there are none of.
