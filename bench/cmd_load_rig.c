@@ -100,7 +100,7 @@ static void hosts_init(LoadRig *rig)
                                .user = h};
         h->next_region = 1;
         h->pool_regions = UINT32_MAX;
-        request_ids_init(&h->ids);
+        numbers_init(&h->ids, 1);
     }
 }
 
@@ -114,7 +114,7 @@ static void clients_init(LoadRig *rig)
                                .up = true,
                                .user = c};
         c->number = i;
-        request_ids_init(&c->ids);
+        numbers_init(&c->ids, 1);
     }
 }
 
@@ -297,7 +297,7 @@ static void client_heard(LoadRig *rig, LoadClient *c, const LoadMessage *out)
     WireReply reply;
     OpAliveReply alive;
     must(wire_reply_decode(rig->out.bytes + out->at, out->len, &reply) == 0, "a wrong reply");
-    request_ids_settle(&c->ids, reply.id);
+    numbers_end(&c->ids, reply.id);
     if (reply.op == OP_OPEN)
         client_opened(rig, c, &reply);
     else
@@ -314,7 +314,7 @@ static void host_heard(LoadRig *rig, LoadHost *h, const LoadMessage *out)
     must(wire_reply_decode(rig->out.bytes + out->at, out->len, &reply) == 0 &&
              reply.status == STATUS_OK,
          "a request of a host that failed");
-    request_ids_settle(&h->ids, reply.id);
+    numbers_end(&h->ids, reply.id);
 }
 
 /* ---- delivery ------------------------------------------------------------------------------- */
@@ -355,11 +355,11 @@ static void deliver(LoadRig *rig)
     }
 }
 
-static void put_request(LoadRig *rig, Session *from, RequestIds *ids, uint16_t op,
-                        const uint8_t *body, size_t len)
+static void put_request(LoadRig *rig, Session *from, Numbers *ids, uint16_t op, const uint8_t *body,
+                        size_t len)
 {
-    WireRequest request = {.id = request_ids_take(ids),
-                           .settled = ids->settled,
+    WireRequest request = {.id = numbers_take(ids),
+                           .settled = numbers_lowest(ids),
                            .op = op,
                            .body = body,
                            .body_len = len};

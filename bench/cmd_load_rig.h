@@ -31,14 +31,14 @@ typedef struct LoadQueue {
 
 typedef struct LoadHost {
     Session session;
-    RequestIds ids;
+    Numbers ids;
     uint64_t next_region, regions, pool_regions, digest;
     uint32_t lists;
 } LoadHost;
 
 typedef struct LoadClient {
     Session session;
-    RequestIds ids;
+    Numbers ids;
     uint64_t regions, digest;
     uint32_t lists;
     uint64_t opening_file; /* what its OPEN under way is of */

@@ -20,7 +20,7 @@ static void call_send(Manager *m, Call *call)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
     Host *h = call->host;
-    size_t n = request_output(call->request, h->calls.ids.settled, payload, m->now_ns);
+    size_t n = request_output(call->request, numbers_lowest(&h->calls.ids), payload, m->now_ns);
 
     if (n > 0 && h->session)
         m->sink.message(m->sink.ctx, h->session, WIRE_REQUEST, payload, n);
@@ -36,7 +36,7 @@ static bool call_start(Manager *m, Call *call)
                           .retry_max_ns = m->config.request_retry_max_ns,
                           .deadline_ns = left_ns};
     Request *request = malloc(sizeof *request);
-    uint64_t id = request ? request_ids_take(&h->calls.ids) : 0;
+    uint64_t id = request ? numbers_take(&h->calls.ids) : 0;
 
     if (id == 0) {
         free(request);
@@ -157,7 +157,7 @@ void cmd_call_destroy(Manager *m, Call *call)
 
     list_remove(&call->of_host);
     if (call->request) {
-        request_ids_settle(&h->calls.ids, call->request->id);
+        numbers_end(&h->calls.ids, call->request->id);
         h->calls.running_count--;
     } else {
         h->calls.waiting_count--;

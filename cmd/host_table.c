@@ -100,8 +100,7 @@ Host *cmd_host_add(Manager *m, Session *session)
     list_init(&h->stirred);
     list_init(&h->calls.running);
     list_init(&h->calls.waiting);
-    request_ids_init(&h->calls.ids);
-    h->calls.ids.next = h->calls.ids.settled = m->ids_base;
+    numbers_init(&h->calls.ids, m->ids_base);
     reply_cache_init(&h->replies);
     slot_take(m, h);
     hmap_insert(&m->hosts, &h->by_epoch, epoch_hash(m, h->epoch));

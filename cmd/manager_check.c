@@ -85,7 +85,7 @@ static bool host_calls_check(const Manager *m, const Host *h, size_t *calls, siz
     }
     return list_length(&h->calls.running) == h->calls.running_count &&
            list_length(&h->calls.waiting) == h->calls.waiting_count &&
-           unwatched == h->calls.doomed_running && h->calls.running_count <= REQUEST_WINDOW &&
+           unwatched == h->calls.doomed_running && h->calls.running_count <= NUMBERS_WINDOW &&
            h->calls.waiting_count <= CALLS_WAITING_MAX;
 }
 

@@ -62,7 +62,7 @@ typedef struct Freed {
 /* A host with an imd: an entry of the idle-workstation directory (the paper's IWD). */
 /* The requests to a host. */
 typedef struct HostCalls {
-    RequestIds ids;
+    Numbers ids;
     ListNode running, waiting; /* Call.of_host */
     unsigned running_count, waiting_count, doomed_running;
 } HostCalls;

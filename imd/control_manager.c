@@ -22,7 +22,7 @@ static void slot_stop(ImdControl *c, unsigned slot)
 {
     if (!c->slots[slot].on)
         return;
-    request_ids_settle(&c->ids, c->slots[slot].request.id);
+    numbers_end(&c->ids, c->slots[slot].request.id);
     c->slots[slot].on = false;
 }
 
@@ -32,7 +32,7 @@ static bool slot_start(ImdControl *c, unsigned slot, uint16_t op, const uint8_t 
                        const RequestTimes *times, uint64_t now_ns)
 {
     slot_stop(c, slot);
-    uint64_t id = request_ids_take(&c->ids);
+    uint64_t id = numbers_take(&c->ids);
     if (id == 0)
         return false;
     request_start(&c->slots[slot].request, id, op, body, len, times, now_ns);
@@ -221,7 +221,7 @@ void control_manager_hurry(ImdControl *c)
 
 void control_manager_init(ImdControl *c)
 {
-    request_ids_init(&c->ids);
+    numbers_init(&c->ids, 1);
 }
 
 void control_manager_deinit(ImdControl *c)
@@ -290,7 +290,7 @@ static void slots_run(ImdControl *c, uint64_t now_ns)
             slot_given_up(c, i, now_ns);
             continue;
         }
-        size_t n = request_output(&s->request, c->ids.settled, out, now_ns);
+        size_t n = request_output(&s->request, numbers_lowest(&c->ids), out, now_ns);
         if (n > 0)
             c->sink.message(c->sink.ctx, WIRE_REQUEST, out, n);
     }

@@ -78,7 +78,7 @@ struct ImdControl {
     unsigned dropping; /* entries in that state */
     Victims victims;
 
-    RequestIds ids;
+    Numbers ids;
     Slot slots[SLOT_MAX];
     Listing listing;
     bool joined, lost; /* lost: it was silent for too long, and nobody has asked since */

@@ -460,8 +460,7 @@ static uint64_t before_job(const ImdControl *c, const Job *job, uint64_t before)
 
 uint64_t control_before(const ImdControl *c)
 {
-    uint64_t unseen = ~c->replies.seen;
-    uint64_t before = c->replies.settled + (unseen ? (unsigned)__builtin_ctzll(unseen) : 64);
+    uint64_t before = number_window_open(&c->replies.seen);
     LIST_FOREACH(node, &c->waiting)
         before = before_job(c, CONTAINER_OF(node, Job, in_list), before);
     LIST_FOREACH(node, &c->commanded) {

@@ -84,6 +84,7 @@ int imd_data_add(ImdData *d, const ImdRegion *region)
     r->name = *region;
     r->open = true;
     r->blocks = blocks;
+    number_window_reset(&r->numbers, 1);
     r->filled = r->last_write + blocks;
     list_init(&r->writes);
     list_init(&r->fills);
@@ -111,7 +112,7 @@ void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 
     r->name.opening = opening;
     r->name.capability = *capability;
     r->open = true;
-    r->watermark = r->finished = 0;
+    number_window_reset(&r->numbers, 1);
     memset(r->last_write, 0, (size_t)r->blocks * sizeof *r->last_write);
 }
 

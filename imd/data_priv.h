@@ -8,10 +8,10 @@
 #include "base/hmap.h"
 #include "base/list.h"
 #include "imd/data.h"
+#include "proto/numbers.h"
 #include "proto/rules.h"
 
 enum {
-    WRITE_NUMBERS_WINDOW = 64,        /* finished numbers kept above the watermark */
     GRANT_ALONE_MIN_BYTES = 64 << 10, /* one chunk's worth */
 };
 
@@ -21,8 +21,7 @@ typedef struct DataRegion {
     bool open;                       /* false: released, no capability opens it */
     uint64_t used;                   /* what name.last_use was set to last */
     uint64_t blocks;                 /* the last one may be partial: "to the region's end" */
-    uint64_t watermark;              /* every write number up to it is finished */
-    uint64_t finished;               /* bit i: number watermark + 1 + i is finished */
+    NumberWindow numbers;            /* of its writes, from 1 */
     ListNode writes;                 /* DataWrite, open */
     ListNode fills;                  /* DataFill, open */
     uint64_t *filled;                /* bit per block */

@@ -50,27 +50,14 @@ bool pace_refuses_silently(const ImdData *d, const WireWrite *m)
 
 static bool number_finished(const DataRegion *r, uint64_t number)
 {
-    if (number <= r->watermark)
-        return true;
-    uint64_t i = number - r->watermark - 1;
-    return i < WRITE_NUMBERS_WINDOW && (r->finished >> i & 1);
+    return number_window_below(&r->numbers, number) || number_window_marked(&r->numbers, number);
 }
 
 /* Numbers start at 1; one too far ahead could not be remembered as finished. */
 static bool number_sane(const DataRegion *r, uint64_t number)
 {
-    return number != 0 && (number <= r->watermark || number - r->watermark <= WRITE_NUMBERS_WINDOW);
-}
-
-static void number_finish(DataRegion *r, uint64_t number)
-{
-    if (number <= r->watermark)
-        return;
-    r->finished |= (uint64_t)1 << (number - r->watermark - 1);
-    while (r->finished & 1) {
-        r->finished >>= 1;
-        r->watermark++;
-    }
+    return number != 0 &&
+           (number_window_below(&r->numbers, number) || number_window_has(&r->numbers, number));
 }
 
 /* ---- transactions --------------------------------------------------------------------------- */
@@ -162,7 +149,7 @@ static void write_complete(ImdData *d, DataRegion *r, DataWrite *w)
     if (RULE(WRITE_UNFILLS))
         fill &= ~blocks_being_written(r, &span, w);
     blocks_fill(r, &span, fill);
-    number_finish(r, w->number);
+    number_window_end(&r->numbers, w->number);
     d->stats.writes++;
     d->stats.write_bytes += w->chunk.len;
     data_write_end(d, w);
@@ -274,7 +261,7 @@ void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     blocks_unfill(r, &span, span.touched);
     blocks_note_write(r, &span, m->number);
     writes_forget_filled(r, &span);
-    number_finish(r, m->number);
+    number_window_end(&r->numbers, m->number);
     d->stats.voided++;
     write_ack(d, session, m, WRITE_DONE, 0);
 }

@@ -34,7 +34,7 @@ static Call *own_start(Channel *ch, enum OwnCall which, const CallOps *ops)
 static void settle(Client *c, uint64_t id)
 {
     client_lock(c);
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     client_unlock(c);
     c->hooks.wake(c->hooks.ctx);
 }
@@ -54,7 +54,7 @@ static void alive_start(Channel *ch, uint64_t now_ns)
     client_lock(c);
     bool silent = c->claimed == 0 && !c->alive_due; /* nothing that cmd should keep for us */
     OpAlive alive = {.regions = c->claimed, .digest = c->digest};
-    uint64_t id = silent ? 0 : request_ids_take(&c->ids);
+    uint64_t id = silent ? 0 : numbers_take(&c->ids);
     if (id)
         c->alive_due = false;
     client_unlock(c);
@@ -95,7 +95,7 @@ static bool claim_snapshot(Client *c, CallState *st)
                 st->claim.names[st->claim.names_count++] =
                     (RegionName){r->address.epoch, r->address.region, r->address.opening};
         }
-        st->claim.before = c->ids.settled;
+        st->claim.before = numbers_lowest(&c->ids);
     }
     client_unlock(c);
     return st->claim.names != NULL;
@@ -115,7 +115,7 @@ static bool claim_page(Call *call, uint64_t now_ns)
     claim.count = left < CLAIM_NAMES_MAX ? left : CLAIM_NAMES_MAX;
     memcpy(claim.names, st->claim.names + first, claim.count * sizeof *claim.names);
     client_lock(c);
-    uint64_t id = request_ids_take(&c->ids);
+    uint64_t id = numbers_take(&c->ids);
     client_unlock(c);
     if (id == 0)
         return false; /* very busy: the next keep-alive asks again */
@@ -238,7 +238,7 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
     int rd = -1;
     client_lock(c);
     Region *r = reopen_due(c, now_ns, &next);
-    uint64_t id = r ? request_ids_take(&c->ids) : 0;
+    uint64_t id = r ? numbers_take(&c->ids) : 0;
     if (id) {
         /* Never a retained region: the file may have been written since. */
         n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
@@ -277,7 +277,7 @@ static void reopen_step(Call *call, uint64_t now_ns)
     else
         client_refract(c, now_ns);
     c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
-    request_ids_settle(&c->ids, st->id);
+    numbers_end(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */
     client_unlock(c);
     if (back)
@@ -296,7 +296,7 @@ static void report_start(Channel *ch, uint64_t now_ns)
     uint64_t id = 0;
     size_t n = 0;
     client_lock(c);
-    if (c->reports_count > 0 && (id = request_ids_take(&c->ids)) != 0)
+    if (c->reports_count > 0 && (id = numbers_take(&c->ids)) != 0)
         n = wire_report_encode(&c->reports[--c->reports_count], body);
     client_unlock(c);
     if (id)
@@ -362,7 +362,7 @@ uint64_t background_deadline(Channel *ch)
     uint64_t deadline = story_due(c);
     bool keep = c->claimed > 0 || c->alive_due;
     bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
-    bool reports = c->reports_count > 0 && !request_ids_full(&c->ids);
+    bool reports = c->reports_count > 0 && numbers_have(&c->ids, 1);
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
     client_unlock(c);
     (void)due;

@@ -29,7 +29,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
         story_closed(c, r, result == 0 && st->kept.release, reason);
     client_lock(c);
     if (st->id)
-        request_ids_settle(&c->ids, st->id);
+        numbers_end(&c->ids, st->id);
     if (piece)
         client_region_unclaim(c, r);
     else
@@ -100,7 +100,7 @@ static void close_send(Call *call, uint64_t now_ns)
     OpClose close = {.address = r->address,
                      .mode = st->kept.release ? CLOSE_RELEASE : CLOSE_FREE,
                      .stamp = st->kept.stamp};
-    uint64_t id = active ? request_ids_take(&c->ids) : 0;
+    uint64_t id = active ? numbers_take(&c->ids) : 0;
     client_unlock(c);
     if (!active) {
         close_reclaimed(call, "the region was reclaimed just now");
@@ -270,7 +270,7 @@ static void call_leave_step(Call *call, uint64_t now_ns)
     if (result == RUN_RUNNING)
         return;
     client_lock(c);
-    request_ids_settle(&c->ids, call->state->id);
+    numbers_end(&c->ids, call->state->id);
     client_unlock(c);
     bool told = result == RUN_DONE;
     call_finish(call, told ? 0 : -1, told ? 0 : EINVAL,
@@ -284,7 +284,7 @@ void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t no
     Client *c = ch->client;
     call_init(call, ch, &leave_ops);
     client_lock(c);
-    uint64_t id = request_ids_take(&c->ids);
+    uint64_t id = numbers_take(&c->ids);
     client_unlock(c);
     if (id == 0) {
         call_finish(call, -1, EINVAL, "too many requests are under way");

@@ -101,7 +101,7 @@ static void offer_window(Call *call, uint64_t now_ns)
                    region_write_overlaps(r, block_of(from), block_of(from + st->user.window - 1)));
     Addr host = r->host;
     RegionAddress address = r->address;
-    uint64_t counter = r->numbers.last;
+    uint64_t counter = numbers_last(&r->numbers);
     c->stats.fills_offered += active && !beside;
     if (active && !beside && seed == r->blocks.seed)
         checks_read(r, &sums, counter);

@@ -59,7 +59,7 @@ static void open_install_stripe(Call *call, const OpOpenReply *reply)
     client_lock(c);
     open_activate(call, call->region, reply);
     client_refract_end(c);
-    request_ids_settle(&c->ids, call->state->id);
+    numbers_end(&c->ids, call->state->id);
     c->alive_due = true;
     client_unlock(c);
     call_finish(call, 0, 0, NULL);
@@ -96,7 +96,7 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
     if (reply)
         client_refract_end(c);
     if (reply) { /* the id is settled in the moment in which the region joins the claims */
-        request_ids_settle(&c->ids, st->id);
+        numbers_end(&c->ids, st->id);
         c->alive_due = true;
     }
     int rd = r ? r->rd : -1;
@@ -126,7 +126,7 @@ static void open_over(Call *call, bool refract, uint64_t now_ns)
     if (call->parent && call->parent->group.error)
         refract = false;
     client_lock(c);
-    request_ids_settle(&c->ids, call->state->id);
+    numbers_end(&c->ids, call->state->id);
     if (refract)
         client_refract(c, now_ns);
     client_unlock(c);
@@ -222,7 +222,7 @@ static bool open_begin(Call *call, uint64_t now_ns)
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
     bool fallback = st->open.flags & DODO_FALLBACK, late = fallback && c->manager_late;
-    uint64_t id = refracting || late ? 0 : request_ids_take(&c->ids);
+    uint64_t id = refracting || late ? 0 : numbers_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
     size_t n = open_body(c, &st->open.given.key, &st->open.given.stamp, st->open.offset,
                          st->open.len, st->open.flags, st->open.given.retainable, now_ns, body);

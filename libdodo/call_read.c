@@ -111,7 +111,7 @@ static void window_look(Call *call)
     st->read.host = r->host;
     st->run.address = r->address;
     st->run.losses = c->losses;
-    st->read.counter = r->numbers.last;
+    st->read.counter = numbers_last(&r->numbers);
     st->read.seed = r->blocks.seed;
 }
 

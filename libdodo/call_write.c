@@ -31,28 +31,6 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
-/* ---- numbers (under the lock) --------------------------------------------------------------- */
-
-static bool numbers_take(Region *r, unsigned count, uint64_t *ret_first)
-{
-    if (r->numbers.last + count + 1 - r->numbers.unfinished > WRITE_NUMBERS)
-        return false;
-    *ret_first = r->numbers.last + 1;
-    r->numbers.last += count;
-    return true;
-}
-
-static void numbers_finish(Region *r, uint64_t first, unsigned count)
-{
-    for (uint64_t n = first; n < first + count; n++)
-        if (n >= r->numbers.unfinished)
-            r->numbers.finished |= (uint64_t)1 << (n - r->numbers.unfinished);
-    while (r->numbers.finished & 1) {
-        r->numbers.finished >>= 1;
-        r->numbers.unfinished++;
-    }
-}
-
 /* The window's numbers are over; those of an address that we no longer have do not count. */
 static void window_numbers_over(Call *call)
 {
@@ -60,8 +38,9 @@ static void window_numbers_over(Call *call)
     CallState *st = call->state;
     Region *r = call->region;
     client_lock(c);
-    if (st->write.numbers > 0 && r->active && region_address_equal(&r->address, &st->run.address))
-        numbers_finish(r, st->run.number, st->write.numbers);
+    bool ours = r->active && region_address_equal(&r->address, &st->run.address);
+    for (unsigned i = 0; ours && i < st->write.numbers; i++)
+        numbers_end(&r->numbers, st->run.number + i);
     st->write.numbers = 0;
     client_unlock(c);
     c->hooks.wake(c->hooks.ctx);
@@ -109,19 +88,19 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    uint64_t offset = st->user.offset + at, number = 0;
+    uint64_t offset = st->user.offset + at;
     size_t len = window_len(st, at);
     unsigned count = write_chunk_count(offset, len);
     client_lock(c);
     bool same = r->active && region_address_equal(&r->address, &st->run.address);
-    bool taken = same && numbers_take(r, count, &number);
+    uint64_t number = same ? numbers_take_row(&r->numbers, count) : 0;
     Addr host = r->host;
     client_unlock(c);
     if (!same) { /* dropped meanwhile: by another call, or by a lost host */
         remote_failed(call, LOSS_WRITE, now_ns);
         return true;
     }
-    if (!taken)
+    if (number == 0)
         return false;
     RegionAddress address = st->run.address;
     st->write.numbers = count;
@@ -343,7 +322,7 @@ static bool write_enter(Call *call)
     } else if (active || fallback) {
         st->write.record.first_block = first;
         st->write.record.last_block = last;
-        list_push_back(&r->numbers.writes, &st->write.record.link);
+        list_push_back(&r->writes, &st->write.record.link);
         offers_overtaken(r, st->user.offset, st->user.offset + st->user.len);
         st->write.recorded = true;
         st->write.remote = active;

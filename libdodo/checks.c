@@ -34,7 +34,7 @@ void checks_want(Client *c, Region *r)
     if (!c->config.block_sum || r->blocks.checks || !r->active)
         return;
     r->blocks.checks = calloc(blocks_in(r->len), sizeof *r->blocks.checks);
-    if (r->blocks.checks && r->numbers.last > 0)
+    if (r->blocks.checks && numbers_last(&r->numbers) > 0)
         checks_write_over(r, 0, blocks_in(r->len) - 1);
 }
 
@@ -53,7 +53,7 @@ void checks_forget(Region *r, uint64_t first, uint64_t last)
 void checks_write_over(Region *r, uint64_t first, uint64_t last)
 {
     for (uint64_t b = first; r->blocks.checks && b <= last; b++)
-        r->blocks.checks[b].written = (uint32_t)r->numbers.last;
+        r->blocks.checks[b].written = (uint32_t)numbers_last(&r->numbers);
 }
 
 /* A write that has begun since @counter was taken may have changed the file after these bytes were

@@ -37,9 +37,7 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
         r->stripe.parent->stripe.active++;
     list_remove(&r->idle);
     r->reused = reused;
-    r->numbers.last = 0;
-    r->numbers.unfinished = 1;
-    r->numbers.finished = 0;
+    numbers_init(&r->numbers, 1);
     c->digest ^= region_claim(r);
     c->claimed++;
     uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;

@@ -24,7 +24,7 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     list_init(&c->regions);
     list_init(&c->idle);
     list_init(&c->fills);
-    request_ids_init(&c->ids);
+    numbers_init(&c->ids, 1);
     credit_init(&c->credit, config->credit_cap_bytes);
     return c;
 }
@@ -101,7 +101,8 @@ int client_region_new(Client *c, Region **ret)
     if (!region)
         return -ENOMEM;
     region->rd = (int)((unsigned)c->generations[index] << RD_INDEX_BITS | index);
-    list_init(&region->numbers.writes);
+    numbers_init(&region->numbers, 1);
+    list_init(&region->writes);
     list_init(&region->idle);
     list_push_back(&c->regions, &region->link);
     c->table[index] = region;
@@ -157,7 +158,7 @@ bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t s
     *item = (FillItem){.rd = r->rd,
                        .host = r->host,
                        .address = r->address,
-                       .counter = r->numbers.last, /* before the file is read */
+                       .counter = numbers_last(&r->numbers), /* before the file is read */
                        .region_len = r->len,
                        .seed = r->blocks.seed,
                        .offset = start,
@@ -216,7 +217,7 @@ void client_stats(Client *c, ClientStats *ret)
     *ret = c->stats;
     ret->regions = c->count;
     ret->active = c->claimed;
-    ret->requests = c->ids.next - 1;
+    ret->requests = numbers_last(&c->ids);
     client_unlock(c);
 }
 
@@ -290,7 +291,7 @@ bool client_check(Client *c)
         count++;
         good &= client_region(c, r->rd) == r;
         good &= !r->active || r->claimed;
-        good &= r->numbers.last + 1 - r->numbers.unfinished <= WRITE_NUMBERS;
+        good &= numbers_have(&r->numbers, 0);
         good &= !r->stripe.of || (!r->active && stripes_good(r));
         if (r->claimed) {
             claimed++;

@@ -16,7 +16,6 @@ enum {
     RD_INDEX_BITS = 20, /* a descriptor: generation above, table index below */
     RD_GENERATIONS = 1 << (30 - RD_INDEX_BITS),
     REGIONS_MAX = 1 << RD_INDEX_BITS,
-    WRITE_NUMBERS = 64,             /* between the lowest unfinished write number and the highest */
     WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
     FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
     EXTENT_BYTES = 1 << 20,         /* ... one piece after the other, where they were announced */
@@ -43,14 +42,6 @@ typedef struct BlockCheck {
     uint32_t sum;     /* of the file's bytes; 0: not known */
     uint32_t written; /* the write counter, cut, when a write last touched it */
 } BlockCheck;
-
-/* The write numbers of one address. */
-typedef struct WriteNumbers {
-    uint64_t last;       /* taken */
-    uint64_t unfinished; /* lowest not finished; all below are */
-    uint64_t finished;   /* bit i: unfinished + i is finished */
-    ListNode writes;     /* of WriteRecord */
-} WriteNumbers;
 
 /* What is known of the blocks at one address. */
 typedef struct RegionBlocks {
@@ -86,9 +77,10 @@ typedef struct Region {
     Addr host;
     uint16_t control_port; /* of @host, by which people know it */
     RegionAddress address;
-    WriteNumbers numbers; /* of this address */
-    RegionBlocks blocks;  /* of this address */
-    Call *offers;         /* under way; a striped region has those of its stripes */
+    Numbers numbers;     /* of the writes to this address */
+    ListNode writes;     /* under way: WriteRecord */
+    RegionBlocks blocks; /* of this address */
+    Call *offers;        /* under way; a striped region has those of its stripes */
     uint64_t hits, misses, written_bytes;
     uint64_t inode;     /* of the file, for the log */
     uint64_t reopen_ns; /* FALLBACK or a stripe, and inactive: try again then */
@@ -159,7 +151,7 @@ struct Client {
     ListNode idle;   /* of Region: to be established again */
     uint64_t digest; /* over the claimed regions */
     uint32_t claimed;
-    RequestIds ids;
+    Numbers ids;
     uint64_t refraction_until_ns;
     uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
     bool manager_late;      /* it left an OPEN unanswered, and was not heard since */

@@ -235,7 +235,7 @@ static void send_request(Call *call, Session *s, uint64_t clock_ns)
     uint8_t payload[WIRE_PAYLOAD_MAX];
     Client *c = call->channel->client;
     client_lock(c);
-    uint64_t settled = c->ids.settled;
+    uint64_t settled = numbers_lowest(&c->ids);
     client_unlock(c);
     size_t n;
     while ((n = request_output(&call->state->u.request, settled, payload, clock_ns)) > 0)

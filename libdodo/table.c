@@ -80,7 +80,7 @@ Addr client_region_named(const Region *r)
 
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block)
 {
-    LIST_FOREACH(node, &r->numbers.writes) {
+    LIST_FOREACH(node, &r->writes) {
         const WriteRecord *w = CONTAINER_OF(node, WriteRecord, link);
         if (w->first_block <= last_block && first_block <= w->last_block)
             return true;

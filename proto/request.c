@@ -6,36 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/time.h"
 #include "proto/rules.h"
-
-/* ---- ids ------------------------------------------------------------------------------------ */
-
-void request_ids_init(RequestIds *ids)
-{
-    *ids = (RequestIds){.next = 1, .settled = 1};
-}
-
-bool request_ids_full(const RequestIds *ids)
-{
-    return ids->next - ids->settled >= REQUEST_WINDOW;
-}
-
-uint64_t request_ids_take(RequestIds *ids)
-{
-    return request_ids_full(ids) ? 0 : ids->next++;
-}
-
-void request_ids_settle(RequestIds *ids, uint64_t id)
-{
-    if (id < ids->settled || id >= ids->next)
-        return;
-    ids->over |= (uint64_t)1 << (id - ids->settled);
-    while (ids->over & 1) {
-        ids->over >>= 1;
-        ids->settled++;
-    }
-}
 
 /* ---- requester ------------------------------------------------------------------------------ */
 
@@ -120,14 +93,14 @@ void reply_cache_init(ReplyCache *c)
 
 static void reply_drop(ReplyCache *c, uint64_t id)
 {
-    free(c->replies[id % REQUEST_WINDOW]);
-    c->replies[id % REQUEST_WINDOW] = NULL;
-    c->lengths[id % REQUEST_WINDOW] = 0;
+    free(c->replies[id % NUMBERS_WINDOW]);
+    c->replies[id % NUMBERS_WINDOW] = NULL;
+    c->lengths[id % NUMBERS_WINDOW] = 0;
 }
 
 void reply_cache_deinit(ReplyCache *c)
 {
-    for (unsigned i = 0; i < REQUEST_WINDOW; i++)
+    for (unsigned i = 0; i < NUMBERS_WINDOW; i++)
         reply_drop(c, i);
     *c = (ReplyCache){0};
 }
@@ -135,7 +108,7 @@ void reply_cache_deinit(ReplyCache *c)
 size_t reply_cache_bytes(const ReplyCache *c)
 {
     size_t n = 0;
-    for (unsigned i = 0; i < REQUEST_WINDOW; i++)
+    for (unsigned i = 0; i < NUMBERS_WINDOW; i++)
         n += c->lengths[i];
     return n;
 }
@@ -143,17 +116,10 @@ size_t reply_cache_bytes(const ReplyCache *c)
 /* The requester has closed all ids below @settled: their replies will not be asked for again. */
 static void reply_cache_settle(ReplyCache *c, uint64_t settled)
 {
-    if (c->settled == 0) { /* the first request that we see; what was before it we cannot know */
-        c->settled = settled;
-        return;
-    }
-    if (settled <= c->settled)
-        return;
-    uint64_t over = settled - c->settled;
-    for (uint64_t i = 0; i < over && i < REQUEST_WINDOW; i++)
-        reply_drop(c, c->settled + i);
-    c->seen = over < REQUEST_WINDOW ? c->seen >> over : 0;
-    c->settled = settled;
+    uint64_t over = sub_u64(settled, c->seen.lowest);
+    for (uint64_t i = 0; i < over && i < NUMBERS_WINDOW; i++)
+        reply_drop(c, c->seen.lowest + i);
+    number_window_raise(&c->seen, settled);
 }
 
 enum RequestFate reply_cache_admit(ReplyCache *c, const WireRequest *request,
@@ -163,35 +129,33 @@ enum RequestFate reply_cache_admit(ReplyCache *c, const WireRequest *request,
     if (request->id == 0 || request->id < request->settled)
         return REQUEST_OVER;
     reply_cache_settle(c, request->settled ? request->settled : 1);
-    if (request->id < c->settled)
+    if (number_window_below(&c->seen, request->id))
         return RULE(REQUEST_ONCE) ? REQUEST_OVER : REQUEST_EXECUTE;
-    uint64_t ahead = request->id - c->settled;
-    if (ahead >= REQUEST_WINDOW)
+    if (!number_window_has(&c->seen, request->id))
         return REQUEST_OVER;
-    uint64_t bit = (uint64_t)1 << ahead;
-    if (RULE(REQUEST_ONCE) && c->seen & bit) {
-        unsigned slot = request->id % REQUEST_WINDOW;
+    if (RULE(REQUEST_ONCE) && number_window_marked(&c->seen, request->id)) {
+        unsigned slot = request->id % NUMBERS_WINDOW;
         if (!c->replies[slot])
             return REQUEST_PENDING;
         *ret_reply = c->replies[slot];
         *ret_len = c->lengths[slot];
         return REQUEST_REPEAT;
     }
-    c->seen |= bit;
+    number_window_mark(&c->seen, request->id);
     return REQUEST_EXECUTE;
 }
 
 int reply_cache_store(ReplyCache *c, uint64_t id, const uint8_t *reply, size_t len)
 {
     assert(len > 0 && len <= WIRE_PAYLOAD_MAX);
-    if (id < c->settled || id - c->settled >= REQUEST_WINDOW)
+    if (!number_window_has(&c->seen, id))
         return 0; /* closed meanwhile: nobody asks again */
     uint8_t *copy = malloc(len);
     if (!copy)
         return -ENOMEM;
     memcpy(copy, reply, len);
     reply_drop(c, id);
-    c->replies[id % REQUEST_WINDOW] = copy;
-    c->lengths[id % REQUEST_WINDOW] = (uint16_t)len;
+    c->replies[id % NUMBERS_WINDOW] = copy;
+    c->lengths[id % NUMBERS_WINDOW] = (uint16_t)len;
     return 0;
 }

@@ -2,8 +2,9 @@
 /* Control requests: retried with back-off by the requester, executed at most once by the
  * responder, however late a duplicate comes. Pure.
  *
- * Ids count up per requester identity (Session.peer_id), not per transport session: a request
- * retried after a new HELLO keeps its id. `settled` in each request closes all ids below it. */
+ * Ids are Numbers, given out per requester identity (Session.peer_id), not per transport session: a
+ * request retried after a new HELLO keeps its id. `settled` in each request is the lowest that is
+ * not over: it closes all ids below. */
 #ifndef DODO_PROTO_REQUEST_H
 #define DODO_PROTO_REQUEST_H
 
@@ -12,23 +13,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "proto/numbers.h"
 #include "proto/wire.h"
 
 /* ---- requester ------------------------------------------------------------------------------ */
-
-enum { REQUEST_WINDOW = 64 }; /* ids from the lowest open one to the highest, at most */
-
-/* Gives out ids; one per identity, shared by all that request in its name. Not locked. */
-typedef struct RequestIds {
-    uint64_t next;    /* next id, from 1 */
-    uint64_t settled; /* every id below is over */
-    uint64_t over;    /* bit i: id settled + i is over */
-} RequestIds;
-void request_ids_init(RequestIds *ids);
-/* 0: the window is full, wait until another request is over. */
-uint64_t request_ids_take(RequestIds *ids);
-bool request_ids_full(const RequestIds *ids);
-void request_ids_settle(RequestIds *ids, uint64_t id); /* answered, or given up for ever */
 
 typedef struct RequestTimes {
     uint64_t first_retry_ns; /* doubles each time ... */
@@ -72,12 +60,11 @@ void request_resend(Request *r, uint64_t now_ns);
 /* ---- responder ------------------------------------------------------------------------------ */
 
 /* Per requester identity: which ids were executed, and the replies to the last ones.
- * Bounded: at most REQUEST_WINDOW replies, released by `settled`. */
+ * Bounded: at most NUMBERS_WINDOW replies, released by `settled`. */
 typedef struct ReplyCache {
-    uint64_t settled;
-    uint64_t seen;                    /* bit i: settled + i was begun */
-    uint8_t *replies[REQUEST_WINDOW]; /* id % window: malloc'ed REPLY payload, or NULL */
-    uint16_t lengths[REQUEST_WINDOW];
+    NumberWindow seen;                /* from `settled` on; those that were begun are marked */
+    uint8_t *replies[NUMBERS_WINDOW]; /* id % window: malloc'ed REPLY payload, or NULL */
+    uint16_t lengths[NUMBERS_WINDOW];
 } ReplyCache;
 void reply_cache_init(ReplyCache *c);
 void reply_cache_deinit(ReplyCache *c);

@@ -26,7 +26,7 @@ void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink
                        .contact = {.peer = *manager, .every_ns = RECONNECT_NS},
                        .beat_ns = beat_ns,
                        .complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS)};
-    request_ids_init(&l->ids);
+    numbers_init(&l->ids, 1);
 }
 
 static void push(ManagerLink *l, uint64_t now_ns)
@@ -34,7 +34,7 @@ static void push(ManagerLink *l, uint64_t now_ns)
     uint8_t payload[WIRE_PAYLOAD_MAX];
     if (!l->request.id || l->request.state != REQUEST_RUNNING || !contact_is_up(&l->contact))
         return;
-    size_t len = request_output(&l->request, l->ids.settled, payload, now_ns);
+    size_t len = request_output(&l->request, numbers_lowest(&l->ids), payload, now_ns);
     if (len > 0)
         l->sink.message(l->sink.ctx, l->contact.session, WIRE_REQUEST, payload, len);
 }
@@ -43,9 +43,9 @@ void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns)
 {
     uint8_t body[WIRE_BODY_MAX];
     if (l->request.id)
-        request_ids_settle(&l->ids, l->request.id);
+        numbers_end(&l->ids, l->request.id);
     size_t len = wire_host_encode(host, body);
-    request_start(&l->request, request_ids_take(&l->ids), OP_HOST, body, len, &times, now_ns);
+    request_start(&l->request, numbers_take(&l->ids), OP_HOST, body, len, &times, now_ns);
     l->tell_ns = time_add(now_ns, l->beat_ns);
     silence_asked(&l->silence, now_ns);
     push(l, now_ns);

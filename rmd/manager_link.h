@@ -32,7 +32,7 @@ typedef struct ManagerLink {
     ManagerLinkSink sink;
     Contact contact; /* with the manager */
     uint64_t beat_ns;
-    RequestIds ids;
+    Numbers ids;
     Request request; /* the newest; id 0: none yet */
     bool heard;      /* cmd answers; as last logged */
     Silence silence; /* of cmd */

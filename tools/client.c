@@ -120,7 +120,7 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
     int res = open_port(c, o, error);
     if (res < 0)
         return res;
-    request_ids_init(&c->ids);
+    numbers_init(&c->ids, 1);
     uint64_t now = os_now_ns(), give_up = time_add(now, c->timeout_ns);
     c->session = endpoint_connect(c->port.endpoint, peer, now);
     while (c->session && !c->up_ns && os_now_ns() < give_up)
@@ -146,16 +146,16 @@ int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
                                 .retry_max_ns = DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS,
                                 .deadline_ns = c->timeout_ns};
     uint8_t payload[WIRE_PAYLOAD_MAX];
-    request_start(&c->request, request_ids_take(&c->ids), op, body, len, &times, os_now_ns());
+    request_start(&c->request, numbers_take(&c->ids), op, body, len, &times, os_now_ns());
     while (c->request.state == REQUEST_RUNNING && c->session) {
         uint64_t now = os_now_ns();
-        size_t n = request_output(&c->request, c->ids.settled, payload, now);
+        size_t n = request_output(&c->request, numbers_lowest(&c->ids), payload, now);
         if (n > 0)
             port_message(&c->port, c->session, WIRE_REQUEST, payload, n);
         wait_and_receive(c, request_deadline(&c->request));
         request_expire(&c->request, os_now_ns());
     }
-    request_ids_settle(&c->ids, c->request.id);
+    numbers_end(&c->ids, c->request.id);
     if (c->request.state != REQUEST_ANSWERED)
         return no_answer(c, error);
     if (c->request.status == STATUS_OK)

@@ -22,7 +22,7 @@ typedef struct ToolClient {
     Session *session;
     Addr peer;
     uint64_t timeout_ns;
-    RequestIds ids;
+    Numbers ids;
     Request request; /* under way, or answered */
     uint64_t pong;   /* nonce of the last PONG */
     uint64_t pong_epoch;

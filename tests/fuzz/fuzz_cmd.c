@@ -36,9 +36,9 @@ typedef struct World {
     uint64_t random, now_ns;
     Manager *m;
     Session sessions[SESSIONS]; /* two of each client, two of each imd, tool, stranger */
-    RequestIds ids[SESSIONS];
+    Numbers ids[SESSIONS];
     Session owners[OWNERS]; /* their monitors, on the imds' hosts */
-    RequestIds owner_ids[OWNERS];
+    Numbers owner_ids[OWNERS];
     Asked asked[ASKED];
     unsigned asked_count;
     RegionAddress opened[ASKED]; /* as clients got them */
@@ -141,21 +141,21 @@ static void input(World *w, Session *session, uint8_t type, size_t len)
 }
 
 /* The ids of an identity are shared by its two sessions. */
-static RequestIds *ids_of(World *w, const Session *session)
+static Numbers *ids_of(World *w, const Session *session)
 {
     return &w->ids[(session - w->sessions) / 2 * 2];
 }
 
-static void request_with(World *w, Session *session, RequestIds *ids, uint16_t op,
-                         const uint8_t *body, size_t len)
+static void request_with(World *w, Session *session, Numbers *ids, uint16_t op, const uint8_t *body,
+                         size_t len)
 {
     uint8_t how = take_u8(&w->in);
     WireRequest m = {.op = op, .body = body, .body_len = len};
     uint64_t back = how % 16 == 15 ? 1 + how / 16 : 0; /* now and then an older one */
-    if (back == 0 && ids->next - ids->settled >= 8)
-        request_ids_settle(ids, ids->settled);
-    m.id = back ? ids->next - (back < ids->next ? back : 1) : request_ids_take(ids);
-    m.settled = ids->settled;
+    if (back == 0 && ids->next - numbers_lowest(ids) >= 8)
+        numbers_end(ids, numbers_lowest(ids));
+    m.id = back ? ids->next - (back < ids->next ? back : 1) : numbers_take(ids);
+    m.settled = numbers_lowest(ids);
     input(w, session, WIRE_REQUEST, wire_request_encode(&m, w->payload));
 }
 
@@ -410,7 +410,7 @@ static void make_sessions(World *w)
             if (i / 2 == CLIENTS + IMDS - 1) /* the successor of another, at its address */
                 s->peer = w->sessions[2 * CLIENTS].peer;
         }
-        request_ids_init(&w->ids[i]);
+        numbers_init(&w->ids[i], 1);
     }
     w->sessions[SESSIONS - 1].peer_role = ROLE_CMD;
     for (unsigned i = 0; i < OWNERS; i++) {
@@ -418,7 +418,7 @@ static void make_sessions(World *w)
                                  .peer_id = {{2, (uint8_t)i}},
                                  .peer_role = ROLE_RMD,
                                  .up = true};
-        request_ids_init(&w->owner_ids[i]);
+        numbers_init(&w->owner_ids[i], 1);
     }
 }
 

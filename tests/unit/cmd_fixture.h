@@ -37,7 +37,7 @@ typedef struct FakeImd {
     RegionListing regions[FAKE_REGIONS_MAX];
     unsigned count;
     uint64_t next_region;
-    RequestIds ids;
+    Numbers ids;
     ReplyCache replies;
     bool deaf;            /* gets nothing from the manager */
     bool dumb;            /* its replies are lost */
@@ -55,7 +55,7 @@ typedef struct FakeImd {
 
 typedef struct FakeClient {
     Session session, other; /* two threads' sockets */
-    RequestIds ids;
+    Numbers ids;
     RegionAddress open[FAKE_REGIONS_MAX];
     unsigned count;
     bool dead;
@@ -77,7 +77,7 @@ typedef struct Rig {
     uint8_t instances;
     char events[4096]; /* "WHAT(REGIONS) ..." */
     Session tool;
-    RequestIds tool_ids;
+    Numbers tool_ids;
 } Rig;
 
 /* ---- the manager's surroundings ------------------------------------------------------------- */
@@ -153,7 +153,7 @@ FIXTURE Rig *rig_new_with(ManagerConfig config, uint64_t seed)
     rig->random = seed;
     rig->now_ns = 1000 * NS_PER_S;
     rig->tool = (Session){.peer_role = ROLE_TOOL, .peer_id = {{3}}, .up = true};
-    request_ids_init(&rig->tool_ids);
+    numbers_init(&rig->tool_ids, 1);
     rig_start(rig);
     return rig;
 }
@@ -194,12 +194,12 @@ FIXTURE void rig_input(Rig *rig, Session *from, uint8_t type, const uint8_t *pay
     assert_true(manager_check(rig->m));
 }
 
-FIXTURE uint64_t rig_request(Rig *rig, Session *from, RequestIds *ids, uint16_t op,
+FIXTURE uint64_t rig_request(Rig *rig, Session *from, Numbers *ids, uint16_t op,
                              const uint8_t *body, size_t len)
 {
     uint8_t payload[WIRE_PAYLOAD_MAX];
-    WireRequest request = {.id = request_ids_take(ids),
-                           .settled = ids->settled,
+    WireRequest request = {.id = numbers_take(ids),
+                           .settled = numbers_lowest(ids),
                            .op = op,
                            .body = body,
                            .body_len = len};
@@ -272,7 +272,7 @@ FIXTURE FakeImd *imd_new(Rig *rig, uint64_t pool)
                              .up = true};
     imd->pool = pool;
     imd->next_region = 1;
-    request_ids_init(&imd->ids);
+    numbers_init(&imd->ids, 1);
     reply_cache_init(&imd->replies);
     return imd;
 }
@@ -317,14 +317,13 @@ FIXTURE void imd_drop(FakeImd *imd, RegionListing *l)
 /* The lowest request id that is not reflected in what imd->regions says. */
 FIXTURE uint64_t imd_before(const FakeImd *imd)
 {
-    uint64_t unseen = ~imd->replies.seen;
-    return imd->replies.settled + (unseen ? (unsigned)__builtin_ctzll(unseen) : 64);
+    return number_window_open(&imd->replies.seen);
 }
 
 /* A JOIN or BEAT: takes the place of an unanswered one. */
 FIXTURE uint64_t imd_request(Rig *rig, FakeImd *imd, uint16_t op, const uint8_t *body, size_t len)
 {
-    request_ids_settle(&imd->ids, imd->latest);
+    numbers_end(&imd->ids, imd->latest);
     imd->latest = imd->ids.next;
     return rig_request(rig, &imd->session, &imd->ids, op, body, len);
 }
@@ -372,7 +371,7 @@ FIXTURE void imd_list(Rig *rig, FakeImd *imd)
         unsigned first = page * LISTING_MAX, left = imd->count - first;
         uint64_t id = imd_page(rig, imd, imd->lists, page, pages, before, &imd->regions[first],
                                left < LISTING_MAX ? left : LISTING_MAX);
-        request_ids_settle(&imd->ids, id);
+        numbers_end(&imd->ids, id);
     }
 }
 
@@ -504,7 +503,7 @@ FIXTURE FakeClient *client_new(Rig *rig)
                            .up = true};
     c->other = c->session;
     c->other.peer.port++;
-    request_ids_init(&c->ids);
+    numbers_init(&c->ids, 1);
     return c;
 }
 
@@ -542,7 +541,7 @@ FIXTURE uint16_t client_opened(Rig *rig, FakeClient *c, uint64_t id, OpOpenReply
     WireReply reply;
     OpOpenReply got;
     assert_true(rig_replies(rig, &c->session, id, &reply) > 0);
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     if (reply.status != STATUS_OK)
         return reply.status;
     assert_int_equal(wire_open_reply_decode(reply.body, reply.body_len, &got), 0);
@@ -560,7 +559,7 @@ FIXTURE uint64_t client_alive(Rig *rig, FakeClient *c)
     for (unsigned i = 0; i < c->count; i++)
         alive.digest ^=
             region_digest(&(RegionName){c->open[i].epoch, c->open[i].region, c->open[i].opening});
-    request_ids_settle(&c->ids, c->latest_alive);
+    numbers_end(&c->ids, c->latest_alive);
     c->latest_alive = c->ids.next;
     return client_request(rig, c, OP_ALIVE, body, wire_alive_encode(&alive, body));
 }
@@ -579,13 +578,13 @@ FIXTURE uint64_t client_claim_page(Rig *rig, FakeClient *c, uint32_t list, uint3
 FIXTURE void client_claim(Rig *rig, FakeClient *c)
 {
     uint32_t pages = c->count ? (c->count + CLAIM_NAMES_MAX - 1) / CLAIM_NAMES_MAX : 1;
-    uint64_t before = c->ids.settled;
+    uint64_t before = numbers_lowest(&c->ids);
     c->lists++;
     for (uint32_t page = 0; page < pages; page++) {
         unsigned first = page * CLAIM_NAMES_MAX, left = c->count - first;
         uint64_t id = client_claim_page(rig, c, c->lists, page, pages, before, &c->open[first],
                                         left < CLAIM_NAMES_MAX ? left : CLAIM_NAMES_MAX);
-        request_ids_settle(&c->ids, id);
+        numbers_end(&c->ids, id);
     }
 }
 
@@ -615,7 +614,7 @@ FIXTURE void rig_reply_to_peer(Rig *rig, const Sent *s)
         OpBeatReply beat;
         if (s->to != &imd->session || imd->deaf)
             continue;
-        request_ids_settle(&imd->ids, reply.id);
+        numbers_end(&imd->ids, reply.id);
         if ((reply.op == OP_BEAT || reply.op == OP_JOIN) && reply.status == STATUS_OK) {
             assert_int_equal(wire_beat_reply_decode(reply.body, reply.body_len, &beat), 0);
             imd->last_flags = beat.flags;
@@ -627,7 +626,7 @@ FIXTURE void rig_reply_to_peer(Rig *rig, const Sent *s)
         OpAliveReply alive;
         if (s->to != &c->session || reply.op != OP_ALIVE)
             continue;
-        request_ids_settle(&c->ids, reply.id);
+        numbers_end(&c->ids, reply.id);
         if (reply.status != STATUS_OK)
             continue;
         assert_int_equal(wire_alive_reply_decode(reply.body, reply.body_len, &alive), 0);
@@ -722,7 +721,7 @@ FIXTURE uint16_t client_close(Rig *rig, FakeClient *c, const RegionAddress *addr
 {
     uint64_t id = client_close_send(rig, c, address, mode, stamp);
     rig_pump(rig);
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     return rig_status(rig, &c->session, id);
 }
 
@@ -735,7 +734,7 @@ FIXTURE OpStatusReply rig_status_page(Rig *rig, uint64_t cursor)
     OpStatus op = {.cursor = cursor};
     uint64_t id = rig_request(rig, &rig->tool, &rig->tool_ids, OP_STATUS, body,
                               wire_status_encode(&op, body));
-    request_ids_settle(&rig->tool_ids, id);
+    numbers_end(&rig->tool_ids, id);
     assert_int_equal(rig_replies(rig, &rig->tool, id, &reply), 1);
     assert_int_equal(reply.status, STATUS_OK);
     assert_int_equal(wire_status_reply_decode(reply.body, reply.body_len, &ret), 0);

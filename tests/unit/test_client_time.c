@@ -213,13 +213,13 @@ CASE(fallback__waits_for_a_free_number)
     w.open_status = STATUS_NO_MEMORY;
     int rd = open_at(8192, 0, DODO_FALLBACK);
     w.open_status = STATUS_OK;
-    while ((ids[count] = request_ids_take(&w.client->ids)) != 0)
+    while ((ids[count] = numbers_take(&w.client->ids)) != 0)
         count++;
     run_until(w.now + 10 * NS_PER_S);
     assert_true(channel_deadline(w.channels[0]) > w.now);
     assert_false(info(rd).active);
     while (count-- > 0)
-        request_ids_settle(&w.client->ids, ids[count]);
+        numbers_end(&w.client->ids, ids[count]);
     run_until(w.now + 10 * NS_PER_S);
     assert_true(info(rd).active);
 }

@@ -241,7 +241,7 @@ TEST(close__window_and_line_of_a_host_are_bounded)
                 continue;
             }
             assert_int_equal(reply.status, STATUS_BUSY);
-            request_ids_settle(&c[i]->ids, id);
+            numbers_end(&c[i]->ids, id);
             busy++;
         }
     }
@@ -276,7 +276,7 @@ TEST(close__line_of_a_mute_host_ends)
     rig_wait(rig, 1);
     for (unsigned i = 0; i < 100; i++) {
         assert_int_equal(rig_status(rig, &c[i % 2]->session, ids[i]), STATUS_OK);
-        request_ids_settle(&c[i % 2]->ids, ids[i]);
+        numbers_end(&c[i % 2]->ids, ids[i]);
     }
     imd->deaf = false;
     rig_live(rig, 5);
@@ -397,7 +397,7 @@ TEST(close__of_a_mute_host)
             client_close_send(rig, c, &reply.address, release ? CLOSE_RELEASE : CLOSE_FREE, 1);
         rig_wait(rig, rig->config.request_deadline_ns);
         assert_int_equal(rig_status(rig, &c->session, id), release ? STATUS_GONE : STATUS_OK);
-        request_ids_settle(&c->ids, id);
+        numbers_end(&c->ids, id);
         assert_int_equal(imd->count, 1);
         imd->deaf = false;
         rig_live(rig, 5);
@@ -422,7 +422,7 @@ TEST(close__of_a_silent_host_is_answered_at_once)
         uint64_t id =
             client_close_send(rig, c, &reply.address, release ? CLOSE_RELEASE : CLOSE_FREE, 1);
         assert_int_equal(rig_status(rig, &c->session, id), release ? STATUS_GONE : STATUS_OK);
-        request_ids_settle(&c->ids, id);
+        numbers_end(&c->ids, id);
         imd->deaf = imd->dead = false;
         imd_beat(rig, imd); /* the first that is heard of it: no list is needed */
         rig_pump(rig);

@@ -22,9 +22,9 @@ TEST(input__role_decides)
         for (uint8_t role = 0; role <= ROLE_MAX; role++) {
             Rig *rig = rig_new();
             Session s = {.peer_role = role, .peer_id = {{1}}, .peer_epoch = 5, .up = true};
-            RequestIds ids;
+            Numbers ids;
             bool may = false;
-            request_ids_init(&ids);
+            numbers_init(&ids, 1);
             for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
                 may = may || (allowed[i].op == op && allowed[i].role == role);
             uint64_t id = rig_request(rig, &s, &ids, op, (const uint8_t *)"rubbish", 7);
@@ -171,7 +171,7 @@ TEST(part__ends_a_host_at_once)
     FakeImd *other = imd_up(rig, 64 * KIB);
     imd_part(rig, imd);
     assert_int_equal(rig_status(rig, &c->session, close), STATUS_OK);
-    request_ids_settle(&c->ids, close);
+    numbers_end(&c->ids, close);
     assert_int_equal(client_opened(rig, c, opened, NULL), STATUS_OK);
     assert_int_equal(other->count, 1);
     assert_int_equal(rig_stats(rig).regions, 1);
@@ -453,7 +453,7 @@ TEST(manager__long_life)
             case 6:
                 if (c->count) {
                     uint64_t id = client_close_send(rig, c, &c->open[0], (x >> 40) % 2, 1);
-                    request_ids_settle(&c->ids, id);
+                    numbers_end(&c->ids, id);
                 }
                 break;
             case 7:
@@ -469,7 +469,7 @@ TEST(manager__long_life)
                 if (rig_answered(rig, &c->session, id) && c->count < 400)
                     (void)client_opened(rig, c, id, NULL);
                 else
-                    request_ids_settle(&c->ids, id);
+                    numbers_end(&c->ids, id);
                 break;
             }
             }

@@ -282,7 +282,7 @@ TEST(listing__names_more_clients_than_may_be)
     FakeClient *c = client_new(rig);
     uint64_t id = client_alive(rig, c);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_BUSY);
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     c->dead = true;
     rig_live(rig, 200);
     assert_int_equal(imd->count, 0);
@@ -434,14 +434,14 @@ TEST(listing__of_clients_that_come)
         assert_int_equal(rig_stats(rig).clients, (i + 1) * BATCH);
         for (unsigned k = 0; k < BATCH; k++) {
             uint8_t body[WIRE_BODY_MAX];
-            RequestIds ids;
+            Numbers ids;
             OpAlive alive = {0};
             Session *s = &sessions[i * BATCH + k];
             *s = (Session){.peer = addr_sim((uint16_t)(1000 + i * BATCH + k), 5000),
                            .peer_id = imd->regions[k].client,
                            .peer_role = ROLE_CLIENT,
                            .up = true};
-            request_ids_init(&ids);
+            numbers_init(&ids, 1);
             (void)rig_request(rig, s, &ids, OP_ALIVE, body, wire_alive_encode(&alive, body));
         }
     }

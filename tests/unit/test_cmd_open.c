@@ -173,7 +173,7 @@ TEST(open__comes_before_frees_that_nobody_waits_for)
             (void)client_open_send(rig, c, &open);
     }
     rig_pump(rig);
-    assert_int_equal(imd->got[OP_ALLOC], 20 + REQUEST_WINDOW);
+    assert_int_equal(imd->got[OP_ALLOC], 20 + NUMBERS_WINDOW);
     client_request(rig, gone, OP_LEAVE, NULL, 0);
     (void)client_open_send(rig, late, &open);
     rig_pump(rig);
@@ -259,7 +259,7 @@ TEST(open__skips_hosts_that_leave_or_are_silent)
     rig_wait(rig, rig->config.host_dead_ns);
     id = client_open_send(rig, c, &open);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     assert_int_equal(silent->got[OP_ALLOC], 1);
 
     FakeImd *leaving = imd_up(rig, 64 * KIB);

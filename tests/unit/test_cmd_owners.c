@@ -10,7 +10,7 @@ enum { KIB = 1 << 10 };
 
 typedef struct FakeRmd {
     Session session;
-    RequestIds ids;
+    Numbers ids;
 } FakeRmd;
 
 /* On the imd's host. */
@@ -21,7 +21,7 @@ static FakeRmd rmd_of(const FakeImd *imd)
                              .peer_role = ROLE_RMD,
                              .up = true}};
     r.session.peer.port = 7702;
-    request_ids_init(&r.ids);
+    numbers_init(&r.ids, 1);
     return r;
 }
 
@@ -39,7 +39,7 @@ static uint64_t tell(Rig *rig, FakeRmd *r, enum HostOwner state, uint64_t epoch,
     uint64_t id =
         rig_request(rig, &r->session, &r->ids, OP_HOST, body, wire_host_encode(&op, body));
     assert_int_equal(rig_status(rig, &r->session, id), STATUS_OK);
-    request_ids_settle(&r->ids, id);
+    numbers_end(&r->ids, id);
     return id;
 }
 

@@ -201,10 +201,10 @@ TEST(amnesia__early_close_waits_for_the_list)
     uint64_t id = client_request(rig, c, OP_CLOSE, body, n);
     assert_false(rig_answered(rig, &c->session, id));
     imd_join(rig, imd);
-    rig_again(rig, &c->session, id, c->ids.settled, OP_CLOSE, body, n);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
     assert_false(rig_answered(rig, &c->session, id));
     imd_list(rig, imd);
-    rig_again(rig, &c->session, id, c->ids.settled, OP_CLOSE, body, n);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
     rig_pump(rig);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     assert_true(imd->regions[0].flags & REGION_RELEASED);
@@ -213,10 +213,10 @@ TEST(amnesia__early_close_waits_for_the_list)
     n = wire_close_encode(&op, body);
     id = client_request(rig, c, OP_CLOSE, body, n);
     rig_live(rig, 44);
-    rig_again(rig, &c->session, id, c->ids.settled, OP_CLOSE, body, n);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
     assert_false(rig_answered(rig, &c->session, id));
     rig_live(rig, 1);
-    rig_again(rig, &c->session, id, c->ids.settled, OP_CLOSE, body, n);
+    rig_again(rig, &c->session, id, numbers_lowest(&c->ids), OP_CLOSE, body, n);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_GONE);
     rig_free(rig);
 }
@@ -277,7 +277,7 @@ TEST(orphan__of_a_lost_open_reply_is_freed)
     /* As long as it asks it may still get the reply: */
     rig_live(rig, 5);
     assert_int_equal(imd->count, 1);
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     rig_live(rig, 5);
     assert_int_equal(imd->count, 0);
     assert_int_equal(rig_stats(rig).regions, 0);
@@ -340,10 +340,10 @@ TEST(claim__a_page_too_far_ahead_does_not_count)
     FakeClient *c = client_new(rig);
     open_many(rig, c, 2);
     uint64_t before = c->ids.next;
-    request_ids_settle(&c->ids, client_claim_page(rig, c, 5, 64, 65, before, &c->open[1], 1));
+    numbers_end(&c->ids, client_claim_page(rig, c, 5, 64, 65, before, &c->open[1], 1));
     for (unsigned i = 0; i < 64; i++) {
         uint64_t id = client_claim_page(rig, c, 5, i, 65, before, &c->open[0], i == 0);
-        request_ids_settle(&c->ids, id);
+        numbers_end(&c->ids, id);
     }
     rig_pump(rig);
     assert_int_equal(imd->count, 2); /* the list is not whole */

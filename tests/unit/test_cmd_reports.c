@@ -11,7 +11,7 @@ static uint16_t client_report(Rig *rig, FakeClient *c, const FakeImd *imd, uint8
     uint8_t body[WIRE_BODY_MAX];
     OpReport report = {.epoch = imd->session.peer_epoch, .fault = fault};
     uint64_t id = client_request(rig, c, OP_REPORT, body, wire_report_encode(&report, body));
-    request_ids_settle(&c->ids, id);
+    numbers_end(&c->ids, id);
     return rig_status(rig, &c->session, id);
 }
 

@@ -112,7 +112,7 @@ CASE(write__once)
     uint8_t other[BLOCK];
     memset(other, 0x55, sizeof other);
     send_all(f, write_of(1, 0, 1000));
-    send_all(f, write_of(3, 0, 1000)); /* above the watermark: in the map */
+    send_all(f, write_of(3, 0, 1000)); /* above the lowest: in the map */
     for (uint64_t number = 1; number <= 3; number += 2) {
         assert_true(send_data(f, &sessions[SESSION_ONE], write_of(number, 0, 1000), 0, other));
         expect_ack(f, WRITE_DONE, STATUS_OK);

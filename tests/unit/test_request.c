@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests: back-off, the window of ids, at-most-once execution. */
+/* Requests: back-off, at-most-once execution. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,55 +14,6 @@
 uint64_t dodo_broken_rules;
 
 enum { REPLY_LEN = 20 };
-
-/* ---- ids ------------------------------------------------------------------------------------ */
-
-TEST(request_ids__in_order)
-{
-    RequestIds ids;
-    request_ids_init(&ids);
-    for (uint64_t i = 1; i < 1000; i++) {
-        assert_int_equal(request_ids_take(&ids), i);
-        assert_int_equal(ids.settled, i);
-        request_ids_settle(&ids, i);
-        assert_int_equal(ids.settled, i + 1);
-    }
-}
-
-TEST(request_ids__window_is_full)
-{
-    RequestIds ids;
-    request_ids_init(&ids);
-    for (uint64_t i = 1; i <= REQUEST_WINDOW; i++)
-        assert_int_equal(request_ids_take(&ids), i);
-    assert_int_equal(request_ids_take(&ids), 0);
-    /* All but the lowest are over: the lowest alone holds the window. */
-    for (uint64_t i = 2; i <= REQUEST_WINDOW; i++)
-        request_ids_settle(&ids, i);
-    assert_int_equal(ids.settled, 1);
-    assert_int_equal(request_ids_take(&ids), 0);
-    request_ids_settle(&ids, 1);
-    assert_int_equal(ids.settled, REQUEST_WINDOW + 1);
-    assert_int_equal(ids.over, 0);
-    assert_int_equal(request_ids_take(&ids), REQUEST_WINDOW + 1);
-}
-
-TEST(request_ids__settled_twice_or_never_taken)
-{
-    RequestIds ids;
-    request_ids_init(&ids);
-    request_ids_settle(&ids, 0);
-    request_ids_settle(&ids, 1); /* not taken yet */
-    request_ids_settle(&ids, 500);
-    assert_int_equal(ids.settled, 1);
-    assert_int_equal(ids.over, 0);
-    assert_int_equal(request_ids_take(&ids), 1);
-    assert_int_equal(request_ids_take(&ids), 2);
-    request_ids_settle(&ids, 1);
-    request_ids_settle(&ids, 1);
-    assert_int_equal(ids.settled, 2);
-    assert_int_equal(request_ids_take(&ids), 3);
-}
 
 /* ---- requester ------------------------------------------------------------------------------ */
 
@@ -241,20 +192,20 @@ TEST(reply_cache__window)
 {
     ReplyCache c;
     reply_cache_init(&c);
-    assert_int_equal(admit(&c, REQUEST_WINDOW, 1), REQUEST_EXECUTE);
-    assert_int_equal(admit(&c, REQUEST_WINDOW + 1, 1), REQUEST_OVER);
+    assert_int_equal(admit(&c, NUMBERS_WINDOW, 1), REQUEST_EXECUTE);
+    assert_int_equal(admit(&c, NUMBERS_WINDOW + 1, 1), REQUEST_OVER);
     assert_int_equal(admit(&c, UINT64_MAX, 1), REQUEST_OVER);
-    for (uint64_t id = 1; id < REQUEST_WINDOW; id++)
+    for (uint64_t id = 1; id < NUMBERS_WINDOW; id++)
         assert_int_equal(admit(&c, id, 1), REQUEST_EXECUTE);
-    for (uint64_t id = 1; id <= REQUEST_WINDOW; id++)
+    for (uint64_t id = 1; id <= NUMBERS_WINDOW; id++)
         store(&c, id);
-    assert_int_equal(reply_cache_bytes(&c), REQUEST_WINDOW * REPLY_LEN);
-    for (uint64_t id = 1; id <= REQUEST_WINDOW; id++)
+    assert_int_equal(reply_cache_bytes(&c), NUMBERS_WINDOW * REPLY_LEN);
+    for (uint64_t id = 1; id <= NUMBERS_WINDOW; id++)
         assert_int_equal(admit(&c, id, 1), REQUEST_REPEAT);
     /* One on: the next id takes the slot of the released one, all others stay. */
-    assert_int_equal(admit(&c, REQUEST_WINDOW + 1, 2), REQUEST_EXECUTE);
-    store(&c, REQUEST_WINDOW + 1);
-    for (uint64_t id = 2; id <= REQUEST_WINDOW + 1; id++)
+    assert_int_equal(admit(&c, NUMBERS_WINDOW + 1, 2), REQUEST_EXECUTE);
+    store(&c, NUMBERS_WINDOW + 1);
+    for (uint64_t id = 2; id <= NUMBERS_WINDOW + 1; id++)
         assert_int_equal(admit(&c, id, 2), REQUEST_REPEAT);
     assert_int_equal(admit(&c, 1, 1), REQUEST_OVER);
     /* Far on: everything is released. */
@@ -302,8 +253,8 @@ TEST(reply_cache_store__after_it_was_closed)
     store(&c, 1);
     assert_int_equal(reply_cache_bytes(&c), 0);
     /* Not taken for the reply of the id that shares its slot. */
-    assert_int_equal(admit(&c, 1 + REQUEST_WINDOW, 2), REQUEST_EXECUTE);
-    assert_int_equal(admit(&c, 1 + REQUEST_WINDOW, 2), REQUEST_PENDING);
+    assert_int_equal(admit(&c, 1 + NUMBERS_WINDOW, 2), REQUEST_EXECUTE);
+    assert_int_equal(admit(&c, 1 + NUMBERS_WINDOW, 2), REQUEST_PENDING);
     store(&c, 500);
     assert_int_equal(reply_cache_bytes(&c), 0);
     reply_cache_deinit(&c);
@@ -337,26 +288,26 @@ TEST(request__at_most_once_whatever_comes)
     static uint64_t running[RUNNING];
     uint8_t *executed = calloc(1, IDS);
     unsigned flying = 0, busy = 0, repeats = 0, over = 0;
-    uint64_t open[REQUEST_WINDOW] = {0};
-    RequestIds ids;
+    uint64_t open[NUMBERS_WINDOW] = {0};
+    Numbers ids;
     ReplyCache c;
     SimRng rng;
 
     assert_non_null(executed);
     sim_rng_init(&rng, 1, 0);
-    request_ids_init(&ids);
+    numbers_init(&ids, 1);
     reply_cache_init(&c);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        unsigned slot = (unsigned)sim_rng_below(&rng, REQUEST_WINDOW);
+        unsigned slot = (unsigned)sim_rng_below(&rng, NUMBERS_WINDOW);
         uint64_t fate = sim_rng_below(&rng, 10);
         if (open[slot] == 0) {
-            open[slot] = request_ids_take(&ids);
+            open[slot] = numbers_take(&ids);
         } else if (fate == 0) { /* given up */
-            request_ids_settle(&ids, open[slot]);
+            numbers_end(&ids, open[slot]);
             open[slot] = 0;
         }
         if (open[slot] != 0) {
-            WireRequest m = {.id = open[slot], .settled = ids.settled, .op = OP_OPEN};
+            WireRequest m = {.id = open[slot], .settled = numbers_lowest(&ids), .op = OP_OPEN};
             flight[flying < IN_FLIGHT ? flying++ : sim_rng_below(&rng, IN_FLIGHT)] = m;
         }
         if (flying > 0) { /* something comes, perhaps not for the last time */
@@ -377,15 +328,16 @@ TEST(request__at_most_once_whatever_comes)
                 break;
             case REQUEST_OVER:
                 over++;
-                assert_true(m->id < ids.settled);
+                assert_true(m->id < numbers_lowest(&ids));
                 break;
             }
         }
         if (busy > 0 && fate < 5)
             store(&c, running[--busy]);
-        assert_true(reply_cache_bytes(&c) <= REQUEST_WINDOW * REPLY_LEN);
+        assert_true(reply_cache_bytes(&c) <= NUMBERS_WINDOW * REPLY_LEN);
     }
-    assert_true(ids.settled > 4000 && repeats > 1000 && over > 1000); /* it met all of it */
+    assert_true(numbers_lowest(&ids) > 4000 && repeats > 1000 &&
+                over > 1000); /* it met all of it */
     reply_cache_deinit(&c);
     free(executed);
 }
