@@ -26,7 +26,7 @@ Channel *channel_new(Client *c, Endpoint *endpoint, const ChannelSink *sink, uns
     ch->background = background;
     ch->states_count = states;
     ch->clock.due_ns = TIME_NEVER;
-    ch->due_ns = TIME_NEVER;
+    ch->wake.due_ns = TIME_NEVER;
     for (unsigned i = 0; i < states; i++)
         ch->states_free[i / 64] |= (uint64_t)1 << i % 64;
     while (1u << ch->lane_bits < states)
@@ -191,9 +191,14 @@ static void send_hellos(Channel *ch, uint64_t now_ns)
  * credit or for a file is looked at each time. */
 static void call_settle(Call *call)
 {
-    bool held = call->need != NEED_NETWORK || call->group.on || run_is_held(call);
-    call->stir = held;
-    call->due_ns = call->state ? run_deadline(call) : TIME_NEVER;
+    call->wake.at_next = call->need != NEED_NETWORK || call->group.on || run_is_held(call);
+    call->wake.due_ns = call->state ? run_deadline(call) : TIME_NEVER;
+}
+
+static void channel_wakes_with(Channel *ch, const Call *call)
+{
+    ch->wake.at_next |= call->wake.at_next;
+    ch->wake.due_ns = min_u64(ch->wake.due_ns, call->wake.due_ns);
 }
 
 /* Steps the calls that something happened to, or whose time has come. */
@@ -202,21 +207,19 @@ static void step_calls(Channel *ch, uint64_t now_ns)
     bool all = ch->background || ch->client->stopped;
     uint64_t clock_ns = channel_clock(ch, now_ns);
     Call *next;
-    if (!all && !ch->stir && clock_ns < ch->due_ns)
+    if (!all && !wake_has_come(&ch->wake, clock_ns))
         return;
-    ch->stir = false;
-    ch->due_ns = TIME_NEVER;
+    ch->wake = (Wake){.due_ns = TIME_NEVER};
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
-        bool wanted = all || call->stir || clock_ns >= call->due_ns;
+        bool wanted = all || wake_has_come(&call->wake, clock_ns);
         if (wanted && (call->need == NEED_NETWORK || call->need == NEED_BLOCKED))
             call->ops->step(call, now_ns);
         if (call->need == NEED_NOTHING)
             continue;
         if (wanted)
             call_settle(call);
-        ch->stir |= call->stir;
-        ch->due_ns = min_u64(ch->due_ns, call->due_ns);
+        channel_wakes_with(ch, call);
     }
 }
 
@@ -230,7 +233,7 @@ void channel_step(Channel *ch, uint64_t now_ns)
         background_step(ch, now_ns);
         for (Call *call = ch->calls; call; call = call->next) {
             call_settle(call); /* begun and stepped just now, perhaps */
-            ch->due_ns = min_u64(ch->due_ns, call->due_ns);
+            channel_wakes_with(ch, call);
         }
     }
     if (!ch->client->stopped)
@@ -240,7 +243,7 @@ void channel_step(Channel *ch, uint64_t now_ns)
 
 uint64_t channel_deadline(Channel *ch)
 {
-    uint64_t due_ns = listen_clock_monotonic(&ch->clock, ch->due_ns);
+    uint64_t due_ns = listen_clock_monotonic(&ch->clock, ch->wake.due_ns);
     uint64_t deadline = min_u64(endpoint_deadline(ch->endpoint), due_ns);
     if (ch->background)
         deadline = min_u64(deadline, background_deadline(ch));

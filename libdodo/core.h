@@ -248,6 +248,12 @@ typedef struct CallGroup {
     Stamp stamp;
 } CallGroup;
 
+/* When a call, or any call of a channel, is stepped. */
+typedef struct Wake {
+    bool at_next;    /* the channel's next step, whatever the time is */
+    uint64_t due_ns; /* else: not before; on the channel's listening clock */
+} Wake;
+
 /* In the caller's storage, opaque but for these. */
 struct Call {
     uint8_t need;      /* enum CallNeed */
@@ -263,9 +269,8 @@ struct Call {
     /* private: libdodo/call*.c */
     const struct CallOps *ops;
     uint8_t phase;
-    bool stir;       /* its next step may find something to do, whatever the time is */
-    uint64_t due_ns; /* else: not before; on the channel's listening clock */
-    uint64_t turn;   /* of the channel's calls; a piece has that of its call */
+    Wake wake;
+    uint64_t turn; /* of the channel's calls; a piece has that of its call */
     Channel *channel;
     struct Call *next, *prev;
     struct Region *region;

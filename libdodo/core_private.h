@@ -338,9 +338,8 @@ struct Channel {
     ChannelSink sink;
     bool background;
     Call *calls, *calls_last; /* the oldest first: so credit goes round */
-    bool stir;                /* one of them has its own set, or may have */
+    Wake wake;                /* the earliest of theirs, or earlier */
     bool news;                /* for channel_take_news() */
-    uint64_t due_ns;          /* the earliest of the others', on the listening clock */
     uint64_t together;        /* bytes that their transfers have under way */
     ListenClock clock;        /* of its requests, transfers and sessions' waits */
     uint64_t next_transfer;   /* names of writes and fills: none is used again on this channel */
@@ -469,18 +468,21 @@ static inline uint64_t channel_clock(Channel *ch, uint64_t now_ns)
 {
     return RULE(OWN_SILENCE) ? listen_clock_at(&ch->clock, now_ns) : now_ns;
 }
+static inline bool wake_has_come(const Wake *w, uint64_t clock_ns)
+{
+    return w->at_next || clock_ns >= w->due_ns;
+}
 /* Something happened to the call: step it. */
 static inline void call_stir(Call *call)
 {
-    call->stir = true;
-    call->channel->stir = true;
+    call->wake.at_next = true;
+    call->channel->wake.at_next = true;
 }
 /* Something that may concern any call on the channel. */
 static inline void channel_stir(Channel *ch)
 {
     for (Call *call = ch->calls; call; call = call->next)
-        call->stir = true;
-    ch->stir = true;
+        call_stir(call);
 }
 
 /* ---- run.c: requests and transfers over a session that may have to be set up first ---- */
