@@ -36,9 +36,6 @@ enum {
     EXIT_EXEC = 127,
 };
 
-/* imd takes a longer silence than a few of these for our end. */
-static const uint64_t BEAT_NS = NS_PER_S;
-
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static void add(GPtrArray *a, const char *option, const char *value)
@@ -215,7 +212,6 @@ int child_start(Child *c, uint64_t pool_bytes, uint64_t limit_bytes)
     c->channel = pair[0];
     c->untold = c->leaving = false;
     c->used_bytes = 0;
-    c->beat_ns = 0;
     child_limit(c, limit_bytes); /* the first thing that it reads */
     make_group(c, pool_bytes);
     int res = spawn(c, pool_bytes, pair[1]);
@@ -282,18 +278,11 @@ bool child_reload(Child *c, const RmdOptions *o)
            send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
 }
 
-void child_beat(Child *c, uint64_t now_ns)
+void child_beat(Child *c)
 {
     static const char text[] = "beat";
-    if (now_ns < child_beat_ns(c))
-        return;
-    c->beat_ns = time_add(now_ns, BEAT_NS);
-    (void)send(c->channel, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-uint64_t child_beat_ns(const Child *c)
-{
-    return c->channel >= 0 ? c->beat_ns : TIME_NEVER;
+    if (c->channel >= 0)
+        (void)send(c->channel, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void take_used(Child *c, uint64_t used_bytes, uint64_t limit_bytes)

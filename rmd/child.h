@@ -32,7 +32,6 @@ typedef struct Child {
     int channel; /* to it, or -1 */
     uint64_t limit_bytes; /* the newest */
     uint64_t used_bytes;  /* of it, as imd said last */
-    uint64_t beat_ns;     /* the next one */
     bool untold;          /* it did not listen when it was to hear of it */
     bool leaving;         /* it was asked to */
     Cgroup cgroup;
@@ -52,9 +51,8 @@ void child_limit(Child *c, uint64_t limit_bytes);
 bool child_reload(Child *c, const RmdOptions *o);
 /* Tells the limit again, if imd did not listen. To be called now and then. */
 void child_remind(Child *c);
-/* Says once a second that we are there. To be called at child_beat_ns() at the latest. */
-void child_beat(Child *c, uint64_t now_ns);
-uint64_t child_beat_ns(const Child *c); /* TIME_NEVER: none runs */
+/* Says that we are there. */
+void child_beat(Child *c);
 /* Where none runs, nothing happens. */
 void child_terminate(Child *c);
 void child_kill(Child *c); /* and has the kernel take its memory back at once */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "rmd/manager_link.h"
 
+#include <stdio.h>
+
 #include "base/time.h"
 #include "proto/conf/defaults.h"
 
@@ -54,6 +56,21 @@ void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns)
 bool manager_link_due(const ManagerLink *l, uint64_t now_ns)
 {
     return now_ns >= l->tell_ns;
+}
+
+bool manager_link_report(ManagerLink *l, const MonitorStatus *status, bool changed, uint64_t now_ns)
+{
+    static const uint8_t states[] = {[MONITOR_BUSY] = HOST_OWNER_BUSY,
+                                     [MONITOR_STARTING] = HOST_OWNER_IDLE,
+                                     [MONITOR_LENDING] = HOST_OWNER_LENDING};
+    if (!changed && !manager_link_due(l, now_ns))
+        return false;
+    OpHost host = {.state = states[status->state],
+                   .epoch = status->epoch,
+                   .lendable_bytes = status->lendable_bytes};
+    (void)snprintf(host.reason.text, sizeof host.reason.text, "%s", status->reason);
+    manager_link_tell(l, &host, now_ns);
+    return true;
 }
 
 bool manager_link_settled(const ManagerLink *l)

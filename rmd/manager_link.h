@@ -10,6 +10,7 @@
 #include "proto/contact.h"
 #include "proto/request.h"
 #include "proto/silence.h"
+#include "rmd/monitor.h"
 
 /* What people should know. */
 enum LinkNews {
@@ -41,6 +42,9 @@ typedef struct ManagerLink {
 
 void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink *sink,
                        const Addr *manager, uint64_t beat_ns, uint64_t now_ns);
+/* Reports the state, if it has changed or is to be said again. True: it did. */
+bool manager_link_report(ManagerLink *l, const MonitorStatus *status, bool changed,
+                         uint64_t now_ns);
 /* Instead of the last report. */
 void manager_link_tell(ManagerLink *l, const OpHost *host, uint64_t now_ns);
 /* It is time to say it again. */

@@ -16,7 +16,7 @@
 #include "daemon/start.h"
 #include "rmd/child.h"
 #include "rmd/looker.h"
-#include "rmd/manager_link.h"
+#include "rmd/node.h"
 #include "rmd/pressure.h"
 #include "rmd/report.h"
 #include "rmd/sleep_watch.h"
@@ -27,8 +27,6 @@ enum {
     SESSIONS_MAX = 64, /* cmd, and tools that ask */
     RECEIVE_BYTES = 256 << 10,
 };
-/* After imd has gone: for telling cmd. */
-static const uint64_t LEAVE_NS = NS_PER_S;
 static const uint64_t SURVEY_EVERY_NS = 60 * NS_PER_S;
 
 struct Rmd {
@@ -37,12 +35,10 @@ struct Rmd {
     Loop *loop;
     Mailbox mailbox;
     Looker *looker;
-    Monitor *monitor;
+    Node node;
     Verdicts verdicts;
     Pressure pressure;
     Child child;
-    bool start_failed, changed;
-    enum MonitorState logged;
     Observation *seen; /* the last one, or NULL */
     SurveyFile *survey;
     SleepWatch *sleep; /* NULL: none */
@@ -52,8 +48,6 @@ struct Rmd {
     ManagerLink link;
     GString *explained; /* whose pages tools fetch */
     uint32_t explained_version;
-    bool leaving;
-    uint64_t leave_at_ns;
 };
 
 MonitorConfig rmd_monitor_config(const RmdOptions *o)
@@ -69,7 +63,7 @@ MonitorConfig rmd_monitor_config(const RmdOptions *o)
                            .watch_only = o->survey != NULL};
 }
 
-/* ---- what the monitor does ------------------------------------------------------------------- */
+/* ---- what the node does ---------------------------------------------------------------------- */
 
 static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
 {
@@ -77,14 +71,14 @@ static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum 
     verdicts_judge(&rmd->verdicts, facts, recruit, reclaim);
 }
 
-static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
+static int on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
 {
     Rmd *rmd = ctx;
     int res = child_start(&rmd->child, pool_bytes, limit_bytes);
     if (res < 0)
         log_event(LOG_LEVEL_ERROR, "imd_not_started", "program=%s error=\"%s\"", rmd->child.program,
                   strerror(-res));
-    rmd->start_failed = res < 0;
+    return res;
 }
 
 static void on_limit(void *ctx, uint64_t limit_bytes)
@@ -107,10 +101,19 @@ static void on_kill(void *ctx)
     child_kill(&rmd->child);
 }
 
-static void on_changed(void *ctx)
+static void on_beat(void *ctx)
 {
     Rmd *rmd = ctx;
-    rmd->changed = true;
+    child_beat(&rmd->child);
+}
+
+static void on_status(void *ctx, const MonitorStatus *status, bool other)
+{
+    static const char *const words[] = {
+        [MONITOR_BUSY] = "busy", [MONITOR_STARTING] = "starting", [MONITOR_LENDING] = "lending"};
+    (void)ctx;
+    if (other)
+        log_event(LOG_LEVEL_INFO, words[status->state], "why=\"%s\"", status->reason);
 }
 
 /* ---- cmd and tools --------------------------------------------------------------------------- */
@@ -147,27 +150,6 @@ static enum Detail detail(const Rmd *rmd)
     return strcmp(rmd->options->tell, "full") == 0 ? DETAIL_FULL : DETAIL_COARSE;
 }
 
-static void tell(Rmd *rmd, uint64_t now_ns)
-{
-    static const uint8_t states[] = {[MONITOR_BUSY] = HOST_OWNER_BUSY,
-                                     [MONITOR_STARTING] = HOST_OWNER_IDLE,
-                                     [MONITOR_LENDING] = HOST_OWNER_LENDING};
-    static const char *const words[] = {"busy", "starting", "lending"};
-    MonitorStatus s;
-    monitor_status(rmd->monitor, now_ns, &s);
-    if (s.state != rmd->logged)
-        log_event(LOG_LEVEL_INFO, words[s.state], "why=\"%s\"", s.reason);
-    rmd->logged = s.state;
-    rmd->changed = false;
-    if (!rmd->has_port)
-        return;
-    if (detail(rmd) == DETAIL_COARSE)
-        monitor_status_coarse(rmd->monitor, now_ns, &s);
-    OpHost host = {.state = states[s.state], .epoch = s.epoch, .lendable_bytes = s.lendable_bytes};
-    (void)snprintf(host.reason.text, sizeof host.reason.text, "%s", s.reason);
-    manager_link_tell(&rmd->link, &host, now_ns);
-}
-
 static void write_explanation(Rmd *rmd, uint64_t now_ns)
 {
     rmd->explained_version++;
@@ -177,7 +159,7 @@ static void write_explanation(Rmd *rmd, uint64_t now_ns)
                                         "explain); on the host itself use rmd --explain.\n");
         return;
     }
-    report_monitor(rmd->explained, rmd->monitor, now_ns, detail(rmd));
+    report_monitor(rmd->explained, rmd->node.monitor, now_ns, detail(rmd));
     report_rules(rmd->explained, &rmd->verdicts);
     report_observation(rmd->explained, rmd->seen, detail(rmd));
     if (rmd->explained->len > EXPLAIN_MAX)
@@ -253,33 +235,23 @@ static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = o
 static void read_memory(Rmd *rmd, uint64_t now_ns)
 {
     MemoryState m;
-    if (now_ns < monitor_memory_due_ns(rmd->monitor))
+    if (!node_memory_due(&rmd->node, now_ns))
         return;
     child_remind(&rmd->child);
     bool known = pressure_memory(&rmd->pressure, &m, now_ns) == 0;
-    monitor_memory(rmd->monitor, known ? &m : NULL, child_held_bytes(&rmd->child), now_ns);
+    monitor_memory(rmd->node.monitor, known ? &m : NULL, child_held_bytes(&rmd->child), now_ns);
 }
 
 static void settle(Rmd *rmd, uint64_t now_ns)
 {
     read_memory(rmd, now_ns);
-    monitor_expire(rmd->monitor, now_ns);
-    child_beat(&rmd->child, now_ns);
-    if (rmd->start_failed) {
-        rmd->start_failed = false;
-        monitor_ended(rmd->monitor, "no start", now_ns);
-    }
+    node_step(&rmd->node, now_ns);
     if (rmd->sleep)
-        sleep_watch_delay(rmd->sleep, monitor_delays_sleep(rmd->monitor));
+        sleep_watch_delay(rmd->sleep, monitor_delays_sleep(rmd->node.monitor));
     looker_set_imd(rmd->looker, (int)rmd->child.pid);
-    if (rmd->changed || (rmd->has_port && manager_link_due(&rmd->link, now_ns)))
-        tell(rmd, now_ns);
-    if (rmd->has_port) {
-        manager_link_expire(&rmd->link, now_ns);
+    if (rmd->has_port)
         port_expire(&rmd->port, now_ns);
-    }
-    bool told = !rmd->has_port || manager_link_settled(&rmd->link);
-    if (rmd->leaving && monitor_finished(rmd->monitor) && (told || now_ns >= rmd->leave_at_ns))
+    if (node_finished(&rmd->node, now_ns))
         loop_stop(rmd->loop);
 }
 
@@ -302,10 +274,10 @@ static void on_mail(void *ctx)
         rmd->seen = (Observation *)(void *)l;
         uint64_t now = os_now_ns();
         read_memory(rmd, now);
-        monitor_look(rmd->monitor, &rmd->seen->look, now);
+        monitor_look(rmd->node.monitor, &rmd->seen->look, now);
         if (rmd->survey)
             survey_note(rmd->survey, rmd->seen->real_ns, &rmd->seen->look.facts,
-                        monitor_idle(rmd->monitor, now));
+                        monitor_idle(rmd->node.monitor, now));
     }
     settle(rmd, os_now_ns());
 }
@@ -321,7 +293,7 @@ static void on_pressure(void *ctx)
 {
     Rmd *rmd = ctx;
     if (pressure_take(&rmd->pressure))
-        monitor_pressure(rmd->monitor, os_now_ns());
+        monitor_pressure(rmd->node.monitor, os_now_ns());
     settle(rmd, os_now_ns());
 }
 
@@ -331,28 +303,28 @@ static void on_sleep(void *ctx)
     bool begins = sleep_watch_take(rmd->sleep);
     if (begins)
         log_event(LOG_LEVEL_INFO, "sleep", "imd=%s", rmd->child.pid ? "yes" : "no");
-    monitor_sleep(rmd->monitor, begins, os_now_ns());
+    monitor_sleep(rmd->node.monitor, begins, os_now_ns());
     settle(rmd, os_now_ns());
 }
 
 static void on_ready(void *ctx, uint64_t epoch, uint64_t pool_bytes)
 {
     Rmd *rmd = ctx;
-    monitor_ready(rmd->monitor, epoch, pool_bytes, os_now_ns());
+    monitor_ready(rmd->node.monitor, epoch, pool_bytes, os_now_ns());
 }
 
 static void on_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 {
     Rmd *rmd = ctx;
     log_event(LOG_LEVEL_DEBUG, "used", "used=%" PRIu64 " limit=%" PRIu64, used_bytes, limit_bytes);
-    monitor_used(rmd->monitor, used_bytes, os_now_ns());
+    monitor_used(rmd->node.monitor, used_bytes, os_now_ns());
 }
 
 static void on_ended(void *ctx, const char *how)
 {
     Rmd *rmd = ctx;
     log_event(LOG_LEVEL_INFO, "imd_ended", "how=\"%s\"", how);
-    monitor_ended(rmd->monitor, how, os_now_ns());
+    node_ended(&rmd->node, how, os_now_ns());
 }
 
 static const ChildOps child_ops = {.ready = on_ready, .used = on_used, .ended = on_ended};
@@ -360,10 +332,8 @@ static const ChildOps child_ops = {.ready = on_ready, .used = on_used, .ended = 
 static uint64_t on_deadline(void *ctx)
 {
     Rmd *rmd = ctx;
-    uint64_t t = min_u64(monitor_deadline(rmd->monitor), child_beat_ns(&rmd->child));
-    if (rmd->has_port)
-        t = min_u64(t, min_u64(manager_link_deadline(&rmd->link), port_deadline(&rmd->port)));
-    return rmd->leaving ? min_u64(t, rmd->leave_at_ns) : t;
+    uint64_t t = node_deadline(&rmd->node);
+    return rmd->has_port ? min_u64(t, port_deadline(&rmd->port)) : t;
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)
@@ -382,9 +352,7 @@ static void on_signal(void *ctx, unsigned nth)
     }
     log_event(LOG_LEVEL_INFO, "leaving", "imd=%s", rmd->child.pid ? "yes" : "no");
     start_stopping();
-    rmd->leaving = true;
-    rmd->leave_at_ns = time_add(now, rmd->options->leave_deadline_ns + LEAVE_NS);
-    monitor_leave(rmd->monitor, now);
+    node_leave(&rmd->node, now);
     settle(rmd, now);
 }
 
@@ -448,29 +416,38 @@ static int open_survey(Rmd *rmd, char *error)
     return survey_file_open(&config, &rmd->survey, error, CONFIG_ERROR_MAX);
 }
 
+static int open_node(Rmd *rmd, uint64_t now_ns)
+{
+    const NodeSink sink = {.judge = on_judge,
+                           .start = on_start,
+                           .limit = on_limit,
+                           .terminate = on_terminate,
+                           .kill = on_kill,
+                           .beat = on_beat,
+                           .status = on_status,
+                           .ctx = rmd};
+    const NodeConfig config = {.monitor = rmd_monitor_config(rmd->options),
+                               .full = detail(rmd) == DETAIL_FULL,
+                               .link = rmd->has_port ? &rmd->link : NULL};
+    return node_init(&rmd->node, &config, &sink, now_ns);
+}
+
 static int open_monitor(Rmd *rmd, char *error)
 {
     const RmdOptions *o = rmd->options;
     char wrong[RULE_ERROR_MAX];
-    const MonitorSink sink = {.judge = on_judge,
-                              .start = on_start,
-                              .limit = on_limit,
-                              .terminate = on_terminate,
-                              .kill = on_kill,
-                              .changed = on_changed,
-                              .ctx = rmd};
-    const MonitorConfig config = rmd_monitor_config(o);
     int res = verdicts_open(&rmd->verdicts, o->recruit_when, o->reclaim_when, wrong);
     if (res < 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s", wrong);
         return res;
     }
     pressure_open(&rmd->pressure);
-    rmd->monitor = monitor_new(&config, &sink, os_now_ns());
+    res = open_node(rmd, os_now_ns());
     rmd->looker = looker_new(o, rmd->input);
     rmd->sleep = o->survey ? NULL : sleep_watch_new(o->bus);
-    res = child_open(&rmd->child, o, &child_ops, rmd);
-    if (rmd->monitor && rmd->looker && res == 0)
+    if (res == 0)
+        res = child_open(&rmd->child, o, &child_ops, rmd);
+    if (rmd->looker && res == 0)
         return 0;
     (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the monitor");
     return -ENOMEM;
@@ -519,7 +496,7 @@ Rmd *rmd_free(Rmd *rmd)
     child_close(&rmd->child);
     rmd->loop = loop_free(rmd->loop);
     rmd->sleep = sleep_watch_free(rmd->sleep);
-    rmd->monitor = monitor_free(rmd->monitor);
+    node_deinit(&rmd->node);
     pressure_close(&rmd->pressure);
     verdicts_close(&rmd->verdicts);
     rmd->survey = survey_file_free(rmd->survey);

@@ -29,12 +29,13 @@ static void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum 
     *reclaim = d->seen.reclaim;
 }
 
-static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
+static int on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
 {
     Days *d = ctx;
     story(d, "start pool=%" PRIu64 "M limit=%" PRIu64 "M", pool_bytes >> 20, limit_bytes >> 20);
     oracle_start(d, pool_bytes, limit_bytes);
     imd_start(d, limit_bytes);
+    return 0;
 }
 
 static void on_limit(void *ctx, uint64_t limit_bytes)
@@ -59,16 +60,14 @@ static void on_kill(void *ctx)
     imd_kill(d);
 }
 
-static void on_changed(void *ctx)
+static void on_beat(void *ctx)
 {
-    Days *d = ctx;
-    MonitorStatus s;
-    char text[4096];
-    if (!d->options->trace)
-        return;
-    monitor_status(d->monitor, d->now_ns, &s);
-    (void)monitor_explain(d->monitor, d->now_ns, text, sizeof text);
-    story(d, "state %d: %s", (int)s.state, s.reason);
+    oracle_beat(ctx);
+}
+
+static void on_status(void *ctx, const MonitorStatus *status, bool other)
+{
+    story(ctx, "state %d%s: %s", (int)status->state, other ? "" : " still", status->reason);
 }
 
 /* ---- what happens to it ---------------------------------------------------------------------- */
@@ -81,7 +80,7 @@ static void memory(Days *d)
     bool fails = !d->healed && sim_rng_chance(&d->memory_rng, 20);
     d->result->readings++;
     oracle_memory(d, fails ? NULL : &m, held);
-    monitor_memory(d->monitor, fails ? NULL : &m, held, d->now_ns);
+    monitor_memory(d->node.monitor, fails ? NULL : &m, held, d->now_ns);
 }
 
 static void deliver_look(Days *d)
@@ -96,7 +95,7 @@ static void deliver_look(Days *d)
     d->slept_ns = s->look.slept_ns;
     d->looked_ns = s->taken_ns;
     d->result->looks++;
-    monitor_look(d->monitor, &s->look, d->now_ns);
+    monitor_look(d->node.monitor, &s->look, d->now_ns);
     oracle_look(d);
     d->next_look_ns = s->taken_ns + d->config.poll_ns;
     if (d->next_look_ns < d->now_ns)
@@ -108,18 +107,18 @@ static void imd_events(Days *d)
     Imd *i = &d->imd;
     uint64_t now = d->now_ns;
     if (i->alive && now >= min_u64(i->crash_ns, i->end_ns)) {
-        monitor_expire(d->monitor, now); /* should it not have run: that comes first */
+        node_step(&d->node, now); /* should it not have run: that comes first */
         bool by_itself = d->oracle.lends;
         i->alive = false;
         story(d, by_itself ? "imd crashed" : "imd ended");
         oracle_ended(d, by_itself);
-        monitor_ended(d->monitor, "signal 9", now);
+        node_ended(&d->node, "signal 9", now);
     } else if (i->alive && now >= i->ready_ns) {
         i->ready_ns = TIME_NEVER;
         i->ready = true;
         if (d->oracle.lends)
             d->oracle.ready_ns = now;
-        monitor_ready(d->monitor, 1, UINT64_MAX, now);
+        monitor_ready(d->node.monitor, 1, UINT64_MAX, now);
     }
 }
 
@@ -131,7 +130,7 @@ static void gap(Days *d)
     uint64_t threshold =
         5 * d->config.poll_ns > 2 * NS_PER_S ? 5 * d->config.poll_ns : 2 * NS_PER_S;
     m->gap_ns = d->now_ns + len + sim_rng_spread(&d->machine_rng, MINUTE_NS, 3 * DAY_NS);
-    monitor_expire(d->monitor, d->now_ns); /* the last thing it did */
+    node_step(&d->node, d->now_ns); /* the last thing it did */
     oracle_check(d);
     d->now_ns += len;
     host_advance(d, d->now_ns);
@@ -148,8 +147,8 @@ static void fall_asleep(Days *d)
     uint64_t len = sim_rng_spread(&d->machine_rng, 2 * NS_PER_S, DAY_NS);
     if (sim_rng_chance(&d->power_rng, 500000)) { /* it is said before */
         d->oracle.must_end |= d->oracle.lends;
-        monitor_sleep(d->monitor, true, d->now_ns);
-        monitor_sleep(d->monitor, false, d->now_ns);
+        monitor_sleep(d->node.monitor, true, d->now_ns);
+        monitor_sleep(d->node.monitor, false, d->now_ns);
     }
     m->sleep_ns = d->now_ns + sim_rng_spread(&d->machine_rng, MINUTE_NS, 5 * DAY_NS);
     m->slept_ns += len;
@@ -172,7 +171,7 @@ static void pressure(Days *d)
 {
     d->machine.pressure_ns = d->now_ns + sim_rng_spread(&d->machine_rng, NS_PER_S, 3 * DAY_NS);
     oracle_pressure(d);
-    monitor_pressure(d->monitor, d->now_ns);
+    monitor_pressure(d->node.monitor, d->now_ns);
 }
 
 static void events(Days *d)
@@ -194,14 +193,9 @@ static void events(Days *d)
     }
 }
 
-static bool memory_due(const Days *d)
-{
-    return d->now_ns >= monitor_memory_due_ns(d->monitor);
-}
-
 static void step(Days *d, uint64_t end_ns)
 {
-    uint64_t deadline = monitor_deadline(d->monitor);
+    uint64_t deadline = node_deadline(&d->node);
     if (deadline <= d->now_ns)
         deadline = d->now_ns + NS_PER_MS; /* as the loop has it */
     uint64_t t = min_u64(min_u64(host_next(d), deadline), end_ns);
@@ -209,9 +203,9 @@ static void step(Days *d, uint64_t end_ns)
         d->now_ns = t;
     host_advance(d, d->now_ns);
     events(d);
-    if (memory_due(d))
+    if (node_memory_due(&d->node, d->now_ns))
         memory(d);
-    monitor_expire(d->monitor, d->now_ns);
+    node_step(&d->node, d->now_ns);
     oracle_check(d);
 }
 
@@ -256,9 +250,9 @@ static void run(Days *d)
     if (!d->result->violation[0] && !d->oracle.lends)
         violation(d, "all is well and quiet, but the host is not lent");
     d->oracle.left = true;
-    monitor_leave(d->monitor, d->now_ns);
+    node_leave(&d->node, d->now_ns);
     run_until(d, d->now_ns + MINUTE_NS);
-    if (!d->result->violation[0] && !monitor_finished(d->monitor))
+    if (!d->result->violation[0] && !node_finished(&d->node, d->now_ns))
         violation(d, "the monitor does not come to its end");
 }
 
@@ -276,20 +270,21 @@ void days_run(const DaysOptions *options, DaysResult *ret)
     sim_rng_init(&d.power_rng, options->seed, 6);
     sim_rng_init(&d.evict_rng, options->seed, 7);
     configure(&d);
-    const MonitorSink sink = {.judge = on_judge,
-                              .start = on_start,
-                              .limit = on_limit,
-                              .terminate = on_terminate,
-                              .kill = on_kill,
-                              .changed = on_changed,
-                              .ctx = &d};
-    d.monitor = monitor_new(&d.config, &sink, d.now_ns);
-    if (!d.monitor) {
+    const NodeSink sink = {.judge = on_judge,
+                           .start = on_start,
+                           .limit = on_limit,
+                           .terminate = on_terminate,
+                           .kill = on_kill,
+                           .beat = on_beat,
+                           .status = on_status,
+                           .ctx = &d};
+    const NodeConfig config = {.monitor = d.config};
+    if (node_init(&d.node, &config, &sink, d.now_ns) < 0) {
         violation(&d, "no memory");
         return;
     }
     host_begin(&d);
     oracle_begin(&d);
     run(&d);
-    d.monitor = monitor_free(d.monitor);
+    node_deinit(&d.node);
 }

@@ -7,7 +7,7 @@
 #define DODO_TESTS_SIM_DAYS_H
 
 #include "rmd/guards.h"
-#include "rmd/monitor.h"
+#include "rmd/node.h"
 #include "tests/lib/sim_rng.h"
 
 #define DAY_NS (24 * 3600 * NS_PER_S)
@@ -95,6 +95,7 @@ typedef struct Oracle {
     uint64_t evicted_limit, evicted_limit_ns;  /* what has to come back of the limit, and when */
     uint64_t read_ns, storm_ns, storm_read_ns; /* since when memory goes as it does; 0: not read */
     uint64_t touch_ns, touch_excused_ns;       /* the first one while imd is there */
+    uint64_t beat_ns, beat_excused_ns;         /* imd heard of us last */
 } Oracle;
 
 typedef struct Days {
@@ -102,7 +103,7 @@ typedef struct Days {
     DaysResult *result;
     SimRng owner_rng, machine_rng, imd_rng, memory_rng, monitor_rng, power_rng, evict_rng;
     MonitorConfig config;
-    Monitor *monitor;
+    Node node;
     uint64_t now_ns, next_look_ns, excused_ns;
     uint64_t memory_patience_ns; /* memory is read so late, while all is steady */
     uint64_t slept_ns;           /* as of the last look that was delivered */
@@ -140,6 +141,7 @@ void oracle_start(Days *d, uint64_t pool, uint64_t limit);
 void oracle_limit(Days *d, uint64_t limit);
 void oracle_terminate(Days *d);
 void oracle_kill(Days *d);
+void oracle_beat(Days *d);
 void oracle_touch(Days *d, uint64_t at_ns);
 void oracle_look(Days *d);
 void oracle_memory(Days *d, const MemoryState *m, uint64_t held);

@@ -182,6 +182,21 @@ void oracle_kill(Days *d)
     d->oracle.killed_ns = d->now_ns;
 }
 
+void oracle_beat(Days *d)
+{
+    demand(d, d->imd.alive, "speaks to an imd that is gone");
+    d->oracle.beat_ns = d->now_ns;
+    d->oracle.beat_excused_ns = d->excused_ns;
+}
+
+static void beat_demands(Days *d)
+{
+    const Oracle *o = &d->oracle;
+    uint64_t silent = since(o->beat_ns, d->now_ns), gap = d->excused_ns - o->beat_excused_ns;
+    if (d->imd.alive && silent > gap)
+        demand(d, silent - gap <= NODE_BEAT_NS + NS_PER_MS, "leaves imd without a sign of life");
+}
+
 /* How long nobody could know of a touch, up to then: rmd did not run, or the looker hung (how long
  * it may is demanded elsewhere). */
 static uint64_t excused(const Days *d, uint64_t at_ns)
@@ -355,6 +370,7 @@ void oracle_check(Days *d)
     if (!d->imd.alive)
         return;
     check_return(d);
+    beat_demands(d);
     demand(d,
            o->lends || o->killed_ns ||
                since(o->terminated_ns, d->now_ns) <= d->config.leave_deadline_ns + NS_PER_MS,

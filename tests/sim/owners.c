@@ -40,17 +40,18 @@ static void limit_due(void *ctx, uint64_t arg)
 
 /* ---- what the manager hears ----------------------------------------------------------------- */
 
-static OpHost owner_report(const SimOwner *o)
+static MonitorStatus owner_status(const SimOwner *o)
 {
     const ImdNode *n = o->imd;
     if (n->running && o->busy) /* on its way out: nothing is vouched for yet */
         return o->told;
-    OpHost report = {.state = HOST_OWNER_IDLE, .epoch = n->epoch, .reason = {"nobody is here"}};
+    MonitorStatus status = {
+        .state = MONITOR_STARTING, .epoch = n->epoch, .reason = "nobody is here"};
     if (n->running)
-        report.state = HOST_OWNER_LENDING;
+        status.state = MONITOR_LENDING;
     else if (o->busy)
-        report.state = HOST_OWNER_BUSY;
-    return report;
+        status.state = MONITOR_BUSY;
+    return status;
 }
 
 /* Sometimes what was said when the owner was last there arrives only now. */
@@ -59,7 +60,7 @@ static void link_message(void *ctx, Session *s, uint8_t type, const uint8_t *pay
     SimOwner *o = ctx;
     World *w = o->world;
     sim_send(w, o->endpoint, o->socket, s, type, payload, len);
-    if (o->told.state == HOST_OWNER_BUSY) {
+    if (o->told.state == MONITOR_BUSY) {
         memcpy(o->late, payload, len);
         o->late_len = len;
     } else if (o->late_len > 0 && sim_rng_below(&w->owners_rng, 8) == 0) {
@@ -78,13 +79,11 @@ static void link_news(void *ctx, enum LinkNews news)
 
 static void talk(SimOwner *o, uint64_t now)
 {
-    OpHost report = owner_report(o);
-    if (report.state != o->told.state || report.epoch != o->told.epoch ||
-        manager_link_due(&o->link, now)) {
-        o->told = report;
-        manager_link_tell(&o->link, &report, now);
+    MonitorStatus status = owner_status(o);
+    bool changed = status.state != o->told.state || status.epoch != o->told.epoch;
+    o->told = status;
+    if (manager_link_report(&o->link, &status, changed, now))
         cover(o->world, COVER_OWNERS_TOLD);
-    }
     manager_link_expire(&o->link, now);
     sim_flush_hellos(o->world, o->endpoint, o->socket, now);
 }
@@ -160,7 +159,7 @@ static void owner_start(World *w, unsigned i)
     EndpointConfig config;
     o->world = w;
     o->imd = &w->imds[i];
-    o->told.state = HOST_OWNER_IDLE;
+    o->told.state = MONITOR_STARTING;
     o->env.world = w;
     (void)snprintf(o->env.name, sizeof o->env.name, "rmd%u", i);
     sim_rng_init(&o->env.rng, w->seed, 0x76000000 + i);

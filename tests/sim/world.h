@@ -420,9 +420,9 @@ typedef struct SimOwner {
     Endpoint *endpoint;
     SimSocket *socket;
     SimTimer timer;
-    bool busy;        /* the owner is there */
-    uint64_t turn_ns; /* when he goes, or comes back */
-    OpHost told;      /* last */
+    bool busy;          /* the owner is there */
+    uint64_t turn_ns;   /* when he goes, or comes back */
+    MonitorStatus told; /* last */
     ManagerLink link;
     uint8_t late[WIRE_PAYLOAD_MAX]; /* what it told when he was last there */
     size_t late_len;

@@ -38,6 +38,26 @@ TEST(tell__goes_on_without_answers)
     }
 }
 
+TEST(report__of_what_is_new_or_due)
+{
+    const MonitorStatus lent = {
+        .state = MONITOR_LENDING, .epoch = 7, .lendable_bytes = 5, .reason = "quiet"};
+    ManagerLink l;
+    uint64_t now = 100 * NS_PER_S;
+    OpHost host;
+    manager_link_init(&l, NULL, &sink, &manager, BEAT_NS, now);
+    assert_true(manager_link_report(&l, &lent, false, now)); /* nothing was said yet */
+    assert_int_equal(wire_host_decode(l.request.body, l.request.body_len, &host), 0);
+    assert_int_equal(host.state, HOST_OWNER_LENDING);
+    assert_int_equal(host.epoch, 7);
+    assert_int_equal(host.lendable_bytes, 5);
+    assert_string_equal(host.reason.text, "quiet");
+    assert_false(manager_link_report(&l, &lent, false, now + BEAT_NS - 1));
+    assert_true(manager_link_report(&l, &lent, true, now + 1));
+    assert_false(manager_link_report(&l, &lent, false, now + BEAT_NS));
+    assert_true(manager_link_report(&l, &lent, false, now + 1 + BEAT_NS));
+}
+
 /* It connects when it starts, again and again until somebody answers, and when a session dies. */
 TEST(connects__until_somebody_answers)
 {
