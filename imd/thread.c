@@ -134,7 +134,7 @@ static bool wait_for_work(ImdThread *t)
     };
     uint64_t now = os_now_ns();
     uint64_t until = min_u64(port_deadline(&t->port), serve_deadline(&t->serve, now));
-    uint64_t wait = until > now ? until - now : 0;
+    uint64_t wait = sub_u64(until, now);
     struct timespec timeout = {.tv_sec = (time_t)(wait / NS_PER_S),
                                .tv_nsec = (long)(wait % NS_PER_S)};
     int n = ppoll(fds, 2, until == TIME_NEVER ? NULL : &timeout, NULL);

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Shells compare no times: whether something is due is the core's decision, which the simulation then
+# runs, too. To ask for the earlier of two (min_u64) and whether it is TIME_NEVER is no decision.
+. "$(dirname "$0")/lib.sh"
+
+# What has an event loop, a socket or a child process, and a core beside it.
+shells=(cmd/main.c cmd/shell.c imd/main.c imd/owner_socket.c imd/shell.c imd/thread.c
+  libdodo/dodo.c libdodo/drive.c libdodo/runtime.c rmd/child.c rmd/main.c rmd/shell.c)
+
+time='[A-Za-z0-9_]*(_ns|_NS)|now|until|deadline|due|give_up'
+order='(<|>|<=|>=)'
+# An arrow and a shift are no order.
+compares="(^|[^A-Za-z0-9_])($time)(\\([^()]*\\))? *$order *[^<>= ]|[^-<>]$order *[^ <>=]*\\b($time)\\b"
+
+# found FILE...: the lines that compare times, but for what stands in comments and strings.
+found() {
+  local file
+  for file; do
+    sed -E 's#"([^"\\]|\\.)*"##g; s#/\*.*\*/##; s#^ *\*.*##' "$file" | grep -nE "$compares" |
+      sed "s|^|$file:|" || true
+  done
+}
+
+probe=$(mktemp)
+trap 'rm -f "$probe"' EXIT
+cat >"$probe" <<'END'
+    if (now_ns >= rmd->leave_at_ns)
+    return now < child_beat_ns(c);
+    while (os_now_ns() < until)
+    bool late = now - began > LEAVE_NS;
+    if (deadline(cmd->port) <= now)
+    uint64_t now = os_now_ns(), t = min_u64(rmd->due_ns, node_deadline(&rmd->node));
+    if (take(rmd->now_ns, error) < 0 || t == TIME_NEVER) /* now > then */
+END
+seen=$(found "$probe" | cut -d: -f2 | tr '\n' ' ')
+[ "$seen" = "1 2 3 4 5 " ] || complain "this check sees lines $seen of its own example"
+
+while read -r line; do complain "$line: let the core decide"; done < <(found "${shells[@]}")
+finish
