@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/lines.h"
 #include "base/time.h"
 
 typedef struct Unit {
@@ -219,59 +220,6 @@ char *format_time(uint64_t ns, char *buf, size_t cap)
 
 /* ---- texts of key files --------------------------------------------------------------------- */
 
-/* A text being read line by line; @line is the line now, trimmed, terminated. */
-typedef struct Lines {
-    const char *name;
-    const char *at, *end;
-    unsigned number;
-    char line[KEY_LINE_MAX];
-} Lines;
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* "NAME:LINE: MESSAGE". Returns @r. */
-static int lines_fail(const Lines *l, int r, const char *message, char *error, size_t error_cap)
-{
-    (void)snprintf(error, error_cap, "%s:%u: %s", l->name, l->number, message);
-    return r;
-}
-
-/* Trims [*start, *end) at both ends. */
-static void trim(const char **start, const char **end)
-{
-    while (*start < *end && is_space(**start))
-        ++*start;
-    while (*start < *end && is_space((*end)[-1]))
-        --*end;
-}
-
-/* Next line that says something, neither empty nor a comment: 1; 0 at the end; -EINVAL. */
-static int lines_next(Lines *l, char *error, size_t error_cap)
-{
-    while (l->at < l->end) {
-        const char *start = l->at;
-        const char *newline = memchr(start, '\n', (size_t)(l->end - start));
-        const char *end = newline ? newline : l->end;
-        l->at = newline ? newline + 1 : l->end;
-        l->number++;
-        trim(&start, &end);
-        size_t n = (size_t)(end - start);
-        if (n == 0 || *start == '#')
-            continue;
-        if (n >= sizeof l->line)
-            return lines_fail(l, -EINVAL, "the line is too long", error, error_cap);
-        if (memchr(start, '\0', n))
-            return lines_fail(l, -EINVAL, "a zero byte: is this a text file?", error, error_cap);
-        memcpy(l->line, start, n);
-        l->line[n] = '\0';
-        return 1;
-    }
-    return 0;
-}
-
 /* "[group]": copies the name. */
 static int parse_group(const char *line, char *group, size_t cap)
 {
@@ -290,14 +238,14 @@ static int parse_pair(char *line, char **ret_key, char **ret_value)
     if (!equals)
         return -EINVAL;
     const char *start = line, *end = equals;
-    trim(&start, &end);
+    lines_trim(&start, &end);
     if (start == end || memchr(start, ' ', (size_t)(end - start)) ||
         memchr(start, '\t', (size_t)(end - start)))
         return -EINVAL;
     line[end - line] = '\0';
     *ret_key = line;
     *ret_value = equals + 1;
-    while (is_space(**ret_value))
+    while (lines_is_space(**ret_value))
         ++*ret_value;
     return 0;
 }
@@ -314,11 +262,12 @@ static int tell_line(const Lines *l, const KeyLine *line, KeyFileFn fn, void *ct
 int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn, void *ctx,
                    char *error, size_t error_cap)
 {
-    Lines l = {.name = name, .at = text, .end = len ? text + len : text};
+    Lines l;
     char group[64] = "";
     char *key, *value;
     int r;
 
+    lines_begin(&l, name, text, len);
     while ((r = lines_next(&l, error, error_cap)) > 0) {
         if (*l.line == '[') {
             if (parse_group(l.line, group, sizeof group) != 0)
@@ -337,76 +286,5 @@ int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn,
         if (r != 0)
             return r;
     }
-    return r;
-}
-
-static int hex_digit(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-static int parse_key_line(const char *line, uint8_t key[KEY_BYTES])
-{
-    if (strlen(line) != (size_t)KEY_BYTES * 2)
-        return -EINVAL;
-    for (size_t i = 0; i < KEY_BYTES; i++) {
-        int high = hex_digit(line[2 * i]), low = hex_digit(line[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return -EINVAL;
-        key[i] = (uint8_t)(high << 4 | low);
-    }
-    return 0;
-}
-
-static int parse_keys(Lines *l, uint8_t keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count, char *error,
-                      size_t error_cap)
-{
-    unsigned count = 0;
-    int r;
-
-    while ((r = lines_next(l, error, error_cap)) > 0) {
-        if (count == KEYS_MAX)
-            return lines_fail(l, -EINVAL, "more than two keys; remove the oldest", error,
-                              error_cap);
-        if (parse_key_line(l->line, keys[count++]) != 0)
-            return lines_fail(l, -EINVAL, "expected 64 hexadecimal digits", error, error_cap);
-    }
-    if (r == 0 && count == 0) {
-        (void)snprintf(error, error_cap, "%s: holds no key; make one with: dodo keygen > %s",
-                       l->name, l->name);
-        return -EINVAL;
-    }
-    *ret_count = count;
-    return r;
-}
-
-/* Of secrets that are no longer needed: not optimized away. */
-static void wipe(void *p, size_t n)
-{
-    memset(p, 0, n);
-    __asm__ volatile("" : : "r"(p) : "memory");
-}
-
-int cluster_key_parse(const char *name, const char *text, size_t len,
-                      uint8_t ret_keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count, char *error,
-                      size_t error_cap)
-{
-    Lines l = {.name = name, .at = text, .end = len ? text + len : text};
-    uint8_t keys[KEYS_MAX][KEY_BYTES] = {0};
-    unsigned count;
-
-    int r = parse_keys(&l, keys, &count, error, error_cap);
-    if (r == 0) {
-        memcpy(ret_keys, keys, sizeof keys);
-        *ret_count = count;
-    }
-    wipe(keys, sizeof keys);
-    wipe(l.line, sizeof l.line);
     return r;
 }

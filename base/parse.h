@@ -37,7 +37,7 @@ char *format_time(uint64_t ns, char *buf, size_t cap);
  * @error (without file and line; they are put before it). What @fn is given is borrowed until it
  * returns. 0; -errno of open/read or of @fn; -EFBIG; -EINVAL for a syntax error. @error gets
  * "FILE:LINE: what to do". */
-enum { KEY_FILE_MAX = 65536, KEY_LINE_MAX = 5120, KEY_ERROR_MAX = 512 };
+enum { KEY_ERROR_MAX = 512 };
 typedef struct KeyLine {
     const char *group;
     const char *key, *value; /* NULL: the line of the group itself */
@@ -48,16 +48,5 @@ int key_file_read(const char *path, KeyFileFn fn, void *ctx, char *error, size_t
 /* The same for a text in memory that came from @name. Pure. */
 int key_text_parse(const char *name, const char *text, size_t len, KeyFileFn fn, void *ctx,
                    char *error, size_t error_cap);
-
-/* A cluster key file: 64 hexadecimal digits a line, one or two lines, "#" comment lines; readable
- * by owner and perhaps group, never by others (-EACCES). Results and @error as of key_file_read();
- * on failure the keys are untouched. */
-enum { KEY_BYTES = 32, KEYS_MAX = 2 };
-int cluster_key_read(const char *path, uint8_t ret_keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count,
-                     char *error, size_t error_cap);
-/* The same for a text in memory that came from @name. Pure. */
-int cluster_key_parse(const char *name, const char *text, size_t len,
-                      uint8_t ret_keys[KEYS_MAX][KEY_BYTES], unsigned *ret_count, char *error,
-                      size_t error_cap);
 
 #endif

@@ -23,23 +23,14 @@
 
 int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX])
 {
-    uint8_t keys[KEYS_MAX][KEY_BYTES];
-    unsigned count = 0;
     *ret = (ClusterKeys){.count = 0};
     if (!o->key)
         return 0;
-    int res = cluster_key_read(o->key, keys, &count, error, CONFIG_ERROR_MAX);
+    int res = cluster_key_read(o->key, ret->keys, &ret->count, error, CONFIG_ERROR_MAX);
     if (res == -ENOENT)
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "there is no key file %s; make it with: dodo keygen %s", o->key, o->key);
-    if (res < 0)
-        return res;
-    static_assert((int)KEYS_MAX == (int)CLUSTER_KEYS_MAX && sizeof keys == sizeof ret->keys,
-                  "a key file's keys are the endpoint's");
-    ret->count = count;
-    memcpy(ret->keys, keys, sizeof keys);
-    explicit_bzero(keys, sizeof keys);
-    return 0;
+    return res;
 }
 
 static int read_keys(const CommonOptions *o, EndpointConfig *ret, char *error)

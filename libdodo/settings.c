@@ -89,7 +89,6 @@ static void take_defaults(Settings *s)
 
 static int load_keys(Settings *s, char *error)
 {
-    uint8_t keys[KEYS_MAX][KEY_BYTES];
     if (!*s->key) {
         if (s->manager.kind == ADDR_NONE || addr_is_loopback(&s->manager) || s->insecure)
             return 0;
@@ -97,13 +96,7 @@ static int load_keys(Settings *s, char *error)
                        "no cluster key: name one with DODO_KEY=FILE (or set DODO_INSECURE=1)");
         return -EACCES;
     }
-    int result = cluster_key_read(s->key, keys, &s->keys_count, error, SETTINGS_ERROR_MAX);
-    if (result < 0)
-        return result;
-    for (unsigned i = 0; i < s->keys_count; i++)
-        memcpy(s->keys[i].bytes, keys[i], KEY_BYTES);
-    explicit_bzero(keys, sizeof keys);
-    return 0;
+    return cluster_key_read(s->key, s->keys, &s->keys_count, error, SETTINGS_ERROR_MAX);
 }
 
 int settings_load(Settings *s, char error[SETTINGS_ERROR_MAX])

@@ -20,13 +20,11 @@
 #include <stdint.h>
 
 #include "base/env.h"
+#include "proto/conf/cluster_key.h"
 #include "proto/wire.h"
 
-enum { CLUSTER_KEY_SIZE = 32, CLUSTER_KEYS_MAX = 2, SESSION_REPLAY_WINDOW = 4096 };
+enum { SESSION_REPLAY_WINDOW = 4096 };
 
-typedef struct ClusterKey {
-    uint8_t bytes[CLUSTER_KEY_SIZE];
-} ClusterKey;
 /* Not 0 (unless out of memory); public, reveals nothing of the key. */
 uint32_t cluster_key_id(const ClusterKey *k);
 

@@ -11,12 +11,12 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
-#include "base/parse.h"
 #include "daemon/config.h"
 #include "daemon/start.h"
+#include "proto/conf/cluster_key.h"
 #include "tools/command.h"
 
-enum { KEY_TEXT_SIZE = 2 * KEY_BYTES + 1 }; /* digits, and the end of the line */
+enum { KEY_TEXT_SIZE = 2 * CLUSTER_KEY_SIZE + 1 }; /* digits, and the end of the line */
 
 static const ConfigProgram program = {
     .name = "dodo keygen",
@@ -29,7 +29,7 @@ static const ConfigProgram program = {
 
 static void make_text(char text[KEY_TEXT_SIZE])
 {
-    uint8_t key[KEY_BYTES];
+    uint8_t key[CLUSTER_KEY_SIZE];
     os_random(NULL, key, sizeof key);
     for (size_t i = 0; i < sizeof key; i++)
         (void)snprintf(text + 2 * i, 3, "%02x", key[i]);

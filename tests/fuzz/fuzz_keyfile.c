@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/lines.h"
 #include "base/parse.h"
+#include "proto/conf/cluster_key.h"
 #include "proto/conf/conf.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -66,7 +68,7 @@ static int take_key(void *ctx, const KeyLine *l, char *error, size_t error_cap)
         return 0;
     FUZZ_CHECK(*key && !strpbrk(key, " \t=\n") && !strchr(value, '\n'));
     FUZZ_CHECK(is_trimmed(key) && is_trimmed(value));
-    FUZZ_CHECK(strlen(key) + strlen(value) < KEY_LINE_MAX);
+    FUZZ_CHECK(strlen(key) + strlen(value) < LINES_LINE_MAX);
     try_size(value);
     try_time(value);
     try_numbers(value);
@@ -109,11 +111,12 @@ static void try_conf(const char *text, size_t size)
 
 static void try_cluster_key(const char *text, size_t size)
 {
-    uint8_t keys[KEYS_MAX][KEY_BYTES];
+    ClusterKey keys[CLUSTER_KEYS_MAX];
     unsigned count = 0;
     char error[64] = "";
     int r = cluster_key_parse("KEY", text, size, keys, &count, error, sizeof error);
-    FUZZ_CHECK(r == 0 ? count >= 1 && count <= KEYS_MAX : r == -EINVAL && *error && count == 0);
+    FUZZ_CHECK(r == 0 ? count >= 1 && count <= CLUSTER_KEYS_MAX
+                      : r == -EINVAL && *error && count == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "base/parse.h"
 #include "tests/lib/case.h"
 
@@ -417,15 +418,15 @@ TEST(key_text_parse__zero_byte_is_refused)
 
 TEST(key_text_parse__line_limit)
 {
-    static char text[2 * KEY_LINE_MAX];
+    static char text[2 * LINES_LINE_MAX];
     Story story;
     char error[256];
-    for (size_t len = KEY_LINE_MAX - 1; len <= KEY_LINE_MAX; len++) {
+    for (size_t len = LINES_LINE_MAX - 1; len <= LINES_LINE_MAX; len++) {
         int n = snprintf(text, sizeof text, "[a]\n  k=");
         memset(text + n, 'v', len - 2);
         (void)snprintf(text + n + len - 2, 3, " \n"); /* trimmed before it is measured */
         int r = parse_text(text, strlen(text), &story, error, sizeof error);
-        assert_int_equal(r, len < KEY_LINE_MAX ? 0 : -EINVAL);
+        assert_int_equal(r, len < LINES_LINE_MAX ? 0 : -EINVAL);
         if (r == 0)
             assert_int_equal(strlen(story.text), len + 3); /* a|k|vvv...; */
         else
@@ -442,55 +443,5 @@ TEST(key_text_parse__group_limit)
         (void)snprintf(text, sizeof text, "[%0*d]\nk=v\n", len, 1);
         assert_int_equal(parse_text(text, strlen(text), &story, error, sizeof error),
                          len == 63 ? 0 : -EINVAL);
-    }
-}
-
-#define DIGITS_A "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-#define DIGITS_B "FFfe0000000000000000000000000000000000000000000000000000000000Aa"
-
-TEST(cluster_key_parse__table)
-{
-    static const struct {
-        const char *text;
-        int result;
-        unsigned count;
-        const char *error;
-    } cases[] = {
-        {DIGITS_A, 0, 1, "none"},
-        {DIGITS_A "\n", 0, 1, "none"},
-        {"# a key\n\n  " DIGITS_A "\t\r\n# end\n", 0, 1, "none"},
-        {DIGITS_A "\n" DIGITS_B "\n", 0, 2, "none"},
-        {"", -EINVAL, 0, "KEY: holds no key; make one with: dodo keygen > KEY"},
-        {"# none\n", -EINVAL, 0, "KEY: holds no key; make one with: dodo keygen > KEY"},
-        {DIGITS_A "\n" DIGITS_A "\n" DIGITS_A "\n", -EINVAL, 0,
-         "KEY:3: more than two keys; remove the oldest"},
-        {DIGITS_A "0\n", -EINVAL, 0, "KEY:1: expected 64 hexadecimal digits"},
-        {DIGITS_A "\n0001\n", -EINVAL, 0, "KEY:2: expected 64 hexadecimal digits"},
-        {"g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", -EINVAL, 0,
-         "KEY:1: expected 64 hexadecimal digits"},
-        {"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1:", -EINVAL, 0,
-         "KEY:1: expected 64 hexadecimal digits"},
-        {DIGITS_A " " DIGITS_B, -EINVAL, 0, "KEY:1: expected 64 hexadecimal digits"},
-    };
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        uint8_t keys[KEYS_MAX][KEY_BYTES], before[KEYS_MAX][KEY_BYTES];
-        char error[256] = "none";
-        unsigned count = 77;
-        memset(keys, 0xa5, sizeof keys);
-        memset(before, 0xa5, sizeof before);
-        assert_int_equal(cluster_key_parse("KEY", cases[i].text, strlen(cases[i].text), keys,
-                                           &count, error, sizeof error),
-                         cases[i].result);
-        assert_string_equal(error, cases[i].error);
-        assert_int_equal(count, cases[i].result ? 77 : cases[i].count);
-        if (cases[i].result) {
-            assert_memory_equal(keys, before, sizeof keys);
-            continue;
-        }
-        for (unsigned b = 0; b < KEY_BYTES; b++)
-            assert_int_equal(keys[0][b], b);
-        assert_int_equal(keys[1][0], count == 2 ? 0xff : 0);
-        assert_int_equal(keys[1][1], count == 2 ? 0xfe : 0);
-        assert_int_equal(keys[1][KEY_BYTES - 1], count == 2 ? 0xaa : 0);
     }
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/lines.h"
+
+void text_file_wipe(TextFile *t)
+{
+    if (t->bytes)
+        explicit_bzero(t->bytes, LINES_FILE_MAX);
+    free(t->bytes);
+}
+
+int text_file_fail(const char *path, int r, char *error, size_t error_cap)
+{
+    char buf[128];
+    (void)snprintf(error, error_cap, "%s: %s", path, strerror_r(-r, buf, sizeof buf));
+    return r;
+}
+
+static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t error_cap)
+{
+    char extra; /* the byte that would be one too many */
+
+    ret->bytes = malloc(LINES_FILE_MAX);
+    if (!ret->bytes)
+        return text_file_fail(path, -ENOMEM, error, error_cap);
+    for (;;) {
+        size_t room = LINES_FILE_MAX - ret->len;
+        ssize_t n = read(fd, room ? ret->bytes + ret->len : &extra, room ? room : 1);
+        if (n == 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return text_file_fail(path, -errno, error, error_cap);
+        if (n > 0 && room == 0)
+            break;
+        if (n > 0)
+            ret->len += (size_t)n;
+    }
+    (void)snprintf(error, error_cap, "%s: larger than %d bytes; is this the right file?", path,
+                   LINES_FILE_MAX);
+    return -EFBIG;
+}
+
+int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
+                   size_t error_cap)
+{
+    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (check ? O_NONBLOCK : 0);
+    CLEANUP_CLOSE int fd = open(path, flags);
+
+    if (fd < 0)
+        return text_file_fail(path, -errno, error, error_cap);
+    int r = check ? check(path, fd, error, error_cap) : 0;
+    return r == 0 ? read_all(path, fd, ret, error, error_cap) : r;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Small text files, whole in memory. What is in them may be secret: it is wiped. */
+#ifndef DODO_BASE_TEXT_FILE_H
+#define DODO_BASE_TEXT_FILE_H
+
+#include <stddef.h>
+
+typedef struct TextFile {
+    char *bytes;
+    size_t len;
+} TextFile;
+
+/* Whether the open file is to be read: 0, or -errno with @error. */
+typedef int (*TextFileCheck)(const char *path, int fd, char *error, size_t error_cap);
+
+/* All of it, at most LINES_FILE_MAX bytes. With a @check (or NULL) nothing is waited for that is no
+ * file. 0; -errno; -EFBIG; @error says what to do. Zero @ret first, and wipe it in any case. */
+int text_file_read(const char *path, TextFileCheck check, TextFile *ret, char *error,
+                   size_t error_cap);
+void text_file_wipe(TextFile *t);
+
+/* @error gets the text of -@r. Returns @r. */
+int text_file_fail(const char *path, int r, char *error, size_t error_cap);
+
+#endif
