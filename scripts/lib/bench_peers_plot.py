@@ -4,6 +4,7 @@ import math
 import statistics
 
 from bench_peers_data import ORDER, p50, size_text
+from plot import axis, legend, line, panel, picture, text
 
 COLOURS = {'dodo': '#c1121f', 'dodo-spin': '#f08080', 'dodo-sealed': '#7b2cbf',
            'udp-spin': '#999999', 'udp-sealed': '#b8a1d9', 'tcp': '#000000',
@@ -17,16 +18,6 @@ def y_of(ratio):
     low, high = math.log(TICKS[0]), math.log(TICKS[-1])
     at = (math.log(min(max(ratio, TICKS[0]), TICKS[-1])) - low) / (high - low)
     return HEIGHT * (1 - at)
-
-
-def text(x, y, words, anchor='middle', size=11, colour='#000'):
-    return ('<text x="%.1f" y="%.1f" text-anchor="%s" font-size="%d" fill="%s">%s</text>'
-            % (x, y, anchor, size, colour, words))
-
-
-def line(x1, y1, x2, y2, colour, width=1.0):
-    return ('<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>'
-            % (x1, y1, x2, y2, colour, width))
 
 
 def series(rows, sizes, who, x_of):
@@ -46,7 +37,7 @@ def series(rows, sizes, who, x_of):
     return out
 
 
-def panel(table, mtu, op):
+def calls(table, mtu, op):
     rows = {key[3]: row for key, row in table.items()
             if key[1:3] == (mtu, op) and key[4] == 1 and 'udp' in row}
     sizes = sorted(rows)
@@ -54,10 +45,7 @@ def panel(table, mtu, op):
 
     def x_of(size):
         return step * (sizes.index(size) + 0.5)
-    out = [text(WIDTH / 2, -10, '%ss, MTU %d' % (op, mtu), size=13)]
-    for tick in TICKS:
-        out.append(line(0, y_of(tick), WIDTH, y_of(tick), '#000' if tick == 1 else '#ddd'))
-        out.append(text(-6, y_of(tick) + 4, '%g' % tick, 'end'))
+    out = [text(WIDTH / 2, -10, '%ss, MTU %d' % (op, mtu), size=13), *axis(TICKS, WIDTH, y_of)]
     out += [text(x_of(s), HEIGHT + 16, size_text(s)) for s in sizes]
     for who in ORDER:
         if who in COLOURS:
@@ -68,19 +56,13 @@ def panel(table, mtu, op):
 def write(table, path):
     whos = [w for w in ORDER if w in COLOURS and any(w in row for row in table.values())]
     width, height = 2 * (WIDTH + GAP) + LEFT + LEGEND, 2 * (HEIGHT + GAP) + TOP
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" '
-           'font-family="sans-serif">' % (width, height, width, height),
-           '<title>Time of a call in times of raw UDP\'s of the same shape: medians of rounds, '
-           'bars from the lowest to the highest round</title>',
-           '<rect width="100%" height="100%" fill="#fff"/>']
+    out = []
     for i, (mtu, op) in enumerate(PANELS):
-        out.append('<g transform="translate(%d,%d)">' % (
-            LEFT + i % 2 * (WIDTH + GAP), TOP + i // 2 * (HEIGHT + GAP)))
-        out += panel(table, mtu, op) + ['</g>']
-    x = LEFT + 2 * (WIDTH + GAP)
-    out.append(text(x - 20, TOP, 'times raw UDP, p50', 'start', 12))
-    for i, who in enumerate(whos):
-        y = TOP + 24 + 18 * i
-        out += [line(x - 20, y - 4, x, y - 4, COLOURS[who], 3), text(x + 6, y, who, 'start')]
+        out += panel(LEFT + i % 2 * (WIDTH + GAP), TOP + i // 2 * (HEIGHT + GAP),
+                     calls(table, mtu, op))
+    x = LEFT + 2 * (WIDTH + GAP) - 20
+    out += [text(x, TOP, 'times raw UDP, p50', 'start', 12),
+            *legend(x, TOP + 20, [(COLOURS[who], 3, who) for who in whos])]
     with open(path, 'w', encoding='utf-8') as f:
-        f.write('\n'.join(out + ['</svg>', '']))
+        f.write(picture(width, height, 'Time of a call in times of raw UDP\'s of the same shape: '
+                        'medians of rounds, bars from the lowest to the highest round', out))

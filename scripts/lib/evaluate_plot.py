@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The plot of scripts/evaluate: bars of speedup, beside the ideal and what the paper has. Pure."""
 from evaluate_plan import PROFILES
+from plot import axis, legend, line, panel, picture, text
 
 BAR, GAP, HEIGHT, LEFT, TOP, BELOW = 14, 12, 190, 46, 30, 104
 DODO, IDEAL, PAPER = "#c1121f", "#9aa5b1", "#1f6fb4"
-
-
-def text(x, y, words, anchor="middle", size=11, more=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}"{more}>{words}</text>'
-
-
-def line(x1, y1, x2, y2, colour, width=1.0):
-    return (f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" '
-            f'stroke-width="{width:g}"/>')
 
 
 def bar(x, top, colour):
@@ -33,7 +25,7 @@ def bars(x, row, y_of):
     return out
 
 
-def panel(title, table):
+def speedups(title, table):
     most = max(max(s.high for s in (r.speedup, r.ideal) if s) for r in table)
     paper = [max(r.paper()) for r in table if r.cell.stage.profile.timed and r.paper()]
     most = max([most, 1.5, *paper]) * 1.05
@@ -43,9 +35,7 @@ def panel(title, table):
         return HEIGHT * (1 - value / most)
     width = len(table) * (2 * BAR + GAP) + GAP
     out = [text(0, -12, title, "start", 13)]
-    for i in range(int(most / step) + 1):
-        out += [line(0, y_of(i * step), width, y_of(i * step), "#ddd"),
-                text(-6, y_of(i * step) + 4, f"{i * step:g}", "end")]
+    out += axis([i * step for i in range(int(most / step) + 1)], width, y_of)
     for i, row in enumerate(table):
         out += bars(GAP + i * (2 * BAR + GAP), row, y_of)
     out.append(line(0, y_of(1), width, y_of(1), "#000"))
@@ -57,17 +47,11 @@ def svg(table):
     for profile in PROFILES.values():
         mine = [r for r in table if r.cell.stage.profile == profile]
         if mine:
-            panels.append(panel(profile.title, mine))
+            panels.append(speedups(profile.title, mine))
     width = LEFT + max([w for _, w in panels], default=0) + 150
     height = len(panels) * (TOP + HEIGHT + BELOW) + 10
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-           f'viewBox="0 0 {width} {height}" font-family="sans-serif">',
-           "<title>Speedup over the disk alone: medians, from the lowest to the highest repetition</title>",
-           '<rect width="100%" height="100%" fill="#fff"/>']
+    out = []
     for i, (drawn, _) in enumerate(panels):
-        out += [f'<g transform="translate({LEFT},{TOP + i * (TOP + HEIGHT + BELOW)})">', *drawn, "</g>"]
-    x = width - 140
-    for i, (colour, words) in enumerate(((DODO, "speedup by Dodo"), (IDEAL, "ideal"), (PAPER, "the paper's"))):
-        out += [line(x, TOP + 18 * i, x + 20, TOP + 18 * i, colour, 8 if i < 2 else 2.5),
-                text(x + 26, TOP + 4 + 18 * i, words, "start")]
-    return "\n".join([*out, "</svg>", ""])
+        out += panel(LEFT, TOP + i * (TOP + HEIGHT + BELOW), drawn)
+    out += legend(width - 140, TOP, [(DODO, 8, "speedup by Dodo"), (IDEAL, 8, "ideal"), (PAPER, 2.5, "the paper's")])
+    return picture(width, height, "Speedup over the disk alone: medians, from the lowest to the highest repetition", out)
