@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the tests of the client's core run in: a manager that answers as each test wants and the
- * real core of an imd's data thread, on a clock of the test's own. The file is an array. A test
- * file includes this once. */
+ * real core of an imd's data thread, on a clock of the test's own. The file is an array. */
 #ifndef DODO_TESTS_CLIENT_FIXTURE_H
 #define DODO_TESTS_CLIENT_FIXTURE_H
 
@@ -20,14 +19,9 @@
 #include "imd/data.h"
 #include "libdodo/core.h"
 
-#ifndef CLIENT_FILE_BYTES /* a test of more than one window of a transfer needs more */
-#define CLIENT_FILE_BYTES (1 << 20)
-#endif
-#ifndef CLIENT_BLOCK_SUM /* checks would hide what other tests are there for */
-#define CLIENT_BLOCK_SUM NULL
-#endif
 enum {
-    FILE_BYTES = CLIENT_FILE_BYTES,
+    FILE_BYTES = 1 << 20,
+    FILE_BYTES_MAX = 3 << 20, /* for tests of more than one window of a transfer */
     POOL_BYTES = 4 << 20,
     CONTROL_PORT = 4711, /* of the imd, as the manager tells it */
     STRIPE_BYTES = 64 << 10,
@@ -54,7 +48,7 @@ typedef struct World {
     ImdData *data;
     uint8_t pool[POOL_BYTES];
     uint64_t pool_used;
-    uint8_t file[FILE_BYTES];
+    uint8_t file[FILE_BYTES_MAX];
     size_t file_size;
     Datagram queue[QUEUE_MAX];
     unsigned head, tail;
@@ -99,554 +93,55 @@ typedef struct World {
     size_t path_mtu; /* larger datagrams vanish between client and imd; 0: none does */
 } World;
 
-static World w;
-static int the_file;
-
-static void rng(void *ctx, void *buf, size_t len)
-{
-    (void)ctx;
-    for (size_t i = 0; i < len; i++) {
-        w.random = w.random * 6364136223846793005ull + 1442695040888963407ull;
-        ((uint8_t *)buf)[i] = (uint8_t)(w.random >> 56);
-    }
-}
+extern World w;
+extern int the_file;
 
 /* ---- the wires ------------------------------------------------------------------------------ */
 
-static Addr addr_of(unsigned host)
-{
-    return addr_sim((uint16_t)host, 1);
-}
 enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_CLIENT = 10 };
-
-static void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len)
-{
-    assert_true(len <= DATAGRAM_MAX);
-    if (w.path_mtu && len > w.path_mtu && (from.host[0] == HOST_IMD || to->host[0] == HOST_IMD))
-        return;
-    Datagram *last = &w.queue[(w.tail + QUEUE_MAX - 1) % QUEUE_MAX];
-    if (w.joins && w.tail > w.head && from.host[0] == HOST_IMD && addr_equal(&last->from, &from) &&
-        addr_equal(&last->to, to) && len <= last->segment && last->len % last->segment == 0 &&
-        last->len + len <= DATAGRAM_MAX) { /* as GRO does */
-        memcpy(last->bytes + last->len, bytes, len);
-        last->len += len;
-        w.joined++;
-        return;
-    }
-    Datagram *d = &w.queue[w.tail++ % QUEUE_MAX];
-    d->segment = len;
-    assert_true(w.tail - w.head <= QUEUE_MAX);
-    d->from = from;
-    d->to = *to;
-    d->len = len;
-    memcpy(d->bytes, bytes, len);
-    w.datagrams++;
-}
-
-static void sink_datagram(void *ctx, const Addr *to, const uint8_t *bytes, size_t len)
-{
-    wire(addr_of(HOST_CLIENT + (unsigned)(uintptr_t)ctx), to, bytes, len);
-}
-
-static void send_burst(Endpoint *e, Addr from, Session *s, const Burst *b)
-{
-    uint8_t payload[DATAGRAM_MAX], datagram[DATAGRAM_MAX];
-    for (unsigned i = 0; i < 64; i++) {
-        if (!(b->want >> i & 1))
-            continue;
-        size_t n = burst_payload(b, i, payload);
-        wire(from, &s->peer, datagram, endpoint_seal(e, s, b->type, payload, n, datagram));
-    }
-}
-
-static void sink_burst(void *ctx, Session *s, const Burst *b)
-{
-    unsigned i = (unsigned)(uintptr_t)ctx;
-    send_burst(channel_endpoint(w.channels[i]), addr_of(HOST_CLIENT + i), s, b);
-}
-
-static size_t sink_datagram_max(void *ctx, const Addr *to)
-{
-    (void)ctx, (void)to;
-    return w.datagram_max ? w.datagram_max : 1472;
-}
-
-static void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len)
-{
-    uint8_t datagram[DATAGRAM_MAX];
-    Session *s = session;
-    (void)ctx;
-    wire(addr_of(HOST_IMD), &s->peer, datagram,
-         endpoint_seal(w.imd, s, type, payload, len, datagram));
-}
-
-static void imd_burst(void *ctx, void *session, const Burst *b)
-{
-    (void)ctx;
-    w.segment = b->segment;
-    send_burst(w.imd, addr_of(HOST_IMD), session, b);
-}
-
-static void imd_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
-{
-    imd_message(ctx, session, WIRE_PROBE_ACK, payload, len);
-}
-
-/* ---- the manager ---------------------------------------------------------------------------- */
-
-static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
-{
-    OpOpen open;
-    assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
-    w.opens++;
-    w.avoided = open.avoid_count;
-    for (unsigned i = 0; i < open.avoid_count; i++) { /* of one that this world had, each once */
-        assert_in_range(open.avoid[i], w.first_epoch, w.epoch);
-        for (unsigned k = 0; k < i; k++)
-            assert_true(open.avoid[k] != open.avoid[i]);
-    }
-    if (w.limited && w.room == 0)
-        *ret_status = STATUS_NO_MEMORY;
-    if (*ret_status != STATUS_OK)
-        return 0;
-    w.room--;
-    if (w.reuse) {
-        OpOpenReply kept = {
-            .host = addr_of(HOST_IMD), .reused = true, .control_port = CONTROL_PORT};
-        imd_data_reopen(w.data, w.last.region, ++w.last.opening, &w.last.capability);
-        kept.address = w.last;
-        return wire_open_reply_encode(&kept, body);
-    }
-    ImdRegion region = {
-        .region = ++w.regions, .opening = 1, .pool_offset = w.pool_used, .len = open.len};
-    rng(NULL, &region.capability, sizeof region.capability);
-    w.pool_used += (open.len + 4095) / 4096 * 4096;
-    assert_true(w.pool_used <= POOL_BYTES);
-    assert_int_equal(imd_data_add(w.data, &region), 0);
-    const Addr network = {.kind = ADDR_IP4, .port = 7701, .host = {10, 0, 0, 9}};
-    OpOpenReply reply = {.host = w.elsewhere ? network : addr_of(HOST_IMD),
-                         .address = {w.epoch, region.region, 1, region.capability},
-                         .control_port = CONTROL_PORT};
-    w.last = reply.address;
-    return wire_open_reply_encode(&reply, body);
-}
-
-static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
-{
-    OpClose close;
-    OpAliveReply alive = {.flags = w.want_list ? ALIVE_WANT_LIST : 0};
-    switch (q->op) {
-    case OP_OPEN:
-        *ret_status = w.open_status;
-        return manager_open(q, body, ret_status);
-    case OP_CLOSE:
-        assert_int_equal(wire_close_decode(q->body, q->body_len, &close), 0);
-        w.closes++;
-        w.releases += close.mode == CLOSE_RELEASE;
-        *ret_status = w.close_gone > 0 ? STATUS_GONE : w.close_status;
-        w.close_gone -= w.close_gone > 0;
-        w.manager_dead |= w.close_last == 1;
-        w.close_last -= w.close_last > 0;
-        return 0;
-    case OP_ALIVE:
-        w.alives++;
-        w.want_list = false;
-        return wire_alive_reply_encode(&alive, body);
-    case OP_REPORT:
-        w.reports++;
-        assert_int_equal(wire_report_decode(q->body, q->body_len, &w.report), 0);
-        return 0;
-    case OP_CLAIM:
-        w.claims++;
-        assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);
-        return 0;
-    default:
-        return 0;
-    }
-}
-
-static void manager_request(Session *s, const uint8_t *payload, size_t len)
-{
-    WireRequest q;
-    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX], datagram[DATAGRAM_MAX];
-    uint16_t status = STATUS_OK;
-    assert_int_equal(wire_request_decode(payload, len, &q), 0);
-    size_t n = manager_answer(&q, body, &status);
-    WireReply reply = {.id = q.id, .op = q.op, .status = status, .body = body, .body_len = n};
-    n = wire_reply_encode(&reply, out);
-    wire(addr_of(HOST_MANAGER), &s->peer, datagram,
-         endpoint_seal(w.manager, s, WIRE_REPLY, out, n, datagram));
-}
+void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len);
+void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len);
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-static void imd_refuse(const EndpointInput *in)
-{
-    WireRead m;
-    assert_int_equal(wire_read_decode(in->payload, in->payload_len, &m), 0);
-    WireData answer = {.ask = m.ask, .index = WIRE_INDEX_NONE, .status = w.refuse};
-    uint8_t out[WIRE_DATA_HEADER_SIZE];
-    imd_message(NULL, in->session, WIRE_DATA, out, wire_data_encode_header(&answer, out));
-}
-
-static void imd_input(const EndpointInput *in)
-{
-    WireRead m;
-    bool asks = in->type == WIRE_READ || in->type == WIRE_WRITE;
-    bool busy = w.trickle_ns && asks && w.now < w.trickle_at;
-    if (asks && !busy)
-        w.trickle_at = w.now + w.trickle_ns;
-    imd_data_pace(w.data, busy);
-    if (w.refuse && in->type == WIRE_READ)
-        imd_refuse(in);
-    else if (busy && in->type == WIRE_READ &&
-             wire_read_decode(in->payload, in->payload_len, &m) == 0)
-        imd_data_busy(w.data, in->session, &m);
-    else
-        imd_data_input(w.data, in->session, in->type, in->payload, in->payload_len, w.now);
-}
-
-static void server_input(Endpoint *e, unsigned host, Datagram *d)
-{
-    EndpointInput in;
-    if (endpoint_input(e, &d->from, d->bytes, d->len, w.now, &in) == ENDPOINT_MESSAGE) {
-        if (host == HOST_IMD)
-            imd_input(&in);
-        else if (in.type == WIRE_REQUEST)
-            manager_request(in.session, in.payload, in.payload_len);
-    }
-    if (in.reply_len)
-        wire(addr_of(host), &d->from, in.reply, in.reply_len);
-}
-
-static void deliver(Datagram *d)
-{
-    unsigned host = d->to.host[0];
-    if (host == HOST_MANAGER && !w.manager_dead)
-        server_input(w.manager, host, d);
-    else if (host == HOST_IMD && !w.imd_dead)
-        server_input(w.imd, host, d);
-    else if (host >= HOST_CLIENT)
-        channel_input_joined(w.channels[host - HOST_CLIENT], &d->from, d->bytes, d->len, d->segment,
-                             w.now);
-}
-
-static Stamp file_stamp_now(void)
-{
-    if (w.stamp.size)
-        return w.stamp;
-    return (Stamp){.size = w.file_size, .mtime_ns = 5, .ctime_ns = w.stamp_moved ? 6 : 5};
-}
-
-static void do_file(Call *call)
-{
-    FileResult r = {0};
-    size_t left = call->file_offset < w.file_size ? w.file_size - call->file_offset : 0;
-    bool hit = call->file_offset >= w.error_from;
-    if (call->need == NEED_FILE_READ && w.read_error && hit) {
-        r = (FileResult){.count = -1, .error = w.read_error};
-    } else if (call->need == NEED_FILE_READ) {
-        r.count = (ssize_t)(call->file_len < left ? call->file_len : left);
-        memcpy(call->file_buf, w.file + call->file_offset, (size_t)r.count);
-        w.file_bytes += (uint64_t)r.count;
-    } else if (call->need == NEED_FILE_WRITE) {
-        call_file_taken(call);
-        size_t n = w.write_short && w.write_short < call->file_len ? w.write_short : call->file_len;
-        if (w.write_error && hit)
-            r = (FileResult){.count = -1, .error = w.write_error};
-        else
-            memcpy(w.file + call->file_offset, call->file_buf, (size_t)(r.count = (ssize_t)n));
-    } else if (call->need == NEED_FILE_SYNC) {
-        w.syncs++;
-        if (w.sync_error)
-            r = (FileResult){.count = -1, .error = w.sync_error};
-    } else if (call->need == NEED_CHECKS_SAVE) {
-        assert_true(call->file_len <= sizeof w.record);
-        memcpy(w.record, call->file_buf, w.record_len = call->file_len);
-    } else if (call->need == NEED_CHECKS_LOAD) {
-        assert_true(w.record_len <= call->file_len);
-        memcpy(call->file_buf, w.record, w.record_len);
-        r.count = (ssize_t)w.record_len;
-    } else if (call->need == NEED_FILE_STAMP) {
-        r.stamp = file_stamp_now();
-        r.taken_ns = w.stamp_taken_ns ? w.stamp_taken_ns : UINT64_MAX / 2;
-        r.granule_ns = NS_PER_MS;
-        r.lease = w.lease;
-    }
-    call_file_done(call, &r, w.now);
-}
-
-static void channel_run(unsigned i)
-{
-    if (i != w.asleep || i == 0)
-        channel_step(w.channels[i], w.now);
-}
-
-static uint64_t channel_next_ns(unsigned i)
-{
-    return i != w.asleep || i == 0 ? channel_deadline(w.channels[i]) : TIME_NEVER;
-}
-
+void deliver(Datagram *d);
+Stamp file_stamp_now(void);
+void do_file(Call *call);
+void channel_run(unsigned i);
 /* Until nothing is on the wires and no timer is due before @until. */
-static void run_until(uint64_t until)
-{
-    for (unsigned guard = 0; guard < 200000; guard++) {
-        for (unsigned i = 0; i < CHANNELS; i++)
-            channel_run(i);
-        if (w.head != w.tail) {
-            Datagram d = w.queue[w.head++ % QUEUE_MAX];
-            w.now += w.datagram_ns ? w.datagram_ns : 1000;
-            deliver(&d);
-            continue;
-        }
-        uint64_t next = TIME_NEVER;
-        for (unsigned i = 0; i < CHANNELS; i++)
-            next = min_u64(next, channel_next_ns(i));
-        if (next > until)
-            return;
-        if (next > w.now)
-            w.now = next;
-    }
-    fail_msg("the world does not come to rest");
-}
-
-static bool file_needed(const Call *call)
-{
-    return call->need >= NEED_FILE_READ && call->need <= NEED_FILE_STAMP;
-}
-
+void run_until(uint64_t until);
+bool file_needed(const Call *call);
 /* Of the calls on a channel, the core's own among them. */
-static Call *next_file_needed(Channel *ch)
-{
-    Call *call = NULL;
-    while ((call = channel_next(ch, call)) && !file_needed(call))
-        ;
-    return call;
-}
-
+Call *next_file_needed(Channel *ch);
 /* The next datagram, or the next timer. */
-static void pump(void)
-{
-    if (w.head != w.tail) {
-        Datagram d = w.queue[w.head++ % QUEUE_MAX];
-        w.now += w.datagram_ns ? w.datagram_ns : 1000;
-        deliver(&d);
-        return;
-    }
-    uint64_t next = TIME_NEVER;
-    for (unsigned i = 0; i < CHANNELS; i++)
-        next = min_u64(next, channel_next_ns(i));
-    assert_int_not_equal(next, TIME_NEVER);
-    if (next > w.now)
-        w.now = next;
-}
-
+void pump(void);
 /* Moves all on until the call is over or one of its channel needs its file. Returns that one. */
-static Call *run_to_file(const Call *call)
-{
-    for (unsigned guard = 0; call->need != NEED_NOTHING && guard < 100000; guard++) {
-        Call *needs = next_file_needed(call->channel);
-        if (needs)
-            return needs;
-        for (unsigned i = 0; i < CHANNELS; i++)
-            channel_run(i);
-        if (call->need != NEED_NOTHING && !next_file_needed(call->channel))
-            pump();
-    }
-    assert_int_equal(call->need, NEED_NOTHING);
-    return NULL;
-}
-
+Call *run_to_file(const Call *call);
 /* One call to its end. */
-static ssize_t finish(Call *call)
-{
-    for (Call *needs; (needs = run_to_file(call));)
-        do_file(needs);
-    return call->result;
-}
-
-static inline void settle(void)
-{
-    run_until(w.now + 10 * NS_PER_MS);
-}
+ssize_t finish(Call *call);
+void settle(void);
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-static int fail_error;
-static const char *fail_reason;
-
-static ssize_t done(Call *call)
-{
-    ssize_t result = finish(call);
-    fail_error = call->error;
-    fail_reason = call->reason;
-    assert_true(client_check(w.client));
-    return result;
-}
-
-static int open_at(uint64_t len, uint64_t offset, unsigned flags)
-{
-    Call call;
-    FileGiven given = {
-        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
-    call_open_start(&call, w.channels[1], &given, len, offset, flags, w.now);
-    return (int)done(&call);
-}
-
-static ssize_t read_at(int rd, off_t offset, void *buf, size_t len)
-{
-    Call call;
-    call_read_start(&call, w.channels[1], rd, offset, buf, len, w.now);
-    return done(&call);
-}
-
-static inline ssize_t write_at(int rd, off_t offset, const void *buf, size_t len)
-{
-    Call call;
-    call_write_start(&call, w.channels[1], rd, offset, buf, len, w.now);
-    return done(&call);
-}
-
-static inline ssize_t close_rd(int rd)
-{
-    Call call;
-    call_close_start(&call, w.channels[1], rd, w.now);
-    return done(&call);
-}
-
-static ClientRegionInfo info(int rd)
-{
-    ClientRegionInfo i;
-    assert_int_equal(client_region_info(w.client, rd, &i), 0);
-    return i;
-}
-
-static inline ClientStats stats(void)
-{
-    ClientStats s;
-    client_stats(w.client, &s);
-    return s;
-}
-
-static inline unsigned calls_on(Channel *ch)
-{
-    unsigned n = 0;
-    for (Call *call = NULL; (call = channel_next(ch, call));)
-        n++;
-    return n;
-}
-
-static void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
-{
-    static uint8_t buf[FILE_BYTES];
-    assert_int_equal(read_at(rd, offset, buf, len), len);
-    assert_memory_equal(buf, w.file + region_offset + offset, len);
-}
+extern int fail_error;
+extern const char *fail_reason;
+ssize_t done(Call *call);
+int open_at(uint64_t len, uint64_t offset, unsigned flags);
+ssize_t read_at(int rd, off_t offset, void *buf, size_t len);
+ssize_t write_at(int rd, off_t offset, const void *buf, size_t len);
+ssize_t close_rd(int rd);
+ClientRegionInfo info(int rd);
+ClientStats stats(void);
+unsigned calls_on(Channel *ch);
+void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len);
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
-/* Calls that are blocked may go on. */
-static void hook_wake(void *ctx)
-{
-    (void)ctx;
-    w.wakes++;
-}
-
-static void hook_wake_background(void *ctx)
-{
-    (void)ctx;
-    w.background_wakes++;
-}
-
-static void hook_release(void *ctx, void *file)
-{
-    (void)ctx;
-    assert_ptr_equal(file, &the_file);
-    w.released++;
-}
-
-static Endpoint *endpoint(uint8_t role, uint8_t self, uint64_t epoch)
-{
-    Env env = {.random = rng};
-    EndpointConfig config = {.cluster = 1,
-                             .role = role,
-                             .self = {{self}},
-                             .epoch = epoch,
-                             .sessions_max = 16,
-                             .half_open_max = 16,
-                             .hello_retry_ns = 50 * NS_PER_MS};
-    return endpoint_new(&config, &env);
-}
-
-static void imd_start(uint64_t epoch)
-{
-    w.epoch = epoch;
-    w.first_epoch = w.first_epoch ? w.first_epoch : epoch;
-    Env env = {.random = rng};
-    ImdDataConfig config = {.epoch = epoch,
-                            .pool = w.pool,
-                            .pool_bytes = POOL_BYTES,
-                            .writes_max = 64,
-                            .fills_max = 64,
-                            .grant_bytes = 1 << 20};
-    ImdDataSink sink = {.message = imd_message, .burst = imd_burst, .probe_ack = imd_probe_ack};
-    w.imd = endpoint(ROLE_IMD, (uint8_t)epoch, epoch);
-    w.data = imd_data_new(&config, &env, &sink);
-}
-
-static void imd_stop(void)
-{
-    endpoint_free(w.imd);
-    imd_data_free(w.data);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    memset(&w, 0, sizeof w);
-    w.lease = LEASE_GRANTED;
-    w.now = NS_PER_S;
-    w.random = 4711;
-    w.file_size = FILE_BYTES;
-    for (size_t i = 0; i < FILE_BYTES; i++)
-        w.file[i] = (uint8_t)(i * 7 + (i >> 9));
-    Env env = {.random = rng};
-    ClientConfig config = {.manager = addr_of(HOST_MANAGER),
-                           .self = {{9}},
-                           .refraction_ns = 5 * NS_PER_S,
-                           .refraction_max_ns = 60 * NS_PER_S,
-                           .transfer_deadline_ns = NS_PER_S,
-                           .alive_ns = 5 * NS_PER_S,
-                           .reopen_ns = 2 * NS_PER_S,
-                           .request = {50 * NS_PER_MS, 2 * NS_PER_S, 5 * NS_PER_S},
-                           .credit_cap_bytes = 1 << 20,
-                           .regions_max = 3000,
-                           .fill_queue_bytes = 4 << 20,
-                           .stripe_bytes = STRIPE_BYTES,
-                           .block_sum = CLIENT_BLOCK_SUM};
-    ClientHooks hooks = {
-        .wake = hook_wake, .wake_background = hook_wake_background, .file_release = hook_release};
-    w.client = client_new(&config, &env, &hooks);
-    for (unsigned i = 0; i < CHANNELS; i++) {
-        ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
-        w.channels[i] =
-            channel_new(w.client, endpoint(ROLE_CLIENT, 9, 0), &sink, i == 2 ? 64 : 1, i == 0);
-        assert_non_null(w.channels[i]);
-    }
-    w.manager = endpoint(ROLE_CMD, 1, 0);
-    imd_start(77);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < CHANNELS; i++)
-        channel_free(w.channels[i]);
-    client_free(w.client);
-    endpoint_free(w.manager);
-    imd_stop();
-    return 0;
-}
+void imd_start(uint64_t epoch);
+void imd_stop(void);
+/* Checks (@block_sum) would hide what most tests are there for. */
+void set_up_with(size_t file_bytes, BlockSumFn *block_sum);
+int set_up(void **state);
+int tear_down(void **state);
 
 #endif

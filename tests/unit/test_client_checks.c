@@ -3,7 +3,6 @@
  * test's to change; after a fill the file is changed behind Dodo's back, which shows where bytes
  * come from. */
 #include "base/cleanup.h"
-#define CLIENT_BLOCK_SUM blocksum
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
@@ -42,7 +41,14 @@ static void file_restore(void)
 
 /* ---- reads of parts of blocks --------------------------------------------------------------- */
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+static int set_up_checked(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, blocksum);
+    return 0;
+}
+
+#define CASE(name) TEST_WITH(name, set_up_checked, tear_down)
 
 /* Whole blocks are asked for: wherever it begins, a read of small buffers asks for each block once,
  * as a read of one buffer does. */

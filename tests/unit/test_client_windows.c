@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What needs a file of several megabytes: writes of several windows, and what becomes of those that
  * are over when the file's half fails; the size of an extent. */
-#define CLIENT_FILE_BYTES (3 << 20)
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
@@ -49,7 +48,14 @@ static int write_into_second_window(Call *call)
     return rd;
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+static int set_up_large(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES_MAX, NULL);
+    return 0;
+}
+
+#define CASE(name) TEST_WITH(name, set_up_large, tear_down)
 
 CASE(windows__all_are_voided_when_the_file_fails)
 {
@@ -82,13 +88,13 @@ CASE(windows__all_are_voided_when_the_file_takes_less)
 /* ---- extents -------------------------------------------------------------------------------- */
 
 /* Of a long hint a read brings its own megabyte alone; the rest stays announced on both sides. */
-TEST_WITH(announced__no_more_than_a_megabyte, set_up, tear_down)
+CASE(announced__no_more_than_a_megabyte)
 {
     enum { MIB = 1 << 20, PIECE = 64 * WIRE_BLOCK_SIZE };
     static uint8_t byte;
     Call reader;
-    int rd = open_at(FILE_BYTES, 0, 0);
-    assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES), 0);
+    int rd = open_at(FILE_BYTES_MAX, 0, 0);
+    assert_int_equal(client_prefetch(w.client, rd, 0, FILE_BYTES_MAX), 0);
     call_read_start(&reader, w.channels[1], rd, MIB + 5, &byte, 1, w.now);
     for (uint64_t at = MIB; at < 2 * MIB; at += PIECE) {
         Call *needs = run_to_file(&reader);
@@ -102,6 +108,6 @@ TEST_WITH(announced__no_more_than_a_megabyte, set_up, tear_down)
     uint64_t in_background = 0;
     for (Call *needs; settle(), (needs = next_file_needed(w.channels[0])); do_file(needs))
         in_background += needs->file_len;
-    assert_int_equal(in_background, FILE_BYTES - MIB);
-    assert_int_equal(info(rd).filled_bytes, FILE_BYTES);
+    assert_int_equal(in_background, FILE_BYTES_MAX - MIB);
+    assert_int_equal(info(rd).filled_bytes, FILE_BYTES_MAX);
 }
