@@ -29,7 +29,7 @@ static struct World {
     double console_idle;
     unsigned starts, beats, statuses, others, requests, terminates;
     int start_result;
-    MonitorStatus said;
+    MonitorStatus said, exact, coarse; /* when it was last asked */
 } w;
 
 /* ---- what it does ---------------------------------------------------------------------------- */
@@ -86,6 +86,8 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     assert_int_equal(type, WIRE_REQUEST);
     assert_int_equal(wire_request_decode(payload, len, &w.asked), 0);
     assert_int_equal(wire_host_decode(w.asked.body, w.asked.body_len, &w.host), 0);
+    monitor_status(w.node.monitor, w.now_ns, &w.exact);
+    monitor_status_coarse(w.node.monitor, w.now_ns, &w.coarse);
     w.requests++;
 }
 
@@ -235,6 +237,17 @@ CASE(beat__is_not_made_up_for)
     assert_int_equal(w.beats, before + 1);
 }
 
+/* Nobody looks any more, and no memory is read: the time alone ends it. */
+CASE(start__that_takes_too_long_is_ended)
+{
+    begin(false, false);
+    pass(5 * MINUTE + 2 * NS_PER_S, false);
+    assert_int_equal(w.starts, 1);
+    w.now_ns += MONITOR_START_DEADLINE_NS;
+    node_step(&w.node, w.now_ns);
+    assert_int_equal(w.terminates, 1);
+}
+
 CASE(start__that_fails_is_an_end)
 {
     begin(false, false);
@@ -287,6 +300,7 @@ CASE(manager__hears_of_each_state)
     come_back();
     assert_int_equal(w.requests, before + 1);
     assert_int_equal(w.host.state, HOST_OWNER_BUSY);
+    assert_int_equal(node_deadline(&w.node), manager_link_deadline(&w.link)); /* once more */
     answer();
     end();
     assert_int_equal(w.host.state, HOST_OWNER_BUSY);
@@ -305,21 +319,14 @@ CASE(manager__hears_it_again_at_each_beat)
 CASE(manager__hears_times_as_far_as_the_owner_wants)
 {
     for (unsigned full = 0; full < 2; full++) {
-        MonitorStatus exact, coarse;
         lend(true, full);
         come_back();
         answer();
         end();
         pass(2 * MINUTE, true);
-        monitor_status(w.node.monitor, w.now_ns, &exact);
-        monitor_status_coarse(w.node.monitor, w.now_ns, &coarse);
-        assert_string_not_equal(exact.reason, coarse.reason);
-        w.now_ns = w.link.tell_ns;
-        node_step(&w.node, w.now_ns);
-        monitor_status(w.node.monitor, w.now_ns, &exact);
-        monitor_status_coarse(w.node.monitor, w.now_ns, &coarse);
-        assert_string_equal(w.host.reason.text, full ? exact.reason : coarse.reason);
-        assert_string_equal(w.said.reason, exact.reason); /* the log is the owner's */
+        assert_string_not_equal(w.exact.reason, w.coarse.reason);
+        assert_string_equal(w.host.reason.text, full ? w.exact.reason : w.coarse.reason);
+        assert_string_equal(w.said.reason, w.exact.reason); /* the log is the owner's */
         (void)tear_down(NULL);
     }
     w = (struct World){0};
@@ -365,7 +372,11 @@ CASE(leave__waits_for_a_silent_manager_so_long)
     uint64_t until = w.now_ns + usual.leave_deadline_ns + NODE_LEAVE_NS;
     node_leave(&w.node, w.now_ns);
     end();
-    assert_true(node_deadline(&w.node) <= until);
+    for (; w.now_ns < until; w.now_ns += NS_PER_MS) {
+        node_step(&w.node, w.now_ns);
+        assert_false(node_finished(&w.node, w.now_ns));
+        assert_true(node_deadline(&w.node) <= until);
+    }
     assert_false(node_finished(&w.node, until - 1));
     assert_true(node_finished(&w.node, until));
 }
