@@ -13,7 +13,7 @@
 #include "cmd/journal.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
-#include "daemon/port.h"
+#include "daemon/port_log.h"
 #include "daemon/start.h"
 
 struct Cmd {
@@ -49,7 +49,7 @@ static void on_closed(void *ctx, Session *s)
     manager_session_closed(cmd->manager, s);
 }
 
-static const PortOps port_ops = {.message = on_message, .closed = on_closed};
+static const PortOps port_ops = {.message = on_message, .closed = on_closed, .event = port_log};
 
 static void on_event(void *ctx, const ManagerEvent *e)
 {
@@ -146,6 +146,7 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
     const CmdOptions *o = cmd->options;
     const Addr *const addresses[] = {&o->listen};
     const TransportOptions transport = {.receive_bytes = o->receive_bytes};
+    const Env env = os_env();
     EndpointConfig config;
     Transport *t;
     int res = start_identity(&o->common, addresses, 1, &config, error);
@@ -156,7 +157,7 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
     config.sessions_max = (unsigned)o->sessions_max;
     res = start_listen(&o->listen, &transport, &t, error);
     if (res == 0) {
-        res = port_open(&cmd->port, t, &config, &port_ops, cmd);
+        res = port_open(&cmd->port, t, &config, &env, &port_ops, cmd);
         if (res < 0) {
             t = transport_close(t);
             (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");

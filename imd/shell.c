@@ -13,6 +13,7 @@
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
+#include "daemon/port_log.h"
 #include "daemon/sandbox.h"
 #include "daemon/start.h"
 #include "imd/memory.h"
@@ -180,7 +181,8 @@ static void on_closed(void *ctx, Session *s)
     member_closed(&imd->member, s);
 }
 
-static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
+static const PortOps port_ops = {
+    .message = on_message, .up = on_up, .closed = on_closed, .event = port_log};
 
 static void on_socket(void *ctx)
 {
@@ -350,6 +352,7 @@ static const LoopOps loop_ops = {
 static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
 {
     const TransportOptions transport = {.receive_bytes = CONTROL_RECEIVE_BYTES};
+    const Env env = os_env();
     EndpointConfig config = *identity;
     Transport *t;
     int res = start_listen(&imd->options->listen, &transport, &t, error);
@@ -357,7 +360,7 @@ static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
         return res;
     config.sessions_max = CONTROL_SESSIONS_MAX;
     config.half_open_max = CONTROL_SESSIONS_MAX;
-    res = port_open(&imd->port, t, &config, &port_ops, imd);
+    res = port_open(&imd->port, t, &config, &env, &port_ops, imd);
     if (res < 0) {
         t = transport_close(t);
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control socket");

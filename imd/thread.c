@@ -13,6 +13,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
+#include "daemon/port_log.h"
 
 enum {
     LOOK_BATCHES = 4,     /* taken in between two answers, at most */
@@ -59,7 +60,7 @@ static void on_closed(void *ctx, Session *s)
     serve_closed(&((ImdThread *)ctx)->serve, s);
 }
 
-static const PortOps port_ops = {.message = on_message, .closed = on_closed};
+static const PortOps port_ops = {.message = on_message, .closed = on_closed, .event = port_log};
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
@@ -235,7 +236,7 @@ int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *tran
                                   .leave_deadline_ns = config->leave_deadline_ns,
                                   .pace = config->pace};
     if (!t->scratch || serve_init(&t->serve, &serve, &env, &sink) < 0 ||
-        port_open(&t->port, transport, &config->endpoint, &port_ops, t) != 0) {
+        port_open(&t->port, transport, &config->endpoint, &env, &port_ops, t) != 0) {
         imd_thread_deinit(t);
         return -ENOMEM;
     }

@@ -12,12 +12,12 @@
 
 #include "base/spin.h"
 #include "daemon/mailbox.h"
-#include "daemon/port.h"
 #include "daemon/start.h"
 #include "imd/control.h"
 #include "imd/data.h"
 #include "imd/serve.h"
 #include "usocket/burst_send.h"
+#include "usocket/port.h"
 
 /* A command on its way to the thread, and back with its result. */
 typedef struct ImdOrder {

@@ -12,7 +12,7 @@
 #include "base/os.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
-#include "daemon/port.h"
+#include "daemon/port_log.h"
 #include "daemon/start.h"
 #include "rmd/child.h"
 #include "rmd/looker.h"
@@ -228,7 +228,8 @@ static void on_closed(void *ctx, Session *s)
     manager_link_closed(&rmd->link, s);
 }
 
-static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
+static const PortOps port_ops = {
+    .message = on_message, .up = on_up, .closed = on_closed, .event = port_log};
 
 /* ---- after anything that happened ------------------------------------------------------------ */
 
@@ -385,6 +386,7 @@ static int open_port(Rmd *rmd, char *error)
     const Addr *const addresses[] = {&o->listen, &o->common.manager};
     const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
     const ManagerLinkSink link_sink = {.message = on_output, .news = on_link_news, .ctx = rmd};
+    const Env env = os_env();
     EndpointConfig config;
     Transport *t;
     int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &config, error);
@@ -395,7 +397,7 @@ static int open_port(Rmd *rmd, char *error)
     os_random(NULL, &config.self, sizeof config.self);
     res = start_listen(&o->listen, &transport, &t, error);
     if (res == 0) {
-        res = port_open(&rmd->port, t, &config, &port_ops, rmd);
+        res = port_open(&rmd->port, t, &config, &env, &port_ops, rmd);
         if (res < 0) {
             t = transport_close(t);
             (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");

@@ -8,6 +8,7 @@
 #include "base/os.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
+#include "daemon/port_log.h"
 #include "daemon/start.h"
 
 static const uint64_t PING_AGAIN_NS = 200 * NS_PER_MS;
@@ -57,7 +58,8 @@ static void on_closed(void *ctx, Session *s)
         c->session = NULL;
 }
 
-static const PortOps port_ops = {.message = on_message, .up = on_up, .closed = on_closed};
+static const PortOps port_ops = {
+    .message = on_message, .up = on_up, .closed = on_closed, .event = port_log};
 
 /* Waits until @until_ns for datagrams and takes them in. */
 static void wait_and_receive(ToolClient *c, uint64_t until_ns)
@@ -86,6 +88,7 @@ static int open_port(ToolClient *c, const ToolOptions *o, char *error)
 {
     const Addr *const addresses[] = {&c->peer};
     const Addr any = {.kind = c->peer.kind};
+    const Env env = os_env();
     EndpointConfig config;
     Transport *t;
     int res = start_identity(&o->common, addresses, 1, &config, error);
@@ -97,7 +100,7 @@ static int open_port(ToolClient *c, const ToolOptions *o, char *error)
     os_random(NULL, &config.self, sizeof config.self);
     res = transport_udp_open(&any, NULL, &t); /* who only asks may leave the address to the route */
     if (res == 0) {
-        res = port_open(&c->port, t, &config, &port_ops, c);
+        res = port_open(&c->port, t, &config, &env, &port_ops, c);
         if (res < 0)
             t = transport_close(t);
     }

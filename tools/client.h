@@ -5,8 +5,8 @@
 #define DODO_TOOLS_CLIENT_H
 
 #include "daemon/config.h"
-#include "daemon/port.h"
 #include "proto/request.h"
+#include "usocket/port.h"
 
 typedef struct ToolOptions {
     CommonOptions common; /* first */

@@ -10,9 +10,9 @@
 
 #include "base/os.h"
 #include "proto/conf/defaults.h"
-#include "daemon/port.h"
 #include "proto/request.h"
 #include "tests/lib/case.h"
+#include "usocket/port.h"
 
 enum { OUTPUT_MAX = 2 * EXPLAIN_MAX, PATIENCE_NS_STEP = 5 * 1000000 };
 #define PATIENCE_NS (200 * NS_PER_S)
@@ -76,10 +76,11 @@ static int set_up(void **state)
                              .sessions_max = 8,
                              .half_open_max = 8,
                              .hello_retry_ns = NS_PER_S};
+    const Env env = os_env();
     Transport *t;
     assert_non_null(r);
     assert_int_equal(transport_udp_open(&any, NULL, &t), 0);
-    assert_int_equal(port_open(&r->port, t, &config, &port_ops, r), 0);
+    assert_int_equal(port_open(&r->port, t, &config, &env, &port_ops, r), 0);
     *state = r;
     return 0;
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Two ports on an in-process pair: sessions come up by themselves, more messages than the queue
- * holds arrive in order, and nothing is sent on a session that is not up. */
-#include <stdio.h>
+ * holds arrive in order, nothing is sent on a session that is not up, and what goes wrong becomes
+ * one event. */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/os.h"
 #include "base/time.h"
-#include "daemon/port.h"
 #include "tests/lib/case.h"
-#include "tests/lib/stderr_text.h"
+#include "usocket/port.h"
 
 typedef struct End {
     Port port;
@@ -19,6 +17,8 @@ typedef struct End {
     uint8_t types[3 * PORT_QUEUE];
     uint32_t numbers[3 * PORT_QUEUE];
     uint64_t pong_epoch;
+    unsigned events;
+    PortEvent event; /* the last one */
 } End;
 
 static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
@@ -48,10 +48,19 @@ static void on_closed(void *ctx, Session *s)
     ((End *)ctx)->closed++;
 }
 
-static const PortOps ops = {.message = on_message, .up = on_up, .closed = on_closed};
+static void on_event(void *ctx, const PortEvent *event)
+{
+    End *e = ctx;
+    e->events++;
+    e->event = *event;
+}
+
+static const PortOps ops = {
+    .message = on_message, .up = on_up, .closed = on_closed, .event = on_event};
 
 static void open_ends(End e[2], Transport *pair[2])
 {
+    const Env env = os_env();
     assert_int_equal(transport_pair_open(pair), 0);
     for (unsigned i = 0; i < 2; i++) {
         const EndpointConfig c = {.cluster = 3,
@@ -61,7 +70,7 @@ static void open_ends(End e[2], Transport *pair[2])
                                   .half_open_max = 2,
                                   .hello_retry_ns = NS_PER_S};
         e[i] = (End){.ups = 0};
-        assert_int_equal(port_open(&e[i].port, pair[i], &c, &ops, &e[i]), 0);
+        assert_int_equal(port_open(&e[i].port, pair[i], &c, &env, &ops, &e[i]), 0);
     }
 }
 
@@ -148,17 +157,14 @@ TEST(closed__the_owner_is_informed)
     assert_int_equal(e[0].closed, 1); /* not at the end */
 }
 
-/* Lines on standard error while @fn runs. */
-static unsigned lines_of(void (*fn)(Port *p, uint64_t now_ns), Port *p, uint64_t now_ns)
+/* A datagram of @h, without a seal, from e[1]'s transport to e[0]. */
+static void send_raw(Transport *pair[2], const WireHeader *h)
 {
-    StderrText s = stderr_catch();
-    fn(p, now_ns);
-    return stderr_lines(&s, "");
-}
-
-static void receive(Port *p, uint64_t now_ns)
-{
-    (void)port_receive(p, now_ns);
+    uint8_t bytes[WIRE_HEADER_SIZE];
+    const struct iovec iov = {bytes, sizeof bytes};
+    const TransportSend send = {.to = &pair[0]->local, .iov = &iov, .iov_count = 1};
+    wire_header_encode(h, bytes);
+    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
 }
 
 /* Once in a while, and only of what has come since. */
@@ -169,19 +175,52 @@ TEST(complaint__is_not_repeated_without_reason)
     open_ends(e, pair);
     Port *p = &e[0].port;
     uint64_t now = os_now_ns();
-    uint8_t foreign[WIRE_HEADER_SIZE];
-    const WireHeader h = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = 4, .tag = 1};
-    const struct iovec iov = {foreign, sizeof foreign};
-    const TransportSend send = {.to = &pair[0]->local, .iov = &iov, .iov_count = 1};
-    wire_header_encode(&h, foreign);
-    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
-    assert_int_equal(lines_of(receive, p, now), 1);
-    assert_int_equal(lines_of(receive, p, now + 60 * NS_PER_S), 0);
-    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
-    assert_int_equal(lines_of(receive, p, now + 61 * NS_PER_S), 1);
-    assert_int_equal(pair[1]->ops->send(pair[1], &send, 1), 0);
-    assert_int_equal(lines_of(receive, p, now + 62 * NS_PER_S), 0); /* too soon */
+    const WireHeader foreign = {.version = WIRE_VERSION, .type = WIRE_PING, .cluster = 4, .tag = 1};
+    send_raw(pair, &foreign);
+    (void)port_receive(p, now);
+    assert_int_equal(e[0].events, 1);
+    assert_int_equal(e[0].event.kind, PORT_CLUSTER);
+    assert_int_equal(e[0].event.datagrams, 1);
+    (void)port_receive(p, now + 60 * NS_PER_S);
+    assert_int_equal(e[0].events, 1);
+    send_raw(pair, &foreign);
+    (void)port_receive(p, now + 61 * NS_PER_S);
+    assert_int_equal(e[0].events, 2);
+    send_raw(pair, &foreign);
+    (void)port_receive(p, now + 62 * NS_PER_S); /* too soon */
+    assert_int_equal(e[0].events, 2);
     close_ends(e);
+}
+
+TEST(complaint__of_another_version_says_which)
+{
+    static End e[2];
+    Transport *pair[2];
+    open_ends(e, pair);
+    send_raw(pair, &(WireHeader){.version = WIRE_VERSION + 1, .type = WIRE_PING, .cluster = 3});
+    (void)port_receive(&e[0].port, os_now_ns());
+    assert_int_equal(e[0].events, 1);
+    assert_int_equal(e[0].event.kind, PORT_VERSION);
+    assert_int_equal(e[0].event.version, WIRE_VERSION + 1);
+    close_ends(e);
+}
+
+TEST(complaint__of_another_key_says_who)
+{
+    static End e[2];
+    Transport *pair[2];
+    const Env env = os_env();
+    const EndpointConfig keyed = {
+        .cluster = 3, .keys = {{{1}}}, .keys_count = 1, .sessions_max = 1};
+    assert_int_equal(transport_pair_open(pair), 0);
+    assert_int_equal(port_open(&e[0].port, pair[0], &keyed, &env, &ops, &e[0]), 0);
+    send_raw(pair, &(WireHeader){.version = WIRE_VERSION, .type = WIRE_PING, .cluster = 3});
+    (void)port_receive(&e[0].port, os_now_ns());
+    assert_int_equal(e[0].events, 1);
+    assert_int_equal(e[0].event.kind, PORT_DENIED);
+    assert_true(addr_equal(&e[0].event.address, &pair[1]->local));
+    port_close(&e[0].port);
+    (void)transport_close(pair[1]);
 }
 
 /* Whether anything leaves this host; the pair's ends count nothing by themselves. */
@@ -199,13 +238,18 @@ TEST(way__is_noticed_when_it_goes_and_comes)
     port_expire(p, ++now);
     assert_false(port_is_cut_off(p));
     pair[0]->astray++;
+    pair[0]->astray_error = 5;
     port_expire(p, ++now);
     assert_true(port_is_cut_off(p));
+    assert_int_equal(e[0].event.kind, PORT_CUT_OFF);
+    assert_int_equal(e[0].event.error, 5);
     port_expire(p, ++now); /* nothing was sent */
     assert_true(port_is_cut_off(p));
     pair[0]->sent++;
     port_expire(p, ++now);
     assert_false(port_is_cut_off(p));
+    assert_int_equal(e[0].event.kind, PORT_REACHES_AGAIN);
+    assert_int_equal(e[0].events, 2);
     close_ends(e);
 }
 
@@ -213,10 +257,11 @@ TEST(way__of_an_address_that_comes_late)
 {
     static End e[2];
     Transport *pair[2];
+    const Env env = os_env();
     assert_int_equal(transport_pair_open(pair), 0);
     const EndpointConfig c = {.cluster = 3, .role = ROLE_TOOL, .self = {{1}}, .sessions_max = 1};
     pair[0]->late = true;
-    assert_int_equal(port_open(&e[0].port, pair[0], &c, &ops, &e[0]), 0);
+    assert_int_equal(port_open(&e[0].port, pair[0], &c, &env, &ops, &e[0]), 0);
     assert_true(port_is_cut_off(&e[0].port));
     pair[0]->sent++;
     port_expire(&e[0].port, os_now_ns());

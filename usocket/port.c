@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/port.h"
+#include "usocket/port.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/os.h"
 #include "base/time.h"
-#include "daemon/log.h"
 
 static const uint64_t COMPLAIN_EVERY_NS = 10 * NS_PER_S;
+
+static void tell(const Port *p, const PortEvent *e)
+{
+    if (p->ops->event)
+        p->ops->event(p->ctx, e);
+}
 
 static void on_close(void *ctx, Session *s)
 {
@@ -20,12 +23,11 @@ static void on_close(void *ctx, Session *s)
         p->ops->closed(p->ctx, s);
 }
 
-int port_open(Port *p, Transport *transport, const EndpointConfig *config, const PortOps *ops,
-              void *ctx)
+int port_open(Port *p, Transport *transport, const EndpointConfig *config, const Env *env,
+              const PortOps *ops, void *ctx)
 {
-    const Env env = os_env();
     *p = (Port){.ops = ops, .ctx = ctx};
-    p->endpoint = endpoint_new(config, &env);
+    p->endpoint = endpoint_new(config, env);
     p->buffers = malloc((size_t)PORT_BATCH * TRANSPORT_RECV_MAX);
     p->queue = malloc(PORT_QUEUE * sizeof *p->queue);
     if (!p->endpoint || !p->buffers || !p->queue) {
@@ -46,7 +48,9 @@ void port_close(Port *p)
     if (p->endpoint)
         endpoint_on_close(p->endpoint, NULL, NULL);
     p->endpoint = endpoint_free(p->endpoint);
-    p->transport = transport_close(p->transport);
+    if (p->transport)
+        p->transport->ops->close(p->transport);
+    p->transport = NULL;
     free(p->buffers);
     free(p->queue);
     p->buffers = NULL;
@@ -69,21 +73,17 @@ void port_flush(Port *p)
     p->queue_count = 0;
     int res = p->transport->ops->send(p->transport, sends, n);
     if (res < 0)
-        log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
+        tell(p, &(PortEvent){.kind = PORT_SEND_FAILED, .error = -res});
 }
 
-static void log_way(const Port *p, bool cut)
+static void tell_way(const Port *p)
 {
-    char text[ADDR_TEXT_MAX];
-    (void)addr_format(&p->transport->local, text, sizeof text);
-    if (cut)
-        log_event(
-            LOG_LEVEL_WARN, "cut_off",
-            "local=%s error=\"%s\" fix=\"is it still an address of this host, with a route to "
-            "the others? see ip addr, ip route\"",
-            text, strerror(p->transport->astray_error));
-    else
-        log_event(LOG_LEVEL_INFO, "reaches_others_again", "local=%s", text);
+    PortEvent e = {.kind = PORT_REACHES_AGAIN, .address = p->transport->local};
+    if (p->way.cut) {
+        e.kind = PORT_CUT_OFF;
+        e.error = p->transport->astray_error;
+    }
+    tell(p, &e);
 }
 
 /* One peer without a route does not count, as long as others are reached. */
@@ -97,7 +97,7 @@ static void mind_way(Port *p, uint64_t now_ns)
         return;
     p->way.cut = !sent;
     p->way.from_ns = time_add(now_ns, COMPLAIN_EVERY_NS);
-    log_way(p, p->way.cut);
+    tell_way(p);
 }
 
 static PortDatagram *next_datagram(Port *p, const Addr *to)
@@ -142,20 +142,16 @@ static void complain(Port *p, uint64_t now_ns)
     const EndpointCounters *c = endpoint_counters(p->endpoint), *old = &p->complained;
     uint64_t version = c->version - old->version, cluster = c->cluster - old->cluster;
     uint64_t denied = denied_count(c) - denied_count(old);
-    char from[ADDR_TEXT_MAX];
     if (now_ns < p->complain_from_ns || (version | cluster | denied) == 0)
         return;
     if (version)
-        log_event(LOG_LEVEL_WARN, "version_mismatch",
-                  "theirs=%u ours=%d datagrams=%" PRIu64 " fix=\"install one version everywhere\"",
-                  endpoint_version_seen(p->endpoint), WIRE_VERSION, version);
+        tell(p, &(PortEvent){.kind = PORT_VERSION,
+                             .version = endpoint_version_seen(p->endpoint),
+                             .datagrams = version});
     if (cluster)
-        log_event(LOG_LEVEL_WARN, "other_cluster",
-                  "datagrams=%" PRIu64 " fix=\"give all parts the same cluster name\"", cluster);
+        tell(p, &(PortEvent){.kind = PORT_CLUSTER, .datagrams = cluster});
     if (denied)
-        log_event(LOG_LEVEL_WARN, "not_authentic",
-                  "datagrams=%" PRIu64 " last_from=%s fix=\"give all parts the same key file\"",
-                  denied, addr_format(&p->denied_from, from, sizeof from));
+        tell(p, &(PortEvent){.kind = PORT_DENIED, .datagrams = denied, .address = p->denied_from});
     p->complained = *c;
     p->complain_from_ns = time_add(now_ns, COMPLAIN_EVERY_NS);
 }
@@ -205,7 +201,7 @@ unsigned port_receive(Port *p, uint64_t now_ns)
     if (n <= 0)
         n = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
     if (n < 0)
-        log_event(LOG_LEVEL_ERROR, "receive_failed", "error=\"%s\"", strerror(-n));
+        tell(p, &(PortEvent){.kind = PORT_RECEIVE_FAILED, .error = -n});
     for (int i = 0; i < n; i++) {
         TransportReceive *r = &p->receives[i];
         size_t step = r->segment ? r->segment : r->len;

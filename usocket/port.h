@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A port: one transport and the endpoint whose sessions live on it. Takes datagrams in by batches,
  * gives messages to its owner, collects what is to be sent and sends it at the batch's end. No
- * memory is allocated after port_open(). Belongs to one thread. */
-#ifndef DODO_DAEMON_PORT_H
-#define DODO_DAEMON_PORT_H
+ * memory is allocated after port_open(). Belongs to one thread. Pure but for what the transport
+ * does: time comes in, and what there is to tell goes out as events. */
+#ifndef DODO_USOCKET_PORT_H
+#define DODO_USOCKET_PORT_H
 
 #include <stdint.h>
 
+#include "base/env.h"
 #include "proto/endpoint.h"
 #include "usocket/transport.h"
 
@@ -16,11 +18,31 @@ enum {
     PORT_DATAGRAM_MAX = WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX + WIRE_SEAL_OVERHEAD,
 };
 
+/* What an operator may want to know. The last four come now and then, with what has come since. */
+enum PortEventKind {
+    PORT_SEND_FAILED,    /* error */
+    PORT_RECEIVE_FAILED, /* error */
+    PORT_CUT_OFF,        /* error, address: nothing that is sent leaves this host */
+    PORT_REACHES_AGAIN,  /* address */
+    PORT_VERSION,        /* datagrams, version: of another one */
+    PORT_CLUSTER,        /* datagrams: for another cluster */
+    PORT_DENIED,         /* datagrams, address: not made with our key */
+};
+
+typedef struct PortEvent {
+    enum PortEventKind kind;
+    int error; /* as errno has it */
+    uint8_t version;
+    uint64_t datagrams;
+    Addr address; /* our own; PORT_DENIED: of who sent the last one */
+} PortEvent;
+
 typedef struct PortOps {
     void (*message)(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                     uint64_t now_ns);
     void (*up)(void *ctx, Session *s, uint64_t now_ns); /* NULL where nothing is initiated */
     void (*closed)(void *ctx, Session *s);              /* the session dies; NULL: nobody cares */
+    void (*event)(void *ctx, const PortEvent *e);       /* NULL: nobody cares */
 } PortOps;
 
 typedef struct PortDatagram {
@@ -39,20 +61,20 @@ typedef struct Port {
     unsigned queue_count;
     TransportReceive receives[PORT_BATCH];
     int came;                  /* messages that port_sleep() brought */
-    uint64_t complain_from_ns; /* no line in the log before then, see complain() */
+    uint64_t complain_from_ns; /* no event before then, see complain() */
     EndpointCounters complained;
     Addr denied_from; /* who last sent what was not made with our key */
     struct {
-        bool cut;              /* nothing that was sent has left this host, as last logged */
+        bool cut;              /* nothing that was sent has left this host, as last told */
         uint64_t sent, astray; /* the transport's, as last seen */
-        uint64_t from_ns;      /* no line in the log before then */
+        uint64_t from_ns;      /* no event before then */
     } way;
 } Port;
 
-/* @transport and the endpoint made of @config are the port's. 0, or -ENOMEM (then the transport
- * is the caller's still). */
-int port_open(Port *p, Transport *transport, const EndpointConfig *config, const PortOps *ops,
-              void *ctx);
+/* @transport and the endpoint made of @config and @env are the port's. 0, or -ENOMEM (then the
+ * transport is the caller's still). */
+int port_open(Port *p, Transport *transport, const EndpointConfig *config, const Env *env,
+              const PortOps *ops, void *ctx);
 void port_close(Port *p); /* also of a zeroed Port; no callbacks */
 
 /* Takes in one batch, calls the owner for each message, sends what came of it. Returns the
