@@ -146,8 +146,8 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
     const CmdOptions *o = cmd->options;
     const Addr *const addresses[] = {&o->listen};
     const TransportOptions transport = {.receive_bytes = o->receive_bytes};
-    const Env env = os_env();
     EndpointConfig config;
+    const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     int res = start_identity(&o->common, addresses, 1, &config, error);
     if (res < 0)
@@ -157,7 +157,7 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
     config.sessions_max = (unsigned)o->sessions_max;
     res = start_listen(&o->listen, &transport, &t, error);
     if (res == 0) {
-        res = port_open(&cmd->port, t, &config, &env, &port_ops, cmd);
+        res = port_open(&cmd->port, t, &port, &port_ops, cmd);
         if (res < 0) {
             t = transport_close(t);
             (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");

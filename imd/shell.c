@@ -352,15 +352,15 @@ static const LoopOps loop_ops = {
 static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
 {
     const TransportOptions transport = {.receive_bytes = CONTROL_RECEIVE_BYTES};
-    const Env env = os_env();
     EndpointConfig config = *identity;
+    const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     int res = start_listen(&imd->options->listen, &transport, &t, error);
     if (res < 0)
         return res;
     config.sessions_max = CONTROL_SESSIONS_MAX;
     config.half_open_max = CONTROL_SESSIONS_MAX;
-    res = port_open(&imd->port, t, &config, &env, &port_ops, imd);
+    res = port_open(&imd->port, t, &port, &port_ops, imd);
     if (res < 0) {
         t = transport_close(t);
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control socket");

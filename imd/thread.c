@@ -196,7 +196,7 @@ void imd_thread_turn(ImdThread *t)
 {
     find_work(t);
     uint64_t now = os_now_ns();
-    for (unsigned i = 0; i < LOOK_BATCHES && port_receive(&t->port, now) == PORT_BATCH; i++)
+    for (unsigned i = 0; i < LOOK_BATCHES && port_receive(&t->port, now) == t->port.room.batch; i++)
         ; /* what is left will be seen the next time: ppoll() returns at once */
     serve_answer(&t->serve, now);
     port_flush(&t->port); /* refusals */
@@ -221,6 +221,7 @@ static void *serve(void *arg)
 int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *transport)
 {
     const Env env = os_env();
+    const PortConfig port = {.endpoint = &config->endpoint, .env = env};
     const ImdDataSink sink = {
         .message = send_message, .burst = send_burst, .probe_ack = send_probe_ack, .ctx = t};
     memset(t, 0, sizeof *t);
@@ -236,7 +237,7 @@ int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *tran
                                   .leave_deadline_ns = config->leave_deadline_ns,
                                   .pace = config->pace};
     if (!t->scratch || serve_init(&t->serve, &serve, &env, &sink) < 0 ||
-        port_open(&t->port, transport, &config->endpoint, &env, &port_ops, t) != 0) {
+        port_open(&t->port, transport, &port, &port_ops, t) != 0) {
         imd_thread_deinit(t);
         return -ENOMEM;
     }

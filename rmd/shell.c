@@ -386,8 +386,8 @@ static int open_port(Rmd *rmd, char *error)
     const Addr *const addresses[] = {&o->listen, &o->common.manager};
     const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
     const ManagerLinkSink link_sink = {.message = on_output, .news = on_link_news, .ctx = rmd};
-    const Env env = os_env();
     EndpointConfig config;
+    const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &config, error);
     if (res < 0)
@@ -397,7 +397,7 @@ static int open_port(Rmd *rmd, char *error)
     os_random(NULL, &config.self, sizeof config.self);
     res = start_listen(&o->listen, &transport, &t, error);
     if (res == 0) {
-        res = port_open(&rmd->port, t, &config, &env, &port_ops, rmd);
+        res = port_open(&rmd->port, t, &port, &port_ops, rmd);
         if (res < 0) {
             t = transport_close(t);
             (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");

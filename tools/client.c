@@ -88,8 +88,8 @@ static int open_port(ToolClient *c, const ToolOptions *o, char *error)
 {
     const Addr *const addresses[] = {&c->peer};
     const Addr any = {.kind = c->peer.kind};
-    const Env env = os_env();
     EndpointConfig config;
+    const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     int res = start_identity(&o->common, addresses, 1, &config, error);
     if (res < 0)
@@ -100,7 +100,7 @@ static int open_port(ToolClient *c, const ToolOptions *o, char *error)
     os_random(NULL, &config.self, sizeof config.self);
     res = transport_udp_open(&any, NULL, &t); /* who only asks may leave the address to the route */
     if (res == 0) {
-        res = port_open(&c->port, t, &config, &env, &port_ops, c);
+        res = port_open(&c->port, t, &port, &port_ops, c);
         if (res < 0)
             t = transport_close(t);
     }

@@ -23,20 +23,29 @@ static void on_close(void *ctx, Session *s)
         p->ops->closed(p->ctx, s);
 }
 
-int port_open(Port *p, Transport *transport, const EndpointConfig *config, const Env *env,
-              const PortOps *ops, void *ctx)
+static PortRoom room_of(const PortConfig *config)
 {
-    *p = (Port){.ops = ops, .ctx = ctx};
-    p->endpoint = endpoint_new(config, env);
-    p->buffers = malloc((size_t)PORT_BATCH * TRANSPORT_RECV_MAX);
-    p->queue = malloc(PORT_QUEUE * sizeof *p->queue);
+    const PortRoom *r = &config->room;
+    assert(r->batch <= PORT_BATCH_MAX && r->queue <= PORT_QUEUE_MAX);
+    return (PortRoom){.batch = r->batch ? r->batch : PORT_BATCH_MAX,
+                      .receive_bytes = r->receive_bytes ? r->receive_bytes : TRANSPORT_RECV_MAX,
+                      .queue = r->queue ? r->queue : PORT_QUEUE_MAX};
+}
+
+int port_open(Port *p, Transport *transport, const PortConfig *config, const PortOps *ops,
+              void *ctx)
+{
+    *p = (Port){.ops = ops, .ctx = ctx, .room = room_of(config)};
+    size_t bytes = p->room.receive_bytes;
+    p->endpoint = endpoint_new(config->endpoint, &config->env);
+    p->buffers = malloc(p->room.batch * bytes);
+    p->queue = malloc(p->room.queue * sizeof *p->queue);
     if (!p->endpoint || !p->buffers || !p->queue) {
         port_close(p);
         return -ENOMEM;
     }
-    for (unsigned i = 0; i < PORT_BATCH; i++)
-        p->receives[i] = (TransportReceive){.buf = p->buffers + (size_t)i * TRANSPORT_RECV_MAX,
-                                            .cap = TRANSPORT_RECV_MAX};
+    for (unsigned i = 0; i < p->room.batch; i++)
+        p->receives[i] = (TransportReceive){.buf = p->buffers + i * bytes, .cap = bytes};
     p->transport = transport;
     p->way.cut = transport->late;
     endpoint_on_close(p->endpoint, on_close, p);
@@ -61,8 +70,8 @@ void port_close(Port *p)
 
 void port_flush(Port *p)
 {
-    TransportSend sends[PORT_QUEUE];
-    struct iovec iov[PORT_QUEUE];
+    TransportSend sends[PORT_QUEUE_MAX];
+    struct iovec iov[PORT_QUEUE_MAX];
     unsigned n = p->queue_count;
     if (n == 0)
         return;
@@ -102,7 +111,7 @@ static void mind_way(Port *p, uint64_t now_ns)
 
 static PortDatagram *next_datagram(Port *p, const Addr *to)
 {
-    if (p->queue_count == PORT_QUEUE)
+    if (p->queue_count == p->room.queue)
         port_flush(p);
     PortDatagram *d = &p->queue[p->queue_count++];
     d->to = *to;
@@ -199,7 +208,7 @@ unsigned port_receive(Port *p, uint64_t now_ns)
     int n = p->came;
     p->came = 0;
     if (n <= 0)
-        n = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
+        n = p->transport->ops->receive(p->transport, p->receives, p->room.batch);
     if (n < 0)
         tell(p, &(PortEvent){.kind = PORT_RECEIVE_FAILED, .error = -n});
     for (int i = 0; i < n; i++) {
@@ -216,12 +225,12 @@ unsigned port_receive(Port *p, uint64_t now_ns)
 
 void port_sleep(Port *p)
 {
-    p->came = p->transport->ops->receive_asleep(p->transport, p->receives, PORT_BATCH);
+    p->came = p->transport->ops->receive_asleep(p->transport, p->receives, p->room.batch);
 }
 
 bool port_look(Port *p)
 {
-    p->came = p->transport->ops->receive(p->transport, p->receives, PORT_BATCH);
+    p->came = p->transport->ops->receive(p->transport, p->receives, p->room.batch);
     return p->came > 0;
 }
 

@@ -13,8 +13,8 @@
 #include "usocket/transport.h"
 
 enum {
-    PORT_BATCH = 32, /* messages received a call; runs joined by GRO count as one */
-    PORT_QUEUE = 64, /* datagrams collected before they are sent */
+    PORT_BATCH_MAX = 32,
+    PORT_QUEUE_MAX = 64,
     PORT_DATAGRAM_MAX = WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX + WIRE_SEAL_OVERHEAD,
 };
 
@@ -45,6 +45,19 @@ typedef struct PortOps {
     void (*event)(void *ctx, const PortEvent *e);       /* NULL: nobody cares */
 } PortOps;
 
+/* What a port has room for; where it is 0: the most, for a daemon. */
+typedef struct PortRoom {
+    unsigned batch;       /* messages received a call; runs joined by GRO count as one */
+    size_t receive_bytes; /* of each; at most TRANSPORT_RECV_MAX, and what the transport asks for */
+    unsigned queue;       /* datagrams collected before they are sent */
+} PortRoom;
+
+typedef struct PortConfig {
+    const EndpointConfig *endpoint;
+    Env env; /* of the endpoint; its ctx is borrowed */
+    PortRoom room;
+} PortConfig;
+
 typedef struct PortDatagram {
     Addr to;
     size_t len;
@@ -56,10 +69,11 @@ typedef struct Port {
     Endpoint *endpoint;
     const PortOps *ops;
     void *ctx;
-    uint8_t *buffers; /* PORT_BATCH of TRANSPORT_RECV_MAX */
+    PortRoom room;
+    uint8_t *buffers; /* room.batch of room.receive_bytes */
     PortDatagram *queue;
     unsigned queue_count;
-    TransportReceive receives[PORT_BATCH];
+    TransportReceive receives[PORT_BATCH_MAX];
     int came;                  /* messages that port_sleep() brought */
     uint64_t complain_from_ns; /* no event before then, see complain() */
     EndpointCounters complained;
@@ -71,14 +85,14 @@ typedef struct Port {
     } way;
 } Port;
 
-/* @transport and the endpoint made of @config and @env are the port's. 0, or -ENOMEM (then the
- * transport is the caller's still). */
-int port_open(Port *p, Transport *transport, const EndpointConfig *config, const Env *env,
-              const PortOps *ops, void *ctx);
+/* @transport and the endpoint made of @config are the port's. 0, or -ENOMEM (then the transport is
+ * the caller's still). */
+int port_open(Port *p, Transport *transport, const PortConfig *config, const PortOps *ops,
+              void *ctx);
 void port_close(Port *p); /* also of a zeroed Port; no callbacks */
 
 /* Takes in one batch, calls the owner for each message, sends what came of it. Returns the
- * messages taken, 0 when none was there. */
+ * messages taken, 0 when none was there. With room.batch of them, there may be more. */
 unsigned port_receive(Port *p, uint64_t now_ns);
 /* Falls asleep until a message comes, which the next port_receive() takes in, or nothing did for a
  * while. Only where the transport has receive_asleep(). */

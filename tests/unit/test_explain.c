@@ -76,11 +76,11 @@ static int set_up(void **state)
                              .sessions_max = 8,
                              .half_open_max = 8,
                              .hello_retry_ns = NS_PER_S};
-    const Env env = os_env();
+    const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     assert_non_null(r);
     assert_int_equal(transport_udp_open(&any, NULL, &t), 0);
-    assert_int_equal(port_open(&r->port, t, &config, &env, &port_ops, r), 0);
+    assert_int_equal(port_open(&r->port, t, &port, &port_ops, r), 0);
     *state = r;
     return 0;
 }

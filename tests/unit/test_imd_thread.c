@@ -116,12 +116,12 @@ static ImdThreadConfig thread_config(Client *c, bool sealed)
 
 static void open_client(Client *c, bool sealed)
 {
-    const Env env = os_env();
     EndpointConfig mine = endpoint_config(sealed, ROLE_CLIENT);
+    const PortConfig port = {.endpoint = &mine, .env = os_env()};
     ImdThreadConfig config = thread_config(c, sealed);
     assert_int_equal(mailbox_init(&c->done), 0);
     assert_int_equal(transport_pair_open(c->ends), 0);
-    assert_int_equal(port_open(&c->port, c->ends[0], &mine, &env, &port_ops, c), 0);
+    assert_int_equal(port_open(&c->port, c->ends[0], &port, &port_ops, c), 0);
     assert_int_equal(imd_thread_init(&c->thread, &config, c->ends[1]), 0);
     assert_int_equal(imd_thread_start(&c->thread), 0);
     c->session = endpoint_connect(c->port.endpoint, &c->ends[1]->local, os_now_ns());
@@ -300,15 +300,15 @@ static void open_turns(Turns *t, uint64_t rate)
     const Addr loopback = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}};
     const ImdRegion region = {
         .region = 5, .opening = 1, .capability = {{9}}, .pool_offset = 8192, .len = 100000};
-    const Env env = os_env();
     Transport *ends[3];
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(transport_udp_open(&loopback, NULL, &ends[i]), 0);
     for (unsigned i = 0; i < 2; i++) {
         EndpointConfig mine = endpoint_config(false, ROLE_CLIENT);
+        const PortConfig port = {.endpoint = &mine, .env = os_env()};
         Client *c = t->clients[i] = g_new0(Client, 1);
         mine.self.bytes[1] = (uint8_t)i;
-        assert_int_equal(port_open(&c->port, ends[i], &mine, &env, &port_ops, c), 0);
+        assert_int_equal(port_open(&c->port, ends[i], &port, &port_ops, c), 0);
         c->session = endpoint_connect(c->port.endpoint, &ends[2]->local, os_now_ns());
     }
     Client *first = t->clients[0];

@@ -14,8 +14,8 @@ typedef struct End {
     Port port;
     Session *session; /* the initiator's; the responder's last */
     unsigned ups, closed, messages;
-    uint8_t types[3 * PORT_QUEUE];
-    uint32_t numbers[3 * PORT_QUEUE];
+    uint8_t types[3 * PORT_QUEUE_MAX];
+    uint32_t numbers[3 * PORT_QUEUE_MAX];
     uint64_t pong_epoch;
     unsigned events;
     PortEvent event; /* the last one */
@@ -58,9 +58,8 @@ static void on_event(void *ctx, const PortEvent *event)
 static const PortOps ops = {
     .message = on_message, .up = on_up, .closed = on_closed, .event = on_event};
 
-static void open_ends(End e[2], Transport *pair[2])
+static void open_small(End e[2], Transport *pair[2], const PortRoom *room)
 {
-    const Env env = os_env();
     assert_int_equal(transport_pair_open(pair), 0);
     for (unsigned i = 0; i < 2; i++) {
         const EndpointConfig c = {.cluster = 3,
@@ -69,9 +68,15 @@ static void open_ends(End e[2], Transport *pair[2])
                                   .sessions_max = 1,
                                   .half_open_max = 2,
                                   .hello_retry_ns = NS_PER_S};
+        const PortConfig config = {.endpoint = &c, .env = os_env(), .room = *room};
         e[i] = (End){.ups = 0};
-        assert_int_equal(port_open(&e[i].port, pair[i], &c, &env, &ops, &e[i]), 0);
+        assert_int_equal(port_open(&e[i].port, pair[i], &config, &ops, &e[i]), 0);
     }
+}
+
+static void open_ends(End e[2], Transport *pair[2])
+{
+    open_small(e, pair, &(PortRoom){.batch = 0});
 }
 
 static void close_ends(End e[2])
@@ -102,22 +107,49 @@ static void send_number(End *e, uint32_t number)
     port_message(&e->port, e->session, WIRE_REQUEST, payload, 4 + number % 1000);
 }
 
-TEST(message__many_arrive_in_order)
+static void many_arrive(const PortRoom *room)
 {
     static End e[2];
     Transport *pair[2];
-    open_ends(e, pair);
+    open_small(e, pair, room);
     e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
     send_number(&e[0], 99); /* not up yet: lost */
     settle(e);
     assert_int_equal(e[0].ups, 1);
     assert_int_equal(e[1].messages, 0);
-    for (uint32_t i = 0; i < 2 * PORT_QUEUE + 5; i++)
+    for (uint32_t i = 0; i < 2 * PORT_QUEUE_MAX + 5; i++)
         send_number(&e[0], i);
     settle(e);
-    assert_int_equal(e[1].messages, 2 * PORT_QUEUE + 5);
+    assert_int_equal(e[1].messages, 2 * PORT_QUEUE_MAX + 5);
     for (uint32_t i = 0; i < e[1].messages; i++)
         assert_int_equal(e[1].numbers[i], i);
+    close_ends(e);
+}
+
+TEST(message__many_arrive_in_order)
+{
+    many_arrive(&(PortRoom){.batch = 0});
+}
+
+TEST(room__as_little_as_there_may_be)
+{
+    many_arrive(&(PortRoom){.batch = 1, .queue = 1});
+}
+
+TEST(room__is_what_a_call_brings)
+{
+    static End e[2];
+    Transport *pair[2];
+    open_small(e, pair, &(PortRoom){.batch = 3});
+    e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
+    settle(e);
+    for (uint32_t i = 0; i < 5; i++)
+        send_number(&e[0], i);
+    port_flush(&e[0].port);
+    assert_int_equal(port_receive(&e[1].port, os_now_ns()), 3);
+    assert_int_equal(e[1].messages, 3);
+    assert_int_equal(port_receive(&e[1].port, os_now_ns()), 2);
+    assert_int_equal(e[1].messages, 5);
     close_ends(e);
 }
 
@@ -209,11 +241,11 @@ TEST(complaint__of_another_key_says_who)
 {
     static End e[2];
     Transport *pair[2];
-    const Env env = os_env();
     const EndpointConfig keyed = {
         .cluster = 3, .keys = {{{1}}}, .keys_count = 1, .sessions_max = 1};
+    const PortConfig config = {.endpoint = &keyed, .env = os_env()};
     assert_int_equal(transport_pair_open(pair), 0);
-    assert_int_equal(port_open(&e[0].port, pair[0], &keyed, &env, &ops, &e[0]), 0);
+    assert_int_equal(port_open(&e[0].port, pair[0], &config, &ops, &e[0]), 0);
     send_raw(pair, &(WireHeader){.version = WIRE_VERSION, .type = WIRE_PING, .cluster = 3});
     (void)port_receive(&e[0].port, os_now_ns());
     assert_int_equal(e[0].events, 1);
@@ -257,11 +289,11 @@ TEST(way__of_an_address_that_comes_late)
 {
     static End e[2];
     Transport *pair[2];
-    const Env env = os_env();
     assert_int_equal(transport_pair_open(pair), 0);
     const EndpointConfig c = {.cluster = 3, .role = ROLE_TOOL, .self = {{1}}, .sessions_max = 1};
+    const PortConfig config = {.endpoint = &c, .env = os_env()};
     pair[0]->late = true;
-    assert_int_equal(port_open(&e[0].port, pair[0], &c, &env, &ops, &e[0]), 0);
+    assert_int_equal(port_open(&e[0].port, pair[0], &config, &ops, &e[0]), 0);
     assert_true(port_is_cut_off(&e[0].port));
     pair[0]->sent++;
     port_expire(&e[0].port, os_now_ns());
