@@ -31,20 +31,13 @@ static void send_message(void *ctx, void *session, uint8_t type, const uint8_t *
 static void send_burst(void *ctx, void *session, const Burst *burst)
 {
     ImdThread *t = ctx;
-    int res = burst_send(t->port.transport, t->port.endpoint, session, burst, t->scratch);
-    if (res < 0)
-        log_event(LOG_LEVEL_ERROR, "send_failed", "error=\"%s\"", strerror(-res));
+    port_burst(&t->port, session, burst, t->scratch);
 }
 
 static void send_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
 {
     ImdThread *t = ctx;
-    Session *s = session;
-    struct iovec iov = {.iov_base = t->scratch->sealed};
-    TransportSend send = {.to = &s->peer, .iov = &iov, .iov_count = 1};
-    iov.iov_len = endpoint_seal(t->port.endpoint, s, WIRE_PROBE_ACK, payload, len, iov.iov_base);
-    if (iov.iov_len > 0) /* lost where our own route is narrower: then it has done its work */
-        (void)t->port.transport->ops->send(t->port.transport, &send, 1);
+    port_large(&t->port, session, WIRE_PROBE_ACK, payload, len, t->scratch);
 }
 
 /* ---- what comes in --------------------------------------------------------------------------- */

@@ -68,6 +68,12 @@ void port_close(Port *p)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
+static void sent(const Port *p, int res)
+{
+    if (res < 0)
+        tell(p, &(PortEvent){.kind = PORT_SEND_FAILED, .error = -res});
+}
+
 void port_flush(Port *p)
 {
     TransportSend sends[PORT_QUEUE_MAX];
@@ -80,9 +86,7 @@ void port_flush(Port *p)
         sends[i] = (TransportSend){.to = &p->queue[i].to, .iov = &iov[i], .iov_count = 1};
     }
     p->queue_count = 0;
-    int res = p->transport->ops->send(p->transport, sends, n);
-    if (res < 0)
-        tell(p, &(PortEvent){.kind = PORT_SEND_FAILED, .error = -res});
+    sent(p, p->transport->ops->send(p->transport, sends, n));
 }
 
 static void tell_way(const Port *p)
@@ -125,6 +129,22 @@ void port_message(Port *p, Session *s, uint8_t type, const uint8_t *payload, siz
     d->len = endpoint_seal(p->endpoint, s, type, payload, len, d->bytes);
     if (d->len == 0)
         p->queue_count--; /* not up: as lost as in the network */
+}
+
+void port_burst(Port *p, Session *s, const Burst *b, BurstScratch *scratch)
+{
+    sent(p, burst_send(p->transport, p->endpoint, s, b, scratch));
+}
+
+void port_large(Port *p, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                BurstScratch *scratch)
+{
+    struct iovec iov = {.iov_base = scratch->sealed};
+    const TransportSend send = {.to = &s->peer, .iov = &iov, .iov_count = 1};
+    assert(len + WIRE_HEADER_SIZE + WIRE_SEAL_OVERHEAD <= sizeof scratch->sealed);
+    iov.iov_len = endpoint_seal(p->endpoint, s, type, payload, len, scratch->sealed);
+    if (iov.iov_len > 0)
+        sent(p, p->transport->ops->send(p->transport, &send, 1));
 }
 
 void port_pong(Port *p, Session *s, const uint8_t *payload, size_t len, uint64_t epoch)

@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "proto/endpoint.h"
+#include "usocket/burst_send.h"
 #include "usocket/transport.h"
 
 enum {
@@ -112,6 +113,11 @@ uint64_t port_deadline(const Port *p);
  * @len <= WIRE_PAYLOAD_MAX. */
 void port_message(Port *p, Session *s, uint8_t type, const uint8_t *payload, size_t len);
 void port_flush(Port *p);
+/* Sends at once, ahead of what is queued: a burst; a message that may be longer than others. What
+ * has no way, as a PROBE_ACK that is too long for our own route, is lost. */
+void port_burst(Port *p, Session *s, const Burst *b, BurstScratch *scratch);
+void port_large(Port *p, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                BurstScratch *scratch);
 /* Answers a PING; @epoch: of an imd, else 0. Anything malformed is ignored. */
 void port_pong(Port *p, Session *s, const uint8_t *payload, size_t len, uint64_t epoch);
 

@@ -26,7 +26,8 @@ struct SimSocket {
     Addr addr;
     uint32_t life;
     bool open, held;
-    SimInputFn input;
+    SimInputFn input; /* NULL: the owner takes them */
+    SimReadyFn ready;
     void *ctx;
     size_t queue_max, queued;
     Datagram *head, **tail;
@@ -171,26 +172,43 @@ static SimSocket *socket_find(SimNet *n, const Addr *a)
     return NULL;
 }
 
-SimSocket *simnet_open(SimNet *n, uint16_t host, uint16_t port, size_t queue_datagrams,
-                       SimInputFn input, void *ctx)
+static SimSocket *socket_open(SimNet *n, const Addr *at, size_t queue_datagrams)
 {
-    Addr a = addr_sim(host, port);
-    if (socket_find(n, &a))
+    if (socket_find(n, at))
         return NULL;
     for (size_t i = 0; i < SIM_SOCKETS_MAX; i++) {
         SimSocket *s = &n->sockets[i];
         if (s->open)
             continue;
-        *s = (SimSocket){.addr = a,
-                         .life = s->life + 1,
-                         .open = true,
-                         .input = input,
-                         .ctx = ctx,
-                         .queue_max = queue_datagrams};
+        *s = (SimSocket){
+            .addr = *at, .life = s->life + 1, .open = true, .queue_max = queue_datagrams};
         s->tail = &s->head;
         return s;
     }
     abort(); /* the cluster is larger than the simulation was made for */
+}
+
+SimSocket *simnet_open(SimNet *n, uint16_t host, uint16_t port, size_t queue_datagrams,
+                       SimInputFn input, void *ctx)
+{
+    Addr at = addr_sim(host, port);
+    SimSocket *s = socket_open(n, &at, queue_datagrams);
+    if (s) {
+        s->input = input;
+        s->ctx = ctx;
+    }
+    return s;
+}
+
+SimSocket *simnet_open_queue(SimNet *n, const Addr *at, size_t queue_datagrams, SimReadyFn ready,
+                             void *ctx)
+{
+    SimSocket *s = socket_open(n, at, queue_datagrams);
+    if (s) {
+        s->ready = ready;
+        s->ctx = ctx;
+    }
+    return s;
 }
 
 void simnet_close(SimNet *n, SimSocket *s)
@@ -227,24 +245,57 @@ void simnet_note(SimNet *n, uint64_t value)
     n->digest = mix64(n->digest ^ mix64(value ^ n->now_ns));
 }
 
-static void socket_take(SimNet *n, SimSocket *s, Datagram *d)
+static void note_delivery(SimNet *n, const SimSocket *s, const Datagram *d)
 {
     n->counters.delivered++;
     simnet_note(n, bytes_hash(d->bytes, d->len) ^ addr_hash(&d->from) ^ addr_hash(&s->addr) * 3);
+}
+
+static void socket_input(SimNet *n, SimSocket *s, Datagram *d)
+{
+    note_delivery(n, s, d);
     s->input(s->ctx, &d->from, d->bytes, d->len);
     free(d);
 }
 
-bool simnet_drain_one(SimNet *n, SimSocket *s)
+static Datagram *dequeue(SimSocket *s)
 {
     Datagram *d = s->head;
-    if (!d || s->held || !s->open)
-        return false;
     s->head = d->next;
     if (!s->head)
         s->tail = &s->head;
     s->queued--;
-    socket_take(n, s, d);
+    return d;
+}
+
+bool simnet_waits(const SimSocket *s)
+{
+    return s->head && !s->held && s->open;
+}
+
+size_t simnet_next(const SimSocket *s, const Addr *from)
+{
+    return simnet_waits(s) && addr_equal(&s->head->from, from) ? s->head->len : 0;
+}
+
+size_t simnet_take(SimNet *n, SimSocket *s, Addr *ret_from, uint8_t *buf, size_t cap)
+{
+    if (!simnet_waits(s))
+        return 0;
+    Datagram *d = dequeue(s);
+    size_t len = d->len < cap ? d->len : cap;
+    note_delivery(n, s, d);
+    *ret_from = d->from;
+    memcpy(buf, d->bytes, len);
+    free(d);
+    return len;
+}
+
+bool simnet_drain_one(SimNet *n, SimSocket *s)
+{
+    if (!simnet_waits(s))
+        return false;
+    socket_input(n, s, dequeue(s));
     return true;
 }
 
@@ -261,8 +312,8 @@ static void flight_lands(void *ctx, uint64_t arg)
         free(d);
         return;
     }
-    if (!s->held && !s->head) {
-        socket_take(n, s, d);
+    if (s->input && !s->held && !s->head) {
+        socket_input(n, s, d);
         return;
     }
     if (s->queued >= s->queue_max) {
@@ -273,6 +324,8 @@ static void flight_lands(void *ctx, uint64_t arg)
     s->queued++;
     *s->tail = d;
     s->tail = &d->next;
+    if (s->ready && !s->held)
+        s->ready(s->ctx);
 }
 
 static void launch(SimNet *n, const Addr *from, const Addr *to, const uint8_t *bytes, size_t len,

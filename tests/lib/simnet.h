@@ -72,6 +72,16 @@ typedef struct SimSocket SimSocket;
 SimSocket *simnet_open(SimNet *n, uint16_t host, uint16_t port, size_t queue_datagrams,
                        SimInputFn input, void *ctx);
 void simnet_close(SimNet *n, SimSocket *s);
+/* A socket whose owner takes the datagrams itself: @ready is called for each that has come while
+ * the socket is not held. */
+typedef void (*SimReadyFn)(void *ctx);
+SimSocket *simnet_open_queue(SimNet *n, const Addr *at, size_t queue_datagrams, SimReadyFn ready,
+                             void *ctx);
+bool simnet_waits(const SimSocket *s); /* something to take */
+/* Bytes of what is next to take, if it is from @from; else 0. */
+size_t simnet_next(const SimSocket *s, const Addr *from);
+/* Takes one, if something waits; bytes beyond @cap are lost. */
+size_t simnet_take(SimNet *n, SimSocket *s, Addr *ret_from, uint8_t *buf, size_t cap);
 /* While held, datagrams queue up (to queue_datagrams, then they are lost): a process that does not
  * run, or a thread that is in a system call. */
 void simnet_hold(SimSocket *s, bool held);

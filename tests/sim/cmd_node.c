@@ -11,7 +11,7 @@ static void sink_message(void *ctx, Session *session, uint8_t type, const uint8_
                          size_t len)
 {
     CmdNode *n = ctx;
-    sim_send(n->world, n->endpoint, n->socket, session, type, payload, len);
+    port_message(&n->port, session, type, payload, len);
 }
 
 static void session_closed(void *ctx, Session *s)
@@ -28,8 +28,8 @@ static void cmd_step(CmdNode *n)
     uint64_t now = node_now(n);
     if (manager_deadline(n->manager) <= now)
         manager_expire(n->manager, now);
-    sim_flush_hellos(n->world, n->endpoint, n->socket, now);
-    uint64_t deadline = min_u64(manager_deadline(n->manager), endpoint_deadline(n->endpoint));
+    port_expire(&n->port, now);
+    uint64_t deadline = min_u64(manager_deadline(n->manager), port_deadline(&n->port));
     sim_timer_at(n->world, &n->timer, deadline, n->clock_offset_ns);
     sim_heap_enter(was);
 }
@@ -67,28 +67,26 @@ static unsigned counted_on(const CmdNode *n)
 }
 
 /* A monitor's word ends no imd that runs, however late it comes. */
-static void take_in(CmdNode *n, const EndpointInput *in, uint64_t now_ns)
+static void message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                    uint64_t now_ns)
 {
-    unsigned before = in->session->peer_role == ROLE_RMD ? counted_on(n) : 0;
-    manager_input(n->manager, in->session, in->type, in->payload, in->payload_len, now_ns);
+    CmdNode *n = ctx;
+    if (type == WIRE_REQUEST)
+        note_request(n, s, payload, len);
+    unsigned before = s->peer_role == ROLE_RMD ? counted_on(n) : 0;
+    manager_input(n->manager, s, type, payload, len, now_ns);
     if (before & ~counted_on(n))
         violate(n->world, "cmd gave up a host that runs for what a monitor told, map %x",
                 before & ~counted_on(n));
 }
 
-static void input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+static const PortOps port_ops = {.message = message, .closed = session_closed};
+
+static void ready(void *ctx)
 {
     CmdNode *n = ctx;
-    EndpointInput in;
     SimHeap *was = sim_heap_enter(&n->heap);
-    uint64_t now = node_now(n);
-    if (endpoint_input(n->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE) {
-        if (in.type == WIRE_REQUEST)
-            note_request(n, in.session, in.payload, in.payload_len);
-        take_in(n, &in, now);
-    }
-    if (in.reply_len)
-        simnet_send(n->world->net, n->socket, from, in.reply, in.reply_len);
+    (void)port_receive(&n->port, node_now(n));
     sim_heap_enter(was);
     cmd_step(n);
 }
@@ -110,8 +108,15 @@ void cmd_start(CmdNode *n)
     n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     Id128 instance;
     sim_rng_fill(&n->env.rng, &instance, sizeof instance);
-    EndpointConfig ec;
-    endpoint_config_fill(w, &ec, ROLE_CMD, &instance, 0);
+    const SimListen listen = {.host = HOST_CMD,
+                              .port = PORT_CMD,
+                              .life = &n->life,
+                              .role = ROLE_CMD,
+                              .self = instance,
+                              .env = &n->env,
+                              .ops = &port_ops,
+                              .ready = ready,
+                              .ctx = n};
     ManagerSink sink = {sink_message, n};
     ManagerConfig config = {.client_dead_ns = q->client_dead_ns,
                             .host_dead_ns = q->host_dead_ns,
@@ -126,12 +131,10 @@ void cmd_start(CmdNode *n)
                             .opens_max = q->cmd_opens_max};
     Env env = sim_env(&n->env);
     SimHeap *was = sim_heap_enter(&n->heap);
-    n->endpoint = endpoint_new(&ec, &env);
+    sim_listen(w, &n->port, &n->transport, &listen);
     n->manager = manager_new(&config, &env, &sink, &instance, node_now(n));
-    n->socket = simnet_open(w->net, HOST_CMD, PORT_CMD, QUEUE_DATAGRAMS, input, n);
-    if (!n->endpoint || !n->manager || !n->socket)
+    if (!n->manager)
         abort();
-    endpoint_on_close(n->endpoint, session_closed, n);
     sim_heap_enter(was);
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
     n->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
@@ -167,9 +170,7 @@ static void cmd_gone(CmdNode *n)
     SimHeap *was = sim_heap_enter(&n->heap);
     n->life++;
     n->running = false;
-    simnet_close(w->net, n->socket);
-    endpoint_on_close(n->endpoint, NULL, NULL);
-    n->endpoint = endpoint_free(n->endpoint);
+    port_close(&n->port);
     n->manager = manager_free(n->manager);
     id_set_free(&n->requests_seen);
     sim_heap_enter(was);
@@ -200,7 +201,7 @@ void cmd_pause(CmdNode *n)
     story(n->world, "cmd is stopped");
     cover(n->world, COVER_CMD_PAUSED);
     n->paused = true;
-    simnet_hold(n->socket, true);
+    sim_transport_hold(&n->transport, true);
 }
 
 void cmd_resume(CmdNode *n)
@@ -210,10 +211,10 @@ void cmd_resume(CmdNode *n)
         return;
     story(n->world, "cmd goes on");
     n->paused = false;
-    simnet_hold(n->socket, false);
+    sim_transport_hold(&n->transport, false);
     if (sim_rng_below(&n->world->rng, 2))
         cmd_step(n);
-    while (n->life == life && simnet_drain_one(n->world->net, n->socket))
-        ;
+    if (n->life == life)
+        sim_transport_look(&n->transport);
     cmd_step(n);
 }

@@ -158,11 +158,13 @@ static void thread_turn(ImdThread *t)
     if (t->paused || n->paused)
         return;
     serve_answer(&t->serve, now);
+    port_flush(&t->port);
     if (serve_parts(&t->serve, now)) {
         uint8_t payload[8];
         size_t len = wire_goodbye_encode(n->epoch, payload);
-        for (Session *s = NULL; (s = endpoint_walk(t->endpoint, s));)
-            sim_send(n->world, t->endpoint, t->socket, s, WIRE_GOODBYE, payload, len);
+        for (Session *s = NULL; (s = endpoint_walk(t->port.endpoint, s));)
+            port_message(&t->port, s, WIRE_GOODBYE, payload, len);
+        port_flush(&t->port);
         simnet_at(n->world->net, world_now(n->world) + moment(n), &n->life, command_done, n,
                   done_arg(&t->leave, 0));
         t->parted = true;
@@ -247,7 +249,7 @@ static void control_closed(void *ctx, Session *s)
 static void sink_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     ImdNode *n = ctx;
-    sim_send(n->world, n->endpoint, n->socket, s, type, payload, len);
+    port_message(&n->port, s, type, payload, len);
 }
 
 static bool all_parted(const ImdNode *n)
@@ -322,10 +324,9 @@ static void control_step(ImdNode *n)
     uint64_t now = node_now(n);
     if (member_deadline(&n->member) <= now)
         member_expire(&n->member, now);
-    sim_flush_hellos(n->world, n->endpoint, n->socket, now);
+    port_expire(&n->port, now);
     bool finished = member_finished(&n->member, now);
-    sim_timer_at(n->world, &n->timer,
-                 min_u64(member_deadline(&n->member), endpoint_deadline(n->endpoint)),
+    sim_timer_at(n->world, &n->timer, min_u64(member_deadline(&n->member), port_deadline(&n->port)),
                  n->clock_offset_ns);
     sim_heap_enter(was);
     if (finished) {
@@ -355,27 +356,29 @@ static void note_request(ImdNode *n, const Session *s, const uint8_t *payload, s
     n->reopens_seen += q.op == OP_REOPEN;
 }
 
-static void control_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+static void control_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                            uint64_t now_ns)
 {
     ImdNode *n = ctx;
-    EndpointInput in;
+    if (type == WIRE_REQUEST)
+        note_request(n, s, payload, len);
+    member_message(&n->member, s, type, payload, len, now_ns);
+}
+
+static void control_up(void *ctx, Session *s, uint64_t now_ns)
+{
+    ImdNode *n = ctx;
+    member_up(&n->member, s, now_ns);
+}
+
+static const PortOps control_ops = {
+    .message = control_message, .up = control_up, .closed = control_closed};
+
+static void control_ready(void *ctx)
+{
+    ImdNode *n = ctx;
     SimHeap *was = sim_heap_enter(&n->heap);
-    uint64_t now = node_now(n);
-    switch (endpoint_input(n->endpoint, from, datagram, len, now, &in)) {
-    case ENDPOINT_MESSAGE:
-        if (in.type == WIRE_REQUEST)
-            note_request(n, in.session, in.payload, in.payload_len);
-        member_message(&n->member, in.session, in.type, in.payload, in.payload_len, now);
-        break;
-    case ENDPOINT_UP:
-        member_up(&n->member, in.session, now);
-        break;
-    case ENDPOINT_NOTHING:
-    case ENDPOINT_RESET:
-        break;
-    }
-    if (in.reply_len)
-        simnet_send(n->world->net, n->socket, from, in.reply, in.reply_len);
+    (void)port_receive(&n->port, node_now(n));
     sim_heap_enter(was);
     control_step(n);
 }
@@ -425,19 +428,21 @@ static void data_message(void *ctx, void *session, uint8_t type, const uint8_t *
     ImdThread *t = ctx;
     if (type == WIRE_WRITE_ACK)
         tell_ack(t, payload, len);
-    sim_send(t->node->world, t->endpoint, t->socket, session, type, payload, len);
+    port_message(&t->port, session, type, payload, len);
 }
+
+static BurstScratch scratch; /* of all threads: nothing in it lasts */
 
 static void data_burst(void *ctx, void *session, const Burst *burst)
 {
     ImdThread *t = ctx;
-    sim_send_burst(t->node->world, t->endpoint, t->socket, session, burst);
+    port_burst(&t->port, session, burst, &scratch);
 }
 
 static void data_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
 {
     ImdThread *t = ctx;
-    sim_send(t->node->world, t->endpoint, t->socket, session, WIRE_PROBE_ACK, payload, len);
+    port_large(&t->port, session, WIRE_PROBE_ACK, payload, len, &scratch);
 }
 
 static void data_closed(void *ctx, Session *s)
@@ -446,29 +451,31 @@ static void data_closed(void *ctx, Session *s)
     serve_closed(&t->serve, s);
 }
 
-static void data_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+static void on_data(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
+                    uint64_t now_ns)
+{
+    ImdThread *t = ctx;
+    WireWrite m;
+    bool write = type == WIRE_WRITE && wire_write_decode(payload, len, &m) == 0;
+    t->acked = WRITE_STATE_MAX;
+    if (write)
+        tell_write(t, &m);
+    if (type == WIRE_READ)
+        tell_read(t, payload, len);
+    serve_message(&t->serve, s, type, payload, len, now_ns);
+    if (write)
+        check_unfilled(t, &m);
+}
+
+static const PortOps data_ops = {.message = on_data, .closed = data_closed};
+
+static void data_ready(void *ctx)
 {
     ImdThread *t = ctx;
     ImdNode *n = t->node;
-    EndpointInput in;
     SimHeap *was = sim_heap_enter(&n->heap);
-    uint64_t now = node_now(n);
-    if (endpoint_input(t->endpoint, from, datagram, len, now, &in) == ENDPOINT_MESSAGE) {
-        WireWrite m;
-        bool write =
-            in.type == WIRE_WRITE && wire_write_decode(in.payload, in.payload_len, &m) == 0;
-        t->acked = WRITE_STATE_MAX;
-        if (write)
-            tell_write(t, &m);
-        if (in.type == WIRE_READ)
-            tell_read(t, in.payload, in.payload_len);
-        serve_message(&t->serve, in.session, in.type, in.payload, in.payload_len, now);
-        thread_turn_later(t);
-        if (write)
-            check_unfilled(t, &m);
-    }
-    if (in.reply_len)
-        simnet_send(n->world->net, t->socket, from, in.reply, in.reply_len);
+    (void)port_receive(&t->port, node_now(n));
+    thread_turn_later(t);
     const ImdDataStats *s =
         imd_data_stats(n->threads[0].serve.data); /* the control thread adds up */
     member_served(&n->member, s->read_bytes, s->write_bytes);
@@ -483,12 +490,18 @@ static void thread_start(ImdNode *n, unsigned index)
     const Params *q = &w->p;
     ImdThread *t = &n->threads[index];
     Env env = sim_env(&n->env);
-    EndpointConfig ec;
-    Id128 self;
-    sim_rng_fill(&n->env.rng, &self, sizeof self);
+    SimListen listen = {.host = n->host,
+                        .port = (uint16_t)(PORT_DATA + index),
+                        .life = &n->life,
+                        .role = ROLE_IMD,
+                        .epoch = n->epoch,
+                        .env = &n->env,
+                        .ops = &data_ops,
+                        .ready = data_ready,
+                        .ctx = t};
+    sim_rng_fill(&n->env.rng, &listen.self, sizeof listen.self);
     SimTimer timer = t->timer;
     *t = (ImdThread){.node = n, .index = index, .timer = timer};
-    endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
     ImdDataSink sink = {data_message, data_burst, data_probe_ack, t};
     ImdServeConfig config = {.data = {.epoch = n->epoch,
                                       .pool = n->pool,
@@ -501,13 +514,10 @@ static void thread_start(ImdNode *n, unsigned index)
                              .pace = q->cap_bytes ? &n->pace : NULL};
     if (q->cap_bytes) /* as in imd/shell.c */
         config.data.pace_bytes = (uint32_t)min_u64(q->cap_bytes / 64, UINT32_MAX);
-    t->endpoint = endpoint_new(&ec, &env);
-    t->socket =
-        simnet_open(w->net, n->host, (uint16_t)(PORT_DATA + index), QUEUE_DATAGRAMS, data_input, t);
+    sim_listen(w, &t->port, &t->transport, &listen);
     sim_timer_init(&t->timer, w->net, &n->life, thread_timer, t);
-    if (!t->endpoint || serve_init(&t->serve, &config, &env, &sink) < 0 || !t->socket)
+    if (serve_init(&t->serve, &config, &env, &sink) < 0)
         abort();
-    endpoint_on_close(t->endpoint, data_closed, t);
 }
 
 static void control_start(ImdNode *n)
@@ -515,10 +525,16 @@ static void control_start(ImdNode *n)
     World *w = n->world;
     const Params *q = &w->p;
     Env env = sim_env(&n->env);
-    EndpointConfig ec;
-    Id128 self;
-    sim_rng_fill(&n->env.rng, &self, sizeof self);
-    endpoint_config_fill(w, &ec, ROLE_IMD, &self, n->epoch);
+    SimListen listen = {.host = n->host,
+                        .port = PORT_IMD,
+                        .life = &n->life,
+                        .role = ROLE_IMD,
+                        .epoch = n->epoch,
+                        .env = &n->env,
+                        .ops = &control_ops,
+                        .ready = control_ready,
+                        .ctx = n};
+    sim_rng_fill(&n->env.rng, &listen.self, sizeof listen.self);
     const ImdMemberSink sink = {.message = sink_message,
                                 .command = sink_command,
                                 .give_all_back = sink_give_all_back,
@@ -540,12 +556,9 @@ static void control_start(ImdNode *n)
                               .leave_deadline_ns = q->leave_deadline_ns};
     for (unsigned i = 0; i < q->imd_threads; i++)
         config.control.ports[i] = (uint16_t)(PORT_DATA + i);
-    n->endpoint = endpoint_new(&ec, &env);
-    n->socket = simnet_open(w->net, n->host, PORT_IMD, QUEUE_DATAGRAMS, control_input, n);
-    if (!n->endpoint || !n->socket ||
-        member_init(&n->member, &config, &env, n->endpoint, &sink, node_now(n)) < 0)
+    sim_listen(w, &n->port, &n->transport, &listen);
+    if (member_init(&n->member, &config, &env, n->port.endpoint, &sink, node_now(n)) < 0)
         abort();
-    endpoint_on_close(n->endpoint, control_closed, n);
 }
 
 void imd_start(ImdNode *n)
@@ -589,7 +602,7 @@ static void imd_count(ImdNode *n)
     World *w = n->world;
     for (unsigned i = 0; i < w->p.imd_threads; i++) {
         const ImdDataStats *s = imd_data_stats(n->threads[i].serve.data);
-        const EndpointCounters *c = endpoint_counters(n->threads[i].endpoint);
+        const EndpointCounters *c = endpoint_counters(n->threads[i].port.endpoint);
         cover_add(w, COVER_WRITES_REPEATED, s->writes_repeated);
         cover_add(w, COVER_WRITES_VOIDED, s->voided);
         cover_add(w, COVER_BUSY, s->busy);
@@ -609,14 +622,10 @@ static void imd_gone(ImdNode *n)
     n->stopped_ns = world_now(w);
     for (unsigned i = 0; i < w->p.imd_threads; i++) {
         ImdThread *t = &n->threads[i];
-        simnet_close(w->net, t->socket);
-        endpoint_on_close(t->endpoint, NULL, NULL);
-        t->endpoint = endpoint_free(t->endpoint);
+        port_close(&t->port);
         serve_deinit(&t->serve);
     }
-    simnet_close(w->net, n->socket);
-    endpoint_on_close(n->endpoint, NULL, NULL);
-    n->endpoint = endpoint_free(n->endpoint);
+    port_close(&n->port);
     member_deinit(&n->member);
     id_set_free(&n->ids_used);
     id_set_free(&n->requests_seen);
@@ -683,9 +692,9 @@ void imd_pause(ImdNode *n)
     story(n->world, "imd%u is stopped", n->index);
     n->silent_ns = world_now(n->world);
     n->paused = true;
-    simnet_hold(n->socket, true);
+    sim_transport_hold(&n->transport, true);
     for (unsigned i = 0; i < n->world->p.imd_threads; i++)
-        simnet_hold(n->threads[i].socket, true);
+        sim_transport_hold(&n->threads[i].transport, true);
 }
 
 static void thread_go_on(ImdThread *t)
@@ -693,10 +702,10 @@ static void thread_go_on(ImdThread *t)
     uint32_t life = t->node->life;
     if (t->paused || t->node->paused)
         return;
-    simnet_hold(t->socket, false);
+    sim_transport_hold(&t->transport, false);
     obey_ready(t);
-    while (t->node->life == life && simnet_drain_one(t->node->world->net, t->socket))
-        ;
+    if (t->node->life == life)
+        sim_transport_look(&t->transport);
     if (t->node->life == life)
         thread_timer(t, 0);
 }
@@ -709,11 +718,11 @@ void imd_resume(ImdNode *n)
     story(n->world, "imd%u goes on", n->index);
     n->silent_ns = world_now(n->world);
     n->paused = false;
-    simnet_hold(n->socket, false);
+    sim_transport_hold(&n->transport, false);
     if (sim_rng_below(&n->world->rng, 2))
         control_step(n);
-    while (n->life == life && simnet_drain_one(n->world->net, n->socket))
-        ;
+    if (n->life == life)
+        sim_transport_look(&n->transport);
     control_step(n);
     for (unsigned i = 0; i < n->world->p.imd_threads && n->life == life; i++)
         thread_go_on(&n->threads[i]);
@@ -724,7 +733,7 @@ void imd_thread_pause(ImdThread *t)
     if (!t->node->running || t->paused)
         return;
     t->paused = true;
-    simnet_hold(t->socket, true);
+    sim_transport_hold(&t->transport, true);
 }
 
 void imd_thread_resume(ImdThread *t)

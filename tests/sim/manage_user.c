@@ -416,16 +416,16 @@ static void thread_start(User *u, unsigned index)
     }
     /* Other threads run beside this; it itself only once it has its channel. */
     t->lane = u->m->p.hits && index < USER_CALLERS_MAX ? cache_lane(u->cache) : NULL;
-    t->channel = port_open(&t->port, w,
-                           &(PortOptions){.client = u->client,
-                                          .env = &u->env,
-                                          .self = &u->self,
-                                          .calls = 1,
-                                          .background = index == USER_THREADS_MAX - 1,
-                                          .host = HOST_CLIENT,
-                                          .port = (uint16_t)(20000 + slot * 8 + index),
-                                          .input = thread_input,
-                                          .ctx = t});
+    t->channel = sim_port_open(&t->port, w,
+                               &(SimPortOptions){.client = u->client,
+                                                 .env = &u->env,
+                                                 .self = &u->self,
+                                                 .calls = 1,
+                                                 .background = index == USER_THREADS_MAX - 1,
+                                                 .host = HOST_CLIENT,
+                                                 .port = (uint16_t)(20000 + slot * 8 + index),
+                                                 .input = thread_input,
+                                                 .ctx = t});
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);
     if (!t->buf || !t->bounce || !t->may)
@@ -529,7 +529,7 @@ static void count(User *u)
 static void sockets_close(User *u)
 {
     FOR_THREADS(t, u)
-        port_close(&t->port);
+        sim_port_close(&t->port);
 }
 
 void user_kill(User *u)
@@ -556,7 +556,7 @@ void user_kill(User *u)
     SimHeap *was = sim_heap_enter(&u->heap);
     sockets_close(u);
     FOR_THREADS(t, u) {
-        port_kill(&t->port);
+        sim_port_kill(&t->port);
         t->channel = NULL;
         t->busy = t->in_call = t->in_file = false;
         t->job = NULL;

@@ -42,7 +42,7 @@ static size_t sink_datagram_max(void *ctx, const Addr *to)
     return p->world->p.datagram_max;
 }
 
-Channel *port_open(SimPort *p, World *w, const PortOptions *o)
+Channel *sim_port_open(SimPort *p, World *w, const SimPortOptions *o)
 {
     Env env = sim_env(o->env);
     EndpointConfig config;
@@ -59,14 +59,14 @@ Channel *port_open(SimPort *p, World *w, const PortOptions *o)
     return channel;
 }
 
-void port_close(SimPort *p)
+void sim_port_close(SimPort *p)
 {
     if (p->socket)
         simnet_close(p->world->net, p->socket);
     p->socket = NULL;
 }
 
-void port_kill(SimPort *p)
+void sim_port_kill(SimPort *p)
 {
     endpoint_on_close(p->endpoint, NULL, NULL);
     p->endpoint = endpoint_free(p->endpoint);

@@ -377,16 +377,16 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
                   .timer = timer,
                   .buf = buf,
                   .scattered = scattered};
-    t->channel = port_open(&t->port, w,
-                           &(PortOptions){.client = p->client,
-                                          .env = &p->env,
-                                          .self = &p->self,
-                                          .calls = 1 + w->p.async,
-                                          .background = background,
-                                          .host = p->host,
-                                          .port = port,
-                                          .input = thread_input,
-                                          .ctx = t});
+    t->channel = sim_port_open(&t->port, w,
+                               &(SimPortOptions){.client = p->client,
+                                                 .env = &p->env,
+                                                 .self = &p->self,
+                                                 .calls = 1 + w->p.async,
+                                                 .background = background,
+                                                 .host = p->host,
+                                                 .port = port,
+                                                 .input = thread_input,
+                                                 .ctx = t});
     sim_timer_init(&t->timer, w->net, &p->life, timer_fired, t);
     for (unsigned i = 0; !background && i < ASYNC_MAX; i++) {
         Thread *a = &p->async[index][i];
@@ -470,7 +470,7 @@ static void process_count(Process *p)
 static void sockets_close(Process *p)
 {
     FOR_THREADS(t, p)
-        port_close(&t->port);
+        sim_port_close(&t->port);
 }
 
 void process_kill(Process *p)
@@ -490,7 +490,7 @@ void process_kill(Process *p)
     SimHeap *was = sim_heap_enter(&p->heap);
     sockets_close(p);
     FOR_THREADS(t, p) {
-        port_kill(&t->port);
+        sim_port_kill(&t->port);
         t->channel = NULL;
     }
     p->client = NULL;
@@ -507,7 +507,7 @@ void process_end(Process *p)
     FOR_THREADS(t, p)
         t->channel = channel_free(t->channel);
     for (Thread *t = p->threads; t <= &p->threads[THREADS_MAX]; t++)
-        port_close(&t->port);
+        sim_port_close(&t->port);
     p->client = client_free(p->client);
     sim_heap_enter(was);
     p->life++;

@@ -72,6 +72,23 @@ void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const
     c->keys[1] = w->keys[!second];
 }
 
+void sim_listen(World *w, Port *p, SimTransport *t, const SimListen *l)
+{
+    EndpointConfig endpoint;
+    endpoint_config_fill(w, &endpoint, l->role, &l->self, l->epoch);
+    const PortConfig config = {
+        .endpoint = &endpoint, .env = sim_env(l->env), .room = {.batch = 8, .queue = 8}};
+    sim_transport_open(t, &(SimTransportConfig){.net = w->net,
+                                                .host = l->host,
+                                                .port = l->port,
+                                                .datagram_max = w->p.datagram_max,
+                                                .life = l->life,
+                                                .ready = l->ready,
+                                                .ctx = l->ctx});
+    if (port_open(p, &t->base, &config, l->ops, l->ctx) < 0)
+        abort();
+}
+
 void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
               const uint8_t *payload, size_t len)
 {

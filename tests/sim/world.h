@@ -21,6 +21,9 @@
 #include "tests/lib/simnet.h"
 #include "tests/sim/alloc.h"
 #include "tests/sim/cover.h"
+#include "tests/sim/sim_transport.h"
+#include "usocket/burst_send.h"
+#include "usocket/port.h"
 
 enum {
     CLIENTS_MAX = 3,
@@ -336,9 +339,9 @@ struct Process {
 typedef struct ImdThread {
     struct ImdNode *node;
     unsigned index;
-    Endpoint *endpoint;
+    SimTransport transport;
+    Port port;
     ImdServe serve;
-    SimSocket *socket;
     SimTimer timer;
     bool paused, parted;
     ImdCommand leave; /* the command, until the good-byes are said */
@@ -377,9 +380,9 @@ typedef struct ImdNode {
     uint64_t silent_ns;  /* when it last came to life, stood still or went on */
     SimEnv env;
     SimHeap heap;
-    Endpoint *endpoint;
+    SimTransport transport;
+    Port port;
     ImdMember member;
-    SimSocket *socket;
     SimTimer timer;
     ImdThread threads[IMD_THREADS_MAX];
     Pace pace;
@@ -401,9 +404,9 @@ typedef struct CmdNode {
     uint64_t started_ns;
     SimEnv env;
     SimHeap heap;
-    Endpoint *endpoint;
+    SimTransport transport;
+    Port port;
     Manager *manager;
-    SimSocket *socket;
     SimTimer timer;
     IdSet requests_seen;
     uint64_t opens_seen;
@@ -509,6 +512,19 @@ void story(World *w, const char *format, ...) __attribute__((format(printf, 2, 3
 Env sim_env(SimEnv *e);
 void endpoint_config_fill(const World *w, EndpointConfig *c, uint8_t role, const Id128 *self,
                           uint64_t epoch);
+/* A daemon's port. */
+typedef struct SimListen {
+    uint16_t host, port;
+    const uint32_t *life; /* the daemon's */
+    uint8_t role;
+    uint64_t epoch;
+    Id128 self;
+    SimEnv *env;
+    const PortOps *ops;
+    void (*ready)(void *ctx); /* something has come */
+    void *ctx;
+} SimListen;
+void sim_listen(World *w, Port *p, SimTransport *t, const SimListen *l);
 /* Seals and sends one message. */
 void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
               const uint8_t *payload, size_t len);
@@ -526,7 +542,7 @@ const char *scenario_name(unsigned scenario);
 
 /* port.c: what all clients have alike */
 void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsigned regions_max);
-typedef struct PortOptions {
+typedef struct SimPortOptions {
     Client *client;
     SimEnv *env;
     const Id128 *self;
@@ -535,11 +551,11 @@ typedef struct PortOptions {
     uint16_t host, port;
     SimInputFn input;
     void *ctx;
-} PortOptions;
-/* The channel; channel_free() it, or port_kill(), and port_close(). */
-Channel *port_open(SimPort *p, World *w, const PortOptions *o);
-void port_close(SimPort *p);
-void port_kill(SimPort *p);             /* frees no more than what it has of the crypto library */
+} SimPortOptions;
+/* The channel; channel_free() it, or sim_port_kill(), and sim_port_close(). */
+Channel *sim_port_open(SimPort *p, World *w, const SimPortOptions *o);
+void sim_port_close(SimPort *p);
+void sim_port_kill(SimPort *p);         /* frees no more than what it has of the crypto library */
 bool channel_blocked(Channel *channel); /* one of its calls waits for another's */
 /* At @deadline_ns of that clock, if ever; a timer of the kernel fires a little late. */
 void sim_timer_at(World *w, SimTimer *t, uint64_t deadline_ns, uint64_t clock_offset_ns);

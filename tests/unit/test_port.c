@@ -2,6 +2,7 @@
 /* Two ports on an in-process pair: sessions come up by themselves, more messages than the queue
  * holds arrive in order, nothing is sent on a session that is not up, and what goes wrong becomes
  * one event. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -171,6 +172,61 @@ TEST(pong__answers_pings_only)
     assert_int_equal(e[0].messages, 1);
     assert_int_equal(e[0].types[0], WIRE_PONG);
     assert_int_equal(e[0].pong_epoch, 42);
+    close_ends(e);
+}
+
+static int send_fails(Transport *t, const TransportSend *sends, unsigned count)
+{
+    return -EBADF;
+}
+
+static int receive_fails(Transport *t, TransportReceive *receives, unsigned count)
+{
+    return -ENOTSOCK;
+}
+
+TEST(transport__that_fails_makes_events)
+{
+    static End e[2];
+    static BurstScratch scratch;
+    Transport *pair[2];
+    const uint8_t payload[4] = {0};
+    open_ends(e, pair);
+    e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
+    settle(e);
+    TransportOps failing = *pair[0]->ops;
+    failing.send = send_fails;
+    failing.receive = receive_fails;
+    pair[0]->ops = &failing;
+    send_number(&e[0], 1);
+    port_flush(&e[0].port);
+    assert_int_equal(e[0].events, 1);
+    assert_int_equal(e[0].event.kind, PORT_SEND_FAILED);
+    assert_int_equal(e[0].event.error, EBADF);
+    port_large(&e[0].port, e[0].session, WIRE_REQUEST, payload, sizeof payload, &scratch);
+    assert_int_equal(e[0].events, 2);
+    assert_int_equal(port_receive(&e[0].port, os_now_ns()), 0);
+    assert_int_equal(e[0].events, 3);
+    assert_int_equal(e[0].event.kind, PORT_RECEIVE_FAILED);
+    assert_int_equal(e[0].event.error, ENOTSOCK);
+    close_ends(e);
+}
+
+TEST(large__is_sent_ahead_of_the_queue)
+{
+    static End e[2];
+    static BurstScratch scratch;
+    Transport *pair[2];
+    static const uint8_t payload[4 * WIRE_PAYLOAD_MAX] = {0};
+    open_ends(e, pair);
+    e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
+    settle(e);
+    send_number(&e[0], 1);
+    port_large(&e[0].port, e[0].session, WIRE_PROBE, payload, sizeof payload, &scratch);
+    settle(e);
+    assert_int_equal(e[1].messages, 2);
+    assert_int_equal(e[1].types[0], WIRE_PROBE);
+    assert_int_equal(e[1].types[1], WIRE_REQUEST);
     close_ends(e);
 }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A Transport over the simulated network: what the daemons' shells send and receive by, in the
+ * simulation. Its memory is the owner's; nothing is allocated. Runs are sent datagram by datagram;
+ * what waits of one sender and of one length comes joined, as GRO has it. */
+#ifndef DODO_TESTS_SIM_TRANSPORT_H
+#define DODO_TESTS_SIM_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/lib/simnet.h"
+#include "usocket/transport.h"
+
+enum { SIM_TRANSPORT_QUEUE = 256 }; /* datagrams that wait; what comes beyond is lost */
+
+typedef struct SimTransportConfig {
+    SimNet *net;
+    uint16_t host, port;
+    size_t datagram_max;
+    const uint32_t *life; /* the owner's, raised at its end */
+    /* Something has come, and is the owner's to receive; called again as long as something is
+     * there. */
+    void (*ready)(void *ctx);
+    void *ctx;
+} SimTransportConfig;
+
+typedef struct SimTransport {
+    Transport base; /* first */
+    SimTransportConfig config;
+    SimSocket *socket;
+    bool again; /* the owner is called once more */
+} SimTransport;
+
+void sim_transport_open(SimTransport *t, const SimTransportConfig *config);
+/* While held, its owner does not run: what comes waits. */
+void sim_transport_hold(SimTransport *t, bool held);
+/* Calls the owner, if something is there. */
+void sim_transport_look(SimTransport *t);
+
+#endif
