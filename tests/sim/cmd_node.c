@@ -80,7 +80,13 @@ static void message(void *ctx, Session *s, uint8_t type, const uint8_t *payload,
                 before & ~counted_on(n));
 }
 
-static const PortOps port_ops = {.message = message, .closed = session_closed};
+static void event(void *ctx, const PortEvent *e)
+{
+    CmdNode *n = ctx;
+    shell_event(n->world, n->env.name, e);
+}
+
+static const PortOps port_ops = {.message = message, .closed = session_closed, .event = event};
 
 static void ready(void *ctx)
 {

@@ -105,7 +105,15 @@
     X(NET_DUPLICATED, 1, "datagrams duplicated")                                      \
     X(NET_LATE, 1, "datagrams that came again late")                                  \
     X(NET_REORDERED, 1, "datagrams overtaken")                                        \
-    X(NET_OVERRUN, 1, "datagrams lost in full queues")
+    X(NET_OVERRUN, 1, "datagrams lost in full queues")                                \
+    X(PARTS, 1, "shells: calls that brought a part of what was there")                \
+    X(JOINED, 1, "shells: runs that came joined")                                     \
+    X(SEND_QUEUE_FULL, 1, "shells: datagrams dropped by a full send queue")           \
+    X(NO_ROUTE, 1, "shells: messages that had no route")                              \
+    X(CUT_OFF, 1, "shells: ports that saw that they are cut off")                     \
+    X(REACHES_AGAIN, 1, "shells: ... and that they reach others again")               \
+    X(LOOKS_LATE, 1, "shells: looks that came late")                                  \
+    X(TIMERS_LATE, 1, "shells: timers that fired late")
 
 enum SimCover {
 #define X(name, demanded, text) COVER_##name,

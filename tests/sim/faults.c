@@ -295,6 +295,7 @@ static void count_no_memory(World *w, SimHeap *h)
 void faults_heal(World *w)
 {
     story(w, "all faults heal");
+    shells_heal(w);
     for (unsigned a = 0; a < HOSTS_COUNT; a++) {
         for (unsigned b = 0; b < HOSTS_COUNT; b++) {
             SimLink *l = simnet_link(w->net, a, b);

@@ -371,8 +371,14 @@ static void control_up(void *ctx, Session *s, uint64_t now_ns)
     member_up(&n->member, s, now_ns);
 }
 
+static void control_event(void *ctx, const PortEvent *e)
+{
+    ImdNode *n = ctx;
+    shell_event(n->world, n->env.name, e);
+}
+
 static const PortOps control_ops = {
-    .message = control_message, .up = control_up, .closed = control_closed};
+    .message = control_message, .up = control_up, .closed = control_closed, .event = control_event};
 
 static void control_ready(void *ctx)
 {
@@ -467,7 +473,13 @@ static void on_data(void *ctx, Session *s, uint8_t type, const uint8_t *payload,
         check_unfilled(t, &m);
 }
 
-static const PortOps data_ops = {.message = on_data, .closed = data_closed};
+static void data_event(void *ctx, const PortEvent *e)
+{
+    ImdThread *t = ctx;
+    shell_event(t->node->world, t->node->env.name, e);
+}
+
+static const PortOps data_ops = {.message = on_data, .closed = data_closed, .event = data_event};
 
 static void data_ready(void *ctx)
 {

@@ -84,5 +84,5 @@ void sim_timer_at(World *w, SimTimer *t, uint64_t deadline_ns, uint64_t clock_of
 {
     if (deadline_ns != TIME_NEVER)
         sim_timer_set(t, (deadline_ns > clock_offset_ns ? deadline_ns - clock_offset_ns : 0) +
-                             sim_rng_below(&w->rng, 20000));
+                             sim_rng_below(&w->rng, 20000) + shell_timer_late(w));
 }

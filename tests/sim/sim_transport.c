@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/sim/sim_transport.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATAGRAM_CAP = 65536 };
+enum {
+    DATAGRAM_CAP = 65536,
+    ROOM_LEFT_MAX = 8,   /* datagrams that a queue still takes before it is full */
+    PART_JOINED_MAX = 4, /* datagrams of a run in a call that brings a part */
+};
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static void send_datagram(const SimTransport *t, const Addr *to, const uint8_t *bytes, size_t len)
+static void send_datagram(SimTransport *t, const Addr *to, const uint8_t *bytes, size_t len)
 {
+    if (t->room == 0) {
+        t->config.all->dropped++;
+        return;
+    }
+    t->room--;
     if (len <= t->config.datagram_max) /* else EMSGSIZE: lost */
         simnet_send(t->config.net, t->socket, to, bytes, len);
 }
 
 /* One datagram of @count pieces. */
-static void send_pieces(const SimTransport *t, const Addr *to, const struct iovec *iov,
-                        unsigned count)
+static void send_pieces(SimTransport *t, const Addr *to, const struct iovec *iov, unsigned count)
 {
     static uint8_t bytes[DATAGRAM_CAP];
     size_t len = 0;
@@ -31,7 +40,7 @@ static void send_pieces(const SimTransport *t, const Addr *to, const struct iove
     send_datagram(t, to, bytes, len);
 }
 
-static void send_run(const SimTransport *t, const TransportSend *s)
+static void send_run(SimTransport *t, const TransportSend *s)
 {
     unsigned per = s->iov_per_segment;
     for (unsigned i = 0; per > 0 && i < s->iov_count; i += per)
@@ -43,10 +52,27 @@ static void send_run(const SimTransport *t, const TransportSend *s)
     }
 }
 
+static bool has_route(SimTransport *t)
+{
+    SimTransports *all = t->config.all;
+    if (all->no_route[t->config.host] == 0)
+        return true;
+    all->astray++;
+    t->base.astray++;
+    t->base.astray_error = ENETUNREACH;
+    return false;
+}
+
 static int sim_send_all(Transport *base, const TransportSend *sends, unsigned count)
 {
     SimTransport *t = (SimTransport *)base;
+    SimTransports *all = t->config.all;
+    t->room = SIZE_MAX;
+    if (all->full_ppm && sim_rng_chance(&all->rng, all->full_ppm))
+        t->room = sim_rng_below(&all->rng, ROOM_LEFT_MAX);
     for (unsigned i = 0; i < count; i++) {
+        if (!has_route(t))
+            continue;
         if (sends[i].segment > 0)
             send_run(t, &sends[i]);
         else
@@ -63,24 +89,32 @@ static void receive_run(SimTransport *t, TransportReceive *r)
 {
     size_t first = r->len, len = first;
     unsigned n = 1;
-    while (len == first && n < TRANSPORT_GSO_SEGMENTS &&
-           (len = simnet_next(t->socket, &r->from)) > 0 && len <= first &&
-           r->len + len <= TRANSPORT_GSO_MAX && r->len + len <= r->cap) {
+    while (len == first && n < t->joined && (len = simnet_next(t->socket, &r->from)) > 0 &&
+           len <= first && r->len + len <= TRANSPORT_GSO_MAX && r->len + len <= r->cap) {
         r->len += simnet_take(t->config.net, t->socket, &r->from, r->buf + r->len, r->cap - r->len);
         n++;
     }
     r->segment = n > 1 ? (uint16_t)first : 0;
+    t->config.all->joined += n > 1;
 }
 
 static int sim_receive(Transport *base, TransportReceive *receives, unsigned count)
 {
     SimTransport *t = (SimTransport *)base;
+    SimTransports *all = t->config.all;
+    bool part = all->part_ppm && sim_rng_chance(&all->rng, all->part_ppm);
     unsigned n = 0;
+    t->joined = TRANSPORT_GSO_SEGMENTS;
+    if (part) {
+        count = 1 + (unsigned)sim_rng_below(&all->rng, count);
+        t->joined = 1 + sim_rng_below(&all->rng, PART_JOINED_MAX);
+    }
     for (; n < count && simnet_waits(t->socket); n++) {
         TransportReceive *r = &receives[n];
         r->len = simnet_take(t->config.net, t->socket, &r->from, r->buf, r->cap);
         receive_run(t, r);
     }
+    all->parts += part && simnet_waits(t->socket);
     return (int)n;
 }
 
@@ -107,6 +141,14 @@ static const TransportOps sim_ops = {
     .datagram_max = sim_datagram_max,
 };
 
+static void look_again(void *ctx, uint64_t arg);
+
+static void look_after(SimTransport *t, uint64_t ns)
+{
+    t->again = true;
+    simnet_at(t->config.net, simnet_now(t->config.net) + ns, t->config.life, look_again, t, 0);
+}
+
 static void look_again(void *ctx, uint64_t arg)
 {
     SimTransport *t = ctx;
@@ -123,13 +165,17 @@ void sim_transport_look(SimTransport *t)
     t->config.ready(t->config.ctx);
     if (*t->config.life != life || t->again || !simnet_waits(t->socket))
         return;
-    t->again = true;
-    simnet_at(t->config.net, simnet_now(t->config.net), t->config.life, look_again, t, 0);
+    look_after(t, 0);
 }
 
 static void on_ready(void *ctx)
 {
-    sim_transport_look(ctx);
+    SimTransport *t = ctx;
+    SimTransports *all = t->config.all;
+    if (all->look_late_ns == 0)
+        sim_transport_look(t);
+    else if (!t->again && ++all->late)
+        look_after(t, sim_rng_below(&all->rng, all->look_late_ns));
 }
 
 void sim_transport_open(SimTransport *t, const SimTransportConfig *config)

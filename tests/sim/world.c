@@ -77,8 +77,9 @@ void sim_listen(World *w, Port *p, SimTransport *t, const SimListen *l)
     EndpointConfig endpoint;
     endpoint_config_fill(w, &endpoint, l->role, &l->self, l->epoch);
     const PortConfig config = {
-        .endpoint = &endpoint, .env = sim_env(l->env), .room = {.batch = 8, .queue = 8}};
+        .endpoint = &endpoint, .env = sim_env(l->env), .room = w->p.shells.room};
     sim_transport_open(t, &(SimTransportConfig){.net = w->net,
+                                                .all = &w->transports,
                                                 .host = l->host,
                                                 .port = l->port,
                                                 .datagram_max = w->p.datagram_max,
@@ -198,6 +199,7 @@ void cluster_make(World *w, uint64_t rng_stream)
     for (unsigned a = 0; a < HOSTS_COUNT; a++)
         for (unsigned b = 0; b < HOSTS_COUNT; b++)
             *simnet_link(w->net, a, b) = w->p.link;
+    shells_start(w);
     w->cmd.world = w;
     for (unsigned i = 0; i < w->p.imds; i++) {
         w->imds[i].world = w;
@@ -281,6 +283,7 @@ void programs_end(World *w)
     cover_add(w, COVER_NET_LATE, c->late);
     cover_add(w, COVER_NET_REORDERED, c->reordered);
     cover_add(w, COVER_NET_OVERRUN, c->overrun);
+    shells_end(w);
     for (unsigned i = 0; i < w->p.clients; i++) {
         process_kill(&w->processes[i]);
         for (unsigned j = 0; j < THREADS_MAX; j++)

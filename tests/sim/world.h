@@ -108,6 +108,15 @@ enum ProgramOp {
     DO_COUNT
 };
 
+/* What the seed decides of the daemons' ports, and of what goes wrong below them. */
+typedef struct ShellParams {
+    PortRoom room;
+    uint32_t part_ppm, full_ppm; /* as in SimTransports */
+    uint64_t look_late_ns;
+    uint64_t timer_late_ns;     /* some timers fire so late, at most; 0: none does */
+    uint64_t no_route_every_ns; /* TIME_NEVER: there is always one */
+} ShellParams;
+
 /* All that the seed decides at its start. */
 typedef struct Params {
     enum Scenario scenario;
@@ -148,6 +157,7 @@ typedef struct Params {
     uint64_t reclaim_every_ns; /* owners come back and go again; TIME_NEVER: never */
     bool same_ports;           /* a process started again uses the same ports */
     SimLink link;
+    ShellParams shells;
     SimFsConfig fs;
     /* the settings of the cores */
     uint64_t hello_retry_ns, alive_ns, beat_ns, client_dead_ns, host_dead_ns, grace_ns,
@@ -461,7 +471,8 @@ struct World {
     Params p;
     SimNet *net;
     SimRng rng; /* faults, schedules of the shells */
-    SimRng owners_rng, lies_rng, writers_rng;
+    SimRng owners_rng, lies_rng, writers_rng, shells_rng;
+    SimTransports transports;
     struct {
         SimFile *file; /* NULL: none writes now */
         uint64_t offset, len;
@@ -646,6 +657,14 @@ void stranger_stop(Stranger *s);
 /* faults.c */
 void faults_start(World *w);
 void faults_heal(World *w);
+
+/* shells.c: what goes wrong between the daemons and their system */
+void shells_choose(Params *p, uint64_t seed);
+void shells_start(World *w); /* before any daemon */
+void shells_heal(World *w);
+void shells_end(World *w);
+void shell_event(World *w, const char *name, const PortEvent *e);
+uint64_t shell_timer_late(World *w); /* by how much, if at all */
 
 /* lies.c: until the faults heal; what was changed stays so */
 void lies_start(World *w);

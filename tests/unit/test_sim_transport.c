@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulation's transport: runs are sent datagram by datagram and come joined, a call brings no
  * more than was asked for, and what comes while nobody runs waits, in a bounded queue. */
-#include <string.h>
+#include <errno.h>
 
 #include "tests/lib/case.h"
 #include "tests/sim/sim_transport.h"
@@ -10,6 +10,7 @@ enum { MESSAGES = 4, BYTES = 1000, DATAGRAM_MAX = 1500 };
 
 typedef struct End {
     SimTransport t;
+    SimTransports all;
     uint32_t life;
     unsigned calls, per_call; /* messages that the owner takes in a call */
     unsigned messages;
@@ -37,7 +38,9 @@ static void ready(void *ctx)
 static void open_end(End *e, SimNet *net, uint16_t host, unsigned per_call)
 {
     *e = (End){.per_call = per_call};
+    sim_rng_init(&e->all.rng, 1, host);
     sim_transport_open(&e->t, &(SimTransportConfig){.net = net,
+                                                    .all = &e->all,
                                                     .host = host,
                                                     .port = 1,
                                                     .datagram_max = DATAGRAM_MAX,
@@ -160,5 +163,73 @@ TEST(send__of_what_is_too_long_is_lost)
     run(net);
     assert_int_equal(e[1].messages, 1);
     assert_int_equal(e[1].lens[0], DATAGRAM_MAX);
+    close_ends(e, net);
+}
+
+TEST(part__the_rest_comes_with_the_next_call)
+{
+    static End e[2];
+    static uint8_t bytes[20 * BYTES];
+    SimNet *net = open_ends(e, MESSAGES);
+    e[1].all.part_ppm = 1000000;
+    sim_transport_hold(&e[1].t, true);
+    send_bytes(e, bytes, sizeof bytes, BYTES);
+    run(net);
+    sim_transport_hold(&e[1].t, false);
+    sim_transport_look(&e[1].t);
+    run(net);
+    size_t len = 0;
+    for (unsigned i = 0; i < e[1].messages; i++)
+        len += e[1].lens[i];
+    assert_int_equal(len, sizeof bytes);
+    assert_true(e[1].calls > 1);
+    assert_int_equal(e[1].all.parts, e[1].calls - 1);
+    close_ends(e, net);
+}
+
+TEST(full__what_is_left_of_the_call_is_dropped)
+{
+    static End e[2];
+    static uint8_t bytes[20 * BYTES];
+    SimNet *net = open_ends(e, MESSAGES);
+    e[0].all.full_ppm = 1000000;
+    send_bytes(e, bytes, sizeof bytes, BYTES);
+    run(net);
+    assert_true(e[0].all.dropped > 0);
+    assert_int_equal(e[0].all.dropped + simnet_counters(net)->sent, 20);
+    assert_int_equal(e[0].t.base.sent, 1);
+    close_ends(e, net);
+}
+
+TEST(no_route__sends_go_astray)
+{
+    static End e[2];
+    const uint8_t byte = 0;
+    SimNet *net = open_ends(e, MESSAGES);
+    e[0].all.no_route[0] = 1;
+    send_bytes(e, &byte, 1, 0);
+    assert_int_equal(e[0].t.base.astray, 1);
+    assert_int_equal(e[0].t.base.astray_error, ENETUNREACH);
+    assert_int_equal(e[0].t.base.sent, 0);
+    e[0].all.no_route[0] = 0;
+    send_bytes(e, &byte, 1, 0);
+    assert_int_equal(e[0].t.base.sent, 1);
+    run(net);
+    assert_int_equal(e[1].messages, 1);
+    close_ends(e, net);
+}
+
+TEST(late__a_look_brings_what_came_meanwhile)
+{
+    static End e[2];
+    const uint8_t byte = 0;
+    SimNet *net = open_ends(e, MESSAGES);
+    e[1].all.look_late_ns = NS_PER_S;
+    for (unsigned i = 0; i < 3; i++)
+        send_bytes(e, &byte, 1, 0);
+    run(net);
+    assert_int_equal(e[1].calls, 1);
+    assert_int_equal(e[1].lens[0], 3);
+    assert_true(simnet_now(net) > NS_PER_MS);
     close_ends(e, net);
 }
