@@ -189,7 +189,8 @@ void imd_thread_turn(ImdThread *t)
 {
     find_work(t);
     uint64_t now = os_now_ns();
-    for (unsigned i = 0; i < LOOK_BATCHES && port_receive(&t->port, now) == t->port.room.batch; i++)
+    for (unsigned i = 0;
+         i < LOOK_BATCHES && port_receive(&t->port, now) == t->port.batches.room.receives; i++)
         ; /* what is left will be seen the next time: ppoll() returns at once */
     serve_answer(&t->serve, now);
     port_flush(&t->port); /* refusals */

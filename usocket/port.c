@@ -3,8 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/time.h"
 
@@ -23,29 +21,25 @@ static void on_close(void *ctx, Session *s)
         p->ops->closed(p->ctx, s);
 }
 
-static PortRoom room_of(const PortConfig *config)
+static BatchesRoom room_of(const PortConfig *config)
 {
-    const PortRoom *r = &config->room;
-    assert(r->batch <= PORT_BATCH_MAX && r->queue <= PORT_QUEUE_MAX);
-    return (PortRoom){.batch = r->batch ? r->batch : PORT_BATCH_MAX,
-                      .receive_bytes = r->receive_bytes ? r->receive_bytes : TRANSPORT_RECV_MAX,
-                      .queue = r->queue ? r->queue : PORT_QUEUE_MAX};
+    const BatchesRoom *r = &config->room;
+    return (BatchesRoom){.receives = r->receives ? r->receives : BATCHES_RECEIVES_MAX,
+                         .receive_bytes = r->receive_bytes ? r->receive_bytes : TRANSPORT_RECV_MAX,
+                         .sends = r->sends ? r->sends : BATCHES_SENDS_MAX,
+                         .send_bytes = PORT_DATAGRAM_MAX};
 }
 
 int port_open(Port *p, Transport *transport, const PortConfig *config, const PortOps *ops,
               void *ctx)
 {
-    *p = (Port){.ops = ops, .ctx = ctx, .room = room_of(config)};
-    size_t bytes = p->room.receive_bytes;
+    const BatchesRoom room = room_of(config);
+    *p = (Port){.ops = ops, .ctx = ctx};
     p->endpoint = endpoint_new(config->endpoint, &config->env);
-    p->buffers = malloc(p->room.batch * bytes);
-    p->queue = malloc(p->room.queue * sizeof *p->queue);
-    if (!p->endpoint || !p->buffers || !p->queue) {
+    if (!p->endpoint || batches_open(&p->batches, transport, &room) < 0) {
         port_close(p);
         return -ENOMEM;
     }
-    for (unsigned i = 0; i < p->room.batch; i++)
-        p->receives[i] = (TransportReceive){.buf = p->buffers + i * bytes, .cap = bytes};
     p->transport = transport;
     p->way.cut = transport->late;
     endpoint_on_close(p->endpoint, on_close, p);
@@ -57,13 +51,8 @@ void port_close(Port *p)
     if (p->endpoint)
         endpoint_on_close(p->endpoint, NULL, NULL);
     p->endpoint = endpoint_free(p->endpoint);
-    if (p->transport)
-        p->transport->ops->close(p->transport);
+    batches_close(&p->batches);
     p->transport = NULL;
-    free(p->buffers);
-    free(p->queue);
-    p->buffers = NULL;
-    p->queue = NULL;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -76,17 +65,7 @@ static void sent(const Port *p, int res)
 
 void port_flush(Port *p)
 {
-    TransportSend sends[PORT_QUEUE_MAX];
-    struct iovec iov[PORT_QUEUE_MAX];
-    unsigned n = p->queue_count;
-    if (n == 0)
-        return;
-    for (unsigned i = 0; i < n; i++) {
-        iov[i] = (struct iovec){p->queue[i].bytes, p->queue[i].len};
-        sends[i] = (TransportSend){.to = &p->queue[i].to, .iov = &iov[i], .iov_count = 1};
-    }
-    p->queue_count = 0;
-    sent(p, p->transport->ops->send(p->transport, sends, n));
+    sent(p, batches_flush(&p->batches));
 }
 
 static void tell_way(const Port *p)
@@ -113,22 +92,15 @@ static void mind_way(Port *p, uint64_t now_ns)
     tell_way(p);
 }
 
-static PortDatagram *next_datagram(Port *p, const Addr *to)
-{
-    if (p->queue_count == p->room.queue)
-        port_flush(p);
-    PortDatagram *d = &p->queue[p->queue_count++];
-    d->to = *to;
-    return d;
-}
-
 void port_message(Port *p, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
+    int res;
     assert(len <= WIRE_PAYLOAD_MAX);
-    PortDatagram *d = next_datagram(p, &s->peer);
-    d->len = endpoint_seal(p->endpoint, s, type, payload, len, d->bytes);
-    if (d->len == 0)
-        p->queue_count--; /* not up: as lost as in the network */
+    uint8_t *out = batches_next(&p->batches, &res);
+    sent(p, res);
+    size_t sealed = endpoint_seal(p->endpoint, s, type, payload, len, out);
+    if (sealed > 0) /* else it is not up: as lost as in the network */
+        batches_keep(&p->batches, &s->peer, sealed);
 }
 
 void port_burst(Port *p, Session *s, const Burst *b, BurstScratch *scratch)
@@ -204,11 +176,8 @@ static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len,
     }
     if (denied_count(count) != denied)
         p->denied_from = *from;
-    if (in.reply_len == 0)
-        return;
-    PortDatagram *d = next_datagram(p, from);
-    d->len = in.reply_len;
-    memcpy(d->bytes, in.reply, in.reply_len);
+    if (in.reply_len > 0)
+        sent(p, batches_put(&p->batches, from, in.reply, in.reply_len));
 }
 
 /* HELLOs of the endpoint into the queue. */
@@ -216,23 +185,17 @@ static void take_output(Port *p, uint64_t now_ns)
 {
     uint8_t out[PORT_DATAGRAM_MAX];
     Addr to;
-    for (size_t len; (len = endpoint_output(p->endpoint, out, sizeof out, &to, now_ns)) > 0;) {
-        PortDatagram *d = next_datagram(p, &to);
-        d->len = len;
-        memcpy(d->bytes, out, len);
-    }
+    for (size_t len; (len = endpoint_output(p->endpoint, out, sizeof out, &to, now_ns)) > 0;)
+        sent(p, batches_put(&p->batches, &to, out, len));
 }
 
 unsigned port_receive(Port *p, uint64_t now_ns)
 {
-    int n = p->came;
-    p->came = 0;
-    if (n <= 0)
-        n = p->transport->ops->receive(p->transport, p->receives, p->room.batch);
+    int n = batches_receive(&p->batches);
     if (n < 0)
         tell(p, &(PortEvent){.kind = PORT_RECEIVE_FAILED, .error = -n});
     for (int i = 0; i < n; i++) {
-        TransportReceive *r = &p->receives[i];
+        const TransportReceive *r = &p->batches.receives[i];
         size_t step = r->segment ? r->segment : r->len;
         for (size_t at = 0; at < r->len; at += step)
             take_datagram(p, &r->from, r->buf + at, r->len - at < step ? r->len - at : step,
@@ -245,13 +208,12 @@ unsigned port_receive(Port *p, uint64_t now_ns)
 
 void port_sleep(Port *p)
 {
-    p->came = p->transport->ops->receive_asleep(p->transport, p->receives, p->room.batch);
+    (void)batches_sleep(&p->batches);
 }
 
 bool port_look(Port *p)
 {
-    p->came = p->transport->ops->receive(p->transport, p->receives, p->room.batch);
-    return p->came > 0;
+    return batches_look(&p->batches);
 }
 
 void port_expire(Port *p, uint64_t now_ns)

@@ -10,12 +10,11 @@
 
 #include "base/env.h"
 #include "proto/endpoint.h"
+#include "usocket/batches.h"
 #include "usocket/burst_send.h"
 #include "usocket/transport.h"
 
 enum {
-    PORT_BATCH_MAX = 32,
-    PORT_QUEUE_MAX = 64,
     PORT_DATAGRAM_MAX = WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX + WIRE_SEAL_OVERHEAD,
 };
 
@@ -46,36 +45,18 @@ typedef struct PortOps {
     void (*event)(void *ctx, const PortEvent *e);       /* NULL: nobody cares */
 } PortOps;
 
-/* What a port has room for; where it is 0: the most, for a daemon. */
-typedef struct PortRoom {
-    unsigned batch;       /* messages received a call; runs joined by GRO count as one */
-    size_t receive_bytes; /* of each; at most TRANSPORT_RECV_MAX, and what the transport asks for */
-    unsigned queue;       /* datagrams collected before they are sent */
-} PortRoom;
-
 typedef struct PortConfig {
     const EndpointConfig *endpoint;
-    Env env; /* of the endpoint; its ctx is borrowed */
-    PortRoom room;
+    Env env;          /* of the endpoint; its ctx is borrowed */
+    BatchesRoom room; /* what is 0 is the most; send_bytes are PORT_DATAGRAM_MAX */
 } PortConfig;
 
-typedef struct PortDatagram {
-    Addr to;
-    size_t len;
-    uint8_t bytes[PORT_DATAGRAM_MAX];
-} PortDatagram;
-
 typedef struct Port {
-    Transport *transport;
+    Transport *transport; /* of the batches */
     Endpoint *endpoint;
     const PortOps *ops;
     void *ctx;
-    PortRoom room;
-    uint8_t *buffers; /* room.batch of room.receive_bytes */
-    PortDatagram *queue;
-    unsigned queue_count;
-    TransportReceive receives[PORT_BATCH_MAX];
-    int came;                  /* messages that port_sleep() brought */
+    Batches batches;
     uint64_t complain_from_ns; /* no event before then, see complain() */
     EndpointCounters complained;
     Addr denied_from; /* who last sent what was not made with our key */
@@ -93,7 +74,7 @@ int port_open(Port *p, Transport *transport, const PortConfig *config, const Por
 void port_close(Port *p); /* also of a zeroed Port; no callbacks */
 
 /* Takes in one batch, calls the owner for each message, sends what came of it. Returns the
- * messages taken, 0 when none was there. With room.batch of them, there may be more. */
+ * messages taken, 0 when none was there. With batches.room.receives of them, there may be more. */
 unsigned port_receive(Port *p, uint64_t now_ns);
 /* Falls asleep until a message comes, which the next port_receive() takes in, or nothing did for a
  * while. Only where the transport has receive_asleep(). */

@@ -9,8 +9,8 @@ void shells_choose(Params *p, uint64_t seed)
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x73686c6c);
     ShellParams *s = &p->shells;
-    s->room.batch = (unsigned)sim_rng_between(r, 1, 8);
-    s->room.queue = (unsigned)sim_rng_between(r, 1, 8);
+    s->room.receives = (unsigned)sim_rng_between(r, 1, 8);
+    s->room.sends = (unsigned)sim_rng_between(r, 1, 8);
     s->part_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
     s->full_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 20000) : 0;
     s->look_late_ns = sim_rng_below(r, 2) ? sim_rng_spread(r, NS_PER_US, 500 * NS_PER_US) : 0;

@@ -110,7 +110,7 @@ enum ProgramOp {
 
 /* What the seed decides of the daemons' ports, and of what goes wrong below them. */
 typedef struct ShellParams {
-    PortRoom room;
+    BatchesRoom room;
     uint32_t part_ppm, full_ppm; /* as in SimTransports */
     uint64_t look_late_ns;
     uint64_t timer_late_ns;     /* some timers fire so late, at most; 0: none does */

@@ -15,8 +15,8 @@ typedef struct End {
     Port port;
     Session *session; /* the initiator's; the responder's last */
     unsigned ups, closed, messages;
-    uint8_t types[3 * PORT_QUEUE_MAX];
-    uint32_t numbers[3 * PORT_QUEUE_MAX];
+    uint8_t types[3 * BATCHES_SENDS_MAX];
+    uint32_t numbers[3 * BATCHES_SENDS_MAX];
     uint64_t pong_epoch;
     unsigned events;
     PortEvent event; /* the last one */
@@ -59,7 +59,7 @@ static void on_event(void *ctx, const PortEvent *event)
 static const PortOps ops = {
     .message = on_message, .up = on_up, .closed = on_closed, .event = on_event};
 
-static void open_small(End e[2], Transport *pair[2], const PortRoom *room)
+static void open_small(End e[2], Transport *pair[2], const BatchesRoom *room)
 {
     assert_int_equal(transport_pair_open(pair), 0);
     for (unsigned i = 0; i < 2; i++) {
@@ -77,7 +77,7 @@ static void open_small(End e[2], Transport *pair[2], const PortRoom *room)
 
 static void open_ends(End e[2], Transport *pair[2])
 {
-    open_small(e, pair, &(PortRoom){.batch = 0});
+    open_small(e, pair, &(BatchesRoom){.receives = 0});
 }
 
 static void close_ends(End e[2])
@@ -108,7 +108,7 @@ static void send_number(End *e, uint32_t number)
     port_message(&e->port, e->session, WIRE_REQUEST, payload, 4 + number % 1000);
 }
 
-static void many_arrive(const PortRoom *room)
+static void many_arrive(const BatchesRoom *room)
 {
     static End e[2];
     Transport *pair[2];
@@ -118,10 +118,10 @@ static void many_arrive(const PortRoom *room)
     settle(e);
     assert_int_equal(e[0].ups, 1);
     assert_int_equal(e[1].messages, 0);
-    for (uint32_t i = 0; i < 2 * PORT_QUEUE_MAX + 5; i++)
+    for (uint32_t i = 0; i < 2 * BATCHES_SENDS_MAX + 5; i++)
         send_number(&e[0], i);
     settle(e);
-    assert_int_equal(e[1].messages, 2 * PORT_QUEUE_MAX + 5);
+    assert_int_equal(e[1].messages, 2 * BATCHES_SENDS_MAX + 5);
     for (uint32_t i = 0; i < e[1].messages; i++)
         assert_int_equal(e[1].numbers[i], i);
     close_ends(e);
@@ -129,19 +129,19 @@ static void many_arrive(const PortRoom *room)
 
 TEST(message__many_arrive_in_order)
 {
-    many_arrive(&(PortRoom){.batch = 0});
+    many_arrive(&(BatchesRoom){.receives = 0});
 }
 
 TEST(room__as_little_as_there_may_be)
 {
-    many_arrive(&(PortRoom){.batch = 1, .queue = 1});
+    many_arrive(&(BatchesRoom){.receives = 1, .sends = 1});
 }
 
 TEST(room__is_what_a_call_brings)
 {
     static End e[2];
     Transport *pair[2];
-    open_small(e, pair, &(PortRoom){.batch = 3});
+    open_small(e, pair, &(BatchesRoom){.receives = 3});
     e[0].session = endpoint_connect(e[0].port.endpoint, &pair[1]->local, os_now_ns());
     settle(e);
     for (uint32_t i = 0; i < 5; i++)
