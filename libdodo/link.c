@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -27,44 +26,28 @@ enum {
 /* What is lost is lost: the core repeats it. */
 static void flush(Link *link)
 {
-    TransportSend sends[LINK_OUT_MAX];
-    for (unsigned i = 0; i < link->out_count; i++)
-        sends[i] =
-            (TransportSend){.to = &link->out[i].to, .iov = &link->out[i].iov, .iov_count = 1};
-    if (link->out_count > 0)
-        (void)link->transport->ops->send(link->transport, sends, link->out_count);
-    link->out_count = 0;
+    (void)batches_flush(&link->batches);
 }
 
 static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
 {
     Link *link = ctx;
-    if (link->out_count == LINK_OUT_MAX || len > LINK_OUT_BYTES)
-        flush(link);
-    if (len > LINK_OUT_BYTES) {
-        struct iovec iov = {(void *)(uintptr_t)datagram, len};
-        TransportSend send = {.to = to, .iov = &iov, .iov_count = 1};
-        (void)link->transport->ops->send(link->transport, &send, 1);
-        return;
-    }
-    LinkOut *out = &link->out[link->out_count++];
-    out->to = *to;
-    out->iov = (struct iovec){out->bytes, len};
-    memcpy(out->bytes, datagram, len);
+    (void)batches_put(&link->batches, to, datagram, len);
 }
 
 static void sink_burst(void *ctx, Session *session, const Burst *burst)
 {
     Link *link = ctx;
     flush(link); /* in the order that the core has them */
-    (void)burst_send(link->transport, channel_endpoint(link->channel), session, burst,
+    (void)burst_send(link->batches.transport, channel_endpoint(link->channel), session, burst,
                      &link->scratch);
 }
 
 static size_t sink_datagram_max(void *ctx, const Addr *to)
 {
     Link *link = ctx;
-    return link->transport->ops->datagram_max(link->transport, to);
+    Transport *t = link->batches.transport;
+    return t->ops->datagram_max(t, to);
 }
 
 /* ---- making and ending ---------------------------------------------------------------------- */
@@ -95,6 +78,24 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
     return channel;
 }
 
+static bool transport_make(Link *link, const Settings *s)
+{
+    const Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
+    const TransportOptions options = {.receive_bytes = s->receive_bytes,
+                                      .patience_ns = DOZE_PATIENCE_NS};
+    const BatchesRoom room = {.receives = LINK_RECEIVES,
+                              .receive_bytes = TRANSPORT_RECV_MAX,
+                              .sends = LINK_SENDS,
+                              .send_bytes = LINK_SEND_BYTES};
+    Transport *t;
+    if (transport_udp_open(&local, &options, &t) < 0)
+        return false;
+    if (batches_open(&link->batches, t, &room) == 0)
+        return true;
+    transport_close(t);
+    return false;
+}
+
 Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned calls_max,
                bool background)
 {
@@ -104,21 +105,10 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned ca
     file_worker_init(&link->worker, -1);
     spin_init(&link->spin, s->spin_ns);
     link->timer_fd = os_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-    Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
-    TransportOptions options = {.receive_bytes = s->receive_bytes, .patience_ns = DOZE_PATIENCE_NS};
-    link->buffers = mmap(NULL, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (link->buffers == MAP_FAILED)
-        link->buffers = NULL;
-    if (!link->buffers || transport_udp_open(&local, &options, &link->transport) < 0)
+    if (!transport_make(link, s))
         return link_free(link);
     link->channel = channel_make(link, client, s, self, calls_max, background);
-    if (!link->channel)
-        return link_free(link);
-    for (unsigned i = 0; i < LINK_RECEIVES; i++)
-        link->receives[i] = (TransportReceive){
-            .buf = link->buffers + (size_t)i * TRANSPORT_RECV_MAX, .cap = TRANSPORT_RECV_MAX};
-    return link;
+    return link->channel ? link : link_free(link);
 }
 
 Link *link_free(Link *link)
@@ -127,11 +117,9 @@ Link *link_free(Link *link)
         return NULL;
     file_worker_stop(&link->worker);
     channel_free(link->channel);
-    transport_close(link->transport);
+    batches_close(&link->batches);
     if (link->timer_fd >= 0)
         (void)close(link->timer_fd);
-    if (link->buffers)
-        (void)munmap(link->buffers, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX);
     explicit_bzero(&link->scratch, sizeof link->scratch);
     free(link);
     return NULL;
@@ -143,8 +131,7 @@ void link_abandon(Link *link)
     if (link->timer_fd >= 0)
         (void)close(link->timer_fd);
     channel_abandon(link->channel);
-    transport_close(link->transport);
-    (void)munmap(link->buffers, (size_t)LINK_RECEIVES * TRANSPORT_RECV_MAX);
+    batches_close(&link->batches);
     explicit_bzero(&link->scratch, sizeof link->scratch);
     free(link);
 }
@@ -153,14 +140,11 @@ void link_abandon(Link *link)
 
 bool link_receive(Link *link)
 {
-    int n = link->came;
-    link->came = 0;
-    if (n <= 0)
-        n = link->transport->ops->receive(link->transport, link->receives, LINK_RECEIVES);
+    int n = batches_receive(&link->batches);
     uint64_t now = os_now_ns();
+    const TransportReceive *r = link->batches.receives;
     for (int i = 0; i < n; i++)
-        channel_input_joined(link->channel, &link->receives[i].from, link->receives[i].buf,
-                             link->receives[i].len, link->receives[i].segment, now);
+        channel_input_joined(link->channel, &r[i].from, r[i].buf, r[i].len, r[i].segment, now);
     flush(link);
     return n > 0;
 }
@@ -201,11 +185,12 @@ static bool timer_covers(Link *link, uint64_t deadline_ns, uint64_t now_ns)
 /* Waits once. True: it was only the timer, which may have rung for an earlier wait. */
 static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t now_ns)
 {
+    const Transport *t = link->batches.transport;
     bool forever = deadline_ns == TIME_NEVER;
     bool covered =
         !forever && channel_is_brief(link->channel) && timer_covers(link, deadline_ns, now_ns);
     struct pollfd fds[3] = {
-        {.fd = link->transport->ops->fd(link->transport), .events = POLLIN},
+        {.fd = t->ops->fd(t), .events = POLLIN},
         {.fd = covered ? link->timer_fd : -1, .events = POLLIN},
         {.fd = other_fd, .events = POLLIN},
     };
@@ -220,17 +205,16 @@ static bool wait_once(Link *link, int other_fd, uint64_t deadline_ns, uint64_t n
 bool link_may_doze(const Link *link, uint64_t deadline_ns)
 {
     uint64_t now = os_now_ns();
-    return link->transport->ops->receive_asleep && channel_is_brief(link->channel) &&
+    return link->batches.transport->ops->receive_asleep && channel_is_brief(link->channel) &&
            now >= link->doze_from_ns && deadline_ns >= time_add(now, DOZE_LEAST_NS);
 }
 
 void link_doze(Link *link, uint64_t deadline_ns)
 {
     uint64_t start = os_now_ns();
-    link->came =
-        link->transport->ops->receive_asleep(link->transport, link->receives, LINK_RECEIVES);
+    bool came = batches_sleep(&link->batches);
     uint64_t now = os_now_ns();
-    if (link->came <= 0 && now >= deadline_ns)
+    if (!came && now >= deadline_ns)
         link->doze_from_ns = time_add(now, DOZE_PAUSE_NS);
     spin_slept(&link->spin, start);
 }

@@ -9,41 +9,29 @@
 #include "libdodo/core.h"
 #include "libdodo/settings.h"
 #include "base/spin.h"
+#include "usocket/batches.h"
 #include "usocket/burst_send.h"
-#include "usocket/transport.h"
 
 enum {
     LINK_RECEIVES = 8,          /* buffers of TRANSPORT_RECV_MAX a link */
-    LINK_OUT_MAX = 16,          /* datagrams that one system call sends */
-    LINK_OUT_BYTES = 256,       /* longer ones go by themselves */
+    LINK_SENDS = 16,            /* datagrams that one system call sends */
+    LINK_SEND_BYTES = 256,      /* longer ones go by themselves */
     LINK_SESSIONS_MAX = 256,    /* hosts a link talks to at once */
     FILE_INLINE_MAX = 56 << 10, /* mwrite: more than the first credit goes to the worker */
 };
-
-/* What is to be sent when the channel has said all it has to say. */
-typedef struct LinkOut {
-    Addr to;
-    struct iovec iov;
-    uint8_t bytes[LINK_OUT_BYTES];
-} LinkOut;
 
 typedef struct Link {
     struct Link *all;  /* in the list of all */
     _Atomic bool busy; /* somebody has it */
     Call *job_call;    /* whose file the worker is at, by the job */
-    Transport *transport;
+    Batches batches;
     Channel *channel;
     FileWorker worker;
     FileJob job;
     int timer_fd;      /* timerfd; -1: none was available */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Spin spin;
-    int came; /* messages that a doze brought */
     uint64_t doze_from_ns;
-    uint8_t *buffers; /* LINK_RECEIVES of them, one mapping */
-    TransportReceive receives[LINK_RECEIVES];
-    unsigned out_count;
-    LinkOut out[LINK_OUT_MAX];
     BurstScratch scratch;
 } Link;
 

@@ -134,7 +134,7 @@ static bool queue_connect(DodoQueue *q, Runtime *rt)
 {
     q->net = runtime_link_new(rt, q->depth);
     return q->net && q->net->timer_fd >= 0 && watch(q, q->net->timer_fd) && watch(q, q->bell_fd) &&
-           watch(q, q->net->transport->ops->fd(q->net->transport));
+           watch(q, q->net->batches.transport->ops->fd(q->net->batches.transport));
 }
 
 int queue_open(Runtime *rt, unsigned depth, DodoQueue **ret)

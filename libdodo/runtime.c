@@ -218,7 +218,7 @@ static int background_make(Runtime *rt)
     if (!rt->background)
         return -ENOMEM;
     file_worker_init(&rt->background->worker, rt->background_fd);
-    client_receive_granted(rt->client, rt->background->transport->receive_bytes);
+    client_receive_granted(rt->client, rt->background->batches.transport->receive_bytes);
     return 0;
 }
 

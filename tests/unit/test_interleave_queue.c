@@ -47,7 +47,7 @@ Link *runtime_link_new(Runtime *rt, unsigned calls_max)
     (void)rt;
     (void)calls_max;
     w.transport.ops = &ops;
-    w.link.transport = &w.transport;
+    w.link.batches.transport = &w.transport;
     w.link.channel = &w.channel;
     w.link.timer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return &w.link;
@@ -98,7 +98,7 @@ bool link_receive(Link *link)
 {
     eventfd_t one;
     channel_alone("receives");
-    if (eventfd_read(socket_fd(link->transport), &one) != 0)
+    if (eventfd_read(socket_fd(link->batches.transport), &one) != 0)
         return false;
     call_ends(&w.channel, w.channel.calls[0]);
     return true;

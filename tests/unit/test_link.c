@@ -111,7 +111,7 @@ CASE(link_wait__a_datagram_ends_it)
     Addr local = {.kind = ADDR_IP4, .host = {127, 0, 0, 1}}, to = local;
     struct iovec iov = {(char[]){"x"}, 1};
     assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
-    to.port = the_link->transport->local.port;
+    to.port = the_link->batches.transport->local.port;
     TransportSend send = {.to = &to, .iov = &iov, .iov_count = 1};
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(other->ops->send(other, &send, 1), 0);
@@ -132,7 +132,7 @@ CASE(link__takes_no_session_from_others)
     uint8_t hello[512];
     struct iovec iov = {hello, 0};
     assert_int_equal(transport_udp_open(&local, NULL, &other), 0);
-    to.port = the_link->transport->local.port;
+    to.port = the_link->batches.transport->local.port;
     Endpoint *e = endpoint_new(&config, &env);
     assert_non_null(e);
     assert_non_null(endpoint_connect(e, &to, os_now_ns()));
@@ -164,7 +164,8 @@ static Session *session_with(Transport *other, Endpoint *host)
     assert_non_null(session);
     iov.iov_len = endpoint_output(e, out, sizeof out, &to, os_now_ns());
     TransportSend hello = {.to = &to, .iov = &iov, .iov_count = 1};
-    assert_int_equal(the_link->transport->ops->send(the_link->transport, &hello, 1), 0);
+    assert_int_equal(the_link->batches.transport->ops->send(the_link->batches.transport, &hello, 1),
+                     0);
     assert_int_equal(other->ops->receive(other, &r, 1), 1);
     (void)endpoint_input(host, &r.from, r.buf, r.len, os_now_ns(), &in);
     struct iovec answer = {in.reply, in.reply_len};
