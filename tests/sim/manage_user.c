@@ -62,17 +62,15 @@ static void file_answer(UserThread *t, Call *c, const SimFsResult *r)
 
 static void drain(UserThread *t)
 {
-    User *u = t->user;
-    uint32_t life = u->life;
-    while (u->life == life && !t->in_file && simnet_drain_one(net_of(u), t->port.socket))
-        ;
+    if (!t->in_file)
+        sim_transport_look(&t->port.transport);
 }
 
 static void blocking_done(void *ctx, const SimFsResult *r)
 {
     UserThread *t = ctx;
     t->in_file = false;
-    simnet_hold(t->port.socket, false);
+    sim_transport_hold(&t->port.transport, false);
     file_answer(t, t->file_call, r);
     drain(t);
     user_thread_step(t);
@@ -99,7 +97,7 @@ static void begin_blocking(UserThread *t, Call *c)
     t->in_file = true;
     t->file_call = c;
     t->file_need = c->need;
-    simnet_hold(t->port.socket, true);
+    sim_transport_hold(&t->port.transport, true);
     if (c->need == NEED_FILE_READ)
         simfs_pread(c->file, c->file_buf, c->file_len, c->file_offset, &u->life, blocking_done, t);
     else if (c->need == NEED_FILE_SYNC)
@@ -154,7 +152,7 @@ static void user_thread_step(UserThread *t)
     if (t->in_file || w->stopping)
         return;
     SimHeap *was = sim_heap_enter(&u->heap);
-    channel_step(t->channel, user_now(u));
+    sim_port_step(&t->port, user_now(u));
     look_at_calls(t);
     if (u->life == life && t->channel && !t->in_file)
         sim_timer_at(w, &t->timer, channel_deadline(t->channel), u->clock_offset_ns);
@@ -172,12 +170,12 @@ void thread_kick(UserThread *t)
     soon(t->user, 2000, step_event, t);
 }
 
-static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+static void thread_ready(void *ctx)
 {
     UserThread *t = ctx;
     User *u = t->user;
     SimHeap *was = sim_heap_enter(&u->heap);
-    channel_input(t->channel, from, datagram, len, user_now(u));
+    sim_port_receive(&t->port, user_now(u));
     sim_heap_enter(was);
     user_thread_step(t);
 }
@@ -424,7 +422,8 @@ static void thread_start(User *u, unsigned index)
                                                  .background = index == USER_THREADS_MAX - 1,
                                                  .host = HOST_CLIENT,
                                                  .port = (uint16_t)(20000 + slot * 8 + index),
-                                                 .input = thread_input,
+                                                 .ready = thread_ready,
+                                                 .life = &u->life,
                                                  .ctx = t});
     sim_timer_init(&t->timer, w->net, &u->life, step_event, t);
     sim_timer_init(&t->wait, w->net, &u->life, is_worker(t) ? worker_wait_over : wait_over, t);

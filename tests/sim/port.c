@@ -3,6 +3,8 @@
  * way to the network. */
 #include "tests/sim/world.h"
 
+enum { SEND_BYTES = 256 }; /* as in libdodo/link.h */
+
 void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsigned regions_max)
 {
     const Params *p = &w->p;
@@ -26,20 +28,21 @@ void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsi
 static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
 {
     SimPort *p = ctx;
-    simnet_send(p->world->net, p->socket, to, datagram, len);
+    (void)batches_put(&p->batches, to, datagram, len);
 }
 
 static void sink_burst(void *ctx, Session *session, const Burst *burst)
 {
+    static BurstScratch scratch;
     SimPort *p = ctx;
-    sim_send_burst(p->world, p->endpoint, p->socket, session, burst);
+    (void)batches_flush(&p->batches); /* in the order that the core has them */
+    (void)burst_send(&p->transport.base, p->endpoint, session, burst, &scratch);
 }
 
 static size_t sink_datagram_max(void *ctx, const Addr *to)
 {
     SimPort *p = ctx;
-    (void)to;
-    return p->world->p.datagram_max;
+    return p->transport.base.ops->datagram_max(&p->transport.base, to);
 }
 
 Channel *sim_port_open(SimPort *p, World *w, const SimPortOptions *o)
@@ -50,20 +53,43 @@ Channel *sim_port_open(SimPort *p, World *w, const SimPortOptions *o)
     endpoint_config_fill(w, &config, ROLE_CLIENT, o->self, 0);
     config.half_open_max = 0; /* as in libdodo/link.c */
     p->world = w;
-    p->at = addr_sim(o->host, o->port);
     p->endpoint = endpoint_new(&config, &env);
-    Channel *channel = channel_new(o->client, p->endpoint, &sink, o->calls, o->background);
-    p->socket = simnet_open(w->net, o->host, o->port, QUEUE_DATAGRAMS, o->input, o->ctx);
-    if (!p->endpoint || !channel || !p->socket)
+    p->channel = channel_new(o->client, p->endpoint, &sink, o->calls, o->background);
+    sim_transport_open(&p->transport, &(SimTransportConfig){.net = w->net,
+                                                            .all = &w->transports,
+                                                            .host = o->host,
+                                                            .port = o->port,
+                                                            .datagram_max = w->p.datagram_max,
+                                                            .life = o->life,
+                                                            .ready = o->ready,
+                                                            .ctx = o->ctx});
+    const BatchesRoom room = {.receives = w->p.shells.room.receives,
+                              .receive_bytes = TRANSPORT_RECV_MAX,
+                              .sends = w->p.shells.room.sends,
+                              .send_bytes = SEND_BYTES};
+    if (!p->endpoint || !p->channel || batches_open(&p->batches, &p->transport.base, &room) < 0)
         abort();
-    return channel;
+    return p->channel;
 }
 
 void sim_port_close(SimPort *p)
 {
-    if (p->socket)
-        simnet_close(p->world->net, p->socket);
-    p->socket = NULL;
+    batches_close(&p->batches);
+}
+
+void sim_port_receive(SimPort *p, uint64_t now_ns)
+{
+    int n = batches_receive(&p->batches);
+    const TransportReceive *r = p->batches.receives;
+    for (int i = 0; i < n; i++)
+        channel_input_joined(p->channel, &r[i].from, r[i].buf, r[i].len, r[i].segment, now_ns);
+    (void)batches_flush(&p->batches);
+}
+
+void sim_port_step(SimPort *p, uint64_t now_ns)
+{
+    channel_step(p->channel, now_ns);
+    (void)batches_flush(&p->batches);
 }
 
 void sim_port_kill(SimPort *p)

@@ -64,7 +64,7 @@ static void deliver_file(Thread *t)
         result.count = records_do(t->process->world, t->file_call);
     }
     t->file_done = t->in_file = false;
-    simnet_hold(t->port.socket, false);
+    sim_transport_hold(&t->port.transport, false);
     SimHeap *was = sim_heap_enter(&t->process->heap);
     if (t->file_call) /* else it was only held up */
         call_file_done(t->file_call, &result, process_now(t->process));
@@ -83,10 +83,8 @@ static void deliver_write(Thread *t)
 
 static void drain(Thread *t)
 {
-    World *w = t->process->world;
-    uint32_t life = t->process->life;
-    while (t->process->life == life && !t->in_file && simnet_drain_one(w->net, t->port.socket))
-        ;
+    if (!t->in_file)
+        sim_transport_look(&t->port.transport);
 }
 
 static void note_injected(Thread *t, const SimFsResult *r)
@@ -128,7 +126,7 @@ void thread_hold_up(Thread *t, uint64_t ns)
     World *w = t->process->world;
     t->in_file = true;
     t->file_call = NULL;
-    simnet_hold(t->port.socket, true);
+    sim_transport_hold(&t->port.transport, true);
     simnet_at(w->net, world_now(w) + ns, &t->process->life, held_over, t, 0);
 }
 
@@ -167,7 +165,7 @@ static void begin_blocking(Thread *t, Call *c)
     t->in_file = true;
     t->file_call = c;
     t->file_need = c->need;
-    simnet_hold(t->port.socket, true);
+    sim_transport_hold(&t->port.transport, true);
     if (c->need == NEED_FILE_READ)
         simfs_pread(h, c->file_buf, c->file_len, c->file_offset, &p->life, blocking_done, t);
     else if (c->need == NEED_FILE_SYNC)
@@ -276,7 +274,7 @@ void thread_step(Thread *t)
     if (p->paused || t->in_file || p->world->stopping)
         return;
     SimHeap *was = sim_heap_enter(&p->heap);
-    channel_step(t->channel, process_now(p));
+    sim_port_step(&t->port, process_now(p));
     uint32_t life = p->life;
     look_at_calls(t);
     if (p->life == life && t->channel && !t->in_file)
@@ -299,12 +297,12 @@ static void timer_fired(void *ctx, uint64_t arg)
     thread_step(ctx);
 }
 
-static void thread_input(void *ctx, const Addr *from, uint8_t *datagram, size_t len)
+static void thread_ready(void *ctx)
 {
     Thread *t = ctx;
     Process *p = t->process;
     SimHeap *was = sim_heap_enter(&p->heap);
-    channel_input(t->channel, from, datagram, len, process_now(p));
+    sim_port_receive(&t->port, process_now(p));
     sim_heap_enter(was);
     thread_step(t);
 }
@@ -385,7 +383,8 @@ static void thread_start(Process *p, Thread *t, unsigned index, bool background)
                                                  .background = background,
                                                  .host = p->host,
                                                  .port = port,
-                                                 .input = thread_input,
+                                                 .ready = thread_ready,
+                                                 .life = &p->life,
                                                  .ctx = t});
     sim_timer_init(&t->timer, w->net, &p->life, timer_fired, t);
     for (unsigned i = 0; !background && i < ASYNC_MAX; i++) {
@@ -527,7 +526,7 @@ void process_pause(Process *p)
     p->paused = true;
     p->paused_at_ns = world_now(p->world);
     FOR_THREADS(t, p)
-        simnet_hold(t->port.socket, true);
+        sim_transport_hold(&t->port.transport, true);
 }
 
 static bool is_reclaimed(World *w, const RegionAddress *a)
@@ -571,7 +570,7 @@ void process_resume(Process *p)
             deliver_file(t);
         if (t->write_done)
             deliver_write(t);
-        simnet_hold(t->port.socket, t->in_file);
+        sim_transport_hold(&t->port.transport, t->in_file);
     }
     FOR_THREADS(t, p) {
         if (p->life == life && drain_first)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong between the daemons and the system they run on, and nowhere else: batches that
- * bring a part, full send queues, no route for a while, a look or a timer that comes late. All of
- * it with numbers of its own. */
+/* What goes wrong between daemons and programs and the system they run on, and nowhere else:
+ * batches that bring a part, full send queues, no route for a while, a look or a timer that comes
+ * late. All of it with numbers of its own. */
 #include "tests/sim/world.h"
 
 void shells_choose(Params *p, uint64_t seed)
@@ -40,13 +40,19 @@ static void route_is_back(void *ctx, uint64_t arg)
         w->transports.no_route[arg]--;
 }
 
+static uint64_t some_host(World *w)
+{
+    uint64_t pick = sim_rng_below(&w->shells_rng, 1 + w->p.imds + w->p.client_hosts);
+    return pick <= w->p.imds ? HOST_CMD + pick : HOST_CLIENT + pick - 1 - w->p.imds;
+}
+
 static void no_route_due(void *ctx, uint64_t arg)
 {
     World *w = ctx;
     (void)arg;
     if (w->phase != PHASE_RUN)
         return;
-    uint64_t host = sim_rng_below(&w->shells_rng, 1 + w->p.imds);
+    uint64_t host = some_host(w);
     uint64_t how_long_ns = sim_rng_spread(&w->shells_rng, NS_PER_MS, w->p.fault_long_ns);
     story(w, "host %llu has no route", (unsigned long long)host);
     w->transports.no_route[host]++;

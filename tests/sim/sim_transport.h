@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A Transport over the simulated network: what the daemons' shells send and receive by, in the
- * simulation. Its memory is the owner's; nothing is allocated. Runs are sent datagram by datagram;
- * what waits of one sender and of one length comes joined, as GRO has it. */
+/* A Transport over the simulated network: what shells send and receive by, in the simulation. Its
+ * memory is the owner's; nothing is allocated. Runs are sent datagram by datagram; what waits of
+ * one sender and of one length comes joined, as GRO has it. */
 #ifndef DODO_TESTS_SIM_TRANSPORT_H
 #define DODO_TESTS_SIM_TRANSPORT_H
 

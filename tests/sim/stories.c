@@ -250,7 +250,7 @@ static void choose(Params *p)
     p->link = (SimLink){.delay_ns = DELAY_US * NS_PER_US};
     p->fs = (SimFsConfig){.op_ns = DISK_US * NS_PER_US, .granule_ns = 1, .honest = true};
     p->datagram_max = 1472;
-    p->shells = (ShellParams){.no_route_every_ns = TIME_NEVER};
+    p->shells = (ShellParams){.room = {.receives = 8, .sends = 8}, .no_route_every_ns = TIME_NEVER};
     p->pool_bytes = 1 << 20;
     p->writer_every_ns = p->lie_every_ns = p->limit_every_ns = p->reclaim_every_ns = TIME_NEVER;
     p->stranger_ppm = p->cap_bytes = p->cap_packets = p->turn_late_ns = p->trickle_ns = 0;

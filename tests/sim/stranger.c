@@ -81,9 +81,9 @@ static void call_on_a_program(Stranger *s, uint64_t now_ns)
     World *w = s->world;
     Process *p = &w->processes[sim_rng_below(&s->rng, w->p.clients)];
     SimPort *port = &p->threads[0].port;
-    if (!p->running || !port->socket)
+    if (!p->running || !port->transport.socket)
         return;
-    Session *to = endpoint_connect(s->endpoint, &port->at, now_ns);
+    Session *to = endpoint_connect(s->endpoint, &port->transport.base.local, now_ns);
     sim_flush_hellos(w, s->endpoint, s->socket, now_ns);
     if (to && to->up)
         violate(w, "a program took a stranger's session");

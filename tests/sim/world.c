@@ -98,14 +98,6 @@ void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
     simnet_send(w->net, from, &s->peer, datagram, n);
 }
 
-void sim_send_burst(World *w, Endpoint *e, SimSocket *from, Session *s, const Burst *b)
-{
-    static uint8_t payload[WIRE_CHUNK_MAX + 256];
-    for (unsigned i = 0; i < WIRE_SEGMENTS_MAX; i++)
-        if (b->want >> i & 1)
-            sim_send(w, e, from, s, b->type, payload, burst_payload(b, i, payload));
-}
-
 void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns)
 {
     uint8_t datagram[WIRE_HEADER_SIZE + WIRE_HELLO_SIZE];

@@ -273,8 +273,9 @@ typedef struct Desc {
 typedef struct SimPort {
     World *world;
     Endpoint *endpoint;
-    SimSocket *socket; /* NULL: closed */
-    Addr at;
+    Channel *channel;
+    SimTransport transport; /* socket NULL: closed */
+    Batches batches;
 } SimPort;
 
 typedef struct Thread Thread;
@@ -539,7 +540,6 @@ void sim_listen(World *w, Port *p, SimTransport *t, const SimListen *l);
 /* Seals and sends one message. */
 void sim_send(World *w, Endpoint *e, SimSocket *from, Session *s, uint8_t type,
               const uint8_t *payload, size_t len);
-void sim_send_burst(World *w, Endpoint *e, SimSocket *from, Session *s, const Burst *b);
 void sim_flush_hellos(World *w, Endpoint *e, SimSocket *from, uint64_t now_ns);
 
 /* What NEED_FILE_STAMP tells. */
@@ -560,12 +560,16 @@ typedef struct SimPortOptions {
     unsigned calls; /* on the channel at a time */
     bool background;
     uint16_t host, port;
-    SimInputFn input;
+    const uint32_t *life;
+    void (*ready)(void *ctx); /* something has come, for sim_port_receive() */
     void *ctx;
 } SimPortOptions;
 /* The channel; channel_free() it, or sim_port_kill(), and sim_port_close(). */
 Channel *sim_port_open(SimPort *p, World *w, const SimPortOptions *o);
 void sim_port_close(SimPort *p);
+/* As link_receive() and link_step() of libdodo/link.c. */
+void sim_port_receive(SimPort *p, uint64_t now_ns);
+void sim_port_step(SimPort *p, uint64_t now_ns);
 void sim_port_kill(SimPort *p);         /* frees no more than what it has of the crypto library */
 bool channel_blocked(Channel *channel); /* one of its calls waits for another's */
 /* At @deadline_ns of that clock, if ever; a timer of the kernel fires a little late. */
