@@ -573,6 +573,17 @@ static void control_start(ImdNode *n)
         abort();
 }
 
+/* What was in the memory before: nothing that a program wrote, and much of it alike. */
+static void fill_pool(ImdNode *n)
+{
+    size_t len = n->world->p.pool_bytes, done = min_u64(len, 16384);
+    sim_rng_fill(&n->env.rng, n->pool, done);
+    for (size_t more; done < len; done += more) {
+        more = min_u64(done, len - done);
+        memcpy(n->pool + done, n->pool, more);
+    }
+}
+
 void imd_start(ImdNode *n)
 {
     World *w = n->world;
@@ -596,7 +607,7 @@ void imd_start(ImdNode *n)
         n->pool = malloc(w->p.pool_bytes);
     if (!n->pool)
         abort();
-    sim_rng_fill(&n->env.rng, n->pool, w->p.pool_bytes); /* what was in the memory before */
+    fill_pool(n);
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
     n->reported_used = n->reported_limit = 0;
     SimHeap *was = sim_heap_enter(&n->heap);
