@@ -104,6 +104,8 @@ typedef struct Region {
     bool remote_used; /* since it is open */
     int remote;
     uint64_t remote_not_before_ns;
+    unsigned held_reads,
+        held_slow;               /* of what the kernel said it has; of them, that were not fast */
     uint64_t write_failures;     /* write-backs that failed, ever */
     int failure;                 /* errno of the last one */
     int write_error;             /* of a write-back that no csync or cclose has reported yet */
@@ -359,6 +361,8 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 /* How much a read that took @ns counts. One that waited for a processor or a drive counts no more
  * than a limit. */
 uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
+/* A read of what the kernel said it has took @ns. Was it as fast as from memory? */
+bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns);
 /* A read of the file was measured. @held: the kernel had it, which says nothing of the drive. */
 void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, bool held, uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */

@@ -2,6 +2,7 @@
 /* What is missing locally: from where, how much at once, and whether it is worth keeping. */
 #include "libmanage/core_private.h"
 
+enum { HELD_READS = 64, HELD_LEAST = 4 };
 enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
 uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
@@ -123,10 +124,25 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
 
 /* ---- what the kernel holds ------------------------------------------------------------------- */
 
-/* Asking costs more than it saves where the drive is hardly slower. */
-static bool kernel_is_asked(const Cache *c, uint64_t bytes, uint8_t source)
+/* Some file systems have pages, and ask somebody else all the same. Of the latest reads of a region
+ * half tell. */
+bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns)
 {
-    return c->hooks.file_held &&
+    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
+    bool slow = ns > COST_NOTHING_NS + copy * c->cfg.bypass_factor;
+    if (r->held_reads == HELD_READS) {
+        r->held_reads /= 2;
+        r->held_slow /= 2;
+    }
+    r->held_reads++;
+    r->held_slow += slow;
+    return !slow;
+}
+
+/* Asking costs more than it saves where the drive is hardly slower. */
+static bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source)
+{
+    return c->hooks.file_held && (r->held_reads < HELD_LEAST || 2 * r->held_slow < r->held_reads) &&
            (source == CACHE_READ_REMOTE || cost_of(&c->cost[COST_FILE], bytes) > COST_NOTHING_NS);
 }
 
@@ -246,7 +262,7 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
     }
     bool left = !p && c->left;
     uint8_t source = left ? CACHE_READ_FILE : fetch_source(c, r, offset, limit - offset, now_ns);
-    bool asked = !left && kernel_is_asked(c, limit - offset, source);
+    bool asked = !left && kernel_is_asked(c, r, limit - offset, source);
     if (asked && fetch_held(c, call, offset, limit, now_ns))
         return;
     if (left || direct_overlaps(c, r, index, NULL) ||

@@ -249,7 +249,8 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     } else if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
-        file_cost_add(c, job->len, result->ns, job->held, now_ns);
+        file_cost_add(c, job->len, result->ns,
+                      job->held && file_held_note(c, r, job->len, result->ns), now_ns);
     else
         remote_cost_add(c, r, COST_REMOTE, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -76,6 +77,27 @@ EXPORT ssize_t preadv(int fd, const struct iovec *iov, int count, off_t offset)
 EXPORT ssize_t preadv64(int fd, const struct iovec *iov, int count, off64_t offset)
 {
     return preadv(fd, iov, count, offset);
+}
+
+/* The kernel has all of the slow file in memory, and may not say so: it cannot tell, as before 6.5.
+ */
+enum { CACHESTAT = 451 };
+EXPORT long syscall(long number, ...)
+{
+    static long (*_Atomic real)(long, long, long, long, long, long, long);
+    long a[6];
+    va_list args;
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (number == CACHESTAT) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (!real)
+        real = (long (*)(long, long, long, long, long, long, long))dlsym(RTLD_NEXT, "syscall");
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 /* ---- the cluster and the model -----------------------------------------------------------------
@@ -206,7 +228,7 @@ static void remote__holds_what_left_the_cache(void)
     open_region(0);
     until_remote();
     struct manage_stats st = stats();
-    CHECK(st.clones > 0 && st.evictions > 0 && st.clone_bytes >= LEN / 2);
+    CHECK(st.evictions > 0 && st.clone_bytes + st.extent_bytes >= LEN / 2);
     CHECK(st.local_hits + st.remote_hits + st.disk_reads >= LEN / CHUNK);
     CHECK(st.remote_bytes >= st.remote_hits && st.cached_bytes <= CACHE);
     uint64_t writes = st.writebacks;

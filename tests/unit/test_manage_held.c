@@ -112,6 +112,38 @@ TEST(held__is_asked_without_the_lock)
     cache_free(c);
 }
 
+/* A file system that has the pages, and asks its server all the same. */
+TEST(held__is_not_believed_where_it_is_slow)
+{
+    int rd;
+    Cache *c = make_held(4, &rd);
+    w.held_to = BYTES;
+    w.held_ns = 8 * MS;
+    for (unsigned i = 0; i < 64; i++)
+        assert_reads(c, rd, i % 8);
+    uint64_t remote = stats(c).remote_hits;
+    for (unsigned i = 0; i < 8; i++)
+        assert_reads(c, rd, i % 8);
+    assert_true(stats(c).remote_hits >= remote + 4);
+    cache_free(c);
+}
+
+/* One read in four that waits for a processor is no reason. */
+TEST(held__is_believed_where_a_few_are_slow)
+{
+    int rd;
+    Cache *c = make_held(2, &rd);
+    fill_remote(c, rd);
+    w.held_to = BYTES;
+    uint64_t remote = stats(c).remote_hits;
+    for (unsigned i = 0; i < 400; i++) {
+        w.held_ns = i % 4 == 3 ? MS : 1500;
+        assert_reads(c, rd, 40 + i % 8);
+    }
+    assert_true(stats(c).remote_hits <= remote + 8);
+    cache_free(c);
+}
+
 /* What is dirty here is newer than what the kernel has. */
 TEST(held__is_older_than_what_is_dirty)
 {
