@@ -107,7 +107,10 @@ Stamp simfs_stamp(const SimFile *f)
 bool simfs_stamp_settled(const SimFile *f)
 {
     uint64_t newest = f->mtime_ns > f->ctime_ns ? f->mtime_ns : f->ctime_ns;
-    return simfs_realtime(f->fs) > newest + 2 * f->fs->config.granule_ns;
+    uint64_t wait_ns = 2 * f->fs->config.granule_ns;
+    if (f->mtime_ns % NS_PER_S == 0 && f->ctime_ns % NS_PER_S == 0 && wait_ns < 2 * NS_PER_S)
+        wait_ns = 2 * NS_PER_S; /* it looks as if it kept whole seconds */
+    return simfs_realtime(f->fs) > newest + wait_ns;
 }
 
 uint64_t simfs_granule_known(const SimFs *fs)

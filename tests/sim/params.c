@@ -376,6 +376,7 @@ static void scenario_reclaim(Params *p, SimRng *r)
 
 static void scenario_crashes(Params *p, SimRng *r)
 {
+    p->files = 1; /* the next run finds what the last one was at */
     p->weights[DO_WRITE] = 40;
     p->duration_ns = sim_rng_between(r, 1000, 4000) * NS_PER_MS;
     p->rdonly_ppm /= 4;
@@ -580,7 +581,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x706172);
     *p = (Params){.calm = false};
-    uint64_t pick = sim_rng_below(r, SCENARIO_CHOSEN + 2);
+    uint64_t pick = sim_rng_below(r, SCENARIO_CHOSEN + 3);
     p->scenario = pick < SCENARIO_CHOSEN ? (enum Scenario)pick : SCENARIO_CRASHES;
     if (scenario >= 0)
         p->scenario = (enum Scenario)scenario;
