@@ -36,6 +36,7 @@ RUNS = {"sequential-disk": synthetic("disk", 2.3, 0, 96 * M), "sequential-manage
         "hotcold-disk": synthetic("disk", 36.6, 0, 96 * M), "hotcold-dodo": synthetic("dodo", 13.3, 80 * M, 16 * M),
         "random-disk": synthetic("disk", 51, 0, 96 * M), "random-dodo": synthetic("dodo", 18.7, 72 * M, 24 * M),
         "random-prefetch": synthetic("dodo", 7.5, 90 * M, 6 * M),
+        "random-manage": synthetic("manage", 7.2, 80 * M, 8 * M),
         "random-killed": synthetic("dodo", 23.1, 68 * M, 28 * M, 6), "mine-disk": mining("disk", 9, 0, 30 * M),
         "mine-first": mining("dodo", 8, 20 * M, 10 * M), "mine-second": mining("dodo", 4, 30 * M, 0)}
 
