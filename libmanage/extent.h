@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Extents: a drive that has moved its head for one read brings what lies around it in hardly more
- * time. Where that pays, a read that misses brings an extent of its region into remote memory, not
- * only what was asked for. What it takes longer is spent, and each later read that finds something
- * of it there has earned what the file would have taken longer (ledger.h).
+/* Extents. A drive that has moved its head for one read brings what lies around it in hardly more
+ * time. Where that pays, a read that misses brings an extent of its region into remote memory. The
+ * extra time is spent. A later read that finds a part of the extent there has earned the time that
+ * the file would have taken longer (ledger.h).
  *
- * How large an extent is follows from what they take: it doubles as long as an extent takes no more
- * than twice as long as the read alone: then moving the head and reading on cost the same. */
+ * The size of extents follows from the time that they take. It doubles as long as an extent takes
+ * no more than twice the time of its read alone. At that size, moving the head and reading on cost
+ * the same. */
 #ifndef DODO_LIBMANAGE_EXTENT_H
 #define DODO_LIBMANAGE_EXTENT_H
 

@@ -124,8 +124,8 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
 
 /* ---- what the kernel holds ------------------------------------------------------------------- */
 
-/* Some file systems have pages, and ask somebody else all the same. Of the latest reads of a region
- * half tell. */
+/* Some file systems have a page in memory and still ask a server before they return it. A region
+ * of which half of the latest reads were slow is not asked for any more. */
 bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns)
 {
     uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
@@ -139,7 +139,7 @@ bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns)
     return !slow;
 }
 
-/* Asking costs more than it saves where the drive is hardly slower. */
+/* Asking pays where the other places are far slower: remote memory, or an expensive file. */
 static bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source)
 {
     return c->hooks.file_held && (r->held_reads < HELD_LEAST || 2 * r->held_slow < r->held_reads) &&
@@ -162,9 +162,9 @@ static bool fetch_held(Cache *c, CacheCall *call, uint64_t offset, uint64_t limi
 
 /* ---- extents -------------------------------------------------------------------------------- */
 
-/* The file is to be read, for blocks that remote memory does not hold. Where an extent is due, they
- * come with it, by way of remote memory; the call has its bounds then. Its region's remote memory
- * is opened for that. */
+/* Remote memory does not hold these blocks, so the file is read. If an extent is due, the read goes
+ * by way of remote memory (CACHE_READ_FILL), and the call gets the bounds of the extent. If the
+ * region has no remote memory yet, the background opens it for the next read. */
 static uint8_t extent_source(Cache *c, CacheCall *call, uint64_t offset, uint64_t limit,
                              uint64_t now_ns)
 {

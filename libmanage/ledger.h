@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done without being asked for is paid for in time. The ledger has what it cost, and what
- * it has saved since: it may cost a small part of the time that reads take, and what it has saved.
- * So a program is never slower by more than that part, and what pays grows by itself. Pure. */
+/* The account of speculative work, in time. Such work may spend a small part of the time that reads
+ * take, and all that it has earned: the time that later reads were shorter. So it never makes a
+ * program slower by more than that part, and work that pays grows by itself. Pure. */
 #ifndef DODO_LIBMANAGE_LEDGER_H
 #define DODO_LIBMANAGE_LEDGER_H
 
