@@ -53,6 +53,7 @@ make "$work/text" --format text
 make "$work/binary" --format binary
 /usr/bin/python3 "$root/tests/lib/itemsets.py" "$work/text" "$support" 0.6 >"$work/other.json"
 nobody_gives_up
+first_answer=2s
 cluster 2
 
 mine disk "$work/text" --backend disk

@@ -55,6 +55,9 @@ trap 'exit 1' INT TERM
 host_silence=1s manager_silence=3s host_dead=4s client_dead=5s grace=6s
 # nobody_gives_up: where nobody dies, nobody shall be taken for dead because the machine is busy; nor
 # shall a new manager free what nobody got to claim yet.
+# first_answer: how long the first answer of the manager may take. A region with DODO_FALLBACK waits no longer, and
+# one that gets its memory later is not retained.
+first_answer=50ms
 nobody_gives_up() { host_silence=60s manager_silence=120s host_dead=120s client_dead=120s grace=120s; }
 
 # The test's directory counts as one with honest time stamps: nobody but the test changes it.
@@ -67,6 +70,7 @@ alive = 300ms
 refraction = 300ms
 transfer_deadline = $host_silence
 request_deadline = $manager_silence
+request_retry = $first_answer
 honest_filesystems = $(stat -f -c %t "$work")
 [imd]
 beat = 300ms
