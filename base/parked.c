@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/description.h"
 #include "base/list.h"
 #include "base/os.h"
 
@@ -30,8 +31,6 @@ typedef struct Parked {
 } Parked;
 
 enum { PARKED_SHARED = -1 };
-
-static const off_t LOCKS_END = (off_t)1 << 62; /* of the program's; regions lock beyond it */
 
 static pthread_mutex_t parked_lock = PTHREAD_MUTEX_INITIALIZER;
 static ListNode parked = {&parked, &parked}; /* the next to be looked at first */
@@ -90,7 +89,7 @@ static void mark_listed(void)
  * this process. */
 static bool mark_asked(Parked *p)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = LOCKS_END};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = DESCRIPTION_LOCK_SHIFT};
     bool known = fcntl(p->fd, F_OFD_GETLK, &lock) == 0;
     p->locked = known && lock.l_type != F_UNLCK && lock.l_pid == getpid();
     return known && (lock.l_type == F_UNLCK || p->locked);
