@@ -53,11 +53,12 @@ trap 'exit 1' INT TERM
 
 # After how much silence who gives up whom: sooner than in production, so that a test sees it happen.
 host_silence=1s manager_silence=3s host_dead=4s client_dead=5s grace=6s
+# first_answer: how long the manager may take for its first answer. A region with DODO_FALLBACK waits no longer, and is
+# not retained if it gets its memory later.
+first_answer=50ms
+
 # nobody_gives_up: where nobody dies, nobody shall be taken for dead because the machine is busy; nor
 # shall a new manager free what nobody got to claim yet.
-# first_answer: how long the first answer of the manager may take. A region with DODO_FALLBACK waits no longer, and
-# one that gets its memory later is not retained.
-first_answer=50ms
 nobody_gives_up() { host_silence=60s manager_silence=120s host_dead=120s client_dead=120s grace=120s; }
 
 # The test's directory counts as one with honest time stamps: nobody but the test changes it.
