@@ -210,3 +210,23 @@ TEST(the_programs_description__is_for_readers)
     assert_int_equal(status, 0);
     close(fd);
 }
+
+/* The file's first four pages were just written. Those of a hole are nowhere. */
+TEST(the_kernel__tells_what_it_has)
+{
+    Backing *b;
+    int fd = file_make('h');
+    if (!backing_can_tell()) {
+        print_message("the kernel cannot tell\n");
+        skip();
+    }
+    assert_int_equal(ftruncate(fd, 256 * LEN), 0);
+    assert_int_equal(backing_open(fd, 2 * LEN, 200 * LEN, false, &b), 0);
+    assert_true(backing_held(b, 0, 2 * LEN));
+    assert_true(backing_held(b, LEN + 7, 100));
+    assert_false(backing_held(b, LEN, LEN + 1)); /* its last byte is in the hole */
+    assert_false(backing_held(b, 100 * LEN, 1));
+    assert_false(backing_held(b, 0, 0));
+    backing_close(b);
+    close(fd);
+}
