@@ -2,7 +2,7 @@
 /* What is missing locally: from where, how much at once, and whether it is worth keeping. */
 #include "libmanage/core_private.h"
 
-enum { HELD_READS = 64, HELD_LEAST = 4 };
+enum { HELD_READS = 64 /* that count, about */, HELD_LEAST = 4 /* before they decide */ };
 enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
 uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
