@@ -243,6 +243,8 @@ bool client_extent_end(Client *c, int rd, uint64_t from, uint64_t to)
 {
     bool untouched = false;
     client_lock(c);
+    /* The range is there as it was given, or parts of it are, or nothing is. Another read may have
+     * given the same one: only one goes. */
     for (unsigned i = c->prefetch.count; i-- > 0;) {
         const PrefetchRange *range = &c->prefetch.ranges[i];
         bool own = range->of_call && range->rd == rd && range->at >= from && range->end <= to;
