@@ -55,8 +55,8 @@ enum {
     DODO_MANAGE_MRU = 1,
     /** What came first stays; what finds no room is read past the cache (the paper's 4.5). */
     DODO_MANAGE_FIRST_IN = 2,
-    /** What was used more often stays, by an estimate that forgets; new pieces are given a chance,
-     *  a longer one where that pays (W-TinyLFU): for programs whose habits are not known. */
+    /** What was used more often stays (W-TinyLFU), or what was used more recently, whichever finds
+     *  more for this program: for programs whose habits are not known. */
     DODO_MANAGE_ADAPTIVE = 3,
     /** What is used again while it is new stays; cheap, and resistant to scans (S3-FIFO). */
     DODO_MANAGE_S3_FIFO = 4,

@@ -64,8 +64,10 @@ static void released(void *ctx, void *file)
 static struct Lane *lane;
 static unsigned without_lock; /* reads */
 
-static Cache *make(unsigned room, int policy, int *ret_rd)
+/* A cache of @room pieces, and one region of @pieces. */
+static Cache *make_of(unsigned room, unsigned pieces, int policy, int *ret_rd)
 {
+    const uint64_t len = (uint64_t)pieces * PIECE;
     static int file;
     CacheConfig cfg;
     cache_config_init(&cfg, (uint64_t)room * PIECE);
@@ -77,10 +79,14 @@ static Cache *make(unsigned room, int policy, int *ret_rd)
     assert_int_equal(cache_set_policy(c, policy), 0);
     lane = cache_lane(c);
     assert_non_null(lane);
-    *ret_rd =
-        cache_open(c, (uint64_t)TRACE_PIECES * PIECE, (uint64_t)TRACE_PIECES * PIECE, &file, 0);
+    *ret_rd = cache_open(c, len, len, &file, 0);
     assert_true(*ret_rd >= 0);
     return c;
+}
+
+static Cache *make(unsigned room, int policy, int *ret_rd)
+{
+    return make_of(room, TRACE_PIECES, policy, ret_rd);
 }
 
 static void cache_access(Cache *c, int rd, unsigned piece, unsigned count)
@@ -209,6 +215,66 @@ TEST(adaptive__follows_a_program_that_moves_on)
     for (unsigned round = 0; round < 20; round++)
         (void)read_all(c, rd, 500, HOT);
     assert_in_range(read_all(c, rd, 500, HOT), HOT * 9 / 10, HOT);
+    cache_free(c);
+}
+
+TEST(adaptive__keeps_a_part_of_a_loop_that_is_much_longer_than_the_cache)
+{
+    enum { ROOM = 32, LOOP = 1000 };
+    int rd;
+    Cache *c = make(ROOM, MANAGE_ADAPTIVE, &rd);
+    unsigned hits = 0;
+    for (unsigned round = 0; round < 10; round++)
+        hits = read_all(c, rd, 0, LOOP);
+    assert_in_range(hits, ROOM / 2, ROOM);
+    cache_free(c);
+}
+
+/* What is read again soon, and then never. */
+static unsigned window_misses(Cache *c, int rd, unsigned window, unsigned pieces)
+{
+    unsigned misses = 0;
+    for (unsigned first = 0; first + window <= pieces; first++)
+        misses += window - read_all(c, rd, first, window);
+    return misses;
+}
+
+TEST(adaptive__is_as_good_as_recency_where_that_is_best)
+{
+    enum { ROOM = 64, WINDOW = 48, PIECES = 1000 };
+    int rd;
+    Cache *c = make(ROOM, MANAGE_ADAPTIVE, &rd);
+    unsigned misses = window_misses(c, rd, WINDOW, PIECES);
+    assert_in_range(misses, PIECES, PIECES * 105 / 100);
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
+TEST(adaptive__changes_its_mind_in_both_directions)
+{
+    enum { ROOM = 64, LOOP = 256, WINDOW = 48, PIECES = 1000 };
+    int rd;
+    Cache *c = make(ROOM, MANAGE_ADAPTIVE, &rd);
+    for (unsigned turn = 0; turn < 3; turn++) {
+        unsigned hits = 0, before = window_misses(c, rd, WINDOW, PIECES);
+        assert_in_range(before, PIECES - ROOM, PIECES * 6 / 5);
+        for (unsigned round = 0; round < 40; round++)
+            hits = read_all(c, rd, 0, LOOP);
+        assert_in_range(hits, ROOM / 2, ROOM);
+    }
+    cache_free(c);
+}
+
+/* The miniatures have fewer pieces than the cache. */
+TEST(adaptive__follows_a_part_of_a_large_cache)
+{
+    enum { ROOM = 4096, LOOP = 3 * ROOM };
+    int rd;
+    Cache *c = make_of(ROOM, LOOP, MANAGE_ADAPTIVE, &rd);
+    unsigned hits = 0;
+    for (unsigned round = 0; round < 6; round++)
+        hits = read_all(c, rd, 0, LOOP);
+    assert_in_range(hits, ROOM * 2 / 3, ROOM);
     cache_free(c);
 }
 
