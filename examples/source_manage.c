@@ -20,7 +20,9 @@ static struct manage_stats before; /* what was done before the first of them was
 static int set_policy(const char *name)
 {
     int policy = MANAGE_LRU;
-    while (name && strcmp(policies[policy], name) != 0)
+    if (!name) /* the library's default */
+        return 0;
+    while (strcmp(policies[policy], name) != 0)
         policy++;
     return csetPolicy(policy) < 0 ? -errno : 0;
 }

@@ -51,7 +51,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     extents_init(&c->extents, config->extent_bytes, config->spend_percent);
     worth_init(&c->worth, config->lets_go ? config->limit_bytes : 0);
     c->background_idle = true;
-    c->policy = policy_builtin(MANAGE_LRU);
+    c->policy = policy_builtin(POLICY_DEFAULT);
     c->policy_self = c->policy->create(config->limit_bytes);
     c->open = calloc(config->regions_max, sizeof *c->open);
     if (!c->policy_self || !c->open) {

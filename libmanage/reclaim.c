@@ -174,11 +174,11 @@ static bool remote_is_no_use(const Cache *c, uint64_t bytes, bool in_order, uint
 }
 
 /* If what leaves is not dirty, and goes to no other host. A program that chose another policy than
- * LRU knows better than the kernel. */
+ * the default knows better than the kernel. */
 static bool may_leave(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && c->policy == policy_builtin(MANAGE_LRU) &&
+    return c->drops >= enough && c->policy == policy_builtin(POLICY_DEFAULT) &&
            remote_is_no_use(c, bytes, in_order, now_ns);
 }
 

@@ -49,14 +49,14 @@ enum {
 
 /** Replacement policies; dodo_manage_register_policy() gives further numbers. */
 enum {
-    /** The piece that was used least recently goes first: the default. */
+    /** The piece that was used least recently goes first. */
     DODO_MANAGE_LRU = 0,
     /** The piece that was used most recently goes first: for loops longer than the cache. */
     DODO_MANAGE_MRU = 1,
     /** What came first stays; what finds no room is read past the cache (the paper's 4.5). */
     DODO_MANAGE_FIRST_IN = 2,
     /** What was used more often stays (W-TinyLFU), or what was used more recently, whichever finds
-     *  more for this program: for programs whose habits are not known. */
+     *  more for this program: the default, for programs whose habits are not known. */
     DODO_MANAGE_ADAPTIVE = 3,
     /** What is used again while it is new stays; cheap, and resistant to scans (S3-FIFO). */
     DODO_MANAGE_S3_FIFO = 4,

@@ -9,6 +9,9 @@
 extern const struct manage_policy policy_lru, policy_mru, policy_first_in, policy_adaptive,
     policy_s3_fifo, policy_sieve;
 
+/* The one of a program that chooses none. */
+enum { POLICY_DEFAULT = MANAGE_ADAPTIVE };
+
 /* By its number (MANAGE_LRU, ...); NULL: none. */
 const struct manage_policy *policy_builtin(int number);
 int policy_builtin_count(void);

@@ -181,10 +181,14 @@ FIXTURE CacheConfig config(unsigned pieces)
     return cfg;
 }
 
+/* What was used least recently leaves, so that a test can say what that is; a cache that may let go
+ * has the default policy, for only with that it does. */
 FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
 {
     Cache *c = cache_new(cfg, &(CacheHooks){.file_release = released});
     assert_non_null(c);
+    if (!cfg->lets_go)
+        assert_int_equal(cache_set_policy(c, MANAGE_LRU), 0);
     *ret_rd = cache_open(c, BYTES, BYTES, &w, flags);
     assert_int_equal(*ret_rd, 0);
     return c;
