@@ -51,9 +51,16 @@ uint64_t policy_misses(const PolicyTrace *t, uint64_t room, int policy)
     if (t->len == 0)
         return 0;
     Cache *c = make(t, room, policy, &rd);
+    struct Lane *lane = need(cache_lane(c));
     for (size_t i = 0; i < t->len; i++) {
         CacheCall call;
-        cache_read_start(&call, c, rd, (off_t)t->at[i] * PIECE, buf, PIECE, 1);
+        CacheHit hit;
+        off_t at = (off_t)t->at[i] * PIECE;
+        if (cache_hit_begin(&hit, c, lane, rd, at, PIECE) == CACHE_HIT_LOCAL) {
+            cache_hit_end(&hit, c); /* as a program's reads do; there is nothing to copy */
+            continue;
+        }
+        cache_read_start(&call, c, rd, at, buf, PIECE, 1);
         while (call.need == CACHE_JOB)
             cache_call_done(&call, c, &(CacheResult){.count = PIECE, .ns = 1}, 1);
     }

@@ -53,6 +53,7 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     c->background_idle = true;
     c->policy = policy_builtin(POLICY_DEFAULT);
     c->policy_self = c->policy->create(config->limit_bytes);
+    generation_reset(c);
     c->open = calloc(config->regions_max, sizeof *c->open);
     if (!c->policy_self || !c->open) {
         free(c->open);
@@ -250,6 +251,7 @@ static int set_policy_locked(Cache *c, const struct manage_policy *policy)
         c->policy->destroy(c->policy_self);
     c->policy = policy;
     c->policy_self = self;
+    generation_reset(c);
     qsort(all, n, sizeof *all, by_last_use);
     for (size_t i = 0; i < n; i++) {
         all[i]->state[0] = all[i]->state[1] = 0;
@@ -275,8 +277,8 @@ int cache_set_policy(Cache *c, int number)
 
 int cache_register_policy(Cache *c, const struct manage_policy *policy)
 {
-    if (!policy || policy->size < sizeof *policy || !policy->read || !policy->write ||
-        !policy->reclaim)
+    if (!policy || policy->size < offsetof(struct manage_policy, flags) || !policy->read ||
+        !policy->write || !policy->reclaim)
         return -EINVAL;
     cache_enter(c);
     int number = -ENOSPC;

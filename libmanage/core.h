@@ -206,6 +206,7 @@ typedef struct CacheHit {
     bool ask;     /* FILE: only if file_held() says so; else as when it failed */
     /* private */
     uint64_t cheap_ns; /* what it may take; 0: anything */
+    bool heard;        /* the policy has heard of a hit on all of it lately */
     struct Lane *lane;
     struct Region *region;
     uint64_t offset;

@@ -25,15 +25,17 @@ typedef struct Leaf {
     _Atomic uint64_t present[LEAF_PIECES / 64];
     _Atomic uint64_t readable[LEAF_PIECES];
     uint8_t *_Atomic data[LEAF_PIECES];
+    /* The generation in which the policy last heard of a hit on the piece. */
+    _Atomic uint8_t heard[LEAF_PIECES];
     struct Piece *pieces[LEAF_PIECES];
     uint64_t remote[LEAF_PIECES];  /* map of blocks that remote memory is believed to hold */
     uint64_t brought[LEAF_PIECES]; /* ... by an extent, and that no read has asked for yet */
 } Leaf;
 
 /* What a hit has read: of local memory, or of the file, with how long that took. Of the file only
- * those that are measured are put down. */
+ * those that are measured are put down. The run ends with it: hits that followed each other. */
 typedef struct HitRecord {
-    uint64_t region, offset, file_ns, at_ns;
+    uint64_t region, offset, run_from, file_ns, at_ns;
     uint32_t len;
     int rd;
     bool file;
@@ -43,9 +45,15 @@ typedef struct HitRecord {
 typedef struct Lane {
     _Alignas(LANE_ALIGN) _Atomic uint64_t claim; /* descriptor, count, first piece; 0: free */
     _Atomic uint32_t head;
-    _Atomic uint64_t file_reads, file_bytes; /* ever, past the cache; only the claimant adds */
+    /* Ever; only the claimant adds. Hits: those of which the policy does not hear. */
+    _Atomic uint64_t file_reads, file_bytes, hits, hit_bytes;
+    /* The latest run of hits of which there is no record yet. */
+    _Atomic int run_rd;
+    _Atomic uint64_t run_region, run_from, run_to;
     _Alignas(LANE_ALIGN) _Atomic uint32_t tail;
-    uint64_t file_reads_taken, file_bytes_taken; /* into the cache's statistics */
+    /* Into the cache's statistics. */
+    uint64_t file_reads_taken, file_bytes_taken, hits_taken, hit_bytes_taken;
+    uint64_t run_taken_region, run_taken_to; /* streams have followed it to here */
     _Alignas(LANE_ALIGN) HitRecord records[LANE_RECORDS];
 } Lane;
 
@@ -145,6 +153,9 @@ struct Cache {
     Region *_Atomic *open; /* by descriptor: those that hits may read */
     _Atomic bool wanted;   /* somebody waits for a hit to end */
     _Atomic bool left;     /* worth.left: reads go past it, and it gives up what it holds */
+    /* The policy hears of one hit on a piece in each generation; 0: of every hit. A new generation
+     * begins when a part of the pieces has left. */
+    _Atomic uint8_t generation;
     /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
     _Atomic uint64_t cheap_ns[COST_CLASSES];
     Lane *lanes[LANES];
@@ -170,7 +181,8 @@ struct Cache {
     bool collapsing;
     unsigned collapsed; /* of the buffers' parts */
     unsigned evicting;
-    unsigned drops; /* victims that just left, one after the other */
+    uint64_t left_in_generation; /* pieces */
+    unsigned drops;              /* victims that just left, one after the other */
     unsigned stuck;
     uint64_t stuck_until_ns;
     uint64_t refraction_until_ns;
@@ -289,6 +301,9 @@ bool piece_shut(const Cache *c, Piece *p);
 bool piece_take(Cache *c, Piece *p);
 /* It was to leave, but a hit is at it: it is busy for the policy as long as that lasts. */
 void piece_claim_note(Cache *c, Piece *p);
+/* A piece that the policy knew has left; the policy is another one. */
+void generation_count(Cache *c);
+void generation_reset(Cache *c);
 /* Hits may read it, or not; then, when region_take() says so, none does. */
 void region_admit(Cache *c, Region *r);
 void region_refuse(Cache *c, const Region *r);

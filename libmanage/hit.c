@@ -35,6 +35,10 @@
  * between threads was never defined. If a lane is full, or taken by another thread, the read
  * becomes a call.
  *
+ * A policy may say that it need not hear of each hit (DODO_MANAGE_POLICY_COARSE). Then it hears of
+ * one for each piece until a part of the cache has been replaced, which is a generation. While
+ * nothing leaves, hits leave no more than a count.
+ *
  * Files that cost hardly more than copying are read past the cache in the same way: where nothing
  * of the range is cached when the hit looks, the file has the newest bytes, and no older ones
  * later. While the cache lets go of what it holds (worth.h), all files are read so, and each read
@@ -51,6 +55,7 @@ enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
  * a rhythm, too. */
 #define MEASURE_MIX 0x9E3779B1u
 #define MEASURE_BELOW (UINT32_MAX / 8)
+enum { GENERATIONS = 8 }; /* while as many pieces leave as there are */
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
@@ -173,6 +178,20 @@ void piece_claim_note(Cache *c, Piece *p)
 
 /* ---- what was read --------------------------------------------------------------------------- */
 
+void generation_reset(Cache *c)
+{
+    c->generation = policy_is_coarse(c->policy);
+    c->left_in_generation = 0;
+}
+
+void generation_count(Cache *c)
+{
+    if (!c->generation || ++c->left_in_generation * GENERATIONS <= c->dir.entries)
+        return;
+    c->generation = c->generation == UINT8_MAX ? 1 : c->generation + 1;
+    c->left_in_generation = 0;
+}
+
 static void take_local(Cache *c, Region *r, const HitRecord *h)
 {
     uint64_t last = (h->offset + h->len - 1) / c->cfg.piece_bytes;
@@ -183,7 +202,30 @@ static void take_local(Cache *c, Region *r, const HitRecord *h)
     }
 }
 
-static void record_take(Cache *c, const HitRecord *h)
+/* If all is here already, nothing has to be fetched and no stream begins. The first read that
+ * becomes a call - a miss, or the first use of what was fetched ahead - takes care of that. */
+static void run_follow(Cache *c, Lane *l, const Region *r, uint64_t from, uint64_t to)
+{
+    if (l->run_taken_region == r->number && from < l->run_taken_to && l->run_taken_to <= to)
+        from = l->run_taken_to;
+    if (from < to)
+        stream_follow(c, r, from, to - from);
+    l->run_taken_region = r->number;
+    l->run_taken_to = to;
+}
+
+/* What it says may be of two runs, and then no stream goes on there. */
+static void run_take(Cache *c, Lane *l)
+{
+    Region *r = region_find(c, atomic_load_explicit(&l->run_rd, memory_order_relaxed));
+    uint64_t from = atomic_load_explicit(&l->run_from, memory_order_relaxed);
+    uint64_t to = atomic_load_explicit(&l->run_to, memory_order_relaxed);
+    if (r && !r->closing && from < to &&
+        r->number == atomic_load_explicit(&l->run_region, memory_order_relaxed))
+        run_follow(c, l, r, from, to);
+}
+
+static void record_take(Cache *c, Lane *l, const HitRecord *h)
 {
     if (h->file) { /* as cheap as it is nothing of it is read ahead */
         uint64_t copy_ns = cost_of(&c->cost[COST_COPY], h->len);
@@ -197,9 +239,7 @@ static void record_take(Cache *c, const HitRecord *h)
     Region *r = region_find(c, h->rd);
     if (!r || r->number != h->region || r->closing) /* closed meanwhile */
         return;
-    /* If all is here already, nothing has to be fetched and no stream begins. The first read that
-     * becomes a call - a miss, or the first use of what was fetched ahead - takes care of that. */
-    stream_follow(c, r, h->offset, h->len);
+    run_follow(c, l, r, h->run_from, h->offset + h->len);
     take_local(c, r, h);
     worth_note(c, h->len, false, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
 }
@@ -216,6 +256,20 @@ static void file_reads_take(Cache *c, Lane *l)
     l->file_bytes_taken = bytes;
 }
 
+static void hits_take(Cache *c, Lane *l)
+{
+    uint64_t hits = atomic_load_explicit(&l->hits, memory_order_relaxed) - l->hits_taken;
+    uint64_t bytes = atomic_load_explicit(&l->hit_bytes, memory_order_relaxed) - l->hit_bytes_taken;
+    if (!hits)
+        return;
+    c->stats.local_hits += hits;
+    c->stats.local_bytes += bytes;
+    worth_hits(&c->worth, hits, bytes, hits * cost_of(&c->cost[COST_COPY], bytes / hits));
+    l->hits_taken += hits;
+    l->hit_bytes_taken += bytes;
+    run_take(c, l);
+}
+
 void cache_enter(Cache *c)
 {
     cache_lock(c);
@@ -224,9 +278,10 @@ void cache_enter(Cache *c)
         uint32_t head = atomic_load_explicit(&l->head, memory_order_acquire);
         uint32_t tail = atomic_load_explicit(&l->tail, memory_order_relaxed);
         for (; tail != head; tail++)
-            record_take(c, &l->records[tail % LANE_RECORDS]);
+            record_take(c, l, &l->records[tail % LANE_RECORDS]);
         atomic_store_explicit(&l->tail, tail, memory_order_release);
         file_reads_take(c, l);
+        hits_take(c, l);
     }
     if (!list_empty(&c->claimed))
         claimed_look(c);
@@ -260,10 +315,12 @@ static void lane_give(Cache *c, Lane *l)
 }
 
 /* Where the range is to be read from: all of it is readable, or none of it is here. */
-static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first, uint64_t count)
+static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint64_t count)
 {
     const Region *r = h->region;
     uint64_t missing = 0;
+    uint8_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    h->heard = generation;
     for (uint64_t i = first; i < first + count; i++) {
         Leaf *leaf = r->leaves[i / LEAF_PIECES];
         uint64_t k = i % LEAF_PIECES;
@@ -272,6 +329,8 @@ static enum CacheHitKind look(const Cache *c, const CacheHit *h, uint64_t first,
             missing++;
         else if (missing || piece_mask(c, i, h->offset, h->offset + h->len) & ~leaf->readable[k])
             return CACHE_HIT_NONE;
+        else if (atomic_load_explicit(&leaf->heard[k], memory_order_relaxed) != generation)
+            h->heard = false;
     }
     if (!missing)
         return CACHE_HIT_LOCAL;
@@ -305,7 +364,7 @@ enum CacheHitKind cache_hit_begin(CacheHit *h, Cache *c, Lane *lane, int rd, off
         kind = look(c, h, first, count);
     if (kind == CACHE_HIT_FILE)
         file_begin(h, c);
-    if ((kind == CACHE_HIT_LOCAL || h->measure) && !lane_has_room(lane))
+    if (((kind == CACHE_HIT_LOCAL && !h->heard) || h->measure) && !lane_has_room(lane))
         kind = CACHE_HIT_NONE;
     if (kind == CACHE_HIT_NONE)
         lane_give(c, lane);
@@ -325,13 +384,33 @@ void cache_hit_copy(const CacheHit *h, const Cache *c, void *buf)
     }
 }
 
-static void record(const CacheHit *h, uint64_t file_ns, uint64_t now_ns)
+/* Where the run begins that goes on with this hit. */
+static uint64_t run_from(const CacheHit *h)
+{
+    const Lane *l = h->lane;
+    bool goes_on =
+        atomic_load_explicit(&l->run_region, memory_order_relaxed) == h->region->number &&
+        atomic_load_explicit(&l->run_to, memory_order_relaxed) == h->offset;
+    return goes_on ? atomic_load_explicit(&l->run_from, memory_order_relaxed) : h->offset;
+}
+
+static void run_set(const CacheHit *h, uint64_t from)
+{
+    Lane *l = h->lane;
+    atomic_store_explicit(&l->run_rd, h->rd, memory_order_relaxed);
+    atomic_store_explicit(&l->run_region, h->region->number, memory_order_relaxed);
+    atomic_store_explicit(&l->run_from, from, memory_order_relaxed);
+    atomic_store_explicit(&l->run_to, h->offset + h->len, memory_order_relaxed);
+}
+
+static void record(const CacheHit *h, uint64_t run_from, uint64_t file_ns, uint64_t now_ns)
 {
     Lane *l = h->lane;
     uint32_t head = atomic_load_explicit(&l->head, memory_order_relaxed);
     l->records[head % LANE_RECORDS] = (HitRecord){.region = h->region->number,
                                                   .rd = h->rd,
                                                   .offset = h->offset,
+                                                  .run_from = run_from,
                                                   .len = (uint32_t)h->len,
                                                   .file = h->file,
                                                   .file_ns = file_ns,
@@ -345,9 +424,28 @@ static void add(_Atomic uint64_t *to, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* The policy will hear of this one. */
+static void mark_heard(const CacheHit *h, const Cache *c)
+{
+    uint8_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    uint64_t last = (h->offset + h->len - 1) >> c->piece_shift;
+    for (uint64_t i = h->offset >> c->piece_shift; i <= last; i++)
+        atomic_store_explicit(&h->region->leaves[i / LEAF_PIECES]->heard[i % LEAF_PIECES],
+                              generation, memory_order_relaxed);
+}
+
 void cache_hit_end(CacheHit *h, Cache *c)
 {
-    record(h, 0, 0);
+    uint64_t from = run_from(h);
+    if (h->heard) {
+        add(&h->lane->hits, 1);
+        add(&h->lane->hit_bytes, h->len);
+        run_set(h, from);
+    } else {
+        mark_heard(h, c);
+        record(h, from, 0, 0);
+        run_set(h, h->offset + h->len);
+    }
     lane_give(c, h->lane);
 }
 
@@ -357,7 +455,7 @@ void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)
     add(&h->lane->file_reads, 1);
     add(&h->lane->file_bytes, h->len);
     if (h->measure)
-        record(h, ns, now_ns);
+        record(h, h->offset, ns, now_ns);
     lane_give(c, h->lane);
     if (slow) { /* expensive, this one: that must be known soon */
         cache_enter(c);

@@ -103,6 +103,7 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     list_init(&p->claimed_link);
     leaf->pieces[index % LEAF_PIECES] = p;
     leaf->data[index % LEAF_PIECES] = p->data;
+    leaf->heard[index % LEAF_PIECES] = 0;
     leaf->present[index % LEAF_PIECES / 64] |= 1ull << index % 64;
     c->used_bytes += p->len;
     return p;
@@ -128,6 +129,7 @@ static void directory_remove(Cache *c, Piece *p)
     if (c->policy->removed)
         c->policy->removed(c->policy_self, e);
     manage_entry_unlink(e);
+    generation_count(c);
 }
 
 static void ahead_end(Cache *c, Piece *p)

@@ -18,14 +18,15 @@ static const uint64_t TOOK_MAX_NS = 600 * NS_PER_S;
 
 /* ---- what reads cost, and how sure that is --------------------------------------------------- */
 
-static void sums_add(WorthSums *s, uint64_t bytes, uint64_t ns)
+/* @reads of the same length, of @bytes and @ns in all. */
+static void sums_add(WorthSums *s, uint64_t reads, uint64_t bytes, uint64_t ns)
 {
-    double b = (double)bytes, t = (double)ns;
+    double n = (double)reads, b = (double)bytes, t = (double)ns;
     s->bytes += b;
     s->ns += t;
-    s->bytes_squared += b * b;
-    s->ns_squared += t * t;
-    s->bytes_ns += b * t;
+    s->bytes_squared += b * b / n;
+    s->ns_squared += t * t / n;
+    s->bytes_ns += b * t / n;
 }
 
 static void sums_shrink(WorthSums *s)
@@ -175,11 +176,19 @@ bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint
     if (now_ns > w->now_ns)
         w->now_ns = now_ns;
     w->read_bytes += bytes;
-    sums_add(from == WORTH_LOCAL ? &w->hits : &w->misses, bytes, ns);
+    sums_add(from == WORTH_LOCAL ? &w->hits : &w->misses, 1, bytes, ns);
     w->missed_bytes += from != WORTH_LOCAL ? bytes : 0;
     w->fresh_bytes += from != WORTH_LOCAL ? bytes : 0;
     w->remote_bytes += from == WORTH_REMOTE ? bytes : 0;
     return is_over(w);
+}
+
+void worth_hits(Worth *w, uint64_t reads, uint64_t bytes, uint64_t ns)
+{
+    if (!w->limit_bytes)
+        return;
+    w->read_bytes += bytes;
+    sums_add(&w->hits, reads, bytes, ns);
 }
 
 bool worth_turn(Worth *w, bool may_leave)

@@ -43,6 +43,8 @@ enum WorthFrom { WORTH_LOCAL, WORTH_FILE, WORTH_REMOTE };
 /* A read of @bytes took @ns, and ended at @now_ns (0: nobody looked). True: a stretch is over, ask
  * worth_turn(). */
 bool worth_read(Worth *w, uint64_t bytes, uint64_t ns, enum WorthFrom from, uint64_t now_ns);
+/* As so many reads that found all in local memory, of @bytes and @ns in all. */
+void worth_hits(Worth *w, uint64_t reads, uint64_t bytes, uint64_t ns);
 /* Whether the cache lets go from now on. @may_leave: nothing but its worth speaks for it. */
 bool worth_turn(Worth *w, bool may_leave);
 

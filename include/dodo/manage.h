@@ -301,7 +301,15 @@ typedef struct DODO_TAG_(DodoManagePolicy, manage_policy) {
     /** @e leaves, and is still in its list; NULL here: taking it out of that is all there is to
      *  do. */
     void (*removed)(void *self, DodoManageEntry *e);
+    unsigned flags; /**< DODO_MANAGE_POLICY_* */
 } DodoManagePolicy;
+
+/** Flags of a manage_policy. */
+enum {
+    /** It need not hear of each read that finds all in local memory: of a piece it hears of one
+     * such read until an eighth of the cache has been replaced. Hits are cheaper. */
+    DODO_MANAGE_POLICY_COARSE = 1
+};
 
 /**
  * dodo_manage_register_policy() - add a policy
@@ -346,6 +354,7 @@ static inline void dodo_manage_entry_move_before(DodoManageEntry *at, DodoManage
 #define MANAGE_READAHEAD_BYTES DODO_MANAGE_READAHEAD_BYTES
 #define MANAGE_ENTRY_BUSY DODO_MANAGE_ENTRY_BUSY
 #define MANAGE_ENTRY_DIRTY DODO_MANAGE_ENTRY_DIRTY
+#define MANAGE_POLICY_COARSE DODO_MANAGE_POLICY_COARSE
 static inline int copen(size_t len, int fd, off_t offset)
 {
     return dodo_copen(len, fd, offset);

@@ -205,4 +205,5 @@ const struct manage_policy policy_adaptive = {
     .write = adaptive_use,
     .reclaim = adaptive_reclaim,
     .removed = adaptive_removed,
+    .flags = MANAGE_POLICY_COARSE,
 };

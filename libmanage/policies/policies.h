@@ -4,6 +4,8 @@
 #ifndef DODO_LIBMANAGE_POLICIES_H
 #define DODO_LIBMANAGE_POLICIES_H
 
+#include <stdbool.h>
+
 #include "dodo/manage.h"
 
 extern const struct manage_policy policy_lru, policy_mru, policy_first_in, policy_adaptive,
@@ -15,6 +17,9 @@ enum { POLICY_DEFAULT = MANAGE_ADAPTIVE };
 /* By its number (MANAGE_LRU, ...); NULL: none. */
 const struct manage_policy *policy_builtin(int number);
 int policy_builtin_count(void);
+
+/* It need not hear of each hit. */
+bool policy_is_coarse(const struct manage_policy *policy);
 
 /* Of a list whose head's next is the oldest: the first that may leave now, or NULL. */
 struct manage_entry *policy_first_idle(struct manage_entry *head);

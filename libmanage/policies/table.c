@@ -19,6 +19,12 @@ int policy_builtin_count(void)
     return POLICIES;
 }
 
+/* One of a program that was built when there were no flags has none. */
+bool policy_is_coarse(const struct manage_policy *policy)
+{
+    return policy->size >= sizeof *policy && policy->flags & MANAGE_POLICY_COARSE;
+}
+
 struct manage_entry *policy_first_idle(struct manage_entry *head)
 {
     struct manage_entry *e = head->next;

@@ -13,6 +13,7 @@
 #include <dodo/manage.h>
 
 #include "base/cleanup.h"
+#include "base/id.h"
 #include "tests/lib/scenario.h"
 #include "tests/lib/sim_rng.h"
 #include "tests/lib/tasks.h"
@@ -307,8 +308,8 @@ static void threads__none_without_need(void)
     CHECK(before > 0);
     int rd = copen(LEN, fd, 0);
     CHECK(rd >= 0);
-    for (unsigned i = 0; i < 3 * CELLS; i++) { /* one after the other, then not */
-        unsigned cell = i < CELLS ? i : i * 7919 % CELLS;
+    for (unsigned i = 0; i < 3 * CELLS; i++) { /* one after the other, then anywhere */
+        unsigned cell = i < CELLS ? i : (unsigned)(mix64(i) % CELLS);
         CHECK(cread(rd, (off_t)cell * CELL, buf, CELL) == CELL && buf[0] == cell_byte(cell, 0));
     }
     CHECK(tasks_count() == before);
