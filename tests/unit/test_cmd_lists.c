@@ -312,6 +312,30 @@ TEST(listing__of_nobodys_region_is_freed)
     rig_free(rig);
 }
 
+/* More regions than FREEs may be under way at once: those that wait for theirs are in the list, and
+ * so are still to be freed. */
+TEST(listing__names_what_waits_for_its_free)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 40);
+    imd->deaf = true;
+    client_request(rig, c, OP_LEAVE, NULL, 0);
+    c->dead = true;
+    rig_pump(rig);
+    imd_list(rig, imd);
+    rig_pump(rig);
+    assert_int_equal(rig_stats(rig).regions, 40);
+    imd->deaf = false;
+    rig_wait(rig, 2 * rig->config.request_deadline_ns); /* asked for no other list */
+    assert_int_equal(imd->got[OP_FREE], 40);
+    assert_int_equal(imd->count, 0);
+    assert_int_equal(rig_stats(rig).regions, 0);
+    assert_int_equal(rig_stats(rig).reconciled, 0);
+    rig_free(rig);
+}
+
 /* A busy host's digest always lags a little: that alone is no reason for lists. A lasting
  * difference is, however busy it is. */
 TEST(beat__differing_while_busy)
