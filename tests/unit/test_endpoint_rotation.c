@@ -145,6 +145,36 @@ TEST(keys_set__again_does_not_begin_again)
     pair_deinit(&p);
 }
 
+/* An answer from the peer calls a HELLO off that was to find out whether it is still there. One
+ * with a new key must go out, though such a one was under way before. */
+TEST(keys_set__is_not_called_off_by_an_answer)
+{
+    Pair p;
+    const ClusterKey both[] = {pair_key(7), pair_key(1)};
+    pair_init(&p, 1);
+    Session *s = pair_up(&p, NULL);
+    for (unsigned i = 1; i < UNHEARD_SENDS; i++)
+        (void)message(p.a, s, WIRE_PING, "lost");
+    p.now_ns = endpoint_deadline(p.a);
+    Dgram hello = output(p.a, p.now_ns);
+    Got got = give_b(&p, &hello);
+    assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+    Dgram there = message(p.a, s, WIRE_PING, "there");
+    got = give_b(&p, &there);
+    assert_true(is_message(&got, WIRE_PING, "there"));
+    assert_int_equal(endpoint_keys_set(p.b, both, 2, p.now_ns), 0);
+    assert_int_equal(endpoint_keys_set(p.a, both, 2, p.now_ns), 0);
+    Dgram back = message(p.b, got.session, WIRE_PONG, "back");
+    got = give_a(&p, &back);
+    assert_true(is_message(&got, WIRE_PONG, "back"));
+    hello = output(p.a, p.now_ns);
+    assert_int_equal(hello.len, HELLO_DATAGRAM_SIZE);
+    got = give_b(&p, &hello);
+    assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+    assert_int_equal(session_core(s)->key, 0);
+    pair_deinit(&p);
+}
+
 /* Who has only the key that was stolen is out. */
 TEST(keys_set__ends_sessions_of_a_key_that_is_gone)
 {
