@@ -240,6 +240,22 @@ TEST(cap__writes_begin_while_little_is_owed)
     drop(f);
 }
 
+/* What is refused costs nothing: else those that come again and again would keep every one out. */
+TEST(cap__refused_writes_are_not_charged)
+{
+    Fixture *f;
+    make(&f, CAP_BYTES);
+    pace_charge(&f->pace, CAP_BYTES / 10, 0, f->now_ns); /* 100 ms */
+    for (unsigned i = 0; i < 100; i++) {                 /* 1.6 MB: 160 ms */
+        write_all(f, i % 3, 1, 16384);
+        assert_int_equal(f->ack.state, WRITE_REFUSED);
+    }
+    f->now_ns += 100 * NS_PER_MS;
+    write_all(f, 0, 1, 16384);
+    assert_int_equal(f->ack.state, WRITE_DONE);
+    drop(f);
+}
+
 TEST(cap__that_goes_lets_writes_begin)
 {
     Fixture *f;
