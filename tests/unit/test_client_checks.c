@@ -3,6 +3,7 @@
  * test's to change; after a fill the file is changed behind Dodo's back, which shows where bytes
  * come from. */
 #include "base/cleanup.h"
+#include "libdodo/core_private.h"
 #include "tests/lib/case.h"
 #include "tests/unit/client_fixture.h"
 
@@ -311,6 +312,49 @@ CASE(checks__an_answer_that_a_write_overtakes)
     w.asleep = 0;
     assert_int_equal(finish(&slow), BLOCK);
     assert_memory_equal(buf, data, BLOCK);
+    assert_int_equal(stats().corrupt, 0);
+    assert_true(info(rd).active);
+}
+
+static int losing = -1; /* the region that is lost while sums are made, and comes back */
+
+static uint32_t blocksum_while_lost(const void *data, size_t len, uint64_t seed)
+{
+    int rd = losing;
+    losing = -1;
+    if (rd >= 0) {
+        const ClientRegionInfo was = info(rd);
+        client_region_lost(w.client, rd, &was.address, LOSS_DROPPED, w.now);
+        w.asleep = 1;
+        run_until(w.now + 10 * (uint64_t)NS_PER_S);
+        w.asleep = 0;
+        assert_true(info(rd).active);
+        assert_int_not_equal(info(rd).address.region, was.address.region);
+    }
+    return blocksum(data, len, seed);
+}
+
+static int set_up_losing(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, blocksum_while_lost);
+    return 0;
+}
+
+/* Sums are made without the lock. Another thread may find meanwhile that the region is lost, and it
+ * may have new memory by then: they are of no use for that, and its host is not to blame. */
+TEST_WITH(offer__of_a_region_that_is_lost_and_comes_back, set_up_losing, tear_down)
+{
+    Call giver;
+    struct iovec one = {w.file, LEN};
+    int rd = open_at(LEN, 0, DODO_FALLBACK);
+    losing = rd;
+    call_offerv_start(&giver, w.channels[1], rd, 0, &one, 1, w.now);
+    assert_int_equal(done(&giver), LEN);
+    assert_int_equal(losing, -1);
+    settle();
+    for (unsigned i = 0; i < 2; i++)
+        assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(stats().corrupt, 0);
     assert_true(info(rd).active);
 }
