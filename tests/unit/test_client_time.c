@@ -78,6 +78,30 @@ CASE(leave__dead_host_after_any_idle_time)
     leave_in_time();
 }
 
+/* One thread hears that the host leaves, or finds that it is dead: a read of another one that waits
+ * for its answer goes on with the file, or fails, without a deadline of its own. */
+CASE(leave__no_read_waits_for_a_host_that_another_has_lost)
+{
+    const unsigned flags[] = {DODO_FALLBACK, 0};
+    for (unsigned i = 0; i < ARRAY_SIZE(flags); i++) {
+        Call waits;
+        int rd = open_at(PIECE, 0, flags[i]);
+        call_read_start(&waits, w.channels[2], rd, 0, buf, PIECE, w.now);
+        assert_int_equal(done(&waits), PIECE); /* its session is up */
+        settle();
+        w.imd_dead = true;
+        call_read_start(&waits, w.channels[2], rd, 0, buf, PIECE, w.now);
+        channel_step(w.channels[2], w.now);
+        assert_int_equal(waits.need, NEED_NETWORK);
+        uint64_t start = w.now;
+        client_host_lost(w.client, w.epoch, LOSS_LEAVING, w.now);
+        assert_int_equal(done(&waits), flags[i] ? PIECE : -1);
+        assert_in_range(w.now - start, 0, 100 * NS_PER_MS);
+        w.imd_dead = false;
+        (void)close_rd(rd);
+    }
+}
+
 /* ---- polled queues -------------------------------------------------------------------------- */
 
 /* The first look finds the time-out and asks again, the next one the answer. What consists of
