@@ -154,6 +154,25 @@ CASE(alive__only_with_something_to_keep)
     assert_int_equal(close_rd(rd), 0);
 }
 
+/* The background's thread sleeps until its channel's time. What it has just sent may be lost, and
+ * nothing else may happen by then. */
+CASE(alive__lost_is_sent_again)
+{
+    assert_true(open_at(40960, 0, 0) >= 0);
+    run_until(w.now + 6 * NS_PER_S);
+    unsigned alives = w.alives;
+    assert_true(alives > 0); /* its session is up */
+    w.now = channel_deadline(w.channels[0]);
+    channel_step(w.channels[0], w.now);
+    assert_int_equal(w.tail - w.head, 1);
+    w.head = w.tail;
+    assert_in_range(channel_deadline(w.channels[0]), w.now + 1, w.now + 50 * NS_PER_MS);
+    w.now = channel_deadline(w.channels[0]);
+    channel_step(w.channels[0], w.now);
+    settle();
+    assert_int_equal(w.alives, alives + 1);
+}
+
 /* A window of ids has 64: those of unanswered keep-alives are over, too. */
 CASE(alive__unanswered_ones_use_up_nothing)
 {
