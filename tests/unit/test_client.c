@@ -80,6 +80,22 @@ CASE(close__manager_gone_frees_all_the_same)
     assert_int_equal(stats().regions, 0);
 }
 
+/* A program may open and close as often as it likes: only what is open at once counts. */
+CASE(close__gives_its_place_back)
+{
+    enum { ROUNDS = 7000, REGIONS_OPEN = 40 }; /* the fixture allows 3000 regions at once */
+    Region *open[REGIONS_OPEN] = {NULL};
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        Region **r = &open[i % REGIONS_OPEN];
+        if (*r) {
+            client_region_remove(w.client, *r);
+            client_region_free(w.client, *r);
+        }
+        assert_int_equal(client_region_new(w.client, r), 0);
+    }
+    assert_true(client_check(w.client));
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 CASE(read__fills_then_hits)
