@@ -512,6 +512,22 @@ CASE(prefetch__of_stripes)
     assert_int_equal(pieces, 0);
 }
 
+/* What is announced behind a stripe without memory is fetched all the same, and the background
+ * comes to rest. */
+CASE(prefetch__goes_on_behind_a_lost_stripe)
+{
+    ClientRegionInfo lost;
+    int rd = open_at(4 * STRIPE_BYTES, 0, DODO_STRIPE);
+    assert_int_equal(client_stripe_info(w.client, rd, 1, &lost), 0);
+    imd_data_drop(w.data, lost.address.region);
+    assert_reads_file(rd, 0, STRIPE_BYTES, BLOCK); /* finds it gone */
+    assert_int_equal(client_stripe_info(w.client, rd, 1, &lost), 0);
+    assert_false(lost.active);
+    assert_int_equal(client_prefetch(w.client, rd, 0, SSIZE_MAX), 0);
+    work();
+    assert_int_equal(piece_bytes, 3 * STRIPE_BYTES);
+}
+
 /* ---- for one read alone ---------------------------------------------------------------------- */
 
 CASE(extent__comes_with_its_read)
