@@ -358,6 +358,21 @@ CASE(fd__poll_loop)
     }
 }
 
+/* A read that is over when it has begun shows, too. */
+CASE(fd__readable_when_a_read_ends_at_once)
+{
+    DodoDone done;
+    begin(patient, 1, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(dodo_queue_read(q, -1, 0, jobs[0].buf, 1, &jobs[i]), 0);
+        assert_true(readable(0));
+        assert_int_equal(dodo_queue_wait(q, &done, 1, 0), 1);
+        assert_ptr_equal(done.tag, &jobs[i]);
+        assert_int_equal(done.error, ENOMEM);
+        assert_false(readable(0));
+    }
+}
+
 /* Two queues in one epoll(7) descriptor. */
 CASE(fd__epoll_of_two_queues)
 {
