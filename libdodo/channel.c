@@ -201,10 +201,19 @@ static void channel_wakes_with(Channel *ch, const Call *call)
     ch->wake.due_ns = min_u64(ch->wake.due_ns, call->wake.due_ns);
 }
 
+/* Has a region lost its memory since the calls were last looked at? A call that waits for a session
+ * with its host would hear of it only at its deadline. */
+static bool losses_seen(Channel *ch)
+{
+    uint32_t before = ch->losses;
+    ch->losses = ch->client->losses;
+    return ch->losses != before;
+}
+
 /* Steps the calls that something happened to, or whose time has come. */
 static void step_calls(Channel *ch, uint64_t now_ns)
 {
-    bool all = ch->background || ch->client->stopped;
+    bool all = losses_seen(ch) || ch->background || ch->client->stopped;
     uint64_t clock_ns = channel_clock(ch, now_ns);
     Call *next;
     if (!all && !wake_has_come(&ch->wake, clock_ns))

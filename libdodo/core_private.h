@@ -339,6 +339,7 @@ struct Channel {
     bool background;
     Call *calls, *calls_last; /* the oldest first: so credit goes round */
     Wake wake;                /* the earliest of theirs, or earlier */
+    uint32_t losses;          /* Client.losses when they were last looked at */
     bool news;                /* for channel_take_news() */
     uint64_t together;        /* bytes that their transfers have under way */
     ListenClock clock;        /* of its requests, transfers and sessions' waits */
