@@ -415,6 +415,20 @@ static bool write_overlaps(World *w, const WorldSlot *s)
     return false;
 }
 
+/* Of the world's own arrays. Most of the test's time would go here: no branch for a byte, and no
+ * sanitizer's look at each. */
+#ifdef __clang__
+__attribute__((no_sanitize("address", "undefined", "coverage")))
+#endif
+static bool
+all_in_sets(const uint8_t *bytes, const uint64_t *sets, uint64_t len)
+{
+    uint64_t wrong = 0;
+    for (uint64_t i = 0; i < len; i++)
+        wrong |= (bytes[i] & ~63u) | (~(sets[i] >> (bytes[i] & 63)) & 1);
+    return !wrong;
+}
+
 static void read_result(World *w, WorldSlot *s)
 {
     WorldFile *f = s->file;
@@ -427,8 +441,7 @@ static void read_result(World *w, WorldSlot *s)
                      : s->size_min < s->offset + s->len ? s->size_min - s->offset
                                                         : s->len;
     WORLD_CHECK(w, n >= least && n <= s->len);
-    for (uint64_t i = 0; i < n; i++)
-        WORLD_CHECK(w, s->buf[i] < 64 && s->may[s->offset + i] >> s->buf[i] & 1);
+    WORLD_CHECK(w, all_in_sets(s->buf, s->may + s->offset, n));
     w->reads++;
     (void)f;
 }
@@ -475,8 +488,7 @@ static void world_disk_check(World *w)
 {
     for (unsigned i = 0; i < WORLD_REGIONS; i++) {
         WorldFile *f = &w->files[i];
-        for (uint64_t at = 0; at < f->len; at++)
-            WORLD_CHECK(w, f->disk[at] < 64 && f->allowed[at] >> f->disk[at] & 1);
+        WORLD_CHECK(w, all_in_sets(f->disk, f->allowed, f->len));
     }
 }
 
