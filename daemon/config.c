@@ -241,11 +241,21 @@ static GArray *entries_make(const ConfigProgram *p, GArray *options, char **ret_
     return entries;
 }
 
+/* The name that a person gave: cmd, and dodo-cmd where it is installed. */
+static const char *called(const ConfigProgram *p, const char *path)
+{
+    const char *base = path ? strrchr(path, '/') : NULL;
+    base = base ? base + 1 : path;
+    return base && g_str_has_prefix(base, "dodo-") && strcmp(base + 5, p->name) == 0 ? base
+                                                                                     : p->name;
+}
+
 /* Reads the command line; --help is printed here. */
 static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options, int *argc,
                                         char ***argv, char **ret_config, char *error)
 {
     gboolean version = FALSE, help = FALSE;
+    const char *name = called(p, (*argv)[0]);
     g_autoptr(GError) failure = NULL;
     g_autoptr(GOptionContext) context = g_option_context_new(p->arguments);
     g_autoptr(GArray) entries = entries_make(p, options, ret_config, &version);
@@ -259,22 +269,22 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
     g_option_context_set_summary(context, p->summary);
     g_option_context_add_main_entries(context, (GOptionEntry *)(void *)entries->data, NULL);
     if (!g_option_context_parse(context, argc, argv, &failure)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s (see %s --help)", failure->message, p->name);
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s (see %s --help)", failure->message, name);
         return CONFIG_USAGE;
     }
     if (help) {
-        g_set_prgname(p->name);
+        g_set_prgname(name);
         g_autofree char *text = g_option_context_get_help(context, TRUE, NULL);
         (void)fputs(text, stdout);
         return CONFIG_DONE;
     }
     if (version) {
-        printf("%s %s\n", p->name, DODO_VERSION);
+        printf("%s %s\n", name, DODO_VERSION);
         return CONFIG_DONE;
     }
     if (!p->arguments && *argc > 1) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "unexpected argument \"%s\" (see %s --help)",
-                       (*argv)[1], p->name);
+                       (*argv)[1], name);
         return CONFIG_USAGE;
     }
     return CONFIG_OK;

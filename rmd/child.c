@@ -394,20 +394,18 @@ uint64_t child_held_bytes(const Child *c)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* Beside rmd's own file, or where it is while nothing has been installed yet. */
+/* The one that was built with this rmd, or the installed one. */
 static char *find_program(const RmdOptions *o)
 {
     if (o->imd)
         return g_strdup(o->imd);
     g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *dir = g_path_get_dirname(self ? self : "/usr/bin/rmd");
-    g_autofree char *built = g_build_filename(dir, "..", "imd", "imd", NULL);
-    char *beside = g_build_filename(dir, "imd", NULL);
-    if (g_file_test(beside, G_FILE_TEST_IS_EXECUTABLE) ||
-        !g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
-        return beside;
-    g_free(beside);
-    return g_steal_pointer(&built);
+    g_autofree char *dir = g_path_get_dirname(self ? self : "/");
+    char *built = g_build_filename(dir, "..", "imd", "imd", NULL);
+    if (g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
+        return built;
+    g_free(built);
+    return g_strdup(RMD_IMD_INSTALLED);
 }
 
 int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *ctx)

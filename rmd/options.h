@@ -18,7 +18,7 @@ typedef struct RmdOptions {
     char *tell;           /* "full", "coarse" or "off": what others learn */
     char **screen_savers; /* names of programs */
     /* How imd is run. */
-    char *imd; /* the program; NULL: the one beside this one */
+    char *imd; /* the program; NULL: the one that belongs to this one */
     uint64_t imd_port, rate_bytes, rate_packets, cpu_percent;
     bool idle_priority; /* SCHED_IDLE, nice 19, idle I/O */
     char *cgroup;       /* directory to make imd's control groups in; NULL: none is made */

@@ -156,7 +156,7 @@ static void write_explanation(Rmd *rmd, uint64_t now_ns)
     g_string_truncate(rmd->explained, 0);
     if (strcmp(rmd->options->tell, "off") == 0) {
         g_string_append(rmd->explained, "The owner of this host has switched this off ([rmd] "
-                                        "explain); on the host itself use rmd --explain.\n");
+                                        "explain); on the host itself use dodo-rmd --explain.\n");
         return;
     }
     report_monitor(rmd->explained, rmd->node.monitor, now_ns, detail(rmd));

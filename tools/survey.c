@@ -28,7 +28,7 @@ static const ConfigProgram program = {
     .name = "dodo survey",
     .reader = CONF_TOOL,
     .arguments = "FILE...",
-    .summary = "Shows what hosts could have lent, from recordings that rmd --survey has made. "
+    .summary = "Shows what hosts could have lent, from recordings that dodo-rmd --survey has made. "
                "\"-\" is\nthe standard input.",
     .tables = {&own},
 };
@@ -102,7 +102,7 @@ static int survey(Survey *s, const SurveyOptions *o, char *const *names, char *e
     survey_finish(s);
     if (s->samples == 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "there is no sample: is that what rmd --survey wrote?");
+                       "there is no sample: is that what dodo-rmd --survey wrote?");
         return -ENODATA;
     }
     if (o->svg && (draw(s, o->svg, "-all.svg", survey_draw_all, error) < 0 ||

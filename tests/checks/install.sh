@@ -11,9 +11,10 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
 (cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|' |
   sort >"$dir/there"
 {
-  printf 'bin/%s\n' cmd dmine dmine-generate dodo dodo-synthetic imd
+  printf 'bin/%s\n' dmine dmine-generate dodo dodo-synthetic
+  printf '%s\n' libexec/dodo/imd sbin/dodo-cmd
   [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
-  [ ! -e "$1/rmd/rmd" ] || printf '%s\n' bin/rmd lib/systemd/system/dodo-rmd.service
+  [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service
   printf 'include/dodo/%s\n' dodo.h manage.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
   printf 'lib/%s\n' libmanage.so libmanage.so.0 libmanage.so.0.1.0 pkgconfig/dodo-manage.pc

@@ -12,7 +12,7 @@ for page in docs/*.[1-8]; do
   grep -q "'$name'" docs/meson.build || complain "$page is not in docs/meson.build"
   while read -r other; do
     [ -e "docs/$other" ] || complain "$page refers to $other, which is not there"
-  done < <(grep -oE '^\.BR (dodo|cmd|imd)[a-z_.-]* \([1-8]\)' "$page" |
-    sed -E 's/^\.BR ([^ ]+) \(([1-8])\)/\1.\2/')
+  done < <(sed 's/\\-/-/g' "$page" | grep -oE '^\.(BR|RB \() (dodo|cmd|imd|rmd)[a-zA-Z_.-]* \([1-8]\)' |
+    sed -E 's/^.* ([^ ]+) \(([1-8])\)/\1.\2/')
 done
 finish

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# rmd(8) is true: its facts, with their units, and its sources are those of the code.
+# dodo-rmd(8) is true: its facts, with their units, and its sources are those of the code.
 . "$(dirname "$0")/lib.sh"
 
-page=docs/rmd.8
+page=docs/dodo-rmd.8
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 sed -n 's/^ *X(\([a-z_]*\), "\([^"]*\)",.*/\1 \2/p' rmd/facts.h | sort >"$dir/facts"

@@ -201,6 +201,26 @@ CASE(load__says_what_to_do)
     }
 }
 
+CASE(load__answers_to_the_name_it_is_installed_by)
+{
+    static const struct {
+        const char *called, *want;
+    } cases[] = {{"/usr/sbin/dodo-imd", "Unknown option --bogus (see dodo-imd --help)"},
+                 {"dodo-imd", "Unknown option --bogus (see dodo-imd --help)"},
+                 {"/usr/sbin/dodo-cmd", "Unknown option --bogus (see imd --help)"},
+                 {"/usr/libexec/dodo/imd", "Unknown option --bogus (see imd --help)"}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX];
+        char *words[] = {(char *)cases[i].called, (char *)"--bogus", NULL}, **argv = words;
+        int argc = 2;
+        ImdOptions o;
+        imd_options_init(&o);
+        assert_int_equal(config_load(&imd_program, &argc, &argv, &o, error), CONFIG_USAGE);
+        assert_string_equal(error, cases[i].want);
+        config_clear(&imd_program, &o);
+    }
+}
+
 /* In the words that the libraries use, whosever group it is. */
 CASE(load__mistakes_are_reported_as_by_all)
 {

@@ -136,7 +136,7 @@ TEST(says_what_to_fix)
     assert_string_equal(said, "dodo survey: .: Is a directory\n");
     assert_run(1, "none");
     assert_string_equal(said,
-                        "dodo survey: there is no sample: is that what rmd --survey wrote?\n");
+                        "dodo survey: there is no sample: is that what dodo-rmd --survey wrote?\n");
     assert_run(1, "a >/dev/full");
     assert_run(2, "--lots a");
 }
