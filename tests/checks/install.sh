@@ -20,6 +20,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'lib/%s\n' libmanage.so libmanage.so.0 libmanage.so.0.1.0 pkgconfig/dodo-manage.pc
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service
   printf 'lib/sysusers.d/%s\n' dodo.conf
+  echo share/bash-completion/completions/dodo
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
     examples/policy.c examples/queue.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done

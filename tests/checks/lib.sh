@@ -28,11 +28,13 @@ files() {
   find . \( -name .git -o -type d -exec test -e '{}/meson-private' \; \) -prune -o \
     -type f \( "${names[@]:1}" \) -print | sort
 }
-# scripts: the shell scripts of the tree, with and without a suffix.
+# scripts: the shell scripts of the tree, with and without a suffix, and what a shell reads.
 scripts() {
   {
     files '*.sh'
-    find .ci scripts tests -type f ! -name '*.*' -exec grep -lE '^#!.*\bbash\b' {} +
+    find .ci packaging scripts tests -type f \( ! -name '*.*' -o -name '*.p*[mt]' \) \
+      -exec grep -lE '^#!.*\b(ba)?sh\b' {} +
+    find packaging/bash-completion -type f
   } | sed 's|^\./||' | sort -u
 }
 # compare TEXT-A FILE-A TEXT-B FILE-B: complains of lines that are in one sorted file only.
