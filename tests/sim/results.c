@@ -285,20 +285,31 @@ static void check_bounded(Thread *t)
                 (unsigned long long)(bound / NS_PER_MS));
 }
 
+static const ImdNode *host_of(const World *w, uint64_t epoch)
+{
+    for (unsigned i = 0; i < w->p.imds; i++)
+        if (w->imds[i].running && w->imds[i].epoch == epoch)
+            return &w->imds[i];
+    return NULL;
+}
+
 /* Its region is on a host that has been alive and undisturbed for all of the call. */
 static bool host_is_lively(const Thread *t)
 {
-    World *w = t->process->world;
     ClientRegionInfo info;
     if (t->desc->state != DESC_OPEN || t->desc->rd != t->rd ||
         client_region_info(t->process->client, t->rd, &info) < 0 || !info.active || info.stripes)
         return false;
-    for (unsigned i = 0; i < w->p.imds; i++) {
-        const ImdNode *n = &w->imds[i];
-        if (n->running && n->epoch == info.address.epoch)
-            return !n->paused && n->silent_ns < t->started_ns;
-    }
-    return false;
+    const ImdNode *n = host_of(t->process->world, info.address.epoch);
+    return n && !n->paused && n->silent_ns < t->started_ns;
+}
+
+/* Since when the host has been silent that the call began with: one that went on meanwhile, and
+ * stood still again, has another deadline. */
+static uint64_t waits_since(const Thread *t)
+{
+    const ImdNode *n = host_of(t->process->world, t->host_epoch);
+    return n ? max_u64(t->started_ns, n->silent_ns) : t->started_ns;
 }
 
 static bool any_silent(const World *w)
@@ -320,7 +331,9 @@ static void check_prompt(Thread *t)
         return;
     bool lively = host_is_lively(t);
     uint64_t bound = lively ? q->transfer_deadline_ns / 2 : 3 * q->transfer_deadline_ns / 2;
-    uint64_t took = world_now(w) - t->started_ns - (p->paused_total_ns - t->paused_before_ns);
+    uint64_t since_ns = lively ? t->started_ns : waits_since(t);
+    since_ns += p->paused_total_ns - t->paused_before_ns;
+    uint64_t took = world_now(w) > since_ns ? world_now(w) - since_ns : 0;
     cover_add(w, COVER_READS_BESIDE_SILENCE, lively && any_silent(w));
     if (took > bound)
         violate(w, "client%u: a read from a %s host took %llu ms (at most %llu)", p->index,
