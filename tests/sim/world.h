@@ -307,8 +307,8 @@ struct Thread {
     size_t len;
     uint64_t started_ns, paused_before_ns;
     uint64_t host_epoch; /* of the region's host then; 0: none */
-    bool injected; /* a file failure hit this call */
-    bool synced;   /* an fdatasync of this call came to its end */
+    bool injected;       /* a file failure hit this call */
+    bool synced;         /* an fdatasync of this call came to its end */
     uint64_t hits_before;
     ReadWatch read;
     WriteWatch write;
