@@ -299,7 +299,7 @@ static bool rule_print(enum DodoRule rule, const RuleResult *r, int status)
 {
     const char *died = WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : NULL;
     if (died && !seed_is_clean(r->seed_now, r->scenario_now)) {
-        (void)printf("%-18s not judged: seed %" PRIu64 " dies with it, too (%s)\n",
+        (void)printf("%-18s not judged: seed %" PRIu64 " is not clean with it, either (%s)\n",
                      rule_names[rule], r->seed_now, died);
         return false;
     }

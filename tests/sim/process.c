@@ -286,7 +286,8 @@ void thread_begin(Thread *t)
 {
     ClientRegionInfo info;
     bool active = t->desc && t->desc->state == DESC_OPEN &&
-                  client_region_info(t->process->client, t->rd, &info) == 0 && info.active;
+                  client_region_info(t->process->client, t->rd, &info) == 0 && info.active &&
+                  !info.stripes;
     t->host_epoch = active ? info.address.epoch : 0;
     t->in_call = true;
     t->started_ns = world_now(t->process->world);
