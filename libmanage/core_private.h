@@ -49,7 +49,7 @@ typedef struct Lane {
     _Atomic uint64_t file_reads, file_bytes, hits, hit_bytes;
     /* The latest run of hits of which there is no record yet. */
     _Atomic int run_rd;
-    _Atomic uint64_t run_region, run_from, run_to;
+    _Atomic uint64_t run_region, run_from, run_to, run_len; /* len: of the last one */
     _Alignas(LANE_ALIGN) _Atomic uint32_t tail;
     /* Into the cache's statistics. */
     uint64_t file_reads_taken, file_bytes_taken, hits_taken, hit_bytes_taken;
@@ -154,7 +154,8 @@ struct Cache {
     _Atomic bool wanted;   /* somebody waits for a hit to end */
     _Atomic bool left;     /* worth.left: reads go past it, and it gives up what it holds */
     /* The policy hears of one hit on a piece in each generation; 0: of every hit. A new generation
-     * begins when a part of the pieces has left. */
+     * begins when a part of the pieces has left. The number comes round: a hit on what was not hit
+     * for so long may go unheard. */
     _Atomic uint8_t generation;
     /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
     _Atomic uint64_t cheap_ns[COST_CLASSES];
@@ -403,8 +404,9 @@ void call_over(CacheCall *call, ssize_t result, int error);
 /* The program has read, and goes on with fetching if that is part of a stream. True: it reads one
  * after the other. */
 bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len);
-/* A read that found all in local memory: it begins no stream, and nothing is fetched for it. */
-void stream_follow(Cache *c, const Region *r, uint64_t offset, uint64_t len);
+/* Reads behind each other, [from, to), found all in local memory: they begin no stream, and nothing
+ * is fetched for them. @len: of the last one. */
+void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len);
 void stream_forget(Cache *c, const Region *r);
 bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns);
 

@@ -55,7 +55,10 @@ enum { CLAIM_PIECES = 64, CLAIM_COUNT_SHIFT = 32, CLAIM_RD_SHIFT = 40 };
  * a rhythm, too. */
 #define MEASURE_MIX 0x9E3779B1u
 #define MEASURE_BELOW (UINT32_MAX / 8)
-enum { GENERATIONS = 8 }; /* while as many pieces leave as there are */
+enum {
+    GENERATIONS = 8,     /* in the time in which as many pieces leave as the cache has */
+    HITS_COUNTED = 4096, /* in a lane, before the lock is taken for them */
+};
 
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
@@ -203,26 +206,28 @@ static void take_local(Cache *c, Region *r, const HitRecord *h)
 }
 
 /* If all is here already, nothing has to be fetched and no stream begins. The first read that
- * becomes a call - a miss, or the first use of what was fetched ahead - takes care of that. */
-static void run_follow(Cache *c, Lane *l, const Region *r, uint64_t from, uint64_t to)
+ * becomes a call - a miss, or the first use of what was fetched ahead - takes care of that.
+ * @len: of the run's last read. */
+static void run_follow(Cache *c, Lane *l, const Region *r, uint64_t from, uint64_t to, uint64_t len)
 {
     if (l->run_taken_region == r->number && from < l->run_taken_to && l->run_taken_to <= to)
         from = l->run_taken_to;
     if (from < to)
-        stream_follow(c, r, from, to - from);
+        stream_follow(c, r, from, to, min_u64(len, to - from));
     l->run_taken_region = r->number;
     l->run_taken_to = to;
 }
 
-/* What it says may be of two runs, and then no stream goes on there. */
+/* What it says may be of two runs: at worst, a stream is taken to be elsewhere. */
 static void run_take(Cache *c, Lane *l)
 {
     Region *r = region_find(c, atomic_load_explicit(&l->run_rd, memory_order_relaxed));
     uint64_t from = atomic_load_explicit(&l->run_from, memory_order_relaxed);
     uint64_t to = atomic_load_explicit(&l->run_to, memory_order_relaxed);
+    uint64_t len = atomic_load_explicit(&l->run_len, memory_order_relaxed);
     if (r && !r->closing && from < to &&
         r->number == atomic_load_explicit(&l->run_region, memory_order_relaxed))
-        run_follow(c, l, r, from, to);
+        run_follow(c, l, r, from, to, len);
 }
 
 static void record_take(Cache *c, Lane *l, const HitRecord *h)
@@ -239,7 +244,7 @@ static void record_take(Cache *c, Lane *l, const HitRecord *h)
     Region *r = region_find(c, h->rd);
     if (!r || r->number != h->region || r->closing) /* closed meanwhile */
         return;
-    run_follow(c, l, r, h->run_from, h->offset + h->len);
+    run_follow(c, l, r, h->run_from, h->offset + h->len, h->len);
     take_local(c, r, h);
     worth_note(c, h->len, false, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
 }
@@ -320,7 +325,7 @@ static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint6
     const Region *r = h->region;
     uint64_t missing = 0;
     uint8_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
-    h->heard = generation;
+    h->heard = generation != 0; /* 0: it hears of every hit */
     for (uint64_t i = first; i < first + count; i++) {
         Leaf *leaf = r->leaves[i / LEAF_PIECES];
         uint64_t k = i % LEAF_PIECES;
@@ -401,6 +406,7 @@ static void run_set(const CacheHit *h, uint64_t from)
     atomic_store_explicit(&l->run_region, h->region->number, memory_order_relaxed);
     atomic_store_explicit(&l->run_from, from, memory_order_relaxed);
     atomic_store_explicit(&l->run_to, h->offset + h->len, memory_order_relaxed);
+    atomic_store_explicit(&l->run_len, h->len, memory_order_relaxed);
 }
 
 static void record(const CacheHit *h, uint64_t run_from, uint64_t file_ns, uint64_t now_ns)
@@ -424,14 +430,25 @@ static void add(_Atomic uint64_t *to, uint64_t n)
                           memory_order_relaxed);
 }
 
-/* The policy will hear of this one. */
+/* The policy will hear of this one. One that hears of every hit needs no marks: threads would write
+ * them side by side. */
 static void mark_heard(const CacheHit *h, const Cache *c)
 {
     uint8_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed);
+    if (!generation)
+        return;
     uint64_t last = (h->offset + h->len - 1) >> c->piece_shift;
     for (uint64_t i = h->offset >> c->piece_shift; i <= last; i++)
         atomic_store_explicit(&h->region->leaves[i / LEAF_PIECES]->heard[i % LEAF_PIECES],
                               generation, memory_order_relaxed);
+}
+
+/* What hits bring about - huge pages, and whether the cache is worth its memory - is seen with the
+ * lock held, and where all is local nothing else takes it. */
+static bool hits_are_due(const CacheHit *h)
+{
+    return h->heard &&
+           atomic_load_explicit(&h->lane->hits, memory_order_relaxed) % HITS_COUNTED == 0;
 }
 
 void cache_hit_end(CacheHit *h, Cache *c)
@@ -446,7 +463,12 @@ void cache_hit_end(CacheHit *h, Cache *c)
         record(h, from, 0, 0);
         run_set(h, h->offset + h->len);
     }
+    bool due = hits_are_due(h);
     lane_give(c, h->lane);
+    if (due) {
+        cache_enter(c);
+        cache_unlock(c);
+    }
 }
 
 void cache_hit_file_end(CacheHit *h, Cache *c, uint64_t ns, uint64_t now_ns)

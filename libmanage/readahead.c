@@ -84,10 +84,11 @@ static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t 
     return s;
 }
 
-void stream_follow(Cache *c, const Region *r, uint64_t offset, uint64_t len)
+void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len)
 {
-    if (c->cfg.readahead_bytes)
-        (void)stream_next(c, r, offset, len);
+    Stream *s = c->cfg.readahead_bytes ? stream_next(c, r, from, len) : NULL;
+    if (s)
+        s->last = to - len;
 }
 
 bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)

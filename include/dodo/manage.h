@@ -262,11 +262,12 @@ struct DODO_TAG_(DodoManageEntry, manage_entry) {
     DodoManageEntry *older, *newer; /**< of all entries, in the order of arrival; NULL ends */
     uint64_t region;                /**< the region's number: each dodo_copen() has another one */
     uint64_t offset;                /**< of the piece in its region, [bytes] */
-    uint64_t last_use;              /**< counts the uses of all pieces: the larger, the later */
-    uint64_t uses;                  /**< reads and writes of it since it came */
-    uint32_t length;                /**< [bytes] */
-    uint32_t flags;                 /**< DODO_MANAGE_ENTRY_* */
-    uint64_t state[2];              /**< 0 when the piece comes, or the policy */
+    uint64_t
+        last_use;  /**< counts uses of all pieces that the policy heard of: the larger, the later */
+    uint64_t uses; /**< reads and writes of it that the policy heard of */
+    uint32_t length;   /**< [bytes] */
+    uint32_t flags;    /**< DODO_MANAGE_ENTRY_* */
+    uint64_t state[2]; /**< 0 when the piece comes, or the policy */
 };
 
 /** Flags of a manage_entry. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* By how often pieces are used, or by how lately: whichever finds more. W-TinyLFU (tiny_lfu.h) is
- * the one with a small window, and the other with a window of the whole cache.
+/* By how often pieces are used, or by how lately: whichever finds more. The first is W-TinyLFU
+ * (tiny_lfu.h) with a small window, the second the same with a window of the whole cache.
  *
  * Which is better for a program is not guessed from the course of its hits: both are tried, each in
  * a cache in miniature (Waldspurger, Saemundsson, Ahmad, Park: "Cache Modeling and Optimization
@@ -19,6 +19,7 @@
 enum {
     PIECE_BYTES_MIN = 8192, /* a piece is no smaller, or the sketch is coarser */
     MINIATURE = 512,        /* pieces at most, of a cache in miniature */
+    SHOWN = 16 * MINIATURE, /* pieces of the cache at most, when they are made: for it takes time */
     MEMORY = 20,            /* uses a piece of it: later ones count more */
     LEAD = 4,               /* hits that one must be ahead, to be followed */
 };
@@ -41,8 +42,7 @@ typedef struct Miniature {
 typedef struct Adaptive {
     TinyLfu *lfu;
     unsigned way;
-    bool
-        tried; /* to make the miniatures: they are made when the cache is full for the first time */
+    bool tried;        /* to make the miniatures */
     uint64_t followed; /* hashes up to here are */
     Miniature miniatures[WAYS];
 } Adaptive;
@@ -150,8 +150,8 @@ static void miniatures_free(Adaptive *a)
         miniature_deinit(&a->miniatures[i]);
 }
 
-/* The cache is full: it is known how many pieces it has room for. Without memory for this it goes
- * on as it began. */
+/* When the cache is full for the first time: then it is known how many pieces it has room for. They
+ * begin with what came last. Without memory for them it goes on as it began. */
 static void miniatures_make(Adaptive *a, const struct manage_directory *dir)
 {
     bool good = true;
@@ -162,7 +162,10 @@ static void miniatures_make(Adaptive *a, const struct manage_directory *dir)
         good = miniature_init(&a->miniatures[i], (uint32_t)room, windows[i]) && good;
     if (!good)
         miniatures_free(a);
-    for (const struct manage_entry *e = dir->oldest; e; e = e->newer)
+    const struct manage_entry *e = dir->newest;
+    for (unsigned i = 1; i < SHOWN && e->older; i++)
+        e = e->older;
+    for (; e; e = e->newer)
         follow_if_chosen(a, e);
 }
 

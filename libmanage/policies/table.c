@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Explicit, so that static linking drops none and the order of start-up decides nothing. */
+#include <stddef.h>
+
 #include "libmanage/policies/policies.h"
 
 static const struct manage_policy *const policies[] = {
@@ -22,7 +24,8 @@ int policy_builtin_count(void)
 /* One of a program that was built when there were no flags has none. */
 bool policy_is_coarse(const struct manage_policy *policy)
 {
-    return policy->size >= sizeof *policy && policy->flags & MANAGE_POLICY_COARSE;
+    size_t with_flags = offsetof(struct manage_policy, flags) + sizeof policy->flags;
+    return policy->size >= with_flags && policy->flags & MANAGE_POLICY_COARSE;
 }
 
 struct manage_entry *policy_first_idle(struct manage_entry *head)

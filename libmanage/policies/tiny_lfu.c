@@ -14,6 +14,7 @@ enum {
     SAMPLE = 10,     /* uses a piece that is counted: so often the sketch ages */
     ADMIT_LEAST = 6, /* uses, of a candidate that is let in now and then against the count */
     ADMIT_ONE_IN = 128,
+    MOVES = 16, /* at most, for one use: what takes long holds everybody up */
 };
 static const double PROTECTED_SHARE = 0.8;
 
@@ -140,7 +141,9 @@ static void move(TinyLfu *t, struct manage_entry *e, enum Place place)
 static void shrink_window(TinyLfu *t)
 {
     Queue *window = &t->queues[PLACE_WINDOW];
-    while (window->sum > t->window && window->head.next != window->head.prev) {
+    for (unsigned i = 0; i < MOVES && window->sum > t->window; i++) {
+        if (window->head.next == window->head.prev)
+            return;
         struct manage_entry *e = window->head.next;
         move(t, e, PLACE_PROBATION);
         t->candidate = e;
@@ -151,7 +154,7 @@ static void shrink_protected(TinyLfu *t)
 {
     Queue *queue = &t->queues[PLACE_PROTECTED];
     double most = PROTECTED_SHARE * (double)(t->limit - t->window);
-    while ((double)queue->sum > most)
+    for (unsigned i = 0; i < MOVES && (double)queue->sum > most; i++)
         move(t, queue->head.next, PLACE_PROBATION);
 }
 

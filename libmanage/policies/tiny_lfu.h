@@ -12,8 +12,6 @@
 #ifndef DODO_LIBMANAGE_POLICIES_TINY_LFU_H
 #define DODO_LIBMANAGE_POLICIES_TINY_LFU_H
 
-#include <stdbool.h>
-
 #include "dodo/manage.h"
 
 typedef struct TinyLfu TinyLfu;
@@ -22,7 +20,8 @@ typedef struct TinyLfu TinyLfu;
  * window has room for one. NULL: no memory. */
 TinyLfu *tiny_lfu_new(uint64_t limit, uint64_t pieces);
 void tiny_lfu_free(TinyLfu *t);
-/* @share: of the cache, 0 to 1. What is too much for it goes as pieces are used. */
+/* @share: of the cache, 0 to 1. What is too much for it goes as pieces are used, a few for each
+ * use. */
 void tiny_lfu_set_window(TinyLfu *t, double share);
 /* It comes, or is used again. */
 void tiny_lfu_use(TinyLfu *t, struct manage_entry *e);

@@ -339,3 +339,33 @@ TEST(close__behind_a_read_that_takes_the_lock_after_all)
     assert_int_equal(close.result, 0);
     cache = cache_free(cache);
 }
+
+/* While all is local, nothing but hits takes the lock. */
+TEST(huge_pages__for_what_hits_read)
+{
+    enum { HITS = 4 * BYTES / PIECE + 2 * 4096 };
+    CacheConfig cfg;
+    CacheHit hit;
+    cache_config_init(&cfg, BYTES);
+    cfg.piece_bytes = PIECE;
+    cfg.remote = false;
+    cfg.low_water_bytes = cfg.readahead_bytes = cfg.bypass_factor = 0;
+    cfg.pages = &heap_pages;
+    cache = cache_new(&cfg, &(CacheHooks){.wake_background = wake_background});
+    assert_non_null(cache);
+    rd = cache_open(cache, BYTES, BYTES, file, 0);
+    somebody = true;
+    told = 0;
+    read_all();
+    struct Lane *lane = cache_lane(cache);
+    assert_non_null(lane);
+    for (unsigned i = 0; i < HITS; i++) {
+        off_t at = (off_t)(i % (BYTES / PIECE)) * PIECE;
+        if (cache_hit_begin(&hit, cache, lane, rd, at, PIECE) == CACHE_HIT_LOCAL)
+            cache_hit_end(&hit, cache);
+        else /* a lane without room */
+            assert_true(i < BYTES / PIECE);
+    }
+    assert_int_equal(told, 1);
+    cache = cache_free(cache);
+}

@@ -221,3 +221,21 @@ TEST(a_long_time_is_no_overflow)
         h.now_ns = h.w.until_ns;
     }
 }
+
+/* Reads that were only counted weigh as much as if each had been heard of. */
+TEST(counted_hits__weigh_as_told_ones)
+{
+    enum { HITS = 50 };
+    Worth told, counted;
+    worth_init(&told, PIECES * EACH);
+    worth_init(&counted, PIECES * EACH);
+    for (unsigned i = 0; i < HITS; i++)
+        assert_false(worth_read(&told, EACH, HIT_NS, WORTH_LOCAL, 0));
+    worth_hits(&counted, HITS, (uint64_t)HITS * EACH, (uint64_t)HITS * HIT_NS);
+    assert_int_equal(counted.read_bytes, told.read_bytes);
+    assert_float_equal(counted.hits.bytes, told.hits.bytes, 0.1);
+    assert_float_equal(counted.hits.ns, told.hits.ns, 0.1);
+    assert_float_equal(counted.hits.bytes_squared, told.hits.bytes_squared, 0.1);
+    assert_float_equal(counted.hits.ns_squared, told.hits.ns_squared, 0.1);
+    assert_float_equal(counted.hits.bytes_ns, told.hits.bytes_ns, 0.1);
+}
