@@ -354,6 +354,8 @@ void process_pause(pid_t pid)
     }
 }
 
+enum { CHILD_LAST_WORDS_MS = 10000 };
+
 int child_wait(pid_t pid)
 {
     int status, fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -361,9 +363,12 @@ int child_wait(pid_t pid)
     if (fd < 0)
         die("pidfd_open");
     bool ended = poll(&p, 1, CLUSTER_PATIENCE_MS) == 1;
-    (void)close(fd);
-    if (!ended)
+    if (!ended) {
+        (void)kill(pid, SIGABRT); /* a sanitizer prints where it is */
+        (void)poll(&p, 1, CHILD_LAST_WORDS_MS);
         (void)kill(pid, SIGKILL);
+    }
+    (void)close(fd);
     if (waitpid(pid, &status, 0) != pid)
         die("waitpid");
     return ended ? status : -1;
