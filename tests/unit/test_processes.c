@@ -46,6 +46,9 @@ static int child_works(int parents, unsigned piece)
     return piece % 2 ? dodo_mclose(rd) : 0; /* or leaves it open */
 }
 
+#ifndef SANITIZED
+/* ASan's allocator does not survive a fork beside threads that allocate: a lock of it that one of
+ * them has is never free in the child. */
 TEST_WITH(fork__while_threads_work, set_up, tear_down)
 {
     LoadConfig load = {.fd = fd, .base = 40 * PIECE, .regions = 2, .threads = THREADS};
@@ -67,6 +70,7 @@ TEST_WITH(fork__while_threads_work, set_up, tear_down)
     assert_int_equal(load_lost(l), 0);
     load_free(l);
 }
+#endif
 
 /* Neither its exit handlers nor what it says for itself end anything of its parent's. */
 TEST_WITH(fork__exit_says_nothing, set_up, tear_down)
@@ -111,6 +115,7 @@ TEST_WITH(fork__of_a_fork, set_up, tear_down)
     assert_int_equal(dodo_mclose(rd), 0);
 }
 
+#ifndef SANITIZED /* as above */
 /* Each thread keeps the last so many regions that it opened. */
 enum { HOLDERS = 40 / SCALE, OPENERS = 4, KEPT = 120 };
 static atomic_bool stop_opening;
@@ -195,6 +200,7 @@ TEST_WITH(fork__child_keeps_no_lock, set_up, tear_down)
         (void)close(hold[i]); /* and the grandchildren end */
     (void)close(ready[0]);
 }
+#endif
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
@@ -484,8 +490,12 @@ TEST_WITH(shutdown__and_start_again, set_up, tear_down)
 int main(int argc, char **argv)
 {
     static const Child children[] = {
-        {"exit", scenario_exit}, {"holder", scenario_holder}, {"hog", scenario_hog},
-        {"hook", scenario_hook}, {"late", scenario_late},     {"silent", scenario_silent},
+        {"exit", scenario_exit},
+#ifndef SANITIZED
+        {"holder", scenario_holder},
+#endif
+        {"hog", scenario_hog},       {"hook", scenario_hook},
+        {"late", scenario_late},     {"silent", scenario_silent},
     };
     int status = child_main(argc, argv, children, ARRAY_SIZE(children));
     if (status >= 0)
