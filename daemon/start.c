@@ -232,6 +232,21 @@ static void notify(const char *text, unsigned wait_s)
                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
 
+void start_tell_library(const CommonOptions *o)
+{
+    char text[ADDR_TEXT_MAX];
+    if (o->manager.kind != ADDR_NONE)
+        (void)setenv("DODO_MANAGER", addr_format(&o->manager, text, sizeof text), 1);
+    (void)setenv("DODO_CLUSTER", o->cluster, 1);
+    (void)setenv("DODO_INSECURE", o->insecure ? "yes" : "no", 1);
+    if (o->key)
+        (void)setenv("DODO_KEY", o->key, 1);
+    if (o->config)
+        (void)setenv("DODO_CONFIG", o->config, 1);
+    if (o->log_level != LOG_LEVEL_WARN)
+        (void)setenv("DODO_LOG", log_level_text(o->log_level), 1);
+}
+
 void start_ready(const char *format, ...)
 {
     char line[1024];

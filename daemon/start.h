@@ -49,6 +49,9 @@ void start_forbid_dumps(void);
 void start_allow_dumps(void);
 /* "64M": exact, and as --pool takes it. Returns @buf. */
 char *start_size(uint64_t bytes, char *buf, size_t cap);
+/* What the command line said is for the library, too, which looks into the environment. Before any
+ * other thread is there. */
+void start_tell_library(const CommonOptions *o);
 /* Prints the line to stdout and informs the service manager (NOTIFY_SOCKET). A daemon that runs as
  * root says so in the log. */
 void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -118,21 +118,6 @@ static int options_judge(BenchOptions *o, char *error)
     return *error ? -EINVAL : 0;
 }
 
-/* What the command line said is for the library too, which looks into the environment. */
-static void library_tell(const CommonOptions *o)
-{
-    char text[ADDR_TEXT_MAX];
-    g_setenv("DODO_MANAGER", addr_format(&o->manager, text, sizeof text), TRUE);
-    g_setenv("DODO_CLUSTER", o->cluster, TRUE);
-    g_setenv("DODO_INSECURE", o->insecure ? "yes" : "no", TRUE);
-    if (o->key)
-        g_setenv("DODO_KEY", o->key, TRUE);
-    if (o->config)
-        g_setenv("DODO_CONFIG", o->config, TRUE);
-    if (o->log_level != LOG_LEVEL_WARN)
-        g_setenv("DODO_LOG", log_level_text(o->log_level), TRUE);
-}
-
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* The tool's own words about a cluster that does not answer are plainer than the library's. */
@@ -178,7 +163,7 @@ static int bench(const BenchOptions *o, char *error)
     int res = rows ? greet(o, error) : -ENOMEM;
     if (res < 0)
         return res;
-    library_tell(&o->tool.common);
+    start_tell_library(&o->tool.common);
     res = bench_area_open(&area, o, error);
     if (res == 0)
         res = bench_area_fill(&area, o->progress, error);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* The inodes that the kernel knows. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+
+FdPath fd_path(int fd)
+{
+    FdPath path;
+    (void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
+    return path;
+}
+
+static uint64_t hash_of(dev_t dev, ino_t ino)
+{
+    return (ino ^ (uint64_t)dev << 40) * 0x9e3779b97f4a7c15ull;
+}
+
+static void inode_init(Inode *inode, int fd, const struct stat *st)
+{
+    *inode = (Inode){.dev = st->st_dev,
+                     .ino = st->st_ino,
+                     .type = st->st_mode & S_IFMT,
+                     .fd = fd,
+                     .lease_fd = -1,
+                     .refs = 1};
+    pthread_mutex_init(&inode->lock, NULL);
+}
+
+static void inode_deinit(Inode *inode)
+{
+    CachedRegion *region = regions_end(inode);
+    if (region)
+        regions_close(region);
+    if (inode->lease_fd >= 0)
+        (void)close(inode->lease_fd);
+    (void)close(inode->fd);
+    pthread_mutex_destroy(&inode->lock);
+}
+
+int inodes_init(Mount *m, int root_fd)
+{
+    struct stat st;
+    if (fstat(root_fd, &st) < 0)
+        return -errno;
+    inode_init(&m->root, root_fd, &st);
+    pthread_mutex_init(&m->lock, NULL);
+    return hmap_init(&m->inodes, 0);
+}
+
+void inodes_end(Mount *m)
+{
+    for (HmapNode *node = hmap_walk(&m->inodes, NULL), *next; node; node = next) {
+        Inode *inode = (Inode *)node; /* the first member */
+        next = hmap_walk(&m->inodes, node);
+        inode_deinit(inode);
+        free(inode);
+    }
+    hmap_deinit(&m->inodes);
+    inode_deinit(&m->root);
+    pthread_mutex_destroy(&m->lock);
+}
+
+static Inode *find(Mount *m, const struct stat *st)
+{
+    HmapNode *node = hmap_first(&m->inodes, hash_of(st->st_dev, st->st_ino));
+    for (; node; node = hmap_next(&m->inodes, node)) {
+        Inode *inode = (Inode *)node;
+        if (inode->dev == st->st_dev && inode->ino == st->st_ino)
+            return inode;
+    }
+    return NULL;
+}
+
+/* The inode of @st, new with @fd or known; @fd is taken. NULL: no memory. */
+static Inode *find_or_add(Mount *m, int fd, const struct stat *st)
+{
+    Inode *inode = find(m, st);
+    if (inode) {
+        (void)close(fd);
+        return inode;
+    }
+    inode = malloc(sizeof *inode);
+    if (!inode) {
+        (void)close(fd);
+        return NULL;
+    }
+    inode_init(inode, fd, st);
+    inode->refs = 0;
+    hmap_insert(&m->inodes, &inode->node, hash_of(st->st_dev, st->st_ino));
+    return inode;
+}
+
+int inodes_adopt(Mount *m, int fd, Inode **ret, struct stat *st)
+{
+    if (fstat(fd, st) < 0) {
+        int error = errno;
+        (void)close(fd);
+        return -error;
+    }
+    if (st->st_dev == m->root.dev && st->st_ino == m->root.ino) {
+        (void)close(fd); /* "..": the kernel's own business */
+        return -EINVAL;
+    }
+    pthread_mutex_lock(&m->lock);
+    Inode *inode = find_or_add(m, fd, st);
+    if (inode && inode->lookups++ == 0)
+        inode->refs++;
+    pthread_mutex_unlock(&m->lock);
+    *ret = inode;
+    return inode ? 0 : -ENOMEM;
+}
+
+int inodes_look_up(Mount *m, const Inode *dir, const char *name, Inode **ret, struct stat *st)
+{
+    int fd = openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : inodes_adopt(m, fd, ret, st);
+}
+
+/* One reference less; the inode goes with the last. Takes the table's lock and gives it back. */
+static void unref_locked(Mount *m, Inode *inode)
+{
+    bool last = --inode->refs == 0;
+    if (last)
+        (void)hmap_remove(&m->inodes, &inode->node);
+    pthread_mutex_unlock(&m->lock);
+    if (!last)
+        return;
+    pthread_mutex_lock(&inode->lock);
+    leases_release(m, inode);
+    pthread_mutex_unlock(&inode->lock);
+    inode_deinit(inode);
+    free(inode);
+}
+
+void inodes_forget(Mount *m, Inode *inode, uint64_t lookups)
+{
+    if (inode == &m->root)
+        return;
+    pthread_mutex_lock(&m->lock);
+    inode->lookups -= lookups;
+    if (inode->lookups == 0)
+        unref_locked(m, inode);
+    else
+        pthread_mutex_unlock(&m->lock);
+}
+
+void inodes_ref(Mount *m, Inode *inode)
+{
+    pthread_mutex_lock(&m->lock);
+    inode->refs++;
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool inodes_ref_living(Mount *m, Inode *inode)
+{
+    pthread_mutex_lock(&m->lock);
+    bool lives = inode->refs > 0;
+    inode->refs += lives;
+    pthread_mutex_unlock(&m->lock);
+    return lives;
+}
+
+void inodes_unref(Mount *m, Inode *inode)
+{
+    pthread_mutex_lock(&m->lock);
+    unref_locked(m, inode);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Read leases, and the thread that hears of those that somebody wants broken. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+#include "base/os.h"
+
+/* The kernel's signal for a break; it tells the descriptor. Where it has no room for that, it sends
+ * SIGIO, which tells nothing. */
+#define BREAK_SIGNAL SIGRTMIN
+
+typedef struct Leases {
+    Mount *mount;
+    pthread_mutex_t lock;
+    GHashTable *inodes; /* by lease_fd */
+    pthread_t thread;
+    pthread_mutex_t started;
+    pid_t thread_id;
+    sigset_t signals;
+} Leases;
+
+/* The inode of a lease, with a reference; NULL: none any more. */
+static Inode *inode_of(Leases *l, int fd)
+{
+    pthread_mutex_lock(&l->lock);
+    Inode *inode = g_hash_table_lookup(l->inodes, GINT_TO_POINTER(fd));
+    if (inode && !inodes_ref_living(l->mount, inode))
+        inode = NULL; /* who frees it gives the lease back */
+    pthread_mutex_unlock(&l->lock);
+    return inode;
+}
+
+/* A number may be another file's by now. */
+static void look_at(Leases *l, int fd)
+{
+    Inode *inode = fcntl(fd, F_GETLEASE) == F_UNLCK ? inode_of(l, fd) : NULL;
+    if (!inode)
+        return;
+    fresh_give_up(l->mount, inode, true);
+    inodes_unref(l->mount, inode);
+}
+
+static void look_at_all(Leases *l)
+{
+    guint count;
+    pthread_mutex_lock(&l->lock);
+    gpointer *fds = g_hash_table_get_keys_as_array(l->inodes, &count);
+    pthread_mutex_unlock(&l->lock);
+    for (guint i = 0; i < count; i++)
+        look_at(l, GPOINTER_TO_INT(fds[i]));
+    g_free(fds);
+}
+
+static void *leases_main(void *ctx)
+{
+    Leases *l = ctx;
+    siginfo_t info;
+    l->thread_id = (pid_t)syscall(SYS_gettid);
+    pthread_mutex_unlock(&l->started);
+    for (;;) {
+        int number = sigwaitinfo(&l->signals, &info);
+        if (number == SIGUSR1)
+            return NULL;
+        if (number == BREAK_SIGNAL)
+            look_at(l, info.si_fd);
+        else if (number == SIGIO)
+            look_at_all(l);
+    }
+}
+
+int leases_init(Mount *m)
+{
+    Leases *l = g_new0(Leases, 1);
+    *l = (Leases){.mount = m, .inodes = g_hash_table_new(NULL, NULL)};
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutex_init(&l->started, NULL);
+    (void)sigemptyset(&l->signals);
+    (void)sigaddset(&l->signals, BREAK_SIGNAL);
+    (void)sigaddset(&l->signals, SIGIO);
+    (void)sigaddset(&l->signals, SIGUSR1);
+    (void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL); /* and of all threads to come */
+    m->leases = l;
+    pthread_mutex_lock(&l->started);
+    int res = os_thread_start(&l->thread, leases_main, l);
+    if (res == 0)
+        pthread_mutex_lock(&l->started);
+    return res;
+}
+
+void leases_end(Mount *m)
+{
+    Leases *l = m->leases;
+    (void)pthread_kill(l->thread, SIGUSR1);
+    (void)pthread_join(l->thread, NULL);
+    g_hash_table_destroy(l->inodes);
+    pthread_mutex_destroy(&l->lock);
+    g_free(l);
+    m->leases = NULL;
+}
+
+int leases_take(Mount *m, Inode *inode)
+{
+    Leases *l = m->leases;
+    struct f_owner_ex owner = {F_OWNER_TID, l->thread_id};
+    if (inode->lease_fd < 0)
+        inode->lease_fd = open(fd_path(inode->fd).text, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (inode->lease_fd < 0)
+        return -errno;
+    pthread_mutex_lock(&l->lock);
+    g_hash_table_insert(l->inodes, GINT_TO_POINTER(inode->lease_fd), inode);
+    pthread_mutex_unlock(&l->lock);
+    if (fcntl(inode->lease_fd, F_SETSIG, BREAK_SIGNAL) == 0 &&
+        fcntl(inode->lease_fd, F_SETOWN_EX, &owner) == 0 &&
+        fcntl(inode->lease_fd, F_SETLEASE, F_RDLCK) == 0)
+        return 0;
+    int error = errno;
+    leases_release(m, inode);
+    return -error;
+}
+
+void leases_release(Mount *m, Inode *inode)
+{
+    Leases *l = m->leases;
+    if (inode->lease_fd < 0)
+        return;
+    (void)fcntl(inode->lease_fd, F_SETLEASE, F_UNLCK);
+    if (!l)
+        return;
+    pthread_mutex_lock(&l->lock);
+    (void)g_hash_table_remove(l->inodes, GINT_TO_POINTER(inode->lease_fd));
+    pthread_mutex_unlock(&l->lock);
+}

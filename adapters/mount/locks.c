@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Locks of programs under the mount point, for those that use the directory itself, too. A lock
+ * that is not free is asked for again and again, by one thread: no other way to wait for it can be
+ * ended when the program gives up. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+#include "base/list.h"
+#include "base/os.h"
+#include "base/time.h"
+
+/* POSIX locks belong to a process and a file: a description of our own stands for both, whose OFD
+ * locks are they. */
+typedef struct Owner {
+    ListNode node;
+    Inode *inode;
+    uint64_t owner;
+    bool writable;
+    int fd;
+    unsigned users; /* requests under way, waiting ones among them */
+    bool closed;
+} Owner;
+
+/* A lock that somebody waits for. */
+typedef struct Waiter {
+    ListNode node;
+    fuse_req_t req;
+    Owner *owner; /* NULL: flock(2) */
+    struct flock lock;
+    int fd, operation; /* of flock(2) */
+} Waiter;
+
+typedef struct Locks {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    ListNode owners, waiters;
+    bool over;
+    pthread_t thread;
+} Locks;
+
+/* ---- owners -----------------------------------------------------------------------------------
+ */
+
+static void owner_done(Owner *owner)
+{
+    if (--owner->users > 0 || !owner->closed)
+        return;
+    (void)close(owner->fd);
+    free(owner);
+}
+
+static Owner *owner_find(Locks *l, const Inode *inode, uint64_t number)
+{
+    for (ListNode *n = l->owners.next; n != &l->owners; n = n->next) {
+        Owner *owner = CONTAINER_OF(n, Owner, node);
+        if (owner->inode == inode && owner->owner == number)
+            return owner;
+    }
+    return NULL;
+}
+
+/* The owner's description, made where there is none; under the lock. NULL with errno. */
+static Owner *owner_use(Locks *l, const Handle *handle, uint64_t number, bool writes)
+{
+    Owner *owner = owner_find(l, handle->inode, number);
+    if (!owner) {
+        int fd = open(fd_path(handle->inode->fd).text,
+                      (handle->writes ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
+        owner = fd < 0 ? NULL : calloc(1, sizeof *owner);
+        if (!owner) {
+            if (fd >= 0)
+                (void)close(fd);
+            return NULL;
+        }
+        *owner =
+            (Owner){.inode = handle->inode, .owner = number, .writable = handle->writes, .fd = fd};
+        list_push_back(&l->owners, &owner->node);
+    }
+    if (writes && !owner->writable) { /* it began with a descriptor that is only for reading */
+        errno = ENOLCK;
+        return NULL;
+    }
+    owner->users++;
+    return owner;
+}
+
+void locks_owner_closed(Mount *m, Inode *inode, uint64_t number)
+{
+    Locks *l = m->locks;
+    pthread_mutex_lock(&l->lock);
+    Owner *owner = owner_find(l, inode, number);
+    if (owner) {
+        list_remove(&owner->node);
+        owner->closed = true;
+        owner->users++;
+        owner_done(owner);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- who waits --------------------------------------------------------------------------------
+ */
+
+/* 0, or -errno; -EAGAIN: not free. */
+static int attempt(const Waiter *w)
+{
+    int res = w->owner ? fcntl(w->owner->fd, F_OFD_SETLK, &w->lock)
+                       : flock(w->fd, w->operation | LOCK_NB);
+    if (res == 0)
+        return 0;
+    return errno == EACCES ? -EAGAIN : -errno; /* EWOULDBLOCK is EAGAIN here */
+}
+
+static void waiter_end(Waiter *w, int res)
+{
+    (void)fuse_reply_err(w->req, -res);
+    if (w->owner)
+        owner_done(w->owner);
+    else
+        (void)close(w->fd);
+    free(w);
+}
+
+/* Those whose lock is free, or who gave up, are answered. */
+static void attempt_all(Locks *l)
+{
+    for (ListNode *n = l->waiters.next, *next; n != &l->waiters; n = next) {
+        Waiter *w = CONTAINER_OF(n, Waiter, node);
+        next = n->next;
+        int res = fuse_req_interrupted(w->req) ? -EINTR : l->over ? -EINTR : attempt(w);
+        if (res == -EAGAIN)
+            continue;
+        list_remove(&w->node);
+        waiter_end(w, res);
+    }
+}
+
+static void *locks_main(void *ctx)
+{
+    Locks *l = ctx;
+    pthread_mutex_lock(&l->lock);
+    while (!l->over) {
+        if (list_empty(&l->waiters)) {
+            pthread_cond_wait(&l->changed, &l->lock);
+        } else {
+            struct timespec until;
+            (void)clock_gettime(CLOCK_REALTIME, &until);
+            until.tv_nsec += 2 * (long)NS_PER_MS;
+            if (until.tv_nsec >= (long)NS_PER_S)
+                until = (struct timespec){until.tv_sec + 1, until.tv_nsec - (long)NS_PER_S};
+            (void)pthread_cond_timedwait(&l->changed, &l->lock, &until);
+        }
+        attempt_all(l);
+    }
+    attempt_all(l);
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+int locks_init(Mount *m)
+{
+    Locks *l = calloc(1, sizeof *l);
+    if (!l)
+        return -ENOMEM;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    list_init(&l->owners);
+    list_init(&l->waiters);
+    m->locks = l;
+    return os_thread_start(&l->thread, locks_main, l);
+}
+
+void locks_end(Mount *m)
+{
+    Locks *l = m->locks;
+    pthread_mutex_lock(&l->lock);
+    l->over = true;
+    pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    (void)pthread_join(l->thread, NULL);
+    for (ListNode *n = l->owners.next, *next; n != &l->owners; n = next) {
+        Owner *owner = CONTAINER_OF(n, Owner, node);
+        next = n->next;
+        (void)close(owner->fd);
+        free(owner);
+    }
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+    m->locks = NULL;
+}
+
+/* Tries @w, which is taken, and lets it wait if @sleep; under the lock. */
+static void request(Locks *l, Waiter *w, bool sleep)
+{
+    int res = attempt(w);
+    if (res == -EAGAIN && sleep) {
+        list_push_back(&l->waiters, &w->node);
+        pthread_cond_signal(&l->changed);
+    } else {
+        waiter_end(w, res);
+    }
+}
+
+/* ---- the requests -----------------------------------------------------------------------------
+ */
+
+static void locks_getlk(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi,
+                        struct flock *lock)
+{
+    Locks *l = mount_of(req)->locks;
+    pthread_mutex_lock(&l->lock);
+    Owner *owner = owner_use(l, handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK);
+    lock->l_pid = 0;
+    int res = owner ? fcntl(owner->fd, F_OFD_GETLK, lock) : -1;
+    int error = errno;
+    if (owner)
+        owner_done(owner);
+    pthread_mutex_unlock(&l->lock);
+    if (res < 0)
+        (void)fuse_reply_err(req, error);
+    else
+        (void)fuse_reply_lock(req, lock);
+}
+
+static void locks_setlk(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi,
+                        struct flock *lock, int sleep)
+{
+    Locks *l = mount_of(req)->locks;
+    Waiter *w = malloc(sizeof *w);
+    pthread_mutex_lock(&l->lock);
+    Owner *owner = w ? owner_use(l, handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK) : NULL;
+    if (owner) {
+        lock->l_pid = 0;
+        *w = (Waiter){.req = req, .owner = owner, .lock = *lock, .fd = -1};
+        request(l, w, sleep);
+    } else {
+        (void)fuse_reply_err(req, errno);
+        free(w);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void locks_flock(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi, int operation)
+{
+    Locks *l = mount_of(req)->locks;
+    Waiter *w = malloc(sizeof *w);
+    int fd = w ? dup(handle_of(fi)->fd) : -1;
+    if (fd < 0) {
+        (void)fuse_reply_err(req, errno);
+        free(w);
+        return;
+    }
+    *w = (Waiter){.req = req, .fd = fd, .operation = operation & ~LOCK_NB};
+    pthread_mutex_lock(&l->lock);
+    request(l, w, !(operation & LOCK_NB));
+    pthread_mutex_unlock(&l->lock);
+}
+
+void ops_locks(struct fuse_lowlevel_ops *ops)
+{
+    ops->getlk = locks_getlk;
+    ops->setlk = locks_setlk;
+    ops->flock = locks_flock;
+}

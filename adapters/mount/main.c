@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* dodo mount DIRECTORY MOUNTPOINT: the directory's files, read through the region cache. */
+#include <dodo/manage.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+#include "base/cleanup.h"
+#include "daemon/start.h"
+
+typedef struct Options {
+    CommonOptions common;
+    MountOptions mount;
+    uint64_t cache_bytes;
+    bool allow_other, read_only;
+} Options;
+#define OPTION(field) offsetof(Options, field)
+#define CACHE_AS_CONFIGURED UINT64_MAX
+
+static const ConfigKey keys[] = {
+    {NULL, "min_size", "Leave smaller files to the kernel alone; 16M if not given", "SIZE",
+     OPTION(mount.min_bytes), CONFIG_SIZE, 1, (uint64_t)1 << 60},
+    {NULL, "only", "Cache only files whose path below DIRECTORY matches; may be repeated", "GLOB",
+     OPTION(mount.only), CONFIG_LIST},
+    {NULL, "never", "Do not cache files whose path below DIRECTORY matches; may be repeated",
+     "GLOB", OPTION(mount.never), CONFIG_LIST},
+    {NULL, "cache_size", "Local memory of the cache; as DODO_CACHE_SIZE says if not given", "SIZE",
+     OPTION(cache_bytes), CONFIG_SIZE, 0, (uint64_t)1 << 60},
+    {NULL, "local", "No other host writes these files, whatever their file system is", NULL,
+     OPTION(mount.local), CONFIG_BOOL},
+    {NULL, "read_only", "Refuse all changes through MOUNTPOINT", NULL, OPTION(read_only),
+     CONFIG_BOOL},
+    {NULL, "allow_other", "Let other users in, as their rights allow; so it is for root", NULL,
+     OPTION(allow_other), CONFIG_BOOL},
+};
+static const ConfigTable own = CONFIG_TABLE(keys);
+static const ConfigProgram program = {
+    .name = "dodo mount",
+    .arguments = "DIRECTORY MOUNTPOINT",
+    .reader = CONF_TOOL,
+    .summary = "Shows DIRECTORY at MOUNTPOINT, and keeps what is read there in a cache and in the "
+               "idle\nmemory of other hosts, until SIGTERM or SIGINT.",
+    .tables = {&own, &config_manager, &config_common},
+};
+
+/* How many requests are answered at once: each may wait for a drive or another host. */
+enum { THREADS_MAX = 64, JOBS_MAX = 8 };
+
+/* ---- the session ------------------------------------------------------------------------------
+ */
+
+static void on_init(void *userdata, struct fuse_conn_info *conn)
+{
+    conn->want |= conn->capable & FUSE_CAP_POSIX_ACL;
+    conn->want &= ~(unsigned)FUSE_CAP_HANDLE_KILLPRIV; /* who writes takes set-user-id bits away */
+    conn->max_background = THREADS_MAX;
+    conn->congestion_threshold = THREADS_MAX;
+}
+
+static int serve(Mount *m)
+{
+    struct fuse_loop_config *config = fuse_loop_cfg_create();
+    if (!config)
+        return -ENOMEM;
+    fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
+    fuse_loop_cfg_set_idle_threads(config, THREADS_MAX);
+    int res = fuse_session_loop_mt(m->session, config);
+    fuse_loop_cfg_destroy(config);
+    return res < 0 ? res : 0;
+}
+
+static struct fuse_session *session_new(Mount *m, const Options *o)
+{
+    static const struct fuse_lowlevel_ops empty;
+    struct fuse_lowlevel_ops ops = empty;
+    char program_name[] = "dodo-mount";
+    char settings[] = "-ofsname=dodo,subtype=dodo,default_permissions";
+    char other[] = "-oallow_other", read_only[] = "-oro";
+    char *argv[5] = {program_name, settings};
+    struct fuse_args args = {.argc = 2, .argv = argv};
+    if (o->allow_other)
+        argv[args.argc++] = other;
+    if (o->read_only)
+        argv[args.argc++] = read_only;
+    ops.init = on_init;
+    ops_names(&ops);
+    ops_attributes(&ops);
+    ops_data(&ops);
+    ops_directories(&ops);
+    ops_locks(&ops);
+    struct fuse_session *session = fuse_session_new(&args, &ops, sizeof ops, m);
+    fuse_opt_free_args(&args);
+    return session;
+}
+
+/* From mounting to unmounting. 0, -errno with @error. */
+static int session_run(Mount *m, const char *mountpoint, char *error)
+{
+    int res = 0;
+    if (fuse_set_signal_handlers(m->session) < 0)
+        return -EINVAL;
+    if (fuse_session_mount(m->session, mountpoint) == 0) {
+        start_ready("dodo mount: ready at %s", mountpoint);
+        res = serve(m);
+        start_stopping();
+        fuse_session_unmount(m->session);
+    } else {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "%s: cannot mount (see above); a user who is not root needs fusermount3, of "
+                       "the package fuse3",
+                       mountpoint);
+        res = -EPERM;
+    }
+    fuse_remove_signal_handlers(m->session);
+    return res;
+}
+
+/* ---- the mount --------------------------------------------------------------------------------
+ */
+
+/* Each file that the kernel knows takes a descriptor. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* A mount point below the directory would show the mount in itself. */
+static bool is_below(const char *path, const char *directory)
+{
+    size_t len = strlen(directory);
+    return strncmp(path, directory, len) == 0 &&
+           (path[len] == '/' || (len == 1 && path[1] != 0)); /* "/" ends with one */
+}
+
+static int directories_check(const char *directory, const char *mountpoint, Mount *m, char *error)
+{
+    char *target CLEANUP_FREE = realpath(mountpoint, NULL);
+    m->path = realpath(directory, NULL);
+    const char *bad = !m->path ? directory : !target ? mountpoint : NULL;
+    if (bad) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", bad, strerror(errno));
+        return -EINVAL;
+    }
+    if (is_below(target, m->path)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "%s is inside %s: give a mount point outside, or the directory itself",
+                       mountpoint, directory);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int mount_parts_start(Mount *m)
+{
+    int res = leases_init(m);
+    if (res == 0)
+        res = locks_init(m);
+    m->jobs = g_thread_pool_new(fresh_job, m, JOBS_MAX, FALSE, NULL);
+    return res;
+}
+
+static void mount_parts_end(Mount *m)
+{
+    g_thread_pool_free(m->jobs, FALSE, TRUE);
+    locks_end(m);
+    leases_end(m);
+    inodes_end(m);
+    fuse_session_destroy(m->session);
+    free(m->path);
+}
+
+static int mount_and_serve(const Options *o, const char *directory, const char *mountpoint,
+                           char *error)
+{
+    static Mount m;
+    m = (Mount){.options = &o->mount, .change_owner = geteuid() == 0};
+    int res = directories_check(directory, mountpoint, &m, error);
+    if (res < 0)
+        return res;
+    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", directory, strerror(errno));
+        return -errno;
+    }
+    res = inodes_init(&m, fd);
+    m.session = res == 0 ? session_new(&m, o) : NULL;
+    if (!m.session)
+        return res < 0 ? res : -EINVAL;
+    res = mount_parts_start(&m);
+    if (res == 0)
+        res = session_run(&m, mountpoint, error);
+    mount_parts_end(&m);
+    return res;
+}
+
+/* ---- the command line -------------------------------------------------------------------------
+ */
+
+static void options_init(Options *o)
+{
+    *o = (Options){.mount = {.min_bytes = 16 << 20},
+                   .cache_bytes = CACHE_AS_CONFIGURED,
+                   .allow_other = geteuid() == 0};
+    config_common_init(&o->common);
+    o->common.log_level = LOG_LEVEL_WARN;
+}
+
+int main(int argc, char **argv)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    Options o;
+    int status = EXIT_SUCCESS;
+    log_init("dodo-mount", LOG_LEVEL_WARN);
+    options_init(&o);
+    enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
+    if (outcome == CONFIG_OK && argc != 3) {
+        (void)snprintf(error, sizeof error, "expected a directory and a mount point");
+        outcome = CONFIG_USAGE;
+    }
+    if (outcome != CONFIG_OK) {
+        status = start_config_failed(&program, outcome, error);
+    } else {
+        start_tell_library(&o.common);
+        (void)umask(0); /* the kernel has applied the caller's */
+        raise_descriptors();
+        if (o.cache_bytes != CACHE_AS_CONFIGURED)
+            (void)dodo_manage_set(DODO_MANAGE_CACHE_BYTES, o.cache_bytes);
+        int res = mount_and_serve(&o, argv[1], argv[2], error);
+        if (res < 0)
+            status = start_failed(&program, EXIT_START, *error ? error : strerror(-res));
+    }
+    config_clear(&program, &o);
+    return status;
+}

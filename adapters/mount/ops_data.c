@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* Files: opening, reading, writing. */
+#include <dodo/manage.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static bool opens_for_writing(int flags)
+{
+    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+}
+
+/* @fd is taken. */
+static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
+{
+    Handle *handle = malloc(sizeof *handle);
+    if (!handle) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
+    fi->fh = (uint64_t)(uintptr_t)handle;
+    return 0;
+}
+
+int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
+{
+    fresh_writer_begin(m, inode);
+    int res = handle_make(inode, fd, true, fi);
+    if (res < 0)
+        fresh_writer_end(m, inode);
+    return res;
+}
+
+/* The kernel does what O_DIRECT means for the caller's buffer. */
+enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT };
+
+int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
+{
+    bool writes = opens_for_writing(flags);
+    if (writes)
+        fresh_writer_begin(m, inode);
+    int fd = open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC);
+    int res = fd < 0 ? -errno : handle_make(inode, fd, writes, fi);
+    if (res < 0 && writes)
+        fresh_writer_end(m, inode);
+    return res;
+}
+
+void handle_close(Mount *m, struct fuse_file_info *fi)
+{
+    Handle *handle = handle_of(fi);
+    (void)close(handle->fd);
+    if (handle->writes)
+        fresh_writer_end(m, handle->inode);
+    free(handle);
+}
+
+static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
+{
+    Mount *m = mount_of(req);
+    Inode *inode = mount_inode(m, number);
+    int res = handle_open(m, inode, fi->flags, fi);
+    if (res < 0) {
+        (void)fuse_reply_err(req, -res);
+        return;
+    }
+    if (!opens_for_writing(fi->flags))
+        fresh_try(m, inode);
+    fi->keep_cache = fresh_keeps_pages(inode);
+    if (fuse_reply_open(req, fi) < 0) /* interrupted: nobody will release it */
+        handle_close(m, fi);
+}
+
+static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
+{
+    handle_close(mount_of(req), fi);
+    (void)fuse_reply_err(req, 0);
+}
+
+/* What a close has to say of what was written. */
+static void data_flush(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
+{
+    const Handle *handle = handle_of(fi);
+    int res = handle->writes ? close(dup(handle->fd)) : 0;
+    locks_owner_closed(mount_of(req), handle->inode, fi->lock_owner);
+    (void)fuse_reply_err(req, res < 0 ? errno : 0);
+}
+
+static void data_fsync(fuse_req_t req, fuse_ino_t number, int datasync, struct fuse_file_info *fi)
+{
+    int fd = handle_of(fi)->fd;
+    int res = datasync ? fdatasync(fd) : fsync(fd);
+    (void)fuse_reply_err(req, res < 0 ? errno : 0);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+/* A thread's buffer for answers; grows, and goes with the thread. */
+static char *buffer(size_t size)
+{
+    typedef struct Buffer {
+        size_t size;
+        char data[];
+    } Buffer;
+    static GPrivate key = G_PRIVATE_INIT(g_free);
+    Buffer *b = g_private_get(&key);
+    if (!b || b->size < size) {
+        b = g_try_malloc(sizeof *b + size);
+        if (!b)
+            return NULL;
+        b->size = size;
+        g_private_replace(&key, b);
+    }
+    return b->data;
+}
+
+/* Bytes until @size or the end of the file; or -errno. */
+static ssize_t read_file(int fd, char *buf, size_t size, off_t offset)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pread(fd, buf + done, size - done, offset + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return done ? (ssize_t)done : -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+/* The same from the region; -1: it cannot tell, so ask the file. */
+static ssize_t read_region(const CachedRegion *region, char *buf, size_t size, off_t offset)
+{
+    ssize_t n = dodo_cread(region->rd, offset, buf, size);
+    return n < 0 ? -1 : n;
+}
+
+static ssize_t read_held(Mount *m, const Handle *handle, char *buf, size_t size, off_t offset)
+{
+    Inode *inode = handle->inode;
+    CachedRegion *region = regions_use(m, inode);
+    ssize_t n = -1;
+    if (region) {
+        n = read_region(region, buf, size, offset);
+        regions_done(inode, region);
+    }
+    return n >= 0 ? n : read_file(handle->fd, buf, size, offset);
+}
+
+static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset,
+                      struct fuse_file_info *fi)
+{
+    Mount *m = mount_of(req);
+    const Handle *handle = handle_of(fi);
+    Inode *inode = handle->inode;
+    char *buf = buffer(size);
+    if (!buf) {
+        (void)fuse_reply_err(req, ENOMEM);
+        return;
+    }
+    fresh_try(m, inode);
+    pthread_mutex_lock(&inode->lock);
+    bool held = trust_read_begin(&inode->trust);
+    pthread_mutex_unlock(&inode->lock);
+    ssize_t n =
+        held ? read_held(m, handle, buf, size, offset) : read_file(handle->fd, buf, size, offset);
+    if (n < 0)
+        (void)fuse_reply_err(req, (int)-n);
+    else
+        (void)fuse_reply_buf(req, buf, (size_t)n);
+    pthread_mutex_lock(&inode->lock);
+    trust_read_end(&inode->trust);
+    pthread_mutex_unlock(&inode->lock);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+static void data_write(fuse_req_t req, fuse_ino_t number, struct fuse_bufvec *in, off_t offset,
+                       struct fuse_file_info *fi)
+{
+    struct fuse_bufvec out = FUSE_BUFVEC_INIT(fuse_buf_size(in));
+    out.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
+    out.buf[0].fd = handle_of(fi)->fd;
+    out.buf[0].pos = offset;
+    ssize_t n = fuse_buf_copy(&out, in, 0);
+    if (n < 0)
+        (void)fuse_reply_err(req, (int)-n);
+    else
+        (void)fuse_reply_write(req, (size_t)n);
+}
+
+static void data_fallocate(fuse_req_t req, fuse_ino_t number, int mode, off_t offset, off_t length,
+                           struct fuse_file_info *fi)
+{
+    int res = fallocate(handle_of(fi)->fd, mode, offset, length);
+    (void)fuse_reply_err(req, res < 0 ? errno : 0);
+}
+
+static void data_lseek(fuse_req_t req, fuse_ino_t number, off_t offset, int whence,
+                       struct fuse_file_info *fi)
+{
+    off_t res = lseek(handle_of(fi)->fd, offset, whence);
+    if (res < 0)
+        (void)fuse_reply_err(req, errno);
+    else
+        (void)fuse_reply_lseek(req, res);
+}
+
+static void data_copy(fuse_req_t req, fuse_ino_t in, off_t in_offset, struct fuse_file_info *in_fi,
+                      fuse_ino_t out, off_t out_offset, struct fuse_file_info *out_fi, size_t len,
+                      int flags)
+{
+    ssize_t n = copy_file_range(handle_of(in_fi)->fd, &in_offset, handle_of(out_fi)->fd,
+                                &out_offset, len, (unsigned)flags);
+    if (n < 0)
+        (void)fuse_reply_err(req, errno);
+    else
+        (void)fuse_reply_write(req, (size_t)n);
+}
+
+void ops_data(struct fuse_lowlevel_ops *ops)
+{
+    ops->open = data_open;
+    ops->release = data_release;
+    ops->flush = data_flush;
+    ops->fsync = data_fsync;
+    ops->read = data_read;
+    ops->write_buf = data_write;
+    ops->fallocate = data_fallocate;
+    ops->lseek = data_lseek;
+    ops->copy_file_range = data_copy;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Files in the region cache: one region a file, while the file is held. */
+#include <dodo/manage.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+
+static bool matches(char **patterns, const char *path)
+{
+    for (; *patterns; patterns++)
+        if (fnmatch(*patterns, path, 0) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the options leave the file to the region cache. */
+static bool chosen(const Mount *m, const Inode *inode)
+{
+    char path[PATH_MAX];
+    const MountOptions *o = m->options;
+    if (!o->only && !o->never)
+        return true;
+    ssize_t len = readlink(fd_path(inode->fd).text, path, sizeof path - 1);
+    size_t above = strlen(m->path);
+    if (len < 0)
+        return false;
+    path[len] = 0;
+    const char *below = strncmp(path, m->path, above) == 0 ? path + above : path;
+    below += *below == '/';
+    return (!o->only || matches(o->only, below)) && (!o->never || !matches(o->never, below));
+}
+
+/* A region of the whole file: its descriptor, or -1. */
+static int open_region(const Mount *m, const Inode *inode)
+{
+    struct stat st;
+    if (fstat(inode->lease_fd, &st) < 0 || st.st_size == 0 ||
+        (uint64_t)st.st_size < m->options->min_bytes || !chosen(m, inode))
+        return -1;
+    return dodo_copen_flags((size_t)st.st_size, inode->lease_fd, 0,
+                            DODO_RDONLY | DODO_STRIPE | DODO_RETAIN);
+}
+
+/* Opens the region, and gives it to @inode if that is still held by the same lease. Under the lock,
+ * but for the opening. */
+static void region_make(const Mount *m, Inode *inode)
+{
+    uint64_t take = inode->trust.takes;
+    inode->opening = true;
+    pthread_mutex_unlock(&inode->lock);
+    int rd = open_region(m, inode);
+    CachedRegion *region = rd < 0 ? NULL : malloc(sizeof *region);
+    if (region)
+        *region = (CachedRegion){.rd = rd};
+    else if (rd >= 0)
+        (void)!dodo_cclose(rd);
+    pthread_mutex_lock(&inode->lock);
+    inode->opening = false;
+    if (inode->trust.state != TRUST_PLAIN && inode->trust.takes == take) {
+        inode->region = region;
+        inode->uncached = !region;
+    } else if (region) {
+        pthread_mutex_unlock(&inode->lock);
+        regions_close(region);
+        pthread_mutex_lock(&inode->lock);
+    }
+}
+
+CachedRegion *regions_use(Mount *m, Inode *inode)
+{
+    pthread_mutex_lock(&inode->lock);
+    if (!inode->region && !inode->uncached && !inode->opening && inode->trust.state != TRUST_PLAIN)
+        region_make(m, inode);
+    CachedRegion *region = inode->region;
+    if (region)
+        region->users++;
+    pthread_mutex_unlock(&inode->lock);
+    return region;
+}
+
+void regions_done(Inode *inode, CachedRegion *region)
+{
+    pthread_mutex_lock(&inode->lock);
+    bool last = --region->users == 0 && region->over;
+    pthread_mutex_unlock(&inode->lock);
+    if (last)
+        regions_close(region);
+}
+
+CachedRegion *regions_end(Inode *inode)
+{
+    CachedRegion *region = inode->region;
+    inode->region = NULL;
+    inode->uncached = false;
+    if (region)
+        region->over = true;
+    return region && region->users == 0 ? region : NULL;
+}
+
+void regions_close(CachedRegion *region)
+{
+    (void)!dodo_cclose(region->rd); /* nothing was written to it */
+    free(region);
+}
