@@ -247,18 +247,31 @@ void start_tell_library(const CommonOptions *o)
         (void)setenv("DODO_LOG", log_level_text(o->log_level), 1);
 }
 
-void start_ready(const char *format, ...)
+static void announce(const char *format, va_list args)
 {
     char line[1024];
-    va_list args;
-    va_start(args, format);
     int n = vsnprintf(line, sizeof line - 1, format, args);
-    va_end(args);
     size_t len = n < 0 ? 0 : n < (int)sizeof line - 1 ? (size_t)n : sizeof line - 2;
     line[len] = '\n';
     (void)fflush(stdout);
     (void)log_write(STDOUT_FILENO, line, len + 1); /* who does not read it does not want it */
     notify("READY=1", READY_WAIT_S);
+}
+
+void start_announce(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    announce(format, args);
+    va_end(args);
+}
+
+void start_ready(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    announce(format, args);
+    va_end(args);
     if (geteuid() == 0)
         log_event(LOG_LEVEL_WARN, "runs_as_root",
                   "fix=\"give --user NAME, or [daemon] user: no daemon needs to be root\"");

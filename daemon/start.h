@@ -55,6 +55,8 @@ void start_tell_library(const CommonOptions *o);
 /* Prints the line to stdout and informs the service manager (NOTIFY_SOCKET). A daemon that runs as
  * root says so in the log. */
 void start_ready(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same of a program that may well be root's. */
+void start_announce(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The way to the service manager, for who gives up the right to open sockets. */
 void start_keep_notifier(void);
 /* Tells the service manager that the end has begun. */

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* What is cached of a file while it is held, and what happens when it is held no more. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "adapters/mount/filesystems.h"
 #include "adapters/mount/mount.h"
 #include "base/os.h"
 
-/* The kernel's pages of an inode go. That waits for requests for these pages, which other threads
- * answer; so no thread that answers requests does it itself. */
+/* What waits for the kernel: it does so for requests that other threads answer, and sends us
+ * requests itself. No thread that answers requests does such a job. */
 typedef struct Job {
     Inode *inode;
-    fuse_req_t req; /* for attributes, answered afterwards; NULL: none */
-    struct stat st;
-    uint64_t take;        /* the lease that has been taken; 0: none */
+    bool drop;            /* the kernel's pages go */
+    uint64_t take;        /* then the file is settled for this lease; 0: for none */
     CachedRegion *region; /* to be closed; NULL: none */
+    fuse_req_t req;       /* answered at the end; NULL: none */
+    bool opens;           /* with @fi; or else with the attributes */
+    struct fuse_file_info fi;
 } Job;
 
 static void job_push(Mount *m, Job job)
@@ -23,22 +28,102 @@ static void job_push(Mount *m, Job job)
     g_thread_pool_push(m->jobs, g_memdup2(&job, sizeof job), NULL);
 }
 
+/* The same file below the mount point, if it still has the name that it had. */
+static int mirror_open(const Mount *m, const Inode *inode)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink(fd_path(inode->fd).text, path, sizeof path - 1);
+    size_t above = strlen(m->path);
+    if (len <= (ssize_t)above || strncmp(path, m->path, above) != 0)
+        return -1;
+    path[len] = 0;
+    const char *below = path + above;
+    below += *below == '/';
+    return openat(m->own_root, below, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Makes the kernel ask for the attributes. It ignores answers that pages were dropped beside, and
+ * would go on with the size that the file had before. */
+static void size_tell(const Mount *m, Inode *inode)
+{
+    struct statx st;
+    if (inode->mirror_fd < 0)
+        inode->mirror_fd = mirror_open(m, inode);
+    inode->asks = gettid();
+    if (inode->mirror_fd >= 0)
+        (void)statx(inode->mirror_fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &st);
+    inode->asks = 0;
+}
+
+static void reply_attr_now(Inode *inode, fuse_req_t req)
+{
+    struct stat st;
+    if (fstat(inode->fd, &st) < 0)
+        (void)fuse_reply_err(req, errno);
+    else
+        (void)fuse_reply_attr(req, &st, fresh_attr_timeout(inode));
+}
+
+static void reply_open_now(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
+{
+    struct fuse_file_info answer = *fi;
+    answer.keep_cache = fresh_attr_timeout(inode) > 0;
+    if (fuse_reply_open(req, &answer) < 0) /* interrupted: nobody will release it */
+        handle_close(m, &answer);
+}
+
+static void job_reply(Mount *m, const Job *job)
+{
+    if (m->over)
+        fuse_reply_none(job->req);
+    else if (job->opens)
+        reply_open_now(m, job->inode, job->req, &job->fi);
+    else
+        reply_attr_now(job->inode, job->req);
+}
+
 void fresh_job(gpointer data, gpointer mount)
 {
     Mount *m = mount;
     Job *job = data;
-    (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, job->inode), 0, 0);
+    pthread_mutex_lock(&job->inode->gate);
+    if (job->drop && !m->over)
+        (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, job->inode), 0, 0);
+    if (job->req && !m->over)
+        size_tell(m, job->inode);
+    pthread_mutex_unlock(&job->inode->gate);
     if (job->take) {
         pthread_mutex_lock(&job->inode->lock);
         trust_settle(&job->inode->trust, job->take);
         pthread_mutex_unlock(&job->inode->lock);
     }
     if (job->req)
-        (void)fuse_reply_attr(job->req, &job->st, 0);
+        job_reply(m, job);
     if (job->region)
         regions_close(job->region);
     inodes_unref(m, job->inode);
     g_free(job);
+}
+
+void fresh_handle_begin(Inode *inode)
+{
+    pthread_mutex_lock(&inode->lock);
+    inode->handles++;
+    pthread_mutex_unlock(&inode->lock);
+}
+
+/* Without handles the kernel shall be free to forget the file. */
+void fresh_handle_end(Inode *inode)
+{
+    pthread_mutex_lock(&inode->lock);
+    bool last = --inode->handles == 0;
+    pthread_mutex_unlock(&inode->lock);
+    if (!last || pthread_mutex_trylock(&inode->gate) != 0)
+        return;
+    if (inode->mirror_fd >= 0)
+        (void)close(inode->mirror_fd);
+    inode->mirror_fd = -1;
+    pthread_mutex_unlock(&inode->gate);
 }
 
 /* A lease for @inode, under its lock: 0, -errno. */
@@ -52,7 +137,7 @@ static int take(Mount *m, Inode *inode)
 
 void fresh_try(Mount *m, Inode *inode)
 {
-    Job job = {.inode = inode};
+    Job job = {.inode = inode, .drop = true};
     bool drop = false;
     if (inode->type != S_IFREG)
         return;
@@ -71,7 +156,7 @@ void fresh_try(Mount *m, Inode *inode)
 
 void fresh_give_up(Mount *m, Inode *inode, bool broken)
 {
-    Job job = {.inode = inode};
+    Job job = {.inode = inode, .drop = true};
     pthread_mutex_lock(&inode->lock);
     bool held = trust_give_up(&inode->trust, broken, os_now_ns());
     job.region = regions_end(inode);
@@ -111,18 +196,30 @@ double fresh_attr_timeout(Inode *inode)
     return held ? ATTR_HELD_S : 0;
 }
 
-bool fresh_keeps_pages(Inode *inode)
+/* Our own requests are part of jobs. The kernel tells the thread. */
+static bool is_own(const Inode *inode, fuse_req_t req)
 {
-    return fresh_attr_timeout(inode) > 0;
+    return fuse_req_ctx(req)->pid == inode->asks;
 }
 
-void fresh_reply_attr(Mount *m, Inode *inode, fuse_req_t req, const struct stat *st)
+void fresh_reply_attr(Mount *m, Inode *inode, fuse_req_t req)
 {
     pthread_mutex_lock(&inode->lock);
-    bool drop = trust_must_drop(&inode->trust), held = trust_is_held(&inode->trust);
+    bool drop = trust_must_drop(&inode->trust) && inode->handles > 0;
     pthread_mutex_unlock(&inode->lock);
-    if (drop)
-        job_push(m, (Job){.inode = inode, .req = req, .st = *st});
+    if (drop && !is_own(inode, req))
+        job_push(m, (Job){.inode = inode, .drop = true, .req = req});
     else
-        (void)fuse_reply_attr(req, st, held ? ATTR_HELD_S : 0);
+        reply_attr_now(inode, req);
+}
+
+void fresh_reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
+{
+    pthread_mutex_lock(&inode->lock);
+    bool plain = trust_must_drop(&inode->trust);
+    pthread_mutex_unlock(&inode->lock);
+    if (plain && !is_own(inode, req))
+        job_push(m, (Job){.inode = inode, .req = req, .opens = true, .fi = *fi});
+    else
+        reply_open_now(m, inode, req, fi);
 }

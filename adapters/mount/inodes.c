@@ -27,8 +27,10 @@ static void inode_init(Inode *inode, int fd, const struct stat *st)
                      .type = st->st_mode & S_IFMT,
                      .fd = fd,
                      .lease_fd = -1,
+                     .mirror_fd = -1,
                      .refs = 1};
     pthread_mutex_init(&inode->lock, NULL);
+    pthread_mutex_init(&inode->gate, NULL);
 }
 
 static void inode_deinit(Inode *inode)
@@ -39,7 +41,10 @@ static void inode_deinit(Inode *inode)
     if (inode->lease_fd >= 0)
         (void)close(inode->lease_fd);
     (void)close(inode->fd);
+    if (inode->mirror_fd >= 0)
+        (void)close(inode->mirror_fd);
     pthread_mutex_destroy(&inode->lock);
+    pthread_mutex_destroy(&inode->gate);
 }
 
 int inodes_init(Mount *m, int root_fd)

@@ -106,9 +106,11 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
     if (fuse_set_signal_handlers(m->session) < 0)
         return -EINVAL;
     if (fuse_session_mount(m->session, mountpoint) == 0) {
-        start_ready("dodo mount: ready at %s", mountpoint);
+        m->own_root = open(mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        start_announce("dodo mount: ready at %s", mountpoint);
         res = serve(m);
         start_stopping();
+        m->over = true;
         fuse_session_unmount(m->session);
     } else {
         (void)snprintf(error, CONFIG_ERROR_MAX,
@@ -176,6 +178,8 @@ static void mount_parts_end(Mount *m)
     leases_end(m);
     inodes_end(m);
     fuse_session_destroy(m->session);
+    if (m->own_root >= 0)
+        (void)close(m->own_root);
     free(m->path);
 }
 
@@ -183,7 +187,7 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
                            char *error)
 {
     static Mount m;
-    m = (Mount){.options = &o->mount, .change_owner = geteuid() == 0};
+    m = (Mount){.options = &o->mount, .own_root = -1, .change_owner = geteuid() == 0};
     int res = directories_check(directory, mountpoint, &m, error);
     if (res < 0)
         return res;

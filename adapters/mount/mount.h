@@ -7,6 +7,7 @@
 #include <fuse_lowlevel.h>
 #include <glib.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -33,7 +34,13 @@ typedef struct Inode {
     uint64_t lookups; /* of the kernel, that it has not forgotten; under the table's lock */
     unsigned refs;    /* the kernel's, while lookups > 0; a job's; under the table's lock */
 
+    /* Pages are dropped under it, one after the other, and with the attributes asked for again. */
+    pthread_mutex_t gate;
+    _Atomic(pid_t) asks; /* the thread that asks for them, through the kernel; 0: none */
+    int mirror_fd; /* O_PATH, of the same file below the mount point; -1: none; under the gate */
+
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
+    unsigned handles;
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
@@ -58,7 +65,9 @@ typedef struct MountOptions {
 typedef struct Mount {
     struct fuse_session *session;
     const MountOptions *options;
-    char *path; /* of the directory */
+    char *path;       /* of the directory */
+    int own_root;     /* O_PATH, of the mount point once the mount is there; -1: not yet */
+    atomic_bool over; /* the session is at its end: nobody answers any more */
     Inode root;
     bool change_owner; /* we are root: what others make shall be theirs */
 
@@ -129,11 +138,15 @@ void fresh_give_up(Mount *m, Inode *inode, bool broken);
 /* A writer through the mount, and its end. */
 void fresh_writer_begin(Mount *m, Inode *inode);
 void fresh_writer_end(Mount *m, Inode *inode);
-/* Answers a request for the attributes @st, when no page is left that a read must not find. */
-void fresh_reply_attr(Mount *m, Inode *inode, fuse_req_t req, const struct stat *st);
+/* Answers a request for attributes, when no page is left that a read must not find. */
+void fresh_reply_attr(Mount *m, Inode *inode, fuse_req_t req);
+/* Answers the opening of @inode, when the kernel knows its size. */
+void fresh_reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi);
+/* A handle of @inode comes, or goes. */
+void fresh_handle_begin(Inode *inode);
+void fresh_handle_end(Inode *inode);
 /* How long attributes of @inode are good, [s]. */
 double fresh_attr_timeout(Inode *inode);
-bool fresh_keeps_pages(Inode *inode);
 /* A job of the pool. */
 void fresh_job(gpointer data, gpointer mount);
 

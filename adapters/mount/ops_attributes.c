@@ -13,13 +13,7 @@ static void attributes_get(fuse_req_t req, fuse_ino_t number, struct fuse_file_i
 {
     Mount *m = mount_of(req);
     Inode *inode = mount_inode(m, number);
-    struct stat st;
-    if (fstat(inode->fd, &st) < 0)
-        (void)fuse_reply_err(req, errno);
-    else if (inode->type == S_IFREG)
-        fresh_reply_attr(m, inode, req, &st);
-    else
-        (void)fuse_reply_attr(req, &st, 0);
+    fresh_reply_attr(m, inode, req);
 }
 
 /* ---- setting ----------------------------------------------------------------------------------

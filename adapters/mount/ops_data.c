@@ -25,6 +25,7 @@ static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info 
         return -ENOMEM;
     }
     *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
+    fresh_handle_begin(inode);
     fi->fh = (uint64_t)(uintptr_t)handle;
     return 0;
 }
@@ -59,6 +60,7 @@ void handle_close(Mount *m, struct fuse_file_info *fi)
     (void)close(handle->fd);
     if (handle->writes)
         fresh_writer_end(m, handle->inode);
+    fresh_handle_end(handle->inode);
     free(handle);
 }
 
@@ -73,9 +75,7 @@ static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *
     }
     if (!opens_for_writing(fi->flags))
         fresh_try(m, inode);
-    fi->keep_cache = fresh_keeps_pages(inode);
-    if (fuse_reply_open(req, fi) < 0) /* interrupted: nobody will release it */
-        handle_close(m, fi);
+    fresh_reply_open(m, inode, req, fi);
 }
 
 static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)

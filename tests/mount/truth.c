@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* truth FILE MOUNTED READS: threads read FILE through a mount, MOUNTED, while others write it,
+ * behind the mount and through it, in all ways there are. Every byte read is one that the file held
+ * during the call. Each word of a block is the number of the write that it is of. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BLOCK = 4096, WORDS = BLOCK / 8, BLOCKS = 600, READERS = 6, SPAN_MAX = 4 };
+
+static const char *file, *mounted;
+static unsigned long reads_wanted;
+static atomic_ulong reads_done, writes_done;
+static atomic_bool over;
+static atomic_ullong begun[BLOCKS], done[BLOCKS];
+/* Writers take turns: what one of them writes is not another's. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "truth: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+static unsigned draw(unsigned *seed, unsigned below)
+{
+    return (unsigned)rand_r(seed) % below;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+typedef void Store(int fd, void *map, unsigned block, const uint64_t *words);
+
+static void store_pwrite(int fd, void *map, unsigned block, const uint64_t *words)
+{
+    if (pwrite(fd, words, BLOCK, (off_t)block * BLOCK) != BLOCK)
+        die("pwrite");
+}
+
+static void store_map(int fd, void *map, unsigned block, const uint64_t *words)
+{
+    memcpy((char *)map + (size_t)block * BLOCK, words, BLOCK);
+}
+
+/* A few writes of random blocks. */
+static void write_some(unsigned *seed, int fd, void *map, Store *store)
+{
+    for (unsigned n = 1 + draw(seed, 8); n > 0; n--) {
+        uint64_t words[WORDS];
+        unsigned block = draw(seed, BLOCKS);
+        uint64_t number = ++begun[block];
+        for (unsigned i = 0; i < WORDS; i++)
+            words[i] = number;
+        store(fd, map, block, words);
+        done[block] = number;
+        writes_done++;
+    }
+}
+
+static void write_opened(unsigned *seed, const char *path, int flags)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | flags);
+    if (fd < 0)
+        die(path);
+    write_some(seed, fd, NULL, store_pwrite);
+    (void)close(fd);
+}
+
+/* Its stores are no system calls. The descriptor is closed before them. */
+static void write_mapped(unsigned *seed, const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *map = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        die("mmap");
+    (void)close(fd);
+    write_some(seed, -1, map, store_map);
+    (void)munmap(map, BLOCKS * BLOCK);
+}
+
+/* Half of the file goes, and comes again: nobody reads a block that is not there as an old one. */
+static void write_truncated(unsigned *seed, const char *path)
+{
+    uint64_t number[BLOCKS / 2];
+    unsigned first = BLOCKS - BLOCKS / 2;
+    for (unsigned i = 0; i < BLOCKS / 2; i++)
+        number[i] = ++begun[first + i];
+    if (truncate(path, (off_t)first * BLOCK) < 0)
+        die("truncate");
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    for (unsigned i = 0; i < BLOCKS / 2; i++) {
+        uint64_t words[WORDS];
+        for (unsigned k = 0; k < WORDS; k++)
+            words[k] = number[i];
+        store_pwrite(fd, NULL, first + i, words);
+        done[first + i] = number[i];
+    }
+    (void)close(fd);
+    writes_done++;
+}
+
+static void *write_main(void *arg)
+{
+    unsigned seed = 1;
+    while (!over) {
+        pthread_mutex_lock(&turn);
+        switch (draw(&seed, 8)) {
+        case 0:
+            write_mapped(&seed, file);
+            break;
+        case 1:
+            write_mapped(&seed, mounted);
+            break;
+        case 2:
+            write_opened(&seed, mounted, 0);
+            break;
+        case 3:
+            write_opened(&seed, mounted, O_SYNC);
+            break;
+        case 4:
+            write_truncated(&seed, draw(&seed, 2) ? file : mounted);
+            break;
+        default:
+            write_opened(&seed, file, 0);
+            break;
+        }
+        pthread_mutex_unlock(&turn);
+        /* Now and then long enough that the file is cached again. */
+        (void)usleep(draw(&seed, 30) ? draw(&seed, 3000) : 1200000);
+    }
+    return NULL;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+/* A word may be 0 while the file is shorter, between its truncation and the write. */
+static void check(unsigned block, const uint64_t *words, size_t count, uint64_t low)
+{
+    uint64_t high = begun[block];
+    for (size_t i = 0; i < count; i++) {
+        if (words[i] >= low && words[i] <= high)
+            continue;
+        if (words[i] == 0 && high > low)
+            continue;
+        (void)fprintf(stderr, "truth: block %u word %zu: %llu, not %llu to %llu\n", block, i,
+                      (unsigned long long)words[i], (unsigned long long)low,
+                      (unsigned long long)high);
+        exit(1);
+    }
+}
+
+static void read_once(unsigned *seed, int fd)
+{
+    static _Thread_local uint64_t words[SPAN_MAX * WORDS];
+    uint64_t low[SPAN_MAX];
+    unsigned span = 1 + draw(seed, SPAN_MAX), first = draw(seed, BLOCKS - span + 1);
+    for (unsigned i = 0; i < span; i++)
+        low[i] = done[first + i];
+    ssize_t n = pread(fd, words, (size_t)span * BLOCK, (off_t)first * BLOCK);
+    if (n < 0)
+        die("pread");
+    for (unsigned i = 0; i < span && (size_t)n > (size_t)i * BLOCK; i++) {
+        size_t left = ((size_t)n - (size_t)i * BLOCK) / 8;
+        check(first + i, words + (size_t)i * WORDS, left < WORDS ? left : WORDS, low[i]);
+    }
+    reads_done++;
+}
+
+static void *read_main(void *arg)
+{
+    unsigned seed = 100 + *(unsigned *)arg;
+    while (reads_done < reads_wanted) {
+        int fd = open(mounted, O_RDONLY | O_CLOEXEC | (draw(&seed, 4) ? 0 : O_DIRECT));
+        if (fd < 0)
+            die(mounted);
+        for (unsigned n = draw(&seed, 3000); n > 0; n--)
+            read_once(&seed, fd);
+        (void)close(fd);
+    }
+    return NULL;
+}
+
+/* ---- ------------------------------------------------------------------------------------------
+ */
+
+static void file_make(void)
+{
+    static const uint64_t zero[WORDS];
+    int fd = open(file, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    for (unsigned i = 0; fd >= 0 && i < BLOCKS; i++)
+        store_pwrite(fd, NULL, i, zero);
+    if (fd < 0)
+        die(file);
+    (void)close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t readers[READERS], writer;
+    unsigned numbers[READERS];
+    if (argc != 4)
+        return 2;
+    file = argv[1];
+    mounted = argv[2];
+    reads_wanted = strtoul(argv[3], NULL, 10);
+    file_make();
+    for (unsigned i = 0; i < READERS; i++) {
+        numbers[i] = i;
+        if (pthread_create(&readers[i], NULL, read_main, &numbers[i]) != 0)
+            die("a thread");
+    }
+    if (pthread_create(&writer, NULL, write_main, NULL) != 0)
+        die("a thread");
+    for (unsigned i = 0; i < READERS; i++)
+        (void)pthread_join(readers[i], NULL);
+    over = true;
+    (void)pthread_join(writer, NULL);
+    printf("%lu reads, %lu writes: all true\n", (unsigned long)reads_done,
+           (unsigned long)writes_done);
+    return 0;
+}
