@@ -51,18 +51,22 @@ static void store_map(int fd, void *map, unsigned block, const uint64_t *words)
     memcpy((char *)map + (size_t)block * BLOCK, words, BLOCK);
 }
 
-/* A few writes of random blocks. */
+/* Writes of random blocks: a few anywhere, or many of a few, of which a mapping tells only the
+ * first by the file's time of change. */
 static void write_some(unsigned *seed, int fd, void *map, Store *store)
 {
-    for (unsigned n = 1 + draw(seed, 8); n > 0; n--) {
+    unsigned blocks = draw(seed, 2) ? BLOCKS : 3, writes = 1 + draw(seed, blocks == 3 ? 200 : 8);
+    for (unsigned n = 0; n < writes; n++) {
         uint64_t words[WORDS];
-        unsigned block = draw(seed, BLOCKS);
+        unsigned block = draw(seed, blocks);
         uint64_t number = ++begun[block];
         for (unsigned i = 0; i < WORDS; i++)
             words[i] = number;
         store(fd, map, block, words);
         done[block] = number;
         writes_done++;
+        if (blocks < BLOCKS)
+            (void)usleep(100); /* readers come in between */
     }
 }
 
@@ -163,7 +167,8 @@ static void read_once(unsigned *seed, int fd)
 {
     static _Thread_local uint64_t words[SPAN_MAX * WORDS];
     uint64_t low[SPAN_MAX];
-    unsigned span = 1 + draw(seed, SPAN_MAX), first = draw(seed, BLOCKS - span + 1);
+    unsigned span = 1 + draw(seed, SPAN_MAX);
+    unsigned first = draw(seed, 2) ? draw(seed, BLOCKS - span + 1) : 0;
     for (unsigned i = 0; i < span; i++)
         low[i] = done[first + i];
     ssize_t n = pread(fd, words, (size_t)span * BLOCK, (off_t)first * BLOCK);
