@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
@@ -39,8 +40,9 @@ int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
     return res;
 }
 
-/* The kernel does what O_DIRECT means for the caller's buffer. */
-enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT };
+/* The kernel does what O_DIRECT means for the caller's buffer; data_write() does what O_APPEND
+ * means. */
+enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT | O_APPEND };
 
 int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
 {
@@ -187,16 +189,16 @@ static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offs
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
-static void data_write(fuse_req_t req, fuse_ino_t number, struct fuse_bufvec *in, off_t offset,
-                       struct fuse_file_info *fi)
+/* What a program appends goes to the end that the file has by now. What the kernel writes back of a
+ * mapping has its place, also where the descriptor is one for appending. */
+static void data_write(fuse_req_t req, fuse_ino_t number, const char *buf, size_t size,
+                       off_t offset, struct fuse_file_info *fi)
 {
-    struct fuse_bufvec out = FUSE_BUFVEC_INIT(fuse_buf_size(in));
-    out.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
-    out.buf[0].fd = handle_of(fi)->fd;
-    out.buf[0].pos = offset;
-    ssize_t n = fuse_buf_copy(&out, in, 0);
+    const struct iovec part = {(void *)buf, size}; // NOLINT: it is only read
+    bool appends = (fi->flags & O_APPEND) && !fi->writepage;
+    ssize_t n = pwritev2(handle_of(fi)->fd, &part, 1, offset, appends ? RWF_APPEND : 0);
     if (n < 0)
-        (void)fuse_reply_err(req, (int)-n);
+        (void)fuse_reply_err(req, errno);
     else
         (void)fuse_reply_write(req, (size_t)n);
 }
@@ -237,7 +239,7 @@ void ops_data(struct fuse_lowlevel_ops *ops)
     ops->flush = data_flush;
     ops->fsync = data_fsync;
     ops->read = data_read;
-    ops->write_buf = data_write;
+    ops->write = data_write;
     ops->fallocate = data_fallocate;
     ops->lseek = data_lseek;
     ops->copy_file_range = data_copy;
