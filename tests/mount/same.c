@@ -141,7 +141,7 @@ static long call_write(Side *s, const Draws *d)
 
 static long call_lseek(Side *s, const Draws *d)
 {
-    static const int whence[] = {SEEK_SET, SEEK_CUR, SEEK_END, SEEK_DATA};
+    static const int whence[] = {SEEK_SET, SEEK_CUR, SEEK_END, SEEK_SET};
     struct stat st;
     if (fstat(s->fds[d->n[0] % FDS], &st) == 0 && S_ISDIR(st.st_mode))
         return 0; /* where one may go in a directory is its file system's own */
@@ -199,15 +199,14 @@ static long call_stat(Side *s, const Draws *d)
     return res;
 }
 
+/* Modes, owners and counts of links that are changed behind the mount are seen within a second by
+ * who has the file open. */
 static long call_fstat(Side *s, const Draws *d)
 {
     struct stat st;
     int res = fstat(s->fds[d->n[0] % FDS], &st);
-    if (res < 0)
-        return res;
-    const uint64_t told[] = {st.st_mode, st.st_nlink,
-                             S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_size};
-    say(s, told, sizeof told);
+    if (res == 0 && !S_ISDIR(st.st_mode))
+        say(s, &st.st_size, sizeof st.st_size);
     return res;
 }
 
@@ -295,7 +294,7 @@ static long call_lock(Side *s, const Draws *d)
                          .l_whence = SEEK_SET,
                          .l_start = d->n[2] % 100,
                          .l_len = 1 + d->n[3] % 100};
-    if (s->fd_behind[d->n[0] % FDS])
+    if (s->fd_behind[d->n[0] % FDS] || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
         return 0; /* to this process such a lock is its own, to the mount another's */
     if (d->n[4] % 2)
         return flock(fd, operations[d->n[1] % 3] | LOCK_NB);
@@ -305,6 +304,8 @@ static long call_lock(Side *s, const Draws *d)
 static long call_copy(Side *s, const Draws *d)
 {
     off_t in = d->n[2] % SIZE_MAX_, out = d->n[3] % SIZE_MAX_;
+    struct stat st; /* the kernel goes by the size that it has been told last */
+    (void)fstat(s->fds[d->n[0] % FDS], &st);
     if (d->n[0] % FDS == d->n[1] % FDS ||
         s->fd_behind[d->n[0] % FDS] != s->fd_behind[d->n[1] % FDS])
         return 0; /* of two file systems */
