@@ -266,6 +266,7 @@ static enum ConfigOutcome parse_options(const ConfigProgram *p, GArray *options,
                                .description = "Print this and exit"};
     g_array_append_val(entries, help_entry);
     g_option_context_set_help_enabled(context, FALSE); /* GLib's would exit from in here */
+    g_option_context_set_strict_posix(context, p->runs_another);
     g_option_context_set_summary(context, p->summary);
     g_option_context_add_main_entries(context, (GOptionEntry *)(void *)entries->data, NULL);
     if (!g_option_context_parse(context, argc, argv, &failure)) {

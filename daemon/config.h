@@ -45,6 +45,7 @@ typedef struct ConfigProgram {
     const char *name;
     const char *arguments; /* what may follow the options, for the help; NULL: nothing may */
     const char *summary;   /* for the help */
+    bool runs_another;     /* options end where the arguments begin: they are a command line */
     unsigned reader;       /* one of enum ConfReader: whose keys it takes */
     const ConfigTable *tables[CONFIG_TABLES_MAX]; /* the rest NULL */
 } ConfigProgram;

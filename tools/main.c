@@ -8,6 +8,7 @@
 #include "daemon/log.h"
 #include "daemon/start.h"
 #include "tools/command.h"
+#include "tools/external.h"
 
 static const Command *const commands[] = {
     &command_status, &command_explain, &command_ping,
@@ -19,6 +20,8 @@ static void print_help(FILE *to)
     (void)fputs("Usage:\n  dodo COMMAND [OPTION...]\n\nCommands:\n", to);
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         (void)fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; i < externals_count; i++)
+        (void)fprintf(to, "  %-10s %s\n", externals[i].name, externals[i].summary);
     (void)fputs("\nOptions:\n"
                 "  --version  Print the version and exit\n"
                 "  --help     Print this and exit; after a command: its options\n",
@@ -32,6 +35,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i]->run(argc - 1, argv + 1);
+    for (size_t i = 0; i < externals_count; i++)
+        if (strcmp(externals[i].name, name) == 0)
+            return external_run(&externals[i], argv + 1);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
         return EXIT_SUCCESS;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
@@ -75,19 +76,34 @@ static int serve(Mount *m)
     return res < 0 ? res : 0;
 }
 
+/* What the directory's own mount forbids, this one does, too; what it allows needs root. */
+static void add_flags(const Mount *m, GString *settings)
+{
+    struct statvfs st = {.f_flag = ST_NOSUID | ST_NODEV};
+    (void)fstatvfs(m->root.fd, &st);
+    if (st.f_flag & ST_RDONLY)
+        g_string_append(settings, ",ro");
+    if (st.f_flag & ST_NOEXEC)
+        g_string_append(settings, ",noexec");
+    if (geteuid() == 0 && !(st.f_flag & ST_NOSUID))
+        g_string_append(settings, ",suid");
+    if (geteuid() == 0 && !(st.f_flag & ST_NODEV))
+        g_string_append(settings, ",dev");
+}
+
 static struct fuse_session *session_new(Mount *m, const Options *o)
 {
     static const struct fuse_lowlevel_ops empty;
     struct fuse_lowlevel_ops ops = empty;
+    g_autoptr(GString) settings = g_string_new("-ofsname=dodo,subtype=dodo,default_permissions");
     char program_name[] = "dodo-mount";
-    char settings[] = "-ofsname=dodo,subtype=dodo,default_permissions";
-    char other[] = "-oallow_other", read_only[] = "-oro";
-    char *argv[5] = {program_name, settings};
-    struct fuse_args args = {.argc = 2, .argv = argv};
     if (o->allow_other)
-        argv[args.argc++] = other;
+        g_string_append(settings, ",allow_other");
     if (o->read_only)
-        argv[args.argc++] = read_only;
+        g_string_append(settings, ",ro");
+    add_flags(m, settings);
+    char *argv[] = {program_name, settings->str, NULL};
+    struct fuse_args args = {.argc = 2, .argv = argv};
     ops.init = on_init;
     ops_names(&ops);
     ops_attributes(&ops);

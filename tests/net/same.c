@@ -439,10 +439,6 @@ int main(int argc, char **argv)
             d.n[i] = draw();
         for (unsigned i = 0; i < 2; i++)
             one(&sides[i], calls[which].call, &d);
-        if (getenv("SAME_TRACE"))
-            (void)fprintf(stderr, "%lu %s%s %u %u %u %u %u: %ld %ld\n", number, calls[which].name,
-                          d.behind ? " behind" : "", d.n[0], d.n[1], d.n[2], d.n[3], d.n[4],
-                          sides[0].result, sides[1].result);
         if (!equal())
             return tell(number, calls[which].name, &d);
     }
