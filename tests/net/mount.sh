@@ -16,10 +16,52 @@ mkdir "$src" "$mnt"
 
 # mount_up OPTION...: $src at $mnt, on the client.
 mount_up() {
-  proc_start mount client "ready at" "$bin_dodo" mount --cluster "$cluster_name" "$@" "$src" "$mnt" ||
-    fail "dodo mount did not start"
+  rm -f "$work/mount.out"
+  proc_start mount client "$bin_dodo" mount "$@" "$src" "$mnt"
+  until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
 }
 mount_down() {
-  proc_end mount || fail "dodo mount did not end well"
+  proc_signal mount TERM
+  proc_wait mount || fail "dodo mount ended with status $?"
   ! mountpoint -q "$mnt" || fail "$mnt is still mounted"
 }
+# served BYTES: hosts have given as much to the client.
+served() { status_is client "sum(h['bytes_out'] for h in s['hosts']) > $1"; }
+
+# ---- truth and sameness, while hosts die -------------------------------------------------------
+
+mount_up --min-size 1M --cache-size 4M
+on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" 60000 >"$work/truth.log" 2>&1 &
+truth=$!
+for i in 1 2 1 2; do
+  proc_kill "imd$i"
+  imd_up "$i"
+  must "host $i lends again" imd_idle "$i"
+done
+wait "$truth" || fail "a read was not true"
+cat "$work/truth.log"
+mount_down
+
+mkdir "$work/plain"
+rm "$src/file"
+for seed in 1 2 3; do
+  mount_up --min-size 4K
+  on client timeout "$patience" "$DODO_BUILD/tests/net/same" "$src" "$mnt" "$work/plain" "$seed" 5000 ||
+    fail "seed $seed: the mount differs from a plain directory"
+  mount_down
+  rm -rf "$src" "$work/plain"
+  mkdir "$src" "$work/plain"
+done
+
+# ---- a program that knows nothing --------------------------------------------------------------
+
+head -c $((3 << 20)) /dev/urandom >"$src/data"
+sum=$(sha256sum <"$src/data")
+[ "$(on client "$bin_dodo" run --min-size 1M cat "$src/data" | sha256sum)" = "$sum" ] ||
+  fail "dodo run cat gives other bytes"
+status=0
+on client "$bin_dodo" run --dir "$src" sh -c 'exit 7' || status=$?
+[ "$status" -eq 7 ] || fail "dodo run exits with $status, not as its program"
+on client "$bin_dodo" run --dir "$src" mountpoint -q "$src" || fail "the program does not see the mount"
+! mountpoint -q "$src" || fail "others see the program's mount"
+told "dodo run runs programs as they are"
