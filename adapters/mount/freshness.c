@@ -162,8 +162,8 @@ void fresh_give_up(Mount *m, Inode *inode, bool broken)
     job.region = regions_end(inode);
     pthread_mutex_unlock(&inode->lock);
     if (held) {
-        /* Without attributes a read asks for them first, and that drops the pages. So whoever waits
-         * for the lease need not wait for requests that are being answered. */
+        /* Without attributes a read asks for them first, and that drops the pages. So the one who
+         * waits for the lease need not wait for requests that are being answered. */
         (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, inode), -1, 0);
         pthread_mutex_lock(&inode->lock);
         leases_release(m, inode);

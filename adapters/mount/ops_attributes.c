@@ -100,7 +100,7 @@ static void attributes_statfs(fuse_req_t req, fuse_ino_t number)
 /* ---- extended ---------------------------------------------------------------------------------
  */
 
-/* A symbolic link's own cannot be had by way of its descriptor; it has none but its file system's.
+/* A symbolic link's own are not within reach of its descriptor; it has none but its file system's.
  */
 static bool has_extended(const Inode *inode)
 {

@@ -210,10 +210,10 @@ static void data_fallocate(fuse_req_t req, fuse_ino_t number, int mode, off_t of
     (void)fuse_reply_err(req, res < 0 ? errno : 0);
 }
 
-static void data_lseek(fuse_req_t req, fuse_ino_t number, off_t offset, int whence,
+static void data_lseek(fuse_req_t req, fuse_ino_t number, off_t offset, int origin,
                        struct fuse_file_info *fi)
 {
-    off_t res = lseek(handle_of(fi)->fd, offset, whence);
+    off_t res = lseek(handle_of(fi)->fd, offset, origin);
     if (res < 0)
         (void)fuse_reply_err(req, errno);
     else

@@ -8,7 +8,7 @@
  * read again. Between the two, a file is taken: the lease is there, but the kernel may still keep
  * pages from before it.
  *
- * The caller serializes calls for one file, and does what it is told outside its lock.
+ * The caller serializes calls for one file, and acts on the answers outside its lock.
  */
 #ifndef DODO_ADAPTERS_MOUNT_TRUST_H
 #define DODO_ADAPTERS_MOUNT_TRUST_H

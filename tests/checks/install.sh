@@ -14,6 +14,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'bin/%s\n' dmine dmine-generate dodo dodo-synthetic
   printf '%s\n' libexec/dodo/imd sbin/dodo-cmd
   [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
+  [ ! -e "$1/adapters/mount/dodo-mount" ] || printf '%s\n' libexec/dodo/dodo-mount libexec/dodo/dodo-run
   [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service
   printf 'include/dodo/%s\n' dodo.h manage.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc

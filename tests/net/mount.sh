@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # dodo mount and dodo run, over a cluster whose hosts die: every byte that is read was in the file during the
-# call, whoever writes it and how; calls give what they give without the mount; what has been read once comes
+# call, no matter who writes it; calls give what they give without the mount; what has been read once comes
 # from remote memory; and both end cleanly.
 . "$(dirname "$0")/lib.sh"
 

@@ -141,11 +141,11 @@ static long call_write(Side *s, const Draws *d)
 
 static long call_lseek(Side *s, const Draws *d)
 {
-    static const int whence[] = {SEEK_SET, SEEK_CUR, SEEK_END, SEEK_SET};
+    static const int origin[] = {SEEK_SET, SEEK_CUR, SEEK_END, SEEK_SET};
     struct stat st;
     if (fstat(s->fds[d->n[0] % FDS], &st) == 0 && S_ISDIR(st.st_mode))
         return 0; /* where one may go in a directory is its file system's own */
-    return lseek(s->fds[d->n[0] % FDS], (off_t)(d->n[1] % SIZE_MAX_) - 1000, whence[d->n[2] % 4]);
+    return lseek(s->fds[d->n[0] % FDS], (off_t)(d->n[1] % SIZE_MAX_) - 1000, origin[d->n[2] % 4]);
 }
 
 static long call_ftruncate(Side *s, const Draws *d)
@@ -304,7 +304,7 @@ static long call_lock(Side *s, const Draws *d)
 static long call_copy(Side *s, const Draws *d)
 {
     off_t in = d->n[2] % SIZE_MAX_, out = d->n[3] % SIZE_MAX_;
-    struct stat st; /* the kernel goes by the size that it has been told last */
+    struct stat st; /* the kernel goes by the size that it heard last */
     (void)fstat(s->fds[d->n[0] % FDS], &st);
     if (d->n[0] % FDS == d->n[1] % FDS ||
         s->fd_behind[d->n[0] % FDS] != s->fd_behind[d->n[1] % FDS])
