@@ -247,7 +247,7 @@ void start_tell_library(const CommonOptions *o)
         (void)setenv("DODO_LOG", log_level_text(o->log_level), 1);
 }
 
-static void announce(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void announce(const char *format, va_list args)
 {
     char line[1024];
     int n = vsnprintf(line, sizeof line - 1, format, args);
