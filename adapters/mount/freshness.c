@@ -10,22 +10,10 @@
 #include "adapters/mount/mount.h"
 #include "base/os.h"
 
-/* What waits for the kernel: it does so for requests that other threads answer, and sends us
- * requests itself. No thread that answers requests does such a job. */
-typedef struct Job {
-    Inode *inode;
-    bool drop;            /* the kernel's pages go */
-    uint64_t take;        /* then the file is settled for this lease; 0: for none */
-    CachedRegion *region; /* to be closed; NULL: none */
-    fuse_req_t req;       /* answered at the end; NULL: none */
-    bool opens;           /* with @fi; or else with the attributes */
-    struct fuse_file_info fi;
-} Job;
-
 static void job_push(Mount *m, Job job)
 {
     inodes_ref(m, job.inode);
-    g_thread_pool_push(m->jobs, g_memdup2(&job, sizeof job), NULL);
+    jobs_push(m, &job);
 }
 
 /* The same file below the mount point, if it still has the name that it had. */
@@ -82,10 +70,8 @@ static void job_reply(Mount *m, const Job *job)
         reply_attr_now(job->inode, job->req);
 }
 
-void fresh_job(gpointer data, gpointer mount)
+void fresh_job(Mount *m, const Job *job)
 {
-    Mount *m = mount;
-    Job *job = data;
     pthread_mutex_lock(&job->inode->gate);
     if (job->drop && !m->over)
         (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, job->inode), 0, 0);
@@ -102,7 +88,6 @@ void fresh_job(gpointer data, gpointer mount)
     if (job->region)
         regions_close(job->region);
     inodes_unref(m, job->inode);
-    g_free(job);
 }
 
 void fresh_handle_begin(Inode *inode)

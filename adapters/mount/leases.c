@@ -2,6 +2,7 @@
 /* Read leases, and the thread that hears of those that somebody wants broken. */
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -19,7 +20,7 @@ typedef struct Leases {
     pthread_mutex_t lock;
     GHashTable *inodes; /* by lease_fd */
     pthread_t thread;
-    pthread_mutex_t started;
+    sem_t started;
     pid_t thread_id;
     sigset_t signals;
 } Leases;
@@ -61,7 +62,7 @@ static void *leases_main(void *ctx)
     Leases *l = ctx;
     siginfo_t info;
     l->thread_id = (pid_t)syscall(SYS_gettid);
-    pthread_mutex_unlock(&l->started);
+    (void)sem_post(&l->started);
     for (;;) {
         int number = sigwaitinfo(&l->signals, &info);
         if (number == SIGUSR1)
@@ -78,17 +79,16 @@ int leases_init(Mount *m)
     Leases *l = g_new0(Leases, 1);
     *l = (Leases){.mount = m, .inodes = g_hash_table_new(NULL, NULL)};
     pthread_mutex_init(&l->lock, NULL);
-    pthread_mutex_init(&l->started, NULL);
+    (void)sem_init(&l->started, 0, 0);
     (void)sigemptyset(&l->signals);
     (void)sigaddset(&l->signals, BREAK_SIGNAL);
     (void)sigaddset(&l->signals, SIGIO);
     (void)sigaddset(&l->signals, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL); /* and of all threads to come */
     m->leases = l;
-    pthread_mutex_lock(&l->started);
     int res = os_thread_start(&l->thread, leases_main, l);
-    if (res == 0)
-        pthread_mutex_lock(&l->started);
+    while (res == 0 && sem_wait(&l->started) < 0)
+        ; /* a signal came */
     return res;
 }
 
@@ -99,6 +99,7 @@ void leases_end(Mount *m)
     (void)pthread_join(l->thread, NULL);
     g_hash_table_destroy(l->inodes);
     pthread_mutex_destroy(&l->lock);
+    (void)sem_destroy(&l->started);
     g_free(l);
     m->leases = NULL;
 }

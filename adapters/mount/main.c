@@ -51,7 +51,7 @@ static const ConfigProgram program = {
 };
 
 /* How many requests are answered at once: each may wait for a drive or another host. */
-enum { THREADS_MAX = 64, JOBS_MAX = 8 };
+enum { THREADS_MAX = 64 };
 
 /* ---- the session ------------------------------------------------------------------------------
  */
@@ -183,15 +183,17 @@ static int mount_parts_start(Mount *m)
     int res = leases_init(m);
     if (res == 0)
         res = locks_init(m);
-    m->jobs = g_thread_pool_new(fresh_job, m, JOBS_MAX, FALSE, NULL);
-    return res;
+    return res == 0 ? jobs_init(m) : res;
 }
 
 static void mount_parts_end(Mount *m)
 {
-    g_thread_pool_free(m->jobs, FALSE, TRUE);
-    locks_end(m);
-    leases_end(m);
+    if (m->jobs)
+        jobs_end(m);
+    if (m->locks)
+        locks_end(m);
+    if (m->leases)
+        leases_end(m);
     inodes_end(m);
     fuse_session_destroy(m->session);
     if (m->own_root >= 0)

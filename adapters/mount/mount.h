@@ -73,7 +73,7 @@ typedef struct Mount {
 
     pthread_mutex_t lock; /* of the table */
     Hmap inodes;
-    GThreadPool *jobs; /* what may wait for the kernel, and so must not be done in its requests */
+    struct Jobs *jobs;
     struct Leases *leases;
     struct Locks *locks;
 } Mount;
@@ -125,6 +125,26 @@ bool inodes_ref_living(Mount *m, Inode *inode);
 bool caller_begin(fuse_req_t req);
 void caller_end(bool begun);
 
+/* ---- jobs.c -----------------------------------------------------------------------------------
+ */
+
+/* What waits for the kernel: it does so for requests that other threads answer, and sends us
+ * requests itself. No thread that answers requests does such a job. */
+typedef struct Job {
+    Inode *inode;         /* with a reference */
+    bool drop;            /* the kernel's pages go */
+    uint64_t take;        /* then the file is settled for this lease; 0: for none */
+    CachedRegion *region; /* to be closed; NULL: none */
+    fuse_req_t req;       /* answered at the end; NULL: none */
+    bool opens;           /* with @fi; or else with the attributes */
+    struct fuse_file_info fi;
+} Job;
+
+int jobs_init(Mount *m);
+/* Does what is left first. */
+void jobs_end(Mount *m);
+void jobs_push(Mount *m, const Job *job);
+
 /* ---- freshness.c: leases, the kernel's pages, and what is cached ------------------------------
  */
 
@@ -147,8 +167,8 @@ void fresh_handle_begin(Inode *inode);
 void fresh_handle_end(Inode *inode);
 /* How long attributes of @inode are good, [s]. */
 double fresh_attr_timeout(Inode *inode);
-/* A job of the pool. */
-void fresh_job(gpointer data, gpointer mount);
+/* A job, in one of their threads. */
+void fresh_job(Mount *m, const Job *job);
 
 /* ---- leases.c: the kernel's leases, and who breaks them ---------------------------------------
  */
