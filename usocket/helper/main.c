@@ -184,6 +184,7 @@ static int stop_signals(void)
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more */
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 

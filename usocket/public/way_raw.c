@@ -68,7 +68,7 @@ static int receive_reply(int helper, GrantReply *ret, int *ret_fd)
     struct msghdr m = {.msg_iov = &iov,
                        .msg_iovlen = 1,
                        .msg_control = &control,
-                       .msg_controllen = sizeof control.bytes};
+                       .msg_controllen = CMSG_LEN(sizeof *ret_fd)}; /* no room for a second */
     ssize_t n;
     do
         n = recvmsg(helper, &m, MSG_CMSG_CLOEXEC);
