@@ -7,6 +7,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -262,6 +263,72 @@ TEST(given_socket__sends_as_its_own_host)
     assert_memory_equal(got, e.at[0].host, 6);
     assert_memory_equal(got + 6, e.at[1].host, 6);
     assert_int_equal(close(seer), 0);
+    ends_close(&e);
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+static void interface_up(const char *name, bool up)
+{
+    struct ifreq r = {0};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(r.ifr_name, sizeof r.ifr_name, "%s", name);
+    assert_int_equal(ioctl(fd, SIOCGIFFLAGS, &r), 0);
+    r.ifr_flags = (short)(up ? r.ifr_flags | IFF_UP : r.ifr_flags & ~IFF_UP);
+    assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &r), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+/* That it goes down is reported once; afterwards the socket works as before. */
+TEST(interface__down_and_up)
+{
+    Ends e = ends_make();
+    char byte;
+    interface_up("ua", false);
+    assert_errno(u_recv(e.s[0], &byte, 1, NULL, ENOUGH_MS), ENETDOWN);
+    expect_nothing(e.s[0]);
+    assert_errno(u_send(e.s[0], "x", 1), ENETDOWN);
+    interface_up("ua", true);
+    while (u_send(e.s[1], "y", 1) != 1 || u_recv(e.s[0], &byte, 1, NULL, 10) != 1) {
+    } /* until there is a carrier */
+    assert_int_equal(byte, 'y');
+    ends_close(&e);
+}
+
+/* Room for a message is what the interface says now. */
+TEST(max__follows_the_interface)
+{
+    Ends e = ends_make();
+    ssize_t before = dodo_u_max(e.s[0]);
+    assert_int_equal(system("ip link set ua mtu 1200"), 0);
+    assert_int_equal(dodo_u_max(e.s[0]), 1200 - FRAME_HEADER);
+    uint8_t buf[1200];
+    assert_errno(u_send(e.s[0], buf, 1200 - FRAME_HEADER + 1), EMSGSIZE);
+    send_filled(e.s[0], 1200 - FRAME_HEADER);
+    expect_filled(e.s[1], 1200 - FRAME_HEADER, e.at[0]);
+    char back[64];
+    (void)snprintf(back, sizeof back, "ip link set ua mtu %zd", before + FRAME_HEADER);
+    assert_int_equal(system(back), 0);
+    assert_int_equal(dodo_u_max(e.s[0]), before);
+    ends_close(&e);
+}
+
+/* The last case: it takes the interfaces away. */
+TEST(interface__gone)
+{
+    Ends e = ends_make();
+    char byte, text[DODO_U_TEXT_MAX];
+    macaddr_t own = e.at[0];
+    own.scope = u_aton("any/7%ua").scope;
+    assert_int_equal(system("ip link del ua"), 0);
+    assert_errno(u_recv(e.s[0], &byte, 1, NULL, ENOUGH_MS), ENETDOWN);
+    expect_nothing(e.s[0]);
+    assert_int_equal(u_send(e.s[0], "x", 1), -1);
+    assert_errno(dodo_u_max(e.s[0]), ENODEV);
+    assert_non_null(strstr(u_ntoa(own, text), "%")); /* its number */
+    int s = u_socket(0, 0);
+    assert_errno(u_bind(s, &own, 1), ENODEV);
+    assert_int_equal(u_close(s), 0);
     ends_close(&e);
 }
 
