@@ -8,7 +8,7 @@
  * with types widened to ssize_t. The paper's library stood on U-Net; this one stands on what every
  * Linux kernel has. Which way messages take, the addresses say:
  *
- *   "127.0.0.1:7000", "[::1]:7000"     UDP over IPv4 and IPv6
+ *   "127.0.0.1:7000", "[::1]:7000"     UDP over IPv4 and IPv6; link-local: "[fe80::1%eth0]:7000"
  *   "02:00:00:00:00:01/7000%eth0"      raw frames: a MAC address, a port, an interface of this host
  *   "any/7000%eth0"                    the same with the interface's own MAC address, for u_bind()
  *
@@ -21,7 +21,9 @@
  * A socket is a descriptor that poll(2), select(2) and epoll(7) report as readable when
  * dodo_u_recv() has something to do; it may have to wait nevertheless. With O_NONBLOCK set by
  * fcntl(2), no call on it waits. Nothing else may be done with the descriptor, least of all
- * close(2). It is closed by exec(2); after fork(2) parent and child share it, as any socket.
+ * close(2). It is closed by exec(2). After fork(2) parent and child share one that was bound, as
+ * any socket: each message is given to one of them, and each closes it for itself. One that was not
+ * bound is the parent's alone: the child can only close it.
  *
  * Every call may be made from any thread, at the same time, on the same socket too. None is
  * async-signal-safe. EINTR never surfaces. The library prints nothing, installs no signal handler
@@ -61,11 +63,10 @@ enum {
 
 /** An address, as a plain value; the same addresses are the same bytes (memcmp). */
 typedef struct DodoUAddr {
-    uint8_t kind;  /**< DODO_U_... */
-    uint8_t zero;  /**< 0 */
-    uint16_t port; /**< host order; 0: any free one, for dodo_u_bind() */
-    uint32_t
-        scope; /**< number of the interface: of a MAC address, or a link-local IPv6 one; or 0 */
+    uint8_t kind;     /**< DODO_U_... */
+    uint8_t zero;     /**< 0 */
+    uint16_t port;    /**< host order; 0: any free one, for dodo_u_bind() */
+    uint32_t scope;   /**< number of a MAC or link-local IPv6 address's interface; 0: none said */
     uint8_t host[16]; /**< 4 bytes of IPv4, 16 of IPv6 or 6 of a MAC address; then zeros */
 } DodoUAddr;
 
@@ -129,8 +130,9 @@ DODO_API int dodo_u_close(int usockfd);
  *
  * Returns: 0; -1 with errno set; dodo_u_last_error() says what to do.
  * Errors:  EBADF   @usockfd is no socket of this library, or was closed meanwhile
- *          EINVAL  it is bound already, @nbaddr is out of range, @addrs is NULL, or one of them is
- *                  no address, or a MAC address without an interface: fix the call
+ *          EINVAL  it is bound already, or comes from before fork(2) and was not bound then;
+ *                  @nbaddr is out of range, @addrs is NULL, or one of them is no address, or a MAC
+ *                  or link-local address without its interface: fix the call
  *          EADDRINUSE  the port belongs to another socket: take another one, or port 0
  *          EADDRNOTAVAIL  the address is not this host's, or not that interface's
  *          ECONNREFUSED  raw frames: no helper runs for the interface: start dodo-socket(8), or use
@@ -138,10 +140,11 @@ DODO_API int dodo_u_close(int usockfd);
  *          EACCES  raw frames: the helper does not serve this user: join its group. UDP: a port
  *                  below 1024
  *          EDQUOT  raw frames: this user has as many sockets as the helper gives: close some
+ *          ENOBUFS  raw frames: all users together have: try again later
  *          ENODEV  raw frames: there is no such interface, or it is none of Ethernet
  *          EPROTO  raw frames: the helper is of another version, serves another network namespace,
  *                  or failed: its log says more
- *          ETIMEDOUT  raw frames: the helper did not answer in 5 seconds: try again
+ *          ETIMEDOUT  raw frames: the helper did not answer for 5 seconds: try again
  *          EMFILE, ENFILE, ENOMEM  no descriptors or memory: close something
  *          or another errno of socket(2) and bind(2)
  * Threads: safe.  Source: paper 4.6; several addresses are nbaddr's meaning here.  Since: 0.1
@@ -181,11 +184,13 @@ DODO_API int dodo_u_connect(int usockfd, DodoUAddr addr);
  * Errors:  EBADF   @usockfd is no socket of this library, or was closed meanwhile
  *          EDESTADDRREQ  it is not connected: dodo_u_connect() first
  *          EMSGSIZE  the message is longer than dodo_u_max(): make two of it
- *          EINVAL  @buff is NULL with @len > 0
+ *          EINVAL  @buff is NULL with @len > 0; or it is connected to a link-local address without
+ *                  its interface
  *          EAGAIN  the buffer is full, and the socket has O_NONBLOCK: try again in a moment
  *          ENETDOWN, ENETUNREACH, EHOSTUNREACH, ENOBUFS, EPERM, or another errno of sendto(2): the
  *                  interface is down, there is no way, a queue is full, a firewall refuses: as if
  *                  lost on the way, so send it again later
+ *          ENXIO   raw frames: the interface is gone: close the socket
  * Threads: safe.  Source: paper 4.6.  Since: 0.1
  */
 DODO_API ssize_t dodo_u_send(int usockfd, const void *buff, size_t len);
@@ -198,7 +203,7 @@ DODO_API ssize_t dodo_u_send(int usockfd, const void *buff, size_t len);
  *
  * Returns: the message's length; -1 with errno set, and nothing was sent.
  * Errors:  EBADF, EDESTADDRREQ, EMSGSIZE, EAGAIN, ENETDOWN, ENETUNREACH, EHOSTUNREACH, ENOBUFS,
- *          EPERM  as dodo_u_send()
+ *          EPERM, ENXIO  as dodo_u_send()
  *          EINVAL  @iovc is out of range, @iov is NULL with @iovc > 0, or a buffer is NULL that is
  *                  longer than 0
  * Threads: safe.  Source: paper 4.6.  Since: 0.1
@@ -244,6 +249,8 @@ DODO_API ssize_t dodo_u_recv_iovec(int usockfd, const struct iovec *iov, int *io
 /**
  * dodo_u_max() - how long a message may be
  * @usockfd: socket, connected
+ *
+ * A UDP message that is longer than the MTU goes in pieces, and is lost with any of them.
  *
  * Returns: the most that dodo_u_send() takes, [bytes]: for raw frames, what the interface's MTU
  *          allows now, which the other end may not take if its own is smaller; -1 with errno set.

@@ -23,6 +23,8 @@ TEST(address_parse__reads_and_format_writes)
         {"0.0.0.0:0", "", "0.0.0.0:0", DODO_U_IP4, 0, 0, 0, 0},
         {"[::1]:7000", "", "[::1]:7000", DODO_U_IP6, 7000, 0, 0, 1},
         {"[FE80::2%3]:1", "", "[fe80::2%3]:1", DODO_U_IP6, 1, 3, 0xfe, 2},
+        {"[fe80::2%eth0]:1", "eth0", "[fe80::2]:1", DODO_U_IP6, 1, 0, 0xfe, 2},
+        {"[::%fifteen-]etters]:1", "fifteen-]etters", "[::]:1", DODO_U_IP6, 1, 0, 0, 0},
         {"02:00:00:00:00:01/7%eth0", "eth0", "02:00:00:00:00:01/7", DODO_U_MAC, 7, 0, 2, 1},
         {"02:00:00:00:00:0F/65535", "", "02:00:00:00:00:0f/65535", DODO_U_MAC, 65535, 0, 2, 15},
         {"AB:cd:ef:01:23:45/0%br-lan.7", "br-lan.7", "ab:cd:ef:01:23:45/0", DODO_U_MAC, 0, 0, 0xab,
@@ -61,6 +63,15 @@ TEST(address_parse__refuses)
         "[::1]",
         "[::1]:",
         "[::1:7",
+        "[fe80::1%]:7",
+        "[fe80::1%eth0:7",
+        "[fe80::1%sixteen-letters-]:7",
+        "[fe80::1%a%b]:7",
+        "[fe80::1%a b]:7",
+        "[fe80::1%eth0]",
+        "[127.0.0.1%eth0]:7",
+        "fe80::1%eth0:7",
+        "127.0.0.1%eth0:7",
         "02:00:00:00:00:01",
         "02:00:00:00:00:01/",
         "02:00:00:00:00:01/%eth0",
@@ -102,6 +113,9 @@ TEST(address_format__interface_by_name_or_number)
     assert_string_equal(address_format(&a, "eth0", buf, sizeof buf), "02:00:00:00:00:01/7%eth0");
     assert_string_equal(address_format(&a, NULL, buf, sizeof buf), "02:00:00:00:00:01/7%12");
     assert_string_equal(address_format(&none, NULL, buf, sizeof buf), "none");
+    const DodoUAddr ip6 = {.kind = DODO_U_IP6, .port = 7, .scope = 12, .host = {0xfe, 0x80}};
+    assert_string_equal(address_format(&ip6, "eth0", buf, sizeof buf), "[fe80::%eth0]:7");
+    assert_string_equal(address_format(&ip6, NULL, buf, sizeof buf), "[fe80::%12]:7");
 }
 
 /* The longest of each kind has room. */
@@ -111,6 +125,8 @@ TEST(address_format__longest_fits)
     DodoUAddr a = {.kind = DODO_U_IP6, .port = 65535, .scope = UINT32_MAX};
     memset(a.host, 0xff, sizeof a.host);
     assert_in_range(strlen(address_format(&a, NULL, buf, sizeof buf)), 50, sizeof buf - 2);
+    assert_in_range(strlen(address_format(&a, "fifteen-letters", buf, sizeof buf)), 60,
+                    sizeof buf - 2);
     a.kind = DODO_U_MAC;
     memset(a.host + 6, 0, 10);
     assert_in_range(strlen(address_format(&a, "fifteen-letters", buf, sizeof buf)), 38,
@@ -147,15 +163,22 @@ TEST(address_parse__any_text)
             name[ADDRESS_INTERFACE];
         DodoUAddr a, back;
         (void)snprintf(text, sizeof text, "%s",
-                       i % 2 ? "02:00:00:00:00:01/7%eth0" : "10.1.2.3:7000");
+                       i % 2   ? "02:00:00:00:00:01/7%eth0"
+                       : i % 4 ? "[fe80::1%e0]:7"
+                               : "10.1.2.3:7");
         for (size_t n = 0, steps = 1 + random_below(&r, 4); n < steps; n++)
             text[random_below(&r, strlen(text) + 1)] = letters[random_below(&r, sizeof letters)];
         text[sizeof text - 1] = '\0';
         if (address_parse(text, &a, interface) != 0)
             continue;
         good++;
-        assert_int_equal(address_parse(address_format(&a, NULL, again, sizeof again), &back, name),
-                         0);
+        a.scope = *interface ? 7 : a.scope;
+        assert_int_equal(
+            address_parse(address_format(&a, *interface ? interface : NULL, again, sizeof again),
+                          &back, name),
+            0);
+        assert_string_equal(name, interface);
+        back.scope = *interface ? 7 : back.scope;
         assert_memory_equal(&back, &a, sizeof a);
     }
     assert_in_range(good, 1000, 200000);

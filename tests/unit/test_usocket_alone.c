@@ -45,6 +45,10 @@ TEST(aton__interfaces)
     assert_string_equal(u_ntoa(a, text), "02:00:00:00:00:01/7%lo");
     assert_ptr_equal(u_ntoa(a, text), text);
     assert_string_equal(u_ntoa(a, NULL), text);
+    macaddr_t ip6 = u_aton("[fe80::1%lo]:7"); /* link-local */
+    assert_int_equal(ip6.scope, a.scope);
+    assert_string_equal(u_ntoa(ip6, text), "[fe80::1%lo]:7");
+    assert_int_equal(u_aton("[fe80::1%nothere]:7").kind, DODO_U_NONE);
     errno = 0;
     assert_int_equal(u_aton("02:00:00:00:00:01/7%nothere").kind, DODO_U_NONE);
     assert_int_equal(errno, ENODEV);

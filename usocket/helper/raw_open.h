@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The one thing that needs a privilege (CAP_NET_RAW): a socket for raw frames, which from its first
- * moment on takes nothing but the frames of one port, whoever gets it. */
+ * moment on takes nothing but the frames of one port, in whose hands it may be. */
 #ifndef DODO_USOCKET_HELPER_RAW_OPEN_H
 #define DODO_USOCKET_HELPER_RAW_OPEN_H
 

@@ -106,16 +106,32 @@ static bool has_port(const char *text)
     return colon && !strchr(colon + 1, ':');
 }
 
+/* "[fe80::1%eth0]:7000" is @rest "[fe80::1]:7000" and the interface; without one, it is @text. */
+static int split_interface(const char *text, char *rest, size_t cap, char *ret_interface)
+{
+    const char *percent = strchr(text, '%'), *end = percent ? strrchr(percent, ']') : NULL;
+    ret_interface[0] = '\0';
+    if (!percent || percent[1 + strspn(percent + 1, "0123456789")] == ']') /* none, or its number */
+        return (size_t)snprintf(rest, cap, "%s", text) < cap ? 0 : -EINVAL;
+    if (*text != '[' || !end || end - percent > ADDRESS_INTERFACE)
+        return -EINVAL;
+    (void)snprintf(ret_interface, ADDRESS_INTERFACE, "%.*s", (int)(end - percent - 1), percent + 1);
+    int n = snprintf(rest, cap, "%.*s%s", (int)(percent - text), text, end);
+    return (size_t)n < cap && address_interface_good(ret_interface) ? 0 : -EINVAL;
+}
+
 int address_parse(const char *text, DodoUAddr *ret, char ret_interface[ADDRESS_INTERFACE])
 {
     Addr a;
+    char rest[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE];
     const char *slash = strchr(text, '/');
     if (slash)
         return parse_frames(text, slash, ret, ret_interface);
-    if (!has_port(text) || addr_parse(text, 0, &a) != 0)
+    if (split_interface(text, rest, sizeof rest, interface) != 0 || !has_port(rest) ||
+        addr_parse(rest, 0, &a) != 0)
         return -EINVAL;
     memcpy(ret, &a, sizeof *ret);
-    ret_interface[0] = '\0';
+    memcpy(ret_interface, interface, sizeof interface);
     return 0;
 }
 
@@ -132,14 +148,25 @@ static char *format_frames(const DodoUAddr *a, const char *interface, char *buf,
     return buf;
 }
 
-char *address_format(const DodoUAddr *a, const char *interface, char *buf, size_t cap)
+static char *format_ip(const DodoUAddr *a, const char *interface, char *buf, size_t cap)
 {
     Addr internal;
+    memcpy(&internal, a, sizeof internal);
+    if (a->kind == DODO_U_IP4 || a->scope == 0 || !interface)
+        return addr_format(&internal, buf, cap);
+    char host[DODO_U_TEXT_MAX];
+    internal.scope = 0;
+    const char *port = strchr(addr_format(&internal, host, sizeof host), ']');
+    (void)snprintf(buf, cap, "%.*s%%%s%s", (int)(port - host), host, interface, port);
+    return buf;
+}
+
+char *address_format(const DodoUAddr *a, const char *interface, char *buf, size_t cap)
+{
     switch (a->kind) {
     case DODO_U_IP4:
     case DODO_U_IP6:
-        memcpy(&internal, a, sizeof internal);
-        return addr_format(&internal, buf, cap);
+        return format_ip(a, interface, buf, cap);
     case DODO_U_MAC:
         return format_frames(a, interface, buf, cap);
     default:

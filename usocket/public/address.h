@@ -11,8 +11,8 @@
 /* Room for the name of an interface, with its end: as IF_NAMESIZE. */
 enum { ADDRESS_INTERFACE = 16 };
 
-/* "10.0.0.1:7000", "[fe80::1%2]:7000", "02:00:00:00:00:01/7000%eth0", "any/7000%eth0". The name of
- * a MAC address's interface comes in @ret_interface, "" for none, and the address has the scope 0.
+/* "10.0.0.1:7000", "[fe80::1%eth0]:7000", "02:00:00:00:00:01/7000%eth0", "any/7000%eth0". The name
+ * of the interface comes in @ret_interface, "" for none, and the address has the scope 0.
  * 0; -EINVAL, with nothing changed. */
 int address_parse(const char *text, DodoUAddr *ret, char ret_interface[ADDRESS_INTERFACE]);
 /* @interface: the name for a scope; NULL: its number is written. @buf of DODO_U_TEXT_MAX is always

@@ -46,8 +46,8 @@ typedef struct FrameFilter {
     uint16_t port;
 } FrameFilter;
 
-/* For an AF_PACKET socket of the type SOCK_DGRAM. It looks at all of it by itself: whoever has the
- * socket may bind it to another interface or protocol. Returns how many instructions. */
+/* For an AF_PACKET socket of the type SOCK_DGRAM. It looks at all of it by itself: a program that
+ * has the socket may bind it to another interface or protocol. Returns how many instructions. */
 enum { FRAME_FILTER_MAX = 18 };
 unsigned frame_filter(const FrameFilter *f, struct sock_filter ret[FRAME_FILTER_MAX]);
 

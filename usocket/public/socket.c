@@ -24,7 +24,8 @@
 
 enum { REFUSED_AT_ONCE = 256 }; /* frames that a call which does not wait looks at */
 
-enum Bound { BOUND_NOT, BOUND_NOW, BOUND_YES }; /* NOW: a thread is about to */
+/* NOW: a thread is about to. ELSEWHERE: this process is a child, and its parent had not done so. */
+enum Bound { BOUND_NOT, BOUND_NOW, BOUND_YES, BOUND_ELSEWHERE };
 
 struct Socket {
     int fd, end_fd;
@@ -34,6 +35,7 @@ struct Socket {
     unsigned count; /* of the ways; fixed once it is bound, as they are */
     Way ways[DODO_U_ADDRS_MAX];
     atomic_bool ended;
+    bool woke;    /* end_fd was made readable, and is to be as before */
     DodoUAddr to; /* where messages go */
     unsigned to_way;
     atomic_uint turn; /* the way that is asked first */
@@ -42,8 +44,8 @@ struct Socket {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Guards the table, users and to. Held for moments only, and by nobody else while the process
- * forks: the child finds it free. */
+/* Guards the table, users, woke and to. Held for moments only, and by nobody else while the process
+ * forks. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static Socket **table; /* by descriptor */
 static size_t table_size;
@@ -59,9 +61,22 @@ static void unlock(void)
     (void)pthread_mutex_unlock(&table_lock);
 }
 
+/* The threads whose calls were in progress are the parent's. What a child binds would show up in
+ * the parent's epoll set, which is the same one. */
+static void forked(void)
+{
+    for (size_t i = 0; i < table_size; i++)
+        if (table[i]) {
+            table[i]->users = 1;
+            if (table[i]->bound != BOUND_YES)
+                table[i]->bound = BOUND_ELSEWHERE;
+        }
+    unlock();
+}
+
 static void watch_forks(void)
 {
-    (void)pthread_atfork(lock, unlock, unlock);
+    (void)pthread_atfork(lock, unlock, forked);
 }
 
 static int table_put(Socket *s)
@@ -100,6 +115,11 @@ Socket *socket_get(int fd)
 
 static void socket_free(Socket *s)
 {
+    uint64_t one;
+    if (s->woke) { /* a fork()'s other process sees it, too, and is not to be kept awake */
+        ssize_t n = read(s->end_fd, &one, sizeof one);
+        (void)n;
+    }
     for (unsigned i = 0; i < s->count; i++)
         way_close(&s->ways[i]);
     if (s->end_fd >= 0)
@@ -123,14 +143,15 @@ int socket_end(Socket *s)
     const uint64_t one = 1;
     lock();
     bool mine = table[s->fd] == s;
-    if (mine)
+    if (mine) {
         table[s->fd] = NULL;
+        s->ended = true;
+        if (s->users > 2) /* besides the table and this thread: some may wait */
+            s->woke = write(s->end_fd, &one, sizeof one) == sizeof one;
+    }
     unlock();
     if (!mine)
         return -EBADF;
-    s->ended = true;
-    ssize_t n = write(s->end_fd, &one, sizeof one); /* it stays readable for all who wait */
-    (void)n;
     socket_put(s); /* the table's */
     return 0;
 }
@@ -141,6 +162,13 @@ static int watch(const Socket *s, int fd)
     return epoll_ctl(s->fd, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
+/* By itself, a closed way leaves the epoll set only if no child of a fork() has it. */
+static void unwatch(const Socket *s, Way *w)
+{
+    (void)epoll_ctl(s->fd, EPOLL_CTL_DEL, w->fd, NULL);
+    way_close(w);
+}
+
 int socket_make(const WayBuffers *b)
 {
     int res = pthread_once(&fork_once, watch_forks);
@@ -149,7 +177,7 @@ int socket_make(const WayBuffers *b)
         return -ENOMEM;
     s->users = 1;
     s->buffers = *b;
-    s->end_fd = os_above_standard(eventfd(0, EFD_CLOEXEC));
+    s->end_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
     s->fd = s->end_fd < 0 ? -1 : os_above_standard(epoll_create1(EPOLL_CLOEXEC));
     res = s->fd < 0 ? -errno : watch(s, s->end_fd);
     if (res == 0)
@@ -187,7 +215,7 @@ int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_faile
     }
     if (res < 0) {
         for (unsigned i = 0; i < s->count; i++)
-            way_close(&s->ways[i]); /* which takes it out of the epoll set, too */
+            unwatch(s, &s->ways[i]);
         s->count = 0;
         s->bound = BOUND_NOT;
         return res;
@@ -201,6 +229,11 @@ int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_faile
 bool socket_is_bound(const Socket *s)
 {
     return s->bound == BOUND_YES;
+}
+
+bool socket_is_elsewhere(const Socket *s)
+{
+    return s->bound == BOUND_ELSEWHERE;
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */

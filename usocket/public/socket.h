@@ -20,6 +20,8 @@ int socket_end(Socket *s);
  * address that was. */
 int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_failed);
 bool socket_is_bound(const Socket *s);
+/* It came here by fork(), and was not bound then: it cannot be bound any more. */
+bool socket_is_elsewhere(const Socket *s);
 /* @to of kind DODO_U_NONE: nowhere. -EAFNOSUPPORT: no way leads there. */
 int socket_connect(Socket *s, const DodoUAddr *to);
 /* Waits while the buffer is full, unless O_NONBLOCK. 0; -EDESTADDRREQ. @len: of all buffers. */

@@ -67,7 +67,7 @@ char *dodo_u_ntoa(DodoUAddr addr, char *text)
 {
     char interface[IF_NAMESIZE];
     int error = errno;
-    bool named = addr.kind == DODO_U_MAC && addr.scope && if_indextoname(addr.scope, interface);
+    bool named = addr.scope && if_indextoname(addr.scope, interface);
     errno = error;
     return address_format(&addr, named ? interface : NULL, text ? text : address_text,
                           DODO_U_TEXT_MAX);
@@ -141,6 +141,8 @@ static int bind_to(Socket *s, DodoUAddr *addrs, unsigned count)
                                                     : "no address to bind to");
     if (socket_is_bound(s))
         return fail(-EINVAL, "the socket is bound already");
+    if (socket_is_elsewhere(s))
+        return fail(-EINVAL, "the socket was not bound before fork(); make one in this process");
     int res = socket_bind(s, addrs, count, &failed);
     if (res < 0)
         return fail(res, "%s: %s", dodo_u_ntoa(addrs[failed], text),
