@@ -223,7 +223,8 @@ DODO_API ssize_t dodo_u_send_iovec(int usockfd, const struct iovec *iov, int iov
  *          EMSGSIZE  the message is longer than @len: @buff has its beginning, @from its sender,
  *                  the rest is lost: use more room
  *          EBADF   @usockfd is no socket of this library, or was closed meanwhile
- *          EINVAL  it is not bound, @buff is NULL with @len > 0, or @timeout < -1
+ *          EINVAL  it is not bound, @buff is NULL with @len > 0, @len is beyond SSIZE_MAX, or
+ *                  @timeout < -1
  *          ENETDOWN  raw frames, once: the interface has gone down. When it is up again, messages
  *                  come again; when it is gone for good, close the socket
  *          or another errno of recvmsg(2)
@@ -240,7 +241,8 @@ DODO_API ssize_t dodo_u_recv(int usockfd, void *buff, size_t len, DodoUAddr *fro
  * Returns: the message's length, which may be 0; -1 with errno set, and *@iovc as it was.
  * Errors:  EAGAIN, EMSGSIZE, EBADF, ENETDOWN  as dodo_u_recv()
  *          EINVAL  it is not bound, @iovc is NULL or out of range, @iov is NULL with *@iovc > 0, a
- *                  buffer is NULL that is longer than 0, or @timeout < -1
+ *                  buffer is NULL that is longer than 0, they are longer than SSIZE_MAX together,
+ *                  or @timeout < -1
  * Threads: as dodo_u_recv().  Source: paper 4.6.  Since: 0.1
  */
 DODO_API ssize_t dodo_u_recv_iovec(int usockfd, const struct iovec *iov, int *iovc, DodoUAddr *from,

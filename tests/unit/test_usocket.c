@@ -437,7 +437,9 @@ TEST(calls__what_is_wrong)
     assert_errno(u_send_iovec(e.s[0], iov, 2), EINVAL);
     assert_errno(u_send_iovec(e.s[0], NULL, 1), EINVAL);
     assert_errno(u_send_iovec(e.s[0], iov, -1), EINVAL);
-    assert_errno(u_send_iovec(e.s[0], endless, 2), EINVAL);
+    assert_errno(u_send_iovec(e.s[0], endless, 2), EMSGSIZE);
+    assert_errno(u_send(e.s[0], &byte, SIZE_MAX), EMSGSIZE);
+    assert_errno(u_recv(e.s[0], &byte, SIZE_MAX, NULL, 0), EINVAL);
     assert_errno(u_recv(e.s[0], NULL, 1, NULL, 0), EINVAL);
     assert_errno(u_recv_iovec(e.s[0], iov, &iovc, NULL, 0), EINVAL);
     assert_errno(u_recv_iovec(e.s[0], iov, NULL, NULL, 0), EINVAL);
@@ -551,23 +553,17 @@ TEST(fork__the_child_shares_the_socket)
     ends_close(&e);
 }
 
-/* @child: what it does with its copy of a socket on which a thread of the parent waits. */
-static void fork_and(int (*child)(int s))
+/* @child: what it does with its copy of a socket of the parent's, which stays as it was. */
+static void fork_and(int (*child)(int s), Ends *e)
 {
-    Ends e = ends_make();
-    Waiter w;
-    waiter_start(&w, e.s[0]);
     pid_t pid = fork();
     if (pid == 0)
-        _exit(child(e.s[0]));
+        _exit(child(e->s[0]));
     int status = -1;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_false(is_readable(e.s[0])); /* or the parent's thread does not wait any more */
-    send_filled(e.s[1], 5);
-    assert_int_equal(pthread_join(w.thread, NULL), 0);
-    assert_int_equal(w.result, 5);
-    ends_close(&e);
+    assert_false(is_readable(e->s[0]));
+    send_filled(e->s[1], 5);
 }
 
 static int close_it(int s)
@@ -575,10 +571,16 @@ static int close_it(int s)
     return u_close(s) == 0 && fcntl(s, F_GETFD) < 0 ? 0 : 1;
 }
 
-/* Nor does the thread that is not there in the child keep the socket open. */
+/* The thread that waits is not there in the child, and does not keep the socket open. */
 TEST(fork__a_close_in_the_child_is_the_childs)
 {
-    fork_and(close_it);
+    Ends e = ends_make();
+    Waiter w;
+    waiter_start(&w, e.s[0]);
+    fork_and(close_it, &e);
+    assert_int_equal(pthread_join(w.thread, NULL), 0);
+    assert_int_equal(w.result, 5);
+    ends_close(&e);
 }
 
 static int close_under_a_waiter(int s)
@@ -592,7 +594,10 @@ static int close_under_a_waiter(int s)
 
 TEST(fork__a_close_ends_who_waits_in_the_child)
 {
-    fork_and(close_under_a_waiter);
+    Ends e = ends_make();
+    fork_and(close_under_a_waiter, &e);
+    expect_filled(e.s[0], 5, e.at[1]);
+    ends_close(&e);
 }
 
 static int bind_it(int s)

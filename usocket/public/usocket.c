@@ -3,6 +3,7 @@
 #include "dodo/usocket.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -108,6 +109,10 @@ static const char *bind_advice(int error, bool raw)
         return "the port belongs to another socket; take another one, or 0 for any";
     case EADDRNOTAVAIL:
         return "the address is not this host's";
+    case EINVAL:
+        return "a link-local address needs its interface: [fe80::1%eth0]:7000";
+    case ENOBUFS:
+        return "the helper has given as many sockets as it gives; try again later";
     case EDQUOT:
         return "you have as many sockets as the helper gives to a user; close some";
     case ENODEV:
@@ -203,16 +208,17 @@ int dodo_u_connect(int usockfd, DodoUAddr addr)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Whether the buffers are some, and how long they are together: not beyond SIZE_MAX. */
+/* Whether the buffers are some, and how long they are together; SIZE_MAX: beyond SSIZE_MAX. */
 static bool iov_good(const struct iovec *iov, int iovc, size_t *ret_len)
 {
     *ret_len = 0;
     if (iovc < 0 || iovc > DODO_U_IOV_MAX || (!iov && iovc > 0))
         return false;
     for (int i = 0; i < iovc; i++) {
-        if ((!iov[i].iov_base && iov[i].iov_len > 0) || iov[i].iov_len > SIZE_MAX - *ret_len)
+        if (!iov[i].iov_base && iov[i].iov_len > 0)
             return false;
-        *ret_len += iov[i].iov_len;
+        bool fits = *ret_len <= SSIZE_MAX && iov[i].iov_len <= SSIZE_MAX - *ret_len;
+        *ret_len = fits ? *ret_len + iov[i].iov_len : SIZE_MAX;
     }
     return true;
 }
@@ -228,6 +234,12 @@ static const char *send_advice(int error)
         return "the buffer is full";
     case EBADF:
         return "the socket was closed meanwhile";
+    case EINVAL:
+        return "a buffer is NULL, or there are too many of them; or the address that it is "
+               "connected to is link-local and lacks its interface";
+    case ENXIO:
+    case ENODEV:
+        return "the interface is gone; close the socket";
     default:
         return strerror(error);
     }
@@ -239,7 +251,9 @@ static ssize_t send_buffers(int usockfd, const struct iovec *iov, int iovc)
     Socket *s = socket_get(usockfd);
     if (!s)
         return not_a_socket(usockfd);
-    int res = iov_good(iov, iovc, &len) ? socket_send(s, iov, iovc, len) : -EINVAL;
+    int res = -EINVAL;
+    if (iov_good(iov, iovc, &len))
+        res = len == SIZE_MAX ? -EMSGSIZE : socket_send(s, iov, iovc, len);
     socket_put(s);
     return res < 0 ? fail(res, "not sent: %s", send_advice(-res)) : (ssize_t)len;
 }
@@ -264,6 +278,9 @@ static const char *receive_advice(int error)
         return "a message was longer than the room for it";
     case EBADF:
         return "the socket was closed meanwhile";
+    case EINVAL:
+        return "the socket is not bound; or a buffer is NULL, there are too many, or the timeout "
+               "is below -1";
     case ENETDOWN:
         return "the interface has gone down; messages come again when it is up";
     default:
@@ -280,7 +297,7 @@ static ssize_t receive_buffers(int usockfd, const struct iovec *iov, int iovc, D
     if (!s)
         return not_a_socket(usockfd);
     ssize_t n = -EINVAL;
-    if (iov_good(iov, iovc, &len) && timeout >= -1 && socket_is_bound(s))
+    if (iov_good(iov, iovc, &len) && len != SIZE_MAX && timeout >= -1 && socket_is_bound(s))
         n = socket_receive(s, iov, iovc, &sender, timeout);
     socket_put(s);
     if (from && (n >= 0 || n == -EMSGSIZE))
