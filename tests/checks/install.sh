@@ -12,18 +12,19 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   sort >"$dir/there"
 {
   printf 'bin/%s\n' dmine dmine-generate dodo dodo-synthetic
-  printf '%s\n' libexec/dodo/imd sbin/dodo-cmd
+  printf '%s\n' libexec/dodo/dodo-socket libexec/dodo/imd sbin/dodo-cmd
   [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
   [ ! -e "$1/adapters/mount/dodo-mount" ] || printf '%s\n' libexec/dodo/dodo-mount libexec/dodo/dodo-run
   [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service
-  printf 'include/dodo/%s\n' dodo.h manage.h
+  printf 'include/dodo/%s\n' dodo.h manage.h usocket.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
   printf 'lib/%s\n' libmanage.so libmanage.so.0 libmanage.so.0.1.0 pkgconfig/dodo-manage.pc
-  printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service
-  printf 'lib/sysusers.d/%s\n' dodo.conf
+  printf 'lib/%s\n' libusocket.so libusocket.so.0 libusocket.so.0.1.0 pkgconfig/dodo-usocket.pc
+  printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service dodo-socket@.service dodo-socket@.socket
+  printf 'lib/sysusers.d/%s\n' dodo.conf dodo-socket.conf
   echo share/bash-completion/completions/dodo
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
-    examples/policy.c examples/queue.c
+    examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done
 } | sort >"$dir/wanted"
 compare "the installation" "$dir/there" "the list" "$dir/wanted"
@@ -41,12 +42,20 @@ for example in manage policy; do
   gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
     complain "$example.c cannot be built from the installation"
 done
+read -r -a flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs dodo-usocket)
+for example in ucopy uping; do
+  gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
+    complain "$example.c cannot be built from the installation"
+done
 LD_LIBRARY_PATH=$(dirname "$(find "$dir/root" -name libdodo.so)")
 export LD_LIBRARY_PATH
 status=0
 "$dir/hello" 2>"$dir/out" || status=$?
 [ "$status" -eq 2 ] || complain "hello does not run: $(cat "$dir/out")"
 seq 400000 >"$dir/numbers"
+status=0
+"$dir/uping" 2>"$dir/out" || status=$?
+[ "$status" -eq 2 ] || complain "uping does not run: $(cat "$dir/out")"
 for example in manage policy; do # which need no cluster
   DODO_CONFIG=/dev/null DODO_MANAGER="" "$dir/$example" "$dir/numbers" >"$dir/out" 2>&1 ||
     complain "$example does not run: $(cat "$dir/out")"

@@ -19,6 +19,7 @@ exposed() {
 exposed "$1/dodo-cmd.service" 20
 exposed "$1/dodo-imd.service" 20
 exposed "$1/dodo-rmd.service" 20
+exposed "$1/dodo-socket@.service" 20
 
 # Programs and pages are where the unit will be installed, perhaps not here.
 for unit in "$1"/dodo-*.service; do

@@ -34,7 +34,7 @@ static const char help[] =
     "so that they need no privilege. Needs CAP_NET_RAW; see dodo-socket(8).\n"
     "\n"
     "  --interface=NAME   the interface, of Ethernet\n"
-    "  --group=NAME       who is in it may ask (default: dodo)\n"
+    "  --group=NAME       who is in it may ask (default: dodo-socket)\n"
     "  --socket=PATH      where programs ask (default: /run/dodo-socket/INTERFACE, or\n"
     "                     what the service manager passes)\n"
     "  --state=FILE       what was given is kept there for the next start\n"
@@ -266,7 +266,7 @@ static int run(const Options *o)
 
 int main(int argc, char **argv)
 {
-    Options o = {.group = "dodo", .level = LOG_LEVEL_INFO};
+    Options o = {.group = program, .level = LOG_LEVEL_INFO};
     int status = parse_options(argc, argv, &o);
     if (status != 0 || o.done)
         return status;

@@ -102,7 +102,8 @@ static const char *bind_advice(int error, bool raw)
         return "no helper runs for this interface; as root, start dodo-socket(8): systemctl start "
                "dodo-socket@INTERFACE.socket; or use a UDP address";
     case EACCES:
-        return raw ? "the helper serves its group only; join it (adduser NAME dodo), or use a UDP "
+        return raw ? "the helper serves its group only; join it (adduser NAME dodo-socket), or use "
+                     "a UDP "
                      "address"
                    : "the port is for privileged programs; take one from 1024 on";
     case EADDRINUSE:
