@@ -6,6 +6,10 @@
 
 #include <dodo/usocket.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +30,8 @@ static const Path paths[] = {
     {"udp6", {"[::1]:0", "[::1]:0"}, "[2001:db8::1]:0", 0},
     {"raw", {"any/0%ua", "any/0%ub"}, "02:00:00:00:99:99/0%ua", 38},
 };
-static const Path *via = &paths[0];
+/* One for all files of a program. */
+__attribute__((weak)) const Path *via = &paths[0];
 
 /* The address as the other end names it: by its own interface, or by none. */
 static inline macaddr_t as_peer(macaddr_t a)
@@ -114,6 +119,40 @@ static inline void expect_nothing(int s)
 {
     uint8_t byte;
     assert_errno(u_recv(s, &byte, sizeof byte, NULL, 0), EAGAIN);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static inline bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1 && p.revents == POLLIN;
+}
+
+/* A thread that waits for a message as long as it takes. */
+typedef struct Waiter {
+    pthread_t thread;
+    int s, error;
+    ssize_t result;
+    atomic_bool begun;
+} Waiter;
+
+static inline void *wait_for_ever(void *ctx)
+{
+    Waiter *w = ctx;
+    char buf[8];
+    w->begun = true;
+    w->result = u_recv(w->s, buf, sizeof buf, NULL, -1);
+    w->error = errno;
+    return NULL;
+}
+
+static inline void waiter_start(Waiter *w, int s)
+{
+    *w = (Waiter){.s = s};
+    assert_int_equal(pthread_create(&w->thread, NULL, wait_for_ever, w), 0);
+    while (!w->begun)
+        (void)sched_yield();
 }
 
 #endif
