@@ -339,6 +339,44 @@ TEST(connect__binds_what_is_not_bound)
     assert_int_equal(u_close(s), 0);
 }
 
+typedef struct Connector {
+    pthread_barrier_t *start;
+    int s, result;
+    macaddr_t to;
+} Connector;
+
+static void *connect_it(void *ctx)
+{
+    Connector *c = ctx;
+    (void)pthread_barrier_wait(c->start);
+    c->result = u_connect(c->s, c->to);
+    return NULL;
+}
+
+/* The thread that comes second finds it bound. */
+TEST(connect__threads_bind_it_once)
+{
+    macaddr_t to;
+    pthread_barrier_t start;
+    int s = bound_to(via->local[0], &to);
+    if (to.kind == DODO_U_MAC)
+        to.scope = u_aton(via->local[1]).scope;
+    assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
+    for (int round = 0; round < 200; round++) {
+        pthread_t thread;
+        int client = u_socket(0, 0);
+        Connector one = {&start, client, -1, to}, other = one;
+        assert_int_equal(pthread_create(&thread, NULL, connect_it, &one), 0);
+        (void)connect_it(&other);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(one.result, 0);
+        assert_int_equal(other.result, 0);
+        assert_int_equal(u_close(client), 0);
+    }
+    assert_int_equal(pthread_barrier_destroy(&start), 0);
+    assert_int_equal(u_close(s), 0);
+}
+
 TEST(connect__what_is_wrong)
 {
     Ends e = ends_make();

@@ -24,13 +24,14 @@
 
 enum { REFUSED_AT_ONCE = 256 }; /* frames that a call which does not wait looks at */
 
-/* NOW: a thread is about to. ELSEWHERE: this process is a child, and its parent had not done so. */
-enum Bound { BOUND_NOT, BOUND_NOW, BOUND_YES, BOUND_ELSEWHERE };
+/* ELSEWHERE: this process is a child, and its parent had not done so. */
+enum Bound { BOUND_NOT, BOUND_YES, BOUND_ELSEWHERE };
 
 struct Socket {
     int fd, end_fd;
     unsigned users; /* the table, and the calls in progress */
     WayBuffers buffers;
+    pthread_mutex_t binding; /* held while it is bound */
     _Atomic enum Bound bound;
     unsigned count; /* of the ways; fixed once it is bound, as they are */
     Way ways[DODO_U_ADDRS_MAX];
@@ -126,6 +127,7 @@ static void socket_free(Socket *s)
         (void)close(s->end_fd);
     if (s->fd >= 0)
         (void)close(s->fd);
+    (void)pthread_mutex_destroy(&s->binding);
     free(s);
 }
 
@@ -175,6 +177,7 @@ int socket_make(const WayBuffers *b)
     Socket *s = res == 0 ? calloc(1, sizeof *s) : NULL;
     if (!s)
         return -ENOMEM;
+    (void)pthread_mutex_init(&s->binding, NULL);
     s->users = 1;
     s->buffers = *b;
     s->end_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
@@ -202,13 +205,9 @@ static int add_way(Socket *s, const DodoUAddr *local)
     return watch(s, w->fd);
 }
 
-int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_failed)
+static int bind_ways(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_failed)
 {
-    enum Bound not = BOUND_NOT;
     int res = 0;
-    *ret_failed = 0;
-    if (!atomic_compare_exchange_strong(&s->bound, &not, BOUND_NOW))
-        return -EINVAL;
     for (unsigned i = 0; i < count && res == 0; i++) {
         *ret_failed = i;
         res = add_way(s, &addrs[i]);
@@ -217,13 +216,22 @@ int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_faile
         for (unsigned i = 0; i < s->count; i++)
             unwatch(s, &s->ways[i]);
         s->count = 0;
-        s->bound = BOUND_NOT;
         return res;
     }
     for (unsigned i = 0; i < count; i++)
         addrs[i] = s->ways[i].local;
     s->bound = BOUND_YES;
     return 0;
+}
+
+int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_failed)
+{
+    if (s->bound != BOUND_NOT) /* without waiting: in a child nobody unlocks */
+        return -EALREADY;
+    (void)pthread_mutex_lock(&s->binding);
+    int res = s->bound == BOUND_NOT ? bind_ways(s, addrs, count, ret_failed) : -EALREADY;
+    (void)pthread_mutex_unlock(&s->binding);
+    return res;
 }
 
 bool socket_is_bound(const Socket *s)

@@ -16,8 +16,8 @@ void socket_put(Socket *s);
 /* Takes it out of the table, and ends the calls that wait. -EBADF: another thread has. */
 int socket_end(Socket *s);
 
-/* Outcomes as of way_udp_open() and way_raw_open(), -EINVAL when it is bound; *ret_failed: which
- * address that was. */
+/* Outcomes as of way_udp_open() and way_raw_open(), with *ret_failed: which address that was; or
+ * -EALREADY: it is bound, or elsewhere. */
 int socket_bind(Socket *s, DodoUAddr *addrs, unsigned count, unsigned *ret_failed);
 bool socket_is_bound(const Socket *s);
 /* It came here by fork(), and was not bound then: it cannot be bound any more. */

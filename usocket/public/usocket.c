@@ -145,11 +145,11 @@ static int bind_to(Socket *s, DodoUAddr *addrs, unsigned count)
             return fail(-EINVAL, "%s: %s", dodo_u_ntoa(addrs[i], text),
                         addrs[i].kind == DODO_U_MAC ? "name the interface: ADDRESS/PORT%eth0"
                                                     : "no address to bind to");
-    if (socket_is_bound(s))
-        return fail(-EINVAL, "the socket is bound already");
-    if (socket_is_elsewhere(s))
-        return fail(-EINVAL, "the socket was not bound before fork(); make one in this process");
     int res = socket_bind(s, addrs, count, &failed);
+    if (res == -EALREADY)
+        return fail(-EINVAL, socket_is_elsewhere(s)
+                                 ? "the socket was not bound before fork(); make one here"
+                                 : "the socket is bound already");
     if (res < 0)
         return fail(res, "%s: %s", dodo_u_ntoa(addrs[failed], text),
                     bind_advice(-res, addrs[failed].kind == DODO_U_MAC));
