@@ -26,8 +26,8 @@
  * bound is the parent's alone: the child can only close it.
  *
  * Every call may be made from any thread, at the same time, on the same socket too. None is
- * async-signal-safe. EINTR never surfaces. The library prints nothing, installs no signal handler
- * and starts no thread.
+ * async-signal-safe, none a cancellation point. EINTR never surfaces. The library prints nothing,
+ * installs no signal handler and starts no thread.
  */
 #ifndef DODO_USOCKET_H
 #define DODO_USOCKET_H

@@ -196,6 +196,22 @@ TEST(close__ends_those_who_wait)
     assert_int_equal(u_close(e.s[1]), 0);
 }
 
+/* A thread that is cancelled in a call ends after it; else the socket would stay open for ever. */
+TEST(recv__is_no_cancellation_point)
+{
+    Ends e = ends_make();
+    Waiter w;
+    void *ended = NULL;
+    waiter_start(&w, e.s[0]);
+    assert_int_equal(pthread_cancel(w.thread), 0);
+    send_filled(e.s[1], 3);
+    assert_int_equal(pthread_join(w.thread, &ended), 0);
+    assert_null(ended);
+    assert_int_equal(w.result, 3);
+    ends_close(&e);
+    assert_int_equal(fcntl(e.s[0], F_GETFD), -1);
+}
+
 TEST(recv__a_message_wakes_who_waits)
 {
     Ends e = ends_make();

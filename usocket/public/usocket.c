@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <net/if.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,38 @@ static int not_a_socket(int usockfd)
     return fail(-EBADF, "%d is no socket of u_socket(), or it was closed", usockfd);
 }
 
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/* None is a cancellation point: a thread that ended inside would keep its socket. */
+typedef struct Call {
+    int cancel_state;
+} Call;
+
+static void cancel_off(Call *c)
+{
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &c->cancel_state);
+}
+
+static void cancel_on(const Call *c)
+{
+    (void)pthread_setcancelstate(c->cancel_state, NULL);
+}
+
+static Socket *call_begin(Call *c, int usockfd)
+{
+    cancel_off(c);
+    Socket *s = socket_get(usockfd);
+    if (!s)
+        cancel_on(c);
+    return s;
+}
+
+static void call_end(const Call *c, Socket *s)
+{
+    socket_put(s);
+    cancel_on(c);
+}
+
 /* ---- addresses ------------------------------------------------------------------------------- */
 
 DodoUAddr dodo_u_aton(const char *text)
@@ -54,7 +87,10 @@ DodoUAddr dodo_u_aton(const char *text)
     }
     if (!*interface)
         return a;
+    Call c;
+    cancel_off(&c);
     a.scope = if_nametoindex(interface);
+    cancel_on(&c);
     if (a.scope == 0 && parse_u64(interface, 1, INT32_MAX, &number) == 0)
         a.scope = (uint32_t)number;
     if (a.scope == 0) {
@@ -68,7 +104,10 @@ char *dodo_u_ntoa(DodoUAddr addr, char *text)
 {
     char interface[IF_NAMESIZE];
     int error = errno;
+    Call c;
+    cancel_off(&c);
     bool named = addr.scope && if_indextoname(addr.scope, interface);
+    cancel_on(&c);
     errno = error;
     return address_format(&addr, named ? interface : NULL, text ? text : address_text,
                           DODO_U_TEXT_MAX);
@@ -81,17 +120,21 @@ int dodo_u_socket(int sendbufsize, int recvbufsize)
     const WayBuffers buffers = {sendbufsize, recvbufsize};
     if (sendbufsize < 0 || recvbufsize < 0)
         return fail(-EINVAL, "a buffer's size is below 0");
+    Call c;
+    cancel_off(&c);
     int res = socket_make(&buffers);
+    cancel_on(&c);
     return res < 0 ? fail(res, "no socket: %s", strerror(-res)) : res;
 }
 
 int dodo_u_close(int usockfd)
 {
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     int res = socket_end(s);
-    socket_put(s);
+    call_end(&c, s);
     return res < 0 ? not_a_socket(usockfd) : 0;
 }
 
@@ -158,7 +201,8 @@ static int bind_to(Socket *s, DodoUAddr *addrs, unsigned count)
 
 int dodo_u_bind(int usockfd, DodoUAddr *addrs, int nbaddr)
 {
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     int res = -1;
@@ -166,7 +210,7 @@ int dodo_u_bind(int usockfd, DodoUAddr *addrs, int nbaddr)
         (void)fail(-EINVAL, "give 1 to %d addresses", DODO_U_ADDRS_MAX);
     else
         res = bind_to(s, addrs, (unsigned)nbaddr);
-    socket_put(s);
+    call_end(&c, s);
     return res;
 }
 
@@ -199,11 +243,12 @@ static int connect_to(Socket *s, const DodoUAddr *to)
 
 int dodo_u_connect(int usockfd, DodoUAddr addr)
 {
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     int res = connect_to(s, &addr);
-    socket_put(s);
+    call_end(&c, s);
     return res;
 }
 
@@ -249,13 +294,14 @@ static const char *send_advice(int error)
 static ssize_t send_buffers(int usockfd, const struct iovec *iov, int iovc)
 {
     size_t len;
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     int res = -EINVAL;
     if (iov_good(iov, iovc, &len))
         res = len == SIZE_MAX ? -EMSGSIZE : socket_send(s, iov, iovc, len);
-    socket_put(s);
+    call_end(&c, s);
     return res < 0 ? fail(res, "not sent: %s", send_advice(-res)) : (ssize_t)len;
 }
 
@@ -294,13 +340,14 @@ static ssize_t receive_buffers(int usockfd, const struct iovec *iov, int iovc, D
 {
     size_t len;
     DodoUAddr sender;
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     ssize_t n = -EINVAL;
     if (iov_good(iov, iovc, &len) && len != SIZE_MAX && timeout >= -1 && socket_is_bound(s))
         n = socket_receive(s, iov, iovc, &sender, timeout);
-    socket_put(s);
+    call_end(&c, s);
     if (from && (n >= 0 || n == -EMSGSIZE))
         *from = sender;
     return n < 0 ? fail((int)n, "nothing received: %s", receive_advice((int)-n)) : n;
@@ -329,21 +376,23 @@ ssize_t dodo_u_recv_iovec(int usockfd, const struct iovec *iov, int *iovc, DodoU
 
 ssize_t dodo_u_max(int usockfd)
 {
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     ssize_t n = socket_message_max(s);
-    socket_put(s);
+    call_end(&c, s);
     return n < 0 ? fail((int)n, "no limit is known: %s", send_advice((int)-n)) : n;
 }
 
 int dodo_u_stats(int usockfd, DodoUStats *st)
 {
-    Socket *s = socket_get(usockfd);
+    Call c;
+    Socket *s = call_begin(&c, usockfd);
     if (!s)
         return not_a_socket(usockfd);
     if (st)
         socket_stats(s, st);
-    socket_put(s);
+    call_end(&c, s);
     return st ? 0 : fail(-EINVAL, "no room for the counters");
 }
