@@ -43,6 +43,7 @@ int main(void) { return printf("compiled\n") != 9; }
 END
 
 # Each is run in the data's directory, by a shell.
+# shellcheck disable=SC2016 # another shell expands them
 programs=(
   'cat random' 'cat numbers text | tail -n 3' 'tac numbers | head -n 3' 'head -c 5000000 random' 'tail -c 3000000 random'
   'wc text numbers' 'md5sum random copy text' 'sha256sum random' 'cksum random' 'sum random' 'b2sum random'
