@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -23,6 +24,34 @@ int text_file_fail(const char *path, int r, char *error, size_t error_cap)
     char buf[128];
     (void)snprintf(error, error_cap, "%s: %s", path, strerror_r(-r, buf, sizeof buf));
     return r;
+}
+
+static int refuse(const char *path, int r, char *error, size_t error_cap, const char *why)
+{
+    (void)snprintf(error, error_cap, "%s: %s %s", path, why, path);
+    return r;
+}
+
+int text_file_private(const char *path, int fd, char *error, size_t error_cap)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return text_file_fail(path, -errno, error, error_cap);
+    if (!S_ISREG(st.st_mode)) {
+        (void)snprintf(error, error_cap, "%s: not a regular file", path);
+        return -EINVAL;
+    }
+    if (st.st_mode & S_IRWXO)
+        return refuse(path, -EACCES, error, error_cap,
+                      st.st_mode & S_IROTH ? "readable by others; run chmod o-rwx"
+                                           : "usable by others; run chmod o-rwx");
+    if (st.st_mode & S_IWGRP)
+        return refuse(path, -EACCES, error, error_cap, "its group can change it; run chmod g-w");
+    if (st.st_uid != 0 && st.st_uid != geteuid())
+        return refuse(path, -EACCES, error, error_cap,
+                      "belongs to another user; run, as root: chown root");
+    return 0;
 }
 
 static int read_all(const char *path, int fd, TextFile *ret, char *error, size_t error_cap)
