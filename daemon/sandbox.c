@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -270,6 +271,8 @@ static const int reading[] = {
     SCMP_SYS(readlink), SCMP_SYS(getdents64),
 };
 
+static const int accepting[] = {SCMP_SYS(accept4), SCMP_SYS(getpeername)};
+
 /* A process that tries these is no daemon of ours any more. Everything else that is not allowed
  * gets EPERM: a newer C library may try calls that it can do without. */
 static const int deadly[] = {
@@ -295,6 +298,8 @@ static int add_plain(scmp_filter_ctx filter, unsigned needs)
     int res = add(filter, SCMP_ACT_ALLOW, always, ARRAY_SIZE(always));
     if (res == 0 && needs & SANDBOX_SERVE)
         res = add(filter, SCMP_ACT_ALLOW, serving, ARRAY_SIZE(serving));
+    if (res == 0 && needs & SANDBOX_ACCEPT)
+        res = add(filter, SCMP_ACT_ALLOW, accepting, ARRAY_SIZE(accepting));
     if (res == 0 && needs & SANDBOX_READ)
         res = add(filter, SCMP_ACT_ALLOW, reading, ARRAY_SIZE(reading));
     if (res == 0)
@@ -325,6 +330,7 @@ static int add_parts(scmp_filter_ctx filter, unsigned needs)
         {SANDBOX_SERVE, SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, thread, thread)},
         {SANDBOX_READ, SCMP_SYS(open), SCMP_A1(SCMP_CMP_MASKED_EQ, writing, 0)},
         {SANDBOX_READ, SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, writing, 0)},
+        {SANDBOX_ACCEPT, SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD)},
         {SANDBOX_INPUT, SCMP_SYS(ioctl),
          SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX & ~sizes, EVIOCGPROP(0))},
     };

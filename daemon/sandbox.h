@@ -16,6 +16,7 @@ enum SandboxNeed {
     SANDBOX_READ = 1 << 1,   /* opens files to read them, and lists directories */
     SANDBOX_INPUT = 1 << 2,  /* asks input devices what they are */
     SANDBOX_GROUPS = 1 << 3, /* keeps its supplementary groups */
+    SANDBOX_ACCEPT = 1 << 4, /* takes connections from a socket that listens already */
 };
 
 /* Call it before the first thread is started: a filter holds for the calling thread and those that

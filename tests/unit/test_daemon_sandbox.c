@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/input.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -191,6 +192,44 @@ static int serve_network(void)
     return 0;
 }
 
+/* A TCP socket of loopback that listens, and one that has connected to it. */
+static int listen_and_connect(int *ret_listener)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    *ret_listener = listener;
+    return bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0 &&
+                   getsockname(listener, (struct sockaddr *)&at, &len) == 0 &&
+                   connect(client, (struct sockaddr *)&at, len) == 0
+               ? client
+               : -1;
+}
+
+static int accept_connections(void)
+{
+    int listener, count;
+    int client = listen_and_connect(&listener);
+    sandbox_enter(SANDBOX_SERVE | SANDBOX_ACCEPT, NULL, missing, sizeof missing);
+    if (client < 0 || *missing)
+        return 1;
+    int taken = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (taken < 0 || write(client, "x", 1) != 1 || ioctl(taken, FIONREAD, &count) != 0)
+        return 2;
+    if (!is_refused(socket(AF_INET, SOCK_STREAM, 0)) || !is_refused(ioctl(taken, TIOCSTI, "x")))
+        return 3;
+    return is_refused(connect(taken, NULL, 0)) ? 0 : 4;
+}
+
+static int accept_none(void)
+{
+    int listener;
+    int client = listen_and_connect(&listener);
+    if (client < 0 || enter())
+        return 1;
+    return is_refused(accept4(listener, NULL, NULL, SOCK_CLOEXEC)) ? 0 : 2;
+}
+
 static volatile sig_atomic_t signals;
 static void on_signal(int number)
 {
@@ -319,6 +358,12 @@ TEST(left__memory_network_signals_and_the_end)
     assert_int_equal(signal_of(abort_it), SIGABRT);
 }
 
+TEST(accepts__connections_where_it_asked_for_that)
+{
+    assert_int_equal(in_a_child(accept_connections), 0);
+    assert_int_equal(in_a_child(accept_none), 0);
+}
+
 TEST(reads__files_of_its_paths)
 {
     tmpdir_make(&readable);
@@ -337,6 +382,7 @@ int main(void)
     case_if(all, gone__files_sockets_processes_and_code, no);
     case_if(all, gone__who_runs_a_program_is_killed, no);
     case_if(all, left__memory_network_signals_and_the_end, no);
+    case_if(all, accepts__connections_where_it_asked_for_that, no);
     case_if(all, reads__files_of_its_paths, no);
     return cases_run(NULL, NULL);
 }
