@@ -4,6 +4,7 @@
 #define DODO_CMD_OPTIONS_H
 
 #include "daemon/config.h"
+#include "daemon/metrics_http.h"
 
 typedef struct CmdOptions {
     CommonOptions common; /* first */
@@ -13,6 +14,7 @@ typedef struct CmdOptions {
     uint64_t hosts_max, clients_max, regions_max, opens_max, sessions_max;
     uint64_t client_bytes, client_regions; /* a client may have open; 0: no limit */
     uint64_t receive_bytes;
+    MetricsOptions metrics;
 } CmdOptions;
 
 extern const ConfigProgram cmd_program;

@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "cmd/core.h"
 #include "cmd/journal.h"
+#include "cmd/metrics.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
@@ -22,6 +23,7 @@ struct Cmd {
     Port port;
     Manager *manager;
     Journal journal;
+    MetricsHttp *metrics; /* NULL: none */
 };
 
 /* ---- the core's effects, and what comes in --------------------------------------------------- */
@@ -134,6 +136,16 @@ static void on_reload(void *ctx)
 static const LoopOps loop_ops = {
     .deadline = on_deadline, .expire = on_expire, .signal = on_signal, .reload = on_reload};
 
+static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t cap)
+{
+    const Cmd *cmd = ctx;
+    const Transport *t = cmd->port.transport;
+    CmdMetrics m = {.common = *own};
+    metrics_add_socket(&m.common, endpoint_counters(cmd->port.endpoint), t->sent, t->astray);
+    cmd_metrics_read(&m, cmd->manager);
+    return metrics_write(&cmd_metrics, &m, buf, cap);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void trace(void *ctx, const char *text)
@@ -196,7 +208,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
         return -ENOMEM;
     }
-    return 0;
+    return metrics_http_open(cmd->loop, &o->metrics, on_scrape, cmd, &cmd->metrics, error);
 }
 
 Cmd *cmd_new(const CmdOptions *options, char error[CONFIG_ERROR_MAX])
@@ -214,6 +226,7 @@ Cmd *cmd_free(Cmd *cmd)
 {
     if (!cmd)
         return NULL;
+    cmd->metrics = metrics_http_free(cmd->metrics);
     cmd->loop = loop_free(cmd->loop);
     cmd->manager = manager_free(cmd->manager);
     port_close(&cmd->port);

@@ -24,6 +24,7 @@ static struct {
     bool journal;                /* reads what lines begin with, as sd-daemon(3) has it */
 } config = {"dodo", LOG_LEVEL_INFO, false};
 static atomic_ulong lost; /* lines, since one was written last */
+static atomic_ulong lost_in_all;
 
 /* Whether standard error is that very stream to the journal which the service manager made for us.
  */
@@ -62,6 +63,11 @@ int log_level_parse(const char *text, enum LogLevel *ret)
 const char *log_level_text(enum LogLevel level)
 {
     return level_names[level];
+}
+
+uint64_t log_lost_lines(void)
+{
+    return atomic_load(&lost_in_all);
 }
 
 static size_t put_time(char *buf, size_t cap)
@@ -131,6 +137,8 @@ void log_event(enum LogLevel level, const char *event, const char *format, ...)
     if (n > sizeof line - 1)
         n = sizeof line - 1; /* cut off */
     line[n] = '\n';
-    if (!tell_lost() || !log_write(STDERR_FILENO, line, n + 1))
+    if (!tell_lost() || !log_write(STDERR_FILENO, line, n + 1)) {
         atomic_fetch_add(&lost, 1);
+        atomic_fetch_add(&lost_in_all, 1);
+    }
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum LogLevel { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_MAX };
 
@@ -20,6 +21,8 @@ void log_event(enum LogLevel level, const char *event, const char *format, ...)
 bool log_write(int fd, const char *text, size_t len);
 /* "error", "warn", "info", "debug": 0, or -EINVAL. */
 int log_level_parse(const char *text, enum LogLevel *ret);
+/* Lines that were lost since the start. From any thread. */
+uint64_t log_lost_lines(void);
 const char *log_level_text(enum LogLevel level);
 
 #endif

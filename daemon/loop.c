@@ -113,6 +113,11 @@ Loop *loop_free(Loop *l)
     return NULL;
 }
 
+struct event_base *loop_base(const Loop *l)
+{
+    return l->base;
+}
+
 int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx)
 {
     if (l->watches_count == WATCHES_MAX)

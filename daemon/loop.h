@@ -19,6 +19,9 @@ typedef struct LoopOps {
 Loop *loop_new(const LoopOps *ops, void *ctx);
 Loop *loop_free(Loop *l); /* NULL is fine; returns NULL */
 /* @readable is called whenever @fd is, until the loop is freed. 0, or -ENOMEM. */
+/* For what has events of its own. They change no deadline of the cores. */
+struct event_base;
+struct event_base *loop_base(const Loop *l);
 int loop_watch(Loop *l, int fd, void (*readable)(void *ctx), void *ctx);
 /* No more of @fd; where it is not watched, nothing happens. Not while its own callback is still to
  * use it. */

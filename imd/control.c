@@ -133,6 +133,11 @@ bool imd_control_joined(const ImdControl *c)
     return c->joined;
 }
 
+uint64_t imd_control_managers(const ImdControl *c)
+{
+    return c->manager_count;
+}
+
 bool imd_control_lost(ImdControl *c)
 {
     bool lost = c->lost;

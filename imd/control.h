@@ -76,6 +76,8 @@ uint64_t imd_control_deadline(const ImdControl *c);
 void imd_control_expire(ImdControl *c, uint64_t now_ns);
 
 bool imd_control_joined(const ImdControl *c);
+/* Instances of a manager that there was a session to, so far. */
+uint64_t imd_control_managers(const ImdControl *c);
 /* Since the last call the manager was silent for too long: a new session may find it. */
 bool imd_control_lost(ImdControl *c);
 size_t imd_control_regions(const ImdControl *c); /* that hold a range of the pool */

@@ -38,6 +38,9 @@ static const ConfigKey keys[] = {
     {"imd", "retained_age", NULL, NULL, FIELD(retained_age_ns)},
     {"imd", "owner_silence", NULL, NULL, FIELD(owner_silence_ns)},
     {"imd", "leave_deadline", NULL, NULL, FIELD(leave_deadline_ns)},
+    {"imd", "metrics", "Serve metrics at this address, for Prometheus", "ADDR[:PORT]",
+     FIELD(metrics.listen)},
+    {"imd", "metrics_token_file", NULL, NULL, FIELD(metrics.token_file)},
 };
 
 static const ConfigTable own = CONFIG_TABLE(keys);

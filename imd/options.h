@@ -4,6 +4,7 @@
 #define DODO_IMD_OPTIONS_H
 
 #include "daemon/config.h"
+#include "daemon/metrics_http.h"
 
 typedef struct ImdOptions {
     CommonOptions common; /* first */
@@ -21,6 +22,7 @@ typedef struct ImdOptions {
     uint64_t owner_silence_ns;         /* of rmd, before imd leaves */
     uint64_t manager_dead_ns, write_age_ns;
     uint64_t beat_ns, retained_age_ns, leave_deadline_ns;
+    MetricsOptions metrics;
 } ImdOptions;
 
 extern const ConfigProgram imd_program;

@@ -18,6 +18,7 @@
 #include "daemon/start.h"
 #include "imd/memory.h"
 #include "imd/member.h"
+#include "imd/metrics.h"
 #include "imd/owner_socket.h"
 #include "imd/priority.h"
 #include "imd/purger.h"
@@ -44,7 +45,8 @@ struct Imd {
     Purger purger;
     Pace pace;
     Reloader reloader;
-    bool from_owner; /* who asked it last: what rmd has said counts more than the files */
+    MetricsHttp *metrics; /* NULL: none */
+    bool from_owner;      /* who asked it last: what rmd has said counts more than the files */
 };
 
 /* ---- what it decides takes effect ------------------------------------------------------------ */
@@ -347,6 +349,22 @@ static void on_expire(void *ctx, uint64_t now_ns)
 static const LoopOps loop_ops = {
     .deadline = on_deadline, .expire = on_expire, .signal = on_signal, .reload = on_reload};
 
+static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t cap)
+{
+    const Imd *imd = ctx;
+    const Transport *control = imd->port.transport;
+    ImdMetrics m = {.common = *own, .pool_bytes = imd->pool.bytes, .locked = imd->pool.locked};
+    metrics_add_socket(&m.common, endpoint_counters(imd->port.endpoint), control->sent,
+                       control->astray);
+    for (unsigned i = 0; i < imd->threads_count; i++) {
+        ImdCounts counts;
+        imd_thread_counts(&imd->threads[i], &counts);
+        imd_metrics_add(&m, &counts);
+    }
+    imd_metrics_read(&m, imd->member.control);
+    return metrics_write(&imd_metrics, &m, buf, cap);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
@@ -386,6 +404,7 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
                  .fills_max = (unsigned)o->fills_max},
         .leave_deadline_ns = member_threads_deadline(o->leave_deadline_ns),
         .done = &imd->done,
+        .counts = o->metrics.listen.kind != ADDR_NONE,
         .pace = &imd->pace,
         .dropped = imd->owner >= 0 ? purge_at_once : NULL,
         .ctx = imd,
@@ -442,7 +461,7 @@ static int open_core(Imd *imd, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
         return -ENOMEM;
     }
-    return 0;
+    return metrics_http_open(imd->loop, &o->metrics, on_scrape, imd, &imd->metrics, error);
 }
 
 static int open_all(Imd *imd, char *error)
@@ -469,11 +488,12 @@ static int open_all(Imd *imd, char *error)
 }
 
 /* All is open, and no thread runs yet. */
-static void confine(void)
+static void confine(const Imd *imd)
 {
     char missing[SANDBOX_TEXT_MAX];
     start_keep_notifier();
-    sandbox_enter(SANDBOX_SERVE, NULL, missing, sizeof missing);
+    sandbox_enter(SANDBOX_SERVE | (imd->metrics ? SANDBOX_ACCEPT : 0), NULL, missing,
+                  sizeof missing);
     if (*missing)
         log_event(LOG_LEVEL_INFO, "not_all_confined", "missing=\"%s\"", missing);
 }
@@ -515,7 +535,7 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
     }
     if (reloader_start(&imd->reloader, options, error) < 0 || open_all(imd, error) < 0)
         return imd_free(imd);
-    confine();
+    confine(imd);
     if (start_threads(imd, error) < 0)
         return imd_free(imd);
     return imd;
@@ -528,6 +548,7 @@ Imd *imd_free(Imd *imd)
     for (unsigned i = 0; i < imd->threads_count; i++)
         imd_thread_deinit(&imd->threads[i]);
     purger_stop(&imd->purger);
+    imd->metrics = metrics_http_free(imd->metrics);
     imd->loop = loop_free(imd->loop);
     member_deinit(&imd->member);
     port_close(&imd->port);

@@ -135,9 +135,34 @@ static bool wait_for_work(ImdThread *t)
     return n > 0 && fds[1].revents;
 }
 
+static void publish_counts(ImdThread *t)
+{
+    const Transport *transport = t->port.transport;
+    const union {
+        ImdCounts counts;
+        uint64_t words[IMD_COUNTS_WORDS];
+    } now = {.counts = {.data = *imd_data_stats(t->serve.data),
+                        .refused = *endpoint_counters(t->port.endpoint),
+                        .sent = transport->sent,
+                        .astray = transport->astray,
+                        .reads_waiting = t->serve.reads->count}};
+    for (size_t i = 0; i < IMD_COUNTS_WORDS; i++)
+        atomic_store_explicit(&t->counts[i], now.words[i], memory_order_relaxed);
+}
+
+void imd_thread_counts(const ImdThread *t, ImdCounts *ret)
+{
+    uint64_t words[IMD_COUNTS_WORDS];
+    for (size_t i = 0; i < IMD_COUNTS_WORDS; i++)
+        words[i] = atomic_load_explicit(&t->counts[i], memory_order_relaxed);
+    memcpy(ret, words, sizeof *ret);
+}
+
 static void publish(ImdThread *t)
 {
     const ImdDataStats *s = imd_data_stats(t->serve.data);
+    if (t->config.counts)
+        publish_counts(t);
     atomic_store_explicit(&t->read_bytes, s->read_bytes, memory_order_relaxed);
     atomic_store_explicit(&t->write_bytes, s->write_bytes, memory_order_relaxed);
 }

@@ -15,6 +15,7 @@
 #include "daemon/start.h"
 #include "imd/control.h"
 #include "imd/data.h"
+#include "imd/metrics.h"
 #include "imd/serve.h"
 #include "usocket/burst_send.h"
 #include "usocket/port.h"
@@ -37,6 +38,7 @@ typedef struct ImdThreadConfig {
     uint64_t spin_ns;           /* it looks for work so long before it falls asleep */
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
+    bool counts;                /* somebody wants to know more than what it has served */
     Pace *pace;                 /* of all threads; kept; NULL: no cap ever */
     /* A region was dropped: nobody reads or writes its range any more. Called by the thread. NULL:
      * nobody wants to know before the order comes back. */
@@ -59,7 +61,8 @@ typedef struct ImdThread {
     unsigned turns;
     Spin spin;
     _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
-    _Atomic uint64_t read_bytes, write_bytes; /* served so far, for the control thread */
+    _Atomic uint64_t read_bytes, write_bytes;  /* served so far, for the control thread */
+    _Atomic uint64_t counts[IMD_COUNTS_WORDS]; /* an ImdCounts, likewise; if config.counts */
 } ImdThread;
 
 /* @transport is the thread's from now on, unless it fails. 0, or -errno. */
@@ -71,6 +74,8 @@ void imd_thread_hurry(const ImdThread *t, bool on);
 /* One round of the thread: waits if there is nothing to do, receives what has come, answers a
  * little. Alone for tests. */
 void imd_thread_turn(ImdThread *t);
+/* What it had counted at the end of its last turn, if config.counts. From any thread. */
+void imd_thread_counts(const ImdThread *t, ImdCounts *ret);
 /* Ends the thread if it runs, then frees all; also of a zeroed ImdThread. */
 void imd_thread_deinit(ImdThread *t);
 /* New keys and another cap's share, from now on. */

@@ -68,6 +68,8 @@ static void reclaim(Monitor *m, enum Cause cause, uint64_t now_ns)
     m->failed = cause == CAUSE_NOT_READY;
     m->reclaimed_for = cause;
     m->reclaimed_ns = now_ns;
+    m->counts.reclaims++;
+    m->counts.shortages += is_memory(cause);
     calm(m, now_ns);
     m->sink.terminate(m->sink.ctx);
     changed(m);
@@ -171,8 +173,10 @@ static void expire_imd(Monitor *m, uint64_t now_ns)
 {
     if ((m->imd != IMD_LEAVING && m->imd != IMD_KILLED) || now_ns < m->kill_ns || !GUARD(DEADLINE))
         return;
-    if (m->imd == IMD_LEAVING)
+    if (m->imd == IMD_LEAVING) {
         enter(m, IMD_KILLED, now_ns);
+        m->counts.kills++;
+    }
     m->kill_ns =
         time_add(now_ns, m->config.leave_deadline_ns); /* it cannot ignore it, but who knows */
     m->sink.kill(m->sink.ctx);
@@ -206,6 +210,7 @@ static void consider_start(Monitor *m, uint64_t now_ns)
         uint64_t limit = lending_begin(&m->lending, now_ns);
         m->pool_bytes = max_u64(limit, m->lending.ceiling_bytes);
         m->used_bytes = 0;
+        m->counts.starts++;
         m->sink.start(m->sink.ctx, m->pool_bytes, limit);
         new = true;
     }
@@ -323,6 +328,7 @@ void monitor_ended(Monitor *m, const char *how, uint64_t now_ns)
         (void)snprintf(m->ended, sizeof m->ended, "%s", how);
         if (GUARD(CRASH_PAUSE))
             pause_begin(&m->crash, now_ns);
+        m->counts.crashes++;
         m->cause = CAUSE_CRASH_PAUSE;
     }
     settle(m, now_ns);

@@ -117,6 +117,11 @@ bool monitor_idle(const Monitor *m, uint64_t now_ns);
 
 enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
 
+/* Since the start. */
+typedef struct MonitorCounts {
+    uint64_t starts, reclaims, shortages, kills, crashes;
+} MonitorCounts;
+
 typedef struct MonitorStatus {
     enum MonitorState state;         /* busy: imd is gone, or has been asked to leave */
     uint64_t epoch;                  /* of the imd that runs or ran last; 0: none */

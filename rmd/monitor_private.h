@@ -40,6 +40,7 @@ struct Monitor {
     enum Cause cause;         /* why not lent, as decided last */
     enum Cause reclaimed_for; /* why the last one was asked to leave; NONE: it never was */
     uint64_t reclaimed_ns;
+    MonitorCounts counts;
 };
 
 /* imd runs, and should. */

@@ -44,6 +44,9 @@ static const ConfigKey keys[] = {
     {"rmd", "cpu_percent", NULL, NULL, FIELD(cpu_percent)},
     {"rmd", "idle_priority", NULL, NULL, FIELD(idle_priority)},
     {"rmd", "cgroup", NULL, NULL, FIELD(cgroup)},
+    {"rmd", "metrics", "Serve metrics at this address, for Prometheus", "ADDR[:PORT]",
+     FIELD(metrics.listen)},
+    {"rmd", "metrics_token_file", NULL, NULL, FIELD(metrics.token_file)},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 

@@ -4,6 +4,7 @@
 #define DODO_RMD_OPTIONS_H
 
 #include "daemon/config.h"
+#include "daemon/metrics_http.h"
 
 typedef struct RmdOptions {
     CommonOptions common; /* first */
@@ -22,6 +23,7 @@ typedef struct RmdOptions {
     uint64_t imd_port, rate_bytes, rate_packets, cpu_percent;
     bool idle_priority; /* SCHED_IDLE, nice 19, idle I/O */
     char *cgroup;       /* directory to make imd's control groups in; NULL: none is made */
+    MetricsOptions metrics;
     /* What to do instead of lending. */
     bool check, explain;
     char *survey;

@@ -16,6 +16,7 @@
 #include "daemon/start.h"
 #include "rmd/child.h"
 #include "rmd/looker.h"
+#include "rmd/metrics.h"
 #include "rmd/node.h"
 #include "rmd/pressure.h"
 #include "rmd/report.h"
@@ -41,7 +42,8 @@ struct Rmd {
     Child child;
     Observation *seen; /* the last one, or NULL */
     SurveyFile *survey;
-    SleepWatch *sleep; /* NULL: none */
+    SleepWatch *sleep;    /* NULL: none */
+    MetricsHttp *metrics; /* NULL: none */
 
     bool has_port; /* not when it only watches */
     Port port;
@@ -378,6 +380,19 @@ static void on_reload(void *ctx)
 static const LoopOps loop_ops = {
     .deadline = on_deadline, .expire = on_expire, .signal = on_signal, .reload = on_reload};
 
+static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t cap)
+{
+    const Rmd *rmd = ctx;
+    RmdMetrics m = {.common = *own};
+    rmd_metrics_read(&m, rmd->node.monitor, os_now_ns());
+    if (rmd->has_port) {
+        const Transport *t = rmd->port.transport;
+        metrics_add_socket(&m.common, endpoint_counters(rmd->port.endpoint), t->sent, t->astray);
+        m.manager_answers = rmd->link.heard;
+    }
+    return metrics_write(&rmd_metrics, &m, buf, cap);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int open_port(Rmd *rmd, char *error)
@@ -464,7 +479,8 @@ static int open_loop(Rmd *rmd, char *error)
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
                                       on_socket, rmd) == 0))
-        return 0;
+        return metrics_http_open(rmd->loop, &rmd->options->metrics, on_scrape, rmd, &rmd->metrics,
+                                 error);
     (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the loop");
     return -ENOMEM;
 }
@@ -496,6 +512,7 @@ Rmd *rmd_free(Rmd *rmd)
     if (!rmd)
         return NULL;
     child_close(&rmd->child);
+    rmd->metrics = metrics_http_free(rmd->metrics);
     rmd->loop = loop_free(rmd->loop);
     rmd->sleep = sleep_watch_free(rmd->sleep);
     node_deinit(&rmd->node);

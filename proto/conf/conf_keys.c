@@ -85,6 +85,8 @@ const ConfKey conf_keys[] = {
     /* At this rate a chunk takes a quarter of a second. */
     KEY("rate_bytes", SIZE(256 * KIB, TIB, DEFAULT_IMD_RATE_BYTES), .zero = true),
     KEY("rate_packets", COUNT(100, 1 << 30, DEFAULT_IMD_RATE_PACKETS), .zero = true),
+    KEY("metrics", ADDRESS(DEFAULT_IMD_METRICS_PORT)),
+    KEY("metrics_token_file", TEXT(4095)),
 #undef KEY
 
 #define KEY(key, ...) {.group = "rmd", .name = (key), .readers = CONF_RMD, .kind = __VA_ARGS__}
@@ -113,6 +115,8 @@ const ConfKey conf_keys[] = {
     KEY("idle_priority", BOOL(true)),
     KEY("cgroup", TEXT(0)),
     KEY("cpu_percent", CONFIG_COUNT, .min = 1, .max = 100000),
+    KEY("metrics", ADDRESS(DEFAULT_RMD_METRICS_PORT)),
+    KEY("metrics_token_file", TEXT(4095)),
 #undef KEY
 
 #define KEY(key, ...) {.group = "cmd", .name = (key), .readers = CONF_CMD, .kind = __VA_ARGS__}
@@ -132,6 +136,8 @@ const ConfKey conf_keys[] = {
     KEY("opens_max", COUNT(1, 1 << 20, DEFAULT_CMD_OPENS_MAX)),
     KEY("sessions_max", COUNT(1, 1 << 22, DEFAULT_CMD_SESSIONS_MAX)),
     KEY("receive_buffer", SIZE(64 * KIB, GIB, DEFAULT_CMD_RECEIVE_BYTES)),
+    KEY("metrics", ADDRESS(DEFAULT_CMD_METRICS_PORT)),
+    KEY("metrics_token_file", TEXT(4095)),
 #undef KEY
 };
 /* clang-format on */

@@ -26,6 +26,12 @@
 #define DEFAULT_IMD_PORT 7701
 /* [rmd] listen: UDP port of the owner's resource monitor */
 #define DEFAULT_RMD_PORT 7702
+/* [cmd] metrics: TCP port */
+#define DEFAULT_CMD_METRICS_PORT 7710
+/* [imd] metrics: TCP port */
+#define DEFAULT_IMD_METRICS_PORT 7711
+/* [rmd] metrics: TCP port */
+#define DEFAULT_RMD_METRICS_PORT 7712
 /* [imd] data_port: UDP port of the first data thread, the others follow; 0: any that are free */
 #define DEFAULT_DATA_PORT 0
 /* [dodo] hello_retry: first repetition of an unanswered HELLO [ns]; doubles up to 8 times */

@@ -34,7 +34,7 @@ def defaults():
     for comment, value in re.findall(r'/\* (\[.*?)\*/\s*#define DEFAULT_\w+ (.+)',
                                      text_of('proto/conf/defaults.h')):
         m = re.match(r'\[(\w+)\] (\w+)\b', comment)
-        if m.group(2) == 'listen':
+        if m.group(2) in ('listen', 'metrics'):
             continue  # the port of an address, not the address
         value = re.sub(r'(\d)ull\b', r'\1', value)
         value = re.sub(r'\bNS_PER_(US|MS|S)\b', lambda u: str(UNITS[u.group(1).lower()]), value)

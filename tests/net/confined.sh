@@ -42,7 +42,8 @@ manager=$(grep -oE '127\.0\.0\.1:[0-9]+' <<<"$line")
 # With groups to lose, where this test may give it some.
 groups=()
 [ "$(id -u)" -ne 0 ] || groups=(setpriv --groups '4242,4243')
-start imd "${groups[@]}" "$imd" --manager "$manager" --listen 127.0.0.1:0 --pool 16M --nice 0 --log-level debug
+start imd "${groups[@]}" "$imd" --manager "$manager" --listen 127.0.0.1:0 --pool 16M --nice 0 --log-level debug \
+  --metrics 127.0.0.1:0
 imd_pid=$pid
 status_is NoNewPrivs 1
 [ "$(id -u)" -ne 0 ] || status_is Groups ''
@@ -61,6 +62,15 @@ loader_pid=$pid
 kill -TERM "$loader_pid"
 wait "$loader_pid" || fail "the loader ended with status $?"
 [ "$(value wrong)" -eq 0 ] || fail "wrong bytes"
+
+# It shows its metrics, too, on connections that came after it was confined.
+metrics=$(grep -oE 'url=http://127\.0\.0\.1:[0-9]+' imd.log)
+exec {scraper}<>"/dev/tcp/127.0.0.1/${metrics##*:}"
+printf 'GET /metrics HTTP/1.0\r\n\r\n' >&"$scraper"
+text=$(cat <&"$scraper")
+exec {scraper}>&-
+grep -q '^dodo_imd_reads_total [1-9]' <<<"$text" || fail "no metrics of what it has served: $text"
+grep -q '^# EOF' <<<"$text" || fail "the metrics have no end"
 
 # All that its end takes is allowed, too.
 kill -TERM "$imd_pid"

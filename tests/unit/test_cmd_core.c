@@ -2,6 +2,7 @@
 /* The manager as a whole: who may ask what, hosts that come, go and fall silent, limits, STATUS.
  * test_cmd_clients.c has the clients. */
 #include "tests/lib/case.h"
+#include "cmd/metrics.h"
 #include "tests/unit/cmd_fixture.h"
 
 enum { KIB = 1024 };
@@ -346,6 +347,28 @@ TEST(status__tells_of_hosts)
 }
 
 /* Hosts that come and go between pages neither repeat nor hide others. */
+TEST(metrics__count_hosts_by_state)
+{
+    Rig *rig = rig_new();
+    FakeImd *quiet = imd_up(rig, 64 * KIB);
+    (void)imd_up(rig, 32 * KIB);
+    CmdMetrics m = {.idle = 0};
+    cmd_metrics_read(&m, rig->m);
+    assert_int_equal(m.idle, 2);
+    assert_int_equal(m.silent + m.leaving, 0);
+    assert_int_equal(m.pool_bytes, 96 * KIB);
+    assert_int_equal(m.free_bytes, 96 * KIB);
+    quiet->dead = true;
+    quiet->deaf = true;
+    rig_live(rig, 16);
+    m = (CmdMetrics){.idle = 0};
+    cmd_metrics_read(&m, rig->m);
+    assert_int_equal(m.idle, 1);
+    assert_int_equal(m.silent, 1);
+    assert_int_equal(m.stats.hosts, 2);
+    rig_free(rig);
+}
+
 TEST(status__pages_are_stable)
 {
     Rig *rig = rig_new();

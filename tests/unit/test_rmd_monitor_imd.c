@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The monitor's decisions, one at a time: what becomes of imd, and how much memory it may have. */
+#include "rmd/metrics.h"
 #include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
@@ -46,6 +47,56 @@ CASE(crashes_are_answered_later_and_later)
     monitor_ended(h.monitor, "signal 9", h.now_ns);
     pass(3 * NS_PER_S);
     assert_int_equal(h.starts, 16);
+}
+
+/* ---- what is counted ------------------------------------------------------------------------- */
+
+static RmdMetrics metrics(void)
+{
+    RmdMetrics m = {.busy = 7};
+    rmd_metrics_read(&m, h.monitor, h.now_ns);
+    return m;
+}
+
+CASE(counts_what_becomes_of_imds)
+{
+    begin(&usual);
+    RmdMetrics m = metrics();
+    assert_int_equal(m.busy, 1);
+    assert_int_equal(m.lending + m.starting + m.counts.starts, 0);
+    pass(5 * MINUTE + 2 * NS_PER_S);
+    m = metrics();
+    assert_int_equal(m.lending, 1);
+    assert_int_equal(m.busy + m.starting, 0);
+    assert_int_equal(m.counts.starts, 1);
+    assert_int_equal(m.lendable_bytes, h.limit);
+    monitor_used(h.monitor, GIB, h.now_ns);
+    assert_int_equal(metrics().used_bytes, GIB);
+    h.console_idle = 0;
+    look();
+    pass(3 * NS_PER_S); /* one that hangs is killed, again and again: that is one */
+    assert_true(h.kills > 1);
+    m = metrics();
+    assert_int_equal(m.counts.reclaims, 1);
+    assert_int_equal(m.counts.kills, 1);
+    assert_int_equal(m.counts.crashes + m.counts.shortages, 0);
+    ended();
+    pass(5 * MINUTE + 2 * NS_PER_S);
+    monitor_pressure(h.monitor, h.now_ns);
+    m = metrics();
+    assert_int_equal(m.counts.shortages, 1);
+    assert_int_equal(m.counts.reclaims, 2);
+    assert_int_equal(m.memory_pause_ns, MONITOR_PRESSURE_PAUSE_NS);
+    assert_int_equal(m.crash_pause_ns, 0);
+    ended();
+    pass(10 * MINUTE);
+    assert_int_equal(state_now(), MONITOR_LENDING);
+    monitor_ended(h.monitor, "signal 9", h.now_ns);
+    m = metrics();
+    assert_int_equal(m.counts.crashes, 1);
+    assert_int_equal(m.counts.starts, 3);
+    assert_int_equal(m.crash_pause_ns, MONITOR_CRASH_PAUSE_NS);
+    assert_int_equal(m.memory_pause_ns, 0);
 }
 
 /* An imd that ends on request has not failed, however often that is. */

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/metrics_http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <netinet/in.h>
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/lines.h"
+#include "base/os.h"
+#include "base/text_file.h"
+#include "daemon/log.h"
+
+/* evhttp owns a connection, and says nothing when it ends one. So we keep a reference of its
+ * buffers, and look now and then. */
+typedef struct Slot {
+    struct bufferevent *connection; /* NULL: free */
+    unsigned sweeps;                /* seen so far */
+} Slot;
+
+struct MetricsHttp {
+    MetricsFn *fn;
+    void *ctx;
+    uint64_t started_ns;
+    struct evhttp *http;
+    struct evconnlistener *listener; /* of @http */
+    struct event *sweep;
+    bool sweeping, resting; /* resting: no connection is taken before the next sweep */
+    unsigned used;
+    Slot slots[METRICS_CONNECTIONS_MAX];
+    bool guarded;
+    char token[METRICS_TOKEN_MAX]; /* zeros after its end */
+    char text[METRICS_TEXT_MAX];
+};
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void sweep_on(MetricsHttp *m)
+{
+    const struct timeval every = {.tv_usec = METRICS_SWEEP_MS * 1000};
+    if (!m->sweeping && event_add(m->sweep, &every) == 0)
+        m->sweeping = true;
+}
+
+static void rest(MetricsHttp *m)
+{
+    (void)evconnlistener_disable(m->listener);
+    m->resting = true;
+    sweep_on(m);
+}
+
+/* A connection has come. It can send us no more than what a request may have. */
+static struct bufferevent *on_connection(struct event_base *base, void *ctx)
+{
+    MetricsHttp *m = ctx;
+    Slot *s = m->slots;
+    while (s < m->slots + METRICS_CONNECTIONS_MAX && s->connection)
+        s++;
+    struct bufferevent *b = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    if (!b || s == m->slots + METRICS_CONNECTIONS_MAX)
+        return b;
+    bufferevent_setwatermark(b, EV_READ, 0, METRICS_HEADERS_MAX + METRICS_BODY_MAX);
+    bufferevent_incref(b);
+    *s = (Slot){.connection = b};
+    if (++m->used == METRICS_CONNECTIONS_MAX)
+        rest(m);
+    sweep_on(m);
+    return b;
+}
+
+/* Out of descriptors, say: it would be tried again and again. */
+static void on_accept_error(struct evconnlistener *l, void *ctx)
+{
+    rest(ctx);
+}
+
+/* evhttp is done with it: its callbacks are gone. */
+static bool has_ended(const Slot *s)
+{
+    void *evhttp;
+    bufferevent_getcb(s->connection, NULL, NULL, NULL, &evhttp);
+    return !evhttp;
+}
+
+static void slot_free(MetricsHttp *m, Slot *s)
+{
+    (void)bufferevent_decref(s->connection);
+    s->connection = NULL;
+    m->used--;
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *ctx)
+{
+    MetricsHttp *m = ctx;
+    for (Slot *s = m->slots; s < m->slots + METRICS_CONNECTIONS_MAX; s++) {
+        if (s->connection && has_ended(s))
+            slot_free(m, s);
+        else if (s->connection && ++s->sweeps >= METRICS_SWEEPS_OF_LIFE)
+            (void)shutdown(bufferevent_getfd(s->connection), SHUT_RDWR); /* evhttp sees the end */
+    }
+    if (m->resting && m->used < METRICS_CONNECTIONS_MAX)
+        m->resting = evconnlistener_enable(m->listener) != 0;
+    if (m->used == 0 && !m->resting)
+        m->sweeping = event_del(m->sweep) != 0;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void set(struct evhttp_request *r, const char *name, const char *value)
+{
+    (void)evhttp_add_header(evhttp_request_get_output_headers(r), name, value);
+}
+
+/* @text is the body, but of HEAD. */
+static void reply(struct evhttp_request *r, int status, const char *reason, const char *text,
+                  size_t len)
+{
+    char length[32];
+    struct evbuffer *body = evbuffer_new();
+    (void)snprintf(length, sizeof length, "%zu", len);
+    set(r, "Content-Length", length);
+    set(r, "Connection", "close");
+    if (body && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
+        (void)evbuffer_add(body, text, len);
+    evhttp_send_reply(r, status, reason, body);
+    if (body)
+        evbuffer_free(body);
+}
+
+static void refuse(struct evhttp_request *r, int status, const char *reason)
+{
+    char text[64];
+    set(r, "Content-Type", "text/plain; charset=utf-8");
+    reply(r, status, reason, text, (size_t)snprintf(text, sizeof text, "%s\n", reason));
+}
+
+/* In a time that tells nothing of the token. */
+static bool may_know(const MetricsHttp *m, struct evhttp_request *r)
+{
+    static const char scheme[] = "Bearer ";
+    char given[METRICS_TOKEN_MAX] = "";
+    const char *said = evhttp_find_header(evhttp_request_get_input_headers(r), "Authorization");
+    if (!m->guarded)
+        return true;
+    if (!said || strncasecmp(said, scheme, sizeof scheme - 1) != 0)
+        return false;
+    said += sizeof scheme - 1;
+    size_t len = strlen(said);
+    if (len > sizeof given)
+        return false;
+    memcpy(given, said, len);
+    bool same = CRYPTO_memcmp(given, m->token, sizeof given) == 0;
+    explicit_bzero(given, sizeof given);
+    return same;
+}
+
+static void answer(MetricsHttp *m, struct evhttp_request *r)
+{
+    const CommonMetrics own = {.uptime_ns = os_now_ns() - m->started_ns,
+                               .log_lines_lost = log_lost_lines()};
+    size_t len = m->fn(m->ctx, &own, m->text, sizeof m->text);
+    if (len == 0) {
+        refuse(r, HTTP_INTERNAL, "Internal Server Error");
+        return;
+    }
+    set(r, "Content-Type", METRICS_CONTENT_TYPE);
+    reply(r, HTTP_OK, "OK", m->text, len);
+}
+
+static void on_request(struct evhttp_request *r, void *ctx)
+{
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(r);
+    const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
+    const enum evhttp_cmd_type command = evhttp_request_get_command(r);
+    if (!may_know(ctx, r)) {
+        set(r, "WWW-Authenticate", "Bearer");
+        refuse(r, 401, "Unauthorized");
+    } else if (command != EVHTTP_REQ_GET && command != EVHTTP_REQ_HEAD) {
+        set(r, "Allow", "GET, HEAD");
+        refuse(r, HTTP_BADMETHOD, "Method Not Allowed");
+    } else if (!path || strcmp(path, "/metrics") != 0) {
+        refuse(r, HTTP_NOTFOUND, "Not Found");
+    } else {
+        answer(ctx, r);
+    }
+}
+
+/* ---- the token ------------------------------------------------------------------------------- */
+
+static int token_fail(const char *path, char *error)
+{
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "%s: expected one line, a token of %d to %d letters, digits and -._~+/=; make "
+                   "one with: openssl rand -hex 32",
+                   path, METRICS_TOKEN_MIN, METRICS_TOKEN_MAX);
+    return -EINVAL;
+}
+
+static bool is_token(const char *text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-._~+/=";
+    size_t len = strlen(text);
+    return len >= METRICS_TOKEN_MIN && len <= METRICS_TOKEN_MAX && strspn(text, allowed) == len;
+}
+
+static int read_token(MetricsHttp *m, const char *path, char *error)
+{
+    CLEANUP(text_file_wipe) TextFile text = {0};
+    Lines l;
+    char more[CONFIG_ERROR_MAX];
+    int res = text_file_read(path, text_file_private, &text, error, CONFIG_ERROR_MAX);
+    if (res != 0)
+        return res;
+    lines_begin(&l, path, text.bytes, text.len);
+    res = lines_next(&l, error, CONFIG_ERROR_MAX);
+    if (res == 1 && is_token(l.line)) {
+        memcpy(m->token, l.line, strlen(l.line));
+        m->guarded = lines_next(&l, more, sizeof more) == 0;
+    }
+    explicit_bzero(&l, sizeof l);
+    return m->guarded ? 0 : token_fail(path, error);
+}
+
+static int check_open_to(const MetricsHttp *m, const Addr *at, char *error)
+{
+    char text[ADDR_TEXT_MAX];
+    if (m->guarded || addr_is_loopback(at))
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX,
+                   "--metrics %s is not a loopback address: those who ask there need a token; set "
+                   "metrics_token_file in dodo.conf, or give a loopback address",
+                   addr_format(at, text, sizeof text));
+    return -EACCES;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+typedef union TcpAddr {
+    struct sockaddr any;
+    struct sockaddr_in ip4;
+    struct sockaddr_in6 ip6;
+} TcpAddr;
+
+static socklen_t tcp_addr(const Addr *a, TcpAddr *ret)
+{
+    *ret = (TcpAddr){.any = {.sa_family = AF_UNSPEC}};
+    if (a->kind == ADDR_IP6) {
+        ret->ip6 = (struct sockaddr_in6){
+            .sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
+        memcpy(&ret->ip6.sin6_addr, a->host, sizeof ret->ip6.sin6_addr);
+        return sizeof ret->ip6;
+    }
+    ret->ip4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
+    memcpy(&ret->ip4.sin_addr, a->host, sizeof ret->ip4.sin_addr);
+    return sizeof ret->ip4;
+}
+
+/* The socket, and in @at the port that it has; -errno. */
+static int listen_at(Addr *at)
+{
+    const int yes = 1;
+    TcpAddr own;
+    socklen_t len = tcp_addr(at, &own);
+    CLEANUP_CLOSE int fd = socket(own.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0)
+        return -errno;
+    if (at->kind == ADDR_IP6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    if (bind(fd, &own.any, len) != 0 || listen(fd, METRICS_CONNECTIONS_MAX) != 0 ||
+        getsockname(fd, &own.any, &len) != 0)
+        return -errno;
+    at->port = ntohs(at->kind == ADDR_IP6 ? own.ip6.sin6_port : own.ip4.sin_port);
+    int res = fd;
+    fd = -1;
+    return res;
+}
+
+static int serve(MetricsHttp *m, struct event_base *base, int fd)
+{
+    const struct timeval patience = {.tv_sec = METRICS_SWEEPS_OF_LIFE * METRICS_SWEEP_MS / 1000};
+    m->http = evhttp_new(base);
+    m->sweep = event_new(base, -1, EV_PERSIST, on_sweep, m);
+    m->listener =
+        evconnlistener_new(base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+    if (!m->listener)
+        (void)close(fd);
+    if (!m->http || !m->sweep || !m->listener || !evhttp_bind_listener(m->http, m->listener)) {
+        if (m->listener)
+            evconnlistener_free(m->listener);
+        return -ENOMEM;
+    }
+    evconnlistener_set_error_cb(m->listener, on_accept_error);
+    evhttp_set_bevcb(m->http, on_connection, m);
+    evhttp_set_gencb(m->http, on_request, m);
+    evhttp_set_max_headers_size(m->http, METRICS_HEADERS_MAX);
+    evhttp_set_max_body_size(m->http, METRICS_BODY_MAX);
+    evhttp_set_timeout_tv(m->http, &patience);
+    /* Those that are not allowed get their answer from us. */
+    evhttp_set_allowed_methods(m->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
+                                            EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+                                            EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
+                                            EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH);
+    return 0;
+}
+
+/* What a stranger sends is no event of ours. */
+static void on_libevent_log(int severity, const char *text)
+{
+    log_event(LOG_LEVEL_DEBUG, "libevent", "text=\"%s\"", text);
+}
+
+static int open_all(MetricsHttp *m, struct event_base *base, const MetricsOptions *o, char *error)
+{
+    char text[ADDR_TEXT_MAX];
+    Addr at = o->listen;
+    int res = o->token_file ? read_token(m, o->token_file, error) : 0;
+    if (res == 0)
+        res = check_open_to(m, &at, error);
+    if (res < 0)
+        return res;
+    int fd = listen_at(&at);
+    res = fd < 0 ? fd : serve(m, base, fd);
+    (void)addr_format(&at, text, sizeof text);
+    if (res == 0)
+        log_event(LOG_LEVEL_INFO, "metrics", "url=http://%s/metrics token=%s", text,
+                  m->guarded ? "yes" : "no");
+    else
+        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot serve metrics at %s: %s%s", text,
+                       strerror(-res),
+                       res == -EADDRINUSE ? "; choose another port, or 0 for any" : "");
+    return res;
+}
+
+int metrics_http_open(Loop *loop, const MetricsOptions *o, MetricsFn *fn, void *ctx,
+                      MetricsHttp **ret, char error[CONFIG_ERROR_MAX])
+{
+    *ret = NULL;
+    if (o->listen.kind == ADDR_NONE)
+        return 0;
+    MetricsHttp *m = calloc(1, sizeof *m);
+    if (!m) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for metrics");
+        return -ENOMEM;
+    }
+    m->fn = fn;
+    m->ctx = ctx;
+    m->started_ns = os_now_ns();
+    event_set_log_callback(on_libevent_log);
+    int res = open_all(m, loop_base(loop), o, error);
+    *ret = res == 0 ? m : metrics_http_free(m);
+    return res;
+}
+
+MetricsHttp *metrics_http_free(MetricsHttp *m)
+{
+    if (!m)
+        return NULL;
+    if (m->http)
+        evhttp_free(m->http); /* with the listener, and what is under way */
+    for (Slot *s = m->slots; s < m->slots + METRICS_CONNECTIONS_MAX; s++)
+        if (s->connection)
+            slot_free(m, s);
+    if (m->sweep)
+        event_free(m->sweep);
+    explicit_bzero(m->token, sizeof m->token);
+    free(m);
+    return NULL;
+}
