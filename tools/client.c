@@ -84,10 +84,11 @@ static int no_answer(const ToolClient *c, char *error)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int open_port(ToolClient *c, const ToolOptions *o, char *error)
+int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned sessions,
+                   const PortOps *ops, void *ctx, char error[CONFIG_ERROR_MAX])
 {
-    const Addr *const addresses[] = {&c->peer};
-    const Addr any = {.kind = c->peer.kind};
+    const Addr *const addresses[] = {peer};
+    const Addr any = {.kind = peer->kind};
     EndpointConfig config;
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
@@ -95,12 +96,12 @@ static int open_port(ToolClient *c, const ToolOptions *o, char *error)
     if (res < 0)
         return res;
     config.role = ROLE_TOOL;
-    config.sessions_max = 1;
+    config.sessions_max = sessions;
     config.half_open_max = 0;
     os_random(NULL, &config.self, sizeof config.self);
     res = transport_udp_open(&any, NULL, &t); /* who only asks may leave the address to the route */
     if (res == 0) {
-        res = port_open(&c->port, t, &port, &port_ops, c);
+        res = port_open(p, t, &port, ops, ctx);
         if (res < 0)
             t = transport_close(t);
     }
@@ -120,7 +121,7 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
                        "[dodo] manager in the config file");
         return -EINVAL;
     }
-    int res = open_port(c, o, error);
+    int res = tool_port_open(&c->port, o, peer, 1, &port_ops, c, error);
     if (res < 0)
         return res;
     numbers_init(&c->ids, 1);

@@ -29,6 +29,10 @@ typedef struct ToolClient {
     uint64_t up_ns; /* when the session came up; 0: it has not */
 } ToolClient;
 
+/* A port of a tool's, for up to @sessions sessions that it begins, with @peer among the peers. 0;
+ * -errno, and @error says what to fix. */
+int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned sessions,
+                   const PortOps *ops, void *ctx, char error[CONFIG_ERROR_MAX]);
 /* Connects to @peer; returns when the session is up. 0; -errno, and @error says what to fix. */
 int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
                      char error[CONFIG_ERROR_MAX]);

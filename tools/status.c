@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo status: the hosts that lend memory, what they hold, and what they served. */
-#include <errno.h>
-#include <glib.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +7,8 @@
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/start.h"
-#include "tools/client.h"
+#include "tools/cluster_status.h"
 #include "tools/command.h"
-
-enum { HOSTS_MAX = 1 << 20 }; /* more than any cluster has: a manager that never ends its list */
 
 static const ConfigKey keys[] = {
     {NULL, "json", "Print JSON", NULL, offsetof(ToolOptions, json), CONFIG_BOOL},
@@ -25,47 +21,15 @@ static const ConfigProgram program = {
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };
 
-typedef struct Report {
-    GArray *hosts;      /* of HostStatus */
-    OpStatusReply last; /* its counts are the newest */
-} Report;
-
-static const char *state_text(unsigned state)
-{
-    static const char *const texts[HOST_STATE_MAX] = {[HOST_IDLE] = "idle",
-                                                      [HOST_LEAVING] = "leaving",
-                                                      [HOST_SILENT] = "silent",
-                                                      [HOST_BUSY] = "busy"};
-    return state < HOST_STATE_MAX ? texts[state] : "unknown";
-}
-
-/* The next page. 0 when there are more, 1 after the last, -errno. */
-static int fetch_page(ToolClient *c, Report *r, char *error)
-{
-    const OpStatus ask = {.cursor = r->last.next};
-    uint8_t body[WIRE_BODY_MAX];
-    int res = tool_client_ask(c, OP_STATUS, body, wire_status_encode(&ask, body), error);
-    if (res < 0)
-        return res;
-    if (wire_status_reply_decode(c->request.answer, c->request.answer_len, &r->last) != 0 ||
-        r->hosts->len > HOSTS_MAX) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that a manager?");
-        return -EPROTO;
-    }
-    g_array_append_vals(r->hosts, r->last.hosts, r->last.count);
-    return r->last.next == 0;
-}
-
-static int fetch(const ToolOptions *o, Report *r, char *error)
+static int fetch(const ToolOptions *o, ClusterStatus *r, char *error)
 {
     ToolClient c;
     int res = tool_client_open(&c, o, &o->common.manager, error);
     if (res < 0)
         return res;
-    while (res == 0)
-        res = fetch_page(&c, r, error);
+    res = cluster_status_fetch(r, &c, error);
     tool_client_close(&c);
-    return res < 0 ? res : 0;
+    return res;
 }
 
 /* Printable ASCII, as the decoder saw to. */
@@ -82,7 +46,7 @@ static void print_string(const char *text)
 
 /* Addresses and states have no character that JSON would want escaped. The epoch is a string:
  * many readers of JSON keep only 53 bits of a number. */
-static void print_json(const Report *r, const Addr *manager)
+static void print_json(const ClusterStatus *r, const Addr *manager)
 {
     char text[ADDR_TEXT_MAX];
     (void)fputs("{\"hosts\":[", stdout);
@@ -92,7 +56,7 @@ static void print_json(const Report *r, const Addr *manager)
                "\"pool_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64
                ",\"largest_free_bytes\":%" PRIu64 ",\"regions\":%" PRIu64 ",\"read_bytes\":%" PRIu64
                ",\"write_bytes\":%" PRIu64 ",\"reason\":",
-               i ? "," : "", addr_format(&h->address, text, sizeof text), state_text(h->state),
+               i ? "," : "", addr_format(&h->address, text, sizeof text), host_state_text(h->state),
                h->epoch, h->pool_bytes, h->free_bytes, h->largest_free_bytes, h->regions,
                h->read_bytes, h->write_bytes);
         print_string(h->reason.text);
@@ -104,7 +68,7 @@ static void print_json(const Report *r, const Addr *manager)
            r->last.uptime_ms);
 }
 
-static void print_table(const Report *r, const Addr *manager)
+static void print_table(const ClusterStatus *r, const Addr *manager)
 {
     char text[ADDR_TEXT_MAX], size[5][32];
     printf("manager %s, up %s: %u hosts, %" PRIu64 " regions, %" PRIu64 " clients\n",
@@ -118,7 +82,7 @@ static void print_table(const Report *r, const Addr *manager)
         const HostStatus *h = &g_array_index(r->hosts, HostStatus, i);
         if (h->state == HOST_BUSY) {
             printf("%-24s %-8s %s\n", addr_format(&h->address, text, sizeof text),
-                   state_text(h->state), h->reason.text);
+                   host_state_text(h->state), h->reason.text);
             continue;
         }
         const uint64_t bytes[5] = {h->pool_bytes, h->free_bytes, h->largest_free_bytes,
@@ -126,8 +90,8 @@ static void print_table(const Report *r, const Addr *manager)
         for (unsigned k = 0; k < 5; k++)
             (void)format_size(bytes[k], size[k], sizeof size[k]);
         printf("%-24s %-8s %10s %10s %10s %9" PRIu64 " %10s %10s\n",
-               addr_format(&h->address, text, sizeof text), state_text(h->state), size[0], size[1],
-               size[2], h->regions, size[3], size[4]);
+               addr_format(&h->address, text, sizeof text), host_state_text(h->state), size[0],
+               size[1], size[2], h->regions, size[3], size[4]);
     }
 }
 
@@ -135,8 +99,9 @@ static int run(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
     ToolOptions o;
-    Report r = {.hosts = g_array_new(FALSE, FALSE, sizeof(HostStatus))};
+    ClusterStatus r;
     int status = EXIT_SUCCESS;
+    cluster_status_init(&r);
     tool_options_init(&o);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     if (outcome != CONFIG_OK)
@@ -146,7 +111,7 @@ static int run(int argc, char **argv)
     else
         (o.json ? print_json : print_table)(&r, &o.common.manager);
     config_clear(&program, &o);
-    g_array_unref(r.hosts);
+    cluster_status_deinit(&r);
     return status;
 }
 

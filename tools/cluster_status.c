@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/cluster_status.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { HOSTS_MAX = 1 << 20 }; /* more than any cluster has: a manager that never ends its list */
+
+const char *host_state_text(unsigned state)
+{
+    static const char *const texts[HOST_STATE_MAX] = {[HOST_IDLE] = "idle",
+                                                      [HOST_LEAVING] = "leaving",
+                                                      [HOST_SILENT] = "silent",
+                                                      [HOST_BUSY] = "busy"};
+    return state < HOST_STATE_MAX ? texts[state] : "unknown";
+}
+
+void cluster_status_init(ClusterStatus *s)
+{
+    *s = (ClusterStatus){.hosts = g_array_new(FALSE, FALSE, sizeof(HostStatus))};
+}
+
+void cluster_status_deinit(ClusterStatus *s)
+{
+    g_array_unref(s->hosts);
+}
+
+/* The next page. 0 when there are more, 1 after the last, -errno. */
+static int fetch_page(ClusterStatus *s, ToolClient *c, char *error)
+{
+    const OpStatus ask = {.cursor = s->last.next};
+    uint8_t body[WIRE_BODY_MAX];
+    int res = tool_client_ask(c, OP_STATUS, body, wire_status_encode(&ask, body), error);
+    if (res < 0)
+        return res;
+    if (wire_status_reply_decode(c->request.answer, c->request.answer_len, &s->last) != 0 ||
+        s->hosts->len > HOSTS_MAX) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "the answer made no sense: is that a manager?");
+        return -EPROTO;
+    }
+    g_array_append_vals(s->hosts, s->last.hosts, s->last.count);
+    return s->last.next == 0;
+}
+
+int cluster_status_fetch(ClusterStatus *s, ToolClient *manager, char error[CONFIG_ERROR_MAX])
+{
+    int res = 0;
+    g_array_set_size(s->hosts, 0);
+    s->last = (OpStatusReply){.next = 0};
+    while (res == 0)
+        res = fetch_page(s, manager, error);
+    return res < 0 ? res : 0;
+}

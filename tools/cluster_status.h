@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The cluster as its manager sees it, page by page. */
+#ifndef DODO_TOOLS_CLUSTER_STATUS_H
+#define DODO_TOOLS_CLUSTER_STATUS_H
+
+#include <glib.h>
+
+#include "tools/client.h"
+
+typedef struct ClusterStatus {
+    GArray *hosts;      /* of HostStatus */
+    OpStatusReply last; /* its counts are the newest */
+} ClusterStatus;
+
+void cluster_status_init(ClusterStatus *s);
+void cluster_status_deinit(ClusterStatus *s);
+/* All of it, again. 0; -errno, and @error says what to fix. */
+int cluster_status_fetch(ClusterStatus *s, ToolClient *manager, char error[CONFIG_ERROR_MAX]);
+/* "idle" */
+const char *host_state_text(unsigned state);
+
+#endif
