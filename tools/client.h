@@ -12,7 +12,7 @@ typedef struct ToolOptions {
     CommonOptions common; /* first */
     uint64_t timeout_ns;
     uint64_t count; /* ping */
-    bool json;      /* status */
+    bool json;      /* status, check */
 } ToolOptions;
 extern const ConfigTable tool_timeout; /* --timeout */
 void tool_options_init(ToolOptions *o);

@@ -11,6 +11,7 @@ typedef struct Command {
 } Command;
 
 extern const Command command_status;
+extern const Command command_check;
 extern const Command command_explain;
 extern const Command command_ping;
 extern const Command command_keygen;

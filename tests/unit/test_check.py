@@ -1,0 +1,170 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_check.py CMD IMD DODO: dodo check on a cluster of real daemons, in order and out of it."""
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+CMD, IMD, DODO = sys.argv[1:4]
+PATIENCE = 150  # seconds that anything may take, on a busy machine too
+CHECKS = ['config', 'key', 'manager', 'hosts', 'memlock', 'buffers']
+
+
+class Check(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix='dodo-check.')
+        self.running = []
+        self.config, self.key = os.path.join(self.work, 'dodo.conf'), os.path.join(self.work, 'key')
+        for name in ('DODO_MANAGER', 'DODO_KEY', 'DODO_INSECURE', 'DODO_LOG'):
+            os.environ.pop(name, None)
+        os.environ.update(DODO_CONFIG=self.config, XDG_STATE_HOME=self.work)
+        subprocess.run([DODO, 'keygen', self.key], check=True)
+        self.set_up('')
+        self.manager = self.start('cmd', r'cmd ready: listen=(\S+)', CMD, '--listen', '127.0.0.1:0')
+        self.set_up('manager = %s\n' % self.manager)
+        self.host = self.start('imd', r'imd ready: listen=(\S+)', IMD, '--listen', '127.0.0.1:0', '--pool', '16M')
+        self.wait('imd', r'(joined)')
+
+    def tearDown(self):
+        for process in self.running:
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.work)
+
+    def set_up(self, manager, more=''):
+        with open(self.config, 'w', encoding='utf-8') as f:
+            f.write('[dodo]\nkey = %s\n%s%s' % (self.key, manager, more))
+
+    def start(self, name, ready, *command):
+        with open(os.path.join(self.work, name + '.log'), 'wb') as log:
+            self.running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+        return self.wait(name, ready)
+
+    def wait(self, name, pattern):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            with open(os.path.join(self.work, name + '.log'), encoding='utf-8') as f:
+                text = f.read()
+            found = re.search(pattern, text)
+            if found:
+                return found.group(1)
+            select.select([], [], [], 0.02)
+        self.fail(text)
+
+    def check(self, status, *words, timeout='%ds' % PATIENCE):
+        """name -> [(state, text)] of what is printed; neither stream has a key in it."""
+        run = subprocess.run([DODO, 'check', '--timeout', timeout, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             check=False, timeout=PATIENCE * 2)
+        out, err = run.stdout.decode(), run.stderr.decode()
+        self.assertEqual(run.returncode, status, out + err)
+        self.assertNotRegex(out + err, '[0-9a-f]{17}')
+        if '--json' in words:
+            told = json.loads(out)
+            lines = [(c['check'], c['state'], c['text']) for c in told['checks']]
+            self.assertEqual(told['faults'], sum(c[1] == 'fault' for c in lines))
+        else:
+            lines = [re.fullmatch(r'(\w+) +(\w+) +(.+)', line).groups() for line in out.splitlines()]
+        self.assertEqual(status, int(any(c[1] == 'fault' for c in lines)), out + err)
+        found = {}
+        for name, state, text in lines:
+            found.setdefault(name, []).append((state, text))
+        self.assertEqual(list(found), CHECKS)
+        return found
+
+    def assert_fault(self, told, name, text, others=()):
+        """One fault, and this."""
+        self.assertEqual([c for n in CHECKS for c in told[n] if c[0] == 'fault' and n not in others], told[name])
+        self.assertEqual(len(told[name]), 1)
+        self.assertIn(text, told[name][0][1])
+
+    def test_in_order(self):
+        for words in ((), ('--json',)):
+            told = self.check(0, *words)
+            self.assertEqual(told['config'], [('ok', self.config)])
+            self.assertRegex(told['key'][0][1], r'%s: mode 0600, \w+:\w+, fingerprint [0-9a-f]{8}$' % self.key)
+            self.assertRegex(told['manager'][0][1], r'%s answers in \S+, with the same key, up ' % self.manager)
+            self.assertEqual(told['hosts'], [('ok', '1 known, all in order')])
+
+    def test_two_keys(self):
+        first = self.check(0)['key'][0][1]
+        os.rename(self.key, self.key + '.old')
+        subprocess.run([DODO, 'keygen', self.key], check=True)
+        with open(self.key, 'a', encoding='utf-8') as f, open(self.key + '.old', encoding='utf-8') as old:
+            f.write(old.read())
+        both = self.check(0)['key'][0][1]  # the daemons have the old one still
+        prints = re.findall('fingerprint ([0-9a-f]{8}), and ([0-9a-f]{8}), which is being replaced$', both)[0]
+        self.assertEqual(prints[1], first[-8:])
+        self.assertNotEqual(prints[0], prints[1])
+
+    def test_another_key(self):
+        os.unlink(self.key)
+        subprocess.run([DODO, 'keygen', self.key], check=True)
+        told = self.check(1, timeout='300ms')
+        self.assert_fault(told, 'manager', 'does not answer within 300ms: is the daemon running there, with the same key')
+        self.assertEqual(told['hosts'][0][0], 'unknown')
+
+    def test_key_files(self):
+        os.chmod(self.key, 0o604)
+        told = self.check(1)
+        self.assert_fault(told, 'key', 'readable by others; run chmod o-rwx ' + self.key)
+        self.assertEqual(told['manager'][0][0], 'unknown')
+        os.unlink(self.key)
+        self.assert_fault(self.check(1), 'key', 'make it with: dodo keygen ' + self.key)
+
+    def test_configuration(self):
+        self.set_up('manager = %s\n' % self.manager, '[imd]\nbeat = 1s\npol = 3G\n')
+        told = self.check(1, '--json')
+        self.assert_fault(told, 'config', '%s:6: unknown key "pol" in [imd]; see dodo.conf(5)' % self.config)
+        self.set_up('manager = %s\n' % self.manager, '[rmd]\nlisten = 127.0.0.1\n[imd]\npopulate = yes\n')
+        self.assert_fault(self.check(1), 'config', '[imd] populate is for hosts without an owner')
+        self.set_up('manager = %s\n' % self.manager, '[imd]\npopulate = yes\n')
+        self.check(0)
+        odd = os.path.join(self.work, 'none "of\\ this\tname')
+        self.assert_fault(self.check(1, '--json', '--config', odd), 'config', odd + ': No such file', ('manager',))
+
+    def test_buffers(self):
+        self.set_up('manager = %s\n' % self.manager, '[client]\nreceive_buffer = 1G\n')
+        told = self.check(1)
+        self.assert_fault(told, 'buffers', '[client] receive_buffer is 1 GiB, but sockets get')
+        self.assertIn('net.core.rmem_max=1073741824', told['buffers'][0][1])
+
+    def test_no_manager(self):
+        self.set_up('')
+        self.assert_fault(self.check(1), 'manager', 'none is set')
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as deaf:
+            deaf.bind(('127.0.0.1', 0))
+            told = self.check(1, '--manager', '127.0.0.1:%d' % deaf.getsockname()[1], timeout='300ms')
+        self.assert_fault(told, 'manager', 'does not answer within 300ms')
+        told = self.check(1, '--manager', self.host)
+        self.assert_fault(told, 'manager', self.host + ' is another daemon, not the manager')
+
+    def test_a_host_that_does_not_answer(self):
+        self.running[1].send_signal(signal.SIGSTOP)
+        told = self.check(1, timeout='2s')
+        self.assert_fault(told, 'hosts', self.host + ' answers the manager, but not this host')
+        self.running[1].send_signal(signal.SIGCONT)
+        self.assertEqual(self.check(0)['hosts'], [('ok', '1 known, all in order')])
+
+    def test_no_host(self):
+        self.running[1].terminate()
+        self.assertEqual(self.running[1].wait(PATIENCE), 0)  # the manager remembers it for a while
+        self.assertEqual(self.check(0)['hosts'], [('note', 'the manager knows none: no memory is lent')])
+
+    def test_command_line(self):
+        for words in (['--nonsense'], ['word'], ['--timeout', 'soon'], ['--manager', 'localhost']):
+            run = subprocess.run([DODO, 'check', *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            self.assertEqual((run.returncode, run.stdout), (2, b''), words)
+            self.assertIn(b'dodo check: ', run.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1], verbosity=2)
