@@ -53,7 +53,9 @@ static void judge_config(Judge *j)
 static void judge_no_key(Judge *j)
 {
     const CheckFacts *f = j->facts;
-    if (f->key.insecure)
+    if (*f->config_error) /* it is read up to there */
+        say(j, CHECK_UNKNOWN, "not known: the configuration is at fault");
+    else if (f->key.insecure)
         say(j, CHECK_NOTE,
             "none (insecure): everyone on the network may read and write guests' data");
     else if (f->manager.address.kind == ADDR_NONE || addr_is_loopback(&f->manager.address))
@@ -87,13 +89,13 @@ static void judge_manager(Judge *j)
     const CheckManager *m = &j->facts->manager;
     char text[ADDR_TEXT_MAX], hello[32], uptime[32];
     j->what = "manager";
-    if (m->address.kind == ADDR_NONE) {
+    if (m->address.kind == ADDR_NONE && *j->facts->config_error)
+        say(j, CHECK_UNKNOWN, "not known: the configuration is at fault");
+    else if (m->address.kind == ADDR_NONE)
         say(j, CHECK_FAULT,
             "none is set: write [dodo] manager in the config file, set DODO_MANAGER, or give "
             "--manager ADDR:PORT");
-        return;
-    }
-    if (!m->asked)
+    else if (!m->asked)
         say(j, CHECK_UNKNOWN, "not asked: the key is not usable");
     else if (*m->error)
         say(j, CHECK_FAULT, "%s", m->error);

@@ -104,6 +104,21 @@ TEST(config__is_read)
     assert_no_fault("config ok /etc/dodo/dodo.conf is not there: ");
     (void)strcpy(f.config_error, "/etc/dodo/dodo.conf:3: unknown key");
     assert_fault("config fault /etc/dodo/dodo.conf:3: unknown key\n");
+    assert_non_null(strstr(said.text, "key ok /etc/dodo/key: "));
+    assert_non_null(strstr(said.text, "manager ok 10.0.0.1:7700 answers in "));
+}
+
+/* What may come after the fault is not said to be missing. */
+TEST(config__is_read_up_to_its_fault)
+{
+    well();
+    (void)strcpy(f.config_error, "/etc/dodo/dodo.conf:3: unknown key");
+    f.key = (CheckKey){.path = NULL};
+    f.manager = (CheckManager){.address = {.kind = ADDR_NONE}};
+    assert_fault("config fault /etc/dodo/dodo.conf:3: unknown key\n");
+    assert_non_null(strstr(said.text, "key unknown not known: the configuration is at fault\n"));
+    assert_non_null(strstr(said.text, "manager unknown not known: the configuration is at"));
+    assert_non_null(strstr(said.text, "hosts unknown not known without a manager\n"));
 }
 
 TEST(key__is_private_and_there)
