@@ -315,10 +315,11 @@ static int serve(MetricsHttp *m, struct event_base *base, int fd)
     return 0;
 }
 
-/* What a stranger sends is no event of ours. */
+/* What a stranger sends is no event of ours; after an error libevent ends the program. */
 static void on_libevent_log(int severity, const char *text)
 {
-    log_event(LOG_LEVEL_DEBUG, "libevent", "text=\"%s\"", text);
+    log_event(severity == EVENT_LOG_ERR ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG, "libevent",
+              "text=\"%s\"", text);
 }
 
 static int open_all(MetricsHttp *m, struct event_base *base, const MetricsOptions *o, char *error)

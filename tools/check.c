@@ -68,11 +68,11 @@ static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error
     return 0;
 }
 
-/* The error that a tool would report may be there already; rmd sees more. */
+/* The error that a tool would report may be there already; others read more of the file. */
 static void look_at_config(CheckFacts *f, Parts *p)
 {
     f->config_found = access(f->config, F_OK) == 0;
-    if (!f->config_found || *f->config_error)
+    if (!f->config_found)
         return;
     (void)conf_file_read(f->config, CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT, on_value, p,
                          f->config_error, sizeof f->config_error);

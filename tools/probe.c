@@ -39,6 +39,7 @@ static void wait_for_answers(Prober *p, uint64_t until_ns)
     }
 }
 
+/* All have room in the table, so that none ends before it is forgotten here. */
 static void probe_some(Prober *p, const ToolOptions *o, Probe *probes, size_t count)
 {
     Session *sessions[PROBES_AT_ONCE];

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import resource
 import select
 import shutil
 import signal
@@ -113,6 +114,8 @@ class Check(unittest.TestCase):
         self.assertEqual(told['hosts'][0][0], 'unknown')
 
     def test_key_files(self):
+        os.chmod(self.key, 0o640)
+        self.assertIn(': mode 0640, ', self.check(0)['key'][0][1])
         os.chmod(self.key, 0o604)
         told = self.check(1)
         self.assert_fault(told, 'key', 'readable by others; run chmod o-rwx ' + self.key)
@@ -133,11 +136,32 @@ class Check(unittest.TestCase):
         self.assert_fault(told, 'config', odd + ': No such file')
         self.assertEqual([told[name][0][0] for name in ('key', 'manager', 'hosts')], ['unknown'] * 3)
 
+    def test_environment(self):
+        self.addCleanup(os.environ.pop, 'DODO_MANAGER')
+        os.environ['DODO_MANAGER'] = 'localhost'
+        self.assert_fault(self.check(1), 'config', 'DODO_MANAGER=localhost: expected a numeric address')
+
     def test_buffers(self):
-        self.set_up('manager = %s\n' % self.manager, '[client]\nreceive_buffer = 1G\n')
-        told = self.check(1)
-        self.assert_fault(told, 'buffers', '[client] receive_buffer is 1 GiB, but sockets get')
-        self.assertIn('net.core.rmem_max=1073741824', told['buffers'][0][1])
+        """Of those who are set up here; each of them may ask for most."""
+        for group, more in (('client', ''), ('imd', 'listen = 127.0.0.1\n'), ('cmd', 'listen = 127.0.0.1\n')):
+            self.set_up('manager = %s\n' % self.manager, '[%s]\n%sreceive_buffer = 1G\n' % (group, more))
+            told = self.check(1)
+            self.assert_fault(told, 'buffers', '[%s] receive_buffer is 1 GiB, but sockets get' % group)
+            self.assertIn('net.core.rmem_max=1073741824', told['buffers'][0][1])
+        self.set_up('manager = %s\n' % self.manager, '[imd]\nreceive_buffer = 1G\n')
+        self.check(0)
+
+    def test_memlock(self):
+        limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_MEMLOCK, limit)
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, limit[1]))
+        self.set_up('manager = %s\n' % self.manager, '[imd]\npool = 64M\n')
+        self.assertEqual(self.check(0)['memlock'], [('ok', 'no pool of an imd is set here')])
+        self.set_up('manager = %s\n' % self.manager, '[imd]\nlisten = 127.0.0.1\npool = 64M\n')
+        if os.geteuid() == 0:
+            self.assertEqual(self.check(0)['memlock'], [('ok', 'a pool of 64 MiB can be locked')])
+        else:
+            self.assert_fault(self.check(1), 'memlock', 'cannot lock its pool of 64 MiB, only 64 KiB')
 
     def test_no_manager(self):
         self.set_up('')

@@ -229,6 +229,16 @@ class Metrics(unittest.TestCase):
         self.assertEqual(ask(at, body='x' * 2000, headers={'Content-Length': '2000'})[0], 413)
         self.assertEqual(ask(at, headers={'X-Long': 'x' * 5000})[0], 400)
 
+    def test_ip6(self):
+        try:
+            with socket.socket(socket.AF_INET6) as s:
+                s.bind(('::1', 0))
+        except OSError:
+            self.skipTest('no IPv6 here')
+        at = self.start_cmd('[::1]:0').metrics()
+        self.assertEqual(at[0], '::1')
+        self.assertEqual(scrape(at)['dodo_cmd_clients', None], 0)
+
     # ---- who may ask -----------------------------------------------------------------------------------------------
 
     def test_a_token(self):
