@@ -13,6 +13,7 @@ typedef struct ToolOptions {
     uint64_t timeout_ns;
     uint64_t count; /* ping */
     bool json;      /* status, check */
+    bool once;      /* top */
 } ToolOptions;
 extern const ConfigTable tool_timeout; /* --timeout */
 void tool_options_init(ToolOptions *o);

@@ -6,15 +6,6 @@
 
 enum { HOSTS_MAX = 1 << 20 }; /* more than any cluster has: a manager that never ends its list */
 
-const char *host_state_text(unsigned state)
-{
-    static const char *const texts[HOST_STATE_MAX] = {[HOST_IDLE] = "idle",
-                                                      [HOST_LEAVING] = "leaving",
-                                                      [HOST_SILENT] = "silent",
-                                                      [HOST_BUSY] = "busy"};
-    return state < HOST_STATE_MAX ? texts[state] : "unknown";
-}
-
 void cluster_status_init(ClusterStatus *s)
 {
     *s = (ClusterStatus){.hosts = g_array_new(FALSE, FALSE, sizeof(HostStatus))};

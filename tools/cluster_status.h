@@ -16,7 +16,5 @@ void cluster_status_init(ClusterStatus *s);
 void cluster_status_deinit(ClusterStatus *s);
 /* All of it, again. 0; -errno, and @error says what to fix. */
 int cluster_status_fetch(ClusterStatus *s, ToolClient *manager, char error[CONFIG_ERROR_MAX]);
-/* "idle" */
-const char *host_state_text(unsigned state);
 
 #endif

@@ -219,6 +219,7 @@ class Metrics(unittest.TestCase):
         status, headers, body = ask(at, 'HEAD')
         self.assertEqual((status, body), (200, ''))
         self.assertAlmostEqual(int(headers['Content-Length']), len(text), delta=20)
+        self.assertTrue(sent(at, b'HEAD /metrics HTTP/1.1\r\n\r\n').endswith(b'\r\n\r\n'))
         self.assertEqual(ask(at, path='/metrics?a=b')[0], 200)
         for path in ('/', '/metrics/', '/metric', '/metrics%20', '//metrics', '/../metrics'):
             self.assertEqual(ask(at, path=path)[0], 404, path)
