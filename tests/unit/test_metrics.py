@@ -248,7 +248,7 @@ class Metrics(unittest.TestCase):
         self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % path)
         at = self.start_cmd().metrics()
         for said in ({}, {'Authorization': 'Bearer '}, {'Authorization': 'Bearer ' + token[:-1]},
-                     {'Authorization': 'Bearer %sx' % token}, {'Authorization': 'Basic ' + token},
+                     {'Authorization': 'Bearer %sx' % token}, {'Authorization': 'Digest ' + token},
                      {'Authorization': token}, {'Authorization': 'Bearer ' + 'x' * 1000}):
             for path in ('/metrics', '/other'):
                 status, headers, text = ask(at, path=path, headers=said)
