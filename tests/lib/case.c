@@ -62,6 +62,28 @@ static const char *unknown(char **wanted)
     return NULL;
 }
 
+/* *@state: the case. Those with a state or a fixture of their own are not looked at. */
+static void run_and_count(void **state)
+{
+    CMUnitTestFunction test = ((const struct CMUnitTest *)*state)->test_func;
+    long before = case_heap_blocks();
+    *state = NULL;
+    test(state);
+    long left = case_heap_blocks() - before;
+    if (left > 0)
+        fail_msg("%ld blocks of the heap are left", left);
+}
+
+static struct CMUnitTest counting(struct CMUnitTest *test)
+{
+    struct CMUnitTest ret = *test;
+    if (!case_heap_blocks || test->setup_func || test->teardown_func || test->initial_state)
+        return ret;
+    ret.test_func = run_and_count;
+    ret.initial_state = test;
+    return ret;
+}
+
 int cases_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
     char *by_default[] = {getenv("TEST_CASE"), NULL};
@@ -77,7 +99,7 @@ int cases_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
         return EXIT_USAGE;
     for (size_t i = 0; i < cases_count; i++)
         if (!*wanted || is_chosen(cases[i].test.name, wanted))
-            chosen[count++] = cases[i].test;
+            chosen[count++] = counting(&cases[i].test);
     return _cmocka_run_group_tests("tests", chosen, count, set_up, tear_down);
 }
 

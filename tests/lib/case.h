@@ -27,6 +27,10 @@
     static void name(void **state)
 #define TEST(name) TEST_WITH(name, NULL, NULL)
 
+/* Defined where heap_count.c is linked: then a case that leaves a block of the heap behind fails.
+ */
+__attribute__((weak)) long case_heap_blocks(void);
+
 void case_add(unsigned line, struct CMUnitTest test);
 /* Leaves a case out, aloud, where what it needs is not available: scripts/lib/count-tests counts it
  * as skipped. (cmocka's skip() of a single case counts as a failure for meson.) */
