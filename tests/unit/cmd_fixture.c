@@ -16,6 +16,7 @@ static void rig_message(void *ctx, Session *session, uint8_t type, const uint8_t
                         size_t len)
 {
     Rig *rig = ctx;
+    assert_non_null(session);
     if (rig->count == rig->room) {
         rig->room = rig->room ? 2 * rig->room : 256;
         rig->log = realloc(rig->log, rig->room * sizeof *rig->log);
@@ -32,6 +33,10 @@ static void rig_event(void *ctx, const ManagerEvent *e)
 {
     Rig *rig = ctx;
     size_t n = strlen(rig->events);
+    assert_int_not_equal(e->id, 0);
+    if (strncmp(e->what, "host_", 5) == 0 || strcmp(e->what, "client_came") == 0)
+        assert_int_not_equal(e->address.kind, ADDR_NONE);
+    assert_int_equal(e->why[0] != '\0', strcmp(e->what, "host_lost") == 0);
     (void)snprintf(rig->events + n, sizeof rig->events - n, "%s(%u) ", e->what,
                    (unsigned)e->regions);
 }
@@ -298,6 +303,8 @@ static void rig_reply_to_peer(Rig *rig, const Sent *s)
         if (s->to != &imd->session || imd->deaf)
             continue;
         numbers_end(&imd->ids, reply.id);
+        assert_int_equal(reply.body_len > 0,
+                         (reply.op == OP_BEAT || reply.op == OP_JOIN) && reply.status == STATUS_OK);
         if ((reply.op == OP_BEAT || reply.op == OP_JOIN) && reply.status == STATUS_OK) {
             assert_int_equal(wire_beat_reply_decode(reply.body, reply.body_len, &beat), 0);
             imd->last_flags = beat.flags;

@@ -146,6 +146,7 @@ static uint16_t imd_free_op(FakeImd *imd, const WireRequest *request)
 {
     OpFree op;
     assert_int_equal(wire_free_decode(request->body, request->body_len, &op), 0);
+    assert_int_equal(op.epoch, imd->session.peer_epoch);
     RegionListing *l = imd_region(imd, op.region);
     if (!l)
         return STATUS_GONE;
@@ -157,6 +158,7 @@ static uint16_t imd_release(FakeImd *imd, const WireRequest *request)
 {
     OpRelease op;
     assert_int_equal(wire_release_decode(request->body, request->body_len, &op), 0);
+    assert_int_equal(op.address.epoch, imd->session.peer_epoch);
     RegionListing *l = imd_region(imd, op.address.region);
     if (!l || l->address.opening != op.address.opening ||
         !id128_equal(&l->address.capability, &op.address.capability))
@@ -171,6 +173,8 @@ static uint16_t imd_reopen(FakeImd *imd, const WireRequest *request, OpAllocRepl
 {
     OpReopen op;
     assert_int_equal(wire_reopen_decode(request->body, request->body_len, &op), 0);
+    assert_int_equal(op.epoch, imd->session.peer_epoch);
+    assert_true(op.flags & REGION_RETAIN);
     RegionListing *l = imd_region(imd, op.region);
     if (!l || !(l->flags & REGION_RELEASED) || l->address.opening != op.opening)
         return STATUS_GONE;

@@ -22,7 +22,11 @@ TEST(input__role_decides)
     for (uint16_t op = 0; op < OPS_MAX; op++) {
         for (uint8_t role = 0; role <= ROLE_MAX; role++) {
             Rig *rig = rig_new();
-            Session s = {.peer_role = role, .peer_id = {{1}}, .peer_epoch = 5, .up = true};
+            Session s = {.peer = addr_sim(1, 5000),
+                         .peer_role = role,
+                         .peer_id = {{1}},
+                         .peer_epoch = 5,
+                         .up = true};
             Numbers ids;
             bool may = false;
             numbers_init(&ids, 1);
@@ -546,6 +550,7 @@ TEST(events__name_who_comes_and_goes)
                         "host_joined(0) host_joined(0) client_came(0) client_came(0) ");
     rig->events[0] = '\0';
     (void)client_request(rig, c, OP_LEAVE, body, 0);
+    (void)client_request(rig, c, OP_LEAVE, body, 0);
     assert_string_equal(rig->events, "client_left(2) ");
     rig->events[0] = '\0';
     dies->dead = c->dead = true;
@@ -559,5 +564,9 @@ TEST(events__name_who_comes_and_goes)
     imd_part(rig, other);
     imd_part(rig, other);
     assert_string_equal(rig->events, "host_left(0) ");
+    other->dead = true;
+    rig_live(rig, 100);
+    assert_string_equal(rig->events, "host_left(0) "); /* nor a host that has left */
+    assert_int_equal(rig_stats(rig).hosts, 0);
     rig_free(rig);
 }

@@ -48,3 +48,14 @@ TEST(directories__are_reported_once_a_second)
     assert_true(journal_report(&j, &s, NOW_NS + NS_PER_S));
     assert_int_equal(journal_deadline(&j), TIME_NEVER);
 }
+
+TEST(directories__each_count_is_news)
+{
+    static const ManagerStats changed[] = {
+        {.hosts = 1}, {.lost_hosts = 1}, {.reclaimed_clients = 1}, {.reclaimed_regions = 1}};
+    for (size_t i = 0; i < sizeof changed / sizeof changed[0]; i++) {
+        Journal j = {0};
+        assert_true(journal_report(&j, &changed[i], NOW_NS));
+        assert_false(journal_report(&j, &changed[i], NOW_NS + NS_PER_S));
+    }
+}

@@ -91,6 +91,26 @@ TEST(busy__an_open_under_way_goes_on)
     rig_free(rig);
 }
 
+/* A monitor that says that it lends is no obstacle, nor does our own pause make it forgotten. */
+TEST(lending__its_imd_is_welcome)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_new(rig, 64 * KIB);
+    FakeRmd rmd = rmd_of(imd);
+    OpHost known;
+    tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "idle");
+    uint64_t id = imd_join(rig, imd);
+    assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
+    rig->now_ns += 1000 * NS_PER_S;
+    manager_expire(rig->m, rig->now_ns);
+    rig_wait(rig, 20 * NS_PER_S);
+    assert_true(manager_owner(rig->m, &rmd.session.peer, &known));
+    assert_int_equal(known.lendable_bytes, 77);
+    rig_wait(rig, 20 * NS_PER_S);
+    assert_false(manager_owner(rig->m, &rmd.session.peer, &known));
+    rig_free(rig);
+}
+
 TEST(busy__only_on_its_own_host)
 {
     Rig *rig = rig_new();

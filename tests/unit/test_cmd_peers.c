@@ -91,7 +91,7 @@ TEST(reply__of_another_identity_is_none)
     rig_free(rig);
 }
 
-/* A host that goes with its line full: whoever waits is answered, nothing more is asked of it. */
+/* A host that goes with its line full: each that waits is answered, nothing more is asked of it. */
 static void goes_with_a_full_line(bool says_so)
 {
     enum { COUNT = NUMBERS_WINDOW + 20 };
@@ -202,7 +202,7 @@ TEST(duplicate__moves_no_other_reply)
     rig_free(rig);
 }
 
-/* One that left is known for as long as there is room, whoever else comes. */
+/* One that left is known for as long as there is room, even if others come. */
 TEST(leave__is_remembered_while_there_is_room)
 {
     Rig *rig = rig_new();
