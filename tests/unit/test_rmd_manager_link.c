@@ -210,3 +210,34 @@ TEST(manager__that_refuses_is_named)
     assert_int_equal(h.news[LINK_REFUSES], 1);
     end(&h);
 }
+
+/* A manager that never answers is complained of, soon and then now and then; so that the deadline
+ * says when. */
+TEST(manager__that_never_answers_is_complained_of)
+{
+    Heard h;
+    begin(&h);
+    uint64_t start = h.now_ns;
+    h.l.tell_ns = h.l.request.send_ns = h.l.request.give_up_ns =
+        TIME_NEVER; /* nothing else is due */
+    h.l.contact.due_ns = TIME_NEVER;
+    assert_int_equal(manager_link_deadline(&h.l), start + 3 * NS_PER_S);
+    elapse(&h, 4 * NS_PER_S, false);
+    assert_int_equal(h.news[LINK_UNHEARD], 1);
+    assert_int_equal(manager_link_deadline(&h.l), start + 63 * NS_PER_S);
+    end(&h);
+}
+
+/* What answers at the manager's address may be no manager. */
+TEST(manager__that_is_none_is_named_and_not_told)
+{
+    Heard h;
+    begin(&h);
+    h.l.contact.session->peer_role = ROLE_IMD;
+    manager_link_up(&h.l, h.l.contact.session, h.now_ns);
+    assert_int_equal(h.news[LINK_NO_MANAGER], 1);
+    assert_int_equal(h.requests, 1);
+    answer(&h, STATUS_OK);
+    assert_int_equal(h.news[LINK_ANSWERS], 0);
+    end(&h);
+}

@@ -251,6 +251,11 @@ TEST(grows_slowly_and_after_a_rest)
     limit = lending.limit_bytes;
     (void)read_after(NS_PER_S / 100, 80 * GIB, 0);
     assert_true(lending.limit_bytes <= limit + LENDING_GROW_BYTES_PER_S / 100);
+    /* ... nor before it began. */
+    lend(UINT64_MAX, 60 * GIB);
+    limit = lending.limit_bytes;
+    (void)read_after(NS_PER_S / 100, 80 * GIB, 0);
+    assert_true(lending.limit_bytes <= limit + LENDING_GROW_BYTES_PER_S / 100);
 }
 
 TEST(does_not_outgrow_the_pool_or_the_cap)
@@ -276,8 +281,10 @@ TEST(knows_when_it_is_far_below)
     assert_false(lending.far_below);
     (void)read_after(1, 6 * GIB - MIB, 10 * GIB);
     assert_true(lending.far_below);
-    lending_read(&lending, NULL, 0, now_ns);
+    lending_read(&lending, NULL, 7 * GIB, now_ns);
     assert_false(lending.known);
+    assert_int_equal(lending.held_bytes, 7 * GIB);
+    assert_int_equal(lending.lendable_bytes, 0);
     assert_false(lending_follow(&lending, UINT64_MAX, now_ns));
     assert_int_equal(lending_spare(&lending), 0);
 }
@@ -488,6 +495,37 @@ TEST(nor_what_a_groups_limit_evicts)
     assert_int_equal(lending.loss.owed_bytes, 200 * MIB);
 }
 
+/* The kernel reclaims what nobody wants back, too: that is no loss. Nor is what was missed before
+ * the counters were read for the first time. */
+TEST(nor_what_is_reclaimed_and_not_missed)
+{
+    before_lending(10, 0);
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    for (unsigned i = 0; i < 10; i++) {
+        limited -= GIB; /* reclaimed, and not evicted */
+        assert_false(read_evicted(NS_PER_S, 20 * GIB));
+    }
+    assert_int_equal(lending.loss.owed_bytes, 0);
+
+    lend(UINT64_MAX, 60 * GIB); /* they were not readable when it began */
+    evicted = limited = 100 * GIB;
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    limited -= GIB;
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    assert_int_equal(lending.loss.owed_bytes, 0);
+}
+
+/* That little was missed for long is no credit for what goes at once. */
+TEST(what_was_not_missed_is_not_saved_up)
+{
+    before_lending(600, 100 * MIB);
+    for (unsigned i = 0; i < 60; i++)
+        (void)read_evicted(NS_PER_S, 20 * GIB);
+    evicted += GIB;
+    assert_true(read_evicted(NS_PER_S, 20 * GIB));
+    assert_in_range(lending.loss.owed_bytes, 900 * MIB, GIB);
+}
+
 /* What was reclaimed before anybody looked is no part of what goes afterwards. */
 TEST(what_went_before_the_first_look_is_not_usual)
 {
@@ -550,6 +588,26 @@ TEST(active_cache_that_ages_is_not_lent)
         (void)lending_follow(&lending, UINT64_MAX, now_ns);
     }
     assert_true(lending.limit_bytes >= limit + 6 * GIB - LENDING_STEP_BYTES);
+}
+
+/* Cache that has become active in a lending is the owner's as before, and when the lending is over
+ * there is nothing to keep. */
+TEST(active_cache_counts_from_the_beginning_to_the_end)
+{
+    MemoryState m = host(60 * GIB);
+    m.active_bytes = 10 * GIB;
+    m.inactive_bytes = 6 * GIB;
+    lending_init(&lending, UINT64_MAX, now_ns = 1000 * NS_PER_S);
+    lending_read(&lending, &m, 0, now_ns);
+    uint64_t lendable = lending.lendable_bytes;
+    (void)lending_begin(&lending, now_ns);
+    m.active_bytes = 12 * GIB;
+    lending_read(&lending, &m, 0, now_ns += NS_PER_S);
+    assert_int_equal(lending.lendable_bytes, lendable);
+    lending_end(&lending);
+    m.active_bytes = 4 * GIB;
+    lending_read(&lending, &m, 0, now_ns += NS_PER_S);
+    assert_int_equal(lending.lendable_bytes, lendable);
 }
 
 TEST(reads_what_the_kernel_evicts)

@@ -300,3 +300,91 @@ CASE(a_little_is_not_worth_a_start)
     assert_int_equal(h.pool, 16 << 20);
     assert_int_equal(h.limit, 16 << 20);
 }
+
+/* One that was not ready in time has failed: the next one is not tried at once. */
+CASE(who_is_never_ready_is_a_failure)
+{
+    begin(&usual);
+    h.never_ready = true;
+    pass(usual.idle_after_ns + 2 * NS_PER_S);
+    pass(MONITOR_START_DEADLINE_NS);
+    assert_int_equal(h.terminates, 1);
+    uint64_t until = h.now_ns + MONITOR_CRASH_PAUSE_NS;
+    ended();
+    assert_string_not_equal(reason(), "");
+    h.console_idle = 7200;
+    while (h.now_ns < until - 2 * NS_PER_S) {
+        pass(NS_PER_S);
+        assert_int_equal(h.starts, 1);
+    }
+    MonitorStatus status;
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_non_null(strstr(status.reason, "status 0")); /* how it ended */
+}
+
+/* An imd that leaves has less time when memory is short meanwhile. */
+CASE(who_leaves_hurries_when_memory_is_short)
+{
+    MonitorConfig slow = usual;
+    slow.leave_deadline_ns = MINUTE;
+    lend(&slow);
+    h.console_idle = 0;
+    look();
+    assert_int_equal(h.terminates, 1);
+    assert_int_equal(h.kills, 0);
+    monitor_pressure(h.monitor, h.now_ns);
+    pass(MONITOR_EMERGENCY_DEADLINE_NS);
+    assert_int_equal(h.kills, 1);
+}
+
+/* After a pressure that took all back the host rests as long as it must: another one right after
+ * it, with nothing lent, does not shorten that. */
+CASE(pressure_while_it_rests_shortens_nothing)
+{
+    lend(&usual);
+    uint64_t until = 0;
+    for (unsigned i = 0; i < 3; i++) { /* each time longer */
+        monitor_pressure(h.monitor, h.now_ns);
+        until = h.now_ns + (MONITOR_PRESSURE_PAUSE_NS << i);
+        ended();
+        unsigned starts = h.starts;
+        if (i == 2)
+            break;
+        while (h.starts == starts)
+            pass(NS_PER_S);
+    }
+    pass(NS_PER_S);
+    monitor_pressure(h.monitor, h.now_ns);
+    unsigned starts = h.starts;
+    while (h.starts == starts)
+        pass(NS_PER_S);
+    assert_true(h.now_ns >= until);
+}
+
+/* The limit rises no higher than the pool that imd really made. */
+CASE(the_pool_is_what_imd_says)
+{
+    begin(&usual);
+    h.never_ready = true;
+    pass(usual.idle_after_ns + 2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    monitor_ready(h.monitor, 0xabc, h.limit + GIB, h.now_ns);
+    uint64_t pool = h.limit + GIB;
+    h.spare += 30 * GIB;
+    pass(10 * MINUTE);
+    assert_int_equal(h.limit, pool);
+}
+
+/* ... nor higher than what it was asked for. */
+CASE(the_pool_is_never_more_than_was_asked_for)
+{
+    begin(&usual);
+    h.never_ready = true;
+    pass(usual.idle_after_ns + 2 * NS_PER_S);
+    uint64_t asked = h.pool;
+    monitor_ready(h.monitor, 0xabc, UINT64_MAX, h.now_ns);
+    h.spare = 99 * GIB;
+    pass(20 * MINUTE);
+    assert_true(h.limit <= asked);
+    assert_true(h.limit > asked - GIB);
+}

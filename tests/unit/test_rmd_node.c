@@ -25,7 +25,7 @@ static struct World {
     Endpoint *mine, *managers;
     WireRequest asked; /* the last one; id 0: none that is not answered */
     OpHost host;       /* of it */
-    uint64_t now_ns, beat_ns;
+    uint64_t now_ns, beat_ns, limit_bytes;
     double console_idle;
     unsigned starts, beats, statuses, others, requests, terminates;
     int start_result;
@@ -51,6 +51,7 @@ static int on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
 static void on_limit(void *ctx, uint64_t limit_bytes)
 {
     (void)ctx;
+    w.limit_bytes = limit_bytes;
 }
 
 static void on_terminate(void *ctx)
@@ -272,6 +273,25 @@ CASE(memory__is_due_when_the_monitor_says)
     assert_false(node_memory_due(&w.node, due - 1));
     assert_true(node_memory_due(&w.node, due));
     assert_true(node_deadline(&w.node) <= due);
+}
+
+CASE(limit__follows_the_memory)
+{
+    const MemoryState less = {
+        .total_bytes = 100 * GIB, .spare_bytes = 30 * GIB, .reserve_bytes = GIB};
+    lend(false, false);
+    w.limit_bytes = UINT64_MAX;
+    monitor_memory(w.node.monitor, &less, 0, w.now_ns);
+    assert_true(w.limit_bytes < 30 * GIB);
+}
+
+/* Between two looks the beat alone is due. */
+CASE(deadline__is_the_next_beats)
+{
+    lend(false, false);
+    pass(10 * NS_PER_S, false);
+    w.node.beat_ns = w.now_ns + NS_PER_MS;
+    assert_int_equal(node_deadline(&w.node), w.now_ns + NS_PER_MS);
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
