@@ -23,6 +23,8 @@ static struct Host {
     uint64_t total, spare, aside, programs, held, pool, limit;
     bool memory_known, never_ready;
     unsigned starts, terminates, kills, limits, changes;
+    enum MonitorState said_state; /* when it last said that there is something new */
+    uint64_t said_epoch;
 } h;
 
 FIXTURE void on_judge(void *ctx, const Facts *facts, enum Verdict *recruit, enum Verdict *reclaim)
@@ -62,8 +64,23 @@ FIXTURE void on_kill(void *ctx)
 
 FIXTURE void on_changed(void *ctx)
 {
+    MonitorStatus s;
     (void)ctx;
     h.changes++;
+    if (!h.monitor)
+        return;
+    monitor_status(h.monitor, h.now_ns, &s);
+    h.said_state = s.state;
+    h.said_epoch = s.epoch;
+}
+
+/* Nobody asks for a state that was not said to be new. */
+FIXTURE void all_is_said(void)
+{
+    MonitorStatus s;
+    monitor_status(h.monitor, h.now_ns, &s);
+    assert_int_equal(s.state, h.said_state);
+    assert_int_equal(s.epoch, h.said_epoch);
 }
 
 static const MonitorConfig usual = {.idle_after_ns = 5 * MINUTE,
@@ -141,6 +158,7 @@ FIXTURE void look_now(void)
     look_taken(h.now_ns);
     if (state_now() == MONITOR_STARTING && !h.never_ready)
         ready();
+    all_is_said();
 }
 
 FIXTURE void look(void)
@@ -163,6 +181,7 @@ FIXTURE void pass(uint64_t ns)
             next += NS_PER_S;
         }
         monitor_expire(h.monitor, h.now_ns);
+        all_is_said();
     }
 }
 
@@ -177,6 +196,7 @@ FIXTURE void lend(const MonitorConfig *config)
 FIXTURE void ended(void)
 {
     monitor_ended(h.monitor, "status 0", h.now_ns);
+    all_is_said();
 }
 
 FIXTURE const char *reason(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The monitor's decisions, one at a time: what becomes of imd, and how much memory it may have. */
 #include "rmd/metrics.h"
+#include <stdio.h>
 #include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
@@ -387,4 +388,105 @@ CASE(the_pool_is_never_more_than_was_asked_for)
     pass(20 * MINUTE);
     assert_true(h.limit <= asked);
     assert_true(h.limit > asked - GIB);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* Whatever comes in first after rmd stood still: all that was known is old, and nothing else is
+ * concluded from it. */
+CASE(after_a_gap_any_input_reclaims)
+{
+    enum { LOOKS, MEMORY, PRESSURE, SLEEP, READY, USED, LEAVE, TIME, INPUTS };
+    char expected[sizeof(((MonitorStatus *)0)->reason)];
+    for (int input = TIME; input >= LOOKS; input--) {
+        lend(&usual);
+        h.now_ns += max_u64(MONITOR_GAP_MIN_NS, MONITOR_GAP_POLLS * usual.poll_ns);
+        unsigned changes = h.changes;
+        if (input == LOOKS)
+            look_now();
+        else if (input == MEMORY)
+            read_memory();
+        else if (input == PRESSURE)
+            monitor_pressure(h.monitor, h.now_ns);
+        else if (input == SLEEP)
+            monitor_sleep(h.monitor, false, h.now_ns);
+        else if (input == READY)
+            ready();
+        else if (input == USED)
+            monitor_used(h.monitor, 1, h.now_ns);
+        else if (input == LEAVE)
+            monitor_leave(h.monitor, h.now_ns);
+        else
+            monitor_expire(h.monitor, h.now_ns);
+        assert_int_equal(h.terminates, 1);
+        assert_true(h.changes > changes);
+        assert_int_equal(state_now(), MONITOR_BUSY);
+        MonitorStatus status;
+        monitor_status(h.monitor, h.now_ns, &status);
+        char text[2048];
+        const char *last =
+            strstr(monitor_explain(h.monitor, h.now_ns, text, sizeof text), "last reclaimed");
+        assert_non_null(last);
+        if (input == TIME)
+            (void)snprintf(expected, sizeof expected, "%s", last);
+        assert_string_equal(last, expected);
+    }
+}
+
+/* It is killed in time also when that is sooner than all else that is due. */
+CASE(deadline__of_a_kill)
+{
+    MonitorConfig quick = usual;
+    quick.leave_deadline_ns = 5 * NS_PER_MS;
+    lend(&quick);
+    h.console_idle = 0;
+    look();
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_true(monitor_deadline(h.monitor) <= h.now_ns + quick.leave_deadline_ns);
+        pass(quick.leave_deadline_ns);
+        assert_int_equal(h.kills, i);
+    }
+    ended();
+    assert_true(monitor_deadline(h.monitor) > h.now_ns);
+}
+
+/* A bad time is forgotten after a long good one, for crashes and for pressure alike. */
+CASE(pauses_start_over_after_a_long_lending)
+{
+    lend(&usual);
+    for (unsigned i = 0; i < 2; i++) {
+        monitor_pressure(h.monitor, h.now_ns);
+        ended();
+        unsigned starts = h.starts;
+        while (h.starts == starts)
+            pass(NS_PER_S);
+    }
+    pass(MONITOR_PAUSE_MAX_NS);
+    monitor_pressure(h.monitor, h.now_ns);
+    uint64_t from = h.now_ns;
+    ended();
+    unsigned starts = h.starts;
+    while (h.starts == starts)
+        pass(NS_PER_S);
+    assert_in_range(h.now_ns - from, 0,
+                    max_u64(usual.idle_after_ns, MONITOR_PRESSURE_PAUSE_NS) + 3 * NS_PER_S);
+}
+
+/* What was owed in one lending is not owed in the next, nor counts what imd used as used. */
+CASE(the_next_lending_starts_with_nothing)
+{
+    lend(&usual);
+    monitor_used(h.monitor, 3 * GIB, h.now_ns);
+    MonitorStatus status;
+    h.console_idle = 0;
+    look();
+    ended();
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_int_equal(status.used_bytes, 0);
+    h.console_idle = 7200;
+    pass(usual.idle_after_ns + 3 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+    monitor_status(h.monitor, h.now_ns, &status);
+    assert_int_equal(status.used_bytes, 0);
+    assert_int_equal(status.lendable_bytes, h.limit);
 }
