@@ -83,7 +83,10 @@ void elapse(Fixture *f, uint64_t ns)
         assert_true(imd_control_deadline(f->c) > before);
     }
     f->now_ns = end;
+    unsigned messages = f->messages_count, commands = f->commands_count;
     imd_control_expire(f->c, f->now_ns);
+    assert_int_equal(f->messages_count, messages); /* nothing was due: the deadline said so */
+    assert_int_equal(f->commands_count, commands);
 }
 
 /* ---- the manager's side of what the imd sends -------------------------------------------------

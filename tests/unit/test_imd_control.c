@@ -98,6 +98,24 @@ CASE(beat__latest_takes_the_place_of_an_unanswered)
     }
 }
 
+CASE(join__answer_may_ask_for_a_list)
+{
+    Fixture *f = *state;
+    OpListing listing;
+    Message m;
+    imd_control_up(f->c, &manager_one, f->now_ns);
+    expect_request(f, OP_JOIN, &m);
+    answer(f, STATUS_OK, BEAT_WANT_LIST);
+    while (f->messages_count > 0) {
+        pop_message(f, WIRE_REQUEST, &m);
+        assert_int_equal(wire_request_decode(m.payload, m.len, &f->request), 0);
+        if (f->request.op == OP_LISTING)
+            break;
+    }
+    assert_int_equal(f->request.op, OP_LISTING);
+    assert_int_equal(wire_listing_decode(f->request.body, f->request.body_len, &listing), 0);
+}
+
 CASE(beat__unknown_peer_joins_again)
 {
     Fixture *f = *state;
@@ -481,6 +499,43 @@ CASE(leave__parts_after_a_join_that_is_on_its_way)
     assert_false(imd_control_finished(f->c));
     answer_id(f, join, OP_JOIN, STATUS_OK, 0);
     expect_request(f, OP_PART, &m);
+    answer(f, STATUS_OK, 0);
+    assert_true(imd_control_finished(f->c));
+}
+
+/* Nothing but the PART is said any more: no BEAT that was under way is said again. */
+CASE(leave__ends_the_beat_under_way)
+{
+    Fixture *f = *state;
+    OpBeat beat;
+    Message m;
+    join(f);
+    elapse(f, BEAT_NS);
+    expect_beat(f, &beat);
+    imd_control_leave(f->c, f->now_ns);
+    elapse(f, NS_PER_S);
+    assert_true(f->messages_count > 1);
+    while (f->messages_count > 0)
+        expect_request(f, OP_PART, &m);
+}
+
+/* A manager that comes while we leave is told that, and not asked to take us in; the same one on a
+ * new session hears it again at once. */
+CASE(leave__is_told_to_a_manager_that_comes)
+{
+    Fixture *f = *state;
+    Message m;
+    join(f);
+    imd_control_leave(f->c, f->now_ns);
+    expect_request(f, OP_PART, &m);
+    uint64_t id = f->request.id;
+    imd_control_up(f->c, &manager_one, f->now_ns);
+    expect_request(f, OP_PART, &m);
+    assert_int_equal(f->request.id, id);
+    imd_control_up(f->c, &manager_two, f->now_ns);
+    expect_request(f, OP_PART, &m);
+    assert_int_equal(f->messages_count, 0);
+    assert_false(imd_control_finished(f->c));
     answer(f, STATUS_OK, 0);
     assert_true(imd_control_finished(f->c));
 }

@@ -29,7 +29,7 @@ typedef struct Fixture {
     unsigned reads, busy;
     void *readers[ANSWERS_MAX];
     WireWriteAck ack;
-    unsigned acks;
+    unsigned acks, probe_acks;
 } Fixture;
 
 static int sessions[3]; /* stand for sessions: only their addresses count */
@@ -70,6 +70,14 @@ static void sink_burst(void *ctx, void *session, const Burst *burst)
     note_reader(ctx, session);
 }
 
+static void sink_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
+{
+    Fixture *f = ctx;
+    assert_ptr_equal(session, &sessions[0]);
+    assert_true(len > 0);
+    f->probe_acks++;
+}
+
 static void make(Fixture **ret, uint64_t cap_bytes)
 {
     Fixture *f = *ret = calloc(1, sizeof *f);
@@ -77,7 +85,8 @@ static void make(Fixture **ret, uint64_t cap_bytes)
     f->now_ns = NS_PER_S;
     pace_init(&f->pace, cap_bytes, 0);
     const Env env = {.random = fake_random, .ctx = f};
-    const ImdDataSink sink = {.message = sink_message, .burst = sink_burst, .ctx = f};
+    const ImdDataSink sink = {
+        .message = sink_message, .burst = sink_burst, .probe_ack = sink_probe_ack, .ctx = f};
     const ImdServeConfig config = {.data = {.epoch = EPOCH,
                                             .pool = f->pool,
                                             .pool_bytes = POOL_BYTES,
@@ -302,5 +311,69 @@ TEST(leaving__waits_for_a_write_up_to_the_deadline)
     assert_false(serve_parts(&f->serve, f->now_ns));
     f->now_ns++;
     assert_true(serve_parts(&f->serve, f->now_ns));
+    drop(f);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+/* Each packet that goes out or comes in costs one of the cap's, whatever it says. */
+TEST(cap__counts_each_packet)
+{
+    enum { PACKETS = 1000 }; /* a second: one takes 1 ms */
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    Fixture *f;
+    make(&f, 0);
+    write_all(f, 0, 1, 16 * SEGMENT);
+    pace_set(&f->pace, 0, PACKETS);
+    f->now_ns += 3600 * NS_PER_S;
+    pace_charge(&f->pace, 0, 1, f->now_ns); /* nothing is saved up from now on */
+    while (pace_debt_ns(&f->pace, f->now_ns) == 0)
+        pace_charge(&f->pace, 0, 1, f->now_ns);
+    uint64_t before = pace_debt_ns(&f->pace, f->now_ns);
+    serve_message(&f->serve, &sessions[0], WIRE_PROBE, out, wire_probe_encode(7, 100, out),
+                  f->now_ns);
+    assert_int_equal(f->probe_acks, 1);
+    assert_int_equal(pace_debt_ns(&f->pace, f->now_ns) - before, 2 * NS_PER_S / PACKETS);
+    before = pace_debt_ns(&f->pace, f->now_ns);
+    f->now_ns += 3600 * NS_PER_S; /* a burst of 16 segments, and the READ itself */
+    pace_charge(&f->pace, 0, 1, f->now_ns);
+    while (pace_debt_ns(&f->pace, f->now_ns) == 0)
+        pace_charge(&f->pace, 0, 1, f->now_ns);
+    before = pace_debt_ns(&f->pace, f->now_ns);
+    f->now_ns += before; /* just nothing owed */
+    ask(f, 0, 0, 16 * SEGMENT);
+    f->now_ns += NS_PER_S / PACKETS;
+    serve_answer(&f->serve, f->now_ns);
+    assert_int_equal(f->reads, 1);
+    assert_int_equal(pace_debt_ns(&f->pace, f->now_ns), 16 * NS_PER_S / PACKETS);
+    drop(f);
+}
+
+/* What was opened again is read by its new address alone; what was dropped not at all. */
+TEST(orders__change_who_may_read)
+{
+    Fixture *f;
+    make(&f, 0);
+    ask(f, 0, 0, 1024);
+    serve_for(f, NS_PER_S);
+    unsigned bursts = f->reads;
+    assert_int_equal(bursts, 1);
+    uint64_t reads = imd_data_stats(f->serve.data)->reads;
+    ImdCommand again = {.kind = IMD_REOPEN, .region = f->region};
+    again.region.opening++;
+    again.region.capability.bytes[0]++;
+    assert_int_equal(serve_obey(&f->serve, &again, f->now_ns), 0);
+    ask(f, 0, 0, 1024);
+    serve_for(f, NS_PER_S);
+    assert_int_equal(imd_data_stats(f->serve.data)->reads, reads);
+    f->region = again.region;
+    ask(f, 0, 0, 1024);
+    serve_for(f, NS_PER_S);
+    assert_int_equal(imd_data_stats(f->serve.data)->reads, reads + 1);
+    const ImdCommand drop_it = {.kind = IMD_DROP, .region = f->region};
+    assert_int_equal(serve_obey(&f->serve, &drop_it, f->now_ns), 0);
+    ask(f, 0, 0, 1024);
+    serve_for(f, NS_PER_S);
+    assert_int_equal(imd_data_stats(f->serve.data)->reads, reads + 1);
     drop(f);
 }
