@@ -519,9 +519,9 @@ CASE(leave__ends_the_beat_under_way)
         expect_request(f, OP_PART, &m);
 }
 
-/* A manager that comes while we leave is told that, and not asked to take us in; the same one on a
- * new session hears it again at once. */
-CASE(leave__is_told_to_a_manager_that_comes)
+/* A manager that comes while we leave hears of it, and is not asked to take us in; the same one on
+ * a new session hears it again at once. */
+CASE(leave__reaches_a_manager_that_comes)
 {
     Fixture *f = *state;
     Message m;
