@@ -66,18 +66,21 @@ static const char *unknown(char **wanted)
 static void run_and_count(void **state)
 {
     CMUnitTestFunction test = ((const struct CMUnitTest *)*state)->test_func;
-    long before = case_heap_blocks();
+    long before = case_heap_blocks ? case_heap_blocks() : 0;
     *state = NULL;
     test(state);
-    long left = case_heap_blocks() - before;
+    long left = case_heap_blocks ? case_heap_blocks() - before : 0;
     if (left > 0)
         fail_msg("%ld blocks of the heap are left", left);
+    if (case_locks_held && case_locks_held() > 0)
+        fail_msg("%u mutexes are still locked", case_locks_held());
 }
 
 static struct CMUnitTest counting(struct CMUnitTest *test)
 {
     struct CMUnitTest ret = *test;
-    if (!case_heap_blocks || test->setup_func || test->teardown_func || test->initial_state)
+    if ((!case_heap_blocks && !case_locks_held) || test->setup_func || test->teardown_func ||
+        test->initial_state)
         return ret;
     ret.test_func = run_and_count;
     ret.initial_state = test;
@@ -99,7 +102,7 @@ int cases_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
         return EXIT_USAGE;
     for (size_t i = 0; i < cases_count; i++)
         if (!*wanted || is_chosen(cases[i].test.name, wanted))
-            chosen[count++] = counting(&cases[i].test);
+            chosen[count++] = set_up ? cases[i].test : counting(&cases[i].test);
     return _cmocka_run_group_tests("tests", chosen, count, set_up, tear_down);
 }
 

@@ -30,6 +30,8 @@
 /* Defined where heap_count.c is linked: then a case that leaves a block of the heap behind fails.
  */
 __attribute__((weak)) long case_heap_blocks(void);
+/* Defined where lock_check.c is linked: nor may it leave a mutex locked. */
+__attribute__((weak)) unsigned case_locks_held(void);
 
 void case_add(unsigned line, struct CMUnitTest test);
 /* Leaves a case out, aloud, where what it needs is not available: scripts/lib/count-tests counts it

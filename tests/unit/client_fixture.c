@@ -441,6 +441,21 @@ void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
+/* No thread is there to keep out; that the lock is taken and given back in turn can be seen. */
+static void hook_lock(void *ctx)
+{
+    (void)ctx;
+    assert_false(w.locked);
+    w.locked = true;
+}
+
+static void hook_unlock(void *ctx)
+{
+    (void)ctx;
+    assert_true(w.locked);
+    w.locked = false;
+}
+
 /* Calls that are blocked may go on. */
 static void hook_wake(void *ctx)
 {
@@ -519,8 +534,11 @@ void set_up_with(size_t file_bytes, BlockSumFn *block_sum)
                            .fill_queue_bytes = 4 << 20,
                            .stripe_bytes = STRIPE_BYTES,
                            .block_sum = block_sum};
-    ClientHooks hooks = {
-        .wake = hook_wake, .wake_background = hook_wake_background, .file_release = hook_release};
+    ClientHooks hooks = {.lock = hook_lock,
+                         .unlock = hook_unlock,
+                         .wake = hook_wake,
+                         .wake_background = hook_wake_background,
+                         .file_release = hook_release};
     w.client = client_new(&config, &env, &hooks);
     for (unsigned i = 0; i < CHANNELS; i++) {
         ChannelSink sink = {sink_datagram, sink_burst, sink_datagram_max, (void *)(uintptr_t)i};
@@ -545,6 +563,7 @@ int tear_down(void **state)
     for (unsigned i = 0; i < CHANNELS; i++)
         channel_free(w.channels[i]);
     client_free(w.client);
+    assert_false(w.locked);
     endpoint_free(w.manager);
     imd_stop();
     return 0;

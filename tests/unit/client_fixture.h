@@ -39,6 +39,7 @@ typedef struct Datagram {
 
 typedef struct World {
     uint64_t now, random;
+    bool locked;
     unsigned asleep; /* a channel whose thread is held up; 0: none */
     Client *client;
     Channel *channels[CHANNELS];
