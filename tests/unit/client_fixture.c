@@ -100,6 +100,7 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     OpOpen open;
     assert_int_equal(wire_open_decode(q->body, q->body_len, &open), 0);
     w.opens++;
+    w.open = open;
     w.avoided = open.avoid_count;
     for (unsigned i = 0; i < open.avoid_count; i++) { /* of one that this world had, each once */
         assert_in_range(open.avoid[i], w.first_epoch, w.epoch);
@@ -160,6 +161,7 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
     case OP_CLAIM:
         w.claims++;
         assert_int_equal(wire_claim_decode(q->body, q->body_len, &w.claim), 0);
+        assert_in_range(w.claim.list, 1, w.claims); /* one or more of pages each */
         return 0;
     default:
         return 0;

@@ -68,6 +68,7 @@ typedef struct World {
     unsigned opens, closes, releases, alives, claims, reports;
     OpReport report; /* the last one */
     OpClaim claim;
+    OpOpen open;
     bool want_list;
     /* how the file behaves */
     int write_error, read_error;
