@@ -181,11 +181,30 @@ FIXTURE CacheConfig config(unsigned pieces)
     return cfg;
 }
 
+/* No thread is there to keep out; that the lock is taken and given back in turn can be seen. */
+static bool cache_is_locked;
+
+FIXTURE void cache_locked(void *ctx)
+{
+    (void)ctx;
+    assert_false(cache_is_locked);
+    cache_is_locked = true;
+}
+
+FIXTURE void cache_unlocked(void *ctx)
+{
+    (void)ctx;
+    assert_true(cache_is_locked);
+    cache_is_locked = false;
+}
+
 /* What was used least recently leaves, so that a test can say what that is; a cache that may let go
  * has the default policy, for only with that it does. */
 FIXTURE Cache *make(const CacheConfig *cfg, unsigned flags, int *ret_rd)
 {
-    Cache *c = cache_new(cfg, &(CacheHooks){.file_release = released});
+    Cache *c = cache_new(
+        cfg,
+        &(CacheHooks){.lock = cache_locked, .unlock = cache_unlocked, .file_release = released});
     assert_non_null(c);
     if (!cfg->lets_go)
         assert_int_equal(cache_set_policy(c, MANAGE_LRU), 0);

@@ -85,6 +85,7 @@ typedef struct WorldBackground {
 } WorldBackground;
 
 typedef struct World {
+    bool locked; /* the core's lock; no thread is there to keep out */
     SimRng rng;
     Cache *cache;
     CacheConfig cfg;
@@ -122,7 +123,9 @@ static void world_act(World *w, bool starting);
 
 static void world_lock(void *ctx)
 {
-    (void)ctx;
+    World *w = ctx;
+    WORLD_CHECK(w, !w->locked);
+    w->locked = true;
 }
 
 /* Other threads run now: those that are in no call of the core. */
@@ -137,7 +140,10 @@ static void world_beside(World *w)
 
 static void world_unlock(void *ctx)
 {
-    world_beside(ctx);
+    World *w = ctx;
+    WORLD_CHECK(w, w->locked);
+    w->locked = false;
+    world_beside(w);
 }
 
 static void world_wake(void *ctx, CacheCall *call)

@@ -19,15 +19,21 @@ static struct Lane *lanes[READERS];
 static unsigned wakes;
 static void (*beside)(void); /* what other threads do while bytes are copied, once */
 
+static bool locked;
+
 static void lock(void *ctx)
 {
     (void)ctx;
+    assert_false(locked);
+    locked = true;
 }
 
 static void unlock(void *ctx)
 {
     void (*now)(void) = beside;
     (void)ctx;
+    assert_true(locked);
+    locked = false;
     beside = NULL;
     if (now)
         now();
