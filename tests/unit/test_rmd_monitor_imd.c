@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The monitor's decisions, one at a time: what becomes of imd, and how much memory it may have. */
-#include "rmd/metrics.h"
 #include <stdio.h>
+
+#include "rmd/metrics.h"
 #include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
