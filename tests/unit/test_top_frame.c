@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What dodo top shows, of few hosts, of many, and of the oddest that a manager can list. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -134,8 +135,33 @@ TEST(again__another_start_is_no_difference)
         "10.0.0.1:7701           idle          64M       16M        2         -         -\n"
         "10.0.0.2:7701           idle          64M       16M        2         -         -\n");
     assert_lines(&v, 7, "; read 0B/s, written 0B/s\n");
-    v.before.at_ns = v.now.at_ns; /* no time has passed */
-    assert_lines(&v, 7, "; read 0B/s, written 0B/s\n");
+}
+
+TEST(again__no_time_has_passed)
+{
+    TopView v = rated(1);
+    v.before.at_ns = v.now.at_ns;
+    assert_lines(&v, 5, "; read 0B/s, written 0B/s\n");
+    assert_lines(
+        &v, 5,
+        "10.0.0.0:7701           idle          64M       16M        2         -         -\n");
+}
+
+TEST(size__has_four_digits_at_most)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } sizes[] = {{0, " 0B, "},          {1023, " 1023B, "},    {1024, " 1.0K, "},
+                 {2047, " 1.9K, "},     {10239, " 9.9K, "},    {10240, " 10K, "},
+                 {MIB - 1, " 1023K, "}, {UINT64_MAX, " 15E, "}};
+    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+        TopView v = few(1);
+        now[0].pool_bytes = now[0].free_bytes = sizes[i].bytes;
+        char text[32];
+        (void)snprintf(text, sizeof text, "\nlent%sused 0B; ", sizes[i].text);
+        assert_lines(&v, 5, text);
+    }
 }
 
 TEST(many__fill_the_height_and_no_more)
@@ -179,6 +205,11 @@ TEST(width__is_kept_whatever_comes)
     }
     v.width = 80;
     assert_lines(&v, 7, "\n[fd00:1111:2222:3333:4+ leaving ");
+    now[0].address = addr_of("[fd00::1234:5678]:65535");  /* 23 characters */
+    now[1].address = addr_of("[fd00::1234:5678:9]:7701"); /* 24 */
+    assert_lines(&v, 7, "\n[fd00::1234:5678]:65535 leaving ");
+    assert_lines(&v, 7, "\n[fd00::1234:5678:9]:77+ leaving ");
+    now[0].address = addr_of("[fd00:1111:2222:3333:4444:5555:6666:7777]:65535");
     v.width = 105;
     assert_lines(&v, 7, "\n[fd00:1111:2222:3333:4444:5555:6666:7777]:65535  leaving ");
 }
