@@ -56,8 +56,10 @@ class Terminal:
 
     def end(self):
         """Its status, as subprocess has it; and whether the terminal is as it was."""
+        deadline = time.monotonic() + PATIENCE
         while self.read():
-            pass
+            if time.monotonic() > deadline:
+                raise AssertionError('it does not end')
         self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return self.status, termios.tcgetattr(self.fd) == self.before
 
