@@ -149,6 +149,23 @@ TEST(addr_hash__differs_by_each_part)
             assert_true(addr_hash(&all[i]) != addr_hash(&all[k]));
 }
 
+/* Each byte of a host counts, and none behind it. */
+TEST(addr__all_of_a_host_counts)
+{
+    static const struct {
+        uint8_t kind;
+        size_t len;
+    } kinds[] = {{ADDR_IP4, 4}, {ADDR_IP6, 16}, {ADDR_MAC, 6}, {ADDR_SIM, 2}, {ADDR_NONE, 0}};
+    for (size_t k = 0; k < COUNT(kinds); k++) {
+        Addr a = {.kind = kinds[k].kind, .port = 7};
+        for (size_t i = 0; i < sizeof a.host; i++) {
+            Addr b = a;
+            b.host[i] = 1;
+            assert_int_equal(addr_same_host(&a, &b), i >= kinds[k].len);
+        }
+    }
+}
+
 TEST(addr__loopback_and_any)
 {
     static const struct {

@@ -228,6 +228,19 @@ TEST(reply_cache__amnesia)
     reply_cache_deinit(&c);
 }
 
+/* One that says nothing of what it has closed has closed nothing. */
+TEST(reply_cache__nothing_is_said_to_be_settled)
+{
+    ReplyCache c;
+    reply_cache_init(&c);
+    assert_int_equal(admit(&c, 7, 0), REQUEST_EXECUTE);
+    store(&c, 7);
+    assert_int_equal(admit(&c, 3, 0), REQUEST_EXECUTE);
+    assert_int_equal(admit(&c, 9, 0), REQUEST_EXECUTE);
+    assert_int_equal(admit(&c, 7, 0), REQUEST_REPEAT);
+    reply_cache_deinit(&c);
+}
+
 TEST(reply_cache__nonsense)
 {
     ReplyCache c;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the kernel says of memory, as this host has it. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <unistd.h>
 
+#include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
 #include "rmd/pressure.h"
@@ -27,6 +30,24 @@ TEST(memory_is_known)
     assert_int_equal(pressure_memory(&p, &m, NS_PER_S), 0);
     assert_true(m.total_bytes > 0);
     assert_true(m.spare_bytes <= m.total_bytes);
+    pressure_close(&p);
+}
+
+/* What the kernel has evicted and reclaimed is of /proc/vmstat; a host that runs for long has some
+ * of it. */
+TEST(evictions_are_read)
+{
+    char text[1 << 16] = "";
+    MemoryState m, expected = {0};
+    Pressure p;
+    if (os_text_read(AT_FDCWD, "/proc/vmstat", text, sizeof text) <= 0)
+        return;
+    memory_state_evicted(&expected, text, (uint64_t)sysconf(_SC_PAGESIZE));
+    pressure_open(&p);
+    assert_int_equal(pressure_memory(&p, &m, 7 * NS_PER_S), 0);
+    assert_int_equal(m.evicted_ns, 7 * NS_PER_S);
+    assert_true(m.evicted_bytes >= expected.evicted_bytes);
+    assert_true(m.reclaimed_bytes >= expected.reclaimed_bytes);
     pressure_close(&p);
 }
 
