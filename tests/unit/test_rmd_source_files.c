@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "rmd/source_kinds.h"
+#include "rmd/utmp.h"
 #include "tests/lib/case.h"
 #include "tests/lib/input_direct.h"
 #include "tests/lib/tmpdir.h"
@@ -351,6 +352,28 @@ CASE(utmp__displays)
     sessions_write(f, &s, 4000 * S);
     look(f, S);
     assert_idle(f, S - 1, "4 logged in");
+}
+
+/* A session is its process's and its line's; a line may be as long as its place. */
+CASE(utmp__of_whom_and_where)
+{
+    Fixture *f = *state;
+    Sessions s = {.count = 0};
+    static char longest[UTMP_LINE_MAX + 1];
+    char path[256];
+    Utmp u;
+    memset(longest, 'x', UTMP_LINE_MAX);
+    session_add(&s, USER_PROCESS, getpid(), "pts/3", "ann");
+    session_add(&s, USER_PROCESS, getppid(), longest, "bob");
+    s.records[0].ut_session = s.records[1].ut_session = 1;
+    sessions_write(f, &s, 0);
+    assert_int_equal(utmp_read(tmpdir_path(&f->dir, "utmp", path), &u), 0);
+    assert_int_equal(u.count, 2);
+    assert_int_equal(u.sessions[0].pid, getpid());
+    assert_string_equal(u.sessions[0].line, "pts/3");
+    assert_int_equal(u.sessions[1].pid, getppid());
+    assert_string_equal(u.sessions[1].line, longest);
+    utmp_clear(&u);
 }
 
 /* More than there is room for: one that is not seen might be the one who types. */
