@@ -159,8 +159,8 @@ TEST(address_parse__any_text)
     Random r = {11};
     unsigned good = 0;
     for (unsigned i = 0; i < 300000; i++) {
-        char text[40], again[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE],
-            name[ADDRESS_INTERFACE];
+        char text[40] = "", again[DODO_U_TEXT_MAX], interface[ADDRESS_INTERFACE],
+             name[ADDRESS_INTERFACE];
         DodoUAddr a, back;
         (void)snprintf(text, sizeof text, "%s",
                        i % 2   ? "02:00:00:00:00:01/7%eth0"
@@ -168,7 +168,6 @@ TEST(address_parse__any_text)
                                : "10.1.2.3:7");
         for (size_t n = 0, steps = 1 + random_below(&r, 4); n < steps; n++)
             text[random_below(&r, strlen(text) + 1)] = letters[random_below(&r, sizeof letters)];
-        text[sizeof text - 1] = '\0';
         if (address_parse(text, &a, interface) != 0)
             continue;
         good++;
