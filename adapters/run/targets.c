@@ -7,18 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-gboolean target_covers(const char *dir, const char *path)
-{
-    size_t len = strlen(dir);
-    return strncmp(dir, path, len) == 0 && (path[len] == '/' || !path[len] || dir[len - 1] == '/');
-}
+#include "adapters/paths.h"
 
 /* A mount over these would hide what the program and the kernel need. */
 static gboolean is_refused(const char *dir)
 {
     static const char *const kernels[] = {"/proc", "/sys", "/dev", "/run"};
     for (size_t i = 0; i < G_N_ELEMENTS(kernels); i++)
-        if (target_covers(kernels[i], dir))
+        if (path_below(kernels[i], dir))
             return TRUE;
     return strcmp(dir, "/") == 0;
 }
@@ -27,13 +23,13 @@ static gboolean is_refused(const char *dir)
 static void add(GPtrArray *targets, char *dir)
 {
     for (guint i = 0; i < targets->len; i++) {
-        if (target_covers(targets->pdata[i], dir)) {
+        if (path_below(targets->pdata[i], dir)) {
             free(dir);
             return;
         }
     }
     for (guint i = targets->len; i > 0; i--)
-        if (target_covers(dir, targets->pdata[i - 1]))
+        if (path_below(dir, targets->pdata[i - 1]))
             g_ptr_array_remove_index(targets, i - 1);
     g_ptr_array_add(targets, dir);
 }

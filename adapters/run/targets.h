@@ -11,7 +11,5 @@
  * another. On error NULL, with @error (of @cap bytes). */
 GPtrArray *targets_choose(char **given, char **arguments, uint64_t min_bytes, char *error,
                           size_t cap);
-/* Whether @path is @dir or below it. */
-gboolean target_covers(const char *dir, const char *path);
 
 #endif

@@ -130,12 +130,3 @@ TEST_WITH(targets__the_system_is_left_alone, set_up, tear_down)
     char root[] = "/", proc[] = "/proc", *arguments[] = {root, proc, two_large, NULL};
     assert_chosen(NULL, arguments, "two", NULL);
 }
-
-TEST(targets__covers)
-{
-    assert_true(target_covers("/a", "/a"));
-    assert_true(target_covers("/a", "/a/b"));
-    assert_true(target_covers("/", "/a"));
-    assert_false(target_covers("/a", "/ab"));
-    assert_false(target_covers("/a/b", "/a"));
-}
