@@ -3,112 +3,102 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <string.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "adapters/mount/filesystems.h"
 #include "adapters/mount/mount.h"
 #include "base/os.h"
+#include "daemon/log.h"
 
-static void job_push(Mount *m, Job job)
-{
-    inodes_ref(m, job.inode);
-    jobs_push(m, &job);
-}
+/* ---- what waits for the kernel ------------------------------------------------------------- */
 
-/* The same file below the mount point, if it still has the name that it had. */
-static int mirror_open(const Mount *m, const Inode *inode)
-{
-    char path[PATH_MAX];
-    ssize_t len = readlink(fd_path(inode->fd).text, path, sizeof path - 1);
-    size_t above = strlen(m->path);
-    if (len <= (ssize_t)above || strncmp(path, m->path, above) != 0)
-        return -1;
-    path[len] = 0;
-    const char *below = path + above;
-    below += *below == '/';
-    return openat(m->own_root, below, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-}
+typedef struct FreshJob {
+    Job job;
+    Mount *mount;
+    Inode *inode;         /* with a reference */
+    bool drop;            /* the kernel's pages go */
+    uint64_t take;        /* then the file is settled for this lease; 0: for none */
+    CachedRegion *region; /* to be closed; NULL: none */
+    fuse_req_t req;       /* answered at the end; NULL: none */
+    Reply *reply;
+    bool opens; /* with @fi */
+    struct fuse_file_info fi;
+} FreshJob;
 
 /* Makes the kernel ask for the attributes. It ignores answers that pages were dropped beside, and
- * would go on with the size that the file had before. */
-static void size_tell(const Mount *m, Inode *inode)
+ * would go on with the size that the file had before. Under the gate. 0, -errno. */
+static int size_tell(const Mount *m, Inode *inode)
 {
-    struct statx st;
-    if (inode->mirror_fd < 0)
-        inode->mirror_fd = mirror_open(m, inode);
-    inode->asks = gettid();
+    char buf[PATH_MAX];
+    int res = mirror_ask_number(m->mirror, m->own_root, mount_number(m, inode));
+    if (res != -EOPNOTSUPP)
+        return res;
     if (inode->mirror_fd >= 0)
-        (void)statx(inode->mirror_fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &st);
-    inode->asks = 0;
+        return mirror_ask(m->mirror, inode->mirror_fd);
+    const char *path = inodes_path(m, inode, buf);
+    int fd = path ? mirror_open(m->mirror, m->own_root, path, inode->ino) : -ENOENT;
+    if (fd < 0)
+        return fd;
+    inode->mirror_fd = fd; /* the file may lose its name */
+    return 0;
 }
 
-static void reply_attr_now(Inode *inode, fuse_req_t req)
+/* The kernel learns no sizes any more, so nobody shall read. */
+static void mirror_lost(Mount *m)
 {
-    struct stat st;
-    if (fstat(inode->fd, &st) < 0)
-        (void)fuse_reply_err(req, errno);
+    if (!atomic_exchange(&m->over, true))
+        log_event(LOG_LEVEL_ERROR, "mount_ends", "a process of this mount was killed");
+    (void)kill(getpid(), SIGTERM);
+}
+
+static void job_answer(const FreshJob *j)
+{
+    if (j->mount->over)
+        (void)fuse_reply_err(j->req, EIO);
     else
-        (void)fuse_reply_attr(req, &st, fresh_attr_timeout(inode));
+        j->reply(j->mount, j->inode, j->req, j->opens ? &j->fi : NULL);
 }
 
-static void reply_open_now(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
+static void job_run(Job *job)
 {
-    struct fuse_file_info answer = *fi;
-    answer.keep_cache = fresh_attr_timeout(inode) > 0;
-    if (fuse_reply_open(req, &answer) < 0) /* interrupted: nobody will release it */
-        handle_close(m, &answer);
-}
-
-static void job_reply(Mount *m, const Job *job)
-{
-    if (m->over)
-        fuse_reply_none(job->req);
-    else if (job->opens)
-        reply_open_now(m, job->inode, job->req, &job->fi);
-    else
-        reply_attr_now(job->inode, job->req);
-}
-
-void fresh_job(Mount *m, const Job *job)
-{
-    pthread_mutex_lock(&job->inode->gate);
-    if (job->drop && !m->over)
-        (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, job->inode), 0, 0);
-    if (job->req && !m->over)
-        size_tell(m, job->inode);
-    pthread_mutex_unlock(&job->inode->gate);
-    if (job->take) {
-        pthread_mutex_lock(&job->inode->lock);
-        trust_settle(&job->inode->trust, job->take);
-        pthread_mutex_unlock(&job->inode->lock);
+    FreshJob *j = (FreshJob *)job; /* the first member */
+    Mount *m = j->mount;
+    pthread_mutex_lock(&j->inode->gate);
+    if (j->drop && !m->over)
+        (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, j->inode), 0, 0);
+    if (j->req && !m->over && size_tell(m, j->inode) == -EPIPE)
+        mirror_lost(m);
+    pthread_mutex_unlock(&j->inode->gate);
+    if (j->take) {
+        pthread_mutex_lock(&j->inode->lock);
+        trust_settle(&j->inode->trust, j->take);
+        pthread_mutex_unlock(&j->inode->lock);
     }
-    if (job->req)
-        job_reply(m, job);
-    if (job->region)
-        regions_close(job->region);
-    inodes_unref(m, job->inode);
+    if (j->req)
+        job_answer(j);
+    regions_close(j->region);
+    inodes_unref(m, j->inode);
+    g_free(j);
 }
 
-void fresh_handle_begin(Inode *inode)
+static void job_push(Mount *m, Inode *inode, FreshJob job)
 {
-    pthread_mutex_lock(&inode->lock);
-    inode->handles++;
-    pthread_mutex_unlock(&inode->lock);
+    FreshJob *j = g_new(FreshJob, 1);
+    *j = job;
+    j->job.run = job_run;
+    j->mount = m;
+    j->inode = inode;
+    inodes_ref(m, inode);
+    jobs_push(m->jobs, &j->job);
 }
 
-/* Without handles the kernel shall be free to forget the file. */
-void fresh_handle_end(Inode *inode)
+/* ---- leases -------------------------------------------------------------------------------- */
+
+/* Errors that do not last. Others say that the file is not ours, or on no such file system. */
+static bool is_for_now(int res)
 {
-    pthread_mutex_lock(&inode->lock);
-    bool last = --inode->handles == 0;
-    pthread_mutex_unlock(&inode->lock);
-    if (!last || pthread_mutex_trylock(&inode->gate) != 0)
-        return;
-    if (inode->mirror_fd >= 0)
-        (void)close(inode->mirror_fd);
-    inode->mirror_fd = -1;
-    pthread_mutex_unlock(&inode->gate);
+    return res == -EAGAIN || res == -EMFILE || res == -ENFILE || res == -ENOMEM;
 }
 
 /* A lease for @inode, under its lock: 0, -errno. */
@@ -116,35 +106,36 @@ static int take(Mount *m, Inode *inode)
 {
     if (!m->options->local && !filesystem_is_local(inode->fd))
         return -EINVAL;
-    int res = leases_take(m, inode);
-    return res;
+    return leases_take(m, inode);
+}
+
+/* The same where it may succeed, and what follows from it. */
+static void try_locked(Mount *m, Inode *inode)
+{
+    uint64_t number;
+    if (inode->type != S_IFREG || inode->unleasable ||
+        !trust_wants_lease(&inode->trust, os_now_ns()))
+        return;
+    int res = take(m, inode);
+    if (res < 0)
+        inode->unleasable = !is_for_now(res);
+    else if (trust_take(&inode->trust, &number))
+        job_push(m, inode, (FreshJob){.drop = true, .take = number});
 }
 
 void fresh_try(Mount *m, Inode *inode)
 {
-    Job job = {.inode = inode, .drop = true};
-    bool drop = false;
-    if (inode->type != S_IFREG)
-        return;
     pthread_mutex_lock(&inode->lock);
-    if (!inode->unleasable && trust_wants_lease(&inode->trust, os_now_ns())) {
-        int res = take(m, inode);
-        if (res == 0)
-            drop = trust_take(&inode->trust, &job.take);
-        else if (res != -EAGAIN && res != -EMFILE && res != -ENFILE && res != -ENOMEM)
-            inode->unleasable = true; /* not our file, or no such file system */
-    }
+    try_locked(m, inode);
     pthread_mutex_unlock(&inode->lock);
-    if (drop)
-        job_push(m, job);
 }
 
-void fresh_give_up(Mount *m, Inode *inode, bool broken)
+/* Gives the lease up, and all that is cached with it. @broken: somebody waits for that. */
+static void give_up(Mount *m, Inode *inode, bool broken)
 {
-    Job job = {.inode = inode, .drop = true};
     pthread_mutex_lock(&inode->lock);
     bool held = trust_give_up(&inode->trust, broken, os_now_ns());
-    job.region = regions_end(inode);
+    CachedRegion *region = regions_end(inode);
     pthread_mutex_unlock(&inode->lock);
     if (held) {
         /* Without attributes a read asks for them first, and that drops the pages. So the one who
@@ -154,23 +145,50 @@ void fresh_give_up(Mount *m, Inode *inode, bool broken)
         leases_release(m, inode);
         pthread_mutex_unlock(&inode->lock);
     }
-    if (held || job.region)
-        job_push(m, job);
+    if (held || region)
+        job_push(m, inode, (FreshJob){.drop = true, .region = region});
 }
+
+static void lease_broken(Mount *m, Inode *inode)
+{
+    give_up(m, inode, true);
+}
+
+/* ---- requests ------------------------------------------------------------------------------ */
 
 void fresh_writer_begin(Mount *m, Inode *inode)
 {
     pthread_mutex_lock(&inode->lock);
     trust_writer_begin(&inode->trust);
     pthread_mutex_unlock(&inode->lock);
-    fresh_give_up(m, inode, false);
+    give_up(m, inode, false);
 }
 
-void fresh_writer_end(Mount *m, Inode *inode)
+void fresh_writer_end(Inode *inode)
 {
     pthread_mutex_lock(&inode->lock);
     trust_writer_end(&inode->trust);
     pthread_mutex_unlock(&inode->lock);
+}
+
+CachedRegion *fresh_read_begin(Mount *m, Inode *inode)
+{
+    pthread_mutex_lock(&inode->lock);
+    try_locked(m, inode);
+    CachedRegion *region = trust_read_begin(&inode->trust) ? regions_use(m, inode) : NULL;
+    pthread_mutex_unlock(&inode->lock);
+    inodes_ref(m, inode);
+    return region;
+}
+
+void fresh_read_end(Mount *m, Inode *inode, CachedRegion *region)
+{
+    pthread_mutex_lock(&inode->lock);
+    trust_read_end(&inode->trust);
+    CachedRegion *unused = region ? regions_done(region) : NULL;
+    pthread_mutex_unlock(&inode->lock);
+    regions_close(unused);
+    inodes_unref(m, inode);
 }
 
 double fresh_attr_timeout(Inode *inode)
@@ -181,30 +199,68 @@ double fresh_attr_timeout(Inode *inode)
     return held ? ATTR_HELD_S : 0;
 }
 
-/* Our own requests are part of jobs. The kernel tells the thread. */
-static bool is_own(const Inode *inode, fuse_req_t req)
-{
-    return fuse_req_ctx(req)->pid == inode->asks;
-}
-
-void fresh_reply_attr(Mount *m, Inode *inode, fuse_req_t req)
+/* Whether the kernel may have pages of @inode that no read must find. The kernel drops them itself
+ * at an opening, and nobody reads a file that nobody has open. */
+static bool must_drop(Inode *inode, bool opens)
 {
     pthread_mutex_lock(&inode->lock);
-    bool drop = trust_must_drop(&inode->trust) && inode->handles > 0;
+    bool drop = trust_must_drop(&inode->trust) && (opens || inode->handles > 0);
     pthread_mutex_unlock(&inode->lock);
-    if (drop && !is_own(inode, req))
-        job_push(m, (Job){.inode = inode, .drop = true, .req = req});
-    else
-        reply_attr_now(inode, req);
+    return drop;
 }
 
-void fresh_reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
+void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi,
+                 Reply *reply)
+{
+    /* What is asked for a job is answered at once: the job has dropped the pages. */
+    bool own = mirror_is(m->mirror, fuse_req_ctx(req)->pid);
+    FreshJob job = {.drop = !fi, .req = req, .reply = reply, .opens = fi};
+    if (own || !must_drop(inode, fi)) {
+        reply(m, inode, req, fi);
+        return;
+    }
+    if (fi)
+        job.fi = *fi;
+    job_push(m, inode, job);
+}
+
+void fresh_all_closed(Inode *inode)
+{
+    if (pthread_mutex_trylock(&inode->gate) != 0)
+        return; /* it is in use, and goes with the inode */
+    if (inode->handles == 0 && inode->mirror_fd >= 0) {
+        (void)close(inode->mirror_fd);
+        inode->mirror_fd = -1;
+    }
+    pthread_mutex_unlock(&inode->gate);
+}
+
+/* ---- beginning and end --------------------------------------------------------------------- */
+
+void fresh_forget(Mount *m, Inode *inode)
 {
     pthread_mutex_lock(&inode->lock);
-    bool plain = trust_must_drop(&inode->trust);
+    leases_release(m, inode);
+    CachedRegion *region = regions_end(inode);
     pthread_mutex_unlock(&inode->lock);
-    if (plain && !is_own(inode, req))
-        job_push(m, (Job){.inode = inode, .req = req, .opens = true, .fi = *fi});
-    else
-        reply_open_now(m, inode, req, fi);
+    regions_close(region);
+    if (inode->lease_fd >= 0)
+        (void)close(inode->lease_fd);
+    if (inode->mirror_fd >= 0)
+        (void)close(inode->mirror_fd);
+}
+
+int fresh_init(Mount *m)
+{
+    int res = leases_init(m, lease_broken);
+    return res < 0 ? res : jobs_new(&m->jobs);
+}
+
+void fresh_end(Mount *m)
+{
+    if (!m->leases)
+        return;
+    leases_stop(m); /* it pushes jobs */
+    jobs_end(m->jobs);
+    leases_end(m); /* jobs give leases back */
 }

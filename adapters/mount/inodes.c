@@ -2,18 +2,12 @@
 /* The inodes that the kernel knows. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
-
-FdPath fd_path(int fd)
-{
-    FdPath path;
-    (void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
-    return path;
-}
+#include "adapters/paths.h"
 
 static uint64_t hash_of(dev_t dev, ino_t ino)
 {
@@ -29,20 +23,15 @@ static void inode_init(Inode *inode, int fd, const struct stat *st)
                      .lease_fd = -1,
                      .mirror_fd = -1,
                      .refs = 1};
+    list_init(&inode->lock_owners);
     pthread_mutex_init(&inode->lock, NULL);
     pthread_mutex_init(&inode->gate, NULL);
 }
 
-static void inode_deinit(Inode *inode)
+static void inode_deinit(Mount *m, Inode *inode)
 {
-    CachedRegion *region = regions_end(inode);
-    if (region)
-        regions_close(region);
-    if (inode->lease_fd >= 0)
-        (void)close(inode->lease_fd);
+    m->forget(m, inode);
     (void)close(inode->fd);
-    if (inode->mirror_fd >= 0)
-        (void)close(inode->mirror_fd);
     pthread_mutex_destroy(&inode->lock);
     pthread_mutex_destroy(&inode->gate);
 }
@@ -62,11 +51,11 @@ void inodes_end(Mount *m)
     for (HmapNode *node = hmap_walk(&m->inodes, NULL), *next; node; node = next) {
         Inode *inode = (Inode *)node; /* the first member */
         next = hmap_walk(&m->inodes, node);
-        inode_deinit(inode);
+        inode_deinit(m, inode);
         free(inode);
     }
     hmap_deinit(&m->inodes);
-    inode_deinit(&m->root);
+    inode_deinit(m, &m->root);
     pthread_mutex_destroy(&m->lock);
 }
 
@@ -135,10 +124,7 @@ static void unref_locked(Mount *m, Inode *inode)
     pthread_mutex_unlock(&m->lock);
     if (!last)
         return;
-    pthread_mutex_lock(&inode->lock);
-    leases_release(m, inode);
-    pthread_mutex_unlock(&inode->lock);
-    inode_deinit(inode);
+    inode_deinit(m, inode);
     free(inode);
 }
 
@@ -174,4 +160,13 @@ void inodes_unref(Mount *m, Inode *inode)
 {
     pthread_mutex_lock(&m->lock);
     unref_locked(m, inode);
+}
+
+const char *inodes_path(const Mount *m, const Inode *inode, char *path)
+{
+    ssize_t len = readlink(fd_path(inode->fd).text, path, PATH_MAX - 1);
+    if (len < 0)
+        return NULL;
+    path[len] = 0;
+    return path_below(m->path, path);
 }

@@ -1,87 +1,81 @@
 /* SPDX-License-Identifier: MIT */
-/* A few threads for what waits for the kernel. They are started when they are needed. */
+#include "adapters/mount/jobs.h"
+
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "adapters/mount/mount.h"
-#include "base/list.h"
 #include "base/os.h"
 
 enum { THREADS_MAX = 8 };
 
-typedef struct Entry {
-    ListNode node;
-    Job job;
-} Entry;
-
-typedef struct Jobs {
-    Mount *mount;
+struct Jobs {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     ListNode waiting;
     unsigned threads, idle;
     bool over;
     pthread_t ids[THREADS_MAX];
-} Jobs;
+};
 
-int jobs_init(Mount *m)
+int jobs_new(Jobs **ret)
 {
     Jobs *j = calloc(1, sizeof *j);
     if (!j)
         return -ENOMEM;
-    j->mount = m;
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
     list_init(&j->waiting);
-    m->jobs = j;
+    *ret = j;
     return 0;
 }
 
-/* Takes the lock and gives it back around each job. */
-static void *jobs_main(void *ctx)
+/* The next job; NULL: there will be none. Under the lock. */
+static Job *next_job(Jobs *j)
+{
+    while (list_empty(&j->waiting) && !j->over) {
+        j->idle++;
+        pthread_cond_wait(&j->changed, &j->lock);
+        j->idle--;
+    }
+    if (list_empty(&j->waiting))
+        return NULL;
+    Job *job = CONTAINER_OF(j->waiting.next, Job, node);
+    list_remove(&job->node);
+    return job;
+}
+
+static void *worker_main(void *ctx)
 {
     Jobs *j = ctx;
     pthread_mutex_lock(&j->lock);
-    for (;;) {
-        while (list_empty(&j->waiting) && !j->over) {
-            j->idle++;
-            pthread_cond_wait(&j->changed, &j->lock);
-            j->idle--;
-        }
-        if (list_empty(&j->waiting))
-            break;
-        Entry *entry = CONTAINER_OF(j->waiting.next, Entry, node);
-        list_remove(&entry->node);
+    for (Job *job; (job = next_job(j));) {
         pthread_mutex_unlock(&j->lock);
-        fresh_job(j->mount, &entry->job);
-        free(entry);
+        job->run(job);
         pthread_mutex_lock(&j->lock);
     }
     pthread_mutex_unlock(&j->lock);
     return NULL;
 }
 
-void jobs_push(Mount *m, const Job *job)
+void jobs_push(Jobs *j, Job *job)
 {
-    Jobs *j = m->jobs;
-    Entry *entry = malloc(sizeof *entry);
-    if (!entry)
-        abort(); /* without it a page may stay that nobody may read */
-    entry->job = *job;
     pthread_mutex_lock(&j->lock);
-    list_push_back(&j->waiting, &entry->node);
+    list_push_back(&j->waiting, &job->node);
     if (j->idle == 0 && j->threads < THREADS_MAX &&
-        os_thread_start(&j->ids[j->threads], jobs_main, j) == 0)
+        os_thread_start(&j->ids[j->threads], worker_main, j) == 0)
         j->threads++;
     if (j->threads == 0)
-        abort();
+        abort(); /* without the job, a page may stay that no read may find */
     pthread_cond_signal(&j->changed);
     pthread_mutex_unlock(&j->lock);
 }
 
-void jobs_end(Mount *m)
+void jobs_end(Jobs *j)
 {
-    Jobs *j = m->jobs;
+    if (!j)
+        return;
     pthread_mutex_lock(&j->lock);
     j->over = true;
     pthread_cond_broadcast(&j->changed);
@@ -91,5 +85,4 @@ void jobs_end(Mount *m)
     pthread_cond_destroy(&j->changed);
     pthread_mutex_destroy(&j->lock);
     free(j);
-    m->jobs = NULL;
 }

@@ -17,6 +17,7 @@
 
 typedef struct Leases {
     Mount *mount;
+    LeaseBroken *broken;
     pthread_mutex_t lock;
     GHashTable *inodes; /* by lease_fd */
     pthread_t thread;
@@ -42,7 +43,7 @@ static void look_at(Leases *l, int fd)
     Inode *inode = fcntl(fd, F_GETLEASE) == F_UNLCK ? inode_of(l, fd) : NULL;
     if (!inode)
         return;
-    fresh_give_up(l->mount, inode, true);
+    l->broken(l->mount, inode);
     inodes_unref(l->mount, inode);
 }
 
@@ -74,10 +75,18 @@ static void *leases_main(void *ctx)
     }
 }
 
-int leases_init(Mount *m)
+static void leases_free(Leases *l)
+{
+    g_hash_table_destroy(l->inodes);
+    pthread_mutex_destroy(&l->lock);
+    (void)sem_destroy(&l->started);
+    g_free(l);
+}
+
+int leases_init(Mount *m, LeaseBroken *broken)
 {
     Leases *l = g_new0(Leases, 1);
-    *l = (Leases){.mount = m, .inodes = g_hash_table_new(NULL, NULL)};
+    *l = (Leases){.mount = m, .broken = broken, .inodes = g_hash_table_new(NULL, NULL)};
     pthread_mutex_init(&l->lock, NULL);
     (void)sem_init(&l->started, 0, 0);
     (void)sigemptyset(&l->signals);
@@ -85,22 +94,26 @@ int leases_init(Mount *m)
     (void)sigaddset(&l->signals, SIGIO);
     (void)sigaddset(&l->signals, SIGUSR1);
     (void)pthread_sigmask(SIG_BLOCK, &l->signals, NULL); /* and of all threads to come */
-    m->leases = l;
     int res = os_thread_start(&l->thread, leases_main, l);
-    while (res == 0 && sem_wait(&l->started) < 0)
+    if (res < 0) {
+        leases_free(l);
+        return res;
+    }
+    while (sem_wait(&l->started) < 0)
         ; /* a signal came */
-    return res;
+    m->leases = l;
+    return 0;
+}
+
+void leases_stop(Mount *m)
+{
+    (void)pthread_kill(m->leases->thread, SIGUSR1);
+    (void)pthread_join(m->leases->thread, NULL);
 }
 
 void leases_end(Mount *m)
 {
-    Leases *l = m->leases;
-    (void)pthread_kill(l->thread, SIGUSR1);
-    (void)pthread_join(l->thread, NULL);
-    g_hash_table_destroy(l->inodes);
-    pthread_mutex_destroy(&l->lock);
-    (void)sem_destroy(&l->started);
-    g_free(l);
+    leases_free(m->leases);
     m->leases = NULL;
 }
 

@@ -14,12 +14,14 @@
 #include "base/os.h"
 #include "base/time.h"
 
+/* How often that is. */
+#define AGAIN_NS (2 * NS_PER_MS)
+
 /* POSIX locks belong to a process and a file: a description of our own stands for both, whose OFD
  * locks are they. */
 typedef struct Owner {
-    ListNode node;
-    Inode *inode;
-    uint64_t owner;
+    ListNode node; /* of the inode's */
+    uint64_t number;
     bool writable;
     int fd;
     unsigned users; /* requests under way, waiting ones among them */
@@ -38,13 +40,12 @@ typedef struct Waiter {
 typedef struct Locks {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    ListNode owners, waiters;
+    ListNode waiters;
     bool over;
     pthread_t thread;
 } Locks;
 
-/* ---- owners -----------------------------------------------------------------------------------
- */
+/* ---- owners -------------------------------------------------------------------------------- */
 
 static void owner_done(Owner *owner)
 {
@@ -54,33 +55,40 @@ static void owner_done(Owner *owner)
     free(owner);
 }
 
-static Owner *owner_find(Locks *l, const Inode *inode, uint64_t number)
+static Owner *owner_find(const Inode *inode, uint64_t number)
 {
-    for (ListNode *n = l->owners.next; n != &l->owners; n = n->next) {
+    for (ListNode *n = inode->lock_owners.next; n != &inode->lock_owners; n = n->next) {
         Owner *owner = CONTAINER_OF(n, Owner, node);
-        if (owner->inode == inode && owner->owner == number)
+        if (owner->number == number)
             return owner;
     }
     return NULL;
 }
 
-/* The owner's description, made where there is none; under the lock. NULL with errno. */
-static Owner *owner_use(Locks *l, const Handle *handle, uint64_t number, bool writes)
+/* A new owner: NULL with errno. */
+static Owner *owner_make(const Handle *handle, uint64_t number)
 {
-    Owner *owner = owner_find(l, handle->inode, number);
+    int flags = (handle->writes ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC;
+    int fd = open(fd_path(handle->inode->fd).text, flags);
+    Owner *owner = fd < 0 ? NULL : malloc(sizeof *owner);
     if (!owner) {
-        int fd = open(fd_path(handle->inode->fd).text,
-                      (handle->writes ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
-        owner = fd < 0 ? NULL : calloc(1, sizeof *owner);
-        if (!owner) {
-            if (fd >= 0)
-                (void)close(fd);
-            return NULL;
-        }
-        *owner =
-            (Owner){.inode = handle->inode, .owner = number, .writable = handle->writes, .fd = fd};
-        list_push_back(&l->owners, &owner->node);
+        if (fd >= 0)
+            (void)close(fd);
+        return NULL;
     }
+    *owner = (Owner){.number = number, .writable = handle->writes, .fd = fd};
+    list_push_back(&handle->inode->lock_owners, &owner->node);
+    return owner;
+}
+
+/* The owner's description, made where there is none; under the lock. NULL with errno. */
+static Owner *owner_use(const Handle *handle, uint64_t number, bool writes)
+{
+    Owner *owner = owner_find(handle->inode, number);
+    if (!owner)
+        owner = owner_make(handle, number);
+    if (!owner)
+        return NULL;
     if (writes && !owner->writable) { /* it began with a descriptor that is only for reading */
         errno = ENOLCK;
         return NULL;
@@ -93,7 +101,7 @@ void locks_owner_closed(Mount *m, Inode *inode, uint64_t number)
 {
     Locks *l = m->locks;
     pthread_mutex_lock(&l->lock);
-    Owner *owner = owner_find(l, inode, number);
+    Owner *owner = owner_find(inode, number);
     if (owner) {
         list_remove(&owner->node);
         owner->closed = true;
@@ -103,8 +111,17 @@ void locks_owner_closed(Mount *m, Inode *inode, uint64_t number)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- who waits --------------------------------------------------------------------------------
- */
+void locks_forget(Inode *inode)
+{
+    for (ListNode *n = inode->lock_owners.next, *next; n != &inode->lock_owners; n = next) {
+        Owner *owner = CONTAINER_OF(n, Owner, node);
+        next = n->next;
+        (void)close(owner->fd);
+        free(owner);
+    }
+}
+
+/* ---- who waits ----------------------------------------------------------------------------- */
 
 /* 0, or -errno; -EAGAIN: not free. */
 static int attempt(const Waiter *w)
@@ -148,12 +165,9 @@ static void *locks_main(void *ctx)
         if (list_empty(&l->waiters)) {
             pthread_cond_wait(&l->changed, &l->lock);
         } else {
-            struct timespec until;
-            (void)clock_gettime(CLOCK_REALTIME, &until);
-            until.tv_nsec += 2 * (long)NS_PER_MS;
-            if (until.tv_nsec >= (long)NS_PER_S)
-                until = (struct timespec){until.tv_sec + 1, until.tv_nsec - (long)NS_PER_S};
-            (void)pthread_cond_timedwait(&l->changed, &l->lock, &until);
+            uint64_t ns = os_now_ns() + AGAIN_NS;
+            struct timespec until = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+            (void)pthread_cond_clockwait(&l->changed, &l->lock, CLOCK_MONOTONIC, &until);
         }
         attempt_all(l);
     }
@@ -169,7 +183,6 @@ int locks_init(Mount *m)
         return -ENOMEM;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
-    list_init(&l->owners);
     list_init(&l->waiters);
     m->locks = l;
     return os_thread_start(&l->thread, locks_main, l);
@@ -183,12 +196,6 @@ void locks_end(Mount *m)
     pthread_cond_signal(&l->changed);
     pthread_mutex_unlock(&l->lock);
     (void)pthread_join(l->thread, NULL);
-    for (ListNode *n = l->owners.next, *next; n != &l->owners; n = next) {
-        Owner *owner = CONTAINER_OF(n, Owner, node);
-        next = n->next;
-        (void)close(owner->fd);
-        free(owner);
-    }
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     free(l);
@@ -207,15 +214,14 @@ static void request(Locks *l, Waiter *w, bool sleep)
     }
 }
 
-/* ---- the requests -----------------------------------------------------------------------------
- */
+/* ---- the requests -------------------------------------------------------------------------- */
 
 static void locks_getlk(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi,
                         struct flock *lock)
 {
     Locks *l = mount_of(req)->locks;
     pthread_mutex_lock(&l->lock);
-    Owner *owner = owner_use(l, handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK);
+    Owner *owner = owner_use(handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK);
     lock->l_pid = 0;
     int res = owner ? fcntl(owner->fd, F_OFD_GETLK, lock) : -1;
     int error = errno;
@@ -234,7 +240,7 @@ static void locks_setlk(fuse_req_t req, fuse_ino_t number, struct fuse_file_info
     Locks *l = mount_of(req)->locks;
     Waiter *w = malloc(sizeof *w);
     pthread_mutex_lock(&l->lock);
-    Owner *owner = w ? owner_use(l, handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK) : NULL;
+    Owner *owner = w ? owner_use(handle_of(fi), fi->lock_owner, lock->l_type == F_WRLCK) : NULL;
     if (owner) {
         lock->l_pid = 0;
         *w = (Waiter){.req = req, .owner = owner, .lock = *lock, .fd = -1};

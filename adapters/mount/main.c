@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "adapters/mount/mount.h"
+#include "adapters/paths.h"
 #include "base/cleanup.h"
 #include "daemon/start.h"
 
@@ -53,8 +54,7 @@ static const ConfigProgram program = {
 /* How many requests are answered at once: each may wait for a drive or another host. */
 enum { THREADS_MAX = 64 };
 
-/* ---- the session ------------------------------------------------------------------------------
- */
+/* ---- the session --------------------------------------------------------------------------- */
 
 static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
@@ -123,8 +123,13 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
         return -EINVAL;
     if (fuse_session_mount(m->session, mountpoint) == 0) {
         m->own_root = open(mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        start_announce("dodo mount: ready at %s", mountpoint);
-        res = serve(m);
+        if (m->own_root >= 0) {
+            start_announce("dodo mount: ready at %s", mountpoint);
+            res = serve(m);
+        } else {
+            res = -errno;
+            (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", mountpoint, strerror(errno));
+        }
         start_stopping();
         m->over = true;
         fuse_session_unmount(m->session);
@@ -139,8 +144,7 @@ static int session_run(Mount *m, const char *mountpoint, char *error)
     return res;
 }
 
-/* ---- the mount --------------------------------------------------------------------------------
- */
+/* ---- the mount ----------------------------------------------------------------------------- */
 
 /* Each file that the kernel knows takes a descriptor. */
 static void raise_descriptors(void)
@@ -152,14 +156,6 @@ static void raise_descriptors(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A mount point below the directory would show the mount in itself. */
-static bool is_below(const char *path, const char *directory)
-{
-    size_t len = strlen(directory);
-    return strncmp(path, directory, len) == 0 &&
-           (path[len] == '/' || (len == 1 && path[1] != 0)); /* "/" ends with one */
-}
-
 static int directories_check(const char *directory, const char *mountpoint, Mount *m, char *error)
 {
     char *target CLEANUP_FREE = realpath(mountpoint, NULL);
@@ -169,7 +165,8 @@ static int directories_check(const char *directory, const char *mountpoint, Moun
         (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", bad, strerror(errno));
         return -EINVAL;
     }
-    if (is_below(target, m->path)) {
+    const char *below = path_below(m->path, target);
+    if (below && *below) { /* it would show the mount in itself */
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s is inside %s: give a mount point outside, or the directory itself",
                        mountpoint, directory);
@@ -178,22 +175,24 @@ static int directories_check(const char *directory, const char *mountpoint, Moun
     return 0;
 }
 
+static void forget(Mount *m, Inode *inode)
+{
+    fresh_forget(m, inode);
+    locks_forget(inode);
+}
+
 static int mount_parts_start(Mount *m)
 {
-    int res = leases_init(m);
-    if (res == 0)
-        res = locks_init(m);
-    return res == 0 ? jobs_init(m) : res;
+    int res = fresh_init(m);
+    return res == 0 ? locks_init(m) : res;
 }
 
 static void mount_parts_end(Mount *m)
 {
-    if (m->jobs)
-        jobs_end(m);
+    fresh_end(m);
+    mirror_end(m->mirror);
     if (m->locks)
         locks_end(m);
-    if (m->leases)
-        leases_end(m);
     inodes_end(m);
     fuse_session_destroy(m->session);
     if (m->own_root >= 0)
@@ -205,8 +204,11 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
                            char *error)
 {
     static Mount m;
-    m = (Mount){.options = &o->mount, .own_root = -1, .change_owner = geteuid() == 0};
+    m = (Mount){
+        .options = &o->mount, .own_root = -1, .change_owner = geteuid() == 0, .forget = forget};
     int res = directories_check(directory, mountpoint, &m, error);
+    if (res == 0)
+        res = mirror_start(&m.mirror);
     if (res < 0)
         return res;
     int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -225,8 +227,7 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
     return res;
 }
 
-/* ---- the command line -------------------------------------------------------------------------
- */
+/* ---- the command line ---------------------------------------------------------------------- */
 
 static void options_init(Options *o)
 {

@@ -10,11 +10,15 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "adapters/mount/jobs.h"
+#include "adapters/mount/mirror.h"
 #include "adapters/mount/trust.h"
 #include "base/hmap.h"
+#include "base/list.h"
 
 /* A part of a file that the region cache serves: all of it. */
 typedef struct CachedRegion {
@@ -23,7 +27,7 @@ typedef struct CachedRegion {
     bool over;      /* nobody begins another read; the last one closes it */
 } CachedRegion;
 
-/* A file, directory or other inode that the kernel knows. Its address is its number for the kernel.
+/* A file, directory or other inode that the kernel knows. Its number for the kernel is its address.
  */
 typedef struct Inode {
     HmapNode node;
@@ -33,20 +37,21 @@ typedef struct Inode {
     int fd;           /* O_PATH */
     uint64_t lookups; /* of the kernel, that it has not forgotten; under the table's lock */
     unsigned refs;    /* the kernel's, while lookups > 0; a job's; under the table's lock */
+    atomic_uint handles;
 
-    /* Pages are dropped under it, one after the other, and with the attributes asked for again. */
+    /* Pages are dropped under it, one after the other, and the attributes are asked for again. */
     pthread_mutex_t gate;
-    _Atomic(pid_t) asks; /* the thread that asks for them, through the kernel; 0: none */
     int mirror_fd; /* O_PATH, of the same file below the mount point; -1: none; under the gate */
 
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
-    unsigned handles;
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
     bool uncached;   /* the region cache is not for this file */
     bool opening;    /* a region is being opened */
     CachedRegion *region; /* NULL: none */
+
+    ListNode lock_owners; /* under the lock of all locks */
 } Inode;
 
 /* What the kernel opened. */
@@ -62,7 +67,8 @@ typedef struct MountOptions {
     bool local;           /* no other host writes the files, whatever their file system */
 } MountOptions;
 
-typedef struct Mount {
+typedef struct Mount Mount;
+struct Mount {
     struct fuse_session *session;
     const MountOptions *options;
     char *path;       /* of the directory */
@@ -73,10 +79,12 @@ typedef struct Mount {
 
     pthread_mutex_t lock; /* of the table */
     Hmap inodes;
-    struct Jobs *jobs;
+    void (*forget)(Mount *m, Inode *inode); /* before an inode goes that nobody knows any more */
+    Mirror *mirror;
+    Jobs *jobs;
     struct Leases *leases;
     struct Locks *locks;
-} Mount;
+};
 
 /* The kernel's number <-> the inode. */
 static inline Inode *mount_inode(Mount *m, fuse_ino_t number)
@@ -100,10 +108,14 @@ static inline Inode *mount_inode_of(fuse_req_t req, fuse_ino_t number)
 typedef struct FdPath {
     char text[32];
 } FdPath;
-FdPath fd_path(int fd);
+static inline FdPath fd_path(int fd)
+{
+    FdPath path;
+    (void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
+    return path;
+}
 
-/* ---- inodes.c: the table ----------------------------------------------------------------------
- */
+/* ---- inodes.c: the table ------------------------------------------------------------------- */
 
 int inodes_init(Mount *m, int root_fd);
 void inodes_end(Mount *m);
@@ -116,103 +128,96 @@ void inodes_ref(Mount *m, Inode *inode);
 void inodes_unref(Mount *m, Inode *inode);
 /* A reference to an inode that is in memory for sure, but perhaps about to go: then false. */
 bool inodes_ref_living(Mount *m, Inode *inode);
+/* The path of @inode below the directory, without a leading "/", in @path of PATH_MAX bytes. NULL:
+ * it is not there any more. */
+const char *inodes_path(const Mount *m, const Inode *inode, char *path);
 
-/* ---- caller.c ---------------------------------------------------------------------------------
- */
+/* ---- caller.c ------------------------------------------------------------------------------ */
 
 /* What this thread makes from here on is owned by who sent the request; what to tell caller_end().
  */
 bool caller_begin(fuse_req_t req);
 void caller_end(bool begun);
 
-/* ---- jobs.c -----------------------------------------------------------------------------------
- */
-
-/* What waits for the kernel: it does so for requests that other threads answer, and sends us
- * requests itself. No thread that answers requests does such a job. */
-typedef struct Job {
-    Inode *inode;         /* with a reference */
-    bool drop;            /* the kernel's pages go */
-    uint64_t take;        /* then the file is settled for this lease; 0: for none */
-    CachedRegion *region; /* to be closed; NULL: none */
-    fuse_req_t req;       /* answered at the end; NULL: none */
-    bool opens;           /* with @fi; or else with the attributes */
-    struct fuse_file_info fi;
-} Job;
-
-int jobs_init(Mount *m);
-/* Does what is left first. */
-void jobs_end(Mount *m);
-void jobs_push(Mount *m, const Job *job);
-
-/* ---- freshness.c: leases, the kernel's pages, and what is cached ------------------------------
- */
+/* ---- freshness.c: leases, the kernel's pages, and what is cached --------------------------- */
 
 /* How long the kernel may keep the attributes of a file that is held, [s]. */
 #define ATTR_HELD_S 1.0
 
+int fresh_init(Mount *m); /* 0, -errno */
+/* Nobody knows @inode any more. */
+void fresh_forget(Mount *m, Inode *inode);
+/* The session is at its end. */
+void fresh_end(Mount *m);
+
 /* Asks for a lease where that may succeed. */
 void fresh_try(Mount *m, Inode *inode);
-/* Gives the lease up, and all that is cached with it. @broken: somebody waits for that. */
-void fresh_give_up(Mount *m, Inode *inode, bool broken);
 /* A writer through the mount, and its end. */
 void fresh_writer_begin(Mount *m, Inode *inode);
-void fresh_writer_end(Mount *m, Inode *inode);
-/* Answers a request for attributes, when no page is left that a read must not find. */
-void fresh_reply_attr(Mount *m, Inode *inode, fuse_req_t req);
-/* Answers the opening of @inode, when the kernel knows its size. */
-void fresh_reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi);
-/* A handle of @inode comes, or goes. */
-void fresh_handle_begin(Inode *inode);
-void fresh_handle_end(Inode *inode);
+void fresh_writer_end(Inode *inode);
+/* A read: the region that it may be served from, or NULL: then from the file. It ends when it has
+ * been answered; until then @inode stays, though the kernel may have forgotten it. */
+CachedRegion *fresh_read_begin(Mount *m, Inode *inode);
+void fresh_read_end(Mount *m, Inode *inode, CachedRegion *region);
+/* The last handle of @inode went: the kernel shall be free to forget it. */
+void fresh_all_closed(Inode *inode);
 /* How long attributes of @inode are good, [s]. */
 double fresh_attr_timeout(Inode *inode);
-/* A job, in one of their threads. */
-void fresh_job(Mount *m, const Job *job);
 
-/* ---- leases.c: the kernel's leases, and who breaks them ---------------------------------------
- */
+/* Answers a request: now, or from another thread. @fi is what fresh_reply() got. */
+typedef void Reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi);
+/* Has a request for attributes answered, when no page is left that a read must not find, or with
+ * @fi an opening, when the kernel knows the size. */
+void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi,
+                 Reply *reply);
 
-int leases_init(Mount *m);
+/* ---- leases.c: the kernel's leases, and who breaks them ------------------------------------ */
+
+/* Somebody wants to write @inode, and waits until leases_release(). */
+typedef void LeaseBroken(Mount *m, Inode *inode);
+int leases_init(Mount *m, LeaseBroken *broken); /* 0, -errno */
+/* No break is heard of any more. */
+void leases_stop(Mount *m);
 void leases_end(Mount *m);
 /* A lease for @inode's lease_fd, under its lock. 0, -errno. */
 int leases_take(Mount *m, Inode *inode);
 /* Given back, under its lock. */
 void leases_release(Mount *m, Inode *inode);
 
-/* ---- regions.c: files in the region cache -----------------------------------------------------
- */
+/* ---- regions.c: files in the region cache -------------------------------------------------- */
 
-/* Begins a read of a held file from its region; NULL: there is none, now or ever. */
+/* Begins a read of a held file from its region; NULL: there is none, now or ever. Under @inode's
+ * lock, which is given back while a region is opened. */
 CachedRegion *regions_use(Mount *m, Inode *inode);
-void regions_done(Inode *inode, CachedRegion *region);
+/* The read is over; under @inode's lock. The region to be closed now, if any. */
+CachedRegion *regions_done(CachedRegion *region);
 /* No read begins any more; under @inode's lock. The region to be closed now, if any. */
 CachedRegion *regions_end(Inode *inode);
-void regions_close(CachedRegion *region);
+void regions_close(CachedRegion *region); /* NULL is nothing */
 
-/* ---- handles, in ops_data.c -------------------------------------------------------------------
- */
+/* ---- handles.c ----------------------------------------------------------------------------- */
 
+/* Whether a file that is opened with the flags of open(2) may be changed through it. */
+bool handle_is_for_writing(int flags);
 /* Opens @inode with the flags of open(2), and puts the handle into @fi. 0, -errno. */
 int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi);
 /* The same of a descriptor for writing that is open already, and is taken. */
 int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi);
-void handle_close(Mount *m, struct fuse_file_info *fi);
+void handle_close(const struct fuse_file_info *fi);
 static inline Handle *handle_of(const struct fuse_file_info *fi)
 {
     return (Handle *)(uintptr_t)fi->fh; // NOLINT
 }
 
-/* ---- locks.c: locks of programs, for all who use the directory --------------------------------
- */
+/* ---- locks.c: locks of programs, for all who use the directory ----------------------------- */
 
 int locks_init(Mount *m);
 void locks_end(Mount *m);
+void locks_forget(Inode *inode); /* nobody knows it any more */
 /* A process closed a descriptor of @inode: its POSIX locks go. */
 void locks_owner_closed(Mount *m, Inode *inode, uint64_t owner);
 
-/* ---- the requests -----------------------------------------------------------------------------
- */
+/* ---- the requests -------------------------------------------------------------------------- */
 
 void ops_names(struct fuse_lowlevel_ops *ops);
 void ops_attributes(struct fuse_lowlevel_ops *ops);

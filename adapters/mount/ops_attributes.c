@@ -9,15 +9,23 @@
 
 #include "adapters/mount/mount.h"
 
+static void reply_attributes(Mount *m, Inode *inode, fuse_req_t req,
+                             const struct fuse_file_info *fi)
+{
+    struct stat st;
+    if (fstat(inode->fd, &st) < 0)
+        (void)fuse_reply_err(req, errno);
+    else
+        (void)fuse_reply_attr(req, &st, fresh_attr_timeout(inode));
+}
+
 static void attributes_get(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
     Mount *m = mount_of(req);
-    Inode *inode = mount_inode(m, number);
-    fresh_reply_attr(m, inode, req);
+    fresh_reply(m, mount_inode(m, number), req, NULL, reply_attributes);
 }
 
-/* ---- setting ----------------------------------------------------------------------------------
- */
+/* ---- setting ------------------------------------------------------------------------------- */
 
 static int set_mode(const Inode *inode, mode_t mode)
 {
@@ -36,7 +44,7 @@ static int set_size(Mount *m, Inode *inode, off_t size, const struct fuse_file_i
     fresh_writer_begin(m, inode);
     int res = fi ? ftruncate(handle_of(fi)->fd, size) : truncate(fd_path(inode->fd).text, size);
     int error = errno;
-    fresh_writer_end(m, inode);
+    fresh_writer_end(inode);
     errno = error;
     return res;
 }
@@ -97,8 +105,7 @@ static void attributes_statfs(fuse_req_t req, fuse_ino_t number)
         (void)fuse_reply_statfs(req, &st);
 }
 
-/* ---- extended ---------------------------------------------------------------------------------
- */
+/* ---- extended ------------------------------------------------------------------------------ */
 
 /* A symbolic link's own are not within reach of its descriptor; it has none but its file system's.
  */

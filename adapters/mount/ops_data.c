@@ -9,61 +9,14 @@
 
 #include "adapters/mount/mount.h"
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------- */
 
-static bool opens_for_writing(int flags)
+static void reply_open(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_info *fi)
 {
-    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
-}
-
-/* @fd is taken. */
-static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
-{
-    Handle *handle = malloc(sizeof *handle);
-    if (!handle) {
-        (void)close(fd);
-        return -ENOMEM;
-    }
-    *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
-    fresh_handle_begin(inode);
-    fi->fh = (uint64_t)(uintptr_t)handle;
-    return 0;
-}
-
-int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
-{
-    fresh_writer_begin(m, inode);
-    int res = handle_make(inode, fd, true, fi);
-    if (res < 0)
-        fresh_writer_end(m, inode);
-    return res;
-}
-
-/* The kernel does what O_DIRECT means for the caller's buffer; data_write() does what O_APPEND
- * means. */
-enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT | O_APPEND };
-
-int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
-{
-    bool writes = opens_for_writing(flags);
-    if (writes)
-        fresh_writer_begin(m, inode);
-    int fd = open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC);
-    int res = fd < 0 ? -errno : handle_make(inode, fd, writes, fi);
-    if (res < 0 && writes)
-        fresh_writer_end(m, inode);
-    return res;
-}
-
-void handle_close(Mount *m, struct fuse_file_info *fi)
-{
-    Handle *handle = handle_of(fi);
-    (void)close(handle->fd);
-    if (handle->writes)
-        fresh_writer_end(m, handle->inode);
-    fresh_handle_end(handle->inode);
-    free(handle);
+    struct fuse_file_info answer = *fi;
+    answer.keep_cache = fresh_attr_timeout(inode) > 0;
+    if (fuse_reply_open(req, &answer) < 0) /* interrupted: nobody will release it */
+        handle_close(&answer);
 }
 
 static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
@@ -75,14 +28,14 @@ static void data_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *
         (void)fuse_reply_err(req, -res);
         return;
     }
-    if (!opens_for_writing(fi->flags))
+    if (!handle_is_for_writing(fi->flags))
         fresh_try(m, inode);
-    fresh_reply_open(m, inode, req, fi);
+    fresh_reply(m, inode, req, fi, reply_open);
 }
 
 static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
-    handle_close(mount_of(req), fi);
+    handle_close(fi);
     (void)fuse_reply_err(req, 0);
 }
 
@@ -90,9 +43,9 @@ static void data_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_inf
 static void data_flush(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
     const Handle *handle = handle_of(fi);
-    int res = handle->writes ? close(dup(handle->fd)) : 0;
+    int error = handle->writes && close(dup(handle->fd)) < 0 ? errno : 0;
     locks_owner_closed(mount_of(req), handle->inode, fi->lock_owner);
-    (void)fuse_reply_err(req, res < 0 ? errno : 0);
+    (void)fuse_reply_err(req, error);
 }
 
 static void data_fsync(fuse_req_t req, fuse_ino_t number, int datasync, struct fuse_file_info *fi)
@@ -102,8 +55,7 @@ static void data_fsync(fuse_req_t req, fuse_ino_t number, int datasync, struct f
     (void)fuse_reply_err(req, res < 0 ? errno : 0);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 /* A thread's buffer for answers; grows, and goes with the thread. */
 static char *buffer(size_t size)
@@ -141,23 +93,11 @@ static ssize_t read_file(int fd, char *buf, size_t size, off_t offset)
     return (ssize_t)done;
 }
 
-/* The same from the region; -1: it cannot tell, so ask the file. */
+/* The same from the region; -1: the file has to be read. */
 static ssize_t read_region(const CachedRegion *region, char *buf, size_t size, off_t offset)
 {
     ssize_t n = dodo_cread(region->rd, offset, buf, size);
     return n < 0 ? -1 : n;
-}
-
-static ssize_t read_held(Mount *m, const Handle *handle, char *buf, size_t size, off_t offset)
-{
-    Inode *inode = handle->inode;
-    CachedRegion *region = regions_use(m, inode);
-    ssize_t n = -1;
-    if (region) {
-        n = read_region(region, buf, size, offset);
-        regions_done(inode, region);
-    }
-    return n >= 0 ? n : read_file(handle->fd, buf, size, offset);
 }
 
 static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset,
@@ -165,29 +105,24 @@ static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offs
 {
     Mount *m = mount_of(req);
     const Handle *handle = handle_of(fi);
-    Inode *inode = handle->inode;
+    Inode *inode = handle->inode; /* the handle may go with the answer */
     char *buf = buffer(size);
     if (!buf) {
         (void)fuse_reply_err(req, ENOMEM);
         return;
     }
-    fresh_try(m, inode);
-    pthread_mutex_lock(&inode->lock);
-    bool held = trust_read_begin(&inode->trust);
-    pthread_mutex_unlock(&inode->lock);
-    ssize_t n =
-        held ? read_held(m, handle, buf, size, offset) : read_file(handle->fd, buf, size, offset);
+    CachedRegion *region = fresh_read_begin(m, inode);
+    ssize_t n = region ? read_region(region, buf, size, offset) : -1;
+    if (n < 0)
+        n = read_file(handle->fd, buf, size, offset);
     if (n < 0)
         (void)fuse_reply_err(req, (int)-n);
     else
         (void)fuse_reply_buf(req, buf, (size_t)n);
-    pthread_mutex_lock(&inode->lock);
-    trust_read_end(&inode->trust);
-    pthread_mutex_unlock(&inode->lock);
+    fresh_read_end(m, inode, region);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 /* What a program appends goes to the end that the file has by now. What the kernel writes back of a
  * mapping has its place, also where the descriptor is one for appending. */

@@ -56,8 +56,7 @@ static void names_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_
     fuse_reply_none(req);
 }
 
-/* ---- making -----------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------- */
 
 /* Answers for something that was to be made, with errno, or with its name. */
 static void reply_made(fuse_req_t req, fuse_ino_t dir, const char *name, int res)
@@ -140,15 +139,14 @@ static void names_create(fuse_req_t req, fuse_ino_t number, const char *name, mo
     if (res == 0) {
         if (fuse_reply_create(req, &entry, fi) == 0)
             return;
-        handle_close(m, fi); /* interrupted: nobody will release it */
+        handle_close(fi); /* interrupted: nobody will release it */
     } else {
         (void)fuse_reply_err(req, -res);
     }
     inodes_forget(m, inode, 1);
 }
 
-/* ---- the others -------------------------------------------------------------------------------
- */
+/* ---- the others ---------------------------------------------------------------------------- */
 
 static void names_unlink(fuse_req_t req, fuse_ino_t dir, const char *name)
 {

@@ -5,7 +5,6 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,18 +21,12 @@ static bool matches(char **patterns, const char *path)
 /* Whether the options leave the file to the region cache. */
 static bool chosen(const Mount *m, const Inode *inode)
 {
-    char path[PATH_MAX];
+    char buf[PATH_MAX];
     const MountOptions *o = m->options;
     if (!o->only && !o->never)
         return true;
-    ssize_t len = readlink(fd_path(inode->fd).text, path, sizeof path - 1);
-    size_t above = strlen(m->path);
-    if (len < 0)
-        return false;
-    path[len] = 0;
-    const char *below = strncmp(path, m->path, above) == 0 ? path + above : path;
-    below += *below == '/';
-    return (!o->only || matches(o->only, below)) && (!o->never || !matches(o->never, below));
+    const char *path = inodes_path(m, inode, buf);
+    return path && (!o->only || matches(o->only, path)) && (!o->never || !matches(o->never, path));
 }
 
 /* A region of the whole file: its descriptor, or -1. */
@@ -74,23 +67,17 @@ static void region_make(const Mount *m, Inode *inode)
 
 CachedRegion *regions_use(Mount *m, Inode *inode)
 {
-    pthread_mutex_lock(&inode->lock);
-    if (!inode->region && !inode->uncached && !inode->opening && inode->trust.state != TRUST_PLAIN)
+    if (!inode->region && !inode->uncached && !inode->opening)
         region_make(m, inode);
     CachedRegion *region = inode->region;
     if (region)
         region->users++;
-    pthread_mutex_unlock(&inode->lock);
     return region;
 }
 
-void regions_done(Inode *inode, CachedRegion *region)
+CachedRegion *regions_done(CachedRegion *region)
 {
-    pthread_mutex_lock(&inode->lock);
-    bool last = --region->users == 0 && region->over;
-    pthread_mutex_unlock(&inode->lock);
-    if (last)
-        regions_close(region);
+    return --region->users == 0 && region->over ? region : NULL;
 }
 
 CachedRegion *regions_end(Inode *inode)
@@ -105,6 +92,8 @@ CachedRegion *regions_end(Inode *inode)
 
 void regions_close(CachedRegion *region)
 {
+    if (!region)
+        return;
     (void)!dodo_cclose(region->rd); /* nothing was written to it */
     free(region);
 }

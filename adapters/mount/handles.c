@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel has opened. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "adapters/mount/mount.h"
+
+bool handle_is_for_writing(int flags)
+{
+    return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+}
+
+/* @fd is taken. */
+static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info *fi)
+{
+    Handle *handle = malloc(sizeof *handle);
+    if (!handle) {
+        (void)close(fd);
+        return -ENOMEM;
+    }
+    *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
+    inode->handles++;
+    fi->fh = (uint64_t)(uintptr_t)handle;
+    return 0;
+}
+
+int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi)
+{
+    fresh_writer_begin(m, inode);
+    int res = handle_make(inode, fd, true, fi);
+    if (res < 0)
+        fresh_writer_end(inode);
+    return res;
+}
+
+/* The kernel does what O_DIRECT means for the caller's buffer; data_write() does what O_APPEND
+ * means. */
+enum { NOT_FOR_US = O_NOFOLLOW | O_CREAT | O_EXCL | O_DIRECT | O_APPEND };
+
+int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
+{
+    bool writes = handle_is_for_writing(flags);
+    if (writes)
+        fresh_writer_begin(m, inode);
+    int fd = open(fd_path(inode->fd).text, (flags & ~NOT_FOR_US) | O_CLOEXEC);
+    int res = fd < 0 ? -errno : handle_make(inode, fd, writes, fi);
+    if (res < 0 && writes)
+        fresh_writer_end(inode);
+    return res;
+}
+
+void handle_close(const struct fuse_file_info *fi)
+{
+    Handle *handle = handle_of(fi);
+    (void)close(handle->fd);
+    if (handle->writes)
+        fresh_writer_end(handle->inode);
+    if (--handle->inode->handles == 0)
+        fresh_all_closed(handle->inode);
+    free(handle);
+}

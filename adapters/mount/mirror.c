@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/mount/mirror.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/helper.h"
+
+enum { ASKERS = 4 }; /* so many questions at once */
+
+/* A process of one thread. */
+typedef struct Asker {
+    pid_t pid;
+    int channel;
+} Asker;
+
+struct Mirror {
+    Asker askers[ASKERS];
+    unsigned count;
+    GAsyncQueue *free;      /* those that nobody waits for */
+    atomic_bool no_numbers; /* not for this user, or not with this kernel */
+};
+
+/* What to ask the kernel for; a descriptor comes with it. */
+enum Kind {
+    BY_NUMBER, /* an inode of the mount that the descriptor is the root of */
+    BY_NAME,   /* a file below that root */
+    BY_FD,     /* that file */
+};
+typedef struct Question {
+    enum Kind kind;
+    uint64_t number; /* the kernel's, or the file's */
+    char path[PATH_MAX];
+} Question;
+#define QUESTION_LEN(path_len) (offsetof(Question, path) + (path_len))
+
+/* ---- messages with a descriptor ------------------------------------------------------------ */
+
+typedef union Control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} Control;
+
+/* @fd: -1 for none. The length, or -1. */
+static ssize_t send_with(int channel, const void *data, size_t len, int fd)
+{
+    Control control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    struct iovec part = {(void *)data, len}; // NOLINT: it is only read
+    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+    ssize_t n;
+    if (fd >= 0) {
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = sizeof control.bytes;
+    }
+    do
+        n = sendmsg(channel, &msg, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* The length, 0 at the end, or -1; @fd is -1 where none came. */
+static ssize_t receive_with(int channel, void *data, size_t cap, int *fd)
+{
+    Control control;
+    struct iovec part = {data, cap};
+    struct msghdr msg = {.msg_iov = &part,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    ssize_t n;
+    *fd = -1;
+    do
+        n = recvmsg(channel, &msg, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (header && header->cmsg_type == SCM_RIGHTS)
+        memcpy(fd, CMSG_DATA(header), sizeof *fd);
+    return n;
+}
+
+/* ---- the processes --------------------------------------------------------------------------- */
+
+static void ask_attributes(int fd)
+{
+    struct statx st;
+    (void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &st);
+}
+
+/* How the kernel names an inode of a FUSE mount for open_by_handle_at(2). */
+enum { HANDLE_TYPE = 0x81, HANDLE_WORDS = 3 /* the number's halves, high and low; generation */ };
+typedef union Handle {
+    struct file_handle header;
+    struct {
+        struct file_handle header; // NOLINT: what follows is its end
+        uint32_t words[HANDLE_WORDS];
+    } whole;
+} Handle;
+
+/* The handle of number @number, if this kernel has such ones: it shows that of the root, 1. */
+static bool handle_make(int root, uint64_t number, Handle *ret)
+{
+    int mount;
+    ret->header.handle_bytes = sizeof ret->whole.words;
+    if (name_to_handle_at(root, "", &ret->header, &mount, AT_EMPTY_PATH) < 0 ||
+        ret->header.handle_type != HANDLE_TYPE ||
+        ret->header.handle_bytes != sizeof ret->whole.words || ret->whole.words[0] != 0 ||
+        ret->whole.words[1] != 1 || ret->whole.words[2] != 0)
+        return false;
+    ret->whole.words[0] = (uint32_t)(number >> 32);
+    ret->whole.words[1] = (uint32_t)number;
+    return true;
+}
+
+/* Whether it was asked; @root is an O_PATH descriptor. */
+static bool ask_number(int root, uint64_t number)
+{
+    Handle handle;
+    /* No O_PATH descriptor says which mount is meant, but a working directory does. */
+    if (!handle_make(root, number, &handle) || fchdir(root) < 0)
+        return false;
+    int fd = open_by_handle_at(AT_FDCWD, &handle.header, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ESTALE; /* the kernel has forgotten it, and its size */
+    ask_attributes(fd);
+    (void)close(fd);
+    return true;
+}
+
+/* The file that @q names below @root, or -1. */
+static int open_named(int root, const Question *q)
+{
+    struct statx st;
+    int fd = openat(root, q->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0 ||
+        st.stx_ino != q->number) {
+        (void)close(fd);
+        return -1;
+    }
+    ask_attributes(fd);
+    return fd;
+}
+
+/* Answers until there is nobody at the other end. */
+static _Noreturn void asker_main(int channel)
+{
+    Question q;
+    int at;
+    while (receive_with(channel, &q, sizeof q, &at) > 0) {
+        int fd = q.kind == BY_NAME ? open_named(at, &q) : -1;
+        char done = q.kind == BY_NUMBER ? ask_number(at, q.number) : fd >= 0;
+        if (q.kind == BY_FD)
+            ask_attributes(at);
+        (void)send_with(channel, &done, sizeof done, fd);
+        if (fd >= 0)
+            (void)close(fd);
+        (void)close(at);
+    }
+    _exit(0);
+}
+
+/* ---- those who wait for it ----------------------------------------------------------------- */
+
+int mirror_start(Mirror **ret)
+{
+    Mirror *m = g_new0(Mirror, 1);
+    m->free = g_async_queue_new();
+    for (; m->count < ASKERS; m->count++) {
+        Asker *a = &m->askers[m->count];
+        a->pid = helper_fork("dodo-mirror", &a->channel);
+        if (a->pid == 0)
+            asker_main(a->channel);
+        if (a->pid < 0) {
+            int res = a->pid;
+            mirror_end(m);
+            return res;
+        }
+        g_async_queue_push(m->free, a);
+    }
+    *ret = m;
+    return 0;
+}
+
+void mirror_end(Mirror *m)
+{
+    if (!m)
+        return;
+    for (unsigned i = 0; i < m->count; i++) {
+        (void)close(m->askers[i].channel);
+        (void)waitpid(m->askers[i].pid, NULL, 0);
+    }
+    g_async_queue_unref(m->free);
+    g_free(m);
+}
+
+/* Asks, and waits for the answer: whether it was done, with the descriptor that came; -EPIPE. */
+static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
+{
+    Asker *a = g_async_queue_pop(m->free);
+    char done = 0;
+    bool good = send_with(a->channel, q, len, fd) >= 0 &&
+                receive_with(a->channel, &done, sizeof done, ret) > 0;
+    g_async_queue_push(m->free, a);
+    return good ? done : -EPIPE;
+}
+
+int mirror_ask_number(Mirror *m, int root, uint64_t node)
+{
+    const Question q = {.kind = BY_NUMBER, .number = node};
+    int none, res = m->no_numbers ? 0 : exchange(m, &q, QUESTION_LEN(0), root, &none);
+    if (res < 0)
+        return res;
+    m->no_numbers = res == 0;
+    return res == 0 ? -EOPNOTSUPP : 0;
+}
+
+int mirror_open(Mirror *m, int root, const char *path, ino_t ino)
+{
+    Question q = {.kind = BY_NAME, .number = ino};
+    size_t len = strlen(path) + 1;
+    int fd;
+    if (len == 1 || len > sizeof q.path)
+        return -ENOENT;
+    memcpy(q.path, path, len);
+    int res = exchange(m, &q, QUESTION_LEN(len), root, &fd);
+    return res < 0 ? res : fd < 0 ? -ENOENT : fd;
+}
+
+int mirror_ask(Mirror *m, int fd)
+{
+    const Question q = {.kind = BY_FD};
+    int none, res = exchange(m, &q, QUESTION_LEN(0), fd, &none);
+    return res < 0 ? res : 0;
+}
+
+bool mirror_is(const Mirror *m, pid_t id)
+{
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->askers[i].pid == id)
+            return true;
+    return false;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Processes of our own that ask for files through the mount.
+ *
+ * The kernel learns a changed size only when somebody asks for it, and nobody but us knows when to.
+ * If we asked ourselves, and were killed meanwhile, we would wait for our own answer: neither we
+ * nor anybody who uses the mount would ever end. So others ask. They end with us.
+ *
+ * Thread-safe after mirror_start().
+ */
+#ifndef DODO_ADAPTERS_MOUNT_MIRROR_H
+#define DODO_ADAPTERS_MOUNT_MIRROR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct Mirror Mirror;
+
+/* Starts them: while this process has no threads, and has nothing of the mount open. 0, -errno. */
+int mirror_start(Mirror **ret);
+void mirror_end(Mirror *mirror); /* NULL is nothing */
+
+/* Has the kernel ask for the attributes of its inode number @node, whatever names that has. @root:
+ * of the mount. 0; -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: a process has
+ * ended. */
+int mirror_ask_number(Mirror *mirror, int root, uint64_t node);
+/* Where that is not possible: looks up the file @path below @root, a directory of the mount, and
+ * has the kernel ask for its attributes. Its descriptor (O_PATH); -ENOENT: it is not there, or not
+ * as @ino; -EPIPE. */
+int mirror_open(Mirror *mirror, int root, const char *path, ino_t ino);
+/* Has the kernel ask for the attributes of what mirror_open() gave. 0, -EPIPE. */
+int mirror_ask(Mirror *mirror, int fd);
+
+/* Whether the kernel's word for who sends a request, @id, means one of them. 0 does not: it stands
+ * for all whose PID namespace is not below ours. */
+bool mirror_is(const Mirror *mirror, pid_t id);
+
+#endif
