@@ -42,8 +42,34 @@ wait "$truth" || fail "a read was not true"
 cat "$work/truth.log"
 mount_down
 
+# The kernel gives processes of other PID namespaces the number 0.
+proc_start mount client unshare --pid --fork "$bin_dodo" mount --min-size 1M "$src" "$mnt"
+until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
+on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" 5000 || fail "a read from another PID namespace was not true"
+kill -TERM "$(pgrep -P "${proc_pid[mount]}")"
+proc_wait mount || fail "dodo mount ended with status $?"
+
+# Killed while it drops pages and asks for sizes all the time, it leaves nobody waiting.
+for i in 1 2 3 4 5 6; do
+  mount_up --min-size 1M
+  users=()
+  for file in one two three; do
+    on client "$DODO_BUILD/tests/net/truth" "$src/$file" "$mnt/$file" stores >"$work/$file.out" &
+    users+=($!)
+  done
+  for file in one two three; do
+    must "$file is read" grep -qs reads "$work/$file.out"
+  done
+  proc_kill mount
+  for user in "${users[@]}"; do
+    wait "$user" || fail "a user of a killed mount ended with status $?"
+  done
+  umount "$mnt"
+  rm "$src"/*
+done
+told "a mount that was killed left nobody waiting"
+
 mkdir "$work/plain"
-rm "$src/file"
 for seed in 1 2 3; do
   mount_up --min-size 4K
   on client timeout "$patience" "$DODO_BUILD/tests/net/same" "$src" "$mnt" "$work/plain" "$seed" 5000 ||

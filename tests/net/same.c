@@ -135,6 +135,8 @@ static long call_write(Side *s, const Draws *d)
 {
     static unsigned char buf[SIZE_MAX_];
     size_t len = d->n[1] % 9000;
+    struct stat st; /* where an append ends, the kernel takes from the size that it heard last */
+    (void)fstat(s->fds[d->n[0] % FDS], &st);
     pattern(buf, len, d->n[3]);
     return write(s->fds[d->n[0] % FDS], buf, len);
 }
@@ -225,6 +227,9 @@ static long call_names(Side *s, const Draws *d)
 {
     int dir = dir_of(s, d);
     const char *one = name_of(d->n[1]), *two = name_of(d->n[2]);
+    struct stat st; /* a directory that was moved behind the mount: a rename finds it stale */
+    (void)fstatat(dir, one, &st, AT_SYMLINK_NOFOLLOW);
+    (void)fstatat(dir, two, &st, AT_SYMLINK_NOFOLLOW);
     switch (d->n[0] % 9) {
     case 0:
         return renameat(dir, one, dir, two);

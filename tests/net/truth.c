@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* truth FILE MOUNTED READS: threads read FILE through a mount, MOUNTED, while others write it,
  * behind the mount and through it, in all ways there are. Every byte read is one that the file held
- * during the call. Each word of a block is the number of the write that it is of. */
+ * during the call. Each word of a block is the number of the write that it is of.
+ *
+ * truth FILE MOUNTED stores: one thread stores into a mapping of FILE and reads MOUNTED, in turns,
+ * until the mount is gone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -195,6 +198,35 @@ static void *read_main(void *arg)
     return NULL;
 }
 
+/* ---- one after the other ----------------------------------------------------------------------
+ */
+
+/* A store through a mapping is no system call, and all but the first move no stamp of the file: the
+ * next read finds each of @count. False: the mount is gone. */
+static bool check_stores(uint64_t count)
+{
+    int fd = open(file, O_RDWR | O_CLOEXEC), reader = open(mounted, O_RDONLY | O_CLOEXEC);
+    uint64_t *map = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), word = 0;
+    bool there = true;
+    if (reader < 0 || map == MAP_FAILED)
+        die("before the threads");
+    for (uint64_t n = 1; there && n <= count; n++) {
+        map[0] = n;
+        ssize_t got = pread(reader, &word, sizeof word, 0);
+        there = got >= 0 || (errno != ENOTCONN && errno != ECONNABORTED);
+        if (there && (got != sizeof word || word != n)) {
+            (void)fprintf(stderr, "truth: a store of %llu is read as %llu\n", (unsigned long long)n,
+                          (unsigned long long)word);
+            exit(1);
+        }
+    }
+    map[0] = 0;
+    (void)munmap(map, BLOCK);
+    (void)close(reader);
+    (void)close(fd);
+    return there;
+}
+
 /* ---- ------------------------------------------------------------------------------------------
  */
 
@@ -217,8 +249,17 @@ int main(int argc, char **argv)
         return 2;
     file = argv[1];
     mounted = argv[2];
-    reads_wanted = strtoul(argv[3], NULL, 10);
     file_make();
+    if (strcmp(argv[3], "stores") == 0) {
+        if (!check_stores(1))
+            die(mounted);
+        (void)puts("reads");
+        (void)fflush(stdout);
+        return check_stores(UINT64_MAX);
+    }
+    reads_wanted = strtoul(argv[3], NULL, 10);
+    if (!check_stores(200))
+        die(mounted);
     for (unsigned i = 0; i < READERS; i++) {
         numbers[i] = i;
         if (pthread_create(&readers[i], NULL, read_main, &numbers[i]) != 0)
