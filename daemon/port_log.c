@@ -41,5 +41,11 @@ void port_log(void *ctx, const PortEvent *e)
                   "datagrams=%" PRIu64 " last_from=%s fix=\"give all parts the same key file\"",
                   e->datagrams, address);
         break;
+    case PORT_LIMITED:
+        log_event(LOG_LEVEL_WARN, "sessions_limited",
+                  "datagrams=%" PRIu64 " last_from=%s fix=\"does a program there start again and "
+                  "again, or repeat what it has seen?\"",
+                  e->datagrams, address);
+        break;
     }
 }

@@ -143,7 +143,8 @@ static void complain(Port *p, uint64_t now_ns)
     const EndpointCounters *c = endpoint_counters(p->endpoint), *old = &p->complained;
     uint64_t version = c->version - old->version, cluster = c->cluster - old->cluster;
     uint64_t denied = denied_count(c) - denied_count(old);
-    if (now_ns < p->complain_from_ns || (version | cluster | denied) == 0)
+    uint64_t limited = c->hello_limited - old->hello_limited;
+    if (now_ns < p->complain_from_ns || (version | cluster | denied | limited) == 0)
         return;
     if (version)
         tell(p, &(PortEvent){.kind = PORT_VERSION,
@@ -153,6 +154,9 @@ static void complain(Port *p, uint64_t now_ns)
         tell(p, &(PortEvent){.kind = PORT_CLUSTER, .datagrams = cluster});
     if (denied)
         tell(p, &(PortEvent){.kind = PORT_DENIED, .datagrams = denied, .address = p->denied_from});
+    if (limited)
+        tell(p,
+             &(PortEvent){.kind = PORT_LIMITED, .datagrams = limited, .address = p->limited_from});
     p->complained = *c;
     p->complain_from_ns = time_add(now_ns, COMPLAIN_EVERY_NS);
 }
@@ -161,7 +165,7 @@ static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len,
 {
     EndpointInput in = {.session = NULL};
     const EndpointCounters *count = endpoint_counters(p->endpoint);
-    uint64_t denied = denied_count(count);
+    uint64_t denied = denied_count(count), limited = count->hello_limited;
     switch (endpoint_input(p->endpoint, from, dgram, len, now_ns, &in)) {
     case ENDPOINT_MESSAGE:
         p->ops->message(p->ctx, in.session, in.type, in.payload, in.payload_len, now_ns);
@@ -176,6 +180,8 @@ static void take_datagram(Port *p, const Addr *from, uint8_t *dgram, size_t len,
     }
     if (denied_count(count) != denied)
         p->denied_from = *from;
+    if (count->hello_limited != limited)
+        p->limited_from = *from;
     if (in.reply_len > 0)
         sent(p, batches_put(&p->batches, from, in.reply, in.reply_len));
 }

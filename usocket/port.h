@@ -18,7 +18,7 @@ enum {
     PORT_DATAGRAM_MAX = WIRE_HEADER_SIZE + WIRE_PAYLOAD_MAX + WIRE_SEAL_OVERHEAD,
 };
 
-/* What an operator may want to know. The last four come now and then, with what has come since. */
+/* What an operator may want to know. The last five come now and then, with what has come since. */
 enum PortEventKind {
     PORT_SEND_FAILED,    /* error */
     PORT_RECEIVE_FAILED, /* error */
@@ -27,6 +27,7 @@ enum PortEventKind {
     PORT_VERSION,        /* datagrams, version: of another one */
     PORT_CLUSTER,        /* datagrams: for another cluster */
     PORT_DENIED,         /* datagrams, address: not made with our key */
+    PORT_LIMITED,        /* datagrams, address: with our key, but more than sessions are made for */
 };
 
 typedef struct PortEvent {
@@ -34,7 +35,7 @@ typedef struct PortEvent {
     int error; /* as errno has it */
     uint8_t version;
     uint64_t datagrams;
-    Addr address; /* our own; PORT_DENIED: of who sent the last one */
+    Addr address; /* our own; PORT_DENIED, PORT_LIMITED: of who sent the last one */
 } PortEvent;
 
 typedef struct PortOps {
@@ -60,6 +61,7 @@ typedef struct Port {
     uint64_t complain_from_ns; /* no event before then, see complain() */
     EndpointCounters complained;
     Addr denied_from; /* who last sent what was not made with our key */
+    Addr limited_from;
     struct {
         bool cut;              /* nothing that was sent has left this host, as last told */
         uint64_t sent, astray; /* the transport's, as last seen */

@@ -104,7 +104,8 @@ void shell_event(World *w, const char *name, const PortEvent *e)
                                         [PORT_REACHES_AGAIN] = "reaches others again",
                                         [PORT_VERSION] = "hears another version",
                                         [PORT_CLUSTER] = "hears another cluster",
-                                        [PORT_DENIED] = "hears another key"};
+                                        [PORT_DENIED] = "hears another key",
+                                        [PORT_LIMITED] = "hears too many HELLOs"};
     story(w, "  %s %s", name, texts[e->kind]);
     cover_add(w, COVER_CUT_OFF, e->kind == PORT_CUT_OFF);
     cover_add(w, COVER_REACHES_AGAIN, e->kind == PORT_REACHES_AGAIN);

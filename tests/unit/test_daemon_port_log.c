@@ -33,4 +33,6 @@ TEST(event__each_is_a_line)
                          "warn test: other_cluster datagrams=4 fix="));
     assert_true(line_has(&(PortEvent){.kind = PORT_DENIED, .datagrams = 4, .address = a},
                          "warn test: not_authentic datagrams=4 last_from=sim3:7 fix="));
+    assert_true(line_has(&(PortEvent){.kind = PORT_LIMITED, .datagrams = 4, .address = a},
+                         "warn test: sessions_limited datagrams=4 last_from=sim3:7 fix="));
 }

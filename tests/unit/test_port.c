@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/os.h"
 #include "base/time.h"
+#include "proto/endpoint_internal.h"
 #include "tests/lib/case.h"
 #include "usocket/port.h"
 
@@ -309,6 +310,37 @@ TEST(complaint__of_another_key_says_who)
     assert_true(addr_equal(&e[0].event.address, &pair[1]->local));
     port_close(&e[0].port);
     (void)transport_close(pair[1]);
+}
+
+/* HELLOs with our key, more than sessions are made for, come from one who repeats himself. */
+TEST(complaint__of_too_many_sessions_says_who)
+{
+    static End e[2];
+    Transport *pair[2];
+    const EndpointConfig keyed = {.cluster = 3,
+                                  .keys = {{{1}}},
+                                  .keys_count = 1,
+                                  .role = ROLE_CLIENT,
+                                  .sessions_max = 4,
+                                  .half_open_max = 2};
+    const PortConfig config = {.endpoint = &keyed, .env = os_env()};
+    const uint64_t now = os_now_ns();
+    assert_int_equal(transport_pair_open(pair), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(port_open(&e[i].port, pair[i], &config, &ops, &e[i]), 0);
+    for (unsigned i = 0; i <= HELLO_BURST; i++) {
+        assert_int_equal(e[0].events, 0);
+        Session *s = endpoint_connect(e[1].port.endpoint, &pair[0]->local, now);
+        port_expire(&e[1].port, now);
+        endpoint_forget(e[1].port.endpoint, s);
+        (void)port_receive(&e[0].port, now);
+    }
+    assert_int_equal(e[0].events, 1);
+    assert_int_equal(e[0].event.kind, PORT_LIMITED);
+    assert_int_equal(e[0].event.datagrams, 1);
+    assert_true(addr_equal(&e[0].event.address, &pair[1]->local));
+    for (unsigned i = 0; i < 2; i++)
+        port_close(&e[i].port);
 }
 
 /* Whether anything leaves this host; the pair's ends count nothing by themselves. */
