@@ -203,6 +203,19 @@ const char *status_text(unsigned status)
     }
 }
 
+const char *event_kind_text(unsigned kind)
+{
+    switch (kind) {
+#define X(name, number, word) \
+    case number:              \
+        return word;
+#include "proto/events.def"
+#undef X
+    default:
+        return "unknown_event";
+    }
+}
+
 /* ---- header -------------------------------------------------------------------------------- */
 
 void wire_header_encode(const WireHeader *h, uint8_t out[WIRE_HEADER_SIZE])

@@ -233,6 +233,7 @@ enum Op {
     OP_STATUS = 6,   /* tool -> cmd */
     OP_EXPLAIN = 7,  /* tool -> rmd */
     OP_REPORT = 8,   /* client -> cmd */
+    OP_EVENTS = 9,   /* tool -> cmd */
     OP_JOIN = 16,    /* imd -> cmd */
     OP_BEAT = 17,    /* imd -> cmd */
     OP_LISTING = 18, /* imd -> cmd */
@@ -398,6 +399,36 @@ typedef struct OpStatusReply {
     HostStatus hosts[STATUS_HOSTS_MAX];
 } OpStatusReply;
 
+/* What came to pass in the cluster, as the manager keeps it: the oldest first, by numbers that only
+ * grow. It keeps so many and no more, so that numbers may be missing. */
+enum EventKind {
+#define X(name, number, word) EVENT_##name = number,
+#include "proto/events.def"
+#undef X
+    EVENT_KIND_MAX
+};
+/* "host_joined"; for unknown numbers, too. */
+const char *event_kind_text(unsigned kind);
+enum { EVENTS_PAGE_MAX = 6 };
+typedef struct EventEntry {
+    uint64_t number; /* from 1 */
+    uint64_t age_ms;
+    uint8_t kind;     /* enum EventKind */
+    Addr address;     /* as in HostStatus, or a program's; none: of a program that is gone */
+    uint64_t id;      /* a host's epoch, the first bytes of a program's identity; 0: none */
+    uint64_t regions; /* that went with it, or were lost */
+    Reason reason;
+} EventEntry;
+typedef struct OpEvents {
+    uint64_t after; /* number of the last one that is known; 0: none is */
+} OpEvents;
+typedef struct OpEventsReply {
+    uint64_t instance; /* of the manager: another start has another, and counts from 1 again */
+    uint64_t last;     /* number of its newest event: there are more pages up to that */
+    uint32_t count;
+    EventEntry events[EVENTS_PAGE_MAX];
+} OpEventsReply;
+
 /* rmd's text about its host in pages. Each page says how long the whole text is and which page it
  * is. The text is the one made when somebody last asked for offset 0. A page shorter than
  * EXPLAIN_PAGE_MAX is the last. */
@@ -512,6 +543,8 @@ typedef struct OpFreeReply {
     X(report, OpReport)              \
     X(status, OpStatus)              \
     X(status_reply, OpStatusReply)   \
+    X(events, OpEvents)              \
+    X(events_reply, OpEventsReply)   \
     X(explain, OpExplain)            \
     X(explain_reply, OpExplainReply) \
     X(host, OpHost)                  \

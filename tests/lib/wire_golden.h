@@ -204,6 +204,18 @@ static const OpStatusReply golden_status_reply = {
                .read_bytes = 0x55,
                .write_bytes = 0x66,
                .reason = {"load 2"}}}};
+static const OpEvents golden_events = {0x0102030405060708};
+static const OpEventsReply golden_events_reply = {
+    .instance = 0x1112131415161718,
+    .last = 0x22,
+    .count = 1,
+    .events = {{.number = 0x21,
+                .age_ms = 0x33,
+                .kind = EVENT_HOST_BUSY,
+                .address = {.kind = ADDR_IP4, .port = 9, .host = {10, 0, 0, 1}},
+                .id = 0x6162636465666768,
+                .regions = 0x44,
+                .reason = {"load 2"}}}};
 static const OpExplain golden_explain = {0x00000400};
 static const OpExplainReply golden_explain_reply = {
     .total = 0x0401, .version = 0x08070605, .len = 3, .text = {0xd1, 0xd2, 0xd3}};
@@ -330,6 +342,13 @@ static const WireGolden wire_goldens[] = {
      "5500000000000000 6600000000000000 06 6c6f61642032",
      "................ ................ ................ ................ ........ "
      ".. .... zzzzzzzz ............zzzzzzzzzzzzzzzzzzzz"},
+    {"events", "after", &golden_events, "0807060504030201", ""},
+    {"events_reply", "one event", &golden_events_reply,
+     "1817161514131211 2200000000000000 01000000 "
+     "2100000000000000 3300000000000000 04 01 0900 00000000 0a000001000000000000000000000000 "
+     "6867666564636261 4400000000000000 06 6c6f61642032",
+     "................ ................ ........ "
+     "................ ................ .. .. .... zzzzzzzz ........zzzzzzzzzzzzzzzzzzzzzzzz"},
     {"explain", "offset", &golden_explain, "00040000", ""},
     {"explain_reply", "some", &golden_explain_reply, "01040000 05060708 03000000 d1d2d3", ""},
     {"explain_reply", "past the end", &golden_explain_reply_past, "01040000 00000000 00000000", ""},

@@ -447,6 +447,14 @@ TEST(ranges__client_bodies)
         {"status_reply", "one host", "no address", 36, "00 0000 00000000 000000000000", true},
         {"status_reply", "one host", "no address but a port", 36, "00 0100 00000000 000000000000",
          false},
+
+        {"events_reply", "one event", "more events than bytes", 16, "02000000", false},
+        {"events_reply", "one event", "an absurd number of events", 16, "ffffffff", false},
+        {"events_reply", "one event", "no number", 20, ZERO8, false},
+        {"events_reply", "one event", "the last known kind", 36, "0c", true},
+        {"events_reply", "one event", "an unknown kind", 36, "0d", false},
+        {"events_reply", "one event", "a reason longer than the body", 76, "07", false},
+        {"events_reply", "one event", "no text", 77, "1b", false},
     };
     assert_int_equal(ADDR_KIND_MAX, 5);
     CHECK_PATCHES(patches);
@@ -555,6 +563,13 @@ TEST(full__largest_lists_fit_a_body)
         memset(status.hosts[i].reason.text, 'a', REASON_MAX);
     check_full("status_reply", &status, 36 + STATUS_HOSTS_MAX * (81 + REASON_MAX));
 
+    OpEventsReply events = {.count = EVENTS_PAGE_MAX};
+    for (unsigned i = 0; i < EVENTS_PAGE_MAX; i++) {
+        events.events[i] = (EventEntry){.number = i + 1, .address = addr_sim((uint16_t)i, 7)};
+        memset(events.events[i].reason.text, 'a', REASON_MAX);
+    }
+    check_full("events_reply", &events, 20 + EVENTS_PAGE_MAX * (57 + REASON_MAX));
+
     OpExplainReply page = {.total = EXPLAIN_MAX, .len = EXPLAIN_PAGE_MAX};
     memset(page.text, 'a', sizeof page.text);
     check_full("explain_reply", &page, 12 + EXPLAIN_PAGE_MAX);
@@ -594,6 +609,7 @@ TEST(full__one_element_more_is_refused)
 {
     check_one_too_many("claim", "second page", 12, 24, 20, CLAIM_NAMES_MAX);
     check_one_too_many("status_reply", "one host", 32, 36, 87, STATUS_HOSTS_MAX);
+    check_one_too_many("events_reply", "one event", 16, 20, 63, EVENTS_PAGE_MAX);
     check_one_too_many("join", "two threads", 48, 52, 2, JOIN_PORTS_MAX);
     check_one_too_many("listing", "one released", 52, 64, 122, LISTING_MAX);
 }
