@@ -34,7 +34,7 @@ static void client_leave(Manager *m, CmdClient *c, Session *session, const WireR
 {
     env_trace(&m->env, "client leaves, %llu regions", (unsigned long long)c->regions_count);
     if (!c->left)
-        cmd_tell_client(m, c, &session->peer, "client_left");
+        cmd_tell_client(m, c, &session->peer, EVENT_CLIENT_LEFT, "it said good-bye");
     cmd_client_abandon(m, c);
     if (!c->left) {
         c->left = true;
@@ -47,7 +47,7 @@ static void client_leave(Manager *m, CmdClient *c, Session *session, const WireR
 static void client_execute(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     if (!c->confirmed)
-        cmd_tell_client(m, c, &session->peer, "client_came");
+        cmd_tell_client(m, c, &session->peer, EVENT_CLIENT_CAME, "a program uses the cluster");
     c->confirmed = true;
     cmd_client_unname(m, c);
     if (request->id > c->request_last)
@@ -161,7 +161,7 @@ void cmd_clients_tick(Manager *m)
         if (!client_is_dead(m, c))
             continue;
         if (!c->left)
-            cmd_tell_client(m, c, NULL, "client_lost");
+            cmd_tell_client(m, c, NULL, EVENT_CLIENT_LOST, "it was silent for too long");
         if (c->regions_count > 0) {
             env_trace(&m->env, "client silent, %llu regions", (unsigned long long)c->regions_count);
             m->stats.reclaimed_clients++;

@@ -6,25 +6,36 @@
 #include "base/bytes.h"
 #include "cmd/manager_private.h"
 
-void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why)
+void cmd_tell(Manager *m, const ManagerEvent *event, const char *why)
 {
-    const ManagerEvent event = {.what = what,
-                                .why = why,
-                                .address = h->address,
-                                .id = h->epoch,
-                                .regions = h->regions_count};
+    ManagerEvent e = *event;
+    e.at_ns = m->now_ns;
+    event_reason(&e.reason, why);
+    const ManagerEvent *kept = events_add(&m->events, &e);
     if (m->sink.event)
-        m->sink.event(m->sink.ctx, &event);
+        m->sink.event(m->sink.ctx, kept);
 }
 
-void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, const char *what)
+void cmd_tell_host(Manager *m, const Host *h, enum EventKind kind, const char *why)
 {
-    ManagerEvent event = {
-        .what = what, .why = "", .id = get_u64(c->id.bytes), .regions = c->regions_count};
+    const ManagerEvent event = {
+        .kind = kind, .address = h->address, .id = h->epoch, .regions = h->regions_count};
+    cmd_tell(m, &event, why);
+}
+
+void cmd_tell_owner(Manager *m, const Owner *o, enum EventKind kind, const char *why)
+{
+    const ManagerEvent event = {.kind = kind, .address = o->address, .id = o->epoch};
+    cmd_tell(m, &event, why);
+}
+
+void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, enum EventKind kind,
+                     const char *why)
+{
+    ManagerEvent event = {.kind = kind, .id = get_u64(c->id.bytes), .regions = c->regions_count};
     if (address)
         event.address = *address;
-    if (m->sink.event)
-        m->sink.event(m->sink.ctx, &event);
+    cmd_tell(m, &event, why);
 }
 
 uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len)

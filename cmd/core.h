@@ -15,13 +15,14 @@
 
 typedef struct Manager Manager;
 
-/* Who came and went, for the operator. */
+/* What came to pass, for the operator; see EventEntry. */
 typedef struct ManagerEvent {
-    const char *what; /* host_joined, host_left, host_lost, client_came, client_left, client_lost */
-    const char *why;  /* of host_lost; else "" */
-    Addr address;     /* none: a client that is gone */
-    uint64_t id;      /* a host's epoch, the first bytes of a client's identity */
-    uint64_t regions; /* that went with it */
+    uint64_t number;
+    uint64_t at_ns;
+    uint8_t kind; /* enum EventKind */
+    Addr address;
+    uint64_t id, regions;
+    Reason reason; /* never "" */
 } ManagerEvent;
 
 typedef struct ManagerSink {
@@ -54,6 +55,8 @@ void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *pa
 /* Of what clients open from now on; 0: no limit. */
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
 void manager_session_closed(Manager *m, Session *session);
+/* Somebody at @from, who is none of the cluster, sent what was refused; @why: in plain words. */
+void manager_stranger(Manager *m, const Addr *from, const char *why, uint64_t now_ns);
 uint64_t manager_deadline(const Manager *m);
 /* Call it at least at the deadline. If a call comes more than a second after that, the manager
  * itself did not run: no silence counts meanwhile. */

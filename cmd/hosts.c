@@ -9,7 +9,7 @@ void cmd_host_lose(Manager *m, Host *h, const char *why)
     env_trace(&m->env, "host %016llx: %s, %llu regions", (unsigned long long)h->epoch, why,
               (unsigned long long)h->regions_count);
     if (!h->leaving)
-        cmd_tell_host(m, h, "host_lost", why);
+        cmd_tell_host(m, h, EVENT_HOST_LOST, why);
     cmd_host_withdraw(m, h);
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);
@@ -25,7 +25,7 @@ static void lose_predecessor(Manager *m, const Session *session)
         Host *h = CONTAINER_OF(n, Host, by_address);
         next = hmap_next(&m->hosts_by_address, n);
         if (h->epoch != session->peer_epoch && addr_equal(&h->address, &session->peer))
-            cmd_host_lose(m, h, "started again");
+            cmd_host_lose(m, h, "it started again");
     }
 }
 
@@ -37,7 +37,7 @@ static Host *host_new(Manager *m, Session *session)
     if (!h)
         return NULL;
     env_trace(&m->env, "host %016llx: joined", (unsigned long long)h->epoch);
-    cmd_tell_host(m, h, "host_joined", "");
+    cmd_tell_host(m, h, EVENT_HOST_JOINED, "it lends its memory");
     return h;
 }
 
@@ -56,7 +56,7 @@ void cmd_hosts_tick(Manager *m)
         if (h->leaving && cmd_silent(m, h->heard_ns, dead_ns))
             cmd_host_lose(m, h, "left");
         else if (cmd_silent(m, h->heard_ns, time_add(dead_ns, dead_ns)))
-            cmd_host_lose(m, h, "silent");
+            cmd_host_lose(m, h, "it was silent for too long");
     }
 }
 
@@ -127,7 +127,7 @@ static uint16_t host_part(Manager *m, Host *h, const WireRequest *request)
     env_trace(&m->env, "host %016llx: leaves", (unsigned long long)h->epoch);
     cmd_host_hint(m, h, &part.hint);
     if (!h->leaving)
-        cmd_tell_host(m, h, "host_left", "");
+        cmd_tell_host(m, h, EVENT_HOST_LEFT, "it said good-bye");
     h->leaving = true;
     cmd_calls_fail(m, h);
     cmd_regions_of_host_drop(m, h);

@@ -57,7 +57,11 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     list_init(&m->left.all);
     list_init(&m->stirred);
     list_init(&m->tasks.all);
-    return init_directories(m) == 0 ? m : manager_free(m);
+    if (init_directories(m) != 0)
+        return manager_free(m);
+    const ManagerEvent started = {.kind = EVENT_MANAGER_STARTED, .id = get_u64(instance->bytes)};
+    cmd_tell(m, &started, "hosts and programs report to it what there is");
+    return m;
 }
 
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions)
@@ -134,8 +138,8 @@ static void input_request(Manager *m, Session *session, const uint8_t *payload, 
         cmd_owner_input(m, session, &request);
         break;
     case ROLE_TOOL:
-        if (request.op == OP_STATUS) {
-            cmd_status(m, session, &request);
+        if (request.op == OP_STATUS || request.op == OP_EVENTS) {
+            (request.op == OP_STATUS ? cmd_status : cmd_events)(m, session, &request);
             break;
         }
         /* fall through */
@@ -194,6 +198,13 @@ void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *pa
     else if (type == WIRE_REPLY)
         input_reply(m, session, payload, len);
     cmd_calls_pump_stirred(m);
+}
+
+void manager_stranger(Manager *m, const Addr *from, const char *why, uint64_t now_ns)
+{
+    const ManagerEvent event = {.kind = EVENT_STRANGER, .address = *from};
+    enter(m, now_ns);
+    cmd_tell(m, &event, why);
 }
 
 void manager_session_closed(Manager *m, Session *session)

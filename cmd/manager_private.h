@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "base/timers.h"
 #include "cmd/core.h"
+#include "cmd/events.h"
 #include "proto/request.h"
 #include "proto/rules.h"
 
@@ -263,16 +264,21 @@ struct Manager {
     HmapNode kept_hand; /* where the last kept region that gave way was found */
     RandomPool random;
     ManagerStats stats;
+    Events events;
 };
 
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, regions.c,
  * host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c. Procedures:
  * placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, status.c, clients.c. At the top:
- * manager.c. */
+ * manager.c. Beside them: events.c. */
 
 /* ---- common.c ---- */
-void cmd_tell_host(Manager *m, const Host *h, const char *what, const char *why);
-void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, const char *what);
+/* Keeps an event, and tells the sink. */
+void cmd_tell(Manager *m, const ManagerEvent *event, const char *why);
+void cmd_tell_host(Manager *m, const Host *h, enum EventKind kind, const char *why);
+void cmd_tell_owner(Manager *m, const Owner *o, enum EventKind kind, const char *why);
+void cmd_tell_client(Manager *m, const CmdClient *c, const Addr *address, enum EventKind kind,
+                     const char *why);
 /* Seeded: peers choose what is hashed. */
 uint64_t cmd_hash(uint64_t seed, const void *bytes, size_t len);
 /* Uniform in [0, n), n > 0. The environment is asked for many at once: that is a system call. */
@@ -412,6 +418,7 @@ void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- status.c ---- */
 void cmd_status(Manager *m, Session *session, const WireRequest *request);
+void cmd_events(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- clients.c: what clients ask ---- */
 void cmd_client_input(Manager *m, Session *session, const WireRequest *request);

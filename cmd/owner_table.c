@@ -84,8 +84,10 @@ void cmd_owners_tick(Manager *m)
     uint64_t dead_ns = m->config.host_dead_ns;
     LIST_FOREACH(at, &m->owners_order) {
         Owner *o = CONTAINER_OF(at, Owner, in_order);
-        if (cmd_silent(m, o->heard_ns, time_add(dead_ns, dead_ns)))
-            owner_forget(m, o);
+        if (!cmd_silent(m, o->heard_ns, time_add(dead_ns, dead_ns)))
+            continue;
+        cmd_tell_owner(m, o, EVENT_MONITOR_LOST, "its monitor was silent for too long");
+        owner_forget(m, o);
     }
 }
 

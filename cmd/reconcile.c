@@ -260,6 +260,7 @@ static void listed(Manager *m, Host *h, const RegionListing *l, uint64_t before)
 /* What the imd does not have is no region, unless it came after the list was taken. */
 static void drop_unlisted(Manager *m, Host *h)
 {
+    ManagerEvent lost = {.kind = EVENT_REGIONS_LOST, .address = h->address, .id = h->epoch};
     LIST_FOREACH(at, &h->regions) {
         Region *r = CONTAINER_OF(at, Region, of_host);
         if (r->list_mark == h->list.mark)
@@ -268,9 +269,12 @@ static void drop_unlisted(Manager *m, Host *h)
             h->list.doubtful = true;
             continue;
         }
+        lost.regions += r->state == REGION_OPENED; /* others it may give up by itself */
         cmd_region_drop(m, r);
         m->stats.reconciled++;
     }
+    if (lost.regions > 0)
+        cmd_tell(m, &lost, "it does not have regions any more that programs have open");
 }
 
 uint16_t cmd_listing(Manager *m, Host *h, const OpListing *listing)

@@ -13,8 +13,8 @@
 /* ---- clients ------------------------------------------------------------------------------- */
 
 static const char *const faults[HOST_FAULT_MAX] = {
-    [HOST_FAULT_CORRUPT] = "returned other bytes than it was given",
-    [HOST_FAULT_SLOW] = "is too slow to be of use",
+    [HOST_FAULT_CORRUPT] = "a program says that it returned other bytes than it was given",
+    [HOST_FAULT_SLOW] = "a program says that it is too slow to be of use",
 };
 
 /* True: one more host that this client keeps from being chosen. */
@@ -40,8 +40,7 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
     if (h && !known && accuse(m, c)) {
         h->distrust_until_ns = time_add(m->now_ns, m->config.distrust_ns);
         m->stats.reported_hosts++;
-        env_trace(&m->env, "host %016llx: a client says that it %s", (unsigned long long)h->epoch,
-                  faults[report.fault]);
+        cmd_tell_host(m, h, EVENT_HOST_REPORTED, faults[report.fault]);
     } else if (h && !known) {
         env_trace(&m->env, "a client reports host after host: look at that client's memory");
     }
@@ -66,6 +65,17 @@ static Host *host_vouched_gone(const Manager *m, const Owner *o)
     return NULL;
 }
 
+/* Busy or not is news, and what a monitor says first. */
+static void owner_changed(Manager *m, const Owner *o, bool first, uint8_t before)
+{
+    bool busy = o->state == HOST_OWNER_BUSY;
+    if (!first && busy == (before == HOST_OWNER_BUSY))
+        return;
+    const char *plain = busy ? "its owner needs it" : "its owner does not need it";
+    cmd_tell_owner(m, o, busy ? EVENT_HOST_BUSY : EVENT_HOST_IDLE,
+                   *o->reason.text ? o->reason.text : plain);
+}
+
 static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *request)
 {
     OpHost op;
@@ -77,6 +87,8 @@ static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *req
     Owner *o = cmd_owner_get(m, session);
     if (!o)
         return STATUS_BUSY;
+    const bool first = o->heard_ns == 0;
+    const uint8_t before = o->state;
     o->heard_ns = m->now_ns;
     if (RULE(OWNER_EPOCH) && request->id <= o->request_last)
         return STATUS_OK; /* reported before, or overtaken by a newer one */
@@ -85,6 +97,7 @@ static uint16_t owner_tells(Manager *m, Session *session, const WireRequest *req
     o->lendable_bytes = op.lendable_bytes;
     o->reason = op.reason;
     cmd_owner_set_epoch(m, o, op.epoch);
+    owner_changed(m, o, first, before);
     Host *h = op.state == HOST_OWNER_BUSY ? host_vouched_gone(m, o) : NULL;
     if (h)
         cmd_host_lose(m, h, "its owner is back");

@@ -12,6 +12,7 @@
 #include "cmd/core.h"
 #include "cmd/journal.h"
 #include "cmd/metrics.h"
+#include "cmd/strangers.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
@@ -51,7 +52,17 @@ static void on_closed(void *ctx, Session *s)
     manager_session_closed(cmd->manager, s);
 }
 
-static const PortOps port_ops = {.message = on_message, .closed = on_closed, .event = port_log};
+static void on_port_event(void *ctx, const PortEvent *e)
+{
+    Cmd *cmd = ctx;
+    Reason reason;
+    port_log(NULL, e);
+    if (stranger_reason(e, &reason))
+        manager_stranger(cmd->manager, &e->address, reason.text, os_now_ns());
+}
+
+static const PortOps port_ops = {
+    .message = on_message, .closed = on_closed, .event = on_port_event};
 
 static void on_event(void *ctx, const ManagerEvent *e)
 {
@@ -63,10 +74,11 @@ static void on_event(void *ctx, const ManagerEvent *e)
         log_event(LOG_LEVEL_INFO, "events_not_named", "count=%u", unnamed);
     if (!named)
         return;
-    log_event(LOG_LEVEL_INFO, e->what, "id=%016" PRIx64 "%s%s regions=%" PRIu64 "%s%s%s", e->id,
+    log_event(LOG_LEVEL_INFO, event_kind_text(e->kind),
+              "id=%016" PRIx64 "%s%s regions=%" PRIu64 " why=\"%s\"", e->id,
               e->address.kind != ADDR_NONE ? " address=" : "",
               e->address.kind != ADDR_NONE ? addr_format(&e->address, address, sizeof address) : "",
-              e->regions, *e->why ? " why=\"" : "", e->why, *e->why ? "\"" : "");
+              e->regions, e->reason.text);
 }
 
 static void report(Cmd *cmd, uint64_t now_ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* STATUS: the directory of hosts for operators, page by page, and then the hosts whose owners are
- * busy. The cursor is the sequence number of the next host: those that come and go between pages
- * neither repeat nor hide others. */
+/* EVENTS: what came to pass, page by page. STATUS: the directory of hosts for operators, page by
+ * page, and then the hosts whose owners are busy. The cursor is the sequence number of the next
+ * host: those that come and go between pages neither repeat nor hide others. */
+#include "base/bytes.h"
 #include "cmd/manager_private.h"
 
 #define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are listed */
@@ -78,5 +79,37 @@ void cmd_status(Manager *m, Session *session, const WireRequest *request)
     }
     status_page(m, op.cursor, &reply);
     size_t n = wire_status_reply_encode(&reply, body);
+    cmd_reply(m, NULL, session, request->id, request->op, STATUS_OK, body, n);
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static void events_page(const Manager *m, uint64_t after, OpEventsReply *reply)
+{
+    const ManagerEvent *e;
+    while (reply->count < EVENTS_PAGE_MAX && (e = events_after(&m->events, after)) != NULL) {
+        reply->events[reply->count++] = (EventEntry){.number = e->number,
+                                                     .age_ms = (m->now_ns - e->at_ns) / NS_PER_MS,
+                                                     .kind = e->kind,
+                                                     .address = e->address,
+                                                     .id = e->id,
+                                                     .regions = e->regions,
+                                                     .reason = e->reason};
+        after = e->number;
+    }
+}
+
+void cmd_events(Manager *m, Session *session, const WireRequest *request)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    OpEvents op;
+    OpEventsReply reply = {.instance = get_u64(m->instance.bytes), .last = m->events.last};
+
+    if (wire_events_decode(request->body, request->body_len, &op) != 0) {
+        cmd_reply(m, NULL, session, request->id, request->op, STATUS_INVALID, NULL, 0);
+        return;
+    }
+    events_page(m, op.after, &reply);
+    size_t n = wire_events_reply_encode(&reply, body);
     cmd_reply(m, NULL, session, request->id, request->op, STATUS_OK, body, n);
 }

@@ -90,6 +90,7 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
     WireReply reply;
     OpOpenReply opened;
     OpStatusReply status;
+    OpEventsReply events;
     OpBeatReply beat;
     OpAliveReply alive;
     FUZZ_CHECK(wire_reply_decode(payload, len, &reply) == 0);
@@ -101,6 +102,8 @@ static void note_reply(World *w, const uint8_t *payload, size_t len)
         w->opened[w->opened_count++ % ASKED] = opened.address;
     } else if (reply.op == OP_STATUS) {
         FUZZ_CHECK(wire_status_reply_decode(reply.body, reply.body_len, &status) == 0);
+    } else if (reply.op == OP_EVENTS) {
+        FUZZ_CHECK(wire_events_reply_decode(reply.body, reply.body_len, &events) == 0);
     } else if (reply.op == OP_ALIVE) {
         FUZZ_CHECK(wire_alive_reply_decode(reply.body, reply.body_len, &alive) == 0);
     } else if (reply.op == OP_BEAT || reply.op == OP_JOIN) {
@@ -354,8 +357,13 @@ static void step_status(World *w)
     uint8_t body[WIRE_BODY_MAX];
     uint8_t which = take_u8(&w->in);
     OpStatus op = {.cursor = which % 8 | (uint64_t)(which >> 3 & 1) << 63};
+    const OpEvents events = {.after = which % 64};
     if (which >= 128) {
         step_owner(w);
+        return;
+    }
+    if (which >= 64) {
+        request(w, &w->sessions[SESSIONS - 2], OP_EVENTS, body, wire_events_encode(&events, body));
         return;
     }
     request(w, &w->sessions[SESSIONS - 2], OP_STATUS, body, wire_status_encode(&op, body));

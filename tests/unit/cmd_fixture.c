@@ -32,13 +32,14 @@ static void rig_message(void *ctx, Session *session, uint8_t type, const uint8_t
 static void rig_event(void *ctx, const ManagerEvent *e)
 {
     Rig *rig = ctx;
+    const char *what = event_kind_text(e->kind);
     size_t n = strlen(rig->events);
-    assert_int_not_equal(e->id, 0);
-    if (strncmp(e->what, "host_", 5) == 0 || strcmp(e->what, "client_came") == 0)
+    assert_true(e->number > 0 && e->at_ns > 0 && *e->reason.text);
+    if (strncmp(what, "host_", 5) == 0 || e->kind == EVENT_CLIENT_CAME)
         assert_int_not_equal(e->address.kind, ADDR_NONE);
-    assert_int_equal(e->why[0] != '\0', strcmp(e->what, "host_lost") == 0);
-    (void)snprintf(rig->events + n, sizeof rig->events - n, "%s(%u) ", e->what,
-                   (unsigned)e->regions);
+    if (e->kind != EVENT_MANAGER_STARTED)
+        (void)snprintf(rig->events + n, sizeof rig->events - n, "%s(%u) ", what,
+                       (unsigned)e->regions);
 }
 
 static void rig_trace(void *ctx, const char *text)
