@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/parse.h"
 #include "base/time.h"
 #include "daemon/start.h"
@@ -33,16 +34,12 @@ static int fetch(const ToolOptions *o, ClusterStatus *r, char *error)
     return res;
 }
 
-/* Printable ASCII, as the decoder saw to. */
 static void print_string(const char *text)
 {
-    (void)putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            (void)putchar('\\');
-        (void)putchar(*text);
-    }
-    (void)putchar('"');
+    char buf[6 * REASON_MAX + 3];
+    Json j = {.buf = buf, .cap = sizeof buf};
+    json_string(&j, text);
+    (void)fputs(buf, stdout);
 }
 
 /* Addresses and states have no character that JSON would want escaped. The epoch is a string:
