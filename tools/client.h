@@ -12,8 +12,9 @@ typedef struct ToolOptions {
     CommonOptions common; /* first */
     uint64_t timeout_ns;
     uint64_t count; /* ping */
-    bool json;      /* status, check */
+    bool json;      /* status, check, events */
     bool once;      /* top */
+    bool follow;    /* events */
 } ToolOptions;
 extern const ConfigTable tool_timeout; /* --timeout */
 void tool_options_init(ToolOptions *o);

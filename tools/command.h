@@ -13,6 +13,7 @@ typedef struct Command {
 extern const Command command_status;
 extern const Command command_check;
 extern const Command command_top;
+extern const Command command_events;
 extern const Command command_explain;
 extern const Command command_ping;
 extern const Command command_keygen;
