@@ -99,8 +99,7 @@ static uint16_t host_beat(Manager *m, Host *h, const WireRequest *request, OpBea
         beat.hint.epoch != h->epoch)
         return STATUS_INVALID;
     cmd_host_hint(m, h, &beat.hint);
-    h->read_bytes = beat.read_bytes;
-    h->write_bytes = beat.write_bytes;
+    h->served = beat.served;
     ret->flags = beat_flags(m, h, true, beat.digest);
     return STATUS_OK;
 }

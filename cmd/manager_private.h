@@ -91,7 +91,8 @@ typedef struct Host {
     bool lost;   /* on its way out of the directory: nothing is begun with it any more */
     bool listed; /* a whole LISTING came */
     ImdHint hint;
-    uint64_t pool_bytes, read_bytes, write_bytes;
+    uint64_t pool_bytes;
+    Served served;
 
     ListNode regions;
     uint64_t regions_count, digest;

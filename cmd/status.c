@@ -20,8 +20,8 @@ static HostStatus status_of(const Manager *m, const Host *h)
         .free_bytes = h->hint.free_bytes,
         .largest_free_bytes = h->hint.largest_free_bytes,
         .regions = h->regions_count,
-        .read_bytes = h->read_bytes,
-        .write_bytes = h->write_bytes,
+        .read_bytes = h->served.read_bytes,
+        .write_bytes = h->served.write_bytes,
         .reason = o ? o->reason : (Reason){""},
     };
 }

@@ -92,10 +92,9 @@ void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns)
     control_manager_run(c, now_ns);
 }
 
-void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes)
+void imd_control_served(ImdControl *c, const Served *served)
 {
-    c->read_bytes = read_bytes;
-    c->write_bytes = write_bytes;
+    c->served = *served;
 }
 
 void imd_control_leave(ImdControl *c, uint64_t now_ns)

@@ -61,7 +61,7 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
 /* A command is over; @result: 0 or -ENOMEM (ADD). */
 void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
 /* What the data threads served since the start, all together, for BEATs. */
-void imd_control_served(ImdControl *c, uint64_t read_bytes, uint64_t write_bytes);
+void imd_control_served(ImdControl *c, const Served *served);
 /* Limits the ranges of the pool in use to @bytes; ranges on their way back count. Nothing more is
  * given beyond that. If more is in use, regions are evicted, the least recently used first,
  * released ones before open ones. Their clients find them gone and read the file. */

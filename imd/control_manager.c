@@ -64,9 +64,7 @@ static void join_start(ImdControl *c, uint64_t now_ns)
 static void beat_start(ImdControl *c, uint64_t now_ns)
 {
     uint8_t body[WIRE_BODY_MAX];
-    OpBeat m = {.digest = directory_digest(&c->directory),
-                .read_bytes = c->read_bytes,
-                .write_bytes = c->write_bytes};
+    OpBeat m = {.digest = directory_digest(&c->directory), .served = c->served};
     RequestTimes times = times_patient();
     directory_hint(&c->directory, &m.hint);
     c->next_ns = time_add(now_ns, c->config.beat_ns);

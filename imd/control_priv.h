@@ -86,7 +86,7 @@ struct ImdControl {
     uint64_t next_ns;  /* of the next BEAT, or JOIN */
     uint64_t beat_ns;  /* the last BEAT was sent */
     uint64_t now_ns;   /* of what is going on */
-    uint64_t read_bytes, write_bytes;
+    Served served;
     bool leaving, parted;
 };
 

@@ -67,6 +67,17 @@ typedef struct ImdDataStats {
     uint64_t writes_aged;
 } ImdDataStats;
 
+enum { IMD_SERVED_WORDS = sizeof(Served) / sizeof(uint64_t) };
+/* Of the counts, what the manager hears. */
+static inline Served imd_data_served(const ImdDataStats *s)
+{
+    return (Served){.read_bytes = s->read_bytes,
+                    .write_bytes = s->write_bytes,
+                    .fill_bytes = s->fill_bytes,
+                    .reads = s->reads,
+                    .reads_unfilled = s->reads_unfilled};
+}
+
 /* Of the open writes and fills: what has not come yet. */
 typedef struct ImdAwaited {
     uint64_t bytes, segments;

@@ -140,9 +140,9 @@ void member_done(ImdMember *m, const ImdCommand *c, int result, uint64_t now_ns)
     settle(m, now_ns);
 }
 
-void member_served(ImdMember *m, uint64_t read_bytes, uint64_t write_bytes)
+void member_served(ImdMember *m, const Served *served)
 {
-    imd_control_served(m->control, read_bytes, write_bytes);
+    imd_control_served(m->control, served);
 }
 
 /* ---- rmd ------------------------------------------------------------------------------------- */

@@ -89,7 +89,7 @@ enum OwnerEvent member_heard(ImdMember *m, const char *text, size_t len, uint64_
 void member_owner_gone(ImdMember *m, uint64_t now_ns);
 void member_leave(ImdMember *m, uint64_t now_ns);
 /* What the data threads served since the start, all together. */
-void member_served(ImdMember *m, uint64_t read_bytes, uint64_t write_bytes);
+void member_served(ImdMember *m, const Served *served);
 
 uint64_t member_deadline(const ImdMember *m);
 /* What rmd has sent must have come in before: its silence is counted. */

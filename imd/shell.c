@@ -142,12 +142,10 @@ static void log_news(void *ctx, enum MemberNews news)
 
 static void add_served(Imd *imd)
 {
-    uint64_t read = 0, written = 0;
-    for (unsigned i = 0; i < imd->threads_count; i++) {
-        read += atomic_load_explicit(&imd->threads[i].read_bytes, memory_order_relaxed);
-        written += atomic_load_explicit(&imd->threads[i].write_bytes, memory_order_relaxed);
-    }
-    member_served(&imd->member, read, written);
+    Served sum = {.reads = 0};
+    for (unsigned i = 0; i < imd->threads_count; i++)
+        imd_thread_served(&imd->threads[i], &sum);
+    member_served(&imd->member, &sum);
 }
 
 /* After anything that happened: what is to be sent goes out, and the end is reached if it is. */

@@ -158,13 +158,25 @@ void imd_thread_counts(const ImdThread *t, ImdCounts *ret)
     memcpy(ret, words, sizeof *ret);
 }
 
+void imd_thread_served(const ImdThread *t, Served *sum)
+{
+    uint64_t sums[IMD_SERVED_WORDS];
+    memcpy(sums, sum, sizeof sums);
+    for (size_t i = 0; i < IMD_SERVED_WORDS; i++)
+        sums[i] += atomic_load_explicit(&t->served[i], memory_order_relaxed);
+    memcpy(sum, sums, sizeof *sum);
+}
+
 static void publish(ImdThread *t)
 {
     const ImdDataStats *s = imd_data_stats(t->serve.data);
+    uint64_t words[IMD_SERVED_WORDS];
     if (t->config.counts)
         publish_counts(t);
-    atomic_store_explicit(&t->read_bytes, s->read_bytes, memory_order_relaxed);
-    atomic_store_explicit(&t->write_bytes, s->write_bytes, memory_order_relaxed);
+    const Served served = imd_data_served(s);
+    memcpy(words, &served, sizeof words);
+    for (size_t i = 0; i < IMD_SERVED_WORDS; i++)
+        atomic_store_explicit(&t->served[i], words[i], memory_order_relaxed);
 }
 
 /* Nothing has its time, so that only a datagram or an order ends the wait. */

@@ -61,7 +61,7 @@ typedef struct ImdThread {
     unsigned turns;
     Spin spin;
     _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
-    _Atomic uint64_t read_bytes, write_bytes;  /* served so far, for the control thread */
+    _Atomic uint64_t served[IMD_SERVED_WORDS]; /* a Served so far, for the control thread */
     _Atomic uint64_t counts[IMD_COUNTS_WORDS]; /* an ImdCounts, likewise; if config.counts */
 } ImdThread;
 
@@ -74,7 +74,9 @@ void imd_thread_hurry(const ImdThread *t, bool on);
 /* One round of the thread: waits if there is nothing to do, receives what has come, answers a
  * little. Alone for tests. */
 void imd_thread_turn(ImdThread *t);
-/* What it had counted at the end of its last turn, if config.counts. From any thread. */
+/* Adds what it had served at the end of its last turn. From any thread. */
+void imd_thread_served(const ImdThread *t, Served *sum);
+/* What it had counted then, if config.counts. From any thread. */
 void imd_thread_counts(const ImdThread *t, ImdCounts *ret);
 /* Ends the thread if it runs, then frees all; also of a zeroed ImdThread. */
 void imd_thread_deinit(ImdThread *t);

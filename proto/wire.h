@@ -464,10 +464,15 @@ typedef struct OpJoin {
     uint32_t ports_count;
     uint16_t ports[JOIN_PORTS_MAX]; /* of the data threads, on the address the request came from */
 } OpJoin;                           /* reply: OpBeatReply */
+/* What an imd has done for programs since its start. */
+typedef struct Served {
+    uint64_t read_bytes, write_bytes, fill_bytes;
+    uint64_t reads, reads_unfilled; /* of the reads, those that touched a block without data */
+} Served;
 typedef struct OpBeat {
     ImdHint hint;
     uint64_t digest; /* over the imd's regions, as for claims */
-    uint64_t read_bytes, write_bytes;
+    Served served;
 } OpBeat;
 enum { BEAT_WANT_LIST = 1 };
 typedef struct OpBeatReply {

@@ -228,7 +228,7 @@ static const OpHost golden_host_bare = {.state = HOST_OWNER_BUSY};
 static const OpJoin golden_join = {
     .hint = GOLDEN_HINT, .pool_bytes = 0x80000000, .ports_count = 2, .ports = {7701, 7702}};
 static const OpBeat golden_beat = {
-    .hint = GOLDEN_HINT, .digest = 0x1112131415161718, .read_bytes = 0x55, .write_bytes = 0x66};
+    .hint = GOLDEN_HINT, .digest = 0x1112131415161718, .served = {0x55, 0x66, 0x77, 0x88, 0x99}};
 static const OpBeatReply golden_beat_reply = {BEAT_WANT_LIST};
 static const OpListing golden_listing = {
     .hint = GOLDEN_HINT,
@@ -357,7 +357,8 @@ static const WireGolden wire_goldens[] = {
     {"join", "two threads", &golden_join,
      HEX_HINT "0000008000000000 02000000 151e 161e", RESERVED_HINT},
     {"beat", "some", &golden_beat,
-     HEX_HINT "1817161514131211 5500000000000000 6600000000000000", RESERVED_HINT},
+     HEX_HINT "1817161514131211 5500000000000000 6600000000000000 7700000000000000 "
+     "8800000000000000 9900000000000000", RESERVED_HINT},
     {"beat_reply", "list", &golden_beat_reply, "01000000", "..zzzzzz"},
     {"listing", "one released", &golden_listing,
      HEX_HINT "04030201 00000000 01000000 01000000 1817161514131211 "

@@ -488,9 +488,9 @@ static void data_ready(void *ctx)
     SimHeap *was = sim_heap_enter(&n->heap);
     (void)port_receive(&t->port, node_now(n));
     thread_turn_later(t);
-    const ImdDataStats *s =
-        imd_data_stats(n->threads[0].serve.data); /* the control thread adds up */
-    member_served(&n->member, s->read_bytes, s->write_bytes);
+    /* The control thread adds up. */
+    const Served served = imd_data_served(imd_data_stats(n->threads[0].serve.data));
+    member_served(&n->member, &served);
     sim_heap_enter(was);
 }
 

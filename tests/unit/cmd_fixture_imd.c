@@ -82,8 +82,7 @@ uint64_t imd_join(Rig *rig, FakeImd *imd)
 uint64_t imd_beat(Rig *rig, FakeImd *imd)
 {
     uint8_t body[WIRE_BODY_MAX];
-    OpBeat beat = {
-        .hint = imd_hint(imd), .digest = imd_digest(imd), .read_bytes = 11, .write_bytes = 22};
+    OpBeat beat = {.hint = imd_hint(imd), .digest = imd_digest(imd), .served = {11, 22, 33, 44, 4}};
     return imd_request(rig, imd, OP_BEAT, body, wire_beat_encode(&beat, body));
 }
 

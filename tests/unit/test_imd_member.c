@@ -243,10 +243,11 @@ TEST(manager__hears_what_was_served)
     Fixture f;
     begin(&f, false, ROLE_CMD);
     join(&f);
-    member_served(&f.m, 111, 222);
+    member_served(&f.m, &(Served){111, 222, 333, 44, 5});
     elapse(&f, 2 * NS_PER_S);
-    assert_int_equal(f.beat.read_bytes, 111);
-    assert_int_equal(f.beat.write_bytes, 222);
+    assert_int_equal(f.beat.served.read_bytes, 111);
+    assert_int_equal(f.beat.served.write_bytes, 222);
+    assert_int_equal(f.beat.served.reads_unfilled, 5);
     end(&f);
 }
 
