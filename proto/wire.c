@@ -203,6 +203,15 @@ const char *status_text(unsigned status)
     }
 }
 
+const char *host_state_text(unsigned state)
+{
+    static const char *const texts[HOST_STATE_MAX] = {[HOST_IDLE] = "idle",
+                                                      [HOST_LEAVING] = "leaving",
+                                                      [HOST_SILENT] = "silent",
+                                                      [HOST_BUSY] = "busy"};
+    return state < HOST_STATE_MAX ? texts[state] : "unknown";
+}
+
 const char *event_kind_text(unsigned kind)
 {
     switch (kind) {

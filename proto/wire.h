@@ -388,6 +388,8 @@ typedef struct HostStatus {
     Reason reason;                    /* its rmd's */
 } HostStatus;
 enum HostState { HOST_IDLE, HOST_LEAVING, HOST_SILENT, HOST_BUSY, HOST_STATE_MAX };
+/* "idle", as users see it; for unknown numbers, too. */
+const char *host_state_text(unsigned state);
 typedef struct OpStatus {
     uint64_t cursor; /* 0 starts; then OpStatusReply.next */
 } OpStatus;

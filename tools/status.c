@@ -10,7 +10,6 @@
 #include "daemon/start.h"
 #include "tools/cluster_status.h"
 #include "tools/command.h"
-#include "tools/host_state.h"
 
 static const ConfigKey keys[] = {
     {NULL, "json", "Print JSON", NULL, offsetof(ToolOptions, json), CONFIG_BOOL},

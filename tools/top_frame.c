@@ -9,7 +9,6 @@
 #include "base/num.h"
 #include "base/parse.h"
 #include "base/time.h"
-#include "tools/host_state.h"
 
 enum {
     HOST_WIDTH = 23, /* of 80 columns */
