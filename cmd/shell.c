@@ -220,7 +220,8 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
         return -ENOMEM;
     }
-    return metrics_http_open(cmd->loop, &o->metrics, on_scrape, cmd, &cmd->metrics, error);
+    const MetricsContent content = {.metrics = on_scrape, .ctx = cmd};
+    return metrics_http_open(cmd->loop, &o->metrics, &content, &cmd->metrics, error);
 }
 
 Cmd *cmd_new(const CmdOptions *options, char error[CONFIG_ERROR_MAX])

@@ -9,7 +9,6 @@
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
-#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +29,7 @@ typedef struct Slot {
 } Slot;
 
 struct MetricsHttp {
-    MetricsFn *fn;
-    void *ctx;
+    MetricsContent content;
     uint64_t started_ns;
     struct evhttp *http;
     struct evconnlistener *listener; /* of @http */
@@ -40,7 +38,7 @@ struct MetricsHttp {
     unsigned used;
     Slot slots[METRICS_CONNECTIONS_MAX];
     bool guarded;
-    char token[METRICS_TOKEN_MAX]; /* zeros after its end */
+    char token[HTTP_TOKEN_MAX]; /* zeros after its end */
     char text[METRICS_TEXT_MAX];
 };
 
@@ -122,6 +120,21 @@ static void set(struct evhttp_request *r, const char *name, const char *value)
     (void)evhttp_add_header(evhttp_request_get_output_headers(r), name, value);
 }
 
+/* What a browser does with it: nothing but show it, with what comes from here alone, and forget
+ * it. */
+static void set_common(struct evhttp_request *r)
+{
+    set(r, "Connection", "close");
+    set(r, "Cache-Control", "no-store");
+    set(r, "X-Content-Type-Options", "nosniff");
+    set(r, "Referrer-Policy", "no-referrer");
+    set(r, "Cross-Origin-Resource-Policy", "same-origin");
+    set(r, "X-Frame-Options", "DENY");
+    set(r, "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+}
+
 /* @text is the body, but of HEAD. */
 static void reply(struct evhttp_request *r, int status, const char *reason, const char *text,
                   size_t len)
@@ -130,7 +143,7 @@ static void reply(struct evhttp_request *r, int status, const char *reason, cons
     struct evbuffer *body = evbuffer_new();
     (void)snprintf(length, sizeof length, "%zu", len);
     set(r, "Content-Length", length);
-    set(r, "Connection", "close");
+    set_common(r);
     if (body && evhttp_request_get_command(r) != EVHTTP_REQ_HEAD)
         (void)evbuffer_add(body, text, len);
     evhttp_send_reply(r, status, reason, body);
@@ -145,31 +158,11 @@ static void refuse(struct evhttp_request *r, int status, const char *reason)
     reply(r, status, reason, text, (size_t)snprintf(text, sizeof text, "%s\n", reason));
 }
 
-/* In a time that tells nothing of the token. */
-static bool may_know(const MetricsHttp *m, struct evhttp_request *r)
-{
-    static const char scheme[] = "Bearer ";
-    char given[METRICS_TOKEN_MAX] = "";
-    const char *said = evhttp_find_header(evhttp_request_get_input_headers(r), "Authorization");
-    if (!m->guarded)
-        return true;
-    if (!said || strncasecmp(said, scheme, sizeof scheme - 1) != 0)
-        return false;
-    said += sizeof scheme - 1;
-    size_t len = strlen(said);
-    if (len > sizeof given)
-        return false;
-    memcpy(given, said, len);
-    bool same = CRYPTO_memcmp(given, m->token, sizeof given) == 0;
-    explicit_bzero(given, sizeof given);
-    return same;
-}
-
-static void answer(MetricsHttp *m, struct evhttp_request *r)
+static void answer_metrics(MetricsHttp *m, struct evhttp_request *r)
 {
     const CommonMetrics own = {.uptime_ns = os_now_ns() - m->started_ns,
                                .log_lines_lost = log_lost_lines()};
-    size_t len = m->fn(m->ctx, &own, m->text, sizeof m->text);
+    size_t len = m->content.metrics(m->content.ctx, &own, m->text, sizeof m->text);
     if (len == 0) {
         refuse(r, HTTP_INTERNAL, "Internal Server Error");
         return;
@@ -178,21 +171,73 @@ static void answer(MetricsHttp *m, struct evhttp_request *r)
     reply(r, HTTP_OK, "OK", m->text, len);
 }
 
+static void answer_made(const MetricsHttp *m, struct evhttp_request *r, const MetricsPage *p,
+                        uint64_t since)
+{
+    char *text = malloc(p->room);
+    size_t len = text ? p->write(m->content.ctx, since, text, p->room) : 0;
+    if (len == 0) {
+        refuse(r, HTTP_INTERNAL, "Internal Server Error");
+    } else {
+        set(r, "Content-Type", p->type);
+        reply(r, HTTP_OK, "OK", text, len);
+    }
+    free(text);
+}
+
+static void answer_page(const MetricsHttp *m, struct evhttp_request *r, const MetricsPage *p)
+{
+    const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(r));
+    const char *host = evhttp_find_header(evhttp_request_get_input_headers(r), "Host");
+    uint64_t since;
+    if (!m->guarded && !http_host_is_ours(host)) {
+        refuse(r, 403, "Forbidden: ask by a numeric address, or localhost");
+    } else if (p->bytes) {
+        set(r, "Content-Type", p->type);
+        reply(r, HTTP_OK, "OK", p->bytes, p->len);
+    } else if (!http_query_since(query, &since)) {
+        refuse(r, HTTP_BADREQUEST, "Bad Request: since=N is the only query");
+    } else {
+        answer_made(m, r, p, since);
+    }
+}
+
+static const MetricsPage *page_find(const MetricsHttp *m, const char *path)
+{
+    for (size_t i = 0; i < m->content.pages_count; i++)
+        if (strcmp(m->content.pages[i].path, path) == 0)
+            return &m->content.pages[i];
+    return NULL;
+}
+
+/* A browser asks its user for a password; all others know what to do. */
+static void ask_for_token(const MetricsHttp *m, struct evhttp_request *r)
+{
+    set(r, "WWW-Authenticate", "Bearer");
+    if (m->content.pages_count > 0)
+        set(r, "WWW-Authenticate", "Basic realm=\"dodo: the token is the password\"");
+    refuse(r, 401, "Unauthorized");
+}
+
 static void on_request(struct evhttp_request *r, void *ctx)
 {
+    MetricsHttp *m = ctx;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(r);
     const char *path = uri ? evhttp_uri_get_path(uri) : NULL;
     const enum evhttp_cmd_type command = evhttp_request_get_command(r);
-    if (!may_know(ctx, r)) {
-        set(r, "WWW-Authenticate", "Bearer");
-        refuse(r, 401, "Unauthorized");
+    const char *said = evhttp_find_header(evhttp_request_get_input_headers(r), "Authorization");
+    const MetricsPage *page = path ? page_find(m, path) : NULL;
+    if (m->guarded && !http_has_token(said, m->token)) {
+        ask_for_token(m, r);
     } else if (command != EVHTTP_REQ_GET && command != EVHTTP_REQ_HEAD) {
         set(r, "Allow", "GET, HEAD");
         refuse(r, HTTP_BADMETHOD, "Method Not Allowed");
+    } else if (page) {
+        answer_page(m, r, page);
     } else if (!path || strcmp(path, "/metrics") != 0) {
         refuse(r, HTTP_NOTFOUND, "Not Found");
     } else {
-        answer(ctx, r);
+        answer_metrics(m, r);
     }
 }
 
@@ -203,16 +248,8 @@ static int token_fail(const char *path, char *error)
     (void)snprintf(error, CONFIG_ERROR_MAX,
                    "%s: expected one line, a token of %d to %d letters, digits and -._~+/=; make "
                    "one with: openssl rand -hex 32",
-                   path, METRICS_TOKEN_MIN, METRICS_TOKEN_MAX);
+                   path, HTTP_TOKEN_MIN, HTTP_TOKEN_MAX);
     return -EINVAL;
-}
-
-static bool is_token(const char *text)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789-._~+/=";
-    size_t len = strlen(text);
-    return len >= METRICS_TOKEN_MIN && len <= METRICS_TOKEN_MAX && strspn(text, allowed) == len;
 }
 
 static int read_token(MetricsHttp *m, const char *path, char *error)
@@ -225,7 +262,7 @@ static int read_token(MetricsHttp *m, const char *path, char *error)
         return res;
     lines_begin(&l, path, text.bytes, text.len);
     res = lines_next(&l, error, CONFIG_ERROR_MAX);
-    if (res == 1 && is_token(l.line)) {
+    if (res == 1 && http_is_token(l.line)) {
         memcpy(m->token, l.line, strlen(l.line));
         m->guarded = lines_next(&l, more, sizeof more) == 0;
     }
@@ -344,7 +381,7 @@ static int open_all(MetricsHttp *m, struct event_base *base, const MetricsOption
     return res;
 }
 
-int metrics_http_open(Loop *loop, const MetricsOptions *o, MetricsFn *fn, void *ctx,
+int metrics_http_open(Loop *loop, const MetricsOptions *o, const MetricsContent *content,
                       MetricsHttp **ret, char error[CONFIG_ERROR_MAX])
 {
     *ret = NULL;
@@ -355,8 +392,7 @@ int metrics_http_open(Loop *loop, const MetricsOptions *o, MetricsFn *fn, void *
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for metrics");
         return -ENOMEM;
     }
-    m->fn = fn;
-    m->ctx = ctx;
+    m->content = *content;
     m->started_ns = os_now_ns();
     event_set_log_callback(on_libevent_log);
     int res = open_all(m, loop_base(loop), o, error);

@@ -459,7 +459,8 @@ static int open_core(Imd *imd, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
         return -ENOMEM;
     }
-    return metrics_http_open(imd->loop, &o->metrics, on_scrape, imd, &imd->metrics, error);
+    const MetricsContent content = {.metrics = on_scrape, .ctx = imd};
+    return metrics_http_open(imd->loop, &o->metrics, &content, &imd->metrics, error);
 }
 
 static int open_all(Imd *imd, char *error)

@@ -479,7 +479,8 @@ static int open_loop(Rmd *rmd, char *error)
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
                                       on_socket, rmd) == 0))
-        return metrics_http_open(rmd->loop, &rmd->options->metrics, on_scrape, rmd, &rmd->metrics,
+        return metrics_http_open(rmd->loop, &rmd->options->metrics,
+                                 &(MetricsContent){.metrics = on_scrape, .ctx = rmd}, &rmd->metrics,
                                  error);
     (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the loop");
     return -ENOMEM;
