@@ -418,6 +418,8 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
 void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- status.c ---- */
+#define CURSOR_OWNERS ((uint64_t)1 << 63) /* of a STATUS: hosts are listed */
+HostStatus cmd_host_status(const Manager *m, const Host *h);
 void cmd_status(Manager *m, Session *session, const WireRequest *request);
 void cmd_events(Manager *m, Session *session, const WireRequest *request);
 

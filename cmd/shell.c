@@ -8,11 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/os.h"
 #include "cmd/core.h"
 #include "cmd/journal.h"
 #include "cmd/metrics.h"
 #include "cmd/strangers.h"
+#include "cmd/web.h"
+#include "cmd/web_files.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
@@ -158,6 +161,34 @@ static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t c
     return metrics_write(&cmd_metrics, &m, buf, cap);
 }
 
+static size_t on_status(void *ctx, uint64_t since, char *buf, size_t cap)
+{
+    return web_status(((const Cmd *)ctx)->manager, since, buf, cap);
+}
+
+static size_t on_events(void *ctx, uint64_t since, char *buf, size_t cap)
+{
+    return web_events(((const Cmd *)ctx)->manager, since, buf, cap);
+}
+
+#define FILE_PAGE(url, kind, name)                                                       \
+    {                                                                                    \
+        .path = (url), .type = kind, .bytes = (const char *)(name), .len = sizeof(name), \
+    }
+#define MADE_PAGE(url, function)                                                         \
+    {                                                                                    \
+        .path = (url), .type = "application/json", .write = (function), .room = WEB_ROOM \
+    }
+static const MetricsPage pages[] = {
+    FILE_PAGE("/", "text/html; charset=utf-8", web_index_html),
+    FILE_PAGE("/app.css", "text/css; charset=utf-8", web_app_css),
+    FILE_PAGE("/app.js", "text/javascript; charset=utf-8", web_app_js),
+    FILE_PAGE("/model.js", "text/javascript; charset=utf-8", web_model_js),
+    FILE_PAGE("/icon.svg", "image/svg+xml", web_icon_svg),
+    MADE_PAGE("/status", on_status),
+    MADE_PAGE("/events", on_events),
+};
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static void trace(void *ctx, const char *text)
@@ -220,7 +251,8 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
         return -ENOMEM;
     }
-    const MetricsContent content = {.metrics = on_scrape, .ctx = cmd};
+    const MetricsContent content = {
+        .metrics = on_scrape, .ctx = cmd, .pages = pages, .pages_count = ARRAY_SIZE(pages)};
     return metrics_http_open(cmd->loop, &o->metrics, &content, &cmd->metrics, error);
 }
 

@@ -5,9 +5,7 @@
 #include "base/bytes.h"
 #include "cmd/manager_private.h"
 
-#define CURSOR_OWNERS ((uint64_t)1 << 63) /* hosts are listed */
-
-static HostStatus status_of(const Manager *m, const Host *h)
+HostStatus cmd_host_status(const Manager *m, const Host *h)
 {
     const Owner *o = cmd_owner_of(m, h->epoch, &h->address);
     return (HostStatus){
@@ -36,7 +34,7 @@ static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
             reply->next = h->sequence;
             return;
         }
-        reply->hosts[reply->count++] = status_of(m, h);
+        reply->hosts[reply->count++] = cmd_host_status(m, h);
     }
 }
 

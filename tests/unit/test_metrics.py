@@ -69,7 +69,8 @@ def ask(at, method='GET', path='/metrics', headers=None, body=None):
     try:
         connection.request(method, path, body=body, headers=headers or {})
         answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read().decode()
+        headers = {name: ', '.join(answer.headers.get_all(name)) for name in answer.headers}
+        return answer.status, headers, answer.read().decode()
     finally:
         connection.close()
 
@@ -221,7 +222,7 @@ class Metrics(unittest.TestCase):
         self.assertAlmostEqual(int(headers['Content-Length']), len(text), delta=20)
         self.assertTrue(sent(at, b'HEAD /metrics HTTP/1.1\r\n\r\n').endswith(b'\r\n\r\n'))
         self.assertEqual(ask(at, path='/metrics?a=b')[0], 200)
-        for path in ('/', '/metrics/', '/metric', '/metrics%20', '//metrics', '/../metrics'):
+        for path in ('/none', '/metrics/', '/metric', '/metrics%20', '//metrics', '/../metrics'):
             self.assertEqual(ask(at, path=path)[0], 404, path)
         for method in ('POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'):
             status, headers, _ = ask(at, method)
@@ -252,7 +253,8 @@ class Metrics(unittest.TestCase):
                      {'Authorization': token}, {'Authorization': 'Bearer ' + 'x' * 1000}):
             for path in ('/metrics', '/other'):
                 status, headers, text = ask(at, path=path, headers=said)
-                self.assertEqual((status, headers['WWW-Authenticate'], text), (401, 'Bearer', 'Unauthorized\n'), said)
+                self.assertEqual((status, headers['WWW-Authenticate'], text),
+                                 (401, 'Bearer, Basic realm="dodo: the token is the password"', 'Unauthorized\n'), said)
         self.assertEqual(ask(at, headers={'Authorization': 'Bearer ' + token})[0], 200)
         self.assertEqual(ask(at, headers={'Authorization': 'bearer ' + token})[0], 200)
 

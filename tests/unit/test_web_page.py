@@ -1,0 +1,253 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""test_web_page.py CMD IMD: the manager's page in a browser, with few hosts, with many, and with texts that are none.
+
+With WEB_PICTURES=DIRECTORY it leaves pictures of the page there."""
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
+
+# pylint: disable=wrong-import-position
+import browser
+import simulated_cluster
+
+CMD, IMD = sys.argv[1:3]
+PATIENCE = 150  # seconds that anything may take, on a busy machine too
+PICTURES = os.environ.get('WEB_PICTURES')
+LOOKS = 'Number(document.documentElement?.dataset.looks || 0)'
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser(browser.find(), PATIENCE)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix='dodo-web.')
+        self.addCleanup(shutil.rmtree, self.work)
+        self.logs = 0
+        self.manager, self.url = self.start_cmd()
+        self.browser.call('Network.setExtraHTTPHeaders', headers={})
+
+    def tearDown(self):
+        self.browser.open('about:blank')  # before those that it asks end
+        self.browser.until('location.href === "about:blank"')
+        self.browser.complaints.clear()
+
+    def start(self, ready, *command):
+        self.logs += 1
+        path = os.path.join(self.work, '%d.log' % self.logs)
+        with open(path, 'wb') as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        deadline, text = time.monotonic() + PATIENCE, ''
+        while time.monotonic() < deadline:
+            with open(path, encoding='utf-8') as f:
+                text = f.read()
+            found = re.search(ready, text)
+            if found:
+                return found.group(1), text
+            select.select([], [], [], 0.02)
+        self.fail(text)
+
+    def start_cmd(self, config=''):
+        path = os.path.join(self.work, 'dodo.conf')
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write(config)
+        manager, text = self.start(r'cmd ready: listen=(\S+)', CMD, '--listen', '127.0.0.1:0', '--metrics', '127.0.0.1:0',
+                                   '--config', path)
+        return manager, re.search(r'metrics url=(\S+)/metrics', text).group(1)
+
+    def simulate(self, hosts, hostile=False):
+        cluster = simulated_cluster.Cluster(hosts, hostile)
+        server = simulated_cluster.serve(self.url, cluster)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return cluster, 'http://127.0.0.1:%d/' % server.server_address[1]
+
+    def show(self, url, dark=False, width=1280, height=1150, looks=1):
+        b, looks = self.browser, looks if PICTURES else min(looks, 2)  # more of them are only nicer
+        b.look_like(dark, width, height)
+        b.open(url)
+        b.until('%s >= %d' % (LOOKS, looks))
+        return b
+
+    def text(self, selector):
+        return self.browser.js('document.querySelector("%s").innerText' % selector)
+
+    def picture(self, name):
+        if PICTURES:
+            self.browser.js('new Promise(requestAnimationFrame)')
+            self.browser.picture(os.path.join(PICTURES, name + '.png'))
+
+    def nothing_is_wrong(self):
+        self.assertEqual(self.browser.complaints, [])
+        self.assertEqual(self.browser.js('document.title'), 'Dodo')
+
+    def rows(self):
+        return self.browser.js('[...document.querySelectorAll("#window .row")].filter(r => !r.hidden).map(r => r.innerText)')
+
+    # ---- what it shows -----------------------------------------------------------------------------------------------
+
+    def test_few_hosts(self):
+        _, url = self.simulate(3)
+        for dark in (False, True):
+            self.show(url, dark, looks=6)
+            rows = self.rows()
+            self.assertEqual(len(rows), 3)
+            self.assertRegex(rows[0], r'(?s)^10\.0\.0\.2:7701.*lends.*4\.0 GiB.*GiB.*\d+.*/s.*/s.*/s.*%')
+            self.assertRegex(rows[2], r'(?s)^10\.0\.0\.4:7702.*busy.*memory is short: 412 MiB available of 16 GiB')
+            self.assertRegex(self.text('#t-lent'), r'^of 12\.0 GiB that hosts lend, .* free$')
+            self.assertEqual(self.text('#t-states'), '1 busy, 0 silent, 0 leaving')
+            self.assertRegex(self.text('#r-read'), r'^\d.* [KM]iB/s$')
+            self.assertIn('12 datagrams came', self.text('#events'))
+            self.assertIn('Manager up 2 h 10 min', self.text('#state'))
+            strip = self.browser.js('document.querySelector("#host-1 canvas").getAttribute("aria-label")')
+            self.assertRegex(strip, r'^lends \d+ %, busy \d+ %, unknown \d+ %$|unknown \d+ %, lends \d+ %')
+            self.picture('three-dark' if dark else 'three-light')
+        self.nothing_is_wrong()
+
+    def test_many_hosts(self):
+        """As many rows are there as are seen; all hosts are found, sorted and reached by keys."""
+        _, url = self.simulate(1000)
+        b = self.show(url, dark=True, looks=4)
+        self.assertEqual(self.text('#shown'), '1,000 in all')
+        self.assertLess(b.js('document.querySelectorAll("#window .row").length'), 60)
+        self.assertLess(b.js('document.querySelectorAll("*").length'), 3500)
+        print('a look at 1,000 hosts takes %s ms to show' % b.js('document.documentElement.dataset.tookMs'))
+        self.picture('thousand-dark')
+        b.js('document.querySelector("#hosts-grid").focus()')
+        b.key('End')
+        self.assertEqual(b.js('document.querySelector("#hosts-grid").getAttribute("aria-activedescendant")'), 'host-999')
+        self.assertIn('10.0.3.251', b.js('document.querySelector("#host-999").innerText'))
+        b.click('.row.top span:nth-child(7) button')
+        self.assertEqual(b.js('document.querySelector(".row.top span:nth-child(7)").getAttribute("aria-sort")'), 'descending')
+        b.js('(() => { const f = document.querySelector("#find"); f.value = "10.0.2.7:"; f.dispatchEvent(new Event("input")); })()')
+        self.assertEqual(self.text('#shown'), '1 of 1,000')
+        self.assertIn('10.0.2.7:', self.rows()[0])
+        b.js('(() => { const f = document.querySelector("#find"); f.value = ""; f.dispatchEvent(new Event("input")); '
+             'const o = document.querySelector("#only"); o.value = "silent"; o.dispatchEvent(new Event("change")); })()')
+        self.assertRegex(self.text('#shown'), r'^\d+ of 1,000$')
+        self.assertTrue(all('silent' in row for row in self.rows()))
+        self.show(url, looks=4)
+        self.picture('thousand-light')
+        self.nothing_is_wrong()
+
+    def test_why_a_host_does_not_lend(self):
+        """By one click, and by keys alone."""
+        _, url = self.simulate(3)
+        b = self.show(url, looks=2)
+        b.click('#host-2')
+        self.assertEqual(self.text('#d-why'),
+                         'It does not lend, its owner needs it: memory is short: 412 MiB available of 16 GiB.')
+        self.assertEqual(self.text('#d-explain'), 'dodo explain 10.0.0.4')
+        self.assertIn('it said good-bye (12 regions)', self.text('#d-events'))
+        self.assertNotIn('10.0.0.3', self.text('#d-events'))
+        self.picture('why-light')
+        b.key('Escape')
+        self.assertTrue(b.js('document.querySelector("#detail").hidden'))
+        self.assertEqual(b.js('document.activeElement.id'), 'hosts-grid')
+        for key in ('Home', 'ArrowDown', 'Enter'):
+            b.key(key)
+        self.assertEqual(self.text('#d-name'), '10.0.0.3:7701')
+        self.assertEqual(b.js('document.activeElement.id'), 'detail')
+        self.show(url, dark=True, looks=2)
+        b.click('#host-0')
+        self.picture('why-dark')
+        self.nothing_is_wrong()
+
+    def test_keys_reach_all(self):
+        """Tab goes through everything that can be used, and on."""
+        _, url = self.simulate(3)
+        b = self.show(url)
+        reached = []
+        for _ in range(25):
+            b.key('Tab')
+            reached.append(b.js('document.activeElement.id || document.activeElement.className || '
+                                'document.activeElement.innerText || document.activeElement.tagName'))
+        for wanted in ('skip', 'find', 'only', 'hosts-grid', 'Host', 'In use', 'events', 'scroll'):
+            self.assertIn(wanted, reached)
+
+    def test_no_data(self):
+        _, url = self.simulate(0)
+        self.show(url, dark=True)
+        self.assertIn('No host lends its memory, and no monitor reports.', self.text('#hosts-none'))
+        self.assertEqual(self.text('#clients-none'), 'No program uses the cluster.')
+        self.assertEqual(self.text('#t-lent'), 'No host lends memory.')
+        self.assertIn('No traffic is known yet', self.text('#chart-none'))
+        self.picture('none-dark')
+        self.show(url, width=420, height=1500)
+        self.picture('none-narrow')
+        self.nothing_is_wrong()
+
+    def test_a_narrow_window(self):
+        _, url = self.simulate(3)
+        b = self.show(url, width=420, height=1900, looks=3)
+        self.assertLessEqual(b.js('document.documentElement.scrollWidth'), 420)
+        self.assertLessEqual(b.js('document.querySelector("#hosts-grid").scrollWidth'), 420)
+        self.picture('three-narrow')
+
+    def test_a_manager_that_goes_and_comes(self):
+        cluster, url = self.simulate(3)
+        b = self.show(url)
+        cluster.answers = False
+        b.until('document.querySelector("#state").innerText.startsWith("Stale: the manager does not answer.")')
+        self.assertEqual(len(self.rows()), 3)
+        self.picture('stale-light')
+        cluster.answers, cluster.instance = True, '1111111111111111'
+        del cluster.events[1:]
+        b.until('document.querySelector("#state").innerText.startsWith("Manager up")')
+        b.until('document.querySelectorAll("#events li").length === 1')
+
+    def test_texts_are_no_markup(self):
+        """What peers say is shown as they say it."""
+        _, url = self.simulate(3, hostile=True)
+        b = self.show(url, looks=2)
+        self.assertIn('<img src=x onerror="document.title=1"><script>', self.text('#events'))
+        self.assertIn('<b onclick="x">&amp;"\'</b>', self.rows()[2])
+        b.click('#host-2')
+        self.assertEqual(b.js('document.querySelectorAll("main b:not(.legend b), main img, main script").length'), 0)
+        self.nothing_is_wrong()
+
+    # ---- as it is ----------------------------------------------------------------------------------------------------
+
+    def test_a_real_cluster(self):
+        host, _ = self.start(r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool', '16M', '--manager',
+                             self.manager, '--config', '/dev/null')
+        b = self.show(self.url + '/', looks=2)
+        self.assertEqual(b.js('document.querySelector("#host-0").innerText.split("\\n")[0]'), host)
+        self.assertIn('16.0 MiB', self.rows()[0])
+        b.until('document.querySelector("#events").innerText.includes("host joined")')
+        self.nothing_is_wrong()
+
+    def test_a_token(self):
+        token = os.path.join(self.work, 'token')
+        with open(token, 'w', encoding='utf-8') as f:
+            f.write('a' * 20)
+        os.chmod(token, 0o600)
+        _, url = self.start_cmd('[cmd]\nmetrics_token_file = %s\n' % token)
+        self.browser.password('anybody', 'a' * 20)
+        self.show(url + '/')
+        self.assertIn('Manager up', self.text('#state'))
+        self.nothing_is_wrong()
+
+
+if __name__ == '__main__':
+    if not browser.find():
+        print('SKIP: chromium is not installed')
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
