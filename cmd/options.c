@@ -23,8 +23,8 @@ static const ConfigKey keys[] = {
     {"cmd", "client_regions", NULL, NULL, FIELD(client_regions)},
     {"cmd", "sessions_max", NULL, NULL, FIELD(sessions_max)},
     {"cmd", "receive_buffer", NULL, NULL, FIELD(receive_bytes)},
-    {"cmd", "metrics", "Serve metrics at this address, for Prometheus", "ADDR[:PORT]",
-     FIELD(metrics.listen)},
+    {"cmd", "metrics", "Serve metrics for Prometheus, and a web page, at this address",
+     "ADDR[:PORT]", FIELD(metrics.listen)},
     {"cmd", "metrics_token_file", NULL, NULL, FIELD(metrics.token_file)},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mapfile -t listed < <(
-  files '*.[ch]' '*.def' '*.sh' '*.py' meson.build meson_options.txt '*.[1-8]' '*.map'
+  files '*.[ch]' '*.def' '*.sh' '*.py' meson.build meson_options.txt '*.[1-8]' '*.map' '*.js' '*.css'
   scripts
 )
 while read -r file; do complain "$file: has no SPDX line at its top"; done < <(awk '
@@ -13,7 +13,7 @@ FNR >= 3 { nextfile }
 END { for (i = 1; i < ARGC; i++) if (!(ARGV[i] in has)) print ARGV[i] }' "${listed[@]}")
 
 mapfile -t listed < <(
-  files '*.[ch]' '*.def' '*.sh' '*.py' meson.build meson_options.txt '*.[1-8]' '*.map' '*.md' \
+  files '*.[ch]' '*.def' '*.sh' '*.py' meson.build meson_options.txt '*.[1-8]' '*.map' '*.md' '*.js' '*.css' '*.html' \
     '*.service' '*.example' '*.allow'
   scripts
 )

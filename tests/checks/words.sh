@@ -19,7 +19,7 @@ in the same words by | the same ... for all
 nought|aught|hither|thither|whence | plain words
 '
 mapfile -t listed < <({
-  files '*.[ch]' '*.def' '*.py' '*.md' '*.[1-8]' '*.example' '*.service' '*.map' meson.build
+  files '*.[ch]' '*.def' '*.py' '*.js' '*.html' '*.md' '*.[1-8]' '*.example' '*.service' '*.map' meson.build
   scripts
 } | grep -v '/checks/words.sh$')
 while read -r line; do complain "$line"; done < <(awk -v phrases="$phrases" '
