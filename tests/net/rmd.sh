@@ -40,6 +40,8 @@ rmd_up() {
 host_state() {
   status_is client "[h['state'] for h in s['hosts'] if h['address'].startswith('${host_ip[h$1]}:') and h['state'] != 'leaving'] == ['$2']"
 }
+# event_named KIND ADDRESS WORD: there is such an event, and its reason has that word.
+event_named() { on client "$bin_dodo" events | grep -qE " $1 +$2[0-9]+ .*$3"; }
 imd_of() { pgrep -P "${proc_pid[rmd$1]}" -x imd; }
 # In $old, for what becomes of it.
 found() { old=$(imd_of "$1"); }
@@ -91,6 +93,7 @@ must "an imd is there" found 1
 touch -a "$work/console1" # once: it is noticed, however late the next look is
 must "imd of the returned owner's host is gone" gone "$old"
 must "the manager knows that the owner is back" works 1 host_state 1 busy
+must "the manager names the host and the reason" event_named host_busy "${host_ip[h1]}:" console
 must "the client has heard of it" loader_reached lost $((lost + 1))
 loader_mark
 must "work goes on" loader_did 1000
