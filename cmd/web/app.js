@@ -277,9 +277,10 @@ function fillRow(r, i, now) {
 }
 
 function drawWindow() {
-  const grid = $('hosts-grid'), now = Date.now();
-  const first = Math.max(0, Math.floor(grid.scrollTop / ROW) - SPARE);
-  const last = Math.min(view.rows.length, Math.ceil((grid.scrollTop + grid.clientHeight) / ROW) + SPARE);
+  const grid = $('hosts-grid'), now = Date.now(), fit = Math.ceil(grid.clientHeight / ROW);
+  // A list that has just become shorter may still be scrolled to where it was longer.
+  const at = Math.min(Math.floor(grid.scrollTop / ROW), Math.max(0, view.rows.length - fit));
+  const first = Math.max(0, at - SPARE), last = Math.min(view.rows.length, at + fit + 1 + SPARE);
   while (rows.length < last - first) rows.push(makeRow());
   rows.forEach((r, i) => {
     r.row.hidden = first + i >= last;
