@@ -287,7 +287,7 @@ function drawWindow() {
     if (r.row.hidden) r.row.removeAttribute('id');
     else fillRow(r, first + i, now);
   });
-  if (view.rows.length) grid.setAttribute('aria-activedescendant', 'host-' + view.active);
+  if (view.active >= first && view.active < last) grid.setAttribute('aria-activedescendant', 'host-' + view.active);
   else grid.removeAttribute('aria-activedescendant');
 }
 

@@ -181,6 +181,7 @@ export class Model {
   // An answer of /events. True: there are more.
   takeEvents(answer, now) {
     this.checkInstance(answer.instance);
+    const before = this.last;
     for (const e of answer.events) {
       if (e.number <= this.last) continue;
       this.last = e.number;
@@ -189,7 +190,7 @@ export class Model {
       this.noteEvent(e);
     }
     if (this.events.length > EVENTS_MAX) this.events.splice(0, this.events.length - EVENTS_MAX);
-    return answer.events.length > 0 && this.last < answer.last;
+    return this.last > before && this.last < answer.last;
   }
 
   noteEvent(e) {

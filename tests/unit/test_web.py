@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""test_web.py CMD IMD: what the manager serves to a browser: which pages, to whom, with which headers."""
+"""test_web.py CMD IMD DODO: what the manager serves to a browser: which pages, to whom, with which headers."""
 import base64
 import http.client
 import json
@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-CMD, IMD = sys.argv[1:3]
+CMD, IMD, DODO = sys.argv[1:4]
 PATIENCE = 150  # seconds that anything may take, on a busy machine too
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../cmd/web')
 PAGES = {'/': ('text/html; charset=utf-8', 'index.html'), '/app.css': ('text/css; charset=utf-8', 'app.css'),
@@ -135,6 +135,25 @@ class Web(unittest.TestCase):
                          [(1, 'manager_started', ''), (2, 'host_joined', host)])
         self.assertEqual((events['last'], events['instance']), (2, status['instance']))
         self.assertEqual([e['number'] for e in json.loads(ask(at, '/events?since=1')[2])['events']], [2])
+
+    def test_what_hosts_have_served(self):
+        """It comes with their reports."""
+        at = self.start_cmd(config='[imd]\nbeat = 50ms\n')
+        self.start(r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool', '16M', '--manager',
+                   self.manager, '--config', self.config, '--nice', '0')
+        run = subprocess.run([DODO, 'bench', '--manager', self.manager, '--config', self.config, '--area', '4M', '--dir', self.work,
+                              '--read', '--write', '--size', '8K', '--seconds', '50ms'], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
+        self.assertEqual(run.returncode, 0, run.stdout.decode())
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            host = json.loads(ask(at, '/status')[2])['hosts'][0]
+            if host['write_bytes'] and host['reads'] > host['reads_unfilled'] > 0 and host['fill_bytes'] >= 4 << 20:
+                break
+            select.select([], [], [], 0.02)
+        else:
+            self.fail(host)
+        self.assertGreater(host['read_bytes'], host['reads'])
 
     def test_only_the_manager_has_pages(self):
         self.start_cmd()

@@ -227,6 +227,59 @@ class Page(unittest.TestCase):
         self.assertEqual(b.js('document.querySelectorAll("main b:not(.legend b), main img, main script").length'), 0)
         self.nothing_is_wrong()
 
+    # ---- what the model makes of answers -----------------------------------------------------------------------------
+
+    def model(self, body):
+        """What these statements return, with model.js as m."""
+        return self.browser.js('(async () => { const m = await import("/model.js"); %s })()' % body)
+
+    def test_words(self):
+        self.show(self.url + '/')
+        self.assertEqual(self.model('return [0, 1023, 1024, 1536, 102400, 1048575, 5 * 2 ** 40, 2 ** 63].map(m.bytes)'),
+                         ['0 B', '1023 B', '1.0 KiB', '1.5 KiB', '100 KiB', '1024 KiB', '5.0 TiB', '8.0 EiB'])
+        self.assertEqual(self.model('return [0, 59999, 60000, 3661000, 90000000].map(m.span)'),
+                         ['0 s', '59 s', '1 min', '1 h 1 min', '1 d 1 h'])
+        self.assertEqual(self.model('return [null, 0, 0.9994, 1].map(m.share)'), ['–', '0.0 %', '99.9 %', '100 %'])
+        self.assertEqual(self.model('return ["10.0.0.2:7701", "10.0.0.2:7702", "[fd00::2]:7701", "127.0.0.1:5", "[::1]:5"]'
+                                    '.map(m.hostKey)'), ['10.0.0.2', '10.0.0.2', '[fd00::2]', '127.0.0.1:5', '[::1]:5'])
+
+    def test_rates_are_of_one_start_of_a_host(self):
+        self.show(self.url + '/')
+        answer = ('const say = (epoch, n) => [{instance: "a", cluster: {}, uptime_ms: 1, version: "", next: "0", hosts: [{address: '
+                  '"10.0.0.2:7701", state: "idle", reason: "", epoch, pool_bytes: 9, free_bytes: 4, read_bytes: n, write_bytes: 0, '
+                  'fill_bytes: 2 * n, reads: n / 10, reads_unfilled: n / 40}]}]; const w = new m.Model(), seen = []; '
+                  'const look = (at, epoch, n) => { w.takeStatus(say(epoch, n), at); const r = w.rows[0].known.rates; '
+                  'seen.push(r && [r.read_bytes / r.seconds, w.sum.fill, w.sum.hits]); };')
+        looks = 'look(1000, "x", 4000); look(3000, "x", 8000); look(5000, "x", 8000); look(7000, "y", 400); look(9000, "y", 800);'
+        self.assertEqual(self.model(answer + looks + 'return seen'),
+                         [None, [2000, 4000, 0.75], [1000, 2000, 0.75], None, [200, 400, 0.75]])
+        # Over twenty seconds, not over all time.
+        self.assertEqual(self.model(answer + 'for (let i = 0; i <= 20; i++) look(i * 2000, "x", Math.min(i, 9) * 8000); '
+                                    'return [seen[5][0] > 3000, seen[19][0], seen[20][0]]'), [True, 0, 0])
+
+    def test_strips_know_what_events_tell(self):
+        self.show(self.url + '/')
+        told = self.model("""
+            const w = new m.Model(), now = 1e12, minute = 60000;
+            const status = (state) => [{instance: "a", cluster: {}, uptime_ms: 1, version: "", next: "0",
+                                        hosts: state ? [{address: "10.0.0.2:7701", state, reason: ""}] : []}];
+            w.takeStatus(status("idle"), now);
+            const event = (number, ago, kind, port) => ({number, age_ms: ago * minute, kind, address: "10.0.0.2:" + port,
+                                                         regions: 0, reason: ""});
+            const more = w.takeEvents({instance: "a", last: 9, events: [event(1, 20, "host_joined", 7701),
+                event(2, 15, "host_left", 7701), event(3, 15, "host_busy", 7702), event(4, 5, "host_joined", 7701)]}, now);
+            const again = w.takeEvents({instance: "a", last: 9, events: []}, now);
+            const h = w.hosts.get("10.0.0.2").history.map((x) => [(x.at - now) / minute, x.state]);
+            const shares = m.shares(w.hosts.get("10.0.0.2").history, now);
+            w.takeStatus(status(null), now + minute);
+            const gone = w.hosts.get("10.0.0.2").history.at(-1).state;
+            w.takeStatus([{...status("idle")[0], instance: "b"}], now + 2 * minute);
+            return [more, again, h, shares, gone, w.events.length, w.hosts.get("10.0.0.2").history.length];""")
+        self.assertEqual(told[:2], [True, False])
+        self.assertEqual(told[2], [[-20, 'idle'], [-15, 'gone'], [-15, 'busy'], [-5, 'idle']])
+        self.assertEqual({k: round(v, 3) for k, v in told[3].items() if v}, {'unknown': 0.333, 'idle': 0.333, 'busy': 0.333})
+        self.assertEqual(told[4:], ['gone', 0, 1])
+
     # ---- as it is ----------------------------------------------------------------------------------------------------
 
     def test_a_real_cluster(self):
