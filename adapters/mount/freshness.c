@@ -177,18 +177,17 @@ CachedRegion *fresh_read_begin(Mount *m, Inode *inode)
     try_locked(m, inode);
     CachedRegion *region = trust_read_begin(&inode->trust) ? regions_use(m, inode) : NULL;
     pthread_mutex_unlock(&inode->lock);
-    inodes_ref(m, inode);
     return region;
 }
 
-void fresh_read_end(Mount *m, Inode *inode, CachedRegion *region)
+void fresh_read_end(Inode *inode, CachedRegion *region)
 {
+    if (!region)
+        return;
     pthread_mutex_lock(&inode->lock);
-    trust_read_end(&inode->trust);
-    CachedRegion *unused = region ? regions_done(region) : NULL;
+    CachedRegion *unused = regions_done(region);
     pthread_mutex_unlock(&inode->lock);
     regions_close(unused);
-    inodes_unref(m, inode);
 }
 
 double fresh_attr_timeout(Inode *inode)

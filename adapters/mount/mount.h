@@ -155,10 +155,10 @@ void fresh_try(Mount *m, Inode *inode);
 /* A writer through the mount, and its end. */
 void fresh_writer_begin(Mount *m, Inode *inode);
 void fresh_writer_end(Inode *inode);
-/* A read: the region that it may be served from, or NULL: then from the file. It ends when it has
- * been answered; until then @inode stays, though the kernel may have forgotten it. */
+/* A read: the region that it may be served from, or NULL: then from the file. It ends before it is
+ * answered: the inode may go with the answer. */
 CachedRegion *fresh_read_begin(Mount *m, Inode *inode);
-void fresh_read_end(Mount *m, Inode *inode, CachedRegion *region);
+void fresh_read_end(Inode *inode, CachedRegion *region);
 /* The last handle of @inode went: the kernel shall be free to forget it. */
 void fresh_all_closed(Inode *inode);
 /* How long attributes of @inode are good, [s]. */

@@ -103,23 +103,21 @@ static ssize_t read_region(const CachedRegion *region, char *buf, size_t size, o
 static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offset,
                       struct fuse_file_info *fi)
 {
-    Mount *m = mount_of(req);
     const Handle *handle = handle_of(fi);
-    Inode *inode = handle->inode; /* the handle may go with the answer */
     char *buf = buffer(size);
     if (!buf) {
         (void)fuse_reply_err(req, ENOMEM);
         return;
     }
-    CachedRegion *region = fresh_read_begin(m, inode);
+    CachedRegion *region = fresh_read_begin(mount_of(req), handle->inode);
     ssize_t n = region ? read_region(region, buf, size, offset) : -1;
+    fresh_read_end(handle->inode, region);
     if (n < 0)
         n = read_file(handle->fd, buf, size, offset);
     if (n < 0)
         (void)fuse_reply_err(req, (int)-n);
     else
         (void)fuse_reply_buf(req, buf, (size_t)n);
-    fresh_read_end(m, inode, region);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 
 bool trust_wants_lease(const Trust *t, uint64_t now_ns)
 {
-    return t->state == TRUST_PLAIN && t->writers == 0 && t->requests == 0 &&
+    return t->state == TRUST_PLAIN && t->writers == 0 &&
            (!t->broken || now_ns - t->broken_ns >= TRUST_AGAIN_NS);
 }
 
@@ -47,13 +47,7 @@ void trust_writer_end(Trust *t)
 
 bool trust_read_begin(Trust *t)
 {
-    t->requests++;
     if (t->state == TRUST_PLAIN)
         t->pages = true;
     return t->state != TRUST_PLAIN;
-}
-
-void trust_read_end(Trust *t)
-{
-    t->requests--;
 }

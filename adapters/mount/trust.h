@@ -20,11 +20,10 @@ enum TrustState { TRUST_PLAIN, TRUST_TAKEN, TRUST_HELD };
 
 typedef struct Trust {
     enum TrustState state;
-    bool pages;        /* the kernel may keep pages that were read or written while it was plain */
-    bool broken;       /* a lease was broken, at this time */
-    unsigned writers;  /* through the mount: handles for writing, and changes of the size */
-    unsigned requests; /* reads that are being answered */
-    uint64_t takes;    /* leases so far: which one an answer belongs to */
+    bool pages;       /* the kernel may keep pages that were read or written while it was plain */
+    bool broken;      /* a lease was broken, at this time */
+    unsigned writers; /* through the mount: handles for writing, and changes of the size */
+    uint64_t takes;   /* leases so far: which one an answer belongs to */
     uint64_t broken_ns;
 } Trust;
 
@@ -32,7 +31,8 @@ typedef struct Trust {
  * not taken again before so long. */
 #define TRUST_AGAIN_NS 1000000000ull
 
-/* Whether to ask for a lease. With answers under way it is too early: they may leave old pages. */
+/* Whether to ask for a lease. Reads may be under way: the kernel drops a page that is being read
+ * when it has been answered. */
 bool trust_wants_lease(const Trust *t, uint64_t now_ns);
 /* The lease is there. True: drop the kernel's pages, then call trust_settle() with @ret. */
 bool trust_take(Trust *t, uint64_t *ret);
@@ -44,9 +44,8 @@ bool trust_give_up(Trust *t, bool broken, uint64_t now_ns);
 /* A writer comes through the mount: call trust_give_up() before. */
 void trust_writer_begin(Trust *t);
 void trust_writer_end(Trust *t);
-/* A read: whether it may be served from a cache. It ends when it has been answered. */
+/* A read: whether it may be served from a cache. */
 bool trust_read_begin(Trust *t);
-void trust_read_end(Trust *t);
 
 /* Whether the kernel may keep the file's pages, and its attributes for a while. */
 static inline bool trust_is_held(const Trust *t)
