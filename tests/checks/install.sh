@@ -8,13 +8,15 @@ need pkg-config
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 || complain "$(cat "$dir/log")"
-(cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|' |
+(cd "$dir/root" && find . -type f -o -type l) | sed -E 's|^\./(usr/(local/)?)?||; s|^lib/[^/]*-linux-gnu[^/]*/|lib/|; s|^lib/python3[.0-9]*/|lib/python/|' |
   sort >"$dir/there"
 {
   printf 'bin/%s\n' dmine dmine-generate dodo dodo-synthetic
   printf '%s\n' libexec/dodo/dodo-socket libexec/dodo/imd sbin/dodo-cmd
   [ ! -e "$1/examples/lu" ] || echo bin/lu # where there is OpenBLAS
   [ ! -e "$1/adapters/mount/dodo-mount" ] || printf '%s\n' libexec/dodo/dodo-mount libexec/dodo/dodo-run
+  [ ! -e "$1/adapters/python/dodo/_dodo.abi3.so" ] ||
+    printf 'lib/python/dist-packages/dodo/%s\n' __init__.py _dodo.abi3.so _dodo.pyi py.typed
   [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service
   printf 'include/dodo/%s\n' dodo.h manage.h usocket.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
@@ -24,7 +26,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'lib/sysusers.d/%s\n' dodo.conf dodo-socket.conf
   echo share/bash-completion/completions/dodo
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
-    examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c
+    examples/manage.py examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done
 } | sort >"$dir/wanted"
 compare "the installation" "$dir/there" "the list" "$dir/wanted"

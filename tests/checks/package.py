@@ -32,7 +32,7 @@ def installed():
         path = str(pathlib.PurePath(path).relative_to(prefix))
         if path.startswith(libdir + "/lib") or path.startswith(libdir + "/pkgconfig/"):
             path = "lib/MACHINE" + path.removeprefix(libdir)
-        path = "usr/" + path
+        path = "usr/" + re.sub(r"^lib/python3\.\d+/", "lib/python3/", path)
         files.add(path)
         if re.search(r"\.so\.\d+\.\d+\.\d+$", path):  # with its links
             files.update({re.sub(r"\.\d+\.\d+$", "", path), re.sub(r"\.\d+\.\d+\.\d+$", "", path)})

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* mount-cost DIRECTORY MOUNTPOINT: what a mount costs, beside the same calls without it, and how
+ * long a writer behind the mount waits for the lease. DIRECTORY is shown at MOUNTPOINT, and gets
+ * files of our own. Prints a line of JSON; status 1 if a byte was wrong. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/os.h"
+#include "bench/common.h"
+
+enum {
+    REQUEST = 8192,
+    PLACES = 512, /* of a file */
+    CALLS = 4000,
+    FILES = 400,
+    FILE_BYTES = 64 << 10,
+    READERS = 16,
+};
+
+static const char *directory, *mountpoint;
+static atomic_ulong wrong;
+static atomic_bool over;
+
+static void die(const char *what)
+{
+    (void)fprintf(stderr, "mount-cost: %s: %s\n", what, strerror(errno));
+    exit(2);
+}
+
+static int open_in(const char *dir, const char *name, int flags)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    if (fd < 0)
+        die(path);
+    return fd;
+}
+
+static void make(const char *name, uint64_t bytes)
+{
+    int fd = open_in(directory, name, O_WRONLY | O_CREAT | O_TRUNC);
+    if (bench_file_write(fd, 0, bytes) < 0)
+        die(name);
+    (void)close(fd);
+}
+
+static void read_checked(int fd, char *buf, uint64_t place)
+{
+    uint64_t offset = place * REQUEST;
+    if (pread(fd, buf, REQUEST, (off_t)offset) != REQUEST)
+        die("pread");
+    if (bench_data_wrong(offset, buf, REQUEST) > 0)
+        wrong++;
+}
+
+static void print_times(const char *name, uint32_t *ns, size_t count)
+{
+    printf("\"%s\": {\"median_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f}", name,
+           bench_percentile(ns, count, 500) / 1e3, bench_percentile(ns, count, 990) / 1e3,
+           bench_percentile(ns, count, 1000) / 1e3);
+}
+
+/* ---- a read -------------------------------------------------------------------------------- */
+
+/* Reads at random places of "data" in @dir: from the kernel's pages, or past them. */
+static void time_reads(const char *name, const char *dir, int flags)
+{
+    static char buf[REQUEST] __attribute__((aligned(4096)));
+    static uint32_t ns[CALLS];
+    unsigned seed = 1;
+    int fd = open_in(dir, "data", O_RDONLY | flags);
+    for (unsigned place = 0; place < PLACES; place++)
+        read_checked(fd, buf, place); /* what can be kept is */
+    for (unsigned i = 0; i < CALLS; i++) {
+        uint64_t place = (unsigned)rand_r(&seed) % PLACES, start = os_now_ns();
+        read_checked(fd, buf, place);
+        ns[i] = (uint32_t)(os_now_ns() - start);
+    }
+    (void)close(fd);
+    print_times(name, ns, CALLS);
+}
+
+/* ---- a writer ------------------------------------------------------------------------------ */
+
+static void file_name(char *name, size_t cap, unsigned number)
+{
+    (void)snprintf(name, cap, "held-%u", number);
+}
+
+static void *read_all_the_time(void *ctx)
+{
+    char *buf = malloc(REQUEST);
+    int fd = open_in(mountpoint, "data", O_RDONLY);
+    unsigned seed = (unsigned)(uintptr_t)ctx;
+    while (buf && !over)
+        read_checked(fd, buf, (unsigned)rand_r(&seed) % PLACES);
+    (void)close(fd);
+    free(buf);
+    return NULL;
+}
+
+/* Opens files that the mount holds for writing, behind it. */
+static void time_writers(const char *name, unsigned readers)
+{
+    static uint32_t ns[FILES];
+    pthread_t threads[READERS];
+    char file[32], buf[REQUEST];
+    for (unsigned i = 0; i < FILES; i++) {
+        file_name(file, sizeof file, i);
+        make(file, FILE_BYTES);
+        int fd = open_in(mountpoint, file, O_RDONLY);
+        read_checked(fd, buf, 0);
+        (void)close(fd);
+    }
+    over = false;
+    for (unsigned i = 0; i < readers; i++)
+        if (os_thread_start(&threads[i], read_all_the_time, (void *)(uintptr_t)(i + 1)) < 0)
+            die("a thread");
+    for (unsigned i = 0; i < FILES; i++) {
+        file_name(file, sizeof file, i);
+        uint64_t start = os_now_ns();
+        int fd = open_in(directory, file, O_WRONLY);
+        ns[i] = (uint32_t)(os_now_ns() - start);
+        (void)close(fd);
+    }
+    over = true;
+    for (unsigned i = 0; i < readers; i++)
+        (void)pthread_join(threads[i], NULL);
+    print_times(name, ns, FILES);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        (void)fprintf(stderr, "Usage: mount-cost DIRECTORY MOUNTPOINT\n");
+        return 2;
+    }
+    directory = argv[1];
+    mountpoint = argv[2];
+    make("data", (uint64_t)PLACES * REQUEST);
+    printf("{");
+    time_reads("kernel_plain", directory, 0);
+    printf(", ");
+    time_reads("kernel_mount", mountpoint, 0);
+    printf(", ");
+    time_reads("process_mount", mountpoint, O_DIRECT);
+    printf(", ");
+    time_writers("writer_idle", 0);
+    printf(", ");
+    time_writers("writer_16_readers", READERS);
+    printf(", \"wrong\": %lu}\n", (unsigned long)wrong);
+    return wrong > 0;
+}
