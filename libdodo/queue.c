@@ -249,6 +249,12 @@ static void serve(DodoQueue *q)
     move_on(q);
 }
 
+static void set_timer(DodoQueue *q)
+{
+    if (q->net)
+        link_alarm(q->net, list_empty(&q->active) ? TIME_NEVER : channel_deadline(q->net->channel));
+}
+
 /* The descriptor is readable when there is something to do: at the latest of the channel's times,
  * or now for what is left to be taken. */
 static void set_alarms(DodoQueue *q)
@@ -257,8 +263,7 @@ static void set_alarms(DodoQueue *q)
         q->bell = eventfd_write(q->bell_fd, 1) == 0;
     else if (list_empty(&q->done))
         bell_silence(q);
-    if (q->net)
-        link_alarm(q->net, list_empty(&q->active) ? TIME_NEVER : channel_deadline(q->net->channel));
+    set_timer(q);
 }
 
 static void sleep_ms(const DodoQueue *q, int timeout_ms)
@@ -275,14 +280,18 @@ static bool has_active(const DodoQueue *q, int rd)
     return false;
 }
 
-/* Serves until no read is under way: of the region, or NO_REGION: at all. */
+/* Serves until no read is under way: of the region, or NO_REGION: at all. What is left to be taken
+ * does not ring meanwhile, for nobody takes it before this is over. */
 static void finish(DodoQueue *q, int rd)
 {
     while (q->net) {
         gate_enter();
         serve(q);
         bool over = !has_active(q, rd);
-        set_alarms(q);
+        if (over)
+            set_alarms(q);
+        else
+            set_timer(q);
         gate_leave();
         if (over)
             break;

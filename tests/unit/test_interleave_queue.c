@@ -262,8 +262,9 @@ static const InterleaveScenario close_beside = {
 static const InterleaveScenario files_beside = {"files", begin_files, {own, close_1}, end};
 static const InterleaveScenario files_close = {
     "files-close", begin_files, {own_briefly, close_1}, end};
+static const InterleaveScenario files_left = {"files-left", begin_files, {own, close_2}, end};
 static const InterleaveScenario *const scenarios[] = {&owner_beside, &close_beside, &files_beside,
-                                                      &files_close, NULL};
+                                                      &files_close,  &files_left,   NULL};
 
 TEST(queue__everybody_gets_a_turn)
 {
@@ -282,6 +283,12 @@ TEST(queue__hears_of_files)
     InterleaveResult r = clean(&files_beside, 1, COUNT_FILES + 1);
     assert_true(r.counts[COUNT_FILES] >= r.schedules);
     (void)clean(&files_close, 2, COUNT_FILES + 1);
+}
+
+/* What is over and not taken keeps nobody awake who waits for the rest. */
+TEST(queue__waits_beside_what_is_left)
+{
+    (void)clean(&files_left, 1, COUNT_FILES + 1);
 }
 
 int main(int argc, char **argv)
