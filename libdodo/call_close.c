@@ -202,9 +202,23 @@ static void sync_end(Call *call, int result, int error, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
+enum SyncPhase { SYNC_ENTER, SYNC_RUNNING };
+
 static void call_sync_step(Call *call, uint64_t now_ns)
 {
-    (void)call, (void)now_ns; /* it waits for the file only */
+    (void)now_ns;
+    if (call->phase != SYNC_ENTER)
+        return; /* it waits for the file only */
+    call->phase = SYNC_RUNNING;
+    call_need_file(call, NEED_FILE_SYNC, call->region->file, NULL, 0, 0);
+}
+
+static bool call_sync_cancel(Call *call)
+{
+    if (call->phase != SYNC_ENTER)
+        return false;
+    sync_end(call, -1, ECANCELED, "the request was cancelled");
+    return true;
 }
 
 /* Under the lock. */
@@ -240,7 +254,8 @@ static void call_sync_file(Call *call, const FileResult *result, uint64_t now_ns
     sync_end(call, -1, result->error, "writing the file to disk failed");
 }
 
-static const CallOps sync_ops = {.step = call_sync_step, .file = call_sync_file};
+static const CallOps sync_ops = {
+    .step = call_sync_step, .file = call_sync_file, .cancel = call_sync_cancel};
 
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
 {
@@ -258,7 +273,6 @@ void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
     }
     call_attach(call);
     call->region = r;
-    call_need_file(call, NEED_FILE_SYNC, r->file, NULL, 0, 0);
 }
 
 /* ---- leaving -------------------------------------------------------------------------------- */

@@ -162,7 +162,21 @@ static void vector_step(Call *call, uint64_t now_ns)
         vector_end(call);
 }
 
-static const CallOps vector_ops = {.step = vector_step, .piece_over = vector_piece_over};
+/* Before its first piece. */
+static bool vector_cancel(Call *call)
+{
+    CallGroup *g = &call->group;
+    if (g->begun > 0)
+        return false;
+    g->end = 0;
+    g->error = ECANCELED;
+    g->reason = "the request was cancelled";
+    vector_end(call);
+    return true;
+}
+
+static const CallOps vector_ops = {
+    .step = vector_step, .piece_over = vector_piece_over, .cancel = vector_cancel};
 
 /* ---- starting ------------------------------------------------------------------------------- */
 

@@ -561,8 +561,20 @@ static void call_read_step(Call *call, uint64_t now_ns)
     }
 }
 
-static const CallOps read_ops = {
-    .step = call_read_step, .file = call_read_file, .came = call_read_came};
+/* Not while another thread reads into its buffer. */
+static bool call_read_cancel(Call *call)
+{
+    if (call->file_pending)
+        return false;
+    run_end(call);
+    read_end(call, -1, ECANCELED, "the request was cancelled");
+    return true;
+}
+
+static const CallOps read_ops = {.step = call_read_step,
+                                 .file = call_read_file,
+                                 .came = call_read_came,
+                                 .cancel = call_read_cancel};
 
 void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len)
 {

@@ -359,7 +359,8 @@ static void call_write_step(Call *call, uint64_t now_ns)
         return;
     }
     if (call->phase == PHASE_EDGES) {
-        write_edges(call);
+        if (!call->file_pending)
+            write_edges(call);
         return;
     }
     remote_step(call, now_ns);
@@ -389,7 +390,17 @@ static void call_write_file(Call *call, const FileResult *result, uint64_t now_n
     call->state->write.file_error = result->error;
 }
 
-static const CallOps write_ops = {.step = call_write_step, .file = call_write_file};
+/* Until it has entered, neither half has begun. */
+static bool call_write_cancel(Call *call)
+{
+    if (call->phase != PHASE_ENTER)
+        return false;
+    write_end(call, -1, ECANCELED, "the request was cancelled");
+    return true;
+}
+
+static const CallOps write_ops = {
+    .step = call_write_step, .file = call_write_file, .cancel = call_write_cancel};
 
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len)
 {

@@ -135,6 +135,25 @@ void call_need_file(Call *call, uint8_t need, void *file, uint8_t *buf, size_t l
     call->channel->news = true;
 }
 
+void call_hold(Call *call)
+{
+    call->held = call->need != NEED_NOTHING;
+    if (call->state)
+        call->state->read.looked = false; /* it looks when it goes on */
+}
+
+void call_release(Call *call)
+{
+    call->held = false;
+    if (call->need != NEED_NOTHING)
+        call_stir(call);
+}
+
+bool call_cancel(Call *call)
+{
+    return call->need != NEED_NOTHING && call->ops->cancel && call->ops->cancel(call);
+}
+
 void call_file_taken(Call *call)
 {
     call->file_pending = true;

@@ -221,6 +221,8 @@ static void step_calls(Channel *ch, uint64_t now_ns)
     ch->wake = (Wake){.due_ns = TIME_NEVER};
     for (Call *call = ch->calls; call; call = next) {
         next = call->next;
+        if (call->held)
+            continue;
         bool wanted = all || wake_has_come(&call->wake, clock_ns);
         if (wanted && (call->need == NEED_NETWORK || call->need == NEED_BLOCKED))
             call->ops->step(call, now_ns);

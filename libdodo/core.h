@@ -257,7 +257,8 @@ typedef struct Wake {
 /* In the caller's storage, opaque but for these. */
 struct Call {
     uint8_t need;      /* enum CallNeed */
-    bool file_pending; /* a NEED_FILE_WRITE was taken up and is not done */
+    bool file_pending; /* what it needs of its file was taken up and is not done */
+    bool held;         /* by call_hold() */
     void *file;        /* of the need */
     uint8_t *file_buf; /* not written through for NEED_FILE_WRITE */
     size_t file_len;
@@ -308,6 +309,15 @@ void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 /* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */
 void call_leave_start(Call *call, Channel *ch, uint64_t deadline_ns, uint64_t now_ns);
+
+/* Right after the start: the call does not go on before call_release(). It is on its region all the
+ * same, whose close waits for it. */
+void call_hold(Call *call);
+void call_release(Call *call);
+/* Ends a call that has changed nothing: -1, ECANCELED. Its buffer is the caller's again. False: it
+ * is too late for that, and the call goes on. Not while the shell does what the call needs of its
+ * file, unless that was taken. */
+bool call_cancel(Call *call);
 
 /* The result of what the call needed. NEED_FILE_WRITE and NEED_FILE_READ: at any time after
  * call_file_taken(). The others: while the call needs it. Then channel_step(). */

@@ -330,6 +330,7 @@ typedef struct CallOps {
     void (*came)(Call *call); /* data has come */
     /* Of a call made of others: one of these is over in this moment. */
     void (*piece_over)(Call *piece, ssize_t result, int error, const char *reason);
+    bool (*cancel)(Call *call); /* see call_cancel() */
 } CallOps;
 
 struct Channel {

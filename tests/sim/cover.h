@@ -30,6 +30,12 @@
     X(PREFETCHES, 1, "prefetch: hints")                                               \
     X(EXTENTS, 1, "prefetch: reads that brought what was announced around them")      \
     X(WRITES, 1, "mwrite")                                                            \
+    X(WRITES_ASYNC, 1, "mwrite: beside other calls of its thread")                    \
+    X(WRITES_ASYNC_LOSS, 1, "mwrite: ... where datagrams get lost")                   \
+    X(HELD, 1, "calls that began later than they were submitted")                     \
+    X(CANCELLED_READS, 1, "mread: cancelled")                                         \
+    X(CANCELLED_WRITES, 1, "mwrite: cancelled before it began")                       \
+    X(CANCELLED_LATE, 1, "calls that could not be cancelled any more")                \
     X(WRITES_VECTOR, 1, "mwrite: over several buffers")                               \
     X(WRITES_NO_MEMORY, 1, "mwrite: region lost, nothing written")                    \
     X(WRITES_QUEUED, 1, "mwrite: waited for another on a common block")               \

@@ -168,6 +168,9 @@ static void choose_calls(Params *p, uint64_t seed)
     p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
     if (p->scenario == SCENARIO_CONTENTION) /* to be overtaken by a write takes one */
         p->weights[DO_OFFER] = 30;
+    p->async_write_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 600000) : 0;
+    p->hold_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
+    p->cancel_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 300000) : 0;
     if (p->scenario >= SCENARIO_CHOSEN) {
         p->async = p->weights[DO_ASYNC] = p->prefetch_ppm = p->stripe_ppm = 0;
         p->weights[DO_OFFER] = p->scenario == SCENARIO_OFFERS ? 60 : 0;

@@ -190,11 +190,12 @@ static void kill_later(void *ctx, uint64_t arg)
 static void begin_write(Thread *t, Call *c)
 {
     Process *p = t->process;
-    WriteWatch *v = &t->write;
+    Thread *a = asker(t, c);
+    WriteWatch *v = &a->write;
     uint64_t end = v->offset + v->len;
-    if (asker(t, c) != t || t->op != DO_WRITE || c->file_offset < v->offset ||
+    if (!a->in_call || a->op != DO_WRITE || c->file_offset < v->offset ||
         c->file_offset + c->file_len > end ||
-        memcmp(c->file_buf, t->buf + (c->file_offset - v->offset), c->file_len) != 0) {
+        memcmp(c->file_buf, a->buf + (c->file_offset - v->offset), c->file_len) != 0) {
         violate(p->world, "the library writes to the file what no mwrite asked for");
         return;
     }
@@ -203,14 +204,16 @@ static void begin_write(Thread *t, Call *c)
                 "the library writes a piece to the file before what precedes it is there");
         return;
     }
+    if (a->owner)
+        program_note_written(a);
     v->pending = true;
     v->pending_len = c->file_len;
     v->begun += c->file_len;
-    t->write_call = c;
+    a->write_call = c;
     if (c->file_offset + c->file_len > v->file->size)
         cover(p->world, COVER_WRITES_EXTEND);
     call_file_taken(c);
-    simfs_pwrite(c->file, c->file_buf, c->file_len, c->file_offset, v, &p->life, write_done, t);
+    simfs_pwrite(c->file, c->file_buf, c->file_len, c->file_offset, v, &p->life, write_done, a);
     if (p->kill_when_writing) {
         p->kill_when_writing = false;
         simnet_at(p->world->net,
@@ -575,6 +578,9 @@ void process_resume(Process *p)
             deliver_file(t);
         if (t->write_done)
             deliver_write(t);
+        for (unsigned i = 0; !t->background && i < ASYNC_MAX; i++)
+            if (p->async[t->index][i].write_done)
+                deliver_write(&p->async[t->index][i]);
         sim_transport_hold(&t->port.transport, t->in_file);
     }
     FOR_THREADS(t, p) {

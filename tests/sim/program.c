@@ -283,6 +283,49 @@ static void note_stripes(Thread *t, size_t len, enum SimCover many, enum SimCove
     cover_add(p->world, with_lost, lost);
 }
 
+static void released(void *ctx, uint64_t arg)
+{
+    Thread *t = ctx;
+    (void)arg;
+    if (!t->held)
+        return;
+    t->held = false;
+    call_release(&t->call);
+    thread_step(t);
+}
+
+/* A call that its thread does not wait for may have to begin later. */
+static void hold(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    if (!t->owner || w->p.hold_ppm == 0 || !chance(p, w->p.hold_ppm) ||
+        t->call.need == NEED_NOTHING)
+        return;
+    t->held = true;
+    call_hold(&t->call);
+    cover(w, COVER_HELD);
+    simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 20 * NS_PER_MS), &p->life, released, t,
+              0);
+}
+
+static void cancel(Thread *t)
+{
+    Process *p = t->process;
+    World *w = p->world;
+    SimHeap *was = sim_heap_enter(&p->heap);
+    t->cancelled = call_cancel(&t->call);
+    sim_heap_enter(was);
+    cover_add(w, COVER_CANCELLED_LATE, !t->cancelled);
+    story(w, "client%u.%u cancel rd %d: %s", p->index, t->index, t->rd,
+          t->cancelled ? "done" : "too late");
+    if (!t->cancelled)
+        return;
+    t->held = false;
+    cover(w, t->op == DO_WRITE ? COVER_CANCELLED_WRITES : COVER_CANCELLED_READS);
+    thread_step(t);
+}
+
 static void call_read(Thread *t)
 {
     Process *p = t->process;
@@ -314,14 +357,16 @@ static void call_read(Thread *t)
     else
         call_read_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
                         process_now(p));
+    hold(t);
     thread_begin(t);
     sim_heap_enter(was);
 }
 
 /* None of the openings that it goes to may be retained. */
-static void note_written(Thread *t, size_t len)
+void program_note_written(Thread *t)
 {
     Process *p = t->process;
+    size_t len = program_clipped(t);
     ClientRegionInfo info;
     bool striped = program_stripes(p->world, t->desc);
     uint64_t stripe = striped ? p->world->p.stripe_bytes : t->desc->len;
@@ -343,11 +388,15 @@ static void call_write(Thread *t)
     if (t->vectored)
         vector_scatter(t, true);
     note_stripes(t, full, COVER_STRIPED_WRITES, COVER_STRIPED_WRITES_LOST);
+    unsigned beside = thread_calls(t->owner ? t->owner : t);
+    cover_add(w, COVER_WRITES_ASYNC, beside > 0);
+    cover_add(w, COVER_WRITES_ASYNC_LOSS, beside > 0 && w->p.link.loss_ppm > 0);
     cover_add(w, COVER_WRITES_VECTOR, t->vectored);
     story(w, "client%u.%u mwrite%s rd %d (file %u) [%llu, +%zu) version %u", p->index, t->index,
           t->vectored ? "v" : "", t->desc->rd, t->desc->file->index, (unsigned long long)t->offset,
           t->len, t->write.version);
-    note_written(t, full);
+    if (!t->owner) /* else perhaps later, or not at all */
+        program_note_written(t);
     SimHeap *was = sim_heap_enter(&p->heap);
     if (t->vectored)
         call_writev_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->iov, t->buffers,
@@ -355,6 +404,7 @@ static void call_write(Thread *t)
     else
         call_write_start(&t->call, t->channel, t->desc->rd, (off_t)t->offset, t->buf, t->len,
                          process_now(p));
+    hold(t);
     thread_begin(t);
     sim_heap_enter(was);
 }
@@ -377,13 +427,32 @@ static void do_read(Thread *t)
     call_read(t);
 }
 
-/* Several reads that the thread does not wait for; it goes on to its next call. */
+static void async_begin(Thread *a, Desc *d)
+{
+    Process *p = a->process;
+    const Params *q = &p->world->p;
+    bool writes = q->async_write_ppm > 0 && chance(p, q->async_write_ppm);
+    a->cancelled = false;
+    begin_on(a, d, writes && !(d->flags & DODO_RDONLY) ? DO_WRITE : DO_READ);
+    choose_piece(a);
+    if (a->op == DO_WRITE)
+        call_write(a);
+    else
+        call_read(a);
+}
+
+/* Several calls that the thread does not wait for; it goes on to its next one. */
 static void do_async(Thread *t)
 {
     Process *p = t->process;
     uint32_t life = p->life;
     for (unsigned i = 0; i < p->world->p.async && p->life == life && !p->world->stopping; i++) {
         Thread *a = &p->async[t->index][i];
+        if (a->in_call && !t->in_file && p->world->p.cancel_ppm > 0 &&
+            chance(p, p->world->p.cancel_ppm))
+            cancel(a);
+        if (p->life != life || p->world->stopping)
+            return;
         Desc *d = a->in_call || chance(p, 200000) ? NULL : desc_for_use(p);
         if (!d)
             continue;
@@ -391,9 +460,7 @@ static void do_async(Thread *t)
             a->buf = malloc(p->world->p.region_max + GUARD);
         if (!a->buf)
             abort();
-        begin_on(a, d, DO_READ);
-        choose_piece(a);
-        call_read(a);
+        async_begin(a, d);
     }
     if (p->life == life)
         program_think(t);
@@ -705,8 +772,11 @@ void program_forget(Process *p)
 {
     for (unsigned i = 0; i < THREADS_MAX * ASYNC_MAX; i++) {
         Thread *a = &p->async[i / ASYNC_MAX][i % ASYNC_MAX];
+        if (a->in_call && a->desc && a->op == DO_WRITE)
+            a->desc->killed_writing = true;
         oracle_read_end(&a->read);
-        a->in_call = false;
+        oracle_write_end(&a->write);
+        a->in_call = a->held = a->write_done = false;
     }
     for (unsigned i = 0; i < p->threads_count; i++) {
         Thread *t = &p->threads[i];

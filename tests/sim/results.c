@@ -58,6 +58,8 @@ static void read_over(Thread *t)
         if (c->error == ENOMEM) {
             cover(w, COVER_READS_NO_MEMORY);
             check_lost(t, "mread");
+        } else if (c->error == ECANCELED && t->cancelled) {
+            /* what is in the buffer does not matter */
         } else if (c->error != EIO || !t->injected) {
             violate(w, "mread failed with errno %d", c->error);
         }
@@ -92,7 +94,10 @@ static void write_over(Thread *t)
     cover(w, COVER_WRITES);
     cover_add(w, COVER_WRITES_FAILED, v->failed);
     cover_add(w, COVER_WRITES_SHORT, v->shortened);
-    if (c->result < 0 && c->error == ENOMEM) {
+    if (c->result < 0 && c->error == ECANCELED && t->cancelled) {
+        if (v->touched)
+            violate(w, "a cancelled mwrite wrote %zu bytes", v->touched);
+    } else if (c->result < 0 && c->error == ENOMEM) {
         cover(w, COVER_WRITES_NO_MEMORY);
         check_lost(t, "mwrite");
         if (v->touched)

@@ -33,7 +33,7 @@ enum {
     IMD_COMMANDS_MAX = 512,
     DESCS_MAX = 10,
     STRIPES_MAX = 20,    /* of a region */
-    ASYNC_MAX = 4,       /* reads of a thread that it does not wait for */
+    ASYNC_MAX = 4,       /* calls of a thread that it does not wait for */
     VECTOR_BUFFERS = 40, /* of a vectored call */
     FILE_CAP = 320 * 1024,
     REGION_MAX = 40 * 4096,
@@ -101,7 +101,7 @@ enum ProgramOp {
     DO_SYNC,
     DO_BAD,
     DO_CHANGE_FILE,
-    DO_ASYNC, /* reads that the thread does not wait for */
+    DO_ASYNC, /* calls that the thread does not wait for */
     DO_OFFER, /* mfillv of what the file holds at that instant */
     DO_EXIT,  /* an orderly end, then a new run */
     DO_LEAVE, /* part of it */
@@ -134,9 +134,10 @@ typedef struct Params {
     unsigned popular_ppm; /* opens of one of a few fixed ranges */
     uint32_t retain_ppm, rdonly_ppm, fallback_ppm, stripe_ppm;
     uint64_t stripe_bytes;
-    uint32_t vector_ppm;   /* reads and writes over several buffers */
-    unsigned async;        /* reads beside its other calls, a thread */
-    uint32_t prefetch_ppm; /* reads that are preceded by a hint of more */
+    uint32_t vector_ppm;                            /* reads and writes over several buffers */
+    unsigned async;                                 /* calls beside its others, a thread */
+    uint32_t async_write_ppm, hold_ppm, cancel_ppm; /* of these */
+    uint32_t prefetch_ppm;                          /* reads that are preceded by a hint of more */
     unsigned weights[DO_COUNT];
     uint64_t fault_every_ns;         /* TIME_NEVER: none */
     uint64_t fault_long_ns;          /* a fault lasts up to this */
@@ -286,7 +287,8 @@ struct Thread {
     SimPort port;
     SimTimer timer;
     bool background;
-    Thread *owner;         /* not NULL: a read that this thread does not wait for, on its channel */
+    Thread *owner;         /* not NULL: a call that this thread does not wait for, on its channel */
+    bool held, cancelled;  /* ... */
     bool in_call, in_file; /* in a blocking system call */
     bool file_done, write_done;
     SimFsResult file_result, write_result;
@@ -594,6 +596,7 @@ enum { GUARD = 64, GUARD_BYTE = 0xA5 }; /* behind each read's buffer */
 void program_start(Process *p);
 void program_call_over(Thread *t);       /* results.c */
 size_t program_clipped(const Thread *t); /* the call's length inside the region */
+void program_note_written(Thread *t);    /* the call writes */
 void program_think(Thread *t);
 bool process_idle(const Process *p);
 void program_file_released(Process *p, SimHandle *h);
