@@ -280,7 +280,7 @@ DodoQueue *dodo_queue_open(unsigned depth)
     DodoQueue *q = NULL;
     enter(&e);
     if (depth < 1 || depth > QUEUE_DEPTH_MAX)
-        (void)fail(&e, EINVAL, "a queue holds 1 to 128 reads");
+        (void)fail(&e, EINVAL, "a queue holds 1 to 128 requests");
     else if (runtime_get(&e.rt) < 0)
         (void)fail(&e, ENOMEM, reason_get());
     else if (queue_open(e.rt, depth, &q) < 0)
@@ -290,19 +290,52 @@ DodoQueue *dodo_queue_open(unsigned depth)
     return q;
 }
 
-int dodo_queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+static int submit(DodoQueue *q, const QueueTask *t)
 {
     Entry e;
     enter(&e);
     if (!q || !queue_is_ours(q))
         return fail(&e, EINVAL, no_queue);
-    int result = queue_read(q, rd, offset, buf, len, tag);
+    int result = queue_submit(q, t);
     if (result == -EAGAIN)
-        return fail(&e, EAGAIN, "the queue is full: take reads back first");
+        return fail(&e, EAGAIN, "the queue is full: take requests back first");
     if (result < 0)
         return fail(&e, -result, "the library was shut down since the queue was opened");
     leave(&e, false);
     return 0;
+}
+
+int dodo_queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+{
+    return submit(
+        q, &(QueueTask){
+               .kind = ORDER_READ, .rd = rd, .offset = offset, .buf = buf, .len = len, .tag = tag});
+}
+
+int dodo_queue_write(DodoQueue *q, int rd, off_t offset, const void *buf, size_t len, void *tag)
+{
+    return submit(q, &(QueueTask){.kind = ORDER_WRITE,
+                                  .rd = rd,
+                                  .offset = offset,
+                                  .buf = (void *)(uintptr_t)buf, /* only read */
+                                  .len = len,
+                                  .tag = tag});
+}
+
+int dodo_queue_sync(DodoQueue *q, int rd, void *tag)
+{
+    return submit(q, &(QueueTask){.kind = ORDER_SYNC, .rd = rd, .tag = tag});
+}
+
+int dodo_queue_cancel(DodoQueue *q, void *tag)
+{
+    Entry e;
+    enter(&e);
+    if (!q || !queue_is_ours(q))
+        return fail(&e, EINVAL, no_queue);
+    int n = queue_cancel(q, tag);
+    leave(&e, false);
+    return n;
 }
 
 int dodo_queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)

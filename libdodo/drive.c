@@ -83,18 +83,18 @@ static void take_worker(Link *link)
     call_file_done(call, &job->result, os_now_ns());
 }
 
-static FileJob job_of(const Call *call, bool writing)
+static FileJob job_of(const Call *call, enum FileJobKind kind)
 {
     return (FileJob){.file = call->file,
                      .buf = call->file_buf,
                      .len = call->file_len,
                      .offset = call->file_offset,
-                     .writing = writing};
+                     .kind = kind};
 }
 
 static void write_file(Link *link, Call *call)
 {
-    FileJob job = job_of(call, true);
+    FileJob job = job_of(call, FILE_JOB_WRITE);
     call_file_taken(call);
     if (job.len > FILE_INLINE_MAX && give_worker(link, call, &job))
         return;
@@ -200,7 +200,7 @@ static void background_files(Link *link)
     for (Call *call = NULL; (call = channel_next(link->channel, call));) {
         if (call->need != NEED_FILE_READ || link->job_call)
             continue;
-        FileJob job = job_of(call, false);
+        FileJob job = job_of(call, FILE_JOB_READ);
         call_file_taken(call);
         if (give_worker(link, call, &job))
             continue;

@@ -8,10 +8,17 @@
 
 void file_job_do(FileJob *job)
 {
-    if (job->writing)
-        file_write(job->file, job->buf, job->len, job->offset, &job->result);
-    else
+    switch (job->kind) {
+    case FILE_JOB_READ:
         file_read(job->file, job->buf, job->len, job->offset, &job->result);
+        break;
+    case FILE_JOB_WRITE:
+        file_write(job->file, job->buf, job->len, job->offset, &job->result);
+        break;
+    case FILE_JOB_SYNC:
+        file_sync(job->file, &job->result);
+        break;
+    }
 }
 
 static FileJob *first_of(ListNode *list)

@@ -10,15 +10,17 @@
 #include "base/list.h"
 #include "libdodo/file.h"
 
+enum FileJobKind { FILE_JOB_READ, FILE_JOB_WRITE, FILE_JOB_SYNC };
+
 /* In the owner's storage, which stays until the job was taken back. */
 typedef struct FileJob {
     ListNode link;
     void *owner; /* the owner's */
     File *file;
-    void *buf; /* only read from when writing */
+    void *buf; /* FILE_JOB_WRITE: only read from */
     size_t len;
     uint64_t offset;
-    bool writing;
+    enum FileJobKind kind;
     FileResult result; /* once it is taken back */
 } FileJob;
 

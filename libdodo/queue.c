@@ -15,15 +15,20 @@
 #include "libdodo/file_worker.h"
 #include "libdodo/gate.h"
 #include "libdodo/link.h"
+#include "libdodo/order.h"
 
-enum { NO_REGION = -1 };
+enum {
+    NO_REGION = -1,
+    BLOCKED_LOOK_NS = 1000000, /* between looks of a write that waits for one of another thread */
+};
 
-typedef struct QueueRead {
-    ListNode link;  /* in one of the queue's lists */
+typedef struct QueueRequest {
+    ListNode link;  /* while it is free, or done */
+    Ordered order;  /* while it is under way */
     _Atomic int rd; /* while it is under way; else NO_REGION */
     void *tag;
     Call call;
-} QueueRead;
+} QueueRequest;
 
 struct DodoQueue {
     ListNode link;    /* in the list of all */
@@ -41,8 +46,9 @@ struct DodoQueue {
     bool inside;       /* somebody has a turn */
     unsigned visitors; /* other threads that want one or have it: they go first */
     unsigned depth;
-    ListNode free, active, done; /* of QueueRead */
-    QueueRead reads[];
+    Order order;         /* what is under way */
+    ListNode free, done; /* of QueueRequest */
+    QueueRequest requests[];
 };
 
 static pthread_mutex_t queues_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -102,7 +108,7 @@ static void queue_free(DodoQueue *q)
 
 static DodoQueue *queue_new(unsigned depth)
 {
-    DodoQueue *q = calloc(1, sizeof *q + depth * sizeof *q->reads);
+    DodoQueue *q = calloc(1, sizeof *q + depth * sizeof *q->requests);
     if (!q)
         return NULL;
     (void)pthread_mutex_init(&q->lock, NULL);
@@ -115,7 +121,7 @@ static DodoQueue *queue_new(unsigned depth)
     file_worker_init(&q->worker, q->bell_fd);
     list_init(&q->link);
     list_init(&q->free);
-    list_init(&q->active);
+    order_init(&q->order);
     list_init(&q->done);
     list_init(&q->free_jobs);
     if (q->epoll_fd < 0 || q->bell_fd < 0 || !q->jobs) {
@@ -123,8 +129,8 @@ static DodoQueue *queue_new(unsigned depth)
         return NULL;
     }
     for (unsigned i = 0; i < depth; i++) {
-        q->reads[i].rd = NO_REGION;
-        list_push_back(&q->free, &q->reads[i].link);
+        q->requests[i].rd = NO_REGION;
+        list_push_back(&q->free, &q->requests[i].link);
         list_push_back(&q->free_jobs, &q->jobs[i].link);
     }
     return q;
@@ -165,6 +171,9 @@ static FileJob *job_for(DodoQueue *q, Call *call)
     FileJob *job = CONTAINER_OF(q->free_jobs.next, FileJob, link);
     list_remove(&job->link);
     *job = (FileJob){.owner = call,
+                     .kind = call->need == NEED_FILE_WRITE  ? FILE_JOB_WRITE
+                             : call->need == NEED_FILE_SYNC ? FILE_JOB_SYNC
+                                                            : FILE_JOB_READ,
                      .file = call->file,
                      .buf = call->file_buf,
                      .len = call->file_len,
@@ -179,12 +188,18 @@ static void job_over(DodoQueue *q, FileJob *job)
     call_file_done(call, &job->result, os_now_ns());
 }
 
-/* Has files read for the calls that need it. True: this thread read one itself, because no other
- * could be started. */
+static bool needs_file(const Call *call)
+{
+    return call->need == NEED_FILE_READ || call->need == NEED_FILE_WRITE ||
+           call->need == NEED_FILE_SYNC;
+}
+
+/* Has files read, written and synced for the calls that need it. True: this thread did one itself,
+ * because no other could be started. */
 static bool serve_files(DodoQueue *q)
 {
     for (Call *call = NULL; (call = channel_next(q->net->channel, call));) {
-        FileJob *job = call->need == NEED_FILE_READ ? job_for(q, call) : NULL;
+        FileJob *job = needs_file(call) ? job_for(q, call) : NULL;
         if (!job)
             continue;
         call_file_taken(call);
@@ -222,24 +237,46 @@ static void take_files(DodoQueue *q)
     }
 }
 
-static void move_on(DodoQueue *q)
+/* A call that ended may be what a blocked one waited for: then that is looked at once more. */
+static bool step(DodoQueue *q)
 {
     bool news = false, more;
     do {
         link_step(q->net);
         more = channel_take_news(q->net->channel);
         news |= more;
-    } while (more && serve_files(q));
-    if (!news)
-        return;
-    LIST_FOREACH(node, &q->active) {
-        QueueRead *r = CONTAINER_OF(node, QueueRead, link);
-        if (r->call.need != NEED_NOTHING)
-            continue;
-        list_remove(&r->link);
-        list_push_back(&q->done, &r->link);
-        r->rd = NO_REGION;
+    } while (more && (serve_files(q) || q->order.writes > 0));
+    return news;
+}
+
+static void request_over(DodoQueue *q, QueueRequest *r)
+{
+    order_leave(&q->order, &r->order);
+    list_push_back(&q->done, &r->link);
+    r->rd = NO_REGION;
+}
+
+/* True: others that waited for what is over go on. */
+static bool collect(DodoQueue *q)
+{
+    Ordered *next;
+    bool released = false;
+    LIST_FOREACH(node, &q->order.under_way) {
+        QueueRequest *r = CONTAINER_OF(node, QueueRequest, order.link);
+        if (r->call.need == NEED_NOTHING)
+            request_over(q, r);
     }
+    while ((next = order_next(&q->order))) {
+        call_release(&CONTAINER_OF(next, QueueRequest, order)->call);
+        released = true;
+    }
+    return released;
+}
+
+static void move_on(DodoQueue *q)
+{
+    while (step(q) && collect(q))
+        ;
 }
 
 static void serve(DodoQueue *q)
@@ -249,10 +286,27 @@ static void serve(DodoQueue *q)
     move_on(q);
 }
 
+static bool any_blocked(const DodoQueue *q)
+{
+    for (Call *call = NULL; q->order.writes > 0 && (call = channel_next(q->net->channel, call));)
+        if (call->need == NEED_BLOCKED)
+            return true;
+    return false;
+}
+
+static uint64_t next_look(const DodoQueue *q)
+{
+    uint64_t deadline_ns = channel_deadline(q->net->channel);
+    if (list_empty(&q->order.under_way))
+        return TIME_NEVER;
+    return any_blocked(q) ? min_u64(deadline_ns, time_add(os_now_ns(), BLOCKED_LOOK_NS))
+                          : deadline_ns;
+}
+
 static void set_timer(DodoQueue *q)
 {
     if (q->net)
-        link_alarm(q->net, list_empty(&q->active) ? TIME_NEVER : channel_deadline(q->net->channel));
+        link_alarm(q->net, next_look(q));
 }
 
 /* The descriptor is readable when there is something to do: at the latest of the channel's times,
@@ -274,14 +328,14 @@ static void sleep_ms(const DodoQueue *q, int timeout_ms)
 
 static bool has_active(const DodoQueue *q, int rd)
 {
-    LIST_FOREACH(node, &q->active)
-        if (rd == NO_REGION || CONTAINER_OF(node, QueueRead, link)->rd == rd)
+    LIST_FOREACH(node, &q->order.under_way)
+        if (rd == NO_REGION || CONTAINER_OF(node, QueueRequest, order.link)->rd == rd)
             return true;
     return false;
 }
 
-/* Serves until no read is under way: of the region, or NO_REGION: at all. What is left to be taken
- * does not ring meanwhile, for nobody takes it before this is over. */
+/* Serves until no request is under way: of the region, or NO_REGION: at all. What is left to be
+ * taken does not ring meanwhile, for nobody takes it before this is over. */
 static void finish(DodoQueue *q, int rd)
 {
     while (q->net) {
@@ -301,38 +355,74 @@ static void finish(DodoQueue *q, int rd)
 
 /* ---- the calls ------------------------------------------------------------------------------ */
 
-static int read_begin(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+static void task_start(DodoQueue *q, Call *call, const QueueTask *t)
+{
+    Channel *ch = q->net->channel;
+    switch (t->kind) {
+    case ORDER_READ:
+        call_read_start(call, ch, t->rd, t->offset, t->buf, t->len, os_now_ns());
+        break;
+    case ORDER_WRITE:
+        call_write_start(call, ch, t->rd, t->offset, t->buf, t->len, os_now_ns());
+        break;
+    case ORDER_SYNC:
+        call_sync_start(call, ch, t->rd, os_now_ns());
+        break;
+    }
+}
+
+static int task_begin(DodoQueue *q, const QueueTask *t)
 {
     if (!q->net)
         return -EINVAL;
     if (list_empty(&q->free))
         return -EAGAIN;
-    QueueRead *r = CONTAINER_OF(q->free.next, QueueRead, link);
+    QueueRequest *r = CONTAINER_OF(q->free.next, QueueRequest, link);
     list_remove(&r->link);
-    list_push_back(&q->active, &r->link);
-    r->tag = tag;
-    r->rd = rd; /* before it begins: who closes the region then finds it */
-    call_read_start(&r->call, q->net->channel, rd, offset, buf, len, os_now_ns());
+    bool waits = order_enter(&q->order, &r->order, t->kind, t->rd, t->offset, t->len);
+    r->tag = t->tag;
+    r->rd = t->rd; /* before it begins: who closes the region then finds it */
+    task_start(q, &r->call, t);
+    if (waits)
+        call_hold(&r->call);
     move_on(q);
     set_alarms(q);
     return 0;
 }
 
-int queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag)
+int queue_submit(DodoQueue *q, const QueueTask *t)
 {
     turn_take(q, false);
     gate_enter();
-    int result = read_begin(q, rd, offset, buf, len, tag);
+    int result = task_begin(q, t);
     gate_leave();
     turn_give(q, false);
     return result;
+}
+
+int queue_cancel(DodoQueue *q, const void *tag)
+{
+    int cancelled = 0;
+    turn_take(q, false);
+    gate_enter();
+    LIST_FOREACH(node, &q->order.under_way) {
+        QueueRequest *r = CONTAINER_OF(node, QueueRequest, order.link);
+        cancelled += r->tag == tag && call_cancel(&r->call);
+    }
+    if (q->net) {
+        move_on(q);
+        set_alarms(q);
+    }
+    gate_leave();
+    turn_give(q, false);
+    return cancelled;
 }
 
 static unsigned take_done(DodoQueue *q, DodoDone *done, unsigned max)
 {
     unsigned n = 0;
     while (n < max && !list_empty(&q->done)) {
-        QueueRead *r = CONTAINER_OF(q->done.next, QueueRead, link);
+        QueueRequest *r = CONTAINER_OF(q->done.next, QueueRequest, link);
         const Call *call = &r->call;
         list_remove(&r->link);
         list_push_front(&q->free, &r->link); /* what it used is still in the cache */
@@ -355,7 +445,7 @@ int queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)
         if (q->net)
             serve(q);
         n = take_done(q, done, max);
-        bool none = list_empty(&q->active);
+        bool none = list_empty(&q->order.under_way);
         set_alarms(q);
         gate_leave();
         uint64_t now = until == TIME_NEVER ? 0 : os_now_ns();
@@ -399,7 +489,7 @@ void queue_close(DodoQueue *q)
 
 /* ---- all queues ----------------------------------------------------------------------------- */
 
-/* One that has a read of the region under way; it is not freed before the visit is over. */
+/* One that has a request of the region under way; it is not freed before the visit is over. */
 static DodoQueue *queue_visit(int rd)
 {
     DodoQueue *found = NULL;
@@ -407,7 +497,7 @@ static DodoQueue *queue_visit(int rd)
     for (ListNode *node = queues.next; node != &queues && !found; node = node->next) {
         DodoQueue *q = CONTAINER_OF(node, DodoQueue, link);
         for (unsigned i = 0; i < q->depth && !found; i++)
-            if (q->reads[i].rd == rd)
+            if (q->requests[i].rd == rd)
                 found = q;
     }
     if (found) {

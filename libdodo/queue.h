@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Asynchronous reads: a link of its own with many calls on its channel. The thread that is inside
- * one of these functions moves them on. See dodo_queue_open() in include/dodo/dodo.h.
+/* Asynchronous reads, writes and syncs: a link of its own with many calls on its channel. The
+ * thread that is inside one of these functions moves them on. See dodo_queue_open() in
+ * include/dodo/dodo.h.
  *
  * Threads take turns at a queue. The owner's turn lasts as long as its call. A thread that closes a
- * region takes a turn too, to end the reads that the region waits for: their owner may be that very
- * thread, or busy elsewhere. */
+ * region takes a turn too, to end the requests that the region waits for: their owner may be that
+ * very thread, or busy elsewhere. */
 #ifndef DODO_LIBDODO_QUEUE_H
 #define DODO_LIBDODO_QUEUE_H
 
 #include "dodo/dodo.h"
+#include "libdodo/order.h"
 #include "libdodo/runtime.h"
 
 enum { QUEUE_DEPTH_MAX = 128 }; /* as many calls as a channel takes */
@@ -19,15 +21,26 @@ enum { QUEUE_DEPTH_MAX = 128 }; /* as many calls as a channel takes */
 int queue_open(Runtime *rt, unsigned depth, DodoQueue **ret);
 /* Made by this process, not by the parent that it was forked from. */
 bool queue_is_ours(const DodoQueue *q);
+/* What is submitted. A sync has no buffer. */
+typedef struct QueueTask {
+    enum OrderKind kind;
+    int rd;
+    off_t offset;
+    void *buf; /* ORDER_WRITE: only read from */
+    size_t len;
+    void *tag;
+} QueueTask;
 /* 0; -EAGAIN: full; -EINVAL: the library was shut down since. */
-int queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag);
+int queue_submit(DodoQueue *q, const QueueTask *t);
+/* How many of those with the tag were cancelled, and are now to be taken. */
+int queue_cancel(DodoQueue *q, const void *tag);
 /* How many were taken. Sets the reason of a failed one. @timeout_ms: -1: none. */
 int queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms);
 int queue_fd(const DodoQueue *q);
 /* Also one of the parent's. */
 void queue_close(DodoQueue *q);
 
-/* Until no queue has a read of the region under way. The region must be closing: no new one
+/* Until no queue has a request of the region under way. The region must be closing: no new one
  * begins. */
 void queue_finish_region(int rd);
 /* The library shuts down: ends what is under way and gives the links back. The queues stay, with

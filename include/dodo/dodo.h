@@ -246,26 +246,33 @@ DODO_API int dodo_prefetch(int rd, off_t offset, size_t len);
  */
 DODO_API ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset);
 
-/* ---- reads that nobody waits for ------------------------------------------------------------ */
+/* ---- calls that nobody waits for ------------------------------------------------------------ */
 
-/** A queue of asynchronous reads: one thread keeps many under way, of regions on many hosts. */
+/** A queue of asynchronous requests, reads, writes and syncs: one thread keeps many under way, of
+ *  regions on many hosts. */
 typedef struct DodoQueue DodoQueue;
 
-/** The result of a read of a queue. */
+/** The result of a request of a queue. */
 typedef struct DodoDone {
-    void *tag;      /**< as given to dodo_queue_read() */
-    ssize_t result; /**< what dodo_mread() would have returned */
-    int error;      /**< its errno when @result is -1, else 0 */
+    void *tag;      /**< as it was submitted */
+    ssize_t result; /**< what dodo_mread(), dodo_mwrite() or dodo_msync() would have returned */
+    int error;      /**< its errno when @result is -1, or ECANCELED; else 0 */
 } DodoDone;
 
 /**
- * dodo_queue_open() - make a queue of asynchronous reads
- * @depth:  reads that it holds at once, submitted and not taken back yet, 1 .. 128
+ * dodo_queue_open() - make a queue of asynchronous requests
+ * @depth:  requests that it holds at once, submitted and not taken back yet, 1 .. 128
  *
  * A queue has a socket of its own and about 25 KiB of memory for each of @depth. It does its work
- * inside these calls, in the calling thread: reads go out when they are submitted, and answers are
- * taken in by dodo_queue_wait(). What comes from backing files is read by a thread of the queue's,
- * started at the first need.
+ * inside these calls, in the calling thread: requests go out when they are submitted, and answers
+ * are taken in by dodo_queue_wait(). Backing files are read, written and synced by a thread of the
+ * queue's, one request after the other, started at the first need.
+ *
+ * Order: requests of one queue that have a block (4 KiB, from the region's start) of a region in
+ * common, one of them a write, take effect one after the other, as they were submitted: a read gets
+ * what a write submitted before it wrote, and nothing of one submitted after it. All others run
+ * beside each other, and end in any order, as do those of other queues and other threads' calls.
+ * One that fails, or is cancelled, does not keep those behind it.
  *
  * Returns: the queue; NULL with errno set.
  * Errors:  EINVAL  @depth is not 1 .. 128
@@ -284,7 +291,7 @@ DODO_API DodoQueue *dodo_queue_open(unsigned depth);
  * @tag:    for the caller, who finds it in the DodoDone
  *
  * Never waits. What dodo_mread() would return or fail with comes by dodo_queue_wait(), wrong
- * arguments too; in any order.
+ * arguments too.
  *
  * Returns: 0; -1 with errno set: then there is nothing to be taken back.
  * Errors:  EAGAIN  the queue holds as many as it was made for: take some first
@@ -295,18 +302,75 @@ DODO_API DodoQueue *dodo_queue_open(unsigned depth);
 DODO_API int dodo_queue_read(DodoQueue *q, int rd, off_t offset, void *buf, size_t len, void *tag);
 
 /**
- * dodo_queue_wait() - take back reads that are over
+ * dodo_queue_write() - submit a write
+ * @q:      queue
+ * @rd, @offset, @buf, @len: as of dodo_mwrite(). @buf is the library's, and must not change, until
+ *          the write is taken back
+ * @tag:    for the caller, who finds it in the DodoDone
+ *
+ * Never waits. What dodo_mwrite() would return or fail with comes by dodo_queue_wait(), wrong
+ * arguments too: the backing file has the data when the write is over, not before. Look at the
+ * result. At exit(3) a write that is under way may be in the file as a whole, in part, or not at
+ * all: take it back, close its region or close the queue before.
+ *
+ * Returns: 0; -1 with errno set: then nothing was or will be written.
+ * Errors:  EAGAIN, EINVAL  as dodo_queue_read()
+ * Threads: as dodo_queue_read().
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API DODO_CHECK int dodo_queue_write(DodoQueue *q, int rd, off_t offset, const void *buf,
+                                         size_t len, void *tag);
+
+/**
+ * dodo_queue_sync() - submit a sync
+ * @q:      queue
+ * @rd:     as of dodo_msync()
+ * @tag:    for the caller, who finds it in the DodoDone
+ *
+ * Never waits. Begins when all writes of the region are over that were submitted to this queue
+ * before it; later ones do not wait for it. When it ends with 0, the disk has what these writes put
+ * into the file, and what was in it of the region when the sync was submitted. That a write failed,
+ * only the write's own result says. A sync that runs holds up what else the queue has to do with
+ * files.
+ *
+ * Returns: 0; -1 with errno set: then there is nothing to be taken back.
+ * Errors:  EAGAIN, EINVAL  as dodo_queue_read()
+ * Threads: as dodo_queue_read().
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API DODO_CHECK int dodo_queue_sync(DodoQueue *q, int rd, void *tag);
+
+/**
+ * dodo_queue_cancel() - cancel requests
+ * @q:      queue
+ * @tag:    of the request, or of several
+ *
+ * Cancels those with this tag that have changed nothing yet: what waits for others before it, and a
+ * read that is not just being served from the file. These come by dodo_queue_wait() with -1 and
+ * ECANCELED; a write or sync among them has done nothing. All others with the tag go on, and end as
+ * they would have. Never waits. Buffers are the library's until the request is taken back, as ever.
+ *
+ * Returns: how many were cancelled: 0 when there was none with the tag, or when it was too late; -1
+ *          with errno EINVAL when @q is NULL or the parent's.
+ * Threads: as dodo_queue_read().
+ * Source:  beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_queue_cancel(DodoQueue *q, void *tag);
+
+/**
+ * dodo_queue_wait() - take back requests that are over
  * @q:      queue
  * @done:   filled in, @max of them
  * @max:    at least 1
  * @timeout_ms: how long to wait for the first one, [ms]; 0: not at all; -1: as long as it takes
  *
- * Moves all reads of the queue on: they make little progress while no thread is in here.
+ * Moves all requests of the queue on: they make little progress while no thread is in here.
  *
  * Returns: how many were taken, at most @max; 0 at the timeout, or when none is under way; -1 with
  *          errno set. dodo_last_error() has the text behind the last one taken that failed.
  * Errors:  EINVAL  @q is NULL or the parent's; @done is NULL; @max is 0; @timeout_ms < -1
- * Time:    a read ends as dodo_mread() does: a dead host costs one transfer deadline.
+ * Time:    a request ends as the plain call does: a dead host costs one transfer deadline, and what
+ *          waits behind a request waits as long.
  * Threads: as dodo_queue_read().
  * Source:  beyond the paper.  Since: 0.1
  */
@@ -317,7 +381,7 @@ DODO_API int dodo_queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int tim
  * @q:      queue
  *
  * Readable when dodo_queue_wait() has something to do: take datagrams in, repeat a question, or
- * give a read back. It may then return 0 nevertheless. Not to be read, changed or closed.
+ * give a request back. It may then return 0 nevertheless. Not to be read, changed or closed.
  *
  * Returns: the descriptor, the same each time; -1 with errno EINVAL when @q is NULL or the
  *          parent's.
@@ -393,8 +457,8 @@ DODO_API const char *dodo_last_error(void);
  * dodo_shutdown() - close all regions and leave the cluster
  *
  * As if every region were closed (retained ones are released), then says good-bye to the manager
- * and ends the library's thread. Waits for the reads of queues, which can still be taken back. Runs
- * by itself at normal exit, without releasing. A later dodo_mopen() starts it again.
+ * and ends the library's thread. Waits for the requests of queues, which can still be taken back.
+ * Runs by itself at normal exit, without releasing. A later dodo_mopen() starts it again.
  *
  * Returns: 0; -1 with errno EINVAL when the manager could not be informed (it finds out by itself).
  * Threads: safe, but no other thread may be in the library.  Since: 0.1

@@ -48,7 +48,7 @@ static bool told(int timeout_ms)
     return poll(&p, 1, timeout_ms) == 1;
 }
 
-static void give(bool writing, unsigned count)
+static void give(enum FileJobKind kind, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         jobs[i] = (FileJob){.owner = bytes[i],
@@ -56,7 +56,7 @@ static void give(bool writing, unsigned count)
                             .buf = bytes[i],
                             .len = EACH,
                             .offset = (uint64_t)i * EACH,
-                            .writing = writing};
+                            .kind = kind};
         assert_true(file_worker_give(&worker, &jobs[i]));
     }
 }
@@ -77,10 +77,10 @@ static void take(unsigned count)
 
 static void both_ways(void)
 {
-    give(true, JOBS);
+    give(FILE_JOB_WRITE, JOBS);
     take(JOBS);
     memset(bytes, 0, sizeof bytes);
-    give(false, JOBS);
+    give(FILE_JOB_READ, JOBS);
     take(JOBS);
     for (unsigned i = 0; i < JOBS; i++)
         for (unsigned j = 0; j < EACH; j++)
@@ -110,7 +110,7 @@ CASE(worker__stops_after_all_that_was_given)
 {
     uint8_t got[EACH];
     file_worker_init(&worker, -1);
-    give(true, JOBS);
+    give(FILE_JOB_WRITE, JOBS);
     file_worker_stop(&worker);
     for (unsigned i = 0; i < JOBS; i++) {
         assert_int_equal(pread(fd, got, EACH, i * EACH), EACH);
@@ -122,7 +122,7 @@ CASE(worker__stops_after_all_that_was_given)
 CASE(worker__errors_are_the_jobs)
 {
     file_worker_init(&worker, -1);
-    jobs[0] = (FileJob){.file = file, .buf = NULL, .len = 1, .writing = true};
+    jobs[0] = (FileJob){.file = file, .buf = NULL, .len = 1, .kind = FILE_JOB_WRITE};
     assert_true(file_worker_give(&worker, &jobs[0]));
     FileJob *job;
     while (!(job = file_worker_take(&worker)))

@@ -14,7 +14,7 @@
 #include "libdodo/queue.h"
 
 enum { READS = 3, LEN = 64 };
-enum { COUNT_TAKEN, COUNT_LATE, COUNT_FILES }; /* for interleave_count() */
+enum { COUNT_TAKEN, COUNT_LATE, COUNT_FILES, COUNT_HELD }; /* for interleave_count() */
 
 struct Channel {
     Call *calls[READS];
@@ -100,7 +100,12 @@ bool link_receive(Link *link)
     channel_alone("receives");
     if (eventfd_read(socket_fd(link->batches.transport), &one) != 0)
         return false;
-    call_ends(&w.channel, w.channel.calls[0]);
+    for (unsigned i = 0; i < w.channel.count; i++)
+        if (!w.channel.calls[i]->held) {
+            call_ends(&w.channel, w.channel.calls[i]);
+            return true;
+        }
+    interleave_fail("data comes for nobody");
     return true;
 }
 
@@ -119,6 +124,51 @@ void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, s
     ch->news |= ch->files;
     if (!ch->files)
         (void)eventfd_write(w.socket, 1); /* its data has come */
+}
+
+void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
+                      uint64_t now_ns)
+{
+    call_read_start(call, ch, rd, offset, (void *)(uintptr_t)buf, len, now_ns);
+    if (ch->files)
+        call->need = NEED_FILE_WRITE;
+}
+
+void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns)
+{
+    (void)rd, (void)now_ns;
+    *call = (Call){.need = NEED_FILE_SYNC, .channel = ch};
+    ch->calls[ch->count++] = call;
+    ch->news = true;
+}
+
+/* One that is held needs nothing yet, and its data has not come. */
+void call_hold(Call *call)
+{
+    eventfd_t one;
+    if (call->need == NEED_NETWORK)
+        (void)eventfd_read(w.socket, &one);
+    call->held = true;
+    call->phase = call->need;
+    call->need = NEED_NETWORK;
+    interleave_count(COUNT_HELD);
+}
+
+void call_release(Call *call)
+{
+    call->held = false;
+    call->need = call->phase;
+    call->channel->news = true;
+    if (call->need == NEED_NETWORK)
+        (void)eventfd_write(w.socket, 1);
+}
+
+bool call_cancel(Call *call)
+{
+    if (!call->held)
+        return false;
+    call_ends(call->channel, call);
+    return true;
 }
 
 Call *channel_next(Channel *ch, Call *after)
@@ -181,16 +231,32 @@ void file_read(File *file, void *buf, size_t len, uint64_t offset, FileResult *r
 
 void file_write(File *file, const void *buf, size_t len, uint64_t offset, FileResult *ret)
 {
-    (void)file, (void)buf, (void)len, (void)offset, (void)ret;
-    interleave_fail("a queue writes no file");
+    (void)file, (void)buf, (void)len, (void)offset;
+    interleave_point("writes the file");
+    ret->count = LEN;
+    interleave_count(COUNT_FILES);
+}
+
+void file_sync(File *file, FileResult *ret)
+{
+    (void)file;
+    interleave_point("syncs the file");
+    ret->count = LEN;
+    interleave_count(COUNT_FILES);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+static void submit(enum OrderKind kind, int rd)
+{
+    const QueueTask task = {.kind = kind, .rd = rd, .buf = w.buf, .len = LEN, .tag = w.buf};
+    if (queue_submit(w.queue, &task) != 0)
+        interleave_fail("a request does not begin");
+}
+
 static void read_from(int rd)
 {
-    if (queue_read(w.queue, rd, 0, w.buf, LEN, NULL) != 0)
-        interleave_fail("a read does not begin");
+    submit(ORDER_READ, rd);
 }
 
 /* A read of each of two regions is under way. */
@@ -207,6 +273,23 @@ static void begin_files(void)
 {
     w.channel.files = true;
     begin();
+}
+
+/* A read and a sync wait for a write of their region. */
+static void begin_order(void)
+{
+    w.socket = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    if (w.socket < 0 || queue_open(NULL, READS, &w.queue) != 0)
+        abort();
+    submit(ORDER_WRITE, 1);
+    submit(ORDER_READ, 1);
+    submit(ORDER_SYNC, 1);
+}
+
+static void begin_order_files(void)
+{
+    w.channel.files = true;
+    begin_order();
 }
 
 static void end(void)
@@ -233,6 +316,20 @@ static void own(void)
     while (w.taken < READS)
         take(1);
     queue_close(w.queue);
+}
+
+static void own_ordered(void)
+{
+    while (w.taken < READS)
+        take(1);
+    queue_close(w.queue);
+}
+
+/* What still waits is cancelled, and comes as all else. */
+static void own_cancelling(void)
+{
+    (void)queue_cancel(w.queue, w.buf);
+    own_ordered();
 }
 
 /* Takes what is done, once, and closes the queue, whatever is under way. */
@@ -263,8 +360,16 @@ static const InterleaveScenario files_beside = {"files", begin_files, {own, clos
 static const InterleaveScenario files_close = {
     "files-close", begin_files, {own_briefly, close_1}, end};
 static const InterleaveScenario files_left = {"files-left", begin_files, {own, close_2}, end};
-static const InterleaveScenario *const scenarios[] = {&owner_beside, &close_beside, &files_beside,
-                                                      &files_close,  &files_left,   NULL};
+static const InterleaveScenario order_beside = {"order", begin_order, {own_ordered, close_1}, end};
+static const InterleaveScenario order_files = {
+    "order-files", begin_order_files, {own_ordered, close_1}, end};
+static const InterleaveScenario order_cancel = {
+    "order-cancel", begin_order_files, {own_cancelling, close_1}, end};
+static const InterleaveScenario order_close = {
+    "order-close", begin_order_files, {own_briefly, close_1}, end};
+static const InterleaveScenario *const scenarios[] = {
+    &owner_beside, &close_beside, &files_beside, &files_close, &files_left,
+    &order_beside, &order_files,  &order_cancel, &order_close, NULL};
 
 TEST(queue__everybody_gets_a_turn)
 {
@@ -289,6 +394,16 @@ TEST(queue__hears_of_files)
 TEST(queue__waits_beside_what_is_left)
 {
     (void)clean(&files_left, 1, COUNT_FILES + 1);
+}
+
+TEST(queue__keeps_its_order_beside_others)
+{
+    (void)clean(&order_beside, 2, COUNT_LATE + 1);
+    InterleaveResult r = clean(&order_files, 1, COUNT_HELD + 1);
+    assert_true(r.counts[COUNT_HELD] >= 2 * r.schedules);
+    assert_true(r.counts[COUNT_FILES] >= 3 * r.schedules);
+    (void)clean(&order_cancel, 1, COUNT_LATE + 1);
+    (void)clean(&order_close, 1, COUNT_LATE + 1);
 }
 
 int main(int argc, char **argv)
