@@ -18,7 +18,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   [ ! -e "$1/adapters/python/dodo/_dodo.abi3.so" ] ||
     printf 'lib/python/dist-packages/dodo/%s\n' __init__.py _dodo.abi3.so _dodo.pyi py.typed
   [ ! -e "$1/rmd/rmd" ] || printf '%s\n' sbin/dodo-rmd lib/systemd/system/dodo-rmd.service
-  printf 'include/dodo/%s\n' dodo.h manage.h usocket.h
+  printf 'include/dodo/%s\n' dodo.f90 dodo.h manage.h usocket.h
   printf 'lib/%s\n' libdodo.so libdodo.so.0 libdodo.so.0.1.0 pkgconfig/dodo.pc
   printf 'lib/%s\n' libmanage.so libmanage.so.0 libmanage.so.0.1.0 pkgconfig/dodo-manage.pc
   printf 'lib/%s\n' libusocket.so libusocket.so.0 libusocket.so.0.1.0 pkgconfig/dodo-usocket.pc
@@ -26,7 +26,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'lib/sysusers.d/%s\n' dodo.conf dodo-socket.conf
   echo share/bash-completion/completions/dodo
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
-    examples/manage.py examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c
+    examples/manage.f90 examples/manage.py examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done
 } | sort >"$dir/wanted"
 compare "the installation" "$dir/there" "the list" "$dir/wanted"
@@ -44,6 +44,19 @@ for example in manage policy; do
   gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
     complain "$example.c cannot be built from the installation"
 done
+need g++
+g++ -std=c++17 -Wall -Wextra -Werror -x c++ - -o "$dir/cxx" "${flags[@]}" <<'END' || complain "no program in C++ can be built"
+#include <cerrno>
+#include <dodo/manage.h>
+int main()
+{
+    char byte;
+    return mopen(1, -1, 0) == -1 && copen(1, -1, 0) == -1 && errno == EINVAL && cread(0, 0, &byte, 1) == -1 &&
+                   msync(0) == -1 && !dodo_queue_open(0)
+               ? 0
+               : 1;
+}
+END
 read -r -a flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs dodo-usocket)
 for example in ucopy uping; do
   gcc -std=gnu99 -Wall -Wextra -Werror "examples/$example.c" -o "$dir/$example" "${flags[@]}" ||
@@ -58,6 +71,7 @@ seq 400000 >"$dir/numbers"
 status=0
 "$dir/uping" 2>"$dir/out" || status=$?
 [ "$status" -eq 2 ] || complain "uping does not run: $(cat "$dir/out")"
+DODO_CONFIG=/dev/null DODO_MANAGER="" "$dir/cxx" || complain "a program in C++ does not run"
 for example in manage policy; do # which need no cluster
   DODO_CONFIG=/dev/null DODO_MANAGER="" "$dir/$example" "$dir/numbers" >"$dir/out" 2>&1 ||
     complain "$example does not run: $(cat "$dir/out")"
