@@ -566,7 +566,6 @@ static bool call_read_cancel(Call *call)
 {
     if (call->file_pending)
         return false;
-    run_end(call);
     read_end(call, -1, ECANCELED, "the request was cancelled");
     return true;
 }

@@ -237,7 +237,6 @@ static void take_files(DodoQueue *q)
     }
 }
 
-/* A call that ended may be what a blocked one waited for: then that is looked at once more. */
 static bool step(DodoQueue *q)
 {
     bool news = false, more;
@@ -245,7 +244,7 @@ static bool step(DodoQueue *q)
         link_step(q->net);
         more = channel_take_news(q->net->channel);
         news |= more;
-    } while (more && (serve_files(q) || q->order.writes > 0));
+    } while (more && serve_files(q));
     return news;
 }
 
