@@ -60,6 +60,16 @@ static void wait_woken(Waker *w, uint64_t seen)
     gate_enter();
 }
 
+static bool help(const Waker *w)
+{
+    if (!w->help)
+        return false;
+    gate_leave();
+    bool some = w->help();
+    gate_enter();
+    return some;
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* False: it is busy, or there is none. */
@@ -184,9 +194,9 @@ void link_run(Waker *w, Link *link, Call *call)
             return;
         if (serve_file(link))
             continue;
-        bool blocked = any_blocked(link);
+        bool blocked = any_blocked(link), helped = blocked && help(w);
         uint64_t deadline = channel_deadline(link->channel);
-        if (!blocked || deadline != TIME_NEVER || link->job_call)
+        if (!blocked || helped || deadline != TIME_NEVER || link->job_call)
             wait_network(link, deadline, blocked);
         else if (was_blocked)
             wait_woken(w, seen);

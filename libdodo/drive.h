@@ -15,6 +15,9 @@ typedef struct Waker {
     pthread_mutex_t lock;
     pthread_cond_t woken; /* wakes changed */
     uint64_t wakes;
+    /* Moves on, once, the calls that are in nobody's hands: a blocked one may wait for one of them.
+     * Outside the gate. False: there is none. NULL: the same. */
+    bool (*help)(void);
 } Waker;
 
 int waker_init(Waker *w); /* 0, or -errno */

@@ -76,6 +76,16 @@ static void turn_take(DodoQueue *q, bool visiting)
     (void)pthread_mutex_unlock(&q->lock);
 }
 
+/* False: somebody has it. */
+static bool turn_try(DodoQueue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    bool free = !q->inside;
+    q->inside = true;
+    (void)pthread_mutex_unlock(&q->lock);
+    return free;
+}
+
 static void turn_give(DodoQueue *q, bool visiting)
 {
     (void)pthread_mutex_lock(&q->lock);
@@ -333,6 +343,13 @@ static bool has_active(const DodoQueue *q, int rd)
     return false;
 }
 
+/* A write may wait for one of another queue, in which nobody is. */
+static void help_others(const DodoQueue *q)
+{
+    if (q->net && any_blocked(q))
+        (void)queue_help_all();
+}
+
 /* Serves until no request is under way: of the region, or NO_REGION: at all. What is left to be
  * taken does not ring meanwhile, for nobody takes it before this is over. */
 static void finish(DodoQueue *q, int rd)
@@ -348,6 +365,7 @@ static void finish(DodoQueue *q, int rd)
         gate_leave();
         if (over)
             break;
+        help_others(q);
         sleep_ms(q, -1);
     }
 }
@@ -448,6 +466,8 @@ int queue_wait(DodoQueue *q, DodoDone *done, unsigned max, int timeout_ms)
         set_alarms(q);
         gate_leave();
         uint64_t now = until == TIME_NEVER ? 0 : os_now_ns();
+        if (n == 0)
+            help_others(q);
         if (n > 0 || none || now >= until)
             break;
         sleep_ms(q, until == TIME_NEVER ? -1 : (int)((until - now + NS_PER_MS - 1) / NS_PER_MS));
@@ -488,17 +508,28 @@ void queue_close(DodoQueue *q)
 
 /* ---- all queues ----------------------------------------------------------------------------- */
 
-/* One that has a request of the region under way; it is not freed before the visit is over. */
-static DodoQueue *queue_visit(int rd)
+static bool has_request(const DodoQueue *q, int rd)
+{
+    for (unsigned i = 0; i < q->depth; i++) {
+        int its = q->requests[i].rd;
+        if (rd == NO_REGION ? its != NO_REGION : its == rd)
+            return true;
+    }
+    return false;
+}
+
+/* The next one behind @after, NULL: the first, that has a request of the region under way, or
+ * NO_REGION: any. It is not freed before the visit is over. */
+static DodoQueue *queue_visit(int rd, const DodoQueue *after)
 {
     DodoQueue *found = NULL;
     (void)pthread_mutex_lock(&queues_lock);
-    for (ListNode *node = queues.next; node != &queues && !found; node = node->next) {
-        DodoQueue *q = CONTAINER_OF(node, DodoQueue, link);
-        for (unsigned i = 0; i < q->depth && !found; i++)
-            if (q->requests[i].rd == rd)
-                found = q;
-    }
+    const ListNode *start = after ? &after->link : &queues;
+    if (list_empty(start)) /* or it has left them meanwhile */
+        start = queues.prev;
+    for (ListNode *node = start->next; node != &queues && !found; node = node->next)
+        if (has_request(CONTAINER_OF(node, DodoQueue, link), rd))
+            found = CONTAINER_OF(node, DodoQueue, link);
     if (found) {
         (void)pthread_mutex_lock(&found->lock);
         found->visitors++;
@@ -508,14 +539,50 @@ static DodoQueue *queue_visit(int rd)
     return found;
 }
 
+static void visit_end(DodoQueue *q)
+{
+    (void)pthread_mutex_lock(&q->lock);
+    q->visitors--;
+    (void)pthread_cond_broadcast(&q->turn);
+    (void)pthread_mutex_unlock(&q->lock);
+}
+
 void queue_finish_region(int rd)
 {
     DodoQueue *q;
-    while ((q = queue_visit(rd))) {
+    while ((q = queue_visit(rd, NULL))) {
         turn_take(q, true);
         finish(q, rd);
         turn_give(q, true);
     }
+}
+
+/* In one's turn that was free just now. */
+static void help_once(DodoQueue *q)
+{
+    gate_enter();
+    if (q->net) {
+        serve(q);
+        set_alarms(q);
+    }
+    gate_leave();
+}
+
+bool queue_help_all(void)
+{
+    DodoQueue *q = queue_visit(NO_REGION, NULL), *next;
+    bool some = q != NULL;
+    for (; q; q = next) {
+        bool free = turn_try(q);
+        if (free)
+            help_once(q);
+        next = queue_visit(NO_REGION, q);
+        if (free)
+            turn_give(q, true);
+        else
+            visit_end(q);
+    }
+    return some;
 }
 
 void queue_shut_all(void)

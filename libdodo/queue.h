@@ -43,6 +43,9 @@ void queue_close(DodoQueue *q);
 /* Until no queue has a request of the region under way. The region must be closing: no new one
  * begins. */
 void queue_finish_region(int rd);
+/* Moves on, once, what queues have under way that nobody is in: a call of this thread may wait for
+ * it. False: there is nothing under way. */
+bool queue_help_all(void);
 /* The library shuts down: ends what is under way and gives the links back. The queues stay, with
  * what is done. */
 void queue_shut_all(void);

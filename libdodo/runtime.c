@@ -377,6 +377,7 @@ static Runtime *runtime_new(void)
         return NULL;
     rt->life = atomic_fetch_add(&lives, 1) + 1;
     (void)waker_init(&rt->waker);
+    rt->waker.help = queue_help_all;
     (void)pthread_mutex_init(&rt->pool_lock, NULL);
     (void)pthread_cond_init(&rt->returned, NULL);
     rt->background_fd = -1;

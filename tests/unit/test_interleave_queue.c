@@ -351,6 +351,14 @@ static void close_2(void)
     interleave_count(COUNT_LATE);
 }
 
+/* A thread whose own call may wait for one here. */
+static void help(void)
+{
+    for (int i = 0; i < 2; i++)
+        if (queue_help_all())
+            interleave_count(COUNT_LATE);
+}
+
 /* ---- the tests ------------------------------------------------------------------------------- */
 
 static const InterleaveScenario owner_beside = {"turns", begin, {own, close_1, close_2}, end};
@@ -367,9 +375,13 @@ static const InterleaveScenario order_cancel = {
     "order-cancel", begin_order_files, {own_cancelling, close_1}, end};
 static const InterleaveScenario order_close = {
     "order-close", begin_order_files, {own_briefly, close_1}, end};
+static const InterleaveScenario help_beside = {"help", begin, {own, help, close_1}, end};
+static const InterleaveScenario help_files = {"help-files", begin_files, {own, help}, end};
+static const InterleaveScenario help_close = {"help-close", begin, {own_briefly, help}, end};
 static const InterleaveScenario *const scenarios[] = {
     &owner_beside, &close_beside, &files_beside, &files_close, &files_left,
-    &order_beside, &order_files,  &order_cancel, &order_close, NULL};
+    &order_beside, &order_files,  &order_cancel, &order_close, &help_beside,
+    &help_files,   &help_close,   NULL};
 
 TEST(queue__everybody_gets_a_turn)
 {
@@ -404,6 +416,14 @@ TEST(queue__keeps_its_order_beside_others)
     assert_true(r.counts[COUNT_FILES] >= 3 * r.schedules);
     (void)clean(&order_cancel, 1, COUNT_LATE + 1);
     (void)clean(&order_close, 1, COUNT_LATE + 1);
+}
+
+TEST(queue__is_helped_beside_others)
+{
+    (void)clean(&help_beside, 2, COUNT_LATE + 1);
+    (void)clean(&help_files, 1, COUNT_FILES + 1);
+    (void)clean(&help_close, 2, COUNT_LATE + 1);
+    noticed(&help_beside, BREAK_BROADCAST, "no thread can go on");
 }
 
 int main(int argc, char **argv)

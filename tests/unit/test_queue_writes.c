@@ -406,6 +406,30 @@ CASE(threads__write_the_same_blocks)
     assert_file(0, ours, COMMON);
 }
 
+/* Nobody is in the queue that a write waits for, but the thread that waits. The region has no
+ * memory: a write is over when its queue has taken in that the file has it. */
+CASE(threads__one_waits_for_its_own_queue)
+{
+    char ours, theirs;
+    begin(patient, 1, 4);
+    int rd = dodo_mopen_flags(64 * MIB, fd, 0, DODO_FALLBACK);
+    DodoQueue *first = q, *second = dodo_queue_open(4);
+    for (int i = 0; i < 20; i++) {
+        write_to(rd, 0, content + 100, 5000, &ours);
+        assert_int_equal(dodo_mwrite(rd, 0, content + 200, 5000), 5000);
+        assert_file(0, content + 200, 5000);
+        write_to(rd, 0, content + 300, 5000, &theirs); /* ours is over, and not taken */
+        q = second;
+        write_to(rd, 4000, content + 400, 5000, &ours);
+        take(&ours, 5000, 0);
+        assert_file(4000, content + 400, 5000);
+        q = first;
+        for (int n = 0; n < 2; n++)
+            assert_int_equal(take_one().result, 5000);
+    }
+    assert_int_equal(dodo_queue_close(second), 0);
+}
+
 /* ---- ends ----------------------------------------------------------------------------------- */
 
 /* One write under way, and others behind it. The last one is content + 300. */
