@@ -220,6 +220,24 @@ CASE(used__is_reported_at_once_when_a_limit_is_reached)
     assert_string_equal(heard(p), "used 40 limit 40");
 }
 
+/* A report on the way down does not stand for the one that the limit is reached. */
+CASE(used__on_the_way_down_is_not_yet_the_limit)
+{
+    Pair *p = *state;
+    uint64_t now = 50 * NS_PER_S, limit = 0;
+    tell(p, 90, 100, now);
+    assert_non_null(heard(p));
+    say(p, "limit 40");
+    assert_int_equal(receive(p, &limit, now), OWNER_LIMIT);
+    now += NS_PER_S;
+    tell(p, 60, limit, now);
+    assert_string_equal(heard(p), "used 60 limit 40");
+    tell(p, 50, limit, now + 1);
+    assert_null(heard(p));
+    tell(p, 40, limit, now + 2); /* not a second later */
+    assert_string_equal(heard(p), "used 40 limit 40");
+}
+
 /* A monitor that has stopped listening costs nothing; one that listens again hears how it is. */
 CASE(deaf_monitor__is_informed_again_a_second_later)
 {
