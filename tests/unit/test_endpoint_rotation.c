@@ -201,6 +201,23 @@ TEST(keys_set__ends_sessions_of_a_key_that_is_gone)
     pair_deinit(&p);
 }
 
+/* It had said HELLO before the keys changed, and comes in no more: as a session of the new key it
+ * would stay. */
+TEST(keys_set__ends_half_open_sessions)
+{
+    Pair p;
+    const ClusterKey next = pair_key(7);
+    pair_init(&p, 1);
+    Session *s = pair_greet(&p);
+    assert_non_null(s);
+    assert_int_equal(endpoint_keys_set(p.b, &next, 1, p.now_ns), 0);
+    Dgram first = message(p.a, s, WIRE_PING, "first");
+    Got got = give_b(&p, &first);
+    assert_int_equal(got.outcome, ENDPOINT_NOTHING);
+    assert_null(endpoint_find(p.b, &p.at_a));
+    pair_deinit(&p);
+}
+
 TEST(keys_set__cannot_begin_or_end_sealing)
 {
     Pair p;
