@@ -86,7 +86,7 @@ one() {
 # same WAY NUMBER: the last output of that way is the plain one.
 same() {
   cmp -s "$work/out/plain" "$work/out/$1" && return
-  diff "$work/out/plain" "$work/out/$1" | head -n 10
+  diff "$work/out/plain" "$work/out/$1" | head -n 10 || true # it ends with 1, as they differ
   cat "$work/out/$1.err"
   fail "$1: ${programs[$2]}"
 }
