@@ -79,6 +79,23 @@ for seed in 1 2 3; do
   mkdir "$src" "$work/plain"
 done
 
+# ---- a writer that did not come ----------------------------------------------------------------
+
+# A running program cannot be opened for writing. It is cached all the same when it is read after that.
+cp "$(command -v sleep)" "$src/busy"
+truncate -s 2M "$src/busy"
+proc_start busy client "$src/busy" 1000
+runs_busy() { [ "$(readlink "/proc/${proc_pid[busy]}/exe")" = "$src/busy" ]; }
+must "a program runs" runs_busy
+mount_up --min-size 1M
+# shellcheck disable=SC2016 # for the inner shell
+on client sh -c ': >>"$0"' "$mnt/busy" 2>/dev/null && fail "a program that runs was opened for writing"
+on client cmp "$src/busy" "$mnt/busy" || fail "it reads as another"
+must "what could not be opened for writing is cached" \
+  grep -qs "region_opened .*inode=$(stat -c %i "$src/busy") " "$work/mount.log"
+mount_down
+proc_kill busy
+
 # ---- a program that knows nothing --------------------------------------------------------------
 
 head -c $((3 << 20)) /dev/urandom >"$src/data"
