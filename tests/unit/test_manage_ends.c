@@ -415,6 +415,8 @@ static void settings__environment(void)
     check_setting("DODO_READAHEAD", "0", 1, 0);
     check_setting("DODO_READAHEAD", "1M", 1, 0);
     check_setting("DODO_READAHEAD", "no", 0, 0);
+    check_setting("DODO_READAHEAD", "64M", 1, 64 << 20); /* as much as the cache has */
+    check_setting("DODO_READAHEAD", "67108865", 0, 0);
 }
 
 static void config_write(char path[64], const char *text)
