@@ -196,6 +196,23 @@ TEST(close__ends_those_who_wait)
     assert_int_equal(u_close(e.s[1]), 0);
 }
 
+/* Also a single one, and whether it waits already or is about to. */
+TEST(close__ends_a_single_one_that_waits)
+{
+    for (int round = 0; round < 50; round++) {
+        Ends e = ends_make();
+        Waiter w;
+        waiter_start(&w, e.s[0]);
+        for (int i = 0; i < round; i++)
+            (void)sched_yield();
+        assert_int_equal(u_close(e.s[0]), 0);
+        assert_int_equal(pthread_join(w.thread, NULL), 0);
+        assert_int_equal(w.result, -1);
+        assert_int_equal(w.error, EBADF);
+        assert_int_equal(u_close(e.s[1]), 0);
+    }
+}
+
 /* A thread that is cancelled in a call ends after it; else the socket would stay open for ever. */
 TEST(recv__is_no_cancellation_point)
 {
