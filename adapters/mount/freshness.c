@@ -31,13 +31,13 @@ typedef struct FreshJob {
 static int size_tell(const Mount *m, Inode *inode)
 {
     char buf[PATH_MAX];
-    int res = mirror_ask_number(m->mirror, m->own_root, mount_number(m, inode));
+    int res = mirror_ask_number(m->mirror, mount_number(m, inode));
     if (res != -EOPNOTSUPP)
         return res;
     if (inode->mirror_fd >= 0)
         return mirror_ask(m->mirror, inode->mirror_fd);
     const char *path = inodes_path(m, inode, buf);
-    int fd = path ? mirror_open(m->mirror, m->own_root, path, inode->ino) : -ENOENT;
+    int fd = path ? mirror_open(m->mirror, path, inode->ino) : -ENOENT;
     if (fd < 0)
         return fd;
     inode->mirror_fd = fd; /* the file may lose its name */
@@ -113,7 +113,7 @@ static int take(Mount *m, Inode *inode)
 static void try_locked(Mount *m, Inode *inode)
 {
     uint64_t number;
-    if (inode->type != S_IFREG || inode->unleasable ||
+    if (inode->type != S_IFREG || inode->unleasable || m->stopping ||
         !trust_wants_lease(&inode->trust, os_now_ns()))
         return;
     int res = take(m, inode);
@@ -140,7 +140,8 @@ static void give_up(Mount *m, Inode *inode, bool broken)
     if (held) {
         /* Without attributes a read asks for them first, and that drops the pages. So the one who
          * waits for the lease need not wait for requests that are being answered. */
-        (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, inode), -1, 0);
+        if (!m->over)
+            (void)fuse_lowlevel_notify_inval_inode(m->session, mount_number(m, inode), -1, 0);
         pthread_mutex_lock(&inode->lock);
         leases_release(m, inode);
         pthread_mutex_unlock(&inode->lock);
@@ -218,6 +219,10 @@ void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_
         reply(m, inode, req, fi);
         return;
     }
+    if (m->stopping) {
+        (void)fuse_reply_err(req, EIO);
+        return;
+    }
     if (fi)
         job.fi = *fi;
     job_push(m, inode, job);
@@ -255,11 +260,18 @@ int fresh_init(Mount *m)
     return res < 0 ? res : jobs_new(&m->jobs);
 }
 
+void fresh_stop(Mount *m)
+{
+    m->stopping = true;
+    leases_stop(m); /* it pushes jobs */
+    jobs_drain(m->jobs);
+    m->over = true;
+    jobs_drain(m->jobs); /* those that began before */
+}
+
 void fresh_end(Mount *m)
 {
-    if (!m->leases)
-        return;
-    leases_stop(m); /* it pushes jobs */
     jobs_end(m->jobs);
-    leases_end(m); /* jobs give leases back */
+    if (m->leases)
+        leases_end(m); /* jobs give leases back */
 }

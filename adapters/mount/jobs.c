@@ -12,7 +12,7 @@ enum { THREADS_MAX = 8 };
 
 struct Jobs {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t changed, idler;
     ListNode waiting;
     unsigned threads, idle;
     bool over;
@@ -26,6 +26,7 @@ int jobs_new(Jobs **ret)
         return -ENOMEM;
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
+    pthread_cond_init(&j->idler, NULL);
     list_init(&j->waiting);
     *ret = j;
     return 0;
@@ -36,6 +37,7 @@ static Job *next_job(Jobs *j)
 {
     while (list_empty(&j->waiting) && !j->over) {
         j->idle++;
+        pthread_cond_broadcast(&j->idler);
         pthread_cond_wait(&j->changed, &j->lock);
         j->idle--;
     }
@@ -72,6 +74,14 @@ void jobs_push(Jobs *j, Job *job)
     pthread_mutex_unlock(&j->lock);
 }
 
+void jobs_drain(Jobs *j)
+{
+    pthread_mutex_lock(&j->lock);
+    while (!list_empty(&j->waiting) || j->idle < j->threads)
+        pthread_cond_wait(&j->idler, &j->lock);
+    pthread_mutex_unlock(&j->lock);
+}
+
 void jobs_end(Jobs *j)
 {
     if (!j)
@@ -83,6 +93,7 @@ void jobs_end(Jobs *j)
     for (unsigned i = 0; i < j->threads; i++)
         (void)pthread_join(j->ids[i], NULL);
     pthread_cond_destroy(&j->changed);
+    pthread_cond_destroy(&j->idler);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }

@@ -25,5 +25,7 @@ int jobs_new(Jobs **ret); /* 0, -errno */
 void jobs_end(Jobs *jobs);
 /* Takes @job. Jobs run in any order, up to eight at once. */
 void jobs_push(Jobs *jobs, Job *job);
+/* Waits until there is no job. */
+void jobs_drain(Jobs *jobs);
 
 #endif

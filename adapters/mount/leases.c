@@ -2,6 +2,7 @@
 /* Read leases, and the thread that hears of those that somebody wants broken. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -38,30 +39,46 @@ static Inode *inode_of(Leases *l, int fd)
 }
 
 /* A number may be another file's by now. */
-static void look_at(Leases *l, int fd)
+static void give_up(Leases *l, int fd)
 {
-    Inode *inode = fcntl(fd, F_GETLEASE) == F_UNLCK ? inode_of(l, fd) : NULL;
+    Inode *inode = inode_of(l, fd);
     if (!inode)
         return;
     l->broken(l->mount, inode);
     inodes_unref(l->mount, inode);
 }
 
-static void look_at_all(Leases *l)
+static void look_at(Leases *l, int fd)
+{
+    if (fcntl(fd, F_GETLEASE) == F_UNLCK)
+        give_up(l, fd);
+}
+
+/* @look at the descriptors of all leases. */
+static void for_all(Leases *l, void (*look)(Leases *l, int fd))
 {
     guint count;
     pthread_mutex_lock(&l->lock);
     gpointer *fds = g_hash_table_get_keys_as_array(l->inodes, &count);
     pthread_mutex_unlock(&l->lock);
     for (guint i = 0; i < count; i++)
-        look_at(l, GPOINTER_TO_INT(fds[i]));
+        look(l, GPOINTER_TO_INT(fds[i]));
     g_free(fds);
+}
+
+/* Somebody waits for each break, so its few steps come before all programs that only compute. That
+ * is for root; others take their turn. */
+static void hurry(void)
+{
+    const struct sched_param first = {.sched_priority = 1};
+    (void)pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &first);
 }
 
 static void *leases_main(void *ctx)
 {
     Leases *l = ctx;
     siginfo_t info;
+    hurry();
     l->thread_id = (pid_t)syscall(SYS_gettid);
     (void)sem_post(&l->started);
     for (;;) {
@@ -71,7 +88,7 @@ static void *leases_main(void *ctx)
         if (number == BREAK_SIGNAL)
             look_at(l, info.si_fd);
         else if (number == SIGIO)
-            look_at_all(l);
+            for_all(l, look_at);
     }
 }
 
@@ -109,6 +126,7 @@ void leases_stop(Mount *m)
 {
     (void)pthread_kill(m->leases->thread, SIGUSR1);
     (void)pthread_join(m->leases->thread, NULL);
+    for_all(m->leases, give_up);
 }
 
 void leases_end(Mount *m)

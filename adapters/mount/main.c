@@ -118,29 +118,27 @@ static struct fuse_session *session_new(Mount *m, const Options *o)
 /* From mounting to unmounting. 0, -errno with @error. */
 static int session_run(Mount *m, const char *mountpoint, char *error)
 {
-    int res = 0;
-    if (fuse_set_signal_handlers(m->session) < 0)
-        return -EINVAL;
-    if (fuse_session_mount(m->session, mountpoint) == 0) {
-        m->own_root = open(mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (m->own_root >= 0) {
-            start_announce("dodo mount: ready at %s", mountpoint);
-            res = serve(m);
-        } else {
-            res = -errno;
-            (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", mountpoint, strerror(errno));
-        }
-        start_stopping();
-        m->over = true;
-        fuse_session_unmount(m->session);
-    } else {
+    int res = fresh_init(m);
+    if (res == 0)
+        res = locks_init(m);
+    if (res == 0)
+        res = stop_init(m);
+    if (res < 0)
+        return res;
+    if (fuse_session_mount(m->session, mountpoint) < 0) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s: cannot mount (see above); a user who is not root needs fusermount3, of "
                        "the package fuse3",
                        mountpoint);
-        res = -EPERM;
+        return -EPERM;
     }
-    fuse_remove_signal_handlers(m->session);
+    res = mirror_set_mount(m->mirror, m->mountpoint);
+    if (res == 0) {
+        start_announce("dodo mount: ready at %s", mountpoint);
+        res = serve(m);
+    }
+    start_stopping();
+    fuse_session_unmount(m->session);
     return res;
 }
 
@@ -158,14 +156,19 @@ static void raise_descriptors(void)
 
 static int directories_check(const char *directory, const char *mountpoint, Mount *m, char *error)
 {
-    char *target CLEANUP_FREE = realpath(mountpoint, NULL);
     m->path = realpath(directory, NULL);
-    const char *bad = !m->path ? directory : !target ? mountpoint : NULL;
+    m->mountpoint = realpath(mountpoint, NULL);
+    const char *bad = !m->path ? directory : !m->mountpoint ? mountpoint : NULL;
+    const char *why = strerror(errno);
+    if (!bad && !g_file_test(m->mountpoint, G_FILE_TEST_IS_DIR)) {
+        bad = mountpoint;
+        why = strerror(ENOTDIR);
+    }
     if (bad) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", bad, strerror(errno));
+        (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", bad, why);
         return -EINVAL;
     }
-    const char *below = path_below(m->path, target);
+    const char *below = path_below(m->path, m->mountpoint);
     if (below && *below) { /* it would show the mount in itself */
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "%s is inside %s: give a mount point outside, or the directory itself",
@@ -181,31 +184,25 @@ static void forget(Mount *m, Inode *inode)
     locks_forget(inode);
 }
 
-static int mount_parts_start(Mount *m)
-{
-    int res = fresh_init(m);
-    return res == 0 ? locks_init(m) : res;
-}
-
 static void mount_parts_end(Mount *m)
 {
+    if (m->stop)
+        stop_end(m);
     fresh_end(m);
     mirror_end(m->mirror);
     if (m->locks)
         locks_end(m);
     inodes_end(m);
     fuse_session_destroy(m->session);
-    if (m->own_root >= 0)
-        (void)close(m->own_root);
     free(m->path);
+    free(m->mountpoint);
 }
 
 static int mount_and_serve(const Options *o, const char *directory, const char *mountpoint,
                            char *error)
 {
     static Mount m;
-    m = (Mount){
-        .options = &o->mount, .own_root = -1, .change_owner = geteuid() == 0, .forget = forget};
+    m = (Mount){.options = &o->mount, .change_owner = geteuid() == 0, .forget = forget};
     int res = directories_check(directory, mountpoint, &m, error);
     if (res == 0)
         res = mirror_start(&m.mirror);
@@ -220,9 +217,7 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
     m.session = res == 0 ? session_new(&m, o) : NULL;
     if (!m.session)
         return res < 0 ? res : -EINVAL;
-    res = mount_parts_start(&m);
-    if (res == 0)
-        res = session_run(&m, mountpoint, error);
+    res = session_run(&m, mountpoint, error);
     mount_parts_end(&m);
     return res;
 }

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,16 +29,19 @@ struct Mirror {
     unsigned count;
     GAsyncQueue *free;      /* those that nobody waits for */
     atomic_bool no_numbers; /* not for this user, or not with this kernel */
+    char *mountpoint;
+    int mount_id;
 };
 
-/* What to ask the kernel for; a descriptor comes with it. */
+/* What to ask the kernel for. */
 enum Kind {
-    BY_NUMBER, /* an inode of the mount that the descriptor is the root of */
-    BY_NAME,   /* a file below that root */
-    BY_FD,     /* that file */
+    BY_NUMBER, /* an inode of the mount at @path */
+    BY_NAME,   /* the file @path of the mount, if it has @number */
+    BY_FD,     /* the file whose descriptor comes with it */
 };
 typedef struct Question {
     enum Kind kind;
+    int mount_id;
     uint64_t number; /* the kernel's, or the file's */
     char path[PATH_MAX];
 } Question;
@@ -106,41 +110,64 @@ typedef union Handle {
     } whole;
 } Handle;
 
-/* The handle of number @number, if this kernel has such ones: it shows that of the root, 1. */
-static bool handle_make(int root, uint64_t number, Handle *ret)
+/* The handle of an open file, and its mount; -errno. */
+static int handle_of_fd(int fd, Handle *ret, int *ret_mount_id)
 {
-    int mount;
     ret->header.handle_bytes = sizeof ret->whole.words;
-    if (name_to_handle_at(root, "", &ret->header, &mount, AT_EMPTY_PATH) < 0 ||
-        ret->header.handle_type != HANDLE_TYPE ||
-        ret->header.handle_bytes != sizeof ret->whole.words || ret->whole.words[0] != 0 ||
-        ret->whole.words[1] != 1 || ret->whole.words[2] != 0)
+    return name_to_handle_at(fd, "", &ret->header, ret_mount_id, AT_EMPTY_PATH) < 0 ? -errno : 0;
+}
+
+/* Opens @path, if it is of that mount: O_PATH, or -1. */
+static int open_of_mount(const Question *q, Handle *ret)
+{
+    int mount_id, fd = open(q->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || (handle_of_fd(fd, ret, &mount_id) == 0 && mount_id == q->mount_id))
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* Makes @handle, the root's, that of another number, if this kernel has such ones: the root's
+ * number is 1. */
+static bool handle_set(Handle *handle, uint64_t number)
+{
+    uint32_t *words = handle->whole.words;
+    if (handle->header.handle_type != HANDLE_TYPE ||
+        handle->header.handle_bytes != sizeof handle->whole.words || words[0] != 0 ||
+        words[1] != 1 || words[2] != 0)
         return false;
-    ret->whole.words[0] = (uint32_t)(number >> 32);
-    ret->whole.words[1] = (uint32_t)number;
+    words[0] = (uint32_t)(number >> 32);
+    words[1] = (uint32_t)number;
     return true;
 }
 
-/* Whether it was asked; @root is an O_PATH descriptor. */
-static bool ask_number(int root, uint64_t number)
+/* Whether it was asked. */
+static bool ask_number(const Question *q)
 {
     Handle handle;
+    int fd = -1, root = open_of_mount(q, &handle);
+    if (root < 0)
+        return true; /* it is unmounted */
     /* No O_PATH descriptor says which mount is meant, but a working directory does. */
-    if (!handle_make(root, number, &handle) || fchdir(root) < 0)
-        return false;
-    int fd = open_by_handle_at(AT_FDCWD, &handle.header, O_PATH | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ESTALE; /* the kernel has forgotten it, and its size */
-    ask_attributes(fd);
-    (void)close(fd);
-    return true;
+    bool can = handle_set(&handle, q->number) && fchdir(root) == 0;
+    if (can)
+        fd = open_by_handle_at(AT_FDCWD, &handle.header, O_PATH | O_CLOEXEC);
+    can = can && (fd >= 0 || errno == ESTALE); /* the kernel has forgotten it, and its size */
+    if (fd >= 0) {
+        ask_attributes(fd);
+        (void)close(fd);
+    }
+    (void)!chdir("/");
+    (void)close(root);
+    return can;
 }
 
-/* The file that @q names below @root, or -1. */
-static int open_named(int root, const Question *q)
+/* The file that @q names, or -1. */
+static int open_named(const Question *q)
 {
+    Handle handle;
     struct statx st;
-    int fd = openat(root, q->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open_of_mount(q, &handle);
     if (fd < 0)
         return -1;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0 ||
@@ -158,14 +185,15 @@ static _Noreturn void asker_main(int channel)
     Question q;
     int at;
     while (receive_with(channel, &q, sizeof q, &at) > 0) {
-        int fd = q.kind == BY_NAME ? open_named(at, &q) : -1;
-        char done = q.kind == BY_NUMBER ? ask_number(at, q.number) : fd >= 0;
+        int fd = q.kind == BY_NAME ? open_named(&q) : -1;
+        char done = q.kind == BY_NUMBER ? ask_number(&q) : fd >= 0;
         if (q.kind == BY_FD)
             ask_attributes(at);
         (void)send_with(channel, &done, sizeof done, fd);
         if (fd >= 0)
             (void)close(fd);
-        (void)close(at);
+        if (at >= 0)
+            (void)close(at);
     }
     _exit(0);
 }
@@ -201,6 +229,7 @@ void mirror_end(Mirror *m)
         (void)waitpid(m->askers[i].pid, NULL, 0);
     }
     g_async_queue_unref(m->free);
+    g_free(m->mountpoint);
     g_free(m);
 }
 
@@ -215,25 +244,38 @@ static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
     return good ? done : -EPIPE;
 }
 
-int mirror_ask_number(Mirror *m, int root, uint64_t node)
+int mirror_set_mount(Mirror *m, const char *mountpoint)
 {
-    const Question q = {.kind = BY_NUMBER, .number = node};
-    int none, res = m->no_numbers ? 0 : exchange(m, &q, QUESTION_LEN(0), root, &none);
+    Handle handle;
+    int fd = open(mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int res = fd < 0 ? -errno : handle_of_fd(fd, &handle, &m->mount_id);
+    if (fd >= 0)
+        (void)close(fd);
+    m->mountpoint = g_strdup(mountpoint);
+    return res;
+}
+
+/* Asks for what is at @path below the mount point. */
+static int exchange_path(Mirror *m, enum Kind kind, const char *path, uint64_t number, int *ret)
+{
+    Question q = {.kind = kind, .mount_id = m->mount_id, .number = number};
+    int len = snprintf(q.path, sizeof q.path, "%s/%s", m->mountpoint, path);
+    *ret = -1;
+    return len < (int)sizeof q.path ? exchange(m, &q, QUESTION_LEN((size_t)len + 1), -1, ret) : 0;
+}
+
+int mirror_ask_number(Mirror *m, uint64_t node)
+{
+    int none, res = m->no_numbers ? 0 : exchange_path(m, BY_NUMBER, "", node, &none);
     if (res < 0)
         return res;
     m->no_numbers = res == 0;
     return res == 0 ? -EOPNOTSUPP : 0;
 }
 
-int mirror_open(Mirror *m, int root, const char *path, ino_t ino)
+int mirror_open(Mirror *m, const char *path, ino_t ino)
 {
-    Question q = {.kind = BY_NAME, .number = ino};
-    size_t len = strlen(path) + 1;
-    int fd;
-    if (len == 1 || len > sizeof q.path)
-        return -ENOENT;
-    memcpy(q.path, path, len);
-    int res = exchange(m, &q, QUESTION_LEN(len), root, &fd);
+    int fd, res = exchange_path(m, BY_NAME, path, ino, &fd);
     return res < 0 ? res : fd < 0 ? -ENOENT : fd;
 }
 

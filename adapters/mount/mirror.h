@@ -21,14 +21,18 @@ typedef struct Mirror Mirror;
 int mirror_start(Mirror **ret);
 void mirror_end(Mirror *mirror); /* NULL is nothing */
 
-/* Has the kernel ask for the attributes of its inode number @node, whatever names that has. @root:
- * of the mount. 0; -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: a process has
- * ended. */
-int mirror_ask_number(Mirror *mirror, int root, uint64_t node);
-/* Where that is not possible: looks up the file @path below @root, a directory of the mount, and
- * has the kernel ask for its attributes. Its descriptor (O_PATH); -ENOENT: it is not there, or not
- * as @ino; -EPIPE. */
-int mirror_open(Mirror *mirror, int root, const char *path, ino_t ino);
+/* The mount is there, at @mountpoint, an absolute path. Nothing of it is kept open: somebody may
+ * unmount it. 0, -errno. */
+int mirror_set_mount(Mirror *mirror, const char *mountpoint);
+
+/* Has the kernel ask for the attributes of its inode number @node, whatever names that has. 0;
+ * -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: a process has ended. */
+int mirror_ask_number(Mirror *mirror, uint64_t node);
+/* Where that is not possible: looks up the file @path below the mount point, "" for that itself,
+ * and has the kernel ask for its attributes. Its descriptor (O_PATH); -ENOENT: it is not there, or
+ * not as
+ * @ino; -EPIPE. */
+int mirror_open(Mirror *mirror, const char *path, ino_t ino);
 /* Has the kernel ask for the attributes of what mirror_open() gave. 0, -EPIPE. */
 int mirror_ask(Mirror *mirror, int fd);
 

@@ -71,9 +71,10 @@ typedef struct Mount Mount;
 struct Mount {
     struct fuse_session *session;
     const MountOptions *options;
-    char *path;       /* of the directory */
-    int own_root;     /* O_PATH, of the mount point once the mount is there; -1: not yet */
-    atomic_bool over; /* the session is at its end: nobody answers any more */
+    char *path; /* of the directory */
+    char *mountpoint;
+    atomic_bool stopping; /* nothing is cached any more */
+    atomic_bool over;     /* the session is at its end: nobody may wait for an answer */
     Inode root;
     bool change_owner; /* we are root: what others make shall be theirs */
 
@@ -84,6 +85,7 @@ struct Mount {
     Jobs *jobs;
     struct Leases *leases;
     struct Locks *locks;
+    struct Stop *stop;
 };
 
 /* The kernel's number <-> the inode. */
@@ -145,6 +147,9 @@ void caller_end(bool begun);
 #define ATTR_HELD_S 1.0
 
 int fresh_init(Mount *m); /* 0, -errno */
+/* Gives all leases back, and waits until all pages that have to go are dropped: while the session
+ * is there. Afterwards nothing waits for the kernel any more. */
+void fresh_stop(Mount *m);
 /* Nobody knows @inode any more. */
 void fresh_forget(Mount *m, Inode *inode);
 /* The session is at its end. */
@@ -176,7 +181,7 @@ void fresh_reply(Mount *m, Inode *inode, fuse_req_t req, const struct fuse_file_
 /* Somebody wants to write @inode, and waits until leases_release(). */
 typedef void LeaseBroken(Mount *m, Inode *inode);
 int leases_init(Mount *m, LeaseBroken *broken); /* 0, -errno */
-/* No break is heard of any more. */
+/* No break is heard of any more; all leases are as if broken. */
 void leases_stop(Mount *m);
 void leases_end(Mount *m);
 /* A lease for @inode's lease_fd, under its lock. 0, -errno. */
@@ -216,6 +221,12 @@ void locks_end(Mount *m);
 void locks_forget(Inode *inode); /* nobody knows it any more */
 /* A process closed a descriptor of @inode: its POSIX locks go. */
 void locks_owner_closed(Mount *m, Inode *inode, uint64_t owner);
+
+/* ---- stop.c -------------------------------------------------------------------------------- */
+
+/* Signals end the session from here on. 0, -errno. */
+int stop_init(Mount *m);
+void stop_end(Mount *m); /* the session has ended */
 
 /* ---- the requests -------------------------------------------------------------------------- */
 

@@ -69,6 +69,27 @@ for i in 1 2 3 4 5 6; do
 done
 told "a mount that was killed left nobody waiting"
 
+# Told to end while it does so, it ends, and so do its users; so it does when somebody unmounts it.
+for i in 1 2 3 4; do
+  mount_up --min-size 1M
+  users=()
+  for file in one two three; do
+    on client "$DODO_BUILD/tests/net/truth" "$src/$file" "$mnt/$file" stores >"$work/$file.out" &
+    users+=($!)
+  done
+  for file in one two three; do
+    must "$file is read" grep -qs reads "$work/$file.out"
+  done
+  mount_down
+  for user in "${users[@]}"; do
+    wait "$user" || fail "a user of a mount that ended, ended with status $?"
+  done
+  rm "$src"/*
+done
+mount_up
+umount "$mnt"
+proc_wait mount || fail "dodo mount that was unmounted ended with status $?"
+
 mkdir "$work/plain"
 for seed in 1 2 3; do
   mount_up --min-size 4K
