@@ -284,6 +284,9 @@ static int check_open_to(const MetricsHttp *m, const Addr *at, char *error)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* An outcome: metrics are off, and the log says why. */
+enum { METRICS_NOT_BOUND = 1 };
+
 typedef union TcpAddr {
     struct sockaddr any;
     struct sockaddr_in ip4;
@@ -359,25 +362,48 @@ static void on_libevent_log(int severity, const char *text)
               "text=\"%s\"", text);
 }
 
-static int open_all(MetricsHttp *m, struct event_base *base, const MetricsOptions *o, char *error)
+static const char *bind_advice(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "choose another port, or 0 for any, and start again";
+    case EADDRNOTAVAIL:
+        return "give an address of this host (see ip addr), and start again";
+    case EACCES:
+        return "choose a port from 1024 on, and start again";
+    default:
+        return "give another address, and start again";
+    }
+}
+
+/* What the system refuses costs the metrics, not what the daemon is there for. */
+static int open_at(MetricsHttp *m, struct event_base *base, Addr at)
 {
     char text[ADDR_TEXT_MAX];
-    Addr at = o->listen;
-    int res = o->token_file ? read_token(m, o->token_file, error) : 0;
-    if (res == 0)
-        res = check_open_to(m, &at, error);
-    if (res < 0)
-        return res;
     int fd = listen_at(&at);
-    res = fd < 0 ? fd : serve(m, base, fd);
     (void)addr_format(&at, text, sizeof text);
+    if (fd < 0) {
+        log_event(LOG_LEVEL_WARN, "no_metrics", "address=%s error=\"%s\" fix=\"%s\"", text,
+                  strerror(-fd), bind_advice(-fd));
+        return METRICS_NOT_BOUND;
+    }
+    int res = serve(m, base, fd);
     if (res == 0)
         log_event(LOG_LEVEL_INFO, "metrics", "url=http://%s/metrics token=%s", text,
                   m->guarded ? "yes" : "no");
-    else
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot serve metrics at %s: %s%s", text,
-                       strerror(-res),
-                       res == -EADDRINUSE ? "; choose another port, or 0 for any" : "");
+    return res;
+}
+
+static int open_all(MetricsHttp *m, struct event_base *base, const MetricsOptions *o, char *error)
+{
+    int res = o->token_file ? read_token(m, o->token_file, error) : 0;
+    if (res == 0)
+        res = check_open_to(m, &o->listen, error);
+    if (res < 0)
+        return res;
+    res = open_at(m, base, o->listen);
+    if (res < 0)
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for metrics");
     return res;
 }
 
@@ -397,7 +423,7 @@ int metrics_http_open(Loop *loop, const MetricsOptions *o, const MetricsContent 
     event_set_log_callback(on_libevent_log);
     int res = open_all(m, loop_base(loop), o, error);
     *ret = res == 0 ? m : metrics_http_free(m);
-    return res;
+    return res == METRICS_NOT_BOUND ? 0 : res;
 }
 
 MetricsHttp *metrics_http_free(MetricsHttp *m)

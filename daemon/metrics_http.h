@@ -49,8 +49,9 @@ typedef struct MetricsContent {
 
 typedef struct MetricsHttp MetricsHttp;
 
-/* Binds, and logs where. *ret is NULL where metrics are off. 0; -errno, and @error says what to
- * fix: without a token only loopback addresses will do. */
+/* Binds, and logs where. An address that cannot be bound is a warning in the log, and metrics are
+ * off. *ret is NULL where they are off. 0; -errno, and @error says what to fix: without a token
+ * only loopback addresses will do. */
 int metrics_http_open(Loop *loop, const MetricsOptions *o, const MetricsContent *content,
                       MetricsHttp **ret, char error[CONFIG_ERROR_MAX]);
 /* Before the loop is freed. NULL is fine; returns NULL. */

@@ -27,6 +27,18 @@ RMD = sys.argv[4] if len(sys.argv) > 4 else None
 PATIENCE = 150  # seconds that anything may take, on a busy machine too
 SEED = int(os.environ.get('SEED', '1'))
 CONNECTIONS_MAX = 16  # METRICS_CONNECTIONS_MAX
+# A host that always lends.
+LENDS = '''[rmd]
+dedicated = yes
+load_below = 100000
+idle_after = 1ms
+poll = 50ms
+utmp = none
+input = none
+bus = none
+imd_port = 0
+idle_priority = no
+'''
 
 
 class Daemon:
@@ -130,7 +142,7 @@ class Metrics(unittest.TestCase):
 
     def start_imd(self, *more):
         imd = self.start('imd', IMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '32M', '--nice', '0',
-                         '--metrics', '127.0.0.1:0', *more)
+                         *(more or ('--metrics', '127.0.0.1:0')))
         imd.says(r'(joined)')
         return imd
 
@@ -199,8 +211,7 @@ class Metrics(unittest.TestCase):
     @unittest.skipUnless(RMD, 'rmd was not built')
     def test_the_monitor(self):
         self.start_cmd()
-        self.write(self.config, '[rmd]\ndedicated = yes\nload_below = 100000\nidle_after = 1ms\npoll = 50ms\n'
-                   'utmp = none\ninput = none\nbus = none\nimd_port = 0\nidle_priority = no\n')
+        self.write(self.config, LENDS)
         rmd = self.start('rmd', RMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '64M', '--metrics',
                          '127.0.0.1:0')
         deadline = time.monotonic() + PATIENCE
@@ -275,11 +286,11 @@ class Metrics(unittest.TestCase):
             self.refuses('make one with: openssl rand -hex 32', config=asks)
         self.write(path, 'a' * 20, 0o604)
         self.refuses('readable by others; run chmod o-rwx', config=asks)
-        self.write(path, 'a' * 20)
-        with socket.socket() as taken:
-            taken.bind(('127.0.0.1', 0))
-            taken.listen()
-            self.refuses('choose another port, or 0 for any', '127.0.0.1:%d' % taken.getsockname()[1], asks)
+
+    def test_a_malformed_address(self):
+        cmd = self.start('refused', CMD, '--listen', '127.0.0.1:0', '--metrics', '127.0.0.1:port')
+        self.assertEqual(cmd.process.wait(PATIENCE), 2)
+        self.assertIn('--metrics', cmd.said())
 
     def test_any_address_with_a_token(self):
         path = os.path.join(self.work, 'token')
@@ -287,6 +298,43 @@ class Metrics(unittest.TestCase):
         self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % path)
         _, port = self.start_cmd('0.0.0.0:0').metrics()
         self.assertEqual(ask(('127.0.0.1', port))[0], 401)
+
+    # ---- an address that cannot be bound ---------------------------------------------------------------------------
+
+    def taken_port(self):
+        taken = socket.socket()
+        self.addCleanup(taken.close)
+        taken.bind(('127.0.0.1', 0))
+        taken.listen()
+        return '127.0.0.1:%d' % taken.getsockname()[1]
+
+    def test_a_taken_port_costs_only_the_metrics(self):
+        taken = self.taken_port()
+        warning = r'warn \w+: (no_metrics) address=%s error="Address already in use" fix="choose another port, or 0 for any' % taken
+        daemons = [self.start_cmd(taken), self.start_imd('--metrics', taken)]
+        for daemon in daemons:
+            daemon.says(warning)
+        self.bench('--read', '--seconds', '100ms')
+        self.assertEqual([d.end() for d in daemons], [0, 0])
+
+    @unittest.skipUnless(RMD, 'rmd was not built')
+    def test_a_host_lends_without_metrics(self):
+        taken = self.taken_port()
+        self.start_cmd()
+        self.write(self.config, LENDS + '[imd]\nmetrics = %s\n' % taken)
+        rmd = self.start('rmd', RMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '64M', '--metrics', taken)
+        rmd.says(r'warn rmd: (no_metrics)')
+        rmd.says(r'warn imd: (no_metrics)')
+        rmd.says(r'imd: (joined)')
+        self.bench('--read', '--seconds', '100ms')
+        self.assertEqual(rmd.end(), 0)
+
+    def test_an_address_of_no_interface(self):
+        path = os.path.join(self.work, 'token')
+        self.write(path, 'a' * 20)
+        self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % path)
+        self.start_cmd('192.0.2.1:7710').says(
+            r'(no_metrics) address=192.0.2.1:7710 error="[^"]+" fix="give an address of this host')
 
     # ---- what a scraper can do -------------------------------------------------------------------------------------
 
