@@ -2,9 +2,11 @@
 #include "tools/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/os.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
@@ -64,16 +66,30 @@ static const PortOps port_ops = {
 /* Waits until @until_ns for datagrams and takes them in. */
 static void wait_and_receive(ToolClient *c, uint64_t until_ns)
 {
+    Transport *t = c->port.transport;
+    struct pollfd fds[] = {{.fd = t->ops->fd(t), .events = POLLIN},
+                           {.fd = c->watch ? c->watch->fd : -1, .events = POLLIN}};
     uint64_t now = os_now_ns();
     port_expire(&c->port, now);
     uint64_t until = min_u64(until_ns, port_deadline(&c->port));
-    if (transport_wait(c->port.transport, until > now ? until - now : 0) == 1)
+    uint64_t wait_ns = until > now ? until - now : 0;
+    const struct timespec wait = {.tv_sec = (time_t)(wait_ns / NS_PER_S),
+                                  .tv_nsec = (long)(wait_ns % NS_PER_S)};
+    if (ppoll(fds, ARRAY_SIZE(fds), &wait, NULL) <= 0)
+        return;
+    if (fds[0].revents)
         (void)port_receive(&c->port, os_now_ns());
+    if (fds[1].revents)
+        c->ended = c->watch->ends(c->watch->ctx);
 }
 
 static int no_answer(const ToolClient *c, char *error)
 {
     char text[ADDR_TEXT_MAX], time[32];
+    if (c->ended) {
+        (void)snprintf(error, CONFIG_ERROR_MAX, "ended before there was an answer");
+        return -ECANCELED;
+    }
     (void)snprintf(error, CONFIG_ERROR_MAX,
                    "%s does not answer within %s: is the daemon running there, with the same key "
                    "and cluster name?",
@@ -114,7 +130,13 @@ int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned ses
 int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
                      char error[CONFIG_ERROR_MAX])
 {
-    *c = (ToolClient){.peer = *peer, .timeout_ns = o->timeout_ns};
+    return tool_client_open_watched(c, o, peer, NULL, error);
+}
+
+int tool_client_open_watched(ToolClient *c, const ToolOptions *o, const Addr *peer,
+                             ToolWatch *watch, char error[CONFIG_ERROR_MAX])
+{
+    *c = (ToolClient){.peer = *peer, .timeout_ns = o->timeout_ns, .watch = watch};
     if (peer->kind == ADDR_NONE) {
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "which manager? give --manager ADDR:PORT, set DODO_MANAGER, or write "
@@ -127,7 +149,7 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
     numbers_init(&c->ids, 1);
     uint64_t now = os_now_ns(), give_up = time_add(now, c->timeout_ns);
     c->session = endpoint_connect(c->port.endpoint, peer, now);
-    while (c->session && !c->up_ns && os_now_ns() < give_up)
+    while (c->session && !c->up_ns && !c->ended && os_now_ns() < give_up)
         wait_and_receive(c, give_up);
     if (c->up_ns)
         return 0;
@@ -151,7 +173,7 @@ int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,
                                 .deadline_ns = c->timeout_ns};
     uint8_t payload[WIRE_PAYLOAD_MAX];
     request_start(&c->request, numbers_take(&c->ids), op, body, len, &times, os_now_ns());
-    while (c->request.state == REQUEST_RUNNING && c->session) {
+    while (c->request.state == REQUEST_RUNNING && c->session && !c->ended) {
         uint64_t now = os_now_ns();
         size_t n = request_output(&c->request, numbers_lowest(&c->ids), payload, now);
         if (n > 0)
@@ -175,11 +197,11 @@ int tool_client_ping(ToolClient *c, uint64_t *ret_ns, char error[CONFIG_ERROR_MA
     WirePing ping = {.nonce = 0};
     uint64_t start = os_now_ns(), give_up = time_add(start, c->timeout_ns), now = start;
     /* Every try has its own nonce, so that the time is that of the one that was answered. */
-    while (c->session && now < give_up) {
+    while (c->session && !c->ended && now < give_up) {
         os_random(NULL, &ping.nonce, sizeof ping.nonce);
         port_message(&c->port, c->session, WIRE_PING, payload, wire_ping_encode(&ping, payload));
         uint64_t sent = os_now_ns(), again = min_u64(give_up, time_add(sent, PING_AGAIN_NS));
-        while (c->session && c->pong != ping.nonce && now < again) {
+        while (c->session && !c->ended && c->pong != ping.nonce && now < again) {
             wait_and_receive(c, again);
             now = os_now_ns();
         }

@@ -19,6 +19,13 @@ typedef struct ToolOptions {
 extern const ConfigTable tool_timeout; /* --timeout */
 void tool_options_init(ToolOptions *o);
 
+/* What may end a wait for an answer. */
+typedef struct ToolWatch {
+    int fd;                  /* looked at while it waits; -1: none */
+    bool (*ends)(void *ctx); /* @fd is readable, or gone: is the wait to end? */
+    void *ctx;
+} ToolWatch;
+
 typedef struct ToolClient {
     Port port;
     Session *session;
@@ -28,7 +35,9 @@ typedef struct ToolClient {
     Request request; /* under way, or answered */
     uint64_t pong;   /* nonce of the last PONG */
     uint64_t pong_epoch;
-    uint64_t up_ns; /* when the session came up; 0: it has not */
+    uint64_t up_ns;   /* when the session came up; 0: it has not */
+    ToolWatch *watch; /* NULL: nothing but an answer ends a wait; borrowed */
+    bool ended;       /* by it */
 } ToolClient;
 
 /* A port of a tool's, for up to @sessions sessions that it begins, with @peer among the peers. 0;
@@ -38,6 +47,9 @@ int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned ses
 /* Connects to @peer; returns when the session is up. 0; -errno, and @error says what to fix. */
 int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
                      char error[CONFIG_ERROR_MAX]);
+/* The same. This wait and all that follow end early, with -ECANCELED, where @watch ends them. */
+int tool_client_open_watched(ToolClient *c, const ToolOptions *o, const Addr *peer,
+                             ToolWatch *watch, char error[CONFIG_ERROR_MAX]);
 void tool_client_close(ToolClient *c); /* also of a zeroed one */
 /* The answer is in c->request. 0; -errno, and @error says what to fix. */
 int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,

@@ -42,6 +42,7 @@ enum { LOOKS = 3 };
 
 typedef struct Top {
     const ToolOptions *options;
+    ToolWatch keyboard; /* q ends a wait for the manager, too */
     ToolClient client;
     bool connected;
     Look looks[LOOKS];
@@ -83,18 +84,25 @@ static bool keyboard_open(void)
     return true;
 }
 
+/* A key was typed, or the keyboard has gone. */
+static bool is_q(void *ctx)
+{
+    ToolWatch *keyboard = ctx;
+    char key;
+    if (read(keyboard->fd, &key, 1) == 1)
+        return key == 'q' || key == 'Q';
+    keyboard->fd = -1;
+    return false;
+}
+
 /* Until the next frame is due, or q was typed: true. */
-static bool wait_for_q(bool *keyboard)
+static bool wait_for_q(const ToolWatch *keyboard)
 {
     const uint64_t until_ns = os_now_ns() + EVERY_NS;
     for (uint64_t now; (now = os_now_ns()) < until_ns;) {
-        struct pollfd fd = {.fd = *keyboard ? STDIN_FILENO : -1, .events = POLLIN};
-        char key;
-        if (poll(&fd, 1, (int)((until_ns - now) / NS_PER_MS) + 1) <= 0)
-            continue;
-        if (read(STDIN_FILENO, &key, 1) != 1)
-            *keyboard = false; /* it has gone */
-        else if (key == 'q' || key == 'Q')
+        struct pollfd fd = {.fd = keyboard->fd, .events = POLLIN};
+        if (poll(&fd, 1, (int)((until_ns - now) / NS_PER_MS) + 1) > 0 &&
+            keyboard->ends(keyboard->ctx))
             return true;
     }
     return false;
@@ -107,23 +115,26 @@ static Look *look_at(Top *t, unsigned after_shown)
     return &t->looks[(t->shown + after_shown) % LOOKS];
 }
 
-/* Without an answer all stays as it was. */
-static void look(Top *t)
+/* Without an answer all stays as it was. False: q was typed. */
+static bool look(Top *t)
 {
     Look *next = look_at(t, LOOKS - 1);
+    int res = 0;
     *t->fault = '\0';
     if (!t->connected)
-        t->connected =
-            tool_client_open(&t->client, t->options, &t->options->common.manager, t->fault) == 0;
-    if (!t->connected)
-        return;
-    if (cluster_status_fetch(&next->status, &t->client, t->fault) == 0) {
+        res = tool_client_open_watched(&t->client, t->options, &t->options->common.manager,
+                                       &t->keyboard, t->fault);
+    t->connected = res == 0;
+    if (t->connected)
+        res = cluster_status_fetch(&next->status, &t->client, t->fault);
+    if (res == 0) {
         next->at_ns = os_now_ns();
         t->shown = (t->shown + LOOKS - 1) % LOOKS;
-    } else {
+    } else if (t->connected) {
         tool_client_close(&t->client);
         t->connected = false;
     }
+    return !t->client.ended;
 }
 
 static TopSample sample(const Look *l)
@@ -171,34 +182,37 @@ static void print_once(Top *t)
 
 static void refresh(Top *t)
 {
-    bool keyboard = keyboard_open();
-    const bool has_settings = keyboard;
     (void)fputs("\033[2J", stdout);
-    do {
+    do
         draw(t);
-        if (wait_for_q(&keyboard))
-            break;
-        look(t);
-    } while (!ferror(stdout));
-    if (has_settings)
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &saved);
+    while (!wait_for_q(&t->keyboard) && look(t) && !ferror(stdout));
+}
+
+static int show(Top *t)
+{
+    if (!look(t))
+        return EXIT_SUCCESS;
+    if (*t->fault)
+        return start_failed(&program, EXIT_START, t->fault);
+    if (t->options->once)
+        print_once(t);
+    else
+        refresh(t);
+    return EXIT_SUCCESS;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 static int top(const ToolOptions *o)
 {
-    Top t = {.options = o};
-    int status = EXIT_SUCCESS;
+    const bool has_keyboard = !o->once && keyboard_open();
+    Top t = {.options = o, .keyboard = {.fd = has_keyboard ? STDIN_FILENO : -1, .ends = is_q}};
+    t.keyboard.ctx = &t.keyboard;
     for (unsigned i = 0; i < LOOKS; i++)
         cluster_status_init(&t.looks[i].status);
-    look(&t);
-    if (*t.fault)
-        status = start_failed(&program, EXIT_START, t.fault);
-    else if (o->once)
-        print_once(&t);
-    else
-        refresh(&t);
+    int status = show(&t);
+    if (has_keyboard)
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &saved);
     if (t.connected)
         tool_client_close(&t.client);
     for (unsigned i = 0; i < LOOKS; i++)

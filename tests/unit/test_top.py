@@ -8,16 +8,18 @@ import re
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
 import unittest
 
 CMD, IMD, DODO = sys.argv[1:4]
-PATIENCE = 150  # seconds that anything may take, on a busy machine too
+PATIENCE = 15  # seconds that anything may take, on a busy machine too
 
 
 class Terminal:
@@ -47,8 +49,11 @@ class Terminal:
         raise AssertionError('not %s but %r' % (pattern, self.text))
 
     def read(self):
+        """What has come; '' if it has ended, None if nothing came."""
+        if not select.select([self.fd], [], [], PATIENCE)[0]:
+            return None
         try:
-            more = os.read(self.fd, 4096).decode() if select.select([self.fd], [], [], PATIENCE)[0] else ''
+            more = os.read(self.fd, 4096).decode()
         except OSError:  # it has ended
             more = ''
         self.text += more
@@ -57,7 +62,7 @@ class Terminal:
     def end(self):
         """Its status, as subprocess has it; and whether the terminal is as it was."""
         deadline = time.monotonic() + PATIENCE
-        while self.read():
+        while self.read() != '':
             if time.monotonic() > deadline:
                 raise AssertionError('it does not end')
         self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -68,6 +73,41 @@ class Terminal:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         os.close(self.fd)
+
+
+class Relay(threading.Thread):
+    """Between dodo top and the manager, until it is deaf: then it only says that something has come."""
+
+    def __init__(self, manager):
+        super().__init__()
+        host, port = manager.rsplit(':', 1)
+        self.front, self.back = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        self.front.bind(('127.0.0.1', 0))
+        self.back.connect((host, int(port)))
+        self.address = '%s:%d' % self.front.getsockname()
+        self.deaf, self.came, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.waker, self.wakes = socket.socketpair()
+        self.start()
+
+    def run(self):
+        asker = None
+        while not self.ended.is_set():
+            ready = select.select([self.front, self.back, self.wakes], [], [])[0]
+            if self.front in ready:
+                datagram, asker = self.front.recvfrom(65536)
+                if self.deaf.is_set():
+                    self.came.set()
+                else:
+                    self.back.send(datagram)
+            if self.back in ready:
+                self.front.sendto(self.back.recv(65536), asker)
+
+    def end(self):
+        self.ended.set()
+        self.waker.send(b'x')
+        self.join()
+        for s in (self.front, self.back, self.waker, self.wakes):
+            s.close()
 
 
 class Top(unittest.TestCase):
@@ -140,6 +180,29 @@ class Top(unittest.TestCase):
             else:
                 os.write(terminal.fd, key)
             self.assertEqual(terminal.end(), (expected, True))
+
+    def relay(self):
+        relay = Relay(self.manager)
+        self.addCleanup(relay.end)
+        return relay
+
+    def ends_at_once(self, terminal, relay):
+        """While a request is under way, which nobody answers."""
+        self.assertTrue(relay.came.wait(PATIENCE))
+        os.write(terminal.fd, b'xq')
+        self.assertEqual(terminal.end(), (0, True))
+
+    def test_q_waits_for_no_first_answer(self):
+        relay = self.relay()
+        relay.deaf.set()
+        self.ends_at_once(self.top('--manager', relay.address, '--timeout', '1h'), relay)
+
+    def test_q_waits_for_no_answer(self):
+        relay = self.relay()
+        terminal = self.top('--manager', relay.address, '--timeout', '1h')
+        terminal.shows(re.escape(self.host) + ' +idle ')
+        relay.deaf.set()
+        self.ends_at_once(terminal, relay)
 
     def test_frames(self):
         """Rates from the second frame on; what the shell did to a stopped one's terminal is undone."""
