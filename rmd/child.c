@@ -21,6 +21,7 @@
 #include "base/os.h"
 #include "base/time.h"
 #include "daemon/log.h"
+#include "daemon/program.h"
 
 #ifndef SYS_process_mrelease
 #define SYS_process_mrelease 448
@@ -394,18 +395,11 @@ uint64_t child_held_bytes(const Child *c)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The one that was built with this rmd, or the installed one. */
-static char *find_program(const RmdOptions *o)
+static char *find_imd(const RmdOptions *o)
 {
-    if (o->imd)
-        return g_strdup(o->imd);
-    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *dir = g_path_get_dirname(self ? self : "/");
-    char *built = g_build_filename(dir, "..", "imd", "imd", NULL);
-    if (g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
-        return built;
-    g_free(built);
-    return g_strdup(RMD_IMD_INSTALLED);
+    static const char *const places[] = {"../imd/imd", DODO_LIBEXEC_FROM_SBIN "/imd",
+                                         DODO_LIBEXEC "/imd", NULL};
+    return o->imd ? g_strdup(o->imd) : program_find(places);
 }
 
 int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *ctx)
@@ -419,7 +413,7 @@ int child_open(Child *c, const RmdOptions *options, const ChildOps *ops, void *c
                  .cgroup = {.procs = -1}};
     if (c->fd < 0)
         return -errno;
-    c->program = find_program(options);
+    c->program = find_imd(options);
     /* We may have inherited that it is ignored, and then no end is kept to be waited for. */
     (void)signal(SIGCHLD, SIG_DFL);
     return 0;

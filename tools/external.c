@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "daemon/program.h"
 #include "daemon/start.h"
 
 const External externals[] = {
@@ -16,17 +17,13 @@ const External externals[] = {
 };
 const size_t externals_count = ARRAY_SIZE(externals);
 
-/* The one that was built with this program, or the installed one. */
 static char *find(const External *e)
 {
-    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *dir = g_path_get_dirname(self ? self : "/");
-    g_autofree char *name = g_strconcat("dodo-", e->name, NULL);
-    char *built = g_build_filename(dir, "..", "adapters", e->name, name, NULL);
-    if (g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
-        return built;
-    g_free(built);
-    return g_build_filename(DODO_LIBEXEC, name, NULL);
+    g_autofree char *built = g_strdup_printf("../adapters/%s/dodo-%s", e->name, e->name);
+    g_autofree char *beside = g_strdup_printf(DODO_LIBEXEC_FROM_BIN "/dodo-%s", e->name);
+    g_autofree char *installed = g_strdup_printf(DODO_LIBEXEC "/dodo-%s", e->name);
+    const char *const places[] = {built, beside, installed, NULL};
+    return program_find(places);
 }
 
 int external_run(const External *e, char **argv)

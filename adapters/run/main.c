@@ -19,6 +19,7 @@
 #include "adapters/run/targets.h"
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "daemon/program.h"
 #include "daemon/start.h"
 
 /* As env(1) has them: our own failure; the program cannot be run; there is none. */
@@ -112,17 +113,6 @@ static void keep_mounting(void)
 /* ---- mounts -----------------------------------------------------------------------------------
  */
 
-static char *mount_program(void)
-{
-    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *dir = g_path_get_dirname(self ? self : "/");
-    char *built = g_build_filename(dir, "..", "mount", "dodo-mount", NULL);
-    if (g_file_test(built, G_FILE_TEST_IS_EXECUTABLE))
-        return built;
-    g_free(built);
-    return g_build_filename(dir, "dodo-mount", NULL);
-}
-
 static void add_option(GPtrArray *argv, const char *name, const char *value)
 {
     if (value)
@@ -131,8 +121,10 @@ static void add_option(GPtrArray *argv, const char *name, const char *value)
 
 static GPtrArray *mount_arguments(const Options *o, const char *dir)
 {
+    static const char *const places[] = {"../mount/dodo-mount", "dodo-mount",
+                                         DODO_LIBEXEC "/dodo-mount", NULL};
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
-    g_ptr_array_add(argv, mount_program());
+    g_ptr_array_add(argv, program_find(places));
     add_option(argv, "min-size", o->min_size);
     add_option(argv, "cache-size", o->cache_size);
     for (char **p = o->only; p && *p; p++)

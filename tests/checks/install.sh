@@ -76,4 +76,14 @@ for example in manage policy; do # which need no cluster
   DODO_CONFIG=/dev/null DODO_MANAGER="" "$dir/$example" "$dir/numbers" >"$dir/out" 2>&1 ||
     complain "$example does not run: $(cat "$dir/out")"
 done
+# Programs find the others where they are now, and not where they would be.
+if [ -e "$1/rmd/rmd" ]; then
+  printf '[rmd]\nidle_after = 1h\nutmp = none\ninput = none\nbus = none\n' >"$dir/conf"
+  read -r line < <(DODO_CONFIG=$dir/conf exec "$prefix/sbin/dodo-rmd" --manager 127.0.0.1:9 --listen 127.0.0.1:0 2>&1)
+  kill $!
+  [[ $line == *" imd=$prefix/libexec/dodo/imd "* ]] || complain "dodo-rmd takes another imd: $line"
+fi
+if [ -e "$1/adapters/mount/dodo-mount" ]; then
+  "$prefix/bin/dodo" mount --version >"$dir/out" 2>&1 || complain "dodo finds no dodo-mount: $(cat "$dir/out")"
+fi
 finish
