@@ -12,11 +12,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/notify.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
 #include "daemon/log.h"
@@ -198,38 +197,12 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
     return res;
 }
 
-/* For the service manager to take in that we are ready: without that it ends us, some time. */
-enum { READY_WAIT_S = 10 };
-
 static int notifier = -1; /* kept open; -1: it is opened when it is needed */
 
 void start_keep_notifier(void)
 {
-    if (getenv("NOTIFY_SOCKET") && notifier < 0)
-        notifier = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-}
-
-/* The service manager's protocol is one datagram to a local socket. Without that socket, nothing.
- * The manager may have so much else to read that there is no room just now; it may also hang. */
-static void notify(const char *text, unsigned wait_s)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    size_t len = path ? strlen(path) : 0;
-    if (len < 2 || len >= sizeof to.sun_path || (*path != '/' && *path != '@'))
-        return;
-    memcpy(to.sun_path, path, len);
-    if (*path == '@')
-        to.sun_path[0] = '\0'; /* an abstract name */
-    CLEANUP_CLOSE int own = notifier < 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
-    const int fd = notifier < 0 ? own : notifier;
-    const struct timeval wait = {.tv_sec = wait_s};
-    bool waits =
-        fd >= 0 && wait_s > 0 && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait) == 0;
-    if (fd >= 0) /* a failure is the service manager's affair: it notices that nothing came */
-        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL | (waits ? 0 : MSG_DONTWAIT),
-                     (struct sockaddr *)&to,
-                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+    if (notifier < 0)
+        notifier = notify_open();
 }
 
 void start_tell_library(const CommonOptions *o)
@@ -255,7 +228,7 @@ __attribute__((format(printf, 1, 0))) static void announce(const char *format, v
     line[len] = '\n';
     (void)fflush(stdout);
     (void)log_write(STDOUT_FILENO, line, len + 1); /* who does not read it does not want it */
-    notify("READY=1", READY_WAIT_S);
+    notify(notifier, "READY=1", NOTIFY_READY_WAIT_S);
 }
 
 void start_announce(const char *format, ...)
@@ -279,7 +252,7 @@ void start_ready(const char *format, ...)
 
 void start_stopping(void)
 {
-    notify("STOPPING=1", 0);
+    notify(notifier, "STOPPING=1", 0);
 }
 
 void start_forbid_dumps(void)

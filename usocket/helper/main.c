@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/os.h"
+#include "base/notify.h"
 #include "base/parse.h"
 #include "daemon/log.h"
 #include "usocket/helper/raw_open.h"
@@ -188,29 +188,11 @@ static int stop_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Reports to the service manager, as sd_notify(3). */
-static void notify_ready(void)
-{
-    static const char text[] = "READY=1";
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    size_t len = path ? strlen(path) : 0;
-    if (len < 2 || len >= sizeof to.sun_path || (*path != '/' && *path != '@'))
-        return;
-    memcpy(to.sun_path, path, len);
-    if (*path == '@')
-        to.sun_path[0] = '\0'; /* an abstract name */
-    CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&to,
-                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
-}
-
 static void say_ready(const Options *o, const char *path)
 {
     (void)printf("%s ready: interface=%s socket=%s\n", program, o->interface, path);
     (void)fflush(stdout);
-    notify_ready();
+    notify(-1, "READY=1", NOTIFY_READY_WAIT_S);
 }
 
 static int serve(const Options *o, int listener, gid_t group, const char *path, int stop)
