@@ -56,12 +56,15 @@ static void cancel_on(const Call *c)
     (void)pthread_setcancelstate(c->cancel_state, NULL);
 }
 
+/* The socket; NULL: there is none, and the error is set. */
 static Socket *call_begin(Call *c, int usockfd)
 {
     cancel_off(c);
     Socket *s = socket_get(usockfd);
-    if (!s)
+    if (!s) {
         cancel_on(c);
+        (void)not_a_socket(usockfd);
+    }
     return s;
 }
 
@@ -132,7 +135,7 @@ int dodo_u_close(int usockfd)
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     int res = socket_end(s);
     call_end(&c, s);
     return res < 0 ? not_a_socket(usockfd) : 0;
@@ -204,7 +207,7 @@ int dodo_u_bind(int usockfd, DodoUAddr *addrs, int nbaddr)
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     int res = -1;
     if (nbaddr < 1 || nbaddr > DODO_U_ADDRS_MAX || !addrs)
         (void)fail(-EINVAL, "give 1 to %d addresses", DODO_U_ADDRS_MAX);
@@ -246,7 +249,7 @@ int dodo_u_connect(int usockfd, DodoUAddr addr)
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     int res = connect_to(s, &addr);
     call_end(&c, s);
     return res;
@@ -297,7 +300,7 @@ static ssize_t send_buffers(int usockfd, const struct iovec *iov, int iovc)
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     int res = -EINVAL;
     if (iov_good(iov, iovc, &len))
         res = len == SIZE_MAX ? -EMSGSIZE : socket_send(s, iov, iovc, len);
@@ -343,7 +346,7 @@ static ssize_t receive_buffers(int usockfd, const struct iovec *iov, int iovc, D
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     ssize_t n = -EINVAL;
     if (iov_good(iov, iovc, &len) && len != SIZE_MAX && timeout >= -1 && socket_is_bound(s))
         n = socket_receive(s, iov, iovc, &sender, timeout);
@@ -379,7 +382,7 @@ ssize_t dodo_u_max(int usockfd)
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     ssize_t n = socket_message_max(s);
     call_end(&c, s);
     return n < 0 ? fail((int)n, "no limit is known: %s", send_advice((int)-n)) : n;
@@ -390,7 +393,7 @@ int dodo_u_stats(int usockfd, DodoUStats *st)
     Call c;
     Socket *s = call_begin(&c, usockfd);
     if (!s)
-        return not_a_socket(usockfd);
+        return -1;
     if (st)
         socket_stats(s, st);
     call_end(&c, s);
