@@ -173,6 +173,34 @@ bool rig_answered(const Rig *rig, const Session *to, uint64_t id)
     return rig_replies(rig, to, id, &reply) > 0;
 }
 
+WireRequest rig_asked(const Rig *rig)
+{
+    const Sent *s = &rig->log[rig->count - 1];
+    WireRequest asked;
+    assert_int_equal(s->type, WIRE_REQUEST);
+    assert_int_equal(wire_request_decode(s->payload, s->len, &asked), 0);
+    return asked;
+}
+
+void rig_give(Rig *rig, Session *from, const WireRequest *asked, const OpAllocReply *given,
+              size_t cut)
+{
+    uint8_t body[WIRE_BODY_MAX], payload[WIRE_PAYLOAD_MAX];
+    size_t n = wire_alloc_reply_encode(given, body) - cut;
+    WireReply reply = {.id = asked->id, .op = asked->op, .body = body, .body_len = n};
+    rig_input(rig, from, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+}
+
+void rig_refuses(Rig *rig, Session *from, Numbers *ids, uint16_t op, const uint8_t *body,
+                 size_t len)
+{
+    WireReply reply;
+    uint64_t id = rig_request(rig, from, ids, op, body, len);
+    assert_int_equal(rig_replies(rig, from, id, &reply), 1);
+    assert_int_equal(reply.status, STATUS_INVALID);
+    assert_int_equal(reply.body_len, 0);
+}
+
 ManagerStats rig_stats(const Rig *rig)
 {
     ManagerStats stats;
@@ -453,4 +481,38 @@ void imd_part(Rig *rig, FakeImd *imd)
         rig_request(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&op, body));
     assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
     rig_pump(rig);
+}
+
+/* ---- requests that wait for a host ----------------------------------------------------------- */
+
+Line line_up(Rig *rig, FakeImd *imd, unsigned count)
+{
+    Line l = {.clients = {client_new(rig), client_new(rig)}, .count = count};
+    OpOpen open = open_of(1, 4096, 0);
+    assert_in_range(count, 1, LINE_MAX);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(client_open(rig, l.clients[i % 2], &open, NULL), STATUS_OK);
+    imd->deaf = true;
+    for (unsigned i = 0; i < count; i++) {
+        RegionAddress address = l.clients[i % 2]->open[0];
+        l.ids[i] = client_close_send(rig, l.clients[i % 2], &address, CLOSE_FREE, 0);
+    }
+    return l;
+}
+
+unsigned line_answered(const Rig *rig, const Line *l)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < l->count; i++)
+        n += rig_answered(rig, &l->clients[i % 2]->session, l->ids[i]);
+    return n;
+}
+
+void line_done(const Rig *rig, Line *l)
+{
+    for (unsigned i = 0; i < l->count; i++) {
+        FakeClient *c = l->clients[i % 2];
+        assert_int_equal(rig_status(rig, &c->session, l->ids[i]), STATUS_OK);
+        numbers_end(&c->ids, l->ids[i]);
+    }
 }

@@ -97,6 +97,14 @@ unsigned rig_replies(const Rig *rig, const Session *to, uint64_t id, WireReply *
 uint16_t rig_status(const Rig *rig, const Session *to, uint64_t id);
 bool rig_answered(const Rig *rig, const Session *to, uint64_t id);
 ManagerStats rig_stats(const Rig *rig);
+/* What the manager sent last is a request. */
+WireRequest rig_asked(const Rig *rig);
+/* @from answers it with OK and @given, less @cut bytes at its end. */
+void rig_give(Rig *rig, Session *from, const WireRequest *asked, const OpAllocReply *given,
+              size_t cut);
+/* @from asks for @op, and the answer is INVALID and nothing else. */
+void rig_refuses(Rig *rig, Session *from, Numbers *ids, uint16_t op, const uint8_t *body,
+                 size_t len);
 
 /* ---- imds ----------------------------------------------------------------------------------- */
 
@@ -155,5 +163,20 @@ unsigned lists_asked(const Rig *rig);
 void open_many(Rig *rig, FakeClient *c, unsigned count);
 /* Its memory goes: it says so, and is answered. */
 void imd_part(Rig *rig, FakeImd *imd);
+
+/* ---- requests that wait for a host ----------------------------------------------------------- */
+
+enum { LINE_MAX = 100 };
+typedef struct Line {
+    FakeClient *clients[2]; /* by turns */
+    uint64_t ids[LINE_MAX];
+    unsigned count;
+} Line;
+
+/* Two clients open @count regions at @imd, the only host; then it is deaf, and they close them. */
+Line line_up(Rig *rig, FakeImd *imd, unsigned count);
+unsigned line_answered(const Rig *rig, const Line *l);
+/* All are answered with OK. */
+void line_done(const Rig *rig, Line *l);
 
 #endif

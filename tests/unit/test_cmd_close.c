@@ -162,21 +162,16 @@ TEST(reopen__nonsense_of_an_imd_is_a_refusal)
         FakeClient *c = client_new(rig);
         OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
         OpOpenReply old = open_and_release(rig, c, &open, 1), got;
-        uint8_t body[WIRE_BODY_MAX], payload[WIRE_PAYLOAD_MAX];
-        WireRequest asked;
 
         imd->deaf = true;
         uint64_t id = client_open_send(rig, c, &open);
-        const Sent *s = &rig->log[rig->count - 1];
-        assert_int_equal(wire_request_decode(s->payload, s->len, &asked), 0);
+        WireRequest asked = rig_asked(rig);
         assert_int_equal(asked.op, OP_REOPEN);
         OpAllocReply given = {.hint = imd_hint(imd), .address = old.address, .port = 9000};
         given.address.opening += i > 0;
         given.address.region += i == 1;
         given.port = i == 2 ? 0 : 9000;
-        size_t n = wire_alloc_reply_encode(&given, body);
-        WireReply reply = {.id = asked.id, .op = OP_REOPEN, .body = body, .body_len = n};
-        rig_input(rig, &imd->session, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+        rig_give(rig, &imd->session, &asked, &given, 0);
         imd->deaf = false;
         rig_wait(rig, NS_PER_S);
         assert_int_equal(client_opened(rig, c, id, &got), STATUS_OK);
@@ -260,24 +255,11 @@ TEST(close__line_of_a_mute_host_ends)
 {
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
-    OpOpen open = open_of(1, 4 * KIB, 0);
-    FakeClient *c[2] = {client_new(rig), client_new(rig)};
-    uint64_t ids[100];
-    for (unsigned i = 0; i < 100; i++)
-        assert_int_equal(client_open(rig, c[i % 2], &open, NULL), STATUS_OK);
-    imd->deaf = true;
-    for (unsigned i = 0; i < 100; i++) {
-        RegionAddress address = c[i % 2]->open[0];
-        ids[i] = client_close_send(rig, c[i % 2], &address, CLOSE_FREE, 0);
-    }
+    Line line = line_up(rig, imd, LINE_MAX);
     rig_wait(rig, rig->config.request_deadline_ns - 1);
-    for (unsigned i = 0; i < 100; i++)
-        assert_false(rig_answered(rig, &c[i % 2]->session, ids[i]));
+    assert_int_equal(line_answered(rig, &line), 0);
     rig_wait(rig, 1);
-    for (unsigned i = 0; i < 100; i++) {
-        assert_int_equal(rig_status(rig, &c[i % 2]->session, ids[i]), STATUS_OK);
-        numbers_end(&c[i % 2]->ids, ids[i]);
-    }
+    line_done(rig, &line);
     imd->deaf = false;
     rig_live(rig, 5);
     assert_int_equal(imd->count, 0);

@@ -383,21 +383,16 @@ TEST(open__nonsense_of_an_imd_is_a_refusal)
         FakeImd *imd = imd_up(rig, 64 * KIB);
         FakeClient *c = client_new(rig);
         OpOpen open = open_of(1, 4 * KIB, 0);
-        uint8_t body[WIRE_BODY_MAX], payload[WIRE_PAYLOAD_MAX];
-        WireRequest asked;
 
         imd->deaf = true;
         uint64_t id = client_open_send(rig, c, &open);
-        const Sent *s = &rig->log[rig->count - 1];
-        assert_int_equal(wire_request_decode(s->payload, s->len, &asked), 0);
+        WireRequest asked = rig_asked(rig);
         OpAllocReply given = {.hint = imd_hint(imd), .port = cases[i].port};
         given.hint.largest_free_bytes = given.hint.evictable_bytes = 0; /* no second try */
         if (cases[i].region)
             given.address = (RegionAddress){
                 imd->session.peer_epoch + cases[i].epoch_off, cases[i].region, 1, {{1}}};
-        size_t n = wire_alloc_reply_encode(&given, body) - cases[i].cut;
-        WireReply reply = {.id = asked.id, .op = OP_ALLOC, .body = body, .body_len = n};
-        rig_input(rig, &imd->session, WIRE_REPLY, payload, wire_reply_encode(&reply, payload));
+        rig_give(rig, &imd->session, &asked, &given, cases[i].cut);
         rig_wait(rig, 2 * rig->config.request_deadline_ns);
         assert_int_equal(rig_status(rig, &c->session, id), STATUS_NO_MEMORY);
         assert_int_equal(rig_stats(rig).regions, 0);

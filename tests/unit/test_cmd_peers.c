@@ -6,26 +6,6 @@
 
 enum { KIB = 1024 };
 
-static void client_is_told_invalid(Rig *rig, FakeClient *c, uint16_t op, const uint8_t *body,
-                                   size_t len)
-{
-    WireReply reply;
-    uint64_t id = client_request(rig, c, op, body, len);
-    assert_int_equal(rig_replies(rig, &c->session, id, &reply), 1);
-    assert_int_equal(reply.status, STATUS_INVALID);
-    assert_int_equal(reply.body_len, 0);
-}
-
-static void imd_is_told_invalid(Rig *rig, FakeImd *imd, uint16_t op, const uint8_t *body,
-                                size_t len)
-{
-    WireReply reply;
-    uint64_t id = rig_request(rig, &imd->session, &imd->ids, op, body, len);
-    assert_int_equal(rig_replies(rig, &imd->session, id, &reply), 1);
-    assert_int_equal(reply.status, STATUS_INVALID);
-    assert_int_equal(reply.body_len, 0);
-}
-
 /* A peer's word is about its own memory: the epoch in the body is the one that it proved. */
 TEST(hint__of_another_epoch_is_invalid)
 {
@@ -38,10 +18,11 @@ TEST(hint__of_another_epoch_is_invalid)
     OpBeat beat = {.hint = hint};
     OpListing listing = {.hint = hint, .list = 9, .pages = 1};
     OpPart part = {.hint = hint};
-    imd_is_told_invalid(rig, imd, OP_JOIN, body, wire_join_encode(&join, body));
-    imd_is_told_invalid(rig, imd, OP_BEAT, body, wire_beat_encode(&beat, body));
-    imd_is_told_invalid(rig, imd, OP_LISTING, body, wire_listing_encode(&listing, body));
-    imd_is_told_invalid(rig, imd, OP_PART, body, wire_part_encode(&part, body));
+    rig_refuses(rig, &imd->session, &imd->ids, OP_JOIN, body, wire_join_encode(&join, body));
+    rig_refuses(rig, &imd->session, &imd->ids, OP_BEAT, body, wire_beat_encode(&beat, body));
+    rig_refuses(rig, &imd->session, &imd->ids, OP_LISTING, body,
+                wire_listing_encode(&listing, body));
+    rig_refuses(rig, &imd->session, &imd->ids, OP_PART, body, wire_part_encode(&part, body));
     assert_true(manager_has_host(rig->m, imd->session.peer_epoch));
     rig_free(rig);
 }
@@ -55,9 +36,9 @@ TEST(body__cut_short_is_invalid)
     OpAlive alive = {0};
     OpReport report = {.epoch = imd->session.peer_epoch, .fault = HOST_FAULT_SLOW};
     OpBeat beat = {.hint = imd_hint(imd)};
-    client_is_told_invalid(rig, c, OP_ALIVE, body, wire_alive_encode(&alive, body) - 1);
-    client_is_told_invalid(rig, c, OP_REPORT, body, wire_report_encode(&report, body) - 1);
-    imd_is_told_invalid(rig, imd, OP_BEAT, body, wire_beat_encode(&beat, body) - 1);
+    rig_refuses(rig, &c->session, &c->ids, OP_ALIVE, body, wire_alive_encode(&alive, body) - 1);
+    rig_refuses(rig, &c->session, &c->ids, OP_REPORT, body, wire_report_encode(&report, body) - 1);
+    rig_refuses(rig, &imd->session, &imd->ids, OP_BEAT, body, wire_beat_encode(&beat, body) - 1);
     assert_int_equal(rig_stats(rig).reported_hosts, 0);
     rig_free(rig);
 }
@@ -69,24 +50,18 @@ TEST(reply__of_another_identity_is_none)
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 4 * KIB, 0);
-    uint8_t body[WIRE_BODY_MAX], payload[WIRE_PAYLOAD_MAX];
-    WireRequest asked;
     imd->deaf = true;
     uint64_t id = client_open_send(rig, c, &open);
-    const Sent *s = &rig->log[rig->count - 1];
-    assert_int_equal(wire_request_decode(s->payload, s->len, &asked), 0);
+    WireRequest asked = rig_asked(rig);
     OpAllocReply given = {
         .hint = imd_hint(imd), .port = 9000, .address = {imd->session.peer_epoch, 5, 1, {{1}}}};
-    size_t n = wire_alloc_reply_encode(&given, body);
-    WireReply reply = {.id = asked.id, .op = OP_ALLOC, .body = body, .body_len = n};
-    size_t len = wire_reply_encode(&reply, payload);
     Session impostor = imd->session, client = imd->session;
     impostor.peer_id.bytes[0]++;
     client.peer_role = ROLE_CLIENT;
-    rig_input(rig, &impostor, WIRE_REPLY, payload, len);
-    rig_input(rig, &client, WIRE_REPLY, payload, len);
+    rig_give(rig, &impostor, &asked, &given, 0);
+    rig_give(rig, &client, &asked, &given, 0);
     assert_false(rig_answered(rig, &c->session, id));
-    rig_input(rig, &imd->session, WIRE_REPLY, payload, len);
+    rig_give(rig, &imd->session, &asked, &given, 0);
     assert_int_equal(rig_status(rig, &c->session, id), STATUS_OK);
     rig_free(rig);
 }
@@ -94,19 +69,10 @@ TEST(reply__of_another_identity_is_none)
 /* A host that goes with its line full: each that waits is answered, nothing more is asked of it. */
 static void goes_with_a_full_line(bool says_so)
 {
-    enum { COUNT = NUMBERS_WINDOW + 20 };
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB), *next = NULL;
-    FakeClient *c = client_new(rig), *d = client_new(rig);
-    OpOpen open = open_of(1, 4 * KIB, 0);
-    uint64_t ids[COUNT];
-    for (unsigned i = 0; i < COUNT; i++)
-        assert_int_equal(client_open(rig, i % 2 ? c : d, &open, NULL), STATUS_OK);
-    imd->deaf = imd->dead = true;
-    for (unsigned i = 0; i < COUNT; i++) {
-        FakeClient *of = i % 2 ? c : d;
-        ids[i] = client_close_send(rig, of, &of->open[of->count - 1], CLOSE_FREE, 0);
-    }
+    Line line = line_up(rig, imd, NUMBERS_WINDOW + 20);
+    imd->dead = true;
     size_t sent = rig->count;
     if (says_so) {
         imd_part(rig, imd);
@@ -117,8 +83,7 @@ static void goes_with_a_full_line(bool says_so)
     }
     for (size_t i = sent; i < rig->count; i++)
         assert_false(rig->log[i].to == &imd->session && rig->log[i].type == WIRE_REQUEST);
-    for (unsigned i = 0; i < COUNT; i++)
-        assert_int_equal(rig_status(rig, &(i % 2 ? c : d)->session, ids[i]), STATUS_OK);
+    line_done(rig, &line);
     assert_int_equal(rig_stats(rig).regions, 0);
     rig_free(rig);
 }
@@ -284,27 +249,15 @@ TEST(tick__suits_the_shorter_silence)
 /* Those that wait in a host's line keep the time that they had left, too. */
 TEST(pause__postpones_what_waits_in_line)
 {
-    enum { COUNT = NUMBERS_WINDOW + 5 };
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 4096 * KIB);
-    FakeClient *c = client_new(rig);
-    FakeClient *d = client_new(rig);
-    OpOpen open = open_of(1, 4 * KIB, 0);
-    uint64_t ids[COUNT];
-    for (unsigned i = 0; i < COUNT; i++)
-        assert_int_equal(client_open(rig, i % 2 ? c : d, &open, NULL), STATUS_OK);
-    imd->deaf = true;
-    for (unsigned i = 0; i < COUNT; i++) {
-        FakeClient *of = i % 2 ? c : d;
-        ids[i] = client_close_send(rig, of, &of->open[of->count - 1], CLOSE_FREE, 0);
-    }
+    Line line = line_up(rig, imd, NUMBERS_WINDOW + 5);
     rig_wait(rig, NS_PER_S);
     rig->now_ns += 500 * NS_PER_S;
     manager_expire(rig->m, rig->now_ns);
     imd->deaf = false;
     rig_wait(rig, NS_PER_S - 1);
-    for (unsigned i = 0; i < COUNT; i++)
-        assert_int_equal(rig_status(rig, &(i % 2 ? c : d)->session, ids[i]), STATUS_OK);
+    line_done(rig, &line);
     assert_int_equal(imd->count, 0); /* done, not given up */
     rig_free(rig);
 }
