@@ -155,11 +155,11 @@ DODO_API int dodo_u_bind(int usockfd, DodoUAddr *addrs, int nbaddr);
  * dodo_u_connect() - say where messages go
  * @usockfd: socket; one that is not bound yet is bound to a free port of the right kind, which
  *          needs the interface in a MAC address
- * @addr:   the address of another socket; or DODO_U_NONE: messages go nowhere any more
+ * @addr:   the address of another socket; or DODO_U_NONE: no message can be sent from now on
  *
- * Asks nobody, and filters nothing: messages are taken from everybody all the same. May be called
- * again at any time. A socket that is bound to several addresses sends from the first one that is
- * of @addr's kind and, for raw frames, of its interface.
+ * Sends nothing to @addr, and does not limit what the socket receives: messages from all addresses
+ * still arrive. May be called again at any time. A socket that is bound to several addresses sends
+ * from the first one that is of @addr's kind and, for raw frames, of its interface.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EBADF   @usockfd is no socket of this library, or was closed meanwhile

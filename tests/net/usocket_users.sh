@@ -9,7 +9,8 @@ fi
 . "$(dirname "$0")/lib.sh"
 
 bin_socket=$DODO_BUILD/usocket/helper/dodo-socket
-# Users that nobody is: one has the group as his first, one as a supplementary one, one has not.
+# Three users that do not exist on this machine. The group is the first one's primary group, and a supplementary group of
+# the second one; the third one is not in it.
 group=4242
 declare -A ids=([first]="--reuid 4301 --regid $group --clear-groups"
   [supplementary]="--reuid 4302 --regid 4302 --groups 4301,$group" [stranger]="--reuid 4303 --regid 4303 --clear-groups")
