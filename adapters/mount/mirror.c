@@ -36,7 +36,7 @@ struct Mirror {
 /* What to ask the kernel for. */
 enum Kind {
     BY_NUMBER, /* an inode of the mount at @path */
-    BY_NAME,   /* the file @path of the mount, if it has @number */
+    BY_NAME,   /* the file @path of the mount, if it has @number; 0: any */
     BY_FD,     /* the file whose descriptor comes with it */
 };
 typedef struct Question {
@@ -170,8 +170,8 @@ static int open_named(const Question *q)
     int fd = open_of_mount(q, &handle);
     if (fd < 0)
         return -1;
-    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0 ||
-        st.stx_ino != q->number) {
+    if (q->number != 0 && (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0 ||
+                           st.stx_ino != q->number)) {
         (void)close(fd);
         return -1;
     }

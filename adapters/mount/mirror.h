@@ -31,7 +31,7 @@ int mirror_ask_number(Mirror *mirror, uint64_t node);
 /* Where that is not possible: looks up the file @path below the mount point, "" for that itself,
  * and has the kernel ask for its attributes. Its descriptor (O_PATH); -ENOENT: it is not there, or
  * not as
- * @ino; -EPIPE. */
+ * @ino, if that is not 0; -EPIPE. */
 int mirror_open(Mirror *mirror, const char *path, ino_t ino);
 /* Has the kernel ask for the attributes of what mirror_open() gave. 0, -EPIPE. */
 int mirror_ask(Mirror *mirror, int fd);

@@ -29,7 +29,7 @@ static void *stop_main(void *ctx)
     if (number == SIGUSR1)
         return NULL;
     fuse_session_exit(m->session);
-    int fd = mirror_open(m->mirror, "", m->root.ino); /* who waits for a request sees it now */
+    int fd = mirror_open(m->mirror, "", 0); /* who waits for a request sees it now */
     if (fd >= 0)
         (void)close(fd);
     return NULL;
