@@ -43,6 +43,7 @@ cat "$work/truth.log"
 mount_down
 
 # The kernel gives processes of other PID namespaces the number 0.
+rm -f "$work/mount.out"
 proc_start mount client unshare --pid --fork "$bin_dodo" mount --min-size 1M "$src" "$mnt"
 until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
 on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" 5000 || fail "a read from another PID namespace was not true"
