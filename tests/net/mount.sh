@@ -42,11 +42,12 @@ wait "$truth" || fail "a read was not true"
 cat "$work/truth.log"
 mount_down
 
-# The kernel gives processes of other PID namespaces the number 0.
+# The kernel gives processes of other PID namespaces the number 0. Beside a /proc that is not of its namespace, the
+# leak sanitizer does not find the threads, and takes what they hold for lost.
 rm -f "$work/mount.out"
-proc_start mount client unshare --pid --fork "$bin_dodo" mount --min-size 1M "$src" "$mnt"
+proc_start mount client env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" unshare --pid --fork "$bin_dodo" mount --min-size 1M "$src" "$mnt"
 until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
-on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" 5000 || fail "a read from another PID namespace was not true"
+on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" 0 || fail "a read from another PID namespace was not true"
 kill -TERM "$(pgrep -P "${proc_pid[mount]}")"
 proc_wait mount || fail "dodo mount ended with status $?"
 

@@ -355,7 +355,7 @@ static bool goes_wrong(enum Fault fault)
         g_bytes_unref(bytes);
         steps(&s, &w);
     }
-    print_message("%u states\n", g_hash_table_size(s.seen));
+    print_message("# %u states\n", g_hash_table_size(s.seen));
     g_queue_free_full(s.todo, (GDestroyNotify)g_bytes_unref);
     g_hash_table_destroy(s.seen);
     return s.wrong;
