@@ -201,30 +201,65 @@ static void *read_main(void *arg)
 /* ---- one after the other ----------------------------------------------------------------------
  */
 
-/* A store through a mapping is no system call, and all but the first move no stamp of the file: the
- * next read finds each of @count. False: the mount is gone. */
-static bool check_stores(uint64_t count)
+typedef struct Stores {
+    int fd, reader;
+    uint64_t *map;
+} Stores;
+
+static Stores stores_open(void)
 {
-    int fd = open(file, O_RDWR | O_CLOEXEC), reader = open(mounted, O_RDONLY | O_CLOEXEC);
-    uint64_t *map = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), word = 0;
-    bool there = true;
-    if (reader < 0 || map == MAP_FAILED)
+    Stores s = {.fd = open(file, O_RDWR | O_CLOEXEC),
+                .reader = open(mounted, O_RDONLY | O_CLOEXEC)};
+    s.map = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, s.fd, 0);
+    if (s.reader < 0 || s.map == MAP_FAILED)
         die("before the threads");
-    for (uint64_t n = 1; there && n <= count; n++) {
-        map[0] = n;
-        ssize_t got = pread(reader, &word, sizeof word, 0);
-        there = got >= 0 || (errno != ENOTCONN && errno != ECONNABORTED && errno != EIO);
-        if (there && (got != sizeof word || word != n)) {
-            (void)fprintf(stderr, "truth: a store of %llu is read as %llu\n", (unsigned long long)n,
-                          (unsigned long long)word);
-            exit(1);
+    return s;
+}
+
+static void stores_close(const Stores *s)
+{
+    s->map[0] = 0;
+    (void)munmap(s->map, BLOCK);
+    (void)close(s->reader);
+    (void)close(s->fd);
+}
+
+/* A store through a mapping is no system call, and all but the first move no stamp of the file: the
+ * next read finds it. False: the mount is gone. */
+static bool store_is_read(const Stores *s, uint64_t number)
+{
+    uint64_t word = 0;
+    s->map[0] = number;
+    ssize_t got = pread(s->reader, &word, sizeof word, 0);
+    if (got < 0 && (errno == ENOTCONN || errno == ECONNABORTED || errno == EIO))
+        return false;
+    if (got == sizeof word && word == number)
+        return true;
+    (void)fprintf(stderr, "truth: a store of %llu is read as %llu\n", (unsigned long long)number,
+                  (unsigned long long)word);
+    exit(1);
+}
+
+/* So are some. */
+static void check_stores(void)
+{
+    Stores s = stores_open();
+    for (uint64_t n = 1; n <= 200; n++)
+        if (!store_is_read(&s, n))
+            die(mounted);
+    stores_close(&s);
+}
+
+/* So are all, until the mount is gone. */
+static void check_stores_on(void)
+{
+    Stores s = stores_open();
+    for (uint64_t n = 1; store_is_read(&s, n); n++)
+        if (n == 1) {
+            (void)puts("reads");
+            (void)fflush(stdout);
         }
-    }
-    map[0] = 0;
-    (void)munmap(map, BLOCK);
-    (void)close(reader);
-    (void)close(fd);
-    return there;
+    stores_close(&s);
 }
 
 /* ---- ------------------------------------------------------------------------------------------
@@ -251,15 +286,11 @@ int main(int argc, char **argv)
     mounted = argv[2];
     file_make();
     if (strcmp(argv[3], "stores") == 0) {
-        if (!check_stores(1))
-            die(mounted);
-        (void)puts("reads");
-        (void)fflush(stdout);
-        return check_stores(UINT64_MAX);
+        check_stores_on();
+        return 0;
     }
     reads_wanted = strtoul(argv[3], NULL, 10);
-    if (!check_stores(200))
-        die(mounted);
+    check_stores();
     for (unsigned i = 0; i < READERS; i++) {
         numbers[i] = i;
         if (pthread_create(&readers[i], NULL, read_main, &numbers[i]) != 0)
