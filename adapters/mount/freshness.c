@@ -48,7 +48,8 @@ static int size_tell(const Mount *m, Inode *inode)
 static void mirror_lost(Mount *m)
 {
     if (!atomic_exchange(&m->over, true))
-        log_event(LOG_LEVEL_ERROR, "mount_ends", "a process of this mount was killed");
+        log_event(LOG_LEVEL_ERROR, "mount_ends",
+                  "error=\"all of its dodo-mirror processes were killed\" fix=\"start it again\"");
     (void)kill(getpid(), SIGTERM);
 }
 
@@ -204,7 +205,7 @@ double fresh_attr_timeout(Inode *inode)
 static bool must_drop(Inode *inode, bool opens)
 {
     pthread_mutex_lock(&inode->lock);
-    bool drop = trust_must_drop(&inode->trust) && (opens || inode->handles > 0);
+    bool drop = trust_must_drop(&inode->trust) && (opens || !list_empty(&inode->handles));
     pthread_mutex_unlock(&inode->lock);
     return drop;
 }
@@ -232,7 +233,10 @@ void fresh_all_closed(Inode *inode)
 {
     if (pthread_mutex_trylock(&inode->gate) != 0)
         return; /* it is in use, and goes with the inode */
-    if (inode->handles == 0 && inode->mirror_fd >= 0) {
+    pthread_mutex_lock(&inode->lock);
+    bool closed = list_empty(&inode->handles); /* or opened again meanwhile */
+    pthread_mutex_unlock(&inode->lock);
+    if (closed && inode->mirror_fd >= 0) {
         (void)close(inode->mirror_fd);
         inode->mirror_fd = -1;
     }
@@ -256,8 +260,8 @@ void fresh_forget(Mount *m, Inode *inode)
 
 int fresh_init(Mount *m)
 {
-    int res = leases_init(m, lease_broken);
-    return res < 0 ? res : jobs_new(&m->jobs);
+    int res = jobs_new(&m->jobs);
+    return res < 0 ? res : leases_init(m, lease_broken);
 }
 
 void fresh_stop(Mount *m)
@@ -271,6 +275,8 @@ void fresh_stop(Mount *m)
 
 void fresh_end(Mount *m)
 {
+    if (m->leases && !m->stopping)
+        fresh_stop(m); /* it has not been mounted */
     jobs_end(m->jobs);
     if (m->leases)
         leases_end(m); /* jobs give leases back */

@@ -21,7 +21,9 @@ static int handle_make(Inode *inode, int fd, bool writes, struct fuse_file_info 
         return -ENOMEM;
     }
     *handle = (Handle){.inode = inode, .fd = fd, .writes = writes};
-    inode->handles++;
+    pthread_mutex_lock(&inode->lock);
+    list_push_back(&inode->handles, &handle->node);
+    pthread_mutex_unlock(&inode->lock);
     fi->fh = (uint64_t)(uintptr_t)handle;
     return 0;
 }
@@ -54,10 +56,25 @@ int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi)
 void handle_close(const struct fuse_file_info *fi)
 {
     Handle *handle = handle_of(fi);
+    Inode *inode = handle->inode;
     (void)close(handle->fd);
     if (handle->writes)
-        fresh_writer_end(handle->inode);
-    if (--handle->inode->handles == 0)
-        fresh_all_closed(handle->inode);
+        fresh_writer_end(inode);
+    pthread_mutex_lock(&inode->lock);
+    list_remove(&handle->node);
+    bool last = list_empty(&inode->handles);
+    pthread_mutex_unlock(&inode->lock);
     free(handle);
+    if (last)
+        fresh_all_closed(inode);
+}
+
+void handles_forget(Inode *inode)
+{
+    for (ListNode *n = inode->handles.next, *next; n != &inode->handles; n = next) {
+        Handle *handle = CONTAINER_OF(n, Handle, node);
+        next = n->next;
+        (void)close(handle->fd);
+        free(handle);
+    }
 }

@@ -23,6 +23,7 @@ static void inode_init(Inode *inode, int fd, const struct stat *st)
                      .lease_fd = -1,
                      .mirror_fd = -1,
                      .refs = 1};
+    list_init(&inode->handles);
     list_init(&inode->lock_owners);
     pthread_mutex_init(&inode->lock, NULL);
     pthread_mutex_init(&inode->gate, NULL);

@@ -83,7 +83,7 @@ static void *leases_main(void *ctx)
     (void)sem_post(&l->started);
     for (;;) {
         int number = sigwaitinfo(&l->signals, &info);
-        if (number == SIGUSR1)
+        if (number == SIGUSR1 && is_own_signal(&info))
             return NULL;
         if (number == BREAK_SIGNAL)
             look_at(l, info.si_fd);

@@ -181,6 +181,7 @@ static int directories_check(const char *directory, const char *mountpoint, Moun
 static void forget(Mount *m, Inode *inode)
 {
     fresh_forget(m, inode);
+    handles_forget(inode);
     locks_forget(inode);
 }
 

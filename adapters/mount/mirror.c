@@ -27,10 +27,12 @@ typedef struct Asker {
 struct Mirror {
     Asker askers[ASKERS];
     unsigned count;
+    atomic_uint living;
     GAsyncQueue *free;      /* those that nobody waits for */
+    Asker none;             /* stands in there for all, when there are none any more */
     atomic_bool no_numbers; /* not for this user, or not with this kernel */
     char *mountpoint;
-    int mount_id;
+    uint64_t mount_id;
 };
 
 /* What to ask the kernel for. */
@@ -41,7 +43,7 @@ enum Kind {
 };
 typedef struct Question {
     enum Kind kind;
-    int mount_id;
+    uint64_t mount_id;
     uint64_t number; /* the kernel's, or the file's */
     char path[PATH_MAX];
 } Question;
@@ -110,31 +112,36 @@ typedef union Handle {
     } whole;
 } Handle;
 
-/* The handle of an open file, and its mount; -errno. */
-static int handle_of_fd(int fd, Handle *ret, int *ret_mount_id)
+/* What the kernel knows of @fd without asking anybody; 0, -errno. */
+static int what_is_known(int fd, unsigned mask, struct statx *st)
 {
-    ret->header.handle_bytes = sizeof ret->whole.words;
-    return name_to_handle_at(fd, "", &ret->header, ret_mount_id, AT_EMPTY_PATH) < 0 ? -errno : 0;
+    return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, st) < 0 ? -errno : 0;
 }
 
-/* Opens @path, if it is of that mount: O_PATH, or -1. */
-static int open_of_mount(const Question *q, Handle *ret)
+/* Opens what @q names, if it is of that mount and has that number: O_PATH, or -1. */
+static int open_of_mount(const Question *q)
 {
-    int mount_id, fd = open(q->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || (handle_of_fd(fd, ret, &mount_id) == 0 && mount_id == q->mount_id))
+    struct statx st;
+    int fd = open(q->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    bool any = q->kind == BY_NUMBER || q->number == 0;
+    if (fd < 0 || (what_is_known(fd, STATX_INO | STATX_MNT_ID, &st) == 0 &&
+                   st.stx_mnt_id == q->mount_id && (any || st.stx_ino == q->number)))
         return fd;
     (void)close(fd);
     return -1;
 }
 
-/* Makes @handle, the root's, that of another number, if this kernel has such ones: the root's
- * number is 1. */
-static bool handle_set(Handle *handle, uint64_t number)
+/* The handle of inode number @number, if this kernel has such ones: that of @root, number 1, shows
+ * it. */
+static bool handle_make(int root, uint64_t number, Handle *ret)
 {
-    uint32_t *words = handle->whole.words;
-    if (handle->header.handle_type != HANDLE_TYPE ||
-        handle->header.handle_bytes != sizeof handle->whole.words || words[0] != 0 ||
-        words[1] != 1 || words[2] != 0)
+    uint32_t *words = ret->whole.words;
+    int unused;
+    ret->header.handle_bytes = sizeof ret->whole.words;
+    if (name_to_handle_at(root, "", &ret->header, &unused, AT_EMPTY_PATH) < 0 ||
+        ret->header.handle_type != HANDLE_TYPE ||
+        ret->header.handle_bytes != sizeof ret->whole.words || words[0] != 0 || words[1] != 1 ||
+        words[2] != 0)
         return false;
     words[0] = (uint32_t)(number >> 32);
     words[1] = (uint32_t)number;
@@ -145,11 +152,11 @@ static bool handle_set(Handle *handle, uint64_t number)
 static bool ask_number(const Question *q)
 {
     Handle handle;
-    int fd = -1, root = open_of_mount(q, &handle);
+    int fd = -1, root = open_of_mount(q);
     if (root < 0)
         return true; /* it is unmounted */
     /* No O_PATH descriptor says which mount is meant, but a working directory does. */
-    bool can = handle_set(&handle, q->number) && fchdir(root) == 0;
+    bool can = handle_make(root, q->number, &handle) && fchdir(root) == 0;
     if (can)
         fd = open_by_handle_at(AT_FDCWD, &handle.header, O_PATH | O_CLOEXEC);
     can = can && (fd >= 0 || errno == ESTALE); /* the kernel has forgotten it, and its size */
@@ -165,17 +172,9 @@ static bool ask_number(const Question *q)
 /* The file that @q names, or -1. */
 static int open_named(const Question *q)
 {
-    Handle handle;
-    struct statx st;
-    int fd = open_of_mount(q, &handle);
-    if (fd < 0)
-        return -1;
-    if (q->number != 0 && (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0 ||
-                           st.stx_ino != q->number)) {
-        (void)close(fd);
-        return -1;
-    }
-    ask_attributes(fd);
+    int fd = open_of_mount(q);
+    if (fd >= 0)
+        ask_attributes(fd);
     return fd;
 }
 
@@ -216,6 +215,7 @@ int mirror_start(Mirror **ret)
         }
         g_async_queue_push(m->free, a);
     }
+    m->living = m->count;
     *ret = m;
     return 0;
 }
@@ -233,35 +233,58 @@ void mirror_end(Mirror *m)
     g_free(m);
 }
 
-/* Asks, and waits for the answer: whether it was done, with the descriptor that came; -EPIPE. */
-static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
+/* Asks one process, and waits for its answer: whether it was done, with the descriptor that came;
+ * -EPIPE. */
+static int exchange_with(const Asker *a, const Question *q, size_t len, int fd, int *ret)
 {
-    Asker *a = g_async_queue_pop(m->free);
     char done = 0;
     bool good = send_with(a->channel, q, len, fd) >= 0 &&
                 receive_with(a->channel, &done, sizeof done, ret) > 0;
-    g_async_queue_push(m->free, a);
     return good ? done : -EPIPE;
+}
+
+/* The same of one that is there: somebody may have killed others, which nobody asks again. */
+static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
+{
+    for (;;) {
+        Asker *a = g_async_queue_pop(m->free);
+        int res = a == &m->none ? -EPIPE : exchange_with(a, q, len, fd, ret);
+        if (res != -EPIPE || a == &m->none) {
+            g_async_queue_push(m->free, a);
+            return res;
+        }
+        if (--m->living == 0)
+            g_async_queue_push(m->free, &m->none);
+    }
 }
 
 int mirror_set_mount(Mirror *m, const char *mountpoint)
 {
-    Handle handle;
+    struct statx st = {0};
     int fd = open(mountpoint, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int res = fd < 0 ? -errno : handle_of_fd(fd, &handle, &m->mount_id);
+    int res = fd < 0 ? -errno : what_is_known(fd, STATX_MNT_ID, &st);
     if (fd >= 0)
         (void)close(fd);
     m->mountpoint = g_strdup(mountpoint);
+    m->mount_id = st.stx_mnt_id;
     return res;
 }
 
-/* Asks for what is at @path below the mount point. */
+/* A question about what is at @path below the mount point: its length; 0: the path is too long. */
+static size_t question_make(const Mirror *m, enum Kind kind, const char *path, uint64_t number,
+                            Question *q)
+{
+    *q = (Question){.kind = kind, .mount_id = m->mount_id, .number = number};
+    int len = snprintf(q->path, sizeof q->path, "%s/%s", m->mountpoint, path);
+    return len < (int)sizeof q->path ? QUESTION_LEN((size_t)len + 1) : 0;
+}
+
 static int exchange_path(Mirror *m, enum Kind kind, const char *path, uint64_t number, int *ret)
 {
-    Question q = {.kind = kind, .mount_id = m->mount_id, .number = number};
-    int len = snprintf(q.path, sizeof q.path, "%s/%s", m->mountpoint, path);
+    Question q;
+    size_t len = question_make(m, kind, path, number, &q);
     *ret = -1;
-    return len < (int)sizeof q.path ? exchange(m, &q, QUESTION_LEN((size_t)len + 1), -1, ret) : 0;
+    return len > 0 ? exchange(m, &q, len, -1, ret) : 0;
 }
 
 int mirror_ask_number(Mirror *m, uint64_t node)
@@ -277,6 +300,30 @@ int mirror_open(Mirror *m, const char *path, ino_t ino)
 {
     int fd, res = exchange_path(m, BY_NAME, path, ino, &fd);
     return res < 0 ? res : fd < 0 ? -ENOENT : fd;
+}
+
+/* A copy of this process asks, with nothing open: the mount shall end if this process does. */
+static void touch_by_copy(const Question *q)
+{
+    pid_t pid = helper_copy("dodo-mirror");
+    if (pid == 0) {
+        (void)close_range(0, ~0u, 0);
+        (void)open_named(q);
+        _exit(0);
+    }
+    if (pid > 0)
+        (void)waitpid(pid, NULL, 0);
+}
+
+void mirror_touch(Mirror *m)
+{
+    Question q;
+    int fd = -1;
+    size_t len = question_make(m, BY_NAME, "", 0, &q);
+    if (len > 0 && exchange(m, &q, len, -1, &fd) == -EPIPE)
+        touch_by_copy(&q);
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 int mirror_ask(Mirror *m, int fd)

@@ -26,15 +26,17 @@ void mirror_end(Mirror *mirror); /* NULL is nothing */
 int mirror_set_mount(Mirror *mirror, const char *mountpoint);
 
 /* Has the kernel ask for the attributes of its inode number @node, whatever names that has. 0;
- * -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: a process has ended. */
+ * -EOPNOTSUPP: not for this user, or not with this kernel; -EPIPE: all processes have ended. */
 int mirror_ask_number(Mirror *mirror, uint64_t node);
 /* Where that is not possible: looks up the file @path below the mount point, "" for that itself,
  * and has the kernel ask for its attributes. Its descriptor (O_PATH); -ENOENT: it is not there, or
- * not as
- * @ino, if that is not 0; -EPIPE. */
+ * is another one than @ino, if that is not 0; -EPIPE. */
 int mirror_open(Mirror *mirror, const char *path, ino_t ino);
 /* Has the kernel ask for the attributes of what mirror_open() gave. 0, -EPIPE. */
 int mirror_ask(Mirror *mirror, int fd);
+/* Has the kernel send some request, even if all processes have ended: a thread that waits for one
+ * returns. */
+void mirror_touch(Mirror *mirror);
 
 /* Whether the kernel's word for who sends a request, @id, means one of them. 0 does not: it stands
  * for all whose PID namespace is not below ours. */

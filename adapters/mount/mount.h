@@ -7,12 +7,14 @@
 #include <fuse_lowlevel.h>
 #include <glib.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "adapters/mount/jobs.h"
 #include "adapters/mount/mirror.h"
@@ -37,13 +39,13 @@ typedef struct Inode {
     int fd;           /* O_PATH */
     uint64_t lookups; /* of the kernel, that it has not forgotten; under the table's lock */
     unsigned refs;    /* the kernel's, while lookups > 0; a job's; under the table's lock */
-    atomic_uint handles;
 
     /* Pages are dropped under it, one after the other, and the attributes are asked for again. */
     pthread_mutex_t gate;
     int mirror_fd; /* O_PATH, of the same file below the mount point; -1: none; under the gate */
 
     pthread_mutex_t lock; /* for what follows; held for no longer than a system call */
+    ListNode handles;
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
@@ -56,6 +58,7 @@ typedef struct Inode {
 
 /* What the kernel opened. */
 typedef struct Handle {
+    ListNode node; /* of the inode's */
     Inode *inode;
     int fd;
     bool writes;
@@ -115,6 +118,13 @@ static inline FdPath fd_path(int fd)
     FdPath path;
     (void)snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", fd);
     return path;
+}
+
+/* Whether a signal that a thread has waited for is from another thread of this process: any user's
+ * kill(1) may send the same. */
+static inline bool is_own_signal(const siginfo_t *info)
+{
+    return info->si_pid == getpid();
 }
 
 /* ---- inodes.c: the table ------------------------------------------------------------------- */
@@ -209,6 +219,8 @@ int handle_open(Mount *m, Inode *inode, int flags, struct fuse_file_info *fi);
 /* The same of a descriptor for writing that is open already, and is taken. */
 int handle_adopt(Mount *m, Inode *inode, int fd, struct fuse_file_info *fi);
 void handle_close(const struct fuse_file_info *fi);
+/* The session has ended: nobody will close those that are left. */
+void handles_forget(Inode *inode);
 static inline Handle *handle_of(const struct fuse_file_info *fi)
 {
     return (Handle *)(uintptr_t)fi->fh; // NOLINT

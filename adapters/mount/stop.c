@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "adapters/mount/mount.h"
 #include "base/os.h"
@@ -16,22 +15,31 @@ typedef struct Stop {
     sigset_t signals;
 } Stop;
 
-/* SIGUSR1: the session has ended by itself, as somebody has unmounted it. */
+/* Until a signal ends the session. False: it has ended by itself, as somebody has unmounted it. */
+static bool wait_for_signal(const Stop *s)
+{
+    siginfo_t info;
+    for (;;) {
+        int number = sigwaitinfo(&s->signals, &info);
+        if (number == SIGUSR1 && is_own_signal(&info))
+            return false;
+        if (number > 0 && number != SIGUSR1)
+            return true;
+    }
+}
+
 static void *stop_main(void *ctx)
 {
     Stop *s = ctx;
     Mount *m = s->mount;
-    int number;
-    while (sigwait(&s->signals, &number) != 0)
-        ; /* never */
-    m->over = number == SIGUSR1;
+    bool mounted = wait_for_signal(s);
+    if (!mounted)
+        m->over = true;
     fresh_stop(m);
-    if (number == SIGUSR1)
+    if (!mounted)
         return NULL;
     fuse_session_exit(m->session);
-    int fd = mirror_open(m->mirror, "", 0); /* who waits for a request sees it now */
-    if (fd >= 0)
-        (void)close(fd);
+    mirror_touch(m->mirror); /* who waits for a request sees it now */
     return NULL;
 }
 

@@ -25,6 +25,10 @@ mount_down() {
   proc_wait mount || fail "dodo mount ended with status $?"
   ! mountpoint -q "$mnt" || fail "$mnt is still mounted"
 }
+# stores_go_on: a store through a mapping is read through the mount at once, a hundred times.
+stores_go_on() {
+  on client "$DODO_BUILD/tests/net/truth" "$src/four" "$mnt/four" 0
+}
 # served BYTES: hosts have given as much to the client.
 served() { status_is client "sum(h['bytes_out'] for h in s['hosts']) > $1"; }
 
@@ -51,8 +55,9 @@ on client "$DODO_BUILD/tests/net/truth" "$src/file" "$mnt/file" 0 || fail "a rea
 kill -TERM "$(pgrep -P "${proc_pid[mount]}")"
 proc_wait mount || fail "dodo mount ended with status $?"
 
-# Killed while it drops pages and asks for sizes all the time, it leaves nobody waiting.
-for i in 1 2 3 4 5 6; do
+# busy_up: a mount, and three programs that make it drop pages and ask for sizes all the time.
+busy_up() {
+  local file
   mount_up --min-size 1M
   users=()
   for file in one two three; do
@@ -62,35 +67,41 @@ for i in 1 2 3 4 5 6; do
   for file in one two three; do
     must "$file is read" grep -qs reads "$work/$file.out"
   done
-  proc_kill mount
+}
+# users_end: the mount has ended, and so do they.
+users_end() {
+  local user
   for user in "${users[@]}"; do
-    wait "$user" || fail "a user of a killed mount ended with status $?"
+    wait "$user" || fail "a user of a mount that has ended, ended with status $?"
   done
-  umount "$mnt"
   rm "$src"/*
+}
+
+for i in 1 2 3 4 5 6; do
+  busy_up
+  proc_kill mount
+  users_end
+  umount "$mnt"
 done
 told "a mount that was killed left nobody waiting"
 
-# Told to end while it does so, it ends, and so do its users. What they have open goes with the process.
-sanitizer=${ASAN_OPTIONS-}
-export ASAN_OPTIONS="$sanitizer:detect_leaks=0"
 for i in 1 2 3 4; do
-  mount_up --min-size 1M
-  users=()
-  for file in one two three; do
-    on client "$DODO_BUILD/tests/net/truth" "$src/$file" "$mnt/$file" stores >"$work/$file.out" &
-    users+=($!)
-  done
-  for file in one two three; do
-    must "$file is read" grep -qs reads "$work/$file.out"
-  done
+  busy_up
   mount_down
-  for user in "${users[@]}"; do
-    wait "$user" || fail "a user of a mount that ended, ended with status $?"
-  done
-  rm "$src"/*
+  users_end
 done
-export ASAN_OPTIONS=$sanitizer
+busy_up
+kill -USR1 "${proc_pid[mount]}" # which it uses itself, between its threads
+mapfile -t mirrors < <(pgrep -P "${proc_pid[mount]}")
+for mirror in "${mirrors[@]:1}"; do
+  kill -KILL "$mirror"
+done
+must "the last of its processes asks" stores_go_on
+kill -KILL "${mirrors[0]}"
+proc_wait mount || fail "dodo mount ended with status $? when all of its processes were killed"
+users_end
+told "a mount ends on request while it is busy"
+
 # So it does when somebody unmounts it.
 mount_up
 umount "$mnt"
