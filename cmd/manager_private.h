@@ -418,8 +418,17 @@ void cmd_report(Manager *m, CmdClient *c, Session *session, const WireRequest *r
 void cmd_owner_input(Manager *m, Session *session, const WireRequest *request);
 
 /* ---- status.c ---- */
-#define CURSOR_OWNERS ((uint64_t)1 << 63) /* of a STATUS: hosts are listed */
-HostStatus cmd_host_status(const Manager *m, const Host *h);
+/* A host that lends memory, or an owner who is busy: the other one is NULL. */
+typedef struct Listed {
+    const Host *host;
+    const Owner *owner;
+    HostStatus status;
+} Listed;
+typedef void ListVisit(void *ctx, const Listed *listed);
+/* Visits at most @max of them, from @cursor on, which is 0 at first. The next cursor; 0: these were
+ * all. */
+uint64_t cmd_list_hosts(const Manager *m, uint64_t cursor, unsigned max, ListVisit *visit,
+                        void *ctx);
 void cmd_status(Manager *m, Session *session, const WireRequest *request);
 void cmd_events(Manager *m, Session *session, const WireRequest *request);
 

@@ -5,61 +5,67 @@
 #include "base/bytes.h"
 #include "cmd/manager_private.h"
 
-HostStatus cmd_host_status(const Manager *m, const Host *h)
+#define CURSOR_OWNERS ((uint64_t)1 << 63) /* all hosts are listed */
+
+static Listed of_host(const Manager *m, const Host *h)
 {
     const Owner *o = cmd_owner_of(m, h->epoch, &h->address);
-    return (HostStatus){
-        .address = h->address,
-        .state = h->leaving              ? HOST_LEAVING
-                 : cmd_host_silent(m, h) ? HOST_SILENT
-                                         : HOST_IDLE,
-        .epoch = h->epoch,
-        .pool_bytes = h->pool_bytes,
-        .free_bytes = h->hint.free_bytes,
-        .largest_free_bytes = h->hint.largest_free_bytes,
-        .regions = h->regions_count,
-        .read_bytes = h->served.read_bytes,
-        .write_bytes = h->served.write_bytes,
-        .reason = o ? o->reason : (Reason){""},
+    return (Listed){
+        .host = h,
+        .status = {.address = h->address,
+                   .state = h->leaving              ? HOST_LEAVING
+                            : cmd_host_silent(m, h) ? HOST_SILENT
+                                                    : HOST_IDLE,
+                   .epoch = h->epoch,
+                   .pool_bytes = h->pool_bytes,
+                   .free_bytes = h->hint.free_bytes,
+                   .largest_free_bytes = h->hint.largest_free_bytes,
+                   .regions = h->regions_count,
+                   .read_bytes = h->served.read_bytes,
+                   .write_bytes = h->served.write_bytes,
+                   .reason = o ? o->reason : (Reason){""}},
     };
 }
 
-static void hosts_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
+/* An owner whose memory is lent, or soon will be, is listed as a host. */
+static Listed of_owner(const Owner *o)
 {
+    return (Listed){
+        .owner = o,
+        .status = {.address = o->address, .state = HOST_BUSY, .reason = o->reason},
+    };
+}
+
+uint64_t cmd_list_hosts(const Manager *m, uint64_t cursor, unsigned max, ListVisit *visit,
+                        void *ctx)
+{
+    unsigned count = 0;
     LIST_FOREACH(at, &m->hosts_order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
         if (h->sequence < cursor)
             continue;
-        if (reply->count == STATUS_HOSTS_MAX) {
-            reply->next = h->sequence;
-            return;
-        }
-        reply->hosts[reply->count++] = cmd_host_status(m, h);
+        if (count++ == max)
+            return h->sequence;
+        const Listed listed = of_host(m, h);
+        visit(ctx, &listed);
     }
-}
-
-/* An owner whose memory is lent, or soon will be, is listed as a host. */
-static void owners_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
-{
+    uint64_t first = cursor & CURSOR_OWNERS ? cursor & ~CURSOR_OWNERS : 0;
     LIST_FOREACH(at, &m->owners_order) {
         const Owner *o = CONTAINER_OF(at, Owner, in_order);
-        if (o->state != HOST_OWNER_BUSY || o->sequence < cursor)
+        if (o->state != HOST_OWNER_BUSY || o->sequence < first)
             continue;
-        if (reply->count == STATUS_HOSTS_MAX) {
-            reply->next = CURSOR_OWNERS | o->sequence;
-            return;
-        }
-        reply->hosts[reply->count++] =
-            (HostStatus){.address = o->address, .state = HOST_BUSY, .reason = o->reason};
+        if (count++ == max)
+            return CURSOR_OWNERS | o->sequence;
+        const Listed listed = of_owner(o);
+        visit(ctx, &listed);
     }
+    return 0;
 }
 
-static void status_page(const Manager *m, uint64_t cursor, OpStatusReply *reply)
+static void add_to_reply(void *ctx, const Listed *listed)
 {
-    if (!(cursor & CURSOR_OWNERS))
-        hosts_page(m, cursor, reply);
-    if (reply->next == 0)
-        owners_page(m, cursor & CURSOR_OWNERS ? cursor & ~CURSOR_OWNERS : 0, reply);
+    OpStatusReply *reply = ctx;
+    reply->hosts[reply->count++] = listed->status;
 }
 
 /* It changes nothing, so that a repeat may as well be answered again. */
@@ -75,7 +81,7 @@ void cmd_status(Manager *m, Session *session, const WireRequest *request)
         cmd_reply(m, NULL, session, request->id, request->op, STATUS_INVALID, NULL, 0);
         return;
     }
-    status_page(m, op.cursor, &reply);
+    reply.next = cmd_list_hosts(m, op.cursor, STATUS_HOSTS_MAX, add_to_reply, &reply);
     size_t n = wire_status_reply_encode(&reply, body);
     cmd_reply(m, NULL, session, request->id, request->op, STATUS_OK, body, n);
 }

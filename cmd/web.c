@@ -56,59 +56,41 @@ static void add_host(Json *j, const HostStatus *s)
 
 static void add_lent(Json *j, const Manager *m, const Host *h, const HostStatus *s)
 {
-    add_host(j, s);
     json_add(j,
              ",\"epoch\":\"%016" PRIx64 "\",\"pool_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64
              ",\"largest_free_bytes\":%" PRIu64 ",\"regions\":%" PRIu64,
              s->epoch, s->pool_bytes, s->free_bytes, s->largest_free_bytes, s->regions);
     json_add(j,
              ",\"read_bytes\":%" PRIu64 ",\"write_bytes\":%" PRIu64 ",\"fill_bytes\":%" PRIu64
-             ",\"reads\":%" PRIu64 ",\"reads_unfilled\":%" PRIu64 ",\"set_aside\":%s}",
+             ",\"reads\":%" PRIu64 ",\"reads_unfilled\":%" PRIu64 ",\"set_aside\":%s",
              h->served.read_bytes, h->served.write_bytes, h->served.fill_bytes, h->served.reads,
              h->served.reads_unfilled, m->now_ns < h->distrust_until_ns ? "true" : "false");
 }
 
-/* The next cursor; 0: these were all. */
-static uint64_t add_hosts(Json *j, const Manager *m, uint64_t cursor, unsigned *count)
+typedef struct HostsPage {
+    Json *json;
+    const Manager *manager;
+    unsigned count;
+} HostsPage;
+
+static void add_listed(void *ctx, const Listed *listed)
 {
-    LIST_FOREACH(at, &m->hosts_order) {
-        const Host *h = CONTAINER_OF(at, Host, in_order);
-        if (h->sequence < cursor)
-            continue;
-        if (*count == WEB_HOSTS_MAX)
-            return h->sequence;
-        const HostStatus s = cmd_host_status(m, h);
-        json_add(j, "%s{", (*count)++ ? "," : "");
-        add_lent(j, m, h, &s);
-    }
-    return 0;
+    HostsPage *page = ctx;
+    Json *j = page->json;
+    json_add(j, "%s{", page->count++ ? "," : "");
+    add_host(j, &listed->status);
+    if (listed->host)
+        add_lent(j, page->manager, listed->host, &listed->status);
+    else
+        json_add(j, ",\"lendable_bytes\":%" PRIu64, listed->owner->lendable_bytes);
+    json_add(j, "}");
 }
 
-static uint64_t add_owners(Json *j, const Manager *m, uint64_t cursor, unsigned *count)
+static uint64_t add_hosts(Json *j, const Manager *m, uint64_t cursor)
 {
-    LIST_FOREACH(at, &m->owners_order) {
-        const Owner *o = CONTAINER_OF(at, Owner, in_order);
-        if (o->state != HOST_OWNER_BUSY || o->sequence < cursor)
-            continue;
-        if (*count == WEB_HOSTS_MAX)
-            return CURSOR_OWNERS | o->sequence;
-        const HostStatus s = {.address = o->address, .state = HOST_BUSY, .reason = o->reason};
-        json_add(j, "%s{", (*count)++ ? "," : "");
-        add_host(j, &s);
-        json_add(j, ",\"lendable_bytes\":%" PRIu64 "}", o->lendable_bytes);
-    }
-    return 0;
-}
-
-static uint64_t add_all_hosts(Json *j, const Manager *m, uint64_t cursor)
-{
-    unsigned count = 0;
-    uint64_t next = 0;
+    HostsPage page = {.json = j, .manager = m};
     json_add(j, ",\"hosts\":[");
-    if (!(cursor & CURSOR_OWNERS))
-        next = add_hosts(j, m, cursor, &count);
-    if (next == 0)
-        next = add_owners(j, m, cursor & CURSOR_OWNERS ? cursor & ~CURSOR_OWNERS : 0, &count);
+    uint64_t next = cmd_list_hosts(m, cursor, WEB_HOSTS_MAX, add_listed, &page);
     json_add(j, "]");
     return next;
 }
@@ -136,7 +118,7 @@ size_t web_status(const Manager *m, uint64_t cursor, char *buf, size_t cap)
     Json j = {.buf = buf, .cap = cap};
     add_instance(&j, m);
     add_cluster(&j, m);
-    uint64_t next = add_all_hosts(&j, m, cursor);
+    uint64_t next = add_hosts(&j, m, cursor);
     if (cursor == 0 && m->clients.count - m->left.count <= WEB_CLIENTS_MAX)
         add_clients(&j, m);
     json_add(&j, ",\"next\":\"%" PRIu64 "\"}\n", next);

@@ -343,7 +343,7 @@ static bool has_active(const DodoQueue *q, int rd)
     return false;
 }
 
-/* A write may wait for one of another queue, in which nobody is. */
+/* A write may wait for a write of another queue, which no thread serves now. */
 static void help_others(const DodoQueue *q)
 {
     if (q->net && any_blocked(q))

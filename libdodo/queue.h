@@ -43,8 +43,8 @@ void queue_close(DodoQueue *q);
 /* Until no queue has a request of the region under way. The region must be closing: no new one
  * begins. */
 void queue_finish_region(int rd);
-/* Moves on, once, what queues have under way that nobody is in: a call of this thread may wait for
- * it. False: there is nothing under way. */
+/* Serves once all queues that no other thread serves: a call of this thread may wait for one of
+ * their requests. False: they have none under way. */
 bool queue_help_all(void);
 /* The library shuts down: ends what is under way and gives the links back. The queues stay, with
  * what is done. */

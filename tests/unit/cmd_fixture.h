@@ -62,6 +62,12 @@ typedef struct FakeClient {
     uint64_t latest_alive;
 } FakeClient;
 
+/* An owner's monitor. */
+typedef struct FakeRmd {
+    Session session;
+    Numbers ids;
+} FakeRmd;
+
 typedef struct Rig {
     Manager *m;
     ManagerConfig config;
@@ -123,6 +129,16 @@ uint64_t imd_page(Rig *rig, FakeImd *imd, uint32_t list, uint32_t page, uint32_t
 void imd_list(Rig *rig, FakeImd *imd);
 /* A request of the manager's reaches it. */
 void imd_serve(Rig *rig, FakeImd *imd, const Sent *s);
+
+/* ---- monitors ------------------------------------------------------------------------------- */
+
+/* On the imd's host. */
+FakeRmd rmd_of(const FakeImd *imd);
+/* What it says of its owner: 77 bytes could be lent. */
+OpHost rmd_op(enum HostOwner state, uint64_t epoch, const char *reason);
+/* It reports its owner, and is answered with OK. The request's id. */
+uint64_t rmd_report(Rig *rig, FakeRmd *rmd, enum HostOwner state, uint64_t epoch,
+                    const char *reason);
 
 /* ---- clients -------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The scripted imds. */
+/* The scripted imds, and the monitors beside them. */
 #include "tests/unit/cmd_fixture.h"
 
 FakeImd *imd_new(Rig *rig, uint64_t pool)
@@ -230,4 +230,36 @@ void imd_serve(Rig *rig, FakeImd *imd, const Sent *s)
         imd_answer(rig, imd, &request);
     else if (fate == REQUEST_REPEAT && !imd->dumb)
         rig_input(rig, &imd->session, WIRE_REPLY, again, len);
+}
+
+/* ---- monitors ------------------------------------------------------------------------------- */
+
+FakeRmd rmd_of(const FakeImd *imd)
+{
+    FakeRmd r = {.session = {.peer = imd->session.peer,
+                             .peer_id = {{0xDD, imd->session.peer_id.bytes[1]}},
+                             .peer_role = ROLE_RMD,
+                             .up = true}};
+    r.session.peer.port = 7702;
+    numbers_init(&r.ids, 1);
+    return r;
+}
+
+OpHost rmd_op(enum HostOwner state, uint64_t epoch, const char *reason)
+{
+    OpHost op = {.state = (uint8_t)state, .epoch = epoch, .lendable_bytes = 77};
+    (void)snprintf(op.reason.text, sizeof op.reason.text, "%s", reason);
+    return op;
+}
+
+uint64_t rmd_report(Rig *rig, FakeRmd *rmd, enum HostOwner state, uint64_t epoch,
+                    const char *reason)
+{
+    uint8_t body[WIRE_BODY_MAX];
+    const OpHost op = rmd_op(state, epoch, reason);
+    uint64_t id =
+        rig_request(rig, &rmd->session, &rmd->ids, OP_HOST, body, wire_host_encode(&op, body));
+    assert_int_equal(rig_status(rig, &rmd->session, id), STATUS_OK);
+    numbers_end(&rmd->ids, id);
+    return id;
 }

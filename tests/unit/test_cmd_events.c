@@ -160,49 +160,22 @@ TEST(restart__is_another_instance)
 
 /* ---- what is an event ------------------------------------------------------------------------ */
 
-typedef struct FakeRmd {
-    Session session;
-    Numbers ids;
-} FakeRmd;
-
-static FakeRmd rmd_new(const FakeImd *imd)
-{
-    FakeRmd r = {.session = {.peer = imd->session.peer,
-                             .peer_id = {{0xDD, imd->session.peer_id.bytes[1]}},
-                             .peer_role = ROLE_RMD,
-                             .up = true}};
-    r.session.peer.port = 7702;
-    numbers_init(&r.ids, 1);
-    return r;
-}
-
-static void owner_says(Rig *rig, FakeRmd *r, enum HostOwner state, const char *reason)
-{
-    OpHost op = {.state = (uint8_t)state};
-    uint8_t body[WIRE_BODY_MAX];
-    (void)snprintf(op.reason.text, sizeof op.reason.text, "%s", reason);
-    uint64_t id =
-        rig_request(rig, &r->session, &r->ids, OP_HOST, body, wire_host_encode(&op, body));
-    assert_int_equal(rig_status(rig, &r->session, id), STATUS_OK);
-    numbers_end(&r->ids, id);
-}
-
 TEST(owner__busy_and_idle_are_news_once)
 {
     Rig *rig = rig_new();
-    FakeRmd rmd = rmd_new(imd_new(rig, 64 * KIB));
-    owner_says(rig, &rmd, HOST_OWNER_BUSY, "load is 1.5");
+    FakeRmd rmd = rmd_of(imd_new(rig, 64 * KIB));
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, 0, "load is 1.5");
     EventEntry e = newest(rig);
     assert_int_equal(e.kind, EVENT_HOST_BUSY);
     assert_string_equal(e.reason.text, "load is 1.5");
     assert_true(addr_equal(&e.address, &rmd.session.peer));
-    owner_says(rig, &rmd, HOST_OWNER_BUSY, "load is 1.6");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, 0, "load is 1.6");
     assert_int_equal(newest(rig).number, e.number);
-    owner_says(rig, &rmd, HOST_OWNER_IDLE, "");
+    rmd_report(rig, &rmd, HOST_OWNER_IDLE, 0, "");
     e = newest(rig);
     assert_int_equal(e.kind, EVENT_HOST_IDLE);
     assert_true(*e.reason.text);
-    owner_says(rig, &rmd, HOST_OWNER_LENDING, "");
+    rmd_report(rig, &rmd, HOST_OWNER_LENDING, 0, "");
     assert_int_equal(newest(rig).number, e.number);
     rig_wait(rig, 40 * NS_PER_S);
     e = newest(rig);

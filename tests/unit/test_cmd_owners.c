@@ -8,41 +8,6 @@
 
 enum { KIB = 1 << 10 };
 
-typedef struct FakeRmd {
-    Session session;
-    Numbers ids;
-} FakeRmd;
-
-/* On the imd's host. */
-static FakeRmd rmd_of(const FakeImd *imd)
-{
-    FakeRmd r = {.session = {.peer = imd->session.peer,
-                             .peer_id = {{0xDD, imd->session.peer_id.bytes[1]}},
-                             .peer_role = ROLE_RMD,
-                             .up = true}};
-    r.session.peer.port = 7702;
-    numbers_init(&r.ids, 1);
-    return r;
-}
-
-static OpHost host_of(enum HostOwner state, uint64_t epoch, const char *reason)
-{
-    OpHost op = {.state = (uint8_t)state, .epoch = epoch, .lendable_bytes = 77};
-    (void)snprintf(op.reason.text, sizeof op.reason.text, "%s", reason);
-    return op;
-}
-
-static uint64_t tell(Rig *rig, FakeRmd *r, enum HostOwner state, uint64_t epoch, const char *reason)
-{
-    uint8_t body[WIRE_BODY_MAX];
-    OpHost op = host_of(state, epoch, reason);
-    uint64_t id =
-        rig_request(rig, &r->session, &r->ids, OP_HOST, body, wire_host_encode(&op, body));
-    assert_int_equal(rig_status(rig, &r->session, id), STATUS_OK);
-    numbers_end(&r->ids, id);
-    return id;
-}
-
 TEST(busy__ends_its_imd_at_once)
 {
     Rig *rig = rig_new();
@@ -51,12 +16,12 @@ TEST(busy__ends_its_imd_at_once)
     FakeClient *c = client_new(rig);
     OpOpen open = open_of(1, 40 * KIB, 0);
     OpOpenReply opened;
-    tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "idle");
+    rmd_report(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "idle");
     other->claims_free = 1; /* the first one is chosen */
     assert_int_equal(client_open(rig, c, &open, &opened), STATUS_OK);
     assert_int_equal(opened.address.epoch, imd->session.peer_epoch);
     imd->dead = true;
-    tell(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "somebody types");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "somebody types");
     assert_int_equal(rig_stats(rig).hosts, 1);
     assert_int_equal(rig_stats(rig).regions, 0);
     assert_int_equal(rig_stats(rig).lost_hosts, 1);
@@ -84,7 +49,7 @@ TEST(busy__an_open_under_way_goes_on)
     other->claims_free = 0;
     imd_beat(rig, other);
     rig_pump(rig);
-    tell(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
     rig_pump(rig);
     assert_int_equal(client_opened(rig, c, id, &opened), STATUS_OK);
     assert_int_equal(opened.address.epoch, other->session.peer_epoch);
@@ -98,7 +63,7 @@ TEST(lending__its_imd_is_welcome)
     FakeImd *imd = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
     OpHost known;
-    tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "idle");
+    rmd_report(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "idle");
     uint64_t id = imd_join(rig, imd);
     assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
     rig->now_ns += 1000 * NS_PER_S;
@@ -116,16 +81,16 @@ TEST(busy__only_on_its_own_host)
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *other = imd_up(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(other);
-    tell(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, imd->session.peer_epoch, "");
     assert_int_equal(rig_stats(rig).hosts, 2);
-    tell(rig, &rmd, HOST_OWNER_BUSY, 0, "");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, 0, "");
     assert_int_equal(rig_stats(rig).hosts, 2);
-    tell(rig, &rmd, HOST_OWNER_IDLE, other->session.peer_epoch, "");
+    rmd_report(rig, &rmd, HOST_OWNER_IDLE, other->session.peer_epoch, "");
     assert_int_equal(rig_stats(rig).hosts, 2);
 
     /* Nor does it keep one away that is to come. */
     FakeImd *next = imd_new(rig, 64 * KIB);
-    tell(rig, &rmd, HOST_OWNER_BUSY, next->session.peer_epoch, "");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, next->session.peer_epoch, "");
     uint64_t id = imd_join(rig, next);
     assert_int_equal(rig_status(rig, &next->session, id), STATUS_OK);
     assert_int_equal(rig_stats(rig).hosts, 3);
@@ -139,7 +104,7 @@ TEST(busy__the_old_imd_stays_away_the_next_is_welcome)
     FakeImd *imd = imd_up(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
     uint64_t old = imd->session.peer_epoch;
-    uint64_t told = tell(rig, &rmd, HOST_OWNER_BUSY, old, "");
+    uint64_t told = rmd_report(rig, &rmd, HOST_OWNER_BUSY, old, "");
     uint64_t id = imd_join(rig, imd);
     assert_int_equal(rig_status(rig, &imd->session, id), STATUS_LEAVING);
     assert_int_equal(rig_stats(rig).hosts, 0);
@@ -147,15 +112,15 @@ TEST(busy__the_old_imd_stays_away_the_next_is_welcome)
     FakeImd *next = imd_new(rig, 64 * KIB);
     next->session.peer = imd->session.peer;
     next->session.peer_epoch = old + 500;
-    tell(rig, &rmd, HOST_OWNER_IDLE, 0, "");
+    rmd_report(rig, &rmd, HOST_OWNER_IDLE, 0, "");
     id = imd_join(rig, next);
     assert_int_equal(rig_status(rig, &next->session, id), STATUS_OK);
-    tell(rig, &rmd, HOST_OWNER_LENDING, old + 500, "");
+    rmd_report(rig, &rmd, HOST_OWNER_LENDING, old + 500, "");
     assert_int_equal(rig_stats(rig).hosts, 1);
 
     /* Late duplicates of the old word: neither undo the newer nor end anybody. */
     uint8_t body[WIRE_BODY_MAX];
-    OpHost op = host_of(HOST_OWNER_BUSY, old, "");
+    OpHost op = rmd_op(HOST_OWNER_BUSY, old, "");
     rig_again(rig, &rmd.session, told, told, OP_HOST, body, wire_host_encode(&op, body));
     op.epoch = old + 500; /* even if it named the new one */
     rig_again(rig, &rmd.session, told, told, OP_HOST, body, wire_host_encode(&op, body));
@@ -171,7 +136,7 @@ TEST(busy__of_before_is_no_obstacle)
     Rig *rig = rig_new();
     FakeImd *imd = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd);
-    tell(rig, &rmd, HOST_OWNER_BUSY, 99, "");
+    rmd_report(rig, &rmd, HOST_OWNER_BUSY, 99, "");
     uint64_t id = imd_join(rig, imd);
     assert_int_equal(rig_status(rig, &imd->session, id), STATUS_OK);
     assert_int_equal(rig_stats(rig).hosts, 1);
@@ -183,8 +148,8 @@ TEST(status__shows_busy_hosts_and_reasons)
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *gone = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd), busy = rmd_of(gone);
-    tell(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "nobody is here");
-    tell(rig, &busy, HOST_OWNER_BUSY, 0, "load is 1.5");
+    rmd_report(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "nobody is here");
+    rmd_report(rig, &busy, HOST_OWNER_BUSY, 0, "load is 1.5");
     OpStatusReply s = rig_status_page(rig, 0);
     assert_int_equal(s.next, 0);
     assert_int_equal(s.count, 2);
@@ -193,7 +158,7 @@ TEST(status__shows_busy_hosts_and_reasons)
     assert_int_equal(s.hosts[1].state, HOST_BUSY);
     assert_true(addr_equal(&s.hosts[1].address, &busy.session.peer));
     assert_string_equal(s.hosts[1].reason.text, "load is 1.5");
-    tell(rig, &busy, HOST_OWNER_IDLE, 0, "");
+    rmd_report(rig, &busy, HOST_OWNER_IDLE, 0, "");
     assert_int_equal(rig_status_page(rig, 0).count, 1);
     rig_free(rig);
 }
@@ -215,7 +180,8 @@ TEST(status__pages)
         }
         FakeImd *none = imd_new(rig, 64 * KIB);
         rmds[i / 2] = rmd_of(none);
-        tell(rig, &rmds[i / 2], HOST_OWNER_BUSY, 0, "a reason that is as long as reasons may be");
+        rmd_report(rig, &rmds[i / 2], HOST_OWNER_BUSY, 0,
+                   "a reason that is as long as reasons may be");
     }
     do {
         OpStatusReply s = rig_status_page(rig, cursor);
@@ -236,7 +202,7 @@ TEST(monitors__are_bounded_and_forgotten)
     config.hosts_max = 3;
     Rig *rig = rig_new_with(config, 1);
     uint8_t body[WIRE_BODY_MAX];
-    OpHost op = host_of(HOST_OWNER_BUSY, 0, "");
+    OpHost op = rmd_op(HOST_OWNER_BUSY, 0, "");
     size_t n = wire_host_encode(&op, body);
     FakeRmd rmds[4];
     for (unsigned i = 0; i < 4; i++) {
@@ -252,7 +218,7 @@ TEST(monitors__are_bounded_and_forgotten)
     rig_live(rig, 4);
     assert_int_equal(rig_status_page(rig, 0).count, 0);
     assert_true(manager_bytes(rig->m) < bytes);
-    tell(rig, &rmds[3], HOST_OWNER_BUSY, 0, "");
+    rmd_report(rig, &rmds[3], HOST_OWNER_BUSY, 0, "");
     rig_free(rig);
 }
 
@@ -263,9 +229,9 @@ TEST(monitors__may_start_again)
     FakeImd *imd = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd), next = rmd_of(imd);
     for (unsigned i = 0; i < 5; i++)
-        tell(rig, &rmd, HOST_OWNER_BUSY, 0, "");
+        rmd_report(rig, &rmd, HOST_OWNER_BUSY, 0, "");
     next.session.peer_id.bytes[7] = 9;
-    tell(rig, &next, HOST_OWNER_LENDING, 1, "");
+    rmd_report(rig, &next, HOST_OWNER_LENDING, 1, "");
     assert_int_equal(rig_status_page(rig, 0).count, 0);
     rig_free(rig);
 }

@@ -406,8 +406,8 @@ CASE(threads__write_the_same_blocks)
     assert_file(0, ours, COMMON);
 }
 
-/* Nobody is in the queue that a write waits for, but the thread that waits. The region has no
- * memory: a write is over when its queue has taken in that the file has it. */
+/* A thread waits for its own write of another queue, so it serves that queue, too. The region has
+ * no memory: a write is over when its queue has taken in that the file has it. */
 CASE(threads__one_waits_for_its_own_queue)
 {
     char ours, theirs;
