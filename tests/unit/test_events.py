@@ -4,64 +4,23 @@
 import json
 import os
 import re
-import select
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-CMD, IMD, DODO = sys.argv[1:4]
-PATIENCE = 150  # seconds that anything may take, on a busy machine too
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
+
+# pylint: disable=wrong-import-position
+from daemons import DODO, PATIENCE, Case
 
 
-class Events(unittest.TestCase):
+class Events(Case):
     def setUp(self):
-        self.work = tempfile.mkdtemp(prefix='dodo-events.')
-        self.addCleanup(shutil.rmtree, self.work)
-        config = os.path.join(self.work, 'dodo.conf')
-        with open(config, 'w', encoding='utf-8'):
-            pass
-        for name in ('DODO_MANAGER', 'DODO_KEY', 'DODO_INSECURE', 'DODO_LOG'):
-            os.environ.pop(name, None)
-        os.environ.update(DODO_CONFIG=config, XDG_STATE_HOME=self.work, TZ='UTC')
-        self.logs = 0
-
-    def start(self, ready, *command):
-        self.logs += 1
-        path = os.path.join(self.work, '%d.log' % self.logs)
-        with open(path, 'wb') as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process, self.said(path, ready).group(1)
-
-    def said(self, path, pattern):
-        deadline = time.monotonic() + PATIENCE
-        text = ''
-        while time.monotonic() < deadline:
-            with open(path, encoding='utf-8') as f:
-                text = f.read()
-            found = re.search(pattern, text)
-            if found:
-                return found
-            select.select([], [], [], 0.02)
-        self.fail('not %s but %s' % (pattern, text))
-
-    def start_cmd(self, *more, at='127.0.0.1:0'):
-        self.cmd, self.manager = self.start(r'cmd ready: listen=(\S+)', CMD, '--listen', at, *more)
-
-    def start_imd(self, *more):
-        return self.start(r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool', '16M',
-                          '--manager', self.manager, *more)
-
-    @staticmethod
-    def run_dodo(*words):
-        run = subprocess.run([DODO, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             timeout=PATIENCE, check=False)
-        return run.returncode, run.stdout.decode(), run.stderr.decode()
+        super().setUp()
+        os.environ['TZ'] = 'UTC'
 
     def events(self, *words):
         status, out, err = self.run_dodo('events', '--manager', self.manager, *words)
@@ -71,8 +30,7 @@ class Events(unittest.TestCase):
     def test_a_host_comes_and_goes(self):
         self.start_cmd()
         imd, host = self.start_imd()
-        imd.terminate()
-        imd.wait(PATIENCE)
+        imd.end()
         lines = self.events().splitlines()
         self.assertEqual([line.split()[2] for line in lines], ['manager_started', 'host_joined', 'host_left'])
         for line in lines[1:]:
@@ -110,27 +68,20 @@ class Events(unittest.TestCase):
 
     def test_follow(self):
         """It goes on where it was, waits for a manager that is away, and ends with a signal."""
-        self.start_cmd()
-        path = os.path.join(self.work, 'followed')
-        with open(path, 'wb') as out:
-            process = subprocess.Popen([DODO, 'events', '--follow', '--manager', self.manager, '--timeout', '1s'],
-                                       stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        self.said(path, 'manager_started()')
+        cmd = self.start_cmd()
+        follower = self.start(DODO, 'events', '--follow', '--manager', self.manager, '--timeout', '1s')
+        follower.says('manager_started()')
         imd, host = self.start_imd()
-        self.said(path, 'host_joined +(%s)' % re.escape(host))
-        self.cmd.kill()
-        self.cmd.wait(PATIENCE)
-        self.said(path, r'dodo events: (%s) does not answer' % re.escape(self.manager))
+        follower.says('host_joined +(%s)' % re.escape(host))
+        cmd.end(signal.SIGKILL)
+        follower.says(r'dodo events: (%s) does not answer' % re.escape(self.manager))
         self.start_cmd(at=self.manager)
-        self.said(path, r'(?s)manager_started.*manager_started.*host_joined +(%s)' % re.escape(host))
-        imd.terminate()
-        text = self.said(path, r'(?s).*(host_left).*\n').group(0)
+        follower.says(r'(?s)manager_started.*manager_started.*host_joined +(%s)' % re.escape(host))
+        imd.end()
+        text = follower.says(r'(?s)(.*host_left.*\n)')
         for kind, times in (('manager_started', 2), ('host_joined', 2), ('host_left', 1), ('does not answer', 1)):
             self.assertEqual(text.count(kind), times, text)
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(PATIENCE), -signal.SIGTERM)
+        self.assertEqual(follower.end(), -signal.SIGTERM)
 
     def test_follow_ends_where_nobody_reads(self):
         self.start_cmd()

@@ -5,14 +5,10 @@ import http.client
 import json
 import os
 import random
-import re
 import select
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -20,11 +16,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
 
 # pylint: disable=wrong-import-position
+from daemons import CMD, DODO, PATIENCE, Case
 from openmetrics import parse
 
-CMD, IMD, DODO = sys.argv[1:4]
 RMD = sys.argv[4] if len(sys.argv) > 4 else None
-PATIENCE = 150  # seconds that anything may take, on a busy machine too
 SEED = int(os.environ.get('SEED', '1'))
 CONNECTIONS_MAX = 16  # METRICS_CONNECTIONS_MAX
 # A host that always lends.
@@ -39,40 +34,6 @@ bus = none
 imd_port = 0
 idle_priority = no
 '''
-
-
-class Daemon:
-    """Its output is read all the time, so that it never waits for us."""
-
-    def __init__(self, work, name, *command):
-        self.path = os.path.join(work, name + '.log')
-        with open(self.path, 'wb') as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def said(self):
-        with open(self.path, encoding='utf-8') as f:
-            return f.read()
-
-    def says(self, pattern):
-        """What the pattern's group is in its output, as soon as it is there."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            found = re.search(pattern, self.said())
-            if found:
-                return found.group(1)
-            if self.process.poll() is not None:
-                break
-            select.select([], [], [], 0.02)
-        raise AssertionError('not %s but %s' % (pattern, self.said()))
-
-    def metrics(self):
-        host, port = self.says(r'metrics url=http://(.*)/metrics').rsplit(':', 1)
-        return host.strip('[]'), int(port)
-
-    def end(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        return self.process.wait(PATIENCE)
 
 
 def ask(at, method='GET', path='/metrics', headers=None, body=None):
@@ -110,41 +71,12 @@ def sent(at, request):
             return answer
 
 
-class Metrics(unittest.TestCase):
-    def setUp(self):
-        self.work = tempfile.mkdtemp(prefix='dodo-metrics.')
-        self.daemons = []
-        self.config = os.path.join(self.work, 'dodo.conf')
-        self.write(self.config, '')
-        for name in ('DODO_MANAGER', 'DODO_KEY', 'DODO_INSECURE', 'DODO_LOG'):
-            os.environ.pop(name, None)
-        os.environ.update(DODO_CONFIG=self.config, XDG_STATE_HOME=self.work)
+class Metrics(Case):
+    def start_cmd_at(self, metrics='127.0.0.1:0'):
+        return self.start_cmd('--metrics', metrics)
 
-    def tearDown(self):
-        for daemon in self.daemons:
-            daemon.end(signal.SIGKILL)
-        shutil.rmtree(self.work)
-
-    @staticmethod
-    def write(path, text, mode=0o600):
-        with open(path, 'w', encoding='utf-8') as f:
-            f.write(text)
-        os.chmod(path, mode)
-
-    def start(self, name, *command):
-        self.daemons.append(Daemon(self.work, name, *command))
-        return self.daemons[-1]
-
-    def start_cmd(self, metrics='127.0.0.1:0'):
-        cmd = self.start('cmd', CMD, '--listen', '127.0.0.1:0', '--metrics', metrics)
-        self.manager = cmd.says(r'cmd ready: listen=(\S+)')
-        return cmd
-
-    def start_imd(self, *more):
-        imd = self.start('imd', IMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '32M', '--nice', '0',
-                         *(more or ('--metrics', '127.0.0.1:0')))
-        imd.says(r'(joined)')
-        return imd
+    def start_imd_at(self, metrics='127.0.0.1:0'):
+        return self.start_imd('--metrics', metrics)[0]
 
     def bench(self, *words):
         run = subprocess.run([DODO, 'bench', '--manager', self.manager, '--area', '8M', '--region-size', '1M', '--dir',
@@ -154,8 +86,8 @@ class Metrics(unittest.TestCase):
         return run.stdout.decode()
 
     def cluster(self):
-        cmd = self.start_cmd()
-        imd = self.start_imd()
+        cmd = self.start_cmd_at()
+        imd = self.start_imd_at()
         return cmd, imd
 
     # ---- what they show --------------------------------------------------------------------------------------------
@@ -164,9 +96,9 @@ class Metrics(unittest.TestCase):
         cmd, imd = (d.metrics() for d in self.cluster())
         before = [scrape(cmd), scrape(imd)]
         self.assertEqual(before[0]['dodo_cmd_hosts', 'state="idle"'], 1)
-        self.assertEqual(before[0]['dodo_cmd_pool_bytes', None], 32 << 20)
+        self.assertEqual(before[0]['dodo_cmd_pool_bytes', None], 16 << 20)
         self.assertEqual(before[1]['dodo_imd_joined', None], 1)
-        self.assertEqual(before[1]['dodo_imd_free_bytes', None], 32 << 20)
+        self.assertEqual(before[1]['dodo_imd_free_bytes', None], 16 << 20)
         for name in ('reads', 'read_bytes', 'writes', 'fills', 'fill_bytes'):
             self.assertEqual(before[1]['dodo_imd_%s_total' % name, None], 0)
         self.bench('--read', '--write', '--seconds', '100ms', '--size', '8K')
@@ -187,7 +119,7 @@ class Metrics(unittest.TestCase):
             self.assertGreater(a[uptime], b[uptime])
 
     def test_refused_datagrams_count(self):
-        cmd = self.start_cmd()
+        cmd = self.start_cmd_at()
         host, port = self.manager.split(':')
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
             for _ in range(5):
@@ -210,9 +142,9 @@ class Metrics(unittest.TestCase):
 
     @unittest.skipUnless(RMD, 'rmd was not built')
     def test_the_monitor(self):
-        self.start_cmd()
+        self.start_cmd_at()
         self.write(self.config, LENDS)
-        rmd = self.start('rmd', RMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '64M', '--metrics',
+        rmd = self.start(RMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '64M', '--metrics',
                          '127.0.0.1:0')
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
@@ -226,7 +158,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(rmd.end(), 0)
 
     def test_head_and_others(self):
-        at = self.start_cmd().metrics()
+        at = self.start_cmd_at().metrics()
         text = ask(at)[2]
         status, headers, body = ask(at, 'HEAD')
         self.assertEqual((status, body), (200, ''))
@@ -248,7 +180,7 @@ class Metrics(unittest.TestCase):
                 s.bind(('::1', 0))
         except OSError:
             self.skipTest('no IPv6 here')
-        at = self.start_cmd('[::1]:0').metrics()
+        at = self.start_cmd_at('[::1]:0').metrics()
         self.assertEqual(at[0], '::1')
         self.assertEqual(scrape(at)['dodo_cmd_clients', None], 0)
 
@@ -258,7 +190,7 @@ class Metrics(unittest.TestCase):
         token, path = 'Aa0-._~+/=' * 4, os.path.join(self.work, 'token')
         self.write(path, '# for the scraper\n%s\n' % token)
         self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % path)
-        at = self.start_cmd().metrics()
+        at = self.start_cmd_at().metrics()
         for said in ({}, {'Authorization': 'Bearer '}, {'Authorization': 'Bearer ' + token[:-1]},
                      {'Authorization': 'Bearer %sx' % token}, {'Authorization': 'Digest ' + token},
                      {'Authorization': token}, {'Authorization': 'Bearer ' + 'x' * 1000}):
@@ -271,7 +203,7 @@ class Metrics(unittest.TestCase):
 
     def refuses(self, text, metrics='127.0.0.1:0', config=''):
         self.write(self.config, config)
-        cmd = self.start('refused', CMD, '--listen', '127.0.0.1:0', '--metrics', metrics)
+        cmd = self.start(CMD, '--listen', '127.0.0.1:0', '--metrics', metrics)
         self.assertEqual(cmd.process.wait(PATIENCE), 1)
         self.assertIn(text, cmd.said())
 
@@ -288,7 +220,7 @@ class Metrics(unittest.TestCase):
         self.refuses('readable by others; run chmod o-rwx', config=asks)
 
     def test_a_malformed_address(self):
-        cmd = self.start('refused', CMD, '--listen', '127.0.0.1:0', '--metrics', '127.0.0.1:port')
+        cmd = self.start(CMD, '--listen', '127.0.0.1:0', '--metrics', '127.0.0.1:port')
         self.assertEqual(cmd.process.wait(PATIENCE), 2)
         self.assertIn('--metrics', cmd.said())
 
@@ -296,7 +228,7 @@ class Metrics(unittest.TestCase):
         path = os.path.join(self.work, 'token')
         self.write(path, 'a' * 20)
         self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % path)
-        _, port = self.start_cmd('0.0.0.0:0').metrics()
+        _, port = self.start_cmd_at('0.0.0.0:0').metrics()
         self.assertEqual(ask(('127.0.0.1', port))[0], 401)
 
     # ---- an address that cannot be bound ---------------------------------------------------------------------------
@@ -311,7 +243,7 @@ class Metrics(unittest.TestCase):
     def test_a_taken_port_costs_only_the_metrics(self):
         taken = self.taken_port()
         warning = r'warn \w+: (no_metrics) address=%s error="Address already in use" fix="choose another port, or 0 for any' % taken
-        daemons = [self.start_cmd(taken), self.start_imd('--metrics', taken)]
+        daemons = [self.start_cmd_at(taken), self.start_imd_at(taken)]
         for daemon in daemons:
             daemon.says(warning)
         self.bench('--read', '--seconds', '100ms')
@@ -320,9 +252,9 @@ class Metrics(unittest.TestCase):
     @unittest.skipUnless(RMD, 'rmd was not built')
     def test_a_host_lends_without_metrics(self):
         taken = self.taken_port()
-        self.start_cmd()
+        self.start_cmd_at()
         self.write(self.config, LENDS + '[imd]\nmetrics = %s\n' % taken)
-        rmd = self.start('rmd', RMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '64M', '--metrics', taken)
+        rmd = self.start(RMD, '--manager', self.manager, '--listen', '127.0.0.1:0', '--pool', '64M', '--metrics', taken)
         rmd.says(r'warn rmd: (no_metrics)')
         rmd.says(r'warn imd: (no_metrics)')
         rmd.says(r'imd: (joined)')
@@ -333,7 +265,7 @@ class Metrics(unittest.TestCase):
         path = os.path.join(self.work, 'token')
         self.write(path, 'a' * 20)
         self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % path)
-        self.start_cmd('192.0.2.1:7710').says(
+        self.start_cmd_at('192.0.2.1:7710').says(
             r'(no_metrics) address=192.0.2.1:7710 error="[^"]+" fix="give an address of this host')
 
     # ---- what a scraper can do -------------------------------------------------------------------------------------
@@ -369,8 +301,8 @@ class Metrics(unittest.TestCase):
         self.assertEqual(imd.end(), 0)
 
     def test_a_hundred_scrapes_one_after_the_other(self):
-        at = self.start_cmd().metrics()
-        pid, fds = self.daemons[0].process.pid, []
+        at = self.start_cmd_at().metrics()
+        pid, fds = self.programs[0].process.pid, []
         for _ in range(100):
             scrape(at)
             fds.append(len(os.listdir('/proc/%d/fd' % pid)))
@@ -378,7 +310,7 @@ class Metrics(unittest.TestCase):
 
     def test_a_request_without_end(self):
         """It is never silent, and never too long."""
-        cmd = self.start_cmd()
+        cmd = self.start_cmd_at()
         at = cmd.metrics()
         deadline = time.monotonic() + PATIENCE
         with socket.create_connection(at, PATIENCE) as s:

@@ -6,20 +6,21 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 import time
 import unittest
 
-CMD, IMD, DODO = sys.argv[1:4]
-PATIENCE = 15  # seconds that anything may take, on a busy machine too
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
+
+# pylint: disable=wrong-import-position
+from daemons import DODO, PATIENCE, Case
 
 
 class Terminal:
@@ -110,36 +111,11 @@ class Relay(threading.Thread):
             s.close()
 
 
-class Top(unittest.TestCase):
+class Top(Case):
     def setUp(self):
-        self.work = tempfile.mkdtemp(prefix='dodo-top.')
-        self.addCleanup(shutil.rmtree, self.work)
-        config = os.path.join(self.work, 'dodo.conf')
-        with open(config, 'w', encoding='utf-8'):
-            pass
-        for name in ('DODO_MANAGER', 'DODO_KEY', 'DODO_INSECURE', 'DODO_LOG'):
-            os.environ.pop(name, None)
-        os.environ.update(DODO_CONFIG=config, XDG_STATE_HOME=self.work)
-        self.cmd, self.manager = self.start('cmd', r'cmd ready: listen=(\S+)', CMD, '--listen', '127.0.0.1:0')
-        _, self.host = self.start('imd', r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool',
-                                  '16M', '--manager', self.manager)
-
-    def start(self, name, ready, *command):
-        path = os.path.join(self.work, name + '.log')
-        with open(path, 'wb') as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + PATIENCE
-        text = ''
-        while time.monotonic() < deadline:
-            with open(path, encoding='utf-8') as f:
-                text = f.read()
-            found = re.search(ready, text)
-            if found:
-                return process, found.group(1)
-            select.select([], [], [], 0.02)
-        self.fail(text)
+        super().setUp()
+        self.cmd = self.start_cmd()
+        _, self.host = self.start_imd()
 
     def top(self, *words):
         terminal = Terminal(DODO, 'top', '--manager', self.manager, *words)
@@ -147,9 +123,7 @@ class Top(unittest.TestCase):
         return terminal
 
     def run_top(self, *words):
-        run = subprocess.run([DODO, 'top', *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
-        return run.returncode, run.stdout.decode(), run.stderr.decode()
+        return self.run_dodo('top', *words)
 
     def test_once(self):
         status, out, err = self.run_top('--manager', self.manager, '--once')
@@ -225,10 +199,10 @@ class Top(unittest.TestCase):
     def test_a_manager_that_does_not_answer_for_a_while(self):
         terminal = self.top('--timeout', '1s')
         terminal.shows(re.escape(self.host))
-        self.cmd.send_signal(signal.SIGSTOP)
+        self.cmd.process.send_signal(signal.SIGSTOP)
         terminal.shows(re.escape(self.manager) + r' does not answer within 1s')
         terminal.shows(re.escape(self.host) + ' +idle ')  # as it was seen last
-        self.cmd.send_signal(signal.SIGCONT)
+        self.cmd.process.send_signal(signal.SIGCONT)
         terminal.shows('lent 16M, used 0B; ')
         os.write(terminal.fd, b'q')
         self.assertEqual(terminal.end(), (0, True))

@@ -7,15 +7,16 @@ import json
 import os
 import re
 import select
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-CMD, IMD, DODO = sys.argv[1:4]
-PATIENCE = 150  # seconds that anything may take, on a busy machine too
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
+
+# pylint: disable=wrong-import-position
+from daemons import PATIENCE, Case
+
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../cmd/web')
 PAGES = {'/': ('text/html; charset=utf-8', 'index.html'), '/app.css': ('text/css; charset=utf-8', 'app.css'),
          '/app.js': ('text/javascript; charset=utf-8', 'app.js'), '/model.js': ('text/javascript; charset=utf-8', 'model.js'),
@@ -47,49 +48,22 @@ def basic(user, password):
     return {'Authorization': 'Basic ' + base64.b64encode(('%s:%s' % (user, password)).encode()).decode()}
 
 
-class Web(unittest.TestCase):
-    def setUp(self):
-        self.work = tempfile.mkdtemp(prefix='dodo-web.')
-        self.addCleanup(shutil.rmtree, self.work)
-        self.config = os.path.join(self.work, 'dodo.conf')
-        self.logs = 0
-
-    def start(self, ready, *command):
-        self.logs += 1
-        path = os.path.join(self.work, '%d.log' % self.logs)
-        with open(path, 'wb') as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline, text = time.monotonic() + PATIENCE, ''
-        while time.monotonic() < deadline:
-            with open(path, encoding='utf-8') as f:
-                text = f.read()
-            found = re.search(ready, text)
-            if found:
-                return found.group(1), text
-            select.select([], [], [], 0.02)
-        self.fail(text)
-
-    def start_cmd(self, metrics='127.0.0.1:0', config=''):
-        with open(self.config, 'w', encoding='utf-8') as f:
-            f.write(config)
-        self.manager, text = self.start(r'cmd ready: listen=(\S+)', CMD, '--listen', '127.0.0.1:0', '--metrics', metrics,
-                                        '--config', self.config)
-        host, port = re.search(r'metrics url=http://(\S+)/metrics', text).group(1).rsplit(':', 1)
-        return host.replace('0.0.0.0', '127.0.0.1'), int(port)
+class Web(Case):
+    def start_web(self, metrics='127.0.0.1:0', config=''):
+        """Where its pages are."""
+        self.write(self.config, config)
+        host, port = self.start_cmd('--metrics', metrics).metrics()
+        return host.replace('0.0.0.0', '127.0.0.1'), port
 
     def with_token(self, token, metrics='127.0.0.1:0'):
         path = os.path.join(self.work, 'token')
-        with open(path, 'w', encoding='utf-8') as f:
-            f.write(token)
-        os.chmod(path, 0o600)
-        return self.start_cmd(metrics, '[cmd]\nmetrics_token_file = %s\n' % path)
+        self.write(path, token)
+        return self.start_web(metrics, '[cmd]\nmetrics_token_file = %s\n' % path)
 
     # ---- pages -------------------------------------------------------------------------------------------------------
 
     def test_pages(self):
-        at = self.start_cmd()
+        at = self.start_web()
         for path, (kind, name) in PAGES.items():
             status, headers, body = ask(at, path)
             self.assertEqual((status, headers['Content-Type']), (200, kind), path)
@@ -103,7 +77,7 @@ class Web(unittest.TestCase):
             self.assertEqual((status, headers['Content-Type'], body), (200, kind, b''), path)
 
     def test_what_is_no_page(self):
-        at = self.start_cmd()
+        at = self.start_web()
         for path in ('/index.html', '/app.css/', '/status/', '//', '/web/app.js', '/../etc/passwd', '/%2e%2e/x', '/Status'):
             status, headers, _ = ask(at, path)
             self.assertEqual(status, 404, path)
@@ -114,7 +88,7 @@ class Web(unittest.TestCase):
                 self.assertEqual((status, headers['Allow']), (405, 'GET, HEAD'), path + method)
 
     def test_queries(self):
-        at = self.start_cmd()
+        at = self.start_web()
         for path in ('/status', '/events'):
             for query in ('?since=0', '?since=18446744073709551615'):
                 self.assertEqual(ask(at, path + query)[0], 200, query)
@@ -124,9 +98,8 @@ class Web(unittest.TestCase):
         self.assertEqual(ask(at, '/?a=b')[0], 200)
 
     def test_what_it_says(self):
-        at = self.start_cmd()
-        host, _ = self.start(r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool', '16M', '--manager',
-                             self.manager, '--config', self.config)
+        at = self.start_web()
+        _, host = self.start_imd()
         status = json.loads(ask(at, '/status')[2])
         self.assertEqual([(h['address'], h['state'], h['pool_bytes']) for h in status['hosts']], [(host, 'idle', 16 << 20)])
         self.assertEqual((status['cluster']['idle'], status['clients'], status['next']), (1, [], '0'))
@@ -138,13 +111,11 @@ class Web(unittest.TestCase):
 
     def test_what_hosts_have_served(self):
         """It comes with their reports."""
-        at = self.start_cmd(config='[imd]\nbeat = 50ms\n')
-        self.start(r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool', '16M', '--manager',
-                   self.manager, '--config', self.config, '--nice', '0')
-        run = subprocess.run([DODO, 'bench', '--manager', self.manager, '--config', self.config, '--area', '4M', '--dir', self.work,
-                              '--read', '--write', '--size', '8K', '--seconds', '50ms'], stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, timeout=PATIENCE, check=False)
-        self.assertEqual(run.returncode, 0, run.stdout.decode())
+        at = self.start_web(config='[imd]\nbeat = 50ms\n')
+        self.start_imd()
+        status, out, err = self.run_dodo('bench', '--manager', self.manager, '--area', '4M', '--dir', self.work, '--read',
+                                         '--write', '--size', '8K', '--seconds', '50ms')
+        self.assertEqual(status, 0, out + err)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             host = json.loads(ask(at, '/status')[2])['hosts'][0]
@@ -156,19 +127,17 @@ class Web(unittest.TestCase):
         self.assertGreater(host['read_bytes'], host['reads'])
 
     def test_only_the_manager_has_pages(self):
-        self.start_cmd()
-        _, text = self.start(r'imd ready: listen=(\S+)', IMD, '--listen', '127.0.0.1:0', '--pool', '16M', '--manager',
-                             self.manager, '--metrics', '127.0.0.1:0', '--config', self.config)
-        host, port = re.search(r'metrics url=http://(\S+)/metrics', text).group(1).rsplit(':', 1)
+        self.start_web()
+        at = self.start_imd('--metrics', '127.0.0.1:0')[0].metrics()
         for path in PAGES:
-            self.assertEqual(ask((host, int(port)), path)[0], 404, path)
-        self.assertEqual(ask((host, int(port)), '/metrics')[0], 200)
+            self.assertEqual(ask(at, path)[0], 404, path)
+        self.assertEqual(ask(at, '/metrics')[0], 200)
 
     # ---- who may -----------------------------------------------------------------------------------------------------
 
     def test_names_of_others(self):
         """A page elsewhere whose name leads here reads nothing; the token is as good as a name."""
-        at = self.start_cmd()
+        at = self.start_web()
         for host in ('127.0.0.1:%d' % at[1], 'localhost:%d' % at[1], '[::1]:1'):
             self.assertEqual(ask(at, '/status', headers={'Host': host})[0], 200, host)
         for path in PAGES:

@@ -4,12 +4,7 @@
 
 With WEB_PICTURES=DIRECTORY it leaves pictures of the page there."""
 import os
-import re
-import select
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -19,14 +14,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 # pylint: disable=wrong-import-position
 import browser
 import simulated_cluster
+from daemons import PATIENCE, Case
 
-CMD, IMD = sys.argv[1:3]
-PATIENCE = 150  # seconds that anything may take, on a busy machine too
 PICTURES = os.environ.get('WEB_PICTURES')
 LOOKS = 'Number(document.documentElement?.dataset.looks || 0)'
 
 
-class Page(unittest.TestCase):
+class Page(Case):
     @classmethod
     def setUpClass(cls):
         cls.browser = browser.Browser(browser.find(), PATIENCE)
@@ -36,10 +30,8 @@ class Page(unittest.TestCase):
         cls.browser.close()
 
     def setUp(self):
-        self.work = tempfile.mkdtemp(prefix='dodo-web.')
-        self.addCleanup(shutil.rmtree, self.work)
-        self.logs = 0
-        self.manager, self.url = self.start_cmd()
+        super().setUp()
+        self.url = self.start_web()
         self.browser.call('Network.setExtraHTTPHeaders', headers={})
 
     def tearDown(self):
@@ -47,30 +39,8 @@ class Page(unittest.TestCase):
         self.browser.until('location.href === "about:blank"')
         self.browser.complaints.clear()
 
-    def start(self, ready, *command):
-        self.logs += 1
-        path = os.path.join(self.work, '%d.log' % self.logs)
-        with open(path, 'wb') as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        deadline, text = time.monotonic() + PATIENCE, ''
-        while time.monotonic() < deadline:
-            with open(path, encoding='utf-8') as f:
-                text = f.read()
-            found = re.search(ready, text)
-            if found:
-                return found.group(1), text
-            select.select([], [], [], 0.02)
-        self.fail(text)
-
-    def start_cmd(self, config=''):
-        path = os.path.join(self.work, 'dodo.conf')
-        with open(path, 'w', encoding='utf-8') as f:
-            f.write(config)
-        manager, text = self.start(r'cmd ready: listen=(\S+)', CMD, '--listen', '127.0.0.1:0', '--metrics', '127.0.0.1:0',
-                                   '--config', path)
-        return manager, re.search(r'metrics url=(\S+)/metrics', text).group(1)
+    def start_web(self):
+        return self.start_cmd('--metrics', '127.0.0.1:0').says(r'metrics url=(\S+)/metrics')
 
     def simulate(self, hosts, hostile=False):
         cluster = simulated_cluster.Cluster(hosts, hostile)
@@ -283,8 +253,7 @@ class Page(unittest.TestCase):
     # ---- as it is ----------------------------------------------------------------------------------------------------
 
     def test_a_real_cluster(self):
-        host, _ = self.start(r'imd ready: listen=(\S+)[^$]*joined', IMD, '--listen', '127.0.0.1:0', '--pool', '16M', '--manager',
-                             self.manager, '--config', '/dev/null')
+        _, host = self.start_imd()
         b = self.show(self.url + '/', looks=2)
         self.assertEqual(b.js('document.querySelector("#host-0").innerText.split("\\n")[0]'), host)
         self.assertIn('16.0 MiB', self.rows()[0])
@@ -293,10 +262,9 @@ class Page(unittest.TestCase):
 
     def test_a_token(self):
         token = os.path.join(self.work, 'token')
-        with open(token, 'w', encoding='utf-8') as f:
-            f.write('a' * 20)
-        os.chmod(token, 0o600)
-        _, url = self.start_cmd('[cmd]\nmetrics_token_file = %s\n' % token)
+        self.write(token, 'a' * 20)
+        self.write(self.config, '[cmd]\nmetrics_token_file = %s\n' % token)
+        url = self.start_web()
         self.browser.password('anybody', 'a' * 20)
         self.show(url + '/')
         self.assertIn('Manager up', self.text('#state'))
