@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -54,17 +56,23 @@ static void make(const char *name, uint64_t bytes)
     (void)close(fd);
 }
 
+static uint32_t ns_since(uint64_t start_ns)
+{
+    uint64_t ns = os_now_ns() - start_ns;
+    return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
 /* The time that it takes, [ns], but for the check. */
 static uint32_t read_checked(int fd, char *buf, uint64_t place)
 {
     uint64_t offset = place * REQUEST, start = os_now_ns();
     ssize_t n = pread(fd, buf, REQUEST, (off_t)offset);
-    uint64_t ns = os_now_ns() - start;
+    uint32_t ns = ns_since(start);
     if (n != REQUEST)
         die("pread");
     if (bench_data_wrong(offset, buf, REQUEST) > 0)
         wrong++;
-    return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+    return ns;
 }
 
 static void print_times(const char *name, uint32_t *ns, size_t count)
@@ -111,6 +119,21 @@ static void *read_all_the_time(void *ctx)
     return NULL;
 }
 
+static void readers_start(pthread_t *threads, unsigned count)
+{
+    over = false;
+    for (unsigned i = 0; i < count; i++)
+        if (os_thread_start(&threads[i], read_all_the_time, (void *)(uintptr_t)(i + 1)) < 0)
+            die("a thread");
+}
+
+static void readers_end(const pthread_t *threads, unsigned count)
+{
+    over = true;
+    for (unsigned i = 0; i < count; i++)
+        (void)pthread_join(threads[i], NULL);
+}
+
 /* Opens files that the mount holds for writing, behind it. */
 static void time_writers(const char *name, unsigned readers)
 {
@@ -124,21 +147,53 @@ static void time_writers(const char *name, unsigned readers)
         (void)read_checked(fd, buf, 0);
         (void)close(fd);
     }
-    over = false;
-    for (unsigned i = 0; i < readers; i++)
-        if (os_thread_start(&threads[i], read_all_the_time, (void *)(uintptr_t)(i + 1)) < 0)
-            die("a thread");
+    readers_start(threads, readers);
     for (unsigned i = 0; i < FILES; i++) {
         file_name(file, sizeof file, readers, i);
         uint64_t start = os_now_ns();
         int fd = open_in(directory, file, O_WRONLY);
-        uint64_t waited = os_now_ns() - start;
-        ns[i] = waited < UINT32_MAX ? (uint32_t)waited : UINT32_MAX;
+        ns[i] = ns_since(start);
         (void)close(fd);
     }
-    over = true;
-    for (unsigned i = 0; i < readers; i++)
-        (void)pthread_join(threads[i], NULL);
+    readers_end(threads, readers);
+    print_times(name, ns, FILES);
+}
+
+/* ---- what a wake-up costs -------------------------------------------------------------------- */
+
+/* It runs before all others, as the mount's thread of the leases does, where that is allowed. */
+static void *echo(void *ctx)
+{
+    const struct sched_param first = {.sched_priority = 1};
+    int fd = *(int *)ctx;
+    char c;
+    (void)pthread_setschedparam(pthread_self(), SCHED_RR, &first);
+    while (read(fd, &c, 1) == 1 && write(fd, &c, 1) == 1)
+        ;
+    return NULL;
+}
+
+/* A thread wakes another one, which wakes it: less than that no writer can wait. */
+static void time_wakeups(const char *name, unsigned readers)
+{
+    static uint32_t ns[FILES];
+    pthread_t threads[READERS], other;
+    int pair[2];
+    char c = 0;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0 ||
+        os_thread_start(&other, echo, &pair[1]) < 0)
+        die("a thread");
+    readers_start(threads, readers);
+    for (unsigned i = 0; i < FILES; i++) {
+        uint64_t start = os_now_ns();
+        if (write(pair[0], &c, 1) != 1 || read(pair[0], &c, 1) != 1)
+            die("an echo");
+        ns[i] = ns_since(start);
+    }
+    readers_end(threads, readers);
+    (void)close(pair[0]);
+    (void)pthread_join(other, NULL);
+    (void)close(pair[1]);
     print_times(name, ns, FILES);
 }
 
@@ -161,6 +216,10 @@ int main(int argc, char **argv)
     time_writers("writer_idle", 0);
     printf(", ");
     time_writers("writer_16_readers", READERS);
+    printf(", ");
+    time_wakeups("wakeup_idle", 0);
+    printf(", ");
+    time_wakeups("wakeup_16_readers", READERS);
     printf(", \"wrong\": %lu}\n", (unsigned long)wrong);
     return wrong > 0;
 }

@@ -143,7 +143,7 @@ mount_down
 python3 -c 'import json, sys
 cost = json.load(sys.stdin)
 assert cost.pop("wrong") == 0
-assert len(cost) == 5 and all(0 < c["median_us"] <= c["p99_us"] <= c["max_us"] for c in cost.values()), cost' \
+assert len(cost) == 7 and all(0 < c["median_us"] <= c["p99_us"] <= c["max_us"] for c in cost.values()), cost' \
   <"$work/cost.json" || fail "what the benchmark printed"
 
 # ---- a program that knows nothing --------------------------------------------------------------
