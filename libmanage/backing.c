@@ -148,6 +148,12 @@ int backing_fd(const Backing *b)
     return b->fd;
 }
 
+void backing_id(const Backing *b, dev_t *ret_device, ino_t *ret_inode)
+{
+    *ret_device = b->device;
+    *ret_inode = b->inode;
+}
+
 uint64_t backing_offset(const Backing *b)
 {
     return b->offset;

@@ -19,6 +19,7 @@ typedef struct Backing Backing;
 int backing_open(int fd, uint64_t offset, uint64_t len, bool read_only, Backing **ret);
 void backing_close(Backing *b);
 int backing_fd(const Backing *b);
+void backing_id(const Backing *b, dev_t *ret_device, ino_t *ret_inode);
 uint64_t backing_offset(const Backing *b);
 
 /* All at @offset of the region. Whole, or to the file's end: bytes, or -errno. */

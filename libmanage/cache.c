@@ -47,9 +47,9 @@ Cache *cache_new(const CacheConfig *config, const CacheHooks *hooks)
     list_init(&c->regions);
     list_init(&c->ahead);
     list_init(&c->claimed);
+    list_init(&c->ways);
     c->dir.limit_bytes = config->limit_bytes;
     extents_init(&c->extents, config->extent_bytes, config->spend_percent);
-    worth_init(&c->worth, config->lets_go ? config->limit_bytes : 0);
     c->background_idle = true;
     c->policy = policy_builtin(POLICY_DEFAULT);
     c->policy_self = c->policy->create(config->limit_bytes);
@@ -82,6 +82,7 @@ Cache *cache_free(Cache *c)
     if (c->policy->destroy)
         c->policy->destroy(c->policy_self);
     lanes_free(c);
+    ways_free(c);
     buffers_deinit(&c->buffers);
     free(c->open);
     free(c->table);
@@ -158,9 +159,14 @@ static int open_locked(Cache *c, uint64_t len, uint64_t size, void *file, unsign
     int rd = table_slot(c);
     if (rd < 0)
         return rd;
-    Region *r = region_new(c, len);
-    if (!r)
+    Ways *ways = ways_get(c, file);
+    Region *r = ways ? region_new(c, len) : NULL;
+    if (!r) {
+        if (ways)
+            ways_put(ways);
         return -ENOMEM;
+    }
+    r->ways = ways;
     r->rd = rd;
     r->number = ++c->regions_ever;
     r->flags = flags;
@@ -207,6 +213,7 @@ void region_free(Cache *c, Region *r)
         c->remotes_wanted--;
     if (r->remote_state == REMOTE_CLOSING)
         c->remotes_closing--;
+    ways_put(r->ways);
     free(r->leaves);
     list_remove(&r->link);
     c->table[r->rd] = NULL;
@@ -258,8 +265,7 @@ static int set_policy_locked(Cache *c, const struct manage_policy *policy)
         policy->read(self, all[i]);
     }
     free(all);
-    worth_again(&c->worth); /* that the memory was of no use said something of the other policy */
-    c->left = false;
+    ways_worth_again(c);
     return 0;
 }
 
@@ -308,9 +314,8 @@ void cache_stats(Cache *c, struct manage_stats *ret)
 void cache_copy_cost(Cache *c, uint64_t bytes, uint64_t ns)
 {
     cache_enter(c);
-    cost_least(&c->cost[COST_COPY], bytes, ns);
-    for (unsigned k = 0; k < COST_CLASSES; k++)
-        c->cheap_ns[k] = 0; /* until the file is measured again */
+    cost_least(&c->copy, bytes, ns);
+    ways_unknown(c);
     cache_unlock(c);
 }
 
@@ -339,18 +344,19 @@ int cache_state(Cache *c, int rd, uint64_t offset)
 unsigned cache_turns(Cache *c)
 {
     cache_enter(c);
-    unsigned turns = c->worth.turns;
+    unsigned turns = ways_turns(c);
     cache_unlock(c);
     return turns;
 }
 
 typedef struct Sums {
-    uint64_t used, dirty, ahead, known, known_bytes;
+    uint64_t pieces, used, dirty, ahead, known, known_bytes;
     unsigned stuck, wanted, closing;
 } Sums;
 
 static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_t index, Sums *s)
 {
+    s->pieces++;
     s->used += p->len;
     s->dirty += p->dirty ? p->len : 0;
     s->ahead += p->ahead ? p->len : 0;
@@ -368,6 +374,20 @@ static bool piece_check(const Cache *c, const Region *r, const Piece *p, uint64_
            ((p->entry.flags & MANAGE_ENTRY_DIRTY) != 0) == (p->dirty != 0) &&
            !(p->writer && (p->pins || p->job)) && p->leaf->data[index % LEAF_PIECES] == p->data &&
            !(p->leaf->readable[index % LEAF_PIECES] & ~(p->known && !p->writer ? p->valid : 0));
+}
+
+/* All pieces are in the lists of their files. */
+static bool ways_check(const Cache *c, uint64_t pieces)
+{
+    unsigned left = 0, regions = 0;
+    LIST_FOREACH(n, &c->ways) {
+        const Ways *w = CONTAINER_OF(n, Ways, link);
+        left += w->left;
+        regions += w->regions;
+        LIST_FOREACH(at, &w->pieces)
+            pieces -= CONTAINER_OF(at, Piece, file_link)->region->ways == w;
+    }
+    return pieces == 0 && left == c->files_left && regions == c->region_count;
 }
 
 bool cache_check(Cache *c)
@@ -393,7 +413,7 @@ bool cache_check(Cache *c)
     good = good && s.used == c->used_bytes && s.used + buffers_kept(c) <= c->cfg.limit_bytes &&
            s.dirty == c->dirty_bytes && s.ahead == c->ahead_bytes && s.known == c->dir.entries &&
            s.known_bytes == c->dir.bytes && s.stuck == c->stuck && s.wanted == c->remotes_wanted &&
-           s.closing == c->remotes_closing;
+           s.closing == c->remotes_closing && ways_check(c, s.pieces);
     cache_unlock(c);
     return good;
 }

@@ -241,6 +241,7 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns)
 
 static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
 {
+    const Region *r = call->region;
     uint64_t bytes = call->at - call->start;
     call_leave(c, call);
     if (error) {
@@ -256,7 +257,7 @@ static void read_over(Cache *c, CacheCall *call, int error, uint64_t now_ns)
     c->stats.bypasses += call->past_cache;
     c->stats.local_bytes += bytes - call->far_bytes;
     if (!call->from_kernel) /* its memory is the kernel's in any case */
-        worth_note(c, bytes, call->in_order, now_ns - call->began_ns,
+        worth_note(c, r, bytes, call->in_order, now_ns - call->began_ns,
                    call->from_disk     ? WORTH_FILE
                    : call->from_remote ? WORTH_REMOTE
                                        : WORTH_LOCAL,

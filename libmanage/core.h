@@ -12,8 +12,8 @@
  * releases it while it copies bytes between the caller's buffer and a piece, which is pinned
  * meanwhile. So calls run in parallel except for the bookkeeping, on different regions and on one,
  * and jobs are carried out with no lock held. With the lock held, only unlock, wake,
- * wake_background, file_held and the policy's procedures are called. Reads that find everything in
- * local memory take no lock at all (cache_hit_begin(); hit.c says why that is right).
+ * wake_background, file_held, file_id and the policy's procedures are called. Reads that find
+ * everything in local memory take no lock at all (cache_hit_begin(); hit.c says why that is right).
  *
  * Where remote memory is read, it holds the same as the file: while a region's remote memory is
  * open, each write of its file goes to both (CACHE_WRITE with `both`). */
@@ -41,6 +41,11 @@ enum {
 
 /* ---- the cache ------------------------------------------------------------------------------ */
 
+/* A file: the same for all its openings. */
+typedef struct CacheFileId {
+    uint64_t device, inode;
+} CacheFileId;
+
 typedef struct CacheHooks {
     void (*lock)(void *ctx); /* both NULL where there is one thread */
     void (*unlock)(void *ctx);
@@ -52,6 +57,8 @@ typedef struct CacheHooks {
     /* Has the kernel all of that in memory, so that the file is read for hardly more than a copy?
      * It asks no drive and does not wait. With the lock held. NULL: nobody knows. */
     bool (*file_held)(void *ctx, const void *file, uint64_t offset, uint64_t len);
+    /* Which file is it? With the lock held. NULL: all count as one, whose reads cost the same. */
+    CacheFileId (*file_id)(void *ctx, const void *file);
     /* The region is gone: close its file. Not with the lock held. */
     void (*file_release)(void *ctx, void *file);
     void *ctx;

@@ -14,6 +14,7 @@
 #include "libmanage/extent.h"
 #include "libmanage/guards.h"
 #include "libmanage/policies/policies.h"
+#include "libmanage/ways.h"
 #include "libmanage/worth.h"
 
 enum { LEAF_PIECES = 256, STREAMS = 16, LANES = 64, LANE_RECORDS = 256, LANE_ALIGN = 128 };
@@ -63,6 +64,7 @@ typedef struct Piece {
     ListNode sync_link;        /* region->unsynced */
     ListNode ahead_link;       /* cache->ahead: fetched, not asked for yet; by age */
     ListNode claimed_link;     /* cache->claimed */
+    ListNode file_link;        /* region->ways->pieces */
     struct Region *region;
     Leaf *leaf;
     uint64_t index;
@@ -94,6 +96,7 @@ typedef struct Region {
     _Atomic bool remote_is_open;
     _Atomic uint64_t size; /* bytes that its part of the file has, with what is dirty; it grows */
     void *file;
+    Ways *ways;
     uint64_t number;
     int rd;
 
@@ -112,8 +115,6 @@ typedef struct Region {
     bool remote_used; /* since it is open */
     int remote;
     uint64_t remote_not_before_ns;
-    unsigned held_reads,
-        held_slow;               /* of what the kernel said it has; of them, that were not fast */
     uint64_t write_failures;     /* write-backs that failed, ever */
     int failure;                 /* errno of the last one */
     int write_error;             /* of a write-back that no csync or cclose has reported yet */
@@ -138,27 +139,16 @@ typedef struct Stream {
     uint64_t used;     /* when, in reads of all */
 } Stream;
 
-/* Of the latest reads of the file. */
-typedef struct FileMean {
-    uint64_t sum_ns;
-    unsigned count, quick; /* quick: of them, hardly above copying */
-} FileMean;
-
-enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COST_COPY, COSTS };
-
 struct Cache {
     /* What a hit looks at, side by side: between two reads a program's data takes the caches. */
     unsigned piece_shift; /* the logarithm of a piece's size */
     unsigned open_len;
     Region *_Atomic *open; /* by descriptor: those that hits may read */
     _Atomic bool wanted;   /* somebody waits for a hit to end */
-    _Atomic bool left;     /* worth.left: reads go past it, and it gives up what it holds */
     /* The policy hears of one hit on a piece in each generation; 0: of every hit. A new generation
      * begins when a part of the pieces has left. The number comes round: a hit on what was not hit
      * for so long may go unheard. */
     _Atomic uint8_t generation;
-    /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. */
-    _Atomic uint64_t cheap_ns[COST_CLASSES];
     Lane *lanes[LANES];
 
     CacheConfig cfg;
@@ -201,10 +191,10 @@ struct Cache {
 
     bool background_idle;
     CacheCall *waiters;
-    Cost cost[COSTS];
+    Cost copy; /* between the program's memory and local memory */
+    ListNode ways;
+    unsigned ways_count, files_left; /* that are read past the cache, as it is not worth it */
     Extents extents;
-    FileMean file_mean[COST_CLASSES];
-    Worth worth;
     struct manage_stats stats;
 
     unsigned lane_count, lanes_given;
@@ -325,12 +315,12 @@ void job_begin_buffer(CacheJob *job, Region *r, uint8_t kind, uint64_t from, uin
 enum { JOB_REMOTE_LOST = 1 };
 int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns);
 
-bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns);
+bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
 /* So much cheaper that it is worth making a copy? @in_order: of what is read one after the other.
  */
-bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns);
+bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns);
 /* Has nobody measured yet, or of late, what reading from it costs? */
-bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns);
+bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns);
 /* Nobody may read it any more; it is closed when its last job is over. */
 void remote_lost(Cache *c, Region *r, uint64_t now_ns);
 /* The background shall open its remote memory, if it may then. */
@@ -362,8 +352,8 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
 
 /* A read of the program's is over. Whether the cache is worth its memory is decided by such
  * reads. */
-void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum WorthFrom from,
-                uint64_t now_ns);
+void worth_note(Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t ns,
+                enum WorthFrom from, uint64_t now_ns);
 
 /* ---- fetch.c -------------------------------------------------------------------------------- */
 
@@ -379,12 +369,18 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
 uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns);
 /* A read of what the kernel said it has took @ns. Was it as fast as from memory? */
 bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns);
+/* The file was read there, in @ns. Does the kernel keep that, or had it kept it? */
+void file_kept_note(const Cache *c, Region *r, uint64_t offset, uint64_t len, uint64_t ns);
+/* Would the kernel's cache serve what is read again? Some files it does not keep, and of some it
+ * asks a server each time. Nothing known counts as yes. */
+bool kernel_caches(const Cache *c, const Region *r);
 /* A read of the file was measured. @held: the kernel had it, which says nothing of the drive. */
-void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, bool held, uint64_t now_ns);
+void file_cost_add(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, bool held,
+                   uint64_t now_ns);
 /* A file as cheap as this one: copying what it gives into the cache costs more than it saves. */
-bool file_is_cheap(const Cache *c, uint64_t bytes);
+bool file_is_cheap(const Cache *c, const Region *r, uint64_t bytes);
 /* So many were measured that it is known whether it is. */
-bool file_is_known(const Cache *c, uint64_t bytes);
+bool file_is_known(const Cache *c, const Region *r, uint64_t bytes);
 /* A read that must leave the cache; sets call->job or makes it wait. */
 void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns);
 /* The block at @offset of @p, which a write covers in part: the rest is the file's. */

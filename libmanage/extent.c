@@ -46,9 +46,9 @@ void extents_took(Extents *e, uint64_t expected_ns, uint64_t ns, uint64_t alone_
 
 /* ---- of the cache ---------------------------------------------------------------------------- */
 
-uint64_t extent_may(const Cache *c, uint64_t bytes)
+uint64_t extent_may(const Cache *c, const Region *r, uint64_t bytes)
 {
-    uint64_t alone = cost_of(&c->cost[COST_FILE], bytes);
+    uint64_t alone = cost_of(&r->ways->cost[COST_FILE], bytes);
     return alone > COST_NOTHING_NS ? extents_may(&c->extents, alone) : 0;
 }
 
@@ -105,7 +105,7 @@ static uint64_t brought_take(const Cache *c, const Region *r, uint64_t from, uin
 void extent_note(Cache *c, const CacheJob *job, const CacheResult *result)
 {
     Extents *e = &c->extents;
-    uint64_t alone = cost_of(&c->cost[COST_FILE], job->len);
+    uint64_t alone = cost_of(&job->region->ways->cost[COST_FILE], job->len);
     e->ledger.reads_ns += result->ns;
     if (job->extent_to)
         extents_took(e, job->extent_ns, result->ns, alone, result->extent);

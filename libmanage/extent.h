@@ -37,7 +37,7 @@ void extents_took(Extents *e, uint64_t expected_ns, uint64_t ns, uint64_t alone_
 
 /* Is the file so expensive for reads of @bytes that an extent may be read with the next one? As
  * extents_may(). */
-uint64_t extent_may(const Cache *c, uint64_t bytes);
+uint64_t extent_may(const Cache *c, const struct Region *r, uint64_t bytes);
 /* The extent of a read of [from, to), whole blocks: widens both as far as remote memory holds
  * nothing there. False: there is no more than the read. */
 bool extent_around(const Cache *c, const struct Region *r, uint64_t *from, uint64_t *to);

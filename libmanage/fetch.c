@@ -3,13 +3,14 @@
 #include "libmanage/core_private.h"
 
 enum { HELD_READS = 64 /* that count, about */, HELD_LEAST = 4 /* before they decide */ };
+enum { KEPT_LOOKS = 64, KEPT_LEAST = 8 };
 enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
 uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
                      uint64_t now_ns)
 {
-    return remote_holds_at(c, r, offset) && remote_pays(c, bytes, now_ns) ? CACHE_READ_REMOTE
-                                                                          : CACHE_READ_FILE;
+    return remote_holds_at(c, r, offset) && remote_pays(c, r, bytes, now_ns) ? CACHE_READ_REMOTE
+                                                                             : CACHE_READ_FILE;
 }
 
 uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t limit,
@@ -45,41 +46,43 @@ static void fetch_past(Cache *c, CacheCall *call, uint8_t source, uint64_t now_n
 /* What a read of this size's class costs on average, over far more reads than the kernel's reading
  * ahead covers at once. Of reads that follow each other, one in many waits for the disk, and all
  * others find what it brought. */
-static uint64_t file_mean(const Cache *c, unsigned class)
+static uint64_t file_mean(const Ways *w, unsigned class)
 {
-    const FileMean *m = &c->file_mean[class];
-    return m->count ? m->sum_ns / m->count : cost_of(&c->cost[COST_FILE], cost_class_bytes(class));
+    const FileMean *m = &w->file_mean[class];
+    return m->count ? m->sum_ns / m->count : cost_of(&w->cost[COST_FILE], cost_class_bytes(class));
 }
 
 /* Do most reads of this length find what the kernel has read ahead, or kept? */
-static bool file_is_ahead(const Cache *c, uint64_t bytes)
+static bool file_is_ahead(const Ways *w, uint64_t bytes)
 {
-    const FileMean *m = &c->file_mean[cost_class(bytes)];
+    const FileMean *m = &w->file_mean[cost_class(bytes)];
     return m->quick * 2 > m->count * QUICK;
 }
 
 /* The file is cheap if a read of it costs less on average. Where the kernel reads ahead, most reads
  * cost hardly more than a copy, and the others wait for a drive in any case. */
-static uint64_t cheap_below(const Cache *c, unsigned class)
+static uint64_t cheap_below(const Cache *c, const Ways *w, unsigned class)
 {
     uint64_t bytes = cost_class_bytes(class);
-    uint64_t below = cost_of(&c->cost[COST_COPY], bytes) * c->cfg.bypass_factor;
-    return file_is_ahead(c, bytes) ? 2 * below : below;
+    uint64_t below = cost_of(&c->copy, bytes) * c->cfg.bypass_factor;
+    return file_is_ahead(w, bytes) ? 2 * below : below;
 }
 
 uint64_t sample_ns(const Cache *c, uint64_t bytes, uint64_t ns)
 {
-    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
+    uint64_t copy = cost_of(&c->copy, bytes);
     return copy ? min_u64(ns, copy * MEAN_COPIES_MAX) : ns;
 }
 
-void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, bool held, uint64_t now_ns)
+void file_cost_add(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, bool held,
+                   uint64_t now_ns)
 {
     unsigned class = cost_class(bytes);
-    FileMean *m = &c->file_mean[class];
-    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes), sample = sample_ns(c, bytes, ns);
+    Ways *w = r->ways;
+    FileMean *m = &w->file_mean[class];
+    uint64_t copy = cost_of(&c->copy, bytes), sample = sample_ns(c, bytes, ns);
     if (!held)
-        cost_add_mixed(&c->cost[COST_FILE], bytes, ns, now_ns);
+        cost_add_mixed(&w->cost[COST_FILE], bytes, ns, now_ns);
     if (class)
         sample = sample * cost_class_bytes(class) / max_u64(bytes, 1);
     if (m->count < MEAN_READS) {
@@ -90,19 +93,19 @@ void file_cost_add(Cache *c, uint64_t bytes, uint64_t ns, bool held, uint64_t no
     }
     m->sum_ns += max_u64(sample, 1);
     m->quick += ns < copy * c->cfg.bypass_factor ? QUICK : 0;
-    c->cheap_ns[class] = file_is_cheap(c, bytes) ? cheap_below(c, class) : 0;
+    w->cheap_ns[class] = file_is_cheap(c, r, bytes) ? cheap_below(c, w, class) : 0;
 }
 
-bool file_is_cheap(const Cache *c, uint64_t bytes)
+bool file_is_cheap(const Cache *c, const Region *r, uint64_t bytes)
 {
     unsigned class = cost_class(bytes);
-    uint64_t file = file_mean(c, class);
-    return file && file < cheap_below(c, class);
+    uint64_t file = file_mean(r->ways, class);
+    return file && file < cheap_below(c, r->ways, class);
 }
 
-bool file_is_known(const Cache *c, uint64_t bytes)
+bool file_is_known(const Cache *c, const Region *r, uint64_t bytes)
 {
-    return c->file_mean[cost_class(bytes)].count >= min_u64(c->cfg.known_reads, MEAN_READS);
+    return r->ways->file_mean[cost_class(bytes)].count >= min_u64(c->cfg.known_reads, MEAN_READS);
 }
 
 /* There is no room for it here: then perhaps in remote memory, for the next time. */
@@ -111,7 +114,7 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
 {
     Region *r = call->region;
     if (source != CACHE_READ_FILE || !c->cfg.remote ||
-        !clone_pays(c, bytes, call->in_order, now_ns))
+        !clone_pays(c, r, bytes, call->in_order, now_ns))
         return source;
     /* Not beside a write that began before remote memory was open: it goes to the file alone, and
      * what would be filled could be older. */
@@ -124,26 +127,60 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
 
 /* ---- what the kernel holds ------------------------------------------------------------------- */
 
-/* Some file systems have a page in memory and still ask a server before they return it. A region
- * of which half of the latest reads were slow is not asked for any more. */
+/* Some file systems have a page in memory and still ask a server before they return it. A file of
+ * which half of the latest reads were slow is not asked for any more. */
+static bool held_is_slow(const Ways *w)
+{
+    return w->held_reads >= HELD_LEAST && 2 * w->held_slow >= w->held_reads;
+}
+
+/* Not as from memory: somebody was asked. */
+static bool is_slow(const Cache *c, uint64_t bytes, uint64_t ns)
+{
+    return ns > COST_NOTHING_NS + cost_of(&c->copy, bytes) * c->cfg.bypass_factor;
+}
+
 bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns)
 {
-    uint64_t copy = cost_of(&c->cost[COST_COPY], bytes);
-    bool slow = ns > COST_NOTHING_NS + copy * c->cfg.bypass_factor;
-    if (r->held_reads == HELD_READS) {
-        r->held_reads /= 2;
-        r->held_slow /= 2;
+    Ways *w = r->ways;
+    bool slow = is_slow(c, bytes, ns);
+    if (w->held_reads == HELD_READS) {
+        w->held_reads /= 2;
+        w->held_slow /= 2;
     }
-    r->held_reads++;
-    r->held_slow += slow;
+    w->held_reads++;
+    w->held_slow += slow;
     return !slow;
+}
+
+void file_kept_note(const Cache *c, Region *r, uint64_t offset, uint64_t len, uint64_t ns)
+{
+    Ways *w = r->ways;
+    uint64_t end = min_u64(offset + len, r->size);
+    if (!c->hooks.file_held || offset >= end)
+        return;
+    if (w->looks == KEPT_LOOKS) {
+        w->looks /= 2;
+        w->kept /= 2;
+    }
+    w->looks++;
+    w->kept +=
+        !is_slow(c, len, ns) || c->hooks.file_held(c->hooks.ctx, r->file, offset, end - offset);
+}
+
+bool kernel_caches(const Cache *c, const Region *r)
+{
+    const Ways *w = r->ways;
+    bool keeps = w->looks < KEPT_LEAST || 2 * w->kept >= w->looks;
+    return keeps && !held_is_slow(w);
 }
 
 /* Asking pays where the other places are far slower: remote memory, or an expensive file. */
 static bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source)
 {
-    return c->hooks.file_held && (r->held_reads < HELD_LEAST || 2 * r->held_slow < r->held_reads) &&
-           (source == CACHE_READ_REMOTE || cost_of(&c->cost[COST_FILE], bytes) > COST_NOTHING_NS);
+    return c->hooks.file_held && !held_is_slow(r->ways) &&
+           (source == CACHE_READ_REMOTE ||
+            cost_of(&r->ways->cost[COST_FILE], bytes) > COST_NOTHING_NS);
 }
 
 /* What the kernel has in memory is read from there: neither a host nor a drive is as fast, and a
@@ -170,9 +207,9 @@ static uint8_t extent_source(Cache *c, CacheCall *call, uint64_t offset, uint64_
 {
     Region *r = call->region;
     uint64_t bytes = limit - offset;
-    call->extent_ns = extent_may(c, bytes);
+    call->extent_ns = extent_may(c, r, bytes);
     if (!c->cfg.remote || call->in_order || !call->extent_ns ||
-        !clone_pays(c, bytes, false, now_ns))
+        !clone_pays(c, r, bytes, false, now_ns))
         return CACHE_READ_FILE;
     if (remote_may_open(c, r, now_ns))
         remote_want(c, r);
@@ -242,7 +279,7 @@ static void fetch_beside(Cache *c, CacheCall *call, const Piece *p, uint64_t now
         return;
     }
     uint64_t bytes = max_u64(job->len, job->extent_to - job->extent_from);
-    uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
+    uint64_t file = cost_of(&call->region->ways->cost[COST_FILE], bytes);
     uint64_t until = file ? time_add(job->start_ns, file) : TIME_NEVER;
     if (job->kind <= CACHE_READ_FILL && now_ns < until)
         call_block(c, call, until);
@@ -260,13 +297,13 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         fetch_beside(c, call, p, now_ns);
         return;
     }
-    bool left = !p && c->left;
+    bool left = !p && r->ways->left;
     uint8_t source = left ? CACHE_READ_FILE : fetch_source(c, r, offset, limit - offset, now_ns);
     bool asked = !left && kernel_is_asked(c, r, limit - offset, source);
     if (asked && fetch_held(c, call, offset, limit, now_ns))
         return;
     if (left || direct_overlaps(c, r, index, NULL) ||
-        (source == CACHE_READ_FILE && !asked && file_is_cheap(c, limit - offset))) {
+        (source == CACHE_READ_FILE && !asked && file_is_cheap(c, r, limit - offset))) {
         fetch_past(c, call, source, now_ns);
         return;
     }

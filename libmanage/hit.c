@@ -41,8 +41,8 @@
  *
  * Files that cost hardly more than copying are read past the cache in the same way: where nothing
  * of the range is cached when the hit looks, the file has the newest bytes, and no older ones
- * later. While the cache lets go of what it holds (worth.h), all files are read so, and each read
- * is measured. A read that fails or comes short becomes a call under the lock before its claim is
+ * later. Where the cache lets go of a file (worth.h), that is read so, and each read is
+ * measured. A read that fails or comes short becomes a call under the lock before its claim is
  * withdrawn there: a close finds one or the other, and the descriptor means this region until the
  * read has ended. */
 #include <stdlib.h>
@@ -232,21 +232,22 @@ static void run_take(Cache *c, Lane *l)
 
 static void record_take(Cache *c, Lane *l, const HitRecord *h)
 {
+    Region *r = region_find(c, h->rd);
+    bool gone = !r || r->number != h->region || r->closing; /* closed meanwhile */
+    c->stats.local_hits += !h->file;
+    c->stats.local_bytes += h->file ? 0 : h->len;
+    if (gone)
+        return;
     if (h->file) { /* as cheap as it is nothing of it is read ahead */
-        uint64_t copy_ns = cost_of(&c->cost[COST_COPY], h->len);
+        uint64_t copy_ns = cost_of(&c->copy, h->len);
         bool held = c->hooks.file_held && h->file_ns < copy_ns * c->cfg.bypass_factor;
-        file_cost_add(c, h->len, h->file_ns, held, h->at_ns);
-        worth_note(c, h->len, false, h->file_ns, WORTH_FILE, h->at_ns);
+        file_cost_add(c, r, h->len, h->file_ns, held, h->at_ns);
+        worth_note(c, r, h->len, false, h->file_ns, WORTH_FILE, h->at_ns);
         return;
     }
-    c->stats.local_hits++;
-    c->stats.local_bytes += h->len;
-    Region *r = region_find(c, h->rd);
-    if (!r || r->number != h->region || r->closing) /* closed meanwhile */
-        return;
     run_follow(c, l, r, h->run_from, h->offset + h->len, h->len);
     take_local(c, r, h);
-    worth_note(c, h->len, false, cost_of(&c->cost[COST_COPY], h->len), WORTH_LOCAL, h->at_ns);
+    worth_note(c, r, h->len, false, cost_of(&c->copy, h->len), WORTH_LOCAL, h->at_ns);
 }
 
 static void file_reads_take(Cache *c, Lane *l)
@@ -269,7 +270,10 @@ static void hits_take(Cache *c, Lane *l)
         return;
     c->stats.local_hits += hits;
     c->stats.local_bytes += bytes;
-    worth_hits(&c->worth, hits, bytes, hits * cost_of(&c->cost[COST_COPY], bytes / hits));
+    /* Of the file that was read last: over many such looks, each file has its share. */
+    Region *r = region_find(c, atomic_load_explicit(&l->run_rd, memory_order_relaxed));
+    if (r)
+        worth_hits(&r->ways->worth, hits, bytes, hits * cost_of(&c->copy, bytes / hits));
     l->hits_taken += hits;
     l->hit_bytes_taken += bytes;
     run_take(c, l);
@@ -329,7 +333,7 @@ static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint6
     for (uint64_t i = first; i < first + count; i++) {
         Leaf *leaf = r->leaves[i / LEAF_PIECES];
         uint64_t k = i % LEAF_PIECES;
-        bool blind = !GUARD(PAST) && c->left;
+        bool blind = !GUARD(PAST) && r->ways->left;
         if (blind || !leaf || !(leaf->present[k / 64] >> k % 64 & 1))
             missing++;
         else if (missing || piece_mask(c, i, h->offset, h->offset + h->len) & ~leaf->readable[k])
@@ -339,7 +343,7 @@ static enum CacheHitKind look(const Cache *c, CacheHit *h, uint64_t first, uint6
     }
     if (!missing)
         return CACHE_HIT_LOCAL;
-    bool past = c->cheap_ns[cost_class(h->len)] || c->left;
+    bool past = r->ways->cheap_ns[cost_class(h->len)] || r->ways->left;
     return missing == count && past ? CACHE_HIT_FILE : CACHE_HIT_NONE;
 }
 
@@ -347,7 +351,7 @@ static void file_begin(CacheHit *h, const Cache *c)
 {
     uint64_t reads = atomic_load_explicit(&h->lane->file_reads, memory_order_relaxed);
     h->file = h->region->file;
-    h->cheap_ns = c->cheap_ns[cost_class(h->len)];
+    h->cheap_ns = h->region->ways->cheap_ns[cost_class(h->len)];
     h->ask = c->hooks.file_held && h->region->remote_is_open;
     h->measure = !h->cheap_ns || (uint32_t)reads * MEASURE_MIX < MEASURE_BELOW;
 }

@@ -107,7 +107,7 @@ static void remote_cost_add(Cache *c, Region *r, enum CostOf which, uint64_t byt
     bool first = !r->remote_used;
     r->remote_used = true;
     if (!first)
-        cost_add_beside(&c->cost[which], &c->cost[COST_FILE], bytes, ns, now_ns,
+        cost_add_beside(&r->ways->cost[which], &r->ways->cost[COST_FILE], bytes, ns, now_ns,
                         c->cfg.cost_fresh_ns);
 }
 
@@ -126,40 +126,41 @@ static uint64_t remote_since(const Cache *c, const Cost *remote, uint64_t bytes,
 /* Is remote memory the cheaper place to read from, by @saving_ns? An unknown cost is tried, and one
  * that was not measured for long is measured again, the file's first. As long as nothing was read
  * from remote memory, the cost of clones stands in, as far as it can. */
-static bool remote_below(const Cache *c, uint64_t bytes, uint64_t saving_ns, uint64_t now_ns)
+static bool remote_below(const Cache *c, const Region *r, uint64_t bytes, uint64_t saving_ns,
+                         uint64_t now_ns)
 {
-    uint64_t file = cost_of(&c->cost[COST_FILE], bytes);
-    bool was_read = cost_of(&c->cost[COST_REMOTE], bytes) > 0;
-    const Cost *remote = &c->cost[was_read ? COST_REMOTE : COST_CLONE];
+    uint64_t file = cost_of(&r->ways->cost[COST_FILE], bytes);
+    bool was_read = cost_of(&r->ways->cost[COST_REMOTE], bytes) > 0;
+    const Cost *remote = &r->ways->cost[was_read ? COST_REMOTE : COST_CLONE];
     if (!file || !cost_of(remote, bytes))
         return true;
-    if (!cost_known_since(&c->cost[COST_FILE], bytes, fresh_since(c, now_ns)))
+    if (!cost_known_since(&r->ways->cost[COST_FILE], bytes, fresh_since(c, now_ns)))
         return false;
     return cost_of(remote, bytes) + saving_ns < file ||
            !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
 }
 
-bool remote_pays(const Cache *c, uint64_t bytes, uint64_t now_ns)
+bool remote_pays(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
-    return remote_below(c, bytes, 0, now_ns);
+    return remote_below(c, r, bytes, 0, now_ns);
 }
 
 /* A copy takes time of processors and links, and may never be read: one that saves little is not
  * made. Where a file is read in order, its kernel and its drive work ahead. They do no less work if
  * a part of the file is read from elsewhere, and the drive has to seek. So there remote memory must
  * be far cheaper. */
-bool clone_pays(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
+bool clone_pays(const Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t now_ns)
 {
-    uint64_t remote = cost_of(&c->cost[COST_REMOTE], bytes);
+    uint64_t remote = cost_of(&r->ways->cost[COST_REMOTE], bytes);
     uint64_t saving = in_order ? (COST_IN_ORDER - 1) * remote : remote / COST_SAVES;
-    return remote_below(c, bytes, saving, now_ns);
+    return remote_below(c, r, bytes, saving, now_ns);
 }
 
 /* A clone says little about the cost of a read: it runs beside the program, and its host takes
  * pages for it. If nothing better is known, one piece is read again. */
-bool remote_unproven(const Cache *c, uint64_t bytes, uint64_t now_ns)
+bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t now_ns)
 {
-    const Cost *remote = &c->cost[COST_REMOTE];
+    const Cost *remote = &r->ways->cost[COST_REMOTE];
     return cost_of(remote, bytes) == 0 ||
            !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
 }
@@ -231,6 +232,16 @@ static void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
     }
 }
 
+static void file_read_end(const Cache *c, const CacheJob *job, const CacheResult *result,
+                          uint64_t now_ns)
+{
+    Region *r = job->region;
+    bool held = job->held && file_held_note(c, r, job->len, result->ns);
+    if (!job->held)
+        file_kept_note(c, r, job->offset, job->len, result->ns);
+    file_cost_add(c, r, job->len, result->ns, held, now_ns);
+}
+
 static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
 {
     Region *r = job->region;
@@ -249,8 +260,7 @@ static int read_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t
     } else if (job->kind == CACHE_READ_FILL)
         remote_holds(c, r, job->offset, job->offset + job->len);
     else if (job->kind == CACHE_READ_FILE)
-        file_cost_add(c, job->len, result->ns,
-                      job->held && file_held_note(c, r, job->len, result->ns), now_ns);
+        file_read_end(c, job, result, now_ns);
     else
         remote_cost_add(c, r, COST_REMOTE, job->len, result->ns, now_ns);
     for (uint64_t i = job->first; i < job->first + job->pieces; i++) {

@@ -59,8 +59,8 @@ uint64_t collapse_after(const Cache *c)
 
 void collapse_begin(Cache *c)
 {
-    c->collapsing = !c->left;
-    c->collapse_at = c->left ? c->stats.local_bytes + collapse_after(c) : UINT64_MAX;
+    c->collapsing = !c->files_left;
+    c->collapse_at = c->files_left ? c->stats.local_bytes + collapse_after(c) : UINT64_MAX;
     if (c->collapsing)
         background_wake(c);
 }
@@ -68,8 +68,8 @@ void collapse_begin(Cache *c)
 bool cache_collapse_take(Cache *c, void **ret_at, size_t *ret_bytes)
 {
     cache_enter(c);
-    bool taken =
-        c->collapsing && !c->left && buffers_part(&c->buffers, c->collapsed, ret_at, ret_bytes);
+    bool taken = c->collapsing && !c->files_left &&
+                 buffers_part(&c->buffers, c->collapsed, ret_at, ret_bytes);
     c->collapsed += taken;
     cache_unlock(c);
     return taken;
@@ -101,6 +101,7 @@ Piece *piece_new(Cache *c, Region *r, uint64_t index)
     list_init(&p->sync_link);
     list_init(&p->ahead_link);
     list_init(&p->claimed_link);
+    list_push_back(&r->ways->pieces, &p->file_link);
     leaf->pieces[index % LEAF_PIECES] = p;
     leaf->data[index % LEAF_PIECES] = p->data;
     leaf->heard[index % LEAF_PIECES] = 0;
@@ -161,6 +162,7 @@ void piece_drop(Cache *c, Piece *p)
     if (p->known)
         directory_remove(c, p);
     list_remove(&p->claimed_link);
+    list_remove(&p->file_link);
     p->leaf->pieces[p->index % LEAF_PIECES] = NULL;
     uint8_t *data = p->data;
     p->leaf->data[p->index % LEAF_PIECES] = NULL;

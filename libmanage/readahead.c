@@ -183,8 +183,9 @@ static bool ahead_fetch(Cache *c, CacheJob *job, const Stream *s, uint64_t offse
     uint8_t source = fetch_source(c, r, from, limit - from, now_ns);
     /* The kernel reads ahead in a file that is read from its start on. To do the same beside it
      * would send a drive to and fro. */
-    if (source == CACHE_READ_FILE && (is_sequential(s) || file_is_cheap(c, s->len) ||
-                                      file_is_cheap(c, limit - from) || !file_is_known(c, s->len)))
+    if (source == CACHE_READ_FILE &&
+        (is_sequential(s) || file_is_cheap(c, r, s->len) || file_is_cheap(c, r, limit - from) ||
+         !file_is_known(c, r, s->len)))
         return false;
     while (to < limit && index - first < CACHE_JOB_PIECES && to >= piece_start(c, index) &&
            fetch_source(c, r, to, limit - from, now_ns) == source &&

@@ -8,6 +8,7 @@
 enum {
     TOGETHER = 16, /* pieces that the background writes or copies with a victim */
     DROPS_ENOUGH = 64,
+    LET_GO_LOOKS = 16,
     LOOKS_ENOUGH = 6, /* each after twice as long as the one before */
 };
 
@@ -21,7 +22,7 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     if (GUARD(DIRTY_VICTIM) && p->dirty)
         return PLAN_WRITE;
-    if (!p->valid || r->closing || !clone_pays(c, bytes, p->in_order, now_ns))
+    if (!p->valid || r->closing || !clone_pays(c, r, bytes, p->in_order, now_ns))
         return PLAN_DROP;
     if (r->remote_state == REMOTE_OPEN)
         return p->valid & ~*remote_map(r, p->index) ? PLAN_CLONE : PLAN_DROP;
@@ -147,17 +148,22 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
 
 /* ---- left to the kernel's cache ------------------------------------------------------------- */
 
-/* About as much as a read has brought into the kernel's cache. What is dirty stays until it is
- * written. */
-static void let_go(Cache *c, uint64_t bytes)
+/* About as much of the file as a read has brought into the kernel's cache. What is dirty stays
+ * until it is written. */
+static void let_go(Cache *c, Ways *w, uint64_t bytes)
 {
-    uint64_t to = c->used_bytes > bytes ? c->used_bytes - bytes : 0;
-    while (c->used_bytes > to) {
-        Piece *p = policy_victim(c);
-        if (!p || p->dirty || !evict(c, p))
-            break;
+    uint64_t gone = 0, given = 0;
+    for (unsigned n = 0; n < LET_GO_LOOKS && gone < bytes && !list_empty(&w->pieces); n++) {
+        Piece *p = CONTAINER_OF(w->pieces.next, Piece, file_link);
+        uint64_t len = p->len;
+        bool stays = p->dirty || p->entry.flags & MANAGE_ENTRY_BUSY || !evict(c, p);
+        gone += stays ? 0 : len;
+        if (stays) { /* others come first */
+            list_remove(&p->file_link);
+            list_push_back(&w->pieces, &p->file_link);
+        }
     }
-    while (buffers_kept(c))
+    for (; given < bytes && buffers_kept(c); given += c->cfg.piece_bytes)
         buffers_release(&c->buffers);
 }
 
@@ -165,32 +171,37 @@ static void let_go(Cache *c, uint64_t bytes)
  * next look. One measurement of a small saving says little: it was made beside clones on the same
  * link, or a host was held up. More of them count, and twice as many are needed if remote memory
  * was of use before. */
-static bool remote_is_no_use(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
+static bool remote_is_no_use(const Cache *c, const Region *r, uint64_t bytes, bool in_order,
+                             uint64_t now_ns)
 {
-    bool known = cost_of(&c->cost[COST_REMOTE], bytes) || cost_of(&c->cost[COST_CLONE], bytes);
+    bool known =
+        cost_of(&r->ways->cost[COST_REMOTE], bytes) || cost_of(&r->ways->cost[COST_CLONE], bytes);
     bool was_of_use = c->stats.remote_bytes > c->cfg.limit_bytes / 2;
-    return !known || (in_order && !clone_pays(c, bytes, true, now_ns)) ||
-           cost_looks(&c->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
+    return !known || (in_order && !clone_pays(c, r, bytes, true, now_ns)) ||
+           cost_looks(&r->ways->cost[COST_REMOTE], bytes) >= LOOKS_ENOUGH * (was_of_use ? 2u : 1u);
 }
 
-/* If what leaves is not dirty, and goes to no other host. A program that chose another policy than
- * the default knows better than the kernel. */
-static bool may_leave(const Cache *c, uint64_t bytes, bool in_order, uint64_t now_ns)
+/* If what leaves is not dirty, goes to no other host, and the kernel would keep it. A program that
+ * chose another policy than the default knows better than the kernel. */
+static bool may_leave(const Cache *c, const Region *r, uint64_t bytes, bool in_order,
+                      uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && c->policy == policy_builtin(POLICY_DEFAULT) &&
-           remote_is_no_use(c, bytes, in_order, now_ns);
+    return c->drops >= enough && kernel_caches(c, r) &&
+           c->policy == policy_builtin(POLICY_DEFAULT) &&
+           remote_is_no_use(c, r, bytes, in_order, now_ns);
 }
 
-void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum WorthFrom from,
-                uint64_t now_ns)
+void worth_note(Cache *c, const Region *r, uint64_t bytes, bool in_order, uint64_t ns,
+                enum WorthFrom from, uint64_t now_ns)
 {
-    if (from == WORTH_FILE && file_is_cheap(c, bytes))
+    Ways *w = r->ways;
+    if (from == WORTH_FILE && file_is_cheap(c, r, bytes))
         return; /* it is read past the cache in any case */
-    if (worth_read(&c->worth, bytes, sample_ns(c, bytes, ns), from, now_ns))
-        c->left = worth_turn(&c->worth, may_leave(c, bytes, in_order, now_ns));
-    if (c->left)
-        let_go(c, bytes);
+    if (worth_read(&w->worth, bytes, sample_ns(c, bytes, ns), from, now_ns))
+        ways_set_left(c, w, worth_turn(&w->worth, may_leave(c, r, bytes, in_order, now_ns)));
+    if (w->left)
+        let_go(c, w, bytes);
 }
 
 /* ---- the background ------------------------------------------------------------------------- */
@@ -199,7 +210,7 @@ void worth_note(Cache *c, uint64_t bytes, bool in_order, uint64_t ns, enum Worth
 static uint64_t pieces_together(const Cache *c, const Piece *p, enum Plan plan, uint64_t now_ns)
 {
     uint64_t bytes = max_u64(p->len, p->read_bytes), piece = c->cfg.piece_bytes;
-    bool look = plan == PLAN_CLONE && remote_unproven(c, bytes, now_ns);
+    bool look = plan == PLAN_CLONE && remote_unproven(c, p->region, bytes, now_ns);
     return look ? min_u64((bytes + piece - 1) / piece, TOGETHER) : TOGETHER;
 }
 
@@ -208,7 +219,7 @@ static uint64_t probe_len(const Cache *c, const CacheJob *job, const Piece *p, u
 {
     uint64_t bytes = max_u64(p->len, p->read_bytes);
     bool due = job->kind == CACHE_CLONE && job->len * 2 >= bytes;
-    return due && remote_unproven(c, bytes, now_ns) ? min_u64(bytes, job->len) : 0;
+    return due && remote_unproven(c, p->region, bytes, now_ns) ? min_u64(bytes, job->len) : 0;
 }
 
 static bool reclaim_take(Cache *c, CacheJob *job, uint64_t now_ns)

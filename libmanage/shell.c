@@ -128,6 +128,14 @@ static bool hook_wake_background(void *ctx)
     return worker_wake(ctx, &works);
 }
 
+static CacheFileId hook_file_id(void *ctx, const void *file)
+{
+    dev_t device;
+    ino_t inode;
+    backing_id(file, &device, &inode);
+    return (CacheFileId){device, inode};
+}
+
 static bool hook_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len)
 {
     (void)ctx;
@@ -427,6 +435,7 @@ static int manage_start(Manage **ret, char *error)
                               .unlock = hook_unlock,
                               .wake = hook_wake,
                               .wake_background = hook_wake_background,
+                              .file_id = hook_file_id,
                               .file_held = backing_can_tell() ? hook_file_held : NULL,
                               .file_release = hook_file_release,
                               .ctx = m};

@@ -355,6 +355,14 @@ bool user_file_held(void *ctx, const void *file, uint64_t offset, uint64_t len)
     return sim_rng_chance(&u->rng, u->m->p.held_ppm);
 }
 
+/* All files are on one device. */
+static CacheFileId user_file_id(void *ctx, const void *file)
+{
+    const UserRegion *r = file;
+    (void)ctx;
+    return (CacheFileId){.inode = (uintptr_t)r->file};
+}
+
 static void cache_file_release(void *ctx, void *file)
 {
     UserRegion *r = file;
@@ -461,6 +469,7 @@ static void cache_start(User *u)
                               .unlock = cache_unlocked,
                               .wake = cache_wake,
                               .wake_background = cache_wake_background,
+                              .file_id = user_file_id,
                               .file_held = m->p.held_ppm ? user_file_held : NULL,
                               .file_release = cache_file_release,
                               .ctx = u};

@@ -153,6 +153,13 @@ static void world_wake(void *ctx, CacheCall *call)
     s->woken = true;
 }
 
+static CacheFileId world_file_id(void *ctx, const void *file)
+{
+    const World *w = ctx;
+    uint64_t n = (uint64_t)((const WorldFile *)file - w->files);
+    return (CacheFileId){.device = n % 2, .inode = n};
+}
+
 static void world_release(void *ctx, void *file)
 {
     World *w = ctx;
@@ -753,6 +760,7 @@ static void world_init(World *w, uint64_t seed)
     w->cache = cache_new(&w->cfg, &(CacheHooks){.lock = world_lock,
                                                 .unlock = world_unlock,
                                                 .wake = world_wake,
+                                                .file_id = world_file_id,
                                                 .file_release = world_release,
                                                 .ctx = w});
     WORLD_CHECK(w, w->cache);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "libmanage/ways.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libmanage/core_private.h"
+
+static CacheFileId id_of(const Cache *c, const void *file)
+{
+    return c->hooks.file_id ? c->hooks.file_id(c->hooks.ctx, file) : (CacheFileId){0, 0};
+}
+
+static Ways *find(const Cache *c, CacheFileId id)
+{
+    LIST_FOREACH(n, &c->ways) {
+        Ways *w = CONTAINER_OF(n, Ways, link);
+        if (w->id.device == id.device && w->id.inode == id.inode)
+            return w;
+    }
+    return NULL;
+}
+
+/* The latest one of the device; NULL: there is none. */
+static Ways *find_device(const Cache *c, uint64_t device)
+{
+    LIST_FOREACH(n, &c->ways) {
+        Ways *w = CONTAINER_OF(n, Ways, link);
+        if (w->id.device == device)
+            return w;
+    }
+    return NULL;
+}
+
+void ways_set_left(Cache *c, Ways *w, bool left)
+{
+    c->files_left += left;
+    c->files_left -= w->left;
+    w->left = left;
+}
+
+/* Room for one more: a new one, or that of a file that is closed the longest. NULL: neither. */
+static Ways *room(Cache *c)
+{
+    if (c->ways_count < WAYS_MAX) {
+        Ways *w = malloc(sizeof *w);
+        c->ways_count += w != NULL;
+        return w;
+    }
+    for (ListNode *n = c->ways.prev; n != &c->ways; n = n->prev) {
+        Ways *w = CONTAINER_OF(n, Ways, link);
+        if (w->regions == 0) {
+            list_remove(&w->link);
+            ways_set_left(c, w, false);
+            return w;
+        }
+    }
+    return NULL;
+}
+
+static Ways *add(Cache *c, CacheFileId id)
+{
+    Ways *w = room(c);
+    if (!w)
+        return NULL;
+    const Ways *like = find_device(c, id.device);
+    memset(w, 0, sizeof *w);
+    w->id = id;
+    if (like) {
+        memcpy(w->cost, like->cost, sizeof w->cost);
+        w->held_reads = like->held_reads;
+        w->held_slow = like->held_slow;
+        w->looks = like->looks;
+        w->kept = like->kept;
+        memcpy(w->file_mean, like->file_mean, sizeof w->file_mean);
+        for (unsigned k = 0; k < COST_CLASSES; k++)
+            w->cheap_ns[k] = like->cheap_ns[k];
+    }
+    list_init(&w->pieces);
+    worth_init(&w->worth, c->cfg.lets_go ? c->cfg.limit_bytes : 0);
+    list_push_front(&c->ways, &w->link);
+    return w;
+}
+
+Ways *ways_get(Cache *c, const void *file)
+{
+    CacheFileId id = id_of(c, file);
+    Ways *w = find(c, id);
+    if (!w)
+        w = add(c, id);
+    if (!w)
+        w = find_device(c, id.device);
+    if (!w && !list_empty(&c->ways))
+        w = CONTAINER_OF(c->ways.next, Ways, link);
+    if (!w)
+        return NULL;
+    w->regions++;
+    list_remove(&w->link);
+    list_push_front(&c->ways, &w->link);
+    return w;
+}
+
+void ways_put(Ways *w)
+{
+    w->regions--;
+}
+
+void ways_unknown(Cache *c)
+{
+    LIST_FOREACH(n, &c->ways)
+        for (unsigned k = 0; k < COST_CLASSES; k++)
+            CONTAINER_OF(n, Ways, link)->cheap_ns[k] = 0;
+}
+
+void ways_worth_again(Cache *c)
+{
+    LIST_FOREACH(n, &c->ways) {
+        Ways *w = CONTAINER_OF(n, Ways, link);
+        worth_again(&w->worth);
+        ways_set_left(c, w, false);
+    }
+}
+
+unsigned ways_turns(const Cache *c)
+{
+    unsigned turns = 0;
+    LIST_FOREACH(n, &c->ways)
+        turns += CONTAINER_OF(n, Ways, link)->worth.turns;
+    return turns;
+}
+
+void ways_free(Cache *c)
+{
+    while (!list_empty(&c->ways)) {
+        Ways *w = CONTAINER_OF(c->ways.next, Ways, link);
+        list_remove(&w->link);
+        free(w);
+    }
+}
