@@ -240,6 +240,11 @@ bool backing_held(const Backing *b, uint64_t offset, size_t len)
     return len > 0 && syscall(CACHESTAT, b->reading, &range, &st, 0) == 0 && st.cached >= pages;
 }
 
+void backing_advise(const Backing *b, uint64_t offset, uint64_t len, int advice)
+{
+    (void)posix_fadvise(b->reading, (off_t)(b->offset + offset), (off_t)len, advice);
+}
+
 bool backing_can_tell(void)
 {
     CacheStatRange range = {0, 1};

@@ -31,6 +31,8 @@ ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset);
  * since 6.5 can (cachestat(2)). */
 bool backing_held(const Backing *b, uint64_t offset, size_t len);
 bool backing_can_tell(void);
+/* posix_fadvise(2), for what reads the file: all regions of it in this process. */
+void backing_advise(const Backing *b, uint64_t offset, uint64_t len, int advice);
 /* Whole, or as much as the file takes: bytes, or -errno when it took nothing. *ret_error: the errno
  * that ended it early, or 0. */
 ssize_t backing_write(Backing *b, const struct iovec *iov, int count, uint64_t offset,

@@ -93,6 +93,12 @@ void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns)
     call_release(c, call);
 }
 
+static void advise_done(Cache *c, CacheCall *call)
+{
+    call_leave(c, call);
+    call_over(call, 0, 0);
+}
+
 void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns)
 {
     cache_enter(c);
@@ -103,6 +109,8 @@ void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint6
             read_done(c, call, error, now_ns);
         else if (call->kind == CALL_WRITE)
             write_done(c, call, error, result);
+        else if (call->kind == CALL_ADVISE)
+            advise_done(c, call);
         else
             sync_done(c, call, error, result);
     }
@@ -119,8 +127,7 @@ static void call_init(CacheCall *call, uint8_t kind)
     call->until_ns = TIME_NEVER;
 }
 
-/* The region of a call that begins, or NULL: it is over. */
-static Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd)
+Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd)
 {
     call_init(call, kind);
     Region *r = region_find(c, rd);

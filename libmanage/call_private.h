@@ -5,7 +5,7 @@
 
 #include "libmanage/core_private.h"
 
-enum CallKind { CALL_READ, CALL_WRITE, CALL_SYNC, CALL_CLOSE, CALL_RETAIN };
+enum CallKind { CALL_READ, CALL_WRITE, CALL_SYNC, CALL_CLOSE, CALL_RETAIN, CALL_ADVISE };
 
 /* Each moves its call on until it needs something or is over. */
 void read_run(Cache *c, CacheCall *call, uint64_t now_ns);
@@ -15,6 +15,8 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns);
 void read_done(Cache *c, CacheCall *call, int error, uint64_t now_ns);
 void write_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
 void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result);
+/* The region of a call that begins, or NULL: it is over. */
+Region *call_begin(Cache *c, CacheCall *call, uint8_t kind, int rd);
 /* The call has nothing to do with its region any more. */
 void call_leave(Cache *c, CacheCall *call);
 

@@ -2,6 +2,7 @@
 #include "libmanage/carry.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,22 @@ uint8_t *job_copy(const CacheJob *j)
     return copy;
 }
 
+static void advise(const CacheJob *j)
+{
+    static const int kernels[] = {
+        [DODO_CADVISE_NORMAL] = POSIX_FADV_NORMAL,
+        [DODO_CADVISE_SEQUENTIAL] = POSIX_FADV_SEQUENTIAL,
+        [DODO_CADVISE_RANDOM] = POSIX_FADV_RANDOM,
+        [DODO_CADVISE_WILLNEED] = POSIX_FADV_WILLNEED,
+        [DODO_CADVISE_NOREUSE] = POSIX_FADV_NOREUSE,
+        [DODO_CADVISE_DONTNEED] = POSIX_FADV_DONTNEED,
+    };
+    if (j->both && j->advice == DODO_CADVISE_WILLNEED)
+        (void)dodo_prefetch(j->remote, (off_t)j->offset, (size_t)j->len);
+    else
+        backing_advise(j->file, j->offset, j->len, kernels[j->advice]);
+}
+
 void job_carry_out(const CacheJob *j, CacheResult *r)
 {
     uint64_t start = os_now_ns();
@@ -148,6 +165,9 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
         break;
     case CACHE_SIZE:
         take_count(r, (ssize_t)backing_size(j->file));
+        break;
+    case CACHE_ADVISE:
+        advise(j);
         break;
     }
     r->ns = os_now_ns() - start;

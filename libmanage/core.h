@@ -130,13 +130,15 @@ enum CacheJobKind {
     CACHE_OPEN_REMOTE,  /* dodo_mopen_flags(len, file, flags) */
     CACHE_CLOSE_REMOTE, /* dodo_mclose(remote) */
     CACHE_SYNC,         /* fdatasync(file) */
-    CACHE_SIZE          /* fstat(file): how many bytes the region's part of the file has */
+    CACHE_SIZE,         /* fstat(file): how many bytes the region's part of the file has */
+    CACHE_ADVISE /* posix_fadvise(file) as `advice` says; `both`: remote memory has a part of it, so
+                    that WILLNEED is dodo_prefetch(remote). Whatever comes of it */
 };
 
 /* In the caller's storage. What stands in it before `region`, and iov, is what is to be
  * done. */
 struct CacheJob {
-    uint8_t kind;
+    uint8_t kind, advice;
     bool both;
     void *file;
     int remote; /* as OPEN_REMOTE gave it */
@@ -281,6 +283,9 @@ void cache_close_start(CacheCall *call, Cache *c, int rd, uint64_t now_ns);
  * but leaves the region open: the file serves it. All calls of this kind together wait for others'
  * jobs no longer than @patience_ns; after that nothing is kept. */
 void cache_retain_start(CacheCall *call, Cache *c, int rd, uint64_t patience_ns, uint64_t now_ns);
+/* Advice is DODO_CADVISE_*. */
+void cache_advise_start(CacheCall *call, Cache *c, int rd, off_t offset, size_t len, int advice,
+                        uint64_t now_ns);
 void cache_call_step(CacheCall *call, Cache *c, uint64_t now_ns);
 void cache_call_done(CacheCall *call, Cache *c, const CacheResult *result, uint64_t now_ns);
 

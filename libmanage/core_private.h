@@ -111,6 +111,7 @@ typedef struct Region {
     unsigned file_writes;     /* jobs that write the file alone */
     bool raced;               /* ... beside an OPEN_REMOTE */
     bool remote_wanted, held; /* held: remote memory may hold all of it, from an earlier run */
+    uint8_t advice;           /* DODO_CADVISE_*, of those that last */
     uint8_t remote_state;
     bool remote_used; /* since it is open */
     int remote;

@@ -297,12 +297,12 @@ void fetch_for_read(Cache *c, CacheCall *call, Piece *p, uint64_t now_ns)
         fetch_beside(c, call, p, now_ns);
         return;
     }
-    bool left = !p && r->ways->left;
+    bool left = !p && r->ways->left, once = !p && r->advice == DODO_CADVISE_NOREUSE;
     uint8_t source = left ? CACHE_READ_FILE : fetch_source(c, r, offset, limit - offset, now_ns);
     bool asked = !left && kernel_is_asked(c, r, limit - offset, source);
     if (asked && fetch_held(c, call, offset, limit, now_ns))
         return;
-    if (left || direct_overlaps(c, r, index, NULL) ||
+    if (left || once || direct_overlaps(c, r, index, NULL) ||
         (source == CACHE_READ_FILE && !asked && file_is_cheap(c, r, limit - offset))) {
         fetch_past(c, call, source, now_ns);
         return;

@@ -29,7 +29,8 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
 {
     memset(job, 0, offsetof(CacheJob, iov));
     job->kind = kind;
-    job->both = GUARD(BOTH) && kind == CACHE_WRITE && r->remote_state == REMOTE_OPEN;
+    job->both = ((GUARD(BOTH) && kind == CACHE_WRITE) || kind == CACHE_ADVISE) &&
+                r->remote_state == REMOTE_OPEN;
     job->file = r->file;
     job->remote = r->remote;
     job->flags = r->flags & ~(unsigned)MANAGE_WRITE_THROUGH;
@@ -396,6 +397,8 @@ int job_end(Cache *c, CacheJob *job, const CacheResult *result, uint64_t now_ns)
         if (result->count > 0)
             r->size = max_u64(r->size, min_u64((uint64_t)result->count, r->len));
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;
+        break;
+    case CACHE_ADVISE:
         break;
     case CACHE_SYNC:
         error = result->count < 0 ? -(result->error ? result->error : EIO) : 0;

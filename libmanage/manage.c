@@ -170,6 +170,15 @@ int dodo_cclose(int rd)
     return (int)finish(&e);
 }
 
+int dodo_cadvise(int rd, off_t offset, size_t len, int advice)
+{
+    Entry e;
+    if (!begin(&e, NAME_CADVISE))
+        return (int)leave(&e, -1, EINVAL);
+    cache_advise_start(&e.call.call, manage_cache(e.m), rd, offset, len, advice, os_now_ns());
+    return (int)finish(&e);
+}
+
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 int dodo_csetPolicy(int policy)

@@ -24,7 +24,7 @@ static Stream *used_before(Stream *a, Stream *b)
 }
 
 /* In a free slot, else in that of the oldest of those that came to nothing. */
-static void stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
+static Stream *stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
     Stream *latest = NULL, *oldest = NULL, *unproven = NULL, *slot = NULL;
     for (Stream *s = c->streams; s < c->streams + STREAMS; s++) {
@@ -47,6 +47,7 @@ static void stream_begin(Cache *c, Region *r, uint64_t offset, uint64_t len)
                      .len = len,
                      .stride = distance,
                      .used = c->reads};
+    return slot;
 }
 
 /* One read after the other: what may be fetched, once half of the window is new. */
@@ -62,6 +63,12 @@ static bool sequential_due(const Cache *c, const Stream *s, uint64_t *ret_from, 
 static bool is_sequential(const Stream *s)
 {
     return s->stride == (int64_t)s->len;
+}
+
+/* Are more reads of the kind to come? So it is after some, or as the program says. */
+static bool is_stream(const Stream *s)
+{
+    return s->run >= RUN_MIN || s->region->advice == DODO_CADVISE_SEQUENTIAL;
 }
 
 /* The stream that the read goes on with, which is one longer then; NULL: none. */
@@ -84,21 +91,28 @@ static Stream *stream_next(Cache *c, const Region *r, uint64_t offset, uint64_t 
     return s;
 }
 
+static bool reads_ahead(const Cache *c, const Region *r)
+{
+    return c->cfg.readahead_bytes && r->advice != DODO_CADVISE_RANDOM;
+}
+
 void stream_follow(Cache *c, const Region *r, uint64_t from, uint64_t to, uint64_t len)
 {
-    Stream *s = c->cfg.readahead_bytes ? stream_next(c, r, from, len) : NULL;
+    Stream *s = reads_ahead(c, r) ? stream_next(c, r, from, len) : NULL;
     if (s)
         s->last = to - len;
 }
 
 bool stream_note(Cache *c, Region *r, uint64_t offset, uint64_t len)
 {
-    if (!c->cfg.readahead_bytes)
+    if (!reads_ahead(c, r))
         return false;
     Stream *s = stream_next(c, r, offset, len);
     if (!s)
-        stream_begin(c, r, offset, len);
-    if (!s || s->run < RUN_MIN)
+        s = stream_begin(c, r, offset, len);
+    if (r->advice == DODO_CADVISE_SEQUENTIAL)
+        s->stride = (int64_t)len;
+    if (!is_stream(s))
         return false;
     uint64_t from, goal;
     bool in_order = is_sequential(s);
@@ -244,7 +258,7 @@ bool ahead_take(Cache *c, CacheJob *job, uint64_t now_ns)
         return false;
     for (unsigned i = 0; i < STREAMS; i++) {
         Stream *s = &c->streams[i];
-        if (s->region && !s->region->closing && s->run >= RUN_MIN &&
+        if (s->region && !s->region->closing && is_stream(s) &&
             (is_sequential(s) ? sequential_take(c, s, job, now_ns)
                               : strided_take(c, s, job, now_ns)))
             return true;

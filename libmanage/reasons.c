@@ -11,15 +11,10 @@ typedef struct Reason {
     const char *text;
 } Reason;
 
-static const char *const names[] = {"copen",
-                                    "cread",
-                                    "cwrite",
-                                    "csync",
-                                    "cclose",
-                                    "csetPolicy",
-                                    "manage_register_policy",
-                                    "manage_stats",
-                                    "manage_set"};
+static const char *const names[] = {
+    "copen",        "cread",     "cwrite",     "csync",
+    "cclose",       "cadvise",   "csetPolicy", "manage_register_policy",
+    "manage_stats", "manage_set"};
 
 static const Reason reasons[] = {
     {NAME_COPEN, EINVAL,
@@ -39,6 +34,8 @@ static const Reason reasons[] = {
     {NAME_CSYNC, EINVAL, "no open region: correct the call"},
     {NAME_CCLOSE, EINVAL,
      "no open region, or one that another thread is closing: correct the call"},
+    {NAME_CADVISE, EINVAL,
+     "no open region, an offset outside of it, or no such advice: correct the call"},
     {NAME_POLICY, EINVAL, "no such policy: correct the call"},
     {NAME_REGISTER, EINVAL, "a policy without its procedures, or its size: correct it"},
     {NAME_REGISTER, ENOSPC, "too many policies are registered: register each once"},
@@ -57,6 +54,7 @@ static const char *const files[] = {
     "the cache is kept",
     "cannot write to the disk what was written, so the region is still open; make room or repair "
     "it, and call again",
+    "failed",
     "failed",
     "failed",
     "failed",

@@ -11,6 +11,7 @@ enum ManageCallName {
     NAME_CWRITE,
     NAME_CSYNC,
     NAME_CCLOSE,
+    NAME_CADVISE,
     NAME_POLICY,
     NAME_REGISTER,
     NAME_STATS,

@@ -18,6 +18,9 @@ module dodo
   ! For dodo_csetPolicy.
   integer(c_int), parameter :: DODO_MANAGE_LRU = 0, DODO_MANAGE_MRU = 1, DODO_MANAGE_FIRST_IN = 2
   integer(c_int), parameter :: DODO_MANAGE_ADAPTIVE = 3, DODO_MANAGE_S3_FIFO = 4, DODO_MANAGE_SIEVE = 5
+  ! For dodo_cadvise.
+  integer(c_int), parameter :: DODO_CADVISE_NORMAL = 0, DODO_CADVISE_SEQUENTIAL = 1, DODO_CADVISE_RANDOM = 2
+  integer(c_int), parameter :: DODO_CADVISE_NOREUSE = 3, DODO_CADVISE_WILLNEED = 4, DODO_CADVISE_DONTNEED = 5
   ! For dodo_manage_set.
   integer(c_int), parameter :: DODO_MANAGE_CACHE_BYTES = 1, DODO_MANAGE_READAHEAD_BYTES = 2
 
@@ -231,6 +234,13 @@ module dodo
     integer(c_int) function dodo_cclose(rd) bind(C)
       import :: c_int
       integer(c_int), value :: rd
+    end function
+
+    integer(c_int) function dodo_cadvise(rd, offset, len, advice) bind(C)
+      import :: c_int, c_size_t, dodo_off
+      integer(c_int), value :: rd, advice
+      integer(dodo_off), value :: offset
+      integer(c_size_t), value :: len
     end function
 
     integer(c_int) function dodo_csetPolicy(policy) bind(C, name="dodo_csetPolicy")

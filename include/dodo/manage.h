@@ -183,6 +183,35 @@ DODO_API DODO_CHECK int dodo_csync(int rd);
  */
 DODO_API DODO_CHECK int dodo_cclose(int rd);
 
+/** Advice for dodo_cadvise(). The first four hold for the region until the next of them. */
+enum dodo_cadvise_advice {
+    DODO_CADVISE_NORMAL = 0,     /**< nothing is known of the reads to come */
+    DODO_CADVISE_SEQUENTIAL = 1, /**< one after the other: read ahead from the first one on */
+    DODO_CADVISE_RANDOM = 2,     /**< at random places: nothing is read ahead */
+    DODO_CADVISE_NOREUSE = 3,    /**< once: what is read does not enter the local cache */
+    DODO_CADVISE_WILLNEED = 4,   /**< the range will be read soon */
+    DODO_CADVISE_DONTNEED = 5    /**< it will not: what is not dirty of it leaves local memory */
+};
+
+/**
+ * dodo_cadvise() - say how a region will be read
+ * @rd:     region descriptor
+ * @offset: first byte that it is about, from the region's start, [bytes]
+ * @len:    how many bytes; 0: up to the region's end. NORMAL, SEQUENTIAL, RANDOM and NOREUSE hold
+ *          for all of the region, whatever the range
+ * @advice: one of DODO_CADVISE_*
+ *
+ * It changes how long reads take and what is cached, never what they return. The kernel gets the
+ * same advice for the file (posix_fadvise(2)), as far as it reads it for this process. WILLNEED
+ * announces the range to remote memory instead, if the region has some (dodo_prefetch(3)).
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  EINVAL  @rd is not open, @offset < 0 or beyond the region's end, no such advice: fix
+ *                  the call
+ * Threads: safe.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_cadvise(int rd, off_t offset, size_t len, int advice);
+
 /**
  * dodo_csetPolicy() - choose the replacement policy of the cache
  * @policy: DODO_MANAGE_LRU, DODO_MANAGE_MRU, DODO_MANAGE_FIRST_IN, DODO_MANAGE_ADAPTIVE,

@@ -134,7 +134,14 @@ typedef struct UserRegion {
     uint64_t refused_ns, refused_until_ns; /* remote memory */
 } UserRegion;
 
-enum UserOp { USER_READ, USER_WRITE, USER_SYNC, USER_CLOSE, USER_RETAIN /* exit()'s */ };
+enum UserOp {
+    USER_READ,
+    USER_WRITE,
+    USER_SYNC,
+    USER_CLOSE,
+    USER_RETAIN /* exit()'s */,
+    USER_ADVISE
+};
 
 typedef struct UserThread {
     User *user;

@@ -247,6 +247,7 @@ void job_answered(UserThread *t)
     case CACHE_READ_FILE:
     case CACHE_SYNC:
     case CACHE_SIZE:
+    case CACHE_ADVISE:
         break;
     }
     job_over(t);
@@ -325,6 +326,7 @@ void job_start(UserThread *t, CacheJob *job)
         simfs_sync(r->handle, &u->life, file_done, t);
         break;
     case CACHE_SIZE:
+    case CACHE_ADVISE:
         simnet_at(w->net, world_now(w) + sim_rng_below(&w->rng, 2000), &u->life, size_later, t, 0);
         break;
     case CACHE_OPEN_REMOTE:

@@ -343,9 +343,16 @@ static void sync_over(UserThread *t)
         truth_region_gone(r, r->lost);
 }
 
+/* It changes nothing that can be wrong, so it cannot fail. */
+static void advise_over(const UserThread *t)
+{
+    if (t->cache_call.result != 0)
+        violate(&t->user->m->w, "program%u: cadvise fails", t->user->index);
+}
+
 void truth_call_over(UserThread *t)
 {
-    static const char *const names[] = {"cread", "cwrite", "csync", "cclose", "exit"};
+    static const char *const names[] = {"cread", "cwrite", "csync", "cclose", "exit", "cadvise"};
     World *w = &t->user->m->w;
     const CacheCall *c = &t->cache_call;
     story(w, "program%u.%u %s -> %zd (%d)", t->user->index, t->index, names[t->op], c->result,
@@ -356,6 +363,8 @@ void truth_call_over(UserThread *t)
         read_over(t);
     else if (t->op == USER_WRITE)
         write_over(t);
+    else if (t->op == USER_ADVISE)
+        advise_over(t);
     else if (t->op != USER_RETAIN)
         sync_over(t);
 }
@@ -436,6 +445,7 @@ void truth_job_over(UserThread *t)
     case CACHE_READ_FILE:
     case CACHE_CLOSE_REMOTE:
     case CACHE_SIZE:
+    case CACHE_ADVISE:
         break;
     }
 }

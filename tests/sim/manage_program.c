@@ -251,7 +251,7 @@ static void read_any(UserThread *t)
 
 static void call_start(UserThread *t)
 {
-    static const char *const names[] = {"cread", "cwrite", "csync", "cclose", "exit"};
+    static const char *const names[] = {"cread", "cwrite", "csync", "cclose", "exit", "cadvise"};
     User *u = t->user;
     UserRegion *r = t->region;
     uint64_t now = user_now(u);
@@ -271,6 +271,9 @@ static void call_start(UserThread *t)
         cache_write_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->buf, t->len, now);
     else if (t->op == USER_SYNC)
         cache_sync_start(&t->cache_call, u->cache, r->rd, now);
+    else if (t->op == USER_ADVISE)
+        cache_advise_start(&t->cache_call, u->cache, r->rd, (off_t)t->offset, t->len,
+                           (int)sim_rng_below(&u->rng, DODO_CADVISE_DONTNEED + 1), now);
     else if (t->op == USER_CLOSE)
         cache_close_start(&t->cache_call, u->cache, r->rd, now);
     else
@@ -365,12 +368,14 @@ static void do_call(UserThread *t, enum UserOp op)
     call_start(t);
 }
 
+enum { ADVICE = 2 /* of a hundred reads */ };
+
 static void do_something(UserThread *t)
 {
     User *u = t->user;
     const ManageParams *q = &u->m->p;
-    const unsigned weights[] = {100,      q->writes,  q->syncs, q->closes,
-                                q->opens, q->changes, q->exits, q->policies};
+    const unsigned weights[] = {100,        q->writes, q->syncs,    q->closes, q->opens,
+                                q->changes, q->exits,  q->policies, ADVICE};
     unsigned total = 0, op = 0;
     for (unsigned i = 0; i < ARRAY_SIZE(weights); i++)
         total += weights[i];
@@ -385,8 +390,10 @@ static void do_something(UserThread *t)
         do_change(t);
     else if (op == 6)
         u->leaving = true;
-    else
+    else if (op == 7)
         do_policy(u);
+    else
+        do_call(t, USER_ADVISE);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

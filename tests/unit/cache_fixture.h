@@ -27,7 +27,7 @@ static struct {
     uint64_t held_to;   /* so much of the file the kernel has in memory, */
     unsigned asked;     /* and was asked for that so often; */
     uint64_t held_ns;   /* what it takes then; 0: 1.5 us */
-    unsigned did[CACHE_SIZE + 1], probes, releases;
+    unsigned did[CACHE_ADVISE + 1], probes, releases;
     uint64_t bad_at;     /* not 0: what is written there fails */
     ssize_t clone_taken; /* not 0: the next one's */
     char story[256];     /* the jobs, by letter */
@@ -50,7 +50,7 @@ FIXTURE bool file_held(void *ctx, const void *file, uint64_t offset, uint64_t le
 
 FIXTURE CacheResult carry_out(const CacheJob *job)
 {
-    static const char letters[] = "rRfwcoxSs"; /* as enum CacheJobKind; W: a write of both */
+    static const char letters[] = "rRfwcoxSsa"; /* as enum CacheJobKind; W: a write of both */
     CacheResult result = {.count = (ssize_t)job->len, .ns = w.file_ns, .remote = 1};
     bool remote = job->both || job->kind == CACHE_READ_REMOTE || job->kind == CACHE_READ_FILL ||
                   job->kind == CACHE_CLONE;

@@ -63,7 +63,7 @@ typedef struct WorldJob {
 
 enum { STREAM_READS = 8 };
 
-typedef enum WorldOp { OP_READ, OP_WRITE, OP_SYNC, OP_CLOSE, OP_KINDS } WorldOp;
+typedef enum WorldOp { OP_READ, OP_WRITE, OP_SYNC, OP_CLOSE, OP_ADVISE, OP_KINDS } WorldOp;
 
 typedef struct WorldSlot {
     bool on, running, woken;
@@ -348,6 +348,9 @@ static void world_do(World *w, WorldJob *j, CacheJob *job, CacheResult *ret)
     case CACHE_SIZE:
         ret->count = (ssize_t)f->size;
         break;
+    case CACHE_ADVISE:
+        WORLD_CHECK(w, !job->both || (f->remote_open && f->remote == job->remote));
+        break;
     }
 }
 
@@ -512,6 +515,8 @@ static void slot_result(World *w, WorldSlot *s)
         read_result(w, s);
     else if (s->op == OP_WRITE)
         write_result(w, s);
+    else if (s->op == OP_ADVISE)
+        WORLD_CHECK(w, s->call.result == 0);
     else
         sync_result(w, s);
     if (s->op == OP_CLOSE && s->call.result == 0) {
@@ -617,7 +622,8 @@ static void slot_start(World *w, WorldSlot *s)
     unsigned pick = (unsigned)sim_rng_below(&w->rng, 100);
     if (f->rd < 0 && f->calls == 0)
         world_open(w, f);
-    s->op = pick < 50 || s->streaming ? OP_READ
+    s->op = pick < 48 || s->streaming ? OP_READ
+            : pick < 50               ? OP_ADVISE
             : pick < 88               ? OP_WRITE
             : pick < 97               ? OP_SYNC
                                       : OP_CLOSE;
@@ -648,6 +654,9 @@ static void slot_start(World *w, WorldSlot *s)
         else if (s->op == OP_READ)
             cache_read_start(&s->call, w->cache, f->rd, (off_t)s->offset, s->buf, (size_t)s->len,
                              w->now_ns);
+        else if (s->op == OP_ADVISE)
+            cache_advise_start(&s->call, w->cache, f->rd, (off_t)s->offset, (size_t)s->len,
+                               (int)sim_rng_below(&w->rng, DODO_CADVISE_DONTNEED + 1), w->now_ns);
         else if (s->op == OP_SYNC)
             cache_sync_start(&s->call, w->cache, f->rd, w->now_ns);
         else

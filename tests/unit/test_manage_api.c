@@ -217,6 +217,22 @@ static void calls__read_only(void)
 
 /* ---- the file's end ------------------------------------------------------------------------- */
 
+static void advice__changes_no_byte(void)
+{
+    uint8_t buf[3 * PIECE];
+    int rd = open_good(3 * PIECE, file_new(), 0, 0);
+    for (int advice = DODO_CADVISE_NORMAL; advice <= DODO_CADVISE_DONTNEED; advice++) {
+        CHECK(dodo_cadvise(rd, PIECE, PIECE, advice) == 0);
+        CHECK(cread(rd, 0, buf, sizeof buf) == sizeof buf);
+        check_bytes(buf, 0, sizeof buf);
+    }
+    memset(buf, 0xaa, sizeof buf);
+    CHECK(cwrite(rd, PIECE, buf, PIECE) == PIECE);
+    CHECK(dodo_cadvise(rd, 0, 0, DODO_CADVISE_DONTNEED) == 0);
+    CHECK(cread(rd, PIECE, buf, 1) == 1 && buf[0] == 0xaa);
+    CHECK(cclose(rd) == 0);
+}
+
 static void file_end__inside_the_region(void)
 {
     static uint8_t buf[50000];
@@ -414,6 +430,8 @@ static void last_error__of_the_others(void)
     says("csync: ", "no open region", "correct the call");
     CHECK_FAILS(cclose(rd + 1), EINVAL);
     says("cclose: ", "no open region", "correct the call");
+    CHECK_FAILS(dodo_cadvise(rd, 0, 1, 99), EINVAL);
+    says("cadvise: ", "no such advice", "correct the call");
     CHECK_FAILS(csetPolicy(99), EINVAL);
     says("csetPolicy: ", "no such policy", "correct the call");
     CHECK_FAILS(dodo_manage_set(MANAGE_CACHE_BYTES, 1), EBUSY);
@@ -449,6 +467,7 @@ static const Scenario scenarios[] = {
     SCENARIO(calls__bad_arguments),
     SCENARIO(calls__short_at_the_regions_end),
     SCENARIO(calls__read_only),
+    SCENARIO(advice__changes_no_byte),
     SCENARIO(file_end__inside_the_region),
     SCENARIO(file_end__grows),
     SCENARIO(set__before_the_first_region),

@@ -2,12 +2,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -227,6 +229,24 @@ TEST(the_kernel__tells_what_it_has)
     assert_false(backing_held(b, LEN, LEN + 1)); /* its last byte is in the hole */
     assert_false(backing_held(b, 100 * LEN, 1));
     assert_false(backing_held(b, 0, 0));
+    backing_close(b);
+    close(fd);
+}
+
+/* Of the region's range: what the kernel keeps elsewhere stays. A tmpfs drops nothing. */
+TEST(advice__reaches_the_kernel)
+{
+    Backing *b;
+    struct statfs fs;
+    int fd = file_make('w');
+    assert_int_equal(fstatfs(fd, &fs), 0);
+    assert_int_equal(fdatasync(fd), 0);
+    assert_int_equal(backing_open(fd, LEN, 2 * LEN, false, &b), 0);
+    backing_advise(b, LEN, LEN, POSIX_FADV_DONTNEED);
+    if (backing_can_tell() && fs.f_type != TMPFS_MAGIC) {
+        assert_true(backing_held(b, 0, LEN));
+        assert_false(backing_held(b, LEN, LEN));
+    }
     backing_close(b);
     close(fd);
 }
