@@ -76,7 +76,8 @@ static char *buffer(size_t size)
     return b->data;
 }
 
-/* Bytes until @size or the end of the file; or -errno. */
+/* Bytes until @size or the end of the file; or -errno, for any part of it: a short answer would
+ * tell the kernel that the file ends there. */
 static ssize_t read_file(int fd, char *buf, size_t size, off_t offset)
 {
     size_t done = 0;
@@ -85,7 +86,7 @@ static ssize_t read_file(int fd, char *buf, size_t size, off_t offset)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return done ? (ssize_t)done : -errno;
+            return -errno;
         if (n == 0)
             break;
         done += (size_t)n;
