@@ -56,6 +56,19 @@ TEST(spin_saw__others_want_the_processor)
     assert_int_equal(s.paused_until_ns, now + SPIN_PAUSE_MAX_NS);
 }
 
+TEST(spin_saw__calm_shortens_the_next_pause)
+{
+    Spin s;
+    spin_init(&s, LIMIT);
+    for (int64_t i = 70; i < 74; i++)
+        spin_saw(&s, i, 0);
+    assert_int_equal(s.paused_until_ns, 4 * SPIN_PAUSE_NS);
+    for (int i = 0; i < 3; i++)
+        spin_saw(&s, 73, 0); /* nobody wanted the processor */
+    spin_saw(&s, 74, 0);
+    assert_int_equal(s.paused_until_ns, SPIN_PAUSE_NS);
+}
+
 TEST(spin_begin__no_more_than_processors)
 {
     unsigned most = 0;
