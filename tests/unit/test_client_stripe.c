@@ -421,6 +421,28 @@ CASE(across__a_write_that_has_begun_is_finished)
     assert_int_equal(fail_error, ENOMEM);
 }
 
+CASE(across__a_call_is_cancelled_only_before_its_first_piece)
+{
+    static uint8_t buf[2 * STRIPE_BYTES];
+    Call call;
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    memset(buf, 0xA5, sizeof buf);
+    call_write_start(&call, w.channels[1], rd, STRIPE_BYTES, buf, sizeof buf, w.now);
+    assert_true(call_cancel(&call));
+    assert_int_equal(done(&call), -1);
+    assert_int_equal(fail_error, ECANCELED);
+    assert_non_null(strstr(fail_reason, "cancelled"));
+    assert_memory_not_equal(w.file + STRIPE_BYTES, buf, sizeof buf);
+
+    call_write_start(&call, w.channels[1], rd, STRIPE_BYTES, buf, sizeof buf, w.now);
+    channel_step(w.channels[1], w.now);
+    assert_false(call_cancel(&call));
+    assert_int_equal(done(&call), sizeof buf);
+    assert_memory_equal(w.file + STRIPE_BYTES, buf, sizeof buf);
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(close_rd(rd), 0); /* neither call is on it any more */
+}
+
 CASE(across__writes_of_a_common_block_queue)
 {
     static uint8_t a[2 * STRIPE_BYTES], b[4096];
