@@ -157,6 +157,27 @@ TEST(quota__of_bytes_under_way_too)
     rig_free(rig);
 }
 
+/* What is open already stays. */
+TEST(quota__another_one_counts_from_the_next_opening)
+{
+    Rig *rig = rig_new();
+    imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    manager_quota(rig->m, 8 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_QUOTA);
+    manager_quota(rig->m, 0, 3);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_QUOTA);
+    manager_quota(rig->m, 0, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(rig_stats(rig).regions, 4);
+    rig_free(rig);
+}
+
 /* Who closes one and opens another need not wait in between. */
 TEST(quota__closing_makes_room_at_once)
 {
