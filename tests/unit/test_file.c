@@ -386,6 +386,22 @@ CASE(io__reads_to_the_end)
     file_close(g.file);
 }
 
+/* What was read before the error does not count: the file has more, and nobody knows what. */
+CASE(io__read_error)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    FileGiven g = given(0, 1 << 20, false);
+    FileResult r;
+    char *buf = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(buf != MAP_FAILED);
+    assert_int_equal(mprotect(buf + page, page, PROT_NONE), 0);
+    file_read(g.file, buf, 2 * page, 0, &r);
+    assert_int_equal(r.count, -1);
+    assert_int_equal(r.error, EFAULT);
+    assert_int_equal(munmap(buf, 2 * page), 0);
+    file_close(g.file);
+}
+
 /* The file system takes less than was asked: the count tells, then the error. */
 CASE(io__short_write)
 {
