@@ -457,6 +457,20 @@ TEST(policy__hears_of_each_measured_read)
     cache_free(c);
 }
 
+TEST(open__as_many_as_there_may_be)
+{
+    int rd;
+    CacheConfig cfg = config(2);
+    cfg.regions_max = 2;
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(cache_open(c, BYTES, BYTES, &w, 0), 1);
+    assert_int_equal(cache_open(c, BYTES, BYTES, &w, 0), -EMFILE);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(cache_open(c, BYTES, BYTES, &w, 0), rd);
+    assert_int_equal(cache_open(c, BYTES, BYTES, &w, 0), -EMFILE);
+    cache_free(c);
+}
+
 TEST(readahead__streams)
 {
     int rd;
