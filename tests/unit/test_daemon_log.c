@@ -112,6 +112,23 @@ TEST(test_file)
     reader_close(r);
 }
 
+TEST(log_event__a_long_line_is_cut_and_ends)
+{
+    enum { LINE_MAX_BYTES = 1024 };
+    int ends[2];
+    Reader *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    assert_int_equal(pipe(ends), 0);
+    reader_open(r, ends);
+    log_event(LOG_LEVEL_INFO, "long", "padding=%02000d", 7);
+    log_event(LOG_LEVEL_INFO, "next", "%s", "");
+    const char *text = reader_take(r);
+    assert_int_equal(lines(text), 2);
+    assert_int_equal(strcspn(text, "\n"), LINE_MAX_BYTES - 1);
+    assert_non_null(strstr(text + LINE_MAX_BYTES, " info test: next"));
+    reader_close(r);
+}
+
 /* Under systemd each line says how grave it is; to anybody else that would be noise. */
 TEST(journal__lines_begin_with_their_priority)
 {
