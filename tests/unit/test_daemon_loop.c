@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "base/os.h"
 #include "base/time.h"
@@ -92,6 +93,44 @@ TEST(loop__reloads_at_a_hangup)
     assert_int_equal(loop_run(deaf.loop), 0);
     assert_int_equal(deaf.signals, 2);
     loop_free(deaf.loop);
+}
+
+typedef struct Ends {
+    Loop *loop;
+    int fd; /* that somebody hears no more */
+    unsigned heard;
+} Ends;
+
+static void on_end(void *ctx)
+{
+    Ends *e = ctx;
+    if (++e->heard > 1)
+        loop_stop(e->loop);
+    loop_unwatch(e->loop, e->fd);
+}
+
+/* What is readable for ever, an end that is closed, keeps nobody busy; others are heard as before.
+ */
+TEST(loop__unwatches_one_descriptor)
+{
+    Story s = {.deadline_ns = 0};
+    Ends first, second;
+    int ends[2][2];
+    s.loop = loop_new(&ops, &s);
+    assert_non_null(s.loop);
+    for (int i = 0; i < 2; i++) {
+        Ends *e = i ? &second : &first;
+        assert_int_equal(pipe(ends[i]), 0);
+        assert_int_equal(close(ends[i][1]), 0);
+        *e = (Ends){.loop = s.loop, .fd = ends[i][0]};
+        assert_int_equal(loop_watch(s.loop, ends[i][0], on_end, e), 0);
+    }
+    assert_int_equal(loop_run(s.loop), 0);
+    assert_int_equal(first.heard, 1);
+    assert_int_equal(second.heard, 1);
+    loop_free(s.loop);
+    (void)close(ends[0][0]);
+    (void)close(ends[1][0]);
 }
 
 enum { LETTERS = 1000 };
