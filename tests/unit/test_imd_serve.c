@@ -278,6 +278,22 @@ TEST(cap__that_goes_lets_writes_begin)
     drop(f);
 }
 
+/* What a client may send without waiting is a part of the cap, and changes with it. */
+TEST(cap__another_one_grants_writers_less)
+{
+    Fixture *f;
+    make(&f, CAP_BYTES);
+    write_all(f, 0, 1, SEGMENT);
+    assert_in_range(f->ack.grant, 4 * SEGMENT + 1, UINT32_MAX);
+    serve_pace_bytes(&f->serve, 4 * SEGMENT);
+    write_all(f, 0, 2, SEGMENT);
+    assert_int_equal(f->ack.grant, 4 * SEGMENT);
+    serve_pace_bytes(&f->serve, 1); /* a segment at least */
+    write_all(f, 0, 3, SEGMENT);
+    assert_int_equal(f->ack.grant, SEGMENT);
+    drop(f);
+}
+
 TEST(leaving__when_no_write_is_under_way)
 {
     Fixture *f;
@@ -346,6 +362,20 @@ TEST(cap__counts_each_packet)
     serve_answer(&f->serve, f->now_ns);
     assert_int_equal(f->reads, 1);
     assert_int_equal(pace_debt_ns(&f->pace, f->now_ns), 16 * NS_PER_S / PACKETS);
+    drop(f);
+}
+
+/* Nobody reads what is kept for the next run. */
+TEST(orders__close_a_region)
+{
+    Fixture *f;
+    make(&f, 0);
+    const ImdCommand close_it = {.kind = IMD_CLOSE, .region = f->region};
+    assert_int_equal(serve_obey(&f->serve, &close_it, f->now_ns), 0);
+    ask(f, 0, 0, 1024);
+    serve_for(f, NS_PER_S);
+    assert_int_equal(imd_data_stats(f->serve.data)->reads, 0);
+    assert_int_equal(imd_data_regions(f->serve.data), 1);
     drop(f);
 }
 
