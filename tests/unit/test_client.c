@@ -38,6 +38,42 @@ CASE(open__no_memory_begins_refraction)
     assert_true(open_at(4096, 0, 0) >= 0);
 }
 
+/* The manager gave the region: it is not claimed, and so is freed. */
+CASE(open__one_region_too_many)
+{
+    w.client->config.regions_max = 2;
+    int rd = open_at(4096, 0, 0);
+    assert_true(rd >= 0 && open_at(4096, 4096, 0) >= 0);
+    assert_int_equal(open_at(4096, 8192, 0), -1);
+    assert_int_equal(fail_error, EMFILE);
+    assert_non_null(strstr(fail_reason, "too many regions"));
+    assert_int_equal(w.released, 1);
+    w.want_list = true;
+    run_until(w.now + 6 * NS_PER_S);
+    assert_int_equal(w.claim.count, 2);
+    assert_int_equal(close_rd(rd), 0);
+    assert_true(open_at(4096, 8192, 0) >= 0); /* without a refraction */
+}
+
+CASE(open__refusals_say_why)
+{
+    static const struct {
+        uint16_t status;
+        const char *reason;
+    } rows[] = {{STATUS_NO_MEMORY, "no host has that much idle memory"},
+                {STATUS_BUSY, "the manager is busy"},
+                {STATUS_QUOTA, "client_bytes and client_regions"},
+                {STATUS_DENIED, "denied"},
+                {STATUS_INVALID, "refused"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        w.open_status = rows[i].status;
+        assert_int_equal(open_at(4096, 0, 0), -1);
+        assert_int_equal(fail_error, ENOMEM);
+        assert_non_null(strstr(fail_reason, rows[i].reason));
+        w.now += 60 * NS_PER_S; /* the refraction period, which gets longer */
+    }
+}
+
 CASE(open__dead_manager_costs_one_deadline)
 {
     w.manager_dead = true;
