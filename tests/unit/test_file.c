@@ -308,6 +308,25 @@ CASE(description__shared_is_for_readers)
     in_child(shared_description);
 }
 
+/* A duplicate has the program's own flags: there must be none that changes what a call does. */
+static int shared_flags(void)
+{
+    struct stat st;
+    bool shared;
+    if (fchmod(fd, 0) < 0 || (geteuid() == 0 && setuid(65534) < 0))
+        return 1;
+    if (fcntl(fd, F_SETFL, O_APPEND) < 0 || description_open(fd, true, &st, &shared) != -EACCES)
+        return 2;
+    if (fcntl(fd, F_SETFL, 0) < 0 || description_open(fd, true, &st, &shared) < 0)
+        return 3;
+    return shared ? 0 : 4;
+}
+
+CASE(description__shared_has_no_flags_of_the_programs_own)
+{
+    in_child(shared_flags);
+}
+
 /* The lock meets none of the program's own, and goes with the process that held it. */
 CASE(lock__is_apart_and_goes_with_its_process)
 {
