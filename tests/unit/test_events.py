@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -66,6 +67,16 @@ class Events(Case):
         self.assertRegex(told[1]['address'], r'^127\.0\.0\.1:\d+$')
         self.assertIn('key', told[1]['reason'])
 
+    def asked_again(self, beside):
+        """Where the manager was, until it asked in vain twice: each time from another socket."""
+        host, port = self.manager.rsplit(':', 1)
+        seen = {beside}
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            asked.settimeout(PATIENCE)
+            asked.bind((host, int(port)))
+            while len(seen) < 3:
+                seen.add('%s:%d' % asked.recvfrom(2048)[1])
+
     def test_follow(self):
         """It goes on where it was, waits for a manager that is away, and ends with a signal."""
         cmd = self.start_cmd()
@@ -75,6 +86,7 @@ class Events(Case):
         follower.says('host_joined +(%s)' % re.escape(host))
         cmd.end(signal.SIGKILL)
         follower.says(r'dodo events: (%s) does not answer' % re.escape(self.manager))
+        self.asked_again(beside=host)
         self.start_cmd(at=self.manager)
         follower.says(r'(?s)manager_started.*manager_started.*host_joined +(%s)' % re.escape(host))
         imd.end()
