@@ -16,11 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
+#include "tests/lib/stderr_text.h"
 
 static char *dir; /* of the test under way */
 
@@ -99,6 +101,46 @@ CASE(identity__with_a_key)
     assert_int_equal(c.keys_count, 2);
     assert_int_equal(c.keys[0].bytes[0], 0xaa);
     assert_int_equal(c.keys[1].bytes[31], 0xaa);
+}
+
+static bool logs_debug(void)
+{
+    StderrText s = stderr_catch();
+    log_event(LOG_LEVEL_DEBUG, "word", "%s", "");
+    return stderr_lines(&s, "word") == 1;
+}
+
+/* What is wrong changes nothing. */
+CASE(reload__takes_keys_and_level)
+{
+    char error[CONFIG_ERROR_MAX] = "";
+    g_autofree char *path = g_build_filename(dir, "key", NULL);
+    g_autofree char *digits = g_strnfill(64, 'a');
+    const Env env = os_env();
+    CommonOptions o = {.cluster = (char *)"dodo", .key = path, .log_level = LOG_LEVEL_DEBUG};
+    Addr listen = address("10.0.0.1:0");
+    const Addr *const all[] = {&listen};
+    EndpointConfig c;
+    assert_true(g_file_set_contents_full(path, digits, -1, G_FILE_SET_CONTENTS_NONE, 0600, NULL));
+    assert_int_equal(start_identity(&o, all, 1, &c, error), 0);
+    c.sessions_max = 1;
+    Endpoint *e = endpoint_new(&c, &env);
+    assert_non_null(e);
+    log_init("test", LOG_LEVEL_INFO);
+
+    assert_int_equal(g_chmod(path, 0644), 0);
+    assert_int_equal(start_reload(&o, e, 1, error), -EACCES);
+    assert_false(logs_debug());
+    assert_int_equal(g_chmod(path, 0600), 0);
+    o.key = NULL;
+    assert_int_equal(start_reload(&o, e, 1, error), -EINVAL);
+    assert_non_null(strstr(error, "started again"));
+    assert_false(logs_debug());
+    o.key = path;
+    assert_int_equal(start_reload(&o, e, 1, error), 0);
+    assert_true(logs_debug());
+    log_set_level(LOG_LEVEL_INFO);
+    endpoint_free(e);
 }
 
 CASE(cluster_number__is_fnv_1a)
