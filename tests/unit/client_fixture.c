@@ -150,6 +150,9 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
         w.manager_dead |= w.close_last == 1;
         w.close_last -= w.close_last > 0;
         return 0;
+    case OP_LEAVE:
+        *ret_status = w.leave_status;
+        return 0;
     case OP_ALIVE:
         w.alives++;
         w.want_list = false;

@@ -55,7 +55,7 @@ typedef struct World {
     unsigned head, tail;
     /* how the manager behaves */
     bool manager_dead, imd_dead;
-    uint16_t open_status, close_status;
+    uint16_t open_status, close_status, leave_status;
     bool elsewhere; /* the manager names a host on the network */
     bool limited;   /* it has room for so many regions only: */
     unsigned room;

@@ -64,6 +64,17 @@ CASE(leave__dead_manager_after_any_idle_time)
     leave_in_time();
 }
 
+CASE(leave__the_manager_says_whether_it_is_done)
+{
+    Call call;
+    call_leave_start(&call, w.channels[1], 250 * NS_PER_MS, w.now);
+    assert_int_equal(done(&call), 0);
+    w.leave_status = STATUS_DENIED;
+    call_leave_start(&call, w.channels[1], 250 * NS_PER_MS, w.now);
+    assert_int_equal(done(&call), -1);
+    assert_int_equal(fail_error, EINVAL);
+}
+
 CASE(leave__dead_host_after_any_idle_time)
 {
     Call call;
