@@ -237,6 +237,24 @@ TEST(retain__waits_so_long)
     cache_free(c);
 }
 
+/* There is nothing in it to be kept. */
+TEST(retain__waits_for_no_opening)
+{
+    int rd;
+    CacheJob job;
+    CacheCall call;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, DODO_RETAIN, &rd);
+    assert_true(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(job.kind, CACHE_OPEN_REMOTE);
+    cache_retain_start(&call, c, rd, PATIENCE_NS, w.now_ns);
+    assert_int_equal(call.need, CACHE_OVER);
+    assert_int_equal(call.result, 0);
+    CacheResult result = carry_out(&job);
+    cache_background_done(c, &job, &result, w.now_ns);
+    cache_free(c);
+}
+
 TEST(retain__not_what_could_not_be_written)
 {
     int rd;
