@@ -167,6 +167,23 @@ CASE(read__ends_at_region_and_file)
     assert_int_equal(read_at(rd, 8192 * 3 - 10, buf, 100), 10);
 }
 
+/* Where no fill is to come of it, the file is read into the caller's buffer. */
+CASE(read__ends_at_the_files_end_behind_what_is_remote)
+{
+    enum { BYTES = 8192 * 3, END = 10000 };
+    static uint8_t buf[BYTES];
+    int rd = open_at(BYTES, 0, 0);
+    assert_int_equal(read_at(rd, 0, buf, 8192), 8192);
+    settle();
+    assert_true(imd_data_block_filled(w.data, w.last.region, 0));
+    w.client->config.fill_queue_bytes = 0;
+    w.file_size = END;
+    assert_int_equal(read_at(rd, 100, buf, BYTES), END - 100);
+    assert_memory_equal(buf, w.file + 100, END - 100);
+    assert_int_equal(stats().fills_offered, 1);
+    assert_int_equal(read_at(rd, END, buf, 100), 0);
+}
+
 CASE(read__datagrams_may_come_joined)
 {
     w.joins = true;
