@@ -262,6 +262,26 @@ TEST(pause__postpones_what_waits_in_line)
     rig_free(rig);
 }
 
+/* And so what waits for them: an OPEN behind a full line still finds its host. */
+TEST(pause__postpones_what_somebody_waits_for_in_line)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(99, 4 * KIB, 0);
+    Line line = line_up(rig, imd, NUMBERS_WINDOW);
+    uint64_t opening = client_open_send(rig, c, &open);
+    rig_wait(rig, NS_PER_S);
+    assert_false(rig_answered(rig, &c->session, opening));
+    rig->now_ns += 500 * NS_PER_S;
+    manager_expire(rig->m, rig->now_ns);
+    imd->deaf = false;
+    rig_wait(rig, NS_PER_S - 1);
+    line_done(rig, &line);
+    assert_int_equal(client_opened(rig, c, opening, NULL), STATUS_OK);
+    rig_free(rig);
+}
+
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 /* A list that contradicts the directory in one thing: it is corrected, once, and then both agree.
