@@ -11,6 +11,8 @@
 #include "daemon/mailbox.h"
 #include "tests/lib/case.h"
 
+enum { PATIENCE_S = 60 };
+
 typedef struct Story {
     Loop *loop;
     uint64_t deadline_ns;
@@ -93,6 +95,26 @@ TEST(loop__reloads_at_a_hangup)
     assert_int_equal(loop_run(deaf.loop), 0);
     assert_int_equal(deaf.signals, 2);
     loop_free(deaf.loop);
+}
+
+static void on_reload_in_time(void *ctx)
+{
+    ((Story *)ctx)->deadline_ns = os_now_ns();
+}
+
+/* What a reload makes due is done, though nothing else wakes the loop. */
+TEST(loop__looks_at_its_deadline_after_a_reload)
+{
+    LoopOps reloading = ops;
+    Story s = {.deadline_ns = TIME_NEVER};
+    reloading.reload = on_reload_in_time;
+    s.loop = loop_new(&reloading, &s);
+    assert_int_equal(raise(SIGHUP), 0);
+    (void)alarm(PATIENCE_S);
+    assert_int_equal(loop_run(s.loop), 0);
+    (void)alarm(0);
+    assert_int_equal(s.expired, 3);
+    loop_free(s.loop);
 }
 
 typedef struct Ends {
