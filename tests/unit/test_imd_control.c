@@ -359,6 +359,32 @@ CASE(listing__before_what_waits)
     expect_reply(f, id, STATUS_OK);
 }
 
+/* What an earlier manager asked for says nothing of this one's requests. */
+CASE(listing__before_what_this_manager_asks)
+{
+    Fixture *f = *state;
+    Message m;
+    OpBeat beat;
+    OpListing page;
+    OpAlloc body = alloc_of(1, 0);
+    join(f);
+    ask_alloc(f, &body); /* id 1 of that one, not done */
+    imd_control_up(f->c, &manager_two, f->now_ns);
+    expect_request(f, OP_JOIN, &m);
+    answer(f, STATUS_OK, 0);
+    expect_beat(f, &beat);
+    answer(f, STATUS_OK, 0);
+    ImdCommand add = expect_command(f, IMD_ADD);
+    f->next_id = f->settled = 1;
+    alloc(f, 1);
+    alloc(f, 1);
+    want_list(f);
+    expect_listing(f, &page);
+    assert_int_equal(page.before, 3);
+    answer(f, STATUS_OK, 0);
+    finish(f, &add, 0);
+}
+
 CASE(listing__abandoned_when_refused)
 {
     Fixture *f = *state;
