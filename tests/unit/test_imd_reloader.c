@@ -225,6 +225,19 @@ CASE(hostile__answers)
     assert_int_equal(hear(f, bytes, size), -EBADMSG);
 }
 
+/* Of itself it cannot say that it has not answered yet, or that it has ended. */
+CASE(hostile__errors)
+{
+    Fixture *f = *state;
+    static const int32_t errors[] = {-EAGAIN, -EPIPE, -EACCES};
+    uint8_t bytes[2048] = {0};
+    const size_t size = answer_size(f);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        memcpy(bytes, &errors[i], sizeof errors[i]);
+        assert_int_equal(hear(f, bytes, size), errors[i] == -EACCES ? -EACCES : -EIO);
+    }
+}
+
 CASE(gone__is_said)
 {
     Fixture *f = *state;
