@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The user's state directory, and the records of checksums in it. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -148,6 +149,30 @@ CASE(kept__of_before_the_hosts_start_goes)
     assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
     kept_sweep();
     assert_int_equal(load(&got, 1, 0), RECORD_BYTES);
+}
+
+/* Something else has the name: no half of a record stays behind. */
+CASE(kept__what_cannot_get_its_name_goes)
+{
+    Record one = record_of(1, 0);
+    unsigned left = 0;
+    assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
+    int fd = state_dir_open("checks");
+    DIR *d = fdopendir(fd);
+    assert_non_null(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            assert_int_equal(unlinkat(fd, e->d_name, 0), 0);
+            assert_int_equal(mkdirat(fd, e->d_name, 0700), 0);
+            assert_int_equal(kept_save(&one, RECORD_BYTES), -1);
+            assert_int_equal(unlinkat(fd, e->d_name, AT_REMOVEDIR), 0);
+            break;
+        }
+    rewinddir(d);
+    for (const struct dirent *e; (e = readdir(d));)
+        left += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    assert_int_equal(left, 0);
+    (void)closedir(d);
 }
 
 CASE(kept__without_a_directory_nothing_is_kept)
