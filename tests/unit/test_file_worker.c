@@ -3,6 +3,8 @@
  * and not taken back, and of nothing else; stopping waits for what was given. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -95,6 +97,27 @@ CASE(worker__writes_and_reads)
     assert_null(file_worker_take(&worker)); /* nothing was given: there is no thread */
     assert_false(worker.started);
     both_ways();
+}
+
+/* A loop that takes one job each time it wakes gets them all. */
+CASE(worker__tells_until_the_last_one_is_taken)
+{
+    unsigned done = 0;
+    file_worker_init(&worker, -1);
+    give(FILE_JOB_WRITE, JOBS);
+    while (done < JOBS) {
+        done = 0;
+        (void)pthread_mutex_lock(&worker.lock);
+        LIST_FOREACH(node, &worker.done)
+            done++;
+        (void)pthread_mutex_unlock(&worker.lock);
+        (void)sched_yield();
+    }
+    for (unsigned i = 0; i < JOBS; i++) {
+        assert_true(told(0));
+        assert_ptr_equal(file_worker_take(&worker), &jobs[i]);
+    }
+    assert_false(told(0));
 }
 
 CASE(worker__tells_by_the_callers_descriptor)
