@@ -540,6 +540,32 @@ TEST(register_policy__ones_own)
     cache_free(c);
 }
 
+static void write_down(void *self, struct manage_entry *e)
+{
+    (void)self;
+    assert_int_equal(e->state[0] | e->state[1], 0);
+    e->state[0] = 7;
+    e->state[1] = 8;
+}
+
+/* What one has written into its entries means nothing to the next. */
+TEST(set_policy__leaves_no_state_behind)
+{
+    static const struct manage_policy writes = {.size = sizeof writes,
+                                                .name = "writes down",
+                                                .read = write_down,
+                                                .write = use_nothing,
+                                                .reclaim = largest_offset};
+    int rd;
+    Cache *c = make(4, MANAGE_LRU, &rd);
+    int number = cache_register_policy(c, &writes);
+    cache_access(c, rd, 1, 1);
+    cache_access(c, rd, 2, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cache_set_policy(c, number), 0);
+    cache_free(c);
+}
+
 /* ---- what a policy hears of hits ---------------------------------------------------------------
  */
 
