@@ -229,6 +229,23 @@ CASE(lost__all_is_the_regions_death)
     assert_int_equal(close_rd(other), 0);
 }
 
+/* Its stripes waited for memory until the last one was lost: others still do. */
+CASE(lost__for_good_is_in_the_way_of_none)
+{
+    static uint8_t buf[LEN];
+    int rd = open_at(LEN, 0, DODO_STRIPE);
+    int other = open_at(8192, 0, DODO_FALLBACK);
+    for (unsigned i = 0; i < STRIPES; i++)
+        lose(rd, i);
+    assert_int_equal(read_at(rd, 0, buf, LEN), -1);
+    lose(other, 0);
+    assert_reads_file(other, 0, 0, 8192);
+    assert_false(info(other).active);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_true(info(other).active);
+    assert_false(info(rd).active);
+}
+
 CASE(lost__all_with_fallback)
 {
     int rd = open_at(LEN, 0, DODO_STRIPE | DODO_FALLBACK);
