@@ -284,6 +284,27 @@ CASE(read__dead_hosts_are_all_avoided)
 
 /* Nobody tells of a smaller MTU on the way: smaller datagrams are tried before the host is given
  * up. */
+/* One that is lost once more takes no other's place. */
+CASE(read__a_host_lost_again_is_avoided_once)
+{
+    static const uint64_t epochs[] = {77, 78, 78, 79, 80, 81, 82, 83, 84};
+    enum { LOST = sizeof epochs / sizeof *epochs };
+    uint8_t buf[10];
+    w.client->config.refraction_ns = 60 * NS_PER_S;
+    for (unsigned i = 0; i < LOST; i++) {
+        imd_stop();
+        imd_start(epochs[i]);
+        int rd = open_at(8192, (off_t)i * 8192, 0);
+        w.imd_dead = true;
+        assert_int_equal(read_at(rd, 0, buf, sizeof buf), -1);
+        w.imd_dead = false;
+    }
+    imd_stop();
+    imd_start(85);
+    assert_true(open_at(8192, LOST * 8192, 0) >= 0);
+    assert_int_equal(w.avoided, OPEN_AVOID_MAX);
+}
+
 CASE(path__black_hole_costs_half_a_deadline)
 {
     static uint8_t data[100000];
