@@ -242,6 +242,22 @@ CASE(fallback__asks_a_manager_that_has_refused)
     assert_true(info(open_at(8192, 0, DODO_FALLBACK)).active);
 }
 
+/* Also one that has refused what the background asked for. */
+CASE(fallback__asks_a_manager_that_has_refused_the_background)
+{
+    w.manager_dead = true;
+    int rd = open_at(8192, 0, DODO_FALLBACK);
+    w.manager_dead = false;
+    w.open_status = STATUS_NO_MEMORY;
+    for (unsigned opens = w.opens; w.opens == opens;)
+        run_until(w.now + 10 * NS_PER_MS);
+    settle();
+    w.open_status = STATUS_OK;
+    w.now += 60 * NS_PER_S; /* the refraction period */
+    assert_false(info(rd).active);
+    assert_true(info(open_at(8192, 8192, DODO_FALLBACK)).active);
+}
+
 /* A client with too much under way has no number for another request: it waits for one. */
 CASE(fallback__waits_for_a_free_number)
 {
@@ -429,6 +445,9 @@ CASE(session__lost_in_a_long_transfer)
     }
     trickle(0);
     assert_int_equal(done(&call), FILE_BYTES);
+    assert_true(info(rd).active);
+    w.now += 3600 * NS_PER_S; /* in which the next session's host owes nothing */
+    assert_int_equal(read_at(rd, 0, buf, FILE_BYTES), FILE_BYTES);
     assert_true(info(rd).active);
 }
 
