@@ -457,6 +457,17 @@ TEST(policy__hears_of_each_measured_read)
     cache_free(c);
 }
 
+/* That remote memory was wanted goes with the region. */
+TEST(close__before_remote_memory_was_opened)
+{
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, DODO_RETAIN, &rd);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_true(cache_check(c));
+    cache_free(c);
+}
+
 TEST(open__as_many_as_there_may_be)
 {
     int rd;
@@ -488,6 +499,25 @@ TEST(readahead__streams)
     cfg.readahead_bytes = 0;
     c = make(&cfg, 0, &rd);
     assert_int_equal(misses(c, rd, 0, PIECE, PIECE, 30), 30);
+    cache_free(c);
+}
+
+/* It ends where the file fails, which the read there reports, and the next one goes on. */
+TEST(readahead__of_a_file_that_fails)
+{
+    int rd;
+    CacheConfig cfg = config(PIECES);
+    cfg.readahead_bytes = 16 * PIECE;
+    cfg.remote = false;
+    Cache *c = make(&cfg, 0, &rd);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(do_read(c, rd, i * 4 * PIECE, 100), 100);
+    w.did[CACHE_READ_FILE] = 0;
+    w.read_error = EIO;
+    background(c);
+    w.read_error = 0;
+    assert_int_equal(w.did[CACHE_READ_FILE], 1);
+    assert_true(misses(c, rd, PIECE, 4 * PIECE, 100, PIECES / 4 - 1) <= 4);
     cache_free(c);
 }
 
