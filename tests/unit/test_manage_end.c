@@ -232,6 +232,8 @@ TEST(retain__waits_so_long)
     assert_int_equal(call.need, CACHE_OVER);
     cache_retain_start(&again, c, rd, PATIENCE_NS, w.now_ns);
     assert_int_equal(again.need, CACHE_OVER); /* all of them together */
+    memset(&call, 0xee, sizeof call);         /* nobody wakes what is over */
+    memset(&again, 0xee, sizeof again);
     assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 0);
     assert_int_equal(finish(c, &read), PIECE);
     cache_free(c);
