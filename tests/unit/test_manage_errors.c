@@ -10,6 +10,7 @@
 TEST(full_disk__cwrite_tells_and_nothing_is_lost)
 {
     int rd;
+    CacheHit hit;
     CacheConfig cfg = config(4);
     cfg.remote = false;
     Cache *c = make(&cfg, 0, &rd);
@@ -23,6 +24,8 @@ TEST(full_disk__cwrite_tells_and_nothing_is_lost)
     assert_int_equal(errno, ENOSPC);
     assert_int_equal(do_close(c, rd), -1); /* still open, its data still there */
     assert_int_equal(errno, ENOSPC);
+    assert_int_equal(cache_hit_begin(&hit, c, cache_lane(c), rd, 0, 1), CACHE_HIT_LOCAL);
+    cache_hit_end(&hit, c);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(do_read(c, rd, i * PIECE, 1), 1);
         assert_int_equal(w.buf[0], 10 + i);
