@@ -134,6 +134,29 @@ TEST(where_it_was_not_it_stays_away)
     assert_in_range(longer, away * 3 / 2, away * 5 / 2);
 }
 
+/* One trial that ends the other way, and what was learnt of many before counts no more. */
+TEST(a_trial_the_other_way_begins_anew)
+{
+    begin(FILE_NS, FILE_NS); /* the hits are lost */
+    reads_until_turn();
+    reads_until_turn();
+    unsigned first = reads_until_turn();
+    reads_until_turn();
+    unsigned second = reads_until_turn();
+    assert_in_range(second, first * 3, first * 5);
+    h.left_ns = FILE_NS / 2;
+    unsigned away = reads_until_turn();
+    reads_until_turn();
+    unsigned longer = reads_until_turn();
+    assert_in_range(longer, away * 3 / 2, away * 5 / 2);
+    reads_until_turn();
+    h.left_ns = FILE_NS;
+    reads_until_turn();
+    assert_in_range(reads_until_turn(), first / 2, first * 2);
+    h.left_ns = FILE_NS / 2;
+    assert_in_range(reads_until_turn(), away / 2, away * 3 / 2);
+}
+
 /* Somebody may lend memory meanwhile. */
 TEST(it_does_not_stay_away_for_ever)
 {
