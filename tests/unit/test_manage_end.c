@@ -239,6 +239,29 @@ TEST(retain__waits_so_long)
     cache_free(c);
 }
 
+/* What an earlier run left may be older than what is written while it is asked for: it is given
+ * back, and other memory need not wait. */
+TEST(held__not_beside_a_write)
+{
+    int rd;
+    CacheJob job;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, DODO_RETAIN | MANAGE_WRITE_THROUGH, &rd);
+    assert_true(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(job.kind, CACHE_OPEN_REMOTE);
+    assert_int_equal(do_write(c, rd, 0, PIECE, OWN), PIECE);
+    CacheResult result = carry_out(&job);
+    result.held = true;
+    cache_background_done(c, &job, &result, w.now_ns);
+    assert_int_equal(cache_state(c, rd, 3 * PIECE), CACHE_DISK);
+    background(c);
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
+    assert_int_equal(do_sync(c, rd), 0);
+    assert_int_equal(w.did[CACHE_OPEN_REMOTE], 2);
+    file_has(0, PIECE, OWN);
+    cache_free(c);
+}
+
 /* There is nothing in it to be kept. */
 TEST(retain__waits_for_no_opening)
 {
