@@ -54,6 +54,22 @@ CASE(link_wait__lasts_to_the_deadline)
         wait_for_ns(us[i] * NS_PER_US);
 }
 
+/* One that took longer than was wanted is followed by waits that end in time. */
+CASE(link_doze__not_soon_after_one_that_was_too_long)
+{
+    const uint64_t later = os_now_ns() + 3600 * NS_PER_S;
+    assert_true(link_may_doze(the_link, later));
+    link_doze(the_link, TIME_NEVER);
+    assert_int_equal(the_link->doze_from_ns, 0);
+    link_doze(the_link, 1); /* which was long ago */
+    assert_true(the_link->doze_from_ns > 0);
+    the_link->doze_from_ns = later;
+    assert_false(link_may_doze(the_link, later));
+    the_link->doze_from_ns = 1;
+    assert_true(link_may_doze(the_link, later));
+    assert_false(link_may_doze(the_link, os_now_ns()));
+}
+
 /* The timer of a wait that ended early rings during the next: that one goes on. */
 CASE(link_wait__an_earlier_waits_timer_does_not_end_it)
 {
