@@ -203,6 +203,26 @@ TEST(keys_set__ends_sessions_of_a_key_that_is_gone)
 
 /* It had said HELLO before the keys changed, and comes in no more: as a session of the new key it
  * would stay. */
+/* Also of one that has been the older of two for a while. */
+TEST(keys_set__ends_sessions_of_an_older_key)
+{
+    Pair p;
+    Session *t;
+    const ClusterKey both[] = {pair_key(7), pair_key(1)}, others[] = {pair_key(9), pair_key(7)};
+    pair_init(&p, 1);
+    Session *s = pair_up(&p, &t);
+    assert_non_null(s);
+    assert_int_equal(endpoint_keys_set(p.b, both, 2, p.now_ns), 0);
+    assert_int_equal(session_core(t)->key, 1);
+    assert_int_equal(endpoint_deadline(p.b), TIME_NEVER);
+    assert_int_equal(endpoint_keys_set(p.b, others, 2, p.now_ns), 0);
+    uint64_t end_ns = endpoint_deadline(p.b);
+    assert_true(end_ns != TIME_NEVER);
+    assert_int_equal(output(p.b, end_ns).len, 0);
+    assert_null(endpoint_find(p.b, &p.at_a));
+    pair_deinit(&p);
+}
+
 TEST(keys_set__ends_half_open_sessions)
 {
     Pair p;
