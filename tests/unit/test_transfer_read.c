@@ -341,6 +341,27 @@ TEST(read_transfer__resend_asks_for_what_is_missing)
     sim_free(s);
 }
 
+/* The host that was busy may have started again since. */
+TEST(read_transfer__resend_waits_for_no_busy_host)
+{
+    ReadSim *s = sim_new(45);
+    s->busy = 1;
+    start(s, 0, 8192);
+    while (!read_transfer_busy(&s->t, s->w->now_ns))
+        step(s);
+    uint64_t before_ns = s->w->now_ns;
+    read_transfer_resend(&s->t, before_ns);
+    assert_false(read_transfer_busy(&s->t, before_ns));
+    unsigned reads = s->reads;
+    send_all(s);
+    while (s->reads == reads)
+        step(s);
+    assert_in_range(s->w->now_ns - before_ns, 0, NS_PER_MS - 1);
+    finish(s);
+    check_bytes(s, true);
+    sim_free(s);
+}
+
 /* ---- strangers ------------------------------------------------------------------------------ */
 
 TEST(read_transfer__data_counts_only_for_its_own_ask)
