@@ -507,6 +507,20 @@ CASE(input__one_file)
     assert_idle(f, 0, "1 input device");
 }
 
+/* What can be opened and not be read, as a device that was pulled out: all of them go at once. */
+CASE(input__unplugged)
+{
+    Fixture *f = *state;
+    tmpdir_text(&f->dir, "event0/none", "");
+    tmpdir_text(&f->dir, "event1/none", "");
+    input_start(f);
+    look(f, 0);
+    assert_unknown(f, "no input devices are here");
+    pipe_make(f, "event2");
+    look(f, 5 * S);
+    assert_idle(f, 0, "1 input device,");
+}
+
 CASE(input__plugged_in)
 {
     Fixture *f = *state;
