@@ -16,6 +16,7 @@
 #include "daemon/log.h"
 #include "rmd/child.h"
 #include "tests/lib/case.h"
+#include "tests/lib/stderr_text.h"
 #include "tests/lib/tmpdir.h"
 
 enum { PATIENCE_MS = 150000, CYCLES = 300 };
@@ -189,6 +190,35 @@ TEST(test_has_no_groups_and_gets_no_rights)
 {
     RmdOptions o;
     run(&o, modest);
+}
+
+/* The newest limit is said again until it is heard; that it was not is said to the log once. */
+TEST(test_limit_to_the_deaf)
+{
+    int pair[2];
+    char text[64], last[64] = "";
+    const RmdOptions o = {.common = {.log_level = LOG_LEVEL_INFO}};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    Child c = {.options = &o, .channel = pair[0], .cgroup = {.procs = -1}};
+    log_init("test", LOG_LEVEL_INFO);
+    StderrText s = stderr_catch();
+    for (uint64_t limit = 1; !c.untold; limit++)
+        child_limit(&c, limit);
+    for (unsigned i = 0; i < 10; i++)
+        child_remind(&c);
+    child_limit(&c, 1 << 20);
+    assert_int_equal(stderr_lines(&s, "imd_deaf"), 1);
+    assert_true(c.untold);
+    while (recv(pair[1], text, sizeof text, MSG_DONTWAIT) > 0)
+        ;
+    child_remind(&c);
+    assert_false(c.untold);
+    child_remind(&c); /* it has heard */
+    assert_true(recv(pair[1], last, sizeof last - 1, MSG_DONTWAIT) > 0);
+    assert_string_equal(last, "limit 1048576");
+    assert_int_equal(recv(pair[1], text, sizeof text, MSG_DONTWAIT), -1);
+    (void)close(pair[0]);
+    (void)close(pair[1]);
 }
 
 /* In words that imd understands: see imd/owner.h. */
