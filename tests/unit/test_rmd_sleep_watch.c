@@ -30,6 +30,7 @@ static struct Logind {
     GDBusConnection *connection;
     int lock; /* our end: it hangs up when the lock is let go */
     unsigned locks;
+    SleepWatch *unwanted; /* it has no use for the lock any more when that comes */
 } l;
 
 static void on_call(GDBusConnection *c, const char *sender, const char *path, const char *name,
@@ -48,6 +49,8 @@ static void on_call(GDBusConnection *c, const char *sender, const char *path, co
         (void)close(l.lock);
     l.lock = ends[0];
     l.locks++;
+    if (l.unwanted)
+        sleep_watch_delay(l.unwanted, false);
     g_dbus_method_invocation_return_value_with_unix_fd_list(call, g_variant_new("(h)", 0), fds);
 }
 
@@ -128,6 +131,29 @@ TEST(sleep_waits_until_the_memory_is_back)
     assert_false(is_free(0));
     assert_null(sleep_watch_free(w));
     assert_true(is_free(PATIENCE_MS));
+    (void)close(l.lock);
+    g_clear_object(&l.connection);
+    private_bus_stop(&l.bus);
+}
+
+/* The memory was back before logind had answered: nothing holds sleep up. */
+TEST(a_lock_that_comes_too_late_is_let_go)
+{
+    assert_true(private_bus_start(&l.bus));
+    l.lock = -1;
+    l.locks = 0;
+    logind_start();
+    SleepWatch *w = sleep_watch_new(l.bus.address);
+    assert_non_null(w);
+    l.unwanted = w;
+    sleep_watch_delay(w, true);
+    wait_locks(1);
+    assert_true(is_free(PATIENCE_MS));
+    l.unwanted = NULL;
+    sleep_watch_delay(w, true);
+    wait_locks(2);
+    assert_false(is_free(0));
+    assert_null(sleep_watch_free(w));
     (void)close(l.lock);
     g_clear_object(&l.connection);
     private_bus_stop(&l.bus);
