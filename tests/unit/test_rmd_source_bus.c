@@ -289,12 +289,14 @@ CASE(service__silent)
 
 CASE(bus__dies)
 {
+    static char address[256]; /* which stays when the bus starts again */
     Fixture *f = *state;
     bus_start(f);
     Service manager = {LOGIN, "/org/freedesktop/login1", LOGIN ".Manager"};
     service_start(&manager, &f->bus);
     service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
-    source_start(f, &source_logind, f->bus.address);
+    (void)snprintf(address, sizeof address, "%s", f->bus.address);
+    source_start(f, &source_logind, address);
     look(f, 0);
     assert_true(f->report.known);
     private_bus_kill(&f->bus);
@@ -302,6 +304,12 @@ CASE(bus__dies)
     assert_false(f->report.known);
     look(f, 7 * S);
     assert_false(f->report.known);
+    service_stop(&manager);
+    private_bus_start_again(&f->bus);
+    service_start(&manager, &f->bus);
+    service_answer(&manager, g_variant_new_parsed("(@a(susso) [],)"));
+    look(f, 13 * S);
+    assert_idle(f, 0, "nobody is logged in");
     service_stop(&manager);
 }
 
