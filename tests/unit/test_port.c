@@ -370,6 +370,14 @@ TEST(way__is_noticed_when_it_goes_and_comes)
     assert_false(port_is_cut_off(p));
     assert_int_equal(e[0].event.kind, PORT_REACHES_AGAIN);
     assert_int_equal(e[0].events, 2);
+    pair[0]->astray++;
+    port_expire(p, ++now); /* a way that comes and goes is no news each time */
+    assert_int_equal(e[0].events, 2);
+    pair[0]->astray++;
+    now += 10 * NS_PER_S;
+    port_expire(p, now);
+    assert_int_equal(e[0].event.kind, PORT_CUT_OFF);
+    assert_int_equal(e[0].events, 3);
     close_ends(e);
 }
 
