@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/run/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "adapters/run/namespace.h"
+#include "daemon/program.h"
+
+static void add_option(GPtrArray *argv, const char *name, const char *value)
+{
+    if (value)
+        g_ptr_array_add(argv, g_strdup_printf("--%s=%s", name, value));
+}
+
+static GPtrArray *mount_arguments(const MountSettings *s, const char *dir)
+{
+    static const char *const places[] = {"../mount/dodo-mount", "dodo-mount",
+                                         DODO_LIBEXEC "/dodo-mount", NULL};
+    GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(argv, program_find(places));
+    add_option(argv, "min-size", s->min_size);
+    add_option(argv, "cache-size", s->cache_size);
+    for (char **p = s->only; p && *p; p++)
+        add_option(argv, "only", *p);
+    for (char **p = s->never; p && *p; p++)
+        add_option(argv, "never", *p);
+    if (s->local)
+        g_ptr_array_add(argv, g_strdup("--local"));
+    g_ptr_array_add(argv, g_strdup("--"));
+    g_ptr_array_add(argv, g_strdup(dir));
+    g_ptr_array_add(argv, g_strdup(dir));
+    g_ptr_array_add(argv, NULL);
+    return argv;
+}
+
+/* Its standard output is @ready. It is no part of the program's session: what the terminal sends
+ * does not end it before the program. */
+static void become_mount(const MountSettings *s, const char *dir, int ready, pid_t parent)
+{
+    g_autoptr(GPtrArray) argv = mount_arguments(s, dir);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    (void)setsid();
+    (void)dup2(ready, STDOUT_FILENO);
+    namespace_keep_mounting();
+    (void)execv(argv->pdata[0], (char **)argv->pdata);
+    (void)fprintf(stderr, "dodo run: %s: %s\n", (char *)argv->pdata[0], strerror(errno));
+    _exit(EXIT_FAILURE);
+}
+
+pid_t mounts_start(const MountSettings *s, const char *dir)
+{
+    int ready[2];
+    char byte;
+    if (pipe2(ready, O_CLOEXEC) < 0)
+        return -1;
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0)
+        become_mount(s, dir, ready[1], parent);
+    (void)close(ready[1]);
+    ssize_t n = pid < 0 ? -1 : read(ready[0], &byte, 1);
+    (void)close(ready[0]);
+    if (n == 1)
+        return pid;
+    if (pid > 0)
+        (void)waitpid(pid, NULL, 0); /* it has said why */
+    return -1;
+}
+
+void mounts_end(const pid_t *pids, guint count)
+{
+    while (count-- > 0) {
+        (void)kill(pids[count], SIGTERM);
+        (void)waitpid(pids[count], NULL, 0);
+    }
+}
