@@ -118,6 +118,7 @@ static void try_locked(Mount *m, Inode *inode)
         !trust_wants_lease(&inode->trust, os_now_ns()))
         return;
     int res = take(m, inode);
+    inode->lease_error = res;
     if (res < 0)
         inode->unleasable = !is_for_now(res);
     else if (trust_take(&inode->trust, &number))

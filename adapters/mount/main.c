@@ -21,6 +21,7 @@ typedef struct Options {
     MountOptions mount;
     uint64_t cache_bytes;
     bool allow_other, read_only;
+    char *report;
 } Options;
 #define OPTION(field) offsetof(Options, field)
 #define CACHE_AS_CONFIGURED UINT64_MAX
@@ -38,6 +39,8 @@ static const ConfigKey keys[] = {
      OPTION(mount.local), CONFIG_BOOL},
     {NULL, "read_only", "Refuse all changes through MOUNTPOINT", NULL, OPTION(read_only),
      CONFIG_BOOL},
+    {NULL, "report", "At the end, append to FILE what was read, and what was cached or why not",
+     "FILE", OPTION(report), CONFIG_TEXT},
     {NULL, "allow_other", "Let other users in, as their rights allow; so it is for root", NULL,
      OPTION(allow_other), CONFIG_BOOL},
 };
@@ -180,6 +183,7 @@ static int directories_check(const char *directory, const char *mountpoint, Moun
 
 static void forget(Mount *m, Inode *inode)
 {
+    report_file(m, inode);
     fresh_forget(m, inode);
     handles_forget(inode);
     locks_forget(inode);
@@ -194,9 +198,20 @@ static void mount_parts_end(Mount *m)
     if (m->locks)
         locks_end(m);
     inodes_end(m);
+    report_close(m->report);
     fuse_session_destroy(m->session);
     free(m->path);
     free(m->mountpoint);
+}
+
+static int report_start(Mount *m, const char *path, char *error)
+{
+    m->report = path ? report_open(path) : NULL;
+    if (!path || m->report)
+        return 0;
+    int res = -errno;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "%s: %s", path, strerror(-res));
+    return res;
 }
 
 static int mount_and_serve(const Options *o, const char *directory, const char *mountpoint,
@@ -207,6 +222,8 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
     int res = directories_check(directory, mountpoint, &m, error);
     if (res == 0)
         res = mirror_start(&m.mirror);
+    if (res == 0)
+        res = report_start(&m, o->report, error);
     if (res < 0)
         return res;
     int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);

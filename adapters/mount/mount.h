@@ -18,6 +18,7 @@
 
 #include "adapters/mount/jobs.h"
 #include "adapters/mount/mirror.h"
+#include "adapters/mount/report.h"
 #include "adapters/mount/trust.h"
 #include "base/hmap.h"
 #include "base/list.h"
@@ -31,7 +32,7 @@ typedef struct CachedRegion {
 
 /* A file, directory or other inode that the kernel knows. Its number for the kernel is its address.
  */
-typedef struct Inode {
+struct Inode {
     HmapNode node;
     dev_t dev;
     ino_t ino;
@@ -49,12 +50,14 @@ typedef struct Inode {
     Trust trust;
     int lease_fd;    /* a description of our own, for reading; -1: none yet */
     bool unleasable; /* the kernel refuses a lease for good: not our file, or no such file system */
+    int lease_error; /* of the last time that it was asked for */
     bool uncached;   /* the region cache is not for this file */
     bool opening;    /* a region is being opened */
     CachedRegion *region; /* NULL: none */
 
     ListNode lock_owners; /* under the lock of all locks */
-} Inode;
+    FileReads read;
+};
 
 /* What the kernel opened. */
 typedef struct Handle {
@@ -70,7 +73,6 @@ typedef struct MountOptions {
     bool local;           /* no other host writes the files, whatever their file system */
 } MountOptions;
 
-typedef struct Mount Mount;
 struct Mount {
     struct fuse_session *session;
     const MountOptions *options;
@@ -89,6 +91,7 @@ struct Mount {
     struct Leases *leases;
     struct Locks *locks;
     struct Stop *stop;
+    Report *report; /* NULL: nobody wants one */
 };
 
 /* The kernel's number <-> the inode. */
@@ -209,6 +212,8 @@ CachedRegion *regions_done(CachedRegion *region);
 /* No read begins any more; under @inode's lock. The region to be closed now, if any. */
 CachedRegion *regions_end(Inode *inode);
 void regions_close(CachedRegion *region); /* NULL is nothing */
+/* Whether the options leave the file to the region cache. */
+bool regions_chosen(const Mount *m, const Inode *inode);
 
 /* ---- handles.c ----------------------------------------------------------------------------- */
 

@@ -110,11 +110,15 @@ static void data_read(fuse_req_t req, fuse_ino_t number, size_t size, off_t offs
         (void)fuse_reply_err(req, ENOMEM);
         return;
     }
-    CachedRegion *region = fresh_read_begin(mount_of(req), handle->inode);
+    Mount *m = mount_of(req);
+    uint64_t began_ns = report_begin(m);
+    CachedRegion *region = fresh_read_begin(m, handle->inode);
     ssize_t n = region ? read_region(region, buf, size, offset) : -1;
     fresh_read_end(handle->inode, region);
-    if (n < 0)
+    bool cached = n >= 0;
+    if (!cached)
         n = read_file(handle->fd, buf, size, offset);
+    report_read(m, handle->inode, handle->fd, cached, n, began_ns);
     if (n < 0)
         (void)fuse_reply_err(req, (int)-n);
     else

@@ -18,8 +18,7 @@ static bool matches(char **patterns, const char *path)
     return false;
 }
 
-/* Whether the options leave the file to the region cache. */
-static bool chosen(const Mount *m, const Inode *inode)
+bool regions_chosen(const Mount *m, const Inode *inode)
 {
     char buf[PATH_MAX];
     const MountOptions *o = m->options;
@@ -34,7 +33,7 @@ static int open_region(const Mount *m, const Inode *inode)
 {
     struct stat st;
     if (fstat(inode->lease_fd, &st) < 0 || st.st_size == 0 ||
-        (uint64_t)st.st_size < m->options->min_bytes || !chosen(m, inode))
+        (uint64_t)st.st_size < m->options->min_bytes || !regions_chosen(m, inode))
         return -1;
     return dodo_copen_flags((size_t)st.st_size, inode->lease_fd, 0,
                             DODO_RDONLY | DODO_STRIPE | DODO_RETAIN);

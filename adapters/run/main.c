@@ -13,8 +13,10 @@
 #include "adapters/run/check.h"
 #include "adapters/run/mounts.h"
 #include "adapters/run/namespace.h"
+#include "adapters/run/report.h"
 #include "adapters/run/targets.h"
 #include "base/cleanup.h"
+#include "base/os.h"
 #include "base/parse.h"
 #include "daemon/start.h"
 
@@ -25,7 +27,7 @@ typedef struct Options {
     CommonOptions common;
     MountSettings mount;
     char **dirs, *how;
-    bool check, verbose;
+    bool check, stats, verbose;
 } Options;
 #define OPTION(field) offsetof(Options, field)
 
@@ -48,7 +50,12 @@ static const ConfigKey keys[] = {
      OPTION(mount.local), CONFIG_BOOL},
     {NULL, "check", "Do not run PROGRAM: say whether it would run, which way, or why not", NULL,
      OPTION(check), CONFIG_BOOL},
-    {NULL, "verbose", "Say what is seen through the cache", NULL, OPTION(verbose), CONFIG_BOOL},
+    {NULL, "stats", "At the end, say in a line what was read, from where, and how long it took",
+     NULL, OPTION(stats), CONFIG_BOOL},
+    {NULL, "verbose",
+     "Say what is seen through the cache, and of each file that was read whether it was cached, or "
+     "why not",
+     NULL, OPTION(verbose), CONFIG_BOOL},
 };
 static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
@@ -146,11 +153,12 @@ static int wants_user_namespace(const Options *o)
     return strcmp(o->how, "namespace") == 0 ? 0 : -1;
 }
 
-static int run(const Options *o, GPtrArray *dirs, char **argv)
+static int run(Options *o, GPtrArray *dirs, char **argv)
 {
     g_autofree pid_t *pids = g_new0(pid_t, dirs->len + 1);
     char *cwd CLEANUP_FREE = realpath(".", NULL);
     guint count = 0;
+    o->mount.report = o->stats || o->verbose ? report_make() : -1;
     if (!namespace_enter(wants_user_namespace(o) == 1))
         return failed("no mount namespace (root may have one, and other users where the system "
                       "allows user namespaces)");
@@ -161,8 +169,12 @@ static int run(const Options *o, GPtrArray *dirs, char **argv)
         if (pids[count] < 0)
             break;
     }
+    uint64_t began_ns = os_now_ns();
     int status = count == dirs->len ? program_run(argv, cwd ? cwd : "/") : -1;
+    uint64_t elapsed_ns = os_now_ns() - began_ns;
     mounts_end(pids, count);
+    if (count == dirs->len && o->mount.report >= 0)
+        report_print(o->mount.report, count, o->verbose, o->stats, elapsed_ns);
     return end_like(status);
 }
 
@@ -175,7 +187,7 @@ static int check(const Options *o, const GPtrArray *dirs, const char *name)
 int main(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
-    Options o = {0};
+    Options o = {.mount.report = -1};
     uint64_t min_bytes = 16 << 20;
     log_init("dodo-run", LOG_LEVEL_WARN);
     config_common_init(&o.common);

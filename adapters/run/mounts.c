@@ -34,6 +34,8 @@ static GPtrArray *mount_arguments(const MountSettings *s, const char *dir)
         add_option(argv, "never", *p);
     if (s->local)
         g_ptr_array_add(argv, g_strdup("--local"));
+    if (s->report >= 0)
+        g_ptr_array_add(argv, g_strdup_printf("--report=/proc/self/fd/%d", s->report));
     g_ptr_array_add(argv, g_strdup("--"));
     g_ptr_array_add(argv, g_strdup(dir));
     g_ptr_array_add(argv, g_strdup(dir));
@@ -51,6 +53,8 @@ static void become_mount(const MountSettings *s, const char *dir, int ready, pid
         _exit(EXIT_FAILURE);
     (void)setsid();
     (void)dup2(ready, STDOUT_FILENO);
+    if (s->report >= 0)
+        (void)fcntl(s->report, F_SETFD, 0);
     namespace_keep_mounting();
     (void)execv(argv->pdata[0], (char **)argv->pdata);
     (void)fprintf(stderr, "dodo run: %s: %s\n", (char *)argv->pdata[0], strerror(errno));

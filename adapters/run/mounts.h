@@ -12,6 +12,7 @@ typedef struct MountSettings {
     char **only, **never;
     char *min_size, *cache_size;
     bool local;
+    int report; /* a file that the mounts append to; -1: none */
 } MountSettings;
 
 /* A mount of @dir over itself: its process when it is ready, or -1: it has said why. */

@@ -43,3 +43,76 @@ if chown 1:1 "$work/other" 2>/dev/null; then
   check 1 "^no: $work/other is set-user-ID.*dodo mount" --how user-namespace --dir "$work/data" "$work/other"
 fi
 told "it says what it would do"
+
+# ---- what it did -------------------------------------------------------------------------------
+
+# ran ARGUMENT...: dodo run with these; its output in $work/out, what it says itself in $work/said.
+ran() { "$bin_dodo" run "$@" >"$work/out" 2>"$work/said"; }
+# says WORDS: a line of it has them.
+says() { grep -q -- "$1" "$work/said" || fail "\"$1\" is not in: $(cat "$work/said")"; }
+
+large=$work/data/large
+size=$(stat -c %s "$large")
+ran --min-size 1M cat "$large"
+[ ! -s "$work/said" ] || fail "without options it says: $(cat "$work/said")"
+cmp -s "$work/out" "$large" || fail "it gives other bytes"
+ran --min-size 1M --stats cat "$large"
+cmp -s "$work/out" "$large" || fail "with --stats it gives other bytes"
+[ "$(wc -l <"$work/said")" -eq 1 ] || fail "--stats says more than a line: $(cat "$work/said")"
+says '^dodo run: the program took [0-9.a-z]*; 3 MiB read through the mount in [1-9][0-9]* reads'
+says ' 0 B of files that are not cached (0 reads)$'
+status=0
+ran --stats --verbose --dir "$work/data" sh -c 'exit 7' || status=$?
+[ "$status" -eq 7 ] || fail "dodo run --stats exits with $status, not as its program"
+status=0
+# shellcheck disable=SC2016 # another shell expands them
+ran --stats --dir "$work/data" sh -c 'kill -TERM $$' || status=$?
+[ "$status" -eq 143 ] || fail "dodo run --stats ends with $status, not by its program's signal"
+says ' 0 B read through the mount in 0 reads'
+
+# Each file says whether it was cached, or why not.
+echo some >"$work/data/small"
+cp "$large" "$work/data/never"
+cp "$large" "$work/data/writer"
+cp "$large" "$work/data/own"
+exec {writer}>>"$work/data/writer"
+# shellcheck disable=SC2016 # another shell expands them
+ran --verbose --min-size 1M --never never --dir "$work/data" sh -c \
+  'cd "$0" && cat large small never writer && exec 3>>own && cat own' "$work/data"
+exec {writer}>&-
+says "^dodo run: through the cache: $work/data$"
+says "^dodo run: $large: cached, 3 MiB read$"
+says "^dodo run: $work/data/small: not cached, 5 B read: it is smaller than --min-size$"
+says "^dodo run: $work/data/never: not cached, [0-9.]* MiB read: --only or --never leaves it out$"
+says "^dodo run: $work/data/writer: not cached, [0-9.]* MiB read: somebody had it open for writing$"
+says "^dodo run: $work/data/own: not cached, [0-9.]* MiB read: it was open for writing through the mount$"
+cp "$large" "$work/data/theirs"
+if chown 1:1 "$work/data/theirs" 2>/dev/null; then
+  ran --verbose --min-size 1M --how user-namespace cat "$work/data/theirs"
+  says "theirs: not cached, [0-9.]* MiB read: it is another user's"
+fi
+
+# Several mounts are one sum.
+mkdir "$work/more"
+cp "$large" "$work/more/large"
+ran --stats --min-size 1M cat "$large" "$work/more/large"
+says ' 6 MiB read through the mount in '
+[ "$(stat -c %s "$work/out")" -eq $((2 * size)) ] || fail "two mounts give other bytes"
+told "it says what it did"
+
+# A mount alone appends to the file that it was given.
+mkdir "$work/mnt"
+echo before >"$work/report"
+proc_start mount here "$bin_dodo" mount --min-size 1M --report "$work/report" "$work/data" "$work/mnt"
+until_true "${proc_pid[mount]}" grep -qs "ready at" "$work/mount.out"
+cmp "$work/mnt/large" "$large" || fail "the mount gives other bytes"
+proc_signal mount TERM
+proc_wait mount || fail "dodo mount ended with status $?"
+[ "$(sed -n 1p "$work/report")" = before ] || fail "the report replaces what was there"
+grep -q "^$large: cached, 3 MiB read$" "$work/report" || fail "the report: $(cat "$work/report")"
+tail -n 1 "$work/report" | grep -q "^total reads=[0-9]* bytes=$size " || fail "the report: $(cat "$work/report")"
+status=0
+"$bin_dodo" mount --report "$work/none/report" "$work/data" "$work/mnt" 2>"$work/said" || status=$?
+[ "$status" -eq 1 ] || fail "a report that cannot be written: status $status"
+says 'none/report: No such file'
+told "a mount writes its report"

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/mount/report.h"
+
+#include <dodo/manage.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "adapters/mount/filesystems.h"
+#include "adapters/mount/mount.h"
+#include "adapters/mount/reason.h"
+#include "adapters/totals.h"
+#include "base/os.h"
+#include "base/parse.h"
+
+struct Report {
+    int fd;
+    atomic_ullong reads, bytes, uncached_reads, uncached_bytes, ns;
+};
+
+Report *report_open(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0666);
+    Report *r = fd < 0 ? NULL : calloc(1, sizeof *r);
+    if (r)
+        r->fd = fd;
+    else if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
+/* ---- reads --------------------------------------------------------------------------------- */
+
+uint64_t report_begin(const Mount *m)
+{
+    return m->report ? os_now_ns() : 0;
+}
+
+static enum Reason reason_now(const Mount *m, Inode *inode, int fd)
+{
+    struct stat st = {0};
+    (void)fstat(fd, &st);
+    ReasonFacts f = {.small = (uint64_t)st.st_size < m->options->min_bytes,
+                     .left_out = !regions_chosen(m, inode),
+                     .local = m->options->local || filesystem_is_local(fd)};
+    f.ending = m->stopping;
+    pthread_mutex_lock(&inode->lock);
+    f.unleasable = inode->unleasable;
+    f.ours = inode->lease_error != -EACCES && inode->lease_error != -EPERM;
+    f.written = inode->trust.writers > 0;
+    f.plain = inode->trust.state == TRUST_PLAIN;
+    f.broken = inode->trust.broken;
+    f.opening = inode->opening;
+    pthread_mutex_unlock(&inode->lock);
+    return reason_of(&f);
+}
+
+void report_read(Mount *m, Inode *inode, int fd, bool cached, ssize_t n, uint64_t began_ns)
+{
+    Report *r = m->report;
+    if (!r)
+        return;
+    FileReads *file = &inode->read;
+    uint64_t bytes = n > 0 ? (uint64_t)n : 0;
+    file->reads++;
+    if (cached) {
+        file->cached_bytes += bytes;
+    } else {
+        file->uncached_bytes += bytes;
+        file->reason = reason_now(m, inode, fd);
+        r->uncached_reads++;
+        r->uncached_bytes += bytes;
+    }
+    r->reads++;
+    r->bytes += bytes;
+    r->ns += os_now_ns() - began_ns;
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+/* The file's path in one line. */
+static const char *path_text(const Mount *m, const Inode *inode, char path[PATH_MAX])
+{
+    const char *below = inodes_path(m, inode, path);
+    for (char *p = path; below && *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = '?';
+    return below ? path : "(a file that is gone)";
+}
+
+/* In one piece: other mounts may write to the same file. */
+static void write_line(const Report *r, const char *line)
+{
+    (void)!write(r->fd, line, strlen(line)); /* a full disk costs the report alone */
+}
+
+void report_file(Mount *m, const Inode *inode)
+{
+    char path[PATH_MAX], cached[32], uncached[32];
+    const FileReads *f = &inode->read;
+    if (!m->report || f->reads == 0)
+        return;
+    const char *name = path_text(m, inode, path), *why = reason_text((enum Reason)f->reason);
+    (void)format_size(f->cached_bytes, cached, sizeof cached);
+    (void)format_size(f->uncached_bytes, uncached, sizeof uncached);
+    g_autofree char *line =
+        f->reason == REASON_NONE ? g_strdup_printf("%s: cached, %s read\n", name, cached)
+        : f->cached_bytes == 0
+            ? g_strdup_printf("%s: not cached, %s read: %s\n", name, uncached, why)
+            : g_strdup_printf("%s: cached at times, %s read, and %s while it was not: %s\n", name,
+                              cached, uncached, why);
+    write_line(m->report, line);
+}
+
+void report_close(Report *r)
+{
+    char line[TOTALS_LINE_MAX];
+    DodoManageStats st = {0};
+    if (!r)
+        return;
+    (void)dodo_manage_stats(&st);
+    ReadTotals t = {.reads = r->reads,
+                    .bytes = r->bytes,
+                    .local_reads = st.local_hits,
+                    .local_bytes = st.local_bytes,
+                    .remote_reads = st.remote_hits,
+                    .remote_bytes = st.remote_bytes,
+                    .file_reads = st.disk_reads,
+                    .file_bytes = st.disk_bytes,
+                    .uncached_reads = r->uncached_reads,
+                    .uncached_bytes = r->uncached_bytes,
+                    .ns = r->ns};
+    g_autofree char *text = g_strconcat(totals_line(&t, line), "\n", NULL);
+    write_line(r, text);
+    (void)close(r->fd);
+    free(r);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "adapters/run/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "adapters/totals.h"
+#include "base/parse.h"
+
+int report_make(void)
+{
+    return memfd_create("dodo-run-report", MFD_CLOEXEC);
+}
+
+static void print_sums(const ReadTotals *t, uint64_t elapsed_ns)
+{
+    char text[600], time[32];
+    (void)fprintf(stderr, "dodo run: the program took %s; %s\n",
+                  format_time(elapsed_ns, time, sizeof time), totals_text(t, text, sizeof text));
+}
+
+/* How many mounts have given their totals. */
+static unsigned take_lines(FILE *in, bool files, ReadTotals *totals)
+{
+    unsigned count = 0;
+    char *line = NULL;
+    size_t cap = 0;
+    while (getline(&line, &cap, in) > 0) {
+        if (totals_add(totals, line))
+            count++;
+        else if (files)
+            (void)fprintf(stderr, "dodo run: %s", line);
+    }
+    free(line);
+    return count;
+}
+
+void report_print(int fd, unsigned mounts, bool files, bool sums, uint64_t elapsed_ns)
+{
+    ReadTotals totals = {0};
+    int own = dup(fd); /* the stream's */
+    FILE *in = own < 0 ? NULL : fdopen(own, "r");
+    if (!in)
+        return;
+    rewind(in);
+    unsigned given = take_lines(in, files, &totals);
+    (void)fclose(in);
+    if (sums)
+        print_sums(&totals, elapsed_ns);
+    if (given < mounts)
+        (void)fprintf(stderr, "dodo run: %u of %u mounts ended without a report\n", mounts - given,
+                      mounts);
+}
