@@ -116,3 +116,12 @@ status=0
 [ "$status" -eq 1 ] || fail "a report that cannot be written: status $status"
 says 'none/report: No such file'
 told "a mount writes its report"
+
+# A mount ends also where the libraries are that it needs for that, and where the loader looks for them.
+for dir in /etc "$(dirname "$(realpath "$(cc -print-file-name=libc.so.6)")")"; do
+  timeout "$patience" "$bin_dodo" run --dir "$dir" true || fail "dodo run --dir $dir ends with status $?"
+done
+mkdir "$work/libraries"
+LD_LIBRARY_PATH=$work/libraries${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH} timeout "$patience" \
+  "$bin_dodo" run --dir "$work/libraries" true || fail "dodo run in the loader's path ends with status $?"
+told "a mount of its own libraries ends"
