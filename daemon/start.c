@@ -17,51 +17,7 @@
 #include "base/cleanup.h"
 #include "base/notify.h"
 #include "base/parse.h"
-#include "proto/conf/defaults.h"
 #include "daemon/log.h"
-
-int start_read_keys(const CommonOptions *o, ClusterKeys *ret, char error[CONFIG_ERROR_MAX])
-{
-    *ret = (ClusterKeys){.count = 0};
-    if (!o->key)
-        return 0;
-    int res = cluster_key_read(o->key, ret->keys, &ret->count, error, CONFIG_ERROR_MAX);
-    if (res == -ENOENT)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "there is no key file %s; make it with: dodo keygen %s", o->key, o->key);
-    return res;
-}
-
-static int read_keys(const CommonOptions *o, EndpointConfig *ret, char *error)
-{
-    ClusterKeys keys;
-    int res = start_read_keys(o, &keys, error);
-    ret->keys_count = keys.count;
-    memcpy(ret->keys, keys.keys, sizeof keys.keys);
-    explicit_bzero(&keys, sizeof keys);
-    return res;
-}
-
-int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigned count,
-                   EndpointConfig *ret, char error[CONFIG_ERROR_MAX])
-{
-    char text[ADDR_TEXT_MAX];
-    *ret = (EndpointConfig){.cluster = cluster_number(o->cluster),
-                            .half_open_max = DEFAULT_HALF_OPEN_MAX,
-                            .hello_retry_ns = o->hello_retry_ns};
-    if (o->key)
-        return read_keys(o, ret, error);
-    for (unsigned i = 0; i < count; i++) {
-        if (o->insecure || addr_is_loopback(addresses[i]))
-            continue;
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "%s is not a loopback address: give --key FILE (dodo keygen makes one), or "
-                       "--insecure if everyone on that network may read and write guests' data",
-                       addr_format(addresses[i], text, sizeof text));
-        return -EACCES;
-    }
-    return 0;
-}
 
 /* ---- who it is ------------------------------------------------------------------------------- */
 
@@ -139,63 +95,7 @@ int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX])
     return start_as_user_without(o, NULL, 0, error);
 }
 
-/* ---- what it reads again --------------------------------------------------------------------- */
-
-int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
-                   char error[CONFIG_ERROR_MAX])
-{
-    int res = endpoint_keys_set(endpoint, keys->keys, keys->count, now_ns);
-    if (res == -EINVAL)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "to begin with a key, or to do without, the daemon must be started again");
-    else if (res < 0)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "%s", strerror(-res));
-    return res;
-}
-
-int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
-                 char error[CONFIG_ERROR_MAX])
-{
-    ClusterKeys keys;
-    int res = start_read_keys(o, &keys, error);
-    if (res == 0)
-        res = start_set_keys(endpoint, &keys, now_ns, error);
-    explicit_bzero(&keys, sizeof keys);
-    if (res == 0)
-        log_set_level(o->log_level);
-    return res;
-}
-
-int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
-                 char error[CONFIG_ERROR_MAX])
-{
-    char text[ADDR_TEXT_MAX];
-    (void)addr_format(listen, text, sizeof text);
-    if (addr_is_any(listen)) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "cannot listen on %s: name the one address of this host that the others "
-                       "reach it at",
-                       text);
-        return -EINVAL;
-    }
-    TransportOptions late = options ? *options : (TransportOptions){0};
-    late.free_bind = true;
-    int res = transport_udp_open(listen, &late, ret);
-    if (res == 0 && (*ret)->late)
-        log_event(LOG_LEVEL_WARN, "address_not_there",
-                  "listen=%s fix=\"not an address of this host (see ip addr): waiting for it\"",
-                  text);
-    if (res == -EADDRINUSE)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "cannot listen on %s: the port is in use; choose another, or 0 for any",
-                       text);
-    else if (res == -EADDRNOTAVAIL)
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "cannot listen on %s: not an address of this host (see ip addr)", text);
-    else if (res < 0)
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot listen on %s: %s", text, strerror(-res));
-    return res;
-}
+/* ---- that it is ready ------------------------------------------------------------------------ */
 
 static int notifier = -1; /* kept open; -1: it is opened when it is needed */
 
