@@ -8,14 +8,11 @@
 typedef struct External {
     const char *name;
     const char *summary;
-    const char *package; /* that has it in Debian */
+    const char *package;   /* that has it in Debian */
+    const char *places[4]; /* for beside_run() */
 } External;
 
 extern const External externals[];
 extern const size_t externals_count;
-
-/* Becomes the program that @argv[0], one of their names, stands for. Returns the exit status if
- * that cannot be: why is said. */
-int external_run(const External *e, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dodo: finds the subcommand and runs it. */
+/* dodo-tools: finds the subcommand and runs it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +35,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i]->run(argc - 1, argv + 1);
-    for (size_t i = 0; i < externals_count; i++)
-        if (strcmp(externals[i].name, name) == 0)
-            return external_run(&externals[i], argv + 1);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(stdout);
         return EXIT_SUCCESS;
