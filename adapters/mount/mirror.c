@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,7 +27,8 @@ typedef struct Asker {
 
 struct Mirror {
     Asker askers[ASKERS];
-    unsigned count;
+    atomic_uint count; /* those that have been started */
+    atomic_bool grown; /* all of them, or as many as there can be */
     atomic_uint living;
     GAsyncQueue *free;      /* those that nobody waits for */
     Asker none;             /* stands in there for all, when there are none any more */
@@ -40,6 +42,7 @@ enum Kind {
     BY_NUMBER, /* an inode of the mount at @path */
     BY_NAME,   /* the file @path of the mount, if it has @number; 0: any */
     BY_FD,     /* the file whose descriptor comes with it */
+    COPY,      /* nothing: start another asker, for the channel that comes with it */
 };
 typedef struct Question {
     enum Kind kind;
@@ -178,6 +181,13 @@ static int open_named(const Question *q)
     return fd;
 }
 
+/* Another asker: its pid, or -errno; 0: this is it. */
+static pid_t copy(void)
+{
+    (void)signal(SIGCHLD, SIG_IGN); /* nobody waits for it */
+    return helper_copy("dodo-mirror");
+}
+
 /* Answers until there is nobody at the other end. */
 static _Noreturn void asker_main(int channel)
 {
@@ -185,7 +195,12 @@ static _Noreturn void asker_main(int channel)
     int at;
     while (receive_with(channel, &q, sizeof q, &at) > 0) {
         int fd = q.kind == BY_NAME ? open_named(&q) : -1;
-        char done = q.kind == BY_NUMBER ? ask_number(&q) : fd >= 0;
+        int done = q.kind == BY_NUMBER ? ask_number(&q) : q.kind == COPY ? copy() : fd >= 0;
+        if (q.kind == COPY && done == 0) {
+            (void)close(channel);
+            channel = at;
+            continue;
+        }
         if (q.kind == BY_FD)
             ask_attributes(at);
         (void)send_with(channel, &done, sizeof done, fd);
@@ -199,23 +214,26 @@ static _Noreturn void asker_main(int channel)
 
 /* ---- those who wait for it ----------------------------------------------------------------- */
 
+static void add(Mirror *m, Asker asker)
+{
+    Asker *a = &m->askers[m->count];
+    *a = asker;
+    m->count++; /* now it is there for mirror_is() */
+    m->living++;
+    g_async_queue_push(m->free, a);
+}
+
 int mirror_start(Mirror **ret)
 {
+    Asker first;
+    first.pid = helper_fork("dodo-mirror", &first.channel);
+    if (first.pid == 0)
+        asker_main(first.channel);
+    if (first.pid < 0)
+        return first.pid;
     Mirror *m = g_new0(Mirror, 1);
     m->free = g_async_queue_new();
-    for (; m->count < ASKERS; m->count++) {
-        Asker *a = &m->askers[m->count];
-        a->pid = helper_fork("dodo-mirror", &a->channel);
-        if (a->pid == 0)
-            asker_main(a->channel);
-        if (a->pid < 0) {
-            int res = a->pid;
-            mirror_end(m);
-            return res;
-        }
-        g_async_queue_push(m->free, a);
-    }
-    m->living = m->count;
+    add(m, first);
     *ret = m;
     return 0;
 }
@@ -224,10 +242,9 @@ void mirror_end(Mirror *m)
 {
     if (!m)
         return;
-    for (unsigned i = 0; i < m->count; i++) {
+    for (unsigned i = 0; i < m->count; i++)
         (void)close(m->askers[i].channel);
-        (void)waitpid(m->askers[i].pid, NULL, 0);
-    }
+    (void)waitpid(m->askers[0].pid, NULL, 0); /* the others are its own */
     g_async_queue_unref(m->free);
     g_free(m->mountpoint);
     g_free(m);
@@ -237,14 +254,14 @@ void mirror_end(Mirror *m)
  * -EPIPE. */
 static int exchange_with(const Asker *a, const Question *q, size_t len, int fd, int *ret)
 {
-    char done = 0;
+    int done = 0;
     bool good = send_with(a->channel, q, len, fd) >= 0 &&
                 receive_with(a->channel, &done, sizeof done, ret) > 0;
     return good ? done : -EPIPE;
 }
 
 /* The same of one that is there: somebody may have killed others, which nobody asks again. */
-static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
+static int exchange_with_any(Mirror *m, const Question *q, size_t len, int fd, int *ret)
 {
     for (;;) {
         Asker *a = g_async_queue_pop(m->free);
@@ -256,6 +273,34 @@ static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
         if (--m->living == 0)
             g_async_queue_push(m->free, &m->none);
     }
+}
+
+/* Another asker: false, if there can be none. */
+static bool grow(Mirror *m)
+{
+    const Question q = {.kind = COPY};
+    int pair[2], none;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return false;
+    int pid = exchange_with(&m->askers[0], &q, QUESTION_LEN(0), pair[1], &none);
+    (void)close(pair[1]);
+    if (pid > 0)
+        add(m, (Asker){pid, pair[0]});
+    else
+        (void)close(pair[0]);
+    return pid > 0;
+}
+
+/* The same. Most mounts have no question before their end: the first one starts the others. */
+static int exchange(Mirror *m, const Question *q, size_t len, int fd, int *ret)
+{
+    if (!atomic_exchange(&m->grown, true)) {
+        Asker *first = g_async_queue_pop(m->free); /* there is no other yet */
+        while (first != &m->none && m->count < ASKERS && grow(m))
+            ;
+        g_async_queue_push(m->free, first);
+    }
+    return exchange_with_any(m, q, len, fd, ret);
 }
 
 int mirror_set_mount(Mirror *m, const char *mountpoint)
@@ -320,7 +365,7 @@ void mirror_touch(Mirror *m)
     Question q;
     int fd = -1;
     size_t len = question_make(m, BY_NAME, "", 0, &q);
-    if (len > 0 && exchange(m, &q, len, -1, &fd) == -EPIPE)
+    if (len > 0 && exchange_with_any(m, &q, len, -1, &fd) == -EPIPE)
         touch_by_copy(&q);
     if (fd >= 0)
         (void)close(fd);

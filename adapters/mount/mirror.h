@@ -5,6 +5,7 @@
  * The kernel learns a changed size only when somebody asks for it, and nobody but us knows when to.
  * If we asked ourselves, and were killed meanwhile, we would wait for our own answer: neither we
  * nor anybody who uses the mount would ever end. So others ask. They end with us.
+ * One is started at the beginning; it starts the others, when they are needed.
  *
  * Thread-safe after mirror_start().
  */

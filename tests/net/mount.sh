@@ -94,7 +94,9 @@ done
 busy_up
 kill -USR1 "${proc_pid[mount]}" # which it uses itself, between its threads
 mapfile -t mirrors < <(pgrep -P "${proc_pid[mount]}")
-for mirror in "${mirrors[@]:1}"; do
+mapfile -t others < <(pgrep -P "${mirrors[0]}") # which it started, as it was asked
+[ "${#mirrors[@]} ${#others[@]}" = "1 3" ] || fail "there are ${#mirrors[@]} and ${#others[@]} processes that ask"
+for mirror in "${others[@]}"; do
   kill -KILL "$mirror"
 done
 must "the last of its processes asks" stores_go_on
