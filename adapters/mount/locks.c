@@ -42,6 +42,7 @@ typedef struct Locks {
     pthread_cond_t changed;
     ListNode waiters;
     bool over;
+    bool started; /* the thread, when somebody first waits */
     pthread_t thread;
 } Locks;
 
@@ -185,7 +186,15 @@ int locks_init(Mount *m)
     pthread_cond_init(&l->changed, NULL);
     list_init(&l->waiters);
     m->locks = l;
-    return os_thread_start(&l->thread, locks_main, l);
+    return 0;
+}
+
+/* Under the lock: 0, -errno. */
+static int start(Locks *l)
+{
+    int res = l->started ? 0 : os_thread_start(&l->thread, locks_main, l);
+    l->started = res == 0;
+    return res;
 }
 
 void locks_end(Mount *m)
@@ -195,7 +204,8 @@ void locks_end(Mount *m)
     l->over = true;
     pthread_cond_signal(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    (void)pthread_join(l->thread, NULL);
+    if (l->started)
+        (void)pthread_join(l->thread, NULL);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     free(l);
@@ -206,7 +216,8 @@ void locks_end(Mount *m)
 static void request(Locks *l, Waiter *w, bool sleep)
 {
     int res = attempt(w);
-    if (res == -EAGAIN && sleep) {
+    int wait = res == -EAGAIN && sleep ? start(l) : -EAGAIN;
+    if (wait == 0) {
         list_push_back(&l->waiters, &w->node);
         pthread_cond_signal(&l->changed);
     } else {
