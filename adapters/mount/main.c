@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo mount DIRECTORY MOUNTPOINT: the directory's files, read through the region cache. */
-#include <dodo/manage.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "adapters/mount/cache.h"
 #include "adapters/mount/mount.h"
 #include "adapters/paths.h"
 #include "base/cleanup.h"
@@ -25,7 +25,6 @@ typedef struct Options {
     char *report;
 } Options;
 #define OPTION(field) offsetof(Options, field)
-#define CACHE_AS_CONFIGURED UINT64_MAX
 
 static const ConfigKey keys[] = {
     {NULL, "min_size", "Leave smaller files to the kernel alone; 16M if not given", "SIZE",
@@ -232,6 +231,8 @@ static int mount_and_serve(const Options *o, const char *directory, const char *
     if (res == 0)
         res = mirror_start(&m.mirror);
     if (res == 0)
+        cache_prepare(m.mountpoint, o->cache_bytes);
+    if (res == 0)
         res = report_start(&m, o->report, error);
     if (res < 0)
         return res;
@@ -278,8 +279,6 @@ int main(int argc, char **argv)
         start_tell_library(&o.common);
         (void)umask(0); /* the kernel has applied the caller's */
         raise_descriptors();
-        if (o.cache_bytes != CACHE_AS_CONFIGURED)
-            (void)dodo_manage_set(DODO_MANAGE_CACHE_BYTES, o.cache_bytes);
         int res = mount_and_serve(&o, argv[1], argv[2], error);
         if (res < 0)
             status = start_failed(&program, EXIT_START, *error ? error : strerror(-res));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: opening, reading, writing. */
-#include <dodo/manage.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "adapters/mount/cache.h"
 #include "adapters/mount/mount.h"
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static ssize_t read_file(int fd, char *buf, size_t size, off_t offset)
 /* The same from the region; -1: the file has to be read. */
 static ssize_t read_region(const CachedRegion *region, char *buf, size_t size, off_t offset)
 {
-    ssize_t n = dodo_cread(region->rd, offset, buf, size);
+    ssize_t n = cache_calls()->cread(region->rd, offset, buf, size);
     return n < 0 ? -1 : n;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Files in the region cache: one region a file, while the file is held. */
-#include <dodo/manage.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -8,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapters/mount/cache.h"
 #include "adapters/mount/mount.h"
 
 static bool matches(char **patterns, const char *path)
@@ -35,8 +35,10 @@ static int open_region(const Mount *m, const Inode *inode)
     if (fstat(inode->lease_fd, &st) < 0 || st.st_size == 0 ||
         (uint64_t)st.st_size < m->options->min_bytes || !regions_chosen(m, inode))
         return -1;
-    return dodo_copen_flags((size_t)st.st_size, inode->lease_fd, 0,
-                            DODO_RDONLY | DODO_STRIPE | DODO_RETAIN);
+    const CacheCalls *calls = cache_calls();
+    return calls ? calls->copen_flags((size_t)st.st_size, inode->lease_fd, 0,
+                                      DODO_RDONLY | DODO_STRIPE | DODO_RETAIN)
+                 : -1;
 }
 
 /* Opens the region, and gives it to @inode if that is still held by the same lease. Under the lock,
@@ -51,7 +53,7 @@ static void region_make(const Mount *m, Inode *inode)
     if (region)
         *region = (CachedRegion){.rd = rd};
     else if (rd >= 0)
-        (void)!dodo_cclose(rd);
+        (void)!cache_calls()->cclose(rd);
     pthread_mutex_lock(&inode->lock);
     inode->opening = false;
     if (inode->trust.state != TRUST_PLAIN && inode->trust.takes == take) {
@@ -93,6 +95,6 @@ void regions_close(CachedRegion *region)
 {
     if (!region)
         return;
-    (void)!dodo_cclose(region->rd); /* nothing was written to it */
+    (void)!cache_calls()->cclose(region->rd); /* nothing was written to it */
     free(region);
 }

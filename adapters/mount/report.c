@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "adapters/mount/report.h"
 
-#include <dodo/manage.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapters/mount/cache.h"
 #include "adapters/mount/filesystems.h"
 #include "adapters/mount/mount.h"
 #include "adapters/mount/reason.h"
@@ -122,7 +122,9 @@ void report_close(Report *r)
     DodoManageStats st = {0};
     if (!r)
         return;
-    (void)dodo_manage_stats(&st);
+    const CacheCalls *calls = cache_calls_if_loaded();
+    if (calls)
+        (void)calls->stats(&st);
     ReadTotals t = {.reads = r->reads,
                     .bytes = r->bytes,
                     .local_reads = st.local_hits,

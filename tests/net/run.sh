@@ -125,3 +125,15 @@ mkdir "$work/libraries"
 LD_LIBRARY_PATH=$work/libraries${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH} timeout "$patience" \
   "$bin_dodo" run --dir "$work/libraries" true || fail "dodo run in the loader's path ends with status $?"
 told "a mount of its own libraries ends"
+
+# The cache's library is loaded for the first large file; at once, if it is itself read through the mount.
+# loads WORDS...: whether the mount has it while the program, which reads none, runs.
+loads() {
+  # shellcheck disable=SC2016 # another shell expands them
+  "$bin_dodo" run "$@" sh -c 'grep -qs libmanage "/proc/$(pgrep -P "$PPID" dodo-mount)/maps"'
+}
+! loads --dir "$work/data" || fail "it is loaded although nothing is cached"
+loads --dir "$DODO_BUILD/libmanage" || fail "it would be read through the mount"
+LD_LIBRARY_PATH=$work/more${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH} loads --dir "$work" ||
+  fail "it could be read through the mount"
+told "nothing is loaded that is not needed"
