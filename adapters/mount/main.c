@@ -13,6 +13,7 @@
 
 #include "adapters/mount/cache.h"
 #include "adapters/mount/mount.h"
+#include "adapters/mount/program.h"
 #include "adapters/paths.h"
 #include "base/cleanup.h"
 #include "daemon/start.h"
@@ -261,7 +262,7 @@ static void options_init(Options *o)
     o->common.log_level = LOG_LEVEL_WARN;
 }
 
-int main(int argc, char **argv)
+int mount_main(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
     Options o;

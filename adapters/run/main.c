@@ -115,7 +115,7 @@ static int program_run(char **argv, const char *cwd)
     for (int i = 1; i < NSIG; i++)
         (void)sigaction(i, NULL, &before[i]);
     signals_take();
-    pid_t pid = fork();
+    pid_t pid = vfork(); /* a copy of what the mounts need would take longer than a short program */
     if (pid == 0)
         become_program(argv, cwd, before);
     child_pid = pid;

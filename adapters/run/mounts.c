@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "adapters/run/mounts.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "adapters/mount/program.h"
 #include "adapters/run/namespace.h"
-#include "daemon/program.h"
 
 static void add_option(GPtrArray *argv, const char *name, const char *value)
 {
@@ -22,10 +20,8 @@ static void add_option(GPtrArray *argv, const char *name, const char *value)
 
 static GPtrArray *mount_arguments(const MountSettings *s, const char *dir)
 {
-    static const char *const places[] = {"../mount/dodo-mount", "dodo-mount",
-                                         DODO_LIBEXEC "/dodo-mount", NULL};
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
-    g_ptr_array_add(argv, program_find(places));
+    g_ptr_array_add(argv, g_strdup("dodo-mount"));
     add_option(argv, "min-size", s->min_size);
     add_option(argv, "cache-size", s->cache_size);
     for (char **p = s->only; p && *p; p++)
@@ -43,22 +39,24 @@ static GPtrArray *mount_arguments(const MountSettings *s, const char *dir)
     return argv;
 }
 
-/* Its standard output is @ready. It is no part of the program's session: what the terminal sends
- * does not end it before the program. */
-static void become_mount(const MountSettings *s, const char *dir, int ready, pid_t parent)
+/* This process is a copy that has all of dodo-mount: to load that again would take longer than a
+ * short program. Its standard output is the end @ready of a pipe. It is no part of the program's
+ * session: what the terminal sends does not end it before the program. */
+static _Noreturn void become_mount(const MountSettings *s, const char *dir, const int ready[2],
+                                   pid_t parent)
 {
     g_autoptr(GPtrArray) argv = mount_arguments(s, dir);
+    namespace_drop_all_but_mounting(); /* first: the kernel forgets the signal where rights change
+                                        */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
+    (void)prctl(PR_SET_NAME, "dodo-mount");
     (void)setsid();
-    (void)dup2(ready, STDOUT_FILENO);
-    if (s->report >= 0)
-        (void)fcntl(s->report, F_SETFD, 0);
-    namespace_keep_mounting();
-    (void)execv(argv->pdata[0], (char **)argv->pdata);
-    (void)fprintf(stderr, "dodo run: %s: %s\n", (char *)argv->pdata[0], strerror(errno));
-    _exit(EXIT_FAILURE);
+    (void)dup2(ready[1], STDOUT_FILENO);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    exit(mount_main((int)argv->len - 1, (char **)argv->pdata));
 }
 
 pid_t mounts_start(const MountSettings *s, const char *dir)
@@ -67,9 +65,10 @@ pid_t mounts_start(const MountSettings *s, const char *dir)
     char byte;
     if (pipe2(ready, O_CLOEXEC) < 0)
         return -1;
+    (void)fflush(stdout);
     pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        become_mount(s, dir, ready[1], parent);
+        become_mount(s, dir, ready, parent);
     (void)close(ready[1]);
     ssize_t n = pid < 0 ? -1 : read(ready[0], &byte, 1);
     (void)close(ready[0]);

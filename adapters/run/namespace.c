@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -40,13 +39,12 @@ bool namespace_enter(bool user)
     return mount(NULL, "/", NULL, MS_REC | (user ? MS_SLAVE : MS_PRIVATE), NULL) == 0;
 }
 
-void namespace_keep_mounting(void)
+void namespace_drop_all_but_mounting(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2];
-    if (syscall(SYS_capget, &header, data) < 0)
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (geteuid() == 0)
         return;
-    data[0].inheritable |= 1u << CAP_SYS_ADMIN;
+    data[0].permitted = data[0].effective = 1u << CAP_SYS_ADMIN;
     (void)syscall(SYS_capset, &header, data);
-    (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0);
 }

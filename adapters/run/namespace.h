@@ -7,7 +7,7 @@
 
 /* Enters a mount namespace; @user: in a user namespace, which needs no root. False with errno. */
 bool namespace_enter(bool user);
-/* A program that this process runs keeps the right to mount in our user namespace. */
-void namespace_keep_mounting(void);
+/* A user who is not root has all rights in a user namespace of his own; a mount needs one. */
+void namespace_drop_all_but_mounting(void);
 
 #endif
