@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# run_cost.sh PROGRAM: it runs, prints what it says it does, and notices another output or status. Nothing of the
+# figures is looked at.
+set -euo pipefail
+program=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# dodo_is COMMAND: what stands for `dodo run PROGRAM ARGUMENT...`.
+dodo_is() {
+  printf '#!/bin/sh\n[ "$1" = run ] && shift\n%s\n' "$1" >"$dir/dodo"
+  chmod +x "$dir/dodo"
+}
+# judge STATUS WRONG: it says so of 4 rounds.
+judge() {
+  local status=0
+  "$program" 4 "$dir/dodo" sh -c 'echo some; exit 3' >"$dir/out" || status=$?
+  [ "$status" -eq "$1" ] || { echo "status $status, not $1" && exit 1; }
+  python3 - "$dir/out" "$2" <<'EOF'
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["rounds"] == 4 and r["wrong"] == int(sys.argv[2]), r
+for part in r["plain"], r["run"]:
+    assert 0 < part["p10_us"] <= part["median_us"] <= part["p90_us"], r
+EOF
+}
+
+dodo_is 'exec "$@"'
+judge 0 0
+dodo_is 'echo more; exec "$@"'
+judge 1 5
+dodo_is '"$@"'
+judge 0 0
+dodo_is '"$@"; exit 0'
+judge 1 5
+
+for wrong in "" "4 dodo" "0 dodo true" "4x dodo true" "1000000 dodo true"; do
+  read -r -a arguments <<<"$wrong"
+  status=0
+  "$program" "${arguments[@]}" >"$dir/out" 2>"$dir/err" || status=$?
+  if [ "$status" -ne 2 ] || [ -s "$dir/out" ] || ! grep -q '^Usage: ' "$dir/err"; then
+    printf '%s: status %s\n' "$wrong" "$status"
+    exit 1
+  fi
+done
