@@ -26,7 +26,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
     Region *r = call->region;
     bool piece = call->parent; /* a stripe goes with its region */
     if (!piece)
-        story_closed(c, r, result == 0 && st->kept.release, reason);
+        story_closed(c, r, false, result == 0 && st->kept.release, reason);
     client_lock(c);
     if (st->id)
         numbers_end(&c->ids, st->id);

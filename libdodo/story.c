@@ -200,7 +200,7 @@ void story_refused(Client *c, uint64_t inode, uint64_t offset, uint64_t len, int
                     : "read the file and try again later, or open with DODO_FALLBACK");
 }
 
-void story_closed(Client *c, const Region *r, bool kept, const char *reason)
+void story_closed(Client *c, const Region *r, bool given_up, bool kept, const char *reason)
 {
     RegionStory s;
     if (!client_logs(c, DODO_LOG_INFO))
@@ -212,9 +212,9 @@ void story_closed(Client *c, const Region *r, bool kept, const char *reason)
                "region_closed rd=%d remote_bytes=%" PRIu64 " file_bytes=%" PRIu64
                " written_bytes=%" PRIu64 " memory=%s result=%s%s%s",
                s.rd, s.hits, s.misses, s.written,
-               !s.active ? "none"
-               : reason  ? "unknown"
-               : kept    ? "retained"
-                         : "freed",
+               !s.active && !given_up ? "none"
+               : reason               ? "unknown"
+               : kept                 ? "retained"
+                                      : "freed",
                reason ? "\"" : "ok", reason ? reason : "", reason ? "\"" : "");
 }

@@ -18,8 +18,9 @@ extern const char story_refracting[];
 void story_opened(Client *c, int rd, const char *reason);
 void story_refused(Client *c, uint64_t inode, uint64_t offset, uint64_t len, int error,
                    const char *reason, uint64_t now_ns);
-/* Before it is out of the table. @reason: why closing failed; NULL: it did not. */
-void story_closed(Client *c, const Region *r, bool kept, const char *reason);
+/* Before it is out of the table. @given_up: memory of stripes was freed or retained already.
+ * @reason: why closing failed; NULL: it did not. */
+void story_closed(Client *c, const Region *r, bool given_up, bool kept, const char *reason);
 /* It is in remote memory again. */
 void story_back(Client *c, int rd, uint64_t now_ns);
 

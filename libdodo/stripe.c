@@ -177,7 +177,7 @@ static void close_end(Call *call, int result, const char *reason)
 {
     Client *c = call->channel->client;
     Region *r = call->region;
-    story_closed(c, r, result == 0 && call->group.release, reason);
+    story_closed(c, r, call->group.good > 0, result == 0 && call->group.release, reason);
     client_lock(c);
     client_region_remove(c, r);
     client_unlock(c);

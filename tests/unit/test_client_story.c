@@ -415,6 +415,31 @@ STORY_TEST(stripes__are_logged_as_their_region)
     assert_int_equal(logged("region_closed"), 1);
 }
 
+/* Their memory is given up one by one, and then the line is written. */
+STORY_TEST(stripes__are_closed_with_what_becomes_of_their_memory)
+{
+    int rd = open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE | DODO_RETAIN);
+    assert_reads_file(rd, 0, 0, 3 * STRIPE_BYTES);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 3);
+    assert_logged_once("region_closed", DODO_LOG_INFO, " memory=retained result=ok");
+    lines_count = 0;
+    assert_int_equal(close_rd(open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE)), 0);
+    assert_logged_once("region_closed", DODO_LOG_INFO, " memory=freed result=ok");
+}
+
+STORY_TEST(stripes__that_lost_all_their_memory_are_closed_with_none)
+{
+    ClientRegionInfo i;
+    int rd = open_at(2 * STRIPE_BYTES, 0, DODO_STRIPE | DODO_FALLBACK);
+    for (unsigned stripe = 0; stripe < 2; stripe++) {
+        assert_int_equal(client_stripe_info(w.client, rd, stripe, &i), 0);
+        client_region_lost(w.client, rd + 1 + (int)stripe, &i.address, LOSS_DROPPED, w.now);
+    }
+    assert_int_equal(close_rd(rd), 0);
+    assert_logged_once("region_closed", DODO_LOG_INFO, " memory=none result=ok");
+}
+
 /* The end of the process is no loss. */
 STORY_TEST(stop__is_no_loss)
 {
