@@ -25,6 +25,7 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service dodo-socket@.service dodo-socket@.socket
   printf 'lib/sysusers.d/%s\n' dodo.conf dodo-socket.conf
   echo share/bash-completion/completions/dodo
+  echo share/dodo/dodo.lua
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
     examples/manage.f90 examples/manage.py examples/policy.c examples/queue.c examples/ucopy.c examples/uping.c
   for page in docs/*.[1-8]; do echo "share/man/man${page##*.}/${page#docs/}"; done

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# tshark with the dissector sees what goes over the wire: every datagram of a cluster is one of Dodo's, each ends where
+# its message ends, and what it shows is what was asked for. Sealed, it shows the sessions alone.
+. "$(dirname "$0")/lib.sh"
+
+command -v tshark >/dev/null || {
+  echo "SKIP: tshark is not installed"
+  exit 77
+}
+nobody_gives_up
+
+# capture_start NAME: all that crosses the switch into $work/NAME.pcap.
+capture_start() {
+  proc_start "$1" switch tshark -q -i br0 -f udp -w "$work/$1.pcap"
+  until_true "${proc_pid[$1]}" grep -qs "Capturing on" "$work/$1.log"
+}
+# What comes last is a datagram that is not Dodo's: all before it is in the file when that is.
+capture_end() {
+  # shellcheck disable=SC2016 # another shell expands them
+  on client bash -c 'echo "$0" >"/dev/udp/$1/9"' "the end of $1" "${host_ip[manager]}"
+  wait_for "$patience" grep -qsF "the end of $1" "$work/$1.pcap" || fail "the capture does not end"
+  proc_signal "$1" INT
+  proc_wait "$1" || fail "tshark ended with status $?"
+}
+# look NAME: what tshark says of that capture, a datagram a line, into $work/shown; its columns are the fields.
+fields=(_ws.col.Info _ws.col.Protocol ip.src udp.dstport dodo.too_short dodo.too_long _ws.malformed dodo.type dodo.sealed
+  dodo.counter dodo.hello.role dodo.open.len dodo.host.ip4 dodo.host_status.pool_bytes)
+look() {
+  local field words=()
+  for field in "${fields[@]}"; do words+=(-e "$field"); done
+  tshark -X "lua_script:$DODO_BUILD/packaging/dodo.lua" -r "$work/$1.pcap" -Y udp -T fields -E separator='|' "${words[@]}" \
+    >"$work/shown" 2>"$work/seen.log" || fail "tshark: $(cat "$work/seen.log")"
+  ! grep -q "Lua: " "$work/seen.log" || fail "$(cat "$work/seen.log")"
+  none "is not known as Dodo's" 'dodo == 0 and f["udp.dstport"] != "9"'
+  none "is not as long as its message" 'f["dodo.too_short"] or f["dodo.too_long"] or f["_ws.malformed"]'
+}
+# count EXPRESSION: of how many datagrams it is true; f has their fields, info is their line in the list of packets.
+count() {
+  python3 - "$work/shown" "$1" "${fields[@]}" <<'END'
+import sys
+number = 0
+for line in open(sys.argv[1], encoding="utf-8"):
+    f = dict(zip(sys.argv[3:], line.rstrip("\n").split("|")))
+    info, dodo = f["_ws.col.Info"], f["_ws.col.Protocol"] == "Dodo"
+    number += bool(eval(sys.argv[2]))
+print(number)
+END
+}
+# some EXPRESSION, none TEXT EXPRESSION
+some() { [ "$(count "$1")" -gt 0 ] || fail "no datagram is shown with $1"; }
+none() { [ "$(count "$2")" -eq 0 ] || fail "a datagram $1"; }
+
+# talk NAME: a cluster of one host, a program that uses it, and a tool, under the capture NAME.
+head -c $((1 << 20)) /dev/urandom >"$work/file"
+talk() {
+  capture_start "$1"
+  manager_up
+  imd_up 1
+  must "the host has joined" hosts_idle client 1
+  on client "$DODO_BUILD/examples/hello" "$work/file" >"$work/hello.out" 2>&1 || fail "hello: $(cat "$work/hello.out")"
+  must "the region is given back" status_is client "s['regions'] == 0"
+  proc_signal imd1 TERM
+  proc_wait imd1 || fail "imd1 ended with status $?"
+  must "the host has left" hosts_idle client 0
+  capture_end "$1"
+  proc_kill cmd
+}
+
+config
+cluster_hosts 1
+
+DODO_INSECURE=1 talk plain
+look plain
+for words in HELLO HELLO_ACK READ 'REQUEST OPEN' 'REPLY OPEN OK' 'REQUEST CLOSE' 'REQUEST JOIN' 'REQUEST ALLOC' \
+  'REPLY ALLOC OK' 'REPLY STATUS OK' 'REQUEST PART' 'REQUEST LEAVE'; do
+  some "info == '$words'"
+done
+some 'info.startswith("DATA segment 0, ")'
+some 'info.startswith("WRITE segment 0, ")'
+some "info == 'HELLO' and f['dodo.hello.role'] == '1' and f['ip.src'] == '${host_ip[client]}'"
+some "info == 'REPLY OPEN OK' and f['dodo.host.ip4'] == '${host_ip[h1]}'"
+some "info == 'REQUEST OPEN' and f['dodo.open.len'] == '$((1 << 20))'"
+some "info == 'REPLY STATUS OK' and f['dodo.host_status.pool_bytes'] == '$((16 << 20))'"
+told "the dissector shows what was said"
+
+unset DODO_MANAGER
+talk sealed
+look sealed
+some 'f["dodo.sealed"] == "1"'
+none "is not sealed" 'dodo and f["dodo.sealed"] == "0" and int(f["dodo.type"]) > 3'
+none "has the counter 0" 'f["dodo.sealed"] == "1" and f["dodo.counter"] == "0"'
+some "f['dodo.hello.role'] == '2' and f['ip.src'] == '${host_ip[h1]}'"
+told "sealed, it shows what is open"
