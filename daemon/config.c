@@ -20,7 +20,8 @@ static const ConfigKey common_keys[] = {
     {"dodo", "hello_retry", NULL, NULL, FIELD(hello_retry_ns)},
 };
 static const ConfigKey manager_keys[] = {
-    {"dodo", "manager", "Address of the central manager (cmd)", "ADDR:PORT", FIELD(manager)},
+    {"dodo", "manager", "Where the central manager (cmd) is: names or addresses", "HOST:PORT[,...]",
+     FIELD(manager)},
 };
 static const ConfigKey manager_unused_keys[] = {
     {"dodo", "manager", NULL, NULL, FIELD(manager)},
@@ -71,6 +72,7 @@ static void set_field(const ConfigKey *k, uint8_t kind, void *options, const Con
     case CONFIG_TEXT:
     case CONFIG_CHOICE:
     case CONFIG_TYPES:
+    case CONFIG_PLACES:
         set_text(field, v->text);
         break;
     case CONFIG_LIST:
@@ -362,7 +364,7 @@ void config_clear(const ConfigProgram *program, void *options)
             const ConfigKey *k = &program->tables[t]->keys[i];
             void *field = (char *)options + k->offset;
             const uint8_t kind = config_key(k).kind;
-            if (kind == CONFIG_TEXT || kind == CONFIG_CHOICE)
+            if (kind == CONFIG_TEXT || kind == CONFIG_CHOICE || kind == CONFIG_PLACES)
                 g_clear_pointer((char **)field, g_free);
             else if (kind == CONFIG_LIST)
                 g_clear_pointer((char ***)field, g_strfreev);

@@ -107,9 +107,8 @@ void start_keep_notifier(void)
 
 void start_tell_library(const CommonOptions *o)
 {
-    char text[ADDR_TEXT_MAX];
-    if (o->manager.kind != ADDR_NONE)
-        (void)setenv("DODO_MANAGER", addr_format(&o->manager, text, sizeof text), 1);
+    if (o->manager)
+        (void)setenv("DODO_MANAGER", o->manager, 1);
     (void)setenv("DODO_CLUSTER", o->cluster, 1);
     (void)setenv("DODO_INSECURE", o->insecure ? "yes" : "no", 1);
     if (o->key)

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "base/resolve.h"
 #include "daemon/config.h"
 #include "proto/endpoint.h"
 #include "usocket/transport.h"
@@ -17,6 +18,19 @@ enum { EXIT_START = 1, EXIT_USAGE = 2 };
  */
 int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigned count,
                    EndpointConfig *ret, char error[CONFIG_ERROR_MAX]);
+/* The same for a daemon that listens at @listen and has its manager at one of @places. */
+int start_member_identity(const CommonOptions *o, const Addr *listen, const Places *places,
+                          EndpointConfig *ret, char error[CONFIG_ERROR_MAX]);
+/* Where the manager may be: what the options say. False: they name none. */
+bool start_places(const CommonOptions *o, Places *ret);
+/* Without a key, and without --insecure, only loopback addresses count. */
+bool start_is_bound(const CommonOptions *o);
+/* The manager's addresses among them, and @listen, where the daemon listens: one family; NULL: it
+ * does not. What a name stands for is not known yet. 0, -errno. */
+int start_manager(const CommonOptions *o, const Addr *listen, Places *ret,
+                  char error[CONFIG_ERROR_MAX]);
+/* Who is meant, for a line of the log: "NAMES" as given, or "10.0.0.1:7700" once one is asked. */
+const char *start_manager_text(const CommonOptions *o, const Addr *peer, char buf[ADDR_TEXT_MAX]);
 /* A transport bound to @listen, which must name one address of this host: what answers must answer
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,

@@ -51,6 +51,54 @@ int start_identity(const CommonOptions *o, const Addr *const *addresses, unsigne
     return 0;
 }
 
+int start_member_identity(const CommonOptions *o, const Addr *listen, const Places *places,
+                          EndpointConfig *ret, char error[CONFIG_ERROR_MAX])
+{
+    const Addr *all[1 + PLACES_MAX] = {listen};
+    Addr manager[PLACES_MAX];
+    const unsigned count = places_addresses(places, manager);
+    for (unsigned i = 0; i < count; i++)
+        all[1 + i] = &manager[i];
+    return start_identity(o, all, 1 + count, ret, error);
+}
+
+/* ---- the manager ----------------------------------------------------------------------------- */
+
+bool start_places(const CommonOptions *o, Places *ret)
+{
+    *ret = (Places){.count = 0};
+    return o->manager && places_parse(o->manager, DEFAULT_CMD_PORT, ret) == 0;
+}
+
+bool start_is_bound(const CommonOptions *o)
+{
+    return !o->key && !o->insecure;
+}
+
+int start_manager(const CommonOptions *o, const Addr *listen, Places *ret,
+                  char error[CONFIG_ERROR_MAX])
+{
+    if (!start_places(o, ret)) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "--manager HOST:PORT is needed, here or as [dodo] manager in the config "
+                       "file");
+        return -EINVAL;
+    }
+    for (unsigned i = 0; i < ret->count; i++) {
+        if (!listen || *ret->of[i].name || ret->of[i].addr.kind == listen->kind)
+            continue;
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "--manager and --listen must both be IPv4 or both IPv6 addresses");
+        return -EINVAL;
+    }
+    return 0;
+}
+
+const char *start_manager_text(const CommonOptions *o, const Addr *peer, char buf[ADDR_TEXT_MAX])
+{
+    return peer->kind == ADDR_NONE ? o->manager : addr_format(peer, buf, ADDR_TEXT_MAX);
+}
+
 /* ---- what it reads again --------------------------------------------------------------------- */
 
 int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,

@@ -30,7 +30,7 @@ static const char help_text[] =
     "  --help, --version\n"
     "\n"
     "Shares have at most 9 digits after the point; sizes take K, M, G. The manager is found by\n"
-    "DODO_MANAGER=ADDR:PORT and DODO_KEY=FILE, or by the file dodo.conf(5). Status: 0; 1: the "
+    "DODO_MANAGER=HOST:PORT and DODO_KEY=FILE, or by the file dodo.conf(5). Status: 0; 1: the "
     "file\n"
     "cannot be read or mined; 2: bad command line.\n";
 

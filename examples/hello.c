@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The smallest program that uses Dodo: a piece of a file, read through another host's memory.
  * With Dodo installed: cc hello.c -o hello $(pkg-config --cflags --libs dodo)
- * Run it where a manager listens: DODO_MANAGER=ADDR:PORT DODO_KEY=FILE ./hello FILE */
+ * Run it where a manager listens: DODO_MANAGER=HOST:PORT DODO_KEY=FILE ./hello FILE */
 #include <dodo/dodo.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -31,7 +31,7 @@ static const char help_text[] =
     "  --progress            lines of progress on standard error, if that is no terminal\n"
     "  --help, --version\n"
     "\n"
-    "The manager is found by DODO_MANAGER=ADDR:PORT and DODO_KEY=FILE, or by the file\n"
+    "The manager is found by DODO_MANAGER=HOST:PORT and DODO_KEY=FILE, or by the file\n"
     "dodo.conf(5). Status: 0; 1: it failed, the matrix is singular, or the residual is too large;\n"
     "2: bad command line.\n";
 

@@ -2,7 +2,7 @@
 /* The smallest program that uses the region cache: pieces of a file in random order, most of them
  * from local memory, or from another host's where there are some. It needs no cluster to run.
  * With Dodo installed: cc manage.c -o manage $(pkg-config --cflags --libs dodo-manage)
- * DODO_CACHE_SIZE=1M DODO_STATS=1 DODO_MANAGER=ADDR:PORT DODO_KEY=FILE ./manage FILE */
+ * DODO_CACHE_SIZE=1M DODO_STATS=1 DODO_MANAGER=HOST:PORT DODO_KEY=FILE ./manage FILE */
 #include <dodo/manage.h>
 #include <fcntl.h>
 #include <stdio.h>

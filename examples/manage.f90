@@ -3,7 +3,7 @@
 ! them from local memory, or from another host's where there are some. It needs no cluster to run.
 ! With Dodo installed:
 !   gfortran /usr/include/dodo/dodo.f90 manage.f90 -o manage $(pkg-config --libs dodo-manage)
-!   DODO_CACHE_SIZE=1M DODO_STATS=1 DODO_MANAGER=ADDR:PORT DODO_KEY=FILE ./manage FILE
+!   DODO_CACHE_SIZE=1M DODO_STATS=1 DODO_MANAGER=HOST:PORT DODO_KEY=FILE ./manage FILE
 program manage
   use dodo
   implicit none

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The smallest program in Python that uses the region cache: pieces of a file in random order, most
 of them from local memory, or from another host's where there are some. It needs no cluster to run.
-With Dodo installed: DODO_CACHE_SIZE=1M DODO_MANAGER=ADDR:PORT DODO_KEY=FILE ./manage.py FILE"""
+With Dodo installed: DODO_CACHE_SIZE=1M DODO_MANAGER=HOST:PORT DODO_KEY=FILE ./manage.py FILE"""
 import random
 import sys
 

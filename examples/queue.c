@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread reads pieces of a file in random order, many at once, from as many hosts as hold it.
  * With Dodo installed: cc queue.c -o queue $(pkg-config --cflags --libs dodo)
- * Run it where a manager listens: DODO_MANAGER=ADDR:PORT DODO_KEY=FILE ./queue FILE */
+ * Run it where a manager listens: DODO_MANAGER=HOST:PORT DODO_KEY=FILE ./queue FILE */
 #include <dodo/dodo.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -31,9 +31,10 @@ int member_init(ImdMember *m, const ImdMemberConfig *config, const Env *env, End
     *m = (ImdMember){.config = *config,
                      .sink = *sink,
                      .endpoint = endpoint,
-                     .manager = {.peer = config->manager, .every_ns = RECONNECT_NS},
+                     .manager = {.every_ns = RECONNECT_NS},
                      .owner = {.on = config->owned},
                      .unheard_ns = time_add(now_ns, UNHEARD_FIRST_NS)};
+    finder_fix(&m->manager.finder, &config->manager);
     m->control = imd_control_new(&config->control, env, &control, now_ns);
     return m->control ? 0 : -ENOMEM;
 }
@@ -41,6 +42,16 @@ int member_init(ImdMember *m, const ImdMemberConfig *config, const Env *env, End
 void member_deinit(ImdMember *m)
 {
     m->control = imd_control_free(m->control);
+}
+
+void member_move(ImdMember *m, const Places *places)
+{
+    contact_move(&m->manager, m->endpoint, places);
+}
+
+void member_found(ImdMember *m, const Addr *found, unsigned count)
+{
+    contact_found(&m->manager, m->endpoint, found, count);
 }
 
 /* ---- after anything that happened ------------------------------------------------------------ */

@@ -75,6 +75,11 @@ int member_init(ImdMember *m, const ImdMemberConfig *config, const Env *env, End
                 const ImdMemberSink *sink, uint64_t now_ns);
 void member_deinit(ImdMember *m); /* also of a zeroed one */
 
+/* Where the manager may be, if it is not at the one address of @config; what its names stand for.
+ */
+void member_move(ImdMember *m, const Places *places);
+void member_found(ImdMember *m, const Addr *found, unsigned count);
+
 /* What came on the control socket, but for PINGs; a session that is up; one that has ended. */
 void member_message(ImdMember *m, const Session *s, uint8_t type, const uint8_t *payload,
                     size_t len, uint64_t now_ns);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "proto/conf/defaults.h"
+#include "daemon/start.h"
 #include "imd/pool.h"
 
 #define FIELD(name) offsetof(ImdOptions, name)
@@ -68,8 +69,9 @@ static int missing(const char *option, const char *key, char *error)
 
 int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
 {
-    if (o->common.manager.kind == ADDR_NONE)
-        return missing("--manager ADDR:PORT", "[dodo] manager", error);
+    Places places;
+    if (!o->common.manager)
+        return missing("--manager HOST:PORT", "[dodo] manager", error);
     if (o->listen.kind == ADDR_NONE)
         return missing("--listen ADDR[:PORT]", "[imd] listen", error);
     if (o->pool_bytes == 0)
@@ -80,11 +82,8 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
                        "to be given back");
         return -EINVAL;
     }
-    if (o->common.manager.kind != o->listen.kind) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "--manager and --listen must both be IPv4 or both IPv6 addresses");
+    if (start_manager(&o->common, &o->listen, &places, error) < 0)
         return -EINVAL;
-    }
     if (o->threads == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         o->threads = cores < 1                         ? 1

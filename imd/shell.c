@@ -14,6 +14,7 @@
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
+#include "daemon/resolver.h"
 #include "daemon/sandbox.h"
 #include "daemon/start.h"
 #include "imd/memory.h"
@@ -45,6 +46,7 @@ struct Imd {
     Purger purger;
     Pace pace;
     Reloader reloader;
+    Resolver resolver;
     MetricsHttp *metrics; /* NULL: none */
     bool from_owner;      /* who asked it last: what rmd has said counts more than the files */
 };
@@ -128,7 +130,8 @@ static void log_news(void *ctx, enum MemberNews news)
     char text[ADDR_TEXT_MAX];
     if (news < MEMBER_LEAVES)
         log_event(lines[news].level, lines[news].event, "manager=%s%s",
-                  addr_format(&imd->options->common.manager, text, sizeof text), lines[news].fix);
+                  start_manager_text(&imd->options->common, &imd->member.manager.peer, text),
+                  lines[news].fix);
     else if (news > MEMBER_LEAVES)
         log_event(lines[news].level, lines[news].event, "%s", lines[news].fix);
     if (news >= MEMBER_LEAVES) {
@@ -152,6 +155,7 @@ static void add_served(Imd *imd)
 static void settle(Imd *imd, uint64_t now_ns)
 {
     port_expire(&imd->port, now_ns);
+    resolver_step(&imd->resolver, &imd->member.manager.finder);
     if (member_finished(&imd->member, now_ns))
         loop_stop(imd->loop);
 }
@@ -291,6 +295,22 @@ static void on_reloader(void *ctx)
     }
     explicit_bzero(&s, sizeof s);
     settle(imd, os_now_ns());
+}
+
+static void on_resolver(void *ctx)
+{
+    Imd *imd = ctx;
+    Resolved r;
+    uint64_t now = os_now_ns();
+    int res = resolver_take(&imd->resolver, &r);
+    if (res == 0) {
+        member_found(&imd->member, r.found, r.count);
+        member_expire(&imd->member, now);
+    } else if (res != -EAGAIN) {
+        loop_unwatch(imd->loop, imd->resolver.fd);
+        resolver_close(&imd->resolver);
+    }
+    settle(imd, now);
 }
 
 static void close_owner(Imd *imd)
@@ -443,18 +463,20 @@ static int open_core(Imd *imd, char *error)
                                           .manager_dead_ns = o->manager_dead_ns,
                                           .retained_age_max_ns = o->retained_age_ns,
                                           .give_back = imd->owner >= 0},
-                              .manager = o->common.manager,
                               .owned = imd->owner >= 0,
                               .owner_silence_ns = o->owner_silence_ns,
                               .leave_deadline_ns = o->leave_deadline_ns};
     for (unsigned i = 0; i < imd->threads_count; i++)
         config.control.ports[i] = imd->threads[i].port.transport->local.port;
     int res = member_init(&imd->member, &config, &env, imd->port.endpoint, &sink, os_now_ns());
+    if (res == 0)
+        member_move(&imd->member, &imd->resolver.places);
     imd->loop = loop_new(&loop_ops, imd);
     if (res < 0 || !imd->loop ||
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
         loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
         loop_watch(imd->loop, imd->reloader.fd, on_reloader, imd) ||
+        (imd->resolver.fd >= 0 && loop_watch(imd->loop, imd->resolver.fd, on_resolver, imd)) ||
         (imd->owner >= 0 && loop_watch(imd->loop, imd->owner, on_owner, imd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
         return -ENOMEM;
@@ -466,9 +488,9 @@ static int open_core(Imd *imd, char *error)
 static int open_all(Imd *imd, char *error)
 {
     const ImdOptions *o = imd->options;
-    const Addr *const addresses[] = {&o->listen, &o->common.manager};
     EndpointConfig identity;
-    int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &identity, error);
+    int res =
+        start_member_identity(&o->common, &o->listen, &imd->resolver.places, &identity, error);
     if (res == 0 && o->owner_fd != UINT64_MAX)
         res = owner_socket_take((int)o->owner_fd, error, CONFIG_ERROR_MAX);
     if (res < 0)
@@ -515,11 +537,19 @@ static int start_threads(Imd *imd, char *error)
     return 0;
 }
 
+static int start_resolver(Imd *imd, char *error)
+{
+    const ImdOptions *o = imd->options;
+    Places places;
+    int res = start_manager(&o->common, &o->listen, &places, error);
+    return res < 0 ? res : resolver_start(&imd->resolver, &o->common, &o->listen, &places, error);
+}
+
 Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
-    imd->owner = imd->reloader.fd = -1;
+    imd->owner = imd->reloader.fd = imd->resolver.fd = -1;
     pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
@@ -532,7 +562,8 @@ Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
         g_free(imd);
         return NULL;
     }
-    if (reloader_start(&imd->reloader, options, error) < 0 || open_all(imd, error) < 0)
+    if (reloader_start(&imd->reloader, options, error) < 0 || start_resolver(imd, error) < 0 ||
+        open_all(imd, error) < 0)
         return imd_free(imd);
     confine(imd);
     if (start_threads(imd, error) < 0)
@@ -558,6 +589,7 @@ Imd *imd_free(Imd *imd)
     mailbox_deinit(&imd->done);
     close_owner(imd);
     reloader_close(&imd->reloader);
+    resolver_close(&imd->resolver);
     pool_memory_unmap(&imd->pool);
     g_free(imd->threads);
     g_free(imd);
@@ -566,7 +598,7 @@ Imd *imd_free(Imd *imd)
 
 static void say_ready(const Imd *imd)
 {
-    char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX], size[32];
+    char listen[ADDR_TEXT_MAX], size[32];
     g_autoptr(GString) ports = g_string_new(NULL);
     for (unsigned i = 0; i < imd->threads_count; i++)
         g_string_append_printf(ports, "%s%u", i ? "," : "",
@@ -579,8 +611,7 @@ static void say_ready(const Imd *imd)
                 "locked=%s epoch=%016" PRIx64,
                 addr_format(&imd->port.transport->local, listen, sizeof listen), ports->str,
                 start_size(imd->pool.bytes, size, sizeof size), imd->threads_count,
-                addr_format(&imd->options->common.manager, manager, sizeof manager),
-                endpoint_is_sealed(imd->port.endpoint) ? "yes" : "no",
+                imd->options->common.manager, endpoint_is_sealed(imd->port.endpoint) ? "yes" : "no",
                 imd->pool.locked ? "yes" : "no", imd->epoch);
 }
 

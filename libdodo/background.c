@@ -213,7 +213,7 @@ static void fill_step(Call *call, uint64_t now_ns)
 static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
     *ret_next_ns = TIME_NEVER;
-    if (c->config.manager.kind == ADDR_NONE)
+    if (c->manager.count == 0 && !c->manager.named)
         return NULL;
     LIST_FOREACH(node, &c->idle) {
         Region *r = CONTAINER_OF(node, Region, idle);

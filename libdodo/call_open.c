@@ -211,8 +211,13 @@ static bool open_begin(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    if (c->config.manager.kind == ADDR_NONE) {
-        open_no_memory(call, "no manager is named: set DODO_MANAGER=ADDR:PORT", now_ns);
+    const Addr manager = client_manager(c);
+    if (manager.kind == ADDR_NONE) {
+        (void)client_manager_silent(c, &manager);
+        open_no_memory(call,
+                       c->manager.named ? "the manager's name has no address: see the log"
+                                        : "no manager is named: set DODO_MANAGER=HOST:PORT",
+                       now_ns);
         return false;
     }
     if (c->stopped) {

@@ -21,6 +21,11 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     c->hooks = *hooks;
     if (c->config.stripe_bytes == 0)
         c->config.stripe_bytes = DEFAULT_CLIENT_STRIPE_BYTES;
+    if (config->finder)
+        c->manager = *config->finder;
+    else
+        finder_fix(&c->manager, &config->manager);
+    c->config.finder = NULL; /* it was borrowed */
     list_init(&c->regions);
     list_init(&c->idle);
     list_init(&c->fills);
@@ -59,6 +64,44 @@ void client_stop(Client *c, uint64_t now_ns)
     client_lock(c);
     LIST_FOREACH(node, &c->regions)
         client_region_deactivate(c, CONTAINER_OF(node, Region, link), now_ns);
+    client_unlock(c);
+}
+
+/* ---- the manager ----------------------------------------------------------------------------- */
+
+Addr client_manager(Client *c)
+{
+    client_lock(c);
+    const Addr peer = finder_peer(&c->manager);
+    client_unlock(c);
+    return peer;
+}
+
+Addr client_manager_next(Client *c, const Addr *peer)
+{
+    client_lock(c);
+    (void)finder_next(&c->manager, peer);
+    const Addr now = finder_peer(&c->manager);
+    client_unlock(c);
+    return now;
+}
+
+Addr client_manager_silent(Client *c, const Addr *peer)
+{
+    client_lock(c);
+    (void)finder_silent(&c->manager, peer);
+    const Addr now = finder_peer(&c->manager);
+    const bool resolve = c->hooks.resolve && finder_take(&c->manager);
+    client_unlock(c);
+    if (resolve)
+        c->hooks.resolve(c->hooks.ctx);
+    return now;
+}
+
+void client_found(Client *c, const Addr *found, unsigned count)
+{
+    client_lock(c);
+    (void)finder_found(&c->manager, found, count);
     client_unlock(c);
 }
 

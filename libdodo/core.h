@@ -22,6 +22,7 @@
 #include "base/blocksum.h"
 #include "base/env.h"
 #include "proto/endpoint.h"
+#include "proto/finder.h"
 #include "proto/request.h"
 #include "proto/transfer.h"
 #include "proto/wire.h"
@@ -45,11 +46,14 @@ typedef struct ClientHooks {
     void (*log)(void *ctx, int level, const char *text);
     /* Whether anybody reads lines of this level: others are not made. NULL: all are read. */
     bool (*log_wanted)(void *ctx, int level);
+    /* The manager's names are to be resolved: client_found() follows. NULL: there are none. */
+    void (*resolve)(void *ctx);
     void *ctx;
 } ClientHooks;
 
 typedef struct ClientConfig {
     Addr manager;
+    const Finder *finder;                      /* where it may be; NULL: at @manager alone */
     Id128 self;                                /* this process's session in the cluster: random */
     uint64_t refraction_ns, refraction_max_ns; /* it doubles while failures repeat */
     uint64_t transfer_deadline_ns;             /* silence of a host after which it is dead */
@@ -69,6 +73,8 @@ typedef struct ClientConfig {
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks);
 /* What the kernel granted the sockets for receiving, as it counts it: bounds the credit. */
 void client_receive_granted(Client *c, size_t bytes);
+/* What the manager's names stand for; none: they could not be resolved. */
+void client_found(Client *c, const Addr *found, unsigned count);
 /* All regions must be closed: a client that begins with this gives none of their descriptors. */
 unsigned client_generation(const Client *c);
 /* All channels and calls must be gone. Releases the files of regions that are left. */

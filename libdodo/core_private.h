@@ -143,6 +143,7 @@ struct Client {
     Env env;
     ClientHooks hooks;
     /* all below under the lock */
+    Finder manager; /* of its addresses */
     Region **table; /* by index; NULL: free */
     uint16_t *generations;
     unsigned table_size, free_hint;
@@ -363,6 +364,11 @@ struct Channel {
 /* ---- table.c ---- */
 void client_lock(Client *c);
 void client_unlock(Client *c);
+/* Who is asked; kind ADDR_NONE: nobody, for none is named or its names have no address yet. */
+Addr client_manager(Client *c);
+/* @peer has not answered for a while, or not at all: who is asked now. */
+Addr client_manager_next(Client *c, const Addr *peer);
+Addr client_manager_silent(Client *c, const Addr *peer);
 void client_log(Client *c, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Whether anybody reads lines of this level. */

@@ -80,7 +80,7 @@ static Channel *channel_make(Link *link, Client *client, const Settings *s, cons
 
 static bool transport_make(Link *link, const Settings *s)
 {
-    const Addr local = {.kind = s->manager.kind == ADDR_NONE ? ADDR_IP4 : s->manager.kind};
+    const Addr local = {.kind = s->family};
     const TransportOptions options = {.receive_bytes = s->receive_bytes,
                                       .patience_ns = DOZE_PATIENCE_NS};
     const BatchesRoom room = {.receives = LINK_RECEIVES,

@@ -6,6 +6,17 @@
 #include "libdodo/core_private.h"
 #include "libdodo/story.h"
 
+/* A manager's address that has not answered a HELLO for so long gives way to the next. */
+static const uint64_t MANAGER_HOP_NS = 500 * NS_PER_MS;
+
+static uint64_t next_hop(Client *c, uint64_t clock_ns)
+{
+    client_lock(c);
+    const bool others = c->manager.named || c->manager.count > 1;
+    client_unlock(c);
+    return others ? time_add(clock_ns, MANAGER_HOP_NS) : TIME_NEVER;
+}
+
 static Debt *run_debt(const CallState *st)
 {
     return &((ChannelPeer *)st->run.session->user)->debt;
@@ -37,7 +48,9 @@ void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size
 {
     CallState *st = call->state;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    run_prepare(call, RUN_REQUEST, &call->channel->client->config.manager, clock_ns);
+    const Addr manager = client_manager(call->channel->client);
+    run_prepare(call, RUN_REQUEST, &manager, clock_ns);
+    st->run.give_up_ns = next_hop(call->channel->client, clock_ns);
     st->id = id;
     story_manager_asked(call->channel->client, now_ns);
     request_start(&st->u.request, id, op, body, len, times, clock_ns);
@@ -156,7 +169,7 @@ static void peer_probed(Channel *ch, Session *s, const uint8_t *payload, size_t 
 static Session *run_session(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
-    if (!st->run.session)
+    if (!st->run.session && st->run.peer.kind != ADDR_NONE)
         st->run.session = endpoint_connect(call->channel->endpoint, &st->run.peer, now_ns);
     return st->run.session && st->run.session->up ? st->run.session : NULL;
 }
@@ -284,6 +297,22 @@ static enum RunResult transfer_result(CallState *st, uint8_t state, uint16_t sta
     return RUN_TIMED_OUT;
 }
 
+/* A request without a session follows the manager: to its next address, and to the one that its
+ * name stands for by now. */
+static void follow_manager(Call *call, uint64_t clock_ns)
+{
+    CallState *st = call->state;
+    Client *c = call->channel->client;
+    if ((st->run.session && st->run.session->up) || clock_ns < st->run.give_up_ns)
+        return;
+    const Addr manager = client_manager_next(c, &st->run.peer);
+    st->run.give_up_ns = next_hop(c, clock_ns);
+    if (addr_equal(&manager, &st->run.peer))
+        return;
+    st->run.peer = manager;
+    st->run.session = NULL;
+}
+
 static enum RunResult request_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -291,8 +320,10 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
     request_expire(&st->u.request, clock_ns);
     Client *c = call->channel->client;
     if (st->u.request.state == REQUEST_TIMED_OUT) {
-        if (st->u.request.times.deadline_ns >= c->config.request.deadline_ns)
+        if (st->u.request.times.deadline_ns >= c->config.request.deadline_ns) {
             story_manager_silent(c, now_ns); /* a shorter wait proves nothing */
+            (void)client_manager_silent(c, &st->run.peer);
+        }
         return RUN_TIMED_OUT;
     }
     if (st->u.request.state == REQUEST_ANSWERED) {
@@ -300,6 +331,7 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
         st->run.status = st->u.request.status;
         return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }
+    follow_manager(call, clock_ns);
     Session *s = run_session(call, now_ns);
     if (s)
         send_request(call, s, clock_ns);
@@ -457,7 +489,8 @@ uint64_t run_deadline(const Call *call)
         return TIME_NEVER;
     case RUN_REQUEST:
         /* A request that waits for its session has nothing to resend before it is up. */
-        return up ? request_deadline(&st->u.request) : st->u.request.give_up_ns;
+        return up ? request_deadline(&st->u.request)
+                  : min_u64(st->u.request.give_up_ns, st->run.give_up_ns);
     case RUN_READ:
         return st->run.begun ? read_transfer_deadline(&st->u.read) : st->run.give_up_ns;
     case RUN_WRITE:

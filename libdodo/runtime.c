@@ -19,6 +19,7 @@
 #include "dodo/dodo.h"
 #include "libdodo/drive.h"
 #include "libdodo/gate.h"
+#include "libdodo/names.h"
 #include "libdodo/queue.h"
 #include "libdodo/random.h"
 
@@ -33,6 +34,7 @@ struct Runtime {
     Id128 self;
     pid_t pid; /* whose it is */
     Client *client;
+    Names *names; /* of the manager; NULL: it has none */
     Waker waker;
     uint64_t life; /* of all runtimes of the process */
     pthread_mutex_t pool_lock;
@@ -106,6 +108,28 @@ static bool hook_log_wanted(void *ctx, int level)
 {
     (void)ctx;
     return log_wanted(level);
+}
+
+static void hook_resolve(void *ctx)
+{
+    names_resolve(((Runtime *)ctx)->names);
+}
+
+/* A NamesFn; also where the library starts. */
+static void log_names(const Resolved *found)
+{
+    char text[RESOLVE_ERROR_MAX + 64];
+    if (!*found->error)
+        return;
+    (void)snprintf(text, sizeof text, "manager_not_resolved error=\"%s\"", found->error);
+    log_line(DODO_LOG_WARN, text);
+}
+
+static void on_names(void *ctx, const Resolved *found)
+{
+    const Runtime *rt = ctx;
+    client_found(rt->client, found->found, found->count);
+    log_names(found);
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
@@ -284,6 +308,7 @@ static void runtime_abandon(Runtime *rt)
         link_abandon(link);
     }
     link_abandon(rt->background);
+    names_abandon(rt->names);
     client_free(rt->client);
     (void)close(rt->background_fd);
     explicit_bzero(rt, sizeof *rt);
@@ -320,11 +345,11 @@ __attribute__((constructor)) static void at_load(void)
 
 /* ---- starting and stopping ------------------------------------------------------------------ */
 
-static Client *client_make(Runtime *rt)
+static Client *client_make(Runtime *rt, const Finder *finder)
 {
     const Settings *s = &rt->settings;
     ClientConfig config = {
-        .manager = s->manager,
+        .finder = finder,
         .self = rt->self,
         .refraction_ns = s->refraction_ns,
         .refraction_max_ns = REFRACTION_MAX_S * NS_PER_S,
@@ -347,6 +372,7 @@ static Client *client_make(Runtime *rt)
                          .file_release = hook_file_release,
                          .log = hook_log,
                          .log_wanted = hook_log_wanted,
+                         .resolve = rt->names ? hook_resolve : NULL,
                          .ctx = rt};
     Env env = {.random = random_bytes};
     return client_new(&config, &env, &hooks);
@@ -354,6 +380,7 @@ static Client *client_make(Runtime *rt)
 
 static void runtime_free(Runtime *rt)
 {
+    names_end(rt->names);
     for (Link *link = rt->all, *next; link; link = next) {
         next = link->all;
         link_free(link);
@@ -387,10 +414,11 @@ static Runtime *runtime_new(void)
 }
 
 /* With a link, so that no call fails later because there is no socket. */
-static int runtime_begin(Runtime *rt)
+static int runtime_begin(Runtime *rt, const Finder *finder)
 {
     rt->background_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    rt->client = client_make(rt);
+    rt->names = names_new(&rt->settings, on_names, rt);
+    rt->client = client_make(rt, finder);
     rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, 1, false) : NULL;
     if (rt->background_fd < 0 || !rt->all)
         return -ENOMEM;
@@ -408,9 +436,19 @@ static void once_a_process(void)
     (void)atexit(at_exit);
 }
 
-/* @error: what is wrong with the settings, if anything is. */
-static int runtime_start(Runtime **ret, char error[SETTINGS_ERROR_MAX])
+/* The sockets are of one family: it must be known before the first. */
+static void find_manager(Settings *s, Finder *finder, Resolved *found)
 {
+    finder_init(finder, &s->managers);
+    names_first(s, found);
+    (void)finder_found(finder, found->found, found->count);
+    s->family = finder->count ? finder_peer(finder).kind : ADDR_IP4;
+}
+
+/* @error: what is wrong with the settings, if anything is. */
+static int runtime_start(Runtime **ret, Resolved *found, char error[SETTINGS_ERROR_MAX])
+{
+    Finder finder;
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, once_a_process);
     log_environment();
@@ -425,8 +463,10 @@ static int runtime_start(Runtime **ret, char error[SETTINGS_ERROR_MAX])
     if (!rt)
         return -ENOMEM;
     result = settings_load(&rt->settings, error);
-    if (result == 0)
-        result = runtime_begin(rt);
+    if (result == 0) {
+        find_manager(&rt->settings, &finder, found);
+        result = runtime_begin(rt, &finder);
+    }
     if (result < 0) {
         runtime_free(rt);
         return result;
@@ -440,21 +480,20 @@ Runtime *runtime_peek(void)
     return running;
 }
 
-int runtime_get(Runtime **ret)
+static int get_first(Runtime **ret)
 {
     char error[SETTINGS_ERROR_MAX] = "";
-    Runtime *rt = running;
+    Resolved found = {.count = 0};
     int result = 0;
+    (void)pthread_mutex_lock(&start_lock);
+    Runtime *rt = running;
     if (!rt) {
-        (void)pthread_mutex_lock(&start_lock);
-        rt = running;
-        if (!rt) {
-            result = runtime_start(&rt, error);
-            if (result == 0)
-                running = rt;
-        }
-        (void)pthread_mutex_unlock(&start_lock);
+        result = runtime_start(&rt, &found, error);
+        if (result == 0)
+            running = rt;
     }
+    (void)pthread_mutex_unlock(&start_lock);
+    log_names(&found);
     if (*error) { /* the user's hook is called without a lock */
         char text[SETTINGS_ERROR_MAX + 32];
         (void)snprintf(text, sizeof text, "start_failed reason=\"%s\"", error);
@@ -465,6 +504,12 @@ int runtime_get(Runtime **ret)
     }
     *ret = rt;
     return result;
+}
+
+int runtime_get(Runtime **ret)
+{
+    *ret = running;
+    return *ret ? 0 : get_first(ret);
 }
 
 int runtime_serve(Runtime *rt)

@@ -13,13 +13,12 @@
 #define FIELD(name) offsetof(Settings, name)
 
 /* Where a value goes as it is. Those that are kept otherwise are in take_special(). */
-typedef struct Place {
+typedef struct Field {
     const char *group, *name;
     size_t offset;
-} Place;
+} Field;
 
-static const Place places[] = {
-    {"dodo", "manager", FIELD(manager)},
+static const Field fields[] = {
     {"dodo", "insecure", FIELD(insecure)},
     {"dodo", "hello_retry", FIELD(hello_retry_ns)},
     {"client", "alive", FIELD(alive_ns)},
@@ -39,9 +38,7 @@ static const Place places[] = {
 
 static void put(void *field, uint8_t kind, const ConfValue *v)
 {
-    if (kind == CONFIG_ADDR)
-        *(Addr *)field = v->addr;
-    else if (kind == CONFIG_BOOL)
+    if (kind == CONFIG_BOOL)
         *(bool *)field = v->flag;
     else
         *(uint64_t *)field = v->count;
@@ -56,6 +53,8 @@ static void take_special(Settings *s, const ConfKey *k, const ConfValue *v)
 {
     if (is_key(k, "dodo", "key"))
         (void)snprintf(s->key, sizeof s->key, "%s", v->text);
+    else if (is_key(k, "dodo", "manager"))
+        (void)places_parse(v->text, DEFAULT_CMD_PORT, &s->managers);
     else if (is_key(k, "dodo", "cluster"))
         s->cluster = cluster_number(v->text);
     else if (is_key(k, "client", "honest_filesystems"))
@@ -68,10 +67,10 @@ static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *error, si
     Settings *s = ctx;
     (void)error;
     (void)cap;
-    for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-        if (!is_key(k, places[i].group, places[i].name))
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+        if (!is_key(k, fields[i].group, fields[i].name))
             continue;
-        put((char *)s + places[i].offset, k->kind, v);
+        put((char *)s + fields[i].offset, k->kind, v);
         return 0;
     }
     take_special(s, k, v);
@@ -87,10 +86,20 @@ static void take_defaults(Settings *s)
             (void)take(s, &conf_keys[i], &v, NULL, 0);
 }
 
+/* One of the addresses is not of this host. What a name stands for is not known here; it is looked
+ * at when it is. */
+static bool is_beyond(const Places *managers)
+{
+    for (unsigned i = 0; i < managers->count; i++)
+        if (!*managers->of[i].name && !addr_is_loopback(&managers->of[i].addr))
+            return true;
+    return false;
+}
+
 static int load_keys(Settings *s, char *error)
 {
     if (!*s->key) {
-        if (s->manager.kind == ADDR_NONE || addr_is_loopback(&s->manager) || s->insecure)
+        if (s->insecure || !is_beyond(&s->managers))
             return 0;
         (void)snprintf(error, SETTINGS_ERROR_MAX,
                        "no cluster key: name one with DODO_KEY=FILE (or set DODO_INSECURE=1)");

@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/addr.h"
+#include "base/places.h"
 #include "proto/conf/conf.h"
 #include "proto/endpoint.h"
 
 enum { SETTINGS_ERROR_MAX = 512 };
 
 typedef struct Settings {
-    Addr manager; /* kind ADDR_NONE: none was named */
+    Places managers; /* none: none was named */
+    uint8_t family;  /* of the sockets: that of the manager's first address, once it is known */
     char key[4096];
     bool insecure;
     uint32_t cluster;

@@ -29,9 +29,9 @@ void story_manager_asked(Client *c, uint64_t now_ns)
 static void log_manager(Client *c, int level, const char *event, const char *more, uint64_t since)
 {
     char text[ADDR_TEXT_MAX];
+    const Addr manager = client_manager(c);
     client_log(c, level, "%s manager=%s%s=%" PRIu64, event,
-               addr_format(&c->config.manager, text, sizeof text), more,
-               (uint64_t)(since / NS_PER_MS));
+               addr_format(&manager, text, sizeof text), more, (uint64_t)(since / NS_PER_MS));
 }
 
 void story_manager_heard(Client *c, uint64_t now_ns)

@@ -10,8 +10,15 @@ void contact_step(Contact *c, Endpoint *endpoint, uint64_t now_ns)
     c->due_ns = TIME_NEVER;
     if (contact_is_up(c))
         return;
-    c->session = endpoint_connect(endpoint, &c->peer, now_ns);
+    const bool unknown = finder_peer(&c->finder).kind == ADDR_NONE;
+    if ((c->session || unknown) && finder_silent(&c->finder, &c->peer)) {
+        endpoint_forget(endpoint, c->session);
+        c->session = NULL;
+    }
     c->due_ns = time_add(now_ns, c->every_ns);
+    c->peer = finder_peer(&c->finder);
+    if (c->peer.kind != ADDR_NONE)
+        c->session = endpoint_connect(endpoint, &c->peer, now_ns);
 }
 
 bool contact_closed(Contact *c, const Session *session)
@@ -23,10 +30,28 @@ bool contact_closed(Contact *c, const Session *session)
     return true;
 }
 
-void contact_renew(Contact *c, Endpoint *endpoint)
+static void begin_again(Contact *c, Endpoint *endpoint)
 {
     if (c->session)
         endpoint_forget(endpoint, c->session);
     c->session = NULL;
     c->due_ns = 0;
+}
+
+void contact_found(Contact *c, Endpoint *endpoint, const Addr *found, unsigned count)
+{
+    if (finder_found(&c->finder, found, count) && !contact_is_up(c))
+        begin_again(c, endpoint);
+}
+
+void contact_move(Contact *c, Endpoint *endpoint, const Places *places)
+{
+    finder_init(&c->finder, places);
+    begin_again(c, endpoint);
+}
+
+void contact_renew(Contact *c, Endpoint *endpoint)
+{
+    (void)finder_silent(&c->finder, &c->peer);
+    begin_again(c, endpoint);
 }

@@ -63,7 +63,7 @@ static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
     GPtrArray *a = g_ptr_array_new();
     g_ptr_array_add(a, g_strdup(c->program));
     add(a, "--config", common->config);
-    add(a, "--manager", addr_format(&common->manager, text, sizeof text));
+    add(a, "--manager", common->manager);
     listen.port = (uint16_t)o->imd_port;
     add(a, "--listen", addr_format(&listen, text, sizeof text));
     add_number(a, "--pool", pool_bytes);

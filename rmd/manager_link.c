@@ -25,10 +25,21 @@ void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink
 {
     *l = (ManagerLink){.endpoint = endpoint,
                        .sink = *sink,
-                       .contact = {.peer = *manager, .every_ns = RECONNECT_NS},
+                       .contact = {.every_ns = RECONNECT_NS},
                        .beat_ns = beat_ns,
                        .complain_ns = time_add(now_ns, COMPLAIN_FIRST_NS)};
+    finder_fix(&l->contact.finder, manager);
     numbers_init(&l->ids, 1);
+}
+
+void manager_link_move(ManagerLink *l, const Places *places)
+{
+    contact_move(&l->contact, l->endpoint, places);
+}
+
+void manager_link_found(ManagerLink *l, const Addr *found, unsigned count)
+{
+    contact_found(&l->contact, l->endpoint, found, count);
 }
 
 static void push(ManagerLink *l, uint64_t now_ns)

@@ -42,6 +42,9 @@ typedef struct ManagerLink {
 
 void manager_link_init(ManagerLink *l, Endpoint *endpoint, const ManagerLinkSink *sink,
                        const Addr *manager, uint64_t beat_ns, uint64_t now_ns);
+/* Where the manager may be, if it is not at the one address; what its names stand for. */
+void manager_link_move(ManagerLink *l, const Places *places);
+void manager_link_found(ManagerLink *l, const Addr *found, unsigned count);
 /* Reports the state, if it has changed or is to be said again. True: it did. */
 bool manager_link_report(ManagerLink *l, const MonitorStatus *status, bool changed,
                          uint64_t now_ns);

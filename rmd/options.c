@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/start.h"
+
 #define FIELD(name) offsetof(RmdOptions, name)
 
 static const ConfigKey keys[] = {
@@ -106,14 +108,11 @@ int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX])
         g_clear_pointer(&o->consoles, g_strfreev);
     if (o->check || o->explain || o->survey) /* these need no cluster */
         return 0;
-    if (o->common.manager.kind == ADDR_NONE)
-        return complain(error,
-                        "--manager ADDR:PORT is needed, here or as [dodo] manager in the config "
-                        "file");
+    Places places;
+    if (start_manager(&o->common, NULL, &places, error) < 0)
+        return -EINVAL;
     if (o->listen.kind == ADDR_NONE)
         return complain(error,
                         "--listen ADDR is needed, here or as [rmd] listen in the config file");
-    if (o->common.manager.kind != o->listen.kind)
-        return complain(error, "--manager and --listen must both be IPv4 or both IPv6 addresses");
-    return 0;
+    return start_manager(&o->common, &o->listen, &places, error);
 }

@@ -13,6 +13,7 @@
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
+#include "daemon/resolver.h"
 #include "daemon/start.h"
 #include "rmd/child.h"
 #include "rmd/looker.h"
@@ -48,6 +49,7 @@ struct Rmd {
     bool has_port; /* not when it only watches */
     Port port;
     ManagerLink link;
+    Resolver resolver;
     GString *explained; /* whose pages tools fetch */
     uint32_t explained_version;
 };
@@ -143,7 +145,8 @@ static void on_link_news(void *ctx, enum LinkNews news)
     const Rmd *rmd = ctx;
     char text[ADDR_TEXT_MAX];
     log_event(lines[news].level, lines[news].event, "manager=%s%s",
-              addr_format(&rmd->options->common.manager, text, sizeof text), lines[news].fix);
+              start_manager_text(&rmd->options->common, &rmd->link.contact.peer, text),
+              lines[news].fix);
 }
 
 /* What others may know of the owner. */
@@ -252,8 +255,10 @@ static void settle(Rmd *rmd, uint64_t now_ns)
     if (rmd->sleep)
         sleep_watch_delay(rmd->sleep, monitor_delays_sleep(rmd->node.monitor));
     looker_set_imd(rmd->looker, (int)rmd->child.pid);
-    if (rmd->has_port)
+    if (rmd->has_port) {
+        resolver_step(&rmd->resolver, &rmd->link.contact.finder);
         port_expire(&rmd->port, now_ns);
+    }
     if (node_finished(&rmd->node, now_ns))
         loop_stop(rmd->loop);
 }
@@ -266,6 +271,20 @@ static void on_socket(void *ctx)
     uint64_t now = os_now_ns();
     (void)port_receive(&rmd->port, now);
     settle(rmd, now);
+}
+
+static void on_resolver(void *ctx)
+{
+    Rmd *rmd = ctx;
+    Resolved r;
+    int res = resolver_take(&rmd->resolver, &r);
+    if (res == 0) {
+        manager_link_found(&rmd->link, r.found, r.count);
+    } else if (res != -EAGAIN) {
+        loop_unwatch(rmd->loop, rmd->resolver.fd);
+        resolver_close(&rmd->resolver);
+    }
+    settle(rmd, os_now_ns());
 }
 
 static void on_mail(void *ctx)
@@ -398,13 +417,18 @@ static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t c
 static int open_port(Rmd *rmd, char *error)
 {
     const RmdOptions *o = rmd->options;
-    const Addr *const addresses[] = {&o->listen, &o->common.manager};
+    const Addr nowhere = {.kind = ADDR_NONE};
     const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
     const ManagerLinkSink link_sink = {.message = on_output, .news = on_link_news, .ctx = rmd};
     EndpointConfig config;
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
-    int res = start_identity(&o->common, addresses, G_N_ELEMENTS(addresses), &config, error);
+    Places places;
+    int res = start_manager(&o->common, &o->listen, &places, error);
+    if (res == 0)
+        res = resolver_start(&rmd->resolver, &o->common, &o->listen, &places, error);
+    if (res == 0)
+        res = start_member_identity(&o->common, &o->listen, &places, &config, error);
     if (res < 0)
         return res;
     config.role = ROLE_RMD;
@@ -420,9 +444,11 @@ static int open_port(Rmd *rmd, char *error)
     }
     explicit_bzero(&config, sizeof config);
     rmd->has_port = res == 0;
-    if (res == 0)
-        manager_link_init(&rmd->link, rmd->port.endpoint, &link_sink, &o->common.manager,
-                          o->beat_ns, os_now_ns());
+    if (res == 0) {
+        manager_link_init(&rmd->link, rmd->port.endpoint, &link_sink, &nowhere, o->beat_ns,
+                          os_now_ns());
+        manager_link_move(&rmd->link, &places);
+    }
     return res;
 }
 
@@ -477,6 +503,7 @@ static int open_loop(Rmd *rmd, char *error)
         loop_watch(rmd->loop, rmd->child.fd, on_child, rmd) == 0 &&
         (!rmd->sleep || loop_watch(rmd->loop, sleep_watch_fd(rmd->sleep), on_sleep, rmd) == 0) &&
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
+        (rmd->resolver.fd < 0 || loop_watch(rmd->loop, rmd->resolver.fd, on_resolver, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
                                       on_socket, rmd) == 0))
         return metrics_http_open(rmd->loop, &rmd->options->metrics,
@@ -495,7 +522,7 @@ Rmd *rmd_new(const RmdOptions *options, InputHelper *input, char error[CONFIG_ER
     rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
     rmd->pressure = (Pressure){
         .trigger = -1, .fd = -1, .meminfo = -1, .zones = -1, .vmstat = -1, .overcommit = -1};
-    rmd->mailbox.fd = -1;
+    rmd->mailbox.fd = rmd->resolver.fd = -1;
     int res = mailbox_init(&rmd->mailbox);
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
@@ -522,6 +549,7 @@ Rmd *rmd_free(Rmd *rmd)
     rmd->survey = survey_file_free(rmd->survey);
     if (rmd->has_port)
         port_close(&rmd->port);
+    resolver_close(&rmd->resolver);
     rmd->looker = looker_free(rmd->looker);
     if (rmd->mailbox.fd >= 0) {
         for (Letter *l = mailbox_take(&rmd->mailbox), *next; l; l = next) {
@@ -548,7 +576,7 @@ static void say_container(const Rmd *rmd)
 
 static void say_ready(const Rmd *rmd)
 {
-    char listen[ADDR_TEXT_MAX], manager[ADDR_TEXT_MAX], pool[32];
+    char listen[ADDR_TEXT_MAX], pool[32];
     const RmdOptions *o = rmd->options;
     const bool capped = o->pool_max_bytes != UINT64_MAX;
     if (!rmd->has_port) {
@@ -556,8 +584,7 @@ static void say_ready(const Rmd *rmd)
         return;
     }
     start_ready("rmd ready: listen=%s manager=%s pool=%s imd=%s sealed=%s",
-                addr_format(&rmd->port.transport->local, listen, sizeof listen),
-                addr_format(&o->common.manager, manager, sizeof manager),
+                addr_format(&rmd->port.transport->local, listen, sizeof listen), o->common.manager,
                 capped ? start_size(o->pool_max_bytes, pool, sizeof pool) : "auto",
                 rmd->child.program, endpoint_is_sealed(rmd->port.endpoint) ? "yes" : "no");
 }

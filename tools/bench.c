@@ -124,7 +124,7 @@ static int options_judge(BenchOptions *o, char *error)
 static int greet(const BenchOptions *o, char *error)
 {
     ToolClient c;
-    int res = tool_client_open(&c, &o->tool, &o->tool.common.manager, error);
+    int res = tool_client_open_manager(&c, &o->tool, NULL, error);
     if (res == 0)
         tool_client_close(&c);
     return res;

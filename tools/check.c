@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "base/os.h"
 #include "base/parse.h"
+#include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/check_judge.h"
 #include "tools/cluster_status.h"
@@ -115,13 +116,15 @@ static void look_at_key(CheckKey *k, const CommonOptions *o)
 
 /* ---- the cluster ----------------------------------------------------------------------------- */
 
-static int ask_manager(CheckManager *m, const ToolOptions *o, ClusterStatus *s)
+static int ask_manager(CheckManager *m, const ToolOptions *o, const Resolved *peers,
+                       ClusterStatus *s)
 {
     ToolClient c;
     uint64_t began = os_now_ns();
-    int res = tool_client_open(&c, o, &m->address, m->error);
+    int res = tool_client_open_any(&c, o, peers, NULL, m->error);
     if (res < 0)
         return res;
+    m->address = c.peer;
     m->hello_ns = c.up_ns - began;
     m->sealed = endpoint_is_sealed(c.port.endpoint);
     if (c.session->peer_role != ROLE_CMD) {
@@ -164,13 +167,15 @@ static void look_at_cluster(CheckFacts *f, const ToolOptions *o)
 {
     CheckManager *m = &f->manager;
     ClusterStatus s;
-    const bool keyed = f->key.path || f->key.insecure || addr_is_loopback(&o->common.manager);
-    m->address = o->common.manager;
+    Resolved peers;
+    if (o->common.manager && tool_find(o->common.manager, DEFAULT_CMD_PORT, &peers, m->error) == 0)
+        m->address = peers.found[0];
+    const bool keyed = f->key.path || f->key.insecure || addr_is_loopback(&m->address);
     m->asked = m->address.kind != ADDR_NONE && keyed && !*f->key.error;
     if (!m->asked)
         return;
     cluster_status_init(&s);
-    if (ask_manager(m, o, &s) == 0)
+    if (ask_manager(m, o, &peers, &s) == 0)
         ask_hosts(f, o, &s);
     cluster_status_deinit(&s);
 }

@@ -89,12 +89,14 @@ static void judge_manager(Judge *j)
     const CheckManager *m = &j->facts->manager;
     char text[ADDR_TEXT_MAX], hello[32], uptime[32];
     j->what = "manager";
-    if (m->address.kind == ADDR_NONE && *j->facts->config_error)
+    if (m->address.kind == ADDR_NONE && *m->error)
+        say(j, CHECK_FAULT, "%s", m->error);
+    else if (m->address.kind == ADDR_NONE && *j->facts->config_error)
         say(j, CHECK_UNKNOWN, "not known: the configuration is at fault");
     else if (m->address.kind == ADDR_NONE)
         say(j, CHECK_FAULT,
             "none is set: write [dodo] manager in the config file, set DODO_MANAGER, or give "
-            "--manager ADDR:PORT");
+            "--manager HOST:PORT");
     else if (!m->asked)
         say(j, CHECK_UNKNOWN, "not asked: the key is not usable");
     else if (*m->error)

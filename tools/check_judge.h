@@ -24,7 +24,7 @@ typedef struct CheckKey {
 } CheckKey;
 
 typedef struct CheckManager {
-    Addr address;                /* ADDR_NONE: none is set */
+    Addr address;                /* ADDR_NONE: none is set, or its name has none: see @error */
     bool asked;                  /* there was what it takes */
     char error[CHECK_ERROR_MAX]; /* it does not answer, or not as a manager */
     uint64_t hello_ns, uptime_ms;

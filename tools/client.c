@@ -127,22 +127,10 @@ int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned ses
     return res;
 }
 
-int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
+int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer, ToolWatch *watch,
                      char error[CONFIG_ERROR_MAX])
 {
-    return tool_client_open_watched(c, o, peer, NULL, error);
-}
-
-int tool_client_open_watched(ToolClient *c, const ToolOptions *o, const Addr *peer,
-                             ToolWatch *watch, char error[CONFIG_ERROR_MAX])
-{
     *c = (ToolClient){.peer = *peer, .timeout_ns = o->timeout_ns, .watch = watch};
-    if (peer->kind == ADDR_NONE) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "which manager? give --manager ADDR:PORT, set DODO_MANAGER, or write "
-                       "[dodo] manager in the config file");
-        return -EINVAL;
-    }
     int res = tool_port_open(&c->port, o, peer, 1, &port_ops, c, error);
     if (res < 0)
         return res;
@@ -156,6 +144,45 @@ int tool_client_open_watched(ToolClient *c, const ToolOptions *o, const Addr *pe
     res = no_answer(c, error);
     tool_client_close(c);
     return res;
+}
+
+int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX])
+{
+    Places places;
+    if (places_parse(text, default_port, &places) != 0)
+        return -EINVAL;
+    resolve_places(&places, ADDR_NONE, false, ret);
+    if (ret->count > 0)
+        return 0;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "%s", ret->error);
+    return -ENOENT;
+}
+
+int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
+                         ToolWatch *watch, char error[CONFIG_ERROR_MAX])
+{
+    ToolOptions part = *o;
+    int res = -ETIMEDOUT;
+    part.timeout_ns = o->timeout_ns / peers->count;
+    for (unsigned i = 0; i < peers->count && res == -ETIMEDOUT; i++)
+        res = tool_client_open(c, &part, &peers->found[i], watch, error);
+    c->timeout_ns = o->timeout_ns;
+    return res;
+}
+
+int tool_client_open_manager(ToolClient *c, const ToolOptions *o, ToolWatch *watch,
+                             char error[CONFIG_ERROR_MAX])
+{
+    Resolved peers;
+    *c = (ToolClient){.timeout_ns = o->timeout_ns};
+    if (!o->common.manager) {
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "which manager? give --manager HOST:PORT, set DODO_MANAGER, or write "
+                       "[dodo] manager in the config file");
+        return -EINVAL;
+    }
+    int res = tool_find(o->common.manager, DEFAULT_CMD_PORT, &peers, error);
+    return res < 0 ? res : tool_client_open_any(c, o, &peers, watch, error);
 }
 
 void tool_client_close(ToolClient *c)

@@ -4,6 +4,7 @@
 #ifndef DODO_TOOLS_CLIENT_H
 #define DODO_TOOLS_CLIENT_H
 
+#include "base/resolve.h"
 #include "daemon/config.h"
 #include "proto/request.h"
 #include "usocket/port.h"
@@ -44,12 +45,20 @@ typedef struct ToolClient {
  * -errno, and @error says what to fix. */
 int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned sessions,
                    const PortOps *ops, void *ctx, char error[CONFIG_ERROR_MAX]);
-/* Connects to @peer; returns when the session is up. 0; -errno, and @error says what to fix. */
-int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer,
+/* Connects to @peer; returns when the session is up. This wait and all that follow end early, with
+ * -ECANCELED, where @watch, if it is not NULL, ends them. 0; -errno, and @error says what to fix.
+ */
+int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer, ToolWatch *watch,
                      char error[CONFIG_ERROR_MAX]);
-/* The same. This wait and all that follow end early, with -ECANCELED, where @watch ends them. */
-int tool_client_open_watched(ToolClient *c, const ToolOptions *o, const Addr *peer,
-                             ToolWatch *watch, char error[CONFIG_ERROR_MAX]);
+/* Where @text, names and addresses, is; it is waited for. 0; -EINVAL: that is no such text;
+ * -ENOENT, and @error says what to fix. */
+int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX]);
+/* Connects to the first of them that answers: each has its part of the time. @watch: see above. */
+int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
+                         ToolWatch *watch, char error[CONFIG_ERROR_MAX]);
+/* To the manager that the options name. */
+int tool_client_open_manager(ToolClient *c, const ToolOptions *o, ToolWatch *watch,
+                             char error[CONFIG_ERROR_MAX]);
 void tool_client_close(ToolClient *c); /* also of a zeroed one */
 /* The answer is in c->request. 0; -errno, and @error says what to fix. */
 int tool_client_ask(ToolClient *c, uint16_t op, const uint8_t *body, size_t len,

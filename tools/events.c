@@ -84,7 +84,7 @@ static int catch_up(Follower *f, char *error)
     OpEventsReply page;
     int res = 0;
     if (!f->connected)
-        res = tool_client_open(&f->client, f->options, &f->options->common.manager, error);
+        res = tool_client_open_manager(&f->client, f->options, NULL, error);
     f->connected = res == 0;
     while (res == 0 && (res = fetch_page(f, &page, error)) == 0)
         print(f, &page);

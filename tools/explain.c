@@ -65,11 +65,11 @@ static int fetch_text(ToolClient *c, Text *t, char *error)
     return res;
 }
 
-static int fetch(const ToolOptions *o, const Addr *peer, Text *t, char *error)
+static int fetch(const ToolOptions *o, const Resolved *peers, Text *t, char *error)
 {
     ToolClient c;
     size_t said = 0;
-    int res = tool_client_open(&c, o, peer, error);
+    int res = tool_client_open_any(&c, o, peers, NULL, error);
     if (res < 0) {
         said = strlen(error);
         (void)snprintf(error + said, CONFIG_ERROR_MAX - said,
@@ -107,18 +107,21 @@ static int run(int argc, char **argv)
     static Text text;
     char error[CONFIG_ERROR_MAX] = "";
     ToolOptions o;
-    Addr peer = {.kind = ADDR_NONE};
+    Resolved peers;
     int status = EXIT_SUCCESS;
     tool_options_init(&o);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
-    if (outcome == CONFIG_OK && (argc != 2 || addr_parse(argv[1], DEFAULT_RMD_PORT, &peer) != 0)) {
-        (void)snprintf(error, sizeof error,
-                       "which host? give its numeric address, such as 10.0.0.2 or [fd00::2]:7702");
-        outcome = CONFIG_USAGE;
+    if (outcome == CONFIG_OK) {
+        const int res = argc == 2 ? tool_find(argv[1], DEFAULT_RMD_PORT, &peers, error) : -EINVAL;
+        outcome = res == -EINVAL ? CONFIG_USAGE : res < 0 ? CONFIG_BAD : CONFIG_OK;
+        if (res == -EINVAL)
+            (void)snprintf(error, sizeof error,
+                           "which host? give its name or address, such as host.example, 10.0.0.2 "
+                           "or [fd00::2]:7702");
     }
     if (outcome != CONFIG_OK)
         status = start_config_failed(&program, outcome, error);
-    else if (fetch(&o, &peer, &text, error) < 0)
+    else if (fetch(&o, &peers, &text, error) < 0)
         status = start_failed(&program, EXIT_START, error);
     else
         print_text(&text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo ping: round trips to cmd, or to any other socket of a daemon. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,21 +19,36 @@ static const ConfigTable own = CONFIG_TABLE(keys);
 static const ConfigProgram program = {
     .name = "dodo ping",
     .reader = CONF_TOOL,
-    .arguments = "[ADDR:PORT]",
-    .summary = "Shows whether a daemon answers, and how fast. Asks the manager if no address is "
+    .arguments = "[HOST:PORT]",
+    .summary = "Shows whether a daemon answers, and how fast. Asks the manager if no host is "
                "given.",
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };
 
-static int ping(const ToolOptions *o, const Addr *peer, char *error)
+/* NULL: the manager. */
+static int open_peer(ToolClient *c, const ToolOptions *o, const char *host, char *error)
+{
+    Resolved peers;
+    if (!host)
+        return tool_client_open_manager(c, o, NULL, error);
+    int res = tool_find(host, DEFAULT_CMD_PORT, &peers, error);
+    if (res == -EINVAL)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "%s: expected a name or an address such as host.example:7700, "
+                       "10.0.0.1:7700 or [fd00::1]:7700",
+                       host);
+    return res < 0 ? res : tool_client_open_any(c, o, &peers, NULL, error);
+}
+
+static int ping(const ToolOptions *o, const char *host, char *error)
 {
     char text[ADDR_TEXT_MAX];
     ToolClient c;
     uint64_t started = os_now_ns();
-    int res = tool_client_open(&c, o, peer, error);
+    int res = open_peer(&c, o, host, error);
     if (res < 0)
         return res;
-    printf("%s answers: hello %.1f us%s\n", addr_format(peer, text, sizeof text),
+    printf("%s answers: hello %.1f us%s\n", addr_format(&c.peer, text, sizeof text),
            (double)(c.up_ns - started) / NS_PER_US,
            endpoint_is_sealed(c.port.endpoint) ? ", sealed" : "");
     for (uint64_t i = 1; i <= o->count && res == 0; i++) {
@@ -49,25 +65,17 @@ static int run(int argc, char **argv)
 {
     char error[CONFIG_ERROR_MAX] = "";
     ToolOptions o;
-    Addr peer;
-    int status = EXIT_SUCCESS;
+    int status = EXIT_SUCCESS, res;
     tool_options_init(&o);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
-    peer = o.common.manager;
     if (outcome == CONFIG_OK && argc > 2) {
-        (void)snprintf(error, sizeof error, "one address is enough");
-        outcome = CONFIG_USAGE;
-    } else if (outcome == CONFIG_OK && argc == 2 &&
-               addr_parse(argv[1], DEFAULT_CMD_PORT, &peer) != 0) {
-        (void)snprintf(error, sizeof error,
-                       "%s: expected a numeric address such as 10.0.0.1:7700 or [fd00::1]:7700",
-                       argv[1]);
+        (void)snprintf(error, sizeof error, "one host is enough");
         outcome = CONFIG_USAGE;
     }
     if (outcome != CONFIG_OK)
         status = start_config_failed(&program, outcome, error);
-    else if (ping(&o, &peer, error) < 0)
-        status = start_failed(&program, EXIT_START, error);
+    else if ((res = ping(&o, argc > 1 ? argv[1] : NULL, error)) < 0)
+        status = start_failed(&program, res == -EINVAL ? EXIT_USAGE : EXIT_START, error);
     config_clear(&program, &o);
     return status;
 }

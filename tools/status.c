@@ -22,12 +22,13 @@ static const ConfigProgram program = {
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };
 
-static int fetch(const ToolOptions *o, ClusterStatus *r, char *error)
+static int fetch(const ToolOptions *o, ClusterStatus *r, Addr *ret_manager, char *error)
 {
     ToolClient c;
-    int res = tool_client_open(&c, o, &o->common.manager, error);
+    int res = tool_client_open_manager(&c, o, NULL, error);
     if (res < 0)
         return res;
+    *ret_manager = c.peer;
     res = cluster_status_fetch(r, &c, error);
     tool_client_close(&c);
     return res;
@@ -97,16 +98,17 @@ static int run(int argc, char **argv)
     char error[CONFIG_ERROR_MAX] = "";
     ToolOptions o;
     ClusterStatus r;
+    Addr manager;
     int status = EXIT_SUCCESS;
     cluster_status_init(&r);
     tool_options_init(&o);
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, error);
     if (outcome != CONFIG_OK)
         status = start_config_failed(&program, outcome, error);
-    else if (fetch(&o, &r, error) < 0)
+    else if (fetch(&o, &r, &manager, error) < 0)
         status = start_failed(&program, EXIT_START, error);
     else
-        (o.json ? print_json : print_table)(&r, &o.common.manager);
+        (o.json ? print_json : print_table)(&r, &manager);
     config_clear(&program, &o);
     cluster_status_deinit(&r);
     return status;

@@ -44,6 +44,7 @@ typedef struct Top {
     const ToolOptions *options;
     ToolWatch keyboard; /* q ends a wait for the manager, too */
     ToolClient client;
+    Addr manager; /* who answered last */
     bool connected;
     Look looks[LOOKS];
     unsigned shown;               /* of them; the next place has the one before, if any */
@@ -122,12 +123,12 @@ static bool look(Top *t)
     int res = 0;
     *t->fault = '\0';
     if (!t->connected)
-        res = tool_client_open_watched(&t->client, t->options, &t->options->common.manager,
-                                       &t->keyboard, t->fault);
+        res = tool_client_open_manager(&t->client, t->options, &t->keyboard, t->fault);
     t->connected = res == 0;
     if (t->connected)
         res = cluster_status_fetch(&next->status, &t->client, t->fault);
     if (res == 0) {
+        t->manager = t->client.peer;
         next->at_ns = os_now_ns();
         t->shown = (t->shown + LOOKS - 1) % LOOKS;
     } else if (t->connected) {
@@ -154,7 +155,7 @@ static TopView view(Top *t, unsigned width, unsigned height)
 {
     return (TopView){.now = sample(look_at(t, 0)),
                      .before = sample(look_at(t, 1)),
-                     .manager = &t->options->common.manager,
+                     .manager = &t->manager,
                      .width = width,
                      .height = height,
                      .fault = *t->fault ? t->fault : NULL};

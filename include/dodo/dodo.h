@@ -10,7 +10,7 @@
  *
  * Remote memory is a read cache: mwrite() has written the backing file when it returns, and any
  * host may vanish at any instant without a byte being lost. The library finds the cluster's
- * manager by DODO_MANAGER=ADDR:PORT or its config file at the first call; see dodo(7).
+ * manager by DODO_MANAGER=HOST:PORT or its config file at the first call; see dodo(7).
  *
  * Every call may be made from any thread, at the same time, on the same descriptor too. None is
  * async-signal-safe or a cancellation point, and a thread that may be cancelled asynchronously must

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/places.h"
+
 static const char levels[] = "error|warn|info|debug";
 
 const ConfKey *conf_find(const char *group, const char *name)
@@ -94,6 +96,17 @@ static int parse_choice(const char *words, const char *text, unsigned *ret)
     return i < 0 ? i : 0;
 }
 
+static int parse_places(const ConfKey *k, ConfValue *v)
+{
+    Places places;
+    Addr addresses[PLACES_MAX];
+    if (strlen(v->text) >= PLACES_TEXT_MAX || places_parse(v->text, (uint16_t)k->min, &places) != 0)
+        return -EINVAL;
+    if (places_addresses(&places, addresses) > 0)
+        v->addr = addresses[0];
+    return 0;
+}
+
 static int parse_value(const ConfKey *k, ConfValue *v)
 {
     int64_t types[CONF_TYPES_MAX];
@@ -106,6 +119,8 @@ static int parse_value(const ConfKey *k, ConfValue *v)
         return parse_bool(v->text, &v->flag);
     case CONFIG_ADDR:
         return addr_parse(v->text, (uint16_t)k->min, &v->addr);
+    case CONFIG_PLACES:
+        return parse_places(k, v);
     case CONFIG_LEVEL:
         return parse_choice(levels, v->text, &v->choice);
     case CONFIG_CHOICE:
@@ -194,6 +209,12 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
         (void)snprintf(buf, cap,
                        "a numeric address such as 10.0.0.1:%" PRIu64 " or [fd00::1]:%" PRIu64,
                        k->min, k->min);
+        return;
+    case CONFIG_PLACES:
+        (void)snprintf(buf, cap,
+                       "a name or an address such as manager.example:%" PRIu64 ", 10.0.0.1:%" PRIu64
+                       " or [fd00::1]:%" PRIu64 ", or several with commas between them",
+                       k->min, k->min, k->min);
         return;
     case CONFIG_LEVEL:
     case CONFIG_CHOICE:

@@ -17,6 +17,7 @@ enum ConfigKind {
     CONFIG_TEXT,   /* text; at most @max characters, if @max is set */
     CONFIG_BOOL,   /* flag */
     CONFIG_ADDR,   /* addr; @min is the default port */
+    CONFIG_PLACES, /* text: see places_parse(); addr: the first that is one; @min as above */
     CONFIG_SIZE,   /* count [bytes], @min .. @max; UINT64_MAX for the word of @words */
     CONFIG_TIME,   /* count [ns], @min .. @max */
     CONFIG_COUNT,  /* count, @min .. @max */

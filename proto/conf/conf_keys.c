@@ -15,6 +15,7 @@
 #define TEXT(most) CONFIG_TEXT, .max = (most)
 #define BOOL(def) CONFIG_BOOL, .preset = true, .count = (def)
 #define ADDRESS(port) CONFIG_ADDR, .min = (port)
+#define PLACES(port) CONFIG_PLACES, .min = (port)
 #define TIME(low, high, def) \
     CONFIG_TIME, .min = (low), .max = (high), .preset = true, .count = (def)
 #define SIZE(low, high, def) \
@@ -26,7 +27,7 @@
 const ConfKey conf_keys[] = {
 #define KEY(key, variable, who, ...) \
     {.group = "dodo", .name = (key), .env = (variable), .readers = (who), .kind = __VA_ARGS__}
-    KEY("manager", "DODO_MANAGER", ALL | CONF_MANAGE, ADDRESS(DEFAULT_CMD_PORT)),
+    KEY("manager", "DODO_MANAGER", ALL | CONF_MANAGE, PLACES(DEFAULT_CMD_PORT)),
     KEY("key", "DODO_KEY", ALL, TEXT(4095)),
     KEY("cluster", "DODO_CLUSTER", ALL, TEXT(0), .preset = true, .text = DEFAULT_CLUSTER),
     KEY("insecure", "DODO_INSECURE", ALL, BOOL(false)),

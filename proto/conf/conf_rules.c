@@ -159,7 +159,8 @@ static int check_families(const ConfReading *r, const char *name, char *error, s
     const ConfSeen *manager = seen(r, "dodo", "manager");
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         const ConfSeen *listen = seen(r, groups[i], "listen");
-        if (!manager->line || !listen->line || manager->value.addr.kind == listen->value.addr.kind)
+        if (!manager->line || !listen->line || manager->value.addr.kind == ADDR_NONE ||
+            manager->value.addr.kind == listen->value.addr.kind) /* names may have either */
             continue;
         (void)snprintf(error, cap,
                        "%s:%u: [dodo] manager and [%s] listen must both be IPv4 or both IPv6 "

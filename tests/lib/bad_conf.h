@@ -23,8 +23,11 @@ static const BadConf bad_confs[] = {
     {"[imd]\npol = 64M\n", ":2: unknown key \"pol\" in [imd]; see dodo.conf(5)"},
     {"[rmd]\npol = 64M\n", ":2: unknown key \"pol\" in [rmd]; see dodo.conf(5)"},
     {"[cmd]\ngrave = 1min\n", ":2: unknown key \"grave\" in [cmd]; see dodo.conf(5)"},
-    {"[dodo]\nmanager = localhost\n",
-     ":2: manager: expected a numeric address such as 10.0.0.1:7700 or [fd00::1]:7700"},
+    {"[dodo]\nmanager = 10.0.0.256\n",
+     ":2: manager: expected a name or an address such as manager.example:7700, 10.0.0.1:7700 or "
+     "[fd00::1]:7700, or several with commas between them"},
+    {"[imd]\nlisten = localhost\n",
+     ":2: listen: expected a numeric address such as 10.0.0.1:7701 or [fd00::1]:7701"},
     {"[dodo]\nlog_level = loud\n", ":2: log_level: expected error, warn, info or debug"},
     {"[client]\nverify = maybe\n", ":2: verify: expected yes or no"},
     {"[client]\n\nregions_max = 0\n", ":3: regions_max: expected a number, 1 to 1048576"},

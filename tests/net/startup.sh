@@ -39,7 +39,7 @@ refused 2 "--listen ADDR:PORT is needed" "$cmd"
 refused 2 "--nonsense" "$cmd" --nonsense
 refused 2 "extra" "$cmd" --listen 127.0.0.1:0 extra
 refused 2 "numeric address" "$cmd" --listen nowhere
-refused 2 "--manager ADDR:PORT is needed" "$imd" --listen 127.0.0.1:0 --pool 1M
+refused 2 "--manager HOST:PORT is needed" "$imd" --listen 127.0.0.1:0 --pool 1M
 refused 2 "--pool SIZE is needed" "$imd" "${here[@]}"
 refused 2 "--pool lots" "$imd" "${here[@]}" --pool lots
 refused 2 "both be IPv4 or both IPv6" "$imd" --manager '[::1]:1' --listen 127.0.0.1:0 --pool 1M

@@ -316,7 +316,7 @@ TEST(bench__says_what_to_fix)
     (void)unsetenv("DODO_KEY");
     (void)setenv("DODO_CONFIG", "/dev/null", 1);
     assert_run("--seconds 1ms", 1);
-    assert_complains("give --manager ADDR:PORT");
+    assert_complains("give --manager HOST:PORT");
     assert_run("--manager 127.0.0.1:1 --timeout 50ms", 1);
     assert_complains("127.0.0.1:1 does not answer within 50ms: is the daemon running there");
     assert_run("--manager 192.0.2.1:1", 1);

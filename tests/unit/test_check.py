@@ -138,8 +138,8 @@ class Check(unittest.TestCase):
 
     def test_environment(self):
         self.addCleanup(os.environ.pop, 'DODO_MANAGER')
-        os.environ['DODO_MANAGER'] = 'localhost'
-        self.assert_fault(self.check(1), 'config', 'DODO_MANAGER=localhost: expected a numeric address')
+        os.environ['DODO_MANAGER'] = 'local host'
+        self.assert_fault(self.check(1), 'config', 'DODO_MANAGER=local host: expected a name or an address')
 
     def test_buffers(self):
         """Of those who are set up here; each of them may ask for most."""
@@ -186,7 +186,7 @@ class Check(unittest.TestCase):
         self.assertEqual(self.check(0)['hosts'], [('note', 'the manager knows none: no memory is lent')])
 
     def test_command_line(self):
-        for words in (['--nonsense'], ['word'], ['--timeout', 'soon'], ['--manager', 'localhost']):
+        for words in (['--nonsense'], ['word'], ['--timeout', 'soon'], ['--manager', 'local host']):
             run = subprocess.run([DODO, 'check', *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
             self.assertEqual((run.returncode, run.stdout), (2, b''), words)
             self.assertIn(b'dodo check: ', run.stderr)

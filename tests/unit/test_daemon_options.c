@@ -82,11 +82,11 @@ CASE(load__option_beats_environment_beats_file)
         {"[dodo]\nmanager = 10.0.0.1:1\n", "10.0.0.2:2", "--config @", "10.0.0.2:2"},
         {"[dodo]\nmanager = 10.0.0.1:1\n", "10.0.0.2:2", "--config @ --manager 10.0.0.3:3",
          "10.0.0.3:3"},
-        {"[dodo]\nmanager = 10.0.0.1:1\n", NULL, "--config @ --manager=10.0.0.3", "10.0.0.3:7700"},
+        {"[dodo]\nmanager = 10.0.0.1:1\n", NULL, "--config @ --manager=10.0.0.3", "10.0.0.3"},
         {"", "", "--config @", NULL}, /* an empty variable is none */
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        char error[CONFIG_ERROR_MAX], text[ADDR_TEXT_MAX];
+        char error[CONFIG_ERROR_MAX];
         ImdOptions o;
         if (cases[i].env)
             g_setenv("DODO_MANAGER", cases[i].env, TRUE);
@@ -94,9 +94,9 @@ CASE(load__option_beats_environment_beats_file)
             g_unsetenv("DODO_MANAGER");
         assert_int_equal(load_imd(&o, cases[i].file, cases[i].line, error), CONFIG_OK);
         if (cases[i].want)
-            assert_string_equal(addr_format(&o.common.manager, text, sizeof text), cases[i].want);
+            assert_string_equal(o.common.manager, cases[i].want);
         else
-            assert_int_equal(o.common.manager.kind, ADDR_NONE);
+            assert_null(o.common.manager);
         config_clear(&imd_program, &o);
     }
 }
@@ -166,8 +166,11 @@ CASE(load__says_what_to_do)
          "FILE:2: insecure: expected yes or no"},
         {"[dodo]\ncluster =\n", NULL, NULL, "--config @", CONFIG_BAD,
          "FILE:2: cluster: expected a text"},
-        {"[dodo]\nmanager = localhost\n", NULL, NULL, "--config @", CONFIG_BAD,
-         "FILE:2: manager: expected a numeric address such as 10.0.0.1:7700 or [fd00::1]:7700"},
+        {"[dodo]\nmanager = a,,b\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: manager: expected a name or an address such as manager.example:7700, "
+         "10.0.0.1:7700 or [fd00::1]:7700, or several with commas between them"},
+        {"[imd]\nlisten = localhost\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: listen: expected a numeric address such as 10.0.0.1:7701 or [fd00::1]:7701"},
         {"", NULL, NULL, "--config /nonexistent/dodo.conf", CONFIG_BAD,
          "/nonexistent/dodo.conf: No such file or directory"},
         {"", "DODO_LOG", "loud", "--config @", CONFIG_BAD,
@@ -349,7 +352,7 @@ CASE(imd_check__what_is_needed)
         const char *line, *want;
     } cases[] = {
         {"--listen 127.0.0.1 --pool 1M",
-         "--manager ADDR:PORT is needed, here or as [dodo] manager in the config file"},
+         "--manager HOST:PORT is needed, here or as [dodo] manager in the config file"},
         {"--manager 127.0.0.1 --pool 1M",
          "--listen ADDR[:PORT] is needed, here or as [imd] listen in the config file"},
         {"--manager 127.0.0.1 --listen 127.0.0.1",

@@ -199,7 +199,7 @@ CASE(explain__another_daemon)
 CASE(explain__needs_a_host)
 {
     Rmd *r = *state;
-    explain(r, "localhost");
+    explain(r, "local host");
     assert_int_equal(r->exit_status, 2);
     assert_non_null(strstr(r->output, "which host?"));
 }

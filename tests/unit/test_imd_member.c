@@ -238,6 +238,87 @@ TEST(manager__is_not_just_anybody)
     end(&f);
 }
 
+static Addr elsewhere(unsigned n)
+{
+    return (Addr){.kind = ADDR_IP4, .port = 7, .host = {10, 0, 0, (uint8_t)n}};
+}
+
+static void move(Fixture *f, const char *text)
+{
+    Places places;
+    assert_int_equal(places_parse(text, 7, &places), 0);
+    member_move(&f->m, &places);
+}
+
+static void assert_calls(const Fixture *f, unsigned n)
+{
+    const Addr want = elsewhere(n);
+    assert_non_null(f->m.manager.session);
+    assert_true(addr_equal(&f->m.manager.session->peer, &want));
+}
+
+TEST(manager__is_called_at_its_addresses_in_turn)
+{
+    Fixture f;
+    begin(&f, false, ROLE_CMD);
+    move(&f, "10.0.0.1,10.0.0.2");
+    elapse(&f, 0);
+    assert_calls(&f, 1);
+    elapse(&f, 5 * NS_PER_S);
+    assert_calls(&f, 2);
+    elapse(&f, 5 * NS_PER_S);
+    assert_calls(&f, 1);
+    end(&f);
+}
+
+/* Its name stands for one address, and while it is silent for another. */
+TEST(manager__is_found_where_its_name_points_to)
+{
+    Fixture f;
+    const Addr first = elsewhere(1), second = elsewhere(2);
+    begin(&f, false, ROLE_CMD);
+    move(&f, "manager");
+    elapse(&f, NS_PER_S);
+    assert_null(f.m.manager.session);
+    assert_true(finder_take(&f.m.manager.finder));
+    member_found(&f.m, NULL, 0); /* it has no address yet */
+    assert_false(finder_take(&f.m.manager.finder));
+    elapse(&f, 5 * NS_PER_S);
+    assert_true(finder_take(&f.m.manager.finder));
+    member_found(&f.m, &first, 1);
+    elapse(&f, 0);
+    assert_calls(&f, 1);
+    assert_false(finder_take(&f.m.manager.finder));
+    elapse(&f, 5 * NS_PER_S);
+    assert_calls(&f, 1);
+    assert_true(finder_take(&f.m.manager.finder));
+    member_found(&f.m, &second, 1);
+    elapse(&f, 0);
+    assert_calls(&f, 2);
+    end(&f);
+}
+
+/* A session that is up stays, whatever the name stands for now; once it is lost, it goes there. */
+TEST(manager__that_answers_is_kept)
+{
+    Fixture f;
+    const Addr second = elsewhere(2);
+    begin(&f, false, ROLE_CMD);
+    move(&f, "manager");
+    assert_true(finder_take(&f.m.manager.finder));
+    member_found(&f.m, &manager_at, 1);
+    join(&f);
+    const Session *was = f.m.manager.session;
+    member_found(&f.m, &second, 1);
+    elapse(&f, NS_PER_S);
+    assert_ptr_equal(f.m.manager.session, was);
+    while (f.news[MEMBER_LOST] == 0)
+        elapse(&f, 10 * NS_PER_MS);
+    assert_true(finder_take(&f.m.manager.finder));
+    assert_calls(&f, 2);
+    end(&f);
+}
+
 TEST(manager__hears_what_was_served)
 {
     Fixture f;

@@ -17,7 +17,7 @@ static Link *the_link;
 
 static int set_up(void **state)
 {
-    static const Settings settings = {.receive_bytes = 1 << 20};
+    static const Settings settings = {.receive_bytes = 1 << 20, .family = ADDR_IP4};
     static const Id128 self = {.bytes = {1}};
     const ClientConfig config = {.credit_cap_bytes = 1 << 20, .regions_max = 1};
     const ClientHooks hooks = {.lock = NULL};

@@ -34,7 +34,7 @@ CASE(open__enomem_without_settings)
     begin(patient, 1, 1);
     assert_int_equal(dodo_queue_close(q), 0);
     assert_int_equal(dodo_shutdown(), 0);
-    assert_int_equal(setenv("DODO_MANAGER", "nonsense", 1), 0);
+    assert_int_equal(setenv("DODO_MANAGER", "non sense", 1), 0);
     q = dodo_queue_open(1);
     int error = errno;
     assert_int_equal(setenv("DODO_MANAGER", cluster.manager, 1), 0);

@@ -177,7 +177,7 @@ CASE(what_is_needed)
         const char *line, *want;
     } cases[] = {
         {"--listen|127.0.0.1",
-         "--manager ADDR:PORT is needed, here or as [dodo] manager in the config file"},
+         "--manager HOST:PORT is needed, here or as [dodo] manager in the config file"},
         {"--manager|127.0.0.1",
          "--listen ADDR is needed, here or as [rmd] listen in the config file"},
         {"--manager|::1|--listen|127.0.0.1",

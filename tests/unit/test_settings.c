@@ -52,7 +52,7 @@ CASE(settings__defaults)
 {
     Settings s;
     assert_int_equal(settings_load(&s, error), 0);
-    assert_int_equal(s.manager.kind, ADDR_NONE);
+    assert_int_equal(s.managers.count, 0);
     assert_int_equal(s.refraction_ns, DEFAULT_REFRACTION_NS);
     assert_int_equal(s.cluster, cluster_number(DEFAULT_CLUSTER));
     assert_int_equal(s.keys_count, 0);
@@ -65,7 +65,7 @@ CASE(settings__file)
            "[client]\nrefraction = 250ms\nalive = 1s\nregions_max = 12\nfill_queue = 2M\n"
            "honest_filesystems = 0x65735546, 6969\n[imd]\npool = 64M\n[cmd]\ngrace = 2s\n");
     assert_int_equal(settings_load(&s, error), 0);
-    assert_int_equal(s.manager.port, 7711);
+    assert_int_equal(s.managers.of[0].addr.port, 7711);
     assert_int_equal(s.cluster, cluster_number("lab"));
     assert_int_equal(s.refraction_ns, 250000000);
     assert_int_equal(s.alive_ns, 1000000000);
@@ -82,8 +82,8 @@ CASE(settings__environment_beats_file)
     config("[dodo]\nmanager = 127.0.0.1:1\n");
     (void)setenv("DODO_MANAGER", "[::1]:2", 1);
     assert_int_equal(settings_load(&s, error), 0);
-    assert_int_equal(s.manager.kind, ADDR_IP6);
-    assert_int_equal(s.manager.port, 2);
+    assert_int_equal(s.managers.of[0].addr.kind, ADDR_IP6);
+    assert_int_equal(s.managers.of[0].addr.port, 2);
 }
 
 CASE(settings__default_port)
@@ -91,7 +91,22 @@ CASE(settings__default_port)
     Settings s;
     (void)setenv("DODO_MANAGER", "127.0.0.1", 1);
     assert_int_equal(settings_load(&s, error), 0);
-    assert_int_equal(s.manager.port, DEFAULT_CMD_PORT);
+    assert_int_equal(s.managers.of[0].addr.port, DEFAULT_CMD_PORT);
+}
+
+/* What they stand for is not known yet, so that a key is not asked for. */
+CASE(settings__names_of_the_manager)
+{
+    Settings s;
+    (void)setenv("DODO_MANAGER", "manager.example:1, 127.0.0.1,other", 1);
+    assert_int_equal(settings_load(&s, error), 0);
+    assert_int_equal(s.managers.count, 3);
+    assert_string_equal(s.managers.of[0].name, "manager.example");
+    assert_int_equal(s.managers.of[0].addr.port, 1);
+    assert_string_equal(s.managers.of[2].name, "other");
+    assert_int_equal(s.managers.of[2].addr.port, DEFAULT_CMD_PORT);
+    (void)setenv("DODO_MANAGER", "other,10.0.0.1", 1);
+    assert_int_equal(settings_load(&s, error), -EACCES);
 }
 
 CASE(settings__mistakes_are_named)
@@ -101,7 +116,7 @@ CASE(settings__mistakes_are_named)
     } rows[] = {
         {"[client]\nrefractoin = 1s\n", "refractoin"},
         {"[dodo]\nmanagre = 1\n", "managre"},
-        {"[dodo]\nmanager = host.example:1\n", "manager"},
+        {"[dodo]\nmanager = host.example:x\n", "manager"},
         {"[client]\nalive = 0s\n", "alive"},
         {"[client]\nalive = soon\n", ":2:"},
         {"[client]\nhonest_filesystems = ext4\n", "honest_filesystems"},
@@ -157,10 +172,10 @@ CASE(settings__takes_its_keys)
                            k->kind == CONFIG_TIME ? "ns" : "");
         else
             (void)snprintf(value, sizeof value, "%s",
-                           k->kind == CONFIG_BOOL     ? k->count ? "no" : "yes"
-                           : k->kind == CONFIG_ADDR   ? "127.0.0.1:9"
-                           : k->kind == CONFIG_CHOICE ? "off"
-                                                      : "1");
+                           k->kind == CONFIG_BOOL ? k->count ? "no" : "yes"
+                           : k->kind == CONFIG_ADDR || k->kind == CONFIG_PLACES ? "127.0.0.1:9"
+                           : k->kind == CONFIG_CHOICE                           ? "off"
+                                                                                : "1");
         /* Some keys need a control group, and none may be given twice. */
         (void)snprintf(text, sizeof text, "%s[%s]\n%s = %s\n",
                        strcmp(k->name, "cgroup") == 0 ? "" : "[rmd]\ncgroup = x\n", k->group,
@@ -189,7 +204,7 @@ CASE(settings__named_file_must_exist)
 CASE(settings__bad_environment)
 {
     Settings s;
-    (void)setenv("DODO_MANAGER", "nowhere", 1);
+    (void)setenv("DODO_MANAGER", "no where", 1);
     assert_int_equal(settings_load(&s, error), -EINVAL);
     assert_non_null(strstr(error, "DODO_MANAGER"));
 }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of hosts become addresses. It may take seconds: never in a thread that serves anybody. */
+#ifndef DODO_BASE_RESOLVE_H
+#define DODO_BASE_RESOLVE_H
+
+#include "base/places.h"
+
+enum { RESOLVE_ERROR_MAX = 512 };
+
+/* Those that are addresses stay as they are. */
+typedef struct Resolved {
+    unsigned count;
+    Addr found[PLACES_FOUND_MAX];  /* in the order of the places */
+    char error[RESOLVE_ERROR_MAX]; /* of the last name without an address; empty: there is none */
+} Resolved;
+
+/* @kind: only addresses of this family; ADDR_NONE: of the first one. @loopback_only: no others are
+ * taken, for there is no key. */
+void resolve_places(const Places *places, uint8_t kind, bool loopback_only, Resolved *ret);
+
+#endif
