@@ -160,6 +160,11 @@ const char *config_file(const CommonOptions *o)
     return asked ? asked : DEFAULT_CONFIG_PATH;
 }
 
+bool config_file_is_asked(const CommonOptions *o)
+{
+    return asked_file(o->config) != NULL;
+}
+
 static int load_file(const ConfigProgram *p, const char *option, void *options, char *error)
 {
     Target target = {p, options};
@@ -318,6 +323,16 @@ static int apply_options(GArray *options, void *into, char *error)
 }
 
 static char **command_line; /* of the last load, which takes its options out of argv */
+static GArray *last_given;  /* its options */
+
+void config_each_option(ConfigOptionFn *fn, void *ctx)
+{
+    for (guint i = 0; last_given && i < last_given->len; i++) {
+        const Option *o = &g_array_index(last_given, Option, i);
+        if (o->text || o->given)
+            fn(ctx, o->key, o->given ? "yes" : o->text);
+    }
+}
 
 enum ConfigOutcome config_reload(const ConfigProgram *program, void *options,
                                  char error[CONFIG_ERROR_MAX])
@@ -343,7 +358,10 @@ enum ConfigOutcome config_load(const ConfigProgram *program, int *argc, char ***
 {
     keep_command_line(*argc, *argv);
     g_autofree char *config = NULL;
-    g_autoptr(GArray) given = options_collect(program);
+    GArray *given = options_collect(program);
+    if (last_given)
+        g_array_unref(last_given);
+    last_given = given;
     enum ConfigOutcome res = parse_options(program, given, argc, argv, &config, error);
     if (res != CONFIG_OK || !program->tables[0])
         return res;

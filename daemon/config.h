@@ -95,6 +95,11 @@ typedef struct CommonOptions {
 void config_common_init(CommonOptions *o);
 /* The file that a load with them reads, if it is there. */
 const char *config_file(const CommonOptions *o);
+bool config_file_is_asked(const CommonOptions *o); /* else it need not be there */
+/* Calls @fn for each option of the last config_load(), as it was given: "yes" of a CONFIG_BOOL; not
+ * those of a CONFIG_LIST. */
+typedef void ConfigOptionFn(void *ctx, const ConfigKey *k, const char *text);
+void config_each_option(ConfigOptionFn *fn, void *ctx);
 extern const ConfigTable config_common;         /* all but the manager */
 extern const ConfigTable config_daemon;         /* what daemons alone have: the user */
 extern const ConfigTable config_manager;        /* [dodo] manager, with --manager */

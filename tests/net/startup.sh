@@ -65,6 +65,18 @@ refused 1 'unknown key "pol"' "$imd" "${here[@]}" --pool 1M --config unknown.con
 refused 1 "log_level" "$imd" "${here[@]}" --pool 1M --config value.conf
 refused 1 'expected "key = value"' "$cmd" --listen 127.0.0.1:0 --config syntax.conf
 refused 1 "nofile.conf" "$cmd" --listen 127.0.0.1:0 --config nofile.conf
+refused 1 "value.conf:2: log_level: expected" "$dodo" config --config value.conf
+refused 1 "syntax.conf:1: expected" "$dodo" config --json --config syntax.conf
+refused 1 "nofile.conf" "$dodo" config --config nofile.conf
+refused 2 "--manager 10.0.0.256: expected a name" "$dodo" config --manager 10.0.0.256
+printf '[dodo]\nmanager = elsewhere\n' >named.conf
+if ! DODO_LOG=debug "$dodo" config --config named.conf --insecure >out 2>err || [ -s err ] ||
+  ! grep -qE '^\[dodo\] manager +elsewhere +named.conf:2$' out ||
+  ! grep -qE '^\[dodo\] log_level +debug +DODO_LOG$' out || ! grep -qE '^\[dodo\] insecure +yes +command line$' out ||
+  ! "$dodo" config --json | /usr/bin/python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["faults"] != [])'; then
+  echo "FAILED: dodo config does not say where its values come from"
+  failures=$((failures + 1))
+fi
 refused 1 "which manager" "$dodo" status
 refused 1 "127.0.0.1:1" "$dodo" status --manager 127.0.0.1:1 --timeout 100ms
 

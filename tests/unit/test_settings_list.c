@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/settings_list.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "tests/lib/case.h"
+
+static SettingsList l;
+
+static const char *environment[4]; /* name, value, ... */
+
+static char *get(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(environment) && environment[i]; i += 2)
+        if (strcmp(environment[i], name) == 0)
+            return (char *)(uintptr_t)environment[i + 1];
+    return NULL;
+}
+
+static void read_text(const char *text)
+{
+    char error[KEY_ERROR_MAX] = "";
+    settings_list_init(&l, "/x.conf");
+    int res =
+        key_text_parse("/x.conf", text, strlen(text), settings_list_line, &l, error, sizeof error);
+    settings_list_fault(&l, error);
+    if (res == 0)
+        settings_list_rules(&l);
+    settings_list_environment(&l, get);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    settings_list_deinit(&l);
+    memset(environment, 0, sizeof environment);
+    return 0;
+}
+
+/* The line of a setting, without the blanks between its columns. */
+static void assert_line(const char *want)
+{
+    g_autoptr(GString) out = g_string_new(NULL);
+    settings_list_print(&l, out);
+    g_autoptr(GRegex) blanks = g_regex_new(" {2,}", 0, 0, NULL);
+    g_autofree char *text = g_regex_replace_literal(blanks, out->str, -1, 0, " ", 0, NULL);
+    g_autofree char *line = g_strdup_printf("\n%s\n", want);
+    g_autofree char *all = g_strdup_printf("\n%s", text);
+    if (!strstr(all, line))
+        fail_msg("no \"%s\" in%s", want, all);
+}
+
+static void assert_faults(unsigned count, const char *first)
+{
+    assert_int_equal(l.faults->len, count);
+    if (count)
+        assert_non_null(strstr(g_ptr_array_index(l.faults, 0), first));
+}
+
+#define CASE(name) TEST_WITH(name, NULL, tear_down)
+
+CASE(list__has_each_key_and_its_default)
+{
+    read_text("");
+    assert_faults(0, "");
+    assert_line("[dodo] manager - not set");
+    assert_line("[dodo] cluster dodo default");
+    assert_line("[client] alive 5s default");
+    assert_line("[client] stripe 16M default");
+    assert_line("[manage] readahead 8M default");
+    assert_line("[imd] nice 19 default");
+    assert_line("[imd] rate_bytes 0 default");
+    assert_line("[rmd] load_below 0.3 default");
+    assert_line("[rmd] pool auto default");
+    assert_line("[rmd] dedicated no default");
+    g_autoptr(GString) out = g_string_new(NULL);
+    settings_list_print(&l, out);
+    g_auto(GStrv) lines = g_strsplit(out->str, "\n", -1);
+    assert_int_equal(g_strv_length(lines), conf_keys_count + 1);
+}
+
+/* Option beats environment beats file beats default. */
+CASE(value__comes_from_who_counts_most)
+{
+    static const char *const set[] = {"DODO_CLUSTER", "blue", "DODO_KEY", ""};
+    memcpy(environment, set, sizeof set);
+    read_text("[dodo]\nmanager = m:1\ncluster = red\nkey = /k\n\n[imd]\npool = 1.5G\n");
+    settings_list_option(&l, "dodo", "manager", "n:2");
+    assert_faults(0, "");
+    assert_line("[dodo] manager n:2 command line");
+    assert_line("[dodo] cluster blue DODO_CLUSTER");
+    assert_line("[dodo] key /k /x.conf:4"); /* an empty variable is none */
+    assert_line("[imd] pool 1.5G /x.conf:7");
+}
+
+/* Each fault is said, and what is right beside it counts. */
+CASE(faults__are_all_listed)
+{
+    static const char *const set[] = {"DODO_LOG", "loud"};
+    memcpy(environment, set, sizeof set);
+    read_text("[dodo]\nmanagre = m\nmanager = m\n[imd]\npool = lots\nnice = 5\nnice = 6\n[x]\n"
+              "beat = 20s\n");
+    assert_line("[dodo] manager m /x.conf:3");
+    assert_line("[imd] nice 5 /x.conf:6");
+    assert_line("[imd] pool - not set");
+    assert_line("[dodo] log_level info default");
+    assert_faults(6, "/x.conf:2: unknown key \"managre\" in [dodo]");
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 1), "/x.conf:5: pool: expected a size"));
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 2), "/x.conf:7: [imd] nice is given twice"));
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 3), "/x.conf:8: unknown group [x]"));
+    assert_non_null(
+        strstr(g_ptr_array_index(l.faults, 4), "/x.conf:9: unknown key \"beat\" in [x]"));
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 5), "DODO_LOG=loud: expected error"));
+}
+
+CASE(faults__are_contradictions_too)
+{
+    read_text("[imd]\nbeat = 20s\n");
+    assert_faults(1, "/x.conf:2: [imd] beat = 20s must be at most half of");
+}
+
+CASE(faults__of_rmd_count_where_it_is_set_up)
+{
+    read_text("[rmd]\nlisten = 127.0.0.1\n[imd]\npopulate = yes\n");
+    assert_faults(1, "/x.conf:4: [imd] populate is for hosts without an owner");
+}
+
+CASE(syntax__ends_the_reading)
+{
+    read_text("[dodo]\nmanager = m\nnonsense\ncluster = blue\n");
+    assert_line("[dodo] manager m /x.conf:2");
+    assert_line("[dodo] cluster dodo default");
+    assert_faults(1, "/x.conf:3: expected \"key = value\"");
+}
+
+CASE(json__has_all_of_it)
+{
+    read_text("[dodo]\nkey = /a \"b\"\n[imd]\nnice = 20\n");
+    g_autoptr(GString) out = g_string_new(NULL);
+    settings_list_json(&l, out);
+    assert_non_null(strstr(out->str, "{\"group\":\"dodo\",\"key\":\"manager\",\"value\":null,"
+                                     "\"source\":\"unset\",\"where\":\"not set\"}"));
+    assert_non_null(strstr(out->str, "\"key\":\"key\",\"value\":\"/a \\"));
+    assert_non_null(strstr(out->str, "\"source\":\"file\",\"where\":\"/x.conf:2\"}"));
+    assert_non_null(strstr(out->str, "],\"faults\":[\"/x.conf:4: nice: expected a number"));
+}
