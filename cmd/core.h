@@ -53,6 +53,9 @@ Manager *manager_free(Manager *m);
 void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *payload, size_t len,
                    uint64_t now_ns);
 /* Of what clients open from now on; 0: no limit. */
+/* Other times of silence and distrust, from now on. */
+void manager_patience(Manager *m, uint64_t client_dead_ns, uint64_t host_dead_ns,
+                      uint64_t distrust_ns);
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
 void manager_session_closed(Manager *m, Session *session);
 /* Somebody at @from, who is none of the cluster, sent what was refused; @why: in plain words. */

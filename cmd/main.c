@@ -5,7 +5,7 @@
 #include "cmd/shell.h"
 #include "daemon/start.h"
 
-static int run(const CmdOptions *o)
+static int run(CmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(cmd_program.name, o->common.log_level);

@@ -64,6 +64,15 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     return m;
 }
 
+void manager_patience(Manager *m, uint64_t client_dead_ns, uint64_t host_dead_ns,
+                      uint64_t distrust_ns)
+{
+    m->config.client_dead_ns = client_dead_ns;
+    m->config.host_dead_ns = host_dead_ns;
+    m->config.distrust_ns = distrust_ns;
+    m->tick_period_ns = tick_period(&m->config);
+}
+
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions)
 {
     m->config.client_bytes = client_bytes;

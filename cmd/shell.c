@@ -22,7 +22,7 @@
 #include "daemon/start.h"
 
 struct Cmd {
-    const CmdOptions *options; /* borrowed */
+    CmdOptions *options; /* borrowed; a reload changes them */
     Loop *loop;
     Port port;
     Manager *manager;
@@ -131,7 +131,21 @@ static void on_signal(void *ctx, unsigned nth)
     loop_stop(cmd->loop);
 }
 
-/* The key file, the log's level and the clients' shares; all else stays until the next start. */
+/* What can change while cmd runs; all else stays until the next start. */
+static void take_options(Cmd *cmd, CmdOptions *read)
+{
+    CmdOptions *o = cmd->options;
+    start_take_text(&o->common.key, &read->common.key);
+    o->common.log_level = read->common.log_level;
+    o->client_bytes = read->client_bytes;
+    o->client_regions = read->client_regions;
+    o->client_dead_ns = read->client_dead_ns;
+    o->host_dead_ns = read->host_dead_ns;
+    o->distrust_ns = read->distrust_ns;
+    manager_quota(cmd->manager, o->client_bytes, o->client_regions);
+    manager_patience(cmd->manager, o->client_dead_ns, o->host_dead_ns, o->distrust_ns);
+}
+
 static void on_reload(void *ctx)
 {
     Cmd *cmd = ctx;
@@ -142,8 +156,11 @@ static void on_reload(void *ctx)
         start_reload(&o.common, cmd->port.endpoint, os_now_ns(), error) < 0) {
         log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
     } else {
-        manager_quota(cmd->manager, o.client_bytes, o.client_regions);
-        log_event(LOG_LEVEL_INFO, "reloaded", "config=%s", o.common.config ? o.common.config : "-");
+        const CmdOptions before = *cmd->options, wanted = o;
+        ConfigChanges changes;
+        take_options(cmd, &o);
+        config_changes(&cmd_program, &before, cmd->options, &wanted, &changes);
+        start_log_reload(&changes, "cmd=ready");
     }
     config_clear(&cmd_program, &o);
 }
@@ -256,7 +273,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     return metrics_http_open(cmd->loop, &o->metrics, &content, &cmd->metrics, error);
 }
 
-Cmd *cmd_new(const CmdOptions *options, char error[CONFIG_ERROR_MAX])
+Cmd *cmd_new(CmdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Cmd *cmd = g_new0(Cmd, 1);
     Id128 instance;

@@ -8,7 +8,7 @@
 typedef struct Cmd Cmd;
 
 /* Binds the socket. NULL: @error says what to fix. */
-Cmd *cmd_new(const CmdOptions *options, char error[CONFIG_ERROR_MAX]);
+Cmd *cmd_new(CmdOptions *options, char error[CONFIG_ERROR_MAX]);
 /* Prints the ready line, then serves until SIGTERM or SIGINT. The exit status. */
 int cmd_run(Cmd *cmd);
 Cmd *cmd_free(Cmd *cmd); /* NULL is fine; returns NULL */

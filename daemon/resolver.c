@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/helper.h"
+#include "proto/conf/defaults.h"
 #include "daemon/start.h"
 
 typedef struct Question {
@@ -62,10 +63,26 @@ void resolver_close(Resolver *r)
 
 int resolver_move(Resolver *r, const Places *places)
 {
+    Addr all[PLACES_MAX];
+    const unsigned count = places_addresses(places, all);
     if (r->fd < 0 && places_have_names(places))
         return -ENOENT;
+    for (unsigned i = 0; i < count; i++)
+        if (r->loopback_only && !addr_is_loopback(&all[i]))
+            return -EACCES;
     r->places = *places;
     return 0;
+}
+
+bool resolver_follow(Resolver *r, const char *text, Places *ret)
+{
+    int res = places_parse(text, DEFAULT_CMD_PORT, ret);
+    if (res == 0)
+        res = resolver_move(r, ret);
+    if (res < 0)
+        log_event(LOG_LEVEL_WARN, "manager_not_moved", "manager=%s fix=\"%s\"", text,
+                  res == -EACCES ? "name a cluster key first" : "start the daemon again");
+    return res == 0;
 }
 
 void resolver_step(const Resolver *r, Finder *f)

@@ -21,8 +21,12 @@ typedef struct Resolver {
 int resolver_start(Resolver *r, const CommonOptions *o, const Addr *listen, const Places *places,
                    char error[CONFIG_ERROR_MAX]);
 void resolver_close(Resolver *r);
-/* Other places from now on. -ENOENT: there are names among them, and no process. */
+/* Other places from now on. -ENOENT: there are names among them, and no process; -EACCES: without a
+ * key one of them may not be asked. */
 int resolver_move(Resolver *r, const Places *places);
+/* The same for a text of places, which were judged before. False: it cannot, and the log says why.
+ */
+bool resolver_follow(Resolver *r, const char *text, Places *ret);
 /* Asks if the names are wanted. The answer makes the descriptor readable. */
 void resolver_step(const Resolver *r, Finder *f);
 /* 0; -EAGAIN: it has not come yet; other -errno: the process has ended or talks nonsense. Names

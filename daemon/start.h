@@ -8,6 +8,7 @@
 
 #include "base/resolve.h"
 #include "daemon/config.h"
+#include "daemon/config_changes.h"
 #include "proto/endpoint.h"
 #include "usocket/transport.h"
 
@@ -57,6 +58,11 @@ int start_set_keys(Endpoint *endpoint, const ClusterKeys *keys, uint64_t now_ns,
 /* The key file once more, for @endpoint; the level of the log. 0, -errno: all is as it was. */
 int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
                  char error[CONFIG_ERROR_MAX]);
+/* The log's lines of a reload: "reloaded", with what is in effect now and @more, its "key=value"
+ * pairs; and what must wait for a start, if anything must. */
+void start_log_reload(const ConfigChanges *changes, const char *more);
+/* A text among the options in effect is now what was read; the options read lose it. */
+void start_take_text(char **field, char **read);
 /* No core file holds what this process does, and no other process of the user may look into it.
  * Allowed again when keys and data are gone. */
 void start_forbid_dumps(void);

@@ -126,6 +126,23 @@ int start_reload(const CommonOptions *o, Endpoint *endpoint, uint64_t now_ns,
     return res;
 }
 
+void start_log_reload(const ConfigChanges *changes, const char *more)
+{
+    log_event(LOG_LEVEL_INFO, "reloaded", "%s changed=\"%s\"", more,
+              *changes->taken ? changes->taken : "nothing");
+    if (*changes->waiting)
+        log_event(LOG_LEVEL_WARN, "needs_restart",
+                  "keys=\"%s\" fix=\"start the daemon again; until then the old values count\"",
+                  changes->waiting);
+}
+
+void start_take_text(char **field, char **read)
+{
+    char *old = *field;
+    *field = *read;
+    *read = old;
+}
+
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX])
 {

@@ -49,11 +49,15 @@ bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret)
     uint64_t level, bytes, packets;
     if (!take_word(&text, &len, "reload ") || !take_number(&text, &len, &level) ||
         !take_word(&text, &len, " ") || !take_number(&text, &len, &bytes) ||
-        !take_word(&text, &len, " ") || !take_number(&text, &len, &packets) || len > 0 ||
+        !take_word(&text, &len, " ") || !take_number(&text, &len, &packets) ||
         level >= LOG_LEVEL_MAX)
+        return false;
+    const bool named = take_word(&text, &len, " ");
+    if (len >= OWNER_TEXT_MAX || named != (len > 0))
         return false;
     *ret =
         (OwnerReload){.log_level = (uint32_t)level, .rate_bytes = bytes, .rate_packets = packets};
+    memcpy(ret->manager, text, len);
     return true;
 }
 

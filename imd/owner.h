@@ -2,9 +2,9 @@
 /* The conversation with the owner's resource monitor, rmd, which started this imd: messages of
  * ASCII text, one to a packet.
  *
- * rmd says "limit BYTES", "beat" once a second, and "reload LEVEL BYTES PACKETS" when it has read
- * its own files again. imd says "ready epoch=HEX pool=BYTES" once, then "used BYTES limit BYTES"
- * when a limit is reached, and once a second while that changes.
+ * rmd says "limit BYTES", "beat" once a second, and "reload LEVEL BYTES PACKETS MANAGER" when it
+ * has read its own files again. imd says "ready epoch=HEX pool=BYTES" once, then "used BYTES limit
+ * BYTES" when a limit is reached, and once a second while that changes.
  *
  * imd leaves when rmd hangs up, or falls silent for long after it has begun to beat. Pure. */
 #ifndef DODO_IMD_OWNER_H
@@ -20,6 +20,7 @@ enum { OWNER_TEXT_MAX = 256 };
 typedef struct OwnerReload {
     uint32_t log_level;
     uint64_t rate_bytes, rate_packets;
+    char manager[OWNER_TEXT_MAX]; /* where it may be; empty: where it was */
 } OwnerReload;
 
 typedef struct Owner {
@@ -48,7 +49,7 @@ void owner_told(Owner *o, uint64_t used_bytes, uint64_t limit_bytes, bool listen
 
 /* "limit BYTES", the whole of the @len bytes. */
 bool owner_parse_limit(const char *text, size_t len, uint64_t *ret);
-/* "reload LEVEL BYTES PACKETS", likewise. */
+/* "reload LEVEL BYTES PACKETS" and perhaps " MANAGER", likewise. */
 bool owner_parse_reload(const char *text, size_t len, OwnerReload *ret);
 
 #endif

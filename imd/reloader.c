@@ -23,7 +23,28 @@ typedef struct Answer {
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-int reloader_read(ImdSettings *ret, char error[CONFIG_ERROR_MAX])
+/* What can change while imd runs; all else stays until the next start. */
+static void take_options(ImdOptions *now, ImdOptions *read)
+{
+    start_take_text(&now->common.key, &read->common.key);
+    start_take_text(&now->common.manager, &read->common.manager);
+    now->common.log_level = read->common.log_level;
+    now->rate_bytes = read->rate_bytes;
+    now->rate_packets = read->rate_packets;
+}
+
+static void take(ImdOptions *now, ImdOptions *read, ImdSettings *ret)
+{
+    const ImdOptions before = *now, wanted = *read;
+    ret->log_level = read->common.log_level;
+    ret->rate_bytes = read->rate_bytes;
+    ret->rate_packets = read->rate_packets;
+    (void)snprintf(ret->manager, sizeof ret->manager, "%s", read->common.manager);
+    take_options(now, read);
+    config_changes(&imd_program, &before, now, &wanted, &ret->changes);
+}
+
+int reloader_read(ImdOptions *now, ImdSettings *ret, char error[CONFIG_ERROR_MAX])
 {
     ImdOptions o;
     imd_options_init(&o);
@@ -33,17 +54,16 @@ int reloader_read(ImdSettings *ret, char error[CONFIG_ERROR_MAX])
         res = imd_options_check(&o, error);
     if (res == 0)
         res = start_read_keys(&o.common, &ret->keys, error);
-    ret->log_level = o.common.log_level;
-    ret->rate_bytes = o.rate_bytes;
-    ret->rate_packets = o.rate_packets;
+    if (res == 0)
+        take(now, &o, ret);
     config_clear(&imd_program, &o);
     return res;
 }
 
-static void answer(int channel)
+static void answer(int channel, ImdOptions *now)
 {
     Answer a = {.result = 0};
-    a.result = reloader_read(&a.settings, a.error);
+    a.result = reloader_read(now, &a.settings, a.error);
     if (a.result < 0)
         explicit_bzero(&a.settings, sizeof a.settings);
     (void)send(channel, &a, sizeof a, MSG_NOSIGNAL);
@@ -73,7 +93,7 @@ static void confine(const ImdOptions *o, char missing[SANDBOX_TEXT_MAX])
 }
 
 /* Questions that wait are one. */
-__attribute__((noreturn)) static void serve(int channel, const ImdOptions *o)
+__attribute__((noreturn)) static void serve(int channel, ImdOptions *o)
 {
     char ask, missing[SANDBOX_TEXT_MAX];
     confine(o, missing);
@@ -88,13 +108,13 @@ __attribute__((noreturn)) static void serve(int channel, const ImdOptions *o)
         if (*missing) /* not before imd has anything to reload: it may not even start */
             log_event(LOG_LEVEL_INFO, "not_all_confined", "process=reload missing=\"%s\"", missing);
         *missing = '\0';
-        answer(channel);
+        answer(channel, o);
     }
 }
 
 /* ---- imd's side ------------------------------------------------------------------------------ */
 
-int reloader_start(Reloader *r, const ImdOptions *o, char error[CONFIG_ERROR_MAX])
+int reloader_start(Reloader *r, ImdOptions *o, char error[CONFIG_ERROR_MAX])
 {
     pid_t pid = helper_fork("imd-reload", &r->fd);
     if (pid == 0)
@@ -130,7 +150,12 @@ static int check(const Answer *a, size_t len)
     if (a->result < 0)
         return a->result == -EAGAIN || a->result == -EPIPE ? -EIO : a->result;
     const ImdSettings *s = &a->settings;
-    return s->keys.count > CLUSTER_KEYS_MAX || s->log_level > LOG_LEVEL_DEBUG ? -EBADMSG : 0;
+    return s->keys.count > CLUSTER_KEYS_MAX || s->log_level > LOG_LEVEL_DEBUG ||
+                   !memchr(s->manager, '\0', sizeof s->manager) ||
+                   !memchr(s->changes.taken, '\0', sizeof s->changes.taken) ||
+                   !memchr(s->changes.waiting, '\0', sizeof s->changes.waiting)
+               ? -EBADMSG
+               : 0;
 }
 
 int reloader_take(const Reloader *r, ImdSettings *ret, char error[CONFIG_ERROR_MAX])

@@ -13,14 +13,16 @@ typedef struct ImdSettings {
     ClusterKeys keys;
     uint32_t log_level; /* enum LogLevel */
     uint64_t rate_bytes, rate_packets;
+    char manager[PLACES_TEXT_MAX];
+    ConfigChanges changes; /* since the last time, by the files alone */
 } ImdSettings;
 
 typedef struct Reloader {
     int fd; /* its end of the channel; -1: there is none */
 } Reloader;
 
-/* Before threads, sockets and keys are there. 0, -errno. */
-int reloader_start(Reloader *r, const ImdOptions *o, char error[CONFIG_ERROR_MAX]);
+/* Before threads, sockets and keys are there. The process changes its copy of @o. 0, -errno. */
+int reloader_start(Reloader *r, ImdOptions *o, char error[CONFIG_ERROR_MAX]);
 void reloader_close(Reloader *r);
 /* The answer makes the descriptor readable. 0, -errno: nobody reads. */
 int reloader_ask(const Reloader *r);
@@ -28,7 +30,8 @@ int reloader_ask(const Reloader *r);
  * @error says what is wrong. Wipe it after use. */
 int reloader_take(const Reloader *r, ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
 
-/* What the process does for one question: reads the files. 0, -errno. */
-int reloader_read(ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
+/* What the process does for one question: reads the files. @now: the options in effect, which
+ * follow them as far as they can change. 0, -errno. */
+int reloader_read(ImdOptions *now, ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
 
 #endif

@@ -47,8 +47,9 @@ struct Imd {
     Pace pace;
     Reloader reloader;
     Resolver resolver;
-    MetricsHttp *metrics; /* NULL: none */
-    bool from_owner;      /* who asked it last: what rmd has said counts more than the files */
+    char manager[PLACES_TEXT_MAX]; /* where it is looked for */
+    MetricsHttp *metrics;          /* NULL: none */
+    bool from_owner; /* who asked it last: what rmd has said counts more than the files */
 };
 
 /* ---- what it decides takes effect ------------------------------------------------------------ */
@@ -257,9 +258,19 @@ static uint32_t pace_bytes(uint64_t rate_bytes)
     return (uint32_t)MIN(rate_bytes / 64, UINT32_MAX);
 }
 
+static void move_manager(Imd *imd, const char *manager)
+{
+    Places places;
+    if (strcmp(manager, imd->manager) == 0 || !resolver_follow(&imd->resolver, manager, &places))
+        return;
+    (void)snprintf(imd->manager, sizeof imd->manager, "%s", manager);
+    member_move(&imd->member, &places);
+    member_expire(&imd->member, os_now_ns());
+}
+
 static void take_settings(Imd *imd, const ImdSettings *s)
 {
-    char error[CONFIG_ERROR_MAX] = "";
+    char error[CONFIG_ERROR_MAX] = "", text[256];
     if (start_set_keys(imd->port.endpoint, &s->keys, os_now_ns(), error) < 0) {
         not_reloaded(error);
         return;
@@ -267,10 +278,12 @@ static void take_settings(Imd *imd, const ImdSettings *s)
     for (unsigned i = 0; i < imd->threads_count; i++)
         imd_thread_reload(&imd->threads[i], &s->keys, pace_bytes(s->rate_bytes));
     pace_set(&imd->pace, s->rate_bytes, s->rate_packets);
+    move_manager(imd, s->manager);
     log_set_level(s->log_level);
-    log_event(LOG_LEVEL_INFO, "reloaded",
-              "keys=%u log_level=%s rate_bytes=%" PRIu64 " rate_packets=%" PRIu64, s->keys.count,
-              log_level_text(s->log_level), s->rate_bytes, s->rate_packets);
+    (void)snprintf(text, sizeof text,
+                   "keys=%u log_level=%s rate_bytes=%" PRIu64 " rate_packets=%" PRIu64,
+                   s->keys.count, log_level_text(s->log_level), s->rate_bytes, s->rate_packets);
+    start_log_reload(&s->changes, text);
 }
 
 static void on_reloader(void *ctx)
@@ -284,6 +297,8 @@ static void on_reloader(void *ctx)
         s.log_level = told->log_level;
         s.rate_bytes = told->rate_bytes;
         s.rate_packets = told->rate_packets;
+        if (*told->manager)
+            (void)snprintf(s.manager, sizeof s.manager, "%s", told->manager);
     }
     if (res == 0)
         take_settings(imd, &s);
@@ -545,10 +560,11 @@ static int start_resolver(Imd *imd, char *error)
     return res < 0 ? res : resolver_start(&imd->resolver, &o->common, &o->listen, &places, error);
 }
 
-Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX])
+Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
+    (void)snprintf(imd->manager, sizeof imd->manager, "%s", options->common.manager);
     imd->owner = imd->reloader.fd = imd->resolver.fd = -1;
     pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do

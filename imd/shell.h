@@ -9,7 +9,7 @@
 typedef struct Imd Imd;
 
 /* Takes the pool, binds all sockets, starts the data threads. NULL: @error says what to fix. */
-Imd *imd_new(const ImdOptions *options, char error[CONFIG_ERROR_MAX]);
+Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX]);
 /* Prints the ready line, then serves until SIGTERM or SIGINT and the good-byes. The exit status. */
 int imd_run(Imd *imd);
 Imd *imd_free(Imd *imd); /* NULL is fine; returns NULL */

@@ -273,9 +273,9 @@ void child_remind(Child *c)
 bool child_reload(Child *c, const RmdOptions *o)
 {
     char text[MESSAGE_MAX];
-    int len = snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64, o->common.log_level,
-                       o->rate_bytes, o->rate_packets);
-    return c->channel >= 0 &&
+    int len = snprintf(text, sizeof text, "reload %d %" PRIu64 " %" PRIu64 " %s",
+                       o->common.log_level, o->rate_bytes, o->rate_packets, o->common.manager);
+    return c->channel >= 0 && len < MESSAGE_MAX &&
            send(c->channel, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
 }
 

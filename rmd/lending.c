@@ -17,6 +17,11 @@ void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns)
     *l = (Lending){.cap_bytes = cap_bytes, .commit_bytes = UINT64_MAX, .read_ns = now_ns};
 }
 
+void lending_cap(Lending *l, uint64_t cap_bytes)
+{
+    l->cap_bytes = cap_bytes;
+}
+
 /* A pool is mapped as a whole, and imd refuses one that the host does not have now. */
 static uint64_t ceiling(const Lending *l, const MemoryState *state, uint64_t held_bytes)
 {
@@ -284,9 +289,10 @@ static bool shrink(Lending *l, uint64_t now_ns)
 {
     bool over = l->limit_bytes > l->lendable_bytes + l->slack_bytes ||
                 (l->ahead_bytes > 0 && GUARD(STORM) && l->limit_bytes > lendable_ahead(l));
-    if (!GUARD(SHRINK) || !over)
+    const bool capped = l->limit_bytes > l->cap_bytes;
+    if (!GUARD(SHRINK) || !(over || capped))
         return false;
-    l->limit_bytes = whole_steps(lendable_ahead(l));
+    l->limit_bytes = whole_steps(min_u64(lendable_ahead(l), capped ? l->cap_bytes : UINT64_MAX));
     l->grown_ns = now_ns + LENDING_GROW_PAUSE_NS;
     return true;
 }

@@ -95,6 +95,8 @@ typedef struct Lending {
     LendingLoss loss;
 } Lending;
 
+/* The owner's cap is another one now; what is lent beyond it is taken back. */
+void lending_cap(Lending *l, uint64_t cap_bytes);
 void lending_init(Lending *l, uint64_t cap_bytes, uint64_t now_ns);
 /* @state NULL: not known. */
 void lending_read(Lending *l, const MemoryState *state, uint64_t held_bytes, uint64_t now_ns);

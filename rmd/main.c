@@ -15,7 +15,7 @@ static int open_input(const RmdOptions *o, InputHelper *input, char *error)
     return res < 0 ? res : input_give_up(&o->common, o->input, error);
 }
 
-static int serve(const RmdOptions *o)
+static int serve(RmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     InputHelper input = {.channel = -1};
@@ -32,7 +32,7 @@ static int serve(const RmdOptions *o)
     return status;
 }
 
-static int run(const RmdOptions *o)
+static int run(RmdOptions *o)
 {
     char error[CONFIG_ERROR_MAX] = "";
     log_init(rmd_program.name, o->common.log_level);

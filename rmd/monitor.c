@@ -355,6 +355,18 @@ Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint6
     return m;
 }
 
+void monitor_configure(Monitor *m, const MonitorConfig *config, uint64_t now_ns)
+{
+    m->config.idle_after_ns = config->idle_after_ns;
+    m->config.load_below = config->load_below;
+    m->config.pool_max_bytes = config->pool_max_bytes;
+    m->config.pool_max_bytes -= config->pool_max_bytes % LENDING_STEP_BYTES;
+    m->calm_until_ns = min_u64(m->calm_until_ns, time_add(now_ns, config->idle_after_ns));
+    lending_cap(&m->lending, m->config.pool_max_bytes);
+    monitor_expire(m, now_ns);
+    changed(m);
+}
+
 Monitor *monitor_free(Monitor *m)
 {
     free(m);

@@ -81,6 +81,9 @@ typedef struct MonitorSink {
 
 /* NULL: no memory. */
 Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint64_t now_ns);
+/* Other values of idle_after, load_below and the cap, from now on; all else of @config counts not.
+ */
+void monitor_configure(Monitor *m, const MonitorConfig *config, uint64_t now_ns);
 Monitor *monitor_free(Monitor *m); /* NULL is fine; returns NULL */
 
 void monitor_look(Monitor *m, const Look *look, uint64_t now_ns);

@@ -32,8 +32,8 @@ enum {
 static const uint64_t SURVEY_EVERY_NS = 60 * NS_PER_S;
 
 struct Rmd {
-    const RmdOptions *options; /* borrowed */
-    InputHelper *input;        /* likewise; NULL: none */
+    RmdOptions *options; /* borrowed; a reload changes them */
+    InputHelper *input;  /* likewise; NULL: none */
     Loop *loop;
     Mailbox mailbox;
     Looker *looker;
@@ -378,21 +378,56 @@ static void on_signal(void *ctx, unsigned nth)
     settle(rmd, now);
 }
 
-/* The key file and the log's level; an imd that runs reads the key by itself. */
+static void move_manager(Rmd *rmd)
+{
+    Places places;
+    if (resolver_follow(&rmd->resolver, rmd->options->common.manager, &places))
+        manager_link_move(&rmd->link, &places);
+}
+
+/* What can change while rmd runs; all else stays until the next start. */
+static void take_options(Rmd *rmd, RmdOptions *read)
+{
+    RmdOptions *o = rmd->options;
+    const bool moves = rmd->has_port && strcmp(o->common.manager, read->common.manager) != 0;
+    start_take_text(&o->common.key, &read->common.key);
+    start_take_text(&o->common.manager, &read->common.manager);
+    o->common.log_level = read->common.log_level;
+    o->idle_after_ns = read->idle_after_ns;
+    o->load_below = read->load_below;
+    o->pool_max_bytes = read->pool_max_bytes;
+    o->rate_bytes = read->rate_bytes;
+    o->rate_packets = read->rate_packets;
+    const MonitorConfig config = rmd_monitor_config(o);
+    monitor_configure(rmd->node.monitor, &config, os_now_ns());
+    if (moves)
+        move_manager(rmd);
+}
+
+/* An imd that runs reads the key by itself. */
+static void reloaded(Rmd *rmd, RmdOptions *read)
+{
+    const RmdOptions before = *rmd->options, wanted = *read;
+    ConfigChanges changes;
+    take_options(rmd, read);
+    config_changes(&rmd_program, &before, rmd->options, &wanted, &changes);
+    start_log_reload(&changes, !rmd->child.pid                           ? "imd=none"
+                               : child_reload(&rmd->child, rmd->options) ? "imd=told"
+                                                                         : "imd=deaf");
+    settle(rmd, os_now_ns());
+}
+
 static void on_reload(void *ctx)
 {
     Rmd *rmd = ctx;
     char error[CONFIG_ERROR_MAX] = "";
     RmdOptions o;
     rmd_options_init(&o);
-    if (config_reload(&rmd_program, &o, error) != CONFIG_OK ||
+    if (config_reload(&rmd_program, &o, error) != CONFIG_OK || rmd_options_check(&o, error) != 0 ||
         (rmd->has_port && start_reload(&o.common, rmd->port.endpoint, os_now_ns(), error) < 0))
         log_event(LOG_LEVEL_ERROR, "not_reloaded", "error=\"%s\"", error);
     else
-        log_event(LOG_LEVEL_INFO, "reloaded", "imd=%s",
-                  !rmd->child.pid                 ? "none"
-                  : child_reload(&rmd->child, &o) ? "told"
-                                                  : "deaf");
+        reloaded(rmd, &o);
     config_clear(&rmd_program, &o);
 }
 
@@ -513,7 +548,7 @@ static int open_loop(Rmd *rmd, char *error)
     return -ENOMEM;
 }
 
-Rmd *rmd_new(const RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX])
+Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX])
 {
     Rmd *rmd = g_new0(Rmd, 1);
     rmd->options = options;

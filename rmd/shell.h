@@ -11,9 +11,9 @@ typedef struct Rmd Rmd;
 
 /* As the options say. */
 MonitorConfig rmd_monitor_config(const RmdOptions *o);
-/* @options and @input, which may be NULL, are borrowed. NULL: it cannot start, and @error says what
- * to fix. */
-Rmd *rmd_new(const RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX]);
+/* @options, which a reload changes, and @input, which may be NULL, are borrowed. NULL: it cannot
+ * start, and @error says what to fix. */
+Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX]);
 /* Until a signal ends it: the exit status. */
 int rmd_run(Rmd *rmd);
 Rmd *rmd_free(Rmd *rmd); /* NULL is fine; returns NULL */

@@ -43,7 +43,29 @@ reloaded cmd 2
 must "nobody is let in with the old key" hidden "$work/old"
 reloaded imd1 2
 must "imd's log has another level" grep -q 'reloaded.*log_level=debug' "$work/imd1.log"
+for name in cmd imd1; do
+  says "$name" 'changed="[dodo] log_level"' 1 || fail "$name does not say what has changed"
+done
+sed -i 's/^beat = .*/beat = 310ms/; s/^grace = .*/grace = 61s/; s/^client_dead = .*/client_dead = 60s/' "$work/dodo.conf"
+reloaded cmd 3
+reloaded imd1 3
+must "cmd says what has to wait" says cmd 'needs_restart keys="[cmd] grace"' 1
+must "imd says what has to wait" says imd1 'needs_restart keys="[imd] beat"' 1
+says cmd 'changed="[cmd] client_dead"' 1 || fail "cmd does not take another client_dead"
 must "the manager has its host with the new key" status_is client "[h['state'] for h in s['hosts']] == ['idle']"
+
+# The manager is somewhere else than the file has said.
+sed -i 's/^\[dodo\]/[dodo]\nmanager = 10.88.0.99:7700/' "$work/dodo.conf"
+daemon_start imd2 h1 env -u DODO_MANAGER "$bin_imd" --listen "${host_ip[h1]}:0" --pool 16M --nice 0 ||
+  fail "imd did not start"
+daemon_start rmd h1 env -u DODO_MANAGER "$DODO_BUILD/rmd/rmd" --listen "${host_ip[h1]}:0" || fail "rmd did not start"
+sed -i "s/^manager = .*/manager = $DODO_MANAGER/; s/^\[cmd\]/[rmd]\nidle_after = 1h\n[cmd]/" "$work/dodo.conf"
+reloaded imd2 1
+reloaded rmd 1
+must "imd has joined the manager that the file names now" imd_idle 2
+must "rmd reports to the manager that the file names now" says rmd ": manager_answers manager=$DODO_MANAGER" 1
+says rmd 'changed="[rmd] idle_after, [dodo] manager"' 1 || says rmd 'changed="[dodo] manager, [rmd] idle_after"' 1 ||
+  fail "rmd does not say what has changed"
 loader_end
 loader_start # it reads the key file at its start
 loader_mark

@@ -41,6 +41,24 @@ TEST(client__silent_is_reclaimed)
     rig_free(rig);
 }
 
+/* Half the time, from now on. */
+TEST(client__silent_is_reclaimed_as_soon_as_is_wanted_now)
+{
+    Rig *rig = rig_new();
+    (void)imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig);
+    const OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    c->dead = true;
+    rig_live(rig, 10);
+    manager_patience(rig->m, 15 * NS_PER_S, rig->config.host_dead_ns, rig->config.distrust_ns);
+    rig_live(rig, 3);
+    assert_int_equal(rig_stats(rig).clients, 1);
+    rig_live(rig, 4);
+    assert_int_equal(rig_stats(rig).clients, 0);
+    rig_free(rig);
+}
+
 TEST(client__any_request_is_life)
 {
     Rig *rig = rig_new();

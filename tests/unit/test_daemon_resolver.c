@@ -58,6 +58,8 @@ TEST(resolver__is_not_there_without_names)
     assert_int_equal(r.fd, -1);
     assert_int_equal(resolver_move(&r, &others), 0);
     assert_int_equal(resolver_move(&r, &named), -ENOENT);
+    const Places beyond = places_of("127.0.0.3,10.0.0.1"); /* there is no key */
+    assert_int_equal(resolver_move(&r, &beyond), -EACCES);
     assert_true(addr_equal(&r.places.of[0].addr, &others.of[0].addr));
     assert_int_equal(resolver_take(&r, &found), -EPIPE);
     resolver_close(&r);

@@ -89,6 +89,11 @@ TEST(parse__reload)
     assert_int_equal(r.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(r.rate_bytes, 1 << 20);
     assert_true(r.rate_packets == UINT64_MAX);
+    assert_string_equal(r.manager, "");
+    static const char named[] = "reload 2 0 7 manager.example:7700,10.0.0.1";
+    assert_true(owner_parse_reload(named, sizeof named - 1, &r));
+    assert_int_equal(r.rate_packets, 7);
+    assert_string_equal(r.manager, "manager.example:7700,10.0.0.1");
 }
 
 TEST(parse__limits)

@@ -57,6 +57,7 @@ static void start(Fixture *f, const char *config)
     (void)snprintf(path, sizeof path, "%s/%s", f->dir.path, config);
     imd_options_init(&f->options);
     assert_int_equal(config_load(&imd_program, &argc, &rest, &f->options, f->error), CONFIG_OK);
+    assert_int_equal(imd_options_check(&f->options, f->error), 0);
     assert_int_equal(reloader_start(&f->reloader, &f->options, f->error), 0);
 }
 
@@ -114,6 +115,28 @@ CASE(reads__what_is_there_now)
     assert_int_equal(f->got.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(f->got.rate_bytes, 1 << 20);
     assert_int_equal(f->got.rate_packets, 777);
+    assert_string_equal(f->got.manager, "127.0.0.1:9");
+    assert_string_equal(f->got.changes.taken, "[imd] rate_bytes, [dodo] log_level");
+    assert_string_equal(f->got.changes.waiting, "");
+}
+
+/* What cannot change is said each time; what can, once. */
+CASE(changes__are_named)
+{
+    Fixture *f = *state;
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   "[dodo]\nmanager = m.example,10.0.0.1\nkey = %s/key\n[imd]\n"
+                   "listen = 127.0.0.1:0\npool = 2M\nrate_packets = 777\n",
+                   f->dir.path);
+    tmpdir_text(&f->dir, "dodo.conf", text);
+    assert_int_equal(reload(f), 0);
+    assert_string_equal(f->got.manager, "m.example,10.0.0.1");
+    assert_string_equal(f->got.changes.taken, "[dodo] manager");
+    assert_string_equal(f->got.changes.waiting, "[imd] pool");
+    assert_int_equal(reload(f), 0);
+    assert_string_equal(f->got.changes.taken, "");
+    assert_string_equal(f->got.changes.waiting, "[imd] pool");
 }
 
 /* Directories and files may be links to elsewhere. */
@@ -193,7 +216,7 @@ static int hear(Fixture *f, const void *bytes, size_t len)
 /* As large as an answer, which is known to no one else: the size that is understood. */
 static size_t answer_size(Fixture *f)
 {
-    uint8_t bytes[2048] = {0};
+    uint8_t bytes[4096] = {0};
     size_t size = 0;
     for (size_t len = 1; len <= sizeof bytes; len++) {
         int res = hear(f, bytes, len);
@@ -209,7 +232,7 @@ static size_t answer_size(Fixture *f)
 CASE(hostile__answers)
 {
     Fixture *f = *state;
-    uint8_t bytes[2048];
+    uint8_t bytes[4096];
     const size_t size = answer_size(f);
     assert_true(size > sizeof(ImdSettings));
     for (unsigned i = 0; i < 2000; i++) {

@@ -225,13 +225,14 @@ TEST(test_limit_to_the_deaf)
 TEST(test_reload_is_reported)
 {
     int pair[2];
-    char text[64] = "";
-    const RmdOptions o = {.common = {.log_level = LOG_LEVEL_DEBUG}, .rate_bytes = 1 << 20};
+    char text[64] = "", manager[] = "m:7";
+    const RmdOptions o = {.common = {.log_level = LOG_LEVEL_DEBUG, .manager = manager},
+                          .rate_bytes = 1 << 20};
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     Child c = {.channel = pair[0]};
     assert_true(child_reload(&c, &o));
     assert_true(recv(pair[1], text, sizeof text - 1, MSG_DONTWAIT) > 0);
-    assert_string_equal(text, "reload 3 1048576 0");
+    assert_string_equal(text, "reload 3 1048576 0 m:7");
     (void)close(pair[1]);
     assert_false(child_reload(&c, &o));
     (void)close(pair[0]);

@@ -584,3 +584,48 @@ CASE(explains_rules_and_rests)
     (void)monitor_explain(h.monitor, h.now_ns, text, sizeof text);
     assert_non_null(strstr(text, "last reclaimed 1s ago: programs had to wait for memory\n"));
 }
+
+/* ---- other settings while it runs ------------------------------------------------------------ */
+
+CASE(settings__a_shorter_time_counts_at_once)
+{
+    MonitorConfig c = usual;
+    begin(&c);
+    h.console_idle = 60;
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.starts, 0);
+    c.idle_after_ns = NS_PER_S;
+    monitor_configure(h.monitor, &c, h.now_ns);
+    pass(4 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+}
+
+CASE(settings__a_lower_bound_of_the_load_reclaims)
+{
+    MonitorConfig c = usual;
+    lend(&c);
+    c.load_below = 0.01;
+    monitor_configure(h.monitor, &c, h.now_ns);
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "the load is 0.05, it must be below 0.01");
+}
+
+/* What is lent already is taken back, as far as it is beyond the cap. */
+CASE(settings__a_lower_cap_lowers_the_limit)
+{
+    MonitorConfig c = usual;
+    lend(&c);
+    h.held = 20 * GIB;
+    pass(MINUTE);
+    assert_true(h.limit > 8 * GIB);
+    c.pool_max_bytes = 8 * GIB;
+    monitor_configure(h.monitor, &c, h.now_ns);
+    pass(MINUTE);
+    assert_int_equal(h.limit, 8 * GIB);
+    assert_int_equal(h.terminates, 0);
+    c.pool_max_bytes = UINT64_MAX;
+    monitor_configure(h.monitor, &c, h.now_ns);
+    pass(10 * MINUTE);
+    assert_true(h.limit > 8 * GIB);
+}
