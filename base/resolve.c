@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 typedef struct Wanted {
     uint8_t kind;
@@ -13,15 +14,15 @@ typedef struct Wanted {
 } Wanted;
 
 /* False: of another family. */
-static bool addr_of(const struct addrinfo *info, uint16_t port, Addr *ret)
+static bool addr_of(const struct sockaddr *sa, uint16_t port, Addr *ret)
 {
     *ret = (Addr){.port = port};
-    if (info->ai_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)info->ai_addr;
+    if (sa->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)sa;
         ret->kind = ADDR_IP4;
         memcpy(ret->host, &in->sin_addr, 4);
-    } else if (info->ai_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)(const void *)info->ai_addr;
+    } else if (sa->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)(const void *)sa;
         ret->kind = ADDR_IP6;
         ret->scope = in->sin6_scope_id;
         memcpy(ret->host, &in->sin6_addr, 16);
@@ -62,7 +63,7 @@ static void resolve_name(const Place *p, Wanted *w, Resolved *r)
         return;
     }
     for (const struct addrinfo *i = list; i; i = i->ai_next) {
-        if (!addr_of(i, p->addr.port, &a))
+        if (!addr_of(i->ai_addr, p->addr.port, &a))
             continue;
         any = true;
         taken |= add(r, w, &a);
@@ -89,4 +90,40 @@ void resolve_places(const Places *places, uint8_t kind, bool loopback_only, Reso
         else
             (void)add(ret, &w, &places->of[i].addr);
     }
+}
+
+static socklen_t sockaddr_of(const Addr *a, struct sockaddr_storage *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    if (a->kind == ADDR_IP4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)(void *)ret;
+        in->sin_family = AF_INET;
+        in->sin_port = htons(a->port);
+        memcpy(&in->sin_addr, a->host, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in = (struct sockaddr_in6 *)(void *)ret;
+    in->sin6_family = AF_INET6;
+    in->sin6_port = htons(a->port);
+    in->sin6_scope_id = a->scope;
+    memcpy(&in->sin6_addr, a->host, 16);
+    return sizeof *in;
+}
+
+Addr resolve_route(const Addr *peer)
+{
+    Addr local = {.kind = ADDR_NONE};
+    struct sockaddr_storage sa;
+    if (peer->kind != ADDR_IP4 && peer->kind != ADDR_IP6)
+        return local;
+    socklen_t len = sockaddr_of(peer, &sa);
+    int fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&sa, len) == 0) {
+        len = sizeof sa;
+        if (getsockname(fd, (struct sockaddr *)&sa, &len) == 0)
+            (void)addr_of((const struct sockaddr *)&sa, 0, &local);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return local;
 }

@@ -18,4 +18,8 @@ typedef struct Resolved {
  * taken, for there is no key. */
 void resolve_places(const Places *places, uint8_t kind, bool loopback_only, Resolved *ret);
 
+/* The address of this host that what is sent to @peer leaves from, port 0: as the kernel knows the
+ * way; nothing is sent. Kind ADDR_NONE: there is no way. */
+Addr resolve_route(const Addr *peer);
+
 #endif

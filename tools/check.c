@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* dodo check: whether this host is set up as it should be, and reaches the rest of the cluster. */
-#include <fcntl.h>
 #include <glib.h>
-#include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/num.h"
-#include "base/os.h"
-#include "base/parse.h"
-#include "proto/conf/defaults.h"
 #include "daemon/start.h"
-#include "tools/check_judge.h"
-#include "tools/cluster_status.h"
+#include "tools/check_look.h"
 #include "tools/command.h"
-#include "tools/probe.h"
 
 static const ConfigKey keys[] = {
     {NULL, "json", "Print JSON", NULL, offsetof(ToolOptions, json), CONFIG_BOOL},
@@ -33,224 +20,12 @@ static const ConfigProgram program = {
     .tables = {&own, &config_manager, &tool_timeout, &config_common},
 };
 
-/* ---- the configuration ----------------------------------------------------------------------- */
-
-/* What other parts of this host take from the file. */
-typedef struct Parts {
-    bool cmd, imd, rmd; /* are set up here */
-    uint64_t pool_bytes;
-    uint64_t cmd_receive_bytes, imd_receive_bytes, client_receive_bytes; /* 0: the default */
-} Parts;
-
-static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
-{
-    Parts *p = ctx;
-    const struct {
-        const char *group, *name;
-        bool *flag;
-        uint64_t *count;
-    } wanted[] = {
-        {"cmd", "listen", &p->cmd, NULL},
-        {"imd", "listen", &p->imd, NULL},
-        {"rmd", "listen", &p->rmd, NULL},
-        {"imd", "pool", NULL, &p->pool_bytes},
-        {"cmd", "receive_buffer", NULL, &p->cmd_receive_bytes},
-        {"imd", "receive_buffer", NULL, &p->imd_receive_bytes},
-        {"client", "receive_buffer", NULL, &p->client_receive_bytes},
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(wanted); i++) {
-        if (strcmp(wanted[i].group, k->group) != 0 || strcmp(wanted[i].name, k->name) != 0)
-            continue;
-        if (wanted[i].flag)
-            *wanted[i].flag = true;
-        else
-            *wanted[i].count = v->count;
-    }
-    return 0;
-}
-
-/* The error that a tool would report may be there already; others read more of the file. */
-static void look_at_config(CheckFacts *f, Parts *p)
-{
-    f->config_found = access(f->config, F_OK) == 0;
-    if (!f->config_found)
-        return;
-    (void)conf_file_read(f->config, CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT, on_value, p,
-                         f->config_error, sizeof f->config_error);
-    if (p->rmd)
-        (void)conf_file_read(f->config, CONF_RMD, NULL, NULL, f->config_error,
-                             sizeof f->config_error);
-}
-
-/* ---- the key --------------------------------------------------------------------------------- */
-
-static void look_at_owner(CheckKey *k)
-{
-    struct stat st;
-    if (stat(k->path, &st) != 0)
-        return;
-    const struct passwd *user = getpwuid(st.st_uid);
-    const struct group *group = getgrgid(st.st_gid);
-    g_autofree char *uid = g_strdup_printf("%u", st.st_uid);
-    g_autofree char *gid = g_strdup_printf("%u", st.st_gid);
-    k->mode = st.st_mode & 07777;
-    (void)snprintf(k->owner, sizeof k->owner, "%s:%s", user ? user->pw_name : uid,
-                   group ? group->gr_name : gid);
-}
-
-static void look_at_key(CheckKey *k, const CommonOptions *o)
-{
-    ClusterKeys keys_read;
-    k->path = o->key;
-    k->insecure = o->insecure;
-    if (!o->key)
-        return;
-    look_at_owner(k);
-    if (start_read_keys(o, &keys_read, k->error) == 0) {
-        k->count = keys_read.count;
-        for (unsigned i = 0; i < k->count; i++)
-            k->prints[i] = cluster_key_id(&keys_read.keys[i]);
-    }
-    explicit_bzero(&keys_read, sizeof keys_read);
-}
-
-/* ---- the cluster ----------------------------------------------------------------------------- */
-
-static int ask_manager(CheckManager *m, const ToolOptions *o, const Resolved *peers,
-                       ClusterStatus *s)
-{
-    ToolClient c;
-    uint64_t began = os_now_ns();
-    int res = tool_client_open_any(&c, o, peers, NULL, m->error);
-    if (res < 0)
-        return res;
-    m->address = c.peer;
-    m->hello_ns = c.up_ns - began;
-    m->sealed = endpoint_is_sealed(c.port.endpoint);
-    if (c.session->peer_role != ROLE_CMD) {
-        char text[ADDR_TEXT_MAX];
-        (void)snprintf(m->error, sizeof m->error,
-                       "%s is another daemon, not the manager: set the address of cmd",
-                       addr_format(&m->address, text, sizeof text));
-        res = -1;
-    } else {
-        res = cluster_status_fetch(s, &c, m->error);
-        m->uptime_ms = s->last.uptime_ms;
-    }
-    tool_client_close(&c);
-    return res;
-}
-
-/* Each host that the manager lists, asked from here; but for those that have said good-bye. */
-static void ask_hosts(CheckFacts *f, const ToolOptions *o, const ClusterStatus *s)
-{
-    g_autofree Probe *probes = g_new0(Probe, s->hosts->len);
-    CheckHost *hosts = g_new0(CheckHost, s->hosts->len);
-    size_t count = 0;
-    for (guint i = 0; i < s->hosts->len; i++) {
-        const HostStatus *h = &g_array_index(s->hosts, HostStatus, i);
-        if (h->state == HOST_LEAVING)
-            continue;
-        hosts[count] = (CheckHost){.address = h->address, .state = h->state};
-        probes[count++].peer = h->address;
-    }
-    if (probe_all(o, probes, count, f->manager.error) == 0)
-        f->hosts_count = count;
-    for (size_t i = 0; i < count; i++) {
-        hosts[i].answers = probes[i].answers;
-        hosts[i].role = probes[i].role;
-    }
-    f->hosts = hosts;
-}
-
-static void look_at_cluster(CheckFacts *f, const ToolOptions *o)
-{
-    CheckManager *m = &f->manager;
-    ClusterStatus s;
-    Resolved peers;
-    if (o->common.manager && tool_find(o->common.manager, DEFAULT_CMD_PORT, &peers, m->error) == 0)
-        m->address = peers.found[0];
-    const bool keyed = f->key.path || f->key.insecure || addr_is_loopback(&m->address);
-    m->asked = m->address.kind != ADDR_NONE && keyed && !*f->key.error;
-    if (!m->asked)
-        return;
-    cluster_status_init(&s);
-    if (ask_manager(m, o, &peers, &s) == 0)
-        ask_hosts(f, o, &s);
-    cluster_status_deinit(&s);
-}
-
-/* ---- what this host allows ------------------------------------------------------------------- */
-
-static uint64_t memlock_bytes(void)
-{
-    struct rlimit limit;
-    if (geteuid() == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    return limit.rlim_cur;
-}
-
-static uint64_t receive_max_bytes(void)
-{
-    char text[64];
-    uint64_t bytes;
-    (void)os_text_read(AT_FDCWD, "/proc/sys/net/core/rmem_max", text, sizeof text);
-    return parse_u64(g_strchomp(text), 0, UINT64_MAX, &bytes) == 0 ? bytes : UINT64_MAX;
-}
-
-/* Of those who ask for most. */
-static void consider(CheckLimits *l, bool here, const char *group, uint64_t set_bytes)
-{
-    const uint64_t bytes = set_bytes ? set_bytes : conf_find(group, "receive_buffer")->count;
-    if (!here || bytes <= l->receive_bytes)
-        return;
-    l->receive_bytes = bytes;
-    l->receive_group = group;
-    l->receive_set = set_bytes != 0;
-}
-
-static void look_at_limits(CheckLimits *l, const Parts *p)
-{
-    l->pool_bytes = p->imd ? p->pool_bytes : 0;
-    l->memlock_bytes = memlock_bytes();
-    l->receive_max_bytes = receive_max_bytes();
-    consider(l, true, "client", p->client_receive_bytes);
-    consider(l, p->imd, "imd", p->imd_receive_bytes);
-    consider(l, p->cmd, "cmd", p->cmd_receive_bytes);
-}
-
-/* ---- what is printed ------------------------------------------------------------------------- */
-
-static void print_line(void *ctx, const char *what, enum CheckState state, const char *text)
-{
-    (void)ctx;
-    printf("%-8s %-7s %s\n", what, check_state_text(state), text);
-}
-
-/* @text may have the name of a file in it. */
-static void add_json(void *ctx, const char *what, enum CheckState state, const char *text)
-{
-    GString *json = ctx;
-    g_autofree char *valid = g_utf8_make_valid(text, -1);
-    g_string_append_printf(json, "%s{\"check\":\"%s\",\"state\":\"%s\",\"text\":\"",
-                           json->len ? "," : "", what, check_state_text(state));
-    for (const char *c = valid; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            g_string_append_printf(json, "\\%c", *c);
-        else if ((unsigned char)*c < ' ')
-            g_string_append_printf(json, "\\u%04x", (unsigned char)*c);
-        else
-            g_string_append_c(json, *c);
-    }
-    g_string_append(json, "\"}");
-}
-
 static unsigned print(const CheckFacts *f, bool json)
 {
     if (!json)
-        return check_judge(f, print_line, NULL);
+        return check_judge(f, check_print_line, NULL);
     g_autoptr(GString) lines = g_string_new(NULL);
-    unsigned faults = check_judge(f, add_json, lines);
+    unsigned faults = check_judge(f, check_add_json, lines);
     printf("{\"checks\":[%s],\"faults\":%u}\n", lines->str, faults);
     return faults;
 }

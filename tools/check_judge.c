@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "base/parse.h"
 #include "base/time.h"
 
@@ -189,14 +190,22 @@ static void judge_receive(Judge *j)
             l->receive_group, asked, l->receive_set ? "" : " by default", most, l->receive_bytes);
 }
 
+unsigned check_judge_parts(const CheckFacts *f, unsigned parts, CheckLineFn *fn, void *ctx)
+{
+    static const struct {
+        enum CheckPart part;
+        void (*judge)(Judge *j);
+    } all[] = {{CHECK_CONFIG, judge_config},   {CHECK_KEY, judge_key},
+               {CHECK_MANAGER, judge_manager}, {CHECK_HOSTS, judge_hosts},
+               {CHECK_MEMLOCK, judge_memlock}, {CHECK_BUFFERS, judge_receive}};
+    Judge j = {.facts = f, .fn = fn, .ctx = ctx};
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+        if (parts & all[i].part)
+            all[i].judge(&j);
+    return j.faults;
+}
+
 unsigned check_judge(const CheckFacts *f, CheckLineFn *fn, void *ctx)
 {
-    Judge j = {.facts = f, .fn = fn, .ctx = ctx};
-    judge_config(&j);
-    judge_key(&j);
-    judge_manager(&j);
-    judge_hosts(&j);
-    judge_memlock(&j);
-    judge_receive(&j);
-    return j.faults;
+    return check_judge_parts(f, CHECK_ALL, fn, ctx);
 }

@@ -70,6 +70,18 @@ const char *check_state_text(enum CheckState state);
 
 /* @what: one word; both texts are borrowed until it returns. */
 typedef void CheckLineFn(void *ctx, const char *what, enum CheckState state, const char *text);
+/* What is judged, in this order. */
+enum CheckPart {
+    CHECK_CONFIG = 1,
+    CHECK_KEY = 2,
+    CHECK_MANAGER = 4,
+    CHECK_HOSTS = 8,
+    CHECK_MEMLOCK = 16,
+    CHECK_BUFFERS = 32,
+    CHECK_ALL = 63,
+};
+/* The same of some parts alone. */
+unsigned check_judge_parts(const CheckFacts *f, unsigned parts, CheckLineFn *fn, void *ctx);
 /* Calls @fn for each line, in order. How many are faults. */
 unsigned check_judge(const CheckFacts *f, CheckLineFn *fn, void *ctx);
 

@@ -105,6 +105,7 @@ int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned ses
 {
     const Addr *const addresses[] = {peer};
     const Addr any = {.kind = peer->kind};
+    const Addr *local = o->local.kind == ADDR_NONE ? &any : &o->local;
     EndpointConfig config;
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
@@ -115,7 +116,8 @@ int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned ses
     config.sessions_max = sessions;
     config.half_open_max = 0;
     os_random(NULL, &config.self, sizeof config.self);
-    res = transport_udp_open(&any, NULL, &t); /* who only asks may leave the address to the route */
+    res =
+        transport_udp_open(local, NULL, &t); /* who only asks may leave the address to the route */
     if (res == 0) {
         res = port_open(p, t, &port, ops, ctx);
         if (res < 0)

@@ -16,6 +16,7 @@ typedef struct ToolOptions {
     bool json;      /* status, check, events */
     bool once;      /* top */
     bool follow;    /* events */
+    Addr local;     /* where to ask from; kind ADDR_NONE: from anywhere */
 } ToolOptions;
 extern const ConfigTable tool_timeout; /* --timeout */
 void tool_options_init(ToolOptions *o);

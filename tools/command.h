@@ -13,6 +13,7 @@ typedef struct Command {
 extern const Command command_status;
 extern const Command command_check;
 extern const Command command_config;
+extern const Command command_join;
 extern const Command command_top;
 extern const Command command_events;
 extern const Command command_explain;
