@@ -14,6 +14,7 @@ struct Names {
     unsigned users; /* under the lock: the library, and the thread while it runs */
     NamesFn *fn;    /* likewise; NULL: nobody wants to hear it any more */
     void *ctx;
+    NamesTellFn *tell;
 };
 
 static bool loopback_only(const Settings *s)
@@ -26,7 +27,7 @@ void names_first(const Settings *s, Resolved *found)
     resolve_places(&s->managers, ADDR_NONE, loopback_only(s), found);
 }
 
-Names *names_new(const Settings *s, NamesFn *fn, void *ctx)
+Names *names_new(const Settings *s, NamesFn *fn, void *ctx, NamesTellFn *tell)
 {
     Names *n = places_have_names(&s->managers) ? calloc(1, sizeof *n) : NULL;
     if (!n)
@@ -36,7 +37,8 @@ Names *names_new(const Settings *s, NamesFn *fn, void *ctx)
                  .loopback_only = loopback_only(s),
                  .users = 1,
                  .fn = fn,
-                 .ctx = ctx};
+                 .ctx = ctx,
+                 .tell = tell};
     (void)pthread_mutex_init(&n->lock, NULL);
     return n;
 }
@@ -58,9 +60,12 @@ static void *resolve(void *arg)
     Resolved found;
     resolve_places(&n->places, n->family, n->loopback_only, &found);
     (void)pthread_mutex_lock(&n->lock);
-    if (n->fn)
+    const bool heard = n->fn != NULL;
+    if (heard)
         n->fn(n->ctx, &found);
     (void)pthread_mutex_unlock(&n->lock);
+    if (heard)
+        n->tell(&found);
     leave(n);
     return NULL;
 }

@@ -12,13 +12,15 @@ typedef struct Names Names;
 
 /* From the thread that resolves; @found is borrowed. */
 typedef void NamesFn(void *ctx, const Resolved *found);
+/* Afterwards, without a lock: for the log, whose hook is the user's. */
+typedef void NamesTellFn(const Resolved *found);
 
 /* The places at once; *ret: for later, NULL where there are no names or no memory. */
 void names_first(const Settings *s, Resolved *found);
-Names *names_new(const Settings *s, NamesFn *fn, void *ctx);
+Names *names_new(const Settings *s, NamesFn *fn, void *ctx, NamesTellFn *tell);
 /* @fn follows. */
 void names_resolve(Names *n);
-/* @fn is not called any more. */
+/* @fn is not called any more, nor is @tell but for what @fn has heard. */
 void names_end(Names *n); /* NULL is fine */
 /* In a child of fork(): the thread is not here. */
 void names_abandon(Names *n);

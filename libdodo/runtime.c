@@ -115,7 +115,7 @@ static void hook_resolve(void *ctx)
     names_resolve(((Runtime *)ctx)->names);
 }
 
-/* A NamesFn; also where the library starts. */
+/* A NamesTellFn; also where the library starts. */
 static void log_names(const Resolved *found)
 {
     char text[RESOLVE_ERROR_MAX + 64];
@@ -127,9 +127,7 @@ static void log_names(const Resolved *found)
 
 static void on_names(void *ctx, const Resolved *found)
 {
-    const Runtime *rt = ctx;
-    client_found(rt->client, found->found, found->count);
-    log_names(found);
+    client_found(((Runtime *)ctx)->client, found->found, found->count);
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */
@@ -417,7 +415,7 @@ static Runtime *runtime_new(void)
 static int runtime_begin(Runtime *rt, const Finder *finder)
 {
     rt->background_fd = os_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    rt->names = names_new(&rt->settings, on_names, rt);
+    rt->names = names_new(&rt->settings, on_names, rt, log_names);
     rt->client = client_make(rt, finder);
     rt->all = rt->client ? link_new(rt->client, &rt->settings, &rt->self, 1, false) : NULL;
     if (rt->background_fd < 0 || !rt->all)
