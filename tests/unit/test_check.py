@@ -5,61 +5,33 @@ import json
 import os
 import re
 import resource
-import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
-CMD, IMD, DODO = sys.argv[1:4]
-PATIENCE = 150  # seconds that anything may take, on a busy machine too
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
+
+# pylint: disable=wrong-import-position
+from daemons import DODO, PATIENCE, Case
+
 CHECKS = ['config', 'key', 'manager', 'hosts', 'memlock', 'buffers']
 
 
-class Check(unittest.TestCase):
+class Check(Case):
     def setUp(self):
-        self.work = tempfile.mkdtemp(prefix='dodo-check.')
-        self.running = []
-        self.config, self.key = os.path.join(self.work, 'dodo.conf'), os.path.join(self.work, 'key')
-        for name in ('DODO_MANAGER', 'DODO_KEY', 'DODO_INSECURE', 'DODO_LOG'):
-            os.environ.pop(name, None)
-        os.environ.update(DODO_CONFIG=self.config, XDG_STATE_HOME=self.work)
+        super().setUp()
+        self.key = os.path.join(self.work, 'key')
         subprocess.run([DODO, 'keygen', self.key], check=True)
         self.set_up('')
-        self.manager = self.start('cmd', r'cmd ready: listen=(\S+)', CMD, '--listen', '127.0.0.1:0')
+        self.start_cmd()
         self.set_up('manager = %s\n' % self.manager)
-        self.host = self.start('imd', r'imd ready: listen=(\S+)', IMD, '--listen', '127.0.0.1:0', '--pool', '16M')
-        self.wait('imd', r'(joined)')
-
-    def tearDown(self):
-        for process in self.running:
-            process.kill()
-            process.wait()
-        shutil.rmtree(self.work)
+        self.imd, self.host = self.start_imd()
 
     def set_up(self, manager, more=''):
-        with open(self.config, 'w', encoding='utf-8') as f:
-            f.write('[dodo]\nkey = %s\n%s%s' % (self.key, manager, more))
-
-    def start(self, name, ready, *command):
-        with open(os.path.join(self.work, name + '.log'), 'wb') as log:
-            self.running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
-        return self.wait(name, ready)
-
-    def wait(self, name, pattern):
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            with open(os.path.join(self.work, name + '.log'), encoding='utf-8') as f:
-                text = f.read()
-            found = re.search(pattern, text)
-            if found:
-                return found.group(1)
-            select.select([], [], [], 0.02)
-        self.fail(text)
+        self.write(self.config, '[dodo]\nkey = %s\n%s%s' % (self.key, manager, more))
 
     def check(self, status, *words, timeout='%ds' % PATIENCE):
         """name -> [(state, text)] of what is printed; neither stream has a key in it."""
@@ -174,15 +146,14 @@ class Check(unittest.TestCase):
         self.assert_fault(told, 'manager', self.host + ' is another daemon, not the manager')
 
     def test_a_host_that_does_not_answer(self):
-        self.running[1].send_signal(signal.SIGSTOP)
+        self.imd.process.send_signal(signal.SIGSTOP)
         told = self.check(1, timeout='2s')
         self.assert_fault(told, 'hosts', self.host + ' answers the manager, but not this host')
-        self.running[1].send_signal(signal.SIGCONT)
+        self.imd.process.send_signal(signal.SIGCONT)
         self.assertEqual(self.check(0)['hosts'], [('ok', '1 known, all in order')])
 
     def test_no_host(self):
-        self.running[1].terminate()
-        self.assertEqual(self.running[1].wait(PATIENCE), 0)  # the manager remembers it for a while
+        self.assertEqual(self.imd.end(), 0)  # the manager remembers it for a while
         self.assertEqual(self.check(0)['hosts'], [('note', 'the manager knows none: no memory is lent')])
 
     def test_command_line(self):
