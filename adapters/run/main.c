@@ -85,21 +85,36 @@ static void pass_on(int number)
         (void)kill((pid_t)child_pid, number);
 }
 
-/* The terminal's signals reach the program by themselves; those that are sent to us are for it. */
-static void signals_take(void)
+/* How the program finds its signals: as we found them. */
+typedef struct Signals {
+    struct sigaction actions[NSIG];
+    sigset_t mask;
+} Signals;
+
+/* The terminal's signals reach the program by themselves; those that are sent to us are for it, and
+ * wait until it is there. */
+static void signals_take(Signals *before)
 {
     static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
     struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    sigset_t late;
+    (void)sigemptyset(&late);
+    for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
+        (void)sigaddset(&late, passed[i]);
+    (void)sigprocmask(SIG_BLOCK, &late, &before->mask);
+    for (int i = 1; i < NSIG; i++)
+        (void)sigaction(i, NULL, &before->actions[i]);
     for (size_t i = 0; i < ARRAY_SIZE(passed); i++)
         (void)sigaction(passed[i], &action, NULL);
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGQUIT, SIG_IGN);
 }
 
-static void become_program(char **argv, const char *cwd, const struct sigaction *before)
+static void become_program(char **argv, const char *cwd, const Signals *before)
 {
     for (int i = 1; i < NSIG; i++)
-        (void)sigaction(i, &before[i], NULL);
+        (void)sigaction(i, &before->actions[i], NULL);
+    (void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
     (void)!chdir(cwd); /* through the mount, if it is below one */
     (void)execvp(argv[0], argv);
     int status = errno == ENOENT ? EXIT_NONE : EXIT_CANNOT;
@@ -110,15 +125,14 @@ static void become_program(char **argv, const char *cwd, const struct sigaction 
 /* Its status as waitpid(2) has it, or -1. */
 static int program_run(char **argv, const char *cwd)
 {
-    struct sigaction before[NSIG];
+    Signals before;
     int status;
-    for (int i = 1; i < NSIG; i++)
-        (void)sigaction(i, NULL, &before[i]);
-    signals_take();
+    signals_take(&before);
     pid_t pid = vfork(); /* a copy of what the mounts need would take longer than a short program */
     if (pid == 0)
-        become_program(argv, cwd, before);
+        become_program(argv, cwd, &before);
     child_pid = pid;
+    (void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
     if (pid < 0)
         return -1;
     while (waitpid(pid, &status, 0) < 0)

@@ -70,6 +70,19 @@ ran --stats --dir "$work/data" sh -c 'kill -TERM $$' || status=$?
 [ "$status" -eq 143 ] || fail "dodo run --stats ends with $status, not by its program's signal"
 says ' 0 B read through the mount in 0 reads'
 
+# A signal ends the program, sooner or later in its start.
+python3 - "$bin_dodo" "$work/data" <<'END' || fail "a signal is lost"
+import signal, subprocess, sys, time
+for i in range(80):
+    program = subprocess.Popen([sys.argv[1], "run", "--dir", sys.argv[2], "sleep", "20"])
+    until = time.monotonic() + i * 0.0003
+    while time.monotonic() < until:
+        pass
+    program.send_signal(signal.SIGTERM)
+    if program.wait() != -signal.SIGTERM:
+        sys.exit(f"round {i}: dodo run ends with {program.returncode}")
+END
+
 # Each file says whether it was cached, or why not.
 echo some >"$work/data/small"
 cp "$large" "$work/data/never"
