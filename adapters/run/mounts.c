@@ -45,9 +45,9 @@ static GPtrArray *mount_arguments(const MountSettings *s, const char *dir)
 static _Noreturn void become_mount(const MountSettings *s, const char *dir, const int ready[2],
                                    pid_t parent)
 {
-    g_autoptr(GPtrArray) argv = mount_arguments(s, dir);
-    namespace_drop_all_but_mounting(); /* first: the kernel forgets the signal where rights change
-                                        */
+    g_autoptr(GPtrArray) words = mount_arguments(s, dir);
+    g_autofree char **argv = g_memdup2(words->pdata, words->len * sizeof *argv); /* it takes some */
+    namespace_drop_all_but_mounting(); /* first: it may undo what follows */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
@@ -56,7 +56,7 @@ static _Noreturn void become_mount(const MountSettings *s, const char *dir, cons
     (void)dup2(ready[1], STDOUT_FILENO);
     (void)close(ready[0]);
     (void)close(ready[1]);
-    exit(mount_main((int)argv->len - 1, (char **)argv->pdata));
+    exit(mount_main((int)words->len - 1, argv));
 }
 
 pid_t mounts_start(const MountSettings *s, const char *dir)
