@@ -289,7 +289,7 @@ static bool shrink(Lending *l, uint64_t now_ns)
 {
     bool over = l->limit_bytes > l->lendable_bytes + l->slack_bytes ||
                 (l->ahead_bytes > 0 && GUARD(STORM) && l->limit_bytes > lendable_ahead(l));
-    const bool capped = l->limit_bytes > l->cap_bytes;
+    const bool capped = GUARD(CAP) && l->limit_bytes > l->cap_bytes;
     if (!GUARD(SHRINK) || !(over || capped))
         return false;
     l->limit_bytes = whole_steps(min_u64(lendable_ahead(l), capped ? l->cap_bytes : UINT64_MAX));
