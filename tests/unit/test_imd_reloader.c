@@ -200,6 +200,8 @@ CASE(many__questions)
 
 /* ---- another process ------------------------------------------------------------------------- */
 
+enum { ANSWER_MAX = 4096 }; /* larger than any */
+
 /* What imd makes of these bytes. */
 static int hear(Fixture *f, const void *bytes, size_t len)
 {
@@ -216,7 +218,7 @@ static int hear(Fixture *f, const void *bytes, size_t len)
 /* As large as an answer, which is known to no one else: the size that is understood. */
 static size_t answer_size(Fixture *f)
 {
-    uint8_t bytes[4096] = {0};
+    uint8_t bytes[ANSWER_MAX] = {0};
     size_t size = 0;
     for (size_t len = 1; len <= sizeof bytes; len++) {
         int res = hear(f, bytes, len);
@@ -232,7 +234,7 @@ static size_t answer_size(Fixture *f)
 CASE(hostile__answers)
 {
     Fixture *f = *state;
-    uint8_t bytes[4096];
+    uint8_t bytes[ANSWER_MAX];
     const size_t size = answer_size(f);
     assert_true(size > sizeof(ImdSettings));
     for (unsigned i = 0; i < 2000; i++) {
@@ -253,7 +255,7 @@ CASE(hostile__errors)
 {
     Fixture *f = *state;
     static const int32_t errors[] = {-EAGAIN, -EPIPE, -EACCES};
-    uint8_t bytes[2048] = {0};
+    uint8_t bytes[ANSWER_MAX] = {0};
     const size_t size = answer_size(f);
     for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
         memcpy(bytes, &errors[i], sizeof errors[i]);
