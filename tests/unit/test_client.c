@@ -92,6 +92,10 @@ CASE(open__without_a_key_only_hosts_of_this_machine)
     w.client->config.loopback_only = w.elsewhere = true;
     assert_int_equal(open_at(4096, 0, 0), -1);
     assert_int_equal(fail_error, ENOMEM);
+    unsigned before = w.datagrams;
+    assert_int_equal(open_at(4096, 0, 0), -1); /* it is not asked again at once */
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.datagrams, before);
     w.now += 5 * NS_PER_S;
     int rd = open_at(4096, 0, DODO_FALLBACK);
     assert_true(rd >= 0);
