@@ -74,6 +74,26 @@ TEST(gaps_are_seen)
     survey_free(s);
 }
 
+/* A sample stands for the time until the next, but not for long: whenever it comes. */
+TEST(samples_are_held_a_while)
+{
+    SurveyPoint points[SURVEY_BUCKETS];
+    Survey *s = survey_new(true);
+    add(s, "a", START_S, 2 * GIB, true);
+    add(s, "a", START_S + 500, 3 * GIB, true);
+    add(s, "b", START_S + 900, 1 * GIB, true); /* to see what comes after */
+    survey_series_all(s, points);
+    assert_int_equal(s->width_s, 1);
+    assert_int_equal(survey_series_count(s), 901);
+    assert_true(points[SURVEY_HOLD_S].known && points[SURVEY_HOLD_S].mean_kb == 2 * GIB);
+    assert_false(points[SURVEY_HOLD_S + 1].known);
+    assert_false(points[499].known);
+    assert_true(points[500 + SURVEY_HOLD_S].known);
+    assert_true(points[500 + SURVEY_HOLD_S].mean_kb == 3 * GIB);
+    assert_false(points[501 + SURVEY_HOLD_S].known);
+    survey_free(s);
+}
+
 /* The dip of a minute in a year. */
 TEST(dips_outlive_decimation)
 {
