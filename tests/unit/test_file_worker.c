@@ -2,6 +2,7 @@
 /* The thread that works on files: all jobs are done, in order; its eventfd tells of what is done
  * and not taken back, and of nothing else; stopping waits for what was given. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -140,6 +141,22 @@ CASE(worker__stops_after_all_that_was_given)
         assert_memory_equal(got, bytes[i], EACH);
     }
     file_worker_stop(&worker); /* fine without a thread */
+}
+
+/* A program that prints, though it has no standard input, must not ring the worker's bell. */
+CASE(worker__tells_by_no_standard_descriptor)
+{
+    int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+    assert_true(in >= 0);
+    assert_int_equal(close(STDIN_FILENO), 0);
+    file_worker_init(&worker, -1);
+    give(FILE_JOB_WRITE, 1);
+    int got = worker.done_fd, taken = fcntl(STDIN_FILENO, F_GETFD);
+    assert_int_equal(dup2(in, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(close(in), 0);
+    assert_true(got > STDERR_FILENO);
+    assert_int_equal(taken, -1);
+    take(1);
 }
 
 CASE(worker__errors_are_the_jobs)
