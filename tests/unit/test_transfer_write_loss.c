@@ -20,6 +20,19 @@ TEST(write_transfer__gap_is_sent_again_exactly)
     sim_free(s);
 }
 
+/* Who loses sends less at a time; for one burst of losses that is said once. */
+TEST(write_transfer__loss_halves_the_credit)
+{
+    WriteSim *s = sim_new(16);
+    write_whole(s, WRITE_DATA, 0, 64 * KIB);
+    uint64_t before = s->pool.window_bytes;
+    s->w->wires[TO_SERVER].drop_mask = 0x06;
+    write_whole(s, WRITE_DATA, 0, 8192);
+    assert_int_equal(s->data_again, 2);
+    assert_in_range(s->pool.window_bytes, before / 2, before / 2 + 8192);
+    sim_free(s);
+}
+
 TEST(write_transfer__lone_lost_tail_costs_one_poll)
 {
     WriteSim *s = sim_new(11);
