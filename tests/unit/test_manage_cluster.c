@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -246,6 +247,28 @@ static void remote__is_none(void)
     for (int i = 0; i < STEPS / 4; i++)
         step();
     CHECK(stats().remote_hits == 0);
+    end();
+}
+
+/* What is written to both goes as far as the file takes it, and the program learns why not. */
+static void remote__the_file_fails_beside_it(void)
+{
+    static uint8_t buf[CHUNK];
+    struct rlimit limit;
+    begin(patient);
+    open_region(0);
+    until_remote();
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    const struct rlimit nothing = {0, limit.rlim_max};
+    CHECK(setrlimit(RLIMIT_FSIZE, &nothing) == 0);
+    memset(buf, 0x5a, CHUNK);
+    CHECK(cwrite(rd, 0, buf, CHUNK) == CHUNK);
+    CHECK_FAILS(csync(rd), EFBIG);
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    memcpy(model, buf, CHUNK);
+    (void)!csync(rd); /* may still tell of what failed before */
+    CHECK(csync(rd) == 0);
+    read_all();
     end();
 }
 
@@ -519,6 +542,7 @@ static void mopen__of_the_same_range(void)
 static const Scenario scenarios[] = {
     SCENARIO(remote__holds_what_left_the_cache),
     SCENARIO(remote__is_none),
+    SCENARIO(remote__the_file_fails_beside_it),
     SCENARIO(died__imd),
     SCENARIO(died__cmd),
     SCENARIO(gone__all_regions),
