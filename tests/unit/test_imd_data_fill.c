@@ -68,6 +68,21 @@ CASE(fill__counter)
     expect_filled(f, "fff");
 }
 
+/* What comes late of a write before the last makes no older fill good again. */
+CASE(fill__counter_never_goes_back)
+{
+    Fixture *f = *state;
+    send_all(f, write_of(3, 5, 10));
+    send_all(f, write_of(2, BLOCK - 5, 10));
+    expect_refused(f, fill_of(1, 2, 0, BLOCK), 0, STATUS_STALE);
+    send_void(f, 1, 0, 2 * BLOCK);
+    expect_refused(f, fill_of(2, 2, 0, BLOCK), 0, STATUS_STALE);
+    expect_refused(f, fill_of(3, 1, BLOCK, BLOCK), 0, STATUS_STALE);
+    send_all(f, fill_of(4, 3, 0, BLOCK));
+    send_all(f, fill_of(5, 2, BLOCK, BLOCK));
+    expect_filled(f, "ffu");
+}
+
 CASE(fill__overtaken_while_under_way)
 {
     Fixture *f = *state;
