@@ -264,8 +264,11 @@ static long call_mode(Side *s, const Draws *d)
 {
     if (d->n[2] % 2)
         return fchmodat(dir_of(s, d), name_of(d->n[0]), 0400 + d->n[1] % 0400, 0);
-    return fchownat(dir_of(s, d), name_of(d->n[0]), geteuid() == 0 ? d->n[1] % 3 : (uid_t)-1,
-                    (gid_t)-1, AT_SYMLINK_NOFOLLOW);
+    /* The owner, the group, both or none of them. */
+    bool root = geteuid() == 0;
+    uid_t uid = root && d->n[1] % 4 < 3 ? d->n[1] % 4 : (uid_t)-1;
+    gid_t gid = root && d->n[3] % 4 < 3 ? d->n[3] % 4 : (gid_t)-1;
+    return fchownat(dir_of(s, d), name_of(d->n[0]), uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
 static long call_xattr(Side *s, const Draws *d)
