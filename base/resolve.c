@@ -2,33 +2,16 @@
 #include "base/resolve.h"
 
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "base/sockaddr.h"
 
 typedef struct Wanted {
     uint8_t kind;
     bool loopback_only;
 } Wanted;
-
-/* False: of another family. */
-static bool addr_of(const struct sockaddr *sa, uint16_t port, Addr *ret)
-{
-    *ret = (Addr){.port = port};
-    if (sa->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)sa;
-        ret->kind = ADDR_IP4;
-        memcpy(ret->host, &in->sin_addr, 4);
-    } else if (sa->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)(const void *)sa;
-        ret->kind = ADDR_IP6;
-        ret->scope = in->sin6_scope_id;
-        memcpy(ret->host, &in->sin6_addr, 16);
-    }
-    return ret->kind != ADDR_NONE;
-}
 
 static bool add(Resolved *r, Wanted *w, const Addr *a)
 {
@@ -56,15 +39,17 @@ static void resolve_name(const Place *p, Wanted *w, Resolved *r)
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
     struct addrinfo *list = NULL;
     bool taken = false, any = false;
-    Addr a;
     int res = getaddrinfo(p->name, NULL, &hints, &list);
     if (res != 0) {
         complain(r, p->name, gai_strerror(res));
         return;
     }
     for (const struct addrinfo *i = list; i; i = i->ai_next) {
-        if (!addr_of(i->ai_addr, p->addr.port, &a))
+        const SockAddr *sa = (const SockAddr *)(const void *)i->ai_addr;
+        Addr a = addr_from(sa);
+        if (a.kind == ADDR_NONE)
             continue;
+        a.port = p->addr.port;
         any = true;
         taken |= add(r, w, &a);
     }
@@ -92,37 +77,18 @@ void resolve_places(const Places *places, uint8_t kind, bool loopback_only, Reso
     }
 }
 
-static socklen_t sockaddr_of(const Addr *a, struct sockaddr_storage *ret)
-{
-    memset(ret, 0, sizeof *ret);
-    if (a->kind == ADDR_IP4) {
-        struct sockaddr_in *in = (struct sockaddr_in *)(void *)ret;
-        in->sin_family = AF_INET;
-        in->sin_port = htons(a->port);
-        memcpy(&in->sin_addr, a->host, 4);
-        return sizeof *in;
-    }
-    struct sockaddr_in6 *in = (struct sockaddr_in6 *)(void *)ret;
-    in->sin6_family = AF_INET6;
-    in->sin6_port = htons(a->port);
-    in->sin6_scope_id = a->scope;
-    memcpy(&in->sin6_addr, a->host, 16);
-    return sizeof *in;
-}
-
 Addr resolve_route(const Addr *peer)
 {
     Addr local = {.kind = ADDR_NONE};
-    struct sockaddr_storage sa;
-    if (peer->kind != ADDR_IP4 && peer->kind != ADDR_IP6)
-        return local;
-    socklen_t len = sockaddr_of(peer, &sa);
-    int fd = socket(sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&sa, len) == 0) {
+    SockAddr sa;
+    socklen_t len = sockaddr_from(peer, &sa);
+    int fd = len == 0 ? -1 : socket(sa.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, &sa.any, len) == 0) {
         len = sizeof sa;
-        if (getsockname(fd, (struct sockaddr *)&sa, &len) == 0)
-            (void)addr_of((const struct sockaddr *)&sa, 0, &local);
+        if (getsockname(fd, &sa.any, &len) == 0)
+            local = addr_from(&sa);
     }
+    local.port = 0;
     if (fd >= 0)
         (void)close(fd);
     return local;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/metrics_http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/lines.h"
 #include "base/os.h"
+#include "base/sockaddr.h"
 #include "base/text_file.h"
 #include "daemon/log.h"
 
@@ -287,32 +286,12 @@ static int check_open_to(const MetricsHttp *m, const Addr *at, char *error)
 /* An outcome: metrics are off, and the log says why. */
 enum { METRICS_NOT_BOUND = 1 };
 
-typedef union TcpAddr {
-    struct sockaddr any;
-    struct sockaddr_in ip4;
-    struct sockaddr_in6 ip6;
-} TcpAddr;
-
-static socklen_t tcp_addr(const Addr *a, TcpAddr *ret)
-{
-    *ret = (TcpAddr){.any = {.sa_family = AF_UNSPEC}};
-    if (a->kind == ADDR_IP6) {
-        ret->ip6 = (struct sockaddr_in6){
-            .sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
-        memcpy(&ret->ip6.sin6_addr, a->host, sizeof ret->ip6.sin6_addr);
-        return sizeof ret->ip6;
-    }
-    ret->ip4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
-    memcpy(&ret->ip4.sin_addr, a->host, sizeof ret->ip4.sin_addr);
-    return sizeof ret->ip4;
-}
-
 /* The socket, and in @at the port that it has; -errno. */
 static int listen_at(Addr *at)
 {
     const int yes = 1;
-    TcpAddr own;
-    socklen_t len = tcp_addr(at, &own);
+    SockAddr own = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t len = sockaddr_from(at, &own);
     CLEANUP_CLOSE int fd = socket(own.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0)
         return -errno;

@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/os.h"
+#include "base/sockaddr.h"
 #include "base/time.h"
 
 #ifndef UDP_SEGMENT
@@ -40,12 +40,6 @@ enum {
 };
 static const uint64_t MTU_FRESH_NS = 5 * NS_PER_S;  /* then the route's MTU is asked for again */
 static const uint64_t GSO_PAUSE_NS = 60 * NS_PER_S; /* then GSO is tried again */
-
-typedef union SockAddr {
-    struct sockaddr any;
-    struct sockaddr_in ip4;
-    struct sockaddr_in6 ip6;
-} SockAddr;
 
 typedef union Control { /* room for one cmsg of an int, aligned */
     struct cmsghdr header;
@@ -92,44 +86,6 @@ typedef struct Udp {
 } Udp;
 
 /* ---- addresses ------------------------------------------------------------------------------- */
-
-/* Length of the result, 0 when @a is neither IPv4 nor IPv6. */
-static socklen_t sockaddr_from(const Addr *a, SockAddr *ret)
-{
-    switch ((enum AddrKind)a->kind) {
-    case ADDR_IP4:
-        ret->ip4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(a->port)};
-        memcpy(&ret->ip4.sin_addr, a->host, 4);
-        return sizeof ret->ip4;
-    case ADDR_IP6:
-        ret->ip6 = (struct sockaddr_in6){
-            .sin6_family = AF_INET6, .sin6_port = htons(a->port), .sin6_scope_id = a->scope};
-        memcpy(&ret->ip6.sin6_addr, a->host, 16);
-        return sizeof ret->ip6;
-    case ADDR_NONE:
-    case ADDR_MAC:
-    case ADDR_SIM:
-    case ADDR_KIND_MAX:
-        break;
-    }
-    return 0;
-}
-
-static Addr addr_from(const SockAddr *s)
-{
-    Addr a = {.kind = ADDR_NONE};
-    if (s->any.sa_family == AF_INET) {
-        a.kind = ADDR_IP4;
-        a.port = ntohs(s->ip4.sin_port);
-        memcpy(a.host, &s->ip4.sin_addr, 4);
-    } else if (s->any.sa_family == AF_INET6) {
-        a.kind = ADDR_IP6;
-        a.port = ntohs(s->ip6.sin6_port);
-        a.scope = s->ip6.sin6_scope_id;
-        memcpy(a.host, &s->ip6.sin6_addr, 16);
-    }
-    return a;
-}
 
 /* The entry for @to's host, made again where another host has it. */
 static Peer *peer_of(Udp *u, const Addr *to)
