@@ -5,12 +5,7 @@
 
 #include "libmanage/call_private.h"
 
-/* Of a region, until the next such advice. */
-static bool is_lasting(int advice)
-{
-    return advice == DODO_CADVISE_NORMAL || advice == DODO_CADVISE_SEQUENTIAL ||
-           advice == DODO_CADVISE_RANDOM || advice == DODO_CADVISE_NOREUSE;
-}
+enum { DROP_AT_ONCE = 64 /* pieces, before others may have the lock */ };
 
 /* The first piece from @index on that may be there. Parts of the directory that were never made
  * are passed over. */
@@ -24,20 +19,25 @@ static uint64_t next_index(const Region *r, uint64_t index, uint64_t end)
 /* What is not dirty of [from, to) leaves local memory; pieces that lie there only in part stay. */
 static void drop(Cache *c, Region *r, uint64_t from, uint64_t to)
 {
-    uint64_t piece = c->cfg.piece_bytes, end = to / piece;
+    uint64_t piece = c->cfg.piece_bytes, end = to / piece, looks = 0;
     if (to == r->len)
         end = (to + piece - 1) / piece;
     for (uint64_t i = (from + piece - 1) / piece; (i = next_index(r, i, end)) < end; i++) {
         Piece *p = piece_find(r, i);
-        if (p && !p->dirty && !(p->entry.flags & MANAGE_ENTRY_BUSY))
+        bool stays = !p || (GUARD(DIRTY_STAYS) && p->dirty);
+        if (!stays && !(p->entry.flags & MANAGE_ENTRY_BUSY))
             (void)evict(c, p);
+        if (++looks % DROP_AT_ONCE == 0) {
+            cache_unlock(c);
+            cache_enter(c);
+        }
     }
 }
 
 static void advise(Cache *c, CacheCall *call, int advice, uint64_t now_ns)
 {
     Region *r = call->region;
-    if (is_lasting(advice))
+    if (advice <= DODO_CADVISE_NOREUSE) /* until the next such advice */
         r->advice = (uint8_t)advice;
     if (advice == DODO_CADVISE_RANDOM)
         stream_forget(c, r);

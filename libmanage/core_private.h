@@ -374,7 +374,7 @@ bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns);
 void file_kept_note(const Cache *c, Region *r, uint64_t offset, uint64_t len, uint64_t ns);
 /* Would the kernel's cache serve what is read again? Some files it does not keep, and of some it
  * asks a server each time. Nothing known counts as yes. */
-bool kernel_caches(const Cache *c, const Region *r);
+bool kernel_caches(const Region *r);
 /* A read of the file was measured. @held: the kernel had it, which says nothing of the drive. */
 void file_cost_add(const Cache *c, Region *r, uint64_t bytes, uint64_t ns, bool held,
                    uint64_t now_ns);

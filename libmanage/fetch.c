@@ -2,8 +2,7 @@
 /* What is missing locally: from where, how much at once, and whether it is worth keeping. */
 #include "libmanage/core_private.h"
 
-enum { HELD_READS = 64 /* that count, about */, HELD_LEAST = 4 /* before they decide */ };
-enum { KEPT_LOOKS = 64, KEPT_LEAST = 8 };
+enum { SHARE_LOOKS = 64 /* that count, about */, SHARE_LEAST = 4 /* before they decide */ };
 enum { MEAN_READS = 64, MEAN_COPIES_MAX = 256, QUICK = 1024 /* a read's share of `quick` */ };
 
 uint8_t fetch_source(const Cache *c, const Region *r, uint64_t offset, uint64_t bytes,
@@ -127,11 +126,20 @@ static uint8_t past_source(Cache *c, const CacheCall *call, uint8_t source, uint
 
 /* ---- what the kernel holds ------------------------------------------------------------------- */
 
-/* Some file systems have a page in memory and still ask a server before they return it. A file of
- * which half of the latest reads were slow is not asked for any more. */
-static bool held_is_slow(const Ways *w)
+static void share_note(Share *s, bool found)
 {
-    return w->held_reads >= HELD_LEAST && 2 * w->held_slow >= w->held_reads;
+    if (s->looks == SHARE_LOOKS) {
+        s->looks /= 2;
+        s->found /= 2;
+    }
+    s->looks++;
+    s->found += found;
+}
+
+/* In half of them at least; not before there are some. */
+static bool share_is_half(const Share *s)
+{
+    return s->looks >= SHARE_LEAST && 2 * s->found >= s->looks;
 }
 
 /* Not as from memory: somebody was asked. */
@@ -142,43 +150,37 @@ static bool is_slow(const Cache *c, uint64_t bytes, uint64_t ns)
 
 bool file_held_note(const Cache *c, Region *r, uint64_t bytes, uint64_t ns)
 {
-    Ways *w = r->ways;
     bool slow = is_slow(c, bytes, ns);
-    if (w->held_reads == HELD_READS) {
-        w->held_reads /= 2;
-        w->held_slow /= 2;
-    }
-    w->held_reads++;
-    w->held_slow += slow;
+    share_note(&r->ways->held_slow, slow);
     return !slow;
 }
 
 void file_kept_note(const Cache *c, Region *r, uint64_t offset, uint64_t len, uint64_t ns)
 {
-    Ways *w = r->ways;
     uint64_t end = min_u64(offset + len, r->size);
     if (!c->hooks.file_held || offset >= end)
         return;
-    if (w->looks == KEPT_LOOKS) {
-        w->looks /= 2;
-        w->kept /= 2;
-    }
-    w->looks++;
-    w->kept +=
+    bool kept =
         !is_slow(c, len, ns) || c->hooks.file_held(c->hooks.ctx, r->file, offset, end - offset);
+    share_note(&r->ways->lost, !kept);
 }
 
-bool kernel_caches(const Cache *c, const Region *r)
+bool kernel_caches(const Region *r)
 {
-    const Ways *w = r->ways;
-    bool keeps = w->looks < KEPT_LEAST || 2 * w->kept >= w->looks;
-    return keeps && !held_is_slow(w);
+    return !share_is_half(&r->ways->held_slow) && !share_is_half(&r->ways->lost);
+}
+
+/* Some file systems have a page in memory and still ask a server before they return it. A file of
+ * which half of the latest reads were slow is not asked for any more. */
+static bool is_held_in_vain(const Region *r)
+{
+    return share_is_half(&r->ways->held_slow);
 }
 
 /* Asking pays where the other places are far slower: remote memory, or an expensive file. */
 static bool kernel_is_asked(const Cache *c, const Region *r, uint64_t bytes, uint8_t source)
 {
-    return c->hooks.file_held && !held_is_slow(r->ways) &&
+    return c->hooks.file_held && !is_held_in_vain(r) &&
            (source == CACHE_READ_REMOTE ||
             cost_of(&r->ways->cost[COST_FILE], bytes) > COST_NOTHING_NS);
 }

@@ -6,6 +6,7 @@
 
 #define MANAGE_GUARDS(X)                                                               \
     X(DIRTY_VICTIM, "a dirty victim goes to the disk before its last copy leaves")     \
+    X(DIRTY_STAYS, "what is dirty does not leave because it is not needed")            \
     X(FAILED_WRITE, "what could not be written stays dirty")                           \
     X(SHORT_WRITE, "what the file took in part counts as not written")                 \
     X(FAILED_READ, "what could not be read is not valid")                              \

@@ -218,15 +218,22 @@ static void run_follow(Cache *c, Lane *l, const Region *r, uint64_t from, uint64
     l->run_taken_to = to;
 }
 
-/* What it says may be of two runs: at worst, a stream is taken to be elsewhere. */
-static void run_take(Cache *c, Lane *l)
+/* The region of the lane's latest run; NULL: it was closed meanwhile. */
+static Region *run_region(Cache *c, Lane *l)
 {
     Region *r = region_find(c, atomic_load_explicit(&l->run_rd, memory_order_relaxed));
+    bool open =
+        r && !r->closing && r->number == atomic_load_explicit(&l->run_region, memory_order_relaxed);
+    return open ? r : NULL;
+}
+
+/* What it says may be of two runs: at worst, a stream is taken to be elsewhere. */
+static void run_take(Cache *c, Lane *l, const Region *r)
+{
     uint64_t from = atomic_load_explicit(&l->run_from, memory_order_relaxed);
     uint64_t to = atomic_load_explicit(&l->run_to, memory_order_relaxed);
     uint64_t len = atomic_load_explicit(&l->run_len, memory_order_relaxed);
-    if (r && !r->closing && from < to &&
-        r->number == atomic_load_explicit(&l->run_region, memory_order_relaxed))
+    if (from < to)
         run_follow(c, l, r, from, to, len);
 }
 
@@ -270,13 +277,14 @@ static void hits_take(Cache *c, Lane *l)
         return;
     c->stats.local_hits += hits;
     c->stats.local_bytes += bytes;
-    /* Of the file that was read last: over many such looks, each file has its share. */
-    Region *r = region_find(c, atomic_load_explicit(&l->run_rd, memory_order_relaxed));
-    if (r)
-        worth_hits(&r->ways->worth, hits, bytes, hits * cost_of(&c->copy, bytes / hits));
     l->hits_taken += hits;
     l->hit_bytes_taken += bytes;
-    run_take(c, l);
+    const Region *r = run_region(c, l);
+    if (!r)
+        return;
+    /* The lane does not say of which files they were: all count for the one that was read last. */
+    worth_hits(&r->ways->worth, hits, bytes, hits * cost_of(&c->copy, bytes / hits));
+    run_take(c, l, r);
 }
 
 void cache_enter(Cache *c)

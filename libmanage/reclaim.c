@@ -156,7 +156,8 @@ static void let_go(Cache *c, Ways *w, uint64_t bytes)
     for (unsigned n = 0; n < LET_GO_LOOKS && gone < bytes && !list_empty(&w->pieces); n++) {
         Piece *p = CONTAINER_OF(w->pieces.next, Piece, file_link);
         uint64_t len = p->len;
-        bool stays = p->dirty || p->entry.flags & MANAGE_ENTRY_BUSY || !evict(c, p);
+        bool stays =
+            (GUARD(DIRTY_STAYS) && p->dirty) || p->entry.flags & MANAGE_ENTRY_BUSY || !evict(c, p);
         gone += stays ? 0 : len;
         if (stays) { /* others come first */
             list_remove(&p->file_link);
@@ -187,8 +188,7 @@ static bool may_leave(const Cache *c, const Region *r, uint64_t bytes, bool in_o
                       uint64_t now_ns)
 {
     uint64_t enough = min_u64(DROPS_ENOUGH, c->cfg.limit_bytes / c->cfg.piece_bytes);
-    return c->drops >= enough && kernel_caches(c, r) &&
-           c->policy == policy_builtin(POLICY_DEFAULT) &&
+    return c->drops >= enough && kernel_caches(r) && c->policy == policy_builtin(POLICY_DEFAULT) &&
            remote_is_no_use(c, r, bytes, in_order, now_ns);
 }
 

@@ -68,10 +68,8 @@ static Ways *add(Cache *c, CacheFileId id)
     w->id = id;
     if (like) {
         memcpy(w->cost, like->cost, sizeof w->cost);
-        w->held_reads = like->held_reads;
         w->held_slow = like->held_slow;
-        w->looks = like->looks;
-        w->kept = like->kept;
+        w->lost = like->lost;
         memcpy(w->file_mean, like->file_mean, sizeof w->file_mean);
         for (unsigned k = 0; k < COST_CLASSES; k++)
             w->cheap_ns[k] = like->cheap_ns[k];

@@ -25,14 +25,19 @@ typedef struct FileMean {
 
 enum CostOf { COST_FILE, COST_REMOTE, COST_CLONE, COSTS };
 
+/* Of the latest reads that were looked at, about: in how many something was so. */
+typedef struct Share {
+    unsigned looks, found;
+} Share;
+
 typedef struct Ways {
     ListNode link; /* cache->ways, the latest used first */
     CacheFileId id;
     unsigned regions;
     Cost cost[COSTS];
     FileMean file_mean[COST_CLASSES];
-    unsigned held_reads, held_slow; /* of what the kernel said it has; of them, that were slow */
-    unsigned looks, kept;           /* whether the kernel has what was just read; that it did */
+    Share held_slow; /* of reads of what the kernel said it has: they took long */
+    Share lost;      /* of other reads: the kernel does not keep what they brought */
     /* What a read of the file past the cache may take, of a size's class; 0: it is not cheap. Hits
      * look at it without the lock. */
     _Atomic uint64_t cheap_ns[COST_CLASSES];

@@ -74,6 +74,38 @@ TEST(dontneed__up_to_the_end)
     cache_free(c);
 }
 
+static unsigned locked;
+
+static void count_lock(void *ctx)
+{
+    locked++;
+}
+
+static void no_unlock(void *ctx)
+{
+}
+
+/* A large range is passed over in parts: other calls need not wait for all of it. */
+TEST(dontneed__lets_others_in_between)
+{
+    CacheConfig cfg = config(PIECES);
+    cfg.piece_bytes = CACHE_BLOCK;
+    cfg.remote = false;
+    Cache *c = cache_new(
+        &cfg, &(CacheHooks){.lock = count_lock, .unlock = no_unlock, .file_release = released});
+    int rd = cache_open(c, BYTES, BYTES, &w, 0);
+    for (unsigned i = 0; i < 2 * PIECES; i++)
+        (void)do_read(c, rd, (uint64_t)i * CACHE_BLOCK, CACHE_BLOCK);
+    assert_int_equal(stats(c).cached_bytes, BYTES);
+    CacheCall call;
+    locked = 0;
+    cache_advise_start(&call, c, rd, 0, 0, DODO_CADVISE_DONTNEED, w.now_ns);
+    assert_int_equal(locked, 1 + 2 * PIECES / 64);
+    assert_int_equal(finish(c, &call), 0);
+    assert_int_equal(stats(c).cached_bytes, 0);
+    cache_free(c);
+}
+
 /* Reads behind each other, of what remote memory holds: how much is fetched ahead. */
 static uint64_t ahead_with(int advice, unsigned reads)
 {
