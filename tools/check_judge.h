@@ -70,6 +70,16 @@ const char *check_state_text(enum CheckState state);
 
 /* @what: one word; both texts are borrowed until it returns. */
 typedef void CheckLineFn(void *ctx, const char *what, enum CheckState state, const char *text);
+/* Where the lines go, and how many were faults. */
+typedef struct CheckLines {
+    CheckLineFn *fn;
+    void *ctx;
+    const char *what; /* of the lines to come */
+    unsigned faults;
+} CheckLines;
+void check_say(CheckLines *l, enum CheckState state, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* What is judged, in this order. */
 enum CheckPart {
     CHECK_CONFIG = 1,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/join_judge.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,23 +9,8 @@
 
 typedef struct Judge {
     const JoinFacts *facts;
-    CheckLineFn *fn;
-    void *ctx;
-    const char *what;
-    unsigned faults;
+    CheckLines lines;
 } Judge;
-
-static void __attribute__((format(printf, 3, 4)))
-say(Judge *j, enum CheckState state, const char *format, ...)
-{
-    char text[CHECK_TEXT_MAX];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    j->faults += state == CHECK_FAULT;
-    j->fn(j->ctx, j->what, state, text);
-}
 
 /* "10.0.0.5" of "10.0.0.5:0"; for a config file, IPv6 in brackets is fine, too. */
 static void host_text(const Addr *a, char *buf, size_t cap)
@@ -48,12 +32,13 @@ static void judge_key(Judge *j)
     const JoinFacts *f = j->facts;
     const CheckKey *k = &f->check.key;
     const bool local = addr_is_loopback(&f->check.manager.address);
-    j->what = "key";
+    j->lines.what = "key";
     if (k->path || k->insecure || local || *f->check.config_error) {
-        j->faults += check_judge_parts(&f->check, CHECK_KEY, j->fn, j->ctx);
+        j->lines.faults += check_judge_parts(&f->check, CHECK_KEY, j->lines.fn, j->lines.ctx);
         return;
     }
-    say(j, CHECK_FAULT,
+    check_say(
+        &j->lines, CHECK_FAULT,
         "none: copy %s from the manager's host, over a way that nobody can read (scp -p), to the "
         "same path; then, as root: chown root:dodo %s && chmod 0640 %s",
         f->key_path, f->key_path, f->key_path);
@@ -63,17 +48,19 @@ static void judge_address(Judge *j)
 {
     const JoinFacts *f = j->facts;
     char host[ADDR_TEXT_MAX];
-    j->what = "address";
+    j->lines.what = "address";
     if (f->local.kind == ADDR_NONE) {
-        say(j, f->check.manager.address.kind == ADDR_NONE ? CHECK_UNKNOWN : CHECK_FAULT,
-            "no way to %s from here: see ip route", f->manager);
+        check_say(&j->lines,
+                  f->check.manager.address.kind == ADDR_NONE ? CHECK_UNKNOWN : CHECK_FAULT,
+                  "no way to %s from here: see ip route", f->manager);
         return;
     }
     host_text(&f->local, host, sizeof host);
     if (f->imd || f->rmd)
-        say(j, CHECK_OK, "the manager sees this host as %s", host);
+        check_say(&j->lines, CHECK_OK, "the manager sees this host as %s", host);
     else
-        say(j, CHECK_NOTE,
+        check_say(
+            &j->lines, CHECK_NOTE,
             "the manager sees this host as %s; no daemon is set up here: write [dodo] manager = "
             "%s, key = %s and [rmd] listen = %s into %s (or [imd] listen and pool, for a host "
             "without an owner), then: systemctl enable --now dodo-rmd",
@@ -87,23 +74,28 @@ static void judge_port(Judge *j, const JoinPort *p)
     (void)addr_format(&p->address, text, sizeof text);
     switch (p->state) {
     case JOIN_PORT_ANSWERED:
-        say(j, CHECK_OK, "UDP %s (%s): the manager's answer comes in", text, p->whose);
+        check_say(&j->lines, CHECK_OK, "UDP %s (%s): the manager's answer comes in", text,
+                  p->whose);
         return;
     case JOIN_PORT_SILENT:
-        say(j, CHECK_FAULT,
+        check_say(
+            &j->lines, CHECK_FAULT,
             "UDP %s (%s): the manager answers this host, but not at this port: open it in the "
             "firewalls here and on the way",
             text, p->whose);
         return;
     case JOIN_PORT_IN_USE:
-        say(j, CHECK_OK, "UDP %s (%s): in use, by the daemon if it runs already", text, p->whose);
+        check_say(&j->lines, CHECK_OK, "UDP %s (%s): in use, by the daemon if it runs already",
+                  text, p->whose);
         return;
     case JOIN_PORT_NOT_HERE:
-        say(j, CHECK_FAULT, "%s (%s) is no address of this host (see ip addr): correct [%s] listen",
-            text, p->whose, j->facts->rmd ? "rmd" : "imd");
+        check_say(&j->lines, CHECK_FAULT,
+                  "%s (%s) is no address of this host (see ip addr): correct [%s] listen", text,
+                  p->whose, j->facts->rmd ? "rmd" : "imd");
         return;
     case JOIN_PORT_NOT_BOUND:
-        say(j, CHECK_FAULT, "UDP %s (%s): this user cannot listen there", text, p->whose);
+        check_say(&j->lines, CHECK_FAULT, "UDP %s (%s): this user cannot listen there", text,
+                  p->whose);
         return;
     }
 }
@@ -111,9 +103,9 @@ static void judge_port(Judge *j, const JoinPort *p)
 static void judge_ports(Judge *j)
 {
     const JoinFacts *f = j->facts;
-    j->what = "ports";
+    j->lines.what = "ports";
     if (!answers(f))
-        say(j, CHECK_UNKNOWN, "not known without a manager that answers");
+        check_say(&j->lines, CHECK_UNKNOWN, "not known without a manager that answers");
     for (unsigned i = 0; answers(f) && i < f->ports_count; i++)
         judge_port(j, &f->ports[i]);
 }
@@ -126,22 +118,23 @@ static void judge_rmd_lends(Judge *j)
     (void)format_size(bytes, lends, sizeof lends);
     (void)format_size(f->total_bytes, total, sizeof total);
     if (!f->memory_known)
-        say(j, CHECK_UNKNOWN, "/proc/meminfo and /proc/zoneinfo cannot be read");
+        check_say(&j->lines, CHECK_UNKNOWN, "/proc/meminfo and /proc/zoneinfo cannot be read");
     else if (bytes < min_u64(f->least_bytes, f->cap_bytes) || bytes == 0)
-        say(j, CHECK_FAULT,
+        check_say(
+            &j->lines, CHECK_FAULT,
             "this host lends nothing, even when idle: of its %s, 15 %% and what is in use stay "
             "with it; end programs that nobody needs, or leave the host out",
             total);
     else
-        say(j, CHECK_OK, "this host lends %s of its %s when idle%s", lends, total,
-            f->cap_bytes < f->lendable_bytes ? " ([rmd] pool)" : "");
+        check_say(&j->lines, CHECK_OK, "this host lends %s of its %s when idle%s", lends, total,
+                  f->cap_bytes < f->lendable_bytes ? " ([rmd] pool)" : "");
 }
 
 static void judge_lends(Judge *j)
 {
     const JoinFacts *f = j->facts;
     char pool[32], total[32];
-    j->what = "lends";
+    j->lines.what = "lends";
     if (!f->imd || f->rmd) {
         judge_rmd_lends(j);
         return;
@@ -149,22 +142,25 @@ static void judge_lends(Judge *j)
     (void)format_size(f->check.limits.pool_bytes, pool, sizeof pool);
     (void)format_size(f->total_bytes, total, sizeof total);
     if (f->check.limits.pool_bytes == 0)
-        say(j, CHECK_FAULT, "[imd] listen is set, but no [imd] pool: write how much is lent");
+        check_say(&j->lines, CHECK_FAULT,
+                  "[imd] listen is set, but no [imd] pool: write how much is lent");
     else if (f->memory_known && f->check.limits.pool_bytes > f->total_bytes)
-        say(j, CHECK_FAULT, "[imd] pool is %s, but this host has %s: lower it", pool, total);
+        check_say(&j->lines, CHECK_FAULT, "[imd] pool is %s, but this host has %s: lower it", pool,
+                  total);
     else
-        say(j, CHECK_OK, "this host lends %s always, whatever goes on there ([imd] pool)", pool);
+        check_say(&j->lines, CHECK_OK,
+                  "this host lends %s always, whatever goes on there ([imd] pool)", pool);
 }
 
 unsigned join_judge(const JoinFacts *f, CheckLineFn *fn, void *ctx)
 {
-    Judge j = {.facts = f, .fn = fn, .ctx = ctx};
-    j.faults = check_judge_parts(&f->check, CHECK_CONFIG, fn, ctx);
+    Judge j = {.facts = f, .lines = {.fn = fn, .ctx = ctx}};
+    j.lines.faults = check_judge_parts(&f->check, CHECK_CONFIG, fn, ctx);
     judge_key(&j);
-    j.faults += check_judge_parts(&f->check, CHECK_MANAGER | CHECK_HOSTS, fn, ctx);
+    j.lines.faults += check_judge_parts(&f->check, CHECK_MANAGER | CHECK_HOSTS, fn, ctx);
     judge_address(&j);
     judge_ports(&j);
-    j.faults += check_judge_parts(&f->check, CHECK_MEMLOCK | CHECK_BUFFERS, fn, ctx);
+    j.lines.faults += check_judge_parts(&f->check, CHECK_MEMLOCK | CHECK_BUFFERS, fn, ctx);
     judge_lends(&j);
-    return j.faults;
+    return j.lines.faults;
 }
