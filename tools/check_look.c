@@ -17,6 +17,7 @@
 #include "proto/conf/defaults.h"
 #include "daemon/start.h"
 #include "tools/cluster_status.h"
+#include "tools/json_text.h"
 #include "tools/probe.h"
 
 /* ---- the configuration ----------------------------------------------------------------------- */
@@ -211,20 +212,12 @@ void check_print_line(void *ctx, const char *what, enum CheckState state, const 
     printf("%-8s %-7s %s\n", what, check_state_text(state), text);
 }
 
-/* @text may have the name of a file in it. */
 void check_add_json(void *ctx, const char *what, enum CheckState state, const char *text)
 {
     GString *json = ctx;
-    g_autofree char *valid = g_utf8_make_valid(text, -1);
-    g_string_append_printf(json, "%s{\"check\":\"%s\",\"state\":\"%s\",\"text\":\"",
-                           json->len ? "," : "", what, check_state_text(state));
-    for (const char *c = valid; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            g_string_append_printf(json, "\\%c", *c);
-        else if ((unsigned char)*c < ' ')
-            g_string_append_printf(json, "\\u%04x", (unsigned char)*c);
-        else
-            g_string_append_c(json, *c);
-    }
-    g_string_append(json, "\"}");
+    g_string_append_printf(json,
+                           "%s{\"check\":\"%s\",\"state\":\"%s\",\"text\":", json->len ? "," : "",
+                           what, check_state_text(state));
+    json_text_add(json, text);
+    g_string_append_c(json, '}');
 }

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/time.h"
+#include "tools/json_text.h"
 
 enum { VALUE_MAX = 6144, PLACE_MAX = 4608 };
 
@@ -163,15 +163,6 @@ void settings_list_print(const SettingsList *l, GString *out)
     }
 }
 
-static void add_string(GString *out, const char *text)
-{
-    const size_t cap = 6 * strlen(text) + 3;
-    g_autofree char *buf = g_malloc(cap);
-    Json j = {.buf = buf, .cap = cap};
-    json_string(&j, text);
-    g_string_append_len(out, buf, (gssize)json_end(&j));
-}
-
 static void add_setting(const SettingsList *l, size_t i, GString *out)
 {
     static const char *const sources[SETTING_SOURCE_MAX] = {"unset", "default", "file",
@@ -181,11 +172,11 @@ static void add_setting(const SettingsList *l, size_t i, GString *out)
     g_string_append_printf(out, "%s{\"group\":\"%s\",\"key\":\"%s\",\"value\":", i ? "," : "",
                            conf_keys[i].group, conf_keys[i].name);
     if (v)
-        add_string(out, v);
+        json_text_add(out, v);
     else
         g_string_append(out, "null");
     g_string_append_printf(out, ",\"source\":\"%s\",\"where\":", sources[l->settings[i].source]);
-    add_string(out, place(l, i, where));
+    json_text_add(out, place(l, i, where));
     g_string_append_c(out, '}');
 }
 
@@ -198,7 +189,7 @@ void settings_list_json(const SettingsList *l, GString *out)
     for (guint i = 0; i < l->faults->len; i++) {
         if (i)
             g_string_append_c(out, ',');
-        add_string(out, g_ptr_array_index(l->faults, i));
+        json_text_add(out, g_ptr_array_index(l->faults, i));
     }
     g_string_append(out, "]}\n");
 }

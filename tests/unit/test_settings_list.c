@@ -134,6 +134,15 @@ CASE(syntax__ends_the_reading)
     assert_faults(1, "/x.conf:3: expected \"key = value\"");
 }
 
+/* Names of files are UTF-8, or no text at all. */
+CASE(json__has_texts_as_they_are)
+{
+    read_text("[dodo]\nkey = /etc/Schl\xc3\xbcssel\xff\"\n");
+    g_autoptr(GString) out = g_string_new(NULL);
+    settings_list_json(&l, out);
+    assert_non_null(strstr(out->str, "\"value\":\"/etc/Schl\xc3\xbcssel\xef\xbf\xbd\\\"\""));
+}
+
 CASE(json__has_all_of_it)
 {
     read_text("[dodo]\nkey = /a \"b\"\n[imd]\nnice = 20\n");
