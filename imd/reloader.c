@@ -24,27 +24,29 @@ typedef struct Answer {
 /* ---- the process ----------------------------------------------------------------------------- */
 
 /* What can change while imd runs; all else stays until the next start. */
-static void take_options(ImdOptions *now, ImdOptions *read)
+static void take_options(ImdOptions *now, Resolver *resolver, ImdOptions *read)
 {
+    Places places;
     start_take_text(&now->common.key, &read->common.key);
-    start_take_text(&now->common.manager, &read->common.manager);
+    if (start_places(&read->common, &places) && resolver_move(resolver, &places) == 0)
+        start_take_text(&now->common.manager, &read->common.manager);
     now->common.log_level = read->common.log_level;
     now->rate_bytes = read->rate_bytes;
     now->rate_packets = read->rate_packets;
 }
 
-static void take(ImdOptions *now, ImdOptions *read, ImdSettings *ret)
+static void take(ImdOptions *now, Resolver *resolver, ImdOptions *read, ImdSettings *ret)
 {
     const ImdOptions before = *now, wanted = *read;
     ret->log_level = read->common.log_level;
     ret->rate_bytes = read->rate_bytes;
     ret->rate_packets = read->rate_packets;
-    (void)snprintf(ret->manager, sizeof ret->manager, "%s", read->common.manager);
-    take_options(now, read);
+    take_options(now, resolver, read);
+    (void)snprintf(ret->manager, sizeof ret->manager, "%s", now->common.manager);
     config_changes(&imd_program, &before, now, &wanted, &ret->changes);
 }
 
-int reloader_read(ImdOptions *now, ImdSettings *ret, char error[CONFIG_ERROR_MAX])
+static int read_all(ImdOptions *now, Resolver *resolver, ImdSettings *ret, char *error)
 {
     ImdOptions o;
     imd_options_init(&o);
@@ -55,15 +57,15 @@ int reloader_read(ImdOptions *now, ImdSettings *ret, char error[CONFIG_ERROR_MAX
     if (res == 0)
         res = start_read_keys(&o.common, &ret->keys, error);
     if (res == 0)
-        take(now, &o, ret);
+        take(now, resolver, &o, ret);
     config_clear(&imd_program, &o);
     return res;
 }
 
-static void answer(int channel, ImdOptions *now)
+static void answer(int channel, ImdOptions *now, Resolver *resolver)
 {
     Answer a = {.result = 0};
-    a.result = reloader_read(now, &a.settings, a.error);
+    a.result = read_all(now, resolver, &a.settings, a.error);
     if (a.result < 0)
         explicit_bzero(&a.settings, sizeof a.settings);
     (void)send(channel, &a, sizeof a, MSG_NOSIGNAL);
@@ -93,7 +95,7 @@ static void confine(const ImdOptions *o, char missing[SANDBOX_TEXT_MAX])
 }
 
 /* Questions that wait are one. */
-__attribute__((noreturn)) static void serve(int channel, ImdOptions *o)
+__attribute__((noreturn)) static void serve(int channel, ImdOptions *o, Resolver *resolver)
 {
     char ask, missing[SANDBOX_TEXT_MAX];
     confine(o, missing);
@@ -108,17 +110,17 @@ __attribute__((noreturn)) static void serve(int channel, ImdOptions *o)
         if (*missing) /* not before imd has anything to reload: it may not even start */
             log_event(LOG_LEVEL_INFO, "not_all_confined", "process=reload missing=\"%s\"", missing);
         *missing = '\0';
-        answer(channel, o);
+        answer(channel, o, resolver);
     }
 }
 
 /* ---- imd's side ------------------------------------------------------------------------------ */
 
-int reloader_start(Reloader *r, ImdOptions *o, char error[CONFIG_ERROR_MAX])
+int reloader_start(Reloader *r, ImdOptions *o, Resolver *resolver, char error[CONFIG_ERROR_MAX])
 {
     pid_t pid = helper_fork("imd-reload", &r->fd);
     if (pid == 0)
-        serve(r->fd, o);
+        serve(r->fd, o, resolver);
     if (pid > 0)
         return 0;
     r->fd = -1;

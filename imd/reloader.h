@@ -5,6 +5,7 @@
 #ifndef DODO_IMD_RELOADER_H
 #define DODO_IMD_RELOADER_H
 
+#include "daemon/resolver.h"
 #include "daemon/start.h"
 #include "imd/options.h"
 
@@ -21,17 +22,14 @@ typedef struct Reloader {
     int fd; /* its end of the channel; -1: there is none */
 } Reloader;
 
-/* Before threads, sockets and keys are there. The process changes its copy of @o. 0, -errno. */
-int reloader_start(Reloader *r, ImdOptions *o, char error[CONFIG_ERROR_MAX]);
+/* Before threads, sockets and keys are there. The process changes its copies of @o, the options in
+ * effect, and of @resolver, which says where the manager may be looked for. 0, -errno. */
+int reloader_start(Reloader *r, ImdOptions *o, Resolver *resolver, char error[CONFIG_ERROR_MAX]);
 void reloader_close(Reloader *r);
 /* The answer makes the descriptor readable. 0, -errno: nobody reads. */
 int reloader_ask(const Reloader *r);
 /* The answer. 0; -EAGAIN: none has come yet; -EPIPE: the other process has ended; other -errno:
  * @error says what is wrong. Wipe it after use. */
 int reloader_take(const Reloader *r, ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
-
-/* What the process does for one question: reads the files. @now: the options in effect, which
- * follow them as far as they can change. 0, -errno. */
-int reloader_read(ImdOptions *now, ImdSettings *ret, char error[CONFIG_ERROR_MAX]);
 
 #endif

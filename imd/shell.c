@@ -578,7 +578,8 @@ Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
         g_free(imd);
         return NULL;
     }
-    if (reloader_start(&imd->reloader, options, error) < 0 || start_resolver(imd, error) < 0 ||
+    if (start_resolver(imd, error) < 0 ||
+        reloader_start(&imd->reloader, options, &imd->resolver, error) < 0 ||
         open_all(imd, error) < 0)
         return imd_free(imd);
     confine(imd);

@@ -378,20 +378,25 @@ static void on_signal(void *ctx, unsigned nth)
     settle(rmd, now);
 }
 
-static void move_manager(Rmd *rmd)
+/* True: where the file says is where it is looked for now. */
+static bool move_manager(Rmd *rmd, const char *manager)
 {
     Places places;
-    if (resolver_follow(&rmd->resolver, rmd->options->common.manager, &places))
-        manager_link_move(&rmd->link, &places);
+    if (!rmd->has_port || strcmp(rmd->options->common.manager, manager) == 0)
+        return true;
+    if (!resolver_follow(&rmd->resolver, manager, &places))
+        return false;
+    manager_link_move(&rmd->link, &places);
+    return true;
 }
 
 /* What can change while rmd runs; all else stays until the next start. */
 static void take_options(Rmd *rmd, RmdOptions *read)
 {
     RmdOptions *o = rmd->options;
-    const bool moves = rmd->has_port && strcmp(o->common.manager, read->common.manager) != 0;
     start_take_text(&o->common.key, &read->common.key);
-    start_take_text(&o->common.manager, &read->common.manager);
+    if (move_manager(rmd, read->common.manager))
+        start_take_text(&o->common.manager, &read->common.manager);
     o->common.log_level = read->common.log_level;
     o->idle_after_ns = read->idle_after_ns;
     o->load_below = read->load_below;
@@ -400,8 +405,6 @@ static void take_options(Rmd *rmd, RmdOptions *read)
     o->rate_packets = read->rate_packets;
     const MonitorConfig config = rmd_monitor_config(o);
     monitor_configure(rmd->node.monitor, &config, os_now_ns());
-    if (moves)
-        move_manager(rmd);
 }
 
 /* An imd that runs reads the key by itself. */

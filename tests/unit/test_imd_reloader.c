@@ -20,7 +20,9 @@ enum { PATIENCE_MS = 150000 };
 typedef struct Fixture {
     TmpDir dir;
     ImdOptions options;
+    Resolver resolver;
     Reloader reloader;
+    const char *manager; /* of the files to come */
     ImdSettings got;
     char error[CONFIG_ERROR_MAX];
 } Fixture;
@@ -42,9 +44,9 @@ static void config_write(Fixture *f, const char *level, const char *rate)
 {
     char text[1024];
     (void)snprintf(text, sizeof text,
-                   "[dodo]\nmanager = 127.0.0.1:9\nkey = %s/key\nlog_level = %s\n[imd]\n"
+                   "[dodo]\nmanager = %s\nkey = %s/key\nlog_level = %s\n[imd]\n"
                    "listen = 127.0.0.1:0\npool = 1M\nrate_bytes = %s\nrate_packets = 777\n",
-                   f->dir.path, level, rate);
+                   f->manager, f->dir.path, level, rate);
     tmpdir_text(&f->dir, "dodo.conf", text);
 }
 
@@ -54,11 +56,15 @@ static void start(Fixture *f, const char *config)
     char path[256], name[] = "imd", option[] = "--config";
     char *argv[] = {name, option, path, NULL}, **rest = argv;
     int argc = 3;
+    Places places;
     (void)snprintf(path, sizeof path, "%s/%s", f->dir.path, config);
     imd_options_init(&f->options);
     assert_int_equal(config_load(&imd_program, &argc, &rest, &f->options, f->error), CONFIG_OK);
     assert_int_equal(imd_options_check(&f->options, f->error), 0);
-    assert_int_equal(reloader_start(&f->reloader, &f->options, f->error), 0);
+    assert_true(start_places(&f->options.common, &places));
+    assert_int_equal(
+        resolver_start(&f->resolver, &f->options.common, &f->options.listen, &places, f->error), 0);
+    assert_int_equal(reloader_start(&f->reloader, &f->options, &f->resolver, f->error), 0);
 }
 
 static int set_up(void **state)
@@ -68,6 +74,7 @@ static int set_up(void **state)
     log_init("test", LOG_LEVEL_ERROR);
     tmpdir_make(&f->dir);
     key_write(f, '1');
+    f->manager = "127.0.0.1:9";
     config_write(f, "info", "0");
     start(f, "dodo.conf");
     *state = f;
@@ -78,6 +85,7 @@ static int tear_down(void **state)
 {
     Fixture *f = *state;
     reloader_close(&f->reloader);
+    resolver_close(&f->resolver);
     config_clear(&imd_program, &f->options);
     tmpdir_remove(&f->dir);
     free(f);
@@ -126,12 +134,12 @@ CASE(changes__are_named)
     Fixture *f = *state;
     char text[1024];
     (void)snprintf(text, sizeof text,
-                   "[dodo]\nmanager = m.example,10.0.0.1\nkey = %s/key\n[imd]\n"
+                   "[dodo]\nmanager = 10.0.0.2,10.0.0.1\nkey = %s/key\n[imd]\n"
                    "listen = 127.0.0.1:0\npool = 2M\nrate_packets = 777\n",
                    f->dir.path);
     tmpdir_text(&f->dir, "dodo.conf", text);
     assert_int_equal(reload(f), 0);
-    assert_string_equal(f->got.manager, "m.example,10.0.0.1");
+    assert_string_equal(f->got.manager, "10.0.0.2,10.0.0.1");
     assert_string_equal(f->got.changes.taken, "[dodo] manager");
     assert_string_equal(f->got.changes.waiting, "[imd] pool");
     assert_int_equal(reload(f), 0);
@@ -196,6 +204,20 @@ CASE(many__questions)
             break;
     assert_int_equal(take(f), 0);
     assert_int_equal(f->got.keys.count, 1);
+}
+
+/* ---- where the manager is -------------------------------------------------------------------- */
+
+/* This imd was started without the process that resolves names. */
+CASE(manager__with_a_name_waits_for_a_start)
+{
+    Fixture *f = *state;
+    f->manager = "manager.example";
+    config_write(f, "info", "0");
+    assert_int_equal(reload(f), 0);
+    assert_string_equal(f->got.manager, "127.0.0.1:9");
+    assert_string_equal(f->got.changes.taken, "");
+    assert_string_equal(f->got.changes.waiting, "[dodo] manager");
 }
 
 /* ---- another process ------------------------------------------------------------------------- */
