@@ -16,9 +16,14 @@ char *program_find_from(const char *dir, const char *const *places)
     return path;
 }
 
-char *program_find(const char *const *places)
+char *program_directory(void)
 {
     g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *dir = g_path_get_dirname(self ? self : "/");
+    return g_path_get_dirname(self ? self : "/");
+}
+
+char *program_find(const char *const *places)
+{
+    g_autofree char *dir = program_directory();
     return program_find_from(dir, places);
 }

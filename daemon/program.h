@@ -4,6 +4,8 @@
 #ifndef DODO_DAEMON_PROGRAM_H
 #define DODO_DAEMON_PROGRAM_H
 
+/* The directory of this program. On the heap. */
+char *program_directory(void);
 /* The first of @places that is a program; the last where none is: it says what to install. They
  * are absolute, or relative to the directory of this program; NULL at the end. On the heap. */
 char *program_find(const char *const *places);

@@ -17,7 +17,7 @@ void gate_leave(void);
 /* Whether the calling thread is inside: then the user's log hook is what runs. */
 bool gate_inside(void);
 
-/* From now on nobody gets in. True: and nobody is inside. False: not so within @wait_ns. */
+/* From now on no thread gets in. True: and none is inside. False: not so within @wait_ns. */
 bool gate_close(uint64_t wait_ns);
 void gate_open(void);
 /* In the child of a fork, which has one thread: open, whatever it was. */

@@ -11,6 +11,7 @@
 #include "adapters/paths.h"
 #include "base/cleanup.h"
 #include "daemon/log.h"
+#include "daemon/program.h"
 
 #define LIBRARY "libmanage.so.0"
 
@@ -24,8 +25,7 @@ static uint64_t local_bytes = CACHE_AS_CONFIGURED;
  * heap. */
 static char *built(const char *place)
 {
-    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *dir = g_path_get_dirname(self ? self : "/");
+    g_autofree char *dir = program_directory();
     g_autofree char *path = g_build_filename(dir, place, NULL);
     return realpath(path, NULL);
 }

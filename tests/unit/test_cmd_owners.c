@@ -148,13 +148,13 @@ TEST(status__shows_busy_hosts_and_reasons)
     Rig *rig = rig_new();
     FakeImd *imd = imd_up(rig, 64 * KIB), *gone = imd_new(rig, 64 * KIB);
     FakeRmd rmd = rmd_of(imd), busy = rmd_of(gone);
-    rmd_report(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "nobody is here");
+    rmd_report(rig, &rmd, HOST_OWNER_LENDING, imd->session.peer_epoch, "the console is quiet");
     rmd_report(rig, &busy, HOST_OWNER_BUSY, 0, "load is 1.5");
     OpStatusReply s = rig_status_page(rig, 0);
     assert_int_equal(s.next, 0);
     assert_int_equal(s.count, 2);
     assert_int_equal(s.hosts[0].state, HOST_IDLE);
-    assert_string_equal(s.hosts[0].reason.text, "nobody is here");
+    assert_string_equal(s.hosts[0].reason.text, "the console is quiet");
     assert_int_equal(s.hosts[1].state, HOST_BUSY);
     assert_true(addr_equal(&s.hosts[1].address, &busy.session.peer));
     assert_string_equal(s.hosts[1].reason.text, "load is 1.5");

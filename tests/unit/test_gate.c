@@ -8,7 +8,7 @@
 #include "libdodo/gate.h"
 #include "tests/lib/case.h"
 
-/* Whether nobody is inside; it is open again afterwards. */
+/* Whether no thread is inside. The gate is open again afterwards. */
 static bool is_empty(void)
 {
     bool empty = gate_close(0);

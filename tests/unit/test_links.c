@@ -3,6 +3,7 @@
  * until one is given back. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +63,7 @@ TEST(links__one_too_many_waits)
     }
     assert_int_equal(pthread_create(&thread, NULL, take_main, NULL), 0);
     while (!got && (waiter == 0 || state_of(waiter) != 'S'))
-        (void)usleep(100);
+        (void)sched_yield();
     assert_null(got);
     runtime_link_give(rt, links[LINKS / 2]);
     assert_int_equal(pthread_join(thread, NULL), 0);

@@ -110,13 +110,30 @@ static bool is_free(int wait_ms)
     return poll(&p, 1, wait_ms) == 1 && (p.revents & POLLHUP);
 }
 
-TEST(sleep_waits_until_the_memory_is_back)
+/* A bus with logind, and a watch on it. */
+static SleepWatch *begin(void)
 {
     assert_true(private_bus_start(&l.bus));
     l.lock = -1;
+    l.locks = 0;
     logind_start();
     SleepWatch *w = sleep_watch_new(l.bus.address);
     assert_non_null(w);
+    return w;
+}
+
+static void end(SleepWatch *w)
+{
+    assert_null(sleep_watch_free(w));
+    if (l.lock >= 0)
+        (void)close(l.lock);
+    g_clear_object(&l.connection);
+    private_bus_stop(&l.bus);
+}
+
+TEST(sleep_waits_until_the_memory_is_back)
+{
+    SleepWatch *w = begin();
     sleep_watch_delay(w, true);
     wait_locks(1);
     says(true);
@@ -139,12 +156,7 @@ TEST(sleep_waits_until_the_memory_is_back)
 /* The memory was back before logind had answered: nothing holds sleep up. */
 TEST(a_lock_that_comes_too_late_is_let_go)
 {
-    assert_true(private_bus_start(&l.bus));
-    l.lock = -1;
-    l.locks = 0;
-    logind_start();
-    SleepWatch *w = sleep_watch_new(l.bus.address);
-    assert_non_null(w);
+    SleepWatch *w = begin();
     l.unwanted = w;
     sleep_watch_delay(w, true);
     wait_locks(1);
@@ -153,21 +165,13 @@ TEST(a_lock_that_comes_too_late_is_let_go)
     sleep_watch_delay(w, true);
     wait_locks(2);
     assert_false(is_free(0));
-    assert_null(sleep_watch_free(w));
-    (void)close(l.lock);
-    g_clear_object(&l.connection);
-    private_bus_stop(&l.bus);
+    end(w);
 }
 
 /* When the bus ends, nothing waits for us any more; when it is back, sleep waits again. */
 TEST(the_bus_starts_again)
 {
-    assert_true(private_bus_start(&l.bus));
-    l.lock = -1;
-    l.locks = 0;
-    logind_start();
-    SleepWatch *w = sleep_watch_new(l.bus.address);
-    assert_non_null(w);
+    SleepWatch *w = begin();
     sleep_watch_delay(w, true);
     wait_locks(1);
     says(true);
@@ -180,10 +184,7 @@ TEST(the_bus_starts_again)
     logind_start();
     wait_locks(2);
     assert_false(is_free(0));
-    assert_null(sleep_watch_free(w));
-    (void)close(l.lock);
-    g_clear_object(&l.connection);
-    private_bus_stop(&l.bus);
+    end(w);
 }
 
 TEST(without_a_bus)
