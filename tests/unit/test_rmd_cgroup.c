@@ -5,23 +5,9 @@
 
 #include "rmd/cgroup.h"
 #include "tests/lib/case.h"
-#include "tests/lib/tmpdir.h"
+#include "tests/lib/tmpdir_case.h"
 
 enum { TEXT_BYTES = 64 };
-
-static TmpDir dir;
-
-static int set_up(void **state)
-{
-    tmpdir_make(&dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    tmpdir_remove(&dir);
-    return 0;
-}
 
 /* A file of the group that will be made. */
 static const char *name(const char *file)
@@ -49,7 +35,7 @@ static const char *value(const char *file)
     return text;
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, dir_set_up, dir_tear_down)
 
 CASE(limits_both_in_the_unified_hierarchy)
 {

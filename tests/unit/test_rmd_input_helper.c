@@ -19,7 +19,7 @@
 #include "tests/lib/case.h"
 #include "tests/lib/child.h"
 #include "tests/lib/needs.h"
-#include "tests/lib/tmpdir.h"
+#include "tests/lib/tmpdir_case.h"
 
 #define AWAKE (100000 * NS_PER_S)
 
@@ -142,20 +142,6 @@ TEST(silent__asked_again)
 /* ---- the process itself ---------------------------------------------------------------------- */
 
 static const CommonOptions nobody;
-static TmpDir dir;
-
-static int set_up(void **state)
-{
-    tmpdir_make(&dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    tmpdir_remove(&dir);
-    return 0;
-}
-
 static void pipe_make(const char *name)
 {
     char path[256];
@@ -188,7 +174,7 @@ static void ask(InputHelper *h, InputReport *ret)
     fail_msg("no answer");
 }
 
-#define CASE(name) TEST_WITH(name, set_up, tear_down)
+#define CASE(name) TEST_WITH(name, dir_set_up, dir_tear_down)
 
 CASE(helper__sees_what_is_touched)
 {

@@ -7,22 +7,9 @@
 #include <sys/xattr.h>
 
 #include "tests/lib/case.h"
-#include "tests/lib/tmpdir.h"
+#include "tests/lib/tmpdir_case.h"
 
-static TmpDir dir;
 static char path[256];
-
-static int set_up(void **state)
-{
-    tmpdir_make(&dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    tmpdir_remove(&dir);
-    return 0;
-}
 
 static void make(const char *name, const void *bytes, size_t len, mode_t mode)
 {
@@ -65,7 +52,7 @@ static bool rights_count(void)
     return !(st.f_flag & ST_NOSUID);
 }
 
-TEST_WITH(look__what_the_loader_is_needed_for, set_up, tear_down)
+TEST_WITH(look__what_the_loader_is_needed_for, dir_set_up, dir_tear_down)
 {
     const uint32_t with[] = {PT_PHDR, PT_INTERP, PT_LOAD}, without[] = {PT_PHDR, PT_NOTE, PT_LOAD};
     make_elf("dynamic", with, 3);
@@ -77,7 +64,7 @@ TEST_WITH(look__what_the_loader_is_needed_for, set_up, tear_down)
     assert_int_equal(look("text")->kind, EXECUTABLE_UNKNOWN);
 }
 
-TEST_WITH(look__a_header_that_ends_early, set_up, tear_down)
+TEST_WITH(look__a_header_that_ends_early, dir_set_up, dir_tear_down)
 {
     Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
                        .e_phoff = UINT64_MAX - 3,
@@ -89,7 +76,7 @@ TEST_WITH(look__a_header_that_ends_early, set_up, tear_down)
     assert_int_equal(look("short")->kind, EXECUTABLE_UNKNOWN);
 }
 
-TEST_WITH(look__the_interpreter_of_a_script, set_up, tear_down)
+TEST_WITH(look__the_interpreter_of_a_script, dir_set_up, dir_tear_down)
 {
     const uint32_t none[] = {PT_LOAD};
     char text[300], binary[256];
@@ -107,7 +94,7 @@ TEST_WITH(look__the_interpreter_of_a_script, set_up, tear_down)
     assert_int_equal(look("broken")->error, ENOENT);
 }
 
-TEST_WITH(look__scripts_in_a_circle, set_up, tear_down)
+TEST_WITH(look__scripts_in_a_circle, dir_set_up, dir_tear_down)
 {
     char text[300];
     (void)snprintf(text, sizeof text, "#!%s\n", tmpdir_path(&dir, "circle", path));
@@ -115,7 +102,7 @@ TEST_WITH(look__scripts_in_a_circle, set_up, tear_down)
     assert_int_equal(look("circle")->error, ELOOP);
 }
 
-TEST_WITH(look__rights_of_the_file, set_up, tear_down)
+TEST_WITH(look__rights_of_the_file, dir_set_up, dir_tear_down)
 {
     const unsigned char capability[20] = {0, 0, 0, 2, 0x80}; /* version 2, CAP_SETUID */
     make_text("plain", "", 0755);
@@ -133,7 +120,7 @@ TEST_WITH(look__rights_of_the_file, set_up, tear_down)
     assert_int_equal(look("capable")->capabilities, set && rights_count());
 }
 
-TEST_WITH(look__in_the_directories_of_the_path, set_up, tear_down)
+TEST_WITH(look__in_the_directories_of_the_path, dir_set_up, dir_tear_down)
 {
     Executable e;
     char search[600], wanted[256];
