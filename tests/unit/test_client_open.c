@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's core, call by call: regions are opened, closed and retained. */
+#include "libdodo/core_private.h"
+#include "tests/lib/case.h"
+#include "tests/unit/client_fixture.h"
+
+#include "base/cleanup.h"
+
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+CASE(open__reads_no_file)
+{
+    int rd = open_at(100000, 0, 0);
+    assert_true(rd >= 0);
+    assert_true(info(rd).active);
+    assert_int_equal(info(rd).filled_bytes, 0);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, 1);
+    assert_int_equal(w.released, 1);
+    assert_int_equal(close_rd(rd), -1);
+    assert_int_equal(fail_error, EINVAL);
+}
+
+CASE(open__no_memory_begins_refraction)
+{
+    w.open_status = STATUS_NO_MEMORY;
+    assert_int_equal(open_at(4096, 0, 0), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.released, 1);
+    w.open_status = STATUS_OK;
+    unsigned before = w.datagrams;
+    assert_int_equal(open_at(4096, 0, 0), -1); /* at once, with no traffic */
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.datagrams, before);
+    w.now += 5 * NS_PER_S;
+    assert_true(open_at(4096, 0, 0) >= 0);
+}
+
+/* The manager gave the region: it is not claimed, and so is freed. */
+CASE(open__one_region_too_many)
+{
+    w.client->config.regions_max = 2;
+    int rd = open_at(4096, 0, 0);
+    assert_true(rd >= 0 && open_at(4096, 4096, 0) >= 0);
+    assert_int_equal(open_at(4096, 8192, 0), -1);
+    assert_int_equal(fail_error, EMFILE);
+    assert_non_null(strstr(fail_reason, "too many regions"));
+    assert_int_equal(w.released, 1);
+    w.want_list = true;
+    run_until(w.now + 6 * NS_PER_S);
+    assert_int_equal(w.claim.count, 2);
+    assert_int_equal(close_rd(rd), 0);
+    assert_true(open_at(4096, 8192, 0) >= 0); /* without a refraction */
+}
+
+CASE(open__refusals_say_why)
+{
+    static const struct {
+        uint16_t status;
+        const char *reason;
+    } rows[] = {{STATUS_NO_MEMORY, "no host has that much idle memory"},
+                {STATUS_BUSY, "the manager is busy"},
+                {STATUS_QUOTA, "client_bytes and client_regions"},
+                {STATUS_DENIED, "denied"},
+                {STATUS_INVALID, "refused"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        w.open_status = rows[i].status;
+        assert_int_equal(open_at(4096, 0, 0), -1);
+        assert_int_equal(fail_error, ENOMEM);
+        assert_non_null(strstr(fail_reason, rows[i].reason));
+        w.now += 60 * NS_PER_S; /* the refraction period, which gets longer */
+    }
+}
+
+CASE(open__dead_manager_costs_one_deadline)
+{
+    w.manager_dead = true;
+    uint64_t begun = w.now;
+    assert_int_equal(open_at(4096, 0, 0), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_true(w.now - begun >= 5 * NS_PER_S && w.now - begun < 6 * NS_PER_S);
+    begun = w.now;
+    assert_int_equal(open_at(4096, 0, 0), -1);
+    assert_int_equal(w.now, begun);
+}
+
+/* A manager that needs no key may be anybody on this machine. */
+CASE(open__without_a_key_only_hosts_of_this_machine)
+{
+    w.client->config.loopback_only = w.elsewhere = true;
+    assert_int_equal(open_at(4096, 0, 0), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    unsigned before = w.datagrams;
+    assert_int_equal(open_at(4096, 0, 0), -1); /* it is not asked again at once */
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(w.datagrams, before);
+    w.now += 5 * NS_PER_S;
+    int rd = open_at(4096, 0, DODO_FALLBACK);
+    assert_true(rd >= 0);
+    run_until(w.now + 30 * NS_PER_S); /* nor is it established there later */
+    assert_false(info(rd).active);
+    w.elsewhere = false;
+    run_until(w.now + 30 * NS_PER_S);
+    assert_true(info(rd).active);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+CASE(close__manager_gone_frees_all_the_same)
+{
+    int rd = open_at(4096, 0, 0);
+    Call call;
+    w.manager_dead = true;
+    call_close_start(&call, w.channels[1], rd, w.now);
+    assert_int_equal(done(&call), -1);
+    assert_int_equal(fail_error, EINVAL);
+    assert_true(call.unanswered); /* shutdown asks no more */
+    assert_int_equal(w.released, 1);
+    assert_int_equal(stats().regions, 0);
+}
+
+/* A program may open and close as often as it likes: only what is open at once counts. */
+CASE(close__gives_its_place_back)
+{
+    enum { ROUNDS = 7000, REGIONS_OPEN = 40 }; /* the fixture allows 3000 regions at once */
+    Region *open[REGIONS_OPEN] = {NULL};
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        Region **r = &open[i % REGIONS_OPEN];
+        if (*r) {
+            client_region_remove(w.client, *r);
+            client_region_free(w.client, *r);
+        }
+        assert_int_equal(client_region_new(w.client, r), 0);
+    }
+    assert_true(client_check(w.client));
+}
+
+/* ---- retaining ------------------------------------------------------------------------------ */
+
+CASE(retain__only_what_was_read)
+{
+    uint8_t byte = 1;
+    int rd = open_at(8192, 0, DODO_RETAIN);
+    assert_reads_file(rd, 0, 0, 8192);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    rd = open_at(8192, 0, DODO_RETAIN);
+    assert_int_equal(write_at(rd, 0, &byte, 1), 1);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    rd = open_at(8192, 0, DODO_RETAIN);
+    w.stamp_moved = true;
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    rd = open_at(8192, 0, DODO_RETAIN);
+    w.sync_error = EIO;
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+    rd = open_at(8192, 0, 0);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.releases, 1);
+}
+
+CASE(retain__only_while_nobody_can_write)
+{
+    static const enum FileLease without[] = {LEASE_NOT_ASKED, LEASE_WRITER, LEASE_REFUSED};
+    for (size_t i = 0; i < ARRAY_SIZE(without); i++) {
+        w.lease = without[i]; /* somebody may be writing when it is opened, */
+        int rd = open_at(8192, 0, DODO_RETAIN);
+        w.lease = LEASE_GRANTED;
+        assert_reads_file(rd, 0, 0, 8192);
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases, 0);
+        rd = open_at(8192, 0, DODO_RETAIN);
+        w.lease = without[i]; /* ... or when it is closed */
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases, 0);
+        w.lease = LEASE_GRANTED;
+    }
+}
+
+/* A stamp proves nothing while a change could leave it as it is: the less the coarser it is. */
+CASE(retain__not_before_a_change_would_show)
+{
+    const uint64_t s = NS_PER_S, fine = NS_PER_MS; /* as client_fixture.h has the granule */
+    const struct {
+        uint64_t mtime, ctime, taken;
+        unsigned kept;
+    } cases[] = {
+        {5 * s + 1, 5 * s + 1, 5 * s + 1 + fine, 0},
+        {5 * s + 1, 5 * s + 1, 5 * s + 2 + fine, 1},
+        {5 * s, 5 * s + 1, 5 * s + 2 + fine, 1}, /* a whole second set by hand */
+        {5 * s, 5 * s, 5 * s + 2 + fine, 0},
+        {5 * s, 5 * s, 7 * s, 0},
+        {5 * s, 5 * s, 7 * s + 1, 1},
+        {5 * s, 4 * s, 7 * s, 0},
+        {4 * s, 5 * s, 7 * s, 0},
+        {4000 * s + 1, 5 * s, 9 * s, 0}, /* in the future */
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        w.stamp = (Stamp){8192, cases[i].mtime, cases[i].ctime};
+        w.stamp_taken_ns = cases[i].taken;
+        unsigned before = w.releases;
+        int rd = open_at(8192, 0, DODO_RETAIN);
+        assert_int_equal(close_rd(rd), 0);
+        assert_int_equal(w.releases - before, cases[i].kept);
+    }
+}
