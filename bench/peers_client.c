@@ -23,7 +23,7 @@ static const char usage[] =
     "  servers=PID,...  their CPU time is printed\n"
     "udp only:\n"
     "  mtu=N         of the path (1500)\n"
-    "  spin=TIME     poll before blocking (0); server-spin=TIME: the server, too\n"
+    "  poll=TIME     poll before blocking (0); server-poll=TIME: the server, too\n"
     "  sealed=1      AES-256-GCM, a tag a datagram\n";
 
 static const PeerOps *find(const char *word)

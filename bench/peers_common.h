@@ -31,8 +31,8 @@ typedef struct PeerOptions {
     uint64_t area_bytes; /* the places are multiples of the size below it, */
     uint64_t base;       /* counted from here */
     uint64_t least_ns, least_ops, warm_ops;
-    uint64_t spin_ns; /* the client's: polls so long before it blocks */
-    uint64_t server_spin_ns;
+    uint64_t poll_ns; /* the client's: polls so long before it blocks */
+    uint64_t server_poll_ns;
     unsigned threads, regions, mtu;
     unsigned depth; /* asynchronous reads outstanding; 0: none */
 } PeerOptions;

@@ -38,8 +38,8 @@ static bool set_text(PeerOptions *o, const char *name, const char *value)
 static bool set_time(PeerOptions *o, const char *name, const char *value)
 {
     uint64_t *to = strcmp(name, "time") == 0          ? &o->least_ns
-                   : strcmp(name, "spin") == 0        ? &o->spin_ns
-                   : strcmp(name, "server-spin") == 0 ? &o->server_spin_ns
+                   : strcmp(name, "poll") == 0        ? &o->poll_ns
+                   : strcmp(name, "server-poll") == 0 ? &o->server_poll_ns
                                                       : NULL;
     return to && parse_time(value, to) == 0;
 }

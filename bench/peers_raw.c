@@ -75,7 +75,7 @@ static int serve_datagram(Server *s, uint8_t *p, size_t len)
     memcpy(&place, p + sizeof h, sizeof place);
     if (!inside(s, place.offset, h.len) || h.mtu < RAW_MTU_MIN)
         return 0;
-    s->link->spin_ns = h.spin_us * NS_PER_US;
+    s->link->poll_ns = h.poll_us * NS_PER_US;
     if (h.kind == RAW_WRITE)
         return serve_write(s, &h, place.offset, p, len);
     if (h.kind != RAW_READ)

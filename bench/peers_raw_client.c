@@ -48,12 +48,12 @@ static int udp_open(const PeerOptions *o, unsigned thread, void **ret_conn)
         setsockopt(c->link->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
         return -errno;
     c->link->peer = raw_sockaddr(&a);
-    c->link->spin_ns = o->spin_ns;
+    c->link->poll_ns = o->poll_ns;
     c->read = (RawCut){(uint16_t)o->mtu, o->sealed, RAW_READ_HEADER};
     c->write = (RawCut){(uint16_t)o->mtu, o->sealed, RAW_WRITE_HEADER};
     c->request = (RawHeader){.sealed = o->sealed,
                              .mtu = (uint16_t)o->mtu,
-                             .spin_us = (uint16_t)(o->server_spin_ns / NS_PER_US)};
+                             .poll_us = (uint16_t)(o->server_poll_ns / NS_PER_US)};
     os_random(NULL, &c->request.serial, sizeof c->request.serial); /* none of an earlier client's */
     return 0;
 }

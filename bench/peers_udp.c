@@ -208,8 +208,8 @@ int raw_receive(RawLink *w, unsigned most)
         w->in[i].msg_hdr.msg_namelen = sizeof w->in_from[i];
         w->in[i].msg_hdr.msg_controllen = sizeof w->in_control[i];
     }
-    if (w->spin_ns > 0) {
-        until = os_now_ns() + w->spin_ns;
+    if (w->poll_ns > 0) {
+        until = os_now_ns() + w->poll_ns;
         do
             n = recvmmsg(w->fd, w->in, most, MSG_DONTWAIT, NULL);
         while (n < 0 && errno == EAGAIN && os_now_ns() < until);

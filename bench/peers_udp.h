@@ -30,7 +30,7 @@ typedef struct RawHeader {
     uint16_t index;
     uint32_t serial;
     uint16_t mtu;     /* READ: of the answer's datagrams */
-    uint16_t spin_us; /* READ, WRITE: the server's */
+    uint16_t poll_us; /* READ, WRITE: the server's */
     uint32_t len;     /* of the whole read or write */
 } RawHeader;
 typedef struct RawPlace {
@@ -58,7 +58,7 @@ typedef union RawControl {
 
 typedef struct RawLink {
     int fd;
-    uint64_t spin_ns; /* receive polls so long before it blocks */
+    uint64_t poll_ns; /* receive polls so long before it blocks */
     struct sockaddr_in peer;
     SealSuite suite;
     SealKey sealing, opening;

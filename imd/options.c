@@ -21,7 +21,9 @@ static const ConfigKey keys[] = {
     {"imd", "nice", "CPU priority, 0 to 19; 19, the lowest, if not given", "N", FIELD(nice)},
     {NULL, "owner_fd", "Descriptor of the socket to rmd, which started it", "N", FIELD(owner_fd),
      CONFIG_COUNT, 0, INT32_MAX},
-    {"imd", "spin", NULL, NULL, FIELD(spin_ns)},
+    {"imd", "poll", "Data threads poll so long after traffic before they sleep, as 1ms", "TIME",
+     FIELD(poll_ns)},
+    {"imd", "poll_share", NULL, NULL, FIELD(poll_share)},
     {"imd", "data_port", NULL, NULL, FIELD(data_port)},
     {"imd", "regions_max", NULL, NULL, FIELD(regions_max)},
     {"imd", "writes_max", NULL, NULL, FIELD(writes_max)},
@@ -96,6 +98,8 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
                        (unsigned)o->threads);
         return -EINVAL;
     }
+    if (o->poll_ns == UINT64_MAX)
+        o->poll_ns = 0; /* the owner comes first; rmd says so if there is none */
     o->pool_bytes -= o->pool_bytes % POOL_ALIGN;
     return 0;
 }

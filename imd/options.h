@@ -17,7 +17,8 @@ typedef struct ImdOptions {
     uint64_t regions_max, writes_max, fills_max, sessions_max;
     uint64_t receive_bytes, send_bytes;
     uint64_t rate_bytes, rate_packets; /* of all traffic, a second; 0: no cap */
-    uint64_t spin_ns;                  /* of a data thread; 0: it falls asleep at once */
+    uint64_t poll_ns;                  /* of a data thread, after traffic; 0: never */
+    uint64_t poll_share;               /* of all of them; percent of a processor */
     uint64_t owner_fd;                 /* of rmd's socket; UINT64_MAX: none */
     uint64_t owner_silence_ns;         /* of rmd, before imd leaves */
     uint64_t manager_dead_ns, write_age_ns;

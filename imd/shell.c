@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/os.h"
+#include "base/polling.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
 #include "daemon/loop.h"
@@ -427,7 +428,7 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
                                         .send_bytes = o->send_bytes};
     ImdThreadConfig config = {
         .nice = (int)o->nice,
-        .spin_ns = o->spin_ns,
+        .poll_ns = o->poll_ns,
         .endpoint = *identity,
         .data = {.epoch = imd->epoch,
                  .pool = imd->pool.base,
@@ -517,6 +518,7 @@ static int open_all(Imd *imd, char *error)
     res = open_control(imd, &identity, error);
     if (res == 0)
         res = pool_memory_map(&imd->pool, o->pool_bytes, o->populate, error, CONFIG_ERROR_MAX);
+    polling_share((unsigned)o->poll_share);
     for (; res == 0 && imd->threads_count < o->threads; imd->threads_count += res == 0)
         res = open_thread(imd, imd->threads_count, &identity, error);
     explicit_bzero(&identity, sizeof identity);

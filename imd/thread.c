@@ -119,6 +119,12 @@ static void leave(ImdThread *t, uint64_t now_ns)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+/* When the thread has to do something by itself. */
+static uint64_t next_deadline(const ImdThread *t, uint64_t now_ns)
+{
+    return min_u64(port_deadline(&t->port), serve_deadline(&t->serve, now_ns));
+}
+
 /* Waits, unless READs do. True: there are orders. */
 static bool wait_for_work(ImdThread *t)
 {
@@ -127,7 +133,7 @@ static bool wait_for_work(ImdThread *t)
         {.fd = t->orders.fd, .events = POLLIN},
     };
     uint64_t now = os_now_ns();
-    uint64_t until = min_u64(port_deadline(&t->port), serve_deadline(&t->serve, now));
+    uint64_t until = next_deadline(t, now);
     uint64_t wait = sub_u64(until, now);
     struct timespec timeout = {.tv_sec = (time_t)(wait / NS_PER_S),
                                .tv_nsec = (long)(wait % NS_PER_S)};
@@ -183,8 +189,7 @@ static void publish(ImdThread *t)
 static bool may_sleep(const ImdThread *t)
 {
     const TransportOps *ops = t->port.transport->ops;
-    return ops->receive_asleep && ops->nudge && port_deadline(&t->port) == TIME_NEVER &&
-           serve_deadline(&t->serve, 0) == TIME_NEVER;
+    return ops->receive_asleep && ops->nudge && next_deadline(t, 0) == TIME_NEVER;
 }
 
 static bool look(void *ctx)
@@ -197,23 +202,22 @@ static bool look(void *ctx)
  * posts it and then looks whether we are asleep: one of us sees the other. */
 static void sleep_for_work(ImdThread *t)
 {
-    uint64_t start = os_now_ns();
     atomic_store(&t->asleep, true);
     if (!mailbox_waiting(&t->orders))
         port_sleep(&t->port);
     atomic_store(&t->asleep, false);
-    spin_slept(&t->spin, start);
 }
 
 static void find_work(ImdThread *t)
 {
     bool orders;
-    if (serve_waits(&t->serve) && serve_ready(&t->serve, os_now_ns()) &&
-        ++t->turns % LOOK_FOR_ORDERS != 0)
+    uint64_t now = os_now_ns();
+    if (serve_waits(&t->serve) && serve_ready(&t->serve, now) && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
-    if (may_sleep(t)) {
-        if (!spin_for(&t->spin, TIME_NEVER, look, t)) /* the owner comes first: if asked for */
-            sleep_for_work(t);
+    if (polling_for(&t->polling, next_deadline(t, now), look, t)) {
+        orders = mailbox_waiting(&t->orders);
+    } else if (may_sleep(t)) {
+        sleep_for_work(t);
         orders = mailbox_waiting(&t->orders);
     } else {
         orders = wait_for_work(t);
@@ -226,9 +230,14 @@ void imd_thread_turn(ImdThread *t)
 {
     find_work(t);
     uint64_t now = os_now_ns();
-    for (unsigned i = 0;
-         i < LOOK_BATCHES && port_receive(&t->port, now) == t->port.batches.room.receives; i++)
-        ; /* what is left will be seen the next time: ppoll() returns at once */
+    unsigned came, full = t->port.batches.room.receives;
+    /* What is left will be seen the next time: nothing waits for long then. */
+    for (unsigned i = 0; i < LOOK_BATCHES; i++) {
+        if ((came = port_receive(&t->port, now)) > 0)
+            polling_traffic(&t->polling, now);
+        if (came < full)
+            break;
+    }
     serve_answer(&t->serve, now);
     port_flush(&t->port); /* refusals */
     publish(t);
@@ -257,7 +266,7 @@ int imd_thread_init(ImdThread *t, const ImdThreadConfig *config, Transport *tran
         .message = send_message, .burst = send_burst, .probe_ack = send_probe_ack, .ctx = t};
     memset(t, 0, sizeof *t);
     t->config = *config;
-    spin_init(&t->spin, config->spin_ns);
+    polling_init(&t->polling, config->poll_ns);
     /* What the kernel grants counts its own overhead too: about half of it is data. */
     t->config.data.grant_bytes = (uint32_t)(MIN(transport->receive_bytes, UINT32_MAX) / 2);
     int res = mailbox_init(&t->orders);

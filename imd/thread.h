@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/spin.h"
+#include "base/polling.h"
 #include "daemon/mailbox.h"
 #include "daemon/start.h"
 #include "imd/control.h"
@@ -35,7 +35,7 @@ typedef struct ImdThreadConfig {
     EndpointConfig endpoint;
     ImdDataConfig data;         /* but for grant_bytes, which follows from the socket */
     int nice;                   /* CPU priority of the thread */
-    uint64_t spin_ns;           /* it looks for work so long before it falls asleep */
+    uint64_t poll_ns;           /* it polls so long after traffic before it falls asleep */
     uint64_t leave_deadline_ns; /* from IMD_LEAVE to the good-byes at most */
     Mailbox *done;              /* orders come back there; kept */
     bool counts;                /* somebody wants to know more than what it has served */
@@ -59,7 +59,7 @@ typedef struct ImdThread {
     ImdOrder *leave; /* goes back when all is said */
     bool stop;
     unsigned turns;
-    Spin spin;
+    Polling polling;
     _Atomic bool asleep; /* in the receiving call: who gives an order nudges the socket */
     _Atomic uint64_t served[IMD_SERVED_WORDS]; /* a Served so far, for the control thread */
     _Atomic uint64_t counts[IMD_COUNTS_WORDS]; /* an ImdCounts, likewise; if config.counts */

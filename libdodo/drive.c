@@ -171,7 +171,7 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     if (blocked)
         deadline = min_u64(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
-    else if (!link->job_call && link_spin(link, deadline)) /* inside: it does not last */
+    else if (!link->job_call && link_poll(link, deadline)) /* inside: it does not last */
         return;
     bool doze = !blocked && !link->job_call && link_may_doze(link, deadline);
     gate_leave();

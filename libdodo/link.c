@@ -32,12 +32,14 @@ static void flush(Link *link)
 static void sink_datagram(void *ctx, const Addr *to, const uint8_t *datagram, size_t len)
 {
     Link *link = ctx;
+    link->sent = true;
     (void)batches_put(&link->batches, to, datagram, len);
 }
 
 static void sink_burst(void *ctx, Session *session, const Burst *burst)
 {
     Link *link = ctx;
+    link->sent = true;
     flush(link); /* in the order that the core has them */
     (void)burst_send(link->batches.transport, channel_endpoint(link->channel), session, burst,
                      &link->scratch);
@@ -103,7 +105,7 @@ Link *link_new(Client *client, const Settings *s, const Id128 *self, unsigned ca
     if (!link)
         return NULL;
     file_worker_init(&link->worker, -1);
-    spin_init(&link->spin, s->spin_ns);
+    polling_init(&link->polling, s->poll_ns);
     link->timer_fd = os_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!transport_make(link, s))
         return link_free(link);
@@ -145,13 +147,19 @@ bool link_receive(Link *link)
     const TransportReceive *r = link->batches.receives;
     for (int i = 0; i < n; i++)
         channel_input_joined(link->channel, &r[i].from, r[i].buf, r[i].len, r[i].segment, now);
+    if (n > 0)
+        polling_traffic(&link->polling, now);
     flush(link);
     return n > 0;
 }
 
 void link_step(Link *link)
 {
-    channel_step(link->channel, os_now_ns());
+    uint64_t now = os_now_ns();
+    channel_step(link->channel, now);
+    if (link->sent)
+        polling_traffic(&link->polling, now);
+    link->sent = false;
     flush(link);
 }
 
@@ -160,9 +168,9 @@ static bool look(void *ctx)
     return link_receive(ctx);
 }
 
-bool link_spin(Link *link, uint64_t deadline_ns)
+bool link_poll(Link *link, uint64_t deadline_ns)
 {
-    return spin_for(&link->spin, deadline_ns, look, link);
+    return polling_for(&link->polling, deadline_ns, look, link);
 }
 
 /* The wait for a short answer mostly ends after some ten microseconds. Its timer, a few hundred
@@ -211,21 +219,18 @@ bool link_may_doze(const Link *link, uint64_t deadline_ns)
 
 void link_doze(Link *link, uint64_t deadline_ns)
 {
-    uint64_t start = os_now_ns();
     bool came = batches_sleep(&link->batches);
     uint64_t now = os_now_ns();
     if (!came && now >= deadline_ns)
         link->doze_from_ns = time_add(now, DOZE_PAUSE_NS);
-    spin_slept(&link->spin, start);
 }
 
 void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
 {
-    uint64_t start = os_now_ns(), now = start;
+    uint64_t now = os_now_ns();
     /* EINTR: the caller looks at its clock and comes again. */
     while (now < deadline_ns && wait_once(link, other_fd, deadline_ns, now))
         now = os_now_ns();
-    spin_slept(&link->spin, start);
 }
 
 void link_alarm(Link *link, uint64_t deadline_ns)

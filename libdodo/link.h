@@ -8,7 +8,7 @@
 #include "libdodo/file_worker.h"
 #include "libdodo/core.h"
 #include "libdodo/settings.h"
-#include "base/spin.h"
+#include "base/polling.h"
 #include "usocket/batches.h"
 #include "usocket/burst_send.h"
 
@@ -30,7 +30,8 @@ typedef struct Link {
     FileJob job;
     int timer_fd;      /* timerfd; -1: none was available */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
-    Spin spin;
+    Polling polling;
+    bool sent; /* since its last step */
     uint64_t doze_from_ns;
     BurstScratch scratch;
 } Link;
@@ -49,7 +50,7 @@ void link_step(Link *link);
 bool link_receive(Link *link);
 /* Looks for datagrams again and again, no longer than is worth it, and receives them. False: none
  * came, or it was not worth it: fall asleep. */
-bool link_spin(Link *link, uint64_t deadline_ns);
+bool link_poll(Link *link, uint64_t deadline_ns);
 /* As link_wait() without another descriptor, with one system call less. It may return late by some
  * ticks of the kernel; the next link_receive() receives what came. Only where being late matters
  * little: see link_may_doze(). */

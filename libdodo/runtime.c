@@ -14,6 +14,7 @@
 #include <openssl/crypto.h>
 
 #include "base/os.h"
+#include "base/polling.h"
 #include "base/parked.h"
 #include "base/time.h"
 #include "dodo/dodo.h"
@@ -462,6 +463,7 @@ static int runtime_start(Runtime **ret, Resolved *found, char error[SETTINGS_ERR
         return -ENOMEM;
     result = settings_load(&rt->settings, error);
     if (result == 0) {
+        polling_share((unsigned)rt->settings.poll_share);
         find_manager(&rt->settings, &finder, found);
         result = runtime_begin(rt, &finder);
     }

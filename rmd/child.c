@@ -22,6 +22,7 @@
 #include "base/time.h"
 #include "daemon/log.h"
 #include "daemon/program.h"
+#include "proto/conf/defaults.h"
 
 #ifndef SYS_process_mrelease
 #define SYS_process_mrelease 448
@@ -53,6 +54,15 @@ static void add_number(GPtrArray *a, const char *option, uint64_t value)
     add(a, option, text);
 }
 
+static void add_poll(GPtrArray *a, const RmdOptions *o)
+{
+    uint64_t ns = o->imd_poll_ns;
+    if (ns == UINT64_MAX)
+        ns = o->dedicated ? DEFAULT_IMD_POLL_DEDICATED_NS : 0;
+    g_autofree char *text = g_strdup_printf("%" PRIu64 "ns", ns);
+    add(a, "--poll", text);
+}
+
 /* NULL at the end. */
 static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
 {
@@ -77,6 +87,7 @@ static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
     if (o->rate_packets)
         add_number(a, "--rate-packets", o->rate_packets);
     add_number(a, "--nice", o->idle_priority ? 19 : 0);
+    add_poll(a, o);
     g_ptr_array_add(a, NULL);
     return (GStrv)(void *)g_ptr_array_free(a, FALSE);
 }

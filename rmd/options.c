@@ -41,6 +41,7 @@ static const ConfigKey keys[] = {
     {"rmd", "beat", NULL, NULL, FIELD(beat_ns)},
     {"rmd", "imd", NULL, NULL, FIELD(imd)},
     {"rmd", "imd_port", NULL, NULL, FIELD(imd_port)},
+    {"imd", "poll", NULL, NULL, FIELD(imd_poll_ns)},
     {"rmd", "rate_bytes", NULL, NULL, FIELD(rate_bytes)},
     {"rmd", "rate_packets", NULL, NULL, FIELD(rate_packets)},
     {"rmd", "cpu_percent", NULL, NULL, FIELD(cpu_percent)},

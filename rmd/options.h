@@ -21,8 +21,9 @@ typedef struct RmdOptions {
     /* How imd is run. */
     char *imd; /* the program; NULL: the one that belongs to this one */
     uint64_t imd_port, rate_bytes, rate_packets, cpu_percent;
-    bool idle_priority; /* SCHED_IDLE, nice 19, idle I/O */
-    char *cgroup;       /* directory to make imd's control groups in; NULL: none is made */
+    uint64_t imd_poll_ns; /* UINT64_MAX: as the host is dedicated or not */
+    bool idle_priority;   /* SCHED_IDLE, nice 19, idle I/O */
+    char *cgroup;         /* directory to make imd's control groups in; NULL: none is made */
     MetricsOptions metrics;
     /* What to do instead of lending. */
     bool check, explain;

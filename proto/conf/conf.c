@@ -245,7 +245,7 @@ int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap)
 {
     char wanted[160];
     describe(k, wanted, sizeof wanted);
-    const bool or_word = k->kind == CONFIG_SIZE && k->words;
+    const bool or_word = (k->kind == CONFIG_SIZE || k->kind == CONFIG_TIME) && k->words;
     (void)snprintf(error, cap, "%s: expected %s%s%s", what,
                    or_word   ? k->words
                    : k->zero ? "0"

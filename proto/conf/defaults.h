@@ -55,8 +55,10 @@
 #define DEFAULT_CLIENT_REQUEST_RETRY_MAX_NS (2 * NS_PER_S)
 /* [client] request_deadline: then cmd counts as unreachable [ns] */
 #define DEFAULT_CLIENT_REQUEST_DEADLINE_NS (5 * NS_PER_S)
-/* [client] spin, DODO_SPIN: a thread looks for an answer so long before it sleeps [ns]; 0: never */
-#define DEFAULT_CLIENT_SPIN_NS (50 * NS_PER_US)
+/* [client] poll, DODO_POLL: a thread that waits polls so long after traffic [ns]; 0: never */
+#define DEFAULT_CLIENT_POLL_NS (1 * NS_PER_MS)
+/* [client] poll_share, [imd] poll_share: of all polling threads of a process [% of a processor] */
+#define DEFAULT_POLL_SHARE 100
 /* [client] regions_max: open regions of a process */
 #define DEFAULT_CLIENT_REGIONS_MAX 65536
 /* [client] fill_queue: data read from the file that waits to be offered [bytes] */
@@ -84,8 +86,8 @@
 #define DEFAULT_OWNER_SILENCE_NS (10 * NS_PER_S)
 /* [imd] leave_deadline: from SIGTERM to the exit at most; no longer than rmd's [ns] */
 #define DEFAULT_LEAVE_DEADLINE_NS (1 * NS_PER_S)
-/* [imd] spin, DODO_IMD_SPIN: how long a data thread looks for work before it sleeps [ns] */
-#define DEFAULT_IMD_SPIN_NS 0
+/* With [rmd] dedicated, [imd] poll is this [ns]; else 0, because the owner comes first */
+#define DEFAULT_IMD_POLL_DEDICATED_NS (1 * NS_PER_MS)
 /* [imd] threads: as many data threads as cores, but at most this */
 #define DEFAULT_IMD_THREADS_MAX 4
 /* [imd] regions_max: more are refused (no memory) */

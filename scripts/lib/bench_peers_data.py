@@ -5,8 +5,8 @@ import os
 import statistics
 
 PEERS = ('memcached', 'redis', 'nbdkit')
-ORDER = ('dodo', 'dodo-spin', 'dodo-spin-both', 'dodo-queue', 'dodo-sealed', 'udp',
-         'udp-spin-client', 'udp-spin', 'udp-sealed', 'tcp') + PEERS
+ORDER = ('dodo', 'dodo-poll', 'dodo-poll-both', 'dodo-queue', 'dodo-sealed', 'udp',
+         'udp-poll-client', 'udp-poll', 'udp-sealed', 'tcp') + PEERS
 
 
 def load(directory):

@@ -6,8 +6,8 @@ import statistics
 from bench_peers_data import ORDER, p50, size_text
 from plot import axis, legend, line, panel, picture, text
 
-COLOURS = {'dodo': '#c1121f', 'dodo-spin': '#f08080', 'dodo-sealed': '#7b2cbf',
-           'udp-spin': '#999999', 'udp-sealed': '#b8a1d9', 'tcp': '#000000',
+COLOURS = {'dodo': '#c1121f', 'dodo-poll': '#f08080', 'dodo-sealed': '#7b2cbf',
+           'udp-poll': '#999999', 'udp-sealed': '#b8a1d9', 'tcp': '#000000',
            'memcached': '#2a9d3a', 'redis': '#e07a00', 'nbdkit': '#1f6fb4'}
 PANELS = ((1500, 'read'), (9000, 'read'), (1500, 'write'), (9000, 'write'))
 WIDTH, HEIGHT, LEFT, TOP, GAP, LEGEND = 380, 260, 50, 34, 50, 130

@@ -33,17 +33,17 @@ def times(table, mtu, op):
                       if who in row else '-') for _, row in sorted(rows.items())))
 
 
-def ratios(table, spin_base):
+def ratios(table, poll_base):
     """Dodo's of its limit and its best peer, within rounds."""
     heading('Times within rounds: median (lowest-highest)')
-    print('%-17s%20s%23s%29s%20s' % ('', 'dodo / udp', 'spin / ' + spin_base, 'dodo / best peer',
+    print('%-17s%20s%23s%29s%20s' % ('', 'dodo / udp', 'poll / ' + poll_base, 'dodo / best peer',
                                      'sealed / sealed'))
     for (_, mtu, op, size, threads), row in sorted(table.items()):
         if threads > 1 or 'dodo' not in row:
             continue
         peer = best_peer(row, p50)
         cells = []
-        for who, base, width in (('dodo', 'udp', 20), ('dodo-spin', spin_base, 23),
+        for who, base, width in (('dodo', 'udp', 20), ('dodo-poll', poll_base, 23),
                                  ('dodo', peer, 29), ('dodo-sealed', 'udp-sealed', 20)):
             there = who in row and base in row
             words = spread(row[who].ratios(row[base], p50)) if there else '-'
@@ -109,8 +109,8 @@ def main(directory, output):
         notes = f.read().splitlines()
     with open(os.path.join(directory, 'shape'), encoding='utf-8') as f:
         shape = json.load(f)
-    with open(os.path.join(directory, 'spin'), encoding='utf-8') as f:
-        spin_base = f.read().strip()
+    with open(os.path.join(directory, 'poll'), encoding='utf-8') as f:
+        poll_base = f.read().strip()
     parts = table_of(results)
     wire = parts.get('wire', {})
     line_mb_s = LINE_BYTES_S / 1e6 * shape['data'] / (shape['mtu'] + 14)
@@ -118,14 +118,14 @@ def main(directory, output):
         for op in ('read', 'write'):
             times(wire, mtu, op)
     if wire:
-        ratios(wire, spin_base)
+        ratios(wire, poll_base)
     columns(wire, 'Four threads, MB/s', mb_s, 0, lambda k: k[4] > 1)
     columns(wire, 'CPU of both ends, us a MiB', cpu, 0,
             lambda k: k[4] == 1 and k[3] in (8192, 131072))
     link_table(parts.get('link'), '16 reads of 64K outstanding at 1 Gbit/s', line_mb_s)
     link_table(parts.get('loss'), 'The same, deep queue, with frames lost', line_mb_s)
     link_table(parts.get('incast'), '12 hosts to one at 1 Gbit/s, 12 reads of 64K', line_mb_s)
-    targets = bench_peers_targets.judge(parts, line_mb_s, spin_base)
+    targets = bench_peers_targets.judge(parts, line_mb_s, poll_base)
     verdicts(targets)
     runs = [r['run'] for r in results]
     print('Raw UDP lost %d transfers, which are not in its times; sockets had no room for %d '

@@ -5,7 +5,7 @@ import statistics
 from bench_peers_data import best_peer, cpu, mb_s, p50, p99, size_text
 
 K, M = 1 << 10, 1 << 20
-# size: (of raw UDP, of the best peer, the same spinning)
+# size: (of raw UDP, of the best peer, the same polling)
 READ = {4 * K: (1.15, 1.0, 0.65), 8 * K: (1.15, 1.0, 0.65), 32 * K: (1.10, 1.0, None),
         128 * K: (1.10, 1.1, None), 512 * K: (1.10, {1500: 1.3, 9000: 0.9}, None),
         1 * M: (1.10, {1500: 1.3, 9000: 0.9}, None)}
@@ -38,7 +38,7 @@ class Targets:
             self.add(what, base, row[who].ratios(row[base], of), limit, most)
 
 
-def reads(targets, row, mtu, size, spin_base):
+def reads(targets, row, mtu, size, poll_base):
     limits = READ.get(size)
     if not limits:
         return
@@ -47,11 +47,11 @@ def reads(targets, row, mtu, size, spin_base):
     of_peer = limits[1].get(mtu) if isinstance(limits[1], dict) else limits[1]
     targets.add_ratio(what, row, 'dodo', 'udp', p50, limits[0])
     targets.add_ratio(what, row, 'dodo', peer, p50, of_peer)
-    targets.add_ratio(what + ', spinning', row, 'dodo-spin', spin_base, p50, limits[0])
-    targets.add_ratio(what + ', spinning', row, 'dodo-spin', peer, p50, limits[2])
-    if 'dodo-spin-both' in row:
-        targets.add_ratio(what + ', both spin', row, 'dodo-spin-both', 'udp-spin', p50, limits[0])
-        targets.add_ratio(what + ', both spin', row, 'dodo-spin-both', peer, p50, limits[2])
+    targets.add_ratio(what + ', polling', row, 'dodo-poll', poll_base, p50, limits[0])
+    targets.add_ratio(what + ', polling', row, 'dodo-poll', peer, p50, limits[2])
+    if 'dodo-poll-both' in row:
+        targets.add_ratio(what + ', both poll', row, 'dodo-poll-both', 'udp-poll', p50, limits[0])
+        targets.add_ratio(what + ', both poll', row, 'dodo-poll-both', peer, p50, limits[2])
     if size == 8 * K:
         what = 'CPU of both ends, read 8K, MTU %d' % mtu
         targets.add_ratio(what, row, 'dodo', 'udp', cpu, CPU[0])
@@ -64,7 +64,7 @@ def reads(targets, row, mtu, size, spin_base):
                         SEALED[1], most=False)
 
 
-def wire(targets, table, spin_base):
+def wire(targets, table, poll_base):
     for (_, mtu, op, size, threads), row in sorted(table.items()):
         if threads > 1:
             if size == 8 * K and op == 'read':
@@ -73,7 +73,7 @@ def wire(targets, table, spin_base):
                 targets.add_ratio(what, row, 'dodo', best_peer(row, mb_s, least=False), mb_s,
                                   THREADS[1], most=False)
         elif op == 'read':
-            reads(targets, row, mtu, size, spin_base)
+            reads(targets, row, mtu, size, poll_base)
         else:
             what = 'write %s, MTU %d' % (size_text(size), mtu)
             targets.add_ratio(what, row, 'dodo', 'udp', p50, WRITE[0])
@@ -102,9 +102,9 @@ def links(targets, parts, line_mb_s, who):
                     INCAST[1])
 
 
-def judge(parts, line_mb_s, spin_base):
+def judge(parts, line_mb_s, poll_base):
     targets = Targets()
-    wire(targets, parts.get('wire', {}), spin_base)
+    wire(targets, parts.get('wire', {}), poll_base)
     for who in ('dodo', 'dodo-queue'):
         links(targets, parts, line_mb_s, who)
     return targets.all

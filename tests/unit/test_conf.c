@@ -141,7 +141,7 @@ static int count_value(void *ctx, const ConfKey *k, const ConfValue *v, char *er
 
 TEST(env__only_the_readers_own)
 {
-    static const char *const some[] = {"DODO_CACHE_SIZE", "much", "DODO_SPIN", "1ms",
+    static const char *const some[] = {"DODO_CACHE_SIZE", "much", "DODO_POLL", "1ms",
                                        "DODO_LOG",        "",     NULL};
     char error[256] = "";
     unsigned count = 0;

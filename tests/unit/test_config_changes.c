@@ -81,7 +81,7 @@ TEST(changes__more_than_there_is_room_for)
     memset(&t.wanted.pool_bytes, 1, sizeof t.wanted.pool_bytes);
     t.wanted.threads = t.wanted.nice = t.wanted.data_port = t.wanted.beat_ns = 77;
     t.wanted.manager_dead_ns = t.wanted.retained_age_ns = t.wanted.owner_silence_ns = 77;
-    t.wanted.leave_deadline_ns = t.wanted.regions_max = t.wanted.spin_ns = 77;
+    t.wanted.leave_deadline_ns = t.wanted.regions_max = t.wanted.poll_ns = t.wanted.poll_share = 77;
     t.wanted.writes_max = t.wanted.write_age_ns = t.wanted.fills_max = t.wanted.sessions_max = 77;
     t.wanted.receive_bytes = t.wanted.send_bytes = t.wanted.rate_bytes = 77;
     t.wanted.rate_packets = t.wanted.common.hello_retry_ns = 77;

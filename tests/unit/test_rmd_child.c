@@ -127,6 +127,16 @@ TEST(test_end_that_was_taken)
     run(&o, taken);
 }
 
+/* @script is the program to start, in @dir. */
+static void run_script(Child *c, TmpDir *dir, const char *script)
+{
+    char path[256];
+    tmpdir_text(dir, "imd", script);
+    assert_int_equal(chmod(tmpdir_path(dir, "imd", path), 0700), 0);
+    g_free(c->program);
+    c->program = g_strdup(path);
+}
+
 /* What rmd starts gives way to everybody: a session of its own, SCHED_IDLE (5), and where sessions
  * have a priority, the lowest. */
 static const char least_program[] =
@@ -140,13 +150,8 @@ static RmdOptions least_options;
 static void least(Child *c, Ends *e)
 {
     TmpDir dir;
-    char path[256];
     tmpdir_make(&dir);
-    tmpdir_text(&dir, "imd", least_program);
-    (void)tmpdir_path(&dir, "imd", path);
-    assert_int_equal(chmod(path, 0700), 0);
-    g_free(c->program);
-    c->program = g_strdup(path);
+    run_script(c, &dir, least_program);
     least_options.idle_priority = true;
     cycle(c, e);
     assert_string_equal(e->how, "status 0");
@@ -170,15 +175,10 @@ static void modest(Child *c, Ends *e)
 {
     const gid_t groups[] = {4242, 4243};
     TmpDir dir;
-    char path[256];
     if (geteuid() == 0)
         assert_int_equal(setgroups(2, groups), 0);
     tmpdir_make(&dir);
-    tmpdir_text(&dir, "imd", modest_program);
-    (void)tmpdir_path(&dir, "imd", path);
-    assert_int_equal(chmod(path, 0700), 0);
-    g_free(c->program);
-    c->program = g_strdup(path);
+    run_script(c, &dir, modest_program);
     assert_int_equal(setenv("NOTIFY_SOCKET", "@dodo-test-nobody", 1), 0);
     cycle(c, e);
     assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
@@ -190,6 +190,40 @@ TEST(test_has_no_groups_and_gets_no_rights)
 {
     RmdOptions o;
     run(&o, modest);
+}
+
+static RmdOptions poll_options;
+
+/* Where somebody works, imd does not poll, unless the host's configuration wants it. */
+static void polls(Child *c, Ends *e)
+{
+    static const struct {
+        bool dedicated;
+        uint64_t set_ns;
+        const char *wanted;
+    } cases[] = {{false, UINT64_MAX, "0ns"},
+                 {true, UINT64_MAX, "1000000ns"},
+                 {false, 5000, "5000ns"},
+                 {true, 0, "0ns"}};
+    TmpDir dir;
+    tmpdir_make(&dir);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char script[128];
+        (void)snprintf(script, sizeof script,
+                       "#!/bin/sh\ncase \"$*\" in *\"--poll %s\"*) exit 0 ;; esac\nexit 2\n",
+                       cases[i].wanted);
+        run_script(c, &dir, script);
+        poll_options.dedicated = cases[i].dedicated;
+        poll_options.imd_poll_ns = cases[i].set_ns;
+        cycle(c, e);
+        assert_string_equal(e->how, "status 0");
+    }
+    tmpdir_remove(&dir);
+}
+
+TEST(test_polls_where_nobody_works)
+{
+    run(&poll_options, polls);
 }
 
 /* The newest limit is said again until it is heard; that it was not is said to the log once. */

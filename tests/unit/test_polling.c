@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* How long a waiting thread polls: by when there was traffic, what others need, and the budget. */
+#include "base/polling.h"
+
+#include "base/time.h"
+#include "tests/lib/case.h"
+
+enum { LIMIT = 50000 };
+
+TEST(polling_until__not_at_all_when_switched_off)
+{
+    Polling p;
+    polling_init(&p, 0);
+    polling_traffic(&p, 1000);
+    assert_int_equal(polling_until(&p, 1000), 1000);
+}
+
+/* Waits that were long, however many, change nothing: traffic alone counts. */
+TEST(polling_until__so_long_after_traffic)
+{
+    Polling p;
+    polling_init(&p, LIMIT);
+    for (uint64_t now = 1000000; now < 100000000; now += 1000000) {
+        assert_true(polling_until(&p, now) <= now);
+        polling_traffic(&p, now);
+        assert_int_equal(polling_until(&p, now), now + LIMIT);
+        (void)polling_polled(&p, LIMIT); /* in vain */
+    }
+    polling_init(&p, UINT64_MAX);
+    polling_traffic(&p, 1);
+    assert_int_equal(polling_until(&p, 1), TIME_NEVER);
+}
+
+TEST(polling_counted__others_want_the_processor)
+{
+    Polling p;
+    uint64_t now = 1000000;
+    polling_init(&p, LIMIT);
+    polling_traffic(&p, now);
+    assert_true(polling_polled(&p, 1));
+    polling_counted(&p, 70, now); /* what was before it began does not count */
+    assert_int_equal(polling_until(&p, now), now + LIMIT);
+    for (int i = 1; i < 10; i++)
+        assert_false(polling_polled(&p, POLLING_COUNT_NS / 10));
+    assert_true(polling_polled(&p, POLLING_COUNT_NS / 10));
+    polling_counted(&p, 71, now);
+    now += POLLING_PAUSE_NS - 1;
+    polling_traffic(&p, now);
+    assert_int_equal(polling_until(&p, now), 0);
+    now++;
+    assert_int_equal(polling_until(&p, now), now - 1 + LIMIT);
+    polling_counted(&p, 75, now); /* still: twice as long */
+    now += 2 * POLLING_PAUSE_NS - 1;
+    polling_traffic(&p, now);
+    assert_int_equal(polling_until(&p, now), 0);
+    assert_int_equal(polling_until(&p, now + 1), now + LIMIT);
+    for (int64_t i = 76; i < 200; i++)
+        polling_counted(&p, i, now);
+    assert_int_equal(p.paused_until_ns, now + POLLING_PAUSE_MAX_NS);
+}
+
+TEST(polling_counted__calm_shortens_the_next_pause)
+{
+    Polling p;
+    polling_init(&p, LIMIT);
+    for (int64_t i = 70; i < 74; i++)
+        polling_counted(&p, i, 0);
+    assert_int_equal(p.paused_until_ns, 4 * POLLING_PAUSE_NS);
+    for (int i = 0; i < 3; i++)
+        polling_counted(&p, 73, 0); /* nobody wanted the processor */
+    polling_counted(&p, 74, 0);
+    assert_int_equal(p.paused_until_ns, POLLING_PAUSE_NS);
+}
+
+/* ---- the budget ------------------------------------------------------------------------------ */
+
+/* How much of @ns so many threads poll that always want to, in rounds of @step. */
+static uint64_t polled(unsigned percent, unsigned threads, uint64_t ns, uint64_t step)
+{
+    PollingBudget b = {.percent = percent};
+    uint64_t sum = 0, start = 1000 * NS_PER_S;
+    for (uint64_t now = start; now < start + ns; now += step)
+        for (unsigned i = 0; i < threads; i++) {
+            uint64_t part = min_u64(step, polling_budget_left(&b, now));
+            polling_budget_spend(&b, now, part);
+            sum += part;
+        }
+    return sum;
+}
+
+static void assert_near(uint64_t got, uint64_t wanted, uint64_t slack)
+{
+    assert_true(got <= wanted + slack);
+    assert_true(got + slack >= wanted);
+}
+
+TEST(polling_budget__a_share_of_a_processor)
+{
+    const uint64_t second = NS_PER_S, step = 100 * NS_PER_US;
+    assert_int_equal(polled(100, 1, second, step), second); /* one thread needs no more */
+    assert_near(polled(100, 4, second, step), second, POLLING_BURST_NS);
+    assert_near(polled(50, 1, second, step), second / 2, POLLING_BURST_NS / 2);
+    assert_near(polled(50, 4, 10 * second, step), 5 * second, POLLING_BURST_NS / 2);
+    assert_int_equal(polled(200, 2, second, step), 2 * second);
+    assert_near(polled(1, 1, 10 * second, step), second / 10, POLLING_BURST_NS / 100);
+}
+
+/* What was not polled is not saved up beyond the burst, and what is owed passes. */
+TEST(polling_budget__forgets_both_ways)
+{
+    PollingBudget b = {.percent = 100};
+    assert_int_equal(polling_budget_left(&b, 5 * NS_PER_S), POLLING_BURST_NS);
+    polling_budget_spend(&b, 5 * NS_PER_S, POLLING_BURST_NS / 4);
+    polling_budget_spend(&b, 5 * NS_PER_S, POLLING_BURST_NS / 2);
+    assert_int_equal(polling_budget_left(&b, 5 * NS_PER_S), POLLING_BURST_NS / 4);
+    polling_budget_spend(&b, 5 * NS_PER_S, POLLING_BURST_NS);
+    assert_int_equal(polling_budget_left(&b, 5 * NS_PER_S), 0);
+    assert_int_equal(polling_budget_left(&b, 6 * NS_PER_S), POLLING_BURST_NS);
+}
+
+TEST(polling_begin__no_more_than_processors)
+{
+    unsigned most = 0;
+    while (most < 100000 && polling_begin())
+        most++;
+    assert_true(most < 100000);
+    assert_false(polling_begin());
+    for (unsigned i = 0; i < most; i++)
+        polling_end();
+    for (unsigned i = 0; i < most; i++)
+        assert_true(polling_begin());
+    assert_false(polling_begin());
+    for (unsigned i = 0; i < most; i++)
+        polling_end();
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static unsigned looks_left;
+
+static bool look(void *ctx)
+{
+    (void)ctx;
+    return looks_left-- == 1;
+}
+
+TEST(polling_for__looks_until_something_is_there)
+{
+    Polling p;
+    polling_init(&p, 0);
+    polling_traffic(&p, UINT64_MAX);
+    looks_left = 3;
+    assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(looks_left, 3); /* switched off: not one look */
+    if (!polling_begin())
+        return; /* one processor: nobody ever polls here */
+    polling_end();
+
+    polling_init(&p, NS_PER_S);
+    assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(looks_left, 3); /* the last traffic was long ago */
+    polling_traffic(&p, UINT64_MAX);
+    assert_false(polling_for(&p, 1, look, NULL));
+    assert_int_equal(looks_left, 3); /* the deadline is over */
+    assert_true(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(looks_left, 0);
+}
+
+/* As long as the budget lasts, not for ever. */
+TEST(polling_for__ends_with_the_budget)
+{
+    Polling p;
+    polling_share(1);
+    polling_init(&p, UINT64_MAX);
+    polling_traffic(&p, UINT64_MAX);
+    looks_left = 0; /* never found */
+    for (int i = 0; i < 3; i++)
+        assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    polling_share(100);
+}
