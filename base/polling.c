@@ -24,27 +24,14 @@ uint64_t polling_until(const Polling *p, uint64_t now_ns)
     return now_ns < p->paused_until_ns ? 0 : time_add(p->traffic_ns, p->limit_ns);
 }
 
-bool polling_polled(Polling *p, uint64_t spent_ns)
+void polling_looked(Polling *p, uint64_t took_ns, int64_t preempted, uint64_t now_ns)
 {
-    p->polled_ns += spent_ns;
-    if (p->preempted >= 0 && p->polled_ns < POLLING_COUNT_NS)
-        return false;
-    p->polled_ns = 0;
-    return true;
-}
-
-void polling_counted(Polling *p, int64_t preempted, uint64_t now_ns)
-{
-    bool more = p->preempted >= 0 && preempted > p->preempted;
+    bool lost = p->preempted >= 0 && preempted > p->preempted;
     p->preempted = preempted;
-    if (!more) {
-        p->pause_ns /= 2;
+    if (!lost)
         return;
-    }
-    p->pause_ns = p->pause_ns < POLLING_PAUSE_NS ? POLLING_PAUSE_NS : p->pause_ns * 2;
-    if (p->pause_ns > POLLING_PAUSE_MAX_NS)
-        p->pause_ns = POLLING_PAUSE_MAX_NS;
-    p->paused_until_ns = time_add(now_ns, p->pause_ns);
+    uint64_t pause = min_u64(took_ns, POLLING_PAUSE_MAX_NS) * POLLING_PAUSE_FACTOR;
+    p->paused_until_ns = time_add(now_ns, min_u64(pause, POLLING_PAUSE_MAX_NS));
 }
 
 /* ---- all threads of a process ---------------------------------------------------------------- */
@@ -65,31 +52,26 @@ void polling_budget_spend(PollingBudget *b, uint64_t start_ns, uint64_t spent_ns
 }
 
 static PollingBudget budget = {.percent = 100};
-
-void polling_share(unsigned percent)
-{
-    budget.percent = percent;
-}
-
-static _Atomic int polling;
-static _Atomic int processors; /* 0: not counted yet */
+static _Atomic int polling; /* threads */
+static int processors;
 
 static int count_processors(void)
 {
     cpu_set_t set;
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || sched_getaffinity(0, sizeof set, &set) != 0)
-        return -1;
+        return 0;
     return CPU_COUNT(&set);
+}
+
+void polling_setup(unsigned percent)
+{
+    budget.percent = percent;
+    processors = count_processors();
 }
 
 bool polling_begin(void)
 {
-    int most = atomic_load_explicit(&processors, memory_order_relaxed);
-    if (most == 0) {
-        most = count_processors();
-        atomic_store_explicit(&processors, most, memory_order_relaxed);
-    }
-    if (atomic_fetch_add_explicit(&polling, 1, memory_order_relaxed) < most)
+    if (atomic_fetch_add_explicit(&polling, 1, memory_order_relaxed) < processors)
         return true;
     polling_end();
     return false;
@@ -111,11 +93,14 @@ bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void
     bool found = false;
     if (start >= until || !polling_begin())
         return false;
-    while (!(found = look(ctx)) && now < until)
+    do {
+        const uint64_t before = now;
+        found = look(ctx);
         now = os_now_ns();
+        if (now - before > POLLING_LOOK_NS)
+            polling_looked(p, now - before, os_preemptions(), now);
+    } while (!found && now < until && now >= p->paused_until_ns);
     polling_end();
     polling_budget_spend(&budget, start, now - start);
-    if (polling_polled(p, now - start))
-        polling_counted(p, os_preemptions(), now);
     return found;
 }

@@ -5,11 +5,12 @@
  * A thread polls until a fixed time after the last traffic, however long single waits were. Four
  * limits bound what that costs. All threads of a process together may poll for a share of one
  * processor (PollingBudget). No more threads poll than there are processors. With one processor
- * none does: who is to answer may need it. A thread that has lost its processor to another makes a
- * pause, longer each time.
+ * none does: who is to answer may need it. And where other programs want the processor, polling
+ * takes a twentieth of what they take: a thread that has lost the processor to another for a while
+ * makes a pause twenty times as long. It sees that by a look that takes long, and by the kernel's
+ * count of its preemptions; a look may also take long by an interrupt.
  *
- * The decisions are pure: times and counts go in. Shells call polling_for() and
- * polling_traffic(). */
+ * The decisions are pure: times go in. Shells call polling_for() and polling_traffic(). */
 #ifndef DODO_BASE_POLLING_H
 #define DODO_BASE_POLLING_H
 
@@ -18,9 +19,9 @@
 #include <stdint.h>
 
 enum {
-    POLLING_COUNT_NS = 1000000, /* the preemptions are counted each time it has polled so long */
-    POLLING_PAUSE_NS = 2000000, /* first pause after a preemption; doubles, up to */
-    POLLING_PAUSE_MAX_NS = 512000000,
+    POLLING_LOOK_NS = 20000, /* after a look that took longer the preemptions are counted */
+    POLLING_PAUSE_FACTOR = 20,
+    POLLING_PAUSE_MAX_NS = 500000000,
     POLLING_BURST_NS = 100000000, /* the share is kept over about so long */
 };
 
@@ -29,9 +30,8 @@ enum {
 typedef struct Polling {
     uint64_t limit_ns;   /* after traffic; 0: never */
     uint64_t traffic_ns; /* when there was some last */
-    uint64_t polled_ns;  /* since the preemptions were counted last */
-    int64_t preempted;   /* how often the thread was, then; -1: not counted yet */
-    uint64_t pause_ns, paused_until_ns;
+    int64_t preempted;   /* how often the thread was, at the last count; -1: not counted yet */
+    uint64_t paused_until_ns;
 } Polling;
 
 void polling_init(Polling *p, uint64_t limit_ns);
@@ -39,10 +39,8 @@ void polling_init(Polling *p, uint64_t limit_ns);
 void polling_traffic(Polling *p, uint64_t now_ns);
 /* Until when to poll; not after @now_ns: not at all. */
 uint64_t polling_until(const Polling *p, uint64_t now_ns);
-/* It has polled so long. True: time to count the preemptions of the thread. */
-bool polling_polled(Polling *p, uint64_t spent_ns);
-/* The count. Another program had the processor meanwhile: then it is not ours to waste. */
-void polling_counted(Polling *p, int64_t preempted, uint64_t now_ns);
+/* A look, which ended now, took so long; the thread was preempted so often in its life. */
+void polling_looked(Polling *p, uint64_t took_ns, int64_t preempted, uint64_t now_ns);
 
 /* ---- all threads of a process ---------------------------------------------------------------- */
 
@@ -57,8 +55,9 @@ typedef struct PollingBudget {
 uint64_t polling_budget_left(const PollingBudget *b, uint64_t now_ns);
 void polling_budget_spend(PollingBudget *b, uint64_t start_ns, uint64_t spent_ns);
 
-/* Of this process; 100 until it is set. */
-void polling_share(unsigned percent);
+/* Sets the budget of this process, and counts the processors that it may run on. Before a sandbox
+ * closes, which may hide them. No thread polls before. */
+void polling_setup(unsigned percent);
 
 /* False: as many threads poll already as there are processors. */
 bool polling_begin(void);

@@ -518,7 +518,7 @@ static int open_all(Imd *imd, char *error)
     res = open_control(imd, &identity, error);
     if (res == 0)
         res = pool_memory_map(&imd->pool, o->pool_bytes, o->populate, error, CONFIG_ERROR_MAX);
-    polling_share((unsigned)o->poll_share);
+    polling_setup((unsigned)o->poll_share);
     for (; res == 0 && imd->threads_count < o->threads; imd->threads_count += res == 0)
         res = open_thread(imd, imd->threads_count, &identity, error);
     explicit_bzero(&identity, sizeof identity);

@@ -171,11 +171,12 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     if (blocked)
         deadline = min_u64(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
-    else if (!link->job_call && link_poll(link, deadline)) /* inside: it does not last */
-        return;
-    bool doze = !blocked && !link->job_call && link_may_doze(link, deadline);
+    bool alone = !blocked && !link->job_call; /* only a datagram or the time ends the wait */
+    bool doze = alone && link_may_doze(link, deadline);
     gate_leave();
-    if (doze)
+    if (alone && link_poll(link, deadline))
+        ;
+    else if (doze)
         link_doze(link, deadline);
     else
         link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);

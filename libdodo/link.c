@@ -165,7 +165,8 @@ void link_step(Link *link)
 
 static bool look(void *ctx)
 {
-    return link_receive(ctx);
+    Link *link = ctx;
+    return batches_look(&link->batches);
 }
 
 bool link_poll(Link *link, uint64_t deadline_ns)

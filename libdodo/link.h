@@ -48,8 +48,8 @@ void link_abandon(Link *link);
 void link_step(Link *link);
 /* Takes in the datagrams that are there. False: there was none. */
 bool link_receive(Link *link);
-/* Looks for datagrams again and again, no longer than is worth it, and receives them. False: none
- * came, or it was not worth it: fall asleep. */
+/* Polls: looks for datagrams again and again, within its limits. True: there are some for the next
+ * link_receive(). False: fall asleep. */
 bool link_poll(Link *link, uint64_t deadline_ns);
 /* As link_wait() without another descriptor, with one system call less. It may return late by some
  * ticks of the kernel; the next link_receive() receives what came. Only where being late matters

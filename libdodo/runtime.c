@@ -463,7 +463,7 @@ static int runtime_start(Runtime **ret, Resolved *found, char error[SETTINGS_ERR
         return -ENOMEM;
     result = settings_load(&rt->settings, error);
     if (result == 0) {
-        polling_share((unsigned)rt->settings.poll_share);
+        polling_setup((unsigned)rt->settings.poll_share);
         find_manager(&rt->settings, &finder, found);
         result = runtime_begin(rt, &finder);
     }

@@ -24,52 +24,33 @@ TEST(polling_until__so_long_after_traffic)
         assert_true(polling_until(&p, now) <= now);
         polling_traffic(&p, now);
         assert_int_equal(polling_until(&p, now), now + LIMIT);
-        (void)polling_polled(&p, LIMIT); /* in vain */
+        polling_looked(&p, LIMIT, 7, now + LIMIT); /* an interrupt */
     }
     polling_init(&p, UINT64_MAX);
     polling_traffic(&p, 1);
     assert_int_equal(polling_until(&p, 1), TIME_NEVER);
 }
 
-TEST(polling_counted__others_want_the_processor)
+/* Another program had the processor for so long: twenty times as long it is left alone. */
+TEST(polling_looked__others_want_the_processor)
 {
     Polling p;
-    uint64_t now = 1000000;
+    uint64_t now = NS_PER_S;
     polling_init(&p, LIMIT);
     polling_traffic(&p, now);
-    assert_true(polling_polled(&p, 1));
-    polling_counted(&p, 70, now); /* what was before it began does not count */
+    polling_looked(&p, LIMIT, 70, now); /* what was before it began does not count */
     assert_int_equal(polling_until(&p, now), now + LIMIT);
-    for (int i = 1; i < 10; i++)
-        assert_false(polling_polled(&p, POLLING_COUNT_NS / 10));
-    assert_true(polling_polled(&p, POLLING_COUNT_NS / 10));
-    polling_counted(&p, 71, now);
-    now += POLLING_PAUSE_NS - 1;
-    polling_traffic(&p, now);
-    assert_int_equal(polling_until(&p, now), 0);
-    now++;
-    assert_int_equal(polling_until(&p, now), now - 1 + LIMIT);
-    polling_counted(&p, 75, now); /* still: twice as long */
-    now += 2 * POLLING_PAUSE_NS - 1;
+    polling_looked(&p, LIMIT, 71, now);
+    now += POLLING_PAUSE_FACTOR * LIMIT - 1;
     polling_traffic(&p, now);
     assert_int_equal(polling_until(&p, now), 0);
     assert_int_equal(polling_until(&p, now + 1), now + LIMIT);
-    for (int64_t i = 76; i < 200; i++)
-        polling_counted(&p, i, now);
-    assert_int_equal(p.paused_until_ns, now + POLLING_PAUSE_MAX_NS);
-}
-
-TEST(polling_counted__calm_shortens_the_next_pause)
-{
-    Polling p;
-    polling_init(&p, LIMIT);
-    for (int64_t i = 70; i < 74; i++)
-        polling_counted(&p, i, 0);
-    assert_int_equal(p.paused_until_ns, 4 * POLLING_PAUSE_NS);
-    for (int i = 0; i < 3; i++)
-        polling_counted(&p, 73, 0); /* nobody wanted the processor */
-    polling_counted(&p, 74, 0);
-    assert_int_equal(p.paused_until_ns, POLLING_PAUSE_NS);
+    for (int64_t i = 72; i < 75; i++) { /* not summed up, and not for ever */
+        polling_looked(&p, NS_PER_S, i, now);
+        polling_looked(&p, TIME_NEVER, i + 10, now);
+        assert_int_equal(p.paused_until_ns, now + POLLING_PAUSE_MAX_NS);
+        p.preempted = i;
+    }
 }
 
 /* ---- the budget ------------------------------------------------------------------------------ */
@@ -121,6 +102,7 @@ TEST(polling_budget__forgets_both_ways)
 TEST(polling_begin__no_more_than_processors)
 {
     unsigned most = 0;
+    polling_setup(100);
     while (most < 100000 && polling_begin())
         most++;
     assert_true(most < 100000);
@@ -147,6 +129,7 @@ static bool look(void *ctx)
 TEST(polling_for__looks_until_something_is_there)
 {
     Polling p;
+    polling_setup(100);
     polling_init(&p, 0);
     polling_traffic(&p, UINT64_MAX);
     looks_left = 3;
@@ -166,15 +149,15 @@ TEST(polling_for__looks_until_something_is_there)
     assert_int_equal(looks_left, 0);
 }
 
-/* As long as the budget lasts, not for ever. */
+/* As long as the budget lasts, not for ever. Last: the process owes that time. */
 TEST(polling_for__ends_with_the_budget)
 {
     Polling p;
-    polling_share(1);
+    polling_setup(1);
     polling_init(&p, UINT64_MAX);
     polling_traffic(&p, UINT64_MAX);
     looks_left = 0; /* never found */
     for (int i = 0; i < 3; i++)
         assert_false(polling_for(&p, UINT64_MAX, look, NULL));
-    polling_share(100);
+    polling_setup(100);
 }
