@@ -52,7 +52,7 @@ void polling_budget_spend(PollingBudget *b, uint64_t start_ns, uint64_t spent_ns
 }
 
 static PollingBudget budget = {.percent = 100};
-static _Atomic int polling; /* threads */
+static _Atomic int waiting; /* threads */
 static int processors;
 
 static int count_processors(void)
@@ -69,17 +69,19 @@ void polling_setup(unsigned percent)
     processors = count_processors();
 }
 
-bool polling_begin(void)
+void polling_wait_begin(void)
 {
-    if (atomic_fetch_add_explicit(&polling, 1, memory_order_relaxed) < processors)
-        return true;
-    polling_end();
-    return false;
+    (void)atomic_fetch_add_explicit(&waiting, 1, memory_order_relaxed);
 }
 
-void polling_end(void)
+void polling_wait_end(void)
 {
-    (void)atomic_fetch_sub_explicit(&polling, 1, memory_order_relaxed);
+    (void)atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
+}
+
+static bool is_crowded(void)
+{
+    return atomic_load_explicit(&waiting, memory_order_relaxed) > processors;
 }
 
 bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx)
@@ -91,7 +93,7 @@ bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void
     const uint64_t until = min_u64(min_u64(deadline_ns, polling_until(p, start)), left_until);
     uint64_t now = start;
     bool found = false;
-    if (start >= until || !polling_begin())
+    if (start >= until || is_crowded())
         return false;
     do {
         const uint64_t before = now;
@@ -99,8 +101,7 @@ bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void
         now = os_now_ns();
         if (now - before > POLLING_LOOK_NS)
             polling_looked(p, now - before, os_preemptions(), now);
-    } while (!found && now < until && now >= p->paused_until_ns);
-    polling_end();
+    } while (!found && now < until && now >= p->paused_until_ns && !is_crowded());
     polling_budget_spend(&budget, start, now - start);
     return found;
 }

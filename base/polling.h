@@ -4,8 +4,9 @@
  *
  * A thread polls until a fixed time after the last traffic, however long single waits were. Four
  * limits bound what that costs. All threads of a process together may poll for a share of one
- * processor (PollingBudget). No more threads poll than there are processors. With one processor
- * none does: who is to answer may need it. And where other programs want the processor, polling
+ * processor (PollingBudget). None polls while more threads of the process wait than there are
+ * processors: an answer to one that sleeps would find no processor free. With one processor none
+ * does: who is to answer may need it. And where other programs want the processor, polling
  * takes a twentieth of what they take: a thread that has lost the processor to another for a while
  * makes a pause twenty times as long. It sees that by a look that takes long, and by the kernel's
  * count of its preemptions; a look may also take long by an interrupt.
@@ -59,12 +60,12 @@ void polling_budget_spend(PollingBudget *b, uint64_t start_ns, uint64_t spent_ns
  * closes, which may hide them. No thread polls before. */
 void polling_setup(unsigned percent);
 
-/* False: as many threads poll already as there are processors. */
-bool polling_begin(void);
-void polling_end(void);
+/* Around a thread's wait for something that should come soon, polling and asleep. */
+void polling_wait_begin(void);
+void polling_wait_end(void);
 
-/* All of the above, by this clock and for this thread. Calls @look until it finds something (true),
- * the deadline comes, or a limit is reached. After false: fall asleep. */
+/* All of the above, by this clock and for this thread, within a wait. Calls @look until it finds
+ * something (true), the deadline comes, or a limit is reached. After false: fall asleep. */
 bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx);
 
 #endif

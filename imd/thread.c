@@ -214,7 +214,10 @@ static void find_work(ImdThread *t)
     uint64_t now = os_now_ns();
     if (serve_waits(&t->serve) && serve_ready(&t->serve, now) && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
-    if (polling_for(&t->polling, next_deadline(t, now), look, t)) {
+    polling_wait_begin();
+    bool came = polling_for(&t->polling, next_deadline(t, now), look, t);
+    polling_wait_end(); /* what comes to a thread that sleeps is not expected soon */
+    if (came) {
         orders = mailbox_waiting(&t->orders);
     } else if (may_sleep(t)) {
         sleep_for_work(t);

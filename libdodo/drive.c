@@ -174,12 +174,14 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
     bool alone = !blocked && !link->job_call; /* only a datagram or the time ends the wait */
     bool doze = alone && link_may_doze(link, deadline);
     gate_leave();
+    polling_wait_begin();
     if (alone && link_poll(link, deadline))
         ;
     else if (doze)
         link_doze(link, deadline);
     else
         link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);
+    polling_wait_end();
     gate_enter();
     take_worker(link);
     (void)link_receive(link);

@@ -2,6 +2,9 @@
 /* How long a waiting thread polls: by when there was traffic, what others need, and the budget. */
 #include "base/polling.h"
 
+#include <sched.h>
+#include <unistd.h>
+
 #include "base/time.h"
 #include "tests/lib/case.h"
 
@@ -99,23 +102,6 @@ TEST(polling_budget__forgets_both_ways)
     assert_int_equal(polling_budget_left(&b, 6 * NS_PER_S), POLLING_BURST_NS);
 }
 
-TEST(polling_begin__no_more_than_processors)
-{
-    unsigned most = 0;
-    polling_setup(100);
-    while (most < 100000 && polling_begin())
-        most++;
-    assert_true(most < 100000);
-    assert_false(polling_begin());
-    for (unsigned i = 0; i < most; i++)
-        polling_end();
-    for (unsigned i = 0; i < most; i++)
-        assert_true(polling_begin());
-    assert_false(polling_begin());
-    for (unsigned i = 0; i < most; i++)
-        polling_end();
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static unsigned looks_left;
@@ -135,9 +121,8 @@ TEST(polling_for__looks_until_something_is_there)
     looks_left = 3;
     assert_false(polling_for(&p, UINT64_MAX, look, NULL));
     assert_int_equal(looks_left, 3); /* switched off: not one look */
-    if (!polling_begin())
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
         return; /* one processor: nobody ever polls here */
-    polling_end();
 
     polling_init(&p, NS_PER_S);
     assert_false(polling_for(&p, UINT64_MAX, look, NULL));
@@ -147,6 +132,27 @@ TEST(polling_for__looks_until_something_is_there)
     assert_int_equal(looks_left, 3); /* the deadline is over */
     assert_true(polling_for(&p, UINT64_MAX, look, NULL));
     assert_int_equal(looks_left, 0);
+}
+
+/* More threads wait than there are processors. */
+TEST(polling_for__leaves_processors_to_those_that_sleep)
+{
+    cpu_set_t set;
+    Polling p;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    polling_setup(100);
+    polling_init(&p, NS_PER_S);
+    polling_traffic(&p, UINT64_MAX);
+    for (int i = 0; i <= CPU_COUNT(&set); i++)
+        polling_wait_begin();
+    looks_left = 1;
+    assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(looks_left, 1);
+    polling_wait_end();
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        assert_true(polling_for(&p, UINT64_MAX, look, NULL));
+    for (int i = 0; i < CPU_COUNT(&set); i++)
+        polling_wait_end();
 }
 
 /* As long as the budget lasts, not for ever. Last: the process owes that time. */
