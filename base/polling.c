@@ -34,6 +34,18 @@ void polling_looked(Polling *p, uint64_t took_ns, int64_t preempted, uint64_t no
     p->paused_until_ns = time_add(now_ns, min_u64(pause, POLLING_PAUSE_MAX_NS));
 }
 
+bool polling_try(PollingTrial *t)
+{
+    const bool better = t->mean_ns[true] <= t->mean_ns[false] || t->mean_ns[false] == 0;
+    return ++t->waits % POLLING_TRY == 0 ? !better : better;
+}
+
+void polling_waited(PollingTrial *t, bool polled, uint64_t ns)
+{
+    uint64_t *mean = &t->mean_ns[polled], sample = min_u64(max_u64(ns, 1), POLLING_WAIT_MAX_NS);
+    *mean = *mean ? max_u64((*mean * 7 + sample) / 8, 1) : sample;
+}
+
 /* ---- all threads of a process ---------------------------------------------------------------- */
 
 uint64_t polling_budget_left(const PollingBudget *b, uint64_t now_ns)
@@ -84,17 +96,17 @@ static bool is_crowded(void)
     return atomic_load_explicit(&waiting, memory_order_relaxed) > processors;
 }
 
-bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx)
+enum PollingEnd polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx)
 {
     if (p->limit_ns == 0)
-        return false;
+        return POLLING_NONE;
     const uint64_t start = os_now_ns();
     const uint64_t left_until = time_add(start, polling_budget_left(&budget, start));
     const uint64_t until = min_u64(min_u64(deadline_ns, polling_until(p, start)), left_until);
     uint64_t now = start;
     bool found = false;
     if (start >= until || is_crowded())
-        return false;
+        return POLLING_NONE;
     do {
         const uint64_t before = now;
         found = look(ctx);
@@ -103,5 +115,5 @@ bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void
             polling_looked(p, now - before, os_preemptions(), now);
     } while (!found && now < until && now >= p->paused_until_ns && !is_crowded());
     polling_budget_spend(&budget, start, now - start);
-    return found;
+    return found ? POLLING_FOUND : POLLING_VAIN;
 }

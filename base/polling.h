@@ -11,6 +11,10 @@
  * makes a pause twenty times as long. It sees that by a look that takes long, and by the kernel's
  * count of its preemptions; a look may also take long by an interrupt.
  *
+ * A thread that waits for an answer also measures what polling brings: who polls may keep the
+ * processor from who is to answer, or to bring the answer. One wait in 32 goes the other way than
+ * the others, and the way whose waits are shorter on average is taken.
+ *
  * The decisions are pure: times go in. Shells call polling_for() and polling_traffic(). */
 #ifndef DODO_BASE_POLLING_H
 #define DODO_BASE_POLLING_H
@@ -23,7 +27,9 @@ enum {
     POLLING_LOOK_NS = 20000, /* after a look that took longer the preemptions are counted */
     POLLING_PAUSE_FACTOR = 20,
     POLLING_PAUSE_MAX_NS = 500000000,
-    POLLING_BURST_NS = 100000000, /* the share is kept over about so long */
+    POLLING_BURST_NS = 100000000,  /* the share is kept over about so long */
+    POLLING_TRY = 32,              /* one wait in so many goes the other way */
+    POLLING_WAIT_MAX_NS = 2000000, /* a longer one counts as one of so long: nobody could answer */
 };
 
 /* ---- a thread -------------------------------------------------------------------------------- */
@@ -42,6 +48,16 @@ void polling_traffic(Polling *p, uint64_t now_ns);
 uint64_t polling_until(const Polling *p, uint64_t now_ns);
 /* A look, which ended now, took so long; the thread was preempted so often in its life. */
 void polling_looked(Polling *p, uint64_t took_ns, int64_t preempted, uint64_t now_ns);
+
+/* How long the latest waits for answers took, asleep and polling; 0: there was none yet. */
+typedef struct PollingTrial {
+    uint64_t mean_ns[2]; /* by whether it polled */
+    unsigned waits;
+} PollingTrial;
+
+/* Whether to poll in the next wait. */
+bool polling_try(PollingTrial *t);
+void polling_waited(PollingTrial *t, bool polled, uint64_t ns);
 
 /* ---- all threads of a process ---------------------------------------------------------------- */
 
@@ -64,8 +80,13 @@ void polling_setup(unsigned percent);
 void polling_wait_begin(void);
 void polling_wait_end(void);
 
-/* All of the above, by this clock and for this thread, within a wait. Calls @look until it finds
- * something (true), the deadline comes, or a limit is reached. After false: fall asleep. */
-bool polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx);
+/* All of the limits, by this clock and for this thread, within a wait. Calls @look until it finds
+ * something, the deadline comes, or a limit is reached. */
+enum PollingEnd {
+    POLLING_NONE, /* a limit forbids it: fall asleep */
+    POLLING_VAIN, /* nothing came: fall asleep */
+    POLLING_FOUND,
+};
+enum PollingEnd polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx);
 
 #endif

@@ -215,7 +215,7 @@ static void find_work(ImdThread *t)
     if (serve_waits(&t->serve) && serve_ready(&t->serve, now) && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
     polling_wait_begin();
-    bool came = polling_for(&t->polling, next_deadline(t, now), look, t);
+    bool came = polling_for(&t->polling, next_deadline(t, now), look, t) == POLLING_FOUND;
     polling_wait_end(); /* what comes to a thread that sleeps is not expected soon */
     if (came) {
         orders = mailbox_waiting(&t->orders);

@@ -171,17 +171,11 @@ static void wait_network(Link *link, uint64_t deadline, bool blocked)
 {
     if (blocked)
         deadline = min_u64(deadline, time_add(os_now_ns(), BLOCKED_LOOK_NS));
-    bool alone = !blocked && !link->job_call; /* only a datagram or the time ends the wait */
-    bool doze = alone && link_may_doze(link, deadline);
     gate_leave();
-    polling_wait_begin();
-    if (alone && link_poll(link, deadline))
-        ;
-    else if (doze)
-        link_doze(link, deadline);
-    else
+    if (blocked || link->job_call)
         link_wait(link, link->job_call ? link->worker.done_fd : -1, deadline);
-    polling_wait_end();
+    else /* only a datagram or the time ends the wait */
+        link_await(link, deadline);
     gate_enter();
     take_worker(link);
     (void)link_receive(link);

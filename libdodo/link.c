@@ -169,11 +169,6 @@ static bool look(void *ctx)
     return batches_look(&link->batches);
 }
 
-bool link_poll(Link *link, uint64_t deadline_ns)
-{
-    return polling_for(&link->polling, deadline_ns, look, link);
-}
-
 /* The wait for a short answer mostly ends after some ten microseconds. Its timer, a few hundred
  * ahead, costs more than everything else: the processor's clock is set and set back, which is
  * expensive under a hypervisor. So one timer stays set from wait to wait as long as it rings in
@@ -232,6 +227,23 @@ void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
     /* EINTR: the caller looks at its clock and comes again. */
     while (now < deadline_ns && wait_once(link, other_fd, deadline_ns, now))
         now = os_now_ns();
+}
+
+void link_await(Link *link, uint64_t deadline_ns)
+{
+    const uint64_t start = os_now_ns();
+    enum PollingEnd end = POLLING_NONE;
+    polling_wait_begin();
+    if (polling_try(&link->trial))
+        end = polling_for(&link->polling, deadline_ns, look, link);
+    if (end == POLLING_FOUND)
+        ;
+    else if (link_may_doze(link, deadline_ns))
+        link_doze(link, deadline_ns);
+    else
+        link_wait(link, -1, deadline_ns);
+    polling_wait_end();
+    polling_waited(&link->trial, end != POLLING_NONE, os_now_ns() - start);
 }
 
 void link_alarm(Link *link, uint64_t deadline_ns)

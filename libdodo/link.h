@@ -31,6 +31,7 @@ typedef struct Link {
     int timer_fd;      /* timerfd; -1: none was available */
     uint64_t rings_ns; /* when it rings, or rang; 0: never set */
     Polling polling;
+    PollingTrial trial;
     bool sent; /* since its last step */
     uint64_t doze_from_ns;
     BurstScratch scratch;
@@ -48,9 +49,9 @@ void link_abandon(Link *link);
 void link_step(Link *link);
 /* Takes in the datagrams that are there. False: there was none. */
 bool link_receive(Link *link);
-/* Polls: looks for datagrams again and again, within its limits. True: there are some for the next
- * link_receive(). False: fall asleep. */
-bool link_poll(Link *link, uint64_t deadline_ns);
+/* As link_wait() without another descriptor, for an answer that should come soon: it polls first
+ * where that makes waits shorter, and then falls asleep, where it may as link_doze(). */
+void link_await(Link *link, uint64_t deadline_ns);
 /* As link_wait() without another descriptor, with one system call less. It may return late by some
  * ticks of the kernel; the next link_receive() receives what came. Only where being late matters
  * little: see link_may_doze(). */

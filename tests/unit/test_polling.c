@@ -56,6 +56,44 @@ TEST(polling_looked__others_want_the_processor)
     }
 }
 
+/* ---- what it brings -------------------------------------------------------------------------- */
+
+/* Waits of a thread that takes @asleep_ns when it sleeps, @polling_ns when it polls: how many of
+ * @count polled. */
+static unsigned polls_of(PollingTrial *t, unsigned count, uint64_t asleep_ns, uint64_t polling_ns)
+{
+    unsigned polls = 0;
+    for (unsigned i = 0; i < count; i++) {
+        bool polled = polling_try(t);
+        polls += polled;
+        polling_waited(t, polled, polled ? polling_ns : asleep_ns);
+    }
+    return polls;
+}
+
+TEST(polling_try__takes_the_shorter_way_and_tries_the_other)
+{
+    PollingTrial t = {.waits = 0};
+    const unsigned some = 10 * POLLING_TRY;
+    assert_int_equal(polls_of(&t, some, 50000, 10000), some - 10);
+    /* Who is to answer has no processor now: some waits later it is known, and does not last. */
+    assert_true(polls_of(&t, POLLING_TRY, 50000, 1000000) < POLLING_TRY / 4);
+    assert_int_equal(polls_of(&t, some, 50000, 1000000), 10);
+    assert_true(polls_of(&t, 32 * POLLING_TRY, 50000, 10000) > POLLING_TRY);
+    assert_int_equal(polls_of(&t, some, 50000, 10000), some - 10);
+}
+
+/* One wait for a dead host is not what the others are measured by. */
+TEST(polling_waited__bounds_a_wait)
+{
+    PollingTrial t = {.waits = 0};
+    polling_waited(&t, true, 10000);
+    polling_waited(&t, true, TIME_NEVER);
+    assert_true(t.mean_ns[true] <= 10000 + POLLING_WAIT_MAX_NS / 8);
+    polling_waited(&t, false, 0);
+    assert_true(t.mean_ns[false] > 0); /* there was one */
+}
+
 /* ---- the budget ------------------------------------------------------------------------------ */
 
 /* How much of @ns so many threads poll that always want to, in rounds of @step. */
@@ -119,18 +157,18 @@ TEST(polling_for__looks_until_something_is_there)
     polling_init(&p, 0);
     polling_traffic(&p, UINT64_MAX);
     looks_left = 3;
-    assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_NONE);
     assert_int_equal(looks_left, 3); /* switched off: not one look */
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
         return; /* one processor: nobody ever polls here */
 
     polling_init(&p, NS_PER_S);
-    assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_NONE);
     assert_int_equal(looks_left, 3); /* the last traffic was long ago */
     polling_traffic(&p, UINT64_MAX);
-    assert_false(polling_for(&p, 1, look, NULL));
+    assert_int_equal(polling_for(&p, 1, look, NULL), POLLING_NONE);
     assert_int_equal(looks_left, 3); /* the deadline is over */
-    assert_true(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_FOUND);
     assert_int_equal(looks_left, 0);
 }
 
@@ -146,11 +184,11 @@ TEST(polling_for__leaves_processors_to_those_that_sleep)
     for (int i = 0; i <= CPU_COUNT(&set); i++)
         polling_wait_begin();
     looks_left = 1;
-    assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_NONE);
     assert_int_equal(looks_left, 1);
     polling_wait_end();
     if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
-        assert_true(polling_for(&p, UINT64_MAX, look, NULL));
+        assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_FOUND);
     for (int i = 0; i < CPU_COUNT(&set); i++)
         polling_wait_end();
 }
@@ -163,7 +201,8 @@ TEST(polling_for__ends_with_the_budget)
     polling_init(&p, UINT64_MAX);
     polling_traffic(&p, UINT64_MAX);
     looks_left = 0; /* never found */
-    for (int i = 0; i < 3; i++)
-        assert_false(polling_for(&p, UINT64_MAX, look, NULL));
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_VAIN);
+    assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_NONE);
     polling_setup(100);
 }
