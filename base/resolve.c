@@ -8,6 +8,10 @@
 
 #include "base/sockaddr.h"
 
+#ifndef IPV6_PREFER_SRC_PUBLIC
+#define IPV6_PREFER_SRC_PUBLIC 2
+#endif
+
 typedef struct Wanted {
     uint8_t kind;
     bool loopback_only;
@@ -82,7 +86,10 @@ Addr resolve_route(const Addr *peer)
     Addr local = {.kind = ADDR_NONE};
     SockAddr sa;
     socklen_t len = sockaddr_from(peer, &sa);
+    const int lasting = IPV6_PREFER_SRC_PUBLIC; /* not one that changes each day, for privacy */
     int fd = len == 0 ? -1 : socket(sa.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && peer->kind == ADDR_IP6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, &lasting, sizeof lasting);
     if (fd >= 0 && connect(fd, &sa.any, len) == 0) {
         len = sizeof sa;
         if (getsockname(fd, &sa.any, &len) == 0)

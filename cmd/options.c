@@ -7,7 +7,8 @@
 #define FIELD(name) offsetof(CmdOptions, name)
 
 static const ConfigKey keys[] = {
-    {"cmd", "listen", "Address of this host to serve at", "ADDR:PORT", FIELD(listen)},
+    {"cmd", "listen", "Address or interface of this host to serve at", "ADDR[:PORT]",
+     FIELD(listen)},
     {"cmd", "client_dead", NULL, NULL, FIELD(client_dead_ns)},
     {"cmd", "host_dead", NULL, NULL, FIELD(host_dead_ns)},
     {"cmd", "distrust", NULL, NULL, FIELD(distrust_ns)},
@@ -45,9 +46,9 @@ void cmd_options_init(CmdOptions *o)
 
 int cmd_options_check(const CmdOptions *o, char error[CONFIG_ERROR_MAX])
 {
-    if (o->listen.kind != ADDR_NONE)
+    if (!listen_is_open(&o->listen))
         return 0;
     (void)snprintf(error, CONFIG_ERROR_MAX,
-                   "--listen ADDR:PORT is needed, here or as [cmd] listen in the config file");
+                   "--listen ADDR[:PORT] is needed, here or as [cmd] listen in the config file");
     return -EINVAL;
 }

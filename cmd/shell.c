@@ -17,6 +17,7 @@
 #include "cmd/web.h"
 #include "cmd/web_files.h"
 #include "proto/conf/defaults.h"
+#include "daemon/address_watch.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
 #include "daemon/start.h"
@@ -24,6 +25,8 @@
 struct Cmd {
     CmdOptions *options; /* borrowed; a reload changes them */
     Loop *loop;
+    AddressWatch address; /* where it serves */
+    bool moved;           /* the host has another address now */
     Port port;
     Manager *manager;
     Journal journal;
@@ -123,12 +126,29 @@ static void on_expire(void *ctx, uint64_t now_ns)
 }
 
 /* Soft state: there is nobody to inform and nothing to save. */
+static void end(Cmd *cmd)
+{
+    start_stopping();
+    loop_stop(cmd->loop);
+}
+
 static void on_signal(void *ctx, unsigned nth)
 {
     Cmd *cmd = ctx;
     log_event(LOG_LEVEL_INFO, "end", "signals=%u", nth);
-    start_stopping();
-    loop_stop(cmd->loop);
+    end(cmd);
+}
+
+static void on_address(void *ctx)
+{
+    Cmd *cmd = ctx;
+    const int res = address_watch_take(&cmd->address);
+    if (res != 0)
+        loop_unwatch(cmd->loop, cmd->address.fd);
+    if (res > 0) {
+        cmd->moved = true;
+        end(cmd);
+    }
 }
 
 /* What can change while cmd runs; all else stays until the next start. */
@@ -216,18 +236,20 @@ static void trace(void *ctx, const char *text)
 static int open_port(Cmd *cmd, const Id128 *instance, char *error)
 {
     const CmdOptions *o = cmd->options;
-    const Addr *const addresses[] = {&o->listen};
+    const Addr *const addresses[] = {&cmd->address.at};
     const TransportOptions transport = {.receive_bytes = o->receive_bytes};
     EndpointConfig config;
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
-    int res = start_identity(&o->common, addresses, 1, &config, error);
+    int res = address_watch_start(&cmd->address, &o->common, &o->listen, false, error);
+    if (res == 0)
+        res = start_identity(&o->common, addresses, 1, &config, error);
     if (res < 0)
         return res;
     config.role = ROLE_CMD;
     config.self = *instance;
     config.sessions_max = (unsigned)o->sessions_max;
-    res = start_listen(&o->listen, &transport, &t, error);
+    res = start_listen(&cmd->address.at, &transport, &t, error);
     if (res == 0) {
         res = port_open(&cmd->port, t, &port, &port_ops, cmd);
         if (res < 0) {
@@ -264,7 +286,8 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     cmd->manager = manager_new(&config, &env, &sink, instance, os_now_ns());
     cmd->loop = loop_new(&loop_ops, cmd);
     if (!cmd->manager || !cmd->loop ||
-        loop_watch(cmd->loop, cmd->port.transport->ops->fd(cmd->port.transport), on_socket, cmd)) {
+        loop_watch(cmd->loop, cmd->port.transport->ops->fd(cmd->port.transport), on_socket, cmd) ||
+        (cmd->address.fd >= 0 && loop_watch(cmd->loop, cmd->address.fd, on_address, cmd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
         return -ENOMEM;
     }
@@ -278,6 +301,7 @@ Cmd *cmd_new(CmdOptions *options, char error[CONFIG_ERROR_MAX])
     Cmd *cmd = g_new0(Cmd, 1);
     Id128 instance;
     cmd->options = options;
+    cmd->address.fd = -1;
     os_random(NULL, &instance, sizeof instance);
     if (open_port(cmd, &instance, error) < 0 || open_core(cmd, &instance, error) < 0)
         return cmd_free(cmd);
@@ -292,6 +316,7 @@ Cmd *cmd_free(Cmd *cmd)
     cmd->loop = loop_free(cmd->loop);
     cmd->manager = manager_free(cmd->manager);
     port_close(&cmd->port);
+    address_watch_close(&cmd->address);
     g_free(cmd);
     return NULL;
 }
@@ -302,5 +327,5 @@ int cmd_run(Cmd *cmd)
     start_ready("cmd ready: listen=%s sealed=%s",
                 addr_format(&cmd->port.transport->local, listen, sizeof listen),
                 endpoint_is_sealed(cmd->port.endpoint) ? "yes" : "no");
-    return loop_run(cmd->loop) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return loop_run(cmd->loop) < 0 || cmd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

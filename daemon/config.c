@@ -84,6 +84,9 @@ static void set_field(const ConfigKey *k, uint8_t kind, void *options, const Con
     case CONFIG_ADDR:
         *(Addr *)field = v->addr;
         break;
+    case CONFIG_LISTEN:
+        *(Listen *)field = v->listen;
+        break;
     case CONFIG_LEVEL:
         *(enum LogLevel *)field = (enum LogLevel)v->choice;
         break;

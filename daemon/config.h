@@ -18,9 +18,10 @@ enum { CONFIG_ERROR_MAX = 512 };
 
 /* A setting: of the config file, and perhaps an option too, or an option alone. Of one in the file
  * conf/conf_keys.c has the type, range, variable and default. The field in the program's options
- * is, by type: TEXT, CHOICE, PLACES: char *, on the heap; BOOL: bool; ADDR: Addr; SIZE, TIME,
- * COUNT: uint64_t; LEVEL: enum LogLevel; NUMBER: double; LIST: char **, NULL at the end, on the
- * heap; on the command line one word an option. config_clear() frees what is on the heap. */
+ * is, by type: TEXT, CHOICE, PLACES: char *, on the heap; BOOL: bool; ADDR: Addr; LISTEN: Listen;
+ * SIZE, TIME, COUNT: uint64_t; LEVEL: enum LogLevel; NUMBER: double; LIST: char **, NULL at the
+ * end, on the heap; on the command line one word an option. config_clear() frees what is on the
+ * heap. */
 typedef struct ConfigKey {
     const char *group; /* in the file; NULL: an option alone */
     const char *name;  /* the key; as an option with '-' for '_' */

@@ -27,6 +27,8 @@ static bool equal(const ConfigKey *k, const void *a, const void *b)
         return *(const bool *)left == *(const bool *)right;
     case CONFIG_ADDR:
         return addr_equal(left, right);
+    case CONFIG_LISTEN:
+        return listen_equal(left, right);
     case CONFIG_LEVEL:
         return *(const enum LogLevel *)left == *(const enum LogLevel *)right;
     case CONFIG_SIZE:

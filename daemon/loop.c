@@ -11,7 +11,7 @@
 #include "base/time.h"
 
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
-enum { WATCHES_MAX = 6 }; /* rmd has most */
+enum { WATCHES_MAX = 8 }; /* rmd has most */
 
 typedef struct Watch {
     Loop *loop;

@@ -26,8 +26,8 @@ int start_member_identity(const CommonOptions *o, const Addr *listen, const Plac
 bool start_places(const CommonOptions *o, Places *ret);
 /* Without a key, and without --insecure, only loopback addresses count. */
 bool start_is_bound(const CommonOptions *o);
-/* The manager's addresses among them, and @listen, where the daemon listens: one family; NULL: it
- * does not. What a name stands for is not known yet. 0, -errno. */
+/* The manager's addresses among them, and @listen, where the daemon listens: one family; NULL, or
+ * of kind ADDR_NONE: that is not known. What a name stands for is not known yet. 0, -errno. */
 int start_manager(const CommonOptions *o, const Addr *listen, Places *ret,
                   char error[CONFIG_ERROR_MAX]);
 /* Who is meant, for a line of the log: "NAMES" as given, or "10.0.0.1:7700" once one is asked. */

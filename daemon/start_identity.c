@@ -85,7 +85,8 @@ int start_manager(const CommonOptions *o, const Addr *listen, Places *ret,
         return -EINVAL;
     }
     for (unsigned i = 0; i < ret->count; i++) {
-        if (!listen || *ret->of[i].name || ret->of[i].addr.kind == listen->kind)
+        if (!listen || listen->kind == ADDR_NONE || *ret->of[i].name ||
+            ret->of[i].addr.kind == listen->kind)
             continue;
         (void)snprintf(error, CONFIG_ERROR_MAX,
                        "--manager and --listen must both be IPv4 or both IPv6 addresses");

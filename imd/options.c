@@ -12,7 +12,8 @@
 #define FIELD(name) offsetof(ImdOptions, name)
 
 static const ConfigKey keys[] = {
-    {"imd", "listen", "Address of this host to serve at", "ADDR[:PORT]", FIELD(listen)},
+    {"imd", "listen", "Where to serve: address or interface; as the way to cmd, if not given",
+     "ADDR[:PORT]", FIELD(listen)},
     {"imd", "pool", "Memory to lend, as 64M or 1.5G", "SIZE", FIELD(pool_bytes)},
     {"imd", "populate", "Take all of the pool from the host at once, and keep it to the end", NULL,
      FIELD(populate)},
@@ -57,7 +58,8 @@ const ConfigProgram imd_program = {
 
 void imd_options_init(ImdOptions *o)
 {
-    *o = (ImdOptions){.owner_fd = UINT64_MAX};
+    *o = (ImdOptions){
+        .owner_fd = UINT64_MAX, .data_port = UINT64_MAX, .listen.addr.port = DEFAULT_IMD_PORT};
     config_common_init(&o->common);
     config_defaults(&own, o);
 }
@@ -69,13 +71,33 @@ static int missing(const char *option, const char *key, char *error)
     return -EINVAL;
 }
 
+/* Where the control socket takes any port, there may be other imds at the address. */
+static int check_data_port(ImdOptions *o, char *error)
+{
+    const uint16_t control = o->listen.addr.port;
+    if (o->data_port == UINT64_MAX)
+        o->data_port = control ? DEFAULT_DATA_PORT : 0;
+    const uint64_t end = o->data_port + o->threads;
+    const bool too_high = end > 65536, meets = control >= o->data_port && control < end;
+    if (o->data_port == 0 || (!too_high && !meets))
+        return 0;
+    if (too_high)
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "[imd] data_port: the ports of all %u threads must be below 65536",
+                       (unsigned)o->threads);
+    else
+        (void)snprintf(error, CONFIG_ERROR_MAX,
+                       "[imd] data_port: %u, the port of --listen, is among those of the data "
+                       "threads, %u to %u: choose another",
+                       control, (unsigned)o->data_port, (unsigned)end - 1);
+    return -EINVAL;
+}
+
 int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
 {
     Places places;
     if (!o->common.manager)
         return missing("--manager HOST:PORT", "[dodo] manager", error);
-    if (o->listen.kind == ADDR_NONE)
-        return missing("--listen ADDR[:PORT]", "[imd] listen", error);
     if (o->pool_bytes == 0)
         return missing("--pool SIZE", "[imd] pool", error);
     if (o->populate && o->owner_fd != UINT64_MAX) {
@@ -84,7 +106,7 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
                        "to be given back");
         return -EINVAL;
     }
-    if (start_manager(&o->common, &o->listen, &places, error) < 0)
+    if (start_manager(&o->common, &o->listen.addr, &places, error) < 0)
         return -EINVAL;
     if (o->threads == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -92,12 +114,8 @@ int imd_options_check(ImdOptions *o, char error[CONFIG_ERROR_MAX])
                      : cores > DEFAULT_IMD_THREADS_MAX ? DEFAULT_IMD_THREADS_MAX
                                                        : (uint64_t)cores;
     }
-    if (o->data_port && o->data_port + o->threads > 65536) {
-        (void)snprintf(error, CONFIG_ERROR_MAX,
-                       "[imd] data_port: the ports of all %u threads must be below 65536",
-                       (unsigned)o->threads);
+    if (check_data_port(o, error) < 0)
         return -EINVAL;
-    }
     if (o->poll_ns == UINT64_MAX)
         o->poll_ns = 0; /* the owner comes first; rmd says so if there is none */
     o->pool_bytes -= o->pool_bytes % POOL_ALIGN;

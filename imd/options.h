@@ -8,11 +8,11 @@
 
 typedef struct ImdOptions {
     CommonOptions common; /* first */
-    Addr listen;
+    Listen listen;
     uint64_t pool_bytes; /* 0: not given */
     bool populate;       /* takes all of it at once */
     uint64_t threads;    /* 0: as many as cores, up to DEFAULT_IMD_THREADS_MAX */
-    uint64_t data_port;  /* 0: any */
+    uint64_t data_port;  /* 0: any; UINT64_MAX: not given */
     uint64_t nice;
     uint64_t regions_max, writes_max, fills_max, sessions_max;
     uint64_t receive_bytes, send_bytes;

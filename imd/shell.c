@@ -13,6 +13,7 @@
 #include "base/polling.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
+#include "daemon/address_watch.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
 #include "daemon/resolver.h"
@@ -47,6 +48,8 @@ struct Imd {
     Purger purger;
     Pace pace;
     Reloader reloader;
+    AddressWatch address; /* where it serves */
+    bool moved;           /* the host has another address now */
     Resolver resolver;
     char manager[PLACES_TEXT_MAX]; /* where it is looked for */
     MetricsHttp *metrics;          /* NULL: none */
@@ -329,6 +332,21 @@ static void on_resolver(void *ctx)
     settle(imd, now);
 }
 
+/* The unit starts it again. */
+static void on_address(void *ctx)
+{
+    Imd *imd = ctx;
+    uint64_t now = os_now_ns();
+    const int res = address_watch_take(&imd->address);
+    if (res != 0)
+        loop_unwatch(imd->loop, imd->address.fd);
+    if (res > 0) {
+        imd->moved = true;
+        member_leave(&imd->member, now);
+        settle(imd, now);
+    }
+}
+
 static void close_owner(Imd *imd)
 {
     if (imd->owner >= 0)
@@ -407,7 +425,7 @@ static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
     EndpointConfig config = *identity;
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
-    int res = start_listen(&imd->options->listen, &transport, &t, error);
+    int res = start_listen(&imd->address.at, &transport, &t, error);
     if (res < 0)
         return res;
     config.sessions_max = CONTROL_SESSIONS_MAX;
@@ -444,7 +462,7 @@ static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, cha
         .ctx = imd,
     };
     config.data.pace_bytes = pace_bytes(o->rate_bytes);
-    Addr at = o->listen;
+    Addr at = imd->address.at;
     Transport *t;
     config.endpoint.sessions_max = (unsigned)o->sessions_max;
     at.port = o->data_port ? (uint16_t)(o->data_port + i) : 0;
@@ -492,6 +510,7 @@ static int open_core(Imd *imd, char *error)
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
         loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
         loop_watch(imd->loop, imd->reloader.fd, on_reloader, imd) ||
+        (imd->address.fd >= 0 && loop_watch(imd->loop, imd->address.fd, on_address, imd)) ||
         (imd->resolver.fd >= 0 && loop_watch(imd->loop, imd->resolver.fd, on_resolver, imd)) ||
         (imd->owner >= 0 && loop_watch(imd->loop, imd->owner, on_owner, imd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
@@ -505,8 +524,8 @@ static int open_all(Imd *imd, char *error)
 {
     const ImdOptions *o = imd->options;
     EndpointConfig identity;
-    int res =
-        start_member_identity(&o->common, &o->listen, &imd->resolver.places, &identity, error);
+    int res = start_member_identity(&o->common, &imd->address.at, &imd->resolver.places, &identity,
+                                    error);
     if (res == 0 && o->owner_fd != UINT64_MAX)
         res = owner_socket_take((int)o->owner_fd, error, CONFIG_ERROR_MAX);
     if (res < 0)
@@ -558,8 +577,11 @@ static int start_resolver(Imd *imd, char *error)
 {
     const ImdOptions *o = imd->options;
     Places places;
-    int res = start_manager(&o->common, &o->listen, &places, error);
-    return res < 0 ? res : resolver_start(&imd->resolver, &o->common, &o->listen, &places, error);
+    const Addr *at = &imd->address.at;
+    int res = address_watch_start(&imd->address, &o->common, &o->listen, true, error);
+    if (res == 0)
+        res = start_manager(&o->common, at, &places, error);
+    return res < 0 ? res : resolver_start(&imd->resolver, &o->common, at, &places, error);
 }
 
 Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
@@ -567,7 +589,7 @@ Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
     (void)snprintf(imd->manager, sizeof imd->manager, "%s", options->common.manager);
-    imd->owner = imd->reloader.fd = imd->resolver.fd = -1;
+    imd->owner = imd->reloader.fd = imd->resolver.fd = imd->address.fd = -1;
     pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
@@ -609,6 +631,7 @@ Imd *imd_free(Imd *imd)
     close_owner(imd);
     reloader_close(&imd->reloader);
     resolver_close(&imd->resolver);
+    address_watch_close(&imd->address);
     pool_memory_unmap(&imd->pool);
     g_free(imd->threads);
     g_free(imd);
@@ -645,5 +668,5 @@ int imd_run(Imd *imd)
     int res = loop_run(imd->loop);
     log_event(LOG_LEVEL_INFO, "end", "writes_finished=%s",
               imd->member.threads_left == imd->threads_count ? "yes" : "no");
-    return res < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return res < 0 || imd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

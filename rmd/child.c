@@ -69,7 +69,7 @@ static GStrv make_arguments(const Child *c, uint64_t pool_bytes, int channel)
     const RmdOptions *o = c->options;
     const CommonOptions *common = &o->common;
     char text[ADDR_TEXT_MAX];
-    Addr listen = o->listen;
+    Addr listen = o->at;
     GPtrArray *a = g_ptr_array_new();
     g_ptr_array_add(a, g_strdup(c->program));
     add(a, "--config", common->config);

@@ -7,11 +7,13 @@
 #include <string.h>
 
 #include "daemon/start.h"
+#include "proto/conf/defaults.h"
 
 #define FIELD(name) offsetof(RmdOptions, name)
 
 static const ConfigKey keys[] = {
-    {"rmd", "listen", "Address of this host to serve at", "ADDR[:PORT]", FIELD(listen)},
+    {"rmd", "listen", "Where to serve: address or interface; as the way to cmd, if not given",
+     "ADDR[:PORT]", FIELD(listen)},
     {"rmd", "pool", "Most memory to lend, as 64M or 1.5G; auto, no cap, if not given", "SIZE|auto",
      FIELD(pool_max_bytes)},
     {"rmd", "idle_after", "Lend when console and load were quiet so long; 5min if not given",
@@ -80,15 +82,10 @@ void rmd_options_init(RmdOptions *o)
         .screen_savers = g_strdupv((GStrv)(void *)savers),
         .utmp = g_strdup("/var/run/utmp"),
         .input = g_strdup("/dev/input"),
+        .listen.addr.port = DEFAULT_RMD_PORT,
     };
     config_common_init(&o->common);
     config_defaults(&own, o);
-}
-
-static int complain(char *error, const char *text)
-{
-    (void)snprintf(error, CONFIG_ERROR_MAX, "%s", text);
-    return -EINVAL;
 }
 
 /* "none" switches a source off. */
@@ -110,10 +107,5 @@ int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX])
     if (o->check || o->explain || o->survey) /* these need no cluster */
         return 0;
     Places places;
-    if (start_manager(&o->common, NULL, &places, error) < 0)
-        return -EINVAL;
-    if (o->listen.kind == ADDR_NONE)
-        return complain(error,
-                        "--listen ADDR is needed, here or as [rmd] listen in the config file");
-    return start_manager(&o->common, &o->listen, &places, error);
+    return start_manager(&o->common, &o->listen.addr, &places, error);
 }

@@ -8,7 +8,8 @@
 
 typedef struct RmdOptions {
     CommonOptions common; /* first */
-    Addr listen;
+    Listen listen;
+    Addr at;                 /* where it serves: @listen, or what was found for it */
     uint64_t pool_max_bytes; /* the most to lend; UINT64_MAX: no cap */
     uint64_t idle_after_ns, poll_ns, leave_deadline_ns, beat_ns;
     double load_below;

@@ -11,6 +11,7 @@
 
 #include "base/os.h"
 #include "proto/conf/defaults.h"
+#include "daemon/address_watch.h"
 #include "daemon/loop.h"
 #include "daemon/port_log.h"
 #include "daemon/resolver.h"
@@ -50,6 +51,8 @@ struct Rmd {
     Port port;
     ManagerLink link;
     Resolver resolver;
+    AddressWatch address;
+    bool moved;         /* the host has another address now */
     GString *explained; /* whose pages tools fetch */
     uint32_t explained_version;
 };
@@ -363,6 +366,14 @@ static void on_expire(void *ctx, uint64_t now_ns)
     settle(ctx, now_ns);
 }
 
+static void leave(Rmd *rmd, uint64_t now_ns)
+{
+    log_event(LOG_LEVEL_INFO, "leaving", "imd=%s", rmd->child.pid ? "yes" : "no");
+    start_stopping();
+    node_leave(&rmd->node, now_ns);
+    settle(rmd, now_ns);
+}
+
 static void on_signal(void *ctx, unsigned nth)
 {
     Rmd *rmd = ctx;
@@ -372,10 +383,19 @@ static void on_signal(void *ctx, unsigned nth)
         child_kill(&rmd->child);
         _exit(EXIT_FAILURE);
     }
-    log_event(LOG_LEVEL_INFO, "leaving", "imd=%s", rmd->child.pid ? "yes" : "no");
-    start_stopping();
-    node_leave(&rmd->node, now);
-    settle(rmd, now);
+    leave(rmd, now);
+}
+
+static void on_address(void *ctx)
+{
+    Rmd *rmd = ctx;
+    const int res = address_watch_take(&rmd->address);
+    if (res != 0)
+        loop_unwatch(rmd->loop, rmd->address.fd);
+    if (res > 0) {
+        rmd->moved = true;
+        leave(rmd, os_now_ns());
+    }
 }
 
 /* True: where the file says is where it is looked for now. */
@@ -454,7 +474,7 @@ static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t c
 
 static int open_port(Rmd *rmd, char *error)
 {
-    const RmdOptions *o = rmd->options;
+    RmdOptions *o = rmd->options;
     const Addr nowhere = {.kind = ADDR_NONE};
     const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
     const ManagerLinkSink link_sink = {.message = on_output, .news = on_link_news, .ctx = rmd};
@@ -462,17 +482,20 @@ static int open_port(Rmd *rmd, char *error)
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     Places places;
-    int res = start_manager(&o->common, &o->listen, &places, error);
+    int res = address_watch_start(&rmd->address, &o->common, &o->listen, true, error);
+    o->at = rmd->address.at;
     if (res == 0)
-        res = resolver_start(&rmd->resolver, &o->common, &o->listen, &places, error);
+        res = start_manager(&o->common, &o->at, &places, error);
     if (res == 0)
-        res = start_member_identity(&o->common, &o->listen, &places, &config, error);
+        res = resolver_start(&rmd->resolver, &o->common, &o->at, &places, error);
+    if (res == 0)
+        res = start_member_identity(&o->common, &o->at, &places, &config, error);
     if (res < 0)
         return res;
     config.role = ROLE_RMD;
     config.sessions_max = config.half_open_max = SESSIONS_MAX;
     os_random(NULL, &config.self, sizeof config.self);
-    res = start_listen(&o->listen, &transport, &t, error);
+    res = start_listen(&o->at, &transport, &t, error);
     if (res == 0) {
         res = port_open(&rmd->port, t, &port, &port_ops, rmd);
         if (res < 0) {
@@ -541,6 +564,7 @@ static int open_loop(Rmd *rmd, char *error)
         loop_watch(rmd->loop, rmd->child.fd, on_child, rmd) == 0 &&
         (!rmd->sleep || loop_watch(rmd->loop, sleep_watch_fd(rmd->sleep), on_sleep, rmd) == 0) &&
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
+        (rmd->address.fd < 0 || loop_watch(rmd->loop, rmd->address.fd, on_address, rmd) == 0) &&
         (rmd->resolver.fd < 0 || loop_watch(rmd->loop, rmd->resolver.fd, on_resolver, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
                                       on_socket, rmd) == 0))
@@ -560,7 +584,7 @@ Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MA
     rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
     rmd->pressure = (Pressure){
         .trigger = -1, .fd = -1, .meminfo = -1, .zones = -1, .vmstat = -1, .overcommit = -1};
-    rmd->mailbox.fd = rmd->resolver.fd = -1;
+    rmd->mailbox.fd = rmd->resolver.fd = rmd->address.fd = -1;
     int res = mailbox_init(&rmd->mailbox);
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
@@ -588,6 +612,7 @@ Rmd *rmd_free(Rmd *rmd)
     if (rmd->has_port)
         port_close(&rmd->port);
     resolver_close(&rmd->resolver);
+    address_watch_close(&rmd->address);
     rmd->looker = looker_free(rmd->looker);
     if (rmd->mailbox.fd >= 0) {
         for (Letter *l = mailbox_take(&rmd->mailbox), *next; l; l = next) {
@@ -641,6 +666,7 @@ int rmd_run(Rmd *rmd)
     child_close(&rmd->child);
     log_event(LOG_LEVEL_INFO, "end", "imd=gone");
     if (looker_stop(rmd->looker) < 0)
-        _exit(res < 0 ? EXIT_FAILURE : EXIT_SUCCESS); /* a source hangs; its memory is in use */
-    return res < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        _exit(res < 0 || rmd->moved ? EXIT_FAILURE
+                                    : EXIT_SUCCESS); /* a source hangs; its memory is in use */
+    return res < 0 || rmd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

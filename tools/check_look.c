@@ -25,10 +25,9 @@
 static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap)
 {
     Parts *p = ctx;
-    if (k->kind == CONFIG_ADDR && strcmp(k->name, "listen") == 0)
-        *(strcmp(k->group, "rmd") == 0   ? &p->rmd_listen
-          : strcmp(k->group, "imd") == 0 ? &p->imd_listen
-                                         : &p->cmd_listen) = v->addr;
+    if (k->kind == CONFIG_LISTEN && strcmp(k->group, "cmd") != 0)
+        *(strcmp(k->group, "rmd") == 0 ? &p->rmd_listen : &p->imd_listen) = v->listen;
+    p->rmd |= strcmp(k->group, "rmd") == 0;
     const struct {
         const char *group, *name;
         bool *flag;
@@ -36,8 +35,7 @@ static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error
     } wanted[] = {
         {"cmd", "listen", &p->cmd, NULL},
         {"imd", "listen", &p->imd, NULL},
-        {"rmd", "listen", &p->rmd, NULL},
-        {"imd", "pool", NULL, &p->pool_bytes},
+        {"imd", "pool", &p->imd, &p->pool_bytes},
         {"rmd", "pool", NULL, &p->rmd_pool_bytes},
         {"rmd", "imd_port", NULL, &p->imd_port},
         {"cmd", "receive_buffer", NULL, &p->cmd_receive_bytes},
@@ -49,7 +47,7 @@ static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error
             continue;
         if (wanted[i].flag)
             *wanted[i].flag = true;
-        else
+        if (wanted[i].count)
             *wanted[i].count = v->count;
     }
     return 0;

@@ -8,8 +8,8 @@
 
 /* What other parts of this host take from the file. */
 typedef struct Parts {
-    bool cmd, imd, rmd;                      /* are set up here */
-    Addr cmd_listen, imd_listen, rmd_listen; /* if so */
+    bool cmd, imd, rmd;            /* are set up here */
+    Listen imd_listen, rmd_listen; /* where they are to serve; kind ADDR_NONE: see @local */
     uint64_t pool_bytes;
     uint64_t rmd_pool_bytes; /* the owner's cap; UINT64_MAX: none */
     uint64_t imd_port;       /* of an imd that rmd starts */

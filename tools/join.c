@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/host_address.h"
 #include "daemon/memory_limit.h"
 #include "daemon/start.h"
 #include "proto/conf/defaults.h"
@@ -59,17 +60,26 @@ static void add_port(JoinFacts *f, const char *whose, const Addr *listen, uint64
     f->ports_count++;
 }
 
+/* Where a daemon will serve. */
+static Addr serves_at(const JoinFacts *f, const Listen *listen)
+{
+    const AddressWish wish = {.listen = *listen, .kind = f->check.manager.address.kind};
+    char error[HOST_ADDRESS_ERROR_MAX];
+    Addr at = f->local;
+    if (!listen_is_open(listen) && host_address_find(&wish, &at, error) < 0)
+        at.kind = ADDR_NONE;
+    return at;
+}
+
 /* Those of the daemons that are set up here; of rmd, and of the imd that it starts, if none is. */
 static void look_at_ports(JoinFacts *f, const ToolOptions *o, const Parts *p)
 {
-    const bool any = p->imd || p->rmd;
-    const Addr *rmd = p->rmd ? &p->rmd_listen : &f->local;
-    if (p->rmd || !any) {
-        add_port(f, "rmd", rmd, p->rmd ? p->rmd_listen.port : DEFAULT_RMD_PORT);
-        add_port(f, "imd", rmd, p->imd_port);
-    }
-    if (p->imd && !p->rmd)
-        add_port(f, "imd", &p->imd_listen, p->imd_listen.port);
+    const bool alone = p->imd && !p->rmd;
+    const Listen *listen = alone ? &p->imd_listen : &p->rmd_listen;
+    const Addr at = serves_at(f, listen);
+    if (!alone)
+        add_port(f, "rmd", &at, listen->addr.port);
+    add_port(f, "imd", &at, alone ? listen->addr.port : p->imd_port);
     if (!f->check.manager.asked || *f->check.manager.error)
         return;
     for (unsigned i = 0; i < f->ports_count; i++)
@@ -102,7 +112,10 @@ static void look_at_memory(JoinFacts *f, const Parts *p)
 
 static void look(JoinFacts *f, ToolOptions *o)
 {
-    Parts parts = {.rmd_pool_bytes = UINT64_MAX, .imd_port = DEFAULT_RMD_IMD_PORT};
+    Parts parts = {.rmd_pool_bytes = UINT64_MAX,
+                   .imd_port = DEFAULT_RMD_IMD_PORT,
+                   .imd_listen.addr.port = DEFAULT_IMD_PORT,
+                   .rmd_listen.addr.port = DEFAULT_RMD_PORT};
     CheckFacts *c = &f->check;
     c->config = config_file(&o->common);
     look_at_config(c, &parts);
@@ -135,7 +148,8 @@ static int join(ToolOptions *o, JoinFacts *f)
 }
 
 /* The manager that is named here counts, not another one of the file. */
-static enum ConfigOutcome take_manager(ToolOptions *o, int argc, char **argv, char *error)
+static enum ConfigOutcome take_manager(ToolOptions *o, JoinFacts *f, int argc, char **argv,
+                                       char *error)
 {
     Places places;
     if (argc != 2 || places_parse(argv[1], DEFAULT_CMD_PORT, &places) != 0) {
@@ -144,6 +158,7 @@ static enum ConfigOutcome take_manager(ToolOptions *o, int argc, char **argv, ch
                        "10.0.0.1:7700");
         return CONFIG_USAGE;
     }
+    f->configured = o->common.manager != NULL;
     g_free(o->common.manager);
     o->common.manager = g_strdup(argv[1]);
     return CONFIG_OK;
@@ -159,7 +174,7 @@ static int run(int argc, char **argv)
     o.common.log_level = LOG_LEVEL_ERROR;
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, &o, f.check.config_error);
     if (outcome == CONFIG_OK || outcome == CONFIG_BAD) {
-        const enum ConfigOutcome named = take_manager(&o, argc, argv, error);
+        const enum ConfigOutcome named = take_manager(&o, &f, argc, argv, error);
         status = named == CONFIG_OK ? join(&o, &f) : start_config_failed(&program, named, error);
     } else {
         status = start_config_failed(&program, outcome, f.check.config_error);

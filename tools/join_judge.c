@@ -56,16 +56,15 @@ static void judge_address(Judge *j)
         return;
     }
     host_text(&f->local, host, sizeof host);
-    if (f->imd || f->rmd)
+    if (f->configured)
         check_say(&j->lines, CHECK_OK, "the manager sees this host as %s", host);
     else
-        check_say(
-            &j->lines, CHECK_NOTE,
-            "the manager sees this host as %s; no daemon is set up here: write [dodo] manager = "
-            "%s, key = %s and [rmd] listen = %s into %s (or [imd] listen and pool, for a host "
-            "without an owner), then: systemctl enable --now dodo-rmd",
-            host, f->manager, f->check.key.path ? f->check.key.path : f->key_path, host,
-            f->check.config);
+        check_say(&j->lines, CHECK_NOTE,
+                  "the manager sees this host as %s; no manager is set here: write [dodo] manager "
+                  "= %s and key = %s into %s, then: systemctl enable --now dodo-rmd (or, for a "
+                  "host without an owner, [imd] pool too, and dodo-imd)",
+                  host, f->manager, f->check.key.path ? f->check.key.path : f->key_path,
+                  f->check.config);
 }
 
 static void judge_port(Judge *j, const JoinPort *p)
@@ -143,7 +142,7 @@ static void judge_lends(Judge *j)
     (void)format_size(f->total_bytes, total, sizeof total);
     if (f->check.limits.pool_bytes == 0)
         check_say(&j->lines, CHECK_FAULT,
-                  "[imd] listen is set, but no [imd] pool: write how much is lent");
+                  "[imd] has settings, but no pool: write how much is lent");
     else if (f->memory_known && f->check.limits.pool_bytes > f->total_bytes)
         check_say(&j->lines, CHECK_FAULT, "[imd] pool is %s, but this host has %s: lower it", pool,
                   total);

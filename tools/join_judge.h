@@ -26,7 +26,8 @@ typedef struct JoinFacts {
     const char *manager;  /* as it was given */
     const char *key_path; /* where a key belongs */
     Addr local;           /* of this host, as the way to the manager has it; ADDR_NONE: no way */
-    bool imd, rmd;        /* is set up in the file */
+    bool imd, rmd;        /* has settings in the file */
+    bool configured;      /* it names a manager */
     JoinPort ports[JOIN_TRIES_MAX];
     unsigned ports_count;
     bool memory_known;

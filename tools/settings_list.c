@@ -57,7 +57,9 @@ int settings_list_line(void *list, const KeyLine *line, char *error, size_t cap)
 void settings_list_rules(SettingsList *l)
 {
     char error[KEY_ERROR_MAX] = "";
-    l->reading.reader = l->reading.seen[conf_find("rmd", "listen") - conf_keys].line ? CONF_RMD : 0;
+    for (size_t i = 0; i < conf_keys_count; i++)
+        if (l->reading.seen[i].line && strcmp(conf_keys[i].group, "rmd") == 0)
+            l->reading.reader = CONF_RMD;
     (void)conf_rules(&l->reading, l->file, error, sizeof error);
     settings_list_fault(l, error);
 }

@@ -119,6 +119,8 @@ static int parse_value(const ConfKey *k, ConfValue *v)
         return parse_bool(v->text, &v->flag);
     case CONFIG_ADDR:
         return addr_parse(v->text, (uint16_t)k->min, &v->addr);
+    case CONFIG_LISTEN:
+        return listen_parse(v->text, (uint16_t)k->min, &v->listen);
     case CONFIG_PLACES:
         return parse_places(k, v);
     case CONFIG_LEVEL:
@@ -208,6 +210,12 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
     case CONFIG_ADDR:
         (void)snprintf(buf, cap,
                        "a numeric address such as 10.0.0.1:%" PRIu64 " or [fd00::1]:%" PRIu64,
+                       k->min, k->min);
+        return;
+    case CONFIG_LISTEN:
+        (void)snprintf(buf, cap,
+                       "an address such as 10.0.0.1:%" PRIu64 " or [fd00::1]:%" PRIu64
+                       ", or an interface such as eth0",
                        k->min, k->min);
         return;
     case CONFIG_PLACES:

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/listen.h"
 #include "base/parse.h"
 
 /* What a value is; the comment says which field of ConfValue has it. */
@@ -17,6 +18,7 @@ enum ConfigKind {
     CONFIG_TEXT,   /* text; at most @max characters, if @max is set */
     CONFIG_BOOL,   /* flag */
     CONFIG_ADDR,   /* addr; @min is the default port */
+    CONFIG_LISTEN, /* listen: see listen_parse(); @min as above */
     CONFIG_PLACES, /* text: see places_parse(); addr: the first that is one; @min as above */
     CONFIG_SIZE,   /* count [bytes], @min .. @max; UINT64_MAX for the word of @words */
     CONFIG_TIME,   /* count [ns], @min .. @max */
@@ -64,6 +66,7 @@ typedef struct ConfValue {
     uint64_t count;
     double number;
     Addr addr;
+    Listen listen;
     unsigned choice;
     bool flag;
 } ConfValue;

@@ -15,6 +15,7 @@
 #define TEXT(most) CONFIG_TEXT, .max = (most)
 #define BOOL(def) CONFIG_BOOL, .preset = true, .count = (def)
 #define ADDRESS(port) CONFIG_ADDR, .min = (port)
+#define LISTEN(port) CONFIG_LISTEN, .min = (port)
 #define PLACES(port) CONFIG_PLACES, .min = (port)
 #define TIME(low, high, def) \
     CONFIG_TIME, .min = (low), .max = (high), .preset = true, .count = (def)
@@ -65,12 +66,12 @@ const ConfKey conf_keys[] = {
 #undef KEY
 
 #define KEY(key, ...) {.group = "imd", .name = (key), .readers = CONF_IMD, .kind = __VA_ARGS__}
-    KEY("listen", ADDRESS(DEFAULT_IMD_PORT)),
+    KEY("listen", LISTEN(DEFAULT_IMD_PORT)),
     KEY("pool", CONFIG_SIZE, .min = 64 * KIB, .max = 1ull << 48),
     KEY("populate", BOOL(false)),
     KEY("threads", CONFIG_COUNT, .min = 1, .max = 64, .text = "4"),
     KEY("nice", COUNT(0, 19, 19)),
-    KEY("data_port", COUNT(0, 65535, DEFAULT_DATA_PORT)),
+    KEY("data_port", CONFIG_COUNT, .max = 65535, .text = "7720"),
     KEY("beat", TIME(NS_PER_MS, DAY, DEFAULT_BEAT_NS)),
     KEY("manager_dead", TIME(NS_PER_MS, DAY, DEFAULT_MANAGER_DEAD_NS)),
     KEY("retained_age", TIME(0, 36500 * DAY, DEFAULT_RETAINED_AGE_NS)),
@@ -99,7 +100,7 @@ const ConfKey conf_keys[] = {
 #undef KEY
 
 #define KEY(key, ...) {.group = "rmd", .name = (key), .readers = CONF_RMD, .kind = __VA_ARGS__}
-    KEY("listen", ADDRESS(DEFAULT_RMD_PORT)),
+    KEY("listen", LISTEN(DEFAULT_RMD_PORT)),
     KEY("pool", SIZE(64 * KIB, 1ull << 48, UINT64_MAX), .words = "auto", .text = "auto"),
     KEY("idle_after", TIME(NS_PER_MS, DAY, DEFAULT_IDLE_AFTER_NS)),
     KEY("load_below", CONFIG_NUMBER, .max = 100000, .preset = true, .number = DEFAULT_LOAD_BELOW),
@@ -129,7 +130,7 @@ const ConfKey conf_keys[] = {
 #undef KEY
 
 #define KEY(key, ...) {.group = "cmd", .name = (key), .readers = CONF_CMD, .kind = __VA_ARGS__}
-    KEY("listen", ADDRESS(DEFAULT_CMD_PORT)),
+    KEY("listen", LISTEN(DEFAULT_CMD_PORT)),
     KEY("client_dead", TIME(NS_PER_MS, DAY, DEFAULT_CLIENT_DEAD_NS)),
     KEY("host_dead", TIME(NS_PER_MS, DAY, DEFAULT_HOST_DEAD_NS)),
     KEY("distrust", TIME(0, DAY, DEFAULT_DISTRUST_NS)),

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "proto/conf/conf.h"
+#include "proto/conf/defaults.h"
 
 typedef struct KeyName {
     const char *group, *name;
@@ -159,9 +160,10 @@ static int check_families(const ConfReading *r, const char *name, char *error, s
     const ConfSeen *manager = seen(r, "dodo", "manager");
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         const ConfSeen *listen = seen(r, groups[i], "listen");
+        const uint8_t kind = listen->value.listen.addr.kind;
         if (!manager->line || !listen->line || manager->value.addr.kind == ADDR_NONE ||
-            manager->value.addr.kind == listen->value.addr.kind) /* names may have either */
-            continue;
+            kind == ADDR_NONE || kind == manager->value.addr.kind)
+            continue; /* names and interfaces may have either */
         (void)snprintf(error, cap,
                        "%s:%u: [dodo] manager and [%s] listen must both be IPv4 or both IPv6 "
                        "addresses",
@@ -177,8 +179,8 @@ static int check_same_address(const ConfReading *r, const char *name, char *erro
     const ConfSeen *manager = seen(r, "cmd", "listen");
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         const ConfSeen *listen = seen(r, groups[i], "listen");
-        if (!manager->line || !listen->line || manager->value.addr.port == 0 ||
-            !addr_equal(&manager->value.addr, &listen->value.addr))
+        if (!manager->line || !listen->line || manager->value.listen.addr.port == 0 ||
+            !listen_equal(&manager->value.listen, &listen->value.listen))
             continue;
         (void)snprintf(error, cap,
                        "%s:%u: [cmd] listen and [%s] listen are the same address and port: give "
@@ -193,15 +195,16 @@ static int check_data_ports(const ConfReading *r, const char *name, char *error,
 {
     const ConfSeen *first = seen(r, "imd", "data_port"), *threads = seen(r, "imd", "threads");
     const ConfSeen *listen = seen(r, "imd", "listen");
-    if (!first->line || first->value.count == 0)
+    const uint64_t start = first->line ? first->value.count : DEFAULT_DATA_PORT;
+    const uint64_t end = start + (threads->line ? threads->value.count : 1);
+    if (start == 0)
         return 0;
-    const uint64_t end = first->value.count + (threads->line ? threads->value.count : 1);
     if (end > 65536)
         return contradict(name, later_line(first, threads),
                           "[imd] data_port: the ports of all threads must be below 65536", error,
                           cap);
-    if (listen->line && listen->value.addr.port >= first->value.count &&
-        listen->value.addr.port < end)
+    if (listen->line && listen->value.listen.addr.port >= start &&
+        listen->value.listen.addr.port < end)
         return contradict(name, later_line(first, listen),
                           "[imd] data_port: the port of [imd] listen is among those of the data "
                           "threads: choose another",
@@ -215,7 +218,7 @@ static int check_rmd(const ConfReading *r, const char *name, char *error, size_t
     const ConfSeen *percent = seen(r, "rmd", "cpu_percent"), *cgroup = seen(r, "rmd", "cgroup");
     const ConfSeen *populate = seen(r, "imd", "populate");
     const uint64_t imd_port = port->line ? port->value.count : conf_find("rmd", "imd_port")->count;
-    if (listen->line && imd_port && listen->value.addr.port == imd_port)
+    if (listen->line && imd_port && listen->value.listen.addr.port == imd_port)
         return contradict(name, later_line(listen, port),
                           "[rmd] imd_port is the port of [rmd] listen too: give one of them "
                           "another",

@@ -32,8 +32,9 @@
 #define DEFAULT_IMD_METRICS_PORT 7711
 /* [rmd] metrics: TCP port */
 #define DEFAULT_RMD_METRICS_PORT 7712
-/* [imd] data_port: UDP port of the first data thread, the others follow; 0: any that are free */
-#define DEFAULT_DATA_PORT 0
+/* [imd] data_port: UDP port of the first data thread, the others follow; 0: any that are free, as
+ * without a value where the control socket takes any */
+#define DEFAULT_DATA_PORT 7720
 /* [dodo] hello_retry: first repetition of an unanswered HELLO [ns]; doubles up to 8 times */
 #define DEFAULT_HELLO_RETRY_NS (50 * NS_PER_MS)
 /* Half-open sessions a socket; the oldest is replaced */

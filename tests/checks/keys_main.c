@@ -8,9 +8,10 @@
 
 static const char *const kinds[] = {
     [CONFIG_TEXT] = "text",     [CONFIG_BOOL] = "bool",     [CONFIG_ADDR] = "address",
-    [CONFIG_PLACES] = "places", [CONFIG_SIZE] = "size",     [CONFIG_TIME] = "time",
-    [CONFIG_COUNT] = "number",  [CONFIG_LEVEL] = "level",   [CONFIG_NUMBER] = "number",
-    [CONFIG_LIST] = "list",     [CONFIG_CHOICE] = "choice", [CONFIG_TYPES] = "types",
+    [CONFIG_LISTEN] = "listen", [CONFIG_PLACES] = "places", [CONFIG_SIZE] = "size",
+    [CONFIG_TIME] = "time",     [CONFIG_COUNT] = "number",  [CONFIG_LEVEL] = "level",
+    [CONFIG_NUMBER] = "number", [CONFIG_LIST] = "list",     [CONFIG_CHOICE] = "choice",
+    [CONFIG_TYPES] = "types",
 };
 
 static void print_default(const ConfKey *k)

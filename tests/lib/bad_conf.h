@@ -26,8 +26,11 @@ static const BadConf bad_confs[] = {
     {"[dodo]\nmanager = 10.0.0.256\n",
      ":2: manager: expected a name or an address such as manager.example:7700, 10.0.0.1:7700 or "
      "[fd00::1]:7700, or several with commas between them"},
-    {"[imd]\nlisten = localhost\n",
-     ":2: listen: expected a numeric address such as 10.0.0.1:7701 or [fd00::1]:7701"},
+    {"[imd]\nlisten = 10.0.0.256\n",
+     ":2: listen: expected an address such as 10.0.0.1:7701 or [fd00::1]:7701, or an interface "
+     "such as eth0"},
+    {"[imd]\nmetrics = localhost\n",
+     ":2: metrics: expected a numeric address such as 10.0.0.1:7711 or [fd00::1]:7711"},
     {"[dodo]\nlog_level = loud\n", ":2: log_level: expected error, warn, info or debug"},
     {"[client]\nverify = maybe\n", ":2: verify: expected yes or no"},
     {"[client]\n\nregions_max = 0\n", ":3: regions_max: expected a number, 1 to 1048576"},
@@ -95,6 +98,12 @@ static const BadConf bad_confs[] = {
     {"[imd]\nlisten = 10.0.0.1:7710\ndata_port = 7708\nthreads = 4\n",
      ":3: [imd] data_port: the port of [imd] listen is among those of the data threads: choose "
      "another"},
+    {"[imd]\nlisten = eth0:7720\n",
+     ":2: [imd] data_port: the port of [imd] listen is among those of the data threads: choose "
+     "another"},
+    {"[cmd]\nlisten = eth0:7701\n[imd]\nlisten = eth0\n",
+     ":4: [cmd] listen and [imd] listen are the same address and port: give one of them another "
+     "port"},
     {"[rmd]\nlisten = 10.0.0.1:7701\n",
      ":2: [rmd] imd_port is the port of [rmd] listen too: give one of them another"},
     {"[rmd]\ncpu_percent = 50\n",

@@ -33,7 +33,7 @@ chmod 644 "$work/copy"
 configured '[dodo]' "key = $work/copy" '[rmd]' 'pool = 1M'
 joined 1 "readable by others; run chmod o-rwx $work/copy" || fail "no word of a key that others can read"
 chmod 600 "$work/copy"
-joined 0 "write [dodo] manager = ${host_ip[manager]}:7700, key = $work/copy and [rmd] listen = ${host_ip[h1]}" ||
+joined 0 "write [dodo] manager = ${host_ip[manager]}:7700 and key = $work/copy into $work/new.conf" ||
   fail "no word of what to write"
 [[ ${said##*$'\n'} == "lends    ok      this host lends 1 MiB of its "*" when idle ([rmd] pool)" ]] ||
   fail "the last line is ${said##*$'\n'}"

@@ -35,10 +35,11 @@ printf '[dodo]\nlog_level = loud\n' >value.conf
 printf 'nonsense\n' >syntax.conf
 here=(--manager 127.0.0.1:1 --listen 127.0.0.1:0)
 
-refused 2 "--listen ADDR:PORT is needed" "$cmd"
+refused 2 "--listen ADDR[:PORT] is needed" "$cmd"
 refused 2 "--nonsense" "$cmd" --nonsense
 refused 2 "extra" "$cmd" --listen 127.0.0.1:0 extra
-refused 2 "numeric address" "$cmd" --listen nowhere
+refused 2 "or an interface such as eth0" "$cmd" --listen 10.0.0
+refused 1 "--listen nowhere: there is no such interface" "$cmd" --listen nowhere
 refused 2 "--manager HOST:PORT is needed" "$imd" --listen 127.0.0.1:0 --pool 1M
 refused 2 "--pool SIZE is needed" "$imd" "${here[@]}"
 refused 2 "--pool lots" "$imd" "${here[@]}" --pool lots

@@ -127,9 +127,9 @@ class Check(Case):
         limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_MEMLOCK, limit)
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, limit[1]))
-        self.set_up('manager = %s\n' % self.manager, '[imd]\npool = 64M\n')
+        self.set_up('manager = %s\n' % self.manager, '[imd]\nthreads = 2\n')
         self.assertEqual(self.check(0)['memlock'], [('ok', 'no pool of an imd is set here')])
-        self.set_up('manager = %s\n' % self.manager, '[imd]\nlisten = 127.0.0.1\npool = 64M\n')
+        self.set_up('manager = %s\n' % self.manager, '[imd]\npool = 64M\n')
         if os.geteuid() == 0:
             self.assertEqual(self.check(0)['memlock'], [('ok', 'a pool of 64 MiB can be locked')])
         else:

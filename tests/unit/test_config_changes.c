@@ -19,7 +19,7 @@ static void begin(Three *t)
     for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
         imd_options_init(all[i]);
         all[i]->common.manager = g_strdup("m:1");
-        all[i]->listen = (Addr){.kind = ADDR_IP4, .port = 1};
+        all[i]->listen.addr = (Addr){.kind = ADDR_IP4, .port = 1};
     }
 }
 
@@ -56,7 +56,7 @@ TEST(changes__are_taken_or_wait)
     t.wanted.common.manager = g_strdup("n:1");
     t.wanted.common.log_level = t.now.common.log_level = LOG_LEVEL_DEBUG;
     t.wanted.populate = true;
-    t.wanted.listen.port = 2;
+    t.wanted.listen.addr.port = 2;
     assert_changes(&t, "[imd] rate_bytes, [dodo] log_level",
                    "[dodo] manager, [imd] listen, [imd] populate, [imd] beat");
     end(&t);

@@ -131,7 +131,7 @@ CASE(load__every_kind)
     assert_true(o.common.insecure);
     assert_int_equal(o.common.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(o.common.hello_retry_ns, 7 * NS_PER_MS);
-    assert_string_equal(addr_format(&o.listen, text, sizeof text), "[::1]:7701");
+    assert_string_equal(addr_format(&o.listen.addr, text, sizeof text), "[::1]:7701");
     assert_int_equal(o.pool_bytes, 1536ull << 20);
     assert_int_equal(o.beat_ns, 120 * NS_PER_S);
     assert_int_equal(o.writes_max, 9);
@@ -169,8 +169,9 @@ CASE(load__says_what_to_do)
         {"[dodo]\nmanager = a,,b\n", NULL, NULL, "--config @", CONFIG_BAD,
          "FILE:2: manager: expected a name or an address such as manager.example:7700, "
          "10.0.0.1:7700 or [fd00::1]:7700, or several with commas between them"},
-        {"[imd]\nlisten = localhost\n", NULL, NULL, "--config @", CONFIG_BAD,
-         "FILE:2: listen: expected a numeric address such as 10.0.0.1:7701 or [fd00::1]:7701"},
+        {"[imd]\nlisten = 10.0.0\n", NULL, NULL, "--config @", CONFIG_BAD,
+         "FILE:2: listen: expected an address such as 10.0.0.1:7701 or [fd00::1]:7701, or an "
+         "interface such as eth0"},
         {"", NULL, NULL, "--config /nonexistent/dodo.conf", CONFIG_BAD,
          "/nonexistent/dodo.conf: No such file or directory"},
         {"", "DODO_LOG", "loud", "--config @", CONFIG_BAD,
@@ -346,6 +347,31 @@ CASE(load__ports_beside_each_other)
     }
 }
 
+/* Fixed, for firewalls; but where others may serve at the same address. */
+CASE(imd_check__data_ports)
+{
+    static const struct {
+        const char *text, *listen;
+        unsigned port;
+    } cases[] = {
+        {"", "10.0.0.1", 7720},
+        {"", "10.0.0.1:9", 7720},
+        {"", "10.0.0.1:0", 0},
+        {"[imd]\ndata_port = 0\n", "10.0.0.1", 0},
+        {"[imd]\ndata_port = 9000\n", "10.0.0.1:0", 9000},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char error[CONFIG_ERROR_MAX] = "";
+        ImdOptions o;
+        g_autofree char *line =
+            g_strconcat("--config @ --manager 10.0.0.9 --pool 1M --listen ", cases[i].listen, NULL);
+        assert_int_equal(load_imd(&o, cases[i].text, line, error), CONFIG_OK);
+        assert_int_equal(imd_options_check(&o, error), 0);
+        assert_int_equal(o.data_port, cases[i].port);
+        config_clear(&imd_program, &o);
+    }
+}
+
 CASE(imd_check__what_is_needed)
 {
     static const struct {
@@ -353,8 +379,11 @@ CASE(imd_check__what_is_needed)
     } cases[] = {
         {"--listen 127.0.0.1 --pool 1M",
          "--manager HOST:PORT is needed, here or as [dodo] manager in the config file"},
-        {"--manager 127.0.0.1 --pool 1M",
-         "--listen ADDR[:PORT] is needed, here or as [imd] listen in the config file"},
+        {"--manager 127.0.0.1 --pool 1M --threads 8", ""},
+        {"--manager 127.0.0.1 --listen eth0 --pool 1M --threads 8", ""},
+        {"--manager 127.0.0.1 --listen eth0:65529 --pool 1M --threads 8",
+         "[imd] data_port: 65529, the port of --listen, is among those of the data threads, 65528 "
+         "to 65535: choose another"},
         {"--manager 127.0.0.1 --listen 127.0.0.1",
          "--pool SIZE is needed, here or as [imd] pool in the config file"},
         {"--manager ::1 --listen 127.0.0.1 --pool 1M",

@@ -62,8 +62,9 @@ static void start(Fixture *f, const char *config)
     assert_int_equal(config_load(&imd_program, &argc, &rest, &f->options, f->error), CONFIG_OK);
     assert_int_equal(imd_options_check(&f->options, f->error), 0);
     assert_true(start_places(&f->options.common, &places));
-    assert_int_equal(
-        resolver_start(&f->resolver, &f->options.common, &f->options.listen, &places, f->error), 0);
+    assert_int_equal(resolver_start(&f->resolver, &f->options.common, &f->options.listen.addr,
+                                    &places, f->error),
+                     0);
     assert_int_equal(reloader_start(&f->reloader, &f->options, &f->resolver, f->error), 0);
 }
 

@@ -54,6 +54,7 @@ static void well(void)
         .key_path = "/etc/dodo/key",
         .local = addr_of("10.0.0.5"),
         .rmd = true,
+        .configured = true,
         .ports = {{"rmd", addr_of("10.0.0.5:7702"), JOIN_PORT_ANSWERED},
                   {"imd", addr_of("10.0.0.5:7701"), JOIN_PORT_ANSWERED}},
         .ports_count = 2,
@@ -120,10 +121,10 @@ TEST(address__is_what_the_file_wants_next)
 {
     well();
     assert_says(0, "address ok the manager sees this host as 10.0.0.5\n");
-    f.rmd = false;
-    assert_says(0, "address note the manager sees this host as 10.0.0.5; no daemon is set up here: "
-                   "write [dodo] manager = manager, key = /etc/dodo/key and [rmd] listen = "
-                   "10.0.0.5 into /etc/dodo/dodo.conf");
+    f.configured = false;
+    assert_says(0, "address note the manager sees this host as 10.0.0.5; no manager is set here: "
+                   "write [dodo] manager = manager and key = /etc/dodo/key into "
+                   "/etc/dodo/dodo.conf, then: ");
     f.local = (Addr){.kind = ADDR_NONE};
     assert_says(1, "address fault no way to manager from here: see ip route\n");
 }
@@ -181,5 +182,5 @@ TEST(lends__always_without_an_owner)
     f.check.limits.pool_bytes = 32 * GIB;
     assert_says(1, "lends fault [imd] pool is 32 GiB, but this host has 16 GiB: lower it\n");
     f.check.limits.pool_bytes = 0;
-    assert_says(1, "lends fault [imd] listen is set, but no [imd] pool");
+    assert_says(1, "lends fault [imd] has settings, but no pool");
 }

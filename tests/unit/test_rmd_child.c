@@ -80,7 +80,7 @@ static void run(RmdOptions *o, void (*body)(Child *c, Ends *e))
     o->imd = g_strdup("/bin/false");
     o->idle_priority = false; /* this machine may have much else to do */
     o->common.manager = g_strdup("127.0.0.1:7");
-    o->listen = (Addr){.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}};
+    o->at = (Addr){.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, 1}};
     assert_int_equal(child_open(&c, o, &ops, &ends), 0);
     body(&c, &ends);
     child_close(&c);

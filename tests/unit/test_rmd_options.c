@@ -178,8 +178,8 @@ CASE(what_is_needed)
     } cases[] = {
         {"--listen|127.0.0.1",
          "--manager HOST:PORT is needed, here or as [dodo] manager in the config file"},
-        {"--manager|127.0.0.1",
-         "--listen ADDR is needed, here or as [rmd] listen in the config file"},
+        {"--manager|127.0.0.1", ""},
+        {"--manager|127.0.0.1|--listen|eth0:0", ""},
         {"--manager|::1|--listen|127.0.0.1",
          "--manager and --listen must both be IPv4 or both IPv6 addresses"},
         {"--manager|127.0.0.1|--listen|127.0.0.1|--pool|1.5G", ""},
@@ -195,5 +195,7 @@ CASE(what_is_needed)
     }
     char error[CONFIG_ERROR_MAX];
     assert_int_equal(load("", "--manager|127.0.0.1|--listen|127.0.0.1", error), CONFIG_OK);
-    assert_int_equal(options.listen.port, DEFAULT_RMD_PORT);
+    assert_int_equal(options.listen.addr.port, DEFAULT_RMD_PORT);
+    assert_int_equal(load("", "--manager|127.0.0.1", error), CONFIG_OK);
+    assert_int_equal(options.listen.addr.port, DEFAULT_RMD_PORT);
 }

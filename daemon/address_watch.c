@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/address_watch.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/helper.h"
+#include "daemon/start.h"
+
+enum {
+    SETTLE_MS = 500,   /* addresses come and go together: the last of them counts */
+    AGAIN_MS = 5000,   /* no other address yet: a name may not be resolved yet */
+    UNASKED_MS = 30000 /* where the kernel tells of no change */
+};
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+static int open_news(void)
+{
+    const struct sockaddr_nl at = {.nl_family = AF_NETLINK,
+                                   .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
+                                                RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
+                                                RTMGRP_IPV6_ROUTE};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)(const void *)&at, sizeof at) == 0)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+/* What it is does not matter: all is looked at again. */
+static void drain(int news)
+{
+    char buf[8192];
+    while (recv(news, buf, sizeof buf, 0) > 0)
+        ;
+}
+
+/* 1: @ret is another address than @at, which is gone; 0: it is still there; -errno: it is gone, and
+ * there is no other. */
+static int look(const AddressWish *wish, const Addr *at, Addr *ret)
+{
+    char error[HOST_ADDRESS_ERROR_MAX];
+    g_autofree HostAddresses *all = g_new(HostAddresses, 1);
+    if (host_addresses_read(all) < 0 || host_addresses_have(all, at))
+        return 0;
+    int res = host_address_find(wish, ret, error);
+    return res < 0 ? res : !addr_same_host(ret, at);
+}
+
+__attribute__((noreturn)) static void serve(int channel, const AddressWish *wish, const Addr *at)
+{
+    const int news = open_news(), usual = news < 0 ? UNASKED_MS : -1;
+    int wait_ms = SETTLE_MS; /* for it may have gone before we listened */
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    for (;;) {
+        struct pollfd fds[] = {{.fd = channel}, {.fd = news, .events = POLLIN}};
+        Addr other;
+        const int n = poll(fds, 2, wait_ms);
+        if (fds[0].revents)
+            _exit(EXIT_SUCCESS);
+        if (n > 0)
+            drain(news);
+        if (n != 0) {
+            wait_ms = SETTLE_MS;
+            continue;
+        }
+        const int res = look(wish, at, &other);
+        if (res > 0)
+            (void)send(channel, &other, sizeof other, MSG_NOSIGNAL);
+        wait_ms = res < 0 ? AGAIN_MS : usual;
+    }
+}
+
+/* ---- the daemon's side ----------------------------------------------------------------------- */
+
+/* Of the family of the manager, where that is an address. */
+static void make_wish(AddressWish *w, const CommonOptions *o, const Listen *listen, bool member)
+{
+    Addr all[PLACES_MAX];
+    *w = (AddressWish){.listen = *listen};
+    if (!member || !start_places(o, &w->manager))
+        return;
+    if (places_addresses(&w->manager, all) > 0)
+        w->kind = all[0].kind;
+    w->loopback_only = start_is_bound(o) && places_have_names(&w->manager);
+}
+
+int address_watch_start(AddressWatch *w, const CommonOptions *o, const Listen *listen, bool member,
+                        char error[CONFIG_ERROR_MAX])
+{
+    G_STATIC_ASSERT((int)HOST_ADDRESS_ERROR_MAX <= (int)CONFIG_ERROR_MAX);
+    AddressWish wish;
+    *w = (AddressWatch){.fd = -1};
+    make_wish(&wish, o, listen, member);
+    int res = host_address_find(&wish, &w->at, error);
+    if (res < 0 || listen->addr.kind != ADDR_NONE)
+        return res;
+    pid_t pid = helper_fork("dodo-address", &w->fd);
+    if (pid == 0)
+        serve(w->fd, &wish, &w->at);
+    if (pid > 0)
+        return 0;
+    w->fd = -1;
+    (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the process that watches the address: %s",
+                   strerror(-pid));
+    return (int)pid;
+}
+
+void address_watch_close(AddressWatch *w)
+{
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    w->fd = -1;
+}
+
+int address_watch_take(AddressWatch *w)
+{
+    char was[ADDR_TEXT_MAX], is[ADDR_TEXT_MAX];
+    Addr now;
+    ssize_t n = w->fd < 0 ? -1 : recv(w->fd, &now, sizeof now, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n == sizeof now) {
+        log_event(LOG_LEVEL_WARN, "address_changed",
+                  "listen=%s now=%s fix=\"none: ends here, to be started again there\"",
+                  addr_format(&w->at, was, sizeof was), addr_format(&now, is, sizeof is));
+        return 1;
+    }
+    log_event(LOG_LEVEL_ERROR, "address_not_watched",
+              "error=\"the process that watches the address has ended: start the daemon again\"");
+    return -EPIPE;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a daemon serves that is not given an address. That one goes, tests/net/cluster_page.sh
+ * tries. */
+#include "daemon/address_watch.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <string.h>
+
+#include "tests/lib/case.h"
+
+static HostAddresses all;
+
+static void add(const char *interface, const char *text)
+{
+    HostAddress *h = &all.of[all.count++];
+    *h = (HostAddress){.passing = false};
+    (void)g_strlcpy(h->interface, interface, sizeof h->interface);
+    assert_int_equal(addr_parse(text, 0, &h->addr), 0);
+}
+
+static void some_addresses(void)
+{
+    all.count = 0;
+    add("lo", "127.0.0.1");
+    add("eth0", "fe80::1");
+    add("eth0", "fd00::aa");
+    add("eth0", "fd00::1");
+    add("eth0", "169.254.3.4");
+    add("wlan0", "fe80::2");
+    add("wlan0", "169.254.5.6");
+    add("eth1", "10.0.0.1");
+    add("eth1", "10.0.0.2");
+    add("eth1", "fd00::2");
+}
+
+static void assert_pick(const char *interface, uint8_t kind, const char *want)
+{
+    char text[ADDR_TEXT_MAX];
+    const Addr *a = host_addresses_pick(&all, interface, kind);
+    assert_string_equal(a ? addr_format(a, text, sizeof text) : "none", want);
+}
+
+TEST(pick__the_first_that_others_can_reach)
+{
+    some_addresses();
+    assert_pick("lo", ADDR_NONE, "127.0.0.1:0");
+    assert_pick("eth0", ADDR_NONE, "[fd00::aa]:0");
+    assert_pick("eth0", ADDR_IP4, "none");
+    assert_pick("wlan0", ADDR_NONE, "none");
+    assert_pick("eth1", ADDR_NONE, "10.0.0.1:0");
+    assert_pick("eth1", ADDR_IP6, "[fd00::2]:0");
+    assert_pick("eth", ADDR_NONE, "none");
+}
+
+/* As an address that is new each day, for the sake of privacy. */
+TEST(pick__what_stays)
+{
+    some_addresses();
+    host_addresses_mark(&all, "fd0000000000000000000000000000aa 02 40 00 01     eth0\n"
+                              "fd000000000000000000000000000001 02 40 00 80     eth0\n"
+                              "fd000000000000000000000000000002 03 40 00 20     eth1\nxx\n");
+    assert_pick("eth0", ADDR_NONE, "[fd00::1]:0");
+    assert_pick("eth1", ADDR_IP6, "[fd00::2]:0"); /* there is no other */
+}
+
+TEST(have__on_any_port)
+{
+    Addr a;
+    some_addresses();
+    assert_int_equal(addr_parse("10.0.0.2:77", 0, &a), 0);
+    assert_true(host_addresses_have(&all, &a));
+    assert_int_equal(addr_parse("10.0.0.3:77", 0, &a), 0);
+    assert_false(host_addresses_have(&all, &a));
+}
+
+/* ---- on this host ---------------------------------------------------------------------------- */
+
+static int start(AddressWatch *w, const char *listen, const char *manager, char *error)
+{
+    const CommonOptions o = {.manager = (char *)manager};
+    Listen l = {.addr.port = 7};
+    if (*listen)
+        assert_int_equal(listen_parse(listen, 7, &l), 0);
+    *error = '\0';
+    return address_watch_start(w, &o, &l, manager != NULL, error);
+}
+
+static void assert_at(const AddressWatch *w, const char *want)
+{
+    char text[ADDR_TEXT_MAX];
+    assert_string_equal(addr_format(&w->at, text, sizeof text), want);
+}
+
+TEST(watch__an_address_that_is_given_needs_none)
+{
+    char error[CONFIG_ERROR_MAX];
+    AddressWatch w;
+    assert_int_equal(start(&w, "192.0.2.1:5", "127.0.0.1", error), 0);
+    assert_at(&w, "192.0.2.1:5");
+    assert_int_equal(w.fd, -1);
+    address_watch_close(&w);
+}
+
+TEST(watch__of_the_way_to_the_manager_and_of_an_interface)
+{
+    static const struct {
+        const char *listen, *manager;
+    } rows[] = {{"", "127.0.0.1:7700"}, {"", "localhost"}, {"lo", "127.0.0.2"}, {"lo", NULL}};
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        char error[CONFIG_ERROR_MAX];
+        AddressWatch w;
+        if (start(&w, rows[i].listen, rows[i].manager, error) != 0)
+            fail_msg("%zu: %s", i, error);
+        if (w.at.kind == ADDR_IP4)
+            assert_at(&w, "127.0.0.1:7");
+        else
+            assert_at(&w, "[::1]:7");
+        assert_int_equal(address_watch_take(&w), 0);
+        address_watch_close(&w);
+    }
+}
+
+TEST(watch__says_why_there_is_no_address)
+{
+    static const struct {
+        const char *listen, *manager, *says;
+    } rows[] = {
+        {"nowhere0", "127.0.0.1", "--listen nowhere0: there is no such interface (see ip addr)"},
+        {"", "nobody.invalid", "nobody.invalid: "},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        char error[CONFIG_ERROR_MAX];
+        AddressWatch w;
+        assert_true(start(&w, rows[i].listen, rows[i].manager, error) < 0);
+        if (!g_str_has_prefix(error, rows[i].says))
+            fail_msg("%s", error);
+        address_watch_close(&w);
+    }
+}
