@@ -84,10 +84,22 @@ static void add_directories(GPtrArray *paths, const char *file)
         g_ptr_array_add(paths, g_path_get_dirname(real));
 }
 
+/* The files beside it that add to it, and the directory where more of them may appear. */
+static void add_config(GPtrArray *paths, const char *file)
+{
+    char error[CONFIG_ERROR_MAX];
+    ConfFiles files;
+    (void)conf_files_find(file, &files, error, sizeof error);
+    for (unsigned i = 0; i < files.count; i++)
+        add_directories(paths, files.paths[i]);
+    conf_files_free(&files);
+    g_ptr_array_add(paths, g_strconcat(file, ".d", NULL));
+}
+
 static void confine(const ImdOptions *o, char missing[SANDBOX_TEXT_MAX])
 {
     g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
-    add_directories(paths, config_file(&o->common));
+    add_config(paths, config_file(&o->common));
     add_directories(paths, o->common.key);
     g_ptr_array_add(paths, NULL);
     const char *const *readable = (const char *const *)paths->pdata;

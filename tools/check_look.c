@@ -53,16 +53,26 @@ static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error
     return 0;
 }
 
+static void look_at_files(CheckFacts *f, unsigned reader, ConfFn fn, Parts *p)
+{
+    const char *path = strcmp(f->config, DEFAULT_CONFIG_PATH) == 0 ? NULL : f->config;
+    char error[sizeof f->config_error];
+    if (conf_file_read(path, reader, fn, p, error, sizeof error) < 0)
+        memcpy(f->config_error, error, sizeof error);
+}
+
 void look_at_config(CheckFacts *f, Parts *p)
 {
-    f->config_found = access(f->config, F_OK) == 0;
+    char error[sizeof f->config_error];
+    ConfFiles files;
+    const int res = conf_files_find(f->config, &files, error, sizeof error);
+    f->config_found = res < 0 || files.count > 1 || access(f->config, F_OK) == 0;
+    conf_files_free(&files);
     if (!f->config_found)
         return;
-    (void)conf_file_read(f->config, CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT, on_value, p,
-                         f->config_error, sizeof f->config_error);
+    look_at_files(f, CONF_CMD | CONF_IMD | CONF_RMD | CONF_CLIENT, on_value, p);
     if (p->rmd)
-        (void)conf_file_read(f->config, CONF_RMD, NULL, NULL, f->config_error,
-                             sizeof f->config_error);
+        look_at_files(f, CONF_RMD, NULL, NULL);
 }
 
 /* ---- the key --------------------------------------------------------------------------------- */

@@ -27,23 +27,33 @@ static void on_option(void *ctx, const ConfigKey *k, const char *text)
         settings_list_option(ctx, k->group, k->name, text);
 }
 
-/* The default file need not be there. */
-static void read_file(SettingsList *l, const CommonOptions *o)
+/* The default file need not be there. What is right in one file counts, whatever is in others. */
+static void read_files(SettingsList *l, const ConfFiles *files, const CommonOptions *o)
 {
-    char error[KEY_ERROR_MAX] = "";
-    int res = key_file_read(l->file, settings_list_line, l, error, sizeof error);
-    if (res == 0)
-        settings_list_rules(l);
-    else if (res != -ENOENT || config_file_is_asked(o))
+    bool fine = true;
+    for (unsigned i = 0; i < files->count; i++) {
+        char error[KEY_ERROR_MAX] = "";
+        int res = key_file_read(files->paths[i], settings_list_line, l, error, sizeof error);
+        settings_list_next(l);
+        if (res == 0 || (res == -ENOENT && i == 0 && !config_file_is_asked(o)))
+            continue;
         settings_list_fault(l, error);
+        fine = false;
+    }
+    if (fine)
+        settings_list_rules(l);
 }
 
 static int show(const ToolOptions *o)
 {
+    char error[KEY_ERROR_MAX] = "";
+    ConfFiles files;
     SettingsList *l = g_new(SettingsList, 1);
     g_autoptr(GString) out = g_string_new(NULL);
-    settings_list_init(l, config_file(&o->common));
-    read_file(l, &o->common);
+    (void)conf_files_find(config_file(&o->common), &files, error, sizeof error);
+    settings_list_init(l, (const char *const *)files.paths);
+    settings_list_fault(l, error);
+    read_files(l, &files, &o->common);
     settings_list_environment(l, getenv);
     config_each_option(on_option, l);
     (o->json ? settings_list_json : settings_list_print)(l, out);
@@ -53,6 +63,7 @@ static int show(const ToolOptions *o)
     const int status = l->faults->len ? EXIT_FAILURE : EXIT_SUCCESS;
     settings_list_deinit(l);
     g_free(l);
+    conf_files_free(&files);
     return status;
 }
 

@@ -10,9 +10,9 @@
 
 enum { VALUE_MAX = 6144, PLACE_MAX = 4608 };
 
-void settings_list_init(SettingsList *l, const char *file)
+void settings_list_init(SettingsList *l, const char *const *files)
 {
-    *l = (SettingsList){.file = file, .faults = g_ptr_array_new_with_free_func(g_free)};
+    *l = (SettingsList){.reading.names = files, .faults = g_ptr_array_new_with_free_func(g_free)};
     for (size_t i = 0; i < conf_keys_count; i++)
         if (conf_keys[i].preset || conf_keys[i].text)
             l->settings[i].source = SETTING_DEFAULT;
@@ -38,14 +38,25 @@ static void set(SettingsList *l, const ConfKey *k, enum SettingSource source, co
 {
     Setting *s = &l->settings[k - conf_keys];
     g_free(s->text);
-    *s = (Setting){.source = source, .text = g_strdup(text), .line = line};
+    *s = (Setting){.source = source, .text = g_strdup(text), .file = l->reading.file, .line = line};
+}
+
+static const char *file_name(const SettingsList *l, unsigned file)
+{
+    return l->reading.names[file];
+}
+
+void settings_list_next(SettingsList *l)
+{
+    l->reading.file++;
 }
 
 int settings_list_line(void *list, const KeyLine *line, char *error, size_t cap)
 {
     SettingsList *l = list;
     if (conf_on_line(&l->reading, line, error, cap) != 0) {
-        g_ptr_array_add(l->faults, g_strdup_printf("%s:%u: %s", l->file, line->number, error));
+        g_ptr_array_add(l->faults, g_strdup_printf("%s:%u: %s", file_name(l, l->reading.file),
+                                                   line->number, error));
         *error = '\0';
     } else if (line->key) {
         set(l, conf_find(line->group, line->key), SETTING_FILE, line->value, line->number);
@@ -60,7 +71,7 @@ void settings_list_rules(SettingsList *l)
     for (size_t i = 0; i < conf_keys_count; i++)
         if (l->reading.seen[i].line && strcmp(conf_keys[i].group, "rmd") == 0)
             l->reading.reader = CONF_RMD;
-    (void)conf_rules(&l->reading, l->file, error, sizeof error);
+    (void)conf_rules(&l->reading, error, sizeof error);
     settings_list_fault(l, error);
 }
 
@@ -139,7 +150,7 @@ static const char *place(const SettingsList *l, size_t i, char buf[PLACE_MAX])
     const Setting *s = &l->settings[i];
     switch (s->source) {
     case SETTING_FILE:
-        (void)snprintf(buf, PLACE_MAX, "%s:%u", l->file, s->line);
+        (void)snprintf(buf, PLACE_MAX, "%s:%u", file_name(l, s->file), s->line);
         return buf;
     case SETTING_ENVIRONMENT:
         return k->env;

@@ -19,23 +19,25 @@ enum SettingSource {
 
 typedef struct Setting {
     enum SettingSource source;
-    char *text;    /* as it was given; NULL: the default */
-    unsigned line; /* of the file */
+    char *text; /* as it was given; NULL: the default */
+    unsigned file, line;
 } Setting;
 
 typedef struct SettingsList {
-    const char *file; /* borrowed */
     Setting settings[CONF_KEYS_MAX];
     ConfReading reading;
     GPtrArray *faults; /* of texts */
 } SettingsList;
 
-void settings_list_init(SettingsList *l, const char *file);
+/* @files are borrowed. */
+void settings_list_init(SettingsList *l, const char *const *files);
 void settings_list_deinit(SettingsList *l);
 void settings_list_fault(SettingsList *l, const char *text);
 
-/* In this order: what comes later counts more. Values that are none become faults. */
+/* In this order: what comes later counts more. Values that are none become faults. The lines are
+ * those of the first file, and of the next one each time after settings_list_next(). */
 int settings_list_line(void *list, const KeyLine *line, char *error, size_t cap); /* a KeyFileFn */
+void settings_list_next(SettingsList *l);
 void settings_list_rules(SettingsList *l); /* after the last line */
 void settings_list_environment(SettingsList *l, char *(*get)(const char *name));
 void settings_list_option(SettingsList *l, const char *group, const char *name, const char *text);

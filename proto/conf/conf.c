@@ -304,12 +304,12 @@ int conf_on_line(void *ctx, const KeyLine *l, char *error, size_t cap)
     if (conf_parse(k, l->value, &v) != 0)
         return conf_refuse(k, l->key, error, cap);
     ConfSeen *seen = &r->seen[k - conf_keys];
-    if (seen->line) {
+    if (seen->line && seen->file == r->file) {
         (void)snprintf(error, cap, "[%s] %s is given twice, first at line %u: remove one of them",
                        k->group, k->name, seen->line);
         return -EINVAL;
     }
-    *seen = (ConfSeen){.line = l->number, .value = v};
+    *seen = (ConfSeen){.file = r->file, .line = l->number, .value = v};
     seen->value.text = NULL; /* it is valid during this call only */
     return (k->readers & r->reader) && r->fn ? r->fn(r->ctx, k, &v, error, cap) : 0;
 }
@@ -317,7 +317,7 @@ int conf_on_line(void *ctx, const KeyLine *l, char *error, size_t cap)
 int conf_text_read(const char *name, const char *text, size_t len, unsigned reader, ConfFn fn,
                    void *ctx, char *error, size_t cap)
 {
-    ConfReading r = {.reader = reader, .fn = fn, .ctx = ctx};
+    ConfReading r = {.names = &name, .reader = reader, .fn = fn, .ctx = ctx};
     int res = key_text_parse(name, text, len, conf_on_line, &r, error, cap);
-    return res != 0 ? res : conf_rules(&r, name, error, cap);
+    return res != 0 ? res : conf_rules(&r, error, cap);
 }

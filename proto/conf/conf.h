@@ -81,31 +81,45 @@ int conf_refuse(const ConfKey *k, const char *what, char *error, size_t cap);
 enum { CONF_TYPES_MAX = 16 };
 int conf_types(const char *text, int64_t ret[CONF_TYPES_MAX]);
 
-/* ---- the whole file -------------------------------------------------------------------------- */
+/* ---- all files ------------------------------------------------------------------------------- */
 
 /* @v is borrowed until it returns. 0, or -errno with a text in @error to stop. */
 typedef int (*ConfFn)(void *ctx, const ConfKey *k, const ConfValue *v, char *error, size_t cap);
 
-/* What a file says so far, for what can be judged only of more than one key. */
+/* What the files say so far, for what can be judged only of more than one key. */
 typedef struct ConfSeen {
-    unsigned line; /* 0: the file does not say */
+    unsigned file, line; /* the last that says it; line 0: none does */
     ConfValue value;
 } ConfSeen;
 typedef struct ConfReading {
-    unsigned reader; /* one of enum ConfReader */
-    ConfFn fn;       /* is called for the keys that @reader takes, in order; NULL: none */
+    const char *const *names; /* of the files */
+    unsigned file;            /* which is being read: a later one counts more */
+    unsigned reader;          /* one of enum ConfReader */
+    ConfFn fn;                /* is called for the keys that @reader takes, in order; NULL: none */
     void *ctx;
     ConfSeen seen[CONF_KEYS_MAX];
 } ConfReading;
 
 /* A KeyFileFn; @ctx is a ConfReading. */
 int conf_on_line(void *ctx, const KeyLine *line, char *error, size_t cap);
-/* After the last line: 0, or -EINVAL: keys contradict each other; @error is "NAME:LINE: ...". */
-int conf_rules(const ConfReading *r, const char *name, char *error, size_t cap);
+/* After the last line of the last file: 0, or -EINVAL: keys contradict each other; @error is
+ * "NAME:LINE: ...". */
+int conf_rules(const ConfReading *r, char *error, size_t cap);
 /* A whole text that came from @name. Pure. */
 int conf_text_read(const char *name, const char *text, size_t len, unsigned reader, ConfFn fn,
                    void *ctx, char *error, size_t cap);
-/* The file @path; NULL: DEFAULT_CONFIG_PATH, which need not exist. */
+/* The files of a configuration, in the order in which they are read: FILE, and then the files
+ * FILE.d/NAME.conf, by their names. */
+enum { CONF_FILES_MAX = 64 };
+typedef struct ConfFiles {
+    unsigned count; /* at least 1, after conf_files_find() */
+    char *paths[CONF_FILES_MAX];
+} ConfFiles;
+/* NULL: FILE is DEFAULT_CONFIG_PATH. Whether it exists is not looked at. 0, or -errno and a text
+ * in @error. conf_files_free() in either case. */
+int conf_files_find(const char *path, ConfFiles *ret, char *error, size_t cap);
+void conf_files_free(ConfFiles *f);
+/* All of them; without a path, FILE need not exist. */
 int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error,
                    size_t cap);
 /* The variables of the keys that @reader takes. @get: getenv, or secure_getenv. */

@@ -1,31 +1,105 @@
 /* SPDX-License-Identifier: MIT */
-/* The config file on the disk, and the variables that beat it. */
+/* The config files on the disk, and the variables that beat them. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cleanup.h"
 #include "proto/conf/conf.h"
 #include "proto/conf/defaults.h"
 
-int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error, size_t cap)
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Hidden files are those that editors leave. */
+static bool is_config(const char *name)
+{
+    const size_t len = strlen(name), end = strlen(".conf");
+    return *name != '.' && len > end && strcmp(name + len - end, ".conf") == 0;
+}
+
+static int add_file(ConfFiles *f, const char *dir, const char *name, char *error, size_t cap)
+{
+    if (f->count == CONF_FILES_MAX) {
+        (void)snprintf(error, cap, "%s: more than %d files: join some of them", dir,
+                       CONF_FILES_MAX - 1);
+        return -E2BIG;
+    }
+    if (asprintf(&f->paths[f->count], "%s/%s", dir, name) < 0)
+        return -ENOMEM;
+    f->count++;
+    return 0;
+}
+
+static int add_all(ConfFiles *f, const char *dir, char *error, size_t cap)
+{
+    DIR *d = opendir(dir);
+    int res = d || errno == ENOENT ? 0 : -errno;
+    for (const struct dirent *e; d && res == 0 && (e = readdir(d));)
+        if (is_config(e->d_name))
+            res = add_file(f, dir, e->d_name, error, cap);
+    if (d)
+        (void)closedir(d);
+    return res;
+}
+
+int conf_files_find(const char *path, ConfFiles *ret, char *error, size_t cap)
 {
     const char *name = path ? path : DEFAULT_CONFIG_PATH;
-    ConfReading *r = calloc(1, sizeof *r); /* too much for the stack of a user's thread */
-    if (!r) {
-        (void)snprintf(error, cap, "%s: no memory", name);
-        return -ENOMEM;
-    }
-    r->reader = reader;
-    r->fn = fn;
-    r->ctx = ctx;
-    int res = key_file_read(name, conf_on_line, r, error, cap);
+    CLEANUP_FREE char *dir = NULL;
+    *ret = (ConfFiles){.count = 0};
+    ret->paths[0] = strdup(name);
+    ret->count = ret->paths[0] != NULL;
+    int res = -ENOMEM;
+    if (ret->paths[0] && asprintf(&dir, "%s.d", name) >= 0)
+        res = add_all(ret, dir, error, cap);
+    if (res < 0 && res != -E2BIG)
+        (void)snprintf(error, cap, "%s.d: %s", name, strerror(-res));
     if (res == 0)
-        res = conf_rules(r, name, error, cap);
-    free(r);
-    if (res == -ENOENT && !path) { /* the default one need not exist */
-        *error = '\0';
-        return 0;
+        qsort(ret->paths + 1, ret->count - 1, sizeof *ret->paths, by_name);
+    return res;
+}
+
+void conf_files_free(ConfFiles *f)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        free(f->paths[i]);
+    f->count = 0;
+}
+
+static int read_all(const ConfFiles *f, bool asked, ConfReading *r, char *error, size_t cap)
+{
+    r->names = (const char *const *)f->paths;
+    for (; r->file < f->count; r->file++) {
+        int res = key_file_read(f->paths[r->file], conf_on_line, r, error, cap);
+        if (res == -ENOENT && r->file == 0 && !asked) /* the default one need not exist */
+            *error = '\0';
+        else if (res != 0)
+            return res;
     }
+    return conf_rules(r, error, cap);
+}
+
+int conf_file_read(const char *path, unsigned reader, ConfFn fn, void *ctx, char *error, size_t cap)
+{
+    ConfFiles files;
+    ConfReading *r = calloc(1, sizeof *r); /* too much for the stack of a user's thread */
+    int res = conf_files_find(path, &files, error, cap);
+    if (!r) {
+        (void)snprintf(error, cap, "%s: no memory", path ? path : DEFAULT_CONFIG_PATH);
+        res = -ENOMEM;
+    } else if (res == 0) {
+        r->reader = reader;
+        r->fn = fn;
+        r->ctx = ctx;
+        res = read_all(&files, path != NULL, r, error, cap);
+    }
+    conf_files_free(&files);
+    free(r);
     return res;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which keys of one file contradict each other. Each key alone has been checked before.
+/* Which keys of a configuration contradict each other. Each key alone has been checked before.
  *
- * A rule about keys of one group takes the default of a key that the file does not set: its reader
- * uses that. A rule across groups needs both keys in the file, for the other program may have
- * another file, on another host. */
+ * A rule about keys of one group takes the default of a key that is not set: its reader uses that.
+ * A rule across groups needs both keys to be set, for the other program may have another file, on
+ * another host. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct OrderRule {
     KeyName left, right;
     enum Relation relation;
     const char *otherwise;
-    bool both; /* only where the file sets both; otherwise one of them is enough */
+    bool both; /* only where both are set; otherwise one of them is enough */
 } OrderRule;
 
 #define LOST_BEAT "one keep-alive that is lost counts as silence"
@@ -84,9 +84,21 @@ static const ConfSeen *seen(const ConfReading *r, const char *group, const char 
     return &r->seen[k - conf_keys];
 }
 
-static unsigned later_line(const ConfSeen *a, const ConfSeen *b)
+/* Which of them was read later, if any was. */
+static const ConfSeen *later(const ConfSeen *a, const ConfSeen *b)
 {
-    return a->line > b->line ? a->line : b->line;
+    if (!a->line || !b->line)
+        return a->line ? a : b;
+    if (a->file != b->file)
+        return a->file > b->file ? a : b;
+    return a->line > b->line ? a : b;
+}
+
+/* "FILE:LINE: " at the front of @error; its length. */
+static size_t name_place(const ConfReading *r, const ConfSeen *at, char *error, size_t cap)
+{
+    const int n = snprintf(error, cap, "%s:%u: ", r->names[at->file], at->line);
+    return n < 0 ? 0 : (size_t)n < cap ? (size_t)n : cap - 1;
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */
@@ -113,8 +125,7 @@ static bool holds(enum Relation relation, uint64_t left, uint64_t right)
                                  : left <= right / 2;
 }
 
-static int check_order(const ConfReading *r, const OrderRule *o, const char *name, char *error,
-                       size_t cap)
+static int check_order(const ConfReading *r, const OrderRule *o, char *error, size_t cap)
 {
     static const char *const relations[] = {
         [AT_MOST] = "at most", [LESS_THAN] = "less than", [AT_MOST_HALF] = "at most half of"};
@@ -123,38 +134,40 @@ static int check_order(const ConfReading *r, const OrderRule *o, const char *nam
     const ConfKey *rk = conf_find(o->right.group, o->right.name);
     const ConfSeen *left = &r->seen[lk - conf_keys], *right = &r->seen[rk - conf_keys];
     const bool both = left->line && right->line;
-    if (!both && (o->both || !later_line(left, right) || !(left->line || lk->preset)))
+    if (!both && (o->both || !later(left, right)->line || !(left->line || lk->preset)))
         return 0;
     if (holds(o->relation, left->line ? left->value.count : lk->count,
               right->line ? right->value.count : rk->count))
         return 0;
     show(lk, left, shown[0], sizeof shown[0]);
     show(rk, right, shown[1], sizeof shown[1]);
-    (void)snprintf(error, cap, "%s:%u: %s must be %s %s; otherwise %s", name,
-                   later_line(left, right), shown[0], relations[o->relation], shown[1],
-                   o->otherwise);
+    const size_t at = name_place(r, later(left, right), error, cap);
+    (void)snprintf(error + at, cap - at, "%s must be %s %s; otherwise %s", shown[0],
+                   relations[o->relation], shown[1], o->otherwise);
     return -EINVAL;
 }
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
-static int contradict(const char *name, unsigned line, const char *text, char *error, size_t cap)
+static int contradict(const ConfReading *r, const ConfSeen *at, const char *text, char *error,
+                      size_t cap)
 {
-    (void)snprintf(error, cap, "%s:%u: %s", name, line, text);
+    const size_t len = name_place(r, at, error, cap);
+    (void)snprintf(error + len, cap - len, "%s", text);
     return -EINVAL;
 }
 
-static int check_insecure(const ConfReading *r, const char *name, char *error, size_t cap)
+static int check_insecure(const ConfReading *r, char *error, size_t cap)
 {
     const ConfSeen *key = seen(r, "dodo", "key"), *insecure = seen(r, "dodo", "insecure");
     if (!key->line || !insecure->line || !insecure->value.flag)
         return 0;
-    return contradict(name, later_line(key, insecure),
+    return contradict(r, later(key, insecure),
                       "[dodo] key and insecure = yes contradict each other: remove one of them",
                       error, cap);
 }
 
-static int check_families(const ConfReading *r, const char *name, char *error, size_t cap)
+static int check_families(const ConfReading *r, char *error, size_t cap)
 {
     static const char *const groups[] = {"imd", "rmd"};
     const ConfSeen *manager = seen(r, "dodo", "manager");
@@ -164,16 +177,16 @@ static int check_families(const ConfReading *r, const char *name, char *error, s
         if (!manager->line || !listen->line || manager->value.addr.kind == ADDR_NONE ||
             kind == ADDR_NONE || kind == manager->value.addr.kind)
             continue; /* names and interfaces may have either */
-        (void)snprintf(error, cap,
-                       "%s:%u: [dodo] manager and [%s] listen must both be IPv4 or both IPv6 "
-                       "addresses",
-                       name, later_line(manager, listen), groups[i]);
+        const size_t at = name_place(r, later(manager, listen), error, cap);
+        (void)snprintf(error + at, cap - at,
+                       "[dodo] manager and [%s] listen must both be IPv4 or both IPv6 addresses",
+                       groups[i]);
         return -EINVAL;
     }
     return 0;
 }
 
-static int check_same_address(const ConfReading *r, const char *name, char *error, size_t cap)
+static int check_same_address(const ConfReading *r, char *error, size_t cap)
 {
     static const char *const groups[] = {"imd", "rmd"};
     const ConfSeen *manager = seen(r, "cmd", "listen");
@@ -182,16 +195,17 @@ static int check_same_address(const ConfReading *r, const char *name, char *erro
         if (!manager->line || !listen->line || manager->value.listen.addr.port == 0 ||
             !listen_equal(&manager->value.listen, &listen->value.listen))
             continue;
-        (void)snprintf(error, cap,
-                       "%s:%u: [cmd] listen and [%s] listen are the same address and port: give "
-                       "one of them another port",
-                       name, later_line(manager, listen), groups[i]);
+        const size_t at = name_place(r, later(manager, listen), error, cap);
+        (void)snprintf(error + at, cap - at,
+                       "[cmd] listen and [%s] listen are the same address and port: give one of "
+                       "them another port",
+                       groups[i]);
         return -EINVAL;
     }
     return 0;
 }
 
-static int check_data_ports(const ConfReading *r, const char *name, char *error, size_t cap)
+static int check_data_ports(const ConfReading *r, char *error, size_t cap)
 {
     const ConfSeen *first = seen(r, "imd", "data_port"), *threads = seen(r, "imd", "threads");
     const ConfSeen *listen = seen(r, "imd", "listen");
@@ -200,49 +214,49 @@ static int check_data_ports(const ConfReading *r, const char *name, char *error,
     if (start == 0)
         return 0;
     if (end > 65536)
-        return contradict(name, later_line(first, threads),
+        return contradict(r, later(first, threads),
                           "[imd] data_port: the ports of all threads must be below 65536", error,
                           cap);
     if (listen->line && listen->value.listen.addr.port >= start &&
         listen->value.listen.addr.port < end)
-        return contradict(name, later_line(first, listen),
+        return contradict(r, later(first, listen),
                           "[imd] data_port: the port of [imd] listen is among those of the data "
                           "threads: choose another",
                           error, cap);
     return 0;
 }
 
-static int check_rmd(const ConfReading *r, const char *name, char *error, size_t cap)
+static int check_rmd(const ConfReading *r, char *error, size_t cap)
 {
     const ConfSeen *listen = seen(r, "rmd", "listen"), *port = seen(r, "rmd", "imd_port");
     const ConfSeen *percent = seen(r, "rmd", "cpu_percent"), *cgroup = seen(r, "rmd", "cgroup");
     const ConfSeen *populate = seen(r, "imd", "populate");
     const uint64_t imd_port = port->line ? port->value.count : conf_find("rmd", "imd_port")->count;
     if (listen->line && imd_port && listen->value.listen.addr.port == imd_port)
-        return contradict(name, later_line(listen, port),
+        return contradict(r, later(listen, port),
                           "[rmd] imd_port is the port of [rmd] listen too: give one of them "
                           "another",
                           error, cap);
     if (percent->line && !cgroup->line)
-        return contradict(name, percent->line,
+        return contradict(r, percent,
                           "[rmd] cpu_percent needs a control group: set cgroup too, or remove it",
                           error, cap);
     if (r->reader == CONF_RMD && populate->line && populate->value.flag)
-        return contradict(name, populate->line,
+        return contradict(r, populate,
                           "[imd] populate is for hosts without an owner: remove it where rmd "
                           "lends the memory",
                           error, cap);
     return 0;
 }
 
-int conf_rules(const ConfReading *r, const char *name, char *error, size_t cap)
+int conf_rules(const ConfReading *r, char *error, size_t cap)
 {
-    static int (*const others[])(const ConfReading *, const char *, char *, size_t) = {
+    static int (*const others[])(const ConfReading *, char *, size_t) = {
         check_insecure, check_families, check_same_address, check_data_ports, check_rmd};
     int res = 0;
     for (size_t i = 0; res == 0 && i < ARRAY_SIZE(orders); i++)
-        res = check_order(r, &orders[i], name, error, cap);
+        res = check_order(r, &orders[i], error, cap);
     for (size_t i = 0; res == 0 && i < ARRAY_SIZE(others); i++)
-        res = others[i](r, name, error, cap);
+        res = others[i](r, error, cap);
     return res;
 }

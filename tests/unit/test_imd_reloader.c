@@ -148,6 +148,16 @@ CASE(changes__are_named)
     assert_string_equal(f->got.changes.waiting, "[imd] pool");
 }
 
+/* They may appear later, and their directory with them. */
+CASE(more_files__are_read_too)
+{
+    Fixture *f = *state;
+    tmpdir_text(&f->dir, "dodo.conf.d/a.conf", "[imd]\nrate_bytes = 3M\n");
+    assert_int_equal(reload(f), 0);
+    assert_int_equal(f->got.rate_bytes, 3 << 20);
+    assert_string_equal(f->got.changes.taken, "[imd] rate_bytes");
+}
+
 /* Directories and files may be links to elsewhere. */
 CASE(links__are_followed)
 {

@@ -18,10 +18,12 @@ static char *get(const char *name)
     return NULL;
 }
 
+static const char *const names[] = {"/x.conf", "/x.conf.d/a.conf"};
+
 static void read_text(const char *text)
 {
     char error[KEY_ERROR_MAX] = "";
-    settings_list_init(&l, "/x.conf");
+    settings_list_init(&l, names);
     int res =
         key_text_parse("/x.conf", text, strlen(text), settings_list_line, &l, error, sizeof error);
     settings_list_fault(&l, error);
@@ -92,6 +94,23 @@ CASE(value__comes_from_who_counts_most)
     assert_line("[dodo] cluster blue DODO_CLUSTER");
     assert_line("[dodo] key /k /x.conf:4"); /* an empty variable is none */
     assert_line("[imd] pool 1.5G /x.conf:7");
+}
+
+CASE(value__comes_from_the_last_file_that_sets_it)
+{
+    static const char more[] = "[imd]\n\nnice = 6\npool = 1M\npool = 2M\nbeat = 20s\n";
+    char error[KEY_ERROR_MAX] = "";
+    read_text("[imd]\nnice = 5\nthreads = 2\n");
+    settings_list_next(&l);
+    assert_int_equal(
+        key_text_parse(names[1], more, strlen(more), settings_list_line, &l, error, sizeof error),
+        0);
+    settings_list_rules(&l);
+    assert_line("[imd] nice 6 /x.conf.d/a.conf:3");
+    assert_line("[imd] pool 1M /x.conf.d/a.conf:4");
+    assert_line("[imd] threads 2 /x.conf:3");
+    assert_faults(2, "/x.conf.d/a.conf:5: [imd] pool is given twice");
+    assert_non_null(strstr(g_ptr_array_index(l.faults, 1), "/x.conf.d/a.conf:6: [imd] beat"));
 }
 
 /* Each fault is said, and what is right beside it counts. */

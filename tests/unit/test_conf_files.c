@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* A configuration of several files. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "proto/conf/conf.h"
+#include "tests/lib/case.h"
+#include "tests/lib/tmpdir.h"
+
+static TmpDir dir;
+static char main_path[256], error[KEY_ERROR_MAX];
+static char taken[512]; /* "beat=5s nice=3 ": what a reader got, in order */
+
+static int set_up(void **state)
+{
+    (void)state;
+    tmpdir_make(&dir);
+    (void)tmpdir_path(&dir, "dodo.conf", main_path);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tmpdir_remove(&dir);
+    return 0;
+}
+
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+static int take(void *ctx, const ConfKey *k, const ConfValue *v, char *text, size_t cap)
+{
+    (void)ctx, (void)text, (void)cap;
+    const size_t at = strlen(taken);
+    (void)snprintf(taken + at, sizeof taken - at, "%s=%s ", k->name, v->text);
+    return 0;
+}
+
+static int read_files(void)
+{
+    *taken = *error = '\0';
+    return conf_file_read(main_path, CONF_IMD, take, NULL, error, sizeof error);
+}
+
+static void assert_error(const char *file, const char *says)
+{
+    char want[KEY_ERROR_MAX];
+    (void)snprintf(want, sizeof want, "%s/%s%s", dir.path, file, says);
+    if (strncmp(error, want, strlen(want)) != 0)
+        fail_msg("\"%s\" is not \"%s\"", error, want);
+}
+
+CASE(files__are_read_by_their_names_after_the_first)
+{
+    tmpdir_text(&dir, "dodo.conf", "[imd]\nnice = 1\nthreads = 1\n");
+    assert_int_equal(read_files(), 0);
+    assert_string_equal(taken, "nice=1 threads=1 ");
+    tmpdir_text(&dir, "dodo.conf.d/20-b.conf", "[imd]\nnice = 3\n");
+    tmpdir_text(&dir, "dodo.conf.d/10-a.conf", "[imd]\nnice = 2\npool = 1G\n");
+    tmpdir_text(&dir, "dodo.conf.d/9.conf", "[cmd]\ngrace = 1min\n");
+    assert_int_equal(read_files(), 0);
+    assert_string_equal(taken, "nice=1 threads=1 nice=2 pool=1G nice=3 ");
+}
+
+CASE(files__of_other_names_are_none)
+{
+    static const char *const names[] = {".hidden.conf", ".#a.conf", "a.conf~", "a.conf.dpkg-old",
+                                        "README",       ".conf",    "aconf"};
+    char name[64];
+    tmpdir_text(&dir, "dodo.conf", "");
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        (void)snprintf(name, sizeof name, "dodo.conf.d/%s", names[i]);
+        tmpdir_text(&dir, name, "rubbish");
+    }
+    assert_int_equal(read_files(), 0);
+}
+
+CASE(mistakes__name_their_file)
+{
+    tmpdir_text(&dir, "dodo.conf", "[imd]\nbeat = 2s\n");
+    tmpdir_text(&dir, "dodo.conf.d/a.conf", "[imd]\nnice = 1\n\nnice = 2\n");
+    assert_int_equal(read_files(), -EINVAL);
+    assert_error("dodo.conf.d/a.conf", ":4: [imd] nice is given twice, first at line 2");
+    tmpdir_text(&dir, "dodo.conf.d/a.conf", "[imd]\nnicer = 1\n");
+    assert_int_equal(read_files(), -EINVAL);
+    assert_error("dodo.conf.d/a.conf", ":2: unknown key");
+}
+
+/* Of what counts in the end, and where the last of it stands. */
+CASE(contradictions__are_those_of_all_files)
+{
+    tmpdir_text(&dir, "dodo.conf", "\n\n\n[imd]\nbeat = 8s\n");
+    assert_int_equal(read_files(), -EINVAL);
+    assert_error("dodo.conf", ":5: [imd] beat = 8s must be at most half of");
+    tmpdir_text(&dir, "dodo.conf.d/a.conf", "[imd]\nmanager_dead = 20s\n");
+    assert_int_equal(read_files(), 0);
+    tmpdir_text(&dir, "dodo.conf.d/b.conf", "[imd]\nmanager_dead = 10s\n");
+    assert_int_equal(read_files(), -EINVAL);
+    assert_error("dodo.conf.d/b.conf", ":2: [imd] beat = 8s must be at most half of [imd] "
+                                       "manager_dead = 10s");
+}
+
+CASE(first__must_be_there_if_it_is_asked_for)
+{
+    tmpdir_text(&dir, "dodo.conf.d/a.conf", "[imd]\nnice = 2\n");
+    assert_int_equal(read_files(), -ENOENT);
+    assert_error("dodo.conf", "");
+}
+
+CASE(directory__that_is_none)
+{
+    tmpdir_text(&dir, "dodo.conf", "");
+    tmpdir_text(&dir, "dodo.conf.d", "");
+    assert_int_equal(read_files(), -ENOTDIR);
+    assert_error("dodo.conf.d", ": Not a directory");
+}
+
+CASE(directory__has_a_limit)
+{
+    char name[64];
+    tmpdir_text(&dir, "dodo.conf", "");
+    for (int i = 1; i <= CONF_FILES_MAX; i++) {
+        assert_int_equal(read_files(), 0);
+        (void)snprintf(name, sizeof name, "dodo.conf.d/%d.conf", i);
+        tmpdir_text(&dir, name, "");
+    }
+    assert_int_equal(read_files(), -E2BIG);
+    assert_error("dodo.conf.d", ": more than 63 files: join some of them");
+}
