@@ -127,6 +127,14 @@ static void say_little(const Monitor *m, Text *t)
     add(t, "only %s could be lent", words_size(lending_spare(&m->lending), spare));
 }
 
+static void say_paused(const Monitor *m, uint64_t now_ns, Text *t)
+{
+    if (m->paused_until_ns == TIME_NEVER)
+        add(t, "a user of the host lets nothing be lent");
+    else
+        say_wait("a user of the host has paused the lending", m->paused_until_ns, now_ns, t);
+}
+
 /* The causes that need no figures. */
 static const char *plain(enum Cause cause)
 {
@@ -158,6 +166,7 @@ static const char *reclaimed_for(const Monitor *m)
 {
     const char *text = plain(m->reclaimed_for);
     return text                                ? text
+           : m->reclaimed_for == CAUSE_PAUSED  ? "a user paused the lending"
            : m->reclaimed_for == CAUSE_CONSOLE ? "the console was touched"
                                                : "the load was high";
 }
@@ -179,6 +188,8 @@ static void say_cause(const Monitor *m, enum Cause cause, uint64_t now_ns, Text 
         say_crash(m, now_ns, t);
     else if (cause == CAUSE_MEMORY_LITTLE)
         say_little(m, t);
+    else if (cause == CAUSE_PAUSED)
+        say_paused(m, now_ns, t);
     else
         add(t, "all conditions are true");
 }
@@ -327,6 +338,13 @@ static void add_wait(Text *t, const char *what, uint64_t until_ns, uint64_t now_
 static void add_events(Text *t, const Monitor *m, enum Cause cause, uint64_t now_ns)
 {
     char ago[WORD_MAX];
+    if (m->paused_until_ns == TIME_NEVER) {
+        mark(t, false, cause == CAUSE_PAUSED);
+        add(t, "users of the host allow it: one does not\n");
+    } else {
+        add_wait(t, "pause by a user of the host", m->paused_until_ns, now_ns,
+                 cause == CAUSE_PAUSED);
+    }
     add_wait(t, "quiet since the start or the last reclaim", m->calm_until_ns, now_ns,
              cause == CAUSE_CALM);
     add_wait(t, "rest after memory was short", m->pressure.until_ns, now_ns,

@@ -38,6 +38,7 @@ enum Cause {
     CAUSE_ENDING,     /* the last imd is not gone yet */
     CAUSE_LEAVING,    /* rmd ends */
     CAUSE_WATCH_ONLY, /* rmd lends nothing */
+    CAUSE_PAUSED,     /* a user of the host wants it so */
 };
 
 typedef struct Idleness {

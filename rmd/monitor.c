@@ -127,6 +127,8 @@ static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
+    if (now_ns < m->paused_until_ns)
+        return CAUSE_PAUSED;
     if (m->sleeps && GUARD(SLEEP))
         return CAUSE_SLEEP;
     if (m->imd == IMD_STARTING && GUARD(START_DEADLINE) &&
@@ -142,6 +144,8 @@ static enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
+    if (now_ns < m->paused_until_ns)
+        return CAUSE_PAUSED;
     if (m->sleeps && GUARD(SLEEP))
         return CAUSE_SLEEP;
     enum Cause cause = idleness_forbids(&m->idleness, now_ns);
@@ -232,6 +236,18 @@ static void judge(Monitor *m, Facts *facts)
         m->sink.judge(m->sink.ctx, facts, &recruit, &reclaim_now);
     m->idleness.recruit = recruit;
     m->idleness.reclaim = reclaim_now;
+}
+
+void monitor_pause(Monitor *m, uint64_t until_ns, uint64_t now_ns)
+{
+    const bool was = now_ns < m->paused_until_ns, is = now_ns < until_ns;
+    tick(m, now_ns);
+    m->paused_until_ns = until_ns;
+    if (is && !monitor_lends(m))
+        m->cause = CAUSE_PAUSED;
+    settle(m, now_ns);
+    if (was != is)
+        changed(m);
 }
 
 void monitor_look(Monitor *m, const Look *look, uint64_t now_ns)

@@ -86,6 +86,9 @@ Monitor *monitor_new(const MonitorConfig *config, const MonitorSink *sink, uint6
 void monitor_configure(Monitor *m, const MonitorConfig *config, uint64_t now_ns);
 Monitor *monitor_free(Monitor *m); /* NULL is fine; returns NULL */
 
+/* A user of the host lets nothing be lent before then; 0: no more so; TIME_NEVER: without an end.
+ */
+void monitor_pause(Monitor *m, uint64_t until_ns, uint64_t now_ns);
 void monitor_look(Monitor *m, const Look *look, uint64_t now_ns);
 /* @held_bytes: what imd has of the host's memory now. @state NULL: it could not be read. Wanted
  * whenever monitor_memory_due_ns() has come. */
@@ -119,6 +122,20 @@ bool monitor_idle(const Monitor *m, uint64_t now_ns);
 /* ---- status --------------------------------------------------------------------------------- */
 
 enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
+
+/* Whether the host is lent, and why not, roughly: for sums over time. */
+enum MonitorWhy {
+    MONITOR_WHY_LENT,
+    MONITOR_WHY_CONSOLE,
+    MONITOR_WHY_LOAD,
+    MONITOR_WHY_MEMORY,
+    MONITOR_WHY_PAUSED,
+    MONITOR_WHY_RULES,
+    MONITOR_WHY_OTHER,
+    MONITOR_WHY_MAX
+};
+/* While the host rests after a lending, what ended it. */
+enum MonitorWhy monitor_why(const Monitor *m);
 
 /* Since the start. */
 typedef struct MonitorCounts {

@@ -23,6 +23,60 @@ CASE(lends_after_idle_after_and_not_before)
     assert_int_equal(h.starts + h.terminates, 1);
 }
 
+CASE(a_pause_reclaims_at_once_and_ends)
+{
+    lend(&usual);
+    monitor_pause(h.monitor, h.now_ns + 20 * MINUTE, h.now_ns);
+    assert_int_equal(h.terminates, 1);
+    assert_string_equal(reason(), "a user of the host has paused the lending, 20min to wait");
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_PAUSED);
+    ended();
+    pass(20 * MINUTE - 2 * NS_PER_S);
+    assert_int_equal(h.starts, 1);
+    pass(4 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_LENT);
+}
+
+/* The host's usual rest after a lending counts from the beginning of the pause. */
+CASE(a_pause_without_an_end_is_ended_by_a_word)
+{
+    lend(&usual);
+    monitor_pause(h.monitor, TIME_NEVER, h.now_ns);
+    ended();
+    pass(24 * 60 * MINUTE);
+    assert_int_equal(h.starts, 1);
+    assert_string_equal(reason(), "a user of the host lets nothing be lent");
+    monitor_pause(h.monitor, 0, h.now_ns);
+    pass(2 * NS_PER_S);
+    assert_int_equal(h.starts, 2);
+}
+
+CASE(a_pause_before_the_first_look_lets_nothing_begin)
+{
+    begin(&usual);
+    monitor_pause(h.monitor, h.now_ns + 60 * MINUTE, h.now_ns);
+    pass(59 * MINUTE);
+    assert_int_equal(h.starts, 0);
+    pass(2 * MINUTE);
+    assert_int_equal(h.starts, 1);
+}
+
+CASE(why__in_short)
+{
+    lend(&usual);
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_LENT);
+    h.console_idle = 0.2;
+    look();
+    ended();
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_CONSOLE);
+    pass(MINUTE);
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_CONSOLE);
+    h.load = 2;
+    pass(10 * MINUTE);
+    assert_int_equal(monitor_why(h.monitor), MONITOR_WHY_LOAD);
+}
+
 /* For recordings: the owner's side of the decision alone. */
 CASE(who_only_watches_lends_nothing)
 {

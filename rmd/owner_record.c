@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/owner_record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+
+enum { HOUR_S = 3600, HOUR_MS = HOUR_S * 1000, LINE_MAX_BYTES = 256 };
+static const uint64_t MIB_MS_MAX = (1ull << 24) * HOUR_MS; /* 16 TiB for an hour */
+
+/* ---- pauses ---------------------------------------------------------------------------------- */
+
+static void drop(OwnerRecord *r, unsigned i)
+{
+    r->pauses[i] = r->pauses[--r->pauses_count];
+}
+
+static void drop_over(OwnerRecord *r, uint64_t now_s)
+{
+    for (unsigned i = r->pauses_count; i-- > 0;)
+        if (r->pauses[i].until_s <= now_s)
+            drop(r, i);
+}
+
+int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s)
+{
+    unsigned i = 0;
+    drop_over(r, now_s);
+    while (i < r->pauses_count && r->pauses[i].uid != uid)
+        i++;
+    if (i == OWNER_PAUSES_MAX)
+        return -ENOSPC;
+    r->pauses[i] = (OwnerPause){.uid = uid, .until_s = until_s};
+    r->pauses_count += i == r->pauses_count;
+    drop_over(r, now_s);
+    return 0;
+}
+
+bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s)
+{
+    drop_over(r, now_s);
+    const unsigned before = r->pauses_count;
+    for (unsigned i = r->pauses_count; i-- > 0;)
+        if (uid == 0 || r->pauses[i].uid == uid)
+            drop(r, i);
+    return r->pauses_count < before;
+}
+
+uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s)
+{
+    uint64_t until = 0;
+    for (unsigned i = 0; i < r->pauses_count; i++)
+        if (r->pauses[i].until_s > now_s)
+            until = max_u64(until, r->pauses[i].until_s);
+    return until;
+}
+
+/* ---- hours ----------------------------------------------------------------------------------- */
+
+static bool is_of_the_week(uint64_t hour, uint64_t now_s)
+{
+    const uint64_t now = now_s / HOUR_S;
+    return hour > 0 && hour <= now && now - hour < OWNER_HOURS;
+}
+
+const OwnerHour *owner_record_hour(const OwnerRecord *r, uint64_t hour, uint64_t now_s)
+{
+    const OwnerHour *h = &r->hours[hour % OWNER_HOURS];
+    return h->hour == hour && is_of_the_week(hour, now_s) ? h : NULL;
+}
+
+static OwnerHour *hour_at(OwnerRecord *r, uint64_t hour)
+{
+    OwnerHour *h = &r->hours[hour % OWNER_HOURS];
+    if (h->hour != hour)
+        *h = (OwnerHour){.hour = hour};
+    return h;
+}
+
+void owner_record_note(OwnerRecord *r, uint64_t now_s, uint64_t ms, enum MonitorWhy why,
+                       uint64_t lent_bytes)
+{
+    OwnerHour *h = hour_at(r, now_s / HOUR_S);
+    uint64_t sum = 0;
+    if (now_s < HOUR_S || why >= MONITOR_WHY_MAX)
+        return;
+    for (unsigned i = 0; i < MONITOR_WHY_MAX; i++)
+        sum += h->ms[i];
+    ms = min_u64(ms, HOUR_MS - min_u64(sum, HOUR_MS)); /* the clock may have been set */
+    h->ms[why] += ms;
+    if (why == MONITOR_WHY_LENT)
+        h->mib_ms = min_u64(h->mib_ms + min_u64(lent_bytes >> 20, 1 << 24) * ms, MIB_MS_MAX);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+typedef struct Out {
+    char *buf;
+    size_t cap, len;
+} Out;
+
+__attribute__((format(printf, 2, 3))) static void add(Out *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(o->buf + o->len, o->cap - o->len, format, args);
+    va_end(args);
+    if (n > 0)
+        o->len += min_u64((uint64_t)n, o->cap - o->len - 1);
+}
+
+size_t owner_record_write(const OwnerRecord *r, uint64_t now_s, char *buf, size_t cap)
+{
+    Out o = {.buf = buf, .cap = cap};
+    for (unsigned i = 0; i < r->pauses_count; i++) {
+        const OwnerPause *p = &r->pauses[i];
+        if (p->until_s == OWNER_FOREVER)
+            add(&o, "pause %" PRIu32 " forever\n", p->uid);
+        else if (p->until_s > now_s)
+            add(&o, "pause %" PRIu32 " %" PRIu64 "\n", p->uid, p->until_s);
+    }
+    const uint64_t last = now_s / HOUR_S;
+    for (uint64_t hour = sub_u64(last, OWNER_HOURS - 1); hour <= last; hour++) {
+        const OwnerHour *h = owner_record_hour(r, hour, now_s);
+        if (!h)
+            continue;
+        add(&o, "hour %" PRIu64 " %" PRIu64, hour, h->mib_ms);
+        for (unsigned i = 0; i < MONITOR_WHY_MAX; i++)
+            add(&o, " %" PRIu64, h->ms[i]);
+        add(&o, "\n");
+    }
+    return o.len;
+}
+
+/* A number and the blank before it. */
+static bool read_number(const char **at, uint64_t *ret)
+{
+    uint64_t v = 0;
+    const char *p = *at;
+    if (*p++ != ' ' || *p < '0' || *p > '9')
+        return false;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (v > (UINT64_MAX - 9) / 10)
+            return false;
+        v = v * 10 + (uint64_t)(*p - '0');
+    }
+    *at = p;
+    *ret = v;
+    return true;
+}
+
+static void read_pause(OwnerRecord *r, const char *at, uint64_t now_s)
+{
+    uint64_t uid, until = OWNER_FOREVER;
+    if (!read_number(&at, &uid) || uid > UINT32_MAX)
+        return;
+    if (strcmp(at, " forever") != 0 && (!read_number(&at, &until) || *at))
+        return;
+    (void)owner_record_pause(r, (uint32_t)uid, until, now_s);
+}
+
+static void read_hour(OwnerRecord *r, const char *at, uint64_t now_s)
+{
+    OwnerHour h = {.hour = 0};
+    uint64_t sum = 0;
+    bool good = read_number(&at, &h.hour) && read_number(&at, &h.mib_ms);
+    for (unsigned i = 0; good && i < MONITOR_WHY_MAX; i++) {
+        good = read_number(&at, &h.ms[i]) && h.ms[i] <= HOUR_MS;
+        sum += h.ms[i];
+    }
+    if (good && !*at && sum <= HOUR_MS && h.mib_ms <= MIB_MS_MAX && is_of_the_week(h.hour, now_s))
+        r->hours[h.hour % OWNER_HOURS] = h;
+}
+
+void owner_record_read(OwnerRecord *r, const char *text, uint64_t now_s)
+{
+    char line[LINE_MAX_BYTES];
+    *r = (OwnerRecord){.pauses_count = 0};
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        if (len >= sizeof line)
+            continue;
+        memcpy(line, text, len);
+        line[len] = '\0';
+        if (strncmp(line, "pause", 5) == 0)
+            read_pause(r, line + 5, now_s);
+        else if (strncmp(line, "hour", 4) == 0)
+            read_hour(r, line + 4, now_s);
+    }
+}

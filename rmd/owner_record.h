@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* What a host's rmd keeps for its users: who has paused the lending until when, and what each hour
+ * of the last week was lent, or why it was not. Pure; bounded, whatever comes in. Times are
+ * CLOCK_REALTIME [s]. */
+#ifndef DODO_RMD_OWNER_RECORD_H
+#define DODO_RMD_OWNER_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rmd/monitor.h"
+
+#define OWNER_FOREVER UINT64_MAX
+enum {
+    OWNER_HOURS = 7 * 24,
+    OWNER_PAUSES_MAX = 16,
+    OWNER_RECORD_TEXT_MAX = 32768,
+};
+
+typedef struct OwnerPause {
+    uint32_t uid;     /* whose it is: nobody but he and root ends it */
+    uint64_t until_s; /* OWNER_FOREVER: it has no end */
+} OwnerPause;
+
+typedef struct OwnerHour {
+    uint64_t hour;                /* since 1970; 0: nothing is known of it */
+    uint64_t ms[MONITOR_WHY_MAX]; /* lent, and not lent, by reason */
+    uint64_t mib_ms;              /* the sum of what was lent: MiB times ms */
+} OwnerHour;
+
+typedef struct OwnerRecord {
+    unsigned pauses_count;
+    OwnerPause pauses[OWNER_PAUSES_MAX];
+    OwnerHour hours[OWNER_HOURS]; /* that of hour H is at H % OWNER_HOURS */
+} OwnerRecord;                    /* zeros: nothing */
+
+/* Instead of the pause that @uid had. 0; -ENOSPC: too many others have one. */
+int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s);
+/* Ends the pause of @uid; root ends all. False: there was none. */
+bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s);
+/* The end of the last pause; 0: there is none. */
+uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s);
+
+/* For @ms until now it was so; @lent_bytes counts while it is lent. */
+void owner_record_note(OwnerRecord *r, uint64_t now_s, uint64_t ms, enum MonitorWhy why,
+                       uint64_t lent_bytes);
+/* The hour, if it is one of the last week, and something is known of it; or NULL. */
+const OwnerHour *owner_record_hour(const OwnerRecord *r, uint64_t hour, uint64_t now_s);
+
+/* As text, lines: what is over is left out. The length, below @cap; @cap of OWNER_RECORD_TEXT_MAX
+ * is enough. */
+size_t owner_record_write(const OwnerRecord *r, uint64_t now_s, char *buf, size_t cap);
+/* Lines of another kind are left out, and so is what is over or to come. */
+void owner_record_read(OwnerRecord *r, const char *text, uint64_t now_s);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* What rmd keeps for the users of its host: pauses, and a week of hours. */
+#include "rmd/owner_record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/case.h"
+
+#define NOW (490000ull * 3600 + 1800)
+#define HOUR 490000ull
+#define GIB (1ull << 30)
+
+static OwnerRecord r;
+static char text[OWNER_RECORD_TEXT_MAX];
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&r, 0, sizeof r);
+    return 0;
+}
+#define CASE(name) TEST_WITH(name, set_up, NULL)
+
+static const char *written(uint64_t now_s)
+{
+    const size_t len = owner_record_write(&r, now_s, text, sizeof text);
+    assert_int_equal(len, strlen(text));
+    return text;
+}
+
+CASE(pause__the_last_one_counts)
+{
+    assert_int_equal(owner_record_paused_until(&r, NOW), 0);
+    assert_int_equal(owner_record_pause(&r, 1000, NOW + 60, NOW), 0);
+    assert_int_equal(owner_record_pause(&r, 1001, NOW + 30, NOW), 0);
+    assert_int_equal(owner_record_paused_until(&r, NOW), NOW + 60);
+    assert_int_equal(owner_record_pause(&r, 1000, NOW + 10, NOW), 0); /* his other word */
+    assert_int_equal(owner_record_paused_until(&r, NOW), NOW + 30);
+    assert_int_equal(owner_record_paused_until(&r, NOW + 30), 0);
+}
+
+/* What one user wants is not undone by another. */
+CASE(resume__is_of_who_paused_and_of_root)
+{
+    (void)owner_record_pause(&r, 1000, NOW + 60, NOW);
+    (void)owner_record_pause(&r, 1001, OWNER_FOREVER, NOW);
+    assert_false(owner_record_resume(&r, 1002, NOW));
+    assert_true(owner_record_resume(&r, 1001, NOW));
+    assert_int_equal(owner_record_paused_until(&r, NOW), NOW + 60);
+    assert_false(owner_record_resume(&r, 1001, NOW));
+    (void)owner_record_pause(&r, 1001, OWNER_FOREVER, NOW);
+    assert_true(owner_record_resume(&r, 0, NOW));
+    assert_int_equal(owner_record_paused_until(&r, NOW), 0);
+}
+
+CASE(pause__is_bounded)
+{
+    for (uint32_t i = 0; i < OWNER_PAUSES_MAX; i++)
+        assert_int_equal(owner_record_pause(&r, 1000 + i, NOW + 60 + i, NOW), 0);
+    assert_int_equal(owner_record_pause(&r, 5, NOW + 60, NOW), -ENOSPC);
+    assert_int_equal(owner_record_pause(&r, 1000, NOW + 99, NOW), 0);
+    assert_int_equal(owner_record_pause(&r, 5, NOW + 90, NOW + 61), 0); /* one is over */
+}
+
+CASE(note__sums_up_in_its_hour)
+{
+    owner_record_note(&r, NOW, 1000, MONITOR_WHY_LENT, 2 * GIB);
+    owner_record_note(&r, NOW + 1, 500, MONITOR_WHY_LENT, 4 * GIB);
+    owner_record_note(&r, NOW + 2, 700, MONITOR_WHY_CONSOLE, 4 * GIB);
+    owner_record_note(&r, NOW + 3600, 9, MONITOR_WHY_LOAD, 0);
+    const OwnerHour *h = owner_record_hour(&r, HOUR, NOW + 3600);
+    assert_int_equal(h->ms[MONITOR_WHY_LENT], 1500);
+    assert_int_equal(h->ms[MONITOR_WHY_CONSOLE], 700);
+    assert_int_equal(h->mib_ms, 2048 * 1000 + 4096 * 500);
+    assert_int_equal(owner_record_hour(&r, HOUR + 1, NOW + 3600)->ms[MONITOR_WHY_LOAD], 9);
+    assert_null(owner_record_hour(&r, HOUR - 1, NOW + 3600));
+}
+
+/* A clock that is set back does not make hours of more than an hour. */
+CASE(note__an_hour_has_no_more)
+{
+    owner_record_note(&r, NOW, 3000000, MONITOR_WHY_LOAD, 0);
+    owner_record_note(&r, NOW, 3000000, MONITOR_WHY_LENT, UINT64_MAX);
+    const OwnerHour *h = owner_record_hour(&r, HOUR, NOW);
+    assert_int_equal(h->ms[MONITOR_WHY_LENT], 600000);
+    assert_int_equal(h->mib_ms, 600000ull << 24);
+}
+
+CASE(week__is_all_there_is)
+{
+    for (uint64_t i = 0; i < 2 * OWNER_HOURS; i++)
+        owner_record_note(&r, NOW + i * 3600, 1 + i, MONITOR_WHY_LENT, GIB);
+    const uint64_t now = NOW + (2 * OWNER_HOURS - 1) * 3600;
+    const uint64_t last = HOUR + 2 * OWNER_HOURS - 1;
+    assert_non_null(owner_record_hour(&r, last, now));
+    assert_non_null(owner_record_hour(&r, last - OWNER_HOURS + 1, now));
+    assert_null(owner_record_hour(&r, last - OWNER_HOURS, now));
+    assert_null(owner_record_hour(&r, last + 1, now));
+    assert_null(owner_record_hour(&r, last - 5, now + 3600 * OWNER_HOURS)); /* it slept */
+}
+
+CASE(text__comes_back_as_it_was)
+{
+    (void)owner_record_pause(&r, 1000, NOW + 60, NOW);
+    (void)owner_record_pause(&r, UINT32_MAX, OWNER_FOREVER, NOW);
+    for (unsigned i = 0; i < OWNER_HOURS; i++)
+        for (unsigned why = 0; why < MONITOR_WHY_MAX; why++)
+            owner_record_note(&r, NOW - 3600 * i, 400000 + why, (enum MonitorWhy)why, 1ull << 44);
+    OwnerRecord back;
+    owner_record_read(&back, written(NOW), NOW);
+    assert_memory_equal(&back, &r, sizeof r);
+    assert_true(strlen(text) < OWNER_RECORD_TEXT_MAX - 1);
+    owner_record_read(&back, text, NOW + 60); /* later there is less of it */
+    assert_int_equal(back.pauses_count, 1);
+    owner_record_read(&back, text, NOW - 3600);
+    assert_null(owner_record_hour(&back, HOUR, NOW));
+}
+
+CASE(text__what_is_not_understood_is_left_out)
+{
+    static const char *const lines[] = {
+        "pause 1000\n",
+        "pause x 5\n",
+        "pause 4294967296 forever\n",
+        "pause 1000 99999999999999999999999\n",
+        "pause 1000 forever more\n",
+        "hour 490000 0 1 2 3 4 5 6\n",
+        "hour 490000 0 1 2 3 4 5 6 7 8\n",
+        "hour 490000 0 3600000 1 0 0 0 0 0\n",
+        "hour 490001 0 1 2 3 4 5 6 7\n",
+        "hour 489832 0 1 2 3 4 5 6 7\n",
+        "hour 0 0 1 2 3 4 5 6 7\n",
+        "hour -1 0 1 2 3 4 5 6 7\n",
+        "hours\n\n\nx",
+    };
+    const OwnerRecord none = {.pauses_count = 0};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        owner_record_read(&r, lines[i], NOW);
+        if (memcmp(&r, &none, sizeof r) != 0)
+            fail_msg("taken: %s", lines[i]);
+    }
+    memset(text, 'x', sizeof text);
+    (void)strcpy(text + sizeof text - 40, "\nhour 490000 0 1 2 3 4 5 6 7");
+    owner_record_read(&r, text, NOW);
+    assert_non_null(owner_record_hour(&r, HOUR, NOW));
+}
