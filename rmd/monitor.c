@@ -243,8 +243,8 @@ void monitor_pause(Monitor *m, uint64_t until_ns, uint64_t now_ns)
     const bool was = now_ns < m->paused_until_ns, is = now_ns < until_ns;
     tick(m, now_ns);
     m->paused_until_ns = until_ns;
-    if (is && !monitor_lends(m))
-        m->cause = CAUSE_PAUSED;
+    if (!monitor_lends(m) && (is || m->cause == CAUSE_PAUSED))
+        m->cause = is ? CAUSE_PAUSED : monitor_forbids(m, now_ns);
     settle(m, now_ns);
     if (was != is)
         changed(m);

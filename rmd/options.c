@@ -49,6 +49,8 @@ static const ConfigKey keys[] = {
     {"rmd", "cpu_percent", NULL, NULL, FIELD(cpu_percent)},
     {"rmd", "idle_priority", NULL, NULL, FIELD(idle_priority)},
     {"rmd", "cgroup", NULL, NULL, FIELD(cgroup)},
+    {"rmd", "owner_file", NULL, NULL, FIELD(owner_file)},
+    {"rmd", "owner_socket", NULL, NULL, FIELD(owner_socket)},
     {"rmd", "metrics", "Serve metrics at this address, for Prometheus", "ADDR[:PORT]",
      FIELD(metrics.listen)},
     {"rmd", "metrics_token_file", NULL, NULL, FIELD(metrics.token_file)},

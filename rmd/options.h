@@ -25,6 +25,7 @@ typedef struct RmdOptions {
     uint64_t imd_poll_ns; /* UINT64_MAX: as the host is dedicated or not */
     bool idle_priority;   /* SCHED_IDLE, nice 19, idle I/O */
     char *cgroup;         /* directory to make imd's control groups in; NULL: none is made */
+    char *owner_file, *owner_socket; /* see OwnerDesk; NULL: in the unit's directories */
     MetricsOptions metrics;
     /* What to do instead of lending. */
     bool check, explain;

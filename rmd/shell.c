@@ -20,6 +20,7 @@
 #include "rmd/looker.h"
 #include "rmd/metrics.h"
 #include "rmd/node.h"
+#include "rmd/owner_desk.h"
 #include "rmd/pressure.h"
 #include "rmd/report.h"
 #include "rmd/sleep_watch.h"
@@ -44,7 +45,8 @@ struct Rmd {
     Child child;
     Observation *seen; /* the last one, or NULL */
     SurveyFile *survey;
-    SleepWatch *sleep;    /* NULL: none */
+    SleepWatch *sleep; /* NULL: none */
+    OwnerDesk desk;
     MetricsHttp *metrics; /* NULL: none */
 
     bool has_port; /* not when it only watches */
@@ -297,6 +299,7 @@ static void on_mail(void *ctx)
         next = l->next;
         g_free(rmd->seen);
         rmd->seen = (Observation *)(void *)l;
+        owner_desk_step(&rmd->desk, rmd->node.monitor);
         uint64_t now = os_now_ns();
         read_memory(rmd, now);
         monitor_look(rmd->node.monitor, &rmd->seen->look, now);
@@ -304,6 +307,13 @@ static void on_mail(void *ctx)
             survey_note(rmd->survey, rmd->seen->real_ns, &rmd->seen->look.facts,
                         monitor_idle(rmd->node.monitor, now));
     }
+    settle(rmd, os_now_ns());
+}
+
+static void on_desk(void *ctx)
+{
+    Rmd *rmd = ctx;
+    owner_desk_take(&rmd->desk, rmd->node.monitor);
     settle(rmd, os_now_ns());
 }
 
@@ -564,6 +574,7 @@ static int open_loop(Rmd *rmd, char *error)
         loop_watch(rmd->loop, rmd->child.fd, on_child, rmd) == 0 &&
         (!rmd->sleep || loop_watch(rmd->loop, sleep_watch_fd(rmd->sleep), on_sleep, rmd) == 0) &&
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
+        (rmd->desk.fd < 0 || loop_watch(rmd->loop, rmd->desk.fd, on_desk, rmd) == 0) &&
         (rmd->address.fd < 0 || loop_watch(rmd->loop, rmd->address.fd, on_address, rmd) == 0) &&
         (rmd->resolver.fd < 0 || loop_watch(rmd->loop, rmd->resolver.fd, on_resolver, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
@@ -584,7 +595,7 @@ Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MA
     rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
     rmd->pressure = (Pressure){
         .trigger = -1, .fd = -1, .meminfo = -1, .zones = -1, .vmstat = -1, .overcommit = -1};
-    rmd->mailbox.fd = rmd->resolver.fd = rmd->address.fd = -1;
+    rmd->mailbox.fd = rmd->resolver.fd = rmd->address.fd = rmd->desk.fd = -1;
     int res = mailbox_init(&rmd->mailbox);
     if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
@@ -592,6 +603,8 @@ Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MA
         res = options->survey ? open_survey(rmd, error) : open_port(rmd, error);
     if (res == 0)
         res = open_monitor(rmd, error);
+    if (res == 0 && !options->survey)
+        owner_desk_open(&rmd->desk, options);
     if (res == 0)
         res = open_loop(rmd, error);
     return res == 0 ? rmd : rmd_free(rmd);
@@ -602,6 +615,7 @@ Rmd *rmd_free(Rmd *rmd)
     if (!rmd)
         return NULL;
     child_close(&rmd->child);
+    owner_desk_close(&rmd->desk);
     rmd->metrics = metrics_http_free(rmd->metrics);
     rmd->loop = loop_free(rmd->loop);
     rmd->sleep = sleep_watch_free(rmd->sleep);

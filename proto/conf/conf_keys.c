@@ -127,7 +127,9 @@ const ConfKey conf_keys[] = {
     KEY("cpu_percent", CONFIG_COUNT, .min = 1, .max = 100000),
     KEY("metrics", ADDRESS(DEFAULT_RMD_METRICS_PORT)),
     KEY("metrics_token_file", TEXT(4095)),
+    KEY("owner_file", TEXT(4095)),
 #undef KEY
+    {.group = "rmd", .name = "owner_socket", .readers = CONF_RMD | CONF_TOOL, .kind = TEXT(107)},
 
 #define KEY(key, ...) {.group = "cmd", .name = (key), .readers = CONF_CMD, .kind = __VA_ARGS__}
     KEY("listen", LISTEN(DEFAULT_CMD_PORT)),

@@ -32,7 +32,8 @@ END
 # rmd_up N: monitor of host hN, whose console is the file consoleN.
 rmd_up() {
   [ -e "$work/console$1" ] || touch -a -d '1 hour ago' "$work/console$1"
-  daemon_start "rmd$1" "h$1" "$bin_rmd" --manager "$DODO_MANAGER" --listen "${host_ip[h$1]}" \
+  mkdir -p "$work/run$1"
+  daemon_start "rmd$1" "h$1" env RUNTIME_DIRECTORY="$work/run$1" "$bin_rmd" --manager "$DODO_MANAGER" --listen "${host_ip[h$1]}" \
     --pool 16M --console "$work/console$1" || fail "rmd$1 did not start"
 }
 # The address's port is imd's while the host is lent, and the monitor's while it is not. An imd that has
@@ -100,6 +101,17 @@ must "work goes on" loader_did 1000
 must "the host is lent again, when the owner is away" host_state 1 idle
 loader_mark
 must "reads come from remote memory" loader_remote 60 20
+
+must "an imd is there" found 1
+printf '[rmd]\nowner_socket = %s\n' "$work/run1/owner" >"$work/owner.conf"
+owner() { on h1 "$bin_dodo" owner --config "$work/owner.conf" "$@"; }
+said=$(owner --pause) || fail "no pause: $said"
+grep -q '^This host lends nothing: a user of the host has paused the lending, ' <<<"$said" || fail "a pause says: $said"
+must "imd of a host that its user has paused is gone" gone "$old"
+must "the manager knows why" event_named host_busy "${host_ip[h1]}:" paused
+said=$(owner --resume) || fail "no end of a pause: $said"
+must "the host is lent again" host_state 1 idle
+owner | grep -q '^This host lends .* of its memory, ' || fail "of what it lends it says: $(owner)"
 
 must "dodo explain remembers that imd was killed" killed 2
 must "imd that was killed is started again" is_other 2 "$old"

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "rmd/owner_desk.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/os.h"
+#include "base/parse.h"
+#include "daemon/log.h"
+
+enum { ASKS_AT_ONCE = 16 };
+static const uint64_t SAVE_EVERY_NS = 15 * 60 * NS_PER_S;
+static const uint64_t STEP_MAX_NS = 150 * NS_PER_S; /* longer, and rmd did not run meanwhile */
+
+static uint64_t real_s(void)
+{
+    return (uint64_t)time(NULL);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static void load(OwnerDesk *d)
+{
+    g_autofree char *text = NULL;
+    g_autoptr(GError) failure = NULL;
+    gsize len;
+    if (!d->file)
+        return;
+    if (g_file_get_contents(d->file, &text, &len, &failure))
+        owner_record_read(&d->record, text, real_s());
+    else if (!g_error_matches(failure, G_FILE_ERROR, G_FILE_ERROR_NOENT))
+        log_event(LOG_LEVEL_WARN, "owner_file_not_read", "error=\"%s\"", failure->message);
+}
+
+static void save(OwnerDesk *d, uint64_t now_ns)
+{
+    g_autofree char *text = g_malloc(OWNER_RECORD_TEXT_MAX);
+    g_autoptr(GError) failure = NULL;
+    d->saved_ns = now_ns;
+    if (!d->file || !d->unsaved)
+        return;
+    const size_t len = owner_record_write(&d->record, real_s(), text, OWNER_RECORD_TEXT_MAX);
+    /* Another file takes the name when it is whole. */
+    const bool good = g_file_set_contents_full(d->file, text, (gssize)len,
+                                               G_FILE_SET_CONTENTS_CONSISTENT, 0600, &failure);
+    if (!good && !d->lost)
+        log_event(LOG_LEVEL_WARN, "owner_file_not_written",
+                  "error=\"%s\" fix=\"see [rmd] owner_file\"", failure->message);
+    d->lost = !good;
+    d->unsaved = !good;
+}
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+static bool address_of(const char *path, struct sockaddr_un *ret)
+{
+    *ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof ret->sun_path)
+        return false;
+    (void)strcpy(ret->sun_path, path);
+    return true;
+}
+
+/* One that nobody serves any more is in the way. */
+static int make_way(int fd, const struct sockaddr_un *at)
+{
+    struct stat st;
+    if (lstat(at->sun_path, &st) != 0)
+        return 0;
+    if (!S_ISSOCK(st.st_mode) || connect(fd, (const void *)at, sizeof *at) == 0)
+        return -EADDRINUSE;
+    return unlink(at->sun_path) == 0 ? 0 : -errno;
+}
+
+static int open_socket(const char *path)
+{
+    struct sockaddr_un at;
+    const int on = 1;
+    if (!address_of(path, &at))
+        return -ENAMETOOLONG;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int res = fd < 0 ? -errno : make_way(fd, &at);
+    if (res == 0 && (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+                     bind(fd, (const void *)&at, sizeof at) != 0 || chmod(path, 0666) != 0))
+        res = -errno;
+    if (res < 0 && fd >= 0)
+        (void)close(fd);
+    return res < 0 ? res : fd;
+}
+
+/* As it is set; or in the directory of that variable, which the service manager sets. */
+static char *place(const char *set, const char *variable, const char *name)
+{
+    const char *dir = g_getenv(variable);
+    if (set)
+        return strcmp(set, "none") == 0 ? NULL : g_strdup(set);
+    return dir && *dir && !strchr(dir, ':') ? g_build_filename(dir, name, NULL) : NULL;
+}
+
+void owner_desk_open(OwnerDesk *d, const RmdOptions *o)
+{
+    *d = (OwnerDesk){.fd = -1, .noted_ns = os_now_ns(), .saved_ns = os_now_ns()};
+    d->file = place(o->owner_file, "STATE_DIRECTORY", "owner");
+    d->socket_path = place(o->owner_socket, "RUNTIME_DIRECTORY", "owner");
+    load(d);
+    if (!d->socket_path)
+        return;
+    d->fd = open_socket(d->socket_path);
+    if (d->fd >= 0)
+        return;
+    log_event(LOG_LEVEL_WARN, "no_owner_socket",
+              "path=%s error=\"%s\" fix=\"see [rmd] owner_socket; until then dodo owner does not "
+              "work here\"",
+              d->socket_path, strerror(-d->fd));
+    g_clear_pointer(&d->socket_path, g_free);
+    d->fd = -1;
+}
+
+void owner_desk_close(OwnerDesk *d)
+{
+    save(d, os_now_ns());
+    if (d->socket_path) {
+        (void)unlink(d->socket_path);
+        (void)close(d->fd);
+    }
+    g_clear_pointer(&d->socket_path, g_free);
+    g_clear_pointer(&d->file, g_free);
+    d->fd = -1;
+}
+
+/* ---- what is asked --------------------------------------------------------------------------- */
+
+static void tell_monitor(const OwnerDesk *d, Monitor *m)
+{
+    const uint64_t now_ns = os_now_ns(), now_s = real_s();
+    const uint64_t until_s = owner_record_paused_until(&d->record, now_s);
+    const uint64_t left_s = sub_u64(until_s, now_s);
+    monitor_pause(m,
+                  until_s == 0               ? 0
+                  : until_s == OWNER_FOREVER ? TIME_NEVER
+                                             : time_add(now_ns, left_s * NS_PER_S),
+                  now_ns);
+}
+
+static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time)
+{
+    const uint64_t now = real_s();
+    uint64_t s = OWNER_FOREVER;
+    if (strcmp(time, "forever") != 0) {
+        if (parse_u64(time, 1, OWNER_PAUSE_MAX_S, &s) != 0)
+            return "a pause takes a second to a year";
+        s += now;
+    }
+    if (owner_record_pause(&d->record, uid, s, now) < 0)
+        return "too many users have paused the lending";
+    log_event(LOG_LEVEL_INFO, "owner_paused", "uid=%u until=%s", (unsigned)uid,
+              s == OWNER_FOREVER ? "forever" : time);
+    return NULL;
+}
+
+static const char *resume(OwnerDesk *d, uid_t uid)
+{
+    if (!owner_record_resume(&d->record, uid, real_s()))
+        return "you have not paused the lending; only who has, or root, ends a pause";
+    log_event(LOG_LEVEL_INFO, "owner_resumed", "uid=%u", (unsigned)uid);
+    return NULL;
+}
+
+/* NULL: it is done; or why not. */
+static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *ask)
+{
+    const char *error;
+    if (strcmp(ask, "status") == 0)
+        return NULL;
+    if (strcmp(ask, "resume") == 0)
+        error = resume(d, uid);
+    else if (g_str_has_prefix(ask, "pause "))
+        error = pause_for(d, uid, ask + strlen("pause "));
+    else
+        return "that is not understood: is it of the same version?";
+    if (!error) {
+        d->unsaved = true;
+        save(d, os_now_ns());
+        tell_monitor(d, m);
+    }
+    return error;
+}
+
+static size_t answer(const OwnerDesk *d, const Monitor *m, const char *error, char *buf)
+{
+    static const char *const words[] = {
+        [MONITOR_BUSY] = "busy", [MONITOR_STARTING] = "starting", [MONITOR_LENDING] = "lending"};
+    MonitorStatus s;
+    monitor_status(m, os_now_ns(), &s);
+    const int len = snprintf(buf, OWNER_ANSWER_MAX,
+                             OWNER_ANSWER_START "%s%s\nstate %s\nlendable %" PRIu64
+                                                "\nused %" PRIu64 "\nreason %s\n",
+                             error ? "error " : "ok", error ? error : "", words[s.state],
+                             s.lendable_bytes, s.used_bytes, s.reason);
+    return (size_t)len +
+           owner_record_write(&d->record, real_s(), buf + len, OWNER_ANSWER_MAX - (size_t)len);
+}
+
+typedef union Credentials { /* room for one cmsg, aligned */
+    struct cmsghdr header;
+    uint8_t bytes[CMSG_SPACE(sizeof(struct ucred))];
+} Credentials;
+
+/* Who sent it, as the kernel says; false: it does not. */
+static bool sender(struct msghdr *h, uid_t *ret)
+{
+    struct ucred who;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(h);
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS)
+        return false;
+    memcpy(&who, CMSG_DATA(c), sizeof who);
+    *ret = who.uid;
+    return true;
+}
+
+static bool take_one(OwnerDesk *d, Monitor *m)
+{
+    char ask[OWNER_ASK_MAX + 1];
+    struct sockaddr_un from;
+    Credentials credentials;
+    uid_t uid;
+    struct iovec iov = {.iov_base = ask, .iov_len = OWNER_ASK_MAX};
+    struct msghdr h = {.msg_name = &from,
+                       .msg_namelen = sizeof from,
+                       .msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &credentials,
+                       .msg_controllen = sizeof credentials};
+    const ssize_t n = recvmsg(d->fd, &h, 0);
+    if (n < 0)
+        return false;
+    ask[n] = '\0';
+    if (h.msg_namelen <= sizeof(sa_family_t) || !sender(&h, &uid))
+        return true; /* nobody would hear the answer */
+    g_autofree char *text = g_malloc(OWNER_ANSWER_MAX);
+    const size_t len = answer(d, m, carry_out(d, m, uid, ask), text);
+    (void)sendto(d->fd, text, len, MSG_NOSIGNAL, (const void *)&from, h.msg_namelen);
+    return true;
+}
+
+void owner_desk_take(OwnerDesk *d, Monitor *m)
+{
+    for (unsigned i = 0; i < ASKS_AT_ONCE && take_one(d, m); i++)
+        ;
+}
+
+void owner_desk_step(OwnerDesk *d, Monitor *m)
+{
+    const uint64_t now_ns = os_now_ns(), passed_ns = sub_u64(now_ns, d->noted_ns);
+    MonitorStatus s;
+    tell_monitor(d, m);
+    monitor_status(m, now_ns, &s);
+    if (passed_ns < NS_PER_MS)
+        return;
+    if (passed_ns <= STEP_MAX_NS) {
+        owner_record_note(&d->record, real_s(), passed_ns / NS_PER_MS, monitor_why(m),
+                          s.lendable_bytes);
+        d->unsaved = true;
+    }
+    d->noted_ns = now_ns;
+    if (now_ns - d->saved_ns >= SAVE_EVERY_NS)
+        save(d, now_ns);
+}

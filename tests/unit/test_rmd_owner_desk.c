@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* The socket at which users ask their rmd, and the file that survives it. */
+#include "rmd/owner_desk.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/os.h"
+#include "daemon/log.h"
+#include "tests/lib/case.h"
+#include "tests/lib/tmpdir.h"
+
+enum { OTHER_UID = 65534, TEXT_MAX = 512 };
+
+static TmpDir dir;
+static char socket_path[256], file_path[256];
+static RmdOptions options;
+static OwnerDesk desk;
+static Monitor *monitor;
+static unsigned terminated;
+
+static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
+{
+    (void)ctx, (void)pool_bytes, (void)limit_bytes;
+}
+static void on_terminate(void *ctx)
+{
+    (void)ctx;
+    terminated++;
+}
+static void on_any(void *ctx)
+{
+    (void)ctx;
+}
+
+static void begin(void)
+{
+    static const MonitorSink sink = {
+        .start = on_start, .terminate = on_terminate, .kill = on_any, .changed = on_any};
+    const MonitorConfig config = {.idle_after_ns = NS_PER_S, .poll_ns = NS_PER_S};
+    monitor = monitor_new(&config, &sink, os_now_ns());
+    assert_non_null(monitor);
+    owner_desk_open(&desk, &options);
+    owner_desk_step(&desk, monitor);
+}
+
+static void end(void)
+{
+    owner_desk_close(&desk);
+    monitor = monitor_free(monitor);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    log_init("test", LOG_LEVEL_ERROR);
+    g_unsetenv("STATE_DIRECTORY");
+    g_unsetenv("RUNTIME_DIRECTORY");
+    tmpdir_make(&dir);
+    options = (RmdOptions){.owner_socket = tmpdir_path(&dir, "socket", socket_path),
+                           .owner_file = tmpdir_path(&dir, "file", file_path)};
+    begin();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    end();
+    tmpdir_remove(&dir);
+    return 0;
+}
+#define CASE(name) TEST_WITH(name, set_up, tear_down)
+
+static int client_open(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const sa_family_t own = AF_UNIX;
+    (void)strcpy(at.sun_path, socket_path);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return bind(fd, (void *)&own, sizeof own) == 0 && connect(fd, (void *)&at, sizeof at) == 0 ? fd
+                                                                                               : -1;
+}
+
+/* The first line of the answer. */
+static void ask(const char *question, char answer[TEXT_MAX])
+{
+    int fd = client_open();
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, question, strlen(question), 0), strlen(question));
+    owner_desk_take(&desk, monitor);
+    ssize_t n = recv(fd, answer, TEXT_MAX - 1, MSG_DONTWAIT);
+    assert_true(n > 0);
+    answer[n] = '\0';
+    answer[strcspn(answer, "\n")] = '\0';
+    (void)close(fd);
+}
+
+static void assert_answer(const char *question, const char *want)
+{
+    char answer[TEXT_MAX];
+    ask(question, answer);
+    if (strncmp(answer, want, strlen(want)) != 0)
+        fail_msg("%s: \"%s\"", question, answer);
+}
+
+/* As another user, in a process of its own; the desk hears it here. */
+static void send_as_other(const char *question)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(setuid(OTHER_UID) == 0 && send(client_open(), question, strlen(question), 0) > 0 ? 0
+                                                                                               : 1);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    owner_desk_take(&desk, monitor);
+}
+
+static uint64_t paused_until(void)
+{
+    return owner_record_paused_until(&desk.record, (uint64_t)time(NULL));
+}
+
+static const char *reason(void)
+{
+    static MonitorStatus s;
+    monitor_status(monitor, os_now_ns(), &s);
+    return s.reason;
+}
+
+CASE(pause__counts_at_once_and_survives)
+{
+    assert_answer("status", "dodo-owner 1 ok");
+    assert_int_equal(paused_until(), 0);
+    assert_answer("pause 600", "dodo-owner 1 ok");
+    assert_in_range(paused_until(), (uint64_t)time(NULL) + 500, (uint64_t)time(NULL) + 600);
+    assert_non_null(strstr(reason(), "a user of the host has paused the lending, "));
+    end();
+    begin(); /* rmd starts again */
+    assert_true(paused_until() > 0);
+    assert_non_null(strstr(reason(), "a user of the host has paused the lending, "));
+    assert_answer("resume", "dodo-owner 1 ok");
+    assert_null(strstr(reason(), "paused"));
+    end();
+    begin();
+    assert_int_equal(paused_until(), 0);
+}
+
+CASE(question__that_is_none)
+{
+    static const struct {
+        const char *question, *answer;
+    } rows[] = {
+        {"pause 0", "dodo-owner 1 error a pause takes"},
+        {"pause 99999999999", "dodo-owner 1 error a pause takes"},
+        {"pause -1", "dodo-owner 1 error a pause takes"},
+        {"pause", "dodo-owner 1 error that is not understood"},
+        {"rubbish", "dodo-owner 1 error that is not understood"},
+        {"resume", "dodo-owner 1 error you have not paused"},
+        {"pause 600 and much more text that does not fit into what is read of a question",
+         "dodo-owner 1 error a pause takes"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+        assert_answer(rows[i].question, rows[i].answer);
+    assert_int_equal(paused_until(), 0);
+}
+
+/* The kernel says who it is, whatever is written. */
+CASE(pause__of_another_user_is_his)
+{
+    struct stat st;
+    assert_int_equal(stat(socket_path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0666);
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chmod(dir.path, 0755), 0);
+    send_as_other("pause forever");
+    assert_int_equal(paused_until(), OWNER_FOREVER);
+    assert_int_equal(desk.record.pauses[0].uid, OTHER_UID);
+    assert_answer("pause 600", "dodo-owner 1 ok");
+    send_as_other("resume");
+    assert_true(paused_until() > 0 && paused_until() != OWNER_FOREVER); /* root's stays */
+    send_as_other("pause forever");
+    assert_answer("resume", "dodo-owner 1 ok"); /* root ends all */
+    assert_int_equal(paused_until(), 0);
+}
+
+CASE(socket__of_an_rmd_that_was_killed_is_no_hindrance)
+{
+    OwnerDesk second;
+    owner_desk_open(&second, &options); /* the first one lives */
+    assert_int_equal(second.fd, -1);
+    owner_desk_close(&second);
+    (void)close(desk.fd); /* killed: nothing is removed */
+    owner_desk_open(&desk, &options);
+    assert_true(desk.fd >= 0);
+    assert_answer("status", "dodo-owner 1 ok");
+}
+
+/* A damaged file is as none. */
+CASE(file__of_anything)
+{
+    end();
+    tmpdir_text(&dir, "file", "rubbish\npause\nhour 1 2 3\n");
+    begin();
+    assert_answer("status", "dodo-owner 1 ok");
+    assert_int_equal(paused_until(), 0);
+}
+
+CASE(directories__of_the_unit)
+{
+    char path[256];
+    end();
+    options = (RmdOptions){.owner_socket = NULL};
+    g_setenv("STATE_DIRECTORY", dir.path, TRUE);
+    begin();
+    assert_int_equal(desk.fd, -1);
+    assert_string_equal(desk.file, tmpdir_path(&dir, "owner", path));
+}
