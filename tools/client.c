@@ -112,6 +112,10 @@ int tool_port_open(Port *p, const ToolOptions *o, const Addr *peer, unsigned ses
     int res = start_identity(&o->common, addresses, 1, &config, error);
     if (res < 0)
         return res;
+    if (o->keys) {
+        config.keys_count = o->keys->count;
+        memcpy(config.keys, o->keys->keys, sizeof config.keys);
+    }
     config.role = ROLE_TOOL;
     config.sessions_max = sessions;
     config.half_open_max = 0;

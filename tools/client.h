@@ -5,18 +5,19 @@
 #define DODO_TOOLS_CLIENT_H
 
 #include "base/resolve.h"
-#include "daemon/config.h"
+#include "daemon/start.h"
 #include "proto/request.h"
 #include "usocket/port.h"
 
 typedef struct ToolOptions {
     CommonOptions common; /* first */
     uint64_t timeout_ns;
-    uint64_t count; /* ping */
-    bool json;      /* status, check, events */
-    bool once;      /* top */
-    bool follow;    /* events */
-    Addr local;     /* where to ask from; kind ADDR_NONE: from anywhere */
+    uint64_t count;          /* ping */
+    bool json;               /* status, check, events */
+    bool once;               /* top */
+    bool follow;             /* events */
+    const ClusterKeys *keys; /* instead of those of the key file; NULL: those; borrowed */
+    Addr local;              /* where to ask from; kind ADDR_NONE: from anywhere */
 } ToolOptions;
 extern const ConfigTable tool_timeout; /* --timeout */
 void tool_options_init(ToolOptions *o);

@@ -15,6 +15,7 @@ extern const Command command_check;
 extern const Command command_config;
 extern const Command command_join;
 extern const Command command_owner;
+extern const Command command_rekey;
 extern const Command command_top;
 extern const Command command_events;
 extern const Command command_explain;
