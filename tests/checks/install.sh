@@ -24,6 +24,8 @@ DESTDIR=$dir/root meson install -C "$1" --no-rebuild --quiet >"$dir/log" 2>&1 ||
   printf 'lib/%s\n' libusocket.so libusocket.so.0 libusocket.so.0.1.0 pkgconfig/dodo-usocket.pc
   printf 'lib/systemd/system/%s\n' dodo-cmd.service dodo-imd.service dodo-socket@.service dodo-socket@.socket
   printf 'lib/sysusers.d/%s\n' dodo.conf dodo-socket.conf
+  echo lib/sysctl.d/30-dodo.conf
+  printf 'share/dodo/apparmor.d/%s\n' dodo-cmd dodo-imd dodo-rmd abstractions/dodo abstractions/dodo-imd
   echo share/bash-completion/completions/dodo
   echo share/dodo/dodo.lua
   printf 'share/doc/dodo/%s\n' dodo.conf.example examples/hello.c examples/manage.c \
