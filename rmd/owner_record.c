@@ -43,11 +43,16 @@ int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t 
 bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s)
 {
     drop_over(r, now_s);
-    const unsigned before = r->pauses_count;
-    for (unsigned i = r->pauses_count; i-- > 0;)
-        if (uid == 0 || r->pauses[i].uid == uid)
-            drop(r, i);
-    return r->pauses_count < before;
+    const bool any = r->pauses_count > 0;
+    for (unsigned i = r->pauses_count; i-- > 0;) {
+        if (r->pauses[i].uid != uid)
+            continue;
+        drop(r, i);
+        return true;
+    }
+    if (uid == 0)
+        r->pauses_count = 0;
+    return uid == 0 && any;
 }
 
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s)

@@ -37,7 +37,7 @@ typedef struct OwnerRecord {
 
 /* Instead of the pause that @uid had. 0; -ENOSPC: too many others have one. */
 int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s);
-/* Ends the pause of @uid; root ends all. False: there was none. */
+/* Ends the pause of @uid; of root, who has none, all. False: there was none. */
 bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s);
 /* The end of the last pause; 0: there is none. */
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s);

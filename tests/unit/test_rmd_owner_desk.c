@@ -187,7 +187,9 @@ CASE(pause__of_another_user_is_his)
     send_as_other("resume");
     assert_true(paused_until() > 0 && paused_until() != OWNER_FOREVER); /* root's stays */
     send_as_other("pause forever");
-    assert_answer("resume", "dodo-owner 1 ok"); /* root ends all */
+    assert_answer("resume", "dodo-owner 1 ok"); /* root's own */
+    assert_int_equal(paused_until(), OWNER_FOREVER);
+    assert_answer("resume", "dodo-owner 1 ok"); /* root ends others' when it has none */
     assert_int_equal(paused_until(), 0);
 }
 

@@ -51,8 +51,12 @@ CASE(resume__is_of_who_paused_and_of_root)
     assert_int_equal(owner_record_paused_until(&r, NOW), NOW + 60);
     assert_false(owner_record_resume(&r, 1001, NOW));
     (void)owner_record_pause(&r, 1001, OWNER_FOREVER, NOW);
+    (void)owner_record_pause(&r, 0, NOW + 90, NOW);
+    assert_true(owner_record_resume(&r, 0, NOW)); /* its own first: a script of root's may end it */
+    assert_int_equal(owner_record_paused_until(&r, NOW), OWNER_FOREVER);
     assert_true(owner_record_resume(&r, 0, NOW));
     assert_int_equal(owner_record_paused_until(&r, NOW), 0);
+    assert_false(owner_record_resume(&r, 0, NOW));
 }
 
 CASE(pause__is_bounded)
