@@ -200,6 +200,8 @@ CASE(socket__of_an_rmd_that_was_killed_is_no_hindrance)
     assert_int_equal(second.fd, -1);
     owner_desk_close(&second);
     (void)close(desk.fd); /* killed: nothing is removed */
+    g_free(desk.socket_path);
+    g_free(desk.file);
     owner_desk_open(&desk, &options);
     assert_true(desk.fd >= 0);
     assert_answer("status", "dodo-owner 1 ok");
