@@ -132,7 +132,7 @@ int address_watch_take(AddressWatch *w)
         return 0;
     if (n == sizeof now) {
         log_event(LOG_LEVEL_WARN, "address_changed",
-                  "listen=%s now=%s fix=\"none: ends here, to be started again there\"",
+                  "listen=%s now=%s fix=\"it ends: its unit starts it there, or start it again\"",
                   addr_format(&w->at, was, sizeof was), addr_format(&now, is, sizeof is));
         return 1;
     }
