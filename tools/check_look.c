@@ -38,6 +38,8 @@ static int on_value(void *ctx, const ConfKey *k, const ConfValue *v, char *error
         {"imd", "pool", &p->imd, &p->pool_bytes},
         {"rmd", "pool", NULL, &p->rmd_pool_bytes},
         {"rmd", "imd_port", NULL, &p->imd_port},
+        {"imd", "data_port", NULL, &p->data_port},
+        {"imd", "threads", NULL, &p->threads},
         {"cmd", "receive_buffer", NULL, &p->cmd_receive_bytes},
         {"imd", "receive_buffer", NULL, &p->imd_receive_bytes},
         {"client", "receive_buffer", NULL, &p->client_receive_bytes},

@@ -13,6 +13,8 @@ typedef struct Parts {
     uint64_t pool_bytes;
     uint64_t rmd_pool_bytes; /* the owner's cap; UINT64_MAX: none */
     uint64_t imd_port;       /* of an imd that rmd starts */
+    uint64_t data_port;      /* UINT64_MAX: the default */
+    uint64_t threads;        /* 0: the default */
     uint64_t cmd_receive_bytes, imd_receive_bytes, client_receive_bytes; /* 0: the default */
 } Parts;
 

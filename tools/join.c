@@ -53,11 +53,24 @@ static enum JoinPortState ask_from(const ToolOptions *o, const Addr *local, cons
 static void add_port(JoinFacts *f, const char *whose, const Addr *listen, uint64_t port)
 {
     JoinPort *p = &f->ports[f->ports_count];
-    if (listen->kind != f->check.manager.address.kind || port == 0)
+    if (listen->kind != f->check.manager.address.kind || port == 0 || port > UINT16_MAX ||
+        f->ports_count == JOIN_TRIES_MAX)
         return;
     *p = (JoinPort){.whose = whose, .address = *listen};
     p->address.port = (uint16_t)port;
     f->ports_count++;
+}
+
+/* As imd will choose them; none where it takes any that are free. */
+static void add_data_ports(JoinFacts *f, const Parts *p, const Addr *at, uint64_t control_port)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint64_t usual = cores > 0 ? min_u64((uint64_t)cores, DEFAULT_IMD_THREADS_MAX) : 1;
+    const uint64_t first = p->data_port != UINT64_MAX ? p->data_port
+                           : control_port             ? DEFAULT_DATA_PORT
+                                                      : 0;
+    for (uint64_t i = 0; first && i < (p->threads ? p->threads : usual); i++)
+        add_port(f, "imd, data", at, first + i);
 }
 
 /* Where a daemon will serve. */
@@ -79,11 +92,17 @@ static void look_at_ports(JoinFacts *f, const ToolOptions *o, const Parts *p)
     const Addr at = serves_at(f, listen);
     if (!alone)
         add_port(f, "rmd", &at, listen->addr.port);
-    add_port(f, "imd", &at, alone ? listen->addr.port : p->imd_port);
+    const uint64_t imd_port = alone ? listen->addr.port : p->imd_port;
+    add_port(f, "imd", &at, imd_port);
+    add_data_ports(f, p, &at, imd_port);
     if (!f->check.manager.asked || *f->check.manager.error)
         return;
-    for (unsigned i = 0; i < f->ports_count; i++)
-        f->ports[i].state = ask_from(o, &f->ports[i].address, &f->check.manager.address);
+    for (unsigned i = 0; i < f->ports_count; i++) {
+        JoinPort *port = &f->ports[i];
+        port->state = ask_from(o, &port->address, &f->check.manager.address);
+        if (port->state == JOIN_PORT_NOT_HERE) /* nor are the others */
+            f->ports_count = i + 1;
+    }
 }
 
 /* ---- what it could lend ---------------------------------------------------------------------- */
@@ -114,6 +133,7 @@ static void look(JoinFacts *f, ToolOptions *o)
 {
     Parts parts = {.rmd_pool_bytes = UINT64_MAX,
                    .imd_port = DEFAULT_RMD_IMD_PORT,
+                   .data_port = UINT64_MAX,
                    .imd_listen.addr.port = DEFAULT_IMD_PORT,
                    .rmd_listen.addr.port = DEFAULT_RMD_PORT};
     CheckFacts *c = &f->check;

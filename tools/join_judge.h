@@ -19,7 +19,7 @@ typedef struct JoinPort {
     enum JoinPortState state;
 } JoinPort;
 
-enum { JOIN_TRIES_MAX = 4 };
+enum { JOIN_TRIES_MAX = 2 + 64 }; /* rmd, imd, and its data threads */
 
 typedef struct JoinFacts {
     CheckFacts check;

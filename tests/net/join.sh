@@ -37,7 +37,7 @@ joined 0 "write [dodo] manager = ${host_ip[manager]}:7700 and key = $work/copy i
   fail "no word of what to write"
 [[ ${said##*$'\n'} == "lends    ok      this host lends 1 MiB of its "*" when idle ([rmd] pool)" ]] ||
   fail "the last line is ${said##*$'\n'}"
-for port in 7702 7701; do
+for port in 7702 7701 7720; do
   grep -qF "ports    ok      UDP ${host_ip[h1]}:$port " <<<"$said" || fail "no word of port $port: $said"
 done
 
@@ -47,9 +47,9 @@ sed -i "s|^key = .*|key = $work/other|" "$work/new.conf"
 joined 1 "manager  fault   ${host_ip[manager]}:7700 does not answer within 2s" || fail "no word of another key"
 sed -i "s|^key = .*|key = $work/copy|" "$work/new.conf"
 
-wall "udp dport 7702"
-joined 1 "ports    fault   UDP ${host_ip[h1]}:7702 (rmd): the manager answers this host, but not at this port" ||
-  fail "no word of a port that is closed"
+wall "udp dport 7720"
+joined 1 "ports    fault   UDP ${host_ip[h1]}:7720 (imd, data): the manager answers this host, but not at this port" ||
+  fail "no word of a data port that is closed"
 on h1 nft delete table inet wall
 configured '[dodo]' "key = $work/copy" '[rmd]' 'pool = 1M' "listen = ${host_ip[manager]}"
 joined 1 "ports    fault   ${host_ip[manager]}:7702 (rmd) is no address of this host" || fail "no word of a wrong listen"
