@@ -2,6 +2,7 @@
 /* The manager as a whole: who may ask what, hosts that come, go and fall silent, limits, STATUS.
  * test_cmd_clients.c has the clients. */
 #include "tests/lib/case.h"
+#include "cmd/manager_private.h"
 #include "cmd/metrics.h"
 #include "tests/unit/cmd_fixture.h"
 
@@ -351,7 +352,6 @@ TEST(status__tells_of_hosts)
     rig_free(rig);
 }
 
-/* Hosts that come and go between pages neither repeat nor hide others. */
 TEST(metrics__count_hosts_by_state)
 {
     Rig *rig = rig_new();
@@ -374,6 +374,25 @@ TEST(metrics__count_hosts_by_state)
     rig_free(rig);
 }
 
+TEST(metrics__count_retained_regions)
+{
+    Rig *rig = rig_new();
+    (void)imd_up(rig, 64 * KIB);
+    (void)imd_up(rig, 64 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, REGION_RETAIN);
+    OpOpenReply reply;
+    CmdMetrics m = {.idle = 0};
+    assert_int_equal(client_open(rig, c, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, c, &open, &reply), STATUS_OK);
+    assert_int_equal(client_close(rig, c, &reply.address, CLOSE_RELEASE, 1), STATUS_OK);
+    cmd_metrics_read(&m, rig->m);
+    assert_int_equal(m.stats.regions, 2);
+    assert_int_equal(m.retained, 1);
+    rig_free(rig);
+}
+
+/* Hosts that come and go between pages neither repeat nor hide others. */
 TEST(status__pages_are_stable)
 {
     Rig *rig = rig_new();
@@ -419,6 +438,47 @@ TEST(bytes__follow_what_is_held)
     rig_wait(rig, NS_PER_S);
     assert_int_equal(imd->count, 0);
     assert_in_range(manager_bytes(rig->m), 1, before + 16 * KIB); /* maps do not shrink */
+    rig_free(rig);
+}
+
+/* What a host does not answer costs memory, until it ends. */
+TEST(bytes__follow_what_is_under_way)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    FakeClient *c = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    enum { OPENS = 8 };
+    uint64_t ids[OPENS];
+    (void)client_alive(rig, c);
+    size_t before = manager_bytes(rig->m);
+    imd->deaf = true;
+    for (unsigned i = 0; i < OPENS; i++)
+        ids[i] = client_open_send(rig, c, &open);
+    const size_t of_one = sizeof(Task) + sizeof(Region) + sizeof(Call) + sizeof(Request);
+    assert_in_range((manager_bytes(rig->m) - before) / OPENS, of_one, of_one + 256);
+    CmdMetrics m = {.idle = 0};
+    cmd_metrics_read(&m, rig->m);
+    assert_int_equal(m.opening, OPENS);
+    assert_int_equal(m.calls, OPENS);
+    rig_wait(rig, 2 * rig->config.request_deadline_ns);
+    for (unsigned i = 0; i < OPENS; i++)
+        assert_int_equal(client_opened(rig, c, ids[i], NULL), STATUS_NO_MEMORY);
+    assert_in_range(manager_bytes(rig->m), 1, before + 16 * KIB); /* maps do not shrink */
+    rig_free(rig);
+}
+
+TEST(free__while_much_is_under_way)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 4096 * KIB);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    Line l = line_up(rig, imd, NUMBERS_WINDOW + 2); /* more than the host is sent at once */
+    (void)client_open_send(rig, client_new(rig), &open);
+    assert_int_equal(line_answered(rig, &l), 0);
+    CmdMetrics m = {.idle = 0};
+    cmd_metrics_read(&m, rig->m);
+    assert_true(m.calls > NUMBERS_WINDOW);
     rig_free(rig);
 }
 

@@ -88,9 +88,11 @@ TEST(stranger__is_said_in_words)
     Reason r;
     for (unsigned kind = 0; kind <= PORT_LIMITED + 1; kind++) {
         const PortEvent e = {.kind = (enum PortEventKind)kind, .datagrams = UINT64_MAX};
+        r = (Reason){"what stood there before"};
         bool is = kind <= PORT_LIMITED && said[kind];
         assert_int_equal(stranger_reason(&e, &r), is);
         assert_true(strlen(r.text) < REASON_MAX);
+        assert_int_equal(*r.text != '\0', is);
         assert_true(!is || (strstr(r.text, said[kind]) && strstr(r.text, "18446744073709551615")));
     }
 }
@@ -181,6 +183,22 @@ TEST(owner__busy_and_idle_are_news_once)
     e = newest(rig);
     assert_int_equal(e.kind, EVENT_MONITOR_LOST);
     assert_true(addr_equal(&e.address, &rmd.session.peer));
+    rig_free(rig);
+}
+
+TEST(client__silent_is_lost_but_not_one_that_left)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 64 * KIB);
+    FakeClient *silent = client_new(rig), *gone = client_new(rig);
+    open_many(rig, silent, 2);
+    open_many(rig, gone, 1);
+    (void)client_request(rig, gone, OP_LEAVE, NULL, 0);
+    silent->dead = gone->dead = true;
+    rig->events[0] = '\0';
+    rig_live(rig, 2 * rig->config.client_dead_ns / NS_PER_S);
+    assert_int_equal(imd->count, 0);
+    assert_string_equal(rig->events, "client_lost(2) ");
     rig_free(rig);
 }
 

@@ -231,7 +231,13 @@ TEST(monitors__may_start_again)
     for (unsigned i = 0; i < 5; i++)
         rmd_report(rig, &rmd, HOST_OWNER_BUSY, 0, "");
     next.session.peer_id.bytes[7] = 9;
+    uint64_t busy = rmd_report(rig, &next, HOST_OWNER_BUSY, 0, "");
     rmd_report(rig, &next, HOST_OWNER_LENDING, 1, "");
+    assert_int_equal(rig_status_page(rig, 0).count, 0);
+    /* A late duplicate of what it said first is no news. */
+    uint8_t body[WIRE_BODY_MAX];
+    const OpHost op = rmd_op(HOST_OWNER_BUSY, 0, "");
+    rig_again(rig, &next.session, busy, 1, OP_HOST, body, wire_host_encode(&op, body));
     assert_int_equal(rig_status_page(rig, 0).count, 0);
     rig_free(rig);
 }

@@ -137,6 +137,19 @@ TEST(status__has_what_a_host_has)
     rig_free(rig);
 }
 
+TEST(status__counts_hosts_by_state)
+{
+    Rig *rig = rig_new();
+    for (unsigned i = 0; i < 6; i++)
+        (void)imd_up(rig, 64 * KIB);
+    rig->imds[4]->dead = rig->imds[5]->dead = true;
+    rig_live(rig, 16);
+    imd_part(rig, rig->imds[0]);
+    status(rig, 0);
+    assert_int_equal(count_of("\"idle\":3,\"silent\":2,\"leaving\":1,"), 1);
+    rig_free(rig);
+}
+
 TEST(status__of_who_does_not_lend)
 {
     Rig *rig = rig_new();
@@ -209,6 +222,23 @@ TEST(status__lists_programs_up_to_so_many)
     status(rig, 0);
     assert_int_equal(count_of("\"heard_ms\":"), 0);
     assert_int_equal(count_of("\"clients\":["), 0);
+    rig_free(rig);
+}
+
+/* It is remembered for a while. */
+TEST(status__lists_no_program_that_left)
+{
+    Rig *rig = rig_new();
+    (void)imd_up(rig, 64 * KIB);
+    FakeClient *gone = client_new(rig);
+    OpOpen open = open_of(1, 4 * KIB, 0);
+    assert_int_equal(client_open(rig, gone, &open, NULL), STATUS_OK);
+    assert_int_equal(client_open(rig, client_new(rig), &open, NULL), STATUS_OK);
+    (void)client_request(rig, gone, OP_LEAVE, NULL, 0);
+    rig_pump(rig);
+    status(rig, 0);
+    assert_int_equal(count_of("\"heard_ms\":"), 1);
+    assert_int_equal(count_of("\"clients\":1,"), 1);
     rig_free(rig);
 }
 
