@@ -116,6 +116,15 @@ IN_TEMP(cluster_key_read__missing_file)
     expect_error(t, error, ": No such file or directory");
 }
 
+TEST(cluster_key_read__no_regular_file)
+{
+    ClusterKey keys[CLUSTER_KEYS_MAX];
+    unsigned count;
+    char error[512] = "";
+    assert_int_equal(cluster_key_read("/", keys, &count, error, sizeof error), -EINVAL);
+    assert_string_equal(error, "/: not a regular file; make one with dodo keygen /");
+}
+
 static int read_key(const TempFile *t, char error[512])
 {
     ClusterKey keys[CLUSTER_KEYS_MAX];

@@ -82,6 +82,8 @@ TEST(values__table)
         {"dodo", "manager", "::1:x", -EINVAL},
         {"rmd", "console", "/dev/a /dev/b", 0},
         {"rmd", "console", " ", -EINVAL},
+        {"rmd", "console", " \t\n \t\n", -EINVAL},
+        {"rmd", "console", "\t/dev/a", 0},
         {"rmd", "explain", "full", 0},
         {"rmd", "explain", "coarse|full", -EINVAL},
         {"rmd", "pool", "auto", 0},
@@ -171,6 +173,33 @@ TEST(text__tells_the_reader_its_keys)
                                         &count, error, sizeof error),
                          0);
         assert_int_equal(count, cases[i].keys);
+    }
+}
+
+/* The port of its control socket is none of the data threads': they count up from data_port. */
+TEST(text__data_ports_leave_out_the_control_port)
+{
+    static const struct {
+        const char *text;
+        int result;
+    } cases[] = {
+        {"[imd]\nlisten = 10.0.0.1:7707\ndata_port = 7708\nthreads = 4\n", 0},
+        {"[imd]\nlisten = 10.0.0.1:7708\ndata_port = 7708\nthreads = 4\n", -EINVAL},
+        {"[imd]\nlisten = 10.0.0.1:7711\ndata_port = 7708\nthreads = 4\n", -EINVAL},
+        {"[imd]\nlisten = 10.0.0.1:7712\ndata_port = 7708\nthreads = 4\n", 0},
+        {"[imd]\nlisten = 10.0.0.1:7708\ndata_port = 7708\n", -EINVAL},
+        {"[imd]\nlisten = 10.0.0.1:7709\ndata_port = 7708\n", 0},
+        {"[imd]\nlisten = 10.0.0.1:3\ndata_port = 0\nthreads = 4\n", 0}, /* any free ones */
+        {"[imd]\ndata_port = 65532\nthreads = 4\n", 0},
+        {"[imd]\ndata_port = 65533\nthreads = 4\n", -EINVAL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char error[256] = "";
+        unsigned count = 0;
+        int result = conf_text_read("FILE", cases[i].text, strlen(cases[i].text), CONF_IMD,
+                                    count_value, &count, error, sizeof error);
+        if (result != cases[i].result)
+            fail_msg("%s: %d, %s", cases[i].text, result, error);
     }
 }
 

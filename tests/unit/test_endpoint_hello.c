@@ -139,6 +139,34 @@ TEST(endpoint_output__no_room)
     pair_deinit(&p);
 }
 
+/* Keys are made of both ends' salts. */
+TEST(hello__salts_are_new_each_time)
+{
+    FOR_BOTH(keys) {
+        static const uint8_t none[WIRE_SALT_SIZE];
+        WireHello asked[2], answered[2];
+        Pair p;
+        pair_init(&p, keys);
+        for (unsigned i = 0; i < 2; i++) {
+            Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
+            Dgram hello = output(p.a, p.now_ns);
+            Got got = give_b(&p, &hello);
+            enum { PAYLOAD = HELLO_DATAGRAM_SIZE - WIRE_HEADER_SIZE };
+            assert_int_equal(wire_hello_decode(hello.bytes + WIRE_HEADER_SIZE, PAYLOAD, &asked[i]),
+                             0);
+            assert_int_equal(
+                wire_hello_decode(got.reply.bytes + WIRE_HEADER_SIZE, PAYLOAD, &answered[i]), 0);
+            assert_memory_not_equal(asked[i].salt, none, WIRE_SALT_SIZE);
+            assert_memory_not_equal(answered[i].salt, none, WIRE_SALT_SIZE);
+            assert_memory_not_equal(answered[i].salt, asked[i].salt, WIRE_SALT_SIZE);
+            endpoint_forget(p.a, s);
+        }
+        assert_memory_not_equal(asked[0].salt, asked[1].salt, WIRE_SALT_SIZE);
+        assert_memory_not_equal(answered[0].salt, answered[1].salt, WIRE_SALT_SIZE);
+        pair_deinit(&p);
+    }
+}
+
 TEST(hello__repeated_gets_the_same_answer)
 {
     FOR_BOTH(keys) {

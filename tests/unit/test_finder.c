@@ -102,6 +102,20 @@ TEST(finder__silence_resolves_the_name_again)
     assert_asks(&f, 2);
 }
 
+/* The one that was asked is none of them any more: they are asked in their order. */
+TEST(finder__others_are_asked_from_the_first_on)
+{
+    Finder f = finder_of("manager");
+    const Addr old[] = {at(1), at(2)}, found[] = {at(3), at(4)};
+    assert_true(finder_found(&f, old, 2));
+    assert_true(silent(&f, 1));
+    assert_asks(&f, 2);
+    assert_true(finder_found(&f, found, 2));
+    assert_asks(&f, 3);
+    assert_true(silent(&f, 3));
+    assert_asks(&f, 4);
+}
+
 TEST(finder__what_cannot_be_resolved_leaves_the_old_address)
 {
     Finder f = finder_of("manager");

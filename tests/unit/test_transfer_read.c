@@ -234,6 +234,9 @@ TEST(read_transfer__refusals_end_it_at_once)
         assert_int_equal(read_transfer_deadline(&s->t), TIME_NEVER);
         assert_true(read_transfer_unfilled(&s->t, 0));
         assert_false(read_transfer_all_filled(&s->t));
+        s->status = STATUS_OK; /* the next one knows nothing of it */
+        read_whole(s, 0, 8192);
+        assert_int_equal(s->t.status, STATUS_OK);
         sim_free(s);
     }
 }
@@ -292,6 +295,16 @@ TEST(read_transfer__stop_of_the_process_is_not_silence)
     finish(s);
     assert_int_equal(s->t.state, TRANSFER_COMPLETE);
     assert_int_equal(s->path.srtt_ns, srtt); /* it measured nothing */
+    sim_free(s);
+}
+
+TEST(read_transfer__stop_before_it_began_is_no_matter)
+{
+    ReadSim *s = sim_new(44);
+    uint64_t missed = 10 * NS_PER_S;
+    s->config.missed_ns = &missed;
+    read_whole(s, 0, 8192);
+    assert_true(s->path.srtt_ns > 0);
     sim_free(s);
 }
 

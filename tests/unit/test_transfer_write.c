@@ -372,6 +372,19 @@ TEST(write_transfer__stop_of_the_process_is_not_silence)
 }
 
 /* A renewed session: a write asks what is there, a fill (known by its session) starts again. */
+TEST(write_transfer__stop_before_it_began_is_no_matter)
+{
+    static const enum WriteKind kinds[] = {WRITE_DATA, WRITE_FILL, WRITE_VOID};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        WriteSim *s = sim_new(56);
+        uint64_t missed = 10 * NS_PER_S;
+        s->config.missed_ns = &missed;
+        write_whole(s, kinds[i], 0, 8192);
+        assert_true(s->path.srtt_ns > 0);
+        sim_free(s);
+    }
+}
+
 TEST(write_transfer__resend)
 {
     static const struct {
