@@ -373,6 +373,7 @@ CASE(retained__what_was_known_is_known_again)
     assert_int_equal(w.releases, 1);
     w.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_true(info(rd).reused);
     memset(w.file, 0xEE, sizeof w.file);
     assert_reads_remote(rd, 0, LEN);
     assert_int_equal(stats().corrupt, 0);
@@ -380,6 +381,22 @@ CASE(retained__what_was_known_is_known_again)
     file_restore();
     assert_reads_file(rd, 0, 20 * BLOCK, BLOCK);
     assert_int_equal(stats().corrupt, 1);
+}
+
+/* What another version of the library kept means something else. */
+CASE(retained__what_is_known_in_another_form_does_not_count)
+{
+    int rd = open_filled(DODO_RETAIN | DODO_RDONLY);
+    file_restore();
+    assert_int_equal(close_rd(rd), 0);
+    CheckRecord head;
+    memcpy(&head, w.record, sizeof head);
+    head.version++;
+    memcpy(w.record, &head, sizeof head);
+    w.reuse = true;
+    rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_false(info(rd).reused);
+    assert_reads_file(rd, 0, 0, LEN);
 }
 
 /* What is known of another state of the file says nothing of this one: nobody is accused. */
@@ -393,6 +410,7 @@ CASE(retained__what_is_known_of_an_older_file_does_not_count)
     w.stamp_moved = true;
     w.reuse = true;
     rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_false(info(rd).reused);
     assert_reads_file(rd, 0, 0, LEN);
     assert_int_equal(stats().corrupt, 0);
     assert_true(info(rd).active);

@@ -343,7 +343,35 @@ STORY_TEST(loss__by_each_status_of_a_read)
                      sizeof statuses / sizeof *statuses);
 }
 
+/* It is lost once, also when others notice; and what follows is the work of the background. */
+STORY_TEST(host__is_lost_once_if_it_held_something)
+{
+    ClientRegionInfo i = info(open_at(8192, 0, 0));
+    (void)open_at(8192, 8192, 0);
+    unsigned wakes = w.background_wakes;
+    client_host_lost(w.client, i.address.epoch + 1, LOSS_SILENT, w.now);
+    assert_int_equal(w.background_wakes, wakes);
+    assert_int_equal(logged("host_lost"), 0);
+    client_host_lost(w.client, i.address.epoch, LOSS_SILENT, w.now);
+    assert_true(w.background_wakes > wakes);
+    wakes = w.background_wakes;
+    client_host_lost(w.client, i.address.epoch, LOSS_SILENT, w.now);
+    assert_logged_once("host_lost", DODO_LOG_WARN, " regions=2 ");
+    assert_int_equal(w.background_wakes, wakes);
+    assert_int_equal(stats().hosts_lost, 1);
+    assert_int_equal(stats().regions_lost, 2);
+}
+
 /* What one fault has logged keeps no other silent. */
+STORY_TEST(region__is_opened_at_a_host)
+{
+    char text[ADDR_TEXT_MAX], part[2 * ADDR_TEXT_MAX];
+    const ClientRegionInfo i = info(open_at(8192, 0, 0));
+    (void)snprintf(part, sizeof part, " memory=new hosts=%s",
+                   addr_format(&i.named, text, sizeof text));
+    assert_logged_once("region_opened", DODO_LOG_INFO, part);
+}
+
 STORY_TEST(host__that_is_lost_and_was_corrupt_is_two_lines)
 {
     int rd = open_at(8192, 0, 0);
@@ -397,6 +425,22 @@ STORY_TEST(host__that_returns_other_bytes_is_logged_once)
     assert_int_equal(stats().corrupt, 2);
 }
 
+/* Lines of one host do not stand for another's. */
+STORY_TEST(regions__of_two_hosts_are_two_lines)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        const StoryLoss l = {.loss = LOSS_DROPPED,
+                             .host = addr_sim(50 + i % 2, 1),
+                             .regions = 1,
+                             .rds = {(int)i},
+                             .stripe = -1};
+        story_region_lost(w.client, &l, w.now);
+    }
+    assert_int_equal(logged("region_lost"), 2);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_int_equal(regions_logged("region_lost"), 4);
+}
+
 /* The user's descriptor is named, and which stripe of it. */
 STORY_TEST(stripes__are_logged_as_their_region)
 {
@@ -438,6 +482,21 @@ STORY_TEST(stripes__that_lost_all_their_memory_are_closed_with_none)
     }
     assert_int_equal(close_rd(rd), 0);
     assert_logged_once("region_closed", DODO_LOG_INFO, " memory=none result=ok");
+}
+
+/* Asked again and again, it has been silent since it was asked first. */
+STORY_TEST(manager__is_silent_since_it_was_asked)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        lines_count = 0;
+        story_manager_asked(w.client, w.now);
+        story_manager_asked(w.client, w.now + 5 * NS_PER_S);
+        story_manager_silent(w.client, w.now + 7 * NS_PER_S);
+        assert_logged_once("manager_lost", DODO_LOG_WARN, " silent_ms=7000");
+        story_manager_heard(w.client, w.now + 9 * NS_PER_S);
+        assert_logged_once("manager_back", DODO_LOG_INFO, " after_ms=9000");
+        w.now += 20 * NS_PER_S;
+    }
 }
 
 /* The end of the process is no loss. */

@@ -50,6 +50,35 @@ CASE(stop__ends_calls_under_way)
     assert_true(w.now - begin < NS_PER_MS);
 }
 
+/* The endpoint gives up the session with the host: the transfer starts again on the next one, and
+ * what credit it had is free again. */
+CASE(session__may_end_under_a_call)
+{
+    static uint8_t buf[8192];
+    int rd = open_at(sizeof buf, 0, 0);
+    assert_reads_file(rd, 0, 0, sizeof buf);
+    settle();
+    for (unsigned writes = 0; writes < 2; writes++) {
+        Call call;
+        Channel *ch = w.channels[1];
+        if (writes)
+            call_write_start(&call, ch, rd, 0, buf, sizeof buf, w.now);
+        else
+            call_read_start(&call, ch, rd, 0, buf, sizeof buf, w.now);
+        channel_step(ch, w.now);
+        const Addr host = info(rd).host;
+        Session *s = endpoint_find(ch->endpoint, &host);
+        assert_non_null(s);
+        assert_true(w.client->credit.used_bytes > 0);
+        runs_session_closed(ch, s);
+        assert_int_equal(w.client->credit.used_bytes, 0);
+        endpoint_forget(ch->endpoint, s);
+        assert_int_equal(done(&call), sizeof buf);
+        assert_true(info(rd).active);
+        assert_int_equal(w.client->credit.used_bytes, 0);
+    }
+}
+
 CASE(write__remote_failure_poisons)
 {
     uint8_t data[100] = {1, 2, 3};

@@ -117,6 +117,28 @@ static ssize_t load(Record *r, uint8_t key, uint64_t offset)
     return kept_load(r, RECORD_BYTES);
 }
 
+/* Of before the start of the host. */
+static void make_old(int fd)
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    CLEANUP_CLOSE int file = openat(fd, "old", O_CREAT | O_WRONLY, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(futimens(file, long_ago), 0);
+}
+
+/* Before any other that saves: it is done once a process. */
+CASE(kept__the_first_one_sweeps)
+{
+    Record one = record_of(1, 0);
+    CLEANUP_CLOSE int fd = state_dir_open("checks");
+    make_old(fd);
+    assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
+    assert_int_equal(faccessat(fd, "old", F_OK, 0), -1);
+    make_old(fd);
+    assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
+    assert_int_equal(faccessat(fd, "old", F_OK, 0), 0);
+}
+
 CASE(kept__is_found_by_its_name)
 {
     Record one = record_of(1, 0), other = record_of(1, 4096), got;
@@ -138,12 +160,8 @@ CASE(kept__is_found_by_its_name)
 CASE(kept__of_before_the_hosts_start_goes)
 {
     Record one = record_of(1, 0), got;
-    const struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
     CLEANUP_CLOSE int fd = state_dir_open("checks");
-    int file = openat(fd, "old", O_CREAT | O_WRONLY, 0600);
-    assert_true(file >= 0);
-    assert_int_equal(futimens(file, long_ago), 0);
-    (void)close(file);
+    make_old(fd);
     kept_sweep();
     assert_int_equal(faccessat(fd, "old", F_OK, 0), -1);
     assert_int_equal(kept_save(&one, RECORD_BYTES), 0);
