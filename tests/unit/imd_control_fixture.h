@@ -22,7 +22,7 @@ enum {
     PAGE = 4096,
     POOL_PAGES = 64,
     MESSAGES_MAX = 64,
-    COMMANDS_MAX = 64,
+    COMMANDS_MAX = 80,
 };
 
 #define BEAT_NS NS_PER_S

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The control core: joining, beats, listings, other managers, leaving. */
+#include "base/cleanup.h"
+#include "imd/metrics.h"
 #include "tests/lib/case.h"
 #include "tests/unit/imd_control_fixture.h"
 
@@ -490,6 +492,45 @@ CASE(up__waiting_requests_of_another_manager_end)
     assert_int_equal(imd_control_free_bytes(f->c), POOL_PAGES * PAGE);
 }
 
+/* ---- figures --------------------------------------------------------------------------------- */
+
+TEST(metrics__of_all_threads_are_summed)
+{
+    ImdCounts counts;
+    ImdMetrics sum = {.threads = 0};
+    uint64_t words[IMD_COUNTS_WORDS], data[sizeof counts.data / sizeof(uint64_t)];
+    for (unsigned i = 0; i < IMD_COUNTS_WORDS; i++)
+        words[i] = i + 1;
+    memcpy(&counts, words, sizeof counts);
+    imd_metrics_add(&sum, &counts);
+    imd_metrics_add(&sum, &counts);
+    memcpy(data, &sum.data, sizeof data);
+    for (unsigned i = 0; i < ARRAY_SIZE(data); i++)
+        assert_int_equal(data[i], 2 * (i + 1));
+    assert_int_equal(sum.threads, 2);
+    assert_int_equal(sum.reads_waiting, 2 * counts.reads_waiting);
+}
+
+CASE(metrics__of_the_directory)
+{
+    Fixture *f = *state;
+    ImdMetrics m = {.threads = 0};
+    imd_metrics_read(&m, f->c);
+    assert_int_equal(m.joined, 0);
+    assert_int_equal(m.managers, 0);
+    join(f);
+    (void)alloc(f, 4);
+    (void)alloc(f, 2);
+    imd_control_limit(f->c, 60 * PAGE, f->now_ns);
+    imd_metrics_read(&m, f->c);
+    assert_int_equal(m.joined, 1);
+    assert_int_equal(m.managers, 1);
+    assert_int_equal(m.regions, 2);
+    assert_int_equal(m.limit_bytes, 60 * PAGE);
+    assert_int_equal(m.used_bytes, 6 * PAGE);
+    assert_int_equal(m.free_bytes, 58 * PAGE);
+}
+
 /* ---- leaving --------------------------------------------------------------------------------- */
 
 CASE(leave__parts)
@@ -526,8 +567,9 @@ CASE(leave__parts_after_a_join_that_is_on_its_way)
     imd_control_leave(f->c, f->now_ns);
     assert_int_equal(f->messages_count, 0);
     assert_false(imd_control_finished(f->c));
-    answer_id(f, join, OP_JOIN, STATUS_OK, 0);
+    answer_id(f, join, OP_JOIN, STATUS_OK, BEAT_WANT_LIST);
     expect_request(f, OP_PART, &m);
+    assert_int_equal(f->messages_count, 0); /* there is nothing left to list */
     answer(f, STATUS_OK, 0);
     assert_true(imd_control_finished(f->c));
 }

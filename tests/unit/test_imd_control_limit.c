@@ -234,8 +234,39 @@ CASE(limit__many_go_by_and_by)
         dropped++;
     }
     assert_int_equal(dropped, 500);
-    assert_true(most <= COMMANDS_MAX);
+    assert_true(most <= 64);
     assert_int_equal(imd_control_used_bytes(f->c), 12 * PAGE);
+}
+
+/* One whose turn is still to come is freed by its program meanwhile: it goes once. */
+CASE(limit__what_is_freed_meanwhile_goes_once)
+{
+    enum { MANY = 100, FREED = 80 };
+    Fixture *f = *state;
+    ImdControlConfig config = config_default();
+    uint64_t ids[MANY];
+    unsigned dropped = 0, freed = 0;
+    config.regions_max = MANY;
+    config.pool_bytes = 128 * PAGE;
+    control_start(f, &config);
+    join(f);
+    for (unsigned i = 0; i < MANY; i++) {
+        f->settled = f->next_id;
+        ids[i] = added(f, 1).region.region;
+    }
+    imd_control_limit(f->c, 0, f->now_ns);
+    assert_true(f->commands_count < FREED);
+    (void)ask_free(f, ids[FREED], 0);
+    while (f->commands_count > 0) {
+        freed += f->commands[0].region.region == ids[FREED];
+        (void)dropped_next(f);
+        if (f->messages_count > 0) /* the reply to that, or a beat */
+            f->messages_count = 0;
+        dropped++;
+    }
+    assert_int_equal(dropped, MANY);
+    assert_int_equal(freed, 1);
+    assert_int_equal(imd_control_used_bytes(f->c), 0);
 }
 
 /* ---- pages go back -------------------------------------------------------------------------- */

@@ -154,6 +154,26 @@ CASE(region__drop)
     assert_int_equal(f->sent, 0);
 }
 
+/* Who has not been read for longest gives way first. */
+CASE(region__use_is_noted)
+{
+    Fixture *f = *state;
+    ImdLastUse use = 0;
+    ImdRegion watched = region_named(6, 20 * BLOCK, 2 * BLOCK);
+    watched.last_use = &use;
+    assert_int_equal(imd_data_add(f->d, &watched), 0);
+    RegionAddress a = address_of(&watched), other = a;
+    f->now_ns = 100 * NS_PER_S;
+    read_as(f, &a, 0, BLOCK, SEGMENT);
+    assert_int_equal(use, imd_use_tick(100 * NS_PER_S));
+    f->now_ns = 200 * NS_PER_S;
+    other.capability.bytes[0] ^= 1;
+    expect_denied(f, &other, STATUS_GONE);
+    assert_int_equal(use, imd_use_tick(100 * NS_PER_S));
+    read_as(f, &a, BLOCK, BLOCK, SEGMENT);
+    assert_int_equal(use, imd_use_tick(200 * NS_PER_S));
+}
+
 CASE(region__close_and_reopen)
 {
     Fixture *f = *state;

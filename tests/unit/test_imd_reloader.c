@@ -136,12 +136,12 @@ CASE(changes__are_named)
     char text[1024];
     (void)snprintf(text, sizeof text,
                    "[dodo]\nmanager = 10.0.0.2,10.0.0.1\nkey = %s/key\n[imd]\n"
-                   "listen = 127.0.0.1:0\npool = 2M\nrate_packets = 777\n",
+                   "listen = 127.0.0.1:0\npool = 2M\nrate_packets = 888\n",
                    f->dir.path);
     tmpdir_text(&f->dir, "dodo.conf", text);
     assert_int_equal(reload(f), 0);
     assert_string_equal(f->got.manager, "10.0.0.2,10.0.0.1");
-    assert_string_equal(f->got.changes.taken, "[dodo] manager");
+    assert_string_equal(f->got.changes.taken, "[dodo] manager, [imd] rate_packets");
     assert_string_equal(f->got.changes.waiting, "[imd] pool");
     assert_int_equal(reload(f), 0);
     assert_string_equal(f->got.changes.taken, "");
