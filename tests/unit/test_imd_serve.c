@@ -123,6 +123,17 @@ static void ask(Fixture *f, unsigned session, uint64_t offset, uint32_t len)
                   f->now_ns);
 }
 
+/* The first segment of a fill of @len. */
+static void fill_begin(Fixture *f, unsigned session, uint32_t len)
+{
+    static uint8_t out[WIRE_WRITE_HEADER_SIZE + SEGMENT];
+    WireWrite m = {
+        .address = address(f), .kind = WRITE_FILL, .transfer = 1, .len = len, .segment = SEGMENT};
+    size_t header = wire_write_encode_header(&m, out);
+    memset(out + header, 0x5a, SEGMENT);
+    serve_message(&f->serve, &sessions[session], WIRE_WRITE, out, sizeof out, f->now_ns);
+}
+
 /* A whole write of @len, its segments one after the other. */
 static void write_all(Fixture *f, unsigned session, uint64_t number, uint32_t len)
 {
@@ -195,6 +206,22 @@ TEST(reads__of_a_closed_session_are_forgotten)
     assert_int_equal(f->reads, 1);
     assert_ptr_equal(f->readers[0], &sessions[1]);
     assert_int_equal(f->serve.reads_bytes, 0);
+    drop(f);
+}
+
+TEST(fills__of_a_closed_session_are_forgotten)
+{
+    Fixture *f;
+    make(&f, 0);
+    size_t bytes = imd_data_bytes(f->serve.data);
+    for (unsigned session = 0; session < 2; session++)
+        fill_begin(f, session, 8192);
+    size_t both = imd_data_bytes(f->serve.data);
+    assert_true(both > bytes);
+    serve_closed(&f->serve, &sessions[0]);
+    assert_int_equal(imd_data_bytes(f->serve.data) - bytes, (both - bytes) / 2);
+    serve_closed(&f->serve, &sessions[1]);
+    assert_int_equal(imd_data_bytes(f->serve.data), bytes);
     drop(f);
 }
 
