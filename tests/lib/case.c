@@ -62,29 +62,47 @@ static const char *unknown(char **wanted)
     return NULL;
 }
 
-/* *@state: the case. Those with a state or a fixture of their own are not looked at. */
-static void run_and_count(void **state)
+/* The case that runs, and what was there before it. */
+static struct {
+    const struct CMUnitTest *test;
+    long blocks;
+    bool passed;
+} running;
+
+/* *@state: the case. */
+static int count_before(void **state)
 {
-    CMUnitTestFunction test = ((const struct CMUnitTest *)*state)->test_func;
-    long before = case_heap_blocks ? case_heap_blocks() : 0;
+    running.test = *state;
+    running.blocks = case_heap_blocks ? case_heap_blocks() : 0;
+    running.passed = false;
     *state = NULL;
-    test(state);
-    long left = case_heap_blocks ? case_heap_blocks() - before : 0;
-    if (left > 0)
-        fail_msg("%ld blocks of the heap are left", left);
-    if (case_locks_held && case_locks_held() > 0)
-        fail_msg("%u mutexes are still locked", case_locks_held());
+    return running.test->setup_func ? running.test->setup_func(state) : 0;
 }
 
+static void run_counted(void **state)
+{
+    running.test->test_func(state);
+    running.passed = true;
+}
+
+/* One that has failed leaves what it likes. */
+static int count_after(void **state)
+{
+    int result = running.test->teardown_func ? running.test->teardown_func(state) : 0;
+    long left = case_heap_blocks ? case_heap_blocks() - running.blocks : 0;
+    if (running.passed && left > 0)
+        fail_msg("%ld blocks of the heap are left", left);
+    if (running.passed && case_locks_held && case_locks_held() > 0)
+        fail_msg("%u mutexes are still locked", case_locks_held());
+    return result;
+}
+
+/* Those with a state of their own are not looked at. */
 static struct CMUnitTest counting(struct CMUnitTest *test)
 {
-    struct CMUnitTest ret = *test;
-    if ((!case_heap_blocks && !case_locks_held) || test->setup_func || test->teardown_func ||
-        test->initial_state)
-        return ret;
-    ret.test_func = run_and_count;
-    ret.initial_state = test;
-    return ret;
+    if ((!case_heap_blocks && !case_locks_held) || test->initial_state)
+        return *test;
+    return (struct CMUnitTest){test->name, run_counted, count_before, count_after, test};
 }
 
 int cases_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)
