@@ -21,8 +21,8 @@ static inline StderrText stderr_catch(void)
     return s;
 }
 
-/* Ends it: the lines with @word, "" for all. */
-static inline unsigned stderr_lines(StderrText *s, const char *word)
+/* Ends it: the lines with @word, "" for all. *ret_all: how many there are. */
+static inline unsigned stderr_lines_of(StderrText *s, const char *word, unsigned *ret_all)
 {
     char line[4096];
     unsigned count = 0;
@@ -30,10 +30,16 @@ static inline unsigned stderr_lines(StderrText *s, const char *word)
     assert_true(dup2(s->was, STDERR_FILENO) >= 0);
     (void)close(s->was);
     rewind(s->to);
-    while (fgets(line, sizeof line, s->to))
+    for (*ret_all = 0; fgets(line, sizeof line, s->to); ++*ret_all)
         count += strstr(line, word) != NULL;
     (void)fclose(s->to);
     return count;
+}
+
+static inline unsigned stderr_lines(StderrText *s, const char *word)
+{
+    unsigned all;
+    return stderr_lines_of(s, word, &all);
 }
 
 #endif

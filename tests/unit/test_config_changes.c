@@ -73,6 +73,16 @@ TEST(changes__of_texts_that_come_and_go)
     end(&t);
 }
 
+/* What stands on the command line alone. */
+TEST(changes__of_what_no_file_has)
+{
+    Three t;
+    begin(&t);
+    t.wanted.owner_fd = 7;
+    assert_changes(&t, "", "");
+    end(&t);
+}
+
 TEST(changes__more_than_there_is_room_for)
 {
     ConfigChanges c;

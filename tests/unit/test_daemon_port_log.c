@@ -7,12 +7,13 @@
 #include "tests/lib/case.h"
 #include "tests/lib/stderr_text.h"
 
-/* Whether @e becomes one line, with @words. */
+/* Whether @e becomes one line and no other, with @words. */
 static bool line_has(const PortEvent *e, const char *words)
 {
     StderrText s = stderr_catch();
     port_log(NULL, e);
-    return stderr_lines(&s, words) == 1;
+    unsigned all;
+    return stderr_lines_of(&s, words, &all) == 1 && all == 1;
 }
 
 TEST(event__each_is_a_line)

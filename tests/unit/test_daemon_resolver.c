@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "tests/lib/case.h"
 
@@ -46,6 +48,23 @@ TEST(resolver__answers_what_the_finder_wants)
     resolver_step(&r, &f); /* nothing is wanted */
     assert_int_equal(resolver_take(&r, &found), -EAGAIN);
     resolver_close(&r);
+}
+
+TEST(resolver__is_asked_once)
+{
+    int ends[2];
+    char question[sizeof(Places) + 64];
+    Finder f;
+    const Places p = places_of("localhost:9");
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ends), 0);
+    const Resolver r = {.fd = ends[0], .places = p};
+    finder_init(&f, &p);
+    for (unsigned i = 0; i < 3; i++)
+        resolver_step(&r, &f);
+    assert_true(recv(ends[1], question, sizeof question, 0) > 0);
+    assert_int_equal(recv(ends[1], question, sizeof question, 0), -1);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
 }
 
 TEST(resolver__is_not_there_without_names)

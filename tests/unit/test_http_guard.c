@@ -111,6 +111,7 @@ TEST(query__is_a_number_or_none)
         "",         "since",    "since=",      "since=x",
         "since=-1", "since=1&", "a=1&since=1", "since=18446744073709551616"};
     uint64_t n;
+    n = 77;
     assert_true(http_query_since(NULL, &n));
     assert_int_equal(n, 0);
     assert_true(http_query_since("since=18446744073709551615", &n));
