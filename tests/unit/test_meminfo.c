@@ -21,6 +21,7 @@ TEST(find__refuses_what_is_no_size)
                                        "Free:\n",
                                        "Free: 5\n",
                                        "Free: x kB",
+                                       "Free: kB\n",
                                        "Free: 5 pages\n",
                                        "Busy: 5 kB\n",
                                        "Free: 18446744073709551615 kB\n"};
