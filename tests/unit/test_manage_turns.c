@@ -182,6 +182,32 @@ TEST(write__behind_copies)
     cache = cache_free(cache);
 }
 
+/* What another call reads from the file is waited for, however long: to ask the file twice is no
+ * quicker. */
+TEST(read__behind_a_read_of_the_file)
+{
+    static uint8_t buf[2][PIECE];
+    CacheCall first, second;
+    CacheResult result;
+    begin(0);
+    int other = cache_open(cache, BYTES, BYTES, file, 0);
+    cache_read_start(&first, cache, other, 0, buf[0], PIECE, 0);
+    assert_int_equal(first.need, CACHE_JOB);
+    assert_int_equal(first.job.kind, CACHE_READ_FILE);
+    cache_read_start(&second, cache, other, 0, buf[1], PIECE, 0);
+    assert_int_equal(second.need, CACHE_BLOCKED);
+    assert_int_equal(second.until_ns, TIME_NEVER);
+    cache_call_step(&second, cache, 1000 * NS_PER_S);
+    assert_int_equal(second.need, CACHE_BLOCKED);
+    job_do(&first.job, &result);
+    cache_call_done(&first, cache, &result, 1000 * NS_PER_S);
+    assert_int_equal(first.need, CACHE_OVER);
+    assert_int_equal(wakes, 1);
+    assert_int_equal(step(&second), CACHE_OVER);
+    assert_memory_equal(buf[1], file, PIECE);
+    cache = cache_free(cache);
+}
+
 /* A write that waits for a job at the piece, which may take long, keeps no reader away. */
 TEST(write__behind_a_job)
 {
