@@ -48,6 +48,21 @@ static Backing *region(int fd, int number)
     return b;
 }
 
+TEST(id__is_the_files)
+{
+    int fd = file_make('i');
+    Backing *b = region(fd, 1);
+    struct stat st;
+    dev_t device = 0;
+    ino_t inode = 0;
+    assert_int_equal(fstat(fd, &st), 0);
+    backing_id(b, &device, &inode);
+    assert_true(device == st.st_dev && inode == st.st_ino);
+    assert_int_equal(backing_offset(b), LEN);
+    backing_close(b);
+    (void)close(fd);
+}
+
 static void expect(Backing *b, char wanted)
 {
     char buf[LEN];

@@ -349,6 +349,20 @@ TEST(write_through__part_of_a_block_is_not_held)
     cache_free(c);
 }
 
+/* What is read for a call beyond what it asked for is none of its bytes. */
+TEST(stats__count_what_was_asked_for)
+{
+    int rd;
+    CacheConfig cfg = config(4);
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(do_read(c, rd, 10, 100), 100);
+    assert_int_equal(w.did[CACHE_READ_FILE], 1);
+    assert_int_equal(stats(c).disk_bytes, 100);
+    assert_int_equal(do_read(c, rd, PIECE - 30, 60), 60); /* the first 30 are there, in part */
+    assert_int_equal(stats(c).disk_bytes + stats(c).local_bytes, 160);
+    cache_free(c);
+}
+
 /* ---- sizes ------------------------------------------------------------------------------------
  */
 
