@@ -413,6 +413,15 @@ void endpoint_forget(Endpoint *e, Session *s)
     session_free(e, session_core(s));
 }
 
+void endpoint_become(Endpoint *e, const Id128 *self, uint64_t epoch)
+{
+    list_free_sessions(e, &e->half_open);
+    LIST_FOREACH(n, &e->sessions)
+        session_close(e, CONTAINER_OF(n, SessionCore, order));
+    e->config.self = *self;
+    e->config.epoch = epoch;
+}
+
 Session *endpoint_walk(Endpoint *e, Session *after)
 {
     ListNode *n = after ? session_core(after)->order.next : e->sessions.next;

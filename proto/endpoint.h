@@ -104,6 +104,9 @@ uint8_t endpoint_version_seen(const Endpoint *e); /* last foreign version, for t
 Session *endpoint_connect(Endpoint *e, const Addr *peer, uint64_t now_ns);
 /* NULL if there is none; of two, the one initiated here. */
 Session *endpoint_find(Endpoint *e, const Addr *peer);
+/* We are somebody else from now on, and tell so in each HELLO. All sessions close: who has one is
+ * answered with RESET, and says HELLO again. Not within a call of closed(). */
+void endpoint_become(Endpoint *e, const Id128 *self, uint64_t epoch);
 /* Without a call of closed(). */
 void endpoint_forget(Endpoint *e, Session *s);
 /* Walk over the sessions that are up, least recently heard first; NULL starts and ends. Any

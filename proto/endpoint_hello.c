@@ -25,12 +25,17 @@ static size_t hello_make(Endpoint *e, uint8_t type, uint64_t tag, const WireHell
 }
 
 /* What this end says of itself in either message. */
+static bool has_epoch(uint8_t role)
+{
+    return role == ROLE_IMD || role == ROLE_CMD;
+}
+
 static WireHello hello_of_self(const Endpoint *e, uint64_t tag, const uint8_t *salt,
                                const uint8_t *peer_salt, unsigned key)
 {
     WireHello m = {.tag = tag,
                    .self = e->config.self,
-                   .epoch = e->config.role == ROLE_IMD ? e->config.epoch : 0,
+                   .epoch = has_epoch(e->config.role) ? e->config.epoch : 0,
                    .key_id = endpoint_keyed(e) ? e->key_ids[key] : 0,
                    .role = e->config.role};
     memcpy(m.salt, salt, sizeof m.salt);

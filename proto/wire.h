@@ -105,14 +105,18 @@ typedef struct WireHello {
     uint64_t tag; /* that the other end must put on datagrams to the sender; not 0 */
     uint8_t salt[WIRE_SALT_SIZE];      /* the sender's */
     uint8_t peer_salt[WIRE_SALT_SIZE]; /* HELLO_ACK: the HELLO's salt; HELLO: zero */
-    Id128 self;      /* the sender's identity: client session, cmd instance, imd */
-    uint64_t epoch;  /* imd: its epoch; else 0 */
+    Id128 self;     /* the sender's identity: client session, cmd instance, imd */
+    uint64_t epoch; /* imd: its epoch; cmd: the number of its lease, or what stands below; else 0 */
     uint32_t key_id; /* which cluster key; 0: none */
     uint8_t role;    /* enum WireRole */
     /* 3 reserved bytes, then 16 reserved bytes, then the MAC over all before it (zero without a
      * key) */
     uint8_t mac[WIRE_MAC_SIZE];
 } WireHello;
+/* A cmd's epoch: it is active, and has no lease; it stands by. What lies between numbers leases: of
+ * two managers that believe that they are active, the one with the smaller number is wrong. */
+#define MANAGER_UNLEASED ((uint64_t)0)
+#define MANAGER_STANDBY UINT64_MAX
 size_t wire_hello_encode(const WireHello *m, uint8_t *out);
 int wire_hello_decode(const uint8_t *p, size_t len, WireHello *ret);
 
@@ -218,7 +222,8 @@ enum { WIRE_PROBE_MIN = 8, WIRE_PROBE_MAX = WIRE_SEGMENT_MAX + WIRE_WRITE_HEADER
 size_t wire_probe_encode(uint64_t nonce, size_t len, uint8_t *out);
 int wire_probe_decode(const uint8_t *p, size_t len, uint64_t *ret_nonce);
 
-/* GOODBYE: the imd of this epoch is leaving. 8 bytes. */
+/* GOODBYE: the imd of this epoch is leaving; or the cmd of this epoch is active no more. 8 bytes.
+ */
 size_t wire_goodbye_encode(uint64_t epoch, uint8_t *out);
 int wire_goodbye_decode(const uint8_t *p, size_t len, uint64_t *ret_epoch);
 

@@ -248,3 +248,49 @@ TEST(unheard__an_answer_in_time_is_enough)
         pair_deinit(&p);
     }
 }
+
+/* ---- another identity ----------------------------------------------------------------------- */
+
+TEST(become__peers_find_out_by_their_next_datagram)
+{
+    FOR_BOTH(keys) {
+        static const Id128 other = {{99}};
+        Pair p;
+        Session *t;
+        pair_init(&p, keys);
+        Session *s = pair_up(&p, &t);
+        endpoint_become(p.b, &other, 5);
+        assert_int_equal(p.closed, 1);
+        assert_null(endpoint_walk(p.b, NULL));
+
+        p.now_ns += 100 * RESET_ANYBODY_NS; /* long after the start: this address is known */
+        Dgram next = message(p.a, s, WIRE_PING, "are you there?");
+        Got got = give_b(&p, &next);
+        assert_int_equal(got.reply.len, RESET_DATAGRAM_SIZE);
+        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_RESET);
+        Dgram hello = output(p.a, p.now_ns);
+        got = give_b(&p, &hello);
+        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+        assert_int_equal(s->peer_epoch, 5);
+        assert_true(id128_equal(&s->peer_id, &other));
+        pair_deinit(&p);
+    }
+}
+
+/* A HELLO that was answered by what we were makes no session with what we are. */
+TEST(become__half_open_sessions_end)
+{
+    FOR_BOTH(keys) {
+        static const Id128 other = {{99}};
+        Pair p;
+        pair_init(&p, keys);
+        Session *s = endpoint_connect(p.a, &p.at_b, p.now_ns);
+        Dgram hello = output(p.a, p.now_ns);
+        Got got = give_b(&p, &hello);
+        endpoint_become(p.b, &other, 5);
+        assert_int_equal(give_a(&p, &got.reply).outcome, ENDPOINT_UP);
+        Dgram first = message(p.a, s, WIRE_PING, "it was you?");
+        assert_int_equal(give_b(&p, &first).outcome, ENDPOINT_NOTHING);
+        pair_deinit(&p);
+    }
+}
