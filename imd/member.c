@@ -112,7 +112,8 @@ static void settle(ImdMember *m, uint64_t now_ns)
 void member_message(ImdMember *m, const Session *s, uint8_t type, const uint8_t *payload,
                     size_t len, uint64_t now_ns)
 {
-    if (s == m->manager.session && s->peer_role == ROLE_CMD)
+    if (s == m->manager.session && s->peer_role == ROLE_CMD &&
+        contact_heard(&m->manager, type, payload, len, now_ns))
         imd_control_input(m->control, type, payload, len, now_ns);
     settle(m, now_ns);
 }
@@ -121,16 +122,24 @@ void member_up(ImdMember *m, const Session *s, uint64_t now_ns)
 {
     if (s != m->manager.session)
         return;
-    if (s->peer_role == ROLE_CMD)
-        imd_control_up(m->control, &s->peer_id, now_ns);
-    else
+    if (s->peer_role != ROLE_CMD)
         news(m, MEMBER_NO_MANAGER);
+    else if (contact_up(&m->manager, now_ns)) /* what stands by changes nothing */
+        imd_control_up(m->control, &s->peer_id, now_ns);
     settle(m, now_ns);
 }
 
 void member_closed(ImdMember *m, const Session *s)
 {
     (void)contact_closed(&m->manager, s);
+}
+
+static void keep_manager(ImdMember *m, uint64_t now_ns)
+{
+    static const WirePing ping = {.nonce = 1};
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    if (contact_step(&m->manager, m->endpoint, now_ns))
+        to_manager(m, WIRE_PING, out, wire_ping_encode(&ping, out));
 }
 
 /* ---- the data threads ------------------------------------------------------------------------ */
@@ -224,7 +233,7 @@ void member_expire(ImdMember *m, uint64_t now_ns)
         leave_for(m, MEMBER_OWNER_SILENT, now_ns);
     imd_control_expire(m->control, now_ns);
     settle(m, now_ns);
-    contact_step(&m->manager, m->endpoint, now_ns); /* also to whom we lost just now */
+    keep_manager(m, now_ns); /* also the one that we lost just now */
 }
 
 bool member_finished(const ImdMember *m, uint64_t now_ns)

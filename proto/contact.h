@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A session with one peer that is kept: it is set up where there is none, and its HELLO's back-off
- * starts again now and then while the peer is silent. Pure. */
+/* A session with a manager that is kept: it is set up where there is none, and its HELLO's back-off
+ * starts again now and then while the manager is silent. Of several managers the one that is active
+ * is looked for; its silence is noticed by PINGs. Pure. */
 #ifndef DODO_PROTO_CONTACT_H
 #define DODO_PROTO_CONTACT_H
 
@@ -8,7 +9,18 @@
 #include <stdint.h>
 
 #include "proto/endpoint.h"
+#include "proto/fence.h"
 #include "proto/finder.h"
+#include "proto/silence.h"
+
+/* With several addresses: one that does not answer a HELLO gives way after so long, */
+#define CONTACT_HOP_NS (500 * NS_PER_MS)
+/* and where all of them stand by, they are asked again after so long. */
+#define CONTACT_ROUND_NS (250 * NS_PER_MS)
+/* A manager that was not heard so long is sent a PING; */
+#define CONTACT_PING_NS (300 * NS_PER_MS)
+/* so long after the first of them that is not answered, the next address is asked. */
+#define CONTACT_QUIET_NS (900 * NS_PER_MS)
 
 typedef struct Contact {
     Finder finder;     /* of its addresses */
@@ -16,13 +28,23 @@ typedef struct Contact {
     uint64_t every_ns; /* while it is silent */
     Session *session;  /* up or on its way; NULL: it died */
     uint64_t due_ns;   /* of contact_step(); TIME_NEVER: the session is up */
+    Fence fence;
+    Silence silence;
+    bool off;      /* who is there stands by, or is not to be obeyed: the next one is asked */
+    unsigned offs; /* so many in a row */
 } Contact;
 
+/* There is a manager that may be asked. */
 static inline bool contact_is_up(const Contact *c)
 {
-    return c->session && c->session->up;
+    return c->session && c->session->up && !c->off;
 }
-void contact_step(Contact *c, Endpoint *endpoint, uint64_t now_ns);
+/* True: the manager is to be sent a PING. */
+bool contact_step(Contact *c, Endpoint *endpoint, uint64_t now_ns);
+/* The session is up, with a cmd. False: it is none to be obeyed; the next step asks another. */
+bool contact_up(Contact *c, uint64_t now_ns);
+/* What has come in the session. False: it is not to be obeyed. */
+bool contact_heard(Contact *c, uint8_t type, const uint8_t *payload, size_t len, uint64_t now_ns);
 /* A session has ended: was it this one? It is due at once then. */
 bool contact_closed(Contact *c, const Session *session);
 /* What its names stand for: see finder_found(). A session that is up stays. */

@@ -93,7 +93,8 @@ void manager_link_message(ManagerLink *l, const Session *s, uint8_t type, const 
                           size_t len, uint64_t now_ns)
 {
     WireReply reply;
-    if (type != WIRE_REPLY || s != l->contact.session || s->peer_role != ROLE_CMD ||
+    if (s != l->contact.session || s->peer_role != ROLE_CMD ||
+        !contact_heard(&l->contact, type, payload, len, now_ns) || type != WIRE_REPLY ||
         !l->request.id || wire_reply_decode(payload, len, &reply) != 0 ||
         !request_input(&l->request, &reply, now_ns))
         return;
@@ -113,6 +114,8 @@ void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
         news(l, LINK_NO_MANAGER);
         return;
     }
+    if (!contact_up(&l->contact, now_ns))
+        return;
     if (l->request.id && l->request.state == REQUEST_RUNNING)
         request_resend(&l->request, now_ns);
     else
@@ -147,12 +150,21 @@ static void mind_silence(ManagerLink *l, uint64_t now_ns)
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 
+static void keep_contact(ManagerLink *l, uint64_t now_ns)
+{
+    static const WirePing ping = {.nonce = 1};
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    if (contact_step(&l->contact, l->endpoint, now_ns))
+        l->sink.message(l->sink.ctx, l->contact.session, WIRE_PING, out,
+                        wire_ping_encode(&ping, out));
+}
+
 void manager_link_expire(ManagerLink *l, uint64_t now_ns)
 {
     if (l->request.id)
         request_expire(&l->request, now_ns);
     mind_silence(l, now_ns);
-    contact_step(&l->contact, l->endpoint, now_ns); /* also to whom we lost just now */
+    keep_contact(l, now_ns); /* also with whom we lost just now */
     push(l, now_ns);
     complain(l, now_ns);
 }

@@ -1,113 +1,228 @@
 /* SPDX-License-Identifier: MIT */
-/* A session that is kept, with one of several peers: b of a pair, and another that nobody hears. */
-#include "base/time.h"
+/* The manager that is kept: of several the one that is active. */
 #include "proto/contact.h"
+
 #include "tests/lib/case.h"
-#include "tests/lib/endpoint_pair.h"
+#include "tests/lib/peer.h"
 
-enum { EVERY_NS = 1000 * PAIR_RETRY_NS };
+enum { MANAGERS_MAX = 3 };
 
-/* It asks b first. */
-static Contact contact_of(const Pair *p)
+typedef struct Fixture {
+    Contact c;
+    Endpoint *mine, *managers[MANAGERS_MAX];
+    unsigned pings;
+    uint64_t now_ns;
+} Fixture;
+
+/* Managers at 127.0.0.1 and the next addresses; @epochs: what each of them is. */
+static void begin(Fixture *f, unsigned count, const uint64_t *epochs)
 {
-    const Addr found[] = {p->at_b, addr_sim(3, 300)};
-    Contact c = {.every_ns = EVERY_NS};
-    assert_true(finder_found(&c.finder, found, 2));
-    return c;
+    Places p = {.count = count};
+    *f = (Fixture){.now_ns = 100 * NS_PER_S, .c.every_ns = 5 * NS_PER_S};
+    f->mine = peer_new(ROLE_IMD, 9, 1);
+    for (unsigned i = 0; i < count; i++) {
+        p.of[i].addr = (Addr){.kind = ADDR_IP4, .port = 7, .host = {127, 0, 0, (uint8_t)(i + 1)}};
+        f->managers[i] = peer_new(ROLE_CMD, (uint8_t)(i + 1), epochs[i]);
+    }
+    contact_move(&f->c, f->mine, &p);
 }
 
-static void assert_asks(const Contact *c, const Addr *peer)
+static void end(Fixture *f)
 {
-    assert_non_null(c->session);
-    assert_true(addr_equal(&c->session->peer, peer));
+    endpoint_free(f->mine);
+    for (unsigned i = 0; i < MANAGERS_MAX; i++)
+        endpoint_free(f->managers[i]);
 }
 
-/* b answers. */
-static void answer(Pair *p, Contact *c)
+/* Which manager is asked now. */
+static unsigned asked(const Fixture *f)
 {
-    Dgram hello = output(p->a, p->now_ns);
-    Got asked = give_b(p, &hello), answered = give_a(p, &asked.reply);
-    assert_int_equal(answered.outcome, ENDPOINT_UP);
-    assert_ptr_equal(answered.session, c->session);
-    assert_true(contact_is_up(c));
+    return f->c.peer.host[3] - 1u;
 }
 
-TEST(contact__that_is_up_stays)
+static void is_now(Fixture *f, unsigned manager, uint64_t epoch)
 {
-    Pair p;
-    pair_init(&p, 1);
-    Contact c = contact_of(&p);
-    contact_step(&c, p.a, p.now_ns);
-    assert_asks(&c, &p.at_b);
-    assert_int_equal(c.due_ns, p.now_ns + EVERY_NS);
-    answer(&p, &c);
-    p.now_ns = c.due_ns;
-    contact_step(&c, p.a, p.now_ns);
-    assert_true(contact_is_up(&c));
-    assert_asks(&c, &p.at_b);
-    assert_int_equal(c.due_ns, TIME_NEVER);
-    pair_deinit(&p);
+    const Id128 self = {{(uint8_t)(0x80 + manager), (uint8_t)epoch}};
+    endpoint_become(f->managers[manager], &self, epoch);
 }
 
-TEST(contact__silent_gives_way_to_the_next)
+/* What is due, once. */
+static void step(Fixture *f)
 {
-    Pair p;
-    pair_init(&p, 1);
-    Contact c = contact_of(&p);
-    const Addr other = addr_sim(3, 300);
-    contact_step(&c, p.a, p.now_ns);
-    contact_step(&c, p.a, p.now_ns + EVERY_NS - 1);
-    assert_asks(&c, &p.at_b);
-    p.now_ns += EVERY_NS;
-    contact_step(&c, p.a, p.now_ns);
-    assert_asks(&c, &other);
-    assert_null(endpoint_find(p.a, &p.at_b));
-    p.now_ns += EVERY_NS;
-    contact_step(&c, p.a, p.now_ns);
-    assert_asks(&c, &p.at_b);
-    answer(&p, &c);
-    pair_deinit(&p);
+    if (f->c.due_ns > f->now_ns)
+        f->now_ns = f->c.due_ns;
+    f->pings += contact_step(&f->c, f->mine, f->now_ns);
 }
 
-TEST(contact__ended_is_set_up_again_at_once)
+/* The same, and the manager that is asked answers the HELLO. */
+static bool meets(Fixture *f)
 {
-    Pair p;
-    pair_init(&p, 1);
-    Contact c = contact_of(&p);
-    Session stranger = {.up = true};
-    contact_step(&c, p.a, p.now_ns);
-    answer(&p, &c);
-    assert_false(contact_closed(&c, &stranger));
-    assert_true(contact_is_up(&c));
-    endpoint_forget(p.a, c.session);
-    assert_true(contact_closed(&c, c.session));
-    assert_int_equal(c.due_ns, 0);
-    contact_step(&c, p.a, p.now_ns);
-    assert_asks(&c, &p.at_b);
-    answer(&p, &c);
-    pair_deinit(&p);
+    step(f);
+    assert_false(f->c.session->up);
+    (void)peer_meet(f->mine, f->managers[asked(f)], f->now_ns);
+    return contact_up(&f->c, f->now_ns);
 }
 
-/* Where its names stand for other addresses now, a session that is up stays; one that is not begins
- * again with them. */
-TEST(contact__found_elsewhere)
+static void hear(Fixture *f, uint64_t ns)
 {
-    Pair p;
-    pair_init(&p, 1);
-    Contact c = contact_of(&p);
-    const Addr other = addr_sim(4, 400);
-    contact_step(&c, p.a, p.now_ns);
-    answer(&p, &c);
-    contact_found(&c, p.a, &other, 1);
-    assert_true(contact_is_up(&c));
-    contact_found(&c, p.a, &p.at_b, 1);
-    contact_renew(&c, p.a);
-    assert_null(c.session);
-    contact_step(&c, p.a, p.now_ns);
-    assert_asks(&c, &p.at_b);
-    contact_found(&c, p.a, &other, 1);
-    assert_null(c.session);
-    contact_step(&c, p.a, p.now_ns);
-    assert_asks(&c, &other);
-    pair_deinit(&p);
+    f->now_ns += ns;
+    f->c.session->heard_ns = f->now_ns;
+}
+
+TEST(contact__one_that_stands_by_gives_way_at_once)
+{
+    Fixture f;
+    begin(&f, 3, (uint64_t[]){MANAGER_STANDBY, MANAGER_STANDBY, 4});
+    const uint64_t before = f.now_ns;
+    assert_false(meets(&f));
+    assert_false(contact_is_up(&f.c));
+    assert_false(meets(&f));
+    assert_true(meets(&f));
+    assert_true(contact_is_up(&f.c));
+    assert_int_equal(asked(&f), 2);
+    assert_int_equal(f.now_ns, before);
+    end(&f);
+}
+
+TEST(contact__where_all_stand_by_a_round_is_followed_by_a_pause)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){MANAGER_STANDBY, MANAGER_STANDBY});
+    const uint64_t before = f.now_ns;
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 2; i++)
+            assert_false(meets(&f));
+        assert_int_equal(f.now_ns, before + round * CONTACT_ROUND_NS);
+        assert_int_equal(f.c.due_ns, f.now_ns + CONTACT_ROUND_NS);
+    }
+    end(&f);
+}
+
+TEST(contact__one_alone_that_stands_by_is_asked_again)
+{
+    Fixture f;
+    begin(&f, 1, (uint64_t[]){MANAGER_STANDBY});
+    assert_false(meets(&f));
+    assert_false(meets(&f));
+    is_now(&f, 0, 3);
+    assert_true(meets(&f));
+    end(&f);
+}
+
+TEST(contact__one_that_does_not_answer_gives_way)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){1, 2});
+    const uint64_t before = f.now_ns;
+    step(&f);
+    assert_int_equal(asked(&f), 0);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    assert_int_equal(f.now_ns, before + CONTACT_HOP_NS);
+    end(&f);
+}
+
+TEST(contact__one_that_falls_silent_gives_way)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){1, 2});
+    assert_true(meets(&f));
+    const uint64_t heard = f.now_ns;
+    f.c.session->heard_ns = heard;
+    while (asked(&f) == 0)
+        step(&f);
+    assert_in_range(f.pings, 3, 4);
+    assert_in_range(f.now_ns, heard + CONTACT_QUIET_NS,
+                    heard + CONTACT_QUIET_NS + 2 * CONTACT_HOP_NS);
+    assert_true(meets(&f));
+    end(&f);
+}
+
+TEST(contact__one_that_answers_pings_stays)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){1, 2});
+    assert_true(meets(&f));
+    for (unsigned i = 0, before = 0; i < 20; i++, before = f.pings) {
+        step(&f);
+        if (f.pings > before)
+            hear(&f, NS_PER_MS);
+    }
+    assert_true(contact_is_up(&f.c));
+    assert_in_range(f.pings, 8, 20);
+    assert_int_equal(asked(&f), 0);
+    end(&f);
+}
+
+/* We stood still: the manager may have answered all the while. */
+TEST(contact__our_own_silence_does_not_count)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){1, 2});
+    assert_true(meets(&f));
+    f.c.session->heard_ns = f.now_ns;
+    while (f.pings == 0)
+        step(&f);
+    f.now_ns += 60 * NS_PER_S;
+    f.pings += contact_step(&f.c, f.mine, f.now_ns);
+    assert_true(contact_is_up(&f.c));
+    assert_int_equal(f.pings, 2);
+    end(&f);
+}
+
+TEST(contact__one_alone_is_sent_no_pings)
+{
+    Fixture f;
+    begin(&f, 1, (uint64_t[]){1});
+    assert_true(meets(&f));
+    step(&f);
+    assert_int_equal(f.c.due_ns, TIME_NEVER);
+    assert_int_equal(f.pings, 0);
+    end(&f);
+}
+
+TEST(contact__one_that_says_good_bye_gives_way)
+{
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, 6});
+    assert_true(meets(&f));
+    size_t n = wire_goodbye_encode(4, out); /* a late one */
+    assert_true(contact_heard(&f.c, WIRE_GOODBYE, out, n, f.now_ns));
+    n = wire_goodbye_encode(5, out);
+    assert_false(contact_heard(&f.c, WIRE_GOODBYE, out, n, f.now_ns));
+    assert_false(contact_is_up(&f.c));
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    end(&f);
+}
+
+TEST(contact__one_that_answers_that_it_stands_by_gives_way)
+{
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    const WireReply reply = {.id = 1, .op = OP_JOIN, .status = STATUS_STANDBY};
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, 6});
+    assert_true(meets(&f));
+    assert_false(contact_heard(&f.c, WIRE_REPLY, out, wire_reply_encode(&reply, out), f.now_ns));
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    end(&f);
+}
+
+/* Its successor was heard: it does not know yet that its lease is over. */
+TEST(contact__an_older_lease_is_not_obeyed)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, 6});
+    f.c.finder.at = 1;
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    contact_renew(&f.c, f.mine);
+    assert_false(meets(&f));
+    assert_int_equal(asked(&f), 0);
+    assert_false(contact_is_up(&f.c));
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    end(&f);
 }

@@ -264,10 +264,48 @@ TEST(manager__is_called_at_its_addresses_in_turn)
     move(&f, "10.0.0.1,10.0.0.2");
     elapse(&f, 0);
     assert_calls(&f, 1);
-    elapse(&f, 5 * NS_PER_S);
+    elapse(&f, CONTACT_HOP_NS);
     assert_calls(&f, 2);
-    elapse(&f, 5 * NS_PER_S);
+    elapse(&f, CONTACT_HOP_NS);
     assert_calls(&f, 1);
+    end(&f);
+}
+
+/* The managers at the first and the second address; the one that is called answers. */
+static void meet_next(Fixture *f, Endpoint *const managers[2])
+{
+    elapse(f, 0);
+    const unsigned at = f->m.manager.session->peer.host[3] - 1u;
+    member_up(&f->m, peer_meet(f->mine, managers[at], f->now_ns), f->now_ns);
+}
+
+/* What the active one has asked for is not executed again because the other was looked at. */
+TEST(manager__that_stands_by_changes_nothing)
+{
+    Fixture f;
+    begin(&f, false, ROLE_CMD);
+    Endpoint *const managers[2] = {f.managers, peer_new(ROLE_CMD, 3, MANAGER_STANDBY)};
+    move(&f, "10.0.0.1,10.0.0.2");
+    meet_next(&f, managers);
+    answer(&f, OP_JOIN);
+    alloc(&f, 1);
+    elapse(&f, CONTACT_HOP_NS + CONTACT_QUIET_NS); /* the first one is silent for a moment */
+    assert_calls(&f, 2);
+    meet_next(&f, managers);
+    assert_int_equal(imd_control_managers(f.m.control), 1);
+    meet_next(&f, managers);
+    assert_calls(&f, 1);
+    assert_int_equal(imd_control_managers(f.m.control), 1);
+    assert_true(contact_is_up(&f.m.manager));
+    f.requests--; /* the same request again */
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
+    const OpAlloc ask = {.client = {{3}}, .key = {{9}}, .len = PAGE};
+    WireRequest request = {.id = ++f.requests, .settled = 1, .op = OP_ALLOC, .body = body};
+    request.body_len = wire_alloc_encode(&ask, body);
+    member_message(&f.m, f.m.manager.session, WIRE_REQUEST, out, wire_request_encode(&request, out),
+                   f.now_ns);
+    assert_int_equal(f.commands_count, 0);
+    endpoint_free(managers[1]);
     end(&f);
 }
 
