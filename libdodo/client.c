@@ -98,6 +98,30 @@ Addr client_manager_silent(Client *c, const Addr *peer)
     return now;
 }
 
+bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns)
+{
+    client_lock(c);
+    const bool allowed = s->peer_role != ROLE_CMD || fence_allows(&c->fence, s->peer_epoch, now_ns);
+    client_unlock(c);
+    return allowed;
+}
+
+void client_manager_heard(Client *c, const Session *s, uint64_t now_ns)
+{
+    client_lock(c);
+    if (s->peer_role == ROLE_CMD)
+        fence_heard(&c->fence, s->peer_epoch, now_ns);
+    client_unlock(c);
+}
+
+unsigned client_managers(Client *c)
+{
+    client_lock(c);
+    const unsigned count = c->manager.count;
+    client_unlock(c);
+    return count;
+}
+
 void client_found(Client *c, const Addr *found, unsigned count)
 {
     client_lock(c);

@@ -10,6 +10,7 @@
 #include "libdodo/core.h"
 #include "libdodo/debt.h"
 #include "libdodo/path_probe.h"
+#include "proto/fence.h"
 #include "proto/rules.h"
 
 enum {
@@ -144,6 +145,7 @@ struct Client {
     ClientHooks hooks;
     /* all below under the lock */
     Finder manager; /* of its addresses */
+    Fence fence;    /* of managers */
     Region **table; /* by index; NULL: free */
     uint16_t *generations;
     unsigned table_size, free_hint;
@@ -221,7 +223,11 @@ typedef struct CallRun {
     uint16_t counted;     /* with so many finished chunks */
     Addr peer;
     Session *session;
-    uint64_t give_up_ns; /* while the session is not up; 0: to be set */
+    uint64_t give_up_ns; /* while the session is not up; 0: to be set. Of a request: another manager
+                            is asked then; TIME_NEVER: there is none */
+    uint8_t pings;       /* that the manager has not answered */
+    uint8_t passed;      /* managers in a row that stand by; */
+    bool rests;          /* all of them do: the request waits a while */
     uint16_t status;     /* of RUN_REFUSED */
     uint32_t losses;     /* Client.losses when the region was last known to have its memory */
     /* what the machine is started with once the session is up */
@@ -369,6 +375,13 @@ Addr client_manager(Client *c);
 /* @peer has not answered for a while, or not at all: who is asked now. */
 Addr client_manager_next(Client *c, const Addr *peer);
 Addr client_manager_silent(Client *c, const Addr *peer);
+/* Whether the manager of this session may be asked: it is active, and has no older lease than one
+ * that was heard. */
+bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns);
+/* It has answered. */
+void client_manager_heard(Client *c, const Session *s, uint64_t now_ns);
+/* How many addresses it may have. */
+unsigned client_managers(Client *c);
 void client_log(Client *c, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Whether anybody reads lines of this level. */

@@ -8,6 +8,13 @@
 
 /* A manager's address that has not answered a HELLO for so long gives way to the next. */
 static const uint64_t MANAGER_HOP_NS = 500 * NS_PER_MS;
+/* A manager that is asked is sent a PING after so long a silence, and another one some time later:
+ * it may be busy with the request, and say nothing to its repetitions. If they are not answered,
+ * either, it gives way. */
+static const uint64_t MANAGER_QUIET_NS = 300 * NS_PER_MS, MANAGER_PING_NS = 200 * NS_PER_MS;
+enum { MANAGER_PINGS = 2 };
+/* Where all of them stand by, they are asked again after so long. */
+static const uint64_t MANAGER_ROUND_NS = 250 * NS_PER_MS;
 
 static uint64_t next_hop(Client *c, uint64_t clock_ns)
 {
@@ -51,6 +58,8 @@ void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size
     const Addr manager = client_manager(call->channel->client);
     run_prepare(call, RUN_REQUEST, &manager, clock_ns);
     st->run.give_up_ns = next_hop(call->channel->client, clock_ns);
+    st->run.passed = st->run.pings = 0;
+    st->run.rests = false;
     st->id = id;
     story_manager_asked(call->channel->client, now_ns);
     request_start(&st->u.request, id, op, body, len, times, clock_ns);
@@ -297,20 +306,84 @@ static enum RunResult transfer_result(CallState *st, uint8_t state, uint16_t sta
     return RUN_TIMED_OUT;
 }
 
-/* A request without a session follows the manager: to its next address, and to the one that its
- * name stands for by now. */
+/* The manager was heard, or begins to be asked in this session. */
+static void expect_manager(CallState *st, uint64_t clock_ns)
+{
+    st->run.pings = 0;
+    if (st->run.give_up_ns != TIME_NEVER)
+        st->run.give_up_ns = time_add(clock_ns, MANAGER_QUIET_NS);
+}
+
+static void send_ping(Call *call, uint64_t clock_ns)
+{
+    static const WirePing ping = {.nonce = 1};
+    uint8_t payload[WIRE_PAYLOAD_MAX];
+    CallState *st = call->state;
+    send_message(call->channel, st->run.session, WIRE_PING, payload,
+                 wire_ping_encode(&ping, payload));
+    st->run.pings++;
+    st->run.give_up_ns = time_add(clock_ns, MANAGER_PING_NS);
+}
+
+/* A request follows the manager: to its next address, and to the one that its name stands for by
+ * now. */
 static void follow_manager(Call *call, uint64_t clock_ns)
 {
     CallState *st = call->state;
     Client *c = call->channel->client;
-    if ((st->run.session && st->run.session->up) || clock_ns < st->run.give_up_ns)
+    if (clock_ns < st->run.give_up_ns)
         return;
-    const Addr manager = client_manager_next(c, &st->run.peer);
+    const bool up = st->run.session && st->run.session->up;
+    if (up && st->run.pings < MANAGER_PINGS) {
+        send_ping(call, clock_ns);
+        return;
+    }
+    const Addr manager =
+        up ? client_manager_silent(c, &st->run.peer) : client_manager_next(c, &st->run.peer);
     st->run.give_up_ns = next_hop(c, clock_ns);
+    st->run.rests = false;
     if (addr_equal(&manager, &st->run.peer))
         return;
     st->run.peer = manager;
     st->run.session = NULL;
+    request_resend(&st->u.request, clock_ns);
+}
+
+/* Another manager is asked at once instead of this one, which stands by or is not to be obeyed;
+ * after a round of them, after a while. What is known of this one is forgotten: it may become the
+ * active one, and need not say so. */
+static void pass_manager(Call *call, Session *s, uint64_t clock_ns)
+{
+    Channel *ch = call->channel;
+    CallState *st = call->state;
+    runs_session_closed(ch, s);
+    endpoint_forget(ch->endpoint, s);
+    (void)client_manager_next(ch->client, &st->run.peer);
+    st->run.give_up_ns = next_hop(ch->client, clock_ns);
+    if (++st->run.passed < client_managers(ch->client))
+        return;
+    st->run.passed = 0;
+    st->run.rests = true;
+    st->run.give_up_ns = time_add(clock_ns, MANAGER_ROUND_NS);
+}
+
+/* The session in which the request may be sent; NULL: not yet. */
+static Session *manager_session(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    Client *c = call->channel->client;
+    const uint64_t clock_ns = channel_clock(call->channel, now_ns);
+    for (;;) {
+        follow_manager(call, clock_ns);
+        if (st->run.rests)
+            return NULL;
+        if (!st->run.session)
+            st->run.peer = client_manager(c);
+        Session *s = run_session(call, now_ns);
+        if (!s || client_manager_allowed(c, s, now_ns))
+            return s;
+        pass_manager(call, s, clock_ns);
+    }
 }
 
 static enum RunResult request_step(Call *call, uint64_t now_ns)
@@ -326,13 +399,19 @@ static enum RunResult request_step(Call *call, uint64_t now_ns)
         }
         return RUN_TIMED_OUT;
     }
+    if (st->u.request.state == REQUEST_ANSWERED && st->u.request.status == STATUS_STANDBY) {
+        request_again(&st->u.request, clock_ns);
+        if (st->run.session)
+            pass_manager(call, st->run.session, clock_ns);
+    }
     if (st->u.request.state == REQUEST_ANSWERED) {
         story_manager_heard(c, now_ns);
+        if (st->run.session)
+            client_manager_heard(c, st->run.session, now_ns);
         st->run.status = st->u.request.status;
         return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }
-    follow_manager(call, clock_ns);
-    Session *s = run_session(call, now_ns);
+    Session *s = manager_session(call, now_ns);
     if (s)
         send_request(call, s, clock_ns);
     return RUN_RUNNING;
@@ -489,8 +568,8 @@ uint64_t run_deadline(const Call *call)
         return TIME_NEVER;
     case RUN_REQUEST:
         /* A request that waits for its session has nothing to resend before it is up. */
-        return up ? request_deadline(&st->u.request)
-                  : min_u64(st->u.request.give_up_ns, st->run.give_up_ns);
+        return min_u64(up ? request_deadline(&st->u.request) : st->u.request.give_up_ns,
+                       st->run.give_up_ns);
     case RUN_READ:
         return st->run.begun ? read_transfer_deadline(&st->u.read) : st->run.give_up_ns;
     case RUN_WRITE:
@@ -513,14 +592,16 @@ void run_session_up(Call *call, Session *session, uint64_t now_ns)
     if (st->run.session != session || !st->run.begun)
         return;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    if (st->run.kind == RUN_REQUEST)
+    if (st->run.kind == RUN_REQUEST) {
         request_resend(&st->u.request, clock_ns);
-    else if (host_changed(st, session))
+        expect_manager(st, clock_ns);
+    } else if (host_changed(st, session)) {
         return; /* the next step finds out */
-    else if (st->run.kind == RUN_READ)
+    } else if (st->run.kind == RUN_READ) {
         read_transfer_resend(&st->u.read, clock_ns);
-    else if (st->run.kind == RUN_WRITE)
+    } else if (st->run.kind == RUN_WRITE) {
         write_transfer_resend(&st->u.write, clock_ns);
+    }
 }
 
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns)
@@ -543,6 +624,8 @@ void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payl
     if (!st->run.begun)
         return;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
+    if (st->run.kind == RUN_REQUEST)
+        expect_manager(st, clock_ns);
     if (type == WIRE_WRITE_ACK && st->run.kind == RUN_WRITE &&
         wire_write_ack_decode(payload, len, &ack) == 0)
         write_transfer_input(&st->u.write, &ack, clock_ns);

@@ -78,6 +78,13 @@ void request_postpone(Request *r, uint64_t gap_ns)
     r->give_up_ns = time_add(r->give_up_ns, gap_ns);
 }
 
+void request_again(Request *r, uint64_t now_ns)
+{
+    r->state = REQUEST_RUNNING;
+    r->answer_len = 0;
+    request_resend(r, now_ns);
+}
+
 void request_resend(Request *r, uint64_t now_ns)
 {
     r->send_ns = now_ns;

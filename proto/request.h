@@ -54,6 +54,8 @@ uint64_t request_deadline(const Request *r);
 void request_expire(Request *r, uint64_t now_ns);
 /* All clocks of the request run @gap_ns later: the process itself was stopped. */
 void request_postpone(Request *r, uint64_t gap_ns);
+/* Answered by one who is not to answer it: it runs again, as if it had not been. */
+void request_again(Request *r, uint64_t now_ns);
 /* The session was renewed: send again at once. */
 void request_resend(Request *r, uint64_t now_ns);
 

@@ -171,17 +171,40 @@ static size_t manager_answer(const WireRequest *q, uint8_t *body, uint16_t *ret_
     }
 }
 
-static void manager_request(Session *s, const uint8_t *payload, size_t len)
+static void manager_send(Endpoint *e, unsigned host, Session *s, uint8_t type,
+                         const uint8_t *payload, size_t len)
+{
+    uint8_t datagram[DATAGRAM_MAX];
+    wire(addr_of(host), &s->peer, datagram, endpoint_seal(e, s, type, payload, len, datagram));
+}
+
+static void manager_request(Endpoint *e, unsigned host, Session *s, const uint8_t *payload,
+                            size_t len)
 {
     WireRequest q;
-    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX], datagram[DATAGRAM_MAX];
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
     uint16_t status = STATUS_OK;
     assert_int_equal(wire_request_decode(payload, len, &q), 0);
-    size_t n = manager_answer(&q, body, &status);
+    size_t n = 0;
+    if (host == HOST_OTHER && w.other_refuses) {
+        w.standbys++;
+        status = STATUS_STANDBY;
+    } else {
+        n = manager_answer(&q, body, &status);
+    }
+    w.asked_last = host;
     WireReply reply = {.id = q.id, .op = q.op, .status = status, .body = body, .body_len = n};
-    n = wire_reply_encode(&reply, out);
-    wire(addr_of(HOST_MANAGER), &s->peer, datagram,
-         endpoint_seal(w.manager, s, WIRE_REPLY, out, n, datagram));
+    manager_send(e, host, s, WIRE_REPLY, out, wire_reply_encode(&reply, out));
+}
+
+static void manager_input(Endpoint *e, unsigned host, const EndpointInput *in)
+{
+    uint8_t out[WIRE_PAYLOAD_MAX];
+    WirePing ping;
+    if (in->type == WIRE_PING && wire_ping_decode(in->payload, in->payload_len, &ping) == 0)
+        manager_send(e, host, in->session, WIRE_PONG, out, wire_ping_encode(&ping, out));
+    else if (in->type == WIRE_REQUEST && !(host == HOST_MANAGER && w.manager_slow))
+        manager_request(e, host, in->session, in->payload, in->payload_len);
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -218,8 +241,8 @@ static void server_input(Endpoint *e, unsigned host, Datagram *d)
     if (endpoint_input(e, &d->from, d->bytes, d->len, w.now, &in) == ENDPOINT_MESSAGE) {
         if (host == HOST_IMD)
             imd_input(&in);
-        else if (in.type == WIRE_REQUEST)
-            manager_request(in.session, in.payload, in.payload_len);
+        else
+            manager_input(e, host, &in);
     }
     if (in.reply_len)
         wire(addr_of(host), &d->from, in.reply, in.reply_len);
@@ -230,6 +253,8 @@ void deliver(Datagram *d)
     unsigned host = d->to.host[0];
     if (host == HOST_MANAGER && !w.manager_dead)
         server_input(w.manager, host, d);
+    else if (host == HOST_OTHER && w.other)
+        server_input(w.other, host, d);
     else if (host == HOST_IMD && !w.imd_dead)
         server_input(w.imd, host, d);
     else if (host >= HOST_CLIENT)
@@ -494,6 +519,17 @@ static Endpoint *endpoint(uint8_t role, uint8_t self, uint64_t epoch)
     return endpoint_new(&config, &env);
 }
 
+void other_start(uint64_t number)
+{
+    w.other = endpoint(ROLE_CMD, 2, number);
+}
+
+void other_is(uint64_t number)
+{
+    const Id128 self = {{2, (uint8_t)number}};
+    endpoint_become(w.other, &self, number);
+}
+
 void imd_start(uint64_t epoch)
 {
     w.epoch = epoch;
@@ -570,6 +606,7 @@ int tear_down(void **state)
     client_free(w.client);
     assert_false(w.locked);
     endpoint_free(w.manager);
+    endpoint_free(w.other);
     imd_stop();
     return 0;
 }

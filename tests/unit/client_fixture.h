@@ -44,7 +44,8 @@ typedef struct World {
     Client *client;
     Channel *channels[CHANNELS];
     Endpoint *manager, *imd;
-    uint64_t epoch; /* of the imd */
+    Endpoint *other; /* another manager; NULL: none */
+    uint64_t epoch;  /* of the imd */
     uint64_t first_epoch;
     ImdData *data;
     uint8_t pool[POOL_BYTES];
@@ -55,6 +56,10 @@ typedef struct World {
     unsigned head, tail;
     /* how the manager behaves */
     bool manager_dead, imd_dead;
+    bool manager_slow;   /* it answers PINGs alone */
+    bool other_refuses;  /* the other one answers that it stands by */
+    unsigned standbys;   /* so often */
+    unsigned asked_last; /* the host of the manager that was asked last */
     uint16_t open_status, close_status, leave_status;
     bool elsewhere; /* the manager names a host on the network */
     bool limited;   /* it has room for so many regions only: */
@@ -100,8 +105,11 @@ extern int the_file;
 
 /* ---- the wires ------------------------------------------------------------------------------ */
 
-enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_CLIENT = 10 };
+enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_OTHER = 5, HOST_CLIENT = 10 };
 void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len);
+/* What the other manager is, and from now on: see WireHello.epoch. */
+void other_start(uint64_t number);
+void other_is(uint64_t number);
 void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload, size_t len);
 
 /* ---- the loop ------------------------------------------------------------------------------- */

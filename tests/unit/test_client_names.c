@@ -72,3 +72,108 @@ CASE(open__needs_an_address)
     run_until(w.now + 60 * NS_PER_S);
     assert_true(open_at(4096, 0, 0) >= 0);
 }
+
+/* ---- several managers ----------------------------------------------------------------------- */
+
+/* The other one is asked first. */
+static void two_managers(uint64_t number)
+{
+    const Addr all[] = {at(HOST_OTHER), at(HOST_MANAGER)};
+    w.client->manager = (Finder){.count = 2, .found = {all[0], all[1]}};
+    other_start(number);
+}
+
+CASE(managers__one_that_stands_by_gives_way_at_once)
+{
+    two_managers(MANAGER_STANDBY);
+    const uint64_t began = w.now;
+    assert_true(open_at(4096, 0, 0) >= 0);
+    assert_true(w.now - began < 10 * NS_PER_MS);
+    assert_int_equal(w.standbys, 0); /* it was not asked anything */
+}
+
+CASE(managers__one_that_answers_that_it_stands_by_gives_way_at_once)
+{
+    two_managers(MANAGER_UNLEASED);
+    w.other_refuses = true;
+    const uint64_t began = w.now;
+    assert_true(open_at(4096, 0, 0) >= 0);
+    assert_true(w.now - began < 10 * NS_PER_MS);
+    assert_int_equal(w.standbys, 1);
+}
+
+static void open_begin(Call *call, uint64_t offset)
+{
+    const FileGiven given = {
+        .file = &the_file, .lease = w.lease, .stamp = file_stamp_now(), .retainable = true};
+    call_open_start(call, w.channels[1], &given, 4096, offset, 0, w.now);
+}
+
+static bool is_over(const Call *call)
+{
+    return call->need == NEED_NOTHING;
+}
+
+/* An open that begins while all stand by succeeds once one is active. */
+CASE(managers__all_stand_by_for_a_while)
+{
+    two_managers(MANAGER_STANDBY);
+    const Id128 manager = {{1, 1}};
+    endpoint_become(w.manager, &manager, MANAGER_STANDBY);
+    const unsigned datagrams = w.datagrams;
+    Call call;
+    open_begin(&call, 0);
+    run_until(w.now + 2 * NS_PER_S);
+    assert_false(is_over(&call));
+    assert_true(w.datagrams - datagrams < 100); /* it does not spin */
+    other_is(3);
+    const uint64_t began = w.now;
+    assert_true(done(&call) >= 0);
+    assert_true(w.now - began < 300 * NS_PER_MS);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+}
+
+/* The session is up, and the manager dies: the request does not wait for its whole deadline. */
+CASE(managers__one_that_dies_gives_way_within_a_second)
+{
+    two_managers(MANAGER_STANDBY);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    w.manager_dead = true;
+    other_is(3);
+    const uint64_t began = w.now;
+    assert_true(open_at(4096, 4096, 0) >= 0);
+    assert_true(w.now - began < NS_PER_S);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+}
+
+/* A manager that is busy with the request says nothing to its repetitions, and is not left. */
+CASE(managers__one_that_is_slow_stays)
+{
+    two_managers(MANAGER_STANDBY);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    other_is(3);
+    w.manager_slow = true;
+    Call call;
+    open_begin(&call, 4096);
+    run_until(w.now + 3 * NS_PER_S);
+    w.manager_slow = false;
+    assert_true(done(&call) >= 0);
+    assert_int_equal(w.asked_last, HOST_MANAGER);
+}
+
+/* Who was active before does not know it yet; what it says must not count. */
+CASE(managers__an_older_lease_is_not_asked)
+{
+    const Id128 manager = {{1, 1}};
+    two_managers(8);
+    endpoint_become(w.manager, &manager, 7);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+    other_is(MANAGER_STANDBY);
+    assert_int_equal(open_at(4096, 4096, 0), -1);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+    run_until(w.now + 60 * NS_PER_S);
+    endpoint_become(w.manager, &(Id128){{1, 2}}, 9);
+    assert_true(open_at(4096, 4096, 0) >= 0);
+    assert_int_equal(w.asked_last, HOST_MANAGER);
+}
