@@ -58,6 +58,13 @@ void hmap_deinit(Hmap *m)
     *m = (Hmap){.count = 0};
 }
 
+void hmap_clear(Hmap *m)
+{
+    for (size_t i = 0; i < hmap_buckets(m); i++)
+        *bucket_at(m, i) = NULL;
+    m->count = 0;
+}
+
 size_t hmap_bytes(const Hmap *m)
 {
     unsigned n = 0;

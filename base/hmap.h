@@ -31,6 +31,8 @@ typedef struct Hmap {
 int hmap_init(Hmap *m, uint64_t seed);
 /* Frees the buckets, not the nodes. */
 void hmap_deinit(Hmap *m);
+/* No node is in it any more; the nodes themselves are their owners'. */
+void hmap_clear(Hmap *m);
 /* Buckets in use, and the bytes allocated for those and what they will be split into. */
 static inline size_t hmap_buckets(const Hmap *m)
 {

@@ -3,6 +3,9 @@
  * (the paper's 3.1 and 4.3). Any authentic request is a sign of life. */
 #include "cmd/manager_private.h"
 
+/* So soon the first host has found a manager that has got its lease. */
+#define HOSTS_COME_NS (3 * NS_PER_S)
+
 static void client_alive(Manager *m, CmdClient *c, Session *session, const WireRequest *request)
 {
     uint8_t body[WIRE_BODY_MAX];
@@ -100,6 +103,14 @@ static bool close_comes_early(const Manager *m, const WireRequest *request)
     return !h || (!h->listed && !h->leaving && !cmd_region_find(m, h, op.address.region));
 }
 
+/* The hosts are on their way to a manager that has just taken the place of another: an answer that
+ * there is no memory would be wrong in a moment. */
+static bool open_comes_early(const Manager *m, const WireRequest *request)
+{
+    return request->op == OP_OPEN && m->number != MANAGER_UNLEASED && m->hosts.count == 0 &&
+           !cmd_silent(m, m->start_ns, HOSTS_COME_NS);
+}
+
 static bool is_client_op(uint16_t op)
 {
     return (op >= OP_OPEN && op <= OP_LEAVE) || op == OP_REPORT;
@@ -121,7 +132,7 @@ void cmd_client_input(Manager *m, Session *session, const WireRequest *request)
         return;
     }
     c->heard_ns = m->now_ns;
-    if (close_comes_early(m, request))
+    if (close_comes_early(m, request) || open_comes_early(m, request))
         return;
     enum RequestFate fate = cmd_admit(m, &c->replies, session, request);
     if (fate == REQUEST_EXECUTE)

@@ -42,6 +42,7 @@ typedef struct ManagerConfig {
     uint64_t distrust_ns; /* a host that a client reported is not chosen for so long */
     unsigned hosts_max, clients_max, regions_max, opens_max; /* opens_max: under way at once */
     uint64_t client_bytes, client_regions; /* that a client may have open; 0: no limit */
+    uint64_t number;                       /* what it is at first: as in WireHello.epoch */
 } ManagerConfig;
 
 Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerSink *sink,
@@ -57,6 +58,11 @@ void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *pa
 void manager_patience(Manager *m, uint64_t client_dead_ns, uint64_t host_dead_ns,
                       uint64_t distrust_ns);
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
+/* From now on it is @number, as in WireHello.epoch: the active manager, under that lease, or it
+ * stands by. All that it knew is forgotten but for its events, all sessions of @endpoint end, and
+ * their peers hear of it if it was active. Its sink is used, and closed() of @endpoint. */
+void manager_duty(Manager *m, Endpoint *endpoint, uint64_t number, uint64_t now_ns);
+uint64_t manager_number(const Manager *m);
 void manager_session_closed(Manager *m, Session *session);
 /* Somebody at @from, who is none of the cluster, sent what was refused; @why: in plain words. */
 void manager_stranger(Manager *m, const Addr *from, const char *why, uint64_t now_ns);

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,20 @@
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+enum { MAPS = 7 };
+
+static void maps_of(Manager *m, Hmap *ret[MAPS])
+{
+    Hmap *const maps[MAPS] = {&m->hosts,   &m->hosts_by_address, &m->owners, &m->owners_by_epoch,
+                              &m->clients, &m->regions,          &m->kept};
+    memcpy(ret, maps, sizeof maps);
+}
+
 static int init_directories(Manager *m)
 {
-    Hmap *maps[] = {&m->hosts,   &m->hosts_by_address, &m->owners, &m->owners_by_epoch,
-                    &m->clients, &m->regions,          &m->kept};
-    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+    Hmap *maps[MAPS];
+    maps_of(m, maps);
+    for (size_t i = 0; i < MAPS; i++) {
         int r = hmap_init(maps[i], env_random_u64(&m->env));
         if (r < 0)
             return r;
@@ -30,10 +40,34 @@ static int init_directories(Manager *m)
     return m->slots ? cmd_rooms_init(m) : -ENOMEM;
 }
 
+static void init_lists(Manager *m)
+{
+    list_init(&m->hosts_order);
+    list_init(&m->owners_order);
+    list_init(&m->left.all);
+    list_init(&m->stirred);
+    list_init(&m->tasks.all);
+}
+
 static uint64_t tick_period(const ManagerConfig *config)
 {
     uint64_t period = min_u64(config->client_dead_ns, config->host_dead_ns) / 8;
     return period < TICK_MIN_NS ? TICK_MIN_NS : min_u64(period, TICK_MAX_NS);
+}
+
+static void tell_duty(Manager *m)
+{
+    const bool standby = m->number == MANAGER_STANDBY;
+    const ManagerEvent event = {.kind = standby ? EVENT_MANAGER_STANDBY : EVENT_MANAGER_STARTED,
+                                .id = get_u64(m->instance.bytes)};
+    char why[REASON_MAX] = "hosts and programs report to it what there is";
+    if (standby)
+        (void)snprintf(why, sizeof why, "it waits for its lease");
+    else if (m->number != MANAGER_UNLEASED)
+        (void)snprintf(why, sizeof why,
+                       "it has lease %llu: hosts and programs report to it what there is",
+                       (unsigned long long)m->number);
+    cmd_tell(m, &event, why);
 }
 
 Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerSink *sink,
@@ -52,15 +86,11 @@ Manager *manager_new(const ManagerConfig *config, const Env *env, const ManagerS
     m->tick_period_ns = tick_period(config);
     m->tick_ns = time_add(now_ns, m->tick_period_ns);
     m->ids_base = 1;
-    list_init(&m->hosts_order);
-    list_init(&m->owners_order);
-    list_init(&m->left.all);
-    list_init(&m->stirred);
-    list_init(&m->tasks.all);
+    init_lists(m);
     if (init_directories(m) != 0)
         return manager_free(m);
-    const ManagerEvent started = {.kind = EVENT_MANAGER_STARTED, .id = get_u64(instance->bytes)};
-    cmd_tell(m, &started, "hosts and programs report to it what there is");
+    m->number = config->number;
+    tell_duty(m);
     return m;
 }
 
@@ -95,10 +125,9 @@ static void free_hosts(Manager *m)
     }
 }
 
-Manager *manager_free(Manager *m)
+/* All that hangs in the maps and lists, which are not usable afterwards. */
+static void free_contents(Manager *m)
 {
-    if (!m)
-        return NULL;
     free_hosts(m);
     cmd_owners_free(m);
     LIST_FOREACH(at, &m->tasks.all) {
@@ -113,18 +142,50 @@ Manager *manager_free(Manager *m)
         next = hmap_walk(&m->clients, n);
         cmd_client_free(CONTAINER_OF(n, CmdClient, by_id));
     }
-    hmap_deinit(&m->hosts);
-    hmap_deinit(&m->hosts_by_address);
-    hmap_deinit(&m->owners);
-    hmap_deinit(&m->owners_by_epoch);
-    hmap_deinit(&m->clients);
-    hmap_deinit(&m->regions);
-    hmap_deinit(&m->kept);
+}
+
+Manager *manager_free(Manager *m)
+{
+    Hmap *maps[MAPS];
+    if (!m)
+        return NULL;
+    free_contents(m);
+    maps_of(m, maps);
+    for (size_t i = 0; i < MAPS; i++)
+        hmap_deinit(maps[i]);
     cmd_rooms_deinit(m);
     free(m->slots);
     timers_deinit(&m->timers);
     free(m);
     return NULL;
+}
+
+/* It allocates nothing: it must not fail. */
+void cmd_begin_again(Manager *m, uint64_t number, uint64_t now_ns)
+{
+    Hmap *maps[MAPS];
+    free_contents(m);
+    maps_of(m, maps);
+    for (size_t i = 0; i < MAPS; i++)
+        hmap_clear(maps[i]);
+    init_lists(m);
+    memset(m->slots, 0, m->config.hosts_max * sizeof *m->slots);
+    m->slots_end = 0;
+    cmd_rooms_clear(m);
+    m->timers.count = 0;
+    m->calls = 0;
+    m->tasks.opens = m->tasks.reserved = 0;
+    m->left.count = 0;
+    m->kept_hand = (HmapNode){0};
+    m->number = number;
+    m->start_ns = m->now_ns = now_ns;
+    m->tick_ns = time_add(now_ns, m->tick_period_ns);
+    tell_duty(m);
+}
+
+uint64_t manager_number(const Manager *m)
+{
+    return m->number;
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */
@@ -135,6 +196,10 @@ static void input_request(Manager *m, Session *session, const uint8_t *payload, 
 
     if (wire_request_decode(payload, len, &request) != 0)
         return;
+    if (m->number == MANAGER_STANDBY && session->peer_role != ROLE_TOOL) {
+        cmd_reply(m, NULL, session, request.id, request.op, STATUS_STANDBY, NULL, 0);
+        return;
+    }
     /* What a peer may ask depends on what it proved to be. */
     switch (session->peer_role) {
     case ROLE_CLIENT:

@@ -246,6 +246,7 @@ struct Manager {
     Env env;
     ManagerSink sink;
     Id128 instance;
+    uint64_t number;   /* as in WireHello.epoch */
     uint64_t start_ns; /* moved by our own pauses: grace counts only while we ran */
     uint64_t now_ns;
     uint64_t tick_ns, tick_period_ns; /* next look at who is silent */
@@ -271,7 +272,7 @@ struct Manager {
 /* From the bottom up. The directory, in tables that send nothing: common.c, rooms.c, regions.c,
  * host_table.c, owner_table.c, client_table.c. Requests to imds: tasks.c, calls.c. Procedures:
  * placement.c, open.c, close.c, reconcile.c, hosts.c, reports.c, status.c, clients.c. At the top:
- * manager.c. Beside them: events.c. */
+ * manager.c, duty.c. Beside them: events.c. */
 
 /* ---- common.c ---- */
 /* Keeps an event, and tells the sink. */
@@ -295,8 +296,13 @@ static inline bool cmd_silent(const Manager *m, uint64_t heard_ns, uint64_t limi
     return m->now_ns >= time_add(heard_ns, limit_ns);
 }
 
+/* ---- manager.c ---- */
+/* With nothing, from now on as @number. What waits for an answer gets none. */
+void cmd_begin_again(Manager *m, uint64_t number, uint64_t now_ns);
+
 /* ---- rooms.c ---- */
-int cmd_rooms_init(Manager *m); /* 0, or -ENOMEM */
+int cmd_rooms_init(Manager *m);   /* 0, or -ENOMEM */
+void cmd_rooms_clear(Manager *m); /* there are no hosts any more */
 void cmd_rooms_deinit(Manager *m);
 /* What the host in this slot has room for; nothing, when there is none any more. */
 void cmd_rooms_set(Manager *m, unsigned slot, const ImdHint *hint);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static size_t room_blocks(const Manager *m)
 {
@@ -21,6 +22,14 @@ int cmd_rooms_init(Manager *m)
             return -ENOMEM;
     }
     return 0;
+}
+
+void cmd_rooms_clear(Manager *m)
+{
+    for (int i = 0; i < 2; i++) {
+        memset(m->rooms[i].of_slot, 0, room_blocks(m) * ROOM_BLOCK * sizeof(uint64_t));
+        memset(m->rooms[i].of_block, 0, room_blocks(m) * sizeof(uint64_t));
+    }
 }
 
 void cmd_rooms_deinit(Manager *m)

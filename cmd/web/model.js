@@ -47,7 +47,7 @@ const EVENT_WORDS = {
   manager_started: 'manager started', host_joined: 'host joined', host_left: 'host left', host_lost: 'host lost',
   host_busy: 'owner is back', host_idle: 'owner is away', host_reported: 'host reported', monitor_lost: 'monitor lost',
   regions_lost: 'regions lost', client_came: 'program came', client_left: 'program left', client_lost: 'program lost',
-  stranger: 'stranger',
+  stranger: 'stranger', manager_standby: 'manager stands by',
 };
 export const eventWord = (kind) => EVENT_WORDS[kind] || kind.replaceAll('_', ' ');
 export const isBad = (kind) => ['host_lost', 'host_reported', 'monitor_lost', 'regions_lost', 'stranger'].includes(kind);
