@@ -11,12 +11,14 @@ static int run(CmdOptions *o)
     log_init(cmd_program.name, o->common.log_level);
     if (start_as_user(&o->common, error) < 0)
         return start_failed(&cmd_program, EXIT_START, error);
-    start_forbid_dumps(); /* capabilities and keys are in here */
-    Cmd *cmd = cmd_new(o, error);
-    if (!cmd)
+    LeaseCommand lease = {.fd = -1};
+    if (o->lease && lease_command_open(&lease, o->lease, error) < 0)
         return start_failed(&cmd_program, EXIT_START, error);
-    int status = cmd_run(cmd);
+    start_forbid_dumps(); /* capabilities and keys are in here */
+    Cmd *cmd = cmd_new(o, &lease, error);
+    int status = cmd ? cmd_run(cmd) : start_failed(&cmd_program, EXIT_START, error);
     cmd = cmd_free(cmd);
+    lease_command_close(&lease);
     start_allow_dumps();
     return status;
 }

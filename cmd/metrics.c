@@ -25,6 +25,8 @@
 /* clang-format off */
 static const Metric rows[] = {
     METRICS_COMMON("dodo_cmd", CmdMetrics),
+    GAUGE("active", "1 if this is the active manager, 0 while it stands by", active),
+    GAUGE("lease", "number of the lease by which it is active; 0: it has none", lease),
     HOSTS(idle, "hosts that lend memory, by state: idle, silent (not heard for host_dead), leaving"),
     HOSTS(silent, NULL),
     HOSTS(leaving, NULL),
@@ -55,6 +57,8 @@ const MetricTable cmd_metrics = {rows, ARRAY_SIZE(rows)};
 void cmd_metrics_read(CmdMetrics *ret, const Manager *m)
 {
     manager_stats(m, &ret->stats);
+    ret->active = m->number != MANAGER_STANDBY;
+    ret->lease = ret->active ? m->number : 0;
     LIST_FOREACH(at, &m->hosts_order) {
         const Host *h = CONTAINER_OF(at, Host, in_order);
         ret->pool_bytes += h->pool_bytes;

@@ -13,6 +13,7 @@ typedef struct CmdMetrics {
     uint64_t pool_bytes, free_bytes;
     uint64_t monitors, busy; /* busy: of the monitors */
     uint64_t retained, opening, calls;
+    uint64_t active, lease; /* of this manager; lease: 0 without one */
 } CmdMetrics;
 
 extern const MetricTable cmd_metrics;

@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cmd/lease_command.h"
+
 #define FIELD(name) offsetof(CmdOptions, name)
 
 static const ConfigKey keys[] = {
     {"cmd", "listen", "Address or interface of this host to serve at", "ADDR[:PORT]",
      FIELD(listen)},
+    {"cmd", "lease", "Be active only while this command runs and has printed its lease's number",
+     "COMMAND", FIELD(lease)},
     {"cmd", "client_dead", NULL, NULL, FIELD(client_dead_ns)},
     {"cmd", "host_dead", NULL, NULL, FIELD(host_dead_ns)},
     {"cmd", "distrust", NULL, NULL, FIELD(distrust_ns)},
@@ -47,7 +51,7 @@ void cmd_options_init(CmdOptions *o)
 int cmd_options_check(const CmdOptions *o, char error[CONFIG_ERROR_MAX])
 {
     if (!listen_is_open(&o->listen))
-        return 0;
+        return o->lease ? lease_command_check(o->lease, error) : 0;
     (void)snprintf(error, CONFIG_ERROR_MAX,
                    "--listen ADDR[:PORT] is needed, here or as [cmd] listen in the config file");
     return -EINVAL;

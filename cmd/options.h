@@ -9,6 +9,7 @@
 typedef struct CmdOptions {
     CommonOptions common; /* first */
     Listen listen;
+    char *lease; /* the command that holds it; NULL: always active */
     uint64_t client_dead_ns, host_dead_ns, distrust_ns, grace_ns;
     uint64_t request_retry_ns, request_retry_max_ns, request_deadline_ns;
     uint64_t hosts_max, clients_max, regions_max, opens_max, sessions_max;

@@ -12,6 +12,7 @@
 #include "base/os.h"
 #include "cmd/core.h"
 #include "cmd/journal.h"
+#include "cmd/lease.h"
 #include "cmd/metrics.h"
 #include "cmd/strangers.h"
 #include "cmd/web.h"
@@ -29,8 +30,11 @@ struct Cmd {
     bool moved;           /* the host has another address now */
     Port port;
     Manager *manager;
+    Lease lease;
+    LeaseCommand *command; /* borrowed */
     Journal journal;
     MetricsHttp *metrics; /* NULL: none */
+    bool failed;
 };
 
 /* ---- the core's effects, and what comes in --------------------------------------------------- */
@@ -100,11 +104,85 @@ static void report(Cmd *cmd, uint64_t now_ns)
               s.reclaimed_regions);
 }
 
+/* ---- the lease ------------------------------------------------------------------------------- */
+
+/* The active manager from now on, or not any more. */
+static void follow_duty(Cmd *cmd, uint64_t now_ns)
+{
+    manager_duty(cmd->manager, cmd->port.endpoint, lease_epoch(&cmd->lease), now_ns);
+    port_flush(&cmd->port);
+}
+
+static void lease_news(Cmd *cmd, enum LeaseNews news, uint64_t now_ns)
+{
+    switch (news) {
+    case LEASE_NOTHING:
+        break;
+    case LEASE_GAINED:
+        log_event(LOG_LEVEL_INFO, "lease_gained", "number=%" PRIu64, cmd->lease.number);
+        follow_duty(cmd, now_ns);
+        break;
+    case LEASE_LOST:
+        log_event(LOG_LEVEL_WARN, "lease_lost", "number=%" PRIu64, cmd->lease.number);
+        follow_duty(cmd, now_ns);
+        break;
+    case LEASE_NONSENSE:
+        log_event(LOG_LEVEL_ERROR, "not_a_lease",
+                  "last_number=%" PRIu64
+                  " fix=\"the command must print a line with a number, greater each time\"",
+                  cmd->lease.number);
+        lease_command_end(cmd->command);
+        break;
+    }
+}
+
+/* Before anything that has come by the network: nothing is done under a lease that is over. */
+static void take_lease(Cmd *cmd)
+{
+    char text[LEASE_OUTPUT_MAX];
+    size_t len = 0;
+    enum LeaseEvent event = LEASE_EVENT_OUTPUT;
+    while (cmd->command->fd >= 0 && event != LEASE_EVENT_NONE && !cmd->failed) {
+        event = lease_command_take(cmd->command, text, &len);
+        const uint64_t now = os_now_ns();
+        if (event == LEASE_EVENT_OUTPUT)
+            lease_news(cmd, lease_output(&cmd->lease, text, len), now);
+        else if (event != LEASE_EVENT_NONE)
+            lease_news(cmd, lease_ended(&cmd->lease, now), now);
+        if (event == LEASE_EVENT_BROKEN) {
+            log_event(LOG_LEVEL_ERROR, "lease_broken",
+                      "error=\"the process that runs the command has ended\"");
+            cmd->failed = true;
+            loop_stop(cmd->loop);
+        }
+    }
+}
+
+static void on_lease(void *ctx)
+{
+    take_lease(ctx);
+}
+
+static void expire_lease(Cmd *cmd, uint64_t now_ns)
+{
+    take_lease(cmd);
+    lease_command_tick(cmd->command, now_ns);
+    if (lease_start(&cmd->lease, now_ns))
+        lease_command_start(cmd->command);
+}
+
+static uint64_t lease_due(const Cmd *cmd)
+{
+    return cmd->command->fd >= 0 ? min_u64(lease_deadline(&cmd->lease), cmd->command->tick_ns)
+                                 : TIME_NEVER;
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static void on_socket(void *ctx)
 {
     Cmd *cmd = ctx;
+    take_lease(cmd);
     uint64_t now = os_now_ns();
     (void)port_receive(&cmd->port, now);
     report(cmd, now);
@@ -114,21 +192,26 @@ static uint64_t on_deadline(void *ctx)
 {
     Cmd *cmd = ctx;
     uint64_t t = min_u64(port_deadline(&cmd->port), manager_deadline(cmd->manager));
+    t = min_u64(t, lease_due(cmd));
     return min_u64(t, journal_deadline(&cmd->journal));
 }
 
 static void on_expire(void *ctx, uint64_t now_ns)
 {
     Cmd *cmd = ctx;
+    expire_lease(cmd, now_ns);
     manager_expire(cmd->manager, now_ns);
     port_expire(&cmd->port, now_ns);
     report(cmd, now_ns);
 }
 
-/* Soft state: there is nobody to inform and nothing to save. */
+/* Soft state: there is nothing to save. Peers that have another manager to ask learn that they
+ * must. */
 static void end(Cmd *cmd)
 {
     start_stopping();
+    if (lease_ended(&cmd->lease, os_now_ns()) == LEASE_LOST)
+        follow_duty(cmd, os_now_ns());
     loop_stop(cmd->loop);
 }
 
@@ -248,6 +331,7 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
         return res;
     config.role = ROLE_CMD;
     config.self = *instance;
+    config.epoch = lease_epoch(&cmd->lease);
     config.sessions_max = (unsigned)o->sessions_max;
     res = start_listen(&cmd->address.at, &transport, &t, error);
     if (res == 0) {
@@ -278,6 +362,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         .opens_max = (unsigned)o->opens_max,
         .client_bytes = o->client_bytes,
         .client_regions = o->client_regions,
+        .number = lease_epoch(&cmd->lease),
     };
     const ManagerSink sink = {.message = send_message, .ctx = cmd, .event = on_event};
     Env env = os_env();
@@ -287,7 +372,8 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     cmd->loop = loop_new(&loop_ops, cmd);
     if (!cmd->manager || !cmd->loop ||
         loop_watch(cmd->loop, cmd->port.transport->ops->fd(cmd->port.transport), on_socket, cmd) ||
-        (cmd->address.fd >= 0 && loop_watch(cmd->loop, cmd->address.fd, on_address, cmd))) {
+        (cmd->address.fd >= 0 && loop_watch(cmd->loop, cmd->address.fd, on_address, cmd)) ||
+        (cmd->command->fd >= 0 && loop_watch(cmd->loop, cmd->command->fd, on_lease, cmd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
         return -ENOMEM;
     }
@@ -296,12 +382,14 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     return metrics_http_open(cmd->loop, &o->metrics, &content, &cmd->metrics, error);
 }
 
-Cmd *cmd_new(CmdOptions *options, char error[CONFIG_ERROR_MAX])
+Cmd *cmd_new(CmdOptions *options, LeaseCommand *lease, char error[CONFIG_ERROR_MAX])
 {
     Cmd *cmd = g_new0(Cmd, 1);
     Id128 instance;
     cmd->options = options;
     cmd->address.fd = -1;
+    cmd->command = lease;
+    lease_init(&cmd->lease, lease->fd >= 0, os_now_ns());
     os_random(NULL, &instance, sizeof instance);
     if (open_port(cmd, &instance, error) < 0 || open_core(cmd, &instance, error) < 0)
         return cmd_free(cmd);
@@ -324,8 +412,9 @@ Cmd *cmd_free(Cmd *cmd)
 int cmd_run(Cmd *cmd)
 {
     char listen[ADDR_TEXT_MAX];
-    start_ready("cmd ready: listen=%s sealed=%s",
+    start_ready("cmd ready: listen=%s sealed=%s%s",
                 addr_format(&cmd->port.transport->local, listen, sizeof listen),
-                endpoint_is_sealed(cmd->port.endpoint) ? "yes" : "no");
-    return loop_run(cmd->loop) < 0 || cmd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
+                endpoint_is_sealed(cmd->port.endpoint) ? "yes" : "no",
+                cmd->command->fd >= 0 ? " lease=waits" : "");
+    return loop_run(cmd->loop) < 0 || cmd->failed || cmd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

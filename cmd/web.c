@@ -35,10 +35,12 @@ static void add_cluster(Json *j, const Manager *m)
     CmdMetrics c = {.pool_bytes = 0};
     cmd_metrics_read(&c, m);
     json_add(j,
-             ",\"version\":\"" DODO_VERSION "\",\"uptime_ms\":%" PRIu64 ",\"cluster\":{"
+             ",\"version\":\"" DODO_VERSION "\",\"uptime_ms\":%" PRIu64
+             ",\"active\":%s,\"lease\":\"%" PRIu64 "\",\"cluster\":{"
              "\"idle\":%" PRIu64 ",\"silent\":%" PRIu64 ",\"leaving\":%" PRIu64
              ",\"monitors\":%" PRIu64 ",\"busy\":%" PRIu64,
-             ms_since(m, m->start_ns), c.idle, c.silent, c.leaving, c.monitors, c.busy);
+             ms_since(m, m->start_ns), c.active ? "true" : "false", c.lease, c.idle, c.silent,
+             c.leaving, c.monitors, c.busy);
     json_add(j,
              ",\"pool_bytes\":%" PRIu64 ",\"free_bytes\":%" PRIu64 ",\"regions\":%" PRIu64
              ",\"retained_regions\":%" PRIu64 ",\"clients\":%" PRIu64 ",\"opens\":%" PRIu64

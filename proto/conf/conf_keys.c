@@ -133,6 +133,7 @@ const ConfKey conf_keys[] = {
 
 #define KEY(key, ...) {.group = "cmd", .name = (key), .readers = CONF_CMD, .kind = __VA_ARGS__}
     KEY("listen", LISTEN(DEFAULT_CMD_PORT)),
+    KEY("lease", TEXT(4095)),
     KEY("client_dead", TIME(NS_PER_MS, DAY, DEFAULT_CLIENT_DEAD_NS)),
     KEY("host_dead", TIME(NS_PER_MS, DAY, DEFAULT_HOST_DEAD_NS)),
     KEY("distrust", TIME(0, DAY, DEFAULT_DISTRUST_NS)),
