@@ -120,7 +120,7 @@ void member_message(ImdMember *m, const Session *s, uint8_t type, const uint8_t 
 
 void member_up(ImdMember *m, const Session *s, uint64_t now_ns)
 {
-    if (s != m->manager.session)
+    if (contact_scouted(&m->manager, s, now_ns) || s != m->manager.session)
         return;
     if (s->peer_role != ROLE_CMD)
         news(m, MEMBER_NO_MANAGER);

@@ -46,6 +46,46 @@ static void manager_heard(Client *c)
     client_unlock(c);
 }
 
+/* ---- a look at other managers --------------------------------------------------------------- */
+
+static void end_look(Channel *ch)
+{
+    Session *s = ch->scout.session;
+    if (s) {
+        runs_session_closed(ch, s);
+        endpoint_forget(ch->endpoint, s);
+    }
+    ch->scout.session = NULL;
+    ch->scout.over = false;
+}
+
+/* With each keep-alive at one of them: the manager that we have may not know yet that its lease is
+ * over, and another one would take our regions for unclaimed. */
+static void look_around(Channel *ch, uint64_t now_ns)
+{
+    Client *c = ch->client;
+    Addr peer = {.kind = ADDR_NONE};
+    end_look(ch);
+    client_lock(c);
+    const Finder *f = &c->manager;
+    if (f->count > 1) {
+        ch->scout.at = finder_other(f, ch->scout.at);
+        peer = f->found[ch->scout.at];
+    }
+    client_unlock(c);
+    if (peer.kind != ADDR_NONE)
+        ch->scout.session = endpoint_connect(ch->endpoint, &peer, now_ns);
+    ch->scout.over = ch->scout.session && ch->scout.session->up; /* of a call that was there */
+}
+
+void background_up(Channel *ch, const Session *s, uint64_t now_ns)
+{
+    if (!ch->scout.session || s != ch->scout.session)
+        return;
+    client_manager_scouted(ch->client, s, now_ns);
+    ch->scout.over = true;
+}
+
 /* ---- keep-alives and claims ----------------------------------------------------------------- */
 
 static void alive_start(Channel *ch, uint64_t now_ns)
@@ -61,6 +101,7 @@ static void alive_start(Channel *ch, uint64_t now_ns)
     ch->alive_at_ns = time_add(now_ns, c->config.alive_ns);
     if (id == 0)
         return;
+    look_around(ch, now_ns);
     uint8_t body[WIRE_BODY_MAX];
     size_t n = wire_alive_encode(&alive, body);
     run_request(own_start(ch, OWN_ALIVE, &alive_ops), id, OP_ALIVE, body, n, &c->config.request,
@@ -333,6 +374,8 @@ static void prefetch_begin(Channel *ch)
 void background_step(Channel *ch, uint64_t now_ns)
 {
     story_step(ch->client, now_ns);
+    if (ch->scout.over)
+        end_look(ch);
     if (!ch->own_busy[OWN_REPORT])
         report_start(ch, now_ns);
     if (!ch->own_busy[OWN_ALIVE] && now_ns >= ch->alive_at_ns)

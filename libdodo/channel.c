@@ -140,6 +140,7 @@ static Session *input_one(Channel *ch, const Addr *from, uint8_t *datagram, size
         break;
     case ENDPOINT_UP:
         channel_stir(ch);
+        background_up(ch, in.session, now_ns);
         for (Call *call = ch->calls; call; call = call->next)
             if (call->state)
                 run_session_up(call, in.session, now_ns);

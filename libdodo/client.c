@@ -114,6 +114,20 @@ void client_manager_heard(Client *c, const Session *s, uint64_t now_ns)
     client_unlock(c);
 }
 
+void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns)
+{
+    client_lock(c);
+    Finder *f = &c->manager;
+    const uint64_t number = s->peer_epoch;
+    if (s->peer_role == ROLE_CMD && number != MANAGER_STANDBY && number > c->fence.number) {
+        fence_heard(&c->fence, number, now_ns);
+        for (unsigned i = 0; i < f->count; i++)
+            if (addr_equal(&f->found[i], &s->peer))
+                f->at = i;
+    }
+    client_unlock(c);
+}
+
 unsigned client_managers(Client *c)
 {
     client_lock(c);

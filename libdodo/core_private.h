@@ -359,6 +359,11 @@ struct Channel {
     Call own[BACKGROUND_CALLS];
     bool own_busy[BACKGROUND_CALLS];
     uint64_t alive_at_ns;
+    struct {
+        Session *session; /* with a manager's address that is looked at; NULL: none is */
+        unsigned at;      /* its place in the list */
+        bool over;        /* it has answered */
+    } scout;              /* of the background */
     bool want_list;
     uint32_t lists;
     uint8_t lane_bits;
@@ -380,6 +385,8 @@ Addr client_manager_silent(Client *c, const Addr *peer);
 bool client_manager_allowed(Client *c, const Session *s, uint64_t now_ns);
 /* It has answered. */
 void client_manager_heard(Client *c, const Session *s, uint64_t now_ns);
+/* It has a newer lease than any that was heard: it is asked from now on. */
+void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns);
 /* How many addresses it may have. */
 unsigned client_managers(Client *c);
 void client_log(Client *c, int level, const char *format, ...)
@@ -574,6 +581,8 @@ void stripe_close_start(Call *call, Region *r);
 
 /* ---- background.c ---- */
 void background_step(Channel *ch, uint64_t now_ns);
+/* A session is up. */
+void background_up(Channel *ch, const Session *s, uint64_t now_ns);
 uint64_t background_deadline(Channel *ch);
 
 /* ---- prefetch.c ---- */

@@ -512,6 +512,8 @@ static void run_session_closed(Call *call, Session *session)
 void runs_session_closed(Channel *ch, Session *s)
 {
     channel_stir(ch);
+    if (ch->scout.session == s)
+        ch->scout.session = NULL;
     for (Call *call = ch->calls; call; call = call->next)
         if (call->state)
             run_session_closed(call, s);

@@ -9,6 +9,13 @@ static bool has_others(const Contact *c)
     return c->finder.count > 1;
 }
 
+static void end_look(Contact *c, Endpoint *endpoint)
+{
+    if (c->scout.session)
+        endpoint_forget(endpoint, c->scout.session);
+    c->scout.session = NULL;
+}
+
 /* The one that is asked now gives way to the next; after a round, its names are looked at, too. */
 static void give_way(Contact *c, Endpoint *endpoint)
 {
@@ -23,6 +30,7 @@ static void give_way(Contact *c, Endpoint *endpoint)
     if (c->session)
         endpoint_forget(endpoint, c->session);
     c->session = NULL;
+    end_look(c, endpoint);
 }
 
 static void call_on_it(Contact *c, Endpoint *endpoint, uint64_t now_ns)
@@ -41,6 +49,16 @@ static void call_on_it(Contact *c, Endpoint *endpoint, uint64_t now_ns)
         c->session = endpoint_connect(endpoint, &c->peer, now_ns);
 }
 
+static void look_around(Contact *c, Endpoint *endpoint, uint64_t now_ns)
+{
+    if (now_ns < c->scout.due_ns)
+        return;
+    end_look(c, endpoint);
+    c->scout.due_ns = time_add(now_ns, CONTACT_SCOUT_NS);
+    c->scout.at = finder_other(&c->finder, c->scout.at);
+    c->scout.session = endpoint_connect(endpoint, &c->finder.found[c->scout.at], now_ns);
+}
+
 /* True: a PING is wanted. A manager without others is missed by whom it owes an answer. */
 static bool mind_silence(Contact *c, Endpoint *endpoint, uint64_t now_ns)
 {
@@ -54,6 +72,7 @@ static bool mind_silence(Contact *c, Endpoint *endpoint, uint64_t now_ns)
         call_on_it(c, endpoint, now_ns);
         return false;
     }
+    look_around(c, endpoint, now_ns);
     c->due_ns = time_add(now_ns, CONTACT_PING_NS);
     if (now_ns < time_add(heard_ns, CONTACT_PING_NS)) {
         c->due_ns = time_add(heard_ns, CONTACT_PING_NS);
@@ -98,6 +117,20 @@ bool contact_up(Contact *c, uint64_t now_ns)
     return true;
 }
 
+bool contact_scouted(Contact *c, const Session *session, uint64_t now_ns)
+{
+    if (!session || session != c->scout.session)
+        return false;
+    const bool is_newer = session->peer_role == ROLE_CMD &&
+                          session->peer_epoch != MANAGER_STANDBY && contact_is_up(c) &&
+                          session->peer_epoch > c->session->peer_epoch;
+    if (!is_newer)
+        return true;
+    c->finder.at = c->scout.at;
+    turn_off(c, now_ns);
+    return true;
+}
+
 static bool says_so(const Contact *c, uint8_t type, const uint8_t *payload, size_t len)
 {
     WireReply reply;
@@ -122,6 +155,8 @@ bool contact_heard(Contact *c, uint8_t type, const uint8_t *payload, size_t len,
 
 bool contact_closed(Contact *c, const Session *session)
 {
+    if (session == c->scout.session)
+        c->scout.session = NULL;
     if (session != c->session)
         return false;
     c->session = NULL;
@@ -134,6 +169,7 @@ static void begin_again(Contact *c, Endpoint *endpoint)
     if (c->session)
         endpoint_forget(endpoint, c->session);
     c->session = NULL;
+    end_look(c, endpoint);
     c->off = false;
     c->due_ns = 0;
 }

@@ -21,6 +21,9 @@
 #define CONTACT_PING_NS (300 * NS_PER_MS)
 /* so long after the first of them that is not answered, the next address is asked. */
 #define CONTACT_QUIET_NS (900 * NS_PER_MS)
+/* So often another address is looked at: a manager with a newer lease may be there, while the one
+ * that we have does not know yet that its own is over. */
+#define CONTACT_SCOUT_NS (2 * NS_PER_S)
 
 typedef struct Contact {
     Finder finder;     /* of its addresses */
@@ -32,6 +35,11 @@ typedef struct Contact {
     Silence silence;
     bool off;      /* who is there stands by, or is not to be obeyed: the next one is asked */
     unsigned offs; /* so many in a row */
+    struct {
+        Session *session; /* with the address that is looked at; NULL: none is */
+        unsigned at;      /* its place in finder.found */
+        uint64_t due_ns;  /* of the next */
+    } scout;
 } Contact;
 
 /* There is a manager that may be asked. */
@@ -43,6 +51,9 @@ static inline bool contact_is_up(const Contact *c)
 bool contact_step(Contact *c, Endpoint *endpoint, uint64_t now_ns);
 /* The session is up, with a cmd. False: it is none to be obeyed; the next step asks another. */
 bool contact_up(Contact *c, uint64_t now_ns);
+/* A session is up: is it the one of a look at another manager? If that one has a newer lease, the
+ * next step asks it. */
+bool contact_scouted(Contact *c, const Session *session, uint64_t now_ns);
 /* What has come in the session. False: it is not to be obeyed. */
 bool contact_heard(Contact *c, uint8_t type, const uint8_t *payload, size_t len, uint64_t now_ns);
 /* A session has ended: was it this one? It is due at once then. */

@@ -35,6 +35,12 @@ bool finder_silent(Finder *f, const Addr *peer)
     return finder_next(f, peer);
 }
 
+unsigned finder_other(const Finder *f, unsigned at)
+{
+    at = (at + 1) % f->count;
+    return at == f->at ? (at + 1) % f->count : at;
+}
+
 bool finder_take(Finder *f)
 {
     if (f->names != FINDER_WANTED)

@@ -29,6 +29,8 @@ Addr finder_peer(const Finder *f);
 bool finder_next(Finder *f, const Addr *peer);
 /* @peer does not answer: the same, and the names are wanted. */
 bool finder_silent(Finder *f, const Addr *peer);
+/* Of several, the place of the one after @at that is not asked now. */
+unsigned finder_other(const Finder *f, unsigned at);
 /* True once: the shell is to resolve, and calls finder_found() whatever comes of it. */
 bool finder_take(Finder *f);
 /* What they stand for, all of them in order; 0: nothing is known, and all stays as it is. True if

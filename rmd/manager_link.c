@@ -108,7 +108,7 @@ void manager_link_message(ManagerLink *l, const Session *s, uint8_t type, const 
 
 void manager_link_up(ManagerLink *l, const Session *s, uint64_t now_ns)
 {
-    if (s != l->contact.session)
+    if (contact_scouted(&l->contact, s, now_ns) || s != l->contact.session)
         return;
     if (s->peer_role != ROLE_CMD) {
         news(l, LINK_NO_MANAGER);

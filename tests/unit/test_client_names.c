@@ -177,3 +177,22 @@ CASE(managers__an_older_lease_is_not_asked)
     assert_true(open_at(4096, 4096, 0) >= 0);
     assert_int_equal(w.asked_last, HOST_MANAGER);
 }
+
+/* The one that it has answers, and does not know yet that its lease is over. */
+CASE(managers__a_newer_lease_is_found_beside_one_that_answers)
+{
+    two_managers(MANAGER_STANDBY);
+    const Id128 manager = {{1, 1}};
+    endpoint_become(w.manager, &manager, 7);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    assert_int_equal(w.asked_last, HOST_MANAGER);
+    run_until(w.now + 12 * NS_PER_S);
+    assert_int_equal(w.asked_last, HOST_MANAGER);
+    other_is(8);
+    run_until(w.now + 11 * NS_PER_S); /* the second keep-alive */
+    assert_int_equal(w.asked_last, HOST_OTHER);
+    const unsigned alives = w.alives;
+    run_until(w.now + 60 * NS_PER_S);
+    assert_in_range(w.alives - alives, 11, 13);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+}

@@ -226,3 +226,44 @@ TEST(contact__an_older_lease_is_not_obeyed)
     assert_int_equal(asked(&f), 1);
     end(&f);
 }
+
+/* The one that we have answers, and does not know yet that its lease is over. */
+TEST(contact__a_newer_lease_is_found_beside_one_that_answers)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, MANAGER_STANDBY});
+    assert_true(meets(&f));
+    const uint64_t began = f.now_ns;
+    is_now(&f, 1, 6);
+    while (contact_is_up(&f.c)) {
+        step(&f);
+        f.c.session->heard_ns = f.now_ns;
+        if (f.c.scout.session && !f.c.scout.session->up)
+            assert_true(
+                contact_scouted(&f.c, peer_meet(f.mine, f.managers[1], f.now_ns), f.now_ns));
+    }
+    assert_true(f.now_ns - began <= 3 * CONTACT_SCOUT_NS);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    end(&f);
+}
+
+TEST(contact__one_that_stands_by_is_only_looked_at)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, MANAGER_STANDBY});
+    assert_true(meets(&f));
+    unsigned looks = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        step(&f);
+        f.c.session->heard_ns = f.now_ns;
+        if (!f.c.scout.session || f.c.scout.session->up)
+            continue;
+        looks++;
+        assert_true(contact_scouted(&f.c, peer_meet(f.mine, f.managers[1], f.now_ns), f.now_ns));
+    }
+    assert_true(looks >= 2);
+    assert_true(contact_is_up(&f.c));
+    assert_int_equal(asked(&f), 0);
+    end(&f);
+}
