@@ -29,7 +29,7 @@ static enum LeaseNews take_number(Lease *l)
     uint64_t number;
     l->line[l->len] = '\0';
     if (parse_u64(l->line, l->number + 1, MANAGER_STANDBY - 1, &number) != 0) {
-        l->state = LEASE_REFUSED;
+        l->state = LEASE_NO_NUMBER;
         return LEASE_NONSENSE;
     }
     l->number = number;

@@ -19,11 +19,11 @@ enum { LEASE_LINE_MAX = 64 };
 #define LEASE_WAIT_MAX_NS (30 * NS_PER_S)
 
 enum LeaseState {
-    LEASE_NONE,    /* there is no command: always active */
-    LEASE_OFF,     /* the command does not run */
-    LEASE_ASKED,   /* it runs, and has not got the lease */
-    LEASE_HELD,    /* it has got it */
-    LEASE_REFUSED, /* it has printed something else: its end is waited for */
+    LEASE_NONE,      /* there is no command: always active */
+    LEASE_OFF,       /* the command does not run */
+    LEASE_ASKED,     /* it runs, and has not got the lease */
+    LEASE_HELD,      /* it has got it */
+    LEASE_NO_NUMBER, /* it has printed something else: its end is waited for */
 };
 
 typedef struct Lease {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/time.h"
+#include "proto/rules.h"
 #include "proto/wire.h"
 
 /* So long after its manager was heard last, a number holds off smaller ones. */
@@ -26,13 +27,13 @@ static inline bool fence_allows(const Fence *f, uint64_t number, uint64_t now_ns
 {
     if (number == MANAGER_STANDBY)
         return false;
-    return number >= f->number || now_ns >= time_add(f->heard_ns, FENCE_MEMORY_NS);
+    return !RULE(FENCE) || number >= f->number || now_ns >= time_add(f->heard_ns, FENCE_MEMORY_NS);
 }
 
 /* The manager with this lease, which is allowed, was heard. */
 static inline void fence_heard(Fence *f, uint64_t number, uint64_t now_ns)
 {
-    if (number < f->number && now_ns < time_add(f->heard_ns, FENCE_MEMORY_NS))
+    if (RULE(FENCE) && number < f->number && now_ns < time_add(f->heard_ns, FENCE_MEMORY_NS))
         return; /* a late word of one that is allowed no more */
     f->number = number;
     f->heard_ns = now_ns;

@@ -41,6 +41,7 @@
     X(OWN_SILENCE, "silence counts only while the listener itself ran")                       \
     X(SILENT_CREDIT, "what a silent host was asked for holds up no other host")               \
     X(SLOW_HOST, "a host that answers, but serves next to nothing, is given up")              \
+    X(FENCE, "who has heard a manager obeys none of an older lease")                          \
     X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")              \
     X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
 

@@ -147,9 +147,12 @@ void check_invariants(World *w)
             violate(w, "client%u: the core's invariants are broken", i);
         check_host_deaths(w, p);
     }
-    if (w->cmd.running && !manager_check(w->cmd.manager))
-        violate(w, "cmd: the core's invariants are broken");
-    cmd_count(&w->cmd);
+    for (unsigned i = 0; i < 2; i++) {
+        CmdNode *n = i ? &w->other : &w->cmd;
+        if (n->running && !manager_check(n->manager))
+            violate(w, "cmd: the core's invariants are broken");
+        cmd_count(n);
+    }
     for (unsigned i = 0; i < w->p.imds; i++)
         if (w->imds[i].running)
             check_imd(w, &w->imds[i]);
@@ -175,8 +178,8 @@ static void check_owners(World *w)
         const SimOwner *o = &w->owners[i];
         const Addr at = addr_sim(o->imd->host, PORT_RMD);
         OpHost known = {0};
-        if (!manager_owner(w->cmd.manager, &at, &known) || known.state != o->told.state ||
-            known.epoch != o->told.epoch)
+        if (!manager_owner(world_manager(w)->manager, &at, &known) ||
+            known.state != o->told.state || known.epoch != o->told.epoch)
             violate(w, "the manager takes the owner of host %u for state %u, who is in %u", i,
                     known.state, o->told.state);
     }
@@ -191,7 +194,7 @@ void check_no_leak(World *w)
     unsigned n = live_regions(w, live);
     uint64_t total = 0;
     ManagerStats s;
-    manager_stats(w->cmd.manager, &s);
+    manager_stats(world_manager(w)->manager, &s);
     /* A directory full of live regions cannot know of more, before some of them go. */
     bool full = s.regions >= w->p.cmd_regions_max;
     for (unsigned i = 0; i < w->p.imds; i++) {

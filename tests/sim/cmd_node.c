@@ -71,6 +71,8 @@ static void message(void *ctx, Session *s, uint8_t type, const uint8_t *payload,
                     uint64_t now_ns)
 {
     CmdNode *n = ctx;
+    if (type == WIRE_PING)
+        port_pong(&n->port, s, payload, len, 0);
     if (type == WIRE_REQUEST)
         note_request(n, s, payload, len);
     unsigned before = s->peer_role == ROLE_RMD ? counted_on(n) : 0;
@@ -104,8 +106,8 @@ void cmd_start(CmdNode *n)
     if (n->running)
         return;
     n->env.world = w;
-    (void)snprintf(n->env.name, sizeof n->env.name, "cmd");
-    sim_rng_init(&n->env.rng, w->seed, 0x74000000 + n->life);
+    (void)snprintf(n->env.name, sizeof n->env.name, "%s", n->name);
+    sim_rng_init(&n->env.rng, w->seed, 0x74000000 + n->host * 65536 + n->life);
     sim_heap_init(&n->heap, w->seed + n->life);
     n->running = true;
     n->paused = false;
@@ -114,10 +116,13 @@ void cmd_start(CmdNode *n)
     n->clock_offset_ns = sim_rng_below(&n->env.rng, 1000000 * NS_PER_S);
     Id128 instance;
     sim_rng_fill(&n->env.rng, &instance, sizeof instance);
-    const SimListen listen = {.host = HOST_CMD,
+    lease_init(&n->lease, q->managers, node_now(n));
+    (void)lease_start(&n->lease, node_now(n));
+    const SimListen listen = {.host = n->host,
                               .port = PORT_CMD,
                               .life = &n->life,
                               .role = ROLE_CMD,
+                              .epoch = lease_epoch(&n->lease),
                               .self = instance,
                               .env = &n->env,
                               .ops = &port_ops,
@@ -131,6 +136,7 @@ void cmd_start(CmdNode *n)
                             .request_first_retry_ns = q->imd_retry_ns,
                             .request_retry_max_ns = q->imd_retry_max_ns,
                             .request_deadline_ns = q->imd_deadline_ns,
+                            .number = lease_epoch(&n->lease),
                             .hosts_max = 8,
                             .clients_max = 64,
                             .regions_max = q->cmd_regions_max,
@@ -144,7 +150,7 @@ void cmd_start(CmdNode *n)
     sim_heap_enter(was);
     sim_timer_init(&n->timer, w->net, &n->life, timer_fired, n);
     n->heap.fail_ppm = w->phase == PHASE_RUN ? w->p.no_memory_ppm : 0;
-    story(w, "cmd starts");
+    story(w, "%s starts", n->name);
     cmd_step(n);
 }
 
@@ -160,7 +166,7 @@ void cmd_count(CmdNode *n)
               (unsigned long long)(s.reclaimed_clients - l->reclaimed_clients));
     if (s.lost_hosts > l->lost_hosts)
         story(w, "cmd gave %llu hosts up", (unsigned long long)(s.lost_hosts - l->lost_hosts));
-    if (w->p.calm && s.lost_hosts > l->lost_hosts)
+    if (w->p.calm && !w->p.managers && s.lost_hosts > l->lost_hosts)
         violate(w, "the manager gave up a host although nothing happened to it");
     cover_add(w, COVER_CLIENT_RECLAIMED, s.reclaimed_clients - l->reclaimed_clients);
     cover_add(w, COVER_HOSTS_LOST, s.lost_hosts - l->lost_hosts);
@@ -185,11 +191,42 @@ static void cmd_gone(CmdNode *n)
     sim_heap_drop(&n->heap);
 }
 
+static void follow_duty(CmdNode *n)
+{
+    SimHeap *was = sim_heap_enter(&n->heap);
+    manager_duty(n->manager, n->port.endpoint, lease_epoch(&n->lease), node_now(n));
+    port_flush(&n->port);
+    sim_heap_enter(was);
+    cmd_step(n);
+}
+
+void cmd_lease_begins(CmdNode *n, uint64_t number)
+{
+    char line[32];
+    if (!n->running)
+        return;
+    const int len = snprintf(line, sizeof line, "%llu\n", (unsigned long long)number);
+    if (lease_output(&n->lease, line, (size_t)len) != LEASE_GAINED)
+        violate(n->world, "%s does not take its lease", n->name);
+    follow_duty(n);
+}
+
+void cmd_lease_ends(CmdNode *n)
+{
+    if (!n->running || lease_ended(&n->lease, node_now(n)) != LEASE_LOST) {
+        (void)lease_start(&n->lease, lease_deadline(&n->lease));
+        return;
+    }
+    story(n->world, "%s stands by", n->name);
+    follow_duty(n);
+    (void)lease_start(&n->lease, lease_deadline(&n->lease));
+}
+
 void cmd_crash(CmdNode *n)
 {
     if (!n->running)
         return;
-    story(n->world, "cmd crashes");
+    story(n->world, "%s crashes", n->name);
     cover(n->world, COVER_CMD_CRASHED);
     cmd_gone(n);
 }
@@ -204,7 +241,7 @@ void cmd_pause(CmdNode *n)
 {
     if (!n->running || n->paused)
         return;
-    story(n->world, "cmd is stopped");
+    story(n->world, "%s is stopped", n->name);
     cover(n->world, COVER_CMD_PAUSED);
     n->paused = true;
     sim_transport_hold(&n->transport, true);
@@ -215,7 +252,7 @@ void cmd_resume(CmdNode *n)
     uint32_t life = n->life;
     if (!n->running || !n->paused)
         return;
-    story(n->world, "cmd goes on");
+    story(n->world, "%s goes on", n->name);
     n->paused = false;
     sim_transport_hold(&n->transport, false);
     if (sim_rng_below(&n->world->rng, 2))

@@ -93,6 +93,8 @@
     X(HOSTS_LOST, 1, "host given up by the manager")                                  \
     X(CMD_CRASHED, 1, "manager lost its memory")                                      \
     X(CMD_PAUSED, 1, "manager paused")                                                \
+    X(LEASES, 0, "another manager became active")                                     \
+    X(LEASE_UNNOTICED, 0, "... and the one before it did not notice")                 \
     X(RECONCILED, 1, "regions freed because nobody claimed them")                     \
     X(NEXT_HOST, 1, "placement tried the next host")                                  \
     X(REFRACTIONS, 1, "refraction periods")                                           \

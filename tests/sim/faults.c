@@ -314,8 +314,10 @@ void faults_heal(World *w)
         w->processes[i].kill_when_writing = false;
     }
     count_no_memory(w, &w->cmd.heap);
+    count_no_memory(w, &w->other.heap);
     cmd_resume(&w->cmd);
     cmd_start(&w->cmd);
+    managers_heal(w);
     for (unsigned i = 0; i < w->p.imds; i++) {
         count_no_memory(w, &w->imds[i].heap);
         imd_resume(&w->imds[i]);

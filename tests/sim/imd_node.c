@@ -312,7 +312,8 @@ static void check_left(ImdNode *n)
         return;
     if (!all_parted(n))
         violate(n->world, "imd%u left without a good-bye to its clients", n->index);
-    if (w->cmd.running && manager_has_host(w->cmd.manager, n->epoch))
+    const CmdNode *cmd = world_manager(w);
+    if (cmd->running && manager_has_host(cmd->manager, n->epoch))
         violate(n->world, "imd%u left, and the manager counts on it", n->index);
 }
 
@@ -571,6 +572,9 @@ static void control_start(ImdNode *n)
     sim_listen(w, &n->port, &n->transport, &listen);
     if (member_init(&n->member, &config, &env, n->port.endpoint, &sink, node_now(n)) < 0)
         abort();
+    const Places managers = managers_places();
+    if (q->managers)
+        member_move(&n->member, &managers);
 }
 
 /* What was in the memory before: nothing that a program wrote, and much of it alike. */

@@ -241,6 +241,7 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_HOST_DEATH] = SCENARIO_HOSTS,
     [DODO_RULE_SILENT_CREDIT] = SCENARIO_SILENT,
     [DODO_RULE_SLOW_HOST] = SCENARIO_TRICKLE,
+    [DODO_RULE_FENCE] = SCENARIO_MANAGERS,
 };
 
 typedef struct RuleResult {

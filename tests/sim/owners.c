@@ -175,6 +175,9 @@ static void owner_start(World *w, unsigned i)
         abort();
     endpoint_on_close(o->endpoint, owner_closed, o);
     manager_link_init(&o->link, o->endpoint, &sink, &cmd, w->p.beat_ns, world_now(w));
+    const Places managers = managers_places();
+    if (w->p.managers)
+        manager_link_move(&o->link, &managers);
     if (w->p.reclaim_every_ns != TIME_NEVER)
         o->turn_ns = world_now(w) + sim_rng_below(&w->owners_rng, 2 * w->p.reclaim_every_ns);
     sim_timer_init(&o->timer, w->net, &o->life, owner_step, o);

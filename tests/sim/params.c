@@ -4,9 +4,9 @@
 #include "tests/sim/world.h"
 
 static const char *const names[SCENARIO_COUNT] = {
-    "general", "calm",   "pauses",  "amnesia", "retain",  "contention", "file",
-    "hosts",   "churn",  "end",     "silence", "reclaim", "crashes",    "large",
-    "stripes", "silent", "writers", "seconds", "offers",  "trickle",    "capped"};
+    "general", "calm",    "pauses",  "amnesia", "retain",  "contention", "file",    "hosts",
+    "churn",   "end",     "silence", "reclaim", "crashes", "large",      "stripes", "silent",
+    "writers", "seconds", "offers",  "trickle", "capped",  "managers"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -579,6 +579,23 @@ static void scenario_capped(Params *p, SimRng *r)
     p->duration_ns = 6 * NS_PER_S;
 }
 
+/* Regions that stay open for long, and managers that take turns. */
+static void scenario_managers(Params *p, SimRng *r)
+{
+    make_calm(p);
+    p->managers = true;
+    p->client_dead_ns = 12 * NS_PER_S;
+    p->host_dead_ns = 10 * NS_PER_S;
+    p->grace_ns = 18 * NS_PER_S;
+    p->alive_ns = ms(r, 500, 1500);
+    p->beat_ns = ms(r, 500, 1000);
+    p->retain_ppm = 0;
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_EXIT] = 0;
+    p->think_ns = sim_rng_between(r, 500, 1000) * NS_PER_MS;
+    p->duration_ns = sim_rng_between(r, 80, 150) * NS_PER_S;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -607,7 +624,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
         [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent,
         [SCENARIO_WRITERS] = scenario_writers, [SCENARIO_SECONDS] = scenario_seconds,
         [SCENARIO_OFFERS] = scenario_offers,   [SCENARIO_TRICKLE] = scenario_trickle,
-        [SCENARIO_CAPPED] = scenario_capped};
+        [SCENARIO_CAPPED] = scenario_capped,   [SCENARIO_MANAGERS] = scenario_managers};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

@@ -8,7 +8,11 @@ enum { SEND_BYTES = 256 }; /* as in libdodo/link.h */
 void client_config_fill(const World *w, ClientConfig *c, const Id128 *self, unsigned regions_max)
 {
     const Params *p = &w->p;
+    static Finder finder; /* the client takes a copy */
+    const Places managers = managers_places();
+    finder_init(&finder, &managers);
     *c = (ClientConfig){.manager = addr_sim(HOST_CMD, PORT_CMD),
+                        .finder = p->managers ? &finder : NULL,
                         .self = *self,
                         .refraction_ns = p->refraction_ns,
                         .refraction_max_ns = 8 * p->refraction_ns,

@@ -192,7 +192,9 @@ void cluster_make(World *w, uint64_t rng_stream)
         for (unsigned b = 0; b < HOSTS_COUNT; b++)
             *simnet_link(w->net, a, b) = w->p.link;
     shells_start(w);
-    w->cmd.world = w;
+    w->cmd = (CmdNode){.world = w, .name = "cmd", .host = HOST_CMD};
+    w->lock.holder = &w->cmd;
+    w->other = (CmdNode){.world = w, .name = "other", .host = HOST_OTHER};
     for (unsigned i = 0; i < w->p.imds; i++) {
         w->imds[i].world = w;
         w->imds[i].index = i;
@@ -203,7 +205,9 @@ void cluster_make(World *w, uint64_t rng_stream)
 static void node_start(void *ctx, uint64_t arg)
 {
     World *w = ctx;
-    if (arg == 0)
+    if (arg == 0 && w->p.managers)
+        managers_start(w);
+    else if (arg == 0)
         cmd_start(&w->cmd);
     else if (arg <= w->p.imds)
         imd_start(&w->imds[arg - 1]);
@@ -222,6 +226,7 @@ void cluster_start(World *w, unsigned programs, void (*start)(World *w, unsigned
 void cluster_end(World *w)
 {
     cmd_stop(&w->cmd);
+    cmd_stop(&w->other);
     for (unsigned i = 0; i < w->p.imds; i++) {
         imd_stop(&w->imds[i]);
         free(w->imds[i].pool);

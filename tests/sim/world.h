@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cmd/core.h"
+#include "cmd/lease.h"
 #include "dodo/dodo.h"
 #include "imd/member.h"
 #include "imd/pool.h"
@@ -42,6 +43,7 @@ enum {
     QUEUE_DATAGRAMS = 256,
     HOST_CMD = 0,
     HOST_IMD = 1,
+    HOST_OTHER = 4, /* another manager's */
     HOST_CLIENT = 5,
     HOST_STRANGER = 9,
     HOSTS_COUNT = 10,
@@ -71,10 +73,11 @@ enum Scenario {
     SCENARIO_SILENT,     /* some hosts say nothing for long: calls to the others take no longer */
     SCENARIO_CHOSEN, /* a seed chooses one of those above; those below are for rules of theirs */
     SCENARIO_WRITERS = SCENARIO_CHOSEN, /* other programs' slow writes between two openings */
-    SCENARIO_SECONDS, /* stamps of whole seconds, and files that change between two openings */
-    SCENARIO_OFFERS,  /* offers that are held up beside writes of parts of blocks */
-    SCENARIO_TRICKLE, /* hosts that answer, and serve next to nothing for a while */
-    SCENARIO_CAPPED,  /* owners cap what their imds send and receive: nobody is given up for it */
+    SCENARIO_SECONDS,  /* stamps of whole seconds, and files that change between two openings */
+    SCENARIO_OFFERS,   /* offers that are held up beside writes of parts of blocks */
+    SCENARIO_TRICKLE,  /* hosts that answer, and serve next to nothing for a while */
+    SCENARIO_CAPPED,   /* owners cap what their imds send and receive: nobody is given up for it */
+    SCENARIO_MANAGERS, /* two managers, both of which believe that they are active now and then */
     SCENARIO_COUNT
 };
 
@@ -122,6 +125,7 @@ typedef struct Params {
     enum Scenario scenario;
     bool calm;         /* no region may be lost in this seed */
     bool calm_manager; /* ... and the manager always answers in time */
+    bool managers;     /* there are two */
     bool sealed;
     bool rotating; /* two keys, and not all seal with the same */
     unsigned clients, threads, imds, imd_threads, files, client_hosts;
@@ -412,7 +416,10 @@ typedef struct ImdNode {
 
 typedef struct CmdNode {
     World *world;
+    const char *name;
+    uint16_t host;
     uint32_t life;
+    Lease lease;
     bool running, paused;
     uint64_t clock_offset_ns;
     uint64_t started_ns;
@@ -487,7 +494,12 @@ struct World {
     FileModel models[CLIENTS_MAX][SIMFS_FILES_MAX];
     Process processes[CLIENTS_MAX];
     ImdNode imds[IMDS_MAX];
-    CmdNode cmd;
+    CmdNode cmd, other; /* other: with Params.managers */
+    struct {
+        CmdNode *holder;
+        uint64_t number; /* of leases so far */
+    } lock;
+    SimRng managers_rng;
     Stranger stranger;
     SimOwner owners[IMDS_MAX];
     ClusterKey keys[CLUSTER_KEYS_MAX];
@@ -657,6 +669,15 @@ void cmd_stop(CmdNode *n); /* the seed is over */
 void cmd_pause(CmdNode *n);
 void cmd_resume(CmdNode *n);
 void cmd_count(CmdNode *n);
+/* Its command prints the number of a lease; its command ends. */
+void cmd_lease_begins(CmdNode *n, uint64_t number);
+void cmd_lease_ends(CmdNode *n);
+
+/* managers.c */
+CmdNode *world_manager(const World *w); /* the one that has the lock, if it takes one */
+void managers_start(World *w);
+void managers_heal(World *w);
+Places managers_places(void);
 
 /* stranger.c */
 void stranger_start(Stranger *s);
