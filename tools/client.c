@@ -164,14 +164,28 @@ int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error
     return -ENOENT;
 }
 
+bool tool_client_stands_by(const ToolClient *c)
+{
+    return c->session->peer_role == ROLE_CMD && c->session->peer_epoch == MANAGER_STANDBY;
+}
+
 int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
                          ToolWatch *watch, char error[CONFIG_ERROR_MAX])
 {
+    const Addr *standby = NULL;
     ToolOptions part = *o;
     int res = -ETIMEDOUT;
     part.timeout_ns = o->timeout_ns / peers->count;
-    for (unsigned i = 0; i < peers->count && res == -ETIMEDOUT; i++)
+    for (unsigned i = 0; i < peers->count && res == -ETIMEDOUT; i++) {
         res = tool_client_open(c, &part, &peers->found[i], watch, error);
+        if (res < 0 || peers->count == 1 || !tool_client_stands_by(c))
+            continue;
+        standby = &peers->found[i];
+        tool_client_close(c);
+        res = -ETIMEDOUT;
+    }
+    if (res == -ETIMEDOUT && standby) /* none is active: better one that knows nothing than none */
+        res = tool_client_open(c, &part, standby, watch, error);
     c->timeout_ns = o->timeout_ns;
     return res;
 }

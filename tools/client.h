@@ -55,7 +55,10 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer, Tool
 /* Where @text, names and addresses, is; it is waited for. 0; -EINVAL: that is no such text;
  * -ENOENT, and @error says what to fix. */
 int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX]);
-/* Connects to the first of them that answers: each has its part of the time. @watch: see above. */
+/* The session is with a manager that stands by: it serves tools, and knows of no host. */
+bool tool_client_stands_by(const ToolClient *c);
+/* Connects to the first of them that answers and does not stand by: each has its part of the time.
+ * Where all that answer stand by, to the last of those. @watch: see above. */
 int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
                          ToolWatch *watch, char error[CONFIG_ERROR_MAX]);
 /* To the manager that the options name. */

@@ -40,5 +40,6 @@ int cluster_status_fetch(ClusterStatus *s, ToolClient *manager, char error[CONFI
     s->last = (OpStatusReply){.next = 0};
     while (res == 0)
         res = fetch_page(s, manager, error);
+    s->number = manager->session->peer_epoch;
     return res < 0 ? res : 0;
 }

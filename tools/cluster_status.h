@@ -10,6 +10,7 @@
 typedef struct ClusterStatus {
     GArray *hosts;      /* of HostStatus */
     OpStatusReply last; /* its counts are the newest */
+    uint64_t number;    /* of the manager: as in WireHello.epoch */
 } ClusterStatus;
 
 void cluster_status_init(ClusterStatus *s);

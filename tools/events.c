@@ -89,7 +89,8 @@ static int catch_up(Follower *f, char *error)
     while (res == 0 && (res = fetch_page(f, &page, error)) == 0)
         print(f, &page);
     (void)fflush(stdout);
-    if (res < 0 && f->connected) {
+    const bool elsewhere = f->connected && tool_client_stands_by(&f->client);
+    if (f->connected && (res < 0 || elsewhere)) { /* another one may be active */
         tool_client_close(&f->client);
         f->connected = false;
     }

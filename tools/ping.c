@@ -48,9 +48,10 @@ static int ping(const ToolOptions *o, const char *host, char *error)
     int res = open_peer(&c, o, host, error);
     if (res < 0)
         return res;
-    printf("%s answers: hello %.1f us%s\n", addr_format(&c.peer, text, sizeof text),
+    printf("%s answers: hello %.1f us%s%s\n", addr_format(&c.peer, text, sizeof text),
            (double)(c.up_ns - started) / NS_PER_US,
-           endpoint_is_sealed(c.port.endpoint) ? ", sealed" : "");
+           endpoint_is_sealed(c.port.endpoint) ? ", sealed" : "",
+           tool_client_stands_by(&c) ? ", a manager that stands by" : "");
     for (uint64_t i = 1; i <= o->count && res == 0; i++) {
         uint64_t ns;
         res = tool_client_ping(&c, &ns, error);

@@ -34,6 +34,11 @@ static int fetch(const ToolOptions *o, ClusterStatus *r, Addr *ret_manager, char
     return res;
 }
 
+static bool stands_by(const ClusterStatus *r)
+{
+    return r->number == MANAGER_STANDBY;
+}
+
 static void print_string(const char *text)
 {
     char buf[6 * REASON_MAX + 3];
@@ -61,16 +66,22 @@ static void print_json(const ClusterStatus *r, const Addr *manager)
         (void)putchar('}');
     }
     printf("],\"regions\":%" PRIu64 ",\"clients\":%" PRIu64
-           ",\"manager\":\"%s\",\"uptime_ms\":%" PRIu64 "}\n",
+           ",\"manager\":\"%s\",\"active\":%s,\"lease\":\"%" PRIu64 "\",\"uptime_ms\":%" PRIu64
+           "}\n",
            r->last.regions, r->last.clients, addr_format(manager, text, sizeof text),
-           r->last.uptime_ms);
+           stands_by(r) ? "false" : "true", stands_by(r) ? 0 : r->number, r->last.uptime_ms);
 }
 
 static void print_table(const ClusterStatus *r, const Addr *manager)
 {
     char text[ADDR_TEXT_MAX], size[5][32];
-    printf("manager %s, up %s: %u hosts, %" PRIu64 " regions, %" PRIu64 " clients\n",
-           addr_format(manager, text, sizeof text),
+    char duty[32] = "up";
+    if (stands_by(r))
+        (void)snprintf(duty, sizeof duty, "stands by for");
+    else if (r->number != MANAGER_UNLEASED)
+        (void)snprintf(duty, sizeof duty, "lease %" PRIu64 " for", r->number);
+    printf("manager %s, %s %s: %u hosts, %" PRIu64 " regions, %" PRIu64 " clients\n",
+           addr_format(manager, text, sizeof text), duty,
            format_time(r->last.uptime_ms / 1000 * NS_PER_S, size[0], sizeof size[0]), r->hosts->len,
            r->last.regions, r->last.clients);
     if (r->hosts->len)

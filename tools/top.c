@@ -131,7 +131,9 @@ static bool look(Top *t)
         t->manager = t->client.peer;
         next->at_ns = os_now_ns();
         t->shown = (t->shown + LOOKS - 1) % LOOKS;
-    } else if (t->connected) {
+    }
+    const bool elsewhere = t->connected && tool_client_stands_by(&t->client);
+    if (t->connected && (res != 0 || elsewhere)) { /* another one may be active */
         tool_client_close(&t->client);
         t->connected = false;
     }
