@@ -20,7 +20,7 @@
 /* A manager that was not heard so long is sent a PING; */
 #define CONTACT_PING_NS (300 * NS_PER_MS)
 /* so long after the first of them that is not answered, the next address is asked. */
-#define CONTACT_QUIET_NS (900 * NS_PER_MS)
+#define CONTACT_QUIET_NS (600 * NS_PER_MS)
 /* So often another address is looked at: a manager with a newer lease may be there, while the one
  * that we have does not know yet that its own is over. */
 #define CONTACT_SCOUT_NS (2 * NS_PER_S)
