@@ -98,6 +98,12 @@ static void judge_manager(Judge *j)
         check_say(&j->lines, CHECK_UNKNOWN, "not asked: the key is not usable");
     else if (*m->error)
         check_say(&j->lines, CHECK_FAULT, "%s", m->error);
+    else if (m->standby)
+        check_say(
+            &j->lines, CHECK_FAULT,
+            "%s stands by, and no other that answers is active: does the command of its lease "
+            "([cmd] lease) get its lock? See the log there",
+            addr_format(&m->address, text, sizeof text));
     else
         check_say(&j->lines, CHECK_OK, "%s answers in %s, %s, up %s",
                   addr_format(&m->address, text, sizeof text),

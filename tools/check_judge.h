@@ -29,6 +29,7 @@ typedef struct CheckManager {
     char error[CHECK_ERROR_MAX]; /* it does not answer, or not as a manager */
     uint64_t hello_ns, uptime_ms;
     bool sealed;
+    bool standby; /* no manager that answers is active: this one stands by */
 } CheckManager;
 
 /* A host as the manager lists it, unless it is leaving. */

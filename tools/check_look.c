@@ -131,6 +131,7 @@ static int ask_manager(CheckManager *m, const ToolOptions *o, const Resolved *pe
     } else {
         res = cluster_status_fetch(s, &c, m->error);
         m->uptime_ms = s->last.uptime_ms;
+        m->standby = tool_client_stands_by(&c);
     }
     tool_client_close(&c);
     return res;

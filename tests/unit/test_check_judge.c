@@ -155,6 +155,9 @@ TEST(manager__answers)
     assert_fault("manager fault 10.0.0.1:7700 does not answer within 5s: is");
     assert_non_null(strstr(said.text, "hosts unknown"));
     well();
+    *f.manager.error = '\0';
+    f.manager.standby = true;
+    assert_fault("manager fault 10.0.0.1:7700 stands by, and no other");
     f.manager = (CheckManager){.address = {.kind = ADDR_NONE}};
     assert_fault("manager fault none is set: write [dodo] manager");
     assert_non_null(strstr(said.text, "hosts unknown"));
