@@ -523,6 +523,13 @@ void run_write(Call *call, const Addr *host, const RegionAddress *address, enum 
                uint64_t offset, const uint8_t *data, size_t len, uint64_t number, uint64_t now_ns);
 /* Sends what is due; returns the state. */
 enum RunResult run_step(Call *call, uint64_t now_ns);
+/* Between run.c and run_request.c. */
+void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t clock_ns);
+Session *run_session(Call *call, uint64_t now_ns); /* up, or NULL */
+void run_send(Channel *ch, Session *s, uint8_t type, const uint8_t *payload, size_t len);
+enum RunResult run_request_step(Call *call, uint64_t now_ns);
+/* The manager was heard, or begins to be asked in this session. */
+void run_request_heard(CallState *st, uint64_t clock_ns);
 bool run_is_held(const Call *call);      /* by want of credit: others' progress lets it go on */
 uint64_t run_deadline(const Call *call); /* on the listening clock */
 bool run_is_brief(const Call *call);     /* one chunk of data at most */

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call has under way on the network: one request, or one bulk transfer, over a session
- * that may have to be set up first. All its times are points on the channel's listening clock. */
+/* What a call has under way on the network: one request (run_request.c), or one bulk transfer, over
+ * a session that may have to be set up first. All its times are points on the channel's listening
+ * clock. */
 #include <stdlib.h>
 
 #include "libdodo/core_private.h"
-#include "libdodo/story.h"
-
-/* A manager's address that has not answered a HELLO for so long gives way to the next. */
-static const uint64_t MANAGER_HOP_NS = 500 * NS_PER_MS;
-/* A manager that is asked is sent a PING after so long a silence, and another one some time later:
- * it may be busy with the request, and say nothing to its repetitions. If they are not answered,
- * either, it gives way. */
-static const uint64_t MANAGER_QUIET_NS = 300 * NS_PER_MS, MANAGER_PING_NS = 200 * NS_PER_MS;
-enum { MANAGER_PINGS = 2 };
-/* Where all of them stand by, they are asked again after so long. */
-static const uint64_t MANAGER_ROUND_NS = 250 * NS_PER_MS;
-
-static uint64_t next_hop(Client *c, uint64_t clock_ns)
-{
-    client_lock(c);
-    const bool others = c->manager.named || c->manager.count > 1;
-    client_unlock(c);
-    return others ? time_add(clock_ns, MANAGER_HOP_NS) : TIME_NEVER;
-}
 
 static Debt *run_debt(const CallState *st)
 {
@@ -37,7 +19,7 @@ static void run_leave(CallState *st)
     st->run.asking = false;
 }
 
-static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t clock_ns)
+void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_t clock_ns)
 {
     CallState *st = call->state;
     run_end(call);
@@ -48,22 +30,6 @@ static void run_prepare(Call *call, enum RunKind kind, const Addr *peer, uint64_
     st->run.session = NULL;
     st->run.renewed = false;
     st->run.give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
-}
-
-void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size_t len,
-                 const RequestTimes *times, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    const Addr manager = client_manager(call->channel->client);
-    run_prepare(call, RUN_REQUEST, &manager, clock_ns);
-    st->run.give_up_ns = next_hop(call->channel->client, clock_ns);
-    st->run.passed = st->run.pings = 0;
-    st->run.rests = false;
-    st->id = id;
-    story_manager_asked(call->channel->client, now_ns);
-    request_start(&st->u.request, id, op, body, len, times, clock_ns);
-    st->run.begun = true;
 }
 
 void run_read(Call *call, const Addr *host, const RegionAddress *address, uint64_t offset,
@@ -175,7 +141,7 @@ static void peer_probed(Channel *ch, Session *s, const uint8_t *payload, size_t 
 }
 
 /* The session to the call's peer, up, or NULL. */
-static Session *run_session(Call *call, uint64_t now_ns)
+Session *run_session(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
     if (!st->run.session && st->run.peer.kind != ADDR_NONE)
@@ -245,23 +211,11 @@ static void run_shrink(Call *call, ChannelPeer *peer, uint16_t segment, uint64_t
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-static void send_message(Channel *ch, Session *s, uint8_t type, const uint8_t *payload, size_t len)
+void run_send(Channel *ch, Session *s, uint8_t type, const uint8_t *payload, size_t len)
 {
     uint8_t datagram[WIRE_HEADER_SIZE + WIRE_SEAL_OVERHEAD + WIRE_PAYLOAD_MAX];
     size_t n = endpoint_seal(ch->endpoint, s, type, payload, len, datagram);
     ch->sink.datagram(ch->sink.ctx, &s->peer, datagram, n);
-}
-
-static void send_request(Call *call, Session *s, uint64_t clock_ns)
-{
-    uint8_t payload[WIRE_PAYLOAD_MAX];
-    Client *c = call->channel->client;
-    client_lock(c);
-    uint64_t settled = numbers_lowest(&c->ids);
-    client_unlock(c);
-    size_t n;
-    while ((n = request_output(&call->state->u.request, settled, payload, clock_ns)) > 0)
-        send_message(call->channel, s, WIRE_REQUEST, payload, n);
 }
 
 static void send_reads(Call *call, Session *s, uint64_t clock_ns)
@@ -269,7 +223,7 @@ static void send_reads(Call *call, Session *s, uint64_t clock_ns)
     uint8_t payload[WIRE_PAYLOAD_MAX];
     size_t n;
     while ((n = read_transfer_output(&call->state->u.read, payload, clock_ns)) > 0)
-        send_message(call->channel, s, WIRE_READ, payload, n);
+        run_send(call->channel, s, WIRE_READ, payload, n);
 }
 
 static void send_writes(Call *call, Session *s, uint64_t clock_ns)
@@ -284,7 +238,7 @@ static void send_writes(Call *call, Session *s, uint64_t clock_ns)
         if (what == WRITE_BURST)
             ch->sink.burst(ch->sink.ctx, s, &burst);
         else
-            send_message(ch, s, WIRE_WRITE, poll, n);
+            run_send(ch, s, WIRE_WRITE, poll, n);
     }
 }
 
@@ -304,117 +258,6 @@ static enum RunResult transfer_result(CallState *st, uint8_t state, uint16_t sta
         break;
     }
     return RUN_TIMED_OUT;
-}
-
-/* The manager was heard, or begins to be asked in this session. */
-static void expect_manager(CallState *st, uint64_t clock_ns)
-{
-    st->run.pings = 0;
-    if (st->run.give_up_ns != TIME_NEVER)
-        st->run.give_up_ns = time_add(clock_ns, MANAGER_QUIET_NS);
-}
-
-static void send_ping(Call *call, uint64_t clock_ns)
-{
-    static const WirePing ping = {.nonce = 1};
-    uint8_t payload[WIRE_PAYLOAD_MAX];
-    CallState *st = call->state;
-    send_message(call->channel, st->run.session, WIRE_PING, payload,
-                 wire_ping_encode(&ping, payload));
-    st->run.pings++;
-    st->run.give_up_ns = time_add(clock_ns, MANAGER_PING_NS);
-}
-
-/* A request follows the manager: to its next address, and to the one that its name stands for by
- * now. */
-static void follow_manager(Call *call, uint64_t clock_ns)
-{
-    CallState *st = call->state;
-    Client *c = call->channel->client;
-    if (clock_ns < st->run.give_up_ns)
-        return;
-    const bool up = st->run.session && st->run.session->up;
-    if (up && st->run.pings < MANAGER_PINGS) {
-        send_ping(call, clock_ns);
-        return;
-    }
-    const Addr manager =
-        up ? client_manager_silent(c, &st->run.peer) : client_manager_next(c, &st->run.peer);
-    st->run.give_up_ns = next_hop(c, clock_ns);
-    st->run.rests = false;
-    if (addr_equal(&manager, &st->run.peer))
-        return;
-    st->run.peer = manager;
-    st->run.session = NULL;
-    request_resend(&st->u.request, clock_ns);
-}
-
-/* Another manager is asked at once instead of this one, which stands by or is not to be obeyed;
- * after a round of them, after a while. What is known of this one is forgotten: it may become the
- * active one, and need not say so. */
-static void pass_manager(Call *call, Session *s, uint64_t clock_ns)
-{
-    Channel *ch = call->channel;
-    CallState *st = call->state;
-    runs_session_closed(ch, s);
-    endpoint_forget(ch->endpoint, s);
-    (void)client_manager_next(ch->client, &st->run.peer);
-    st->run.give_up_ns = next_hop(ch->client, clock_ns);
-    if (++st->run.passed < client_managers(ch->client))
-        return;
-    st->run.passed = 0;
-    st->run.rests = true;
-    st->run.give_up_ns = time_add(clock_ns, MANAGER_ROUND_NS);
-}
-
-/* The session in which the request may be sent; NULL: not yet. */
-static Session *manager_session(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    Client *c = call->channel->client;
-    const uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    for (;;) {
-        follow_manager(call, clock_ns);
-        if (st->run.rests)
-            return NULL;
-        if (!st->run.session)
-            st->run.peer = client_manager(c);
-        Session *s = run_session(call, now_ns);
-        if (!s || client_manager_allowed(c, s, now_ns))
-            return s;
-        pass_manager(call, s, clock_ns);
-    }
-}
-
-static enum RunResult request_step(Call *call, uint64_t now_ns)
-{
-    CallState *st = call->state;
-    uint64_t clock_ns = channel_clock(call->channel, now_ns);
-    request_expire(&st->u.request, clock_ns);
-    Client *c = call->channel->client;
-    if (st->u.request.state == REQUEST_TIMED_OUT) {
-        if (st->u.request.times.deadline_ns >= c->config.request.deadline_ns) {
-            story_manager_silent(c, now_ns); /* a shorter wait proves nothing */
-            (void)client_manager_silent(c, &st->run.peer);
-        }
-        return RUN_TIMED_OUT;
-    }
-    if (st->u.request.state == REQUEST_ANSWERED && st->u.request.status == STATUS_STANDBY) {
-        request_again(&st->u.request, clock_ns);
-        if (st->run.session)
-            pass_manager(call, st->run.session, clock_ns);
-    }
-    if (st->u.request.state == REQUEST_ANSWERED) {
-        story_manager_heard(c, now_ns);
-        if (st->run.session)
-            client_manager_heard(c, st->run.session, now_ns);
-        st->run.status = st->u.request.status;
-        return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
-    }
-    Session *s = manager_session(call, now_ns);
-    if (s)
-        send_request(call, s, clock_ns);
-    return RUN_RUNNING;
 }
 
 static enum RunResult transfer_step(Call *call, Session *s, uint64_t clock_ns)
@@ -527,7 +370,7 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
     if (call->channel->client->stopped)
         return RUN_TIMED_OUT;
     if (st->run.kind == RUN_REQUEST)
-        return request_step(call, now_ns);
+        return run_request_step(call, now_ns);
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
     if (!st->run.give_up_ns)
         st->run.give_up_ns = time_add(clock_ns, call->channel->client->config.transfer_deadline_ns);
@@ -596,7 +439,7 @@ void run_session_up(Call *call, Session *session, uint64_t now_ns)
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
     if (st->run.kind == RUN_REQUEST) {
         request_resend(&st->u.request, clock_ns);
-        expect_manager(st, clock_ns);
+        run_request_heard(st, clock_ns);
     } else if (host_changed(st, session)) {
         return; /* the next step finds out */
     } else if (st->run.kind == RUN_READ) {
@@ -627,7 +470,7 @@ void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payl
         return;
     uint64_t clock_ns = channel_clock(call->channel, now_ns);
     if (st->run.kind == RUN_REQUEST)
-        expect_manager(st, clock_ns);
+        run_request_heard(st, clock_ns);
     if (type == WIRE_WRITE_ACK && st->run.kind == RUN_WRITE &&
         wire_write_ack_decode(payload, len, &ack) == 0)
         write_transfer_input(&st->u.write, &ack, clock_ns);
