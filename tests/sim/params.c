@@ -589,7 +589,7 @@ static void scenario_managers(Params *p, SimRng *r)
     p->grace_ns = 18 * NS_PER_S;
     p->alive_ns = ms(r, 500, 1500);
     p->beat_ns = ms(r, 500, 1000);
-    p->retain_ppm = 0;
+    p->retain_ppm = (uint32_t)sim_rng_below(r, 500000);
     p->weights[DO_CLOSE] = 1;
     p->weights[DO_EXIT] = 0;
     p->think_ns = sim_rng_between(r, 500, 1000) * NS_PER_MS;
