@@ -128,6 +128,25 @@ static Session *manager_session(Call *call, uint64_t now_ns)
     }
 }
 
+/* The answer of a manager that is not to be asked is none: it stands by, or its successor was heard
+ * since it was asked. What it has done for us is freed by that one, as nobody claims it. */
+static void judge_answer(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    Client *c = call->channel->client;
+    Session *s = st->run.session;
+    if (s && st->u.request.status != STATUS_STANDBY && client_manager_allowed(c, s, now_ns)) {
+        client_manager_heard(c, s, now_ns);
+        return;
+    }
+    if (!s && st->u.request.status != STATUS_STANDBY)
+        return;
+    const uint64_t clock_ns = channel_clock(call->channel, now_ns);
+    request_again(&st->u.request, clock_ns);
+    if (s)
+        pass_manager(call, s, clock_ns);
+}
+
 enum RunResult run_request_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -141,15 +160,10 @@ enum RunResult run_request_step(Call *call, uint64_t now_ns)
         }
         return RUN_TIMED_OUT;
     }
-    if (st->u.request.state == REQUEST_ANSWERED && st->u.request.status == STATUS_STANDBY) {
-        request_again(&st->u.request, clock_ns);
-        if (st->run.session)
-            pass_manager(call, st->run.session, clock_ns);
-    }
+    if (st->u.request.state == REQUEST_ANSWERED)
+        judge_answer(call, now_ns);
     if (st->u.request.state == REQUEST_ANSWERED) {
         story_manager_heard(c, now_ns);
-        if (st->run.session)
-            client_manager_heard(c, st->run.session, now_ns);
         st->run.status = st->u.request.status;
         return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }

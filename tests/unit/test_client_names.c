@@ -178,6 +178,27 @@ CASE(managers__an_older_lease_is_not_asked)
     assert_int_equal(w.asked_last, HOST_MANAGER);
 }
 
+/* Its successor is heard while its answer is on its way. */
+CASE(managers__an_answer_under_an_older_lease_does_not_count)
+{
+    const Id128 manager = {{1, 1}};
+    two_managers(MANAGER_STANDBY);
+    endpoint_become(w.manager, &manager, 7);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    Call call;
+    open_begin(&call, 4096);
+    channel_run(1);
+    const unsigned opens = w.opens;
+    while (w.opens == opens) /* it is asked, and answers */
+        pump();
+    other_is(8);
+    fence_heard(&w.client->fence, 8, w.now);
+    w.client->manager.at = 0;
+    assert_true(done(&call) >= 0);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+    assert_int_equal(w.opens, opens + 2);
+}
+
 /* The one that it has answers, and does not know yet that its lease is over. */
 CASE(managers__a_newer_lease_is_found_beside_one_that_answers)
 {
