@@ -131,6 +131,7 @@ typedef struct StorySum {
 /* What the log (story.h) has said, and waits to say. */
 typedef struct Story {
     enum { MANAGER_NEW, MANAGER_THERE, MANAGER_LOST } manager_is;
+    Addr manager_at;            /* where it answered last */
     bool manager_waits;         /* it was asked, and has not answered since, */
     uint64_t manager_asked_ns;  /* first then */
     unsigned lease_told;        /* bit per enum FileLease: why a region is not retained */

@@ -37,14 +37,19 @@ static void log_manager(Client *c, int level, const char *event, const char *mor
 void story_manager_heard(Client *c, uint64_t now_ns)
 {
     client_lock(c);
+    const Addr peer = finder_peer(&c->manager);
+    const bool moved = !addr_equal(&peer, &c->story.manager_at);
     uint8_t was = c->story.manager_is;
     uint64_t took = c->story.manager_waits ? now_ns - c->story.manager_asked_ns : 0;
     c->story.manager_is = MANAGER_THERE;
     c->story.manager_waits = false;
+    c->story.manager_at = peer;
     client_unlock(c);
-    if (was != MANAGER_THERE)
-        log_manager(c, DODO_LOG_INFO, was == MANAGER_LOST ? "manager_back" : "manager_found",
-                    " after_ms", took);
+    static const char *const events[] = {[MANAGER_NEW] = "manager_found",
+                                         [MANAGER_THERE] = "manager_changed",
+                                         [MANAGER_LOST] = "manager_back"};
+    if (was != MANAGER_THERE || moved)
+        log_manager(c, DODO_LOG_INFO, events[was], " after_ms", took);
 }
 
 void story_manager_silent(Client *c, uint64_t now_ns)
