@@ -14,6 +14,8 @@
 #include "daemon/start.h"
 
 static const uint64_t PING_AGAIN_NS = 200 * NS_PER_MS;
+/* Of several addresses, one that is there answers so soon, mostly. */
+static const uint64_t SOON_NS = 500 * NS_PER_MS;
 
 static const ConfigKey keys[] = {
     {NULL, "timeout", "How long to wait for an answer; 5s if not given", "TIME",
@@ -169,23 +171,37 @@ bool tool_client_stands_by(const ToolClient *c)
     return c->session->peer_role == ROLE_CMD && c->session->peer_epoch == MANAGER_STANDBY;
 }
 
-int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
-                         ToolWatch *watch, char error[CONFIG_ERROR_MAX])
+/* The first that answers within @each_ns, and does not stand by; *ret_standby: the last that does.
+ */
+static int open_first(ToolClient *c, const ToolOptions *o, const Resolved *peers, uint64_t each_ns,
+                      ToolWatch *watch, const Addr **ret_standby, char *error)
 {
-    const Addr *standby = NULL;
     ToolOptions part = *o;
     int res = -ETIMEDOUT;
-    part.timeout_ns = o->timeout_ns / peers->count;
+    part.timeout_ns = each_ns;
     for (unsigned i = 0; i < peers->count && res == -ETIMEDOUT; i++) {
         res = tool_client_open(c, &part, &peers->found[i], watch, error);
         if (res < 0 || peers->count == 1 || !tool_client_stands_by(c))
             continue;
-        standby = &peers->found[i];
+        *ret_standby = &peers->found[i];
         tool_client_close(c);
         res = -ETIMEDOUT;
     }
+    return res;
+}
+
+int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
+                         ToolWatch *watch, char error[CONFIG_ERROR_MAX])
+{
+    const Addr *standby = NULL;
+    const uint64_t share_ns = o->timeout_ns / peers->count;
+    int res = -ETIMEDOUT;
+    if (peers->count > 1) /* one that is down must not hold up the others */
+        res = open_first(c, o, peers, min_u64(share_ns, SOON_NS), watch, &standby, error);
+    if (res == -ETIMEDOUT && !standby)
+        res = open_first(c, o, peers, share_ns, watch, &standby, error);
     if (res == -ETIMEDOUT && standby) /* none is active: better one that knows nothing than none */
-        res = tool_client_open(c, &part, standby, watch, error);
+        res = tool_client_open(c, o, standby, watch, error);
     c->timeout_ns = o->timeout_ns;
     return res;
 }

@@ -57,8 +57,9 @@ int tool_client_open(ToolClient *c, const ToolOptions *o, const Addr *peer, Tool
 int tool_find(const char *text, uint16_t default_port, Resolved *ret, char error[CONFIG_ERROR_MAX]);
 /* The session is with a manager that stands by: it serves tools, and knows of no host. */
 bool tool_client_stands_by(const ToolClient *c);
-/* Connects to the first of them that answers and does not stand by: each has its part of the time.
- * Where all that answer stand by, to the last of those. @watch: see above. */
+/* Connects to the first of them that answers and does not stand by: each has half a second, and if
+ * none does its part of the time. Where all that answer stand by, to the last of those. @watch: see
+ * above. */
 int tool_client_open_any(ToolClient *c, const ToolOptions *o, const Resolved *peers,
                          ToolWatch *watch, char error[CONFIG_ERROR_MAX]);
 /* To the manager that the options name. */
