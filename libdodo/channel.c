@@ -104,13 +104,25 @@ static void channel_data(Channel *ch, Session *session, const uint8_t *payload, 
     call_stir(call);
 }
 
+/* Of a host, or of a manager that is active no more: another one is asked. */
+static void channel_goodbye(Channel *ch, Session *s, uint64_t now_ns)
+{
+    if (s->peer_role == ROLE_IMD)
+        client_host_lost(ch->client, s->peer_epoch, LOSS_LEAVING, now_ns);
+    if (s->peer_role != ROLE_CMD)
+        return;
+    (void)client_manager_next(ch->client, &s->peer);
+    runs_session_closed(ch, s);
+    endpoint_forget(ch->endpoint, s);
+}
+
 static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)
 {
     uint64_t epoch;
     if (in->type == WIRE_GOODBYE) {
         if (wire_goodbye_decode(in->payload, in->payload_len, &epoch) == 0 &&
-            in->session->peer_role == ROLE_IMD && in->session->peer_epoch == epoch)
-            client_host_lost(ch->client, epoch, LOSS_LEAVING, now_ns);
+            in->session->peer_epoch == epoch)
+            channel_goodbye(ch, in->session, now_ns);
         return;
     }
     if (in->type == WIRE_DATA) {

@@ -178,6 +178,27 @@ CASE(managers__an_older_lease_is_not_asked)
     assert_int_equal(w.asked_last, HOST_MANAGER);
 }
 
+/* It is ended as asked, and says so. */
+CASE(managers__one_that_says_good_bye_gives_way_at_once)
+{
+    const Id128 manager = {{1, 1}};
+    uint8_t out[WIRE_PAYLOAD_MAX], datagram[DATAGRAM_MAX];
+    two_managers(MANAGER_STANDBY);
+    endpoint_become(w.manager, &manager, 7);
+    assert_true(open_at(4096, 0, 0) >= 0);
+    const size_t n = wire_goodbye_encode(7, out);
+    for (Session *s = NULL; (s = endpoint_walk(w.manager, s));)
+        wire(at(HOST_MANAGER), &s->peer, datagram,
+             endpoint_seal(w.manager, s, WIRE_GOODBYE, out, n, datagram));
+    w.manager_dead = true;
+    other_is(8);
+    settle();
+    const uint64_t began = w.now;
+    assert_true(open_at(4096, 4096, 0) >= 0);
+    assert_true(w.now - began < 20 * NS_PER_MS);
+    assert_int_equal(w.asked_last, HOST_OTHER);
+}
+
 /* Its successor is heard while its answer is on its way. */
 CASE(managers__an_answer_under_an_older_lease_does_not_count)
 {
