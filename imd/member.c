@@ -77,7 +77,7 @@ static void complain(ImdMember *m, uint64_t now_ns)
 {
     if (m->joined || m->leaving || now_ns < m->unheard_ns)
         return;
-    news(m, MEMBER_UNHEARD);
+    news(m, m->manager.standby ? MEMBER_NONE_ACTIVE : MEMBER_UNHEARD);
     m->unheard_ns = time_add(now_ns, UNHEARD_NEXT_NS);
 }
 

@@ -20,6 +20,7 @@ enum MemberNews {
     MEMBER_LOST,         /* ... or has been silent for too long */
     MEMBER_UNHEARD,      /* the manager has not taken us for a while */
     MEMBER_NO_MANAGER,   /* who answers at its address is something else */
+    MEMBER_NONE_ACTIVE,  /* all managers that answer stand by, for a while */
     MEMBER_LEAVES,       /* as asked */
     MEMBER_OWNER_GONE,   /* rmd has hung up: we leave */
     MEMBER_OWNER_SILENT, /* rmd hangs: we leave */

@@ -126,6 +126,8 @@ static void log_news(void *ctx, enum MemberNews news)
                             " fix=\"is cmd running there, with the same key and cluster name?\""},
         [MEMBER_NO_MANAGER] = {LOG_LEVEL_ERROR, "not_a_manager",
                                " fix=\"give --manager the address of cmd\""},
+        [MEMBER_NONE_ACTIVE] = {LOG_LEVEL_WARN, "no_active_manager",
+                                " fix=\"see there why no lease is held\""},
         [MEMBER_OWNER_GONE] = {LOG_LEVEL_WARN, "owner_gone",
                                "fix=\"rmd has ended, and starts imd again\""},
         [MEMBER_OWNER_SILENT] = {LOG_LEVEL_WARN, "owner_silent",

@@ -106,6 +106,7 @@ static void turn_off(Contact *c, uint64_t now_ns)
 bool contact_up(Contact *c, uint64_t now_ns)
 {
     const uint64_t number = c->session->peer_epoch;
+    c->standby = number == MANAGER_STANDBY;
     if (!fence_allows(&c->fence, number, now_ns)) {
         turn_off(c, now_ns);
         return false;

@@ -35,6 +35,7 @@ typedef struct Contact {
     Silence silence;
     bool off;      /* who is there stands by, or is not to be obeyed: the next one is asked */
     unsigned offs; /* so many in a row */
+    bool standby;  /* who answered last stands by */
     struct {
         Session *session; /* with the address that is looked at; NULL: none is */
         unsigned at;      /* its place in finder.found */

@@ -132,7 +132,7 @@ static void complain(ManagerLink *l, uint64_t now_ns)
 {
     if (l->heard || now_ns < l->complain_ns)
         return;
-    news(l, LINK_UNHEARD);
+    news(l, l->contact.standby ? LINK_NONE_ACTIVE : LINK_UNHEARD);
     l->complain_ns = time_add(now_ns, COMPLAIN_NEXT_NS);
 }
 

@@ -14,11 +14,12 @@
 
 /* What people should know. */
 enum LinkNews {
-    LINK_ANSWERS,    /* the manager does, again */
-    LINK_REFUSES,    /* ... the report */
-    LINK_LOST,       /* it did, and does not any more */
-    LINK_UNHEARD,    /* it has not answered for a while */
-    LINK_NO_MANAGER, /* who answers at its address is something else */
+    LINK_ANSWERS,     /* the manager does, again */
+    LINK_REFUSES,     /* ... the report */
+    LINK_LOST,        /* it did, and does not any more */
+    LINK_UNHEARD,     /* it has not answered for a while */
+    LINK_NO_MANAGER,  /* who answers at its address is something else */
+    LINK_NONE_ACTIVE, /* all managers that answer stand by, for a while */
     LINK_NEWS_MAX
 };
 

@@ -146,6 +146,8 @@ static void on_link_news(void *ctx, enum LinkNews news)
                           " fix=\"is cmd running there, with the same key and cluster name?\""},
         [LINK_NO_MANAGER] = {LOG_LEVEL_ERROR, "not_a_manager",
                              " fix=\"give --manager the address of cmd\""},
+        [LINK_NONE_ACTIVE] = {LOG_LEVEL_WARN, "no_active_manager",
+                              " fix=\"see there why no lease is held\""},
     };
     const Rmd *rmd = ctx;
     char text[ADDR_TEXT_MAX];

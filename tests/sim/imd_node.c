@@ -290,14 +290,10 @@ static bool sink_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
 
 static void sink_news(void *ctx, enum MemberNews news)
 {
-    static const char *const texts[MEMBER_NEWS_MAX] = {"has joined",
-                                                       "is to join again",
-                                                       "lost the manager",
-                                                       "finds no manager",
-                                                       "finds somebody else",
-                                                       "leaves",
-                                                       "leaves: nobody watches",
-                                                       "leaves: the monitor is silent"};
+    static const char *const texts[MEMBER_NEWS_MAX] = {
+        "has joined",       "is to join again",       "lost the manager",
+        "finds no manager", "finds somebody else",    "finds managers that stand by",
+        "leaves",           "leaves: nobody watches", "leaves: the monitor is silent"};
     ImdNode *n = ctx;
     story(n->world, "  imd%u %s", n->index, texts[news]);
 }

@@ -70,9 +70,9 @@ static void link_message(void *ctx, Session *s, uint8_t type, const uint8_t *pay
 
 static void link_news(void *ctx, enum LinkNews news)
 {
-    static const char *const texts[LINK_NEWS_MAX] = {"hears the manager", "is refused",
-                                                     "lost the manager", "hears no manager",
-                                                     "hears somebody else"};
+    static const char *const texts[LINK_NEWS_MAX] = {
+        "hears the manager", "is refused",          "lost the manager",
+        "hears no manager",  "hears somebody else", "hears managers that stand by"};
     const SimOwner *o = ctx;
     story(o->world, "  %s %s", o->env.name, texts[news]);
 }

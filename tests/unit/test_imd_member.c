@@ -309,6 +309,20 @@ TEST(manager__that_stands_by_changes_nothing)
     end(&f);
 }
 
+TEST(manager__that_stands_by_is_named_as_such)
+{
+    Fixture f;
+    begin(&f, false, ROLE_CMD);
+    endpoint_become(f.managers, &(Id128){{2, 1}}, MANAGER_STANDBY);
+    elapse(&f, 0);
+    member_up(&f.m, peer_meet(f.mine, f.managers, f.now_ns), f.now_ns);
+    assert_int_equal(f.asked_count, 0);
+    elapse(&f, 10 * NS_PER_S);
+    assert_int_equal(f.news[MEMBER_NONE_ACTIVE], 1);
+    assert_int_equal(f.news[MEMBER_UNHEARD], 0);
+    end(&f);
+}
+
 /* Its name stands for one address, and while it is silent for another. */
 TEST(manager__is_found_where_its_name_points_to)
 {
