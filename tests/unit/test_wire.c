@@ -452,7 +452,7 @@ TEST(ranges__client_bodies)
         {"events_reply", "one event", "an absurd number of events", 16, "ffffffff", false},
         {"events_reply", "one event", "no number", 20, ZERO8, false},
         {"events_reply", "one event", "the last known kind", 36, "0c", true},
-        {"events_reply", "one event", "an unknown kind", 36, "0d", false},
+        {"events_reply", "one event", "an unknown kind", 36, "0e", false},
         {"events_reply", "one event", "a reason longer than the body", 76, "07", false},
         {"events_reply", "one event", "no text", 77, "1b", false},
     };
