@@ -107,7 +107,7 @@ TEST(dontneed__lets_others_in_between)
 }
 
 /* Reads behind each other, of what remote memory holds: how much is fetched ahead. */
-static uint64_t ahead_with(int advice, unsigned reads)
+static uint64_t ahead_with(int advice, unsigned reads, int then)
 {
     int rd;
     CacheConfig cfg = config(32);
@@ -123,9 +123,14 @@ static uint64_t ahead_with(int advice, unsigned reads)
     assert_int_equal(advise(c, rd, 0, 0, advice), 0);
     uint64_t before = stats(c).readaheads;
     for (unsigned i = 0; i < reads; i++) {
-        (void)do_read(c, rd, (uint64_t)(10 + i) * PIECE, PIECE);
         background(c);
+        (void)do_read(c, rd, (uint64_t)(10 + i) * PIECE, PIECE);
     }
+    if (then >= 0) { /* from now on */
+        before = stats(c).readaheads;
+        assert_int_equal(advise(c, rd, 0, 0, then), 0);
+    }
+    background(c);
     uint64_t ahead = stats(c).readaheads - before;
     cache_free(c);
     return ahead;
@@ -133,14 +138,21 @@ static uint64_t ahead_with(int advice, unsigned reads)
 
 TEST(sequential__is_read_ahead_at_once)
 {
-    assert_int_equal(ahead_with(DODO_CADVISE_NORMAL, 1), 0);
-    assert_true(ahead_with(DODO_CADVISE_SEQUENTIAL, 1) > 0);
+    assert_int_equal(ahead_with(DODO_CADVISE_NORMAL, 1, -1), 0);
+    assert_true(ahead_with(DODO_CADVISE_SEQUENTIAL, 1, -1) > 0);
 }
 
 TEST(random__is_never_read_ahead)
 {
-    assert_true(ahead_with(DODO_CADVISE_NORMAL, 12) > 0);
-    assert_int_equal(ahead_with(DODO_CADVISE_RANDOM, 12), 0);
+    assert_true(ahead_with(DODO_CADVISE_NORMAL, 12, -1) > 0);
+    assert_int_equal(ahead_with(DODO_CADVISE_RANDOM, 12, -1), 0);
+}
+
+/* What was being read ahead is not wanted any more; other advice lets it go on. */
+TEST(random__ends_what_is_read_ahead)
+{
+    assert_true(ahead_with(DODO_CADVISE_SEQUENTIAL, 1, DODO_CADVISE_SEQUENTIAL) > 0);
+    assert_int_equal(ahead_with(DODO_CADVISE_SEQUENTIAL, 1, DODO_CADVISE_RANDOM), 0);
 }
 
 /* Remote memory that is open hears of what will be read, and may not be closed meanwhile. */
