@@ -660,6 +660,7 @@ CASE(settings__a_lower_bound_of_the_load_reclaims)
     lend(&c);
     c.load_below = 0.01;
     monitor_configure(h.monitor, &c, h.now_ns);
+    assert_int_equal(h.terminates, 1); /* at once */
     pass(2 * NS_PER_S);
     assert_int_equal(h.terminates, 1);
     assert_string_equal(reason(), "the load is 0.05, it must be below 0.01");

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "rmd/metrics.h"
+#include "rmd/metrics.h"
+#include "rmd/monitor_private.h"
 #include "tests/lib/case.h"
 #include "tests/unit/monitor_fixture.h"
 
@@ -490,4 +492,34 @@ CASE(the_next_lending_starts_with_nothing)
     monitor_status(h.monitor, h.now_ns, &status);
     assert_int_equal(status.used_bytes, 0);
     assert_int_equal(status.lendable_bytes, h.limit);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+CASE(metrics__tell_what_is_lent_and_was_lost)
+{
+    RmdMetrics m = {.busy = 7};
+    begin(&usual);
+    rmd_metrics_read(&m, h.monitor, h.now_ns);
+    assert_int_equal(m.busy, 1);
+    assert_int_equal(m.starting + m.lending, 0);
+    lend(&usual);
+    h.monitor->lending.loss.owed_bytes = 11;
+    h.monitor->lending.loss.evicted_bytes = 22;
+    h.monitor->lending.loss.reclaimed_bytes = 33;
+    h.monitor->lending.held_bytes = 44;
+    h.monitor->used_bytes = 55;
+    h.monitor->pressure.until_ns = h.now_ns + 66;
+    h.monitor->crash.until_ns = h.now_ns - 1; /* it is over */
+    rmd_metrics_read(&m, h.monitor, h.now_ns);
+    assert_int_equal(m.lending, 1);
+    assert_int_equal(m.busy + m.starting, 0);
+    assert_int_equal(m.owed_bytes, 11);
+    assert_int_equal(m.evicted_bytes, 22);
+    assert_int_equal(m.reclaimed_bytes, 33);
+    assert_int_equal(m.held_bytes, 44);
+    assert_int_equal(m.used_bytes, 55);
+    assert_int_equal(m.memory_pause_ns, 66);
+    assert_int_equal(m.crash_pause_ns, 0);
+    assert_int_equal(m.counts.starts, 1);
 }

@@ -50,6 +50,19 @@ static int value_of(const char *text, const Facts *facts, char error[RULE_ERROR_
     return res == 0 ? value : -1;
 }
 
+/* What is said of a rule is one line, whatever the rule has in it. */
+TEST(rule__errors_are_lines)
+{
+    static const char *const wrong[] = {"'tab\there", "'bell\ahere", "'del\x7fhere", "a\nb\nc d"};
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        char error[RULE_ERROR_MAX] = "";
+        assert_null(rule_new("recruit_when", wrong[i], error));
+        assert_true(*error);
+        for (const char *p = error; *p; p++)
+            assert_true((unsigned char)*p >= ' ' && *p != 0x7f);
+    }
+}
+
 TEST(rule__values)
 {
     static const struct {
