@@ -116,3 +116,19 @@ TEST(names__of_addresses_alone_there_are_none)
     names_first(&s, &found);
     assert_int_equal(found.count, 1);
 }
+
+/* Without a key nobody on the network is believed, unless that is said to be wanted. */
+TEST(names__of_the_network_need_a_key)
+{
+    Resolved found;
+    Settings s = settings_of("10.0.0.1");
+    names_first(&s, &found);
+    assert_int_equal(found.count, 0);
+    s.insecure = true;
+    names_first(&s, &found);
+    assert_int_equal(found.count, 1);
+    s.insecure = false;
+    s.keys_count = 1;
+    names_first(&s, &found);
+    assert_int_equal(found.count, 1);
+}
