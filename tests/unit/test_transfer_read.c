@@ -354,6 +354,30 @@ TEST(read_transfer__resend_asks_for_what_is_missing)
     sim_free(s);
 }
 
+/* A new session shows that the host is there: its silence begins anew. */
+TEST(read_transfer__resend_ends_a_silence)
+{
+    ReadSim *s = sim_new(46);
+    s->config.deadline_ns = 100 * NS_PER_MS;
+    s->w->wires[TO_SERVER].cut = true;
+    start(s, 0, 8192);
+    uint64_t begin_ns = s->w->now_ns;
+    uint64_t patience_ns = read_transfer_deadline(&s->t) - begin_ns;
+    while (s->w->now_ns < begin_ns + 80 * NS_PER_MS)
+        step(s);
+    assert_int_equal(s->t.state, TRANSFER_RUNNING);
+    assert_true(read_transfer_silent_ns(&s->t, s->w->now_ns) >= 80 * NS_PER_MS);
+    read_transfer_resend(&s->t, s->w->now_ns);
+    send_all(s);
+    assert_int_equal(read_transfer_silent_ns(&s->t, s->w->now_ns), 0);
+    uint64_t again_ns = s->w->now_ns;
+    assert_int_equal(read_transfer_deadline(&s->t) - again_ns, patience_ns);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_TIMED_OUT);
+    assert_int_equal(s->w->now_ns, again_ns + 100 * NS_PER_MS);
+    sim_free(s);
+}
+
 /* The host that was busy may have started again since. */
 TEST(read_transfer__resend_waits_for_no_busy_host)
 {

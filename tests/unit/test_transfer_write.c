@@ -411,6 +411,30 @@ TEST(write_transfer__resend)
 }
 
 /* The imd dropped an open fill, but we hold that half of it is there: a poll finds out. */
+/* A new session shows that the host is there: its silence begins anew. */
+TEST(write_transfer__resend_ends_a_silence)
+{
+    WriteSim *s = sim_new(46);
+    s->config.deadline_ns = 100 * NS_PER_MS;
+    s->w->wires[TO_SERVER].cut = true;
+    start(s, WRITE_DATA, 0, 8192);
+    uint64_t begin_ns = s->w->now_ns;
+    uint64_t patience_ns = write_transfer_deadline(&s->t) - begin_ns;
+    while (s->w->now_ns < begin_ns + 80 * NS_PER_MS)
+        step(s);
+    assert_int_equal(s->t.state, TRANSFER_RUNNING);
+    assert_true(write_transfer_silent_ns(&s->t, s->w->now_ns) >= 80 * NS_PER_MS);
+    write_transfer_resend(&s->t, s->w->now_ns);
+    send_all(s);
+    assert_int_equal(write_transfer_silent_ns(&s->t, s->w->now_ns), 0);
+    uint64_t again_ns = s->w->now_ns;
+    assert_int_equal(write_transfer_deadline(&s->t) - again_ns, patience_ns);
+    finish(s);
+    assert_int_equal(s->t.state, TRANSFER_TIMED_OUT);
+    assert_int_equal(s->w->now_ns, again_ns + 100 * NS_PER_MS);
+    sim_free(s);
+}
+
 TEST(write_transfer__forgotten_fill_is_offered_again)
 {
     WriteSim *s = sim_new(45);
