@@ -477,6 +477,16 @@ CASE(prefetch__never_overtakes_a_write)
 }
 
 /* The program's calls on a region go first; the last one of them tells the background. */
+CASE(prefetch__wakes_the_background_for_something)
+{
+    int rd = open_at(FILE_BYTES, 0, 0);
+    unsigned wakes = w.background_wakes;
+    assert_int_equal(client_prefetch(w.client, rd, 0, 0), 0);
+    assert_int_equal(w.background_wakes, wakes);
+    assert_int_equal(client_prefetch(w.client, rd, 0, BLOCK), 0);
+    assert_int_equal(w.background_wakes, wakes + 1);
+}
+
 CASE(prefetch__waits_for_calls_on_its_region)
 {
     static uint8_t fresh[2 * BLOCK];

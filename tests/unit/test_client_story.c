@@ -363,6 +363,31 @@ STORY_TEST(host__is_lost_once_if_it_held_something)
 }
 
 /* What one fault has logged keeps no other silent. */
+STORY_TEST(refusal__is_news_once_a_refraction_period)
+{
+    static const char why[] = "no host has room";
+    const uint64_t period_ns = w.client->config.refraction_ns;
+    story_refused(w.client, 1, 0, 4096, ENOMEM, why, w.now);
+    assert_int_equal(logged("region_refused"), 1);
+    story_refused(w.client, 1, 0, 4096, ENOMEM, why, w.now + period_ns - 1);
+    assert_int_equal(logged("region_refused"), 1);
+    story_refused(w.client, 1, 0, 4096, ENOMEM, why, w.now + period_ns);
+    assert_int_equal(logged("region_refused"), 2);
+}
+
+/* Another thread has closed the region meanwhile: the manager hears of its host all the same. */
+STORY_TEST(host__of_a_closed_region_is_reported)
+{
+    (void)open_at(8192, 8192, 0);
+    int rd = open_at(8192, 0, 0);
+    const ClientRegionInfo i = info(rd);
+    assert_int_equal(close_rd(rd), 0);
+    client_region_corrupt(w.client, rd, &i.address, w.now);
+    run_until(w.now + 10 * NS_PER_S);
+    assert_int_equal(w.reports, 1);
+    assert_int_equal(logged("host_corrupt"), 0); /* of no region that anybody has */
+}
+
 STORY_TEST(region__is_opened_at_a_host)
 {
     char text[ADDR_TEXT_MAX], part[2 * ADDR_TEXT_MAX];
