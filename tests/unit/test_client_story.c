@@ -471,9 +471,11 @@ STORY_TEST(stripes__are_logged_as_their_region)
 {
     int rd = open_at(3 * STRIPE_BYTES, 0, DODO_STRIPE | DODO_FALLBACK);
     ClientRegionInfo i;
-    char part[64];
-    assert_logged_once("region_opened", DODO_LOG_INFO, " stripes=3");
+    char host[ADDR_TEXT_MAX], part[2 * ADDR_TEXT_MAX];
     assert_int_equal(client_stripe_info(w.client, rd, 1, &i), 0);
+    (void)snprintf(part, sizeof part, " hosts=%s stripes=3",
+                   addr_format(&i.named, host, sizeof host));
+    assert_logged_once("region_opened", DODO_LOG_INFO, part); /* it has them all */
     client_region_lost(w.client, rd + 2, &i.address, LOSS_DROPPED, w.now);
     (void)snprintf(part, sizeof part, "region_lost rd=%d stripe=1 ", rd);
     assert_logged_once("region_lost", DODO_LOG_INFO, part);

@@ -50,6 +50,15 @@ CASE(stop__ends_calls_under_way)
     assert_true(w.now - begin < NS_PER_MS);
 }
 
+CASE(cancel__not_of_a_close)
+{
+    Call call;
+    int rd = open_at(8192, 0, 0);
+    call_close_start(&call, w.channels[1], rd, w.now);
+    assert_false(call_cancel(&call));
+    assert_int_equal(done(&call), 0);
+}
+
 /* The endpoint gives up the session with the host: the transfer starts again on the next one, and
  * what credit it had is free again. */
 CASE(session__may_end_under_a_call)

@@ -103,6 +103,21 @@ CASE(order__a_sync_waits_for_all_writes_before_it)
     assert_ptr_equal(order_next(&order), &all[4]);
 }
 
+/* One that is cancelled while it waits: nobody waits any more. */
+CASE(order__what_waits_may_leave)
+{
+    assert_false(enter(0, ORDER_WRITE, 1, 0, BLOCK));
+    assert_true(enter(1, ORDER_WRITE, 1, 0, BLOCK));
+    assert_true(enter(2, ORDER_READ, 1, 0, BLOCK));
+    assert_int_equal(order.held, 2);
+    order_leave(&order, &all[1]);
+    assert_int_equal(order.held, 1);
+    order_leave(&order, &all[0]);
+    assert_ptr_equal(order_next(&order), &all[2]);
+    assert_int_equal(order.held, 0);
+    assert_null(order_next(&order));
+}
+
 /* Everything at random: no two that conflict run at once, in the wrong order, or never. */
 CASE(order__of_many)
 {
