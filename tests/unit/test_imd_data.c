@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The data core: reads, addresses, and a region's life. */
+#include "imd/data_priv.h"
 #include "tests/lib/case.h"
 #include "tests/unit/imd_data_fixture.h"
 
@@ -155,6 +156,17 @@ CASE(region__drop)
 }
 
 /* Who has not been read for longest gives way first. */
+/* Of blocks that are farther apart than a chunk's can be, none is the same. */
+TEST(blocks__in_common)
+{
+    const BlockSpan here = {.first = 100, .count = 2, .touched = 3};
+    for (uint64_t first = 0; first < 200; first++) {
+        const BlockSpan there = {.first = first, .count = 2, .touched = 3};
+        uint32_t common = first == 99 ? 1 : first == 100 ? 3 : first == 101 ? 2 : 0;
+        assert_int_equal(blocks_common(&here, &there, 3), common);
+    }
+}
+
 CASE(region__use_is_noted)
 {
     Fixture *f = *state;

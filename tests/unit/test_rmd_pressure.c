@@ -48,6 +48,12 @@ TEST(evictions_are_read)
     assert_int_equal(m.evicted_ns, 7 * NS_PER_S);
     assert_true(m.evicted_bytes >= expected.evicted_bytes);
     assert_true(m.reclaimed_bytes >= expected.reclaimed_bytes);
+    expected = m;
+    m = (MemoryState){.evicted_bytes = 77, .reclaimed_bytes = 77};
+    assert_int_equal(pressure_memory(&p, &m, 7 * NS_PER_S + 1), 0); /* too soon to look again */
+    assert_int_equal(m.evicted_ns, 7 * NS_PER_S);
+    assert_true(m.evicted_bytes == expected.evicted_bytes);
+    assert_true(m.reclaimed_bytes == expected.reclaimed_bytes);
     pressure_close(&p);
 }
 

@@ -40,3 +40,22 @@ TEST(others_see_no_names_and_no_times)
     assert_non_null(strstr(text->str, "logind     knows\n"));
     assert_non_null(strstr(text->str, "does not know: /dev/input: not allowed\n"));
 }
+
+/* What of the load is the guests' own, if it is any. */
+TEST(the_load_of_guests_is_shown)
+{
+    static const struct {
+        double average, imd, saver;
+        bool shown;
+    } cases[] = {{1.5, 0.25, 0.125, true}, {1.5, 0, 0, false}, {NAN, 0.25, 0.125, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        g_autoptr(GString) text = g_string_new(NULL);
+        Observation o = seen();
+        o.load_average = cases[i].average;
+        o.imd_share = cases[i].imd;
+        o.saver_share = cases[i].saver;
+        report_observation(text, &o, DETAIL_FULL);
+        assert_int_equal(strstr(text->str, "of which imd makes 0.25") != NULL, cases[i].shown);
+        assert_int_equal(strstr(text->str, "of which imd makes") != NULL, cases[i].shown);
+    }
+}
