@@ -191,6 +191,25 @@ static void describe_time(const ConfKey *k, char *buf, size_t cap)
                    format_time(k->min, low, sizeof low), format_time(k->max, high, sizeof high));
 }
 
+/* @min is the default port. */
+static void describe_address(const ConfKey *k, char *buf, size_t cap)
+{
+    const unsigned port = (unsigned)k->min;
+    if (k->kind == CONFIG_ADDR)
+        (void)snprintf(buf, cap, "a numeric address such as 10.0.0.1:%u or [fd00::1]:%u", port,
+                       port);
+    else if (k->kind == CONFIG_LISTEN)
+        (void)snprintf(buf, cap,
+                       "an address such as 10.0.0.1:%u or [fd00::1]:%u, or an interface such as "
+                       "eth0",
+                       port, port);
+    else
+        (void)snprintf(buf, cap,
+                       "a name or an address such as manager.example:%u, 10.0.0.1:%u or "
+                       "[fd00::1]:%u, or several with commas between them",
+                       port, port, port);
+}
+
 /* What a value of the key looks like. */
 static void describe(const ConfKey *k, char *buf, size_t cap)
 {
@@ -208,21 +227,9 @@ static void describe(const ConfKey *k, char *buf, size_t cap)
         (void)snprintf(buf, cap, "yes or no");
         return;
     case CONFIG_ADDR:
-        (void)snprintf(buf, cap,
-                       "a numeric address such as 10.0.0.1:%" PRIu64 " or [fd00::1]:%" PRIu64,
-                       k->min, k->min);
-        return;
     case CONFIG_LISTEN:
-        (void)snprintf(buf, cap,
-                       "an address such as 10.0.0.1:%" PRIu64 " or [fd00::1]:%" PRIu64
-                       ", or an interface such as eth0",
-                       k->min, k->min);
-        return;
     case CONFIG_PLACES:
-        (void)snprintf(buf, cap,
-                       "a name or an address such as manager.example:%" PRIu64 ", 10.0.0.1:%" PRIu64
-                       " or [fd00::1]:%" PRIu64 ", or several with commas between them",
-                       k->min, k->min, k->min);
+        describe_address(k, buf, cap);
         return;
     case CONFIG_LEVEL:
     case CONFIG_CHOICE:
