@@ -354,7 +354,7 @@ TEST(read_transfer__resend_asks_for_what_is_missing)
     sim_free(s);
 }
 
-/* A new session shows that the host is there: its silence begins anew. */
+/* A new session shows that the host is there: its silence begins again. */
 TEST(read_transfer__resend_ends_a_silence)
 {
     ReadSim *s = sim_new(46);

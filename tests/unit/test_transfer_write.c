@@ -410,8 +410,7 @@ TEST(write_transfer__resend)
     }
 }
 
-/* The imd dropped an open fill, but we hold that half of it is there: a poll finds out. */
-/* A new session shows that the host is there: its silence begins anew. */
+/* A new session shows that the host is there: its silence begins again. */
 TEST(write_transfer__resend_ends_a_silence)
 {
     WriteSim *s = sim_new(46);
@@ -435,6 +434,7 @@ TEST(write_transfer__resend_ends_a_silence)
     sim_free(s);
 }
 
+/* The imd dropped an open fill, but we hold that half of it is there: a poll finds out. */
 TEST(write_transfer__forgotten_fill_is_offered_again)
 {
     WriteSim *s = sim_new(45);
