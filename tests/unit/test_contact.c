@@ -267,3 +267,43 @@ TEST(contact__one_that_stands_by_is_only_looked_at)
     assert_int_equal(asked(&f), 0);
     end(&f);
 }
+
+TEST(contact__ended_is_set_up_again_at_once)
+{
+    Fixture f;
+    Session stranger = {.up = true};
+    begin(&f, 2, (uint64_t[]){5, 6});
+    assert_true(meets(&f));
+    assert_false(contact_closed(&f.c, &stranger));
+    assert_true(contact_is_up(&f.c));
+    endpoint_forget(f.mine, f.c.session);
+    assert_true(contact_closed(&f.c, f.c.session));
+    assert_false(contact_is_up(&f.c));
+    assert_int_equal(f.c.due_ns, 0);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 0);
+    end(&f);
+}
+
+/* Where its names stand for other addresses now, a session that is up stays; one that is not begins
+ * again with them. */
+TEST(contact__found_elsewhere)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, 6});
+    const Addr here = f.c.finder.found[0], other = f.c.finder.found[1];
+    assert_true(meets(&f));
+    contact_found(&f.c, f.mine, &other, 1);
+    assert_true(contact_is_up(&f.c));
+    assert_int_equal(asked(&f), 0);
+    contact_found(&f.c, f.mine, &here, 1);
+    contact_renew(&f.c, f.mine);
+    assert_null(f.c.session);
+    step(&f);
+    assert_int_equal(asked(&f), 0);
+    contact_found(&f.c, f.mine, &other, 1);
+    assert_null(f.c.session);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    end(&f);
+}
