@@ -82,7 +82,7 @@ function showState() {
   else if (view.trouble)
     say(e, `Nothing to show: ${view.trouble}.`);
   else if (model.cluster)
-    say(e, `Manager up ${m.span(model.uptime)}, version ${model.version}`);
+    say(e, `${model.standby ? 'This manager stands by, another one is active:' : 'Manager up'} ${m.span(model.uptime)}, version ${model.version}`);
 }
 
 function showTiles() {

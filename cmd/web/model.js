@@ -120,6 +120,7 @@ export class Model {
     this.cluster = null;
     this.clients = null;
     this.uptime = 0;
+    this.standby = false;
     this.events = []; // the oldest first
     this.last = 0;
     this.chart = []; // {at, read, write, fill}
@@ -141,8 +142,8 @@ export class Model {
   // All answers of one status, and the time at which they came.
   takeStatus(answers, now) {
     this.checkInstance(answers[0].instance);
-    const { cluster, uptime_ms: uptime, version } = answers[0];
-    Object.assign(this, { cluster, uptime, version, clients: answers[0].clients || null });
+    const { cluster, uptime_ms: uptime, version, active } = answers[0];
+    Object.assign(this, { cluster, uptime, version, standby: active === false, clients: answers[0].clients || null });
     const seen = new Set();
     this.rows = answers.flatMap((a) => a.hosts);
     for (const h of this.rows) {
