@@ -482,6 +482,15 @@ TEST(close__before_remote_memory_was_opened)
     cache_free(c);
 }
 
+TEST(background__has_no_time_unless_it_is_stuck)
+{
+    int rd;
+    CacheConfig cfg = config(2);
+    Cache *c = make(&cfg, 0, &rd);
+    assert_int_equal(cache_background_deadline(c), TIME_NEVER);
+    cache_free(c);
+}
+
 TEST(open__as_many_as_there_may_be)
 {
     int rd;

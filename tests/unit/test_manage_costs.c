@@ -308,6 +308,33 @@ TEST(cost__of_the_nearest_class)
     }
 }
 
+TEST(cost__counts_as_of_a_whole_class)
+{
+    for (unsigned k = 1; k + 1 < COST_CLASSES; k++) {
+        Cost cost = {0};
+        uint64_t bytes = cost_class_bytes(k), part = bytes * 3 / 4;
+        cost_add(&cost, part, 1000 * part, 1);
+        assert_int_equal(cost_of(&cost, bytes), 1000 * bytes);
+    }
+}
+
+TEST(cost__follows_up_and_down)
+{
+    Cost cost = {0};
+    uint64_t bytes = cost_class_bytes(2), last = 4000;
+    cost_add(&cost, bytes, last, 1);
+    for (unsigned i = 0; i < 8; i++) {
+        cost_add(&cost, bytes, 2000, 2 + i);
+        assert_in_range(cost_of(&cost, bytes), 2000, last - 1);
+        last = cost_of(&cost, bytes);
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        cost_add(&cost, bytes, 4000, 10 + i);
+        assert_in_range(cost_of(&cost, bytes), last + 1, 4000);
+        last = cost_of(&cost, bytes);
+    }
+}
+
 /* Where a way costs more than its rival did, one measurement tells that it no longer does. */
 TEST(cost__what_was_useless_is_judged_anew)
 {
