@@ -53,10 +53,10 @@ Manager *manager_free(Manager *m);
  * sealed). The manager keeps @session in its host entries until manager_session_closed(). */
 void manager_input(Manager *m, Session *session, uint8_t type, const uint8_t *payload, size_t len,
                    uint64_t now_ns);
-/* Of what clients open from now on; 0: no limit. */
 /* Other times of silence and distrust, from now on. */
 void manager_patience(Manager *m, uint64_t client_dead_ns, uint64_t host_dead_ns,
                       uint64_t distrust_ns);
+/* Of what clients open from now on; 0: no limit. */
 void manager_quota(Manager *m, uint64_t client_bytes, uint64_t client_regions);
 /* From now on it is @number, as in WireHello.epoch: the active manager, under that lease, or it
  * stands by. All that it knew is forgotten but for its events, all sessions of @endpoint end, and
