@@ -83,7 +83,7 @@ static void start_command(Runner *r)
     if (r->pid != 0)
         return;
     if (open_pipes(in, out) < 0) {
-        say(r, SAY_ENDED, NULL, 0);
+        say(r, SAY_ENDED, "", 0);
         return;
     }
     r->pid = fork();
@@ -103,7 +103,7 @@ static void start_command(Runner *r)
     (void)close(r->in);
     (void)close(r->out);
     r->in = r->out = -1;
-    say(r, SAY_ENDED, NULL, 0);
+    say(r, SAY_ENDED, "", 0);
 }
 
 static void drain(int signals)
@@ -113,39 +113,38 @@ static void drain(int signals)
         ;
 }
 
-/* True: it has ended, or ends within so long. */
-static bool is_reaped(const Runner *r, uint64_t within_ns)
+static bool has_ended(const Runner *r)
+{
+    siginfo_t end = {.si_pid = 0};
+    return waitid(P_PID, (id_t)r->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           end.si_pid == r->pid;
+}
+
+static void wait_for_end(const Runner *r, uint64_t within_ns)
 {
     struct pollfd p = {.fd = r->signals, .events = POLLIN};
     const uint64_t until = time_add(os_now_ns(), within_ns);
-    for (;;) {
-        const pid_t pid = waitpid(r->pid, NULL, WNOHANG);
-        const uint64_t now = os_now_ns();
-        if (pid != 0)
-            return true;
-        if (now >= until)
-            return false;
+    for (uint64_t now; !has_ended(r) && (now = os_now_ns()) < until;) {
         (void)poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1);
         drain(r->signals);
     }
 }
 
 /* The manager hears of it first: it stands by before another one can have the lock. All that the
- * command has started ends with it, as far as it is in its process group. */
+ * command has started ends with it, as far as it is in its process group; nobody else can get the
+ * group's number before its leader is waited for. */
 static void end_command(Runner *r)
 {
     if (r->pid == 0)
         return;
-    say(r, SAY_ENDED, NULL, 0);
+    say(r, SAY_ENDED, "", 0);
     (void)close(r->in);
     (void)close(r->out);
     r->in = r->out = -1;
     (void)kill(-r->pid, SIGTERM);
-    if (!is_reaped(r, KILL_NS)) {
-        (void)kill(-r->pid, SIGKILL);
-        (void)waitpid(r->pid, NULL, 0);
-    }
-    (void)kill(-r->pid, SIGKILL); /* the group may outlive its leader */
+    wait_for_end(r, KILL_NS);
+    (void)kill(-r->pid, SIGKILL);
+    (void)waitpid(r->pid, NULL, 0);
     r->pid = 0;
 }
 
@@ -187,10 +186,8 @@ static void take_output(Runner *r)
 
 static void take_signal(Runner *r)
 {
-    siginfo_t end = {.si_pid = 0};
     drain(r->signals);
-    if (r->pid != 0 && waitid(P_PID, (id_t)r->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        end.si_pid == r->pid)
+    if (r->pid != 0 && has_ended(r))
         end_command(r);
 }
 

@@ -62,7 +62,7 @@ static void tell_duty(Manager *m)
                                 .id = get_u64(m->instance.bytes)};
     char why[REASON_MAX] = "hosts and programs report to it what there is";
     if (standby)
-        (void)snprintf(why, sizeof why, "it waits for its lease");
+        (void)snprintf(why, sizeof why, "it has no lease");
     else if (m->number != MANAGER_UNLEASED)
         (void)snprintf(why, sizeof why,
                        "it has lease %llu: hosts and programs report to it what there is",

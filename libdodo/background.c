@@ -71,6 +71,8 @@ static void look_around(Channel *ch, uint64_t now_ns)
     if (f->count > 1) {
         ch->scout.at = finder_other(f, ch->scout.at);
         peer = f->found[ch->scout.at];
+        if (addr_equal(&peer, &f->found[f->at])) /* it may be in the list twice */
+            peer.kind = ADDR_NONE;
     }
     client_unlock(c);
     if (peer.kind != ADDR_NONE)

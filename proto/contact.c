@@ -56,7 +56,9 @@ static void look_around(Contact *c, Endpoint *endpoint, uint64_t now_ns)
     end_look(c, endpoint);
     c->scout.due_ns = time_add(now_ns, CONTACT_SCOUT_NS);
     c->scout.at = finder_other(&c->finder, c->scout.at);
-    c->scout.session = endpoint_connect(endpoint, &c->finder.found[c->scout.at], now_ns);
+    const Addr *peer = &c->finder.found[c->scout.at];
+    if (!addr_equal(peer, &c->peer)) /* it may be in the list twice */
+        c->scout.session = endpoint_connect(endpoint, peer, now_ns);
 }
 
 /* True: a PING is wanted. A manager without others is missed by whom it owes an answer. */
@@ -73,6 +75,8 @@ static bool mind_silence(Contact *c, Endpoint *endpoint, uint64_t now_ns)
         return false;
     }
     look_around(c, endpoint, now_ns);
+    if (!c->session) /* it gave way to that one, in a full table */
+        return false;
     c->due_ns = time_add(now_ns, CONTACT_PING_NS);
     if (now_ns < time_add(heard_ns, CONTACT_PING_NS)) {
         c->due_ns = time_add(heard_ns, CONTACT_PING_NS);

@@ -307,3 +307,22 @@ TEST(contact__found_elsewhere)
     assert_int_equal(asked(&f), 1);
     end(&f);
 }
+
+/* Two names of a list may stand for one address: the session that is kept is no look. */
+TEST(contact__an_address_that_is_there_twice_is_not_looked_at)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, MANAGER_STANDBY});
+    f.c.finder.found[2] = f.c.finder.found[1];
+    f.c.finder.found[1] = f.c.finder.found[0];
+    f.c.finder.count = 3;
+    assert_true(meets(&f));
+    const Session *kept = f.c.session;
+    for (unsigned i = 0; i < 60; i++) {
+        step(&f);
+        assert_ptr_equal(f.c.session, kept);
+        assert_ptr_not_equal(f.c.scout.session, kept);
+        f.c.session->heard_ns = f.now_ns;
+    }
+    end(&f);
+}
