@@ -317,6 +317,21 @@ CASE(cancel__a_read_under_way)
     assert_int_equal(stat_of(rd).active, 1);
 }
 
+/* The descriptor tells of it now, not when the host would be asked again. */
+CASE(cancel__is_heard_at_once)
+{
+    DodoDone done;
+    begin(patient, 1, 1);
+    int rd = opened_full(MIB, 0);
+    process_pause(cluster.imds[0].pid);
+    submit(&jobs[0], rd, 0, 0, 1000);
+    while (readable(100)) /* until the next question is a while off */
+        assert_int_equal(dodo_queue_wait(q, &done, 1, 0), 0);
+    assert_int_equal(dodo_queue_cancel(q, &jobs[0]), 1);
+    assert_true(readable(0));
+    take(&jobs[0], -1, ECANCELED);
+}
+
 /* ---- hosts that die ------------------------------------------------------------------------- */
 
 /* The first write is in the file, and so it is no failure; nothing of the second one is. */
