@@ -505,6 +505,47 @@ CASE(close__runs_what_waits)
     assert_file(0, content + 300, 20000);
 }
 
+/* One write each, to common blocks: @second's waits for that of @first. The region has no memory:
+ * a write is over when its queue has taken in that the file has it. */
+static int submit_to_both(DodoQueue *first, DodoQueue *second, char tags[2])
+{
+    int rd = dodo_mopen_flags(64 * MIB, fd, 0, DODO_FALLBACK);
+    q = first;
+    write_to(rd, 0, content + 100, 5000, &tags[0]);
+    q = second;
+    write_to(rd, 4000, content + 200, 5000, &tags[1]);
+    return rd;
+}
+
+/* No thread serves the other queue meanwhile. */
+CASE(close__serves_the_queue_that_it_waits_for)
+{
+    char tags[2];
+    begin(patient, 1, 4);
+    DodoQueue *first = q, *second = dodo_queue_open(4);
+    (void)submit_to_both(first, second, tags);
+    q = first;
+    assert_int_equal(dodo_queue_close(second), 0);
+    assert_file(4000, content + 200, 5000);
+    take(&tags[0], 5000, 0);
+}
+
+CASE(mclose__serves_the_queue_that_it_waits_for)
+{
+    char tags[2];
+    begin(patient, 1, 4);
+    DodoQueue *first = q, *second = dodo_queue_open(4);
+    int rd =
+        submit_to_both(second, first, tags); /* the one that waits is the first to be seen to */
+    assert_int_equal(dodo_mclose(rd), 0);
+    assert_file(4000, content + 200, 5000);
+    take(&tags[1], 5000, 0);
+    q = second;
+    take(&tags[0], 5000, 0);
+    q = first;
+    assert_int_equal(dodo_queue_close(second), 0);
+}
+
 static int child_of_fork(int rd)
 {
     int bad = 0;
