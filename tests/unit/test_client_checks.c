@@ -261,10 +261,9 @@ CASE(checks__a_failed_write_makes_blocks_unknown)
 
 /* What was read from the file before a write, and comes to be known after it, is not of the file.
  */
-CASE(checks__a_read_that_a_write_overtakes)
+static void overtake_a_read(int rd)
 {
     static uint8_t buf[BLOCK], data[BLOCK];
-    int rd = open_at(LEN, 0, 0);
     Call slow;
     call_read_start(&slow, w.channels[2], rd, 0, buf, sizeof buf, w.now);
     Call *needs = run_to_file(&slow);
@@ -282,6 +281,19 @@ CASE(checks__a_read_that_a_write_overtakes)
     assert_reads_file(rd, 0, 0, BLOCK); /* what was written */
     assert_int_equal(stats().corrupt, 0);
     assert_true(info(rd).active);
+}
+
+CASE(checks__a_read_that_a_write_overtakes)
+{
+    overtake_a_read(open_at(LEN, 0, 0));
+}
+
+/* There was no memory for checksums until after the write. */
+CASE(checks__that_come_late_know_of_the_write_before)
+{
+    int rd = open_at(LEN, 0, 0);
+    checks_end(client_region(w.client, rd));
+    overtake_a_read(rd);
 }
 
 /* What a host sent before a write changed the block is no lie. */
