@@ -527,6 +527,7 @@ CASE(close__serves_the_queue_that_it_waits_for)
     q = first;
     assert_int_equal(dodo_queue_close(second), 0);
     assert_file(4000, content + 200, 5000);
+    assert_true(readable(0)); /* its descriptor tells of it, too */
     take(&tags[0], 5000, 0);
 }
 
@@ -539,8 +540,10 @@ CASE(mclose__serves_the_queue_that_it_waits_for)
         submit_to_both(second, first, tags); /* the one that waits is the first to be seen to */
     assert_int_equal(dodo_mclose(rd), 0);
     assert_file(4000, content + 200, 5000);
+    assert_true(readable(0));
     take(&tags[1], 5000, 0);
     q = second;
+    assert_true(readable(0));
     take(&tags[0], 5000, 0);
     q = first;
     assert_int_equal(dodo_queue_close(second), 0);
