@@ -261,6 +261,49 @@ CASE(fork__child_has_no_queues)
     }
 }
 
+/* ---- descriptors ---------------------------------------------------------------------------- */
+
+static unsigned count_open(void)
+{
+    unsigned count = 0;
+    for (int i = 0; i < 1024; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+static unsigned count_open_in_child(void)
+{
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit((int)count_open());
+    int status = child_wait(child);
+    assert_true(WIFEXITED(status));
+    return (unsigned)WEXITSTATUS(status);
+}
+
+CASE(close__leaves_no_descriptors)
+{
+    begin(patient, 1, 1);
+    unsigned before = count_open();
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(dodo_queue_close(dodo_queue_open(4)), 0);
+    assert_int_equal(count_open(), before);
+}
+
+CASE(fork__child_has_no_descriptors_of_queues)
+{
+    begin(patient, 1, 1);
+    unsigned with_one = count_open_in_child();
+    DodoQueue *second = dodo_queue_open(4), *third = dodo_queue_open(4);
+    unsigned with_three = count_open_in_child();
+    assert_int_equal(dodo_queue_close(second), 0);
+    assert_int_equal(dodo_queue_close(third), 0);
+    assert_int_equal(with_three, with_one);
+}
+
+/* ---- exit ----------------------------------------------------------------------------------- */
+
 /* argv: the file. Ends in the middle of its reads. */
 static int child_main(char **argv)
 {
