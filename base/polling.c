@@ -43,7 +43,7 @@ bool polling_try(PollingTrial *t)
 void polling_waited(PollingTrial *t, bool polled, uint64_t ns)
 {
     uint64_t *mean = &t->mean_ns[polled], sample = min_u64(max_u64(ns, 1), POLLING_WAIT_MAX_NS);
-    *mean = *mean ? max_u64((*mean * 7 + sample) / 8, 1) : sample;
+    *mean = *mean ? max_u64((*mean * (POLLING_WEIGHT - 1) + sample) / POLLING_WEIGHT, 1) : sample;
 }
 
 /* ---- all threads of a process ---------------------------------------------------------------- */
@@ -91,9 +91,15 @@ void polling_wait_end(void)
     (void)atomic_fetch_sub_explicit(&waiting, 1, memory_order_relaxed);
 }
 
-static bool is_crowded(void)
+void polling_forget(void)
 {
-    return atomic_load_explicit(&waiting, memory_order_relaxed) > processors;
+    atomic_store_explicit(&waiting, 0, memory_order_relaxed);
+}
+
+/* With @more threads than wait now. */
+static bool is_crowded(int more)
+{
+    return atomic_load_explicit(&waiting, memory_order_relaxed) + more > processors;
 }
 
 enum PollingEnd polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx)
@@ -105,15 +111,17 @@ enum PollingEnd polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void 
     const uint64_t until = min_u64(min_u64(deadline_ns, polling_until(p, start)), left_until);
     uint64_t now = start;
     bool found = false;
-    if (start >= until || is_crowded())
+    if (start >= until || is_crowded(1))
         return POLLING_NONE;
+    polling_wait_begin();
     do {
         const uint64_t before = now;
         found = look(ctx);
         now = os_now_ns();
         if (now - before > POLLING_LOOK_NS)
             polling_looked(p, now - before, os_preemptions(), now);
-    } while (!found && now < until && now >= p->paused_until_ns && !is_crowded());
+    } while (!found && now < until && now >= p->paused_until_ns && !is_crowded(0));
+    polling_wait_end();
     polling_budget_spend(&budget, start, now - start);
     return found ? POLLING_FOUND : POLLING_VAIN;
 }

@@ -3,17 +3,19 @@
  * falls asleep. That saves the wake-up, a good part of a short read, and costs processor time.
  *
  * A thread polls until a fixed time after the last traffic, however long single waits were. Four
- * limits bound what that costs. All threads of a process together may poll for a share of one
- * processor (PollingBudget). None polls while more threads of the process wait than there are
- * processors: an answer to one that sleeps would find no processor free. With one processor none
- * does: who is to answer may need it. And where other programs want the processor, polling
- * takes a twentieth of what they take: a thread that has lost the processor to another for a while
- * makes a pause twenty times as long. It sees that by a look that takes long, and by the kernel's
- * count of its preemptions; a look may also take long by an interrupt.
+ * limits bound what that costs:
+ * - All threads of a process together poll for a share of one processor (PollingBudget).
+ * - No thread polls while more threads of the process wait than there are processors. An answer to
+ *   one that sleeps would find no free processor.
+ * - No thread polls on a host with one processor. The program that answers may run there.
+ * - A thread that loses the processor to another program makes a pause twenty times as long. It
+ *   notices that by a look that takes long, if the kernel has counted a preemption; without one, it
+ *   was an interrupt.
  *
- * A thread that waits for an answer also measures what polling brings: who polls may keep the
- * processor from who is to answer, or to bring the answer. One wait in 32 goes the other way than
- * the others, and the way whose waits are shorter on average is taken.
+ * A thread that waits for an answer also measures whether polling makes its waits shorter
+ * (PollingTrial). It may make them longer: a thread that polls keeps the processor from the program
+ * that answers, where both share one. One wait in 32 is taken the other way, and all others the way
+ * with the shorter mean.
  *
  * The decisions are pure: times go in. Shells call polling_for() and polling_traffic(). */
 #ifndef DODO_BASE_POLLING_H
@@ -27,9 +29,11 @@ enum {
     POLLING_LOOK_NS = 20000, /* after a look that took longer the preemptions are counted */
     POLLING_PAUSE_FACTOR = 20,
     POLLING_PAUSE_MAX_NS = 500000000,
-    POLLING_BURST_NS = 100000000,  /* the share is kept over about so long */
-    POLLING_TRY = 32,              /* one wait in so many goes the other way */
-    POLLING_WAIT_MAX_NS = 2000000, /* a longer one counts as one of so long: nobody could answer */
+    POLLING_BURST_NS = 100000000, /* the share is kept over about so long */
+    POLLING_TRY = 32,             /* one wait in so many goes the other way */
+    POLLING_WEIGHT = 8,           /* of a mean; a new wait has one part of it */
+    POLLING_WAIT_MAX_NS =
+        2000000, /* a longer wait counts as one of so long: the host may be dead */
 };
 
 /* ---- a thread -------------------------------------------------------------------------------- */
@@ -72,21 +76,23 @@ typedef struct PollingBudget {
 uint64_t polling_budget_left(const PollingBudget *b, uint64_t now_ns);
 void polling_budget_spend(PollingBudget *b, uint64_t start_ns, uint64_t spent_ns);
 
-/* Sets the budget of this process, and counts the processors that it may run on. Before a sandbox
- * closes, which may hide them. No thread polls before. */
+/* Sets the budget of this process, and counts the processors that it may run on. A sandbox may hide
+ * them, so call it before. No thread polls before this call. */
 void polling_setup(unsigned percent);
 
-/* Around a thread's wait for something that should come soon, polling and asleep. */
-void polling_wait_begin(void);
-void polling_wait_end(void);
+/* In the child of a fork(): the threads that waited are the parent's. */
+void polling_forget(void);
 
-/* All of the limits, by this clock and for this thread, within a wait. Calls @look until it finds
- * something, the deadline comes, or a limit is reached. */
+/* All of the limits, by this clock and for this thread. Calls @look until it finds something, the
+ * deadline comes, or a limit is reached. */
 enum PollingEnd {
     POLLING_NONE, /* a limit forbids it: fall asleep */
     POLLING_VAIN, /* nothing came: fall asleep */
     POLLING_FOUND,
 };
 enum PollingEnd polling_for(Polling *p, uint64_t deadline_ns, bool (*look)(void *ctx), void *ctx);
+/* Around the sleep of a thread for which an answer should come soon. */
+void polling_wait_begin(void);
+void polling_wait_end(void);
 
 #endif

@@ -214,10 +214,7 @@ static void find_work(ImdThread *t)
     uint64_t now = os_now_ns();
     if (serve_waits(&t->serve) && serve_ready(&t->serve, now) && ++t->turns % LOOK_FOR_ORDERS != 0)
         return;
-    polling_wait_begin();
-    bool came = polling_for(&t->polling, next_deadline(t, now), look, t) == POLLING_FOUND;
-    polling_wait_end(); /* what comes to a thread that sleeps is not expected soon */
-    if (came) {
+    if (polling_for(&t->polling, next_deadline(t, now), look, t) == POLLING_FOUND) {
         orders = mailbox_waiting(&t->orders);
     } else if (may_sleep(t)) {
         sleep_for_work(t);
@@ -233,13 +230,12 @@ void imd_thread_turn(ImdThread *t)
 {
     find_work(t);
     uint64_t now = os_now_ns();
-    unsigned came, full = t->port.batches.room.receives;
-    /* What is left will be seen the next time: nothing waits for long then. */
-    for (unsigned i = 0; i < LOOK_BATCHES; i++) {
-        if ((came = port_receive(&t->port, now)) > 0)
+    unsigned came = t->port.batches.room.receives;
+    /* The next turn does not sleep if something is left. */
+    for (unsigned i = 0; i < LOOK_BATCHES && came == t->port.batches.room.receives; i++) {
+        came = port_receive(&t->port, now);
+        if (came > 0)
             polling_traffic(&t->polling, now);
-        if (came < full)
-            break;
     }
     serve_answer(&t->serve, now);
     port_flush(&t->port); /* refusals */

@@ -229,20 +229,29 @@ void link_wait(Link *link, int other_fd, uint64_t deadline_ns)
         now = os_now_ns();
 }
 
-void link_await(Link *link, uint64_t deadline_ns)
+static void sleep_for_answer(Link *link, uint64_t deadline_ns)
 {
-    const uint64_t start = os_now_ns();
-    enum PollingEnd end = POLLING_NONE;
-    polling_wait_begin();
-    if (polling_try(&link->trial))
-        end = polling_for(&link->polling, deadline_ns, look, link);
-    if (end == POLLING_FOUND)
-        ;
-    else if (link_may_doze(link, deadline_ns))
+    if (link_may_doze(link, deadline_ns))
         link_doze(link, deadline_ns);
     else
         link_wait(link, -1, deadline_ns);
-    polling_wait_end();
+}
+
+void link_await(Link *link, uint64_t deadline_ns)
+{
+    if (link->polling.limit_ns == 0) {
+        sleep_for_answer(link, deadline_ns);
+        return;
+    }
+    const uint64_t start = os_now_ns();
+    enum PollingEnd end = POLLING_NONE;
+    if (polling_try(&link->trial))
+        end = polling_for(&link->polling, deadline_ns, look, link);
+    if (end != POLLING_FOUND) {
+        polling_wait_begin();
+        sleep_for_answer(link, deadline_ns);
+        polling_wait_end();
+    }
     polling_waited(&link->trial, end != POLLING_NONE, os_now_ns() - start);
 }
 

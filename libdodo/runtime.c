@@ -321,6 +321,7 @@ static void fork_child(void)
     running = NULL;
     queue_forget_all();
     random_forget();
+    polling_forget();
     gate_reset();
     if (gate_inside()) {
         start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

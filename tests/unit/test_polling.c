@@ -76,7 +76,8 @@ TEST(polling_try__takes_the_shorter_way_and_tries_the_other)
     PollingTrial t = {.waits = 0};
     const unsigned some = 10 * POLLING_TRY;
     assert_int_equal(polls_of(&t, some, 50000, 10000), some - 10);
-    /* Who is to answer has no processor now: some waits later it is known, and does not last. */
+    /* The program that answers has no processor now. Some waits show that, and later ones that it
+     * has one again. */
     assert_true(polls_of(&t, POLLING_TRY, 50000, 1000000) < POLLING_TRY / 4);
     assert_int_equal(polls_of(&t, some, 50000, 1000000), 10);
     assert_true(polls_of(&t, 32 * POLLING_TRY, 50000, 10000) > POLLING_TRY);
@@ -181,7 +182,7 @@ TEST(polling_for__leaves_processors_to_those_that_sleep)
     polling_setup(100);
     polling_init(&p, NS_PER_S);
     polling_traffic(&p, UINT64_MAX);
-    for (int i = 0; i <= CPU_COUNT(&set); i++)
+    for (int i = 0; i < CPU_COUNT(&set); i++) /* and this thread waits, too */
         polling_wait_begin();
     looks_left = 1;
     assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_NONE);
@@ -189,8 +190,24 @@ TEST(polling_for__leaves_processors_to_those_that_sleep)
     polling_wait_end();
     if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
         assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_FOUND);
-    for (int i = 0; i < CPU_COUNT(&set); i++)
+    for (int i = 1; i < CPU_COUNT(&set); i++)
         polling_wait_end();
+}
+
+/* A child of a fork() has none of the threads that waited. */
+TEST(polling_forget__the_parents_threads)
+{
+    Polling p;
+    polling_setup(100);
+    polling_init(&p, NS_PER_S);
+    polling_traffic(&p, UINT64_MAX);
+    for (int i = 0; i < 10000; i++)
+        polling_wait_begin();
+    looks_left = 1;
+    assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_NONE);
+    polling_forget();
+    if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        assert_int_equal(polling_for(&p, UINT64_MAX, look, NULL), POLLING_FOUND);
 }
 
 /* As long as the budget lasts, not for ever. Last: the process owes that time. */
