@@ -42,7 +42,8 @@ static void load(OwnerDesk *d)
         log_event(LOG_LEVEL_WARN, "owner_file_not_read", "error=\"%s\"", failure->message);
 }
 
-static void save(OwnerDesk *d, uint64_t now_ns)
+/* @flags: whether the disk is waited for. */
+static void save(OwnerDesk *d, uint64_t now_ns, GFileSetContentsFlags flags)
 {
     g_autofree char *text = g_malloc(OWNER_RECORD_TEXT_MAX);
     g_autoptr(GError) failure = NULL;
@@ -51,8 +52,7 @@ static void save(OwnerDesk *d, uint64_t now_ns)
         return;
     const size_t len = owner_record_write(&d->record, real_s(), text, OWNER_RECORD_TEXT_MAX);
     /* Another file takes the name when it is whole. */
-    const bool good = g_file_set_contents_full(d->file, text, (gssize)len,
-                                               G_FILE_SET_CONTENTS_CONSISTENT, 0600, &failure);
+    const bool good = g_file_set_contents_full(d->file, text, (gssize)len, flags, 0600, &failure);
     if (!good && !d->lost)
         log_event(LOG_LEVEL_WARN, "owner_file_not_written",
                   "error=\"%s\" fix=\"see [rmd] owner_file\"", failure->message);
@@ -77,7 +77,8 @@ static int make_way(int fd, const struct sockaddr_un *at)
     struct stat st;
     if (lstat(at->sun_path, &st) != 0)
         return 0;
-    if (!S_ISSOCK(st.st_mode) || connect(fd, (const void *)at, sizeof *at) == 0)
+    if (!S_ISSOCK(st.st_mode) || connect(fd, (const void *)at, sizeof *at) == 0 ||
+        errno != ECONNREFUSED)
         return -EADDRINUSE;
     return unlink(at->sun_path) == 0 ? 0 : -errno;
 }
@@ -128,7 +129,7 @@ void owner_desk_open(OwnerDesk *d, const RmdOptions *o)
 
 void owner_desk_close(OwnerDesk *d)
 {
-    save(d, os_now_ns());
+    save(d, os_now_ns(), G_FILE_SET_CONTENTS_CONSISTENT);
     if (d->socket_path) {
         (void)unlink(d->socket_path);
         (void)close(d->fd);
@@ -171,27 +172,41 @@ static const char *pause_for(OwnerDesk *d, uid_t uid, const char *time)
 static const char *resume(OwnerDesk *d, uid_t uid)
 {
     if (!owner_record_resume(&d->record, uid, real_s()))
-        return "you have not paused the lending; only who has, or root, ends a pause";
+        return "you have not paused the lending; others' pauses end with dodo owner --resume "
+               "--all, as root";
     log_event(LOG_LEVEL_INFO, "owner_resumed", "uid=%u", (unsigned)uid);
+    return NULL;
+}
+
+static const char *resume_all(OwnerDesk *d, uid_t uid)
+{
+    if (uid != 0)
+        return "only root ends the pauses of others";
+    owner_record_resume_all(&d->record);
+    log_event(LOG_LEVEL_INFO, "owner_resumed", "uid=all");
     return NULL;
 }
 
 /* NULL: it is done; or why not. */
 static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *ask)
 {
-    const char *error;
+    const char *error = NULL;
     if (strcmp(ask, "status") == 0)
         return NULL;
     if (strcmp(ask, "resume") == 0)
         error = resume(d, uid);
+    else if (strcmp(ask, "allow") == 0)
+        (void)resume(d, uid); /* who has not paused allows already */
+    else if (strcmp(ask, "resume all") == 0)
+        error = resume_all(d, uid);
     else if (g_str_has_prefix(ask, "pause "))
         error = pause_for(d, uid, ask + strlen("pause "));
     else
         return "that is not understood: is it of the same version?";
     if (!error) {
+        tell_monitor(d, m); /* the memory comes back before a disk is waited for */
         d->unsaved = true;
-        save(d, os_now_ns());
-        tell_monitor(d, m);
+        save(d, os_now_ns(), G_FILE_SET_CONTENTS_CONSISTENT);
     }
     return error;
 }
@@ -274,5 +289,5 @@ void owner_desk_step(OwnerDesk *d, Monitor *m)
     }
     d->noted_ns = now_ns;
     if (now_ns - d->saved_ns >= SAVE_EVERY_NS)
-        save(d, now_ns);
+        save(d, now_ns, G_FILE_SET_CONTENTS_NONE); /* the host is looked at meanwhile */
 }

@@ -3,8 +3,9 @@
  * datagrams, on which the kernel says who sent each. The network has no way to it. What is to
  * survive rmd is in a file.
  *
- * A question is a line, "status", "pause SECONDS", "pause forever", "resume"; the answer begins
- * with "dodo-owner 1 ok", or with "dodo-owner 1 error WHY". */
+ * A question is a line, "status", "pause SECONDS", "pause forever", "resume", "allow" (which
+ * does not mind that there is no pause), "resume all" (root's alone); the answer begins with
+ * "dodo-owner 1 ok", or with "dodo-owner 1 error WHY". */
 #ifndef DODO_RMD_OWNER_DESK_H
 #define DODO_RMD_OWNER_DESK_H
 
@@ -19,12 +20,13 @@ enum {
 };
 
 typedef struct OwnerDesk {
-    int fd;             /* the socket; -1: there is none */
-    char *socket_path;  /* on the heap, as the next */
-    char *file;         /* NULL: nothing survives */
-    uint64_t noted_ns;  /* CLOCK_MONOTONIC */
-    uint64_t saved_ns;  /* likewise */
-    bool unsaved, lost; /* the file does not hold all; it could not be written, as last logged */
+    int fd;            /* the socket; -1: there is none */
+    char *socket_path; /* on the heap, as the next */
+    char *file;        /* NULL: nothing survives */
+    uint64_t noted_ns; /* CLOCK_MONOTONIC */
+    uint64_t saved_ns; /* likewise */
+    bool unsaved;      /* the file does not hold all of the record */
+    bool lost;         /* it could not be written, and the log says so */
     OwnerRecord record;
 } OwnerDesk;
 

@@ -28,11 +28,11 @@ static void drop_over(OwnerRecord *r, uint64_t now_s)
 
 int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s)
 {
-    unsigned i = 0;
+    unsigned i = 0, users = 0;
     drop_over(r, now_s);
     while (i < r->pauses_count && r->pauses[i].uid != uid)
-        i++;
-    if (i == OWNER_PAUSES_MAX)
+        users += r->pauses[i++].uid != 0;
+    if (i == r->pauses_count && uid != 0 && users == OWNER_PAUSES_MAX - 1)
         return -ENOSPC;
     r->pauses[i] = (OwnerPause){.uid = uid, .until_s = until_s};
     r->pauses_count += i == r->pauses_count;
@@ -43,16 +43,18 @@ int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t 
 bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s)
 {
     drop_over(r, now_s);
-    const bool any = r->pauses_count > 0;
     for (unsigned i = r->pauses_count; i-- > 0;) {
         if (r->pauses[i].uid != uid)
             continue;
         drop(r, i);
         return true;
     }
-    if (uid == 0)
-        r->pauses_count = 0;
-    return uid == 0 && any;
+    return false;
+}
+
+void owner_record_resume_all(OwnerRecord *r)
+{
+    r->pauses_count = 0;
 }
 
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s)

@@ -19,7 +19,7 @@ enum {
 };
 
 typedef struct OwnerPause {
-    uint32_t uid;     /* whose it is: nobody but he and root ends it */
+    uint32_t uid;     /* whose it is; only this user and root end it */
     uint64_t until_s; /* OWNER_FOREVER: it has no end */
 } OwnerPause;
 
@@ -35,10 +35,11 @@ typedef struct OwnerRecord {
     OwnerHour hours[OWNER_HOURS]; /* that of hour H is at H % OWNER_HOURS */
 } OwnerRecord;                    /* zeros: nothing */
 
-/* Instead of the pause that @uid had. 0; -ENOSPC: too many others have one. */
+/* Instead of the pause that @uid had. 0; -ENOSPC: too many others have one. One place is root's. */
 int owner_record_pause(OwnerRecord *r, uint32_t uid, uint64_t until_s, uint64_t now_s);
-/* Ends the pause of @uid; of root, who has none, all. False: there was none. */
+/* Ends the pause of @uid. False: there was none. */
 bool owner_record_resume(OwnerRecord *r, uint32_t uid, uint64_t now_s);
+void owner_record_resume_all(OwnerRecord *r);
 /* The end of the last pause; 0: there is none. */
 uint64_t owner_record_paused_until(const OwnerRecord *r, uint64_t now_s);
 

@@ -27,7 +27,7 @@ static const char usual_socket[] = "/run/dodo-rmd/owner";
 typedef struct OwnerOptions {
     CommonOptions common; /* first */
     char *socket;
-    bool pause, never, resume, allow, json;
+    bool pause, never, resume, all, allow, json;
 } OwnerOptions;
 
 #define FIELD(name) offsetof(OwnerOptions, name)
@@ -35,8 +35,10 @@ static const ConfigKey keys[] = {
     {NULL, "pause", "Lend nothing for TIME, as 30min; an hour if no time is given", NULL,
      FIELD(pause), CONFIG_BOOL},
     {NULL, "never", "Lend nothing until --allow", NULL, FIELD(never), CONFIG_BOOL},
-    {NULL, "resume", "End the pause", NULL, FIELD(resume), CONFIG_BOOL},
-    {NULL, "allow", "The same", NULL, FIELD(allow), CONFIG_BOOL},
+    {NULL, "resume", "End your pause", NULL, FIELD(resume), CONFIG_BOOL},
+    {NULL, "all", "With --resume, as root: end the pauses of all users", NULL, FIELD(all),
+     CONFIG_BOOL},
+    {NULL, "allow", "End your pause, if there is one", NULL, FIELD(allow), CONFIG_BOOL},
     {NULL, "json", "Print JSON", NULL, FIELD(json), CONFIG_BOOL},
     {"rmd", "owner_socket", NULL, NULL, FIELD(socket)},
 };
@@ -121,6 +123,8 @@ static enum ConfigOutcome make_question(const OwnerOptions *o, int argc, char **
     uint64_t ns = USUAL_PAUSE_S * NS_PER_S;
     if (o->pause + o->never + o->resume + o->allow > 1)
         return complain(error, "--pause, --never, --resume and --allow exclude each other");
+    if (o->all && !o->resume)
+        return complain(error, "--all goes with --resume (see dodo owner --help)");
     if (argc > 2 || (argc > 1 && !o->pause))
         return complain(error, "only --pause takes a time (see dodo owner --help)");
     if (argc > 1 && (parse_time(argv[1], &ns) != 0 || ns < NS_PER_S ||
@@ -131,9 +135,11 @@ static enum ConfigOutcome make_question(const OwnerOptions *o, int argc, char **
         (void)snprintf(question, OWNER_ASK_MAX, "pause %llu", (unsigned long long)(ns / NS_PER_S));
     else
         (void)snprintf(question, OWNER_ASK_MAX, "%s",
-                       o->never                ? "pause forever"
-                       : o->resume || o->allow ? "resume"
-                                               : "status");
+                       o->never    ? "pause forever"
+                       : o->all    ? "resume all"
+                       : o->resume ? "resume"
+                       : o->allow  ? "allow"
+                                   : "status");
     return CONFIG_OK;
 }
 

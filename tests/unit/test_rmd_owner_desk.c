@@ -23,16 +23,10 @@ static char socket_path[256], file_path[256];
 static RmdOptions options;
 static OwnerDesk desk;
 static Monitor *monitor;
-static unsigned terminated;
 
 static void on_start(void *ctx, uint64_t pool_bytes, uint64_t limit_bytes)
 {
     (void)ctx, (void)pool_bytes, (void)limit_bytes;
-}
-static void on_terminate(void *ctx)
-{
-    (void)ctx;
-    terminated++;
 }
 static void on_any(void *ctx)
 {
@@ -42,7 +36,7 @@ static void on_any(void *ctx)
 static void begin(void)
 {
     static const MonitorSink sink = {
-        .start = on_start, .terminate = on_terminate, .kill = on_any, .changed = on_any};
+        .start = on_start, .terminate = on_any, .kill = on_any, .changed = on_any};
     const MonitorConfig config = {.idle_after_ns = NS_PER_S, .poll_ns = NS_PER_S};
     monitor = monitor_new(&config, &sink, os_now_ns());
     assert_non_null(monitor);
@@ -189,7 +183,14 @@ CASE(pause__of_another_user_is_his)
     send_as_other("pause forever");
     assert_answer("resume", "dodo-owner 1 ok"); /* root's own */
     assert_int_equal(paused_until(), OWNER_FOREVER);
-    assert_answer("resume", "dodo-owner 1 ok"); /* root ends others' when it has none */
+    assert_answer("resume", "dodo-owner 1 error you have not paused");
+    assert_answer("allow", "dodo-owner 1 ok"); /* however often */
+    assert_int_equal(paused_until(), OWNER_FOREVER);
+    (void)owner_record_pause(&desk.record, 1000, OWNER_FOREVER, (uint64_t)time(NULL));
+    send_as_other("resume all"); /* is refused */
+    send_as_other("allow");      /* ends his own */
+    assert_int_equal(paused_until(), OWNER_FOREVER);
+    assert_answer("resume all", "dodo-owner 1 ok");
     assert_int_equal(paused_until(), 0);
 }
 
@@ -205,6 +206,76 @@ CASE(socket__of_an_rmd_that_was_killed_is_no_hindrance)
     owner_desk_open(&desk, &options);
     assert_true(desk.fd >= 0);
     assert_answer("status", "dodo-owner 1 ok");
+}
+
+/* What somebody else serves, or what is no socket, stays. */
+CASE(socket__of_somebody_else_stays)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct stat st;
+    end();
+    tmpdir_text(&dir, "socket", "a file");
+    begin();
+    assert_int_equal(desk.fd, -1);
+    assert_int_equal(stat(socket_path, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    end();
+    assert_int_equal(unlink(socket_path), 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)strcpy(at.sun_path, socket_path);
+    assert_int_equal(bind(fd, (void *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    begin();
+    assert_int_equal(desk.fd, -1);
+    assert_int_equal(stat(socket_path, &st), 0);
+    (void)close(fd);
+}
+
+static uint64_t known_ms(void)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < OWNER_HOURS; i++)
+        for (unsigned why = 0; why < MONITOR_WHY_MAX; why++)
+            sum += desk.record.hours[i].ms[why];
+    return sum;
+}
+
+/* How it was since the last look; not while rmd did not run. */
+CASE(step__notes_what_passed)
+{
+    const uint64_t before = known_ms();
+    desk.noted_ns -= NS_PER_S;
+    owner_desk_step(&desk, monitor);
+    assert_in_range(known_ms(), before + 1000, before + 60000);
+    const uint64_t noted = known_ms();
+    desk.noted_ns -= 1000 * NS_PER_S;
+    owner_desk_step(&desk, monitor);
+    assert_int_equal(known_ms(), noted);
+}
+
+CASE(step__saves_now_and_then)
+{
+    desk.noted_ns -= NS_PER_S;
+    owner_desk_step(&desk, monitor);
+    assert_int_equal(access(file_path, F_OK), -1);
+    desk.saved_ns -= 16 * 60 * NS_PER_S;
+    desk.noted_ns -= NS_PER_S;
+    owner_desk_step(&desk, monitor);
+    assert_int_equal(access(file_path, F_OK), 0);
+}
+
+/* A pause counts where its file cannot be written, too. */
+CASE(pause__without_its_file)
+{
+    end();
+    options.owner_file = tmpdir_path(&dir, "missing/file", file_path);
+    file_path[strlen(file_path) - strlen("/file")] = '\0';
+    assert_int_equal(rmdir(file_path), 0);
+    file_path[strlen(file_path)] = '/';
+    begin();
+    assert_answer("pause 600", "dodo-owner 1 ok");
+    assert_true(paused_until() > 0);
+    assert_true(desk.unsaved && desk.lost);
 }
 
 /* A damaged file is as none. */

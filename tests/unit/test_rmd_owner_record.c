@@ -42,7 +42,7 @@ CASE(pause__the_last_one_counts)
 }
 
 /* What one user wants is not undone by another. */
-CASE(resume__is_of_who_paused_and_of_root)
+CASE(resume__is_of_who_paused)
 {
     (void)owner_record_pause(&r, 1000, NOW + 60, NOW);
     (void)owner_record_pause(&r, 1001, OWNER_FOREVER, NOW);
@@ -52,17 +52,20 @@ CASE(resume__is_of_who_paused_and_of_root)
     assert_false(owner_record_resume(&r, 1001, NOW));
     (void)owner_record_pause(&r, 1001, OWNER_FOREVER, NOW);
     (void)owner_record_pause(&r, 0, NOW + 90, NOW);
-    assert_true(owner_record_resume(&r, 0, NOW)); /* its own first: a script of root's may end it */
+    assert_true(owner_record_resume(&r, 0, NOW));  /* a script of root's may end its own */
+    assert_false(owner_record_resume(&r, 0, NOW)); /* and end it again */
     assert_int_equal(owner_record_paused_until(&r, NOW), OWNER_FOREVER);
-    assert_true(owner_record_resume(&r, 0, NOW));
+    owner_record_resume_all(&r);
     assert_int_equal(owner_record_paused_until(&r, NOW), 0);
-    assert_false(owner_record_resume(&r, 0, NOW));
 }
 
 CASE(pause__is_bounded)
 {
-    for (uint32_t i = 0; i < OWNER_PAUSES_MAX; i++)
-        assert_int_equal(owner_record_pause(&r, 1000 + i, NOW + 60 + i, NOW), 0);
+    for (uint32_t i = 1; i < OWNER_PAUSES_MAX; i++)
+        assert_int_equal(owner_record_pause(&r, 999 + i, NOW + 59 + i, NOW), 0);
+    assert_int_equal(owner_record_pause(&r, 5, NOW + 60, NOW), -ENOSPC);
+    assert_int_equal(owner_record_pause(&r, 0, NOW + 999, NOW), 0); /* nobody locks root out */
+    assert_int_equal(owner_record_pause(&r, 0, NOW + 998, NOW), 0);
     assert_int_equal(owner_record_pause(&r, 5, NOW + 60, NOW), -ENOSPC);
     assert_int_equal(owner_record_pause(&r, 1000, NOW + 99, NOW), 0);
     assert_int_equal(owner_record_pause(&r, 5, NOW + 90, NOW + 61), 0); /* one is over */
