@@ -16,8 +16,6 @@
 #include "proto/conf/cluster_key.h"
 #include "tools/command.h"
 
-enum { KEY_TEXT_SIZE = 2 * CLUSTER_KEY_SIZE + 1 }; /* digits, and the end of the line */
-
 static const ConfigProgram program = {
     .name = "dodo keygen",
     .reader = CONF_TOOL,
@@ -27,14 +25,12 @@ static const ConfigProgram program = {
         "can read (and, where root makes it, the group dodo); or prints it.",
 };
 
-static void make_text(char text[KEY_TEXT_SIZE])
+static void make_text(char text[CLUSTER_KEY_LINE])
 {
-    uint8_t key[CLUSTER_KEY_SIZE];
-    os_random(NULL, key, sizeof key);
-    for (size_t i = 0; i < sizeof key; i++)
-        (void)snprintf(text + 2 * i, 3, "%02x", key[i]);
-    text[2 * sizeof key] = '\n';
-    explicit_bzero(key, sizeof key);
+    ClusterKey key;
+    os_random(NULL, &key, sizeof key);
+    cluster_key_line(&key, text);
+    explicit_bzero(&key, sizeof key);
 }
 
 static int fail(const char *path, const char *advice)
@@ -52,12 +48,12 @@ static void share_with_group(int fd)
         (void)fchmod(fd, 0640);
 }
 
-static int write_file(const char *path, const char text[KEY_TEXT_SIZE])
+static int write_file(const char *path, const char text[CLUSTER_KEY_LINE])
 {
     CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail(path, errno == EEXIST ? "; a key that is in use is not overwritten" : "");
-    if (write(fd, text, KEY_TEXT_SIZE) != KEY_TEXT_SIZE || fsync(fd) != 0) {
+    if (write(fd, text, CLUSTER_KEY_LINE) != CLUSTER_KEY_LINE || fsync(fd) != 0) {
         int res = fail(path, "");
         (void)unlink(path);
         return res;
@@ -66,7 +62,7 @@ static int write_file(const char *path, const char text[KEY_TEXT_SIZE])
     return EXIT_SUCCESS;
 }
 
-static int print(const char text[KEY_TEXT_SIZE])
+static int print(const char text[CLUSTER_KEY_LINE])
 {
     struct stat st;
     if (fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH))
@@ -74,14 +70,14 @@ static int print(const char text[KEY_TEXT_SIZE])
                       "%s: warning: others can read the file that this goes to; better: "
                       "dodo keygen FILE\n",
                       program.name);
-    return fwrite(text, KEY_TEXT_SIZE, 1, stdout) == 1 && fflush(stdout) == 0
+    return fwrite(text, CLUSTER_KEY_LINE, 1, stdout) == 1 && fflush(stdout) == 0
                ? EXIT_SUCCESS
                : start_failed(&program, EXIT_START, "cannot write to the standard output");
 }
 
 static int run(int argc, char **argv)
 {
-    char error[CONFIG_ERROR_MAX] = "", text[KEY_TEXT_SIZE];
+    char error[CONFIG_ERROR_MAX] = "", text[CLUSTER_KEY_LINE];
     enum ConfigOutcome outcome = config_load(&program, &argc, &argv, NULL, error);
     if (outcome != CONFIG_OK)
         return start_config_failed(&program, outcome, error);

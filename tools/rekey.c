@@ -53,13 +53,11 @@ typedef struct Rekey {
 
 static int write_text(int fd, const ClusterKey *all, unsigned count)
 {
-    char line[2 * CLUSTER_KEY_SIZE + 2];
+    char line[CLUSTER_KEY_LINE];
     int res = 0;
     for (unsigned i = 0; i < count && res == 0; i++) {
-        for (size_t b = 0; b < CLUSTER_KEY_SIZE; b++)
-            (void)snprintf(line + 2 * b, 3, "%02x", all[i].bytes[b]);
-        line[2 * CLUSTER_KEY_SIZE] = '\n';
-        if (write(fd, line, 2 * CLUSTER_KEY_SIZE + 1) != 2 * CLUSTER_KEY_SIZE + 1)
+        cluster_key_line(&all[i], line);
+        if (write(fd, line, sizeof line) != sizeof line)
             res = errno ? -errno : -EIO;
     }
     explicit_bzero(line, sizeof line);
@@ -102,6 +100,30 @@ static void add_host(Rekey *r, const Addr *address, bool manager)
     g_array_append_val(r->hosts, h);
 }
 
+/* Every manager that the options name: one that stands by needs the key as well. A name counts
+ * once, by the address that is @active, or by its first one. */
+static int list_managers(Rekey *r, const Addr *active, char *error)
+{
+    Places all;
+    if (places_parse(r->o->tool.common.manager, DEFAULT_CMD_PORT, &all) != 0)
+        return complain(error, "--manager: that is no list of managers");
+    for (unsigned i = 0; i < all.count; i++) {
+        const Places one = {.count = 1, .of = {all.of[i]}};
+        Resolved found;
+        const Addr *at = found.found;
+        resolve_places(&one, active->kind, false, &found);
+        if (found.count == 0) {
+            (void)snprintf(error, CONFIG_ERROR_MAX, "%s", found.error);
+            return -ENOENT;
+        }
+        for (unsigned k = 0; k < found.count; k++)
+            if (addr_equal(&found.found[k], active))
+                at = active;
+        add_host(r, at, true);
+    }
+    return 0;
+}
+
 static int list_hosts(Rekey *r, char *error)
 {
     const ToolOptions *o = &r->o->tool;
@@ -110,9 +132,14 @@ static int list_hosts(Rekey *r, char *error)
     int res = tool_client_open_manager(&c, o, NULL, error);
     if (res < 0)
         return res;
+    if (tool_client_stands_by(&c)) {
+        tool_client_close(&c);
+        return complain(error, "no manager is active: nobody knows the hosts of the cluster");
+    }
     cluster_status_init(&s);
-    res = cluster_status_fetch(&s, &c, error);
-    add_host(r, &c.peer, true);
+    res = list_managers(r, &c.peer, error);
+    if (res == 0)
+        res = cluster_status_fetch(&s, &c, error);
     for (guint i = 0; res == 0 && i < s.hosts->len; i++) {
         const HostStatus *h = &g_array_index(s.hosts, HostStatus, i);
         if (h->state != HOST_LEAVING)
@@ -124,8 +151,8 @@ static int list_hosts(Rekey *r, char *error)
     return res;
 }
 
-/* Who answers a HELLO that is made with this key alone has it. */
-static int ask_with(Rekey *r, const ClusterKey *key, size_t offset, char *error)
+/* A daemon that answers a HELLO made with this key alone has it: the next key, or the old one. */
+static int ask_with(Rekey *r, const ClusterKey *key, bool next, char *error)
 {
     ClusterKeys one = {.count = 1, .keys = {*key}};
     ToolOptions o = r->o->tool;
@@ -134,8 +161,10 @@ static int ask_with(Rekey *r, const ClusterKey *key, size_t offset, char *error)
     for (guint i = 0; i < r->hosts->len; i++)
         probes[i].peer = g_array_index(r->hosts, RekeyHost, i).address;
     int res = probe_all(&o, probes, r->hosts->len, error);
-    for (guint i = 0; i < r->hosts->len; i++)
-        *(bool *)((char *)&g_array_index(r->hosts, RekeyHost, i) + offset) = probes[i].answers;
+    for (guint i = 0; i < r->hosts->len; i++) {
+        RekeyHost *h = &g_array_index(r->hosts, RekeyHost, i);
+        *(next ? &h->takes_next : &h->takes_old) = probes[i].answers;
+    }
     explicit_bzero(&one, sizeof one);
     return res;
 }
@@ -153,9 +182,9 @@ static int look(Rekey *r, char *error)
 {
     int res = list_hosts(r, error);
     if (res == 0)
-        res = ask_with(r, new_key(r), offsetof(RekeyHost, takes_next), error);
+        res = ask_with(r, new_key(r), true, error);
     if (res == 0 && r->facts.stage != REKEY_IDLE)
-        res = ask_with(r, old_key(r), offsetof(RekeyHost, takes_old), error);
+        res = ask_with(r, old_key(r), false, error);
     r->facts.hosts = (const RekeyHost *)(const void *)r->hosts->data;
     r->facts.hosts_count = r->hosts->len;
     return res;

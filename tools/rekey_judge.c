@@ -72,7 +72,8 @@ unsigned rekey_judge(const RekeyFacts *f, GString *out)
                                ". It is changed with: dodo rekey --begin\n",
                                f->path, f->new_print);
     else if (behind > 0)
-        g_string_append_printf(out, "%u of %zu are not so far.\n", behind, f->hosts_count);
+        g_string_append_printf(out, "%u of %zu daemons do not have the right keys yet.\n", behind,
+                               f->hosts_count);
     else if (f->stage == REKEY_BEGUN)
         g_string_append_printf(
             out, "All have the next key, %08" PRIx32 ". Go on here with: dodo rekey --finish\n",

@@ -32,7 +32,8 @@ typedef struct RekeyFacts {
 /* Appends a line for each daemon, and what to do next. How many daemons are not where they should
  * be. */
 unsigned rekey_judge(const RekeyFacts *f, GString *out);
-/* Appends what is to be copied where, after a change of the file. */
+/* Appends the steps that follow a change of the key file: which hosts get the file, and which
+ * daemons are reloaded. */
 void rekey_steps(const RekeyFacts *f, GString *out);
 
 #endif

@@ -78,3 +78,13 @@ int cluster_key_parse(const char *name, const char *text, size_t len,
     wipe(l.line, sizeof l.line);
     return r;
 }
+
+void cluster_key_line(const ClusterKey *k, char ret[CLUSTER_KEY_LINE])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < sizeof k->bytes; i++) {
+        ret[2 * i] = digits[k->bytes[i] >> 4];
+        ret[2 * i + 1] = digits[k->bytes[i] & 0xf];
+    }
+    ret[2 * sizeof k->bytes] = '\n';
+}

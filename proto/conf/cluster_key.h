@@ -13,6 +13,9 @@ typedef struct ClusterKey {
     uint8_t bytes[CLUSTER_KEY_SIZE];
 } ClusterKey;
 
+/* The key as a line of such a file. */
+enum { CLUSTER_KEY_LINE = 2 * CLUSTER_KEY_SIZE + 1 }; /* without a NUL */
+void cluster_key_line(const ClusterKey *k, char ret[CLUSTER_KEY_LINE]);
 /* 0; -errno of open/read; -EACCES: others can use it; -EFBIG; -EINVAL. @error says what to do; on
  * failure the keys are untouched. */
 int cluster_key_read(const char *path, ClusterKey ret_keys[CLUSTER_KEYS_MAX], unsigned *ret_count,

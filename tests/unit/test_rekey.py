@@ -87,6 +87,25 @@ class Rekey(Case):
         self.assertIn('No change is under way', self.rekey(0, '--status'))
         self.assertEqual(self.run_dodo('status')[0], 0)
 
+    def test_manager_that_stands_by(self):
+        """It becomes the active one some day: it needs the key, and knows no hosts."""
+        active = self.manager
+        shutil.copy2(self.key, self.key_of('standby'))
+        standby = self.start_cmd('--key', self.key_of('standby'), '--lease', '/bin/sleep 1000')
+        self.write(self.config, '[dodo]\nkey = %s\nmanager = %s, %s\n' % (self.key, self.manager, active))
+        self.rekey(0, '--begin')
+        self.copy()
+        self.reload(self.cmd, 1)
+        self.reload(self.imd, 1)
+        said = self.rekey(1, '--finish')
+        self.assertIn('%-24s has only the old key' % self.manager, said)
+        self.assertIn('%-24s has the next key' % active, said)
+        shutil.copy2(self.key, self.key_of('standby'))
+        self.reload(standby, 1)
+        self.assertIn('All have the next key', self.rekey(0, '--status'))
+        self.cmd.end()
+        self.assertIn('no manager is active', self.rekey(1, '--status'))
+
     def test_force(self):
         self.rekey(0, '--begin')
         self.rekey(0, '--finish', '--force')

@@ -38,7 +38,7 @@ TEST(begun__waits_for_all)
     hosts[1] = (RekeyHost){.address = hosts[1].address, .takes_old = true};
     assert_says(1, "10.0.0.1:7700            has the next key (the manager)\n"
                    "10.0.0.2:7700            has only the old key: copy");
-    assert_says(1, "\n1 of 2 are not so far.\n");
+    assert_says(1, "\n1 of 2 daemons do not have the right keys yet.\n");
     hosts[1].takes_old = false;
     assert_says(1, "10.0.0.2:7700            does not answer\n");
     hosts[1].takes_next = true;
