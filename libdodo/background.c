@@ -68,12 +68,9 @@ static void look_around(Channel *ch, uint64_t now_ns)
     end_look(ch);
     client_lock(c);
     const Finder *f = &c->manager;
-    if (f->count > 1) {
-        ch->scout.at = finder_other(f, ch->scout.at);
+    ch->scout.at = finder_other(f, ch->scout.at);
+    if (ch->scout.at != f->at)
         peer = f->found[ch->scout.at];
-        if (addr_equal(&peer, &f->found[f->at])) /* it may be in the list twice */
-            peer.kind = ADDR_NONE;
-    }
     client_unlock(c);
     if (peer.kind != ADDR_NONE)
         ch->scout.session = endpoint_connect(ch->endpoint, &peer, now_ns);

@@ -117,13 +117,10 @@ void client_manager_heard(Client *c, const Session *s, uint64_t now_ns)
 void client_manager_scouted(Client *c, const Session *s, uint64_t now_ns)
 {
     client_lock(c);
-    Finder *f = &c->manager;
     const uint64_t number = s->peer_epoch;
     if (s->peer_role == ROLE_CMD && number != MANAGER_STANDBY && number > c->fence.number) {
         fence_heard(&c->fence, number, now_ns);
-        for (unsigned i = 0; i < f->count; i++)
-            if (addr_equal(&f->found[i], &s->peer))
-                f->at = i;
+        finder_go(&c->manager, &s->peer);
     }
     client_unlock(c);
 }

@@ -56,9 +56,8 @@ static void look_around(Contact *c, Endpoint *endpoint, uint64_t now_ns)
     end_look(c, endpoint);
     c->scout.due_ns = time_add(now_ns, CONTACT_SCOUT_NS);
     c->scout.at = finder_other(&c->finder, c->scout.at);
-    const Addr *peer = &c->finder.found[c->scout.at];
-    if (!addr_equal(peer, &c->peer)) /* it may be in the list twice */
-        c->scout.session = endpoint_connect(endpoint, peer, now_ns);
+    if (c->scout.at != c->finder.at)
+        c->scout.session = endpoint_connect(endpoint, &c->finder.found[c->scout.at], now_ns);
 }
 
 /* True: a PING is wanted. A manager without others is missed by whom it owes an answer. */
@@ -131,7 +130,8 @@ bool contact_scouted(Contact *c, const Session *session, uint64_t now_ns)
                           session->peer_epoch > c->session->peer_epoch;
     if (!is_newer)
         return true;
-    c->finder.at = c->scout.at;
+    fence_heard(&c->fence, session->peer_epoch, now_ns);
+    finder_go(&c->finder, &session->peer);
     turn_off(c, now_ns);
     return true;
 }

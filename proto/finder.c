@@ -37,8 +37,19 @@ bool finder_silent(Finder *f, const Addr *peer)
 
 unsigned finder_other(const Finder *f, unsigned at)
 {
-    at = (at + 1) % f->count;
-    return at == f->at ? (at + 1) % f->count : at;
+    for (unsigned i = 0; i < f->count; i++) {
+        at = at + 1 < f->count ? at + 1 : 0;
+        if (!addr_equal(&f->found[at], &f->found[f->at]))
+            return at;
+    }
+    return f->at;
+}
+
+void finder_go(Finder *f, const Addr *peer)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        if (addr_equal(&f->found[i], peer))
+            f->at = i;
 }
 
 bool finder_take(Finder *f)
@@ -58,8 +69,6 @@ bool finder_found(Finder *f, const Addr *found, unsigned count)
     f->count = count < PLACES_FOUND_MAX ? count : PLACES_FOUND_MAX;
     memcpy(f->found, found, f->count * sizeof *found);
     f->at = 0;
-    for (unsigned i = 0; i < f->count; i++)
-        if (addr_equal(&f->found[i], &before))
-            f->at = i;
+    finder_go(f, &before);
     return !addr_equal(&f->found[f->at], &before);
 }

@@ -29,8 +29,10 @@ Addr finder_peer(const Finder *f);
 bool finder_next(Finder *f, const Addr *peer);
 /* @peer does not answer: the same, and the names are wanted. */
 bool finder_silent(Finder *f, const Addr *peer);
-/* Of several, the place of the one after @at that is not asked now. */
+/* The place of the next one after @at that is not asked now; f->at: there is none. */
 unsigned finder_other(const Finder *f, unsigned at);
+/* @peer is asked from now on, if it is one of them. */
+void finder_go(Finder *f, const Addr *peer);
 /* True once: the shell is to resolve, and calls finder_found() whatever comes of it. */
 bool finder_take(Finder *f);
 /* What they stand for, all of them in order; 0: nothing is known, and all stays as it is. True if

@@ -227,6 +227,20 @@ TEST(contact__an_older_lease_is_not_obeyed)
     end(&f);
 }
 
+/* The manager has answered, the look at @manager finds one with @epoch. */
+static void finds_newer(Fixture *f, unsigned manager, uint64_t epoch)
+{
+    is_now(f, manager, epoch);
+    while (contact_is_up(&f->c)) {
+        step(f);
+        f->c.session->heard_ns = f->now_ns;
+        const Session *s = f->c.scout.session;
+        if (s && !s->up)
+            assert_true(contact_scouted(
+                &f->c, peer_meet(f->mine, f->managers[s->peer.host[3] - 1], f->now_ns), f->now_ns));
+    }
+}
+
 /* The one that we have answers, and does not know yet that its lease is over. */
 TEST(contact__a_newer_lease_is_found_beside_one_that_answers)
 {
@@ -234,17 +248,46 @@ TEST(contact__a_newer_lease_is_found_beside_one_that_answers)
     begin(&f, 2, (uint64_t[]){5, MANAGER_STANDBY});
     assert_true(meets(&f));
     const uint64_t began = f.now_ns;
-    is_now(&f, 1, 6);
-    while (contact_is_up(&f.c)) {
-        step(&f);
-        f.c.session->heard_ns = f.now_ns;
-        if (f.c.scout.session && !f.c.scout.session->up)
-            assert_true(
-                contact_scouted(&f.c, peer_meet(f.mine, f.managers[1], f.now_ns), f.now_ns));
-    }
+    finds_newer(&f, 1, 6);
     assert_true(f.now_ns - began <= 3 * CONTACT_SCOUT_NS);
     assert_true(meets(&f));
     assert_int_equal(asked(&f), 1);
+    end(&f);
+}
+
+/* Who has heard of a newer lease does not obey the older one, whatever is lost after that. */
+TEST(contact__a_newer_lease_that_was_found_is_not_forgotten)
+{
+    Fixture f;
+    begin(&f, 2, (uint64_t[]){5, MANAGER_STANDBY});
+    assert_true(meets(&f));
+    finds_newer(&f, 1, 6);
+    step(&f); /* its HELLO is lost */
+    assert_int_equal(asked(&f), 1);
+    assert_false(meets(&f));
+    assert_int_equal(asked(&f), 0);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 1);
+    end(&f);
+}
+
+/* The names stand for fewer addresses, in another order, while one is looked at. */
+TEST(contact__a_newer_lease_in_a_list_that_has_changed)
+{
+    Fixture f;
+    begin(&f, 3, (uint64_t[]){5, MANAGER_STANDBY, MANAGER_STANDBY});
+    const Addr first = f.c.finder.found[0], third = f.c.finder.found[2];
+    assert_true(meets(&f));
+    do {
+        step(&f);
+        f.c.session->heard_ns = f.now_ns;
+    } while (!f.c.scout.session || !addr_equal(&f.c.scout.session->peer, &third));
+    contact_found(&f.c, f.mine, (Addr[]){third, first}, 2);
+    is_now(&f, 2, 6);
+    assert_true(contact_scouted(&f.c, peer_meet(f.mine, f.managers[2], f.now_ns), f.now_ns));
+    assert_int_equal(f.c.finder.at, 0);
+    assert_true(meets(&f));
+    assert_int_equal(asked(&f), 2);
     end(&f);
 }
 

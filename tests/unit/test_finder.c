@@ -103,6 +103,31 @@ TEST(finder__silence_resolves_the_name_again)
 }
 
 /* The one that was asked is none of them any more: they are asked in their order. */
+/* An address may be in the list twice: that is no other one. */
+TEST(finder_other__of_several)
+{
+    const Addr a = addr_sim(1, 1), b = addr_sim(2, 1), c = addr_sim(3, 1);
+    Finder f = {.found = {a, b, a, c}, .count = 4};
+    assert_int_equal(finder_other(&f, 0), 1);
+    assert_int_equal(finder_other(&f, 1), 3);
+    assert_int_equal(finder_other(&f, 3), 1);
+    assert_int_equal(finder_other(&f, 77), 1); /* the list was longer */
+    f.found[1] = f.found[3] = a;
+    assert_int_equal(finder_other(&f, 0), 0); /* there is none */
+    f.count = 1;
+    assert_int_equal(finder_other(&f, 0), 0);
+}
+
+TEST(finder_go__to_one_that_is_there)
+{
+    const Addr a = addr_sim(1, 1), b = addr_sim(2, 1), c = addr_sim(3, 1);
+    Finder f = {.found = {a, b}, .count = 2};
+    finder_go(&f, &b);
+    assert_int_equal(f.at, 1);
+    finder_go(&f, &c);
+    assert_int_equal(f.at, 1);
+}
+
 TEST(finder__others_are_asked_from_the_first_on)
 {
     Finder f = finder_of("manager");
