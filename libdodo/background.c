@@ -50,12 +50,8 @@ static void manager_heard(Client *c)
 
 static void end_look(Channel *ch)
 {
-    Session *s = ch->scout.session;
-    if (s) {
-        runs_session_closed(ch, s);
-        endpoint_forget(ch->endpoint, s);
-    }
-    ch->scout.session = NULL;
+    if (ch->scout.session)
+        channel_forget(ch, ch->scout.session);
     ch->scout.over = false;
 }
 

@@ -112,8 +112,7 @@ static void channel_goodbye(Channel *ch, Session *s, uint64_t now_ns)
     if (s->peer_role != ROLE_CMD)
         return;
     (void)client_manager_next(ch->client, &s->peer);
-    runs_session_closed(ch, s);
-    endpoint_forget(ch->endpoint, s);
+    channel_forget(ch, s);
 }
 
 static void channel_message(Channel *ch, const EndpointInput *in, uint64_t now_ns)

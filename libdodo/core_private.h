@@ -537,6 +537,8 @@ bool run_is_brief(const Call *call);     /* one chunk of data at most */
 void run_session_up(Call *call, Session *session, uint64_t now_ns);
 /* No call is on it afterwards. */
 void runs_session_closed(Channel *ch, Session *session);
+/* The same, and the session is forgotten: a new one is begun when somebody wants it. */
+void channel_forget(Channel *ch, Session *s);
 void run_data(Call *call, Session *session, const WireData *data, uint64_t now_ns);
 /* Any other message. */
 void run_message(Call *call, Session *session, uint8_t type, const uint8_t *payload, size_t len,

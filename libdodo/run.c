@@ -364,6 +364,12 @@ void runs_session_closed(Channel *ch, Session *s)
     s->user = NULL;
 }
 
+void channel_forget(Channel *ch, Session *s)
+{
+    runs_session_closed(ch, s);
+    endpoint_forget(ch->endpoint, s);
+}
+
 enum RunResult run_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -383,8 +389,7 @@ enum RunResult run_step(Call *call, uint64_t now_ns)
         /* The session may be older than the region, and the host may have been restarted since.
          * Only a new HELLO reaches it then, and nothing else would ever ask for one. */
         st->run.renewed = true;
-        runs_session_closed(call->channel, s);
-        endpoint_forget(call->channel->endpoint, s);
+        channel_forget(call->channel, s);
         (void)run_session(call, now_ns);
         return RUN_RUNNING;
     }

@@ -3,22 +3,18 @@
 #include "libdodo/core_private.h"
 #include "libdodo/story.h"
 
-/* A manager's address that has not answered a HELLO for so long gives way to the next. */
-static const uint64_t MANAGER_HOP_NS = 500 * NS_PER_MS;
-/* A manager that is asked is sent a PING after so long a silence, and another one some time later:
- * it may be busy with the request, and say nothing to its repetitions. If they are not answered,
- * either, it gives way. */
-static const uint64_t MANAGER_QUIET_NS = 300 * NS_PER_MS, MANAGER_PING_NS = 200 * NS_PER_MS;
+/* A manager that is asked is sent a PING after FINDER_PING_NS of silence, and another one so long
+ * after that: it may be busy with the request, and say nothing to its repetitions. If they are not
+ * answered, either, it gives way. */
+static const uint64_t MANAGER_PING_NS = 200 * NS_PER_MS;
 enum { MANAGER_PINGS = 2 };
-/* Where all of them stand by, they are asked again after so long. */
-static const uint64_t MANAGER_ROUND_NS = 250 * NS_PER_MS;
 
 static uint64_t next_hop(Client *c, uint64_t clock_ns)
 {
     client_lock(c);
     const bool others = c->manager.named || c->manager.count > 1;
     client_unlock(c);
-    return others ? time_add(clock_ns, MANAGER_HOP_NS) : TIME_NEVER;
+    return others ? time_add(clock_ns, FINDER_HOP_NS) : TIME_NEVER;
 }
 
 void run_request(Call *call, uint64_t id, uint16_t op, const uint8_t *body, size_t len,
@@ -54,7 +50,7 @@ void run_request_heard(CallState *st, uint64_t clock_ns)
 {
     st->run.pings = 0;
     if (st->run.give_up_ns != TIME_NEVER)
-        st->run.give_up_ns = time_add(clock_ns, MANAGER_QUIET_NS);
+        st->run.give_up_ns = time_add(clock_ns, FINDER_PING_NS);
 }
 
 static void send_ping(Call *call, uint64_t clock_ns)
@@ -98,15 +94,14 @@ static void pass_manager(Call *call, Session *s, uint64_t clock_ns)
 {
     Channel *ch = call->channel;
     CallState *st = call->state;
-    runs_session_closed(ch, s);
-    endpoint_forget(ch->endpoint, s);
+    channel_forget(ch, s);
     (void)client_manager_next(ch->client, &st->run.peer);
     st->run.give_up_ns = next_hop(ch->client, clock_ns);
     if (++st->run.passed < client_managers(ch->client))
         return;
     st->run.passed = 0;
     st->run.rests = true;
-    st->run.give_up_ns = time_add(clock_ns, MANAGER_ROUND_NS);
+    st->run.give_up_ns = time_add(clock_ns, FINDER_ROUND_NS);
 }
 
 /* The session in which the request may be sent; NULL: not yet. */
@@ -121,7 +116,10 @@ static Session *manager_session(Call *call, uint64_t now_ns)
             return NULL;
         if (!st->run.session)
             st->run.peer = client_manager(c);
+        const bool begins = !st->run.session;
         Session *s = run_session(call, now_ns);
+        if (s && begins) /* it was up already */
+            run_request_heard(st, clock_ns);
         if (!s || client_manager_allowed(c, s, now_ns))
             return s;
         pass_manager(call, s, clock_ns);
@@ -155,7 +153,7 @@ enum RunResult run_request_step(Call *call, uint64_t now_ns)
     Client *c = call->channel->client;
     if (st->u.request.state == REQUEST_TIMED_OUT) {
         if (st->u.request.times.deadline_ns >= c->config.request.deadline_ns) {
-            story_manager_silent(c, now_ns); /* a shorter wait proves nothing */
+            story_manager_silent(c, &st->run.peer, now_ns); /* a shorter wait proves nothing */
             (void)client_manager_silent(c, &st->run.peer);
         }
         return RUN_TIMED_OUT;
@@ -163,7 +161,7 @@ enum RunResult run_request_step(Call *call, uint64_t now_ns)
     if (st->u.request.state == REQUEST_ANSWERED)
         judge_answer(call, now_ns);
     if (st->u.request.state == REQUEST_ANSWERED) {
-        story_manager_heard(c, now_ns);
+        story_manager_heard(c, &st->run.peer, now_ns);
         st->run.status = st->u.request.status;
         return st->run.status == STATUS_OK ? RUN_DONE : RUN_REFUSED;
     }

@@ -26,33 +26,32 @@ void story_manager_asked(Client *c, uint64_t now_ns)
     client_unlock(c);
 }
 
-static void log_manager(Client *c, int level, const char *event, const char *more, uint64_t since)
+static void log_manager(Client *c, const Addr *manager, int level, const char *event,
+                        const char *more, uint64_t since)
 {
     char text[ADDR_TEXT_MAX];
-    const Addr manager = client_manager(c);
-    client_log(c, level, "%s manager=%s%s=%" PRIu64, event,
-               addr_format(&manager, text, sizeof text), more, (uint64_t)(since / NS_PER_MS));
+    client_log(c, level, "%s manager=%s%s=%" PRIu64, event, addr_format(manager, text, sizeof text),
+               more, (uint64_t)(since / NS_PER_MS));
 }
 
-void story_manager_heard(Client *c, uint64_t now_ns)
+void story_manager_heard(Client *c, const Addr *peer, uint64_t now_ns)
 {
     client_lock(c);
-    const Addr peer = finder_peer(&c->manager);
-    const bool moved = !addr_equal(&peer, &c->story.manager_at);
+    const bool moved = !addr_equal(peer, &c->story.manager_at);
     uint8_t was = c->story.manager_is;
     uint64_t took = c->story.manager_waits ? now_ns - c->story.manager_asked_ns : 0;
     c->story.manager_is = MANAGER_THERE;
     c->story.manager_waits = false;
-    c->story.manager_at = peer;
+    c->story.manager_at = *peer;
     client_unlock(c);
     static const char *const events[] = {[MANAGER_NEW] = "manager_found",
                                          [MANAGER_THERE] = "manager_changed",
                                          [MANAGER_LOST] = "manager_back"};
     if (was != MANAGER_THERE || moved)
-        log_manager(c, DODO_LOG_INFO, events[was], " after_ms", took);
+        log_manager(c, peer, DODO_LOG_INFO, events[was], " after_ms", took);
 }
 
-void story_manager_silent(Client *c, uint64_t now_ns)
+void story_manager_silent(Client *c, const Addr *peer, uint64_t now_ns)
 {
     client_lock(c);
     bool news = c->story.manager_is != MANAGER_LOST;
@@ -60,7 +59,7 @@ void story_manager_silent(Client *c, uint64_t now_ns)
     c->story.manager_is = MANAGER_LOST;
     client_unlock(c);
     if (news)
-        log_manager(c, DODO_LOG_WARN, "manager_lost",
+        log_manager(c, peer, DODO_LOG_WARN, "manager_lost",
                     " reason=\"it does not answer\" fix=\"is cmd running there, with the same key "
                     "and cluster name?\" silent_ms",
                     silent);

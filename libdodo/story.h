@@ -9,8 +9,8 @@
 
 /* A request goes to the manager; it answered; it left one unanswered for the whole deadline. */
 void story_manager_asked(Client *c, uint64_t now_ns);
-void story_manager_heard(Client *c, uint64_t now_ns);
-void story_manager_silent(Client *c, uint64_t now_ns);
+void story_manager_heard(Client *c, const Addr *peer, uint64_t now_ns);
+void story_manager_silent(Client *c, const Addr *peer, uint64_t now_ns);
 
 /* Why a region is refused in the refraction period: only the beginning of the period is news. */
 extern const char story_refracting[];

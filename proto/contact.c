@@ -42,8 +42,7 @@ static void call_on_it(Contact *c, Endpoint *endpoint, uint64_t now_ns)
         endpoint_forget(endpoint, c->session);
         c->session = NULL;
     }
-    c->due_ns =
-        time_add(now_ns, has_others(c) ? min_u64(c->every_ns, CONTACT_HOP_NS) : c->every_ns);
+    c->due_ns = time_add(now_ns, has_others(c) ? min_u64(c->every_ns, FINDER_HOP_NS) : c->every_ns);
     c->peer = finder_peer(&c->finder);
     if (c->peer.kind != ADDR_NONE)
         c->session = endpoint_connect(endpoint, &c->peer, now_ns);
@@ -68,7 +67,7 @@ static bool mind_silence(Contact *c, Endpoint *endpoint, uint64_t now_ns)
         return false;
     if (heard_ns >= c->silence.since_ns)
         silence_answered(&c->silence);
-    if (silence_is_long(&c->silence, CONTACT_PING_NS, CONTACT_QUIET_NS, now_ns)) {
+    if (silence_is_long(&c->silence, FINDER_PING_NS, CONTACT_QUIET_NS, now_ns)) {
         contact_renew(c, endpoint);
         call_on_it(c, endpoint, now_ns);
         return false;
@@ -76,9 +75,9 @@ static bool mind_silence(Contact *c, Endpoint *endpoint, uint64_t now_ns)
     look_around(c, endpoint, now_ns);
     if (!c->session) /* it gave way to that one, in a full table */
         return false;
-    c->due_ns = time_add(now_ns, CONTACT_PING_NS);
-    if (now_ns < time_add(heard_ns, CONTACT_PING_NS)) {
-        c->due_ns = time_add(heard_ns, CONTACT_PING_NS);
+    c->due_ns = time_add(now_ns, FINDER_PING_NS);
+    if (now_ns < time_add(heard_ns, FINDER_PING_NS)) {
+        c->due_ns = time_add(heard_ns, FINDER_PING_NS);
         return false;
     }
     silence_asked(&c->silence, now_ns);
@@ -103,7 +102,7 @@ static void turn_off(Contact *c, uint64_t now_ns)
         return;
     c->off = true;
     c->offs++;
-    c->due_ns = c->offs < c->finder.count ? now_ns : time_add(now_ns, CONTACT_ROUND_NS);
+    c->due_ns = c->offs < c->finder.count ? now_ns : time_add(now_ns, FINDER_ROUND_NS);
 }
 
 bool contact_up(Contact *c, uint64_t now_ns)

@@ -13,13 +13,7 @@
 #include "proto/finder.h"
 #include "proto/silence.h"
 
-/* With several addresses: one that does not answer a HELLO gives way after so long, */
-#define CONTACT_HOP_NS (500 * NS_PER_MS)
-/* and where all of them stand by, they are asked again after so long. */
-#define CONTACT_ROUND_NS (250 * NS_PER_MS)
-/* A manager that was not heard so long is sent a PING; */
-#define CONTACT_PING_NS (300 * NS_PER_MS)
-/* so long after the first of them that is not answered, the next address is asked. */
+/* So long after the first PING that is not answered, the next address is asked. */
 #define CONTACT_QUIET_NS (600 * NS_PER_MS)
 /* So often another address is looked at: a manager with a newer lease may be there, while the one
  * that we have does not know yet that its own is over. */

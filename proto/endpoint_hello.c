@@ -24,12 +24,12 @@ static size_t hello_make(Endpoint *e, uint8_t type, uint64_t tag, const WireHell
     return len;
 }
 
-/* What this end says of itself in either message. */
 static bool has_epoch(uint8_t role)
 {
     return role == ROLE_IMD || role == ROLE_CMD;
 }
 
+/* What this end says of itself in either message. */
 static WireHello hello_of_self(const Endpoint *e, uint64_t tag, const uint8_t *salt,
                                const uint8_t *peer_salt, unsigned key)
 {

@@ -9,6 +9,14 @@
 #include <stdint.h>
 
 #include "base/places.h"
+#include "base/time.h"
+
+/* Of several addresses: one that does not answer a HELLO gives way to the next after so long. */
+#define FINDER_HOP_NS (500 * NS_PER_MS)
+/* Where all of them stand by, they are asked again after so long. */
+#define FINDER_ROUND_NS (250 * NS_PER_MS)
+/* One that was not heard so long is sent a PING. */
+#define FINDER_PING_NS (300 * NS_PER_MS)
 
 enum FinderNames { FINDER_QUIET, FINDER_WANTED, FINDER_ASKED };
 

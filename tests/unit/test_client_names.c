@@ -142,7 +142,7 @@ CASE(managers__one_that_dies_gives_way_within_a_second)
     other_is(3);
     const uint64_t began = w.now;
     assert_true(open_at(4096, 4096, 0) >= 0);
-    assert_true(w.now - began < NS_PER_S);
+    assert_true(w.now - began < 750 * NS_PER_MS); /* by PINGs after 300 and 500 ms */
     assert_int_equal(w.asked_last, HOST_OTHER);
 }
 

@@ -514,13 +514,14 @@ STORY_TEST(stripes__that_lost_all_their_memory_are_closed_with_none)
 /* Asked again and again, it has been silent since it was asked first. */
 STORY_TEST(manager__is_silent_since_it_was_asked)
 {
+    const Addr manager = addr_sim(1, 7700);
     for (unsigned i = 0; i < 2; i++) {
         lines_count = 0;
         story_manager_asked(w.client, w.now);
         story_manager_asked(w.client, w.now + 5 * NS_PER_S);
-        story_manager_silent(w.client, w.now + 7 * NS_PER_S);
+        story_manager_silent(w.client, &manager, w.now + 7 * NS_PER_S);
         assert_logged_once("manager_lost", DODO_LOG_WARN, " silent_ms=7000");
-        story_manager_heard(w.client, w.now + 9 * NS_PER_S);
+        story_manager_heard(w.client, &manager, w.now + 9 * NS_PER_S);
         assert_logged_once("manager_back", DODO_LOG_INFO, " after_ms=9000");
         w.now += 20 * NS_PER_S;
     }

@@ -92,8 +92,8 @@ TEST(contact__where_all_stand_by_a_round_is_followed_by_a_pause)
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < 2; i++)
             assert_false(meets(&f));
-        assert_int_equal(f.now_ns, before + round * CONTACT_ROUND_NS);
-        assert_int_equal(f.c.due_ns, f.now_ns + CONTACT_ROUND_NS);
+        assert_int_equal(f.now_ns, before + round * FINDER_ROUND_NS);
+        assert_int_equal(f.c.due_ns, f.now_ns + FINDER_ROUND_NS);
     }
     end(&f);
 }
@@ -118,7 +118,7 @@ TEST(contact__one_that_does_not_answer_gives_way)
     assert_int_equal(asked(&f), 0);
     assert_true(meets(&f));
     assert_int_equal(asked(&f), 1);
-    assert_int_equal(f.now_ns, before + CONTACT_HOP_NS);
+    assert_int_equal(f.now_ns, before + FINDER_HOP_NS);
     end(&f);
 }
 
@@ -133,7 +133,7 @@ TEST(contact__one_that_falls_silent_gives_way)
         step(&f);
     assert_in_range(f.pings, 2, 3);
     assert_in_range(f.now_ns, heard + CONTACT_QUIET_NS,
-                    heard + CONTACT_QUIET_NS + 2 * CONTACT_HOP_NS);
+                    heard + CONTACT_QUIET_NS + 2 * FINDER_HOP_NS);
     assert_true(meets(&f));
     end(&f);
 }

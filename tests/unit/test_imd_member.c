@@ -264,9 +264,9 @@ TEST(manager__is_called_at_its_addresses_in_turn)
     move(&f, "10.0.0.1,10.0.0.2");
     elapse(&f, 0);
     assert_calls(&f, 1);
-    elapse(&f, CONTACT_HOP_NS);
+    elapse(&f, FINDER_HOP_NS);
     assert_calls(&f, 2);
-    elapse(&f, CONTACT_HOP_NS);
+    elapse(&f, FINDER_HOP_NS);
     assert_calls(&f, 1);
     end(&f);
 }
@@ -289,7 +289,7 @@ TEST(manager__that_stands_by_changes_nothing)
     meet_next(&f, managers);
     answer(&f, OP_JOIN);
     alloc(&f, 1);
-    elapse(&f, CONTACT_HOP_NS + CONTACT_QUIET_NS); /* the first one is silent for a moment */
+    elapse(&f, FINDER_HOP_NS + CONTACT_QUIET_NS); /* the first one is silent for a moment */
     assert_calls(&f, 2);
     meet_next(&f, managers);
     assert_int_equal(imd_control_managers(f.m.control), 1);
