@@ -58,8 +58,8 @@ __attribute__((noreturn)) static void be_command(const Runner *r, int in, int ou
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)setpgid(0, 0);
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
-        dup2(out, STDOUT_FILENO) >= 0 && close_range(STDERR_FILENO + 1, ~0u, 0) == 0)
+    if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+        close_range(STDERR_FILENO + 1, ~0u, 0) == 0)
         (void)execv(r->words[0], r->words);
     (void)dprintf(STDERR_FILENO, "cmd: lease: cannot run %s: %s\n", r->words[0], strerror(errno));
     _exit(127);
@@ -86,7 +86,7 @@ static void start_command(Runner *r)
         say(r, SAY_ENDED, "", 0);
         return;
     }
-    r->pid = fork();
+    r->pid = helper_copy("dodo-lease-run");
     if (r->pid == 0)
         be_command(r, in[0], out[1]);
     (void)close(in[0]);

@@ -135,6 +135,30 @@ static void assert_ended(const Watched *w)
     (void)rmdir(w->dir);
 }
 
+/* One that does not mind SIGTERM is killed. */
+static LeaseCommand stubborn(const Watched *w)
+{
+    char command[200], text[LEASE_OUTPUT_MAX + 1];
+    (void)snprintf(command, sizeof command,
+                   "/bin/sh -c 'trap \"\" TERM; exec 5>%s; echo 7; while :; do read x; done'",
+                   w->path);
+    LeaseCommand c = opened(command);
+    lease_command_start(&c);
+    assert_int_equal(next(&c, text), LEASE_EVENT_OUTPUT);
+    return c;
+}
+
+TEST(command__that_minds_no_signal_is_killed)
+{
+    char text[LEASE_OUTPUT_MAX + 1];
+    const Watched w = watched();
+    LeaseCommand c = stubborn(&w);
+    lease_command_end(&c);
+    assert_int_equal(next(&c, text), LEASE_EVENT_ENDED);
+    assert_ended(&w);
+    lease_command_close(&c);
+}
+
 TEST(command__ends_with_all_its_children)
 {
     char text[LEASE_OUTPUT_MAX + 1];
@@ -168,12 +192,14 @@ TEST(command__ends_when_the_manager_is_killed)
     (void)close(ready[1]);
 }
 
+/* The lock must not stay taken: the command goes with it, whatever signals it minds. */
 TEST(helper__whose_end_is_not_missed)
 {
     char text[LEASE_OUTPUT_MAX + 1];
-    LeaseCommand c = opened("/bin/cat");
-    lease_command_start(&c);
+    const Watched w = watched();
+    LeaseCommand c = stubborn(&w);
     assert_int_equal(kill(c.pid, SIGKILL), 0);
     assert_int_equal(next(&c, text), LEASE_EVENT_BROKEN);
+    assert_ended(&w);
     lease_command_close(&c);
 }
