@@ -49,6 +49,9 @@ fi
 if says "h['store']['disk']['modelled']"; then
   kept=$(testbed exec store sh -c 'echo "$TESTBED_DATA"')/kept
   head -c $((8 << 20)) /dev/urandom >"$kept"
+  number=$(stat -c %i "$kept")
+  numbers=$(testbed exec store sh -c 'stat -c %i "$TESTBED_DISK/kept"; ls -i "$TESTBED_DISK" | sed -n "s/ *\([0-9]*\) kept$/\1/p"' | paste -sd' ')
+  [ "$numbers" = "$number $number" ] || fail "a file keeps its number on a modelled disk: $numbers, not $number"
   settled() {
     local changed
     changed=$(stat -c %.9Z "$kept")

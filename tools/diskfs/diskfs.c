@@ -106,9 +106,11 @@ static int disk_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t
             (void)close(fd);
         return r;
     }
-    for (struct dirent *e; (e = readdir(d));)
-        if (fill(buf, e->d_name, NULL, 0, 0) != 0)
+    for (struct dirent *e; (e = readdir(d));) {
+        struct stat st = {.st_ino = e->d_ino, .st_mode = DTTOIF(e->d_type)};
+        if (fill(buf, e->d_name, &st, 0, 0) != 0)
             break;
+    }
     (void)closedir(d);
     return 0;
 }
@@ -289,7 +291,9 @@ static void *disk_init(struct fuse_conn_info *connection, struct fuse_config *co
 {
     Disk *d = disk();
     unsigned asked = (unsigned)d->model.parallel * 2;
-    (void)config;
+    /* A file keeps its number, as on a drive, also when the kernel has forgotten it meanwhile:
+     * what is retained of it is found by that. */
+    config->use_ino = 1;
     /* The kernel would drop a file's pages after each write to it, for its time stamp's sake. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     connection->want &= ~(unsigned)FUSE_CAP_SPLICE_READ; /* requests wait in memory */
