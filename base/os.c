@@ -63,6 +63,16 @@ ssize_t os_text_read(int dir, const char *path, char *text, size_t cap)
     return n >= 0 ? n : -errno;
 }
 
+/* No more of one advice is taken than of one read: the device's window, 128 KiB unless somebody has
+ * changed it. */
+void os_ask_for_all(int fd, uint64_t offset, uint64_t len)
+{
+    enum { WINDOW = 128 << 10 };
+    for (uint64_t at = 0; len > WINDOW && at < len; at += WINDOW)
+        (void)posix_fadvise(fd, (off_t)(offset + at),
+                            (off_t)(len - at < WINDOW ? len - at : WINDOW), POSIX_FADV_WILLNEED);
+}
+
 bool os_is_same_file(int fd, const struct stat *st)
 {
     struct stat now;

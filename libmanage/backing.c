@@ -204,12 +204,17 @@ static ssize_t transfer(const Backing *b, const struct iovec *from, int count, u
 ssize_t backing_read(const Backing *b, const struct iovec *iov, int count, uint64_t offset)
 {
     int error;
+    uint64_t len = 0;
+    for (int i = 0; i < count; i++)
+        len += iov[i].iov_len;
+    os_ask_for_all(b->reading, b->offset + offset, len);
     return transfer(b, iov, count, offset, false, &error);
 }
 
 ssize_t backing_pread(const Backing *b, void *buf, size_t len, uint64_t offset)
 {
     off_t at = (off_t)(b->offset + offset);
+    os_ask_for_all(b->reading, (uint64_t)at, len);
 #ifdef __LP64__ /* glibc's would be one, and switch it on and off besides */
     return syscall(SYS_pread64, b->reading, buf, len, at);
 #else

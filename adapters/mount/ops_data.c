@@ -8,6 +8,7 @@
 
 #include "adapters/mount/cache.h"
 #include "adapters/mount/mount.h"
+#include "base/os.h"
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
@@ -81,6 +82,7 @@ static char *buffer(size_t size)
 static ssize_t read_file(int fd, char *buf, size_t size, off_t offset)
 {
     size_t done = 0;
+    os_ask_for_all(fd, (uint64_t)offset, size);
     while (done < size) {
         ssize_t n = pread(fd, buf + done, size - done, offset + (off_t)done);
         if (n < 0 && errno == EINTR)

@@ -35,7 +35,7 @@ typedef struct Seen {
 } Seen;
 enum { SEEN_FILES = 1024 }; /* by inode number; of two with one place the later is remembered */
 #define LATE_MAX_NS (10 * NS_PER_MS)
-enum { BESIDE_MAX = 64 };
+enum { BESIDE_MAX = 64, KERNEL_BACKGROUND = 12 };
 
 typedef struct Disk {
     int dir; /* of the files behind */
@@ -297,7 +297,7 @@ static void *disk_init(struct fuse_conn_info *connection, struct fuse_config *co
     /* The kernel would drop a file's pages after each write to it, for its time stamp's sake. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     connection->want &= ~(unsigned)FUSE_CAP_SPLICE_READ; /* requests wait in memory */
-    if (connection->max_background < asked) {
+    if (asked > KERNEL_BACKGROUND) { /* what it is where we say nothing */
         connection->max_background = asked;
         connection->congestion_threshold = asked;
     }
