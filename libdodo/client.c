@@ -330,6 +330,27 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
     return r ? 0 : -EINVAL;
 }
 
+/* From bit @at of @map on. */
+static void held_add(const Region *r, uint64_t at, uint64_t *map)
+{
+    uint64_t blocks = (r->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE;
+    for (uint64_t b = 0; r->active && r->reused && b < blocks; b++)
+        if (!r->blocks.checks || r->blocks.checks[b].sum != 0)
+            map[(at + b) / 64] |= (uint64_t)1 << (at + b) % 64;
+}
+
+int client_region_held(Client *c, int rd, uint64_t *map)
+{
+    client_lock(c);
+    const Region *r = client_user_region(c, rd);
+    for (unsigned i = 0; r && i < r->stripe.count; i++)
+        held_add(r->stripe.of[i], i * (r->stripe.len / WIRE_BLOCK_SIZE), map);
+    if (r && !r->stripe.of)
+        held_add(r, 0, map);
+    client_unlock(c);
+    return r ? 0 : -EINVAL;
+}
+
 int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret)
 {
     client_lock(c);

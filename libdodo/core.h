@@ -110,6 +110,9 @@ typedef struct ClientRegionInfo {
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
 /* Of the region's @stripe-th piece; of one that is not striped, there is the 0th, itself. */
 int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret);
+/* Sets a bit of @map for each block of the region that its hosts may hold: of one that was found
+ * retained, those with a checksum. 0, or -EINVAL. */
+int client_region_held(Client *c, int rd, uint64_t *map);
 /* A hint that these bytes of the region will be read. The background reads from the file what was
  * not seen filled, and fills it, a piece at a time. 0; -ENOMEM: the region is not active;
  * -EINVAL. */

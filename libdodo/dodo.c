@@ -270,6 +270,17 @@ int dodo_stat(int rd, DodoStat *st)
     return 0;
 }
 
+int dodo_mheld(int rd, uint64_t *map)
+{
+    Entry e;
+    enter(&e);
+    e.rt = runtime_peek();
+    if (!e.rt || client_region_held(runtime_client(e.rt), rd, map) < 0)
+        return fail(&e, EINVAL, no_region);
+    leave(&e, false);
+    return 0;
+}
+
 /* ---- queues --------------------------------------------------------------------------------- */
 
 static const char no_queue[] = "no queue of this process";

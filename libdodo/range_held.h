@@ -19,4 +19,9 @@ DODO_API int dodo_mopen_held(size_t len, int fd, off_t offset, unsigned flags);
 DODO_API ssize_t dodo_mread_extent(int rd, off_t offset, void *buf, size_t len, uint64_t from,
                                    uint64_t to, bool *ret_extent);
 
+/* Which blocks of 4 KiB of the region remote memory may hold, a bit each: of those of an earlier
+ * run (DODO_RETAIN), what this library can prove. @map: as many words of 64 as the region has; what
+ * it does not have is 0. It is a hint: a read tells. 0; -1: there is no such region. */
+DODO_API int dodo_mheld(int rd, uint64_t *map);
+
 #endif

@@ -214,6 +214,7 @@ void region_free(Cache *c, Region *r)
     if (r->remote_state == REMOTE_CLOSING)
         c->remotes_closing--;
     ways_put(r->ways);
+    free(r->held_blocks);
     free(r->leaves);
     list_remove(&r->link);
     c->table[r->rd] = NULL;

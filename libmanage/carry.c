@@ -102,6 +102,13 @@ static void open_remote(const CacheJob *j, CacheResult *r)
         r->remote_error = errno;
     else
         r->held = dodo_stat(r->remote, &st) == 0 && st.reused;
+    /* Without it all counts as held: a read of what is not there comes from the file all the same.
+     */
+    uint64_t *map = r->held ? calloc(j->len / CACHE_BLOCK / 64 + 1, sizeof *map) : NULL;
+    if (map && dodo_mheld(r->remote, map) == 0)
+        r->held_blocks = map;
+    else
+        free(map);
 }
 
 uint8_t *job_copy(const CacheJob *j)
@@ -173,4 +180,10 @@ void job_carry_out(const CacheJob *j, CacheResult *r)
     r->ns = os_now_ns() - start;
     if (j->probe && r->count == (ssize_t)j->len)
         probe(j, r);
+}
+
+void job_result_free(CacheResult *result)
+{
+    free(result->held_blocks);
+    result->held_blocks = NULL;
 }

@@ -8,5 +8,7 @@
 /* What a CLONE is of; NULL: no memory. To be freed. */
 uint8_t *job_copy(const CacheJob *j);
 void job_carry_out(const CacheJob *job, CacheResult *ret);
+/* Of a job that may have been an OPEN_REMOTE, when the core has had its result. */
+void job_result_free(CacheResult *result);
 
 #endif

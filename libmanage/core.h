@@ -165,9 +165,11 @@ typedef struct CacheResult {
                        * CLOSE_REMOTE follows; OPEN_REMOTE's does not */
     int remote;       /* OPEN_REMOTE */
     bool held;        /* OPEN_REMOTE: an earlier run's data is there (DODO_RETAIN) */
-    bool extent;      /* READ_FILL: its extent was read, too */
-    uint64_t ns;      /* how long it took */
-    uint64_t read_ns; /* a probe's reading; 0: there was none */
+    uint64_t *held_blocks; /* ... which of the region's blocks that may be, a bit each; NULL:
+                                    all. It stays the shell's */
+    bool extent;           /* READ_FILL: its extent was read, too */
+    uint64_t ns;           /* how long it took */
+    uint64_t read_ns;      /* a probe's reading; 0: there was none */
 } CacheResult;
 
 /* The next job for a background thread into @job. False: none now; look again when woken, or at

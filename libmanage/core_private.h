@@ -110,7 +110,8 @@ typedef struct Region {
     uint64_t sync_failures;
     unsigned file_writes;     /* jobs that write the file alone */
     bool raced;               /* ... beside an OPEN_REMOTE */
-    bool remote_wanted, held; /* held: remote memory may hold all of it, from an earlier run */
+    bool remote_wanted, held; /* held: remote memory has data of an earlier run */
+    uint64_t *held_blocks;    /* ... of these blocks, a bit each; NULL: maybe of all */
     uint8_t advice;           /* DODO_CADVISE_*, of those that last */
     uint8_t remote_state;
     bool remote_used; /* since it is open */
@@ -267,10 +268,12 @@ void piece_unwant(Cache *c, Piece *p, const CacheCall *call); /* wakes who waite
 uint64_t piece_mask(const Cache *c, uint64_t index, uint64_t from, uint64_t to);
 /* Remote memory's map for the piece; NULL: none. */
 uint64_t *remote_map(const Region *r, uint64_t index);
-uint64_t *remote_map_make(Region *r, uint64_t index); /* NULL: no memory for it */
-/* Does remote memory hold the block at @offset? Of a piece that was never looked at it holds all or
- * nothing. */
-uint64_t remote_held(const Region *r, uint64_t index); /* as a map */
+uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index); /* NULL: no memory for it */
+/* What remote memory may have of the piece from an earlier run, as a map. */
+uint64_t held_before(const Cache *c, const Region *r, uint64_t index);
+/* Does remote memory hold the block at @offset? Of a piece that was never looked at it holds what
+ * it has from an earlier run. */
+uint64_t remote_held(const Cache *c, const Region *r, uint64_t index); /* as a map */
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset);
 /* The map of what extents have brought of the piece; NULL: none. */
 uint64_t *brought_map(const Region *r, uint64_t index);

@@ -81,7 +81,7 @@ void extent_brought(Cache *c, const CacheJob *job)
     for (uint64_t i = first; piece_start(c, i) < job->extent_to; i++) {
         uint64_t *brought = brought_map(r, i);
         if (brought)
-            *brought |= piece_mask(c, i, job->extent_from, job->extent_to) & remote_held(r, i) &
+            *brought |= piece_mask(c, i, job->extent_from, job->extent_to) & remote_held(c, r, i) &
                         ~piece_mask(c, i, job->offset, job->offset + job->len);
     }
     c->stats.extents++;

@@ -19,7 +19,7 @@ uint64_t missing_end(const Cache *c, const Region *r, uint64_t offset, uint64_t 
     Piece *p = piece_find(r, index);
     uint64_t stop = p ? p->valid : 0;
     if (source == CACHE_READ_REMOTE)
-        stop |= ~remote_held(r, index);
+        stop |= ~remote_held(c, r, index);
     unsigned b = (unsigned)((offset - start) / CACHE_BLOCK);
     unsigned end = c->cfg.piece_bytes / CACHE_BLOCK;
     while (b < end && !(stop >> b & 1))

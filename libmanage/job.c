@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Jobs: how they begin, and what their results mean for pieces and for remote memory. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libmanage/core_private.h"
@@ -13,15 +14,25 @@ static bool job_remote(const CacheJob *job)
            job->kind == CACHE_CLONE;
 }
 
-/* What remote memory holds of all pieces: @map, but for what is dirty here. */
-static void remote_maps_set(Region *r, uint64_t map)
+/* Remote memory holds nothing. */
+static void remote_maps_clear(Region *r)
 {
     for (uint64_t i = 0; i < r->leaf_count; i++) {
         Leaf *leaf = r->leaves[i];
-        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++) {
-            leaf->remote[k] = map & ~(leaf->pieces[k] ? leaf->pieces[k]->dirty : 0);
-            leaf->brought[k] &= map;
-        }
+        for (unsigned k = 0; leaf && k < LEAF_PIECES; k++)
+            leaf->remote[k] = leaf->brought[k] = 0;
+    }
+}
+
+/* It holds what it has from an earlier run, but for what is dirty here. */
+static void remote_maps_restore(const Cache *c, Region *r)
+{
+    uint64_t pieces = (r->len - 1) / c->cfg.piece_bytes + 1;
+    for (uint64_t i = 0; i < pieces; i++) {
+        Leaf *leaf = r->leaves[i / LEAF_PIECES];
+        const Piece *p = piece_find(r, i);
+        if (leaf)
+            leaf->remote[i % LEAF_PIECES] = held_before(c, r, i) & ~(p ? p->dirty : 0);
     }
 }
 
@@ -46,7 +57,7 @@ void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns)
         r->raced = true;
     }
     if (kind == CACHE_CLOSE_REMOTE)
-        remote_maps_set(r, 0);
+        remote_maps_clear(r);
     if (kind == CACHE_OPEN_REMOTE)
         r->raced = r->file_writes > 0;
 }
@@ -166,6 +177,25 @@ bool remote_unproven(const Cache *c, const Region *r, uint64_t bytes, uint64_t n
            !cost_known_since(remote, bytes, remote_since(c, remote, bytes, now_ns));
 }
 
+/* Without memory for a copy all counts as held: what is not there comes from the file all the same.
+ */
+static void held_begin(Region *r, const CacheResult *result)
+{
+    size_t bytes = (size_t)((r->len - 1) / CACHE_BLOCK / 64 + 1) * sizeof *r->held_blocks;
+    free(r->held_blocks);
+    r->held = true;
+    r->held_blocks = result->held_blocks ? malloc(bytes) : NULL;
+    if (r->held_blocks)
+        memcpy(r->held_blocks, result->held_blocks, bytes);
+}
+
+static void held_end(Region *r)
+{
+    r->held = false;
+    free(r->held_blocks);
+    r->held_blocks = NULL;
+}
+
 void remote_lost(Cache *c, Region *r, uint64_t now_ns)
 {
     if (r->remote_state != REMOTE_OPEN)
@@ -173,10 +203,11 @@ void remote_lost(Cache *c, Region *r, uint64_t now_ns)
     r->remote_state = REMOTE_CLOSING;
     r->remote_is_open = false;
     c->remotes_closing++;
-    r->held = r->held && !GUARD(LOST);
     r->remote_not_before_ns = time_add(now_ns, c->cfg.refraction_ns);
-    if (GUARD(LOST))
-        remote_maps_set(r, 0);
+    if (GUARD(LOST)) {
+        held_end(r);
+        remote_maps_clear(r);
+    }
     background_wake(c);
 }
 
@@ -198,8 +229,8 @@ static void open_end(Cache *c, Region *r, const CacheResult *result, uint64_t no
         remote_lost(c, r, now_ns);
         r->remote_not_before_ns = 0;
     } else if (result->held) {
-        r->held = true;
-        remote_maps_set(r, UINT64_MAX);
+        held_begin(r, result);
+        remote_maps_restore(c, r);
     }
 }
 
@@ -225,7 +256,7 @@ static void remote_holds(Cache *c, Region *r, uint64_t from, uint64_t to)
     if (to < r->size)
         to = to / CACHE_BLOCK * CACHE_BLOCK;
     for (uint64_t i = from / c->cfg.piece_bytes; from < to; i++) {
-        uint64_t *held = remote_map_make(r, i);
+        uint64_t *held = remote_map_make(c, r, i);
         Piece *p = piece_find(r, i);
         if (held)
             *held |= piece_mask(c, i, from, to) & ~(p ? p->dirty : 0);

@@ -25,17 +25,26 @@ uint64_t *remote_map(const Region *r, uint64_t index)
     return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
 }
 
-uint64_t remote_held(const Region *r, uint64_t index)
+uint64_t held_before(const Cache *c, const Region *r, uint64_t index)
+{
+    uint64_t blocks = c->cfg.piece_bytes / CACHE_BLOCK, first = index * blocks;
+    uint64_t all = blocks < 64 ? (1ull << blocks) - 1 : ~0ull;
+    if (!r->held)
+        return 0;
+    return r->held_blocks ? r->held_blocks[first / 64] >> first % 64 & all : ~0ull;
+}
+
+uint64_t remote_held(const Cache *c, const Region *r, uint64_t index)
 {
     const uint64_t *map = remote_map(r, index);
-    return map ? *map : r->held ? ~0ull : 0;
+    return map ? *map : held_before(c, r, index);
 }
 
 bool remote_holds_at(const Cache *c, const Region *r, uint64_t offset)
 {
     uint64_t index = offset / c->cfg.piece_bytes;
     return r->remote_state == REMOTE_OPEN &&
-           remote_held(r, index) & piece_mask(c, index, offset, offset + 1);
+           remote_held(c, r, index) & piece_mask(c, index, offset, offset + 1);
 }
 
 uint64_t *brought_map(const Region *r, uint64_t index)

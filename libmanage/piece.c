@@ -5,21 +5,23 @@
 
 #include "libmanage/core_private.h"
 
-static Leaf *leaf_make(Region *r, uint64_t index)
+static Leaf *leaf_make(const Cache *c, Region *r, uint64_t index)
 {
     Leaf *leaf = leaf_of(r, index);
     if (leaf)
         return leaf;
     leaf = calloc(1, sizeof *leaf);
-    if (leaf && r->held)
-        memset(leaf->remote, 0xff, sizeof leaf->remote);
+    uint64_t first = index / LEAF_PIECES * LEAF_PIECES;
+    for (unsigned k = 0; leaf && r->held && k < LEAF_PIECES && piece_start(c, first + k) < r->len;
+         k++)
+        leaf->remote[k] = held_before(c, r, first + k);
     r->leaves[index / LEAF_PIECES] = leaf;
     return leaf;
 }
 
-uint64_t *remote_map_make(Region *r, uint64_t index)
+uint64_t *remote_map_make(const Cache *c, Region *r, uint64_t index)
 {
-    Leaf *leaf = leaf_make(r, index);
+    Leaf *leaf = leaf_make(c, r, index);
     return leaf ? &leaf->remote[index % LEAF_PIECES] : NULL;
 }
 
@@ -85,7 +87,7 @@ static Piece *piece_beside(const Cache *c, const uint8_t *data)
 Piece *piece_new(Cache *c, Region *r, uint64_t index)
 {
     uint32_t len = piece_len(c, r, index);
-    Leaf *leaf = leaf_make(r, index);
+    Leaf *leaf = leaf_make(c, r, index);
     uint8_t *data = leaf ? buffer_take(c, len) : NULL;
     Piece *p = data ? piece_beside(c, data) : NULL;
     if (!p) {

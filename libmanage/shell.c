@@ -212,6 +212,7 @@ void manage_run(Manage *m, ManageCall *e)
             CacheResult result;
             carry_out(m, &e->call.job, &result);
             cache_call_done(&e->call, m->cache, &result, os_now_ns());
+            job_result_free(&result);
         } else {
             wait_woken(m, e);
             cache_call_step(&e->call, m->cache, os_now_ns());
@@ -271,6 +272,7 @@ static void *worker_main(void *arg)
             (void)worker_wake(m, &seen);
             carry_out(m, job, &result);
             cache_background_done(m->cache, job, &result, os_now_ns());
+            job_result_free(&result);
         }
         wait_work(m, seen);
     }

@@ -2,6 +2,7 @@
 /* The cache's jobs on the simulated files and by the client's core: what libmanage/carry.c does
  * with blocking calls, step by step. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "tests/lib/cache_job.h"
 #include "tests/sim/manage.h"
@@ -26,6 +27,7 @@ static void job_over(UserThread *t)
     truth_job_over(t);
     t->result.read_ns = job->probe ? t->result.ns / 2 : 0; /* as far as the core can tell */
     t->job = NULL;
+    uint64_t *held = t->result.held_blocks; /* a new job may begin at once */
     (void)user_step_counts(u);
     SimHeap *was = sim_heap_enter(&u->heap);
     if (job == &t->work) {
@@ -38,6 +40,7 @@ static void job_over(UserThread *t)
     if (!cache_check(u->cache))
         violate(w, "program%u: the cache's invariants are broken", u->index);
     sim_heap_enter(was);
+    free(held);
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -168,11 +171,17 @@ static void opened(UserThread *t)
 {
     ClientRegionInfo info;
     t->result.remote = (int)t->call.result;
-    if (t->call.result < 0)
+    if (t->call.result < 0) {
         t->result.remote_error = t->call.error;
-    else
-        t->result.held =
-            client_region_info(t->user->client, t->result.remote, &info) == 0 && info.reused;
+        return;
+    }
+    t->result.held =
+        client_region_info(t->user->client, t->result.remote, &info) == 0 && info.reused;
+    if (!t->result.held)
+        return;
+    t->result.held_blocks = calloc(info.len / CACHE_BLOCK / 64 + 1, sizeof(uint64_t));
+    if (client_region_held(t->user->client, t->result.remote, t->result.held_blocks) < 0)
+        abort();
 }
 
 /* Nothing reached the file: remote memory is lost. True: the file is written alone now. */

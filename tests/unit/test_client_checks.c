@@ -395,6 +395,31 @@ CASE(retained__what_was_known_is_known_again)
     assert_int_equal(stats().corrupt, 1);
 }
 
+/* Of a retained region the blocks that have checksums. */
+static void assert_held(int rd, uint64_t from, uint64_t to)
+{
+    enum { BLOCKS = (LEN + BLOCK - 1) / BLOCK };
+    uint64_t map[BLOCKS / 64 + 1] = {0};
+    assert_int_equal(client_region_held(w.client, rd, map), 0);
+    for (uint64_t b = 0; b < 64 * ARRAY_SIZE(map); b++)
+        assert_int_equal(map[b / 64] >> b % 64 & 1, b >= from && b < to);
+}
+
+CASE(retained__what_may_be_held)
+{
+    int rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_reads_file(rd, 0, 3 * BLOCK, 20 * BLOCK);
+    settle();
+    assert_held(rd, 0, 0); /* that is not of an earlier run */
+    assert_int_equal(close_rd(rd), 0);
+    w.reuse = true;
+    rd = open_at(LEN, 0, DODO_RETAIN | DODO_RDONLY);
+    assert_true(info(rd).reused);
+    assert_held(rd, 3, 23);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(client_region_held(w.client, rd, NULL), -EINVAL);
+}
+
 /* What another version of the library kept means something else. */
 CASE(retained__what_is_known_in_another_form_does_not_count)
 {

@@ -58,6 +58,33 @@ CASE(stripe__is_one_region_to_the_user)
     assert_int_equal(stats().regions, 0);
 }
 
+/* They are found retained, but one that is lost. */
+CASE(stripe__what_may_be_held)
+{
+    enum { BLOCKS = (LEN + 4095) / 4096 };
+    uint64_t map[BLOCKS / 64 + 1] = {0};
+    unsigned found = 0;
+    int rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN | DODO_RDONLY);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_int_equal(close_rd(rd), 0);
+    w.reuse = true;
+    rd = open_at(LEN, 0, DODO_STRIPE | DODO_RETAIN | DODO_RDONLY);
+    lose(rd, 5);
+    assert_reads_file(rd, 0, 5 * STRIPE_BYTES, 100);
+    assert_int_equal(client_region_held(w.client, rd, map), 0);
+    for (unsigned i = 0; i < STRIPES; i++) {
+        ClientRegionInfo s = stripe(rd, i);
+        found += s.active;
+        for (uint64_t at = 0; at < s.len; at += 4096) {
+            uint64_t b = (i * (uint64_t)STRIPE_BYTES + at) / 4096;
+            assert_int_equal(map[b / 64] >> b % 64 & 1, s.active);
+        }
+    }
+    assert_int_equal(found, STRIPES - 1);
+    assert_int_equal(close_rd(rd), 0);
+}
+
 CASE(stripe__a_short_region_is_an_ordinary_one)
 {
     int rd = open_at(STRIPE_BYTES, 0, DODO_STRIPE);

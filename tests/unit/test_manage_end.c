@@ -262,6 +262,41 @@ TEST(held__not_beside_a_write)
     cache_free(c);
 }
 
+/* An earlier run has left some blocks: what it has not comes from the file. Memory of the region
+ * for where the pieces are is there for a part of them only. */
+TEST(held__a_part)
+{
+    int rd;
+    CacheJob job;
+    CacheConfig cfg = config(16);
+    Cache *c = make(&cfg, DODO_RETAIN, &rd);
+    assert_true(cache_background_take(c, &job, w.now_ns));
+    assert_int_equal(job.kind, CACHE_OPEN_REMOTE);
+    assert_int_equal(do_read(c, rd, 9 * PIECE, PIECE), PIECE);
+    CacheResult result = carry_out(&job);
+    result.held = true;
+    uint64_t blocks[BYTES / CACHE_BLOCK / 64] = {
+        3 << 2 | 1 << 8 | 3 << 18, /* pieces 1 and 9, and half of 4 */
+        3ull << 62,                /* and the last one */
+    };
+    result.held_blocks = blocks;
+    cache_background_done(c, &job, &result, w.now_ns);
+    memset(w.did, 0, sizeof w.did);
+    assert_int_equal(do_read(c, rd, PIECE, PIECE), PIECE);
+    assert_int_equal(do_read(c, rd, BYTES - PIECE, PIECE), PIECE);
+    assert_int_equal(do_read(c, rd, 4 * PIECE, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 3);
+    assert_int_equal(w.did[CACHE_READ_FILE], 0);
+    assert_int_equal(do_read(c, rd, 4 * PIECE + CACHE_BLOCK, CACHE_BLOCK), CACHE_BLOCK);
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    assert_int_equal(do_read(c, rd, 2 * PIECE, PIECE), PIECE);
+    assert_int_equal(do_read(c, rd, BYTES - 2 * PIECE, PIECE), PIECE);
+    assert_int_equal(w.did[CACHE_READ_REMOTE], 3);
+    assert_int_equal(w.did[CACHE_READ_FILE], 4);
+    assert_int_equal(cache_state(c, rd, 9 * PIECE), CACHE_BOTH);
+    cache_free(c);
+}
+
 /* There is nothing in it to be kept. */
 TEST(retain__waits_for_no_opening)
 {
