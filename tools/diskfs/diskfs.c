@@ -297,7 +297,7 @@ static void *disk_init(struct fuse_conn_info *connection, struct fuse_config *co
     /* The kernel would drop a file's pages after each write to it, for its time stamp's sake. */
     connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
     connection->want &= ~(unsigned)FUSE_CAP_SPLICE_READ; /* requests wait in memory */
-    if (asked > KERNEL_BACKGROUND) { /* what it is where we say nothing */
+    if (asked > KERNEL_BACKGROUND) {                     /* what it is where we say nothing */
         connection->max_background = asked;
         connection->congestion_threshold = asked;
     }
