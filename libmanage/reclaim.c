@@ -99,6 +99,14 @@ static Piece *victim(Cache *c)
     return NULL;
 }
 
+/* As plan_of(), for a call. Its program does not wait for a copy while the background makes others:
+ * what the background cannot keep up with is dropped. */
+static enum Plan plan_of_call(Cache *c, const Piece *p, uint64_t now_ns)
+{
+    enum Plan plan = plan_of(c, p, now_ns);
+    return plan == PLAN_CLONE && c->evicting ? PLAN_DROP : plan;
+}
+
 static bool fits(const Cache *c, uint64_t bytes)
 {
     return !GUARD(LIMIT) ||
@@ -114,7 +122,7 @@ enum Room room_make(Cache *c, uint64_t bytes, CacheJob *job, uint64_t now_ns)
         Piece *p = victim(c);
         if (!p)
             return c->evicting ? ROOM_WAIT : ROOM_NONE;
-        enum Plan plan = plan_of(c, p, now_ns);
+        enum Plan plan = plan_of_call(c, p, now_ns);
         if (plan == PLAN_OPEN) {
             remote_want(c, p->region); /* too late for this one: nobody waits for an allocation */
             plan = PLAN_DROP;
@@ -135,7 +143,7 @@ bool room_at_once(Cache *c, uint64_t bytes, const Region *r, uint64_t first, uin
         Piece *p = policy_victim(c);
         if (!p || (p->region == r && p->index - first < count) || (cold && p->entry.uses > 1))
             return false;
-        enum Plan plan = plan_of(c, p, now_ns);
+        enum Plan plan = plan_of_call(c, p, now_ns);
         if (plan == PLAN_OPEN)
             remote_want(c, p->region);
         else if (plan != PLAN_DROP)
