@@ -3,7 +3,16 @@
  * memory; then a close gives all back. A close that the file fails leaves the region open. */
 #include "libmanage/call_private.h"
 
-enum { SYNC_QUIET, SYNC_WRITE, SYNC_FILE, SYNC_OPEN, SYNC_CLONE, SYNC_REMOTE_CLOSE, SYNC_END };
+enum {
+    SYNC_QUIET,
+    SYNC_WRITE,
+    SYNC_FILE,
+    SYNC_OPEN,
+    SYNC_CLONE,
+    SYNC_KEEP,
+    SYNC_REMOTE_CLOSE,
+    SYNC_END
+};
 
 /* ---- durability ----------------------------------------------------------------------------- */
 
@@ -156,6 +165,39 @@ static bool clone_all(Cache *c, CacheCall *call, uint64_t now_ns)
     return true;
 }
 
+/* Copying for the next run takes no more of this one than a small part of what its reads took. */
+static bool keep_covers(const Cache *c, const Region *r, uint64_t bytes)
+{
+    const Ledger l = {.percent = c->cfg.spend_percent,
+                      .reads_ns = c->extents.ledger.reads_ns,
+                      .spent_ns = c->kept_ns};
+    return !GUARD(LEDGER) || ledger_covers(&l, clone_ns(r, bytes));
+}
+
+/* A region that is retained is closed: what is here is in remote memory for the next run, too. */
+static bool keep(Cache *c, CacheCall *call, uint64_t now_ns)
+{
+    Region *r = call->region;
+    bool retained = (r->flags & DODO_RETAIN) && (r->flags & DODO_RDONLY);
+    for (; retained && r->remote_state == REMOTE_OPEN && call->at < r->leaf_count * LEAF_PIECES;
+         call->at++) {
+        if (!r->leaves[call->at / LEAF_PIECES]) {
+            call->at |= LEAF_PIECES - 1;
+            continue;
+        }
+        Piece *p = piece_find(r, call->at);
+        if (!p || p->writer || p->direct || piece_no_clone(p) || !clone_is_due(c, p, now_ns))
+            continue;
+        if (!keep_covers(c, r, p->len))
+            break;
+        if (clone_out(c, &call->job, p, CACHE_JOB_PIECES, false, now_ns)) {
+            call_job(call);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void remote_close_begin(Cache *c, CacheCall *call, uint64_t now_ns)
 {
     Region *r = call->region;
@@ -259,6 +301,8 @@ void sync_run(Cache *c, CacheCall *call, uint64_t now_ns)
             over = !syncing || call->failed || open_remote(c, call, now_ns);
         else if (call->phase == SYNC_CLONE)
             over = !syncing || call->failed || clone_all(c, call, now_ns);
+        else if (call->phase == SYNC_KEEP)
+            over = syncing || (!retaining && !closes(call)) || keep(c, call, now_ns);
         else if (call->phase == SYNC_REMOTE_CLOSE && retaining)
             over = call->failed || retain_remote(c, call, now_ns);
         else if (call->phase == SYNC_REMOTE_CLOSE)
@@ -287,6 +331,8 @@ void sync_done(Cache *c, CacheCall *call, int error, const CacheResult *result)
     }
     if (of_file && error < 0)
         call->failed = -error;
+    if (call->job.kind == CACHE_CLONE && call->kind != CALL_SYNC)
+        c->kept_ns += result->ns;
     if (call->job.kind == CACHE_CLONE && (uint64_t)result->count < call->job.len)
         call->at = call->job.first + call->job.pieces; /* not again and again */
     if (call->job.kind == CACHE_OPEN_REMOTE || call->job.kind == CACHE_CLOSE_REMOTE)

@@ -197,6 +197,7 @@ struct Cache {
     ListNode ways;
     unsigned ways_count, files_left; /* that are read past the cache, as it is not worth it */
     Extents extents;
+    uint64_t kept_ns; /* what copies for the next run took at the end of this one */
     struct manage_stats stats;
 
     unsigned lane_count, lanes_given;
@@ -307,6 +308,10 @@ bool region_take(Cache *c, const Region *r);
 /* ---- job.c ---------------------------------------------------------------------------------- */
 
 /* A job on the region, without pieces. */
+/* What a clone of that takes; 0: nobody knows. */
+uint64_t clone_ns(const Region *r, uint64_t bytes);
+/* Is the clean piece worth a copy in remote memory, which is open? */
+bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns);
 void job_begin(CacheJob *job, Region *r, uint8_t kind, uint64_t now_ns);
 /* ... on the pieces that hold [from, to), which become busy. */
 void job_begin_pieces(Cache *c, CacheJob *job, Region *r, uint8_t kind, uint64_t from, uint64_t to,

@@ -111,6 +111,11 @@ void remote_want(Cache *c, Region *r)
 
 enum { CLONE_SHARE = 4 }; /* so many times as long as a read it may take */
 
+uint64_t clone_ns(const Region *r, uint64_t bytes)
+{
+    return cost_of(&r->ways->cost[COST_CLONE], bytes) * CLONE_SHARE;
+}
+
 /* Of remote memory as @which. A region's first transfer may be the first with its host, which costs
  * a session. */
 static void remote_cost_add(Cache *c, Region *r, enum CostOf which, uint64_t bytes, uint64_t ns,

@@ -29,6 +29,13 @@ static enum Plan plan_for(const Cache *c, const Piece *p, uint64_t now_ns)
     return remote_may_open(c, r, now_ns) ? PLAN_OPEN : PLAN_DROP;
 }
 
+bool clone_is_due(const Cache *c, const Piece *p, uint64_t now_ns)
+{
+    uint64_t bytes = max_u64(p->len, p->read_bytes);
+    return !p->dirty && (p->valid & ~*remote_map(p->region, p->index)) &&
+           clone_pays(c, p->region, bytes, p->in_order, now_ns);
+}
+
 static enum Plan plan_of(Cache *c, const Piece *p, uint64_t now_ns)
 {
     enum Plan plan = plan_for(c, p, now_ns);

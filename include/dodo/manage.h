@@ -169,11 +169,12 @@ DODO_API DODO_CHECK int dodo_csync(int rd);
  * dodo_cclose() - write a region back and close it
  * @rd:     region descriptor
  *
- * As dodo_csync(), except that remote memory is given back (DODO_RETAIN: kept), and that a region
- * that wrote nothing since its last sync waits for no fdatasync of others' writes. Waits for
- * calls in progress on @rd; others fail with EINVAL meanwhile. The descriptor that was given to
- * dodo_copen() is not touched. A failed fdatasync of data that is no longer cached is reported
- * once: the second call closes the region.
+ * As dodo_csync(), except that remote memory is given back (DODO_RETAIN: kept, and given what is in
+ * local memory, for at most 3 % of the time that the reads have taken), and that a region that
+ * wrote nothing since its last sync waits for no fdatasync of others' writes. Waits for calls in
+ * progress on @rd; others fail with EINVAL meanwhile. The descriptor that was given to dodo_copen()
+ * is not touched. A failed fdatasync of data that is no longer cached is reported once: the second
+ * call closes the region.
  *
  * Returns: 0; -1 with errno set.
  * Errors:  EINVAL  @rd is not open, or is being closed: nothing to be done

@@ -326,3 +326,72 @@ TEST(retain__not_what_could_not_be_written)
     w.write_error = 0;
     cache_free(c);
 }
+
+/* ---- for the next run ------------------------------------------------------------------------ */
+
+/* A cache that has read @pieces of a file that costs 1 ms a piece, and remote memory that is open.
+ * A copy takes 100 us. */
+static Cache *with_reads(CacheConfig *cfg, unsigned flags, unsigned pieces, int *ret_rd)
+{
+    *cfg = config(PIECES);
+    Cache *c = make(cfg, flags, ret_rd);
+    w.file_ns = 1000000;
+    w.remote_ns = w.clone_ns = 100000;
+    for (unsigned i = 0; i < pieces; i++)
+        assert_int_equal(do_read(c, *ret_rd, i * 2 * PIECE, PIECE), PIECE);
+    background(c);
+    assert_int_equal(w.did[CACHE_OPEN_REMOTE], flags & DODO_RETAIN ? 1 : 0);
+    assert_int_equal(w.did[CACHE_CLONE], 0);
+    return c;
+}
+
+/* 3 % of 30 ms are 900 us: the tenth copy would be one too many. */
+TEST(close__copies_for_the_next_run_within_its_share)
+{
+    int rd;
+    CacheConfig cfg;
+    Cache *c = with_reads(&cfg, DODO_RETAIN | DODO_RDONLY, 30, &rd);
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(w.did[CACHE_CLONE], 9);
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
+    assert_memory_equal(w.remote, w.file, PIECE);
+    cache_free(c);
+}
+
+TEST(retain__copies_for_the_next_run_too)
+{
+    int rd;
+    CacheConfig cfg;
+    Cache *c = with_reads(&cfg, DODO_RETAIN | DODO_RDONLY, 30, &rd);
+    assert_int_equal(retain(c, rd), 0);
+    assert_int_equal(w.did[CACHE_CLONE], 9);
+    assert_int_equal(do_read(c, rd, 0, PIECE), PIECE);
+    cache_free(c);
+}
+
+/* Nobody finds it again: it is not retained, or a program may have written to the file. */
+TEST(close__copies_nothing_that_is_not_retained)
+{
+    static const unsigned flags[] = {DODO_RDONLY, DODO_RETAIN};
+    for (unsigned i = 0; i < 2; i++) {
+        int rd;
+        CacheConfig cfg;
+        Cache *c = with_reads(&cfg, flags[i], 30, &rd);
+        assert_int_equal(do_close(c, rd), 0);
+        assert_int_equal(w.did[CACHE_CLONE], 0);
+        cache_free(c);
+    }
+}
+
+/* A host that is lost ends it: the close does not. */
+TEST(close__copies_until_the_host_is_lost)
+{
+    int rd;
+    CacheConfig cfg;
+    Cache *c = with_reads(&cfg, DODO_RETAIN | DODO_RDONLY, 30, &rd);
+    w.lost = true;
+    assert_int_equal(do_close(c, rd), 0);
+    assert_int_equal(w.did[CACHE_CLONE], 1);
+    assert_int_equal(w.did[CACHE_CLOSE_REMOTE], 1);
+    cache_free(c);
+}
