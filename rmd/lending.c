@@ -151,6 +151,17 @@ static uint64_t note_reclaimed(Lending *l, const MemoryState *state, uint64_t go
     return ours;
 }
 
+/* Mostly nothing goes, and nothing did lately. */
+static void note_mean(LendingLoss *loss, double gone, double elapsed_s)
+{
+    if (loss->mean == 0 && gone == 0)
+        return;
+    double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
+    loss->mean = loss->mean * keep + gone / elapsed_s * (1 - keep);
+    if (loss->mean < LENDING_LOSS_LEAST) /* a processor is slow with numbers that are almost 0 */
+        loss->mean = 0;
+}
+
 /* What is lent lies beside all else that is in memory, and cannot go: so the kernel makes room by
  * what is the owner's. It tells when that is missed. */
 static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_bytes)
@@ -169,8 +180,7 @@ static void note_evicted(Lending *l, const MemoryState *state, uint64_t held_byt
         l->loss.unmatched_bytes = 0; /* it is of before we looked */
         return;
     }
-    double keep = exp(-elapsed_s * (double)NS_PER_S / (double)LENDING_USUAL_NS);
-    l->loss.mean = l->loss.mean * keep + gone / elapsed_s * (1 - keep);
+    note_mean(&l->loss, gone, elapsed_s);
     if (!l->lends) {
         l->loss.usual = l->loss.mean;
         return;

@@ -18,6 +18,7 @@
 #define LENDING_AHEAD_NS (500 * NS_PER_MS)   /* what is taken until then is given back now */
 #define LENDING_RATE_NS (100 * NS_PER_MS)    /* the rate is one of about so long */
 #define LENDING_USUAL_NS (60 * NS_PER_S)     /* what was usual before is a mean of about so long */
+#define LENDING_LOSS_LEAST 1e-6              /* bytes a second: less than it is nothing */
 #define LENDING_UNSEEN_NS (1 * NS_PER_S)     /* the kernel adds its counters up that often */
 enum {
     LENDING_STEP_BYTES = 64 << 10, /* limits are multiples of it */

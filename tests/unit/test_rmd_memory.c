@@ -453,6 +453,17 @@ TEST(what_was_missed_in_a_lending_is_not_usual)
     assert_in_range(lending.loss.owed_bytes, 199 * MIB, 200 * MIB);
 }
 
+/* Numbers that are almost 0 cost the processor a hundred times what others do. */
+TEST(what_was_missed_long_ago_counts_as_nothing)
+{
+    before_lending(10, 0);
+    evicted += 200 * MIB;
+    (void)read_evicted(NS_PER_S, 20 * GIB);
+    assert_true(lending.loss.mean > 0);
+    (void)read_evicted(3600 * NS_PER_S, 20 * GIB);
+    assert_true(lending.loss.mean == 0);
+}
+
 TEST(nor_what_goes_while_little_is_lent)
 {
     before_lending(10, 0);
