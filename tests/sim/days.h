@@ -53,7 +53,8 @@ typedef struct Owner {
 
 typedef struct Machine {
     double running, average; /* tasks */
-    uint64_t averaged_ns, tasks_until_ns;
+    uint64_t averaged_ns, step_ns, tasks_until_ns;
+    double keep;           /* of the average, over @step_ns */
     double clock_offset_s; /* the host's clock less the monotonic one */
     uint64_t slept_ns, leap_ns, gap_ns, sleep_ns, hang_ns, pressure_ns;
     Mood console, load, memory, rules; /* bad: not known, failing */

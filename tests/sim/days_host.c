@@ -56,8 +56,12 @@ static void load_advance(Days *d, uint64_t now_ns)
     Machine *m = &d->machine;
     while (m->averaged_ns < now_ns) {
         uint64_t to = min_u64(now_ns, m->tasks_until_ns);
-        double keep = exp(-(double)(to - m->averaged_ns) / 60e9);
-        m->average = m->average * keep + m->running * (1 - keep);
+        if (to - m->averaged_ns !=
+            m->step_ns) { /* mostly it is as the last one, and this is slow */
+            m->step_ns = to - m->averaged_ns;
+            m->keep = exp(-(double)m->step_ns / 60e9);
+        }
+        m->average = m->average * m->keep + m->running * (1 - m->keep);
         m->averaged_ns = to;
         if (to == m->tasks_until_ns) {
             m->running = d->healed ? 0 : tasks[sim_rng_below(&d->machine_rng, 9)];
