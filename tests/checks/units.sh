@@ -30,4 +30,8 @@ for unit in "$1"/dodo-*.service; do
   grep -q '^RestartSec=' "$unit" || complain "$unit: tries again at once (no RestartSec)"
   grep -q '^StartLimitIntervalSec=0$' "$unit" || complain "$unit: stops trying to start (no StartLimitIntervalSec=0)"
 done
+# These end their own processes, in an order.
+for name in cmd rmd; do
+  grep -q '^KillMode=mixed$' "$1/dodo-$name.service" || complain "dodo-$name.service: all its processes end at once"
+done
 finish
