@@ -12,14 +12,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/os.h"
 #include "daemon/helper.h"
+#include "daemon/look_time.h"
 #include "daemon/start.h"
 
-enum {
-    SETTLE_MS = 500,   /* addresses come and go together: the last of them counts */
-    AGAIN_MS = 5000,   /* no other address yet: a name may not be resolved yet */
-    UNASKED_MS = 30000 /* where the kernel tells of no change */
-};
+static const uint64_t SETTLE_NS = 500 * NS_PER_MS; /* addresses come and go together */
+/* No other address yet: a name may not be resolved yet. A host whose kernel never stops telling of
+ * changes is looked at so often, too. */
+static const uint64_t AGAIN_NS = 5 * NS_PER_S;
+static const uint64_t UNASKED_NS = 30 * NS_PER_S; /* where the kernel tells of no change */
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
@@ -59,25 +61,28 @@ static int look(const AddressWish *wish, const Addr *at, Addr *ret)
 
 __attribute__((noreturn)) static void serve(int channel, const AddressWish *wish, const Addr *at)
 {
-    const int news = open_news(), usual = news < 0 ? UNASKED_MS : -1;
-    int wait_ms = SETTLE_MS; /* for it may have gone before we listened */
+    const int news = open_news();
+    const uint64_t usual_ns = news < 0 ? UNASKED_NS : TIME_NEVER;
+    LookTime t = {.quiet_ns = SETTLE_NS, .most_ns = AGAIN_NS, .latest_ns = TIME_NEVER};
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    look_time_changed(&t, os_now_ns()); /* for it may have gone before we listened */
     for (;;) {
         struct pollfd fds[] = {{.fd = channel}, {.fd = news, .events = POLLIN}};
         Addr other;
-        const int n = poll(fds, 2, wait_ms);
+        const int n = poll(fds, 2, look_time_wait_ms(&t, os_now_ns()));
+        const uint64_t now = os_now_ns();
         if (fds[0].revents)
             _exit(EXIT_SUCCESS);
-        if (n > 0)
+        if (n > 0) {
             drain(news);
-        if (n != 0) {
-            wait_ms = SETTLE_MS;
-            continue;
+            look_time_changed(&t, now);
         }
+        if (!look_time_due(&t, now))
+            continue;
         const int res = look(wish, at, &other);
         if (res > 0)
             (void)send(channel, &other, sizeof other, MSG_NOSIGNAL);
-        wait_ms = res < 0 ? AGAIN_MS : usual;
+        look_time_looked(&t, time_add(os_now_ns(), res < 0 ? AGAIN_NS : usual_ns));
     }
 }
 

@@ -2,6 +2,7 @@
 /* Where a daemon serves that is not given an address. That one goes, tests/net/cluster_page.sh
  * tries. */
 #include "daemon/address_watch.h"
+#include "daemon/look_time.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -73,6 +74,48 @@ TEST(have__on_any_port)
     assert_true(host_addresses_have(&all, &a));
     assert_int_equal(addr_parse("10.0.0.3:77", 0, &a), 0);
     assert_false(host_addresses_have(&all, &a));
+}
+
+/* ---- when to look ---------------------------------------------------------------------------- */
+
+static LookTime looked_at(uint64_t now_ns)
+{
+    LookTime t = {.quiet_ns = 500 * NS_PER_MS, .most_ns = 5 * NS_PER_S};
+    look_time_looked(&t, TIME_NEVER);
+    assert_int_equal(look_time_wait_ms(&t, now_ns), -1);
+    return t;
+}
+
+TEST(look__after_the_last_of_a_group_of_changes)
+{
+    uint64_t now = NS_PER_S;
+    LookTime t = looked_at(now);
+    for (unsigned i = 0; i < 3; i++, now += 400 * NS_PER_MS) {
+        assert_false(look_time_due(&t, now));
+        look_time_changed(&t, now);
+        assert_int_equal(look_time_wait_ms(&t, now), 500);
+    }
+    assert_int_equal(look_time_wait_ms(&t, now), 100);
+    assert_false(look_time_due(&t, now + 99 * NS_PER_MS));
+    assert_true(look_time_due(&t, now + 100 * NS_PER_MS));
+    look_time_looked(&t, TIME_NEVER);
+    assert_false(look_time_due(&t, now + 3600 * NS_PER_S));
+}
+
+TEST(look__although_changes_do_not_end)
+{
+    const uint64_t begin = NS_PER_S;
+    LookTime t = looked_at(begin);
+    uint64_t now = begin;
+    for (; !look_time_due(&t, now); now += 10 * NS_PER_MS) {
+        assert_true(now <= begin + 5 * NS_PER_S);
+        look_time_changed(&t, now);
+    }
+    assert_int_equal(now, begin + 5 * NS_PER_S);
+    assert_int_equal(look_time_wait_ms(&t, now), 0);
+    look_time_looked(&t, now + 30 * NS_PER_S);
+    look_time_changed(&t, now); /* the next group has its own time */
+    assert_int_equal(look_time_wait_ms(&t, now), 500);
 }
 
 /* ---- on this host ---------------------------------------------------------------------------- */
