@@ -27,7 +27,6 @@ struct Cmd {
     CmdOptions *options; /* borrowed; a reload changes them */
     Loop *loop;
     AddressWatch address; /* where it serves */
-    bool moved;           /* the host has another address now */
     Port port;
     Manager *manager;
     Lease lease;
@@ -224,14 +223,7 @@ static void on_signal(void *ctx, unsigned nth)
 
 static void on_address(void *ctx)
 {
-    Cmd *cmd = ctx;
-    const int res = address_watch_take(&cmd->address);
-    if (res != 0)
-        loop_unwatch(cmd->loop, cmd->address.fd);
-    if (res > 0) {
-        cmd->moved = true;
-        end(cmd);
-    }
+    end(ctx);
 }
 
 /* What can change while cmd runs; all else stays until the next start. */
@@ -372,7 +364,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
     cmd->loop = loop_new(&loop_ops, cmd);
     if (!cmd->manager || !cmd->loop ||
         loop_watch(cmd->loop, cmd->port.transport->ops->fd(cmd->port.transport), on_socket, cmd) ||
-        (cmd->address.fd >= 0 && loop_watch(cmd->loop, cmd->address.fd, on_address, cmd)) ||
+        address_watch_follow(&cmd->address, cmd->loop, on_address, cmd) ||
         (cmd->command->fd >= 0 && loop_watch(cmd->loop, cmd->command->fd, on_lease, cmd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the directories");
         return -ENOMEM;
@@ -416,5 +408,6 @@ int cmd_run(Cmd *cmd)
                 addr_format(&cmd->port.transport->local, listen, sizeof listen),
                 endpoint_is_sealed(cmd->port.endpoint) ? "yes" : "no",
                 cmd->command->fd >= 0 ? " lease=waits" : "");
-    return loop_run(cmd->loop) < 0 || cmd->failed || cmd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
+    return loop_run(cmd->loop) < 0 || cmd->failed || cmd->address.moved ? EXIT_FAILURE
+                                                                        : EXIT_SUCCESS;
 }

@@ -128,20 +128,37 @@ void address_watch_close(AddressWatch *w)
     w->fd = -1;
 }
 
-int address_watch_take(AddressWatch *w)
+static void log_moved(const AddressWatch *w, const Addr *now)
 {
     char was[ADDR_TEXT_MAX], is[ADDR_TEXT_MAX];
+    log_event(LOG_LEVEL_WARN, "address_changed",
+              "listen=%s now=%s fix=\"it ends: its unit starts it there, or start it again\"",
+              addr_format(&w->at, was, sizeof was), addr_format(now, is, sizeof is));
+}
+
+static void on_news(void *ctx)
+{
+    AddressWatch *w = ctx;
     Addr now;
-    ssize_t n = w->fd < 0 ? -1 : recv(w->fd, &now, sizeof now, MSG_DONTWAIT);
+    const ssize_t n = recv(w->fd, &now, sizeof now, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (n == sizeof now) {
-        log_event(LOG_LEVEL_WARN, "address_changed",
-                  "listen=%s now=%s fix=\"it ends: its unit starts it there, or start it again\"",
-                  addr_format(&w->at, was, sizeof was), addr_format(&now, is, sizeof is));
-        return 1;
+        return;
+    loop_unwatch(w->loop, w->fd);
+    if (n != sizeof now) {
+        log_event(
+            LOG_LEVEL_ERROR, "address_not_watched",
+            "error=\"the process that watches the address has ended: start the daemon again\"");
+        return;
     }
-    log_event(LOG_LEVEL_ERROR, "address_not_watched",
-              "error=\"the process that watches the address has ended: start the daemon again\"");
-    return -EPIPE;
+    log_moved(w, &now);
+    w->moved = true;
+    w->leave(w->ctx);
+}
+
+int address_watch_follow(AddressWatch *w, Loop *loop, void (*leave)(void *ctx), void *ctx)
+{
+    w->loop = loop;
+    w->leave = leave;
+    w->ctx = ctx;
+    return w->fd < 0 ? 0 : loop_watch(loop, w->fd, on_news, w);
 }

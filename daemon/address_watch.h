@@ -6,10 +6,15 @@
 
 #include "daemon/config.h"
 #include "daemon/host_address.h"
+#include "daemon/loop.h"
 
 typedef struct AddressWatch {
     int fd; /* its end of the channel; -1: there is none */
     Addr at;
+    bool moved; /* the host has lost it, and has another: the daemon ends, to be started there */
+    Loop *loop;
+    void (*leave)(void *ctx); /* it has moved */
+    void *ctx;
 } AddressWatch;
 
 /* Where a daemon with these options serves; @member: by the way to its manager, if nothing is
@@ -17,9 +22,8 @@ typedef struct AddressWatch {
  * threads, sockets and keys are there. 0, -errno. */
 int address_watch_start(AddressWatch *w, const CommonOptions *o, const Listen *listen, bool member,
                         char error[CONFIG_ERROR_MAX]);
+/* @leave is called when the host has another address; the log says so. 0, -ENOMEM. */
+int address_watch_follow(AddressWatch *w, Loop *loop, void (*leave)(void *ctx), void *ctx);
 void address_watch_close(AddressWatch *w);
-/* Once the descriptor is readable. 1: the host has lost the address, and has another: the daemon is
- * to end, to be started there; 0: nothing; -EPIPE: the process has ended. The log says so. */
-int address_watch_take(AddressWatch *w);
 
 #endif

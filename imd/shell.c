@@ -13,10 +13,9 @@
 #include "base/polling.h"
 #include "base/parse.h"
 #include "proto/conf/defaults.h"
-#include "daemon/address_watch.h"
 #include "daemon/loop.h"
+#include "daemon/member_place.h"
 #include "daemon/port_log.h"
-#include "daemon/resolver.h"
 #include "daemon/sandbox.h"
 #include "daemon/start.h"
 #include "imd/memory.h"
@@ -49,7 +48,6 @@ struct Imd {
     Pace pace;
     Reloader reloader;
     AddressWatch address; /* where it serves */
-    bool moved;           /* the host has another address now */
     Resolver resolver;
     char manager[PLACES_TEXT_MAX]; /* where it is looked for */
     MetricsHttp *metrics;          /* NULL: none */
@@ -339,14 +337,8 @@ static void on_address(void *ctx)
 {
     Imd *imd = ctx;
     uint64_t now = os_now_ns();
-    const int res = address_watch_take(&imd->address);
-    if (res != 0)
-        loop_unwatch(imd->loop, imd->address.fd);
-    if (res > 0) {
-        imd->moved = true;
-        member_leave(&imd->member, now);
-        settle(imd, now);
-    }
+    member_leave(&imd->member, now);
+    settle(imd, now);
 }
 
 static void close_owner(Imd *imd)
@@ -512,7 +504,7 @@ static int open_core(Imd *imd, char *error)
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
         loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
         loop_watch(imd->loop, imd->reloader.fd, on_reloader, imd) ||
-        (imd->address.fd >= 0 && loop_watch(imd->loop, imd->address.fd, on_address, imd)) ||
+        address_watch_follow(&imd->address, imd->loop, on_address, imd) ||
         (imd->resolver.fd >= 0 && loop_watch(imd->loop, imd->resolver.fd, on_resolver, imd)) ||
         (imd->owner >= 0 && loop_watch(imd->loop, imd->owner, on_owner, imd))) {
         (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control thread");
@@ -575,17 +567,6 @@ static int start_threads(Imd *imd, char *error)
     return 0;
 }
 
-static int start_resolver(Imd *imd, char *error)
-{
-    const ImdOptions *o = imd->options;
-    Places places;
-    const Addr *at = &imd->address.at;
-    int res = address_watch_start(&imd->address, &o->common, &o->listen, true, error);
-    if (res == 0)
-        res = start_manager(&o->common, at, &places, error);
-    return res < 0 ? res : resolver_start(&imd->resolver, &o->common, at, &places, error);
-}
-
 Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
@@ -604,7 +585,9 @@ Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
         g_free(imd);
         return NULL;
     }
-    if (start_resolver(imd, error) < 0 ||
+    Places manager;
+    if (member_place_start(&options->common, &options->listen, &imd->address, &imd->resolver,
+                           &manager, error) < 0 ||
         reloader_start(&imd->reloader, options, &imd->resolver, error) < 0 ||
         open_all(imd, error) < 0)
         return imd_free(imd);
@@ -670,5 +653,5 @@ int imd_run(Imd *imd)
     int res = loop_run(imd->loop);
     log_event(LOG_LEVEL_INFO, "end", "writes_finished=%s",
               imd->member.threads_left == imd->threads_count ? "yes" : "no");
-    return res < 0 || imd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
+    return res < 0 || imd->address.moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

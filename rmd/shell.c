@@ -11,10 +11,9 @@
 
 #include "base/os.h"
 #include "proto/conf/defaults.h"
-#include "daemon/address_watch.h"
 #include "daemon/loop.h"
+#include "daemon/member_place.h"
 #include "daemon/port_log.h"
-#include "daemon/resolver.h"
 #include "daemon/start.h"
 #include "rmd/child.h"
 #include "rmd/looker.h"
@@ -54,7 +53,6 @@ struct Rmd {
     ManagerLink link;
     Resolver resolver;
     AddressWatch address;
-    bool moved;         /* the host has another address now */
     GString *explained; /* whose pages tools fetch */
     uint32_t explained_version;
 };
@@ -400,14 +398,7 @@ static void on_signal(void *ctx, unsigned nth)
 
 static void on_address(void *ctx)
 {
-    Rmd *rmd = ctx;
-    const int res = address_watch_take(&rmd->address);
-    if (res != 0)
-        loop_unwatch(rmd->loop, rmd->address.fd);
-    if (res > 0) {
-        rmd->moved = true;
-        leave(rmd, os_now_ns());
-    }
+    leave(ctx, os_now_ns());
 }
 
 /* True: where the file says is where it is looked for now. */
@@ -494,12 +485,9 @@ static int open_port(Rmd *rmd, char *error)
     const PortConfig port = {.endpoint = &config, .env = os_env()};
     Transport *t;
     Places places;
-    int res = address_watch_start(&rmd->address, &o->common, &o->listen, true, error);
+    int res =
+        member_place_start(&o->common, &o->listen, &rmd->address, &rmd->resolver, &places, error);
     o->at = rmd->address.at;
-    if (res == 0)
-        res = start_manager(&o->common, &o->at, &places, error);
-    if (res == 0)
-        res = resolver_start(&rmd->resolver, &o->common, &o->at, &places, error);
     if (res == 0)
         res = start_member_identity(&o->common, &o->at, &places, &config, error);
     if (res < 0)
@@ -577,7 +565,7 @@ static int open_loop(Rmd *rmd, char *error)
         (!rmd->sleep || loop_watch(rmd->loop, sleep_watch_fd(rmd->sleep), on_sleep, rmd) == 0) &&
         (rmd->pressure.fd < 0 || loop_watch(rmd->loop, rmd->pressure.fd, on_pressure, rmd) == 0) &&
         (rmd->desk.fd < 0 || loop_watch(rmd->loop, rmd->desk.fd, on_desk, rmd) == 0) &&
-        (rmd->address.fd < 0 || loop_watch(rmd->loop, rmd->address.fd, on_address, rmd) == 0) &&
+        address_watch_follow(&rmd->address, rmd->loop, on_address, rmd) == 0 &&
         (rmd->resolver.fd < 0 || loop_watch(rmd->loop, rmd->resolver.fd, on_resolver, rmd) == 0) &&
         (!rmd->has_port || loop_watch(rmd->loop, rmd->port.transport->ops->fd(rmd->port.transport),
                                       on_socket, rmd) == 0))
@@ -682,7 +670,8 @@ int rmd_run(Rmd *rmd)
     child_close(&rmd->child);
     log_event(LOG_LEVEL_INFO, "end", "imd=gone");
     if (looker_stop(rmd->looker) < 0)
-        _exit(res < 0 || rmd->moved ? EXIT_FAILURE
-                                    : EXIT_SUCCESS); /* a source hangs; its memory is in use */
-    return res < 0 || rmd->moved ? EXIT_FAILURE : EXIT_SUCCESS;
+        _exit(res < 0 || rmd->address.moved
+                  ? EXIT_FAILURE
+                  : EXIT_SUCCESS); /* a source hangs; its memory is in use */
+    return res < 0 || rmd->address.moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }

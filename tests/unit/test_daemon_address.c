@@ -160,7 +160,7 @@ TEST(watch__of_the_way_to_the_manager_and_of_an_interface)
             assert_at(&w, "127.0.0.1:7");
         else
             assert_at(&w, "[::1]:7");
-        assert_int_equal(address_watch_take(&w), 0);
+        assert_true(w.fd >= 0 && !w.moved);
         address_watch_close(&w);
     }
 }
