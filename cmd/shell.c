@@ -314,8 +314,6 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
     const Addr *const addresses[] = {&cmd->address.at};
     const TransportOptions transport = {.receive_bytes = o->receive_bytes};
     EndpointConfig config;
-    const PortConfig port = {.endpoint = &config, .env = os_env()};
-    Transport *t;
     int res = address_watch_start(&cmd->address, &o->common, &o->listen, false, error);
     if (res == 0)
         res = start_identity(&o->common, addresses, 1, &config, error);
@@ -325,14 +323,7 @@ static int open_port(Cmd *cmd, const Id128 *instance, char *error)
     config.self = *instance;
     config.epoch = lease_epoch(&cmd->lease);
     config.sessions_max = (unsigned)o->sessions_max;
-    res = start_listen(&cmd->address.at, &transport, &t, error);
-    if (res == 0) {
-        res = port_open(&cmd->port, t, &port, &port_ops, cmd);
-        if (res < 0) {
-            t = transport_close(t);
-            (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");
-        }
-    }
+    res = start_port(&cmd->port, &cmd->address.at, &transport, &config, &port_ops, cmd, error);
     explicit_bzero(&config, sizeof config);
     return res;
 }

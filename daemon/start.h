@@ -10,6 +10,7 @@
 #include "daemon/config.h"
 #include "daemon/config_changes.h"
 #include "proto/endpoint.h"
+#include "usocket/port.h"
 #include "usocket/transport.h"
 
 enum { EXIT_START = 1, EXIT_USAGE = 2 };
@@ -36,6 +37,10 @@ const char *start_manager_text(const CommonOptions *o, const Addr *peer, char bu
  * from the address it was asked at. */
 int start_listen(const Addr *listen, const TransportOptions *options, Transport **ret,
                  char error[CONFIG_ERROR_MAX]);
+/* A socket at @listen, as a port of an endpoint that @config is of. 0, -errno. */
+int start_port(Port *p, const Addr *listen, const TransportOptions *options,
+               const EndpointConfig *config, const PortOps *ops, void *ctx,
+               char error[CONFIG_ERROR_MAX]);
 /* Started by root: becomes the user that the options name, permanently, before anything is opened.
  * A process that is not root cannot become another. 0, -errno. */
 int start_as_user(const CommonOptions *o, char error[CONFIG_ERROR_MAX]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/os.h"
 #include "proto/conf/defaults.h"
 #include "daemon/log.h"
 #include "daemon/start.h"
@@ -172,5 +173,22 @@ int start_listen(const Addr *listen, const TransportOptions *options, Transport 
                        "cannot listen on %s: not an address of this host (see ip addr)", text);
     else if (res < 0)
         (void)snprintf(error, CONFIG_ERROR_MAX, "cannot listen on %s: %s", text, strerror(-res));
+    return res;
+}
+
+int start_port(Port *p, const Addr *listen, const TransportOptions *options,
+               const EndpointConfig *config, const PortOps *ops, void *ctx,
+               char error[CONFIG_ERROR_MAX])
+{
+    const PortConfig port = {.endpoint = config, .env = os_env()};
+    Transport *t;
+    int res = start_listen(listen, options, &t, error);
+    if (res < 0)
+        return res;
+    res = port_open(p, t, &port, ops, ctx);
+    if (res < 0) {
+        t = transport_close(t);
+        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");
+    }
     return res;
 }

@@ -417,19 +417,9 @@ static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
 {
     const TransportOptions transport = {.receive_bytes = CONTROL_RECEIVE_BYTES};
     EndpointConfig config = *identity;
-    const PortConfig port = {.endpoint = &config, .env = os_env()};
-    Transport *t;
-    int res = start_listen(&imd->address.at, &transport, &t, error);
-    if (res < 0)
-        return res;
     config.sessions_max = CONTROL_SESSIONS_MAX;
     config.half_open_max = CONTROL_SESSIONS_MAX;
-    res = port_open(&imd->port, t, &port, &port_ops, imd);
-    if (res < 0) {
-        t = transport_close(t);
-        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the control socket");
-    }
-    return res;
+    return start_port(&imd->port, &imd->address.at, &transport, &config, &port_ops, imd, error);
 }
 
 static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, char *error)

@@ -482,8 +482,6 @@ static int open_port(Rmd *rmd, char *error)
     const TransportOptions transport = {.receive_bytes = RECEIVE_BYTES};
     const ManagerLinkSink link_sink = {.message = on_output, .news = on_link_news, .ctx = rmd};
     EndpointConfig config;
-    const PortConfig port = {.endpoint = &config, .env = os_env()};
-    Transport *t;
     Places places;
     int res =
         member_place_start(&o->common, &o->listen, &rmd->address, &rmd->resolver, &places, error);
@@ -495,14 +493,7 @@ static int open_port(Rmd *rmd, char *error)
     config.role = ROLE_RMD;
     config.sessions_max = config.half_open_max = SESSIONS_MAX;
     os_random(NULL, &config.self, sizeof config.self);
-    res = start_listen(&o->at, &transport, &t, error);
-    if (res == 0) {
-        res = port_open(&rmd->port, t, &port, &port_ops, rmd);
-        if (res < 0) {
-            t = transport_close(t);
-            (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for the socket");
-        }
-    }
+    res = start_port(&rmd->port, &o->at, &transport, &config, &port_ops, rmd, error);
     explicit_bzero(&config, sizeof config);
     rmd->has_port = res == 0;
     if (res == 0) {
