@@ -61,3 +61,12 @@ Letter *mailbox_take(Mailbox *m)
     pthread_mutex_unlock(&m->lock);
     return all;
 }
+
+void mailbox_drop(Mailbox *m, void (*drop)(void *letter))
+{
+    for (Letter *l = mailbox_take(m), *next; l; l = next) {
+        next = l->next;
+        drop(l);
+    }
+    mailbox_deinit(m);
+}

@@ -22,6 +22,8 @@ typedef struct Mailbox {
 int mailbox_init(Mailbox *m); /* 0, or -errno */
 /* Letters left in it are lost. */
 void mailbox_deinit(Mailbox *m);
+/* The same, with @drop for each of them. */
+void mailbox_drop(Mailbox *m, void (*drop)(void *letter));
 /* @letter is the receiver's from now on. */
 void mailbox_post(Mailbox *m, Letter *letter);
 /* Falls asleep until there is mail. */

@@ -23,13 +23,11 @@
 #include "imd/metrics.h"
 #include "imd/owner_socket.h"
 #include "imd/priority.h"
-#include "imd/purger.h"
 #include "imd/reloader.h"
-#include "imd/thread.h"
+#include "imd/threads.h"
 
 enum {
-    DATA_PATIENCE_NS = 100000000, /* a data thread's sleep, should an order's nudge be lost */
-    CONTROL_SESSIONS_MAX = 64,    /* on the control socket: cmd, and who pings */
+    CONTROL_SESSIONS_MAX = 64, /* on the control socket: cmd, and who pings */
     CONTROL_RECEIVE_BYTES = 1 << 20,
 };
 
@@ -40,12 +38,8 @@ struct Imd {
     Loop *loop;
     Port port; /* to cmd */
     ImdMember member;
-    int owner;    /* the socket to rmd; -1: there is none */
-    Mailbox done; /* orders that the data threads carried out */
-    unsigned threads_count;
-    ImdThread *threads;
-    Purger purger;
-    Pace pace;
+    int owner; /* the socket to rmd; -1: there is none */
+    ImdThreads threads;
     Reloader reloader;
     AddressWatch address; /* where it serves */
     Resolver resolver;
@@ -65,34 +59,13 @@ static void send_message(void *ctx, Session *s, uint8_t type, const uint8_t *pay
 static void give_order(void *ctx, const ImdCommand *command)
 {
     Imd *imd = ctx;
-    ImdOrder *o = g_new0(ImdOrder, 1);
-    o->command = *command;
-    if (command->kind == IMD_PURGE)
-        purger_order(&imd->purger, o);
-    else
-        imd_thread_order(&imd->threads[command->thread], o);
+    imd_threads_order(&imd->threads, command);
 }
 
 static void give_all_back(void *ctx)
 {
     Imd *imd = ctx;
-    ImdOrder *o = g_new0(ImdOrder, 1);
-    o->command.kind = IMD_LEAVE;
-    o->unasked = true;
-    purger_order(&imd->purger, o);
-}
-
-/* The control thread will order the same when it hears of it. But that may take long, and the owner
- * waits. The range is not used again until that order is carried out. */
-static void purge_at_once(void *ctx, const ImdRegion *region)
-{
-    Imd *imd = ctx;
-    ImdOrder *o = g_new0(ImdOrder, 1);
-    o->command.kind = IMD_PURGE;
-    o->command.region.pool_offset = region->pool_offset;
-    o->command.region.len = region->len;
-    o->unasked = true;
-    purger_order(&imd->purger, o);
+    imd_threads_give_all_back(&imd->threads);
 }
 
 static void hurry_all(void *ctx, bool on, uint64_t now_ns)
@@ -101,8 +74,7 @@ static void hurry_all(void *ctx, bool on, uint64_t now_ns)
     priority_group(on, now_ns);
     if (on)
         hurry(); /* this thread has little to do: it stays so */
-    for (unsigned i = 0; i < imd->threads_count; i++)
-        imd_thread_hurry(&imd->threads[i], on);
+    imd_threads_hurry(&imd->threads, on);
 }
 
 static bool say_used(void *ctx, uint64_t used_bytes, uint64_t limit_bytes)
@@ -150,9 +122,8 @@ static void log_news(void *ctx, enum MemberNews news)
 
 static void add_served(Imd *imd)
 {
-    Served sum = {.reads = 0};
-    for (unsigned i = 0; i < imd->threads_count; i++)
-        imd_thread_served(&imd->threads[i], &sum);
+    Served sum;
+    imd_threads_served(&imd->threads, &sum);
     member_served(&imd->member, &sum);
 }
 
@@ -205,7 +176,7 @@ static void on_done(void *ctx)
 {
     Imd *imd = ctx;
     uint64_t now = os_now_ns();
-    for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
+    for (Letter *l = mailbox_take(&imd->threads.done), *next; l; l = next) {
         ImdOrder *o = (ImdOrder *)l;
         next = l->next;
         member_done(&imd->member, &o->command, o->result, now);
@@ -256,12 +227,6 @@ static void on_reload(void *ctx)
     ask_reloader(ctx, false);
 }
 
-/* What a client sends without waiting for us takes no longer than this, of the cap. */
-static uint32_t pace_bytes(uint64_t rate_bytes)
-{
-    return (uint32_t)MIN(rate_bytes / 64, UINT32_MAX);
-}
-
 static void move_manager(Imd *imd, const char *manager)
 {
     Places places;
@@ -279,9 +244,7 @@ static void take_settings(Imd *imd, const ImdSettings *s)
         not_reloaded(error);
         return;
     }
-    for (unsigned i = 0; i < imd->threads_count; i++)
-        imd_thread_reload(&imd->threads[i], &s->keys, pace_bytes(s->rate_bytes));
-    pace_set(&imd->pace, s->rate_bytes, s->rate_packets);
+    imd_threads_reload(&imd->threads, &s->keys, s->rate_bytes, s->rate_packets);
     move_manager(imd, s->manager);
     log_set_level(s->log_level);
     (void)snprintf(text, sizeof text,
@@ -402,11 +365,7 @@ static size_t on_scrape(void *ctx, const CommonMetrics *own, char *buf, size_t c
     ImdMetrics m = {.common = *own, .pool_bytes = imd->pool.bytes, .locked = imd->pool.locked};
     metrics_add_socket(&m.common, endpoint_counters(imd->port.endpoint), control->sent,
                        control->astray);
-    for (unsigned i = 0; i < imd->threads_count; i++) {
-        ImdCounts counts;
-        imd_thread_counts(&imd->threads[i], &counts);
-        imd_metrics_add(&m, &counts);
-    }
+    imd_threads_counts(&imd->threads, &m);
     imd_metrics_read(&m, imd->member.control);
     return metrics_write(&imd_metrics, &m, buf, cap);
 }
@@ -422,46 +381,6 @@ static int open_control(Imd *imd, const EndpointConfig *identity, char *error)
     return start_port(&imd->port, &imd->address.at, &transport, &config, &port_ops, imd, error);
 }
 
-static int open_thread(Imd *imd, unsigned i, const EndpointConfig *identity, char *error)
-{
-    const ImdOptions *o = imd->options;
-    const TransportOptions transport = {.patience_ns = DATA_PATIENCE_NS,
-                                        .receive_bytes = o->receive_bytes,
-                                        .send_bytes = o->send_bytes};
-    ImdThreadConfig config = {
-        .nice = (int)o->nice,
-        .poll_ns = o->poll_ns,
-        .endpoint = *identity,
-        .data = {.epoch = imd->epoch,
-                 .pool = imd->pool.base,
-                 .pool_bytes = imd->pool.bytes,
-                 .writes_max = (unsigned)o->writes_max,
-                 .write_age_ns = o->write_age_ns,
-                 .fills_max = (unsigned)o->fills_max},
-        .leave_deadline_ns = member_threads_deadline(o->leave_deadline_ns),
-        .done = &imd->done,
-        .counts = o->metrics.listen.kind != ADDR_NONE,
-        .pace = &imd->pace,
-        .dropped = imd->owner >= 0 ? purge_at_once : NULL,
-        .ctx = imd,
-    };
-    config.data.pace_bytes = pace_bytes(o->rate_bytes);
-    Addr at = imd->address.at;
-    Transport *t;
-    config.endpoint.sessions_max = (unsigned)o->sessions_max;
-    at.port = o->data_port ? (uint16_t)(o->data_port + i) : 0;
-    int res = start_listen(&at, &transport, &t, error);
-    if (res < 0)
-        return res;
-    res = imd_thread_init(&imd->threads[i], &config, t);
-    if (res < 0) {
-        t = transport_close(t);
-        (void)snprintf(error, CONFIG_ERROR_MAX, "no memory for data thread %u", i);
-    }
-    explicit_bzero(&config, sizeof config);
-    return res;
-}
-
 static int open_core(Imd *imd, char *error)
 {
     const ImdOptions *o = imd->options;
@@ -475,7 +394,7 @@ static int open_core(Imd *imd, char *error)
     const Env env = os_env();
     ImdMemberConfig config = {.control = {.epoch = imd->epoch,
                                           .pool_bytes = imd->pool.bytes,
-                                          .threads = imd->threads_count,
+                                          .threads = imd->threads.count,
                                           .regions_max = (unsigned)o->regions_max,
                                           .beat_ns = o->beat_ns,
                                           .manager_dead_ns = o->manager_dead_ns,
@@ -484,15 +403,15 @@ static int open_core(Imd *imd, char *error)
                               .owned = imd->owner >= 0,
                               .owner_silence_ns = o->owner_silence_ns,
                               .leave_deadline_ns = o->leave_deadline_ns};
-    for (unsigned i = 0; i < imd->threads_count; i++)
-        config.control.ports[i] = imd->threads[i].port.transport->local.port;
+    for (unsigned i = 0; i < imd->threads.count; i++)
+        config.control.ports[i] = imd->threads.of[i].port.transport->local.port;
     int res = member_init(&imd->member, &config, &env, imd->port.endpoint, &sink, os_now_ns());
     if (res == 0)
         member_move(&imd->member, &imd->resolver.places);
     imd->loop = loop_new(&loop_ops, imd);
     if (res < 0 || !imd->loop ||
         loop_watch(imd->loop, imd->port.transport->ops->fd(imd->port.transport), on_socket, imd) ||
-        loop_watch(imd->loop, imd->done.fd, on_done, imd) ||
+        loop_watch(imd->loop, imd->threads.done.fd, on_done, imd) ||
         loop_watch(imd->loop, imd->reloader.fd, on_reloader, imd) ||
         address_watch_follow(&imd->address, imd->loop, on_address, imd) ||
         (imd->resolver.fd >= 0 && loop_watch(imd->loop, imd->resolver.fd, on_resolver, imd)) ||
@@ -522,8 +441,15 @@ static int open_all(Imd *imd, char *error)
     if (res == 0)
         res = pool_memory_map(&imd->pool, o->pool_bytes, o->populate, error, CONFIG_ERROR_MAX);
     polling_setup((unsigned)o->poll_share);
-    for (; res == 0 && imd->threads_count < o->threads; imd->threads_count += res == 0)
-        res = open_thread(imd, imd->threads_count, &identity, error);
+    if (res == 0) {
+        const ImdThreadsConfig threads = {.options = o,
+                                          .identity = &identity,
+                                          .pool = &imd->pool,
+                                          .epoch = imd->epoch,
+                                          .listen = imd->address.at,
+                                          .owned = imd->owner >= 0};
+        res = imd_threads_open(&imd->threads, &threads, error);
+    }
     explicit_bzero(&identity, sizeof identity);
     return res < 0 ? res : open_core(imd, error);
 }
@@ -539,39 +465,16 @@ static void confine(const Imd *imd)
         log_event(LOG_LEVEL_INFO, "not_all_confined", "missing=\"%s\"", missing);
 }
 
-static int start_threads(Imd *imd, char *error)
-{
-    int started = purger_start(&imd->purger, &imd->pool, &imd->done);
-    if (started < 0) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start the purger: %s", strerror(-started));
-        return started;
-    }
-    for (unsigned i = 0; i < imd->threads_count; i++) {
-        int res = imd_thread_start(&imd->threads[i]);
-        if (res < 0) {
-            (void)snprintf(error, CONFIG_ERROR_MAX, "cannot start data thread %u: %s", i,
-                           strerror(-res));
-            return res;
-        }
-    }
-    return 0;
-}
-
 Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
 {
     Imd *imd = g_new0(Imd, 1);
     imd->options = options;
     (void)snprintf(imd->manager, sizeof imd->manager, "%s", options->common.manager);
     imd->owner = imd->reloader.fd = imd->resolver.fd = imd->address.fd = -1;
-    pace_init(&imd->pace, options->rate_bytes, options->rate_packets);
     do
         os_random(NULL, &imd->epoch, sizeof imd->epoch);
     while (imd->epoch == 0);
-    imd->threads = g_new0(ImdThread, options->threads);
-    int res = mailbox_init(&imd->done);
-    if (res < 0) {
-        (void)snprintf(error, CONFIG_ERROR_MAX, "cannot make an eventfd: %s", strerror(-res));
-        g_free(imd->threads);
+    if (imd_threads_init(&imd->threads, options, error) < 0) {
         g_free(imd);
         return NULL;
     }
@@ -582,7 +485,7 @@ Imd *imd_new(ImdOptions *options, char error[CONFIG_ERROR_MAX])
         open_all(imd, error) < 0)
         return imd_free(imd);
     confine(imd);
-    if (start_threads(imd, error) < 0)
+    if (imd_threads_start(&imd->threads, &imd->pool, error) < 0)
         return imd_free(imd);
     return imd;
 }
@@ -591,24 +494,17 @@ Imd *imd_free(Imd *imd)
 {
     if (!imd)
         return NULL;
-    for (unsigned i = 0; i < imd->threads_count; i++)
-        imd_thread_deinit(&imd->threads[i]);
-    purger_stop(&imd->purger);
+    imd_threads_stop(&imd->threads);
     imd->metrics = metrics_http_free(imd->metrics);
     imd->loop = loop_free(imd->loop);
     member_deinit(&imd->member);
     port_close(&imd->port);
-    for (Letter *l = mailbox_take(&imd->done), *next; l; l = next) {
-        next = l->next;
-        g_free(l);
-    }
-    mailbox_deinit(&imd->done);
+    imd_threads_deinit(&imd->threads);
     close_owner(imd);
     reloader_close(&imd->reloader);
     resolver_close(&imd->resolver);
     address_watch_close(&imd->address);
     pool_memory_unmap(&imd->pool);
-    g_free(imd->threads);
     g_free(imd);
     return NULL;
 }
@@ -617,9 +513,9 @@ static void say_ready(const Imd *imd)
 {
     char listen[ADDR_TEXT_MAX], size[32];
     g_autoptr(GString) ports = g_string_new(NULL);
-    for (unsigned i = 0; i < imd->threads_count; i++)
+    for (unsigned i = 0; i < imd->threads.count; i++)
         g_string_append_printf(ports, "%s%u", i ? "," : "",
-                               imd->threads[i].port.transport->local.port);
+                               imd->threads.of[i].port.transport->local.port);
     if (!imd->pool.locked)
         log_event(LOG_LEVEL_WARN, "pool_not_locked",
                   "fix=\"raise ulimit -l (LimitMEMLOCK=) above the pool, or guests' pages may be "
@@ -627,7 +523,7 @@ static void say_ready(const Imd *imd)
     start_ready("imd ready: listen=%s data_ports=%s pool=%s threads=%u manager=%s sealed=%s "
                 "locked=%s epoch=%016" PRIx64,
                 addr_format(&imd->port.transport->local, listen, sizeof listen), ports->str,
-                start_size(imd->pool.bytes, size, sizeof size), imd->threads_count,
+                start_size(imd->pool.bytes, size, sizeof size), imd->threads.count,
                 imd->options->common.manager, endpoint_is_sealed(imd->port.endpoint) ? "yes" : "no",
                 imd->pool.locked ? "yes" : "no", imd->epoch);
 }
@@ -642,6 +538,6 @@ int imd_run(Imd *imd)
     settle(imd, now);
     int res = loop_run(imd->loop);
     log_event(LOG_LEVEL_INFO, "end", "writes_finished=%s",
-              imd->member.threads_left == imd->threads_count ? "yes" : "no");
+              imd->member.threads_left == imd->threads.count ? "yes" : "no");
     return res < 0 || imd->address.moved ? EXIT_FAILURE : EXIT_SUCCESS;
 }
