@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/os.h"
+#include "daemon/log.h"
 #include "rmd/container.h"
 #include "rmd/facts_read.h"
 #include "rmd/load.h"
@@ -124,9 +125,14 @@ Observation *looker_look(Looker *l)
     return o;
 }
 
-const char *looker_container(const Looker *l)
+void looker_warn(const Looker *l)
 {
-    return l->settings.container;
+    const char *how = l->settings.container;
+    if (how)
+        log_event(LOG_LEVEL_WARN, "container",
+                  "how=\"%s\" do=\"set dedicated if nobody works at the host; else run rmd on the "
+                  "host, or give it input, display or bus of the host's\"",
+                  how);
 }
 
 void looker_set_imd(Looker *l, int pid)

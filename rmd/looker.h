@@ -27,8 +27,8 @@ typedef struct Looker Looker;
 Looker *looker_new(const RmdOptions *options, InputHelper *input);
 /* Looks now, in the calling thread; not while the thread runs. NULL: no memory. */
 Observation *looker_look(Looker *l);
-/* How it is known that rmd runs in a container; NULL: it does not. */
-const char *looker_container(const Looker *l);
+/* Logs that rmd runs in a container, if it does: it sees no owner there by itself. */
+void looker_warn(const Looker *l);
 /* From now on a thread does, and posts what it finds to @mailbox. 0, or -errno. */
 int looker_start(Looker *l, Mailbox *mailbox);
 /* Whose share of the load is imd's; 0: there is none. */

@@ -111,3 +111,16 @@ int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX])
     Places places;
     return start_manager(&o->common, &o->listen.addr, &places, error);
 }
+
+MonitorConfig rmd_monitor_config(const RmdOptions *o)
+{
+    return (MonitorConfig){.idle_after_ns = o->idle_after_ns,
+                           .poll_ns = o->poll_ns,
+                           .leave_deadline_ns = o->leave_deadline_ns,
+                           .load_below = o->load_below,
+                           .dedicated = o->dedicated,
+                           .has_recruit_rule = o->recruit_when != NULL,
+                           .has_reclaim_rule = o->reclaim_when != NULL,
+                           .pool_max_bytes = o->pool_max_bytes,
+                           .watch_only = o->survey != NULL};
+}

@@ -5,6 +5,7 @@
 
 #include "daemon/config.h"
 #include "daemon/metrics_http.h"
+#include "rmd/monitor.h"
 
 typedef struct RmdOptions {
     CommonOptions common; /* first */
@@ -38,5 +39,7 @@ extern const ConfigProgram rmd_program;
 void rmd_options_init(RmdOptions *o);
 /* After config_load(): 0, or -EINVAL and what is missing or does not fit. */
 int rmd_options_check(RmdOptions *o, char error[CONFIG_ERROR_MAX]);
+/* What of it the monitor decides by. */
+MonitorConfig rmd_monitor_config(const RmdOptions *o);
 
 #endif

@@ -16,12 +16,12 @@
 #include "daemon/port_log.h"
 #include "daemon/start.h"
 #include "rmd/child.h"
+#include "rmd/explainer.h"
 #include "rmd/looker.h"
 #include "rmd/metrics.h"
 #include "rmd/node.h"
 #include "rmd/owner_desk.h"
 #include "rmd/pressure.h"
-#include "rmd/report.h"
 #include "rmd/sleep_watch.h"
 #include "rmd/survey_file.h"
 #include "rmd/verdicts.h"
@@ -53,22 +53,8 @@ struct Rmd {
     ManagerLink link;
     Resolver resolver;
     AddressWatch address;
-    GString *explained; /* whose pages tools fetch */
-    uint32_t explained_version;
+    Explainer explainer;
 };
-
-MonitorConfig rmd_monitor_config(const RmdOptions *o)
-{
-    return (MonitorConfig){.idle_after_ns = o->idle_after_ns,
-                           .poll_ns = o->poll_ns,
-                           .leave_deadline_ns = o->leave_deadline_ns,
-                           .load_below = o->load_below,
-                           .dedicated = o->dedicated,
-                           .has_recruit_rule = o->recruit_when != NULL,
-                           .has_reclaim_rule = o->reclaim_when != NULL,
-                           .pool_max_bytes = o->pool_max_bytes,
-                           .watch_only = o->survey != NULL};
-}
 
 /* ---- what the node does ---------------------------------------------------------------------- */
 
@@ -154,66 +140,6 @@ static void on_link_news(void *ctx, enum LinkNews news)
               lines[news].fix);
 }
 
-/* What others may know of the owner. */
-static enum Detail detail(const Rmd *rmd)
-{
-    return strcmp(rmd->options->tell, "full") == 0 ? DETAIL_FULL : DETAIL_COARSE;
-}
-
-static void write_explanation(Rmd *rmd, uint64_t now_ns)
-{
-    rmd->explained_version++;
-    g_string_truncate(rmd->explained, 0);
-    if (strcmp(rmd->options->tell, "off") == 0) {
-        g_string_append(rmd->explained, "The owner of this host has switched this off ([rmd] "
-                                        "explain); on the host itself use dodo-rmd --explain.\n");
-        return;
-    }
-    report_monitor(rmd->explained, rmd->node.monitor, now_ns, detail(rmd));
-    report_rules(rmd->explained, &rmd->verdicts);
-    report_observation(rmd->explained, rmd->seen, detail(rmd));
-    if (rmd->explained->len > EXPLAIN_MAX)
-        g_string_truncate(rmd->explained, EXPLAIN_MAX);
-}
-
-/* The page that is asked for; the body's length. */
-static size_t explain(Rmd *rmd, const WireRequest *request, uint8_t *body, uint16_t *ret_status,
-                      uint64_t now_ns)
-{
-    OpExplain ask;
-    if (wire_explain_decode(request->body, request->body_len, &ask) != 0) {
-        *ret_status = STATUS_INVALID;
-        return 0;
-    }
-    if (ask.offset == 0)
-        write_explanation(rmd, now_ns);
-    OpExplainReply page = {.total = (uint32_t)rmd->explained->len,
-                           .version = rmd->explained_version};
-    if (ask.offset < rmd->explained->len) {
-        size_t left = rmd->explained->len - ask.offset;
-        page.len = (uint32_t)(left < EXPLAIN_PAGE_MAX ? left : EXPLAIN_PAGE_MAX);
-        memcpy(page.text, rmd->explained->str + ask.offset, page.len);
-    }
-    *ret_status = STATUS_OK;
-    return wire_explain_reply_encode(&page, body);
-}
-
-/* What it answers changes nothing, so that a repeated request may be answered again. */
-static void on_request(Rmd *rmd, Session *s, const uint8_t *payload, size_t len, uint64_t now_ns)
-{
-    WireRequest request;
-    uint8_t body[WIRE_BODY_MAX], answer[WIRE_PAYLOAD_MAX];
-    uint16_t status = STATUS_DENIED;
-    size_t body_len = 0;
-    if (wire_request_decode(payload, len, &request) != 0)
-        return;
-    if (s->peer_role == ROLE_TOOL && request.op == OP_EXPLAIN)
-        body_len = explain(rmd, &request, body, &status, now_ns);
-    const WireReply reply = {
-        .id = request.id, .op = request.op, .status = status, .body = body, .body_len = body_len};
-    port_message(&rmd->port, s, WIRE_REPLY, answer, wire_reply_encode(&reply, answer));
-}
-
 static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *payload, size_t len,
                        uint64_t now_ns)
 {
@@ -221,7 +147,7 @@ static void on_message(void *ctx, Session *s, uint8_t type, const uint8_t *paylo
     if (type == WIRE_PING)
         port_pong(&rmd->port, s, payload, len, 0);
     else if (type == WIRE_REQUEST)
-        on_request(rmd, s, payload, len, now_ns);
+        explainer_request(&rmd->explainer, &rmd->port, s, payload, len);
     else
         manager_link_message(&rmd->link, s, type, payload, len, now_ns);
 }
@@ -299,6 +225,7 @@ static void on_mail(void *ctx)
         next = l->next;
         g_free(rmd->seen);
         rmd->seen = (Observation *)(void *)l;
+        rmd->explainer.seen = rmd->seen;
         owner_desk_step(&rmd->desk, rmd->node.monitor);
         uint64_t now = os_now_ns();
         read_memory(rmd, now);
@@ -522,9 +449,12 @@ static int open_node(Rmd *rmd, uint64_t now_ns)
                            .status = on_status,
                            .ctx = rmd};
     const NodeConfig config = {.monitor = rmd_monitor_config(rmd->options),
-                               .full = detail(rmd) == DETAIL_FULL,
+                               .full = explainer_detail(rmd->options) == DETAIL_FULL,
                                .link = rmd->has_port ? &rmd->link : NULL};
-    return node_init(&rmd->node, &config, &sink, now_ns);
+    const int res = node_init(&rmd->node, &config, &sink, now_ns);
+    rmd->explainer = (Explainer){
+        .options = rmd->options, .monitor = rmd->node.monitor, .verdicts = &rmd->verdicts};
+    return res;
 }
 
 static int open_monitor(Rmd *rmd, char *error)
@@ -572,7 +502,6 @@ Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MA
     Rmd *rmd = g_new0(Rmd, 1);
     rmd->options = options;
     rmd->input = input;
-    rmd->explained = g_string_new(NULL);
     rmd->child.fd = rmd->child.pidfd = rmd->child.channel = rmd->child.cgroup.procs = -1;
     rmd->pressure = (Pressure){
         .trigger = -1, .fd = -1, .meminfo = -1, .zones = -1, .vmstat = -1, .overcommit = -1};
@@ -609,27 +538,12 @@ Rmd *rmd_free(Rmd *rmd)
     resolver_close(&rmd->resolver);
     address_watch_close(&rmd->address);
     rmd->looker = looker_free(rmd->looker);
-    if (rmd->mailbox.fd >= 0) {
-        for (Letter *l = mailbox_take(&rmd->mailbox), *next; l; l = next) {
-            next = l->next;
-            g_free(l);
-        }
-        mailbox_deinit(&rmd->mailbox);
-    }
+    if (rmd->mailbox.fd >= 0)
+        mailbox_drop(&rmd->mailbox, g_free);
     g_free(rmd->seen);
-    (void)g_string_free(rmd->explained, TRUE);
+    explainer_clear(&rmd->explainer);
     g_free(rmd);
     return NULL;
-}
-
-static void say_container(const Rmd *rmd)
-{
-    const char *how = looker_container(rmd->looker);
-    if (how && !rmd->options->dedicated)
-        log_event(LOG_LEVEL_WARN, "container",
-                  "how=\"%s\" do=\"set dedicated if nobody works at the host; else run rmd on the "
-                  "host, or give it input, display or bus of the host's\"",
-                  how);
 }
 
 static void say_ready(const Rmd *rmd)
@@ -655,7 +569,8 @@ int rmd_run(Rmd *rmd)
         return EXIT_FAILURE;
     }
     say_ready(rmd);
-    say_container(rmd);
+    if (!rmd->options->dedicated)
+        looker_warn(rmd->looker);
     settle(rmd, os_now_ns());
     res = loop_run(rmd->loop);
     child_close(&rmd->child);

@@ -9,8 +9,6 @@
 
 typedef struct Rmd Rmd;
 
-/* As the options say. */
-MonitorConfig rmd_monitor_config(const RmdOptions *o);
 /* @options, which a reload changes, and @input, which may be NULL, are borrowed. NULL: it cannot
  * start, and @error says what to fix. */
 Rmd *rmd_new(RmdOptions *options, InputHelper *input, char error[CONFIG_ERROR_MAX]);

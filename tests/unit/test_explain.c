@@ -11,6 +11,7 @@
 #include "base/os.h"
 #include "proto/conf/defaults.h"
 #include "proto/request.h"
+#include "rmd/pages.h"
 #include "tests/lib/case.h"
 #include "usocket/port.h"
 
@@ -33,25 +34,27 @@ typedef struct Rmd {
 
 /* ---- the monitor ---------------------------------------------------------------------------- */
 
-static void answer(Rmd *r, Session *s, const WireRequest *q)
+static PagesText page_text(void *ctx, bool first)
 {
-    OpExplain ask;
-    OpExplainReply page = {.total = (uint32_t)strlen(r->text)};
-    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
-    WireReply reply = {.id = q->id, .op = q->op, .status = r->status, .body = body};
-    assert_int_equal(q->op, OP_EXPLAIN);
-    assert_int_equal(wire_explain_decode(q->body, q->body_len, &ask), 0);
+    Rmd *r = ctx;
+    (void)first;
     if (++r->asked == r->change_at) {
         r->text[0] = 'X'; /* as long as before */
         r->version++;
     }
-    page.version = r->version;
-    page.len = page.total > ask.offset ? page.total - ask.offset : 0;
-    if (page.len > EXPLAIN_PAGE_MAX)
-        page.len = EXPLAIN_PAGE_MAX;
-    memcpy(page.text, r->text + ask.offset, page.len);
+    return (PagesText){.text = r->text, .len = strlen(r->text), .version = r->version};
+}
+
+static void answer(Rmd *r, Session *s, const WireRequest *q)
+{
+    uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
+    WireReply reply = {.id = q->id, .op = q->op, .status = r->status, .body = body};
+    uint16_t status;
+    assert_int_equal(q->op, OP_EXPLAIN);
+    const size_t len = pages_answer(q, page_text, r, body, &status);
+    assert_int_equal(status, STATUS_OK);
     if (r->status == STATUS_OK)
-        reply.body_len = wire_explain_reply_encode(&page, body);
+        reply.body_len = len;
     port_message(&r->port, s, WIRE_REPLY, out, wire_reply_encode(&reply, out));
 }
 
