@@ -223,6 +223,13 @@ static void status(const Monitor *m, uint64_t now_ns, bool coarse, MonitorStatus
         say_cause(m, m->cause, now_ns, &t);
 }
 
+const char *monitor_state_word(enum MonitorState state)
+{
+    static const char *const words[] = {
+        [MONITOR_BUSY] = "busy", [MONITOR_STARTING] = "starting", [MONITOR_LENDING] = "lending"};
+    return words[state];
+}
+
 void monitor_status(const Monitor *m, uint64_t now_ns, MonitorStatus *ret)
 {
     status(m, now_ns, false, ret);

@@ -101,14 +101,14 @@ static void start_over(Monitor *m, enum Cause cause, uint64_t now_ns)
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static uint64_t gap_ns(const Monitor *m)
+uint64_t monitor_gap_ns(const Monitor *m)
 {
     return max_u64(MONITOR_GAP_MIN_NS, MONITOR_GAP_POLLS * m->config.poll_ns);
 }
 
 static bool memory_stale(const Monitor *m, uint64_t now_ns)
 {
-    return now_ns >= time_add(m->lending.read_ns, gap_ns(m));
+    return now_ns >= time_add(m->lending.read_ns, monitor_gap_ns(m));
 }
 
 /* Before anything that comes in: did we run since the last time? */
@@ -116,21 +116,28 @@ static void tick(Monitor *m, uint64_t now_ns)
 {
     if (now_ns <= m->ticked_ns)
         return;
-    bool gap = GUARD(GAP) && now_ns - m->ticked_ns >= gap_ns(m);
+    bool gap = GUARD(GAP) && now_ns - m->ticked_ns >= monitor_gap_ns(m);
     m->ticked_ns = now_ns;
     if (gap)
         start_over(m, CAUSE_GAP, now_ns);
 }
 
-/* What ends a lending now. */
-static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
+/* What ends a lending, and lets none begin. */
+static enum Cause must_not_lend(const Monitor *m, uint64_t now_ns)
 {
     if (m->leaving && GUARD(LEAVE))
         return CAUSE_LEAVING;
     if (now_ns < m->paused_until_ns)
         return CAUSE_PAUSED;
-    if (m->sleeps && GUARD(SLEEP))
-        return CAUSE_SLEEP;
+    return m->sleeps && GUARD(SLEEP) ? CAUSE_SLEEP : CAUSE_NONE;
+}
+
+/* What ends a lending now. */
+static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
+{
+    const enum Cause cause = must_not_lend(m, now_ns);
+    if (cause != CAUSE_NONE)
+        return cause;
     if (m->imd == IMD_STARTING && GUARD(START_DEADLINE) &&
         now_ns >= time_add(m->imd_since_ns, MONITOR_START_DEADLINE_NS))
         return CAUSE_NOT_READY;
@@ -142,13 +149,9 @@ static enum Cause reclaims(const Monitor *m, uint64_t now_ns)
 /* What speaks against a start now, apart from the last imd that is not gone. */
 static enum Cause monitor_forbids(const Monitor *m, uint64_t now_ns)
 {
-    if (m->leaving && GUARD(LEAVE))
-        return CAUSE_LEAVING;
-    if (now_ns < m->paused_until_ns)
-        return CAUSE_PAUSED;
-    if (m->sleeps && GUARD(SLEEP))
-        return CAUSE_SLEEP;
-    enum Cause cause = idleness_forbids(&m->idleness, now_ns);
+    enum Cause cause = must_not_lend(m, now_ns);
+    if (cause == CAUSE_NONE)
+        cause = idleness_forbids(&m->idleness, now_ns);
     if (cause != CAUSE_NONE)
         return cause;
     if (m->config.watch_only)

@@ -122,6 +122,9 @@ bool monitor_idle(const Monitor *m, uint64_t now_ns);
 /* ---- status --------------------------------------------------------------------------------- */
 
 enum MonitorState { MONITOR_BUSY, MONITOR_STARTING, MONITOR_LENDING };
+const char *monitor_state_word(enum MonitorState state); /* "lending" */
+/* Nothing for so long: then we did not run meanwhile, but slept or stood still. */
+uint64_t monitor_gap_ns(const Monitor *m);
 
 /* Whether the host is lent, and why not, roughly: for sums over time. */
 enum MonitorWhy {

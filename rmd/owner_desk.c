@@ -20,7 +20,6 @@
 
 enum { ASKS_AT_ONCE = 16 };
 static const uint64_t SAVE_EVERY_NS = 15 * 60 * NS_PER_S;
-static const uint64_t STEP_MAX_NS = 150 * NS_PER_S; /* longer, and rmd did not run meanwhile */
 
 static uint64_t real_s(void)
 {
@@ -213,15 +212,13 @@ static const char *carry_out(OwnerDesk *d, Monitor *m, uid_t uid, const char *as
 
 static size_t answer(const OwnerDesk *d, const Monitor *m, const char *error, char *buf)
 {
-    static const char *const words[] = {
-        [MONITOR_BUSY] = "busy", [MONITOR_STARTING] = "starting", [MONITOR_LENDING] = "lending"};
     MonitorStatus s;
     monitor_status(m, os_now_ns(), &s);
     const int len = snprintf(buf, OWNER_ANSWER_MAX,
                              OWNER_ANSWER_START "%s%s\nstate %s\nlendable %" PRIu64
                                                 "\nused %" PRIu64 "\nreason %s\n",
-                             error ? "error " : "ok", error ? error : "", words[s.state],
-                             s.lendable_bytes, s.used_bytes, s.reason);
+                             error ? "error " : "ok", error ? error : "",
+                             monitor_state_word(s.state), s.lendable_bytes, s.used_bytes, s.reason);
     return (size_t)len +
            owner_record_write(&d->record, real_s(), buf + len, OWNER_ANSWER_MAX - (size_t)len);
 }
@@ -282,7 +279,7 @@ void owner_desk_step(OwnerDesk *d, Monitor *m)
     monitor_status(m, now_ns, &s);
     if (passed_ns < NS_PER_MS)
         return;
-    if (passed_ns <= STEP_MAX_NS) {
+    if (passed_ns < monitor_gap_ns(m)) {
         owner_record_note(&d->record, real_s(), passed_ns / NS_PER_MS, monitor_why(m),
                           s.lendable_bytes);
         d->unsaved = true;

@@ -102,11 +102,9 @@ static void on_beat(void *ctx)
 
 static void on_status(void *ctx, const MonitorStatus *status, bool other)
 {
-    static const char *const words[] = {
-        [MONITOR_BUSY] = "busy", [MONITOR_STARTING] = "starting", [MONITOR_LENDING] = "lending"};
     (void)ctx;
     if (other)
-        log_event(LOG_LEVEL_INFO, words[status->state], "why=\"%s\"", status->reason);
+        log_event(LOG_LEVEL_INFO, monitor_state_word(status->state), "why=\"%s\"", status->reason);
 }
 
 /* ---- cmd and tools --------------------------------------------------------------------------- */
