@@ -35,10 +35,11 @@ static const uint64_t KILL_NS = 1 * NS_PER_S;
 typedef struct Runner {
     int channel, signals;
     char **words;
-    pid_t pid;     /* of the command and its process group; 0: it does not run */
-    int in, out;   /* its standard input, which only ever ends, and output */
-    size_t passed; /* bytes of its output that the manager got */
-    uint64_t seen; /* when the manager last showed that it runs */
+    pid_t pid;         /* of the command and its process group; 0: it does not run */
+    int in, out;       /* its standard input, which only ever ends, and output */
+    size_t passed;     /* bytes of its output that the manager got */
+    uint64_t seen;     /* when the manager last showed that it runs */
+    uint64_t still_ns; /* so long after that its command is ended */
 } Runner;
 
 /* The manager has gone when nobody takes it. */
@@ -195,7 +196,7 @@ static int patience_ms(const Runner *r)
 {
     if (r->pid == 0)
         return -1;
-    const uint64_t due = time_add(r->seen, LEASE_STILL_NS), now = os_now_ns();
+    const uint64_t due = time_add(r->seen, r->still_ns), now = os_now_ns();
     return due > now ? (int)((due - now) / NS_PER_MS) + 1 : 0;
 }
 
@@ -222,9 +223,9 @@ __attribute__((noreturn)) static void serve(Runner *r)
 }
 
 /* It outlives the manager, to end the command. */
-__attribute__((noreturn)) static void begin(int channel, char **words)
+__attribute__((noreturn)) static void begin(int channel, char **words, uint64_t still_ns)
 {
-    Runner r = {.channel = channel, .words = words, .in = -1, .out = -1};
+    Runner r = {.channel = channel, .words = words, .in = -1, .out = -1, .still_ns = still_ns};
     sigset_t child;
     (void)prctl(PR_SET_PDEATHSIG, 0);
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -260,7 +261,8 @@ int lease_command_check(const char *text, char error[CONFIG_ERROR_MAX])
     return words ? 0 : -EINVAL;
 }
 
-int lease_command_open(LeaseCommand *c, const char *text, char error[CONFIG_ERROR_MAX])
+int lease_command_open(LeaseCommand *c, const char *text, uint64_t still_ns,
+                       char error[CONFIG_ERROR_MAX])
 {
     *c = (LeaseCommand){.fd = -1};
     g_auto(GStrv) words = words_of(text, error);
@@ -268,7 +270,7 @@ int lease_command_open(LeaseCommand *c, const char *text, char error[CONFIG_ERRO
         return -EINVAL;
     c->pid = helper_fork("dodo-lease", &c->fd);
     if (c->pid == 0)
-        begin(c->fd, words);
+        begin(c->fd, words, still_ns);
     if (c->pid > 0)
         return 0;
     c->fd = -1;

@@ -33,8 +33,10 @@ enum LeaseEvent {
 /* Whether @text is a command: words, split as a shell splits them, with its quotes and backslashes
  * and nothing else of it; the first is the absolute path of a program. 0, -EINVAL. */
 int lease_command_check(const char *text, char error[CONFIG_ERROR_MAX]);
-/* The process, which runs nothing yet; before threads, sockets and keys are there. 0, -errno. */
-int lease_command_open(LeaseCommand *c, const char *text, char error[CONFIG_ERROR_MAX]);
+/* The process, which runs nothing yet; before threads, sockets and keys are there. @still_ns:
+ * LEASE_STILL_NS, but in tests. 0, -errno. */
+int lease_command_open(LeaseCommand *c, const char *text, uint64_t still_ns,
+                       char error[CONFIG_ERROR_MAX]);
 /* Ends the command, and waits for that. */
 void lease_command_close(LeaseCommand *c);
 void lease_command_start(const LeaseCommand *c);

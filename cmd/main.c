@@ -12,7 +12,7 @@ static int run(CmdOptions *o)
     if (start_as_user(&o->common, error) < 0)
         return start_failed(&cmd_program, EXIT_START, error);
     LeaseCommand lease = {.fd = -1};
-    if (o->lease && lease_command_open(&lease, o->lease, error) < 0)
+    if (o->lease && lease_command_open(&lease, o->lease, LEASE_STILL_NS, error) < 0)
         return start_failed(&cmd_program, EXIT_START, error);
     start_forbid_dumps(); /* capabilities and keys are in here */
     Cmd *cmd = cmd_new(o, &lease, error);

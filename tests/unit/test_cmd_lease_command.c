@@ -16,12 +16,17 @@
 
 enum { PATIENCE_MS = 20000 };
 
-static LeaseCommand opened(const char *text)
+static LeaseCommand opened_for(const char *text, uint64_t still_ns)
 {
     char error[CONFIG_ERROR_MAX] = "";
     LeaseCommand c;
-    assert_int_equal(lease_command_open(&c, text, error), 0);
+    assert_int_equal(lease_command_open(&c, text, still_ns, error), 0);
     return c;
+}
+
+static LeaseCommand opened(const char *text)
+{
+    return opened_for(text, LEASE_STILL_NS);
 }
 
 /* The next that comes, waited for. */
@@ -167,6 +172,19 @@ TEST(command__ends_with_all_its_children)
     lease_command_end(&c);
     assert_int_equal(next(&c, text), LEASE_EVENT_ENDED);
     assert_ended(&w);
+    lease_command_close(&c);
+}
+
+/* Stopped, swapped out, or its machine asleep: another one may take its place. */
+TEST(command__ends_when_the_manager_stands_still)
+{
+    char text[LEASE_OUTPUT_MAX + 1];
+    LeaseCommand c = opened_for("/bin/sh -c 'echo 7; exec sleep 1000'", NS_PER_MS);
+    lease_command_start(&c);
+    enum LeaseEvent event = next(&c, text);
+    if (event == LEASE_EVENT_OUTPUT) /* it was fast enough for that */
+        event = next(&c, text);
+    assert_int_equal(event, LEASE_EVENT_ENDED);
     lease_command_close(&c);
 }
 
