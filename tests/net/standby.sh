@@ -4,11 +4,12 @@
 # takes its place, and opens wait for that and do not fail. Then that one is ended, and the first takes over again.
 . "$(dirname "$0")/lib.sh"
 
-says() { grep -qF -- "$2" "$work/$1.log"; }
+says() { [ "$(grep -cF -- "$2" "$work/$1.log")" -ge "${3-1}" ]; }
 # The managers of this test share a file, as on storage that all of them see.
 cat >"$work/lease" <<END
 #!/bin/sh
 exec flock -o "$work/lock" sh -c '
+echo \$PPID >"$work/holder"
 n=\$((\$(cat "$work/number" 2>/dev/null || echo 0) + 1))
 echo \$n >"$work/number"
 echo \$n; exec cat >/dev/null'
@@ -71,8 +72,30 @@ works_on "regions are opened by the first one"
 says cmd1 "lease_gained number=3" || fail "the first one is not active"
 loader_mark
 must "reads stay remote" loader_remote 99 3
+
+# The lock is lost while its manager runs.
+manager_on cmd2 second "${host_ip[second]}:7700"
+must "the other one stands by again" says cmd2 manager_standby 2
+kill -KILL "$(cat "$work/holder")"
+must "the first one has lost its lease" says cmd1 "lease_lost number=3"
+must "the other one is active again" says cmd2 "lease_gained number=4"
+works_on "regions are opened by the second one again"
 [ "$(opener_value failed)" -eq 0 ] || fail "opens failed: $(cat "$work/opener.log")"
 [ "$(loader_value lost)" -eq 0 ] || fail "regions were lost"
 proc_signal opener TERM
 proc_wait opener || fail "the opener ended with status $?"
 loader_end
+
+# A command that gives no number, and a manager whose helper is killed: it ends, to be started with another one.
+daemon_start cmd3 first "$bin_cmd" --listen "${host_ip[first]}:7701" --lease "/bin/echo x" || fail "cmd3 did not start"
+must "what is no number is no lease" says cmd3 not_a_lease
+says cmd3 lease_gained && fail "it was taken for a lease"
+children=$(cat "/proc/${proc_pid[cmd3]}/task/${proc_pid[cmd3]}/children")
+for helper in $children; do
+  [ "$(cat "/proc/$helper/comm")" != dodo-lease ] || kill -KILL "$helper"
+done
+must "a manager without its helper ends" proc_gone "${proc_pid[cmd3]}"
+status=0
+proc_wait cmd3 || status=$?
+[ "$status" -eq 1 ] || fail "it ended with status $status"
+says cmd3 lease_broken || fail "it does not say why it has ended"
