@@ -98,7 +98,8 @@ static void print_pauses(const OwnerAnswer *a, OwnerNameFn *name, GString *out)
     }
 }
 
-/* Adds the hours of one day that begin at @from; the first hour of the next. */
+/* Adds the hours of one day that begin at @from; the first hour of the next. The sum's own is the
+ * last of which something is known; 0: there is none. */
 static uint64_t add_day(const OwnerAnswer *a, uint64_t from, uint64_t now_s, OwnerHour *sum)
 {
     g_autofree char *day = local_time(from * 3600, "%F");
@@ -109,10 +110,12 @@ static uint64_t add_day(const OwnerAnswer *a, uint64_t from, uint64_t now_s, Own
         g_autofree char *its = local_time(hour * 3600, "%F");
         if (strcmp(its, day) != 0)
             break;
-        for (unsigned i = 0; h && i < MONITOR_WHY_MAX; i++)
+        if (!h)
+            continue;
+        for (unsigned i = 0; i < MONITOR_WHY_MAX; i++)
             sum->ms[i] += h->ms[i];
-        sum->mib_ms += h ? h->mib_ms : 0;
-        sum->hour += h != NULL;
+        sum->mib_ms += h->mib_ms;
+        sum->hour = hour;
     }
     return hour;
 }
