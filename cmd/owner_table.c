@@ -67,7 +67,6 @@ Owner *cmd_owner_get(Manager *m, const Session *session)
     Owner *o = owner_find(m, &session->peer);
     if (!o && m->owners.count < m->config.hosts_max && (o = calloc(1, sizeof *o)) != NULL) {
         o->address = session->peer;
-        o->id = session->peer_id;
         o->sequence = ++m->host_sequence;
         hmap_insert(&m->owners, &o->by_address, addr_hash(&o->address));
         list_push_back(&m->owners_order, &o->in_order);
