@@ -103,8 +103,8 @@ need_packages() {
     die "the packages could not be installed"
 }
 
-# build_tree DIRECTORY MESON-OPTION...: configures it (again) and builds everything; where
-# build_suites is set, what the tests of these suites need.
+# build_tree DIRECTORY MESON-OPTION...: configures it (again, but where build_configured is set) and builds everything;
+# where build_suites is set, what the tests of these suites need.
 build_tree() {
   local dir=$1 name=${1#"$top"/}
   shift
@@ -115,8 +115,8 @@ build_tree() {
   fi
   local again=()
   [ ! -f "$dir/build.ninja" ] || again=(--reconfigure) # packages may have come since
-  step "Configuring $name" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" ||
-    return 1
+  [ -n "${build_configured-}" ] ||
+    step "Configuring $name" env PATH="$path" meson setup "${again[@]}" "$dir" "$top" "$@" || return 1
   local building=(meson compile -C "$dir") list targets
   if [ -n "${build_suites-}" ]; then
     # shellcheck disable=SC2086 # words
