@@ -160,6 +160,7 @@ typedef struct Region {
     uint32_t list_mark;
     uint8_t state; /* enum RegionState */
     bool retain;   /* it may be kept when it is closed */
+    bool listed;   /* opened by a manager before this one, as its host's list says */
     union {
         struct {
             CmdClient *client;

@@ -89,6 +89,13 @@ static void claim_name(Manager *m, CmdClient *c, const RegionName *name)
         r->open.mark = c->list.mark;
 }
 
+/* The first list that this manager hears may have been sent to the one before it already, which
+ * then opened the region. The next one is taken when the first has been answered. */
+static bool maybe_newer(const CmdClient *c, const Region *r)
+{
+    return r->open.request >= c->list.before || (r->listed && c->list.mark == 1);
+}
+
 /* Opened before the list was taken and not in it: its reply was lost, or the client let it go. */
 static void free_unclaimed(Manager *m, CmdClient *c)
 {
@@ -96,7 +103,7 @@ static void free_unclaimed(Manager *m, CmdClient *c)
         Region *r = CONTAINER_OF(at, Region, open.of_client);
         if (r->open.mark == c->list.mark)
             continue;
-        if (RULE(SETTLED) && r->open.request >= c->list.before) {
+        if (RULE(SETTLED) && maybe_newer(c, r)) {
             c->list.doubtful = true;
         } else if (RULE(RECONCILE)) {
             m->stats.reconciled++;
@@ -139,8 +146,10 @@ static void attach(Manager *m, Region *r, const RegionListing *l, CmdClient *c)
         cmd_region_keep(m, r, &l->stamp);
     else if (!c || c->left || (!RULE(GRACE) && !c->confirmed))
         cmd_region_doom(m, r);
-    else
+    else {
         cmd_region_open(r, c, c->request_last);
+        r->listed = true;
+    }
 }
 
 /* A host has room for a limited number of regions, and each is open for one client at most. A host

@@ -123,6 +123,7 @@ void cmd_region_detach(Manager *m, Region *r)
 void cmd_region_open(Region *r, CmdClient *c, uint64_t request)
 {
     r->state = REGION_OPENED;
+    r->listed = false;
     r->open.client = c;
     r->open.request = request;
     r->open.mark = 0;

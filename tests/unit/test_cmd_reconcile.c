@@ -186,6 +186,29 @@ TEST(amnesia__region_dropped_meanwhile_is_freed)
     rig_free(rig);
 }
 
+/* A list of claims was on its way to the manager before, which then opened one more region. The
+ * new manager gets this list first: it says nothing of that region. The next list does. */
+TEST(amnesia__old_list_of_claims_frees_nothing)
+{
+    Rig *rig = rig_new();
+    FakeImd *imd = imd_up(rig, 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    open_many(rig, c, 1);
+    uint64_t before = c->ids.next;
+    open_many(rig, c, 1);
+    rig_amnesia(rig);
+    imd_join(rig, imd);
+    imd_list(rig, imd);
+    client_claim_page(rig, c, 1, 0, 1, before, &c->open[0], 1);
+    rig_pump(rig);
+    assert_int_equal(imd->count, 2);
+    client_claim_page(rig, c, 2, 0, 1, c->ids.next, &c->open[0], 1);
+    rig_pump(rig);
+    assert_int_equal(imd->count, 1);
+    assert_non_null(imd_region(imd, c->open[0].region));
+    rig_free(rig);
+}
+
 /* A CLOSE in the moment before the imd's list came: it is not answered yet, the client asks
  * again, and what is to be kept is kept. */
 TEST(amnesia__early_close_waits_for_the_list)
