@@ -34,6 +34,20 @@ uint64_t script_wait(Thread *t)
     return reading ? NS_PER_S : 20 * NS_PER_MS; /* fills go out meanwhile */
 }
 
+/* What memory the region has now; 0: a part of it has none. */
+static uint64_t memory_of(const Process *p, const Desc *d)
+{
+    ClientRegionInfo info;
+    uint64_t memory = 0;
+    for (unsigned i = 0; client_stripe_info(p->client, d->rd, i, &info) == 0; i++) {
+        const RegionName name = {info.address.epoch, info.address.region, info.address.opening};
+        if (!info.active)
+            return 0;
+        memory ^= region_digest(&name);
+    }
+    return memory;
+}
+
 /* Reads the next region in full; goes to the next step after the last. */
 static void read_next(Thread *t, bool must_hit)
 {
@@ -47,7 +61,10 @@ static void read_next(Thread *t, bool must_hit)
     uint64_t end = d->offset + d->len;
     /* What a host changed by itself may come to light only now: then the region moves. */
     bool honest = t->process->world->p.lie_every_ns == TIME_NEVER;
-    t->must_hit = must_hit && honest && d->file->size >= end;
+    /* A region may come back after the last read: nothing of it is filled then. */
+    uint64_t memory = memory_of(p, d);
+    t->must_hit = must_hit && honest && memory != 0 && memory == d->read && d->file->size >= end;
+    d->read = memory;
     program_read_all(t, d);
 }
 

@@ -268,6 +268,7 @@ typedef struct Desc {
     bool retained;  /* at the opening: a host kept it, with the same stamp, ... */
     bool stale;     /* ... or with another */
     bool dead;      /* it was seen without any memory */
+    uint64_t read;  /* the memory it had when the script read it last; 0: not all of it had any */
     struct {
         uint64_t epoch;  /* of its host when it was last looked at; 0: inactive */
         bool lost;       /* it had one before */
