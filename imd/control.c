@@ -20,8 +20,8 @@ ImdControl *imd_control_new(const ImdControlConfig *config, const Env *env,
     list_init(&c->waiting);
     reply_cache_init(&c->replies);
     control_manager_init(c);
-    if (directory_init(&c->directory, env, config->epoch, config->pool_bytes, config->ports,
-                       config->threads, config->regions_max) < 0) {
+    if (directory_init(&c->directory, env, config->epoch, config->pool_bytes, config->extent_bytes,
+                       config->ports, config->threads, config->regions_max) < 0) {
         reply_cache_deinit(&c->replies);
         free(c);
         return NULL;
@@ -86,7 +86,7 @@ void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns)
 {
     c->now_ns = now_ns;
     control_trace(c, "limit", bytes);
-    c->directory.limit_bytes = bytes - bytes % POOL_ALIGN;
+    directory_limit(&c->directory, bytes - bytes % POOL_ALIGN);
     control_limit_keep(c);
     control_manager_hurry(c);
     control_manager_run(c, now_ns);
@@ -124,6 +124,7 @@ uint64_t imd_control_deadline(const ImdControl *c)
 void imd_control_expire(ImdControl *c, uint64_t now_ns)
 {
     control_drop_aged(c, now_ns);
+    control_limit_renew(c, now_ns);
     control_manager_run(c, now_ns);
 }
 

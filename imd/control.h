@@ -17,15 +17,17 @@
 
 typedef struct ImdControl ImdControl;
 
-/* PURGE is no data thread's: no region has the range any more, its pages go back to the host. */
-enum ImdCommandKind { IMD_ADD, IMD_DROP, IMD_REOPEN, IMD_CLOSE, IMD_LEAVE, IMD_PURGE };
+/* UNFILL: the chosen ones of the region's extents. PURGE is no data thread's: its pages go back to
+ * the host; of a range that no region has any more, or of extents that were unfilled. */
+enum ImdCommandKind { IMD_ADD, IMD_DROP, IMD_REOPEN, IMD_CLOSE, IMD_LEAVE, IMD_UNFILL, IMD_PURGE };
 typedef struct ImdCommand {
     uint64_t id; /* echoed in imd_control_done() */
     uint8_t kind;
     unsigned thread;
     ImdRegion
         region; /* CLOSE: region.region only; DROP: pool_offset and len too; REOPEN: opening
-                   and capability too; PURGE: pool_offset and len, whole units of POOL_ALIGN */
+                   and capability too; UNFILL: pool_offset and extents too; PURGE: pool_offset and
+                   len, whole units of POOL_ALIGN, and extents, if it is about those that go */
 } ImdCommand;
 
 typedef struct ImdControlSink {
@@ -42,6 +44,7 @@ typedef struct ImdControlConfig {
     unsigned threads;               /* 1 .. JOIN_PORTS_MAX */
     uint16_t ports[JOIN_PORTS_MAX]; /* of the data threads */
     unsigned regions_max;           /* ALLOC beyond it: NO_MEMORY */
+    uint64_t extent_bytes;          /* a power of two, at least POOL_ALIGN */
     uint64_t beat_ns;               /* between BEATs */
     uint64_t manager_dead_ns;       /* silence after BEATs: it is lost; 0: never */
     uint64_t retained_age_max_ns;   /* released regions older than it go; 0: no limit */
@@ -62,12 +65,15 @@ void imd_control_input(ImdControl *c, uint8_t type, const uint8_t *payload, size
 void imd_control_done(ImdControl *c, uint64_t command, int result, uint64_t now_ns);
 /* What the data threads served since the start, all together, for BEATs. */
 void imd_control_served(ImdControl *c, const Served *served);
-/* Limits the ranges of the pool in use to @bytes; ranges on their way back count. Nothing more is
- * given beyond that. If more is in use, regions are evicted, the least recently used first,
- * released ones before open ones. Their clients find them gone and read the file. */
+/* Limits what is reserved and what is filled of the pool to @bytes; what is on its way back counts.
+ * No region is given and nothing is filled beyond that. If more is filled, extents are unfilled,
+ * the least recently used first, those of released regions before those of open ones: their clients
+ * find the blocks unfilled and read the file. A region that would have nothing left is dropped: its
+ * client finds it gone. */
 void imd_control_limit(ImdControl *c, uint64_t bytes, uint64_t now_ns);
 uint64_t imd_control_limit_bytes(const ImdControl *c);
-uint64_t imd_control_used_bytes(const ImdControl *c);
+uint64_t imd_control_used_bytes(const ImdControl *c);   /* reserved */
+uint64_t imd_control_filled_bytes(const ImdControl *c); /* ... and filled */
 /* SIGTERM: no new regions, PART is sent; finished when it is answered or gave up. */
 void imd_control_leave(ImdControl *c, uint64_t now_ns);
 bool imd_control_finished(const ImdControl *c);

@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* The pool's limit: the owner wants memory back, or has some to spare again. Regions that must go
- * are dropped as for a FREE that nobody asked for. Their clients find them gone at the next read or
- * write, and the manager learns of it from the digest of a BEAT that comes soon. */
+/* The pool's limit: the owner wants memory back, or has some to spare again. What goes are extents,
+ * the least recently used first. Their clients learn at the next read that the blocks are unfilled.
+ * A region that would have nothing left is dropped as for a FREE that nobody asked for: its client
+ * finds it gone, may find memory elsewhere, and the manager learns of it from the digest of a BEAT
+ * that comes soon. */
 #include <stdlib.h>
 
 #include "imd/control_priv.h"
 
-static int by_use(const void *a, const void *b)
+/* What was used within it gives way to nothing but the owner. */
+static const uint64_t RENEW_AGE_NS = 2 * NS_PER_S;
+enum { RENEW_PART = 64 }; /* of the limit, that gives way at once */
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_turn(const void *a, const void *b)
 {
     const Victim *x = a, *y = b;
-    if (x->used != y->used)
-        return x->used < y->used ? -1 : 1;
-    return x->region < y->region ? -1 : x->region > y->region;
+    int order = by_number(x->turn, y->turn);
+    order = order ? order : by_number(x->used, y->used);
+    order = order ? order : by_number(x->region, y->region);
+    return order ? order : by_number(x->extent, y->extent);
 }
 
 static void victims_forget(Victims *v)
@@ -20,75 +32,160 @@ static void victims_forget(Victims *v)
     *v = (Victims){.all = NULL};
 }
 
-/* One look at all open regions, and the order in which they go. Thousands may have to, and must not
- * each cost a look at all. A region that is used meanwhile still goes in its turn. */
+static bool may_go(const Entry *e)
+{
+    return e->state == ENTRY_OPEN || e->state == ENTRY_RELEASED;
+}
+
+static size_t extents_taken(const Entry *e)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < e->extents->count; i++)
+        n += extents_has(e->extents, i);
+    return n;
+}
+
+static void victims_add(Victims *v, const Entry *e, uint64_t turn)
+{
+    for (unsigned i = 0; i < e->extents->count; i++)
+        if (v->count < v->room && extents_has(e->extents, i))
+            v->all[v->count++] = (Victim){.turn = turn,
+                                          .used = extents_used(e->extents, i),
+                                          .region = e->address.region,
+                                          .extent = i};
+}
+
+/* One look at all extents, and the order in which they go. Thousands may have to, and must not each
+ * cost a look at all. One that is used meanwhile still goes in its turn. */
 static void victims_choose(ImdControl *c)
 {
     Victims *v = &c->victims;
     victims_forget(v);
-    if (c->directory.by_region.count > 0)
-        v->all = calloc(c->directory.by_region.count, sizeof *v->all);
+    LIST_FOREACH(node, &c->directory.entries)
+        v->room += extents_taken(CONTAINER_OF(node, Entry, in_order));
+    if (v->room > 0)
+        v->all = calloc(v->room, sizeof *v->all);
     if (!v->all)
         return;
-    LIST_FOREACH(node, &c->directory.entries) {
-        Entry *e = CONTAINER_OF(node, Entry, in_order);
-        if (e->state == ENTRY_OPEN)
-            v->all[v->count++] = (Victim){atomic_load_explicit(&e->last_use, memory_order_relaxed),
-                                          e->address.region};
-    }
-    qsort(v->all, v->count, sizeof *v->all, by_use);
+    uint64_t turn = 0;
+    LIST_FOREACH(node, &c->directory.released)
+        victims_add(v, CONTAINER_OF(node, Entry, in_release), turn++);
+    LIST_FOREACH(node, &c->directory.entries)
+        if (CONTAINER_OF(node, Entry, in_order)->state == ENTRY_OPEN)
+            victims_add(v, CONTAINER_OF(node, Entry, in_order), UINT64_MAX);
+    qsort(v->all, v->count, sizeof *v->all, by_turn);
 }
 
-static Entry *victim_next(ImdControl *c)
+/* Regions of which extents were chosen, and go now. */
+typedef struct Going {
+    Entry *entries[LIMIT_GOING_MAX];
+    unsigned count;
+} Going;
+
+/* Chooses extents in their order, until @bytes are, or too many regions. Returns what is left. */
+static uint64_t going_choose(ImdControl *c, Going *g, uint64_t bytes, uint64_t before_tick)
 {
     Victims *v = &c->victims;
-    while (v->next < v->count) {
-        Entry *e = directory_find(&c->directory, v->all[v->next++].region);
-        if (e && e->state == ENTRY_OPEN)
-            return e;
+    unsigned most = LIMIT_GOING_MAX - c->dropping - c->shrinking;
+    for (; v->next < v->count && bytes > 0; v->next++) {
+        const Victim *t = &v->all[v->next];
+        Entry *e = directory_find(&c->directory, t->region);
+        if (!e || !may_go(e) || !extents_has(e->extents, t->extent) || t->used >= before_tick)
+            continue;
+        if (e->going_bytes == 0) {
+            if (g->count == most)
+                break;
+            g->entries[g->count++] = e;
+        }
+        uint64_t goes = extents_bytes(e->extents, t->extent);
+        extents_choose(e->extents, t->extent);
+        directory_going(&c->directory, e, e->going_bytes + goes);
+        bytes -= goes < bytes ? goes : bytes;
     }
-    return NULL;
+    return bytes;
 }
 
-/* Without memory for the order, any will do. */
-static Entry *open_any(const ImdControl *c)
+/* Without memory for the order, any region will do. */
+static void going_any(ImdControl *c, Going *g)
 {
     LIST_FOREACH(node, &c->directory.entries) {
         Entry *e = CONTAINER_OF(node, Entry, in_order);
-        if (e->state == ENTRY_OPEN)
-            return e;
+        uint64_t bytes = extents_filled_bytes(e->extents);
+        if (!may_go(e) || bytes == 0)
+            continue;
+        directory_going(&c->directory, e, bytes);
+        g->entries[g->count++] = e;
+        return;
     }
-    return NULL;
 }
 
-/* The next to go; NULL: all that is left has a command under way, and is looked at after that. */
-static Entry *victim(ImdControl *c)
+/* True: regions go. @spare: one that is open keeps its name. */
+static bool going_go(ImdControl *c, const Going *g, bool spare)
 {
-    const ListNode *released = &c->directory.released;
-    if (!list_empty(released))
-        return CONTAINER_OF(released->next, Entry, in_release);
-    Entry *e = victim_next(c);
-    if (e)
-        return e;
+    bool dropped = false;
+    for (unsigned i = 0; i < g->count; i++) {
+        Entry *e = g->entries[i];
+        bool all = e->going_bytes >= extents_filled_bytes(e->extents);
+        if (all && !(spare && e->state == ENTRY_OPEN)) {
+            control_trace(c, "beyond the limit", e->address.region);
+            control_drop(c, e);
+            dropped = true;
+        } else {
+            control_trace(c, "extents beyond the limit", e->address.region);
+            control_shrink(c, e);
+        }
+    }
+    return dropped;
+}
+
+/* What could be begun of it. */
+static Going limit_round(ImdControl *c, uint64_t excess)
+{
+    Going g = {.count = 0};
+    uint64_t left = going_choose(c, &g, excess, UINT64_MAX);
+    if (left == 0 || g.count > 0)
+        return g;
     victims_choose(c);
-    e = victim_next(c);
-    return e ? e : open_any(c);
+    (void)going_choose(c, &g, excess, UINT64_MAX);
+    if (g.count == 0 && !c->victims.all)
+        going_any(c, &g);
+    return g;
 }
 
 void control_limit_keep(ImdControl *c)
 {
     bool dropped = false;
-    Entry *e;
-    while (directory_over_limit(&c->directory) && c->dropping < LIMIT_DROPS_MAX &&
-           (e = victim(c)) != NULL) {
-        control_trace(c, "beyond the limit", e->address.region);
-        control_drop(c, e);
-        dropped = true;
+    uint64_t excess;
+    while ((excess = directory_excess(&c->directory)) > 0 &&
+           c->dropping + c->shrinking < LIMIT_GOING_MAX) {
+        Going g = limit_round(c, excess);
+        if (g.count == 0)
+            break; /* all that is left has a command under way, and is looked at after that */
+        dropped |= going_go(c, &g, false);
     }
-    if (!directory_over_limit(&c->directory))
+    if (excess == 0)
         victims_forget(&c->victims);
     if (dropped)
         control_manager_hurry(c);
+}
+
+void control_limit_renew(ImdControl *c, uint64_t now_ns)
+{
+    Directory *d = &c->directory;
+    Going g = {.count = 0};
+    if (now_ns < time_add(c->renewed_ns, c->config.beat_ns))
+        return;
+    c->renewed_ns = now_ns;
+    if (!atomic_exchange_explicit(&d->space.wanted, false, memory_order_relaxed) ||
+        c->dropping + c->shrinking > 0)
+        return;
+    uint64_t part = d->limit_bytes / RENEW_PART;
+    uint64_t old = now_ns > RENEW_AGE_NS ? now_ns - RENEW_AGE_NS : 0;
+    victims_choose(c);
+    (void)going_choose(c, &g, part > d->extent_bytes ? part : d->extent_bytes, imd_use_tick(old));
+    if (going_go(c, &g, true))
+        control_manager_hurry(c);
+    victims_forget(&c->victims);
 }
 
 uint64_t imd_control_limit_bytes(const ImdControl *c)
@@ -102,18 +199,25 @@ uint64_t imd_control_used_bytes(const ImdControl *c)
     return directory_used_bytes(&c->directory);
 }
 
+uint64_t imd_control_filled_bytes(const ImdControl *c)
+{
+    return directory_filled_bytes(&c->directory);
+}
+
 void control_limit_deinit(ImdControl *c)
 {
     victims_forget(&c->victims);
 }
 
-/* More is in use only while something is going, or is moving and will be seen to when it rests. */
+/* More is filled only while something is going, or is moving and will be seen to when it rests. */
 bool control_limit_check(const ImdControl *c)
 {
-    if (!directory_over_limit(&c->directory) || c->dropping >= LIMIT_DROPS_MAX)
+    if (directory_excess(&c->directory) == 0 || c->dropping + c->shrinking >= LIMIT_GOING_MAX)
         return true;
-    LIST_FOREACH(node, &c->directory.entries)
-        if (CONTAINER_OF(node, Entry, in_order)->command == 0)
+    LIST_FOREACH(node, &c->directory.entries) {
+        const Entry *e = CONTAINER_OF(node, Entry, in_order);
+        if (e->command == 0 && extents_filled_bytes(e->extents) > 0)
             return false;
+    }
     return true;
 }

@@ -17,7 +17,7 @@ enum {
     LISTING_WINDOW = 8,   /* pages under way at once */
     JOBS_MAX = 256,       /* requests being executed, of this and earlier managers */
     AGED_DROPS_MAX = 16,  /* drops under way beyond which none is begun for age */
-    LIMIT_DROPS_MAX = 64, /* ... and for the pool's limit */
+    LIMIT_GOING_MAX = 64, /* ... regions that go or shrink, for the pool's limit */
 };
 
 /* A request of the manager being executed. */
@@ -34,14 +34,16 @@ typedef struct Job {
     } body;
 } Job;
 
-/* Open regions as they were when the pool's limit was found to be passed, the least recently used
- * first. */
+/* Extents as they were when the pool's limit was found to be passed, in the order in which they go.
+ */
 typedef struct Victim {
+    uint64_t turn; /* of its region among the released ones; UINT64_MAX: it is open */
     uint64_t used, region;
+    unsigned extent;
 } Victim;
 typedef struct Victims {
     Victim *all;
-    size_t count, next;
+    size_t room, count, next;
 } Victims;
 
 /* Our requests under way: one of each, and some pages. */
@@ -75,8 +77,9 @@ struct ImdControl {
     ListNode commanded; /* entries with a command under way */
     ListNode waiting;   /* ALLOCs that wait for a range to be dropped */
     unsigned jobs;
-    unsigned dropping; /* entries in that state */
+    unsigned dropping, shrinking; /* entries in these states */
     Victims victims;
+    uint64_t renewed_ns; /* control_limit_renew() has looked last */
 
     Numbers ids;
     Slot slots[SLOT_MAX];
@@ -109,13 +112,17 @@ void control_drop_aged(ImdControl *c, uint64_t now_ns);
 uint64_t control_aged_ns(const ImdControl *c);
 /* Its region goes; not with a command under way. */
 void control_drop(ImdControl *c, Entry *e);
+/* Its chosen extents go; likewise. */
+void control_shrink(ImdControl *c, Entry *e);
 void control_jobs_deinit(ImdControl *c);
 bool control_jobs_check(const ImdControl *c);
 
 /* ---- control_limit.c ------------------------------------------------------------------------ */
 
-/* Begins to drop what is beyond the pool's limit, as far as it can for now. */
+/* What is filled beyond the pool's limit begins to go, as far as it can for now. */
 void control_limit_keep(ImdControl *c);
+/* Now and then, if something could not be filled for the limit: what nobody uses gives way. */
+void control_limit_renew(ImdControl *c, uint64_t now_ns);
 void control_limit_deinit(ImdControl *c);
 bool control_limit_check(const ImdControl *c);
 

@@ -81,7 +81,7 @@ static void entry_command(ImdControl *c, Entry *e, enum EntryState state, enum I
                    .capability = e->address.capability,
                    .pool_offset = e->pool_offset,
                    .len = kind == IMD_PURGE ? directory_entry_bytes(e) : e->len,
-                   .last_use = &e->last_use},
+                   .extents = kind == IMD_PURGE && state == ENTRY_DROPPING ? NULL : e->extents},
     };
     c->sink.command(c->sink.ctx, &command);
 }
@@ -89,12 +89,20 @@ static void entry_command(ImdControl *c, Entry *e, enum EntryState state, enum I
 static void entry_drop(ImdControl *c, Entry *e, Job *job)
 {
     c->dropping++;
+    directory_going(&c->directory, e, extents_filled_bytes(e->extents));
     entry_command(c, e, ENTRY_DROPPING, IMD_DROP, job);
 }
 
 void control_drop(ImdControl *c, Entry *e)
 {
     entry_drop(c, e, NULL);
+}
+
+void control_shrink(ImdControl *c, Entry *e)
+{
+    c->shrinking++;
+    e->rest = e->state;
+    entry_command(c, e, ENTRY_SHRINKING, IMD_UNFILL, NULL);
 }
 
 /* ---- ALLOC ---------------------------------------------------------------------------------- */
@@ -124,7 +132,6 @@ static void alloc_try(ImdControl *c, Job *job)
     }
     int r = directory_take(&c->directory, &c->env, &job->body.alloc, &e);
     if (r == 0) {
-        e->last_use = imd_use_tick(c->now_ns);
         entry_command(c, e, ENTRY_ADDING, IMD_ADD, job);
     } else if (r == DIRECTORY_E_FULL && alloc_make_room(c, job)) {
         list_remove(&job->in_list);
@@ -202,7 +209,7 @@ static void reopen_start(ImdControl *c, Entry *e, Job *job)
     /* Before anybody can write to it: should the writer die, nothing vouches for the region. */
     if (RULE(WITHDRAW))
         e->record.valid = false;
-    e->last_use = imd_use_tick(c->now_ns);
+    extents_use_all(e->extents, imd_use_tick(c->now_ns));
     e->client = m->client;
     e->flags = m->flags;
     e->address.opening++;
@@ -267,7 +274,7 @@ static void job_run(ImdControl *c, Job *job)
     Entry *e = directory_find(&c->directory, job_region(job, &epoch));
     if (RULE(EPOCH) && epoch != c->config.epoch) {
         job_end(c, job, STATUS_EPOCH, NULL);
-    } else if (!e || e->purging) {
+    } else if (!e || (e->purging && e->state == ENTRY_DROPPING)) {
         job_end(c, job, STATUS_GONE, NULL);
     } else {
         list_push_back(&e->jobs, &job->in_list);
@@ -369,10 +376,31 @@ static Entry *entry_of_command(const ImdControl *c, uint64_t command)
     return NULL;
 }
 
+/* The data thread has unfilled what goes, or its pages are given back, too. */
+static void entry_shrunk(ImdControl *c, Entry *e)
+{
+    if (!e->purging && c->config.give_back) {
+        e->purging = true;
+        entry_command(c, e, ENTRY_SHRINKING, IMD_PURGE, NULL);
+        return;
+    }
+    e->purging = false;
+    c->shrinking--;
+    extents_gone(e->extents);
+    directory_going(&c->directory, e, 0);
+    directory_set_state(&c->directory, e, (enum EntryState)e->rest);
+    entry_run(c, e);
+    waiting_retry(c);
+}
+
 static void entry_done(ImdControl *c, Entry *e, int result, uint64_t now_ns)
 {
     e->command = 0;
     list_remove(&e->in_commanded);
+    if (e->state == ENTRY_SHRINKING) {
+        entry_shrunk(c, e);
+        return;
+    }
     if (e->purging) {
         entry_give(c, e);
         waiting_retry(c);
@@ -474,17 +502,18 @@ uint64_t control_before(const ImdControl *c)
 
 bool control_jobs_check(const ImdControl *c)
 {
-    unsigned jobs = 0, dropping = 0;
+    unsigned jobs = 0, dropping = 0, shrinking = 0;
     LIST_FOREACH(node, &c->waiting)
         jobs++;
     LIST_FOREACH(node, &c->commanded) {
         const Entry *e = CONTAINER_OF(node, Entry, in_commanded);
         jobs += e->job != NULL;
         dropping += e->state == ENTRY_DROPPING;
+        shrinking += e->state == ENTRY_SHRINKING;
         LIST_FOREACH(queued, &e->jobs)
             jobs++;
     }
     /* What waits for room waits for a drop: it cannot wait for ever. */
-    return jobs == c->jobs && dropping == c->dropping &&
+    return jobs == c->jobs && dropping == c->dropping && shrinking == c->shrinking &&
            (list_empty(&c->waiting) || c->dropping > 0);
 }

@@ -293,7 +293,7 @@ bool imd_data_check(const ImdData *d)
     ImdAwaited awaited = {0};
     for (HmapNode *node = hmap_walk(&d->regions, NULL); node; node = hmap_walk(&d->regions, node)) {
         const DataRegion *r = CONTAINER_OF(node, DataRegion, node);
-        if (!data_writes_check(r) ||
+        if (!data_writes_check(r) || !data_extents_check(r) ||
             (!r->open && !(list_empty(&r->writes) && list_empty(&r->fills))))
             return false;
         writes += list_length(&r->writes);

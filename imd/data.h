@@ -9,12 +9,12 @@
 #ifndef DODO_IMD_DATA_H
 #define DODO_IMD_DATA_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/env.h"
+#include "imd/extents.h"
 #include "proto/burst.h"
 #include "proto/wire.h"
 
@@ -42,29 +42,22 @@ typedef struct ImdDataConfig {
     uint32_t pace_bytes;   /* ... but no more than it, for the cap's sake; 0: there is none */
 } ImdDataConfig;
 
-/* When a region was last read or written, in coarse units that only compare: data threads note it,
- * the control thread reads it at any time. */
-typedef _Atomic uint64_t ImdLastUse;
-static inline uint64_t imd_use_tick(uint64_t now_ns)
-{
-    return now_ns >> 20; /* about a millisecond */
-}
-
 typedef struct ImdRegion {
     uint64_t region;
     uint32_t opening;
     Id128 capability;
     uint64_t pool_offset;
     uint64_t len;
-    ImdLastUse *last_use; /* outlives the region; NULL: nobody wants to know */
+    ImdExtents *extents; /* its memory; outlives the region; NULL: there is enough for all of it */
 } ImdRegion;
 
 /* Counts since the start. Writes and fills count when they are whole, reads_unfilled counts reads
- * that touched an unfilled block, denied counts wrong regions, openings and capabilities. */
+ * that touched an unfilled block, denied counts wrong regions, openings and capabilities. For
+ * fills_no_room there was no memory, extents_unfilled went back. */
 typedef struct ImdDataStats {
     uint64_t reads, read_bytes, writes, write_bytes, fills, fill_bytes;
     uint64_t fills_refused, writes_repeated, denied, busy, voided, reads_unfilled, malformed;
-    uint64_t writes_aged;
+    uint64_t writes_aged, fills_no_room, extents_unfilled;
 } ImdDataStats;
 
 enum { IMD_SERVED_WORDS = sizeof(Served) / sizeof(uint64_t) };
@@ -96,6 +89,9 @@ void imd_data_reopen(ImdData *d, uint64_t region, uint32_t opening, const Id128 
 /* No capability opens it until it is reopened (released: nobody's). Open transactions end; blocks
  * with an unfinished write stay unfilled. */
 void imd_data_close(ImdData *d, uint64_t region);
+/* The blocks of its chosen extents are unfilled, and these go. Writes and fills under way fill none
+ * of them any more. */
+void imd_data_unfill(ImdData *d, uint64_t region);
 /* Leaving: new reads and writes get LEAVING, open writes may finish. */
 void imd_data_leave(ImdData *d);
 bool imd_data_idle(const ImdData *d); /* no write transaction is open */

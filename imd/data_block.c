@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Filled blocks, their last writes, and chunks put together from segments. */
+#include <string.h>
+
 #include "base/num.h"
 #include "imd/data_priv.h"
 
@@ -66,6 +68,16 @@ uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map)
         return 0;
     uint32_t here = other->first >= s->first ? map << apart : map >> apart;
     return here & s->touched;
+}
+
+void block_store(const ImdData *d, const DataRegion *r, const WireWrite *m, const BlockSpan *s,
+                 unsigned i)
+{
+    uint64_t start = m->offset + (uint64_t)m->index * m->segment, end = start + m->data_len;
+    uint64_t block_start = (s->first + i) * WIRE_BLOCK_SIZE;
+    uint64_t from = max_u64(start, block_start);
+    uint64_t to = min_u64(end, block_start + WIRE_BLOCK_SIZE);
+    memcpy(region_memory(d, r, from), m->data + (from - start), (size_t)(to - from));
 }
 
 static uint32_t segment_bytes(const Assembly *a, unsigned index)

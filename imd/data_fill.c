@@ -4,7 +4,6 @@
 #include "imd/data_priv.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static DataFill *fill_find(const DataRegion *r, const void *session, uint64_t transfer)
 {
@@ -16,7 +15,8 @@ static DataFill *fill_find(const DataRegion *r, const void *session, uint64_t tr
     return NULL;
 }
 
-static DataFill *fill_begin(ImdData *d, DataRegion *r, void *session, const WireWrite *m)
+static DataFill *fill_begin(ImdData *d, DataRegion *r, void *session, const WireWrite *m,
+                            uint32_t skipped)
 {
     if (d->config.fills_max == 0)
         return NULL;
@@ -28,6 +28,7 @@ static DataFill *fill_begin(ImdData *d, DataRegion *r, void *session, const Wire
     f->session = session;
     f->transfer = m->transfer;
     f->number = m->number;
+    f->skipped = skipped;
     assembly_begin(&f->chunk, m, &d->awaited);
     list_push_back(&r->fills, &f->in_region);
     list_push_back(&d->fills, &f->in_order);
@@ -46,18 +47,6 @@ void data_fill_end(ImdData *d, DataFill *f)
     free(f);
 }
 
-/* The part of the segment that lies in block @i of the span. */
-static void block_store(const ImdData *d, const DataRegion *r, const WireWrite *m,
-                        const BlockSpan *s, unsigned i)
-{
-    uint64_t start = m->offset + (uint64_t)m->index * m->segment, end = start + m->data_len;
-    uint64_t block_start = (s->first + i) * WIRE_BLOCK_SIZE;
-    uint64_t block_end = block_start + WIRE_BLOCK_SIZE;
-    uint64_t from = start > block_start ? start : block_start;
-    uint64_t to = end < block_end ? end : block_end;
-    memcpy(region_memory(d, r, from), m->data + (from - start), (size_t)(to - from));
-}
-
 /* Stores a segment where the fill may: blocks that it covers whole and nobody filled yet. */
 static void segment_store(const ImdData *d, DataRegion *r, DataFill *f, const WireWrite *m,
                           const BlockSpan *s)
@@ -67,7 +56,7 @@ static void segment_store(const ImdData *d, DataRegion *r, DataFill *f, const Wi
     uint32_t here = blocks_common(s, &part, part.touched);
     uint32_t filled = blocks_filled(r, s);
     for (unsigned i = 0; i < s->count; i++)
-        if (here & s->whole & ~filled & 1u << i)
+        if (here & s->whole & ~filled & ~f->skipped & 1u << i)
             block_store(d, r, m, s, i);
     f->skipped |= here & filled;
     if (!RULE(FILL_COMPLETE))
@@ -130,12 +119,20 @@ void data_fill(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
         return;
     }
     /* Nothing that it could fill: it was done before, or another fill was quicker. */
-    if (!f && (span.whole & ~blocks_filled(r, &span)) == 0) {
+    const uint32_t empty = span.whole & ~blocks_filled(r, &span);
+    if (!f && empty == 0) {
         write_ack(d, session, m, WRITE_DONE, 0);
         return;
     }
-    if (!f && !d->paced)
-        f = fill_begin(d, r, session, m);
+    if (!f && !d->paced) {
+        const uint32_t homeless = empty & ~blocks_house(d, r, &span, empty);
+        if (homeless == empty) {
+            d->stats.fills_no_room++;
+            write_refuse(d, session, m, STATUS_STALE); /* what every client takes calmly */
+            return;
+        }
+        f = fill_begin(d, r, session, m, homeless);
+    }
     if (!f) {
         d->stats.busy++;
         if (!pace_refuses_silently(d, m))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the data core. From the bottom up: data_region.c and data_block.c (filled blocks);
- * data_read.c and data_write.c (writes and voids); data_fill.c; data.c (life, dispatch). Nobody
- * else includes this. */
+/* Inside of the data core. From the bottom up: data_extent.c (memory); data_region.c and
+ * data_block.c (filled blocks); data_read.c and data_write.c (writes and voids); data_fill.c;
+ * data.c (life, dispatch). Nobody else includes this. */
 #ifndef DODO_IMD_DATA_PRIV_H
 #define DODO_IMD_DATA_PRIV_H
 
@@ -19,7 +19,8 @@ typedef struct DataRegion {
     HmapNode node; /* ImdData.regions, by id */
     ImdRegion name;
     bool open;                       /* false: released, no capability opens it */
-    uint64_t used;                   /* what name.last_use was set to last */
+    uint64_t used;                   /* the tick of the last use that was noted, ... */
+    unsigned used_extent;            /* ... and its extent */
     uint64_t blocks;                 /* the last one may be partial: "to the region's end" */
     NumberWindow numbers;            /* of its writes, from 1 */
     ListNode writes;                 /* DataWrite, open */
@@ -43,6 +44,7 @@ typedef struct DataWrite {
     uint64_t tick;     /* heard last */
     uint64_t number;
     uint32_t were_filled; /* bit per touched block: was filled when the write began */
+    uint32_t homeless;    /* ... it has no memory: nothing is stored, and it stays unfilled */
     Assembly chunk;
 } DataWrite;
 
@@ -52,7 +54,8 @@ typedef struct DataFill {
     void *session;     /* with the transfer and the region its name */
     uint64_t transfer;
     uint64_t number;
-    uint32_t skipped; /* bit per touched block: was already filled when a segment for it came */
+    uint32_t skipped; /* bit per touched block: was already filled when a segment for it came, or
+                         has no memory */
     Assembly chunk;
 } DataFill;
 
@@ -93,6 +96,10 @@ void blocks_note_write(DataRegion *r, const BlockSpan *s, uint64_t number);
 /* The blocks of @s that also are among @other's, whose map is @map. */
 uint32_t blocks_common(const BlockSpan *s, const BlockSpan *other, uint32_t map);
 
+/* The part of a segment of @m that lies in block @i of the span is stored. */
+void block_store(const ImdData *d, const DataRegion *r, const WireWrite *m, const BlockSpan *s,
+                 unsigned i);
+
 /* What has not come yet counts in @awaited, from here to assembly_end(). */
 void assembly_begin(Assembly *a, const WireWrite *m, ImdAwaited *awaited);
 void assembly_end(const Assembly *a, ImdAwaited *awaited);
@@ -113,6 +120,17 @@ uint8_t *region_memory(const ImdData *d, const DataRegion *r, uint64_t offset);
 /* Finds the region that @a opens and checks the range: STATUS_OK, EPOCH, GONE or INVALID. */
 uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32_t len,
                      DataRegion **ret);
+
+/* ---- data_extent.c -------------------------------------------------------------------------- */
+
+/* The extents of [offset, offset + len) are used now. */
+void extents_note_use(ImdData *d, DataRegion *r, uint64_t offset, uint32_t len);
+/* The blocks of @s that have memory. */
+uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s);
+/* ... after memory was taken for those of @map, as far as there is any. */
+uint32_t blocks_house(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map);
+/* What is filled has memory. */
+bool data_extents_check(const DataRegion *r);
 
 /* ---- data_read.c, data_write.c, data_fill.c ---------------------------------------------------
  */

@@ -16,15 +16,6 @@ uint8_t *region_memory(const ImdData *d, const DataRegion *r, uint64_t offset)
     return d->config.pool + r->name.pool_offset + offset;
 }
 
-/* Once a tick, so that the cache line that both threads know stays here mostly. */
-static void note_use(DataRegion *r, uint64_t tick)
-{
-    if (r->used == tick || !r->name.last_use)
-        return;
-    r->used = tick;
-    atomic_store_explicit(r->name.last_use, tick, memory_order_relaxed);
-}
-
 uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32_t len,
                      DataRegion **ret)
 {
@@ -38,7 +29,7 @@ uint16_t region_open(ImdData *d, const RegionAddress *a, uint64_t offset, uint32
     }
     if (len == 0 || len > r->name.len || offset > r->name.len - len)
         return STATUS_INVALID;
-    note_use(r, d->tick);
+    extents_note_use(d, r, offset, len);
     *ret = r;
     return STATUS_OK;
 }

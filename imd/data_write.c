@@ -117,6 +117,7 @@ static DataWrite *write_begin(ImdData *d, DataRegion *r, const WireWrite *m)
     BlockSpan span = block_span(r, m->offset, m->len);
     w->number = m->number;
     w->were_filled = blocks_filled(r, &span);
+    w->homeless = span.touched & ~blocks_house(d, r, &span, span.whole);
     assembly_begin(&w->chunk, m, &d->awaited);
     if (RULE(WRITE_UNFILLS))
         blocks_unfill(r, &span, span.touched);
@@ -148,23 +149,37 @@ static void write_complete(ImdData *d, DataRegion *r, DataWrite *w)
         fill = span.touched;
     if (RULE(WRITE_UNFILLS))
         fill &= ~blocks_being_written(r, &span, w);
-    blocks_fill(r, &span, fill);
+    blocks_fill(r, &span, fill & ~w->homeless);
     number_window_end(&r->numbers, w->number);
     d->stats.writes++;
     d->stats.write_bytes += w->chunk.len;
     data_write_end(d, w);
 }
 
-static void segment_store(const ImdData *d, const DataRegion *r, const WireWrite *m)
+/* But for the blocks of @homeless. */
+static void segment_store(const ImdData *d, const DataRegion *r, const WireWrite *m,
+                          uint32_t homeless)
 {
-    memcpy(region_memory(d, r, m->offset + (uint64_t)m->index * m->segment), m->data, m->data_len);
+    uint64_t start = m->offset + (uint64_t)m->index * m->segment;
+    if (homeless == 0) {
+        memcpy(region_memory(d, r, start), m->data, m->data_len);
+        return;
+    }
+    BlockSpan span = block_span(r, m->offset, m->len);
+    BlockSpan part = block_span(r, start, (uint32_t)m->data_len);
+    uint32_t here = blocks_common(&span, &part, part.touched) & ~homeless;
+    for (unsigned i = 0; i < span.count; i++)
+        if (here & 1u << i)
+            block_store(d, r, m, &span, i);
 }
 
 static void write_repeated(ImdData *d, void *session, const DataRegion *r, const WireWrite *m)
 {
     d->stats.writes_repeated++;
-    if (!RULE(WRITE_ONCE) && m->index != WIRE_INDEX_NONE)
-        segment_store(d, r, m);
+    if (!RULE(WRITE_ONCE) && m->index != WIRE_INDEX_NONE) {
+        BlockSpan span = block_span(r, m->offset, m->len);
+        segment_store(d, r, m, span.touched & ~blocks_housed(r, &span));
+    }
     write_ack(d, session, m, WRITE_DONE, 0);
 }
 
@@ -210,7 +225,7 @@ void data_write(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     if (m->index != WIRE_INDEX_NONE) {
         seen = assembly_take(&w->chunk, m->index, &d->awaited);
         if (seen & SEGMENT_NEW)
-            segment_store(d, r, m);
+            segment_store(d, r, m, w->homeless);
     }
     if (assembly_complete(&w->chunk)) {
         write_complete(d, r, w);

@@ -10,16 +10,20 @@
 #include "proto/rules.h"
 
 int directory_init(Directory *d, const Env *env, uint64_t epoch, uint64_t pool_bytes,
-                   const uint16_t *ports, unsigned threads, unsigned regions_max)
+                   uint64_t extent_bytes, const uint16_t *ports, unsigned threads,
+                   unsigned regions_max)
 {
     assert(threads >= 1 && threads <= JOIN_PORTS_MAX);
-    *d = (Directory){
-        .epoch = epoch, .next_region = 1, .threads = threads, .regions_max = regions_max};
+    *d = (Directory){.epoch = epoch,
+                     .next_region = 1,
+                     .extent_bytes = extent_bytes,
+                     .threads = threads,
+                     .regions_max = regions_max};
     memcpy(d->ports, ports, threads * sizeof *ports);
     list_init(&d->entries);
     list_init(&d->released);
     d->pool = pool_new(pool_bytes);
-    d->limit_bytes = d->pool ? UINT64_MAX : 0;
+    directory_limit(d, UINT64_MAX);
     if (!d->pool || hmap_init(&d->by_region, env_random_u64(env)) < 0) {
         d->pool = pool_free(d->pool);
         return -ENOMEM;
@@ -58,9 +62,28 @@ uint64_t directory_used_bytes(const Directory *d)
     return pool_bytes(d->pool) - pool_free_bytes(d->pool);
 }
 
-bool directory_over_limit(const Directory *d)
+uint64_t directory_filled_bytes(const Directory *d)
 {
-    return directory_used_bytes(d) - d->dropping_bytes > d->limit_bytes;
+    return atomic_load_explicit(&d->space.filled_bytes, memory_order_relaxed);
+}
+
+void directory_limit(Directory *d, uint64_t bytes)
+{
+    d->limit_bytes = bytes;
+    atomic_store_explicit(&d->space.limit_bytes, bytes, memory_order_relaxed);
+}
+
+uint64_t directory_excess(const Directory *d)
+{
+    uint64_t stays = directory_filled_bytes(d) - d->going_bytes;
+    return stays > d->limit_bytes ? stays - d->limit_bytes : 0;
+}
+
+void directory_going(Directory *d, Entry *e, uint64_t bytes)
+{
+    d->going_bytes -= e->going_bytes;
+    e->going_bytes = bytes;
+    d->going_bytes += bytes;
 }
 
 /* What the limit leaves, were @used in use. */
@@ -78,6 +101,16 @@ static uint64_t *state_bytes(Directory *d, enum EntryState state)
     return state == ENTRY_DROPPING ? &d->dropping_bytes : NULL;
 }
 
+/* Mostly it is the last one; one that has shrunk comes back to its place. */
+static void released_insert(Directory *d, Entry *e)
+{
+    ListNode *after = d->released.prev;
+    while (after != &d->released &&
+           CONTAINER_OF(after, Entry, in_release)->record.released_ns > e->record.released_ns)
+        after = after->prev;
+    list_insert_before(after->next, &e->in_release);
+}
+
 void directory_set_state(Directory *d, Entry *e, enum EntryState state)
 {
     uint64_t *from = state_bytes(d, e->state), *to = state_bytes(d, state);
@@ -87,7 +120,7 @@ void directory_set_state(Directory *d, Entry *e, enum EntryState state)
         *to += directory_entry_bytes(e);
     list_remove(&e->in_release);
     if (state == ENTRY_RELEASED)
-        list_push_back(&d->released, &e->in_release);
+        released_insert(d, e);
     e->state = state;
 }
 
@@ -116,6 +149,11 @@ static Entry *entry_new(Directory *d, const OpAlloc *request, uint64_t pool_offs
     Entry *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
+    e->extents = extents_new(&d->space, pool_offset, aligned(request->len), d->extent_bytes);
+    if (!e->extents) {
+        free(e);
+        return NULL;
+    }
     e->state = ENTRY_ADDING;
     e->thread = thread_choose(d);
     e->pool_offset = pool_offset;
@@ -160,11 +198,14 @@ void directory_give(Directory *d, Entry *e)
 {
     directory_set_state(d, e, ENTRY_DROPPING);
     d->dropping_bytes -= directory_entry_bytes(e);
+    extents_end(e->extents);
+    directory_going(d, e, 0);
     d->thread_bytes[e->thread] -= directory_entry_bytes(e);
     pool_give(d->pool, e->pool_offset);
     hmap_remove(&d->by_region, &e->node);
     list_remove(&e->in_order);
     list_remove(&e->in_commanded);
+    e->extents = extents_free(e->extents);
     free(e);
 }
 
@@ -244,6 +285,11 @@ int directory_snapshot(const Directory *d, RegionListing **ret, size_t *ret_coun
 
 /* ---- invariants ----------------------------------------------------------------------------- */
 
+static bool is_released(const Entry *e)
+{
+    return e->state == ENTRY_RELEASED || (e->state == ENTRY_SHRINKING && e->rest == ENTRY_RELEASED);
+}
+
 static bool entry_check(const Directory *d, const Entry *e)
 {
     bool moving = e->state != ENTRY_OPEN && e->state != ENTRY_RELEASED;
@@ -251,10 +297,12 @@ static bool entry_check(const Directory *d, const Entry *e)
         return false;
     if ((e->state == ENTRY_RELEASED) == list_empty(&e->in_release))
         return false;
-    if (RULE(WITHDRAW) && e->state != ENTRY_DROPPING &&
-        e->record.valid != (e->state == ENTRY_RELEASED))
+    if (RULE(WITHDRAW) && e->state != ENTRY_DROPPING && e->record.valid != is_released(e))
         return false;
-    if (e->purging && (e->state != ENTRY_DROPPING || e->job || !list_empty(&e->jobs)))
+    if (e->purging && e->state != ENTRY_SHRINKING &&
+        (e->state != ENTRY_DROPPING || e->job || !list_empty(&e->jobs)))
+        return false;
+    if (e->going_bytes > 0 && e->state != ENTRY_SHRINKING && e->state != ENTRY_DROPPING)
         return false;
     return directory_find(d, e->address.region) == e && e->thread < d->threads &&
            (moving || (list_empty(&e->jobs) && !e->job));
@@ -264,12 +312,15 @@ static bool entry_check(const Directory *d, const Entry *e)
 bool directory_check(const Directory *d)
 {
     uint64_t bytes = 0, released = 0, dropping = 0, by_thread[JOIN_PORTS_MAX] = {0};
+    uint64_t filled = 0, going = 0;
     size_t count = 0;
     LIST_FOREACH(node, &d->entries) {
         const Entry *e = CONTAINER_OF(node, Entry, in_order);
         if (!entry_check(d, e))
             return false;
         count++;
+        filled += extents_filled_bytes(e->extents);
+        going += e->going_bytes;
         bytes += directory_entry_bytes(e);
         by_thread[e->thread] += directory_entry_bytes(e);
         released += e->state == ENTRY_RELEASED ? directory_entry_bytes(e) : 0;
@@ -278,5 +329,6 @@ bool directory_check(const Directory *d)
     return pool_check(d->pool) && count == d->by_region.count && count == pool_ranges(d->pool) &&
            bytes == pool_bytes(d->pool) - pool_free_bytes(d->pool) &&
            released == d->released_bytes && dropping == d->dropping_bytes &&
+           filled == directory_filled_bytes(d) && going == d->going_bytes &&
            memcmp(by_thread, d->thread_bytes, sizeof by_thread) == 0;
 }

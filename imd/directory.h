@@ -24,6 +24,7 @@ enum EntryState {
     ENTRY_CLOSING,
     ENTRY_RELEASED,
     ENTRY_REOPENING,
+    ENTRY_SHRINKING, /* some of its memory goes */
     ENTRY_DROPPING,
 };
 
@@ -40,14 +41,16 @@ typedef struct Entry {
     ListNode in_order;   /* Directory.entries, by age */
     ListNode in_release; /* Directory.released while RELEASED, else alone */
     uint8_t state;       /* enum EntryState */
-    bool purging;        /* DROPPING: no data thread has it any more */
+    uint8_t rest;        /* SHRINKING: the state that it comes back to */
+    bool purging;        /* DROPPING: no data thread has it any more; SHRINKING: ... what goes */
     unsigned thread;
     uint64_t pool_offset;
     uint64_t command;      /* under way; 0: none. The owner's, like the next two */
     ListNode in_commanded; /* entries with a command under way */
     ListNode jobs;         /* requests that wait for it */
     struct Job *job;       /* the request that the command is for; NULL: none */
-    ImdLastUse last_use;   /* the data thread notes it, see ImdRegion */
+    ImdExtents *extents;
+    uint64_t going_bytes; /* of its memory, that are on their way back */
     RegionAddress address;
     Id128 client; /* who has it open; null when released */
     FileKey key;
@@ -63,9 +66,12 @@ typedef struct Directory {
     ListNode released; /* least recently released first */
     uint64_t epoch;
     uint64_t next_region;
-    uint64_t limit_bytes;                  /* of the pool, that may be in use */
-    uint64_t released_bytes;               /* of the pool, held by RELEASED entries */
-    uint64_t dropping_bytes;               /* of the pool, coming back */
+    uint64_t limit_bytes;    /* of the pool, that may be in use */
+    uint64_t released_bytes; /* of the pool, held by RELEASED entries */
+    uint64_t dropping_bytes; /* of the pool, coming back */
+    uint64_t going_bytes;    /* the sum of the entries' */
+    uint64_t extent_bytes;
+    ImdSpace space;                        /* what is filled of the pool */
     uint64_t thread_bytes[JOIN_PORTS_MAX]; /* of the pool, by data thread */
     uint16_t ports[JOIN_PORTS_MAX];        /* of the data threads */
     unsigned threads;
@@ -73,7 +79,8 @@ typedef struct Directory {
 } Directory;
 
 int directory_init(Directory *d, const Env *env, uint64_t epoch, uint64_t pool_bytes,
-                   const uint16_t *ports, unsigned threads, unsigned regions_max);
+                   uint64_t extent_bytes, const uint16_t *ports, unsigned threads,
+                   unsigned regions_max);
 /* The owner ended its jobs before. */
 void directory_deinit(Directory *d);
 
@@ -86,9 +93,16 @@ int directory_take(Directory *d, const Env *env, const OpAlloc *request, Entry *
 void directory_give(Directory *d, Entry *e);
 /* Keeps the list of released entries and the sums. */
 void directory_set_state(Directory *d, Entry *e, enum EntryState state);
+/* Reserved by regions. */
 uint64_t directory_used_bytes(const Directory *d);
-/* In use beyond the limit, even when all that is going has gone? */
-bool directory_over_limit(const Directory *d);
+/* Of it, what holds data, or is on its way back. */
+uint64_t directory_filled_bytes(const Directory *d);
+/* Nothing more is given, and nothing more filled, than this. */
+void directory_limit(Directory *d, uint64_t bytes);
+/* What is filled beyond the limit, even when all that is going has gone. */
+uint64_t directory_excess(const Directory *d);
+/* So much of the entry's memory is on its way back from now on. */
+void directory_going(Directory *d, Entry *e, uint64_t bytes);
 /* What the entry takes of the pool. */
 uint64_t directory_entry_bytes(const Entry *e);
 /* Could @len fit if all that may go went? */

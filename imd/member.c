@@ -93,7 +93,7 @@ static void hurry_up(ImdMember *m, bool on, uint64_t now_ns)
 
 static void report_use(ImdMember *m, uint64_t now_ns)
 {
-    uint64_t used = imd_control_used_bytes(m->control);
+    uint64_t used = imd_control_filled_bytes(m->control);
     uint64_t limit = imd_control_limit_bytes(m->control);
     hurry_up(m, used > limit || m->leaving, now_ns);
     if (now_ns >= owner_deadline(&m->owner, used, limit))
@@ -172,7 +172,7 @@ enum OwnerEvent member_heard(ImdMember *m, const char *text, size_t len, uint64_
     uint64_t limit;
     enum OwnerEvent event = owner_heard(&m->owner, text, len, &limit, now_ns);
     if (event == OWNER_LIMIT) {
-        hurry_up(m, limit < imd_control_used_bytes(m->control) || m->hurrying, now_ns);
+        hurry_up(m, limit < imd_control_filled_bytes(m->control) || m->hurrying, now_ns);
         imd_control_limit(m->control, limit, now_ns);
     }
     settle(m, now_ns);
@@ -218,7 +218,7 @@ static uint64_t owner_silent_at(const ImdMember *m)
 uint64_t member_deadline(const ImdMember *m)
 {
     uint64_t t = min_u64(imd_control_deadline(m->control), m->manager.due_ns);
-    t = min_u64(t, owner_deadline(&m->owner, imd_control_used_bytes(m->control),
+    t = min_u64(t, owner_deadline(&m->owner, imd_control_filled_bytes(m->control),
                                   imd_control_limit_bytes(m->control)));
     t = min_u64(t, owner_silent_at(m));
     if (m->leaving)

@@ -17,7 +17,7 @@
 #include "base/parse.h"
 #include "imd/priority.h"
 
-enum { HUGE_PAGE = 2 << 20, GIVE_BACK_PIECE = 16 * HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
+enum { GIVE_BACK_PIECE = 16 * MEMORY_HUGE_PAGE, GIVE_BACK_THREADS_MAX = 16 };
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* likewise */
 #endif
@@ -61,13 +61,13 @@ int pool_memory_check(uint64_t bytes, uint64_t available, const MemoryLimit *lim
 static uint8_t *map_aligned(uint64_t bytes)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    uint8_t *p = mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
+    uint8_t *p = mmap(NULL, bytes + MEMORY_HUGE_PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    size_t before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    size_t before = (MEMORY_HUGE_PAGE - (uintptr_t)p % MEMORY_HUGE_PAGE) % MEMORY_HUGE_PAGE;
     if (before)
         (void)munmap(p, before);
-    (void)munmap(p + before + bytes, HUGE_PAGE - before);
+    (void)munmap(p + before + bytes, MEMORY_HUGE_PAGE - before);
     return p + before;
 }
 

@@ -11,6 +11,8 @@
 
 #include "daemon/memory_limit.h"
 
+enum { MEMORY_HUGE_PAGE = 2 << 20 };
+
 typedef struct PoolMemory {
     uint8_t *base; /* NULL: none */
     uint64_t bytes;

@@ -25,8 +25,9 @@
 static const Metric rows[] = {
     METRICS_COMMON("dodo_imd", ImdMetrics),
     BYTES("pool", "memory that this host lends", pool_bytes),
-    BYTES("limit", "what may be in use of it now; less than the pool where rmd says so", limit_bytes),
-    BYTES("used", "what is in use of it, or on its way back", used_bytes),
+    BYTES("limit", "what may be reserved and filled of it now; less than the pool where rmd says so", limit_bytes),
+    BYTES("used", "what regions have reserved of it, or is on its way back", used_bytes),
+    BYTES("filled", "what of that holds data, in whole huge pages, or is on its way back", filled_bytes),
     BYTES("free", "what no region has", free_bytes),
     GAUGE("pool_locked", "1 where the host cannot swap the pool out, else 0", locked),
     GAUGE("regions", "regions that have a part of the pool", regions),
@@ -45,6 +46,8 @@ static const Metric rows[] = {
     COUNTER("fills", "fills that came whole: what a program had read from its file", data.fills),
     SERVED("fill", "data of these fills", fill_bytes),
     COUNTER("fills_refused", "fills that were too late, because a write had come between", data.fills_refused),
+    COUNTER("fills_no_room", "fills refused because no more of the pool may be filled now", data.fills_no_room),
+    COUNTER("extents_unfilled", "parts of regions, of a huge page, that gave way to the owner or to other data", data.extents_unfilled),
     COUNTER("requests_busy", "requests put off, for want of room or because of the cap on traffic", data.busy),
     COUNTER("requests_denied", "requests for a region that is not here any more, or not the sender's", data.denied),
     COUNTER("requests_malformed", "messages of an established session that were none", data.malformed),
@@ -56,6 +59,7 @@ void imd_metrics_read(ImdMetrics *ret, const ImdControl *c)
 {
     ret->limit_bytes = imd_control_limit_bytes(c);
     ret->used_bytes = imd_control_used_bytes(c);
+    ret->filled_bytes = imd_control_filled_bytes(c);
     ret->free_bytes = imd_control_free_bytes(c);
     ret->regions = imd_control_regions(c);
     ret->joined = imd_control_joined(c);
@@ -75,6 +79,8 @@ static void add_data(ImdDataStats *sum, const ImdDataStats *d)
     sum->fills += d->fills;
     sum->fill_bytes += d->fill_bytes;
     sum->fills_refused += d->fills_refused;
+    sum->fills_no_room += d->fills_no_room;
+    sum->extents_unfilled += d->extents_unfilled;
     sum->busy += d->busy;
     sum->denied += d->denied;
     sum->malformed += d->malformed;

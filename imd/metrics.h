@@ -21,7 +21,7 @@ typedef struct ImdMetrics {
     CommonMetrics common;
     ImdDataStats data; /* of all data threads */
     uint64_t reads_waiting, threads;
-    uint64_t pool_bytes, limit_bytes, used_bytes, free_bytes, locked;
+    uint64_t pool_bytes, limit_bytes, used_bytes, filled_bytes, free_bytes, locked;
     uint64_t regions, joined, managers;
 } ImdMetrics;
 

@@ -6,6 +6,31 @@
 #include "base/os.h"
 #include "imd/priority.h"
 
+/* A row of extents that go is given back as one. */
+static void give_extents_back(const PoolMemory *pool, uint64_t pool_offset, const ImdExtents *x)
+{
+    uint64_t begin = 0, end = 0, from, to;
+    for (unsigned i = 0; i < x->count; i++) {
+        if (!extents_goes(x, i))
+            continue;
+        extents_bounds(x, i, &from, &to);
+        if (from != end) {
+            pool_memory_give_back(pool, pool_offset + begin, end - begin);
+            begin = from;
+        }
+        end = to;
+    }
+    pool_memory_give_back(pool, pool_offset + begin, end - begin);
+}
+
+static void give_back(const PoolMemory *pool, const ImdRegion *region)
+{
+    if (region->extents)
+        give_extents_back(pool, region->pool_offset, region->extents);
+    else
+        pool_memory_give_back(pool, region->pool_offset, region->len);
+}
+
 /* True: it is over. */
 static bool obey(Purger *p, ImdOrder *o)
 {
@@ -16,7 +41,7 @@ static bool obey(Purger *p, ImdOrder *o)
     if (o->command.kind == IMD_LEAVE)
         pool_memory_give_back_all(p->pool);
     else if (!p->pool->kept)
-        pool_memory_give_back(p->pool, o->command.region.pool_offset, o->command.region.len);
+        give_back(p->pool, &o->command.region);
     o->result = 0;
     if (o->unasked)
         g_free(o);

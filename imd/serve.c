@@ -182,6 +182,9 @@ int serve_obey(ImdServe *s, const ImdCommand *command, uint64_t now_ns)
     case IMD_CLOSE:
         imd_data_close(s->data, r->region);
         break;
+    case IMD_UNFILL:
+        imd_data_unfill(s->data, r->region);
+        break;
     case IMD_LEAVE:
         imd_data_leave(s->data);
         s->leaving = true;

@@ -396,6 +396,7 @@ static int open_core(Imd *imd, char *error)
                                           .pool_bytes = imd->pool.bytes,
                                           .threads = imd->threads.count,
                                           .regions_max = (unsigned)o->regions_max,
+                                          .extent_bytes = MEMORY_HUGE_PAGE,
                                           .beat_ns = o->beat_ns,
                                           .manager_dead_ns = o->manager_dead_ns,
                                           .retained_age_max_ns = o->retained_age_ns,

@@ -64,8 +64,8 @@ static void obey(ImdThread *t, ImdOrder *o)
         t->leave = o;
         return; /* over when the good-byes are said */
     }
-    if (o->command.kind == IMD_DROP && t->config.dropped)
-        t->config.dropped(t->config.ctx, &o->command.region);
+    if ((o->command.kind == IMD_DROP || o->command.kind == IMD_UNFILL) && t->config.dropped)
+        t->config.dropped(t->config.ctx, &o->command);
     mailbox_post(t->config.done, &o->letter);
 }
 

@@ -40,9 +40,9 @@ typedef struct ImdThreadConfig {
     Mailbox *done;              /* orders come back there; kept */
     bool counts;                /* somebody wants to know more than what it has served */
     Pace *pace;                 /* of all threads; kept; NULL: no cap ever */
-    /* A region was dropped: nobody reads or writes its range any more. Called by the thread. NULL:
-     * nobody wants to know before the order comes back. */
-    void (*dropped)(void *ctx, const ImdRegion *region);
+    /* An IMD_DROP or IMD_UNFILL is carried out: nobody reads or writes that memory any more. Called
+     * by the thread. NULL: nobody wants to know before the order comes back. */
+    void (*dropped)(void *ctx, const ImdCommand *command);
     void *ctx;
 } ImdThreadConfig;
 

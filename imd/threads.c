@@ -38,13 +38,14 @@ void imd_threads_give_all_back(ImdThreads *t)
 
 /* The control thread will order the same when it hears of it. But that may take long, and the owner
  * waits. The range is not used again until that order is carried out. */
-static void purge_at_once(void *ctx, const ImdRegion *region)
+static void purge_at_once(void *ctx, const ImdCommand *command)
 {
     ImdThreads *t = ctx;
     ImdOrder *o = g_new0(ImdOrder, 1);
     o->command.kind = IMD_PURGE;
-    o->command.region.pool_offset = region->pool_offset;
-    o->command.region.len = region->len;
+    o->command.region.pool_offset = command->region.pool_offset;
+    o->command.region.len = command->region.len;
+    o->command.region.extents = command->kind == IMD_UNFILL ? command->region.extents : NULL;
     o->unasked = true;
     purger_order(&t->purger, o);
 }

@@ -35,6 +35,10 @@
     X(RELEASE_UNWRITTEN, "a region written in this opening is not retained")                  \
     X(WITHDRAW, "reopening for writing withdraws the release record first")                   \
     X(ASK_ECHO, "data counts only if it echoes an ask of this very call")                     \
+    X(EXTENT_UNFILLED, "what is given back is unfilled first")                                \
+    X(EXTENT_FORGOTTEN, "a write or fill under way fills nothing that was given back since")  \
+    X(EXTENT_GOING, "memory on its way back is used by nobody")                               \
+    X(EXTENT_ROOM, "no more is filled than the owner allows")                                 \
     X(RECONCILE, "what nobody claims is freed, what is claimed is kept")                      \
     X(GRACE, "a manager that just started waits before it frees the unclaimed")               \
     X(SETTLED, "an opening still in flight is not taken for unclaimed")                       \

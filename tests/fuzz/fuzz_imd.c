@@ -90,6 +90,19 @@ static void control_command(void *ctx, const ImdCommand *command)
 /* ---- steps ------------------------------------------------------------------------------------
  */
 
+static void purge(World *w, const ImdRegion *r)
+{
+    const ImdExtents *x = r->extents;
+    uint64_t from, to;
+    if (!x)
+        memset(w->pool + r->pool_offset, 0, r->len);
+    for (unsigned i = 0; x && i < x->count; i++) {
+        extents_bounds(x, i, &from, &to);
+        if (extents_goes(x, i))
+            memset(w->pool + r->pool_offset + from, 0, to - from);
+    }
+}
+
 static void step_command(World *w)
 {
     if (w->commands_count == 0)
@@ -114,8 +127,11 @@ static void step_command(World *w)
     case IMD_LEAVE:
         imd_data_leave(w->data);
         break;
+    case IMD_UNFILL:
+        imd_data_unfill(w->data, r->region);
+        break;
     case IMD_PURGE:
-        memset(w->pool + r->pool_offset, 0, r->len);
+        purge(w, r);
         break;
     }
     imd_control_done(w->control, command.id, result, w->now_ns);
@@ -307,6 +323,7 @@ static bool world_init(World *w)
                                .threads = 1,
                                .ports = {7701},
                                .regions_max = 12,
+                               .extent_bytes = 8192,
                                .beat_ns = NS_PER_S,
                                .retained_age_max_ns = 60 * NS_PER_S,
                                .give_back = true};

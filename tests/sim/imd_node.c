@@ -93,7 +93,29 @@ static void give_back(ImdNode *n, const ImdRegion *range)
     memset(n->pool + range->pool_offset, 0, range->len);
 }
 
-static int obey(ImdThread *t, const ImdCommand *c)
+/* Which extents of the region are on their way back when that begins. */
+static uint64_t going_map(const ImdExtents *x)
+{
+    uint64_t map = 0;
+    for (unsigned i = 0; x && i < x->count; i++)
+        map |= (uint64_t)extents_goes(x, i) << i;
+    return map;
+}
+
+/* It takes time, and ends with pages that read as zeros: nobody may have stored data meanwhile. */
+static void give_extents_back(ImdThread *t, const ImdRegion *r, uint64_t map)
+{
+    for (uint64_t from, to; map; map &= map - 1) {
+        extents_bounds(r->extents, (unsigned)__builtin_ctzll(map), &from, &to);
+        for (uint64_t b = from / WIRE_BLOCK_SIZE; b < to / WIRE_BLOCK_SIZE; b++)
+            if (imd_data_block_filled(t->serve.data, r->region, b))
+                violate(t->node->world, "imd%u: block %llu of region %llu is given back filled",
+                        t->node->index, (unsigned long long)b, (unsigned long long)r->region);
+        memset(t->node->pool + r->pool_offset + from, 0, to - from);
+    }
+}
+
+static int obey(ImdThread *t, const ImdCommand *c, uint64_t going)
 {
     ImdNode *n = t->node;
     ImdHeld *h = held_find(n, c->region.region);
@@ -121,8 +143,13 @@ static int obey(ImdThread *t, const ImdCommand *c)
     case IMD_LEAVE:
         t->leave = *c;
         break;
+    case IMD_UNFILL:
+        break;
     case IMD_PURGE:
-        give_back(n, &c->region);
+        if (c->region.extents)
+            give_extents_back(t, &c->region, going);
+        else
+            give_back(n, &c->region);
         break;
     }
     return result;
@@ -197,11 +224,12 @@ static void obey_ready(ImdThread *t)
     ImdNode *n = t->node;
     while (t->ready && !t->paused && !n->paused) {
         ImdCommand c = t->queue[t->queue_head];
+        uint64_t going = t->queue_going[t->queue_head];
         t->queue_head = (t->queue_head + 1) % IMD_COMMANDS_MAX;
         t->queue_len--;
         t->ready--;
         SimHeap *was = sim_heap_enter(&n->heap);
-        int result = obey(t, &c);
+        int result = obey(t, &c, going);
         thread_turn(t);
         sim_heap_enter(was);
         if (c.kind != IMD_LEAVE) /* that is over when the good-byes are said */
@@ -230,7 +258,9 @@ static void sink_command(void *ctx, const ImdCommand *c)
     n->reopens_done += c->kind == IMD_REOPEN;
     if (n->adds_done > n->allocs_seen || n->reopens_done > n->reopens_seen)
         violate(n->world, "imd%u: a control request was executed twice", n->index);
-    t->queue[(t->queue_head + t->queue_len++) % IMD_COMMANDS_MAX] = *c;
+    unsigned last = (t->queue_head + t->queue_len++) % IMD_COMMANDS_MAX;
+    t->queue[last] = *c;
+    t->queue_going[last] = c->kind == IMD_PURGE ? going_map(c->region.extents) : 0;
     uint64_t at = world_now(n->world) + moment(n);
     if (at < t->last_delivery_ns)
         at = t->last_delivery_ns;
@@ -555,6 +585,7 @@ static void control_start(ImdNode *n)
                                           .pool_bytes = q->pool_bytes,
                                           .threads = q->imd_threads,
                                           .regions_max = q->imd_regions_max,
+                                          .extent_bytes = q->extent_bytes,
                                           .beat_ns = q->beat_ns,
                                           .manager_dead_ns = q->host_dead_ns,
                                           .retained_age_max_ns = q->retained_age_ns,
@@ -629,6 +660,8 @@ static void imd_count(ImdNode *n)
         cover_add(w, COVER_WRITES_REPEATED, s->writes_repeated);
         cover_add(w, COVER_WRITES_VOIDED, s->voided);
         cover_add(w, COVER_BUSY, s->busy);
+        cover_add(w, COVER_EXTENTS_GONE, s->extents_unfilled);
+        cover_add(w, COVER_FILLS_NO_ROOM, s->fills_no_room);
         cover_add(w, COVER_DENIED, s->denied);
         cover_add(w, COVER_CORRUPTED, c->forged);
         cover_add(w, COVER_REPLAYED, c->replayed);

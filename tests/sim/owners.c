@@ -24,6 +24,8 @@ static uint64_t some_limit(World *w)
 {
     SimRng *r = &w->owners_rng;
     uint64_t pick = sim_rng_below(r, 4);
+    if (w->p.scenario == SCENARIO_PRESSURE) /* a part of each region can stay */
+        return pick < 2 ? UINT64_MAX : sim_rng_between(r, 6 * 4096, 20 * 4096);
     return pick == 0 ? 0 : pick == 1 ? UINT64_MAX : sim_rng_below(r, w->p.pool_bytes);
 }
 

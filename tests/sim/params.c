@@ -6,7 +6,7 @@
 static const char *const names[SCENARIO_COUNT] = {
     "general", "calm",    "pauses",  "amnesia", "retain",  "contention", "file",    "hosts",
     "churn",   "end",     "silence", "reclaim", "crashes", "large",      "stripes", "silent",
-    "writers", "seconds", "offers",  "trickle", "capped",  "managers"};
+    "writers", "seconds", "offers",  "trickle", "capped",  "managers",   "pressure"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -182,14 +182,22 @@ static void choose_owners(Params *p, uint64_t seed)
     SimRng rng, *r = &rng;
     sim_rng_init(r, seed, 0x6f776e);
     p->give_back = sim_rng_below(r, 2);
+    /* A region has a few of them, and imd_node.c as many bits for them. */
+    for (p->extent_bytes = 4096; p->extent_bytes < p->pool_bytes / 32; p->extent_bytes *= 2)
+        ;
+    p->extent_bytes <<= sim_rng_below(r, 3);
     p->limit_every_ns = TIME_NEVER;
     bool away = p->scenario == SCENARIO_SILENT || p->scenario == SCENARIO_TRICKLE;
     if (!p->calm && !away && sim_rng_below(r, 3) == 0)
         p->limit_every_ns = sim_rng_spread(r, 20, 2000) * NS_PER_MS;
     p->owners = sim_rng_below(r, 2) && !away;
     p->reclaim_every_ns = TIME_NEVER;
-    if (p->owners && !p->calm)
+    if (p->scenario == SCENARIO_PRESSURE) {
+        p->give_back = true;
+        p->limit_every_ns = sim_rng_spread(r, 2, 50) * NS_PER_MS;
+    } else if (p->owners && !p->calm) {
         p->reclaim_every_ns = sim_rng_spread(r, 50, 1500) * NS_PER_MS;
+    }
 }
 
 static void choose_lies(Params *p, uint64_t seed)
@@ -596,6 +604,29 @@ static void scenario_managers(Params *p, SimRng *r)
     p->duration_ns = sim_rng_between(r, 80, 150) * NS_PER_S;
 }
 
+/* The owner takes parts of the memory of a few hot regions, again and again. */
+static void scenario_pressure(Params *p, SimRng *r)
+{
+    make_small(p, r);
+    p->calm = false;
+    p->link.jitter_ns = sim_rng_below(r, 10) * p->link.delay_ns;
+    p->link.loss_ppm = (uint32_t)sim_rng_below(r, 60000);
+    p->threads = THREADS_MAX;
+    p->descs = 2;
+    p->region_blocks_max = 12;
+    p->pool_bytes = 32 * 4096;
+    p->popular_ppm = 800000;
+    p->hot_ppm = 300000;
+    p->fallback_ppm = 1000000;
+    p->reopen_ns = ms(r, 10, 50);
+    p->refraction_ns = ms(r, 5, 20);
+    p->weights[DO_CLOSE] = 1;
+    p->weights[DO_READ] = 40;
+    p->weights[DO_WRITE] = 20;
+    p->think_ns = 2 * p->link.delay_ns;
+    p->duration_ns = 500 * NS_PER_MS + 2000 * p->link.delay_ns;
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -615,16 +646,17 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     p->stranger_ppm = 300000;
     p->no_memory_ppm = sim_rng_below(r, 12) ? 0 : (uint32_t)sim_rng_spread(r, 100, 50000);
     static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
-        [SCENARIO_PAUSES] = scenario_pauses,   [SCENARIO_AMNESIA] = scenario_amnesia,
-        [SCENARIO_RETAIN] = scenario_retain,   [SCENARIO_CONTENTION] = scenario_contention,
-        [SCENARIO_FILE] = scenario_file,       [SCENARIO_HOSTS] = scenario_hosts,
-        [SCENARIO_CHURN] = scenario_churn,     [SCENARIO_END] = scenario_end,
-        [SCENARIO_SILENCE] = scenario_silence, [SCENARIO_RECLAIM] = scenario_reclaim,
-        [SCENARIO_LARGE] = scenario_large,     [SCENARIO_CRASHES] = scenario_crashes,
-        [SCENARIO_STRIPES] = scenario_stripes, [SCENARIO_SILENT] = scenario_silent,
-        [SCENARIO_WRITERS] = scenario_writers, [SCENARIO_SECONDS] = scenario_seconds,
-        [SCENARIO_OFFERS] = scenario_offers,   [SCENARIO_TRICKLE] = scenario_trickle,
-        [SCENARIO_CAPPED] = scenario_capped,   [SCENARIO_MANAGERS] = scenario_managers};
+        [SCENARIO_PAUSES] = scenario_pauses,    [SCENARIO_AMNESIA] = scenario_amnesia,
+        [SCENARIO_RETAIN] = scenario_retain,    [SCENARIO_CONTENTION] = scenario_contention,
+        [SCENARIO_FILE] = scenario_file,        [SCENARIO_HOSTS] = scenario_hosts,
+        [SCENARIO_CHURN] = scenario_churn,      [SCENARIO_END] = scenario_end,
+        [SCENARIO_SILENCE] = scenario_silence,  [SCENARIO_RECLAIM] = scenario_reclaim,
+        [SCENARIO_LARGE] = scenario_large,      [SCENARIO_CRASHES] = scenario_crashes,
+        [SCENARIO_STRIPES] = scenario_stripes,  [SCENARIO_SILENT] = scenario_silent,
+        [SCENARIO_WRITERS] = scenario_writers,  [SCENARIO_SECONDS] = scenario_seconds,
+        [SCENARIO_OFFERS] = scenario_offers,    [SCENARIO_TRICKLE] = scenario_trickle,
+        [SCENARIO_CAPPED] = scenario_capped,    [SCENARIO_MANAGERS] = scenario_managers,
+        [SCENARIO_PRESSURE] = scenario_pressure};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;

@@ -78,6 +78,7 @@ enum Scenario {
     SCENARIO_TRICKLE,  /* hosts that answer, and serve next to nothing for a while */
     SCENARIO_CAPPED,   /* owners cap what their imds send and receive: nobody is given up for it */
     SCENARIO_MANAGERS, /* two managers, both of which believe that they are active now and then */
+    SCENARIO_PRESSURE, /* an owner takes parts of the memory of hot regions, again and again */
     SCENARIO_COUNT
 };
 
@@ -155,6 +156,7 @@ typedef struct Params {
     uint32_t no_memory_ppm;   /* allocations that fail, in all processes */
     uint64_t datagram_max;
     bool give_back;            /* hosts give back what is freed */
+    uint64_t extent_bytes;     /* in such pieces an owner takes memory */
     bool owners;               /* there are monitors, which talk to the manager */
     uint64_t limit_every_ns;   /* owners change their pools' limits; TIME_NEVER: never */
     bool checked;              /* clients check what hosts return */
@@ -365,6 +367,7 @@ typedef struct ImdThread {
     bool paused, parted;
     ImdCommand leave; /* the command, until the good-byes are said */
     ImdCommand queue[IMD_COMMANDS_MAX];
+    uint64_t queue_going[IMD_COMMANDS_MAX]; /* IMD_PURGE: bit per extent that goes */
     unsigned queue_head, queue_len, ready;
     uint64_t last_delivery_ns;
     uint8_t acked; /* enum WriteState of the answer being given; WRITE_STATE_MAX: none yet */

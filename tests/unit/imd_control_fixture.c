@@ -38,6 +38,7 @@ ImdControlConfig config_default(void)
                               .threads = 2,
                               .ports = {7701, 7702},
                               .regions_max = 50,
+                              .extent_bytes = POOL_PAGES * PAGE,
                               .beat_ns = BEAT_NS,
                               .retained_age_max_ns = AGE_NS};
 }
@@ -236,8 +237,22 @@ ImdCommand expect_command(Fixture *f, enum ImdCommandKind kind)
     return command;
 }
 
+/* As its data thread: what is added is soon filled. */
+static void obey(const Fixture *f, const ImdCommand *command)
+{
+    ImdExtents *x = command->region.extents;
+    for (unsigned i = 0; x && i < x->count; i++) {
+        if (command->kind == IMD_ADD)
+            (void)extents_take(x, i, imd_use_tick(f->now_ns));
+        else if (command->kind == IMD_UNFILL && extents_chosen(x, i))
+            extents_go(x, i);
+    }
+}
+
 void finish(Fixture *f, const ImdCommand *command, int result)
 {
+    if (result == 0)
+        obey(f, command);
     imd_control_done(f->c, command->id, result, f->now_ns);
     assert_true(imd_control_check(f->c));
 }

@@ -15,7 +15,7 @@ static OpBeat hint_now(Fixture *f)
 
 static void use(const ImdCommand *added, uint64_t when_ns)
 {
-    atomic_store(added->region.last_use, imd_use_tick(when_ns));
+    extents_use(added->region.extents, 0, imd_use_tick(when_ns));
 }
 
 /* A region of so many pages, and the command that added it. */
@@ -171,9 +171,9 @@ CASE(limit__what_moves_goes_when_it_rests)
 {
     Fixture *f = *state;
     join(f);
-    OpAlloc m = alloc_of(4, 0);
-    uint64_t id = ask_alloc(f, &m);
-    ImdCommand add = expect_command(f, IMD_ADD);
+    RegionAddress a = alloc(f, 4);
+    uint64_t id = ask_release(f, &a, &stamp_one);
+    ImdCommand closing = expect_command(f, IMD_CLOSE);
     imd_control_limit(f->c, 0, f->now_ns);
     assert_true(imd_control_check(f->c));
     assert_int_equal(f->commands_count, 0);
@@ -181,12 +181,12 @@ CASE(limit__what_moves_goes_when_it_rests)
     elapse(f, BEAT_NS / 4); /* of the limit */
     expect_beat(f, &beat);
     answer(f, STATUS_OK, 0);
-    finish(f, &add, 0);
-    Message reply; /* it was given, and is gone: what is true is said */
+    finish(f, &closing, 0);
+    Message reply; /* it was released, and is gone: what is true is said */
     pop_message(f, WIRE_REPLY, &reply);
     assert_int_equal(wire_reply_decode(reply.payload, reply.len, &f->reply), 0);
     assert_int_equal(f->reply.id, id);
-    assert_int_equal(dropped_next(f), add.region.region);
+    assert_int_equal(dropped_next(f), a.region);
     assert_int_equal(imd_control_used_bytes(f->c), 0);
     elapse(f, BEAT_NS / 4); /* and that it is gone, the manager hears soon, too */
     expect_beat(f, &beat);
@@ -267,6 +267,136 @@ CASE(limit__what_is_freed_meanwhile_goes_once)
     assert_int_equal(dropped, MANY);
     assert_int_equal(freed, 1);
     assert_int_equal(imd_control_used_bytes(f->c), 0);
+}
+
+/* ---- extents -------------------------------------------------------------------------------- */
+
+/* A region of four extents of four pages each, all of them filled; used in the order 2, 0, 3, 1. */
+static ImdCommand four_extents(Fixture *f, bool give_back)
+{
+    static const unsigned order[] = {2, 0, 3, 1};
+    ImdControlConfig config = config_default();
+    config.extent_bytes = 4 * PAGE;
+    config.give_back = give_back;
+    control_start(f, &config);
+    join(f);
+    ImdCommand r = added(f, 16);
+    for (unsigned i = 0; i < 4; i++)
+        extents_use(r.region.extents, order[i], imd_use_tick(f->now_ns + (i + 1) * NS_PER_S));
+    return r;
+}
+
+static void expect_chosen(const ImdCommand *unfill, const char *extents)
+{
+    for (unsigned i = 0; extents[i]; i++)
+        assert_int_equal(extents_chosen(unfill->region.extents, i), extents[i] == 'c');
+}
+
+CASE(extents__least_recently_used_go_first)
+{
+    Fixture *f = *state;
+    ImdCommand r = four_extents(f, true);
+    imd_control_limit(f->c, 11 * PAGE, f->now_ns);
+    ImdCommand unfill = finish_next(f, IMD_UNFILL);
+    assert_int_equal(unfill.region.region, r.region.region);
+    assert_int_equal(unfill.thread, r.thread);
+    expect_chosen(&unfill, "c-c-");
+    assert_int_equal(imd_control_filled_bytes(f->c), 16 * PAGE); /* until the pages are back */
+    ImdCommand purge = finish_next(f, IMD_PURGE);
+    assert_ptr_equal(purge.region.extents, r.region.extents);
+    assert_int_equal(imd_control_filled_bytes(f->c), 8 * PAGE);
+    assert_int_equal(imd_control_used_bytes(f->c), 16 * PAGE);
+    assert_int_equal(imd_control_regions(f->c), 1);
+    assert_int_equal(f->commands_count, 0);
+    refused(f, 1, 1); /* more is reserved than the owner allows */
+    assert_false(extents_take(r.region.extents, 0, 9));
+    imd_control_limit(f->c, 12 * PAGE, f->now_ns);
+    assert_true(extents_take(r.region.extents, 0, 9));
+    assert_false(extents_take(r.region.extents, 2, 9));
+}
+
+CASE(extents__a_region_without_any_is_dropped)
+{
+    Fixture *f = *state;
+    ImdCommand r = four_extents(f, false);
+    imd_control_limit(f->c, 4 * PAGE, f->now_ns);
+    ImdCommand unfill = finish_next(f, IMD_UNFILL);
+    expect_chosen(&unfill, "\0");
+    assert_int_equal(imd_control_filled_bytes(f->c), 4 * PAGE);
+    imd_control_limit(f->c, 0, f->now_ns);
+    assert_int_equal(dropped_next(f), r.region.region);
+    assert_int_equal(imd_control_filled_bytes(f->c), 0);
+    assert_int_equal(imd_control_regions(f->c), 0);
+}
+
+/* More goes as soon as the region rests; what the manager asks for waits for that, too. */
+CASE(extents__while_some_go)
+{
+    Fixture *f = *state;
+    ImdCommand r = four_extents(f, true);
+    imd_control_limit(f->c, 15 * PAGE, f->now_ns);
+    ImdCommand unfill = expect_command(f, IMD_UNFILL);
+    expect_chosen(&unfill, "--c-");
+    imd_control_limit(f->c, 8 * PAGE, f->now_ns);
+    assert_int_equal(f->commands_count, 0);
+    f->messages_count = 0;
+    finish(f, &unfill, 0);
+    ImdCommand purge = expect_command(f, IMD_PURGE);
+    uint64_t id = ask_free(f, r.region.region, 0);
+    assert_int_equal(f->messages_count, 0);
+    finish(f, &purge, 0);
+    assert_int_equal(dropped_next(f), r.region.region);
+    (void)id;
+    finish_next(f, IMD_PURGE);
+    assert_int_equal(imd_control_filled_bytes(f->c), 0);
+}
+
+/* It stays in the turn in which it was released, and can be opened again. */
+CASE(extents__of_released_regions_go_in_their_turn)
+{
+    Fixture *f = *state;
+    ImdControlConfig config = config_default();
+    config.extent_bytes = 4 * PAGE;
+    control_start(f, &config);
+    join(f);
+    RegionAddress open = alloc(f, 8), first = alloc(f, 8), second = alloc(f, 8);
+    release(f, &first, &stamp_one);
+    f->now_ns += NS_PER_MS;
+    release(f, &second, &stamp_one);
+    imd_control_limit(f->c, 20 * PAGE, f->now_ns);
+    assert_int_equal(finish_next(f, IMD_UNFILL).region.region, first.region);
+    imd_control_limit(f->c, 12 * PAGE, f->now_ns); /* the rest of it, and half of the other */
+    assert_int_equal(f->commands_count, 2);
+    assert_int_equal(dropped_next(f), first.region);
+    assert_int_equal(finish_next(f, IMD_UNFILL).region.region, second.region);
+    (void)ask_reopen(f, second.region, second.opening, &stamp_one);
+    finish_next(f, IMD_REOPEN);
+    f->messages_count = 0;
+    imd_control_limit(f->c, 8 * PAGE, f->now_ns);
+    assert_int_equal(finish_next(f, IMD_UNFILL).region.region, open.region);
+}
+
+/* What cannot be filled for the limit makes room for itself where nobody has been for a while. */
+CASE(extents__unused_ones_give_way)
+{
+    Fixture *f = *state;
+    OpBeat beat;
+    ImdCommand r = four_extents(f, false);
+    imd_control_limit(f->c, 12 * PAGE, f->now_ns);
+    expect_chosen(&(ImdCommand){.region = r.region}, "--c-");
+    finish_next(f, IMD_UNFILL);
+    beat = hint_now(f);
+    assert_int_equal(f->commands_count, 0); /* nothing was wanted */
+    assert_false(extents_take(r.region.extents, 2, imd_use_tick(f->now_ns)));
+    f->now_ns += 4 * NS_PER_S; /* extent 0 was used more than two seconds ago now */
+    imd_control_expire(f->c, f->now_ns);
+    f->messages_count = 0;
+    ImdCommand unfill = finish_next(f, IMD_UNFILL);
+    expect_chosen(&(ImdCommand){.region = unfill.region}, "----");
+    assert_true(extents_take(r.region.extents, 2, imd_use_tick(f->now_ns)));
+    assert_false(extents_has(r.region.extents, 0));
+    assert_int_equal(f->commands_count, 0);
+    (void)beat;
 }
 
 /* ---- pages go back -------------------------------------------------------------------------- */

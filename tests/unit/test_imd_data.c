@@ -170,20 +170,23 @@ TEST(blocks__in_common)
 CASE(region__use_is_noted)
 {
     Fixture *f = *state;
-    ImdLastUse use = 0;
+    ImdSpace space = {.limit_bytes = UINT64_MAX};
     ImdRegion watched = region_named(6, 20 * BLOCK, 2 * BLOCK);
-    watched.last_use = &use;
+    watched.extents = extents_new(&space, watched.pool_offset, watched.len, 4 * BLOCK);
+    assert_true(extents_take(watched.extents, 0, 1));
     assert_int_equal(imd_data_add(f->d, &watched), 0);
     RegionAddress a = address_of(&watched), other = a;
     f->now_ns = 100 * NS_PER_S;
     read_as(f, &a, 0, BLOCK, SEGMENT);
-    assert_int_equal(use, imd_use_tick(100 * NS_PER_S));
+    assert_int_equal(extents_used(watched.extents, 0), imd_use_tick(100 * NS_PER_S));
     f->now_ns = 200 * NS_PER_S;
     other.capability.bytes[0] ^= 1;
     expect_denied(f, &other, STATUS_GONE);
-    assert_int_equal(use, imd_use_tick(100 * NS_PER_S));
+    assert_int_equal(extents_used(watched.extents, 0), imd_use_tick(100 * NS_PER_S));
     read_as(f, &a, BLOCK, BLOCK, SEGMENT);
-    assert_int_equal(use, imd_use_tick(200 * NS_PER_S));
+    assert_int_equal(extents_used(watched.extents, 0), imd_use_tick(200 * NS_PER_S));
+    imd_data_drop(f->d, watched.region);
+    watched.extents = extents_free(watched.extents);
 }
 
 CASE(region__close_and_reopen)

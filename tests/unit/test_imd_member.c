@@ -46,7 +46,8 @@ static void sink_command(void *ctx, const ImdCommand *command)
     Fixture *f = ctx;
     assert_true(f->commands_count < COMMANDS_MAX);
     /* A thread that is to give memory back hurries already when it hears of it. */
-    assert_true(f->hurries || (command->kind != IMD_DROP && command->kind != IMD_LEAVE));
+    assert_true(f->hurries || (command->kind != IMD_DROP && command->kind != IMD_UNFILL &&
+                               command->kind != IMD_LEAVE));
     f->commands[f->commands_count++] = *command;
 }
 
@@ -91,6 +92,7 @@ static void begin(Fixture *f, bool owned, enum WireRole manager_role)
                                                 .threads = THREADS,
                                                 .ports = {7701, 7702},
                                                 .regions_max = 8,
+                                                .extent_bytes = 16 * PAGE,
                                                 .beat_ns = NS_PER_S,
                                                 .manager_dead_ns = 5 * NS_PER_S},
                                     .manager = manager_at,
@@ -155,7 +157,7 @@ static void join(Fixture *f)
     assert_int_equal(f->news[MEMBER_JOINED], 1);
 }
 
-/* One region of @pages; the command that adds it is over. */
+/* One region of @pages; the command that adds it is over, and it is filled. */
 static void alloc(Fixture *f, unsigned pages)
 {
     uint8_t body[WIRE_BODY_MAX], out[WIRE_PAYLOAD_MAX];
@@ -165,6 +167,7 @@ static void alloc(Fixture *f, unsigned pages)
     member_message(&f->m, f->m.manager.session, WIRE_REQUEST, out,
                    wire_request_encode(&request, out), f->now_ns);
     assert_int_equal(f->commands_count, 1);
+    assert_true(extents_take(f->commands[0].region.extents, 0, 1));
     member_done(&f->m, &f->commands[0], 0, f->now_ns);
     f->commands_count = 0;
 }

@@ -32,6 +32,7 @@ enum { HAS_RESIDENT = 1 };
 #endif
 
 enum { MIB = 1 << 20, REGIONS = 12, REGION = 4 * MIB, LEN = REGIONS * REGION, TELLS_MAX = 1000 };
+enum { MEMORY_HUGE = 2 * MIB };
 
 static Cluster cluster;
 static Daemon *imd;
@@ -196,6 +197,37 @@ CASE(limit__the_least_recently_used_go)
     for (int i = 0; i < 3; i++)
         assert_true(is_remote(rds[i]));
     close_all();
+}
+
+static uint64_t remote_bytes(int rd, off_t from, size_t len)
+{
+    DodoStat before, after;
+    assert_int_equal(dodo_stat(rd, &before), 0);
+    assert_int_equal(dodo_mread(rd, from, buf, len), len);
+    assert_int_equal(dodo_stat(rd, &after), 0);
+    assert_memory_equal(buf, content + from, len);
+    return after.hits - before.hits;
+}
+
+/* Of one large region the parts go that were not used lately. The region stays, with the rest. */
+CASE(limit__takes_the_unused_parts_of_a_region)
+{
+    const size_t half = LEN / 2;
+    int rd = dodo_mopen(LEN, fd, 0);
+    assert_true(rd >= 0);
+    for (unsigned looks = 0; remote_bytes(rd, 0, LEN) < LEN; looks++)
+        assert_true(looks < TELLS_MAX);
+    for (unsigned i = 0; i < 20; i++) /* recency is coarse */
+        assert_int_equal(remote_bytes(rd, (off_t)half, half), half);
+    limit_to(half + MEMORY_HUGE);
+    assert_in_range(wait_reached(half + MEMORY_HUGE), half - MEMORY_HUGE, half + MEMORY_HUGE);
+    assert_int_equal(remote_bytes(rd, (off_t)half, half), half);
+    assert_in_range(remote_bytes(rd, 0, half), 0, 2 * MEMORY_HUGE);
+    assert_int_equal(remote_bytes(rd, (off_t)half, half), half); /* what was read fills nothing */
+    limit_to(64 * MIB);
+    for (unsigned looks = 0; remote_bytes(rd, 0, LEN) < LEN; looks++)
+        assert_true(looks < TELLS_MAX);
+    assert_int_equal(dodo_mclose(rd), 0);
 }
 
 /* Threads read and write while the pool breathes: each byte is what was written last. */

@@ -92,12 +92,12 @@ static EndpointConfig endpoint_config(bool sealed, uint8_t role)
         (void)port_receive(&(c)->port, os_now_ns());                           \
     } while (true)
 
-static void on_dropped(void *ctx, const ImdRegion *region)
+static void on_dropped(void *ctx, const ImdCommand *command)
 {
     Client *c = ctx;
     c->dropped++;
-    c->dropped_offset = region->pool_offset;
-    c->dropped_len = region->len;
+    c->dropped_offset = command->region.pool_offset;
+    c->dropped_len = command->region.len;
     c->dropped_first = !mailbox_waiting(&c->done);
 }
 

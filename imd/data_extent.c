@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of a region's blocks is taken when there is something to store. */
+#include "imd/data_priv.h"
+
+/* Once a tick and extent, so that the cache line that both threads know stays here mostly. */
+void extents_note_use(ImdData *d, DataRegion *r, uint64_t offset, uint32_t len)
+{
+    ImdExtents *x = r->name.extents;
+    if (!x)
+        return;
+    unsigned first = extents_at(x, offset), last = extents_at(x, offset + len - 1);
+    if (first == last && r->used == d->tick && r->used_extent == first)
+        return;
+    for (unsigned i = first; i <= last; i++)
+        extents_use(x, i, d->tick);
+    r->used = d->tick;
+    r->used_extent = last;
+}
+
+static unsigned extent_of(const DataRegion *r, const BlockSpan *s, unsigned i)
+{
+    return extents_at(r->name.extents, (s->first + i) * WIRE_BLOCK_SIZE);
+}
+
+uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s)
+{
+    uint32_t map = 0;
+    if (!r->name.extents)
+        return s->touched;
+    for (unsigned i = 0; i < s->count; i++)
+        map |= (uint32_t)extents_has(r->name.extents, extent_of(r, s, i)) << i;
+    return map;
+}
+
+uint32_t blocks_house(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map)
+{
+    if (!r->name.extents)
+        return s->touched;
+    for (; map; map &= map - 1)
+        (void)extents_take(r->name.extents, extent_of(r, s, (unsigned)__builtin_ctz(map)), d->tick);
+    return blocks_housed(r, s);
+}
+
+bool data_extents_check(const DataRegion *r)
+{
+    const ImdExtents *x = r->name.extents;
+    for (uint64_t b = 0; x && b < r->blocks; b += r->filled[b / 64] == 0 ? 64 - b % 64 : 1)
+        if ((r->filled[b / 64] >> (b % 64) & 1) &&
+            !extents_has(x, extents_at(x, b * WIRE_BLOCK_SIZE)))
+            return false;
+    return true;
+}
