@@ -106,6 +106,15 @@ static void fill_take(ImdData *d, void *session, DataRegion *r, DataFill *f, con
     }
 }
 
+/* Its first message is answered for all. As too old, which every client takes calmly. */
+static void fill_refuse_homeless(ImdData *d, void *session, const WireWrite *m)
+{
+    if (m->index != 0 && m->index != WIRE_INDEX_NONE)
+        return;
+    d->stats.fills_no_room++;
+    write_refuse(d, session, m, STATUS_STALE);
+}
+
 void data_fill(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
 {
     BlockSpan span = block_span(r, m->offset, m->len);
@@ -127,8 +136,7 @@ void data_fill(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     if (!f && !d->paced) {
         const uint32_t homeless = empty & ~blocks_house(d, r, &span, empty);
         if (homeless == empty) {
-            d->stats.fills_no_room++;
-            write_refuse(d, session, m, STATUS_STALE); /* what every client takes calmly */
+            fill_refuse_homeless(d, session, m);
             return;
         }
         f = fill_begin(d, r, session, m, homeless);
