@@ -183,6 +183,9 @@ static void claim_step(Call *call, uint64_t now_ns)
 
 /* ---- fills ---------------------------------------------------------------------------------- */
 
+/* So long a host that has no memory for a fill is spared others of this region. */
+#define FILL_REST_NS (500 * NS_PER_MS)
+
 static void fill_start(Channel *ch, uint64_t now_ns)
 {
     Client *c = ch->client;
@@ -194,7 +197,8 @@ static void fill_start(Channel *ch, uint64_t now_ns)
         list_remove(&item->link);
         const Region *r = client_region(c, item->rd);
         wanted = r && !r->closing && !(r->stripe.parent && r->stripe.parent->closing) &&
-                 r->active && region_address_equal(&r->address, &item->address);
+                 r->active && region_address_equal(&r->address, &item->address) &&
+                 now_ns >= r->blocks.rest_ns;
         if (!wanted) {
             c->fill_bytes -= item->cap;
             c->stats.fills_dropped++;
@@ -210,7 +214,15 @@ static void fill_start(Channel *ch, uint64_t now_ns)
               item->counter, now_ns);
 }
 
-static void fill_saw(Client *c, const FillItem *item, unsigned refused)
+/* No write has made the fill old: its host has no memory for it now. */
+static bool fill_had_no_room(const Region *r, const FillItem *item)
+{
+    return item->counter == numbers_last(&r->numbers) &&
+           !region_write_overlaps(r, block_of(item->offset),
+                                  block_of(item->offset + item->len - 1));
+}
+
+static void fill_saw(Client *c, const FillItem *item, unsigned refused, uint64_t now_ns)
 {
     client_lock(c);
     c->fill_bytes -= item->cap;
@@ -218,6 +230,8 @@ static void fill_saw(Client *c, const FillItem *item, unsigned refused)
     bool same = r && r->active && region_address_equal(&r->address, &item->address);
     if (refused) {
         c->stats.fills_refused++;
+        if (same && fill_had_no_room(r, item))
+            r->blocks.rest_ns = time_add(now_ns, FILL_REST_NS);
     } else {
         c->stats.fills_done++;
         uint64_t end = item->offset + item->len;
@@ -236,7 +250,7 @@ static void fill_step(Call *call, uint64_t now_ns)
     if (result == RUN_RUNNING)
         return;
     FillItem *item = st->read.fill;
-    fill_saw(c, item, result == RUN_DONE ? st->u.write.refused_chunks : 1);
+    fill_saw(c, item, result == RUN_DONE ? st->u.write.refused_chunks : 1, now_ns);
     if (result != RUN_DONE)
         client_blame(c, item->rd, &item->address, loss_of(result, st->run.status), now_ns);
     call_finish(call, 0, 0, NULL); /* frees the item */

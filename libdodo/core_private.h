@@ -50,6 +50,7 @@ typedef struct RegionBlocks {
     uint64_t filled_count;
     BlockCheck *checks; /* one a block; NULL: none are kept */
     uint64_t seed;      /* of the checks */
+    uint64_t rest_ns;   /* no fills before: the host has no memory for them */
 } RegionBlocks;
 
 /* A striped region has no memory of its own: its stripes are regions. It has the file, the flags

@@ -7,6 +7,42 @@
 
 #define CASE(name) TEST_WITH(name, set_up, tear_down)
 
+/* ---- fills ---------------------------------------------------------------------------------- */
+
+/* A host whose owner needs its memory refuses what it is given. It is asked again now and then, not
+ * with each read; and once there is room, all comes to it. */
+CASE(fills__rest_while_the_host_has_no_memory)
+{
+    ImdSpace space = {.limit_bytes = 0};
+    int rd = open_at(40960, 0, 0);
+    ImdRegion region = {.region = w.last.region,
+                        .opening = 1,
+                        .capability = w.last.capability,
+                        .len = 40960,
+                        .extents = extents_new(&space, 0, 40960, 8192)};
+    imd_data_drop(w.data, region.region);
+    assert_int_equal(imd_data_add(w.data, &region), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        assert_reads_file(rd, 0, 0, 40960);
+        settle();
+    }
+    assert_int_equal(imd_data_stats(w.data)->fills_no_room, 1);
+    assert_true(info(rd).active);
+    space.limit_bytes = 65536;
+    assert_reads_file(rd, 0, 0, 40960);
+    settle();
+    assert_int_equal(info(rd).filled_bytes, 0);
+    w.now += 500 * NS_PER_MS;
+    assert_reads_file(rd, 0, 0, 40960);
+    settle();
+    uint64_t hits = info(rd).hits;
+    assert_reads_file(rd, 0, 0, 40960);
+    assert_int_equal(info(rd).hits, hits + 40960);
+    imd_data_drop(w.data, region.region);
+    extents_end(region.extents);
+    region.extents = extents_free(region.extents);
+}
+
 /* ---- FALLBACK ------------------------------------------------------------------------------- */
 
 CASE(fallback__goes_on_and_comes_back)
