@@ -169,23 +169,57 @@ void control_limit_keep(ImdControl *c)
         control_manager_hurry(c);
 }
 
-void control_limit_renew(ImdControl *c, uint64_t now_ns)
+/* What holds no data any more. */
+static void idle_choose(ImdControl *c, Going *g)
 {
-    Directory *d = &c->directory;
-    Going g = {.count = 0};
-    if (now_ns < time_add(c->renewed_ns, c->config.beat_ns))
-        return;
-    c->renewed_ns = now_ns;
-    if (!atomic_exchange_explicit(&d->space.wanted, false, memory_order_relaxed) ||
-        c->dropping + c->shrinking > 0)
-        return;
+    LIST_FOREACH(node, &c->directory.entries) {
+        Entry *e = CONTAINER_OF(node, Entry, in_order);
+        uint64_t bytes = 0;
+        for (unsigned i = 0; may_go(e) && g->count < LIMIT_GOING_MAX && i < e->extents->count;
+             i++) {
+            if (!extents_idle(e->extents, i))
+                continue;
+            extents_choose(e->extents, i);
+            bytes += extents_bytes(e->extents, i);
+        }
+        if (bytes == 0)
+            continue;
+        directory_going(&c->directory, e, bytes);
+        g->entries[g->count++] = e;
+    }
+}
+
+/* What nobody has used for a while, for what could not be filled. */
+static void old_choose(ImdControl *c, Going *g, uint64_t now_ns)
+{
+    const Directory *d = &c->directory;
     uint64_t part = d->limit_bytes / RENEW_PART;
     uint64_t old = now_ns > RENEW_AGE_NS ? now_ns - RENEW_AGE_NS : 0;
     victims_choose(c);
-    (void)going_choose(c, &g, part > d->extent_bytes ? part : d->extent_bytes, imd_use_tick(old));
+    (void)going_choose(c, g, part > d->extent_bytes ? part : d->extent_bytes, imd_use_tick(old));
+    victims_forget(&c->victims);
+}
+
+static bool take_flag(_Atomic bool *flag)
+{
+    return atomic_exchange_explicit(flag, false, memory_order_relaxed);
+}
+
+void control_limit_renew(ImdControl *c, uint64_t now_ns)
+{
+    ImdSpace *space = &c->directory.space;
+    Going g = {.count = 0};
+    if (now_ns < time_add(c->renewed_ns, c->config.beat_ns) || c->dropping + c->shrinking > 0)
+        return;
+    c->renewed_ns = now_ns;
+    if (take_flag(&space->idle))
+        idle_choose(c, &g);
+    else if (take_flag(&space->wanted))
+        old_choose(c, &g, now_ns);
+    if (g.count == LIMIT_GOING_MAX)
+        atomic_store_explicit(&space->idle, true, memory_order_relaxed);
     if (going_go(c, &g, true))
         control_manager_hurry(c);
-    victims_forget(&c->victims);
 }
 
 uint64_t imd_control_limit_bytes(const ImdControl *c)

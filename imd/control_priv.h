@@ -121,7 +121,8 @@ bool control_jobs_check(const ImdControl *c);
 
 /* What is filled beyond the pool's limit begins to go, as far as it can for now. */
 void control_limit_keep(ImdControl *c);
-/* Now and then, if something could not be filled for the limit: what nobody uses gives way. */
+/* Now and then: what holds no data any more goes, and what nobody uses, if something could not be
+ * filled for the limit. */
 void control_limit_renew(ImdControl *c, uint64_t now_ns);
 void control_limit_deinit(ImdControl *c);
 bool control_limit_check(const ImdControl *c);

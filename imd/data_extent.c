@@ -41,6 +41,25 @@ uint32_t blocks_house(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t ma
     return blocks_housed(r, s);
 }
 
+static bool extent_is_filled(const DataRegion *r, unsigned extent)
+{
+    uint64_t from, to;
+    extents_bounds(r->name.extents, extent, &from, &to);
+    for (uint64_t b = from / WIRE_BLOCK_SIZE; b < to / WIRE_BLOCK_SIZE; b++)
+        if (r->filled[b / 64] >> (b % 64) & 1)
+            return true;
+    return false;
+}
+
+void extents_note_unfilled(DataRegion *r, const BlockSpan *s)
+{
+    if (!r->name.extents)
+        return;
+    for (unsigned i = extent_of(r, s, 0); i <= extent_of(r, s, s->count - 1); i++)
+        if (!extent_is_filled(r, i))
+            extents_rest(r->name.extents, i);
+}
+
 bool data_extents_check(const DataRegion *r)
 {
     const ImdExtents *x = r->name.extents;

@@ -129,6 +129,8 @@ void extents_note_use(ImdData *d, DataRegion *r, uint64_t offset, uint32_t len);
 uint32_t blocks_housed(const DataRegion *r, const BlockSpan *s);
 /* ... after memory was taken for those of @map, as far as there is any. */
 uint32_t blocks_house(ImdData *d, DataRegion *r, const BlockSpan *s, uint32_t map);
+/* Blocks of @s were unfilled: the extents that have no filled one any more rest. */
+void extents_note_unfilled(DataRegion *r, const BlockSpan *s);
 /* What is filled has memory. */
 bool data_extents_check(const DataRegion *r);
 

@@ -276,6 +276,7 @@ void data_void(ImdData *d, void *session, DataRegion *r, const WireWrite *m)
     blocks_unfill(r, &span, span.touched);
     blocks_note_write(r, &span, m->number);
     writes_forget_filled(r, &span);
+    extents_note_unfilled(r, &span);
     number_window_end(&r->numbers, m->number);
     d->stats.voided++;
     write_ack(d, session, m, WRITE_DONE, 0);

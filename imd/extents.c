@@ -7,8 +7,9 @@
 #include "base/num.h"
 #include "proto/rules.h"
 
-/* A state: neither taken nor on its way back, on its way back, or the tick of its last use. */
-enum { EMPTY, GOING, TAKEN };
+/* A state: neither taken nor on its way back, on its way back, taken and without data, or the tick
+ * of its last use. */
+enum { EMPTY, GOING, IDLE, TAKEN = IDLE, USED };
 
 static uint64_t load(const ImdExtents *x, unsigned i)
 {
@@ -17,7 +18,7 @@ static uint64_t load(const ImdExtents *x, unsigned i)
 
 static uint64_t state_of_tick(uint64_t tick)
 {
-    return tick < TAKEN ? TAKEN : tick;
+    return tick < USED ? USED : tick;
 }
 
 ImdExtents *extents_new(ImdSpace *space, uint64_t pool_offset, uint64_t bytes,
@@ -68,6 +69,11 @@ bool extents_has(const ImdExtents *x, unsigned i)
     return load(x, i) >= TAKEN;
 }
 
+bool extents_idle(const ImdExtents *x, unsigned i)
+{
+    return load(x, i) == IDLE;
+}
+
 bool extents_goes(const ImdExtents *x, unsigned i)
 {
     return load(x, i) == GOING;
@@ -97,7 +103,7 @@ static bool space_take(ImdSpace *s, uint64_t bytes)
 bool extents_take(ImdExtents *x, unsigned i, uint64_t tick)
 {
     uint64_t state = load(x, i);
-    if (state >= TAKEN)
+    if (state >= USED)
         return true;
     if (state == GOING && RULE(EXTENT_GOING))
         return false;
@@ -109,8 +115,16 @@ bool extents_take(ImdExtents *x, unsigned i, uint64_t tick)
 
 void extents_use(ImdExtents *x, unsigned i, uint64_t tick)
 {
-    if (load(x, i) >= TAKEN)
+    if (load(x, i) >= USED)
         atomic_store_explicit(&x->state[i], state_of_tick(tick), memory_order_release);
+}
+
+void extents_rest(ImdExtents *x, unsigned i)
+{
+    if (load(x, i) < USED)
+        return;
+    atomic_store_explicit(&x->state[i], IDLE, memory_order_release);
+    atomic_store_explicit(&x->space->idle, true, memory_order_relaxed);
 }
 
 void extents_go(ImdExtents *x, unsigned i)
@@ -138,7 +152,7 @@ void extents_use_all(ImdExtents *x, uint64_t tick)
 {
     for (unsigned i = 0; i < x->count; i++) {
         uint64_t state = load(x, i);
-        if (state >= TAKEN)
+        if (state >= USED)
             (void)atomic_compare_exchange_strong(&x->state[i], &state, state_of_tick(tick));
     }
 }

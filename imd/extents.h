@@ -25,6 +25,7 @@ typedef struct ImdSpace {
     _Atomic uint64_t filled_bytes; /* of extents that are taken, or on their way back */
     _Atomic uint64_t limit_bytes;  /* nothing is taken beyond it */
     _Atomic bool wanted;           /* something could not be taken for it */
+    _Atomic bool idle;             /* something that is taken holds no data any more */
 } ImdSpace;
 
 typedef struct ImdExtents {
@@ -53,7 +54,9 @@ uint64_t extents_bytes(const ImdExtents *x, unsigned i);
 /* Taken, and not ordered to go. */
 bool extents_has(const ImdExtents *x, unsigned i);
 bool extents_goes(const ImdExtents *x, unsigned i);
-/* When it was used last; of one that is taken. */
+/* Taken, and without data. */
+bool extents_idle(const ImdExtents *x, unsigned i);
+/* When it was used last; of one that is taken. An idle one is older than all others. */
 uint64_t extents_used(const ImdExtents *x, unsigned i);
 
 /* ---- the data thread ------------------------------------------------------------------------ */
@@ -62,6 +65,8 @@ uint64_t extents_used(const ImdExtents *x, unsigned i);
 bool extents_take(ImdExtents *x, unsigned i, uint64_t tick);
 /* It is used now; nothing happens to one that is not taken. */
 void extents_use(ImdExtents *x, unsigned i, uint64_t tick);
+/* It holds no data any more, until it is taken again. */
+void extents_rest(ImdExtents *x, unsigned i);
 /* Nothing of it will be read or written before it is taken again. */
 void extents_go(ImdExtents *x, unsigned i);
 

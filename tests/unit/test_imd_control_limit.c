@@ -399,6 +399,27 @@ CASE(extents__unused_ones_give_way)
     (void)beat;
 }
 
+/* What holds no data any more goes without being asked for; an open region keeps its name. */
+CASE(extents__idle_ones_go_soon)
+{
+    Fixture *f = *state;
+    ImdCommand r = four_extents(f, true);
+    extents_rest(r.region.extents, 3);
+    extents_rest(r.region.extents, 0);
+    (void)hint_now(f);
+    finish_next(f, IMD_UNFILL);
+    finish_next(f, IMD_PURGE);
+    assert_int_equal(imd_control_filled_bytes(f->c), 8 * PAGE);
+    extents_rest(r.region.extents, 1);
+    extents_rest(r.region.extents, 2);
+    (void)hint_now(f);
+    finish_next(f, IMD_UNFILL);
+    finish_next(f, IMD_PURGE);
+    assert_int_equal(imd_control_filled_bytes(f->c), 0);
+    assert_int_equal(imd_control_regions(f->c), 1);
+    assert_int_equal(f->commands_count, 0);
+}
+
 /* ---- pages go back -------------------------------------------------------------------------- */
 
 static void start_giving_back(Fixture *f)

@@ -197,6 +197,29 @@ CASE(limit__nothing_is_filled_beyond_it)
     assert_int_equal(m->space.filled_bytes, 5 * BLOCK);
 }
 
+/* A void makes its blocks unfilled. Memory without any data rests: it goes first, and reads of what
+ * is not there are no use of it. */
+CASE(void__memory_without_data_rests)
+{
+    const Memory *m = *state;
+    Fixture *f = m->f;
+    send_all(f, fill_of(1, 0, BLOCK, 2 * BLOCK));
+    send_void(f, 1, BLOCK, BLOCK);
+    assert_false(extents_idle(m->x, 1));
+    assert_false(m->space.idle);
+    send_void(f, 2, 0, 3 * BLOCK);
+    assert_true(extents_idle(m->x, 1));
+    assert_false(extents_has(m->x, 0));
+    assert_true(m->space.idle);
+    f->now_ns = 100 * NS_PER_S;
+    read_at(f, BLOCK, BLOCK);
+    assert_true(extents_idle(m->x, 1));
+    assert_int_equal(m->space.filled_bytes, 4 * BLOCK);
+    send_all(f, fill_of(2, 2, BLOCK, BLOCK)); /* it is still there */
+    assert_int_equal(extents_used(m->x, 1), imd_use_tick(100 * NS_PER_S));
+    assert_int_equal(m->space.filled_bytes, 4 * BLOCK);
+}
+
 CASE(use__is_noted_by_extent)
 {
     const Memory *m = *state;
