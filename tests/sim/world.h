@@ -617,6 +617,7 @@ void program_think(Thread *t);
 bool process_idle(const Process *p);
 void program_file_released(Process *p, SimHandle *h);
 void program_forget(Process *p); /* killed: watches end */
+void program_change_file(Thread *t);
 void program_read_all(Thread *t, Desc *d);
 void program_write_all(Thread *t, Desc *d);
 void program_open(Thread *t, Desc *d);
@@ -655,6 +656,14 @@ uint64_t script_wait(Thread *t);
 unsigned script_open_failed(Thread *t); /* how often */
 void script_left(Process *p);           /* DO_LEAVE is over */
 
+/* imd_held.c */
+ImdHeld *held_find(ImdNode *n, uint64_t region); /* NULL: no data thread has it */
+void held_add(ImdNode *n, const ImdCommand *c);
+void held_remove(ImdNode *n, uint64_t region);
+/* Memory goes back: a range; extents, which went when it began. */
+void held_give_back(ImdNode *n, const ImdRegion *range);
+uint64_t held_going(const ImdExtents *x);
+void held_give_extents_back(ImdThread *t, const ImdRegion *r, uint64_t map);
 /* imd_node.c */
 void imd_start(ImdNode *n);
 void imd_crash(ImdNode *n);
