@@ -314,6 +314,9 @@ void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const stru
  * is the number of bytes looked at, fewer if a write was under way beside. */
 void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns);
+/* [@offset, @offset + @len) need not be in remote memory any longer: its whole blocks are unfilled
+ * there. Result 0. */
+void call_discard_start(Call *call, Channel *ch, int rd, off_t offset, size_t len, uint64_t now_ns);
 void call_close_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 void call_sync_start(Call *call, Channel *ch, int rd, uint64_t now_ns);
 /* OP_LEAVE: the process goes; result 0, or -1 when the manager did not answer in @deadline_ns. */

@@ -209,6 +209,15 @@ ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset)
     return finish(&e);
 }
 
+int dodo_mdiscard(int rd, off_t offset, size_t len)
+{
+    Entry e;
+    if (!begin(&e))
+        return fail(&e, ENOMEM, no_region);
+    call_discard_start(&e.call, e.link->channel, rd, offset, len, os_now_ns());
+    return (int)finish(&e);
+}
+
 int dodo_prefetch(int rd, off_t offset, size_t len)
 {
     Entry e;

@@ -111,6 +111,13 @@ module dodo
       integer(c_int), value :: rd
     end function
 
+    integer(c_int) function dodo_mdiscard(rd, offset, len) bind(C)
+      import :: c_int, c_size_t, dodo_off
+      integer(c_int), value :: rd
+      integer(dodo_off), value :: offset
+      integer(c_size_t), value :: len
+    end function
+
     integer(c_int) function dodo_prefetch(rd, offset, len) bind(C)
       import :: c_int, c_size_t, dodo_off
       integer(c_int), value :: rd

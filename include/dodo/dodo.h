@@ -246,6 +246,26 @@ DODO_API int dodo_prefetch(int rd, off_t offset, size_t len);
  */
 DODO_API ssize_t dodo_mfillv(int rd, const struct iovec *iov, int iovcnt, off_t offset);
 
+/**
+ * dodo_mdiscard() - a part of a region need not stay in remote memory
+ * @rd:     region descriptor
+ * @offset: its first byte, from the region's start, [bytes]
+ * @len:    its length, [bytes]; what lies beyond the region's end does not count
+ *
+ * For a program that knows that it is done with a part of its data, while others still have use for
+ * the memory. The backing file is not touched, and later reads of the part return what it holds;
+ * they may bring it to remote memory again. Only blocks of 4 KiB that lie wholly in the part, or
+ * reach to the region's end, are given up. Their host has the memory back within seconds, in pieces
+ * of 2 MiB that hold nothing else. The region's room there stays reserved until it is closed.
+ *
+ * Returns: 0; -1 with errno set.
+ * Errors:  ENOMEM  the region is not active, see dodo_mread()
+ *          EINVAL  @offset < 0 or beyond the region's end, @len > SSIZE_MAX
+ * Time:    as dodo_mwrite() without its file.
+ * Threads: safe.  Source: beyond the paper.  Since: 0.1
+ */
+DODO_API int dodo_mdiscard(int rd, off_t offset, size_t len);
+
 /* ---- calls that nobody waits for ------------------------------------------------------------ */
 
 /** A queue of asynchronous requests, reads, writes and syncs: one thread keeps many under way, of

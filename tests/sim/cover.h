@@ -27,6 +27,7 @@
     X(READS_VECTOR, 1, "mread: over several buffers")                                 \
     X(OFFERS, 1, "mfillv: some")                                                      \
     X(OFFERS_SHORT, 1, "mfillv: a write beside")                                      \
+    X(DISCARDS, 1, "mdiscard")                                                        \
     X(PREFETCHES, 1, "prefetch: hints")                                               \
     X(EXTENTS, 1, "prefetch: reads that brought what was announced around them")      \
     X(WRITES, 1, "mwrite")                                                            \

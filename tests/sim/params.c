@@ -171,7 +171,9 @@ static void choose_calls(Params *p, uint64_t seed)
     p->async_write_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 600000) : 0;
     p->hold_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
     p->cancel_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 300000) : 0;
+    p->weights[DO_DISCARD] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, 10) : 0;
     if (p->scenario >= SCENARIO_CHOSEN) {
+        p->weights[DO_DISCARD] = p->scenario == SCENARIO_PRESSURE ? 5 : 0;
         p->async = p->weights[DO_ASYNC] = p->prefetch_ppm = p->stripe_ppm = 0;
         p->weights[DO_OFFER] = p->scenario == SCENARIO_OFFERS ? 60 : 0;
     }

@@ -496,6 +496,25 @@ static void do_offer(Thread *t)
     sim_heap_enter(was);
 }
 
+/* The oracle need not know: the same reads are right after it. */
+static void do_discard(Thread *t)
+{
+    Process *p = t->process;
+    Desc *d = desc_in(p, DESC_OPEN);
+    if (!d) {
+        do_open(t);
+        return;
+    }
+    begin_on(t, d, DO_DISCARD);
+    choose_piece(t);
+    story(p->world, "client%u.%u mdiscard rd %d (file %u) [%llu, +%zu)", p->index, t->index, d->rd,
+          d->file->index, (unsigned long long)t->offset, t->len);
+    SimHeap *was = sim_heap_enter(&p->heap);
+    call_discard_start(&t->call, t->channel, d->rd, (off_t)t->offset, t->len, process_now(p));
+    thread_begin(t);
+    sim_heap_enter(was);
+}
+
 static void do_write(Thread *t)
 {
     Desc *d = desc_for_use(t->process);
@@ -666,6 +685,7 @@ static void program_next(Thread *t)
                                                       [DO_CHANGE_FILE] = program_change_file,
                                                       [DO_ASYNC] = do_async,
                                                       [DO_OFFER] = do_offer,
+                                                      [DO_DISCARD] = do_discard,
                                                       [DO_EXIT] = do_exit};
     Process *p = t->process;
     const unsigned *weights = p->world->p.weights;

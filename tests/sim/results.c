@@ -248,6 +248,17 @@ static void offer_over(Thread *t)
         check_lost(t, "mfillv");
 }
 
+static void discard_over(Thread *t)
+{
+    World *w = t->process->world;
+    const Call *c = &t->call;
+    cover(w, COVER_DISCARDS);
+    if (c->result < 0 && c->error == ENOMEM)
+        check_lost(t, "mdiscard");
+    else if (c->result != 0)
+        violate(w, "mdiscard gave %zd (errno %d)", c->result, c->error);
+}
+
 static void bad_over(Thread *t)
 {
     World *w = t->process->world;
@@ -349,12 +360,13 @@ static void check_prompt(Thread *t)
 void program_call_over(Thread *t)
 {
     static void (*const over[DO_COUNT])(Thread *) = {
-        [DO_OPEN] = open_over,   [DO_READ] = read_over, [DO_WRITE] = write_over,
-        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over, [DO_BAD] = bad_over,
-        [DO_OFFER] = offer_over};
+        [DO_OPEN] = open_over,   [DO_READ] = read_over,      [DO_WRITE] = write_over,
+        [DO_CLOSE] = close_over, [DO_SYNC] = sync_over,      [DO_BAD] = bad_over,
+        [DO_OFFER] = offer_over, [DO_DISCARD] = discard_over};
     static const char *const names[DO_COUNT] = {
-        [DO_OPEN] = "mopen", [DO_READ] = "mread",  [DO_WRITE] = "mwrite", [DO_CLOSE] = "mclose",
-        [DO_SYNC] = "msync", [DO_LEAVE] = "leave", [DO_BAD] = "bad call", [DO_OFFER] = "mfillv"};
+        [DO_OPEN] = "mopen",   [DO_READ] = "mread",   [DO_WRITE] = "mwrite",
+        [DO_CLOSE] = "mclose", [DO_SYNC] = "msync",   [DO_LEAVE] = "leave",
+        [DO_BAD] = "bad call", [DO_OFFER] = "mfillv", [DO_DISCARD] = "mdiscard"};
     World *w = t->process->world;
     story(w, "client%u.%u %s -> %zd%s%s", t->process->index, t->index, names[t->op], t->call.result,
           t->call.result < 0 ? ": " : "",

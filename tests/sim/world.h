@@ -107,6 +107,7 @@ enum ProgramOp {
     DO_CHANGE_FILE,
     DO_ASYNC, /* calls that the thread does not wait for */
     DO_OFFER, /* mfillv of what the file holds at that instant */
+    DO_DISCARD,
     DO_EXIT,  /* an orderly end, then a new run */
     DO_LEAVE, /* part of it */
     DO_COUNT

@@ -62,6 +62,7 @@ program fortran
   call must(dodo_msync(rd) == 0, 29)
   wanted(5001:5700) = wanted(101:800)
   call must(dodo_prefetch(rd, 0_dodo_off, 4096_c_size_t) == 0, 30)
+  call must(dodo_mdiscard(rd, 0_dodo_off, 4096_c_size_t) == 0, 90)
   call must(dodo_mfillv(rd, iov, 2, 5000_dodo_off) == -1, 31) ! there is no memory to fill
   call must(dodo_stat(rd, st) == 0, 32)
   call must(st%length == total, 33)

@@ -114,6 +114,7 @@ TEST(calls__unknown_descriptor)
         assert_fails(dodo_mreadv(rd, &(struct iovec){buf, 1}, 1, 0), ENOMEM);
         assert_fails(dodo_mwritev(rd, &(struct iovec){buf, 1}, 1, 0), ENOMEM);
         assert_fails(dodo_prefetch(rd, 0, 1), ENOMEM);
+        assert_fails(dodo_mdiscard(rd, 0, 1), ENOMEM);
         assert_fails(mclose(rd), EINVAL);
         assert_fails(msync(rd), EINVAL);
         assert_fails(dodo_stat(rd, &st), EINVAL);
@@ -184,6 +185,9 @@ TEST(fallback__bad_arguments)
     assert_fails(dodo_mreadv(rd, NULL, 1, 0), EINVAL);
     assert_fails(dodo_mwritev(rd, NULL, 1, 0), EINVAL);
     assert_fails(dodo_prefetch(rd, 5001, 1), EINVAL);
+    assert_fails(dodo_mdiscard(rd, 5001, 1), EINVAL);
+    assert_fails(dodo_mdiscard(rd, -1, 1), EINVAL);
+    assert_int_equal(dodo_mdiscard(rd, 0, 5000), 0);
     assert_int_equal(dodo_prefetch(rd, 0, 5000), 0); /* nowhere to put it */
     assert_int_equal(mclose(rd), 0);
 }
