@@ -182,6 +182,8 @@ static void sink_command(void *ctx, const ImdCommand *c)
     t->queue[last] = *c;
     t->queue_going[last] = c->kind == IMD_PURGE ? held_going(c->region.extents) : 0;
     uint64_t at = world_now(n->world) + moment(n);
+    if (c->kind == IMD_PURGE && n->world->p.purge_ns)
+        at += sim_rng_below(&n->world->rng, n->world->p.purge_ns);
     if (at < t->last_delivery_ns)
         at = t->last_delivery_ns;
     t->last_delivery_ns = at;

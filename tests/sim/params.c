@@ -620,13 +620,14 @@ static void scenario_pressure(Params *p, SimRng *r)
     p->popular_ppm = 800000;
     p->hot_ppm = 300000;
     p->fallback_ppm = 1000000;
+    p->purge_ns = 40 * p->link.delay_ns;
     p->reopen_ns = ms(r, 10, 50);
     p->refraction_ns = ms(r, 5, 20);
     p->weights[DO_CLOSE] = 1;
     p->weights[DO_READ] = 40;
     p->weights[DO_WRITE] = 20;
     p->think_ns = 2 * p->link.delay_ns;
-    p->duration_ns = 500 * NS_PER_MS + 2000 * p->link.delay_ns;
+    p->duration_ns = 1500 * NS_PER_MS + 6000 * p->link.delay_ns;
 }
 
 void params_choose(Params *p, uint64_t seed, int scenario)
