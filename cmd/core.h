@@ -42,6 +42,7 @@ typedef struct ManagerConfig {
     uint64_t distrust_ns; /* a host that a client reported is not chosen for so long */
     unsigned hosts_max, clients_max, regions_max, opens_max; /* opens_max: under way at once */
     uint64_t client_bytes, client_regions; /* that a client may have open; 0: no limit */
+    bool weighted;                         /* placement: hosts with more room and less traffic */
     uint64_t number;                       /* what it is at first: as in WireHello.epoch */
 } ManagerConfig;
 

@@ -91,6 +91,22 @@ static uint16_t host_join(Manager *m, Host *h, const WireRequest *request, OpBea
     return STATUS_OK;
 }
 
+static uint64_t served_bytes(const Served *s)
+{
+    return s->read_bytes + s->write_bytes + s->fill_bytes;
+}
+
+/* Half of what it was, half of what it has been since the last beat. */
+static void host_served(Manager *m, Host *h, const Served *served)
+{
+    uint64_t before = served_bytes(&h->served), now = served_bytes(served);
+    uint64_t ms = (m->now_ns - h->beat_ns) / NS_PER_MS;
+    if (h->beat_ns && ms > 0 && now >= before)
+        h->traffic = (h->traffic + (now - before) / ms * 1000) / 2;
+    h->beat_ns = m->now_ns;
+    h->served = *served;
+}
+
 static uint16_t host_beat(Manager *m, Host *h, const WireRequest *request, OpBeatReply *ret)
 {
     OpBeat beat;
@@ -99,7 +115,7 @@ static uint16_t host_beat(Manager *m, Host *h, const WireRequest *request, OpBea
         beat.hint.epoch != h->epoch)
         return STATUS_INVALID;
     cmd_host_hint(m, h, &beat.hint);
-    h->served = beat.served;
+    host_served(m, h, &beat.served);
     ret->flags = beat_flags(m, h, true, beat.digest);
     return STATUS_OK;
 }

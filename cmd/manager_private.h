@@ -93,6 +93,7 @@ typedef struct Host {
     ImdHint hint;
     uint64_t pool_bytes;
     Served served;
+    uint64_t beat_ns, traffic; /* of the last beat; bytes a second before it */
 
     ListNode regions;
     uint64_t regions_count, digest;

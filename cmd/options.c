@@ -16,6 +16,7 @@ static const ConfigKey keys[] = {
     {"cmd", "client_dead", NULL, NULL, FIELD(client_dead_ns)},
     {"cmd", "host_dead", NULL, NULL, FIELD(host_dead_ns)},
     {"cmd", "distrust", NULL, NULL, FIELD(distrust_ns)},
+    {"cmd", "placement", NULL, NULL, FIELD(placement)},
     {"cmd", "grace", NULL, NULL, FIELD(grace_ns)},
     {"cmd", "request_retry", NULL, NULL, FIELD(request_retry_ns)},
     {"cmd", "request_retry_max", NULL, NULL, FIELD(request_retry_max_ns)},

@@ -15,6 +15,7 @@ typedef struct CmdOptions {
     uint64_t hosts_max, clients_max, regions_max, opens_max, sessions_max;
     uint64_t client_bytes, client_regions; /* a client may have open; 0: no limit */
     uint64_t receive_bytes;
+    char *placement; /* "random" or "weighted" */
     MetricsOptions metrics;
 } CmdOptions;
 

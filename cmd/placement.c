@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Placement (the paper's 4.3): a random host among those that are believed to have room. */
+/* Placement (the paper's 4.3): a random host among those that are believed to have room. Each has
+ * the same chance; or, if config.weighted, one that grows with its free space and falls with its
+ * traffic. */
 #include "cmd/manager_private.h"
 
 static bool tried(const Task *t, unsigned slot)
@@ -30,18 +32,33 @@ static bool host_fits(const Manager *m, unsigned slot, const Task *t)
     return cmd_host_chosen(m, h, &t->open);
 }
 
-/* All hosts with room are looked at; each that fits is taken with the same chance. */
+/* With this traffic, bytes a second, a host's weight is half of what its space makes it. */
+#define HEAVY_TRAFFIC (64ull << 20)
+
+static uint64_t weight(const Manager *m, const Host *h, const Task *t)
+{
+    if (!m->config.weighted)
+        return 1;
+    uint64_t pages = (t->evict ? h->hint.evictable_bytes : h->hint.free_bytes) / 4096;
+    return 1 + min_u64(pages, UINT32_MAX) * HEAVY_TRAFFIC / (HEAVY_TRAFFIC + h->traffic);
+}
+
+/* All hosts with room are looked at; each that fits is taken with a chance of its weight. */
 static Host *choose_among_all(Manager *m, const Task *t)
 {
     const Rooms *rooms = &m->rooms[t->evict];
     Host *chosen = NULL;
-    uint64_t fitting = 0;
+    uint64_t fitting = 0; /* the sum of their weights */
 
     for (unsigned i = 0; i < m->slots_end; i++) {
-        if (i % ROOM_BLOCK == 0 && rooms->of_block[i / ROOM_BLOCK] < t->open.len)
+        if (i % ROOM_BLOCK == 0 && rooms->of_block[i / ROOM_BLOCK] < t->open.len) {
             i += ROOM_BLOCK - 1;
-        else if (host_fits(m, i, t) && cmd_random_below(m, ++fitting) == 0)
-            chosen = m->slots[i];
+        } else if (host_fits(m, i, t)) {
+            uint64_t w = weight(m, m->slots[i], t);
+            fitting += w;
+            if (cmd_random_below(m, fitting) < w)
+                chosen = m->slots[i];
+        }
     }
     return chosen;
 }
@@ -60,7 +77,10 @@ static Host *choose_by_picks(Manager *m, const Task *t)
 
 Host *cmd_host_choose(Manager *m, Task *t)
 {
-    Host *h = choose_by_picks(m, t);
+    Host *h = choose_by_picks(m, t),
+         *other = h && m->config.weighted ? choose_by_picks(m, t) : NULL;
+    if (other && weight(m, other, t) > weight(m, h, t))
+        h = other; /* of two, the better one: hosts are many */
     if (!h)
         h = choose_among_all(m, t);
     if (h)

@@ -345,6 +345,7 @@ static int open_core(Cmd *cmd, const Id128 *instance, char *error)
         .opens_max = (unsigned)o->opens_max,
         .client_bytes = o->client_bytes,
         .client_regions = o->client_regions,
+        .weighted = strcmp(o->placement, "weighted") == 0,
         .number = lease_epoch(&cmd->lease),
     };
     const ManagerSink sink = {.message = send_message, .ctx = cmd, .event = on_event};

@@ -137,6 +137,7 @@ const ConfKey conf_keys[] = {
     KEY("client_dead", TIME(NS_PER_MS, DAY, DEFAULT_CLIENT_DEAD_NS)),
     KEY("host_dead", TIME(NS_PER_MS, DAY, DEFAULT_HOST_DEAD_NS)),
     KEY("distrust", TIME(0, DAY, DEFAULT_DISTRUST_NS)),
+    KEY("placement", CONFIG_CHOICE, .words = "random|weighted", .preset = true, .text = "random"),
     KEY("grace", TIME(NS_PER_MS, DAY, DEFAULT_GRACE_NS)),
     KEY("request_retry", TIME(NS_PER_MS, DAY, DEFAULT_CMD_REQUEST_RETRY_NS)),
     KEY("request_retry_max", TIME(NS_PER_MS, DAY, DEFAULT_CMD_REQUEST_RETRY_MAX_NS)),

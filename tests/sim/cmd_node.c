@@ -137,6 +137,7 @@ void cmd_start(CmdNode *n)
                             .request_retry_max_ns = q->imd_retry_max_ns,
                             .request_deadline_ns = q->imd_deadline_ns,
                             .number = lease_epoch(&n->lease),
+                            .weighted = w->p.weighted,
                             .hosts_max = 8,
                             .clients_max = 64,
                             .regions_max = q->cmd_regions_max,

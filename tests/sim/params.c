@@ -188,6 +188,7 @@ static void choose_owners(Params *p, uint64_t seed)
     for (p->extent_bytes = 4096; p->extent_bytes < p->pool_bytes / 32; p->extent_bytes *= 2)
         ;
     p->extent_bytes <<= sim_rng_below(r, 3);
+    p->weighted = seed % 3 == 0;
     p->limit_every_ns = TIME_NEVER;
     bool away = p->scenario == SCENARIO_SILENT || p->scenario == SCENARIO_TRICKLE;
     if (!p->calm && !away && sim_rng_below(r, 3) == 0)

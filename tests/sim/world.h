@@ -158,6 +158,7 @@ typedef struct Params {
     uint64_t datagram_max;
     bool give_back;            /* hosts give back what is freed */
     uint64_t extent_bytes;     /* in such pieces an owner takes memory */
+    bool weighted;             /* placement by space and traffic */
     uint64_t purge_ns;         /* it takes so long to give pages back, at most; 0: a moment */
     bool owners;               /* there are monitors, which talk to the manager */
     uint64_t limit_every_ns;   /* owners change their pools' limits; TIME_NEVER: never */

@@ -49,6 +49,7 @@ typedef struct FakeImd {
     uint32_t lists, lists_asked;
     uint32_t last_flags;
     uint64_t latest; /* id of its latest JOIN or BEAT */
+    uint64_t served; /* bytes that it has read out, beside a few */
 } FakeImd;
 
 typedef struct FakeClient {

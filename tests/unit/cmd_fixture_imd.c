@@ -83,6 +83,7 @@ uint64_t imd_beat(Rig *rig, FakeImd *imd)
 {
     uint8_t body[WIRE_BODY_MAX];
     OpBeat beat = {.hint = imd_hint(imd), .digest = imd_digest(imd), .served = {11, 22, 33, 44, 4}};
+    beat.served.read_bytes += imd->served;
     return imd_request(rig, imd, OP_BEAT, body, wire_beat_encode(&beat, body));
 }
 

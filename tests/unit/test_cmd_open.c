@@ -43,6 +43,55 @@ TEST(open__without_hosts_fails_at_once)
     rig_free(rig);
 }
 
+/* Of many regions, how many come to the smaller of two hosts. */
+static unsigned on_small(bool weighted, uint64_t small_served)
+{
+    ManagerConfig config = rig_config();
+    config.weighted = weighted;
+    Rig *rig = rig_new_with(config, 4711);
+    FakeImd *small = imd_up(rig, 1024 * KIB);
+    (void)imd_up(rig, 4 * 1024 * KIB);
+    FakeClient *c = client_new(rig);
+    for (unsigned i = 0; i < 5; i++) {
+        small->served += small_served;
+        rig_live(rig, 1);
+    }
+    open_many(rig, c, 100);
+    unsigned count = (unsigned)small->count;
+    rig_free(rig);
+    return count;
+}
+
+TEST(placement__weighted_prefers_space_and_quiet)
+{
+    assert_in_range(on_small(false, 0), 35, 65);
+    assert_in_range(on_small(true, 0), 10, 30); /* a fifth of the space */
+    assert_in_range(on_small(true, (uint64_t)1 << 30), 0, 6);
+}
+
+/* ... of many hosts, each second one small. */
+static unsigned on_small_ones(bool weighted)
+{
+    ManagerConfig config = rig_config();
+    config.weighted = weighted;
+    Rig *rig = rig_new_with(config, 4711);
+    FakeImd *imds[40];
+    unsigned count = 0;
+    for (unsigned i = 0; i < 40; i++)
+        imds[i] = imd_up(rig, (i % 2 ? 4096 : 1024) * KIB);
+    open_many(rig, client_new(rig), 200);
+    for (unsigned i = 0; i < 40; i += 2)
+        count += imds[i]->count;
+    rig_free(rig);
+    return count;
+}
+
+TEST(placement__weighted_among_many_hosts)
+{
+    assert_in_range(on_small_ones(false), 80, 120);
+    assert_in_range(on_small_ones(true), 30, 70); /* both picks are small: a quarter */
+}
+
 TEST(open__asks_no_host_without_room)
 {
     Rig *rig = rig_new();

@@ -170,14 +170,15 @@ CASE(settings__takes_its_keys)
                                                     ? k->count - 1
                                                     : k->min + 1),
                            k->kind == CONFIG_TIME ? "ns" : "");
+        else if (k->kind == CONFIG_CHOICE)
+            (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(k->words, "|"), k->words);
         else
             (void)snprintf(value, sizeof value, "%s",
                            k->kind == CONFIG_BOOL ? k->count ? "no" : "yes"
                            : k->kind == CONFIG_ADDR || k->kind == CONFIG_LISTEN ||
                                    k->kind == CONFIG_PLACES
                                ? "127.0.0.1:9"
-                           : k->kind == CONFIG_CHOICE ? "off"
-                                                      : "1");
+                               : "1");
         /* Some keys need a control group, and none may be given twice. */
         (void)snprintf(text, sizeof text, "%s[%s]\n%s = %s\n",
                        strcmp(k->name, "cgroup") == 0 ? "" : "[rmd]\ncgroup = x\n", k->group,
