@@ -19,14 +19,17 @@ static void limit_later(World *w)
     simnet_at(w->net, world_now(w) + after, NULL, limit_due, w, 0);
 }
 
-/* Mostly somewhere between nothing and all, sometimes either. */
-static uint64_t some_limit(World *w)
+/* Mostly somewhere between nothing and all of the pool, or of what is filled; sometimes either. */
+static uint64_t some_limit(World *w, const ImdNode *n)
 {
     SimRng *r = &w->owners_rng;
     uint64_t pick = sim_rng_below(r, 4);
     if (w->p.scenario == SCENARIO_PRESSURE) /* a part of each region can stay */
         return pick < 2 ? UINT64_MAX : sim_rng_between(r, 6 * 4096, 20 * 4096);
-    return pick == 0 ? 0 : pick == 1 ? UINT64_MAX : sim_rng_below(r, w->p.pool_bytes);
+    uint64_t most = w->p.pool_bytes;
+    if (pick == 2 && n->running)
+        most = imd_control_filled_bytes(n->member.control) + 1;
+    return pick == 0 ? 0 : pick == 1 ? UINT64_MAX : sim_rng_below(r, most);
 }
 
 static void limit_due(void *ctx, uint64_t arg)
@@ -36,7 +39,7 @@ static void limit_due(void *ctx, uint64_t arg)
     if (w->phase != PHASE_RUN)
         return;
     uint64_t i = sim_rng_below(&w->owners_rng, w->p.imds);
-    imd_limit(&w->imds[i], some_limit(w));
+    imd_limit(&w->imds[i], some_limit(w, &w->imds[i]));
     limit_later(w);
 }
 
