@@ -62,9 +62,15 @@ void call_attach_group(Call *call)
     call_list(call);
 }
 
+/* A call made of others has room for one piece in any case: it has no state itself. */
+static bool piece_is_extra(const Call *call)
+{
+    return call->group.running > 0 || call->state;
+}
+
 bool call_piece_free(const Call *call)
 {
-    return call->group.running == 0 || call->channel->extra < PIECES_EXTRA;
+    return !piece_is_extra(call) || call->channel->extra < PIECES_EXTRA;
 }
 
 Call *call_piece(Call *call)
@@ -78,7 +84,7 @@ Call *call_piece(Call *call)
     piece->state = st;
     st->call = piece;
     call_list(piece);
-    ch->extra += call->group.running > 0;
+    ch->extra += piece_is_extra(call);
     call->group.running++;
     ch->again = true;
     return piece;
@@ -89,7 +95,7 @@ static void call_piece_over(Call *piece, ssize_t result, int error, const char *
     Channel *ch = piece->channel;
     piece->parent->ops->piece_over(piece, result, error, reason);
     piece->parent->group.running--;
-    ch->extra -= piece->parent->group.running > 0;
+    ch->extra -= piece_is_extra(piece->parent);
     ch->again = true;
 }
 
