@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* What no caller waits for: keep-alives, claims, fills, establishing FALLBACK regions again,
- * prefetches, and reports of hosts.
+ * prefetches, reports of hosts, healing second copies, and looking at them.
  * Each is a call of its own on the background channel. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 #include "libdodo/story.h"
 
-enum OwnCall { OWN_ALIVE, OWN_CLAIM, OWN_FILL, OWN_REOPEN, OWN_PREFETCH, OWN_REPORT };
+enum OwnCall {
+    OWN_ALIVE,
+    OWN_CLAIM,
+    OWN_FILL,
+    OWN_REOPEN,
+    OWN_PREFETCH,
+    OWN_REPORT,
+    OWN_HEAL,
+    OWN_LOOK
+};
 
 static void alive_step(Call *call, uint64_t now_ns);
 static void claim_step(Call *call, uint64_t now_ns);
@@ -195,10 +204,12 @@ static void fill_start(Channel *ch, uint64_t now_ns)
     while (!list_empty(&c->fills) && !wanted) {
         item = CONTAINER_OF(c->fills.next, FillItem, link);
         list_remove(&item->link);
-        const Region *r = client_region(c, item->rd);
-        wanted = r && !r->closing && !(r->stripe.parent && r->stripe.parent->closing) &&
-                 r->active && region_address_equal(&r->address, &item->address) &&
-                 now_ns >= r->blocks.rest_ns;
+        do {
+            const Region *r = client_region(c, item->to.rd);
+            wanted = r && !r->closing && !(r->stripe.parent && r->stripe.parent->closing) &&
+                     r->active && region_address_equal(&r->address, &item->to.address) &&
+                     now_ns >= r->blocks.rest_ns;
+        } while (!wanted && fill_item_next(item));
         if (!wanted) {
             c->fill_bytes -= item->cap;
             c->stats.fills_dropped++;
@@ -210,14 +221,14 @@ static void fill_start(Channel *ch, uint64_t now_ns)
         return;
     Call *call = own_start(ch, OWN_FILL, &fill_ops);
     call->state->read.fill = item;
-    run_write(call, &item->host, &item->address, WRITE_FILL, item->offset, item->data, item->len,
-              item->counter, now_ns);
+    run_write(call, &item->to.host, &item->to.address, WRITE_FILL, item->offset, item->data,
+              item->len, item->to.counter, now_ns);
 }
 
 /* No write has made the fill old: its host has no memory for it now. */
 static bool fill_had_no_room(const Region *r, const FillItem *item)
 {
-    return item->counter == numbers_last(&r->numbers) &&
+    return item->to.counter == numbers_last(&r->numbers) &&
            !region_write_overlaps(r, block_of(item->offset),
                                   block_of(item->offset + item->len - 1));
 }
@@ -225,19 +236,38 @@ static bool fill_had_no_room(const Region *r, const FillItem *item)
 static void fill_saw(Client *c, const FillItem *item, unsigned refused, uint64_t now_ns)
 {
     client_lock(c);
-    c->fill_bytes -= item->cap;
-    Region *r = client_region(c, item->rd);
-    bool same = r && r->active && region_address_equal(&r->address, &item->address);
+    Region *r = client_region(c, item->to.rd);
+    bool same = r && r->active && region_address_equal(&r->address, &item->to.address);
     if (refused) {
         c->stats.fills_refused++;
         if (same && fill_had_no_room(r, item))
             r->blocks.rest_ns = time_add(now_ns, FILL_REST_NS);
+        if (same)
+            mirror_refused(c, r, now_ns);
     } else {
+        if (same)
+            r->mirror.heal_wait_ns = 0;
+        if (same)
+            mirror_heard(c, r, now_ns);
         c->stats.fills_done++;
         uint64_t end = item->offset + item->len;
         for (uint64_t b = block_of(item->offset); same && b <= block_of(end - 1); b++)
             if (!region_write_overlaps(r, b, b))
-                region_saw_filled(r, b, true);
+                region_saw_filled(c, r, b, true);
+    }
+    client_unlock(c);
+}
+
+/* Its next copy's turn comes at once: the bytes are there. */
+static void fill_over(Client *c, CallState *st)
+{
+    FillItem *item = st->read.fill;
+    client_lock(c);
+    if (fill_item_next(item)) {
+        list_push_front(&c->fills, &item->link);
+        st->read.fill = NULL;
+    } else {
+        c->fill_bytes -= item->cap;
     }
     client_unlock(c);
 }
@@ -252,47 +282,94 @@ static void fill_step(Call *call, uint64_t now_ns)
     FillItem *item = st->read.fill;
     fill_saw(c, item, result == RUN_DONE ? st->u.write.refused_chunks : 1, now_ns);
     if (result != RUN_DONE)
-        client_blame(c, item->rd, &item->address, loss_of(result, st->run.status), now_ns);
+        client_blame(c, item->to.rd, &item->to.address, loss_of(result, st->run.status), now_ns);
+    fill_over(c, st);
     call_finish(call, 0, 0, NULL); /* frees the item */
+}
+
+/* ---- second copies -------------------------------------------------------------------------- */
+
+static void heal_begin(Channel *ch, uint64_t now_ns)
+{
+    FillTarget from;
+    FillItem *item;
+    if (!heal_start(ch->client, now_ns, &from, &item))
+        return;
+    Call *call = own_start(ch, OWN_HEAL, &heal_ops);
+    CallState *st = call->state;
+    st->rd = from.rd;
+    st->read.counter = from.counter;
+    st->read.seed = from.seed;
+    st->read.fill = item;
+    run_read(call, &from.host, &from.address, item->offset, item->data, item->len, now_ns);
+}
+
+static void look_begin(Channel *ch, uint64_t now_ns)
+{
+    FillTarget copy;
+    size_t len;
+    uint8_t *buf = NULL;
+    if (mirror_look_start(ch->client, now_ns, &copy, &len))
+        buf = malloc(len);
+    if (!buf)
+        return;
+    Call *call = own_start(ch, OWN_LOOK, &look_ops);
+    call->state->rd = copy.rd;
+    call->state->read.edges = buf;
+    call->state->read.asked_ns = now_ns;
+    run_read(call, &copy.host, &copy.address, 0, buf, len, now_ns);
 }
 
 /* ---- FALLBACK regions ----------------------------------------------------------------------- */
 
-/* The inactive FALLBACK region or stripe whose time has come, or NULL; and the time of the next
- * one. */
+/* The first that still wants memory, or NULL. */
+static Region *first_idle(ListNode *list)
+{
+    LIST_FOREACH(node, list) {
+        Region *r = CONTAINER_OF(node, Region, idle);
+        if (region_wants_memory(r))
+            return r;
+        list_remove(&r->idle); /* it is being closed, or its last member is lost: for good */
+    }
+    return NULL;
+}
+
+/* The inactive FALLBACK region or member whose time has come, or NULL; and the time of the next
+ * one. Those that nothing remote serves go first. */
 static Region *reopen_due(Client *c, uint64_t now_ns, uint64_t *ret_next_ns)
 {
     *ret_next_ns = TIME_NEVER;
     if (c->manager.count == 0 && !c->manager.named)
         return NULL;
-    LIST_FOREACH(node, &c->idle) {
-        Region *r = CONTAINER_OF(node, Region, idle);
-        if (!region_wants_memory(
-                r)) { /* it is being closed, or its last stripe is lost: for good */
-            list_remove(&r->idle);
-            continue;
-        }
-        *ret_next_ns =
-            r->reopen_ns > c->refraction_until_ns ? r->reopen_ns : c->refraction_until_ns;
-        return *ret_next_ns <= now_ns ? r : NULL;
-    }
-    return NULL;
+    Region *r = first_idle(&c->idle), *lone = first_idle(&c->lone);
+    uint64_t lone_ns = max_u64(c->copies_until_ns, c->refraction_until_ns);
+    if (r)
+        *ret_next_ns = max_u64(r->reopen_ns, c->refraction_until_ns);
+    if (r && *ret_next_ns <= now_ns)
+        return r;
+    if (lone)
+        lone_ns = max_u64(lone->reopen_ns, lone_ns);
+    if (lone)
+        *ret_next_ns = min_u64(*ret_next_ns, lone_ns);
+    return lone && lone_ns <= now_ns ? lone : NULL;
 }
 
 static void reopen_start(Channel *ch, uint64_t now_ns)
 {
     Client *c = ch->client;
     uint8_t body[WIRE_BODY_MAX];
-    uint64_t next;
+    uint64_t next, apart = 0;
     size_t n = 0;
     int rd = -1;
     client_lock(c);
     Region *r = reopen_due(c, now_ns, &next);
     uint64_t id = r ? numbers_take(&c->ids) : 0;
     if (id) {
+        const Region *twin = mirror_other(r);
+        apart = twin ? twin->address.epoch : 0;
         /* Never a retained region: the file may have been written since. */
         n = open_body(c, &r->key, &r->stamp, r->file_offset, r->len, r->flags & DODO_RDONLY, false,
-                      now_ns, body);
+                      apart, now_ns, body);
         rd = r->rd;
     }
     if (r) /* also when all ids are in use: its turn comes again */
@@ -302,7 +379,19 @@ static void reopen_start(Channel *ch, uint64_t now_ns)
         return;
     Call *call = own_start(ch, OWN_REOPEN, &reopen_ops);
     call->state->rd = rd;
+    call->state->open.apart = apart;
     run_request(call, id, OP_OPEN, body, n, &c->config.request, now_ns);
+}
+
+/* Under the lock. A second copy that finds no room keeps nobody from asking for a first one. */
+static void reopen_refract(Client *c, bool got, bool copy, uint64_t now_ns)
+{
+    if (got)
+        client_refract_end(c, copy);
+    else if (copy)
+        client_refract_copies(c, now_ns);
+    else
+        client_refract(c, now_ns);
 }
 
 static void reopen_step(Call *call, uint64_t now_ns)
@@ -317,15 +406,13 @@ static void reopen_step(Call *call, uint64_t now_ns)
     bool got = result == RUN_DONE && open_answer(c, q, &reply) == OPEN_ANSWER_GOOD;
     client_lock(c);
     Region *r = client_region(c, st->rd);
-    bool back = got && r && region_wants_memory(r);
+    bool together = got && r && mirror_together(r, reply.address.epoch);
+    bool back = got && r && region_wants_memory(r) && !together;
     if (back) {
-        client_region_activate(c, r, &reply, false);
+        client_region_activate(c, r, &reply, false, now_ns);
         r->retainable = false; /* not asked for as one to be retained: it cannot be released */
     }
-    if (got)
-        client_refract_end(c);
-    else
-        client_refract(c, now_ns);
+    reopen_refract(c, got && !together, st->open.apart, now_ns);
     c->manager_late &= result != RUN_DONE && result != RUN_REFUSED;
     numbers_end(&c->ids, st->id);
     c->alive_due = true; /* what was not taken is not claimed, and so is freed */
@@ -397,6 +484,10 @@ void background_step(Channel *ch, uint64_t now_ns)
         reopen_start(ch, now_ns);
     if (!ch->own_busy[OWN_PREFETCH])
         prefetch_begin(ch);
+    if (!ch->own_busy[OWN_HEAL])
+        heal_begin(ch, now_ns);
+    if (!ch->own_busy[OWN_LOOK])
+        look_begin(ch, now_ns);
     /* What was begun just now sends its first datagrams now. */
     Call *next;
     for (Call *call = ch->calls; call; call = next) {
@@ -409,13 +500,17 @@ void background_step(Channel *ch, uint64_t now_ns)
 uint64_t background_deadline(Channel *ch)
 {
     Client *c = ch->client;
-    uint64_t reopen = TIME_NEVER;
+    uint64_t reopen = TIME_NEVER, heal = TIME_NEVER, look = TIME_NEVER;
     client_lock(c);
     uint64_t deadline = story_due(c);
     bool keep = c->claimed > 0 || c->alive_due;
     bool fills = !list_empty(&c->fills), prefetches = prefetch_due(c);
     bool reports = c->reports_count > 0 && numbers_have(&c->ids, 1);
     Region *due = ch->own_busy[OWN_REOPEN] ? NULL : reopen_due(c, 0, &reopen);
+    if (!ch->own_busy[OWN_HEAL])
+        heal = heal_due(c);
+    if (!ch->own_busy[OWN_LOOK])
+        look = mirror_look_due(c);
     client_unlock(c);
     (void)due;
     if (!ch->own_busy[OWN_ALIVE] && keep)
@@ -426,5 +521,5 @@ uint64_t background_deadline(Channel *ch)
         deadline = 0;
     if (!ch->own_busy[OWN_REOPEN])
         deadline = min_u64(deadline, reopen);
-    return deadline;
+    return min_u64(deadline, min_u64(heal, look));
 }

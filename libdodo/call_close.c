@@ -24,7 +24,7 @@ static void close_end(Call *call, int result, int error, const char *reason)
     Client *c = call->channel->client;
     CallState *st = call->state;
     Region *r = call->region;
-    bool piece = call->parent; /* a stripe goes with its region */
+    bool piece = call->parent; /* a member goes with its region */
     if (!piece)
         story_closed(c, r, false, result == 0 && st->kept.release, reason);
     client_lock(c);
@@ -224,7 +224,7 @@ static bool call_sync_cancel(Call *call)
 /* Under the lock. */
 static void sync_poison(Client *c, Region *r, StoryLoss *story, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < r->stripe.count; i++)
+    for (unsigned i = 0; i < r->stripe.members; i++)
         sync_poison(c, r->stripe.of[i], story, now_ns);
     if (!r->active)
         return;

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 enum DiscardPhase { DISCARD_ENTER, DISCARD_RUN };
 
@@ -84,7 +84,7 @@ static bool window_start(Call *call, uint64_t now_ns)
     uint64_t number = same ? numbers_take_row(&r->numbers, count) : 0;
     Addr host = r->host;
     for (uint64_t b = block_of(offset); number && b <= block_of(offset + len - 1); b++)
-        region_saw_filled(r, b, false);
+        region_saw_filled(c, r, b, false);
     client_unlock(c);
     if (!same)
         st->user.done = st->user.len;
@@ -158,7 +158,7 @@ static bool part_enter(Call *call)
     Region *r = call->region;
     uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
-    bool wanted = r->active && st->user.len > 0;
+    bool wanted = (r->active || mirror_other(r)) && st->user.len > 0;
     bool wait = wanted && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
     if (wait) {
         c->stats.blocked++;
@@ -180,6 +180,23 @@ static bool part_enter(Call *call)
     return !wait;
 }
 
+/* In the other copy, too. The call counts as a write until that is done, so that nothing is copied
+ * back meanwhile. False: there is no other copy, or it was that one. */
+static bool part_in_twin(Call *call)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    client_lock(c);
+    Region *twin = call->region->mirror.second ? NULL : mirror_other(call->region);
+    if (twin && st->user.len > 0) {
+        call->region = twin;
+        st->run.address = twin->address;
+        st->user.done = 0;
+    }
+    client_unlock(c);
+    return twin && st->user.len > 0;
+}
+
 static void discard_step(Call *call, uint64_t now_ns)
 {
     const CallGroup *g = &call->group;
@@ -192,7 +209,8 @@ static void discard_step(Call *call, uint64_t now_ns)
             return;
         if (!part_step(call, now_ns))
             return;
-        part_over(call);
+        if (!part_in_twin(call))
+            part_over(call);
     }
     discard_end(call, 0, NULL);
 }

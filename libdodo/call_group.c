@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 
@@ -75,17 +75,17 @@ static void vector_copy(const struct iovec *iov, int at, size_t skip, uint8_t *s
 /* ---- pieces --------------------------------------------------------------------------------- */
 
 static void piece_begin(Call *call, enum VectorKind kind, Region *r, uint64_t offset, void *buf,
-                        size_t len)
+                        size_t len, uint64_t now_ns)
 {
     if (kind == VECTOR_READ)
-        call_read_begin(call, r, offset, buf, len);
+        call_read_begin(call, r, offset, buf, len, now_ns);
     else if (kind == VECTOR_WRITE)
         call_write_begin(call, r, offset, buf, len);
     else
-        call_offer_begin(call, r, offset, buf, len);
+        call_offer_begin(call, mirror_fuller(r), offset, buf, len);
 }
 
-static void vector_piece(Call *call)
+static void vector_piece(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallGroup *g = &call->group;
@@ -114,7 +114,7 @@ static void vector_piece(Call *call)
     vector_advance(g, n);
     client_lock(c);
     call->region->refs++;
-    piece_begin(&st->piece, g->kind, part, inner, buf, n);
+    piece_begin(&st->piece, g->kind, part, inner, buf, n, now_ns);
     client_unlock(c);
 }
 
@@ -153,11 +153,10 @@ static void vector_end(Call *call)
 
 static void vector_step(Call *call, uint64_t now_ns)
 {
-    (void)now_ns;
     CallGroup *g = &call->group;
     while (g->begun < g->len && g->end == SIZE_MAX && call_piece_free(call) &&
            (g->kind != VECTOR_WRITE || !RULE(WRITE_IN_TURN) || g->running == 0))
-        vector_piece(call);
+        vector_piece(call, now_ns);
     if (g->running == 0)
         vector_end(call);
 }
@@ -191,7 +190,7 @@ static const char *vector_wrong(const Region *r, enum VectorKind kind, off_t off
 
 /* Under the lock. In one piece if one buffer and one region hold it all, else as a group. */
 static void vector_begin(Call *call, enum VectorKind kind, Region *r, uint64_t offset,
-                         const struct iovec *iov, int count, size_t len)
+                         const struct iovec *iov, int count, size_t len, uint64_t now_ns)
 {
     uint64_t inner;
     Region *part = region_part(r, offset, &inner);
@@ -215,12 +214,12 @@ static void vector_begin(Call *call, enum VectorKind kind, Region *r, uint64_t o
         return;
     }
     call_attach(call);
-    piece_begin(call, kind, part, inner, iov->iov_base, len);
+    piece_begin(call, kind, part, inner, iov->iov_base, len, now_ns);
 }
 
 /* Argument checks in the paper's order: the region first, then the arguments. */
 static void vector_start(Call *call, Channel *ch, enum VectorKind kind, int rd, off_t offset,
-                         const struct iovec *iov, int count)
+                         const struct iovec *iov, int count, uint64_t now_ns)
 {
     Client *c = ch->client;
     size_t len;
@@ -238,7 +237,7 @@ static void vector_start(Call *call, Channel *ch, enum VectorKind kind, int rd, 
             r->refs++;
             if (kind == VECTOR_OFFER)
                 offer_enter(call, r, (uint64_t)offset, (uint64_t)offset + len);
-            vector_begin(call, kind, r, (uint64_t)offset, iov, count, len);
+            vector_begin(call, kind, r, (uint64_t)offset, iov, count, len, now_ns);
         }
         c->stats.reads += alive && kind == VECTOR_READ;
     }
@@ -255,35 +254,30 @@ void call_read_start(Call *call, Channel *ch, int rd, off_t offset, void *buf, s
                      uint64_t now_ns)
 {
     struct iovec one = {buf, len};
-    (void)now_ns;
-    vector_start(call, ch, VECTOR_READ, rd, offset, &one, 1);
+    vector_start(call, ch, VECTOR_READ, rd, offset, &one, 1, now_ns);
 }
 
 void call_write_start(Call *call, Channel *ch, int rd, off_t offset, const void *buf, size_t len,
                       uint64_t now_ns)
 {
     struct iovec one = {(void *)(uintptr_t)buf, len}; /* only read */
-    (void)now_ns;
-    vector_start(call, ch, VECTOR_WRITE, rd, offset, &one, 1);
+    vector_start(call, ch, VECTOR_WRITE, rd, offset, &one, 1, now_ns);
 }
 
 void call_readv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                       int count, uint64_t now_ns)
 {
-    (void)now_ns;
-    vector_start(call, ch, VECTOR_READ, rd, offset, iov, count);
+    vector_start(call, ch, VECTOR_READ, rd, offset, iov, count, now_ns);
 }
 
 void call_writev_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns)
 {
-    (void)now_ns;
-    vector_start(call, ch, VECTOR_WRITE, rd, offset, iov, count);
+    vector_start(call, ch, VECTOR_WRITE, rd, offset, iov, count, now_ns);
 }
 
 void call_offerv_start(Call *call, Channel *ch, int rd, off_t offset, const struct iovec *iov,
                        int count, uint64_t now_ns)
 {
-    (void)now_ns;
-    vector_start(call, ch, VECTOR_OFFER, rd, offset, iov, count);
+    vector_start(call, ch, VECTOR_OFFER, rd, offset, iov, count, now_ns);
 }

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 enum OfferPhase { OFFER_ENTER, OFFER_RUN };
 
@@ -89,6 +89,7 @@ static void offer_window(Call *call, uint64_t now_ns)
     from += st->user.done;
     st->user.window = to - from < TRANSFER_BYTES_MAX ? to - from : TRANSFER_BYTES_MAX;
     client_lock(c);
+    call->region = r = r->active || !mirror_other(r) ? r : r->mirror.twin;
     uint64_t seed = r->blocks.seed;
     client_unlock(c);
     const uint8_t *data = st->user.buf + (from - st->user.offset);
@@ -129,19 +130,30 @@ static void offer_taken(Call *call, bool refused)
     c->stats.fills_refused += refused;
     for (uint64_t b = first; same && !refused && b <= last; b++)
         if (!region_write_overlaps(r, b, b))
-            region_saw_filled(r, b, true);
+            region_saw_filled(c, r, b, true);
     client_unlock(c);
 }
 
-static void offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
+/* True: the window goes to the other copy. */
+static bool offer_lost(Call *call, enum RunResult result, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     const CallState *st = call->state;
     enum Loss loss = loss_of(result, st->run.status);
     if (loss != LOSS_SLOW)
         client_blame(c, call->region->rd, &st->run.address, loss, now_ns);
+    client_lock(c);
+    const Region *r = call->region;
+    bool gone = !r->active || !region_address_equal(&r->address, &st->run.address);
+    bool turns = r->mirror.twin && gone && (r->active || mirror_other(r));
+    client_unlock(c);
+    run_end(call);
+    call->phase = OFFER_ENTER;
+    if (turns)
+        return true;
     offer_end(call, -1, ENOMEM,
               loss_of_host(loss) ? "the region's host is lost" : "the region's host refuses");
+    return false;
 }
 
 static void call_offer_step(Call *call, uint64_t now_ns)
@@ -156,7 +168,8 @@ static void call_offer_step(Call *call, uint64_t now_ns)
     if (result == RUN_RUNNING)
         return;
     if (result != RUN_DONE) {
-        offer_lost(call, result, now_ns);
+        if (offer_lost(call, result, now_ns))
+            call_offer_step(call, now_ns);
         return;
     }
     bool refused = st->u.write.refused_chunks > 0;

@@ -9,20 +9,23 @@
 #include <errno.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 #include "libdodo/story.h"
 
 enum OpenPhase { OPEN_ENTER, OPEN_LOADING };
 
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
-                 uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out)
+                 uint64_t len, unsigned flags, bool retainable, uint64_t apart, uint64_t now_ns,
+                 uint8_t *out)
 {
     OpOpen open = {.key = *key, .offset = offset, .len = len, .stamp = *stamp};
     if (flags & DODO_RDONLY)
         open.flags |= REGION_RDONLY;
     if ((flags & DODO_RETAIN) && retainable)
         open.flags |= REGION_RETAIN;
-    for (unsigned i = 0; i < OPEN_AVOID_MAX; i++)
+    if (apart && RULE(MIRROR_APART))
+        open.avoid[open.avoid_count++] = apart;
+    for (unsigned i = 0; i < OPEN_AVOID_MAX && open.avoid_count < OPEN_AVOID_MAX; i++)
         if (now_ns < c->lost[i].until_ns)
             open.avoid[open.avoid_count++] = c->lost[i].epoch;
     return wire_open_encode(&open, out);
@@ -43,26 +46,33 @@ static void open_fail(Call *call, int error, const char *reason, uint64_t now_ns
 
 /* The region has its memory. Blocks of a former opening are trusted as far as the record of them
  * was kept. */
-static void open_activate(Call *call, Region *r, const OpOpenReply *reply)
+static void open_activate(Call *call, Region *r, const OpOpenReply *reply, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     const CallState *st = call->state;
-    client_region_activate(c, r, reply, reply->reused);
+    client_region_activate(c, r, reply, reply->reused, now_ns);
     if (r->reused && c->config.block_sum)
         r->reused = checks_restore(r, st->kept.record, st->kept.len);
 }
 
-/* A stripe of a region that is being made. */
-static void open_install_stripe(Call *call, const OpOpenReply *reply)
+/* A member of a region that is being made. A host that has the other copy already is of no use. */
+static void open_install_member(Call *call, const OpOpenReply *reply, uint64_t now_ns)
 {
     Client *c = call->channel->client;
+    Region *r = call->region;
     client_lock(c);
-    open_activate(call, call->region, reply);
-    client_refract_end(c);
+    bool together = mirror_together(r, reply->address.epoch);
+    if (together) {
+        client_refract_copies(c, now_ns);
+    } else {
+        open_activate(call, r, reply, now_ns);
+        client_refract_end(c, r->mirror.second);
+    }
     numbers_end(&c->ids, call->state->id);
     c->alive_due = true;
     client_unlock(c);
-    call_finish(call, 0, 0, NULL);
+    call_finish(call, together ? -1 : 0, together ? ENOMEM : 0,
+                together ? "the manager named the host of the other copy" : NULL);
 }
 
 /* Makes the region; @reply NULL: without remote memory, for now (FALLBACK), and why. */
@@ -72,7 +82,7 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
     CallState *st = call->state;
     Region *r = NULL;
     if (call->parent) {
-        open_install_stripe(call, reply);
+        open_install_member(call, reply, now_ns);
         return;
     }
     client_lock(c);
@@ -91,10 +101,10 @@ static void open_install(Call *call, const OpOpenReply *reply, const char *reaso
         else
             client_region_idle(c, r, now_ns);
         if (reply)
-            open_activate(call, r, reply);
+            open_activate(call, r, reply, now_ns);
     }
     if (reply)
-        client_refract_end(c);
+        client_refract_end(c, false);
     if (reply) { /* the id is settled in the moment in which the region joins the claims */
         numbers_end(&c->ids, st->id);
         c->alive_due = true;
@@ -127,7 +137,9 @@ static void open_over(Call *call, bool refract, uint64_t now_ns)
         refract = false;
     client_lock(c);
     numbers_end(&c->ids, call->state->id);
-    if (refract)
+    if (refract && call->state->open.apart)
+        client_refract_copies(c, now_ns);
+    else if (refract)
         client_refract(c, now_ns);
     client_unlock(c);
     c->hooks.wake(c->hooks.ctx);
@@ -226,11 +238,15 @@ static bool open_begin(Call *call, uint64_t now_ns)
     }
     client_lock(c);
     bool refracting = now_ns < c->refraction_until_ns;
-    bool fallback = st->open.flags & DODO_FALLBACK, late = fallback && c->manager_late;
+    const Region *twin = call->region ? mirror_other(call->region) : NULL;
+    st->open.apart = twin ? twin->address.epoch : 0;
+    /* Nobody waits for a second copy either. */
+    bool fallback = (st->open.flags & DODO_FALLBACK) || twin, late = fallback && c->manager_late;
     uint64_t id = refracting || late ? 0 : numbers_take(&c->ids);
     uint8_t body[WIRE_BODY_MAX];
-    size_t n = open_body(c, &st->open.given.key, &st->open.given.stamp, st->open.offset,
-                         st->open.len, st->open.flags, st->open.given.retainable, now_ns, body);
+    size_t n =
+        open_body(c, &st->open.given.key, &st->open.given.stamp, st->open.offset, st->open.len,
+                  st->open.flags, st->open.given.retainable, st->open.apart, now_ns, body);
     client_unlock(c);
     if (refracting) {
         open_no_memory(call, story_refracting, now_ns);
@@ -275,7 +291,7 @@ static void call_open_step(Call *call, uint64_t now_ns)
     case RUN_TIMED_OUT:
     case RUN_HOST_CHANGED:
         open_note_manager(c, true);
-        open_over(call, !(st->open.flags & DODO_FALLBACK), now_ns);
+        open_over(call, !(st->open.flags & DODO_FALLBACK) || st->open.apart, now_ns);
         open_no_memory(call, "the manager does not answer", now_ns);
         break;
     }

@@ -4,13 +4,16 @@
  * remote copy may be older than the file), blocks that cannot be checked, and those that are not
  * what the host was given (checks.c). Only whole blocks can be checked, so whole blocks are asked
  * for. The caller may want only a part of the first and the last one: these two go to a buffer of
- * their own. */
+ * their own.
+ *
+ * Of two copies (copies.c) one is asked, and the other one for what that one lacks, or when it is
+ * lost. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 enum ReadPhase { READ_ENTER, READ_REMOTE, READ_MISSES, READ_FILE };
 
@@ -90,12 +93,34 @@ static bool window_widen(Call *call, uint64_t *ret_from, uint64_t *ret_end)
     return st->read.edge_head + st->read.edge_tail == 0 || st->read.edges;
 }
 
-/* Under the lock: the next window's size, and what there is of the region at this moment. */
-static void window_look(Call *call)
+/* Under the lock: what there is of the region, of this copy of it, at this moment. */
+static void window_take(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
-    const Region *r = call->region;
+    Region *r = call->region;
+    uint64_t first = block_of(window_start(st));
+    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    st->read.looked = true;
+    st->read.asked_ns = now_ns;
+    st->read.active = r->active;
+    st->read.beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
+    st->read.patience_ns = r->mirror.twin ? mirror_patience_ns(c, r) : 0;
+    if (r->mirror.twin && r->active && !st->read.beside)
+        mirror_asked(r, now_ns);
+    c->stats.reads_beside_writes += st->read.active && st->read.beside;
+    st->read.host = r->host;
+    st->run.address = r->address;
+    st->run.losses = c->losses;
+    st->read.counter = numbers_last(&r->numbers);
+    st->read.seed = r->blocks.seed;
+}
+
+/* Under the lock: the next window's size, and which copy is asked for it. */
+static void window_look(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
     size_t most = TRANSFER_BYTES_MAX;
     if (c->config.block_sum)
         most -= window_start(st) % WIRE_BLOCK_SIZE;
@@ -104,15 +129,9 @@ static void window_look(Call *call)
         st->user.window = most;
     uint64_t first = block_of(window_start(st));
     uint64_t last = block_of(window_start(st) + st->user.window - 1);
-    st->read.looked = true;
-    st->read.active = r->active;
-    st->read.beside = RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, first, last);
-    c->stats.reads_beside_writes += st->read.active && st->read.beside;
-    st->read.host = r->host;
-    st->run.address = r->address;
-    st->run.losses = c->losses;
-    st->read.counter = numbers_last(&r->numbers);
-    st->read.seed = r->blocks.seed;
+    call->region = mirror_reader(c, call->region, first, last, now_ns);
+    st->read.turns = 0;
+    window_take(call, now_ns);
 }
 
 /* Begins the next window, or ends the call. */
@@ -126,7 +145,7 @@ static void read_window(Call *call, uint64_t now_ns)
     }
     if (!st->read.looked) { /* the first one was looked at when the call began */
         client_lock(c);
-        window_look(call);
+        window_look(call, now_ns);
         client_unlock(c);
     }
     st->read.looked = false;
@@ -249,9 +268,12 @@ static bool read_saw(Call *call, uint64_t now_ns)
     bool all = read_transfer_all_filled(&st->u.read);
     r->hits += st->user.window;
     st->read.hints = c->prefetch.count > 0;
-    if (r->active && region_address_equal(&r->address, &st->run.address))
+    if (r->active && region_address_equal(&r->address, &st->run.address)) {
         for (uint64_t b = first; b <= last; b++)
-            region_saw_filled(r, b, all || !block_missing(st, b));
+            region_saw_filled(c, r, b, all || !block_missing(st, b));
+        if (r->mirror.twin)
+            mirror_answered(c, r, run_is_brief(call), st->read.asked_ns, now_ns);
+    }
     bool over = all && st->user.done + st->user.window == st->user.len;
     bool last_call = over && read_leave(call);
     client_unlock(c);
@@ -496,6 +518,106 @@ static void call_read_file(Call *call, const FileResult *result, uint64_t now_ns
     read_window(call, now_ns);
 }
 
+/* ---- the other copy ------------------------------------------------------------------------- */
+
+static void call_read_step(Call *call, uint64_t now_ns);
+
+/* Under the lock: does it have what the window lacks? As far as is known, and copies change
+ * meanwhile, so it is not asked without end. */
+static bool twin_has(const Call *call, const Region *twin)
+{
+    const CallState *st = call->state;
+    uint64_t first = block_of(window_start(st));
+    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    if (!twin || !RULE(MIRROR_TURN) || st->read.turns == WINDOW_TURNS_MAX ||
+        region_write_overlaps(twin, first, last))
+        return false;
+    for (uint64_t b = first; b <= last; b++)
+        if (block_missing(st, b) && !mirror_holds(twin, b, b))
+            return false;
+    return true;
+}
+
+/* Under the lock: the window is asked for again, at the other copy. */
+static void turn(Call *call, uint64_t now_ns)
+{
+    call->state->read.turns++;
+    call->channel->client->stats.turns++;
+    call->region = call->region->mirror.twin;
+    window_take(call, now_ns);
+}
+
+/* The window lacks blocks. True: it is asked for again, at the other copy. */
+static bool read_turns(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    Region *r = call->region;
+    if (!r->mirror.twin || read_transfer_all_filled(&call->state->u.read))
+        return false;
+    client_lock(c);
+    bool turns = twin_has(call, mirror_other(r));
+    if (turns) {
+        r->hits -= call->state->user.window;
+        turn(call, now_ns);
+    }
+    client_unlock(c);
+    if (turns)
+        read_window(call, now_ns);
+    return turns;
+}
+
+/* The copy has said nothing for a while. Whether its host is lost takes longer to know than this
+ * read has to wait. */
+static void read_waits(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    Region *r = call->region;
+    if (!r->mirror.twin || !st->run.begun)
+        return;
+    uint64_t silent_ns = sub_u64(channel_clock(call->channel, now_ns), st->run.progress_ns);
+    if (silent_ns < st->read.patience_ns)
+        return;
+    client_lock(c);
+    Region *twin = mirror_other(r);
+    uint64_t first = block_of(window_start(st));
+    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    bool turns = twin && RULE(MIRROR_TURN) && st->read.turns < WINDOW_TURNS_MAX &&
+                 mirror_holds(twin, first, last);
+    if (turns) {
+        mirror_silent(c, r);
+        turn(call, now_ns);
+    }
+    client_unlock(c);
+    if (!turns)
+        return;
+    run_end(call);
+    read_window(call, now_ns);
+    if (call->phase == READ_REMOTE)
+        call_read_step(call, now_ns);
+}
+
+/* The copy that was asked is lost: the other one is, or the file serves. */
+static void read_on(Call *call, const char *reason, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    const Region *r = call->region;
+    client_lock(c);
+    bool turns = RULE(MIRROR_TURN) && r->mirror.twin && (r->active || mirror_other(r));
+    if (turns) {
+        c->stats.turns++;
+        window_look(call, now_ns);
+    }
+    client_unlock(c);
+    if (!turns) {
+        read_inactive(call, reason);
+        return;
+    }
+    read_window(call, now_ns);
+    if (call->phase == READ_REMOTE)
+        call_read_step(call, now_ns);
+}
+
 /* The region is lost in each case: no status leaves a copy that is read again. */
 static void read_lost(Call *call, enum Loss loss, uint64_t now_ns)
 {
@@ -504,7 +626,7 @@ static void read_lost(Call *call, enum Loss loss, uint64_t now_ns)
     client_blame(c, call->region->rd, &st->run.address, loss, now_ns);
     client_region_lost(c, call->region->rd, &st->run.address, loss, now_ns);
     run_end(call);
-    read_inactive(call, loss_text(loss));
+    read_on(call, loss_text(loss), now_ns);
 }
 
 /* While this call waits, for an answer or for its turn, another one may have found that the host is
@@ -523,6 +645,16 @@ static bool read_in_vain(Call *call)
     return vain;
 }
 
+/* What did not come is read from the file. */
+static void read_missing(Call *call, uint64_t now_ns)
+{
+    CallState *st = call->state;
+    st->read.miss_end = block_of(window_start(st));
+    if (read_transfer_all_filled(&st->u.read))
+        st->read.miss_end = block_of(window_start(st) + st->user.window - 1) + 1;
+    read_misses(call, now_ns);
+}
+
 static void call_read_step(Call *call, uint64_t now_ns)
 {
     CallState *st = call->state;
@@ -535,21 +667,20 @@ static void call_read_step(Call *call, uint64_t now_ns)
         return;
     if (read_in_vain(call)) {
         run_end(call);
-        read_inactive(call, "the region's host is lost");
+        read_on(call, "the region's host is lost", now_ns);
         return;
     }
     enum RunResult result = run_step(call, now_ns);
     switch (result) {
     case RUN_RUNNING:
+        read_waits(call, now_ns);
         break;
     case RUN_DONE:
         call->phase = READ_MISSES;
         if (read_saw(call, now_ns))
             return;
-        st->read.miss_end = block_of(window_start(st));
-        if (read_transfer_all_filled(&st->u.read))
-            st->read.miss_end = block_of(window_start(st) + st->user.window - 1) + 1;
-        read_misses(call, now_ns);
+        if (!read_turns(call, now_ns))
+            read_missing(call, now_ns);
         if (call->need != NEED_NOTHING && call->phase == READ_REMOTE)
             call_read_step(call, now_ns); /* the next window, at most TRANSFER_BYTES_MAX each */
         break;
@@ -575,7 +706,7 @@ static const CallOps read_ops = {.step = call_read_step,
                                  .came = call_read_came,
                                  .cancel = call_read_cancel};
 
-void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len)
+void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len, uint64_t now_ns)
 {
     CallState *st = call->state;
     call->ops = &read_ops;
@@ -583,5 +714,5 @@ void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t l
     st->user.buf = buf;
     st->user.offset = offset;
     st->user.len = len;
-    window_look(call);
+    window_look(call, now_ns);
 }

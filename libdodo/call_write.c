@@ -4,14 +4,31 @@
  * The remote half goes out in windows of chunks, each chunk with a write number of its own, taken
  * before it starts. The file half is one write of the whole. If the file half fails or is short,
  * the blocks are made unfilled at the imd before the call returns (VOID); if that fails, or the
- * remote half does, the copy is poisoned: dropped, and never read again. */
+ * remote half does, the copy is poisoned: dropped, and never read again.
+ *
+ * Of two copies (copies.c) each has a remote half. That of the other one is a piece of the call,
+ * its twin: it begins in the same step, and the call ends when both are over. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
-enum WritePhase { PHASE_ENTER, PHASE_RUN, PHASE_VOID, PHASE_EDGES };
+static const CallOps twin_ops;
+
+enum WritePhase { PHASE_ENTER, PHASE_RUN, PHASE_VOID, PHASE_EDGES, PHASE_OVER };
+
+/* Under the lock. A block of which a part was written may have become filled in one copy alone. */
+static void twin_write_over(Client *c, Region *r, uint64_t first, uint64_t last)
+{
+    Region *twin = r->mirror.twin;
+    checks_write_over(twin, first, last);
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t block = i == 0 ? first : last;
+        if (region_has_filled(r, block) != region_has_filled(twin, block))
+            mirror_uneven(c, region_has_filled(r, block) ? twin : r);
+    }
+}
 
 static void write_end(Call *call, ssize_t result, int error, const char *reason)
 {
@@ -20,8 +37,11 @@ static void write_end(Call *call, ssize_t result, int error, const char *reason)
     Region *r = call->region;
     client_lock(c);
     if (st->write.recorded) {
+        uint64_t first = st->write.record.first_block, last = st->write.record.last_block;
         list_remove(&st->write.record.link);
-        checks_write_over(r, st->write.record.first_block, st->write.record.last_block);
+        checks_write_over(r, first, last);
+        if (r->mirror.twin)
+            twin_write_over(c, r, first, last);
     }
     (void)region_leave(c, region_top(r));
     if (result > 0)
@@ -109,7 +129,7 @@ static bool window_start(Call *call, enum WriteKind kind, size_t at, const uint8
     return true;
 }
 
-static void window_saw(Call *call)
+static void window_saw(Call *call, uint64_t now_ns)
 {
     Client *c = call->channel->client;
     CallState *st = call->state;
@@ -121,9 +141,10 @@ static void window_saw(Call *call)
     client_lock(c);
     if (r->active && region_address_equal(&r->address, &st->run.address)) {
         checks_written(r, &sums);
+        mirror_heard(c, r, now_ns);
         for (uint64_t b = block_of(start); b <= block_of(end - 1); b++)
             if (b * WIRE_BLOCK_SIZE >= start && ((b + 1) * WIRE_BLOCK_SIZE <= end || end == r->len))
-                region_saw_filled(r, b, true);
+                region_saw_filled(c, r, b, true);
     }
     client_unlock(c);
 }
@@ -151,7 +172,7 @@ static void remote_step(Call *call, uint64_t now_ns)
             remote_result(call, result, now_ns);
             return;
         }
-        window_saw(call);
+        window_saw(call, now_ns);
         run_end(call);
         window_numbers_over(call);
         st->write.sent += st->user.window;
@@ -172,10 +193,16 @@ static void void_current(Call *call, uint64_t now_ns)
               st->user.window, number, now_ns);
 }
 
+/* Not before its twin is over: a copy that missed the write is dropped by then. */
 static void write_result(Call *call)
 {
     CallState *st = call->state;
-    if (st->write.file_count < 0)
+    call->phase = PHASE_OVER;
+    if (st->write.twin)
+        call_finish(call, 0, 0, NULL);
+    else if (call->group.running > 0)
+        return;
+    else if (st->write.file_count < 0)
         write_end(call, -1, st->write.file_error, "writing the backing file failed");
     else
         write_end(call, st->write.file_count, 0, NULL);
@@ -226,7 +253,7 @@ static void void_begin(Call *call, uint64_t now_ns)
     uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
     for (uint64_t b = first; b <= last && r->active; b++)
-        region_saw_filled(r, b, false);
+        region_saw_filled(c, r, b, false);
     checks_forget(r, first, last);
     client_unlock(c);
     if (!RULE(FILE_FAILURE)) {
@@ -243,19 +270,24 @@ static void void_begin(Call *call, uint64_t now_ns)
 /* ---- blocks of which a part was written -------------------------------------------------------
  */
 
+static bool edge_of_copy(const Region *r, uint64_t block)
+{
+    return r->active && r->blocks.checks && region_has_filled(r, block);
+}
+
 /* The first or the last block of the write, if only a part of it was written and its checksum is
- * worth knowing: its host has all of it. */
+ * worth knowing: a host has all of it. */
 static bool edge_block(const Call *call, unsigned edge, uint64_t *ret_block)
 {
     const CallState *st = call->state;
-    const Region *r = call->region;
+    const Region *r = call->region, *twin = mirror_other(r);
     uint64_t from = st->user.offset, end = from + st->user.len;
     uint64_t first = st->write.record.first_block, last = st->write.record.last_block;
     bool head = from % WIRE_BLOCK_SIZE, tail = end % WIRE_BLOCK_SIZE && end < r->len;
     *ret_block = edge == 0 ? first : last;
     bool partial = edge == 0 ? head || (tail && first == last) : tail && first != last;
-    return partial && r->blocks.checks && r->blocks.filled &&
-           (r->blocks.filled[*ret_block / 64] >> *ret_block % 64 & 1);
+    return partial && ((st->write.remote && edge_of_copy(r, *ret_block)) ||
+                       (twin && edge_of_copy(twin, *ret_block)));
 }
 
 /* The checksum comes from the file: the write has just brought these bytes into memory, and the
@@ -269,7 +301,7 @@ static void write_edges(Call *call)
     for (; st->write.edge < 2; st->write.edge++) {
         uint64_t block;
         client_lock(c);
-        bool wanted = st->write.remote && edge_block(call, st->write.edge, &block);
+        bool wanted = edge_block(call, st->write.edge, &block);
         client_unlock(c);
         if (wanted && !st->read.edges)
             st->read.edges = malloc(WIRE_BLOCK_SIZE);
@@ -283,66 +315,121 @@ static void write_edges(Call *call)
     write_end(call, st->write.file_count, 0, NULL);
 }
 
-/* Nobody else writes the block while this write is on record. */
-static void edge_read(Call *call, const FileResult *result)
+/* The file holds these bytes of the block, whatever this copy does. */
+static void edge_known(Call *call, Region *r)
 {
     Client *c = call->channel->client;
-    CallState *st = call->state;
-    Region *r = call->region;
     BlockSums sums;
-    st->write.edge++;
-    if (result->count != (ssize_t)call->file_len)
-        return; /* the block stays unknown */
-    block_sums(c, r->len, st->read.seed, call->file_offset - r->file_offset, st->read.edges,
+    client_lock(c);
+    uint64_t seed = r->blocks.seed;
+    client_unlock(c);
+    block_sums(c, r->len, seed, call->file_offset - r->file_offset, call->state->read.edges,
                call->file_len, &sums);
     client_lock(c);
-    if (r->active && region_address_equal(&r->address, &st->run.address))
+    if (r->active && r->blocks.seed == seed)
         checks_written(r, &sums);
     client_unlock(c);
 }
 
+/* Nobody else writes the block while this write is on record. */
+static void edge_read(Call *call, const FileResult *result)
+{
+    CallState *st = call->state;
+    st->write.edge++;
+    if (result->count != (ssize_t)call->file_len)
+        return; /* the block stays unknown */
+    edge_known(call, call->region);
+    if (call->region->mirror.twin)
+        edge_known(call, call->region->mirror.twin);
+}
+
 /* ---- entering ------------------------------------------------------------------------------- */
 
-/* Waits for writes to common blocks. Then the write is recorded, and reads beside it go to the
- * file. */
+/* Under the lock: what the remote half to this copy begins with. */
+static void half_enter(CallState *st, Region *r, uint64_t first, uint64_t last)
+{
+    st->write.remote = r->active;
+    st->run.address = r->address;
+    st->read.seed = r->blocks.seed;
+    checks_forget(r, first, last);
+    r->written = true;
+}
+
+/* Under the lock: @twin, a piece that was made just now, is the remote half to the other copy. */
+static void twin_enter(Call *twin, const Call *call, Region *r)
+{
+    CallState *st = twin->state;
+    const CallState *main = call->state;
+    twin->ops = &twin_ops;
+    twin->region = r;
+    twin->phase = PHASE_RUN;
+    twin->group.on = true; /* it looks at its call in each step */
+    st->user = main->user;
+    st->write.twin = st->write.file_started = st->write.file_done = true;
+    st->write.record.first_block = main->write.record.first_block;
+    st->write.record.last_block = main->write.record.last_block;
+    half_enter(st, r, st->write.record.first_block, st->write.record.last_block);
+}
+
+/* Under the lock. */
+static void record_enter(Call *call, uint64_t first, uint64_t last)
+{
+    CallState *st = call->state;
+    Region *r = call->region;
+    st->write.record.first_block = first;
+    st->write.record.last_block = last;
+    list_push_back(&region_home(r)->writes, &st->write.record.link);
+    offers_overtaken(r, st->user.offset, st->user.offset + st->user.len);
+    st->write.recorded = true;
+    half_enter(st, r, first, last);
+    if (r->mirror.twin) {
+        checks_forget(r->mirror.twin, first, last);
+        r->mirror.twin->written = true;
+    }
+    if (RULE(MIRROR_BOTH) && mirror_other(r))
+        twin_enter(call_piece(call), call, r->mirror.twin);
+    call->channel->client->stats.writes++;
+}
+
+enum WriteEntry { ENTRY_MADE, ENTRY_BEHIND_OTHERS, ENTRY_NO_STATE, ENTRY_NO_MEMORY };
+
+/* Under the lock. Writes wait for those to common blocks. A write to two copies needs a state for
+ * the other remote half; those who have one get on without any more. */
+static enum WriteEntry write_try(Call *call, uint64_t first, uint64_t last)
+{
+    const CallState *st = call->state;
+    if (!call->region->active && mirror_other(call->region))
+        call->region = call->region->mirror.twin;
+    const Region *r = call->region;
+    /* Once a piece of a call is in the file, its others follow, whatever becomes of the region. */
+    if (!r->active && !region_file_serves(r) && st->part.at == 0)
+        return ENTRY_NO_MEMORY;
+    if (RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last)) {
+        call->channel->client->stats.blocked++;
+        return ENTRY_BEHIND_OTHERS;
+    }
+    if (mirror_other(r) && !call_piece_free(call))
+        return ENTRY_NO_STATE;
+    record_enter(call, first, last);
+    return ENTRY_MADE;
+}
+
+/* Then the write is recorded, and reads beside it go to the file. */
 static bool write_enter(Call *call)
 {
     Client *c = call->channel->client;
-    CallState *st = call->state;
-    Region *r = call->region;
+    const CallState *st = call->state;
     uint64_t first = block_of(st->user.offset), last = block_of(st->user.offset + st->user.len - 1);
     client_lock(c);
-    bool active = r->active;
-    /* Once a piece of a call is in the file, its others follow, whatever becomes of the region. */
-    bool fallback = region_file_serves(r) || st->part.at > 0;
-    bool wait =
-        (active || fallback) && RULE(WRITES_SERIALIZED) && region_write_overlaps(r, first, last);
-    if (wait) {
-        c->stats.blocked++;
-    } else if (active || fallback) {
-        st->write.record.first_block = first;
-        st->write.record.last_block = last;
-        list_push_back(&r->writes, &st->write.record.link);
-        offers_overtaken(r, st->user.offset, st->user.offset + st->user.len);
-        st->write.recorded = true;
-        st->write.remote = active;
-        st->run.address = r->address;
-        st->read.seed = r->blocks.seed;
-        checks_forget(r, first, last);
-        r->written = true;
-        c->stats.writes++;
-    }
+    enum WriteEntry entry = write_try(call, first, last);
     client_unlock(c);
-    if (wait) {
+    if (entry == ENTRY_BEHIND_OTHERS)
         call->need = NEED_BLOCKED;
-        return false;
-    }
-    if (!active && !fallback) {
+    else if (entry == ENTRY_NO_MEMORY)
         write_end(call, -1, ENOMEM, "the region's host is lost: nothing was written");
-        return false;
-    }
-    call->phase = PHASE_RUN;
-    return true;
+    else if (entry == ENTRY_MADE)
+        call->phase = PHASE_RUN;
+    return entry == ENTRY_MADE;
 }
 
 static void call_write_step(Call *call, uint64_t now_ns)
@@ -363,6 +450,10 @@ static void call_write_step(Call *call, uint64_t now_ns)
             write_edges(call);
         return;
     }
+    if (call->phase == PHASE_OVER) {
+        write_result(call);
+        return;
+    }
     remote_step(call, now_ns);
     if (!st->write.file_started) { /* the first datagrams are on their way: now the file */
         st->write.file_started = true;
@@ -374,8 +465,36 @@ static void call_write_step(Call *call, uint64_t now_ns)
         return;
     if (st->write.file_count < 0 || (size_t)st->write.file_count < st->user.len)
         void_begin(call, now_ns);
-    else if (!st->write.remote || st->write.sent == st->user.len)
+    else if ((!st->write.remote || st->write.sent == st->user.len) && call->group.running == 0)
         write_edges(call);
+}
+
+/* The remote half to the other copy. The file half is its call's. */
+static void twin_step(Call *twin, uint64_t now_ns)
+{
+    CallState *st = twin->state;
+    const CallWrite *main = &twin->parent->state->write;
+    if (twin->need == NEED_BLOCKED)
+        twin->need = NEED_NETWORK;
+    if (twin->phase == PHASE_VOID) {
+        void_step(twin, now_ns);
+        return;
+    }
+    remote_step(twin, now_ns);
+    if (!main->file_done)
+        return;
+    if (main->file_count < 0 || (size_t)main->file_count < st->user.len)
+        void_begin(twin, now_ns);
+    else if (!st->write.remote || st->write.sent == st->user.len)
+        write_result(twin);
+}
+
+static const CallOps twin_ops = {.step = twin_step};
+
+/* What it came to shows in its copy: it has the write, or is dropped. */
+static void call_write_twin_over(Call *piece, ssize_t result, int error, const char *reason)
+{
+    (void)piece, (void)result, (void)error, (void)reason;
 }
 
 static void call_write_file(Call *call, const FileResult *result, uint64_t now_ns)
@@ -399,14 +518,17 @@ static bool call_write_cancel(Call *call)
     return true;
 }
 
-static const CallOps write_ops = {
-    .step = call_write_step, .file = call_write_file, .cancel = call_write_cancel};
+static const CallOps write_ops = {.step = call_write_step,
+                                  .file = call_write_file,
+                                  .piece_over = call_write_twin_over,
+                                  .cancel = call_write_cancel};
 
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len)
 {
     CallState *st = call->state;
     call->ops = &write_ops;
     call->region = r;
+    call->group.on = r->mirror.twin;          /* it looks at its twin in each step */
     st->user.buf = (uint8_t *)(uintptr_t)buf; /* only read */
     st->user.offset = offset;
     st->user.len = len;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 uint64_t region_claim(const Region *r)
 {
@@ -25,7 +25,38 @@ void client_region_unclaim(Client *c, Region *r)
     c->alive_due = true;
 }
 
-void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused)
+/* One of two copies has memory now: it is healed from the other one. */
+static void mirror_joined(Client *c, Region *r, uint64_t now_ns)
+{
+    Region *twin = r->mirror.twin;
+    if (!twin)
+        return;
+    r->mirror.answer_ns = r->mirror.asked_ns = r->mirror.heal_wait_ns = 0;
+    mirror_heard(c, r, now_ns);
+    list_remove(&r->mirror.uneven);
+    if (!twin->active) {
+        client_region_file(c, twin); /* it is missed less now */
+    } else if (twin->blocks.filled_count > 0) {
+        mirror_uneven(c, r);
+        r->mirror.heal_ns = 1; /* at once */
+    }
+}
+
+/* It has lost it. */
+static void mirror_lost(Client *c, Region *r)
+{
+    Region *twin = r->mirror.twin;
+    if (!twin)
+        return;
+    list_remove(&r->mirror.heard);
+    list_remove(&r->mirror.uneven);
+    list_remove(&twin->mirror.uneven);
+    if (!twin->active)
+        client_region_file(c, twin);
+}
+
+void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused,
+                            uint64_t now_ns)
 {
     client_region_unclaim(c, r);
     r->host = reply->host;
@@ -47,6 +78,7 @@ void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool
     r->blocks.filled_count = 0;
     r->blocks.rest_ns = 0;
     checks_begin(c, r);
+    mirror_joined(c, r, now_ns);
 }
 
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
@@ -55,6 +87,7 @@ void client_region_deactivate(Client *c, Region *r, uint64_t now_ns)
         return;
     client_region_unclaim(c, r);
     client_region_idle(c, r, now_ns);
+    mirror_lost(c, r);
     r->blocks.filled_count = 0;
     free(r->blocks.filled);
     r->blocks.filled = NULL;
@@ -74,18 +107,34 @@ bool region_active(const Region *r)
     return r->active || r->stripe.active > 0;
 }
 
-/* A lost stripe is not its region's death as long as there is another. */
+/* A lost member is not its region's death as long as there is another. */
 bool region_file_serves(const Region *r)
 {
     return (r->flags & DODO_FALLBACK) || (r->stripe.parent && r->stripe.parent->stripe.active > 0);
 }
 
-void client_region_idle(Client *c, Region *r, uint64_t now_ns)
+static ListNode *idle_list(Client *c, const Region *r)
 {
-    r->reopen_ns = time_add(now_ns, c->config.reopen_ns);
+    return mirror_other(r) ? &c->lone : &c->idle;
+}
+
+void client_region_file(Client *c, Region *r)
+{
     list_remove(&r->idle);
     if (region_wants_memory(r))
-        list_push_back(&c->idle, &r->idle);
+        list_push_back(idle_list(c, r), &r->idle);
+}
+
+/* While it is missed nothing but the other copy keeps the file from being read. */
+static uint64_t reopen_after(const Client *c, const Region *r)
+{
+    return mirror_other(r) ? c->config.reopen_ns / LONE_SOONER : c->config.reopen_ns;
+}
+
+void client_region_idle(Client *c, Region *r, uint64_t now_ns)
+{
+    r->reopen_ns = time_add(now_ns, reopen_after(c, r));
+    client_region_file(c, r);
 }
 
 void client_region_ask(Client *c, Region *r, uint64_t now_ns)
@@ -94,21 +143,35 @@ void client_region_ask(Client *c, Region *r, uint64_t now_ns)
     r->reopen_ns = now_ns;
     list_remove(&r->idle);
     if (region_wants_memory(r))
-        list_push_front(&c->idle, &r->idle);
+        list_push_front(idle_list(c, r), &r->idle);
+}
+
+/* Once more, or twice as long as the last one. */
+static void refract(const Client *c, uint64_t *period_ns)
+{
+    uint64_t twice = time_add(*period_ns, *period_ns);
+    if (*period_ns < c->config.refraction_ns)
+        *period_ns = c->config.refraction_ns;
+    else if (*period_ns < c->config.refraction_max_ns)
+        *period_ns = min_u64(twice, c->config.refraction_max_ns);
 }
 
 void client_refract(Client *c, uint64_t now_ns)
 {
-    uint64_t twice = time_add(c->refraction_ns, c->refraction_ns);
-    if (c->refraction_ns < c->config.refraction_ns)
-        c->refraction_ns = c->config.refraction_ns;
-    else if (c->refraction_ns < c->config.refraction_max_ns)
-        c->refraction_ns = min_u64(twice, c->config.refraction_max_ns);
+    refract(c, &c->refraction_ns);
     c->refraction_until_ns = time_add(now_ns, c->refraction_ns);
     c->stats.refractions++;
 }
 
-void client_refract_end(Client *c)
+void client_refract_copies(Client *c, uint64_t now_ns)
+{
+    refract(c, &c->copies_ns);
+    c->copies_until_ns = time_add(now_ns, c->copies_ns);
+}
+
+void client_refract_end(Client *c, bool copy)
 {
     c->refraction_ns = 0;
+    if (copy)
+        c->copies_ns = 0;
 }

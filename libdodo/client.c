@@ -7,7 +7,7 @@
 
 #include "proto/conf/defaults.h"
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks *hooks)
 {
@@ -28,6 +28,9 @@ Client *client_new(const ClientConfig *config, const Env *env, const ClientHooks
     c->config.finder = NULL; /* it was borrowed */
     list_init(&c->regions);
     list_init(&c->idle);
+    list_init(&c->lone);
+    list_init(&c->uneven);
+    list_init(&c->copies);
     list_init(&c->fills);
     numbers_init(&c->ids, 1);
     credit_init(&c->credit, config->credit_cap_bytes);
@@ -47,7 +50,7 @@ Client *client_free(Client *c)
         return NULL;
     LIST_FOREACH(node, &c->fills)
         free(CONTAINER_OF(node, FillItem, link));
-    while (!list_empty(&c->regions)) { /* the first is no stripe: those come after theirs */
+    while (!list_empty(&c->regions)) { /* the first is no member: those come after theirs */
         Region *r = CONTAINER_OF(c->regions.next, Region, link);
         client_region_remove(c, r);
         client_region_free(c, r);
@@ -182,6 +185,8 @@ int client_region_new(Client *c, Region **ret)
     numbers_init(&region->numbers, 1);
     list_init(&region->writes);
     list_init(&region->idle);
+    list_init(&region->mirror.uneven);
+    list_init(&region->mirror.heard);
     list_push_back(&c->regions, &region->link);
     c->table[index] = region;
     c->free_hint = index + 1;
@@ -193,10 +198,12 @@ int client_region_new(Client *c, Region **ret)
 void client_region_remove(Client *c, Region *r)
 {
     unsigned index = (unsigned)r->rd & (REGIONS_MAX - 1);
-    for (unsigned i = 0; i < r->stripe.count; i++)
+    for (unsigned i = 0; i < r->stripe.members; i++)
         client_region_remove(c, r->stripe.of[i]);
     client_region_unclaim(c, r);
     list_remove(&r->idle);
+    list_remove(&r->mirror.uneven);
+    list_remove(&r->mirror.heard);
     c->table[index] = NULL;
     c->generations[index] = (uint16_t)((c->generations[index] + 1) % RD_GENERATIONS);
     if (index < c->free_hint)
@@ -207,7 +214,7 @@ void client_region_remove(Client *c, Region *r)
 
 void client_region_free(Client *c, Region *r)
 {
-    for (unsigned i = 0; i < r->stripe.count; i++)
+    for (unsigned i = 0; i < r->stripe.members; i++)
         client_region_free(c, r->stripe.of[i]);
     if (r->file && !r->stripe.parent)
         c->hooks.file_release(c->hooks.ctx, r->file);
@@ -217,43 +224,60 @@ void client_region_free(Client *c, Region *r)
     free(r);
 }
 
-void region_saw_filled(Region *r, uint64_t block, bool filled)
-{
-    if (!r->blocks.filled)
-        return;
-    uint64_t bit = (uint64_t)1 << (block % 64), *word = &r->blocks.filled[block / 64];
-    if (filled && !(*word & bit))
-        r->blocks.filled_count++;
-    else if (!filled && (*word & bit))
-        r->blocks.filled_count--;
-    *word = filled ? *word | bit : *word & ~bit;
-}
-
 /* ---- fills ---------------------------------------------------------------------------------- */
 
 bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t start, uint64_t end)
 {
-    *item = (FillItem){.rd = r->rd,
-                       .host = r->host,
-                       .address = r->address,
-                       .counter = numbers_last(&r->numbers), /* before the file is read */
+    const Region *twin = mirror_other(r);
+    *item = (FillItem){.to = fill_target(r),
+                       .then.rd = -1,
                        .region_len = r->len,
-                       .seed = r->blocks.seed,
                        .offset = start,
                        .len = end - start,
                        .cap = sizeof *item + (end - start)};
+    if (twin)
+        item->then = fill_target(twin);
     list_init(&item->link);
     return c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
 }
 
-static bool client_fill_offer(Client *c, FillItem *item, const BlockSums *sums)
+FillTarget fill_target(const Region *r)
 {
+    return (FillTarget){.rd = r->rd,
+                        .host = r->host,
+                        .address = r->address,
+                        .counter = numbers_last(&r->numbers), /* before the bytes are read */
+                        .seed = r->blocks.seed};
+}
+
+bool fill_item_next(FillItem *item)
+{
+    item->to = item->then;
+    item->then.rd = -1;
+    return item->to.rd >= 0;
+}
+
+/* What the item's bytes say of the blocks of one copy. */
+static void fill_known(Client *c, const FillItem *item, const FillTarget *of)
+{
+    BlockSums sums;
+    if (of->rd < 0)
+        return;
+    block_sums(c, item->region_len, of->seed, item->offset, item->data, item->len, &sums);
     client_lock(c);
-    Region *r = client_region(c, item->rd);
-    if (r && r->active && region_address_equal(&r->address, &item->address)) {
+    Region *r = client_region(c, of->rd);
+    if (r && r->active && region_address_equal(&r->address, &of->address)) {
         checks_want(c, r);
-        checks_read(r, sums, item->counter);
+        checks_read(r, &sums, of->counter);
     }
+    client_unlock(c);
+}
+
+bool client_fill_put(Client *c, FillItem *item)
+{
+    fill_known(c, item, &item->to);
+    fill_known(c, item, &item->then);
+    client_lock(c);
     bool taken = c->fill_bytes + item->cap <= c->config.fill_queue_bytes;
     if (taken) {
         list_push_back(&c->fills, &item->link);
@@ -282,9 +306,7 @@ void client_fill_read(Client *c, FillItem *item, size_t count)
         free(item);
         return;
     }
-    BlockSums sums;
-    block_sums(c, item->region_len, item->seed, item->offset, item->data, item->len, &sums);
-    (void)client_fill_offer(c, item, &sums);
+    (void)client_fill_put(c, item);
 }
 
 /* ---- statistics ----------------------------------------------------------------------------- */
@@ -299,10 +321,13 @@ void client_stats(Client *c, ClientStats *ret)
     client_unlock(c);
 }
 
+static uint64_t filled_bytes(const Region *r)
+{
+    return min_u64(r->blocks.filled_count * WIRE_BLOCK_SIZE, r->len);
+}
+
 static void info_add(ClientRegionInfo *i, const Region *r)
 {
-    uint64_t filled = r->blocks.filled_count * WIRE_BLOCK_SIZE;
-    i->filled_bytes += filled < r->len ? filled : r->len;
     i->hits += r->hits;
     i->misses += r->misses;
     i->written += r->written_bytes;
@@ -320,11 +345,15 @@ int client_region_info(Client *c, int rd, ClientRegionInfo *ret)
     client_lock(c);
     const Region *r = client_user_region(c, rd);
     if (r) {
-        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = r->stripe.count};
-        for (unsigned i = 0; i < r->stripe.count; i++)
+        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags, .stripes = region_stripes(r)};
+        for (unsigned i = 0; i < r->stripe.members; i++)
             info_add(ret, r->stripe.of[i]);
-        if (!r->stripe.of)
+        for (unsigned i = 0; i < r->stripe.count; i++) /* once, however many copies there are */
+            ret->filled_bytes += filled_bytes(mirror_fuller(r->stripe.of[i]));
+        if (!r->stripe.of) {
             info_add(ret, r);
+            ret->filled_bytes = filled_bytes(r);
+        }
     }
     client_unlock(c);
     return r ? 0 : -EINVAL;
@@ -343,37 +372,75 @@ int client_region_held(Client *c, int rd, uint64_t *map)
 {
     client_lock(c);
     const Region *r = client_user_region(c, rd);
-    for (unsigned i = 0; r && i < r->stripe.count; i++)
-        held_add(r->stripe.of[i], i * (r->stripe.len / WIRE_BLOCK_SIZE), map);
+    for (unsigned i = 0; r && i < r->stripe.members; i++)
+        held_add(r->stripe.of[i], i % r->stripe.count * (r->stripe.len / WIRE_BLOCK_SIZE), map);
     if (r && !r->stripe.of)
         held_add(r, 0, map);
     client_unlock(c);
     return r ? 0 : -EINVAL;
 }
 
-int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret)
+int client_stripe_info(Client *c, int rd, unsigned member, ClientRegionInfo *ret)
 {
     client_lock(c);
     const Region *r = client_user_region(c, rd);
-    if (r && stripe >= (r->stripe.of ? r->stripe.count : 1))
+    if (r && member >= (r->stripe.of ? r->stripe.members : 1))
         r = NULL;
     if (r && r->stripe.of)
-        r = r->stripe.of[stripe];
+        r = r->stripe.of[member];
     if (r) {
-        *ret = (ClientRegionInfo){.len = r->len, .flags = r->flags};
+        *ret =
+            (ClientRegionInfo){.len = r->len, .flags = r->flags, .filled_bytes = filled_bytes(r)};
         info_add(ret, r);
     }
     client_unlock(c);
     return r ? 0 : -EINVAL;
 }
 
+bool client_copy_holds(Client *c, int rd, uint64_t from, uint64_t to)
+{
+    bool holds = true;
+    client_lock(c);
+    Region *top = client_user_region(c, rd);
+    while (top && holds && from < to) {
+        uint64_t inner;
+        const Region *r = region_part(top, from, &inner), *twin = mirror_other(r);
+        uint64_t end = min_u64(inner + (to - from), r->len), first = block_of(inner),
+                 last = block_of(end - 1);
+        holds = !region_write_overlaps(r, first, last) &&
+                (mirror_holds(r, first, last) || (twin && mirror_holds(twin, first, last)));
+        from += end - inner;
+    }
+    client_unlock(c);
+    return top && holds;
+}
+
+bool client_copies_even(Client *c, int rd)
+{
+    bool even = true;
+    client_lock(c);
+    const Region *top = client_user_region(c, rd);
+    for (unsigned i = 0; top && i < top->stripe.count; i++) {
+        const Region *a = top->stripe.of[i], *b = mirror_other(a);
+        even &= a->active && b;
+        for (uint64_t block = 0; even && block * WIRE_BLOCK_SIZE < a->len; block++)
+            even = region_has_filled(a, block) == region_has_filled(b, block);
+    }
+    client_unlock(c);
+    return top && even;
+}
+
 static bool stripes_good(const Region *r)
 {
     unsigned active = 0;
-    for (unsigned i = 0; i < r->stripe.count; i++) {
-        if (r->stripe.of[i]->stripe.parent != r || r->stripe.of[i]->refs)
+    for (unsigned i = 0; i < r->stripe.members; i++) {
+        const Region *of = r->stripe.of[i], *twin = of->mirror.twin;
+        if (of->stripe.parent != r || of->refs)
             return false;
-        active += r->stripe.of[i]->active;
+        if (twin && (twin->mirror.twin != of || twin->mirror.second == of->mirror.second ||
+                     !list_empty(&(of->mirror.second ? of : twin)->writes)))
+            return false;
+        active += of->active;
     }
     return active == r->stripe.active;
 }

@@ -61,7 +61,7 @@ typedef struct ClientConfig {
     uint64_t reopen_ns;        /* DODO_FALLBACK: between tries to establish regions again */
     RequestTimes request;      /* to the manager */
     uint64_t credit_cap_bytes; /* until client_receive_granted() gives the real value */
-    unsigned regions_max;      /* stripes count */
+    unsigned regions_max;      /* stripes and copies count */
     BlockSumFn *block_sum;     /* what a host returns is checked by it; NULL: it is believed */
     size_t fill_queue_bytes;   /* offered fills beyond it are not made */
     unsigned generation;   /* of the first descriptors: client_generation() of the client before */
@@ -91,6 +91,8 @@ typedef struct ClientStats {
     uint64_t reads, writes, blocked;
     uint64_t prefetches; /* pieces read from the file */
     uint64_t extents;    /* reads that brought what was announced around them */
+    uint64_t turns;      /* reads that went on at the other copy */
+    uint64_t heals;      /* pieces read from one copy for the other */
 } ClientStats;
 void client_stats(Client *c, ClientStats *ret);
 /* Invariants, for tests: digests, lists and counts agree. */
@@ -104,12 +106,18 @@ typedef struct ClientRegionInfo {
     unsigned flags; /* DODO_* as opened */
     bool active, reused;
     unsigned stripes; /* 0: it is not striped, else what stands above is the sum, or the first
-                         active one's */
+                         active one's; so of copies, but for what is filled */
 } ClientRegionInfo;
 /* 0, or -EINVAL. */
 int client_region_info(Client *c, int rd, ClientRegionInfo *ret);
-/* Of the region's @stripe-th piece; of one that is not striped, there is the 0th, itself. */
-int client_stripe_info(Client *c, int rd, unsigned stripe, ClientRegionInfo *ret);
+/* Of the region's @member-th one: the stripes, then the second copies of them; of one without,
+ * there is the 0th, itself. */
+int client_stripe_info(Client *c, int rd, unsigned member, ClientRegionInfo *ret);
+/* Could these bytes of the region be read from remote memory now, each stripe from one copy? As far
+ * as the process knows. For tests. */
+bool client_copy_holds(Client *c, int rd, uint64_t from, uint64_t to);
+/* Has every stripe of the region two copies, which have the same blocks? For tests. */
+bool client_copies_even(Client *c, int rd);
 /* Sets a bit of @map for each block of the region that its hosts may hold: of one that was found
  * retained, those with a checksum. 0, or -EINVAL. */
 int client_region_held(Client *c, int rd, uint64_t *map);
@@ -252,7 +260,8 @@ typedef struct CallGroup {
     size_t end;            /* where a piece ended that was short or failed; SIZE_MAX: none */
     int error;             /* ... and why; 0: short */
     const char *reason;
-    unsigned stripe, good; /* opening, closing: the next; those that went well */
+    unsigned stripe, good; /* opening, closing: the next member; those that went well */
+    bool lone;             /* opening: no more second copies are asked for */
     bool release;
     Stamp stamp;
 } CallGroup;

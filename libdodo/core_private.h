@@ -20,7 +20,7 @@ enum {
     WRITE_WINDOW_CHUNKS = 32,       /* of one mwrite under way at once */
     FILL_RUN_BLOCKS = 64,           /* blocks read from the file and offered in one piece */
     EXTENT_BYTES = 1 << 20,         /* ... one piece after the other, where they were announced */
-    BACKGROUND_CALLS = 6,           /* alive, claim, fill, reopen, prefetch, report */
+    BACKGROUND_CALLS = 8,           /* alive, claim, fill, reopen, prefetch, report, heal, look */
     REPORTS_MAX = 4,                /* of hosts, that wait to be sent; more are not taken */
     PREFETCH_RANGES_MAX = 64,       /* hints that wait; more are not taken */
     PREFETCH_LOOK_BLOCKS = 1 << 13, /* looked at in one go for one that is not filled */
@@ -30,6 +30,8 @@ enum {
     VECTOR_SMALL_BYTES = 4 * WIRE_BLOCK_SIZE, /* shorter buffers are gathered, up to a chunk */
     STRIPES_MAX = 1024,                       /* of a region */
     STRIPE_REQUESTS = 16,                     /* to the manager at once, for one region */
+    WINDOW_TURNS_MAX = 4,                     /* of one window of a read, from copy to copy */
+    LONE_SOONER = 16, /* a second copy is tried for so much more often than other regions */
 };
 
 /* One write under way, linked in its region: its blocks are not read remotely meanwhile. */
@@ -53,14 +55,32 @@ typedef struct RegionBlocks {
     uint64_t rest_ns;   /* no fills before: the host has no memory for them */
 } RegionBlocks;
 
-/* A striped region has no memory of its own: its stripes are regions. It has the file, the flags
- * and the calls in progress for all of them. */
+/* A striped or mirrored region has no memory of its own: its members are regions. It has the file,
+ * the flags and the calls in progress for all of them. A mirrored one has two members for each
+ * stripe, its copies; without DODO_STRIPE it is one stripe. */
 typedef struct Stripes {
-    struct Region *parent; /* of a stripe */
-    struct Region **of;    /* NULL: not striped */
-    unsigned count, active;
-    uint64_t len; /* of each; the last one may be shorter */
+    struct Region *parent; /* of a member */
+    struct Region **of;    /* the first copies of all stripes, then the second ones; NULL: none */
+    unsigned count;        /* stripes */
+    unsigned members, active;
+    uint64_t len; /* of each stripe; the last one may be shorter */
 } Stripes;
+
+/* One of the two copies of a stripe (copies.c). */
+typedef struct Mirror {
+    struct Region *twin; /* the other one; NULL: there are no copies */
+    bool second;         /* the other one comes first: it has what both share */
+    uint8_t reads;       /* of both, counted at the first one */
+    uint64_t answer_ns;  /* how long a short read took of late; 0: not known */
+    uint64_t asked_ns;   /* since when it owes an answer; 0: it owes none */
+    uint64_t heard_ns;   /* when it last gave one */
+    ListNode heard;      /* in Client.copies, by that time */
+    ListNode uneven;     /* in Client.uneven: it lacks blocks that the other one has */
+    bool again;          /* ... also some before heal_at */
+    uint64_t heal_at;    /* the next block that is looked at */
+    uint64_t heal_ns;    /* not before; 0: to be set */
+    uint64_t heal_wait_ns;
+} Mirror;
 
 typedef struct Region {
     int rd;
@@ -80,28 +100,35 @@ typedef struct Region {
     uint16_t control_port; /* of @host, by which people know it */
     RegionAddress address;
     Numbers numbers;     /* of the writes to this address */
-    ListNode writes;     /* under way: WriteRecord */
+    ListNode writes;     /* under way: WriteRecord. A first copy has those of both */
     RegionBlocks blocks; /* of this address */
-    Call *offers;        /* under way; a striped region has those of its stripes */
+    Call *offers;        /* under way; one with members has those of theirs */
     uint64_t hits, misses, written_bytes;
     uint64_t inode;     /* of the file, for the log */
-    uint64_t reopen_ns; /* FALLBACK or a stripe, and inactive: try again then */
-    ListNode idle;      /* ... in Client.idle, by that time */
-    ListNode link;      /* in Client.regions, by age; its stripes come after it */
+    uint64_t reopen_ns; /* FALLBACK or a member, and inactive: try again then */
+    ListNode idle;      /* ... in Client.idle or .lone, by that time */
+    ListNode link;      /* in Client.regions, by age; its members come after it */
     Stripes stripe;
+    Mirror mirror;
 } Region;
+
+/* The copy of a region that a fill is for. */
+typedef struct FillTarget {
+    int rd; /* < 0: none */
+    Addr host;
+    RegionAddress address;
+    uint64_t counter; /* before its bytes were read */
+    uint64_t seed;    /* of its checksums */
+} FillTarget;
 
 /* What the file held, on its way to the region's host. */
 typedef struct FillItem {
     ListNode link;
-    int rd;
-    Addr host;
-    RegionAddress address;
-    uint64_t counter;          /* before the file read */
-    uint64_t region_len, seed; /* for its checksums */
-    uint64_t offset;           /* in the region, a multiple of the block size */
-    size_t len;                /* whole blocks, or to the region's end */
-    size_t cap;                /* charged to the queue */
+    FillTarget to, then; /* the other copy, after this one */
+    uint64_t region_len;
+    uint64_t offset; /* in the region, a multiple of the block size */
+    size_t len;      /* whole blocks, or to the region's end */
+    size_t cap;      /* charged to the queue */
     uint8_t data[];
 } FillItem;
 
@@ -121,7 +148,8 @@ typedef struct PrefetchList {
 /* Regions that were lost or came back one by one, for one reason at one host. */
 enum { STORY_SUMS_MAX = 16 };
 typedef struct StorySum {
-    bool back, serves; /* it came back; lost: the file serves it */
+    bool back;
+    const char *reads; /* lost: what serves it now */
     uint8_t loss;      /* enum Loss */
     Addr host;
     int rd, stripe;    /* the last one */
@@ -153,13 +181,17 @@ struct Client {
     unsigned table_size, free_hint;
     unsigned count;
     ListNode regions;
-    ListNode idle;   /* of Region: to be established again */
+    ListNode idle;   /* of Region: to be established again, */
+    ListNode lone;   /* ... the other copy of which is active */
+    ListNode uneven; /* of Region: to be healed from its other copy */
+    ListNode copies; /* of Region: active ones that have a twin */
     uint64_t digest; /* over the claimed regions */
     uint32_t claimed;
     Numbers ids;
     uint64_t refraction_until_ns;
     uint64_t refraction_ns; /* of the failures so far; 0: none since the last success */
-    bool manager_late;      /* it left an OPEN unanswered, and was not heard since */
+    uint64_t copies_until_ns, copies_ns; /* the same for second copies, which nobody lacks */
+    bool manager_late;                   /* it left an OPEN unanswered, and was not heard since */
     struct {
         uint64_t epoch, until_ns;
         unsigned logged;    /* bit per enum HostFault */
@@ -257,6 +289,8 @@ typedef struct CallRead {
     uint8_t *edges;                 /* blocks of which only a part is asked for: first, last */
     size_t edge_head, edge_tail;    /* bytes there */
     uint64_t counter, seed;         /* of the region, when the window was asked for */
+    unsigned turns;                 /* of this window to the other copy, for what the one lacks */
+    uint64_t asked_ns, patience_ns; /* when it was asked for; how long that may be silent */
     uint64_t miss_block, miss_end;  /* block run being read from the file */
     bool hints;                     /* something is announced: of this region, or of another */
     uint64_t extent_at, extent_end; /* what else is, from the next byte on; the same: nothing */
@@ -267,6 +301,7 @@ typedef struct CallRead {
 typedef struct CallWrite {
     WriteRecord record;
     bool recorded;
+    bool twin;   /* this is the remote half of another copy, a piece of the call that writes */
     bool remote; /* the remote half is wanted */
     bool remote_failed;
     bool file_started, file_done;
@@ -279,6 +314,7 @@ typedef struct CallWrite {
 } CallWrite;
 
 typedef struct CallOpen {
+    uint64_t apart; /* the epoch of the other copy's host; 0: there is none */
     FileGiven given;
     OpOpenReply reply; /* while the record is read */
     uint64_t len, offset;
@@ -401,22 +437,27 @@ Region *client_user_region(Client *c, int rd); /* ... or closing, or a stripe: n
 /* The host of an active region, as dodo status names it. */
 Addr client_region_named(const Region *r);
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block);
-/* The stripe that holds @offset of the region (the last one holds its end), and the offset in that
- * stripe; the region itself if it has no stripes. */
+/* The stripe that holds @offset of the region (the last one holds its end), its first copy, and the
+ * offset in that stripe; the region itself if it has no members. */
 Region *region_part(Region *r, uint64_t offset, uint64_t *ret_inner);
 
 /* ---- claims.c: all under the lock ---- */
 uint64_t region_claim(const Region *r); /* the share of an active one in Client.digest */
-void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused);
+void client_region_activate(Client *c, Region *r, const OpOpenReply *reply, bool reused,
+                            uint64_t now_ns);
 void client_region_deactivate(Client *c, Region *r, uint64_t now_ns);
 void client_region_unclaim(Client *c, Region *r);
 /* It has no memory now; the background tries again later, if it is of the kind. */
 void client_region_idle(Client *c, Region *r, uint64_t now_ns);
+/* In the list of its kind. */
+void client_region_file(Client *c, Region *r);
 /* ... at once: the manager was not asked for it, or has not answered yet. */
 void client_region_ask(Client *c, Region *r, uint64_t now_ns);
 /* No memory was given: the period in which nobody asks begins. Memory was given: it is over. */
 void client_refract(Client *c, uint64_t now_ns);
-void client_refract_end(Client *c);
+/* ... in which nobody asks for second copies, which nobody lacks. */
+void client_refract_copies(Client *c, uint64_t now_ns);
+void client_refract_end(Client *c, bool copy);
 bool region_wants_memory(const Region *r);
 /* Remote memory serves it, or some of it. */
 bool region_active(const Region *r);
@@ -443,14 +484,18 @@ void client_report(Client *c, uint64_t epoch, uint8_t fault);
 int client_region_new(Client *c, Region **ret); /* 0, -ENOMEM, -EMFILE */
 /* Out of the table, with its stripes; free it after unlocking. */
 void client_region_remove(Client *c, Region *r);
-void region_saw_filled(Region *r, uint64_t block, bool filled);
 /* Not under the lock. */
 void client_region_free(Client *c, Region *r); /* releases the file */
 /* The file held @count bytes of what the item is for: offers what may be filled of it. */
 void client_fill_read(Client *c, FillItem *item, size_t count);
+/* Offers all of it. False: there is no room for it in the queue. */
+bool client_fill_put(Client *c, FillItem *item);
 /* Under the lock: @item, with room for as many bytes, is for [start, end) of the region, which is
- * active. False: there is no room for it in the queue. */
+ * active, and for its other copy. False: there is no room for it in the queue. */
 bool fill_item_init(const Client *c, const Region *r, FillItem *item, uint64_t start, uint64_t end);
+FillTarget fill_target(const Region *r); /* under the lock */
+/* The item is over for this copy. True: it is for another one now. */
+bool fill_item_next(FillItem *item);
 
 /* ---- checks.c ---- */
 /* Of consecutive whole blocks. */
@@ -567,24 +612,29 @@ bool retain_may_release(const Region *r);
 bool retain_is_fresh(Client *c, const Region *r, const FileResult *result);
 
 /* ---- call_*.c: the call begins, one of each kind ---- */
-/* On these bytes of the region, which is not striped; @len > 0. The call has a state and was
+/* On these bytes of the region, which has no members; @len > 0. The call has a state and was
  * counted in its region's refs. Under the lock. */
-void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len);
+void call_read_begin(Call *call, Region *r, uint64_t offset, void *buf, size_t len,
+                     uint64_t now_ns);
 void call_write_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
 void call_offer_begin(Call *call, Region *r, uint64_t offset, const void *buf, size_t len);
-/* call->region: a stripe, or NULL: one is made. */
+/* call->region: a member, or NULL: one is made. */
 void call_open_begin(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
                      unsigned flags);
 void call_close_begin(Call *call, Region *r);
-/* One more stripe, whose file was synced for all. */
+/* One more member, whose file was synced for all. */
 void call_close_stripe(Call *call, Region *stripe, bool release, const Stamp *stamp);
-/* An offer of [@from, @to) of @r, no stripe, begins; ends; a write of [@from, @to) of @r begins.
+/* An offer of [@from, @to) of @r, no member, begins; ends; a write of [@from, @to) of @r begins.
  * All under the lock. */
 void offer_enter(Call *call, Region *r, uint64_t from, uint64_t to);
 void offer_leave(Call *call, Region *r);
 void offers_overtaken(Region *r, uint64_t from, uint64_t to);
 
-/* ---- stripe.c: calls on all stripes of a region ---- */
+/* ---- copies.c: under the lock ---- */
+bool region_has_filled(const Region *r, uint64_t block); /* as far as was seen */
+void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled);
+
+/* ---- stripe.c: calls on all members of a region ---- */
 bool stripe_wanted(const Client *c, unsigned flags, uint64_t len);
 void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
                        unsigned flags);
@@ -612,9 +662,11 @@ bool prefetch_extent(Client *c, Region *r, uint64_t least, uint64_t *start, uint
  */
 enum OpenAnswer { OPEN_ANSWER_GOOD, OPEN_ANSWER_SENSELESS, OPEN_ANSWER_ELSEWHERE };
 enum OpenAnswer open_answer(const Client *c, const Request *q, OpOpenReply *ret);
-/* Under the lock: the OPEN request of a region, for mopen and for establishing it again. */
+/* Under the lock: the OPEN request of a region, for mopen and for establishing it again. @apart:
+ * the epoch of a host that it must not be on; 0: none. */
 size_t open_body(const Client *c, const FileKey *key, const Stamp *stamp, uint64_t offset,
-                 uint64_t len, unsigned flags, bool retainable, uint64_t now_ns, uint8_t *out);
+                 uint64_t len, unsigned flags, bool retainable, uint64_t apart, uint64_t now_ns,
+                 uint8_t *out);
 
 static inline bool region_address_equal(const RegionAddress *a, const RegionAddress *b)
 {
@@ -625,6 +677,11 @@ static inline bool region_address_equal(const RegionAddress *a, const RegionAddr
 static inline Region *region_top(Region *r)
 {
     return r->stripe.parent ? r->stripe.parent : r;
+}
+/* As the user sees them: of one that has members for its copies alone there are none. */
+static inline unsigned region_stripes(const Region *r)
+{
+    return r->stripe.count > 1 ? r->stripe.count : 0;
 }
 static inline uint64_t block_of(uint64_t offset)
 {

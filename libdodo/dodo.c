@@ -115,7 +115,8 @@ static int open_region(size_t len, int fd, off_t offset, unsigned flags, bool he
     FileGiven given;
     const char *reason;
     enter(&e);
-    const unsigned known = DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE;
+    const unsigned known =
+        DODO_RDONLY | DODO_RETAIN | DODO_FALLBACK | DODO_STRIPE | DODO_MIRROR;
     if (len < 1 || offset < 0 || (flags & ~known))
         return fail(&e, EINVAL, "length below 1, offset below 0, or an unknown flag");
     if (runtime_get(&e.rt) < 0 || runtime_serve(e.rt) < 0)

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 /* ---- the ranges: under the lock ------------------------------------------------------------- */
 
@@ -127,8 +127,9 @@ bool region_leave(Client *c, Region *top)
 
 static bool block_wanted(const Region *r, uint64_t block)
 {
-    bool filled = r->blocks.filled && (r->blocks.filled[block / 64] >> (block % 64) & 1);
-    return !filled && !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
+    const Region *twin = mirror_other(r);
+    return !region_has_filled(r, block) && !(twin && region_has_filled(twin, block)) &&
+           !(RULE(READ_BESIDE_WRITE) && region_write_overlaps(r, block, block));
 }
 
 static FillItem *piece_new(const Client *c, const Region *r, uint64_t start, uint64_t end)
@@ -146,7 +147,7 @@ static FillItem *piece_new(const Client *c, const Region *r, uint64_t start, uin
 static FillItem *piece_next(Client *c, PrefetchRange *range, Region *top, Region **ret)
 {
     uint64_t inner;
-    Region *r = region_part(top, range->at, &inner);
+    Region *r = mirror_fuller(region_part(top, range->at, &inner));
     uint64_t base = range->at - inner, end = range->end - base;
     if (end > r->len)
         end = r->len;

@@ -72,7 +72,7 @@ typedef struct RegionStory {
     int rd;
     uint64_t inode, offset, len;
     bool active, reused;
-    unsigned stripes, hosts_count, hosts_more;
+    unsigned stripes, copies, hosts_count, hosts_more;
     Addr hosts[STORY_HOSTS_MAX];
     uint64_t hits, misses, written;
 } RegionStory;
@@ -107,17 +107,18 @@ static void region_story(RegionStory *s, const Region *r)
                        .inode = r->inode,
                        .offset = r->file_offset,
                        .len = r->len,
-                       .stripes = r->stripe.count};
+                       .stripes = region_stripes(r)};
     region_add(s, r);
-    for (unsigned i = 0; i < r->stripe.count; i++)
+    s->copies = r->stripe.of && r->stripe.of[0]->mirror.twin ? 2 : 1;
+    for (unsigned i = 0; i < r->stripe.members; i++)
         region_add(s, r->stripe.of[i]);
 }
 
 int story_stripe(const Region *r)
 {
-    return r->stripe.parent ? (int)((r->file_offset - r->stripe.parent->file_offset) /
-                                    r->stripe.parent->stripe.len)
-                            : -1;
+    const Region *top = r->stripe.parent;
+    return top && region_stripes(top) ? (int)((r->file_offset - top->file_offset) / top->stripe.len)
+                                      : -1;
 }
 
 const char *story_name(int rd, int stripe, char *buf, size_t cap)
@@ -158,11 +159,12 @@ static bool story_of(Client *c, int rd, RegionStory *ret)
 void story_opened(Client *c, int rd, const char *reason)
 {
     RegionStory s;
-    char hosts[HOSTS_TEXT_MAX], stripes[32] = "";
+    char hosts[HOSTS_TEXT_MAX], stripes[48] = "";
     if (!client_logs(c, DODO_LOG_INFO) || !story_of(c, rd, &s))
         return;
-    if (s.stripes)
-        (void)snprintf(stripes, sizeof stripes, " stripes=%u", s.stripes);
+    int n = s.stripes ? snprintf(stripes, sizeof stripes, " stripes=%u", s.stripes) : 0;
+    if (s.copies > 1)
+        (void)snprintf(stripes + n, sizeof stripes - (size_t)n, " copies=%u", s.copies);
     if (s.active)
         client_log(c, DODO_LOG_INFO,
                    "region_opened rd=%d inode=%" PRIu64 " offset=%" PRIu64 " bytes=%" PRIu64

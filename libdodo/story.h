@@ -29,9 +29,11 @@ enum { STORY_RDS_MAX = 8 }; /* named in the line of a host */
 typedef struct StoryLoss {
     enum Loss loss;
     Addr host;
-    unsigned regions, failing; /* the user's; those that now return ENOMEM */
+    unsigned regions;         /* the user's; */
+    unsigned failing, copied; /* those that now return ENOMEM; that another copy serves */
     int rds[STORY_RDS_MAX], stripe;
     const Region *last;
+    bool last_copied;
 } StoryLoss;
 /* Under the lock: after @r lost its memory; after the last one. */
 void story_loss_add(StoryLoss *l, const Region *r);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "dodo/dodo.h"
+#include "libdodo/mirror.h"
 
 static const struct {
     const char *log, *call; /* in the log; behind the errno of a call */
@@ -59,11 +60,15 @@ static bool still_served(const Region *top)
 void story_loss_add(StoryLoss *l, const Region *r)
 {
     const Region *top = r->stripe.parent ? r->stripe.parent : r;
+    bool copied = mirror_other(r);
     l->host = client_region_named(r);
-    if (top == l->last)
+    if (top == l->last) {
+        l->last_copied &= copied;
         return;
+    }
     story_loss_end(l);
     l->last = top;
+    l->last_copied = copied;
     l->stripe = story_stripe(r);
     if (l->regions < STORY_RDS_MAX)
         l->rds[l->regions] = top->rd;
@@ -73,25 +78,30 @@ void story_loss_add(StoryLoss *l, const Region *r)
 void story_loss_end(StoryLoss *l)
 {
     l->failing += l->last && !still_served(l->last);
+    l->copied += l->last && l->last_copied;
     l->last = NULL;
 }
 
 void story_host_lost(Client *c, const StoryLoss *l)
 {
-    char host[ADDR_TEXT_MAX], rds[STORY_RDS_MAX * 12 + 8];
+    char host[ADDR_TEXT_MAX], rds[STORY_RDS_MAX * 12 + 8], copies[32] = "";
     size_t n = 0;
     for (unsigned i = 0; i < l->regions && i < STORY_RDS_MAX; i++)
         n += (size_t)snprintf(rds + n, sizeof rds - n, "%s%d", i ? "," : "", l->rds[i]);
     if (l->regions > STORY_RDS_MAX)
         (void)snprintf(rds + n, sizeof rds - n, ",...");
+    if (l->copied)
+        (void)snprintf(copies, sizeof copies, " reads_copy=%u", l->copied);
     client_log(c, DODO_LOG_WARN,
-               "host_lost host=%s reason=\"%s\" regions=%u rds=%s reads_file=%u reads_enomem=%u",
+               "host_lost host=%s reason=\"%s\" regions=%u rds=%s reads_file=%u reads_enomem=%u%s",
                addr_format(&l->host, host, sizeof host), losses[l->loss].log, l->regions, rds,
-               l->regions - l->failing, l->failing);
+               l->regions - l->failing - l->copied, l->failing, copies);
 }
 
 /* ---- what happens one by one ------------------------------------------------------------------
  */
+
+static const char reads_copy[] = "copy", reads_file[] = "file", reads_nothing[] = "ENOMEM";
 
 static void sum_log(Client *c, const StorySum *s)
 {
@@ -104,14 +114,14 @@ static void sum_log(Client *c, const StorySum *s)
     if (s->back)
         client_log(c, DODO_LOG_INFO, "region_back %s host=%s", name, host);
     else
-        client_log(c, s->serves ? DODO_LOG_INFO : DODO_LOG_WARN,
+        client_log(c, s->reads == reads_nothing ? DODO_LOG_WARN : DODO_LOG_INFO,
                    "region_lost %s host=%s reason=\"%s\" reads=%s", name, host, losses[s->loss].log,
-                   s->serves ? "file" : "ENOMEM");
+                   s->reads);
 }
 
 static bool sum_same(const StorySum *a, const StorySum *b)
 {
-    return a->until_ns && a->back == b->back && a->loss == b->loss && a->serves == b->serves &&
+    return a->until_ns && a->back == b->back && a->loss == b->loss && a->reads == b->reads &&
            addr_equal(&a->host, &b->host);
 }
 
@@ -187,7 +197,9 @@ void story_step(Client *c, uint64_t now_ns)
 void story_region_lost(Client *c, const StoryLoss *l, uint64_t now_ns)
 {
     StorySum s = {.loss = (uint8_t)l->loss,
-                  .serves = l->failing == 0,
+                  .reads = l->copied    ? reads_copy
+                           : l->failing ? reads_nothing
+                                        : reads_file,
                   .host = l->host,
                   .rd = l->rds[0],
                   .stripe = l->stripe,

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* DODO_STRIPE: a region longer than a stripe is made of several contiguous pieces, each an ordinary
- * region on whatever host the manager chose. To the user it is one region: one descriptor, one file
- * with one lock. Stripes are whole blocks, so no block is in two of them, and the rules for writes
- * and reads beside each other in a region hold across stripes.
+/* Regions that are made of others, their members, each an ordinary region on whatever host the
+ * manager chose. To the user it is one region: one descriptor, one file with one lock.
  *
- * A stripe without memory is served from the file and established again in the background, as a
- * DODO_FALLBACK region is. The region is lost only when its last stripe is. */
+ * DODO_STRIPE: a region longer than a stripe is made of several contiguous pieces. Stripes are
+ * whole blocks, so no block is in two of them, and the rules for writes and reads beside each other
+ * in a region hold across stripes. DODO_MIRROR: of each stripe, or of a region that is no longer
+ * than one, there are two copies (copies.c).
+ *
+ * A stripe without memory is served from the file. What is without memory is established again in
+ * the background, as a DODO_FALLBACK region is. The region is lost only when its last member is. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "dodo/dodo.h"
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 #include "libdodo/story.h"
 
 /* ---- geometry ------------------------------------------------------------------------------- */
@@ -26,21 +29,36 @@ static uint64_t stripe_len(const Client *c, uint64_t len)
     return whole_blocks(want > least ? want : least);
 }
 
-bool stripe_wanted(const Client *c, unsigned flags, uint64_t len)
+static bool is_long(const Client *c, unsigned flags, uint64_t len)
 {
     return (flags & DODO_STRIPE) && len > stripe_len(c, len);
 }
 
+bool stripe_wanted(const Client *c, unsigned flags, uint64_t len)
+{
+    return (flags & DODO_MIRROR) || is_long(c, flags, len);
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static int stripe_new(Client *c, Region *r)
+static void make_twins(Region *first, Region *second)
+{
+    first->mirror.twin = second;
+    second->mirror.twin = first;
+    second->mirror.second = true;
+}
+
+static int member_new(Client *c, Region *r)
 {
     Region *stripe;
     int result = client_region_new(c, &stripe);
     if (result < 0)
         return result;
-    uint64_t at = r->stripe.count * r->stripe.len;
+    unsigned i = r->stripe.members, count = r->stripe.count;
+    uint64_t at = i % count * r->stripe.len;
     stripe->stripe.parent = r;
+    if (i >= count)
+        make_twins(r->stripe.of[i - count], stripe);
     stripe->len = r->len - at < r->stripe.len ? r->len - at : r->stripe.len;
     stripe->file_offset = r->file_offset + at;
     stripe->flags = r->flags;
@@ -48,7 +66,7 @@ static int stripe_new(Client *c, Region *r)
     stripe->key = r->key;
     stripe->stamp = r->stamp;
     stripe->retainable = r->retainable;
-    r->stripe.of[r->stripe.count++] = stripe;
+    r->stripe.of[r->stripe.members++] = stripe;
     return 0;
 }
 
@@ -71,13 +89,14 @@ static int striped_new(Client *c, const FileGiven *given, uint64_t len, uint64_t
     r->inode = given->inode;
     r->stamp = given->stamp;
     r->retainable = given->retainable;
-    r->stripe.len = stripe_len(c, len);
-    unsigned count = (unsigned)((len + r->stripe.len - 1) / r->stripe.len);
-    r->stripe.of = calloc(count, sizeof(Region *));
+    r->stripe.len = is_long(c, flags, len) ? stripe_len(c, len) : len;
+    r->stripe.count = (unsigned)((len + r->stripe.len - 1) / r->stripe.len);
+    unsigned members = r->stripe.count * (flags & DODO_MIRROR ? 2 : 1);
+    r->stripe.of = calloc(members, sizeof(Region *));
     if (!r->stripe.of)
         result = -ENOMEM;
-    while (result == 0 && r->stripe.count < count)
-        result = stripe_new(c, r);
+    while (result == 0 && r->stripe.members < members)
+        result = member_new(c, r);
     if (result < 0)
         client_region_remove(c, r);
     return result;
@@ -93,7 +112,7 @@ static void open_end(Call *call, uint64_t now_ns)
         r->closing = false;
     else
         client_region_remove(c, r);
-    for (unsigned i = 0; good && i < r->stripe.count; i++)
+    for (unsigned i = 0; good && i < r->stripe.members; i++)
         if (!r->stripe.of[i]->active && c->manager_late)
             client_region_ask(c, r->stripe.of[i], now_ns);
         else if (!r->stripe.of[i]->active)
@@ -120,20 +139,57 @@ static void stripe_open_begin(Call *call, const Region *stripe)
     call_open_begin(call, &given, stripe->len, stripe->file_offset, stripe->flags);
 }
 
-/* The first stripe that finds no room is the last one asked for. The others wait for the
- * background, which tries one after the other. */
-static void stripe_open_step(Call *call, uint64_t now_ns)
+/* May a second copy be asked for? */
+static bool copy_may(Client *c, const Region *second, uint64_t now_ns)
+{
+    client_lock(c);
+    bool may = mirror_other(second) && now_ns >= c->copies_until_ns;
+    client_unlock(c);
+    return may;
+}
+
+/* The next member that is asked for; NULL: none, or none before those under way are over. A second
+ * copy is asked for when it is known where the first one is. The first stripe that finds no room is
+ * the last one asked for, so is the first second copy. The others wait for the background, which
+ * tries one after the other. */
+static Region *open_next(Call *call, uint64_t now_ns)
 {
     CallGroup *g = &call->group;
     const Region *r = call->region;
-    while (g->stripe < r->stripe.count && !g->error && g->running < STRIPE_REQUESTS &&
-           call_piece_free(call)) {
+    if (g->error || g->running >= STRIPE_REQUESTS || !call_piece_free(call))
+        return NULL;
+    if (g->stripe == r->stripe.count && g->running > 0)
+        return NULL;
+    while (g->stripe >= r->stripe.count && g->stripe < r->stripe.members && !g->lone &&
+           !copy_may(call->channel->client, r->stripe.of[g->stripe], now_ns))
+        g->stripe++;
+    bool is_over = g->stripe == r->stripe.members || (g->stripe >= r->stripe.count && g->lone);
+    return is_over ? NULL : r->stripe.of[g->stripe++];
+}
+
+static void stripe_open_step(Call *call, uint64_t now_ns)
+{
+    Region *next;
+    while ((next = open_next(call, now_ns))) {
         Call *piece = call_piece(call);
-        piece->region = r->stripe.of[g->stripe++];
-        stripe_open_begin(piece, piece->region);
+        piece->region = next;
+        stripe_open_begin(piece, next);
     }
-    if (g->running == 0)
+    if (call->group.running == 0)
         open_end(call, now_ns);
+}
+
+static void stripe_opened(Call *piece, ssize_t result, int error, const char *reason)
+{
+    CallGroup *g = &piece->parent->group;
+    if (result >= 0)
+        return;
+    if (piece->region->mirror.second) {
+        g->lone = true;
+    } else if (!g->error || error == EHOSTUNREACH) {
+        g->error = error;
+        g->reason = reason;
+    }
 }
 
 static void stripe_piece_over(Call *piece, ssize_t result, int error, const char *reason)
@@ -146,7 +202,7 @@ static void stripe_piece_over(Call *piece, ssize_t result, int error, const char
     }
 }
 
-static const CallOps stripes_open_ops = {.step = stripe_open_step, .piece_over = stripe_piece_over};
+static const CallOps stripes_open_ops = {.step = stripe_open_step, .piece_over = stripe_opened};
 
 void stripe_open_start(Call *call, const FileGiven *given, uint64_t len, uint64_t offset,
                        unsigned flags)
@@ -186,6 +242,13 @@ static void close_end(Call *call, int result, const char *reason)
     c->hooks.wake(c->hooks.ctx);
 }
 
+/* Of two copies one is retained: the next opening makes another from it. */
+static void retain_one(const Region *first)
+{
+    if (first->mirror.twin && retain_may_release(first))
+        first->mirror.twin->retainable = false;
+}
+
 /* One fdatasync and one stamp serve all stripes that may be retained. */
 static void close_wait(Call *call)
 {
@@ -194,8 +257,10 @@ static void close_wait(Call *call)
     bool release = false;
     client_lock(c);
     bool busy = r->refs > 0, active = r->stripe.active > 0;
-    for (unsigned i = 0; i < r->stripe.count; i++)
+    for (unsigned i = 0; i < r->stripe.members; i++)
         release |= retain_may_release(r->stripe.of[i]);
+    for (unsigned i = 0; i < r->stripe.count; i++)
+        retain_one(r->stripe.of[i]);
     client_unlock(c);
     call->need = busy ? NEED_BLOCKED : NEED_NETWORK;
     if (busy)
@@ -245,7 +310,7 @@ static void close_send(Call *call)
 {
     CallGroup *g = &call->group;
     Region *r = call->region;
-    while (g->stripe < r->stripe.count && g->error != EHOSTUNREACH &&
+    while (g->stripe < r->stripe.members && g->error != EHOSTUNREACH &&
            g->running < STRIPE_REQUESTS && call_piece_free(call))
         close_stripe(call, r->stripe.of[g->stripe++]);
     if (g->running > 0)

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "libdodo/core_private.h"
+#include "libdodo/mirror.h"
 
 void client_lock(Client *c)
 {
@@ -80,7 +80,8 @@ Addr client_region_named(const Region *r)
 
 bool region_write_overlaps(const Region *r, uint64_t first_block, uint64_t last_block)
 {
-    LIST_FOREACH(node, &r->writes) {
+    const Region *home = region_home(r);
+    LIST_FOREACH(node, &home->writes) {
         const WriteRecord *w = CONTAINER_OF(node, WriteRecord, link);
         if (w->first_block <= last_block && first_block <= w->last_block)
             return true;

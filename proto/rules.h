@@ -47,7 +47,14 @@
     X(SLOW_HOST, "a host that answers, but serves next to nothing, is given up")              \
     X(FENCE, "who has heard a manager obeys none of an older lease")                          \
     X(OWNER_EPOCH, "an owner's late word ends no imd but the one that it names")              \
-    X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")
+    X(HOST_DEATH, "a dead or renewed host costs all its descriptors at once")                 \
+    X(MIRROR_APART, "the two copies of a region are on different hosts")                      \
+    X(MIRROR_BOTH, "a write goes to both copies, and is over when each has it or is dropped") \
+    X(MIRROR_TURN, "what one copy lacks, or is lost with it, is read from the other one")     \
+    X(MIRROR_LOOK, "a copy that nobody reads is looked at")                                   \
+    X(MIRROR_HEALS, "a copy gets what only the other one has")                                \
+    X(HEAL_COUNTER, "a copy is healed with nothing that a write has touched since")           \
+    X(HEAL_CHECKED, "a copy is healed only with what is proven to be the file's")
 
 enum DodoRule {
 #define X(name, text) DODO_RULE_##name,

@@ -12,7 +12,8 @@ module dodo
   integer, parameter :: dodo_off = c_int64_t, dodo_ssize = c_intptr_t
 
   ! Flags of dodo_mopen_flags and dodo_copen_flags; add them up.
-  integer(c_int), parameter :: DODO_RDONLY = 1, DODO_RETAIN = 2, DODO_FALLBACK = 4, DODO_STRIPE = 8
+  integer(c_int), parameter :: DODO_RDONLY = 1, DODO_RETAIN = 2, DODO_FALLBACK = 4, DODO_STRIPE = 8, &
+    DODO_MIRROR = 16
   integer(c_int), parameter :: DODO_MANAGE_WRITE_THROUGH = 256
 
   ! For dodo_csetPolicy.

@@ -56,7 +56,12 @@ enum {
      *  A stripe that is lost, or found no room, is read from the backing file and established
      *  again when memory returns; only without any is the region lost, or dodo_mopen_flags() fails
      *  with ENOMEM. */
-    DODO_STRIPE = 8
+    DODO_STRIPE = 8,
+    /** Two copies of the region, or of each of its stripes, on different hosts. A write goes to both.
+     *  When one is lost with its host, reads go on at the other one and not at the backing file,
+     *  and a new second copy is made from it in the background. Without room for a second copy
+     *  there is one, and the other one is tried for again. */
+    DODO_MIRROR = 16
 };
 
 /**
@@ -88,7 +93,8 @@ DODO_API int dodo_mopen(size_t len, int fd, off_t offset);
 
 /**
  * dodo_mopen_flags() - dodo_mopen() with flags
- * @flags:  any of DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK, DODO_STRIPE; 0 is dodo_mopen()
+ * @flags:  any of DODO_RDONLY, DODO_RETAIN, DODO_FALLBACK, DODO_STRIPE, DODO_MIRROR; 0 is
+ *          dodo_mopen()
  *
  * Returns and errors as dodo_mopen(), and EINVAL for an unknown flag. With DODO_FALLBACK it fails
  * with ENOMEM only when the library itself has no memory.

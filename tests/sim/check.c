@@ -9,7 +9,7 @@ typedef struct Live {
     unsigned client;
 } Live;
 
-enum { LIVES_MAX = CLIENTS_MAX * DESCS_MAX * STRIPES_MAX };
+enum { LIVES_MAX = CLIENTS_MAX * DESCS_MAX * MEMBERS_MAX };
 
 static unsigned live_regions(World *w, Live live[LIVES_MAX])
 {
@@ -84,10 +84,12 @@ static uint64_t look_at_stripe(Process *p, Desc *d, unsigned i, const ClientRegi
     uint64_t before = d->seen[i].epoch, lost = before && !info->active ? before : 0;
     *ret_kept = info->active ? before : 0;
     d->seen[i].epoch = info->active ? info->address.epoch : 0;
-    if (!program_stripes(w, d))
+    if (!program_stripes(w, d) && !program_mirrored(d))
         return lost;
-    cover_add(w, COVER_STRIPES_LOST, lost != 0);
-    cover_add(w, COVER_STRIPES_BACK, d->seen[i].lost && info->active);
+    bool mirrored = program_mirrored(d);
+    cover_add(w, mirrored ? COVER_COPIES_LOST : COVER_STRIPES_LOST, lost != 0);
+    cover_add(w, mirrored ? COVER_COPIES_BACK : COVER_STRIPES_BACK,
+              d->seen[i].lost && info->active);
     d->seen[i].lost = (d->seen[i].lost && !info->active) || lost;
     if (lost && w->p.calm && !d->lost)
         violate(w, "client%u rd %d: stripe %u was lost although nothing happened to it", p->index,
@@ -104,7 +106,36 @@ static void check_death(Process *p, Desc *d)
     if (d->dead && info.active && !(d->flags & DODO_FALLBACK))
         violate(p->world, "client%u rd %d: a dead region is active again", p->index, d->rd);
     cover_add(p->world, COVER_STRIPED_DEAD, info.stripes && !info.active && !d->dead);
+    cover_add(p->world, COVER_MIRRORED_DEAD, program_mirrored(d) && !info.active && !d->dead);
     d->dead = !info.active;
+}
+
+/* No host has both copies of a stripe. */
+static void check_apart(Process *p, const Desc *d)
+{
+    unsigned stripes = program_stripes(p->world, d);
+    stripes = stripes ? stripes : 1;
+    for (unsigned i = 0; program_mirrored(d) && i < stripes; i++)
+        if (d->seen[i].epoch && d->seen[i].epoch == d->seen[i + stripes].epoch)
+            violate(p->world, "client%u rd %d: one host has both copies of stripe %u", p->index,
+                    d->rd, i);
+}
+
+/* A copy whose host is no more is known to be lost soon, whether somebody reads it or not. */
+static void check_missed(Process *p, Desc *d)
+{
+    const Params *q = &p->world->p;
+    uint64_t now = world_now(p->world);
+    uint64_t bound =
+        2 * q->alive_ns + 4 * q->transfer_deadline_ns + q->fs.op_ns + q->fs.slow_ns + NS_PER_S;
+    for (unsigned i = 0; program_mirrored(d) && i < MEMBERS_MAX; i++) {
+        bool gone = d->seen[i].epoch && host_gone(p->world, d->seen[i].epoch);
+        if (!gone || p->paused || d->seen[i].gone_ns == 0)
+            d->seen[i].gone_ns = gone ? now : 0;
+        else if (now > d->seen[i].gone_ns + bound)
+            violate(p->world, "client%u rd %d: copy %u is taken for good, whose host died long ago",
+                    p->index, d->rd, i);
+    }
 }
 
 /* A client that noticed the end of a host with one descriptor has noticed it with all: the host is
@@ -114,7 +145,7 @@ static void check_host_deaths(World *w, Process *p)
 {
     ClientRegionInfo info;
     ClientStats s;
-    uint64_t lost = 0, kept[DESCS_MAX][STRIPES_MAX] = {{0}}; /* that were active before too */
+    uint64_t lost = 0, kept[DESCS_MAX][MEMBERS_MAX] = {{0}}; /* that were active before too */
     client_stats(p->client, &s);
     bool news = s.hosts_lost != p->hosts_lost_seen && s.poisoned == p->poisoned_seen;
     p->hosts_lost_seen = s.hosts_lost;
@@ -124,14 +155,16 @@ static void check_host_deaths(World *w, Process *p)
         if (d->state != DESC_OPEN)
             continue;
         check_death(p, d);
-        for (unsigned j = 0; j < STRIPES_MAX && client_stripe_info(p->client, d->rd, j, &info) == 0;
+        for (unsigned j = 0; j < MEMBERS_MAX && client_stripe_info(p->client, d->rd, j, &info) == 0;
              j++) {
             uint64_t gone = look_at_stripe(p, d, j, &info, &kept[i][j]);
             lost = gone ? gone : lost;
         }
+        check_apart(p, d);
+        check_missed(p, d);
     }
     for (unsigned i = 0; news && lost && i < DESCS_MAX; i++)
-        for (unsigned j = 0; j < STRIPES_MAX; j++)
+        for (unsigned j = 0; j < MEMBERS_MAX; j++)
             if (kept[i][j] == lost && p->descs[i].seen[j].epoch == lost && host_gone(w, lost))
                 violate(w, "client%u has lost a host but keeps a region on it (rd %d)", p->index,
                         p->descs[i].rd);
@@ -215,11 +248,32 @@ void check_no_leak(World *w)
     cover(w, COVER_CHECKS);
 }
 
+/* There is room for all of them, and time enough has passed. */
+static void check_even(World *w)
+{
+    ClientRegionInfo info;
+    bool judged = (w->p.scenario == SCENARIO_MIRRORS || w->p.scenario == SCENARIO_COPIES) &&
+                  w->p.lie_every_ns == TIME_NEVER; /* a lie comes to light late */
+    for (unsigned i = 0; judged && i < w->p.clients; i++) {
+        Process *p = &w->processes[i];
+        for (unsigned j = 0; p->running && j < DESCS_MAX; j++) {
+            const Desc *d = &p->descs[j];
+            if (d->state != DESC_OPEN || !program_mirrored(d) ||
+                client_region_info(p->client, d->rd, &info) < 0 || !info.active)
+                continue;
+            cover(w, COVER_MIRRORED_EVEN);
+            if (!client_copies_even(p->client, d->rd))
+                violate(w, "client%u rd %d: all is healed, but not its second copy", i, d->rd);
+        }
+    }
+}
+
 /* After all regions were read: what a client takes for active is there. */
 void check_probed(World *w)
 {
     Live live[LIVES_MAX];
     unsigned n = live_regions(w, live);
+    check_even(w);
     for (unsigned i = 0; i < n; i++) {
         bool found = false;
         for (unsigned j = 0; j < w->p.imds; j++) {

@@ -68,6 +68,14 @@
     X(STRIPES_BACK, 1, "striped: stripe established again")                           \
     X(STRIPED_DEAD, 1, "striped: last stripe lost")                                   \
     X(STRIPED_REUSED, 1, "striped: retained stripes found again")                     \
+    X(MIRRORED_OPENS, 0, "mirrored: regions opened")                                  \
+    X(MIRRORED_BOTH, 0, "mirrored: ... with two copies at once")                      \
+    X(COPIES_LOST, 0, "mirrored: copy lost while the other one lived")                \
+    X(COPIES_BACK, 0, "mirrored: second copy made")                                   \
+    X(MIRRORED_DEAD, 0, "mirrored: both copies lost")                                 \
+    X(TURNS, 0, "mirrored: reads that went on at the other copy")                     \
+    X(HEALS, 0, "mirrored: pieces healed from the other copy")                        \
+    X(MIRRORED_EVEN, 0, "mirrored: two copies, the same in both, when all is healed") \
     X(RETAINED_REUSED, 1, "retained region found again")                              \
     X(RETAINED_STALE, 1, "retained region refused: the file changed")                 \
     X(RETAINED_MISSED, 0, "retained region not found though it was fresh")            \

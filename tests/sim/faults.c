@@ -134,12 +134,26 @@ static void kill_process(World *w, Process *p)
     faults_restart_process(p);
 }
 
+/* All hosts have been there for a while, with all their threads. */
+static bool all_back(const World *w)
+{
+    for (unsigned i = 0; i < w->p.imds; i++) {
+        const ImdNode *n = &w->imds[i];
+        if (!n->running || n->paused || n->leaving || world_now(w) < n->silent_ns + w->p.back_ns)
+            return false;
+        for (unsigned j = 0; j < w->p.imd_threads; j++)
+            if (n->threads[j].paused)
+                return false;
+    }
+    return true;
+}
+
 static void imd_fault(World *w, enum Fault f)
 {
     uint64_t i = sim_rng_below(&w->rng, w->p.imds), how_long_ns = how_long(w);
     uint64_t thread = sim_rng_below(&w->rng, w->p.imd_threads);
     ImdNode *n = &w->imds[i];
-    if (!n->running || n->paused || n->leaving)
+    if (!n->running || n->paused || n->leaving || (w->p.one_by_one && !all_back(w)))
         return;
     if (f == FAULT_IMD_CRASH) {
         cover(w, COVER_IMD_CRASHED);

@@ -20,7 +20,8 @@ enum {
     PROGRESS_EVERY = 1000,
     /* Seeds to notice a broken rule in; each is noticed within the first hundred or so. */
     RULE_SEEDS = 2000,
-    OWN_SEEDS = 40, /* ... a rule that has a scenario of its own */
+    OWN_SEEDS = 40,     /* ... a rule that has a scenario of its own, */
+    MIRROR_SEEDS = 400, /* ... of hosts that are lost now and then */
 };
 
 typedef struct Options {
@@ -246,6 +247,13 @@ static const enum Scenario rule_scenarios[DODO_RULE_MAX] = {
     [DODO_RULE_EXTENT_FORGOTTEN] = SCENARIO_PRESSURE,
     [DODO_RULE_EXTENT_GOING] = SCENARIO_PRESSURE,
     [DODO_RULE_EXTENT_ROOM] = SCENARIO_PRESSURE,
+    [DODO_RULE_MIRROR_APART] = SCENARIO_MIRRORS,
+    [DODO_RULE_MIRROR_BOTH] = SCENARIO_COPIES,
+    [DODO_RULE_MIRROR_TURN] = SCENARIO_MIRRORS,
+    [DODO_RULE_MIRROR_LOOK] = SCENARIO_MIRRORS,
+    [DODO_RULE_MIRROR_HEALS] = SCENARIO_MIRRORS,
+    [DODO_RULE_HEAL_COUNTER] = SCENARIO_COPIES,
+    [DODO_RULE_HEAL_CHECKED] = SCENARIO_MIRRORS,
 };
 
 typedef struct RuleResult {
@@ -260,8 +268,8 @@ static void break_rule(enum DodoRule rule, const Options *o, RuleResult *ret)
     uint64_t cover[COVER_MAX] = {0};
     double until = seconds_now() + (double)o->seconds;
     uint64_t count = o->count;
-    if (rule_scenarios[rule] >= SCENARIO_CHOSEN && count > OWN_SEEDS)
-        count = OWN_SEEDS;
+    if (rule_scenarios[rule] >= SCENARIO_CHOSEN)
+        count = min_u64(count, rule_scenarios[rule] >= SCENARIO_MIRRORS ? MIRROR_SEEDS : OWN_SEEDS);
     dodo_broken_rules = (uint64_t)1 << rule;
     for (uint64_t i = 0; i < count && !ret->found; i++) {
         if (o->seconds && seconds_now() > until)

@@ -49,6 +49,7 @@ static void add_version(ReadWatch *r, const WriteWatch *v)
 {
     uint64_t offset = v->offset;
     size_t len = v->len;
+    r->beside |= v->offset < r->offset + r->len + 4096 && r->offset < v->offset + v->len + 4096;
     if (v->offset + v->len > r->size_max && v->offset < r->offset + r->len)
         r->size_max = v->offset + v->len;
     if (!clip(r, &offset, &len))

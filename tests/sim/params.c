@@ -4,9 +4,10 @@
 #include "tests/sim/world.h"
 
 static const char *const names[SCENARIO_COUNT] = {
-    "general", "calm",    "pauses",  "amnesia", "retain",  "contention", "file",    "hosts",
-    "churn",   "end",     "silence", "reclaim", "crashes", "large",      "stripes", "silent",
-    "writers", "seconds", "offers",  "trickle", "capped",  "managers",   "pressure"};
+    "general",  "calm",     "pauses",  "amnesia", "retain",  "contention", "file",
+    "hosts",    "churn",    "end",     "silence", "reclaim", "crashes",    "large",
+    "stripes",  "silent",   "writers", "seconds", "offers",  "trickle",    "capped",
+    "managers", "pressure", "mirrors", "copies"};
 
 const char *scenario_name(unsigned scenario)
 {
@@ -631,6 +632,81 @@ static void scenario_pressure(Params *p, SimRng *r)
     p->duration_ns = 1500 * NS_PER_MS + 6000 * p->link.delay_ns;
 }
 
+/* With room for all copies, so that check.c knows that each region gets its second one. */
+static void make_mirrored(Params *p, SimRng *r)
+{
+    p->imds = IMDS_MAX;
+    p->region_blocks_max = REGION_MAX / 4096;
+    p->pool_bytes = 640 * 4096;
+    p->no_memory_ppm = 0;
+    p->imd_regions_max = 200;
+    p->sessions_max = 256;
+    p->cmd_opens_max = 64;
+    p->cmd_regions_max = 1024;
+    p->fallback_ppm /= 2;
+    p->refraction_ns = sim_rng_spread(r, 5, 100) * NS_PER_MS;
+    p->reopen_ns = ms(r, 50, 300);
+    p->transfer_deadline_ns = ms(r, 100, 300);
+    choose_faults(p, r,
+                  1u << FAULT_CUT | 1u << FAULT_IMD_CRASH | 1u << FAULT_IMD_LEAVE |
+                      1u << FAULT_IMD_PAUSE | 1u << FAULT_THREAD_PAUSE | 1u << FAULT_CMD_CRASH |
+                      1u << FAULT_CLIENT_KILL_WRITING);
+    p->faults[FAULT_IMD_CRASH] += 3;
+    p->faults[FAULT_IMD_PAUSE] += 3;
+}
+
+static void scenario_mirrors(Params *p, SimRng *r)
+{
+    make_mirrored(p, r);
+    p->popular_ppm = 800000;
+    p->weights[DO_READ] = 60;
+    p->weights[DO_WRITE] = (unsigned)sim_rng_below(r, 30);
+    p->weights[DO_CLOSE] = 1 + (unsigned)sim_rng_below(r, 3);
+    p->weights[DO_CHANGE_FILE] = (unsigned)sim_rng_below(r, 3);
+    p->duration_ns = sim_rng_between(r, 3000, 10000) * NS_PER_MS;
+    p->fault_every_ns = sim_rng_spread(r, 300, 2000) * NS_PER_MS;
+    p->fault_long_ns = sim_rng_spread(r, 100, 2000) * NS_PER_MS;
+}
+
+static void scenario_copies(Params *p, SimRng *r)
+{
+    scenario_contention(p, r);
+    make_mirrored(p, r);
+    p->region_blocks_max = (unsigned)sim_rng_between(r, 2, 6);
+    p->duration_ns = 1500 * NS_PER_MS + 400 * p->link.delay_ns;
+    p->fault_every_ns = sim_rng_spread(r, 50, 300) * NS_PER_MS;
+    p->fault_long_ns = sim_rng_spread(r, 10, 300) * NS_PER_MS;
+}
+
+/* After choose_calls(), which gives these scenarios none of them, and choose_lies(). */
+static void choose_mirrors(Params *p, uint64_t seed)
+{
+    SimRng rng, *r = &rng;
+    sim_rng_init(r, seed, 0x6d6972);
+    if (p->scenario != SCENARIO_MIRRORS && p->scenario != SCENARIO_COPIES)
+        return;
+    p->mirror_ppm = sim_rng_below(r, 4) ? 1000000 : 700000;
+    p->stripe_ppm = sim_rng_below(r, 3) ? 0 : (uint32_t)sim_rng_below(r, 900000);
+    p->async = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 1, ASYNC_MAX) : 0;
+    p->weights[DO_ASYNC] = p->async ? (unsigned)sim_rng_between(r, 5, 40) : 0;
+    p->prefetch_ppm = sim_rng_below(r, 2) ? (uint32_t)sim_rng_below(r, 500000) : 0;
+    p->weights[DO_OFFER] = sim_rng_below(r, 2) ? (unsigned)sim_rng_between(r, 3, 30) : 0;
+    p->one_by_one = sim_rng_below(r, 4) != 0;
+    if (p->one_by_one) {
+        p->back_ns = 2 * p->transfer_deadline_ns + sim_rng_spread(r, 10, 500) * NS_PER_MS;
+        p->faults[FAULT_CUT] = p->faults[FAULT_CMD_CRASH] = 0;
+        p->limit_every_ns = p->reclaim_every_ns = TIME_NEVER;
+        p->link.loss_ppm %= 30000;
+        p->link.bytes_per_s = 0;
+    }
+    if (p->scenario == SCENARIO_COPIES) { /* checks hide what a stale copy returns */
+        p->lie_every_ns = TIME_NEVER;
+        p->checked = sim_rng_below(r, 4) == 0;
+    } else if (p->lie_every_ns != TIME_NEVER) {
+        p->lie_every_ns = sim_rng_spread(r, 2, 50) * NS_PER_MS;
+    }
+}
+
 void params_choose(Params *p, uint64_t seed, int scenario)
 {
     SimRng rng, *r = &rng;
@@ -650,17 +726,18 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     p->stranger_ppm = 300000;
     p->no_memory_ppm = sim_rng_below(r, 12) ? 0 : (uint32_t)sim_rng_spread(r, 100, 50000);
     static void (*const biased[SCENARIO_COUNT])(Params *, SimRng *) = {
-        [SCENARIO_PAUSES] = scenario_pauses,    [SCENARIO_AMNESIA] = scenario_amnesia,
-        [SCENARIO_RETAIN] = scenario_retain,    [SCENARIO_CONTENTION] = scenario_contention,
-        [SCENARIO_FILE] = scenario_file,        [SCENARIO_HOSTS] = scenario_hosts,
-        [SCENARIO_CHURN] = scenario_churn,      [SCENARIO_END] = scenario_end,
-        [SCENARIO_SILENCE] = scenario_silence,  [SCENARIO_RECLAIM] = scenario_reclaim,
-        [SCENARIO_LARGE] = scenario_large,      [SCENARIO_CRASHES] = scenario_crashes,
-        [SCENARIO_STRIPES] = scenario_stripes,  [SCENARIO_SILENT] = scenario_silent,
-        [SCENARIO_WRITERS] = scenario_writers,  [SCENARIO_SECONDS] = scenario_seconds,
-        [SCENARIO_OFFERS] = scenario_offers,    [SCENARIO_TRICKLE] = scenario_trickle,
-        [SCENARIO_CAPPED] = scenario_capped,    [SCENARIO_MANAGERS] = scenario_managers,
-        [SCENARIO_PRESSURE] = scenario_pressure};
+        [SCENARIO_PAUSES] = scenario_pauses,     [SCENARIO_AMNESIA] = scenario_amnesia,
+        [SCENARIO_RETAIN] = scenario_retain,     [SCENARIO_CONTENTION] = scenario_contention,
+        [SCENARIO_FILE] = scenario_file,         [SCENARIO_HOSTS] = scenario_hosts,
+        [SCENARIO_CHURN] = scenario_churn,       [SCENARIO_END] = scenario_end,
+        [SCENARIO_SILENCE] = scenario_silence,   [SCENARIO_RECLAIM] = scenario_reclaim,
+        [SCENARIO_LARGE] = scenario_large,       [SCENARIO_CRASHES] = scenario_crashes,
+        [SCENARIO_STRIPES] = scenario_stripes,   [SCENARIO_SILENT] = scenario_silent,
+        [SCENARIO_WRITERS] = scenario_writers,   [SCENARIO_SECONDS] = scenario_seconds,
+        [SCENARIO_OFFERS] = scenario_offers,     [SCENARIO_TRICKLE] = scenario_trickle,
+        [SCENARIO_CAPPED] = scenario_capped,     [SCENARIO_MANAGERS] = scenario_managers,
+        [SCENARIO_PRESSURE] = scenario_pressure, [SCENARIO_MIRRORS] = scenario_mirrors,
+        [SCENARIO_COPIES] = scenario_copies};
     if (p->scenario == SCENARIO_CALM) {
         make_calm(p);
         p->calm_manager = true;
@@ -670,6 +747,7 @@ void params_choose(Params *p, uint64_t seed, int scenario)
     choose_calls(p, seed);
     choose_owners(p, seed);
     choose_lies(p, seed);
+    choose_mirrors(p, seed);
     choose_writers(p, seed);
     shells_choose(p, seed);
     if (p->scenario != SCENARIO_CONTENTION && p->think_ns < 50 * NS_PER_US)

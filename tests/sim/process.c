@@ -157,11 +157,26 @@ static void stamp_later(void *ctx, uint64_t arg)
     blocking_done(t, &r);
 }
 
+/* A mirrored region's file is read for what no copy has. */
+static void check_file_read(const Thread *a, const Call *c)
+{
+    const Process *p = a->process;
+    const Desc *d = a->desc;
+    if (c->need != NEED_FILE_READ || !a->in_call || a->op != DO_READ || !a->was_held ||
+        d->state != DESC_OPEN || d->rd != a->rd || a->read.beside)
+        return;
+    if (client_copy_holds(p->client, d->rd, a->offset, a->offset + program_clipped(a)))
+        violate(p->world,
+                "client%u rd %d: a read [%llu, +%zu) went to the file though a copy has it",
+                p->index, d->rd, (unsigned long long)a->offset, a->len);
+}
+
 static void begin_blocking(Thread *t, Call *c)
 {
     Process *p = t->process;
     World *w = p->world;
     SimHandle *h = c->file;
+    check_file_read(asker(t, c), c);
     t->in_file = true;
     t->file_call = c;
     t->file_need = c->need;
@@ -418,7 +433,7 @@ static void client_start(Process *p)
                          .ctx = p};
     sim_rng_fill(&p->env.rng, &p->self, sizeof p->self);
     ClientConfig config;
-    client_config_fill(p->world, &config, &p->self, DESCS_MAX * (1 + STRIPES_MAX));
+    client_config_fill(p->world, &config, &p->self, DESCS_MAX * (1 + MEMBERS_MAX));
     p->client = client_new(&config, &env, &hooks);
     if (!p->client)
         abort();
@@ -464,6 +479,8 @@ static void process_count(Process *p)
     cover_add(w, COVER_FILLS_ACCEPTED, s.fills_done - l->fills_done);
     cover_add(w, COVER_FILLS_REFUSED, s.fills_refused - l->fills_refused);
     cover_add(w, COVER_EXTENTS, s.extents - l->extents);
+    cover_add(w, COVER_TURNS, s.turns - l->turns);
+    cover_add(w, COVER_HEALS, s.heals - l->heals);
     cover_add(w, COVER_POISONED, s.poisoned - l->poisoned);
     cover_add(w, COVER_CORRUPT, s.corrupt - l->corrupt);
     if (s.corrupt > 0 && w->p.lie_every_ns == TIME_NEVER)

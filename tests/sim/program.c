@@ -161,14 +161,6 @@ bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other
     return kept;
 }
 
-unsigned program_stripes(const World *w, const Desc *d)
-{
-    uint64_t stripe = w->p.stripe_bytes;
-    if (!(d->flags & DODO_STRIPE) || d->len <= stripe)
-        return 0;
-    return (unsigned)((d->len + stripe - 1) / stripe);
-}
-
 static void note_retained(Process *p, Desc *d)
 {
     d->stamp = simfs_stamp(d->file);
@@ -248,6 +240,8 @@ static void do_open(Thread *t)
                (chance(p, q->rdonly_ppm) ? DODO_RDONLY : 0) |
                (chance(p, q->fallback_ppm) ? DODO_FALLBACK : 0) |
                (chance(p, q->stripe_ppm) ? DODO_STRIPE : 0);
+    if (q->mirror_ppm && chance(p, q->mirror_ppm))
+        d->flags |= DODO_MIRROR;
     choose_range(p, d);
     if (q->scenario == SCENARIO_RETAIN && chance(p, 200000))
         begin_in_one_granule(t, d);
@@ -336,6 +330,8 @@ static void call_read(Thread *t)
     memset(t->buf + t->len, GUARD_BYTE, GUARD);
     oracle_read_begin(&t->read, t->desc->file, t->desc->offset + t->offset, full);
     t->hits_before = client_region_info(p->client, t->desc->rd, &info) == 0 ? info.hits : 0;
+    t->was_held = program_mirrored(t->desc) && full > 0 && t->desc->state == DESC_OPEN &&
+                  client_copy_holds(p->client, t->desc->rd, t->offset, t->offset + full);
     t->vectored = chance(p, w->p.vector_ppm);
     if (t->vectored)
         vector_scatter(t, false);
@@ -371,8 +367,10 @@ void program_note_written(Thread *t)
     bool striped = program_stripes(p->world, t->desc);
     uint64_t stripe = striped ? p->world->p.stripe_bytes : t->desc->len;
     t->desc->written = true;
+    unsigned stripes = striped ? program_stripes(p->world, t->desc) : 1;
     for (unsigned i = 0; client_stripe_info(p->client, t->desc->rd, i, &info) == 0; i++)
-        if (len && info.active && t->offset < (i + 1) * stripe && t->offset + len > i * stripe)
+        if (len && info.active && t->offset < (i % stripes + 1) * stripe &&
+            t->offset + len > i % stripes * stripe)
             id_set_add(&p->world->written, opening_id(&info.address));
 }
 

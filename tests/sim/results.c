@@ -164,6 +164,10 @@ static void open_over(Thread *t)
         return;
     }
     memset(d->seen, 0, sizeof d->seen);
+    if (program_mirrored(d)) {
+        cover(w, COVER_MIRRORED_OPENS);
+        cover_add(w, COVER_MIRRORED_BOTH, all_active(t));
+    }
     if (info.stripes != program_stripes(w, d))
         violate(w, "a region of %u stripes has %u", program_stripes(w, d), info.stripes);
     if (info.stripes) {

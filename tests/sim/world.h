@@ -33,9 +33,10 @@ enum {
     IMD_THREADS_MAX = 2,
     IMD_COMMANDS_MAX = 512,
     DESCS_MAX = 10,
-    STRIPES_MAX = 20,    /* of a region */
-    ASYNC_MAX = 4,       /* calls of a thread that it does not wait for */
-    VECTOR_BUFFERS = 40, /* of a vectored call */
+    STRIPES_MAX = 20,              /* of a region */
+    MEMBERS_MAX = 2 * STRIPES_MAX, /* with their second copies */
+    ASYNC_MAX = 4,                 /* calls of a thread that it does not wait for */
+    VECTOR_BUFFERS = 40,           /* of a vectored call */
     FILE_CAP = 320 * 1024,
     REGION_MAX = 40 * 4096,
     LARGE_FILE_CAP = 6 << 20, /* SCENARIO_LARGE: several windows of a transfer */
@@ -79,6 +80,8 @@ enum Scenario {
     SCENARIO_CAPPED,   /* owners cap what their imds send and receive: nobody is given up for it */
     SCENARIO_MANAGERS, /* two managers, both of which believe that they are active now and then */
     SCENARIO_PRESSURE, /* an owner takes parts of the memory of hot regions, again and again */
+    SCENARIO_MIRRORS,  /* regions of two copies, whose hosts die and freeze one after the other */
+    SCENARIO_COPIES,   /* ... with a few hot blocks, all threads on them, late duplicates */
     SCENARIO_COUNT
 };
 
@@ -138,16 +141,18 @@ typedef struct Params {
     unsigned region_blocks_max;
     unsigned hot_ppm;     /* reads and writes aim at the hot blocks */
     unsigned popular_ppm; /* opens of one of a few fixed ranges */
-    uint32_t retain_ppm, rdonly_ppm, fallback_ppm, stripe_ppm;
+    uint32_t retain_ppm, rdonly_ppm, fallback_ppm, stripe_ppm, mirror_ppm;
     uint64_t stripe_bytes;
     uint32_t vector_ppm;                            /* reads and writes over several buffers */
     unsigned async;                                 /* calls beside its others, a thread */
     uint32_t async_write_ppm, hold_ppm, cancel_ppm; /* of these */
     uint32_t prefetch_ppm;                          /* reads that are preceded by a hint of more */
     unsigned weights[DO_COUNT];
-    uint64_t fault_every_ns;         /* TIME_NEVER: none */
-    uint64_t fault_long_ns;          /* a fault lasts up to this */
-    uint64_t client_pause_ns;        /* ... but for pauses of programs; 0: as all */
+    uint64_t fault_every_ns;  /* TIME_NEVER: none */
+    uint64_t fault_long_ns;   /* a fault lasts up to this */
+    uint64_t client_pause_ns; /* ... but for pauses of programs; 0: as all */
+    bool one_by_one;          /* no host is hit before the last one is back for so long: */
+    uint64_t back_ns;
     uint64_t cap_bytes, cap_packets; /* of an imd, a second; 0: none */
     uint64_t turn_late_ns;           /* a data thread answers so late; 0: at once */
     uint64_t trickle_ns;          /* a host may serve one long datagram in so long; 0: none does */
@@ -204,6 +209,7 @@ typedef struct ReadWatch {
     uint64_t size_min, size_max;
     Alternative *alternatives;
     bool overlapped; /* by an mwrite */
+    bool beside;     /* ... or nearly: they may have a block in common */
 } ReadWatch;
 
 /* An mwrite under way. */
@@ -275,9 +281,10 @@ typedef struct Desc {
     bool dead;      /* it was seen without any memory */
     uint64_t read;  /* the memory it had when the script read it last; 0: not all of it had any */
     struct {
-        uint64_t epoch;  /* of its host when it was last looked at; 0: inactive */
-        bool lost;       /* it had one before */
-    } seen[STRIPES_MAX]; /* a stripe; an ordinary region has one */
+        uint64_t epoch;   /* of its host when it was last looked at; 0: inactive */
+        bool lost;        /* it had one before */
+        uint64_t gone_ns; /* since when that host is no more; 0: it is there */
+    } seen[MEMBERS_MAX];  /* a stripe, its second copy; an ordinary region has one */
 } Desc;
 
 /* What a thread's channel sends and receives by. */
@@ -311,6 +318,7 @@ struct Thread {
     int rd;           /* it was when the call began */
     bool was_closing; /* when the call began */
     bool must_hit;    /* all of it must be remote */
+    bool was_held;    /* when the call began, a copy held all that it reads */
     bool thinking;
     Desc *write_at_once; /* the next call is a write to it */
     int bad_errno;
@@ -629,7 +637,18 @@ SimFs *program_fs(Process *p);
 bool program_kept(Process *p, const Desc *d, const Stamp *stamp, bool *ret_other);
 uint64_t opening_id(const RegionAddress *a); /* names an opening in World.written */
 
-unsigned program_stripes(const World *w, const Desc *d); /* 0: an ordinary region */
+/* 0: an ordinary region */
+static inline unsigned program_stripes(const World *w, const Desc *d)
+{
+    uint64_t stripe = w->p.stripe_bytes;
+    if (!(d->flags & DODO_STRIPE) || d->len <= stripe)
+        return 0;
+    return (unsigned)((d->len + stripe - 1) / stripe);
+}
+static inline bool program_mirrored(const Desc *d)
+{
+    return d->flags & DODO_MIRROR;
+}
 
 /* vector.c */
 void vector_scatter(Thread *t, bool writing); /* makes iov of the call's bytes */

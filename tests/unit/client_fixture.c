@@ -76,16 +76,16 @@ void imd_message(void *ctx, void *session, uint8_t type, const uint8_t *payload,
 {
     uint8_t datagram[DATAGRAM_MAX];
     Session *s = session;
-    (void)ctx;
-    wire(addr_of(HOST_IMD), &s->peer, datagram,
-         endpoint_seal(w.imd, s, type, payload, len, datagram));
+    bool second = ctx == &w.second;
+    wire(addr_of(second ? HOST_SECOND : HOST_IMD), &s->peer, datagram,
+         endpoint_seal(second ? w.second.imd : w.imd, s, type, payload, len, datagram));
 }
 
 static void imd_burst(void *ctx, void *session, const Burst *b)
 {
-    (void)ctx;
+    bool second = ctx == &w.second;
     w.segment = b->segment;
-    send_burst(w.imd, addr_of(HOST_IMD), session, b);
+    send_burst(second ? w.second.imd : w.imd, addr_of(second ? HOST_SECOND : HOST_IMD), session, b);
 }
 
 static void imd_probe_ack(void *ctx, void *session, const uint8_t *payload, size_t len)
@@ -95,6 +95,32 @@ static void imd_probe_ack(void *ctx, void *session, const uint8_t *payload, size
 
 /* ---- the manager ---------------------------------------------------------------------------- */
 
+static bool avoids(const OpOpen *open, uint64_t epoch)
+{
+    for (unsigned i = 0; i < open->avoid_count; i++)
+        if (open->avoid[i] == epoch)
+            return true;
+    return false;
+}
+
+static size_t second_open(const OpOpen *open, uint8_t *body, uint16_t *ret_status)
+{
+    ImdRegion region = {
+        .region = ++w.regions, .opening = 1, .pool_offset = w.second.pool_used, .len = open->len};
+    if (w.second.dead || avoids(open, w.second.epoch)) {
+        *ret_status = STATUS_NO_MEMORY;
+        return 0;
+    }
+    rng(NULL, &region.capability, sizeof region.capability);
+    w.second.pool_used += (open->len + 4095) / 4096 * 4096;
+    assert_true(w.second.pool_used <= POOL_BYTES);
+    assert_int_equal(imd_data_add(w.second.data, &region), 0);
+    OpOpenReply reply = {.host = addr_of(HOST_SECOND),
+                         .address = {w.second.epoch, region.region, 1, region.capability},
+                         .control_port = CONTROL_PORT};
+    return wire_open_reply_encode(&reply, body);
+}
+
 static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_status)
 {
     OpOpen open;
@@ -103,7 +129,7 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     w.open = open;
     w.avoided = open.avoid_count;
     for (unsigned i = 0; i < open.avoid_count; i++) { /* of one that this world had, each once */
-        assert_in_range(open.avoid[i], w.first_epoch, w.epoch);
+        assert_true(open.avoid[i] >= w.first_epoch && (open.avoid[i] <= w.epoch || w.second.data));
         for (unsigned k = 0; k < i; k++)
             assert_true(open.avoid[k] != open.avoid[i]);
     }
@@ -112,6 +138,8 @@ static size_t manager_open(const WireRequest *q, uint8_t *body, uint16_t *ret_st
     if (*ret_status != STATUS_OK)
         return 0;
     w.room--;
+    if (w.second.epoch && (w.imd_dead || avoids(&open, w.epoch)))
+        return second_open(&open, body, ret_status);
     if (w.reuse) {
         OpOpenReply kept = {
             .host = addr_of(HOST_IMD), .reused = true, .control_port = CONTROL_PORT};
@@ -235,12 +263,20 @@ static void imd_input(const EndpointInput *in)
         imd_data_input(w.data, in->session, in->type, in->payload, in->payload_len, w.now);
 }
 
+static void second_input(const EndpointInput *in)
+{
+    w.second.reads += in->type == WIRE_READ;
+    imd_data_input(w.second.data, in->session, in->type, in->payload, in->payload_len, w.now);
+}
+
 static void server_input(Endpoint *e, unsigned host, Datagram *d)
 {
     EndpointInput in;
     if (endpoint_input(e, &d->from, d->bytes, d->len, w.now, &in) == ENDPOINT_MESSAGE) {
         if (host == HOST_IMD)
             imd_input(&in);
+        else if (host == HOST_SECOND)
+            second_input(&in);
         else
             manager_input(e, host, &in);
     }
@@ -257,6 +293,8 @@ void deliver(Datagram *d)
         server_input(w.other, host, d);
     else if (host == HOST_IMD && !w.imd_dead)
         server_input(w.imd, host, d);
+    else if (host == HOST_SECOND && w.second.epoch && !w.second.dead)
+        server_input(w.second.imd, host, d);
     else if (host >= HOST_CLIENT)
         channel_input_joined(w.channels[host - HOST_CLIENT], &d->from, d->bytes, d->len, d->segment,
                              w.now);
@@ -546,8 +584,36 @@ void imd_start(uint64_t epoch)
     w.data = imd_data_new(&config, &env, &sink);
 }
 
+static void second_stop(void)
+{
+    if (!w.second.epoch)
+        return;
+    endpoint_free(w.second.imd);
+    imd_data_free(w.second.data);
+}
+
+void second_start(uint64_t epoch)
+{
+    second_stop();
+    Env env = {.random = rng};
+    ImdDataConfig config = {.epoch = epoch,
+                            .pool = w.second.pool,
+                            .pool_bytes = POOL_BYTES,
+                            .writes_max = 64,
+                            .fills_max = 64,
+                            .grant_bytes = 1 << 20};
+    ImdDataSink sink = {
+        .message = imd_message, .burst = imd_burst, .probe_ack = imd_probe_ack, .ctx = &w.second};
+    w.second.epoch = epoch;
+    w.second.dead = false;
+    w.second.pool_used = 0;
+    w.second.imd = endpoint(ROLE_IMD, (uint8_t)epoch, epoch);
+    w.second.data = imd_data_new(&config, &env, &sink);
+}
+
 void imd_stop(void)
 {
+    second_stop();
     endpoint_free(w.imd);
     imd_data_free(w.data);
 }

@@ -50,6 +50,16 @@ typedef struct World {
     ImdData *data;
     uint8_t pool[POOL_BYTES];
     uint64_t pool_used;
+    struct { /* another host with an imd; epoch 0: none. Regions that may not be on the first one
+                go there */
+        uint64_t epoch;
+        bool dead;
+        Endpoint *imd;
+        ImdData *data;
+        uint8_t pool[POOL_BYTES];
+        uint64_t pool_used;
+        unsigned reads;
+    } second;
     uint8_t file[FILE_BYTES_MAX];
     size_t file_size;
     Datagram queue[QUEUE_MAX];
@@ -105,7 +115,7 @@ extern int the_file;
 
 /* ---- the wires ------------------------------------------------------------------------------ */
 
-enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_OTHER = 5, HOST_CLIENT = 10 };
+enum { HOST_MANAGER = 1, HOST_IMD = 2, HOST_SECOND = 3, HOST_OTHER = 5, HOST_CLIENT = 10 };
 void wire(Addr from, const Addr *to, const uint8_t *bytes, size_t len);
 /* What the other manager is, and from now on: see WireHello.epoch. */
 void other_start(uint64_t number);
@@ -149,6 +159,7 @@ void assert_reads_file(int rd, uint64_t region_offset, off_t offset, size_t len)
 
 void imd_start(uint64_t epoch);
 void imd_stop(void);
+void second_start(uint64_t epoch); /* in place of one that was there */
 /* Checks (@block_sum) would hide what most tests are there for. */
 void set_up_with(size_t file_bytes, BlockSumFn *block_sum);
 int set_up(void **state);

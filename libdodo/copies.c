@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* DODO_MIRROR: two copies of a region, or of each of its stripes, on different hosts. Each copy is
+ * a region like any other, with its own address, write numbers, filled blocks and checksums, and
+ * all rules hold for it alone. What they add to each other is little:
+ *
+ * - They share the writes under way (the first copy's list), the file, and the calls in progress. A
+ *   write has a remote half for each, and is over when each has it or is dropped (call_write.c).
+ * - A read asks one copy. When that is lost, or lacks blocks that the other one has, it asks the
+ *   other one (call_read.c).
+ * - What a read brings from the file is a fill for both (client.c).
+ * - A copy that has not been asked for anything for a while is asked for a block, so that its loss
+ *   is known before it is needed (mirror.c).
+ * - The background heals a copy: it reads blocks that only the other one has there, and offers them
+ *   as fills (heal.c). */
+#include "libdodo/mirror.h"
+
+enum { LOOK_READS = 16 }; /* one read of so many goes to the copy that was slower */
+
+/* Silence is longer than that and than so many answers. */
+#define PATIENCE_NS (30 * NS_PER_MS)
+enum { PATIENCE_ANSWERS = 8 };
+
+/* ---- what is filled ------------------------------------------------------------------------- */
+
+bool region_has_filled(const Region *r, uint64_t block)
+{
+    return r->blocks.filled && (r->blocks.filled[block / 64] >> block % 64 & 1);
+}
+
+void mirror_uneven(Client *c, Region *r)
+{
+    if (!RULE(MIRROR_HEALS) || !r->active || !mirror_other(r))
+        return;
+    if (!list_empty(&r->mirror.uneven)) {
+        r->mirror.again = true;
+        return;
+    }
+    r->mirror.again = false;
+    r->mirror.heal_at = r->mirror.heal_ns = 0;
+    list_push_back(&c->uneven, &r->mirror.uneven);
+    c->hooks.wake_background(c->hooks.ctx);
+}
+
+void region_saw_filled(Client *c, Region *r, uint64_t block, bool filled)
+{
+    if (!r->blocks.filled || region_has_filled(r, block) == filled)
+        return;
+    r->blocks.filled[block / 64] ^= (uint64_t)1 << block % 64;
+    r->blocks.filled_count += filled ? 1 : UINT64_MAX;
+    Region *twin = mirror_other(r);
+    if (twin && region_has_filled(twin, block) != filled)
+        mirror_uneven(c, filled ? twin : r);
+}
+
+/* ---- which copy is read --------------------------------------------------------------------- */
+
+static unsigned blocks_lacking(const Region *r, uint64_t first, uint64_t last)
+{
+    unsigned n = 0;
+    for (uint64_t b = first; b <= last; b++)
+        n += !region_has_filled(r, b);
+    return n;
+}
+
+static uint64_t owes_ns(const Region *r, uint64_t now_ns)
+{
+    return r->mirror.asked_ns ? sub_u64(now_ns, r->mirror.asked_ns) : 0;
+}
+
+static Region *sooner(const Client *c, Region *a, Region *b, uint64_t now_ns)
+{
+    uint64_t a_ns = max_u64(a->mirror.answer_ns, owes_ns(a, now_ns)),
+             b_ns = max_u64(b->mirror.answer_ns, owes_ns(b, now_ns));
+    Region *soon = b_ns < a_ns ? b : a, *late = soon == a ? b : a;
+    uint8_t reads = ++region_home(a)->mirror.reads;
+    /* How fast the other one is now shows only if it is asked; unless somebody waits for it. */
+    bool waits = late->mirror.asked_ns &&
+                 owes_ns(late, now_ns) <
+                     time_add(c->config.transfer_deadline_ns, c->config.transfer_deadline_ns);
+    return reads % LOOK_READS == 0 && !waits ? late : soon;
+}
+
+Region *mirror_reader(const Client *c, Region *r, uint64_t first, uint64_t last, uint64_t now_ns)
+{
+    Region *twin = mirror_other(r);
+    if (!twin)
+        return r;
+    if (!r->active)
+        return twin;
+    unsigned lacks = blocks_lacking(r, first, last), twin_lacks = blocks_lacking(twin, first, last);
+    if (lacks != twin_lacks)
+        return lacks < twin_lacks ? r : twin;
+    return sooner(c, r, twin, now_ns);
+}
+
+Region *mirror_fuller(Region *r)
+{
+    Region *twin = mirror_other(r);
+    return twin && (!r->active || twin->blocks.filled_count > r->blocks.filled_count) ? twin : r;
+}
+
+void mirror_asked(Region *r, uint64_t now_ns)
+{
+    if (r->mirror.asked_ns == 0)
+        r->mirror.asked_ns = max_u64(now_ns, 1);
+}
+
+void mirror_answered(Client *c, Region *r, bool brief, uint64_t asked_ns, uint64_t now_ns)
+{
+    mirror_heard(c, r, now_ns);
+    uint64_t took = sub_u64(now_ns, asked_ns);
+    r->mirror.asked_ns = 0;
+    if (brief)
+        r->mirror.answer_ns = r->mirror.answer_ns ? (7 * r->mirror.answer_ns + took) / 8 : took;
+}
+
+bool mirror_holds(const Region *r, uint64_t first, uint64_t last)
+{
+    if (!r->active)
+        return false;
+    for (uint64_t b = first; b <= last; b++)
+        if (!region_has_filled(r, b) || (r->blocks.checks && r->blocks.checks[b].sum == 0))
+            return false;
+    return true;
+}
+
+bool mirror_together(const Region *r, uint64_t epoch)
+{
+    const Region *twin = mirror_other(r);
+    return RULE(MIRROR_APART) && twin && twin->address.epoch == epoch;
+}
+
+/* ---- when it was heard ---------------------------------------------------------------------- */
+
+void mirror_heard(Client *c, Region *r, uint64_t now_ns)
+{
+    if (!r->mirror.twin || !r->active)
+        return;
+    r->mirror.heard_ns = now_ns;
+    list_remove(&r->mirror.heard);
+    list_push_back(&c->copies, &r->mirror.heard);
+}
+
+uint64_t mirror_patience_ns(const Client *c, const Region *r)
+{
+    return min_u64(PATIENCE_NS + PATIENCE_ANSWERS * r->mirror.answer_ns,
+                   c->config.transfer_deadline_ns / 2);
+}
+
+void mirror_silent(Client *c, Region *r)
+{
+    if (!r->active)
+        return;
+    r->mirror.heard_ns = 0;
+    list_remove(&r->mirror.heard);
+    list_push_front(&c->copies, &r->mirror.heard);
+    c->hooks.wake_background(c->hooks.ctx);
+}

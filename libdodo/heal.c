@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Of two copies one may lack blocks that the other one has: it is new, or a fill for it was
+ * refused. The background reads such blocks from the other one, and offers them as fills, a piece
+ * at a time.
+ *
+ * As with any fill, the write counter of the copy that is filled was taken before its bytes were
+ * read, and the host refuses what is older than a write. The bytes are used only if they have the
+ * checksums of what the file holds: what a host has changed does not spread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libdodo/mirror.h"
+
+#define HEAL_DELAY_NS (20 * NS_PER_MS) /* what is filled in one copy is mostly so in both soon */
+#define HEAL_WAIT_MAX_NS (10 * NS_PER_S)
+
+/* ---- what there is to heal: under the lock -------------------------------------------------- */
+
+void mirror_refused(Client *c, Region *r, uint64_t now_ns)
+{
+    if (!mirror_other(r))
+        return;
+    uint64_t wait = time_add(r->mirror.heal_wait_ns, r->mirror.heal_wait_ns);
+    r->mirror.heal_wait_ns = min_u64(max_u64(wait, HEAL_DELAY_NS), HEAL_WAIT_MAX_NS);
+    mirror_uneven(c, r);
+    r->mirror.heal_ns = time_add(now_ns, r->mirror.heal_wait_ns);
+}
+
+/* Other fills go first, and there are two pieces at most: one that is read, one on its way. */
+static bool heal_may(const Client *c)
+{
+    size_t piece = sizeof(FillItem) + FILL_RUN_BLOCKS * WIRE_BLOCK_SIZE;
+    return list_empty(&c->fills) &&
+           (c->fill_bytes == 0 || c->fill_bytes + piece <= c->config.fill_queue_bytes);
+}
+
+uint64_t heal_due(Client *c)
+{
+    uint64_t due = TIME_NEVER;
+    if (!heal_may(c))
+        return TIME_NEVER;
+    LIST_FOREACH(node, &c->uneven)
+        due = min_u64(due, CONTAINER_OF(node, Region, mirror.uneven)->mirror.heal_ns);
+    return due;
+}
+
+static uint64_t heal_due_ns(Region *r, uint64_t now_ns)
+{
+    if (r->mirror.heal_ns == 0)
+        r->mirror.heal_ns = time_add(now_ns, HEAL_DELAY_NS);
+    return r->mirror.heal_ns;
+}
+
+static bool heal_wanted(const Region *from, const Region *to, uint64_t block)
+{
+    return region_has_filled(from, block) && !region_has_filled(to, block) &&
+           !(RULE(READ_BESIDE_WRITE) && RULE(HEAL_COUNTER) &&
+             region_write_overlaps(to, block, block));
+}
+
+/* All of the copy was looked at. */
+static void heal_over(Region *r, uint64_t now_ns)
+{
+    if (!r->mirror.again) {
+        list_remove(&r->mirror.uneven);
+        return;
+    }
+    r->mirror.again = false;
+    r->mirror.heal_at = 0;
+    r->mirror.heal_ns = time_add(now_ns, HEAL_DELAY_NS);
+}
+
+/* Whole blocks, of which the counter is taken now. */
+static FillItem *heal_item(const Client *c, const Region *to, uint64_t first, uint64_t last)
+{
+    uint64_t start = first * WIRE_BLOCK_SIZE, end = min_u64(last * WIRE_BLOCK_SIZE, to->len);
+    FillItem *item = malloc(sizeof *item + (end - start));
+    if (item && !fill_item_init(c, to, item, start, end)) {
+        free(item);
+        return NULL;
+    }
+    if (item)
+        item->then.rd = -1;
+    return item;
+}
+
+/* At once, at most: what the queue has room for. */
+static uint64_t heal_blocks_max(const Client *c)
+{
+    uint64_t room = sub_u64(c->config.fill_queue_bytes, sizeof(FillItem)) / WIRE_BLOCK_SIZE;
+    return min_u64(room, FILL_RUN_BLOCKS);
+}
+
+/* Looks at a part of the copy, so that the lock is not held for long. */
+static FillItem *heal_next(const Client *c, Region *to, uint64_t now_ns)
+{
+    const Region *from = mirror_other(to);
+    uint64_t most = heal_blocks_max(c);
+    if (!to->active || !from || to->stripe.parent->closing || !to->blocks.filled || most == 0) {
+        list_remove(&to->mirror.uneven);
+        return NULL;
+    }
+    uint64_t stop = block_of(to->len - 1) + 1, first = to->mirror.heal_at;
+    uint64_t look = min_u64(first + PREFETCH_LOOK_BLOCKS, stop);
+    while (first < look && !heal_wanted(from, to, first))
+        first++;
+    uint64_t last = first;
+    while (last < look && last - first < most && heal_wanted(from, to, last))
+        last++;
+    to->mirror.heal_at = last;
+    if (last > first) {
+        FillItem *item = heal_item(c, to, first, last);
+        to->mirror.again |= !item; /* once more, later */
+        return item;
+    }
+    if (look == stop)
+        heal_over(to, now_ns);
+    return NULL;
+}
+
+bool heal_start(Client *c, uint64_t now_ns, FillTarget *ret_from, FillItem **ret_item)
+{
+    Region *to = NULL;
+    *ret_item = NULL;
+    client_lock(c);
+    LIST_FOREACH(node, &c->uneven) {
+        Region *r = CONTAINER_OF(node, Region, mirror.uneven);
+        if (!to && heal_due_ns(r, now_ns) <= now_ns)
+            to = r;
+    }
+    if (to && heal_may(c))
+        *ret_item = heal_next(c, to, now_ns);
+    if (*ret_item) {
+        *ret_from = fill_target(to->mirror.twin);
+        c->stats.heals++;
+    }
+    client_unlock(c);
+    return *ret_item != NULL;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+static void heal_sums(const Client *c, CallState *st)
+{
+    const FillItem *item = st->read.fill;
+    for (size_t at = 0, i = 0; c->config.block_sum && at < item->len; at += WIRE_BLOCK_SIZE, i++)
+        st->sums[i] = c->config.block_sum(item->data + at, min_u64(item->len - at, WIRE_BLOCK_SIZE),
+                                          st->read.seed);
+}
+
+/* Under the lock: is the block what the file holds? */
+static bool heal_proven(Client *c, CallState *st, Region *from, size_t i, bool *bad)
+{
+    uint64_t block = block_of(st->read.fill->offset) + i;
+    if (read_transfer_unfilled(&st->u.read, block)) {
+        region_saw_filled(c, from, block, false);
+        return false;
+    }
+    if (!c->config.block_sum || !RULE(HEAL_CHECKED))
+        return true;
+    enum CheckVerdict v = checks_compare(from, block, st->sums[i], st->read.counter);
+    *bad |= v == CHECK_BAD;
+    return v == CHECK_GOOD;
+}
+
+/* Under the lock: the first run of blocks that are proven, [*ret_first, the result) of the piece.
+ * What comes after it is looked at again. */
+static size_t heal_run(Client *c, CallState *st, size_t *ret_first, bool *bad)
+{
+    const FillItem *item = st->read.fill;
+    Region *from = client_region(c, st->rd), *to = client_region(c, item->to.rd);
+    size_t blocks = (item->len + WIRE_BLOCK_SIZE - 1) / WIRE_BLOCK_SIZE, end;
+    *ret_first = blocks;
+    if (!from || !from->active || !region_address_equal(&from->address, &st->run.address))
+        return blocks;
+    for (end = 0; end < blocks; end++) {
+        bool proven = heal_proven(c, st, from, end, bad);
+        if (proven && *ret_first == blocks)
+            *ret_first = end;
+        if (!proven && *ret_first < blocks)
+            break;
+    }
+    if (!RULE(HEAL_COUNTER) && to)
+        st->read.fill->to.counter = numbers_last(&to->numbers);
+    if (to && end < blocks)
+        to->mirror.heal_at = min_u64(to->mirror.heal_at, block_of(item->offset) + end);
+    return end;
+}
+
+/* The piece has come. */
+static void heal_came(Call *call, uint64_t now_ns)
+{
+    Client *c = call->channel->client;
+    CallState *st = call->state;
+    FillItem *item = st->read.fill;
+    bool bad = false;
+    size_t first;
+    heal_sums(c, st);
+    client_lock(c);
+    size_t end = heal_run(c, st, &first, &bad);
+    client_unlock(c);
+    if (bad)
+        client_region_corrupt(c, st->rd, &st->run.address, now_ns);
+    if (first >= end)
+        return;
+    size_t from = first * WIRE_BLOCK_SIZE, to = min_u64(end * WIRE_BLOCK_SIZE, item->len);
+    memmove(item->data, item->data + from, to - from);
+    item->offset += from;
+    item->len = to - from;
+    st->read.fill = NULL;
+    int rd = item->to.rd;
+    if (client_fill_put(c, item))
+        return;
+    client_lock(c);
+    Region *r = client_region(c, rd);
+    if (r)
+        mirror_refused(c, r, now_ns);
+    client_unlock(c);
+}
+
+static void heal_step(Call *call, uint64_t now_ns)
+{
+    enum RunResult result = mirror_step(call, now_ns);
+    if (result == RUN_RUNNING)
+        return;
+    if (result == RUN_DONE)
+        heal_came(call, now_ns);
+    call_finish(call, 0, 0, NULL);
+}
+
+const CallOps heal_ops = {.step = heal_step};

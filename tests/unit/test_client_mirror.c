@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* DODO_MIRROR: two copies of a region, on two hosts. */
+#include "tests/lib/case.h"
+#include "tests/unit/client_fixture.h"
+
+enum { LEN = 200000, SECOND_EPOCH = 990 };
+
+static int set_up_two(void **state)
+{
+    (void)state;
+    set_up_with(FILE_BYTES, NULL);
+    second_start(SECOND_EPOCH);
+    return 0;
+}
+
+#define CASE(name) TEST_WITH(name, set_up_two, tear_down)
+
+static ClientRegionInfo copy(int rd, unsigned i)
+{
+    ClientRegionInfo s;
+    assert_int_equal(client_stripe_info(w.client, rd, i, &s), 0);
+    return s;
+}
+
+static bool both(int rd)
+{
+    return copy(rd, 0).active && copy(rd, 1).active;
+}
+
+static int opened(unsigned flags)
+{
+    int rd = open_at(LEN, 0, DODO_MIRROR | flags);
+    assert_true(rd >= 0);
+    return rd;
+}
+
+/* Both copies have all of it. */
+static int filled(unsigned flags)
+{
+    int rd = opened(flags);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_true(both(rd));
+    assert_true(client_copies_even(w.client, rd));
+    assert_int_equal(info(rd).filled_bytes, LEN);
+    return rd;
+}
+
+static void assert_reads_no_file(int rd)
+{
+    uint64_t before = w.file_bytes;
+    assert_reads_file(rd, 0, 0, LEN);
+    assert_int_equal(w.file_bytes, before);
+}
+
+static void write_some(int rd, off_t at, size_t len, uint8_t value)
+{
+    static uint8_t data[LEN];
+    memset(data, value, len);
+    assert_int_equal(write_at(rd, at, data, len), len);
+}
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+CASE(open__makes_two_copies_on_two_hosts)
+{
+    int rd = opened(0);
+    assert_int_equal(w.opens, 2);
+    assert_true(both(rd));
+    assert_int_equal(copy(rd, 0).address.epoch, w.epoch);
+    assert_int_equal(copy(rd, 1).address.epoch, SECOND_EPOCH);
+    assert_int_equal(info(rd).stripes, 0);
+    assert_int_equal(info(rd).len, LEN);
+    assert_int_equal(client_region_next(w.client, -1), rd);
+    assert_int_equal(client_region_next(w.client, rd), -1);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, 2);
+    assert_int_equal(w.released, 1);
+    assert_int_equal(stats().regions, 0);
+}
+
+CASE(open__of_one_host_makes_one_copy_and_tries_again_later)
+{
+    w.second.dead = true;
+    int rd = opened(0);
+    assert_true(copy(rd, 0).active);
+    assert_false(copy(rd, 1).active);
+    assert_int_equal(stats().refractions, 0);
+    int other = open_at(8192, LEN, 0); /* nobody else has to wait for that */
+    assert_true(other >= 0);
+    unsigned opens = w.opens;
+    run_until(w.now + 60 * NS_PER_S); /* at 5, 10, 20, 40 seconds */
+    assert_in_range(w.opens - opens, 2, 6);
+    second_start(SECOND_EPOCH + 1);
+    run_until(w.now + 60 * NS_PER_S);
+    assert_true(both(rd));
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(close_rd(other), 0);
+}
+
+/* A second copy whose first one is lost meanwhile, or a manager that names its host all the same.
+ */
+CASE(open__takes_no_copy_on_the_same_host)
+{
+    w.second.epoch = 0; /* the manager knows of one host, and does not heed what is to be avoided */
+    int rd = opened(0);
+    assert_true(copy(rd, 0).active);
+    assert_false(copy(rd, 1).active);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_false(copy(rd, 1).active);
+    assert_int_equal(close_rd(rd), 0);
+    w.second.epoch = SECOND_EPOCH;
+}
+
+CASE(open__stripes_have_two_copies_each)
+{
+    int rd = opened(DODO_STRIPE);
+    assert_int_equal(info(rd).stripes, 4);
+    assert_int_equal(w.opens, 8);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(copy(rd, i).len, copy(rd, 4 + i).len);
+        assert_true(copy(rd, i).address.epoch != copy(rd, 4 + i).address.epoch);
+    }
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    write_some(rd, 60000, 20000, 7);
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+    assert_int_equal(close_rd(rd), 0);
+}
+
+CASE(close__retains_one_of_two)
+{
+    int rd = filled(DODO_RETAIN);
+    assert_int_equal(close_rd(rd), 0);
+    assert_int_equal(w.closes, 2);
+    assert_int_equal(w.releases, 1);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+CASE(read__fills_both_copies_from_one_look_at_the_file)
+{
+    int rd = opened(0);
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    assert_in_range(w.file_bytes, LEN, LEN + 4096);
+    assert_true(client_copies_even(w.client, rd));
+    assert_int_equal(info(rd).filled_bytes, LEN);
+}
+
+CASE(read__goes_on_at_the_other_copy_when_one_is_lost)
+{
+    int rd = filled(0);
+    w.imd_dead = true;
+    uint64_t begun = w.now;
+    assert_reads_no_file(rd);
+    assert_in_range(w.now - begun, 0, 200 * NS_PER_MS); /* it does not wait for the deadline */
+    run_until(w.now + 2 * NS_PER_S);
+    assert_false(copy(rd, 0).active);
+    assert_true(copy(rd, 1).active);
+    assert_reads_no_file(rd);
+    assert_int_equal(stats().hosts_lost, 1);
+}
+
+CASE(read__of_the_second_copy_goes_on_at_the_first)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    for (unsigned i = 0; i < 40; i++)
+        assert_reads_no_file(rd);
+    run_until(w.now + 2 * NS_PER_S);
+    assert_false(copy(rd, 1).active);
+}
+
+CASE(read__asks_the_copy_that_answers_sooner)
+{
+    int rd = filled(0);
+    w.trickle_ns = 5 * NS_PER_MS; /* the first one is slow now */
+    uint8_t byte[100];
+    unsigned before = w.second.reads;
+    for (unsigned i = 0; i < 64; i++)
+        assert_int_equal(read_at(rd, i * 100, byte, sizeof byte), sizeof byte);
+    assert_in_range(w.second.reads - before, 40, 64);
+    assert_true(both(rd));
+}
+
+CASE(read__a_copy_that_nobody_reads_is_looked_at)
+{
+    int rd = filled(0);
+    unsigned before = w.second.reads;
+    run_until(w.now + 12 * NS_PER_S);
+    assert_in_range(w.second.reads - before, 2, 3);
+    w.second.dead = true;
+    run_until(w.now + 7 * NS_PER_S);
+    assert_false(copy(rd, 1).active);
+}
+
+CASE(read__both_lost_is_no_memory)
+{
+    uint8_t byte;
+    int rd = filled(0);
+    w.imd_dead = w.second.dead = true;
+    assert_int_equal(read_at(rd, 0, &byte, 1), -1);
+    assert_int_equal(fail_error, ENOMEM);
+    assert_int_equal(stats().active, 0);
+    assert_int_equal(close_rd(rd), -1);
+}
+
+CASE(read__both_lost_with_fallback_is_the_file)
+{
+    int rd = filled(DODO_FALLBACK);
+    w.imd_dead = w.second.dead = true;
+    assert_reads_file(rd, 0, 0, LEN);
+    second_start(SECOND_EPOCH + 1);
+    run_until(w.now + 20 * NS_PER_S);
+    assert_true(info(rd).active);
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+CASE(write__goes_to_both_copies)
+{
+    int rd = filled(0);
+    write_some(rd, 100, 50000, 1);
+    write_some(rd, 123456, 3, 2);
+    assert_true(both(rd));
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+    second_start(SECOND_EPOCH + 1); /* nothing is left of it */
+}
+
+/* The remote halves begin in one step, before the file is asked for anything. */
+CASE(write__starts_both_halves_together)
+{
+    int rd = filled(0);
+    static uint8_t data[5000];
+    Call call;
+    write_some(rd, 0, 10, 1); /* the thread knows both hosts now */
+    unsigned to_first = 0, to_second = 0, head = w.tail;
+    call_write_start(&call, w.channels[1], rd, 0, data, sizeof data, w.now);
+    channel_step(w.channels[1], w.now);
+    for (unsigned i = head; i < w.tail; i++) {
+        to_first += w.queue[i % QUEUE_MAX].to.host[0] == HOST_IMD;
+        to_second += w.queue[i % QUEUE_MAX].to.host[0] == HOST_SECOND;
+    }
+    assert_int_equal(to_first, to_second);
+    assert_true(to_first > 0);
+    assert_int_equal(call.need, NEED_FILE_WRITE);
+    assert_int_equal(done(&call), sizeof data);
+    assert_reads_no_file(rd);
+}
+
+/* It never returns before a copy that missed it is dropped. */
+CASE(write__a_copy_that_misses_it_is_dropped_before_it_returns)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    write_some(rd, 0, 5000, 3);
+    assert_true(copy(rd, 0).active);
+    assert_false(copy(rd, 1).active);
+    w.second.dead = false;
+    assert_reads_no_file(rd);
+    w.imd_dead = true;
+    write_some(rd, 0, 5000, 4);
+    assert_false(copy(rd, 0).active);
+    assert_int_equal(stats().poisoned, 2);
+}
+
+CASE(write__that_the_file_refuses_unfills_both_copies)
+{
+    int rd = filled(0);
+    uint8_t data[8192] = {1};
+    w.write_error = EIO;
+    assert_int_equal(write_at(rd, 4096, data, sizeof data), -1);
+    assert_int_equal(fail_error, EIO);
+    w.write_error = 0;
+    assert_true(both(rd));
+    assert_int_equal(stats().voided, 2);
+    assert_int_equal(info(rd).filled_bytes, 47 * 4096); /* of 49 blocks */
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+}
+
+/* All have a state for their own half; a few share what there is for the other one. */
+CASE(write__many_at_once_get_on)
+{
+    enum { WRITES = 64 };
+    static uint8_t data[WRITES][2000];
+    static Call calls[WRITES];
+    int rd = filled(0);
+    for (unsigned i = 0; i < WRITES; i++) {
+        memset(data[i], (int)i, sizeof data[i]);
+        call_write_start(&calls[i], w.channels[2], rd, (off_t)i * 3000, data[i], sizeof data[i],
+                         w.now);
+    }
+    for (unsigned i = 0; i < WRITES; i++)
+        assert_int_equal(finish(&calls[i]), sizeof data[i]);
+    assert_true(both(rd));
+    assert_reads_file(rd, 0, 0, LEN);
+    settle();
+    w.imd_dead = true;
+    assert_reads_file(rd, 0, 0, LEN);
+}
+
+/* ---- healing -------------------------------------------------------------------------------- */
+
+CASE(heal__a_new_copy_is_made_of_the_other_one)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    write_some(rd, 5000, 5000, 9);
+    assert_false(copy(rd, 1).active);
+    second_start(SECOND_EPOCH + 1);
+    uint64_t before = w.file_bytes;
+    run_until(w.now + 20 * NS_PER_S);
+    assert_true(both(rd));
+    assert_true(client_copies_even(w.client, rd));
+    assert_int_equal(w.file_bytes, before);
+    assert_true(stats().heals > 0);
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+}
+
+CASE(heal__what_the_program_gives_goes_to_both)
+{
+    int rd = opened(0);
+    struct iovec iov = {w.file, LEN};
+    Call call;
+    call_offerv_start(&call, w.channels[1], rd, 0, &iov, 1, w.now);
+    assert_int_equal(done(&call), LEN);
+    run_until(w.now + NS_PER_S);
+    assert_true(client_copies_even(w.client, rd));
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+}
+
+/* Of a block, of which a write was under way when its turn came. */
+CASE(heal__comes_back_to_what_was_written_meanwhile)
+{
+    int rd = filled(0);
+    w.second.dead = true;
+    write_some(rd, 0, 1, 1);
+    second_start(SECOND_EPOCH + 1);
+    for (unsigned i = 0; i < 200; i++) {
+        write_some(rd, (i % 40) * 4096 + 5, 10, (uint8_t)i);
+        run_until(w.now + 20 * NS_PER_MS);
+    }
+    run_until(w.now + 20 * NS_PER_S);
+    assert_true(client_copies_even(w.client, rd));
+    w.imd_dead = true;
+    assert_reads_no_file(rd);
+}
