@@ -566,6 +566,20 @@ static bool read_turns(Call *call, uint64_t now_ns)
     return turns;
 }
 
+/* Under the lock: has it all that the silent copy has? What neither has comes from the file. */
+static bool twin_serves(const Call *call, const Region *r, const Region *twin)
+{
+    const CallState *st = call->state;
+    uint64_t first = block_of(window_start(st));
+    uint64_t last = block_of(window_start(st) + st->user.window - 1);
+    if (!twin || !RULE(MIRROR_TURN) || st->read.turns == WINDOW_TURNS_MAX)
+        return false;
+    for (uint64_t b = first; b <= last; b++)
+        if (region_has_filled(r, b) && !mirror_holds(twin, b, b))
+            return false;
+    return true;
+}
+
 /* The copy has said nothing for a while. Whether its host is lost takes longer to know than this
  * read has to wait. */
 static void read_waits(Call *call, uint64_t now_ns)
@@ -580,10 +594,7 @@ static void read_waits(Call *call, uint64_t now_ns)
         return;
     client_lock(c);
     Region *twin = mirror_other(r);
-    uint64_t first = block_of(window_start(st));
-    uint64_t last = block_of(window_start(st) + st->user.window - 1);
-    bool turns = twin && RULE(MIRROR_TURN) && st->read.turns < WINDOW_TURNS_MAX &&
-                 mirror_holds(twin, first, last);
+    bool turns = twin_serves(call, r, twin);
     if (turns) {
         mirror_silent(c, r);
         turn(call, now_ns);
